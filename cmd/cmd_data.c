@@ -88,9 +88,9 @@ static int synth(const struct options *options, const struct synth_options *o, c
     (void)sigaction(SIGINT, &old_int, NULL);
     (void)sigaction(SIGTERM, &old_term, NULL);
     if (err == PARAMO_E_INVALID)
-        return options_wrong(options, "%s", lerr_text());
+        return options_wrong(options, "%s", paramo_last_error());
     if (err != PARAMO_OK)
-        return code_fail("data", err, lerr_text());
+        return code_fail("data", err, paramo_last_error());
     FILE *to = strcmp(path, "-") == 0 ? stderr : stdout;
     int ok =
         option_flag(options, OPT_JSON) ? print_json(to, o, path, &report) : print_report(to, path, &report);

@@ -81,7 +81,8 @@ int cmd_eval(int argc, char **argv)
     if (code < 0) {
         struct metrics_result result = {0};
         paramo_err err = evaluate(&scoring, &result);
-        code = err ? code_fail("eval", err, lerr_text()) : print_result(&result, option_flag(&o, OPT_JSON));
+        code = err ? code_fail("eval", err, paramo_last_error())
+                   : print_result(&result, option_flag(&o, OPT_JSON));
     }
     options_free(&o);
     return code;

@@ -91,7 +91,7 @@ int cmd_export(int argc, char **argv)
         code = options_wrong(&o, "--text is missing");
     if (code < 0) {
         paramo_err err = export_model(model, option_text(&o, OPT_EXPORT_OUT));
-        code = err ? code_fail("export", err, lerr_text()) : CODE_DONE;
+        code = err ? code_fail("export", err, paramo_last_error()) : CODE_DONE;
     }
     options_free(&o);
     return code;

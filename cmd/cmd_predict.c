@@ -43,7 +43,7 @@ static paramo_err check_out(const struct option_list *files, const char *path)
         return PARAMO_OK;
     for (size_t i = 0; i < files->n; i++)
         if (stat(files->item[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return lerr(PARAMO_E_INVALID, "--out %s is one of the data files", path);
+            return paramo_error_set(PARAMO_E_INVALID, "--out %s is one of the data files", path);
     return PARAMO_OK;
 }
 
@@ -77,7 +77,7 @@ int cmd_predict(int argc, char **argv)
         code = options_wrong(&o, "--out is missing");
     if (code < 0) {
         paramo_err err = predict(&scoring, option_text(&o, OPT_PREDICT_OUT));
-        code = err ? code_fail("predict", err, lerr_text()) : CODE_DONE;
+        code = err ? code_fail("predict", err, paramo_last_error()) : CODE_DONE;
     }
     options_free(&o);
     return code;

@@ -72,7 +72,7 @@ static int continue_from(const struct options *s, struct model_info *info)
 {
     paramo_err err = train_take_settings(option_text(s, OPT_MODEL_FROM), info);
     if (err != PARAMO_OK)
-        return code_fail("train", err, lerr_text());
+        return code_fail("train", err, paramo_last_error());
     if (option_given(s, OPT_HASH_BITS) && option_number(s, OPT_HASH_BITS) != info->hash_bits)
         return options_wrong(s, "%s was trained with --hash-bits %u", option_text(s, OPT_MODEL_FROM),
                              info->hash_bits);
@@ -262,7 +262,7 @@ int cmd_train(int argc, char **argv)
                              "the model has diverged (its numbers are no longer finite); a lower --alpha or "
                              "--factor-alpha helps");
         else if (err != PARAMO_OK)
-            code = code_fail("train", err, lerr_text());
+            code = code_fail("train", err, paramo_last_error());
         if (result.leader && (code == CODE_DONE || code == CODE_INTERRUPTED) &&
             (option_flag(&s, OPT_JSON) ? print_json(&s, &options, &result) : print_summary(&s, &result)) !=
                 CODE_DONE)

@@ -17,10 +17,10 @@ struct scoring {
 /* -1, or the exit code once it has said which option is missing. */
 int scoring_check(const struct scoring *scoring);
 /* Opens model and data. Followed by scoring_close whatever it returns. */
-LEARN_MUST_USE paramo_err scoring_open(struct scoring *scoring);
+PARAMO_MUST_USE paramo_err scoring_open(struct scoring *scoring);
 /* Hands all rows' margins to rows; then says on standard error which lines were skipped, and if the model
  * knows next to nothing of the data. */
-LEARN_MUST_USE paramo_err scoring_run(struct scoring *scoring, score_rows_fn rows, void *arg);
+PARAMO_MUST_USE paramo_err scoring_run(struct scoring *scoring, score_rows_fn rows, void *arg);
 void scoring_close(struct scoring *scoring);
 
 #endif

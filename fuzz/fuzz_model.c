@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         write_file("manifest.json", text, (size_t)len);
     }
     paramo_err err = modelio_open(folder, &model);
-    CHECK(err == PARAMO_OK || lerr_text()[0]);
+    CHECK(err == PARAMO_OK || paramo_last_error()[0]);
     if (err == PARAMO_OK) {
         for (size_t i = 0; i < model.n; i++) {
             const struct model_table *t = &model.table[i];

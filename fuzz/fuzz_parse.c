@@ -20,7 +20,8 @@ static paramo_err bad_line(void *arg, uint64_t line, const char *what)
     CHECK(what[0] && (!bad->count || line > bad->last));
     bad->count++;
     bad->last = line;
-    return bad->stop ? lerr(PARAMO_E_FORMAT, "line %llu: %s", (unsigned long long)line, what) : PARAMO_OK;
+    return bad->stop ? paramo_error_set(PARAMO_E_FORMAT, "line %llu: %s", (unsigned long long)line, what)
+                     : PARAMO_OK;
 }
 
 /* The text with its newline and PARSE_PAD bytes, and no more. */

@@ -70,6 +70,9 @@ typedef enum paramo_err {
 
 #define PARAMO_OK PARAMO_E_OK
 
+/* Bytes of a message, with its zero. */
+#define PARAMO_ERROR_MAX 512
+
 #ifdef __cplusplus
 }
 #endif

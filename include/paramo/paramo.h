@@ -36,11 +36,13 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define PARAMO_API      __attribute__((visibility("default")))
-#define PARAMO_MUST_USE __attribute__((warn_unused_result))
+#define PARAMO_API               __attribute__((visibility("default")))
+#define PARAMO_MUST_USE          __attribute__((warn_unused_result))
+#define PARAMO_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
 #define PARAMO_API
 #define PARAMO_MUST_USE
+#define PARAMO_PRINTF(fmt, args)
 #endif
 
 typedef struct paramo_node paramo_node;       /* membership of this process in a cluster */
@@ -57,6 +59,12 @@ PARAMO_API const char *paramo_err_text(paramo_err code);
 /* Message of the last failed call on this thread. Never NULL. Valid until the next failing call on this
  * thread. */
 PARAMO_API const char *paramo_last_error(void);
+/* Sets this thread's message, cut to PARAMO_ERROR_MAX bytes, and returns code: for code around the library that
+ * reports its own errors the same way. Arguments may be paramo_last_error(). */
+PARAMO_API paramo_err paramo_error_set(paramo_err code, const char *fmt, ...) PARAMO_PRINTF(2, 3);
+#ifdef __clang_analyzer__ /* it sees that the code comes back, which is not PARAMO_OK */
+#define paramo_error_set(code, ...) ((void)paramo_error_set(code, __VA_ARGS__), (code))
+#endif
 PARAMO_API const char *paramo_version(void);
 /* Vector instructions in use: "base" (every processor of this architecture), "avx2" or "avx512". By default
  * the best that the processor has; paramo_cpu_limit or the variable PARAMO_CPU set a lower limit. Results are

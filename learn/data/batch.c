@@ -36,7 +36,7 @@ paramo_err batcher_new(struct batcher **batcher)
 {
     struct batcher *b = calloc(1, sizeof *b);
     if (b == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     *batcher = b;
     return PARAMO_OK;
 }
@@ -71,7 +71,7 @@ static paramo_err grow(void *array, size_t *cap, size_t n, size_t size)
     *cap = 0;
     *p = want > SIZE_MAX / size ? NULL : malloc(want * size);
     if (*p == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory: a batch of %zu features", n);
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory: a batch of %zu features", n);
     *cap = want;
     return PARAMO_OK;
 }
@@ -86,7 +86,7 @@ static paramo_err batcher_reserve(struct batcher *b, size_t features)
         b->cells = 0;
         b->cell = calloc(cells, sizeof *b->cell);
         if (b->cell == NULL)
-            return lerr(PARAMO_E_MEMORY, "out of memory: a batch of %zu features", features);
+            return paramo_error_set(PARAMO_E_MEMORY, "out of memory: a batch of %zu features", features);
         b->cells = cells;
         b->stamp = 0;
     }

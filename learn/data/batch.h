@@ -41,12 +41,12 @@ struct batch_list {
 
 struct batcher; /* scratch of one thread */
 
-LEARN_MUST_USE paramo_err batcher_new(struct batcher **batcher);
+PARAMO_MUST_USE paramo_err batcher_new(struct batcher **batcher);
 void batcher_free(struct batcher *batcher);
 
 /* list is zeroed before its first use. MEMORY leaves it empty. */
-LEARN_MUST_USE paramo_err batcher_cut(struct batcher *batcher, const struct block *block, size_t batch_rows,
-                                      struct batch_list *list);
+PARAMO_MUST_USE paramo_err batcher_cut(struct batcher *batcher, const struct block *block, size_t batch_rows,
+                                       struct batch_list *list);
 void batch_list_free(struct batch_list *list);
 
 #endif

@@ -14,7 +14,8 @@ paramo_err block_alloc(struct block *block, size_t rows, size_t features, int ha
         size += features * sizeof *block->field;
     char *p = malloc(size);
     if (p == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory for a block of %zu rows (%zu bytes)", rows, size);
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of %zu rows (%zu bytes)", rows,
+                                size);
     block->rows = rows;
     block->features = features;
     block->key = (uint64_t *)(void *)p;

@@ -11,7 +11,7 @@
 #ifndef LEARN_DATA_BLOCK_H
 #define LEARN_DATA_BLOCK_H
 
-#include "learn/io/lerr.h"
+#include "paramo/paramo.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,8 +31,8 @@ struct block {
 
 /* Sets the counts and arrays of block (the rest is left alone) to one new allocation of *bytes, contents
  * undefined. */
-LEARN_MUST_USE paramo_err block_alloc(struct block *block, size_t rows, size_t features, int has_value,
-                                      int has_field, size_t *bytes);
+PARAMO_MUST_USE paramo_err block_alloc(struct block *block, size_t rows, size_t features, int has_value,
+                                       int has_field, size_t *bytes);
 void block_free(struct block *block);
 
 #endif

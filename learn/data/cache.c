@@ -56,7 +56,7 @@ paramo_err cache_open(uint32_t streams, uint64_t limit, const char *spill_dir, s
             free(c->spill_dir);
         }
         free(c);
-        return lerr(PARAMO_E_MEMORY, "out of memory for a cache");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a cache");
     }
     (void)pthread_mutex_init(&c->lock, NULL);
     c->streams = streams;
@@ -164,7 +164,7 @@ paramo_err cache_get(struct cache *c, uint32_t stream, uint64_t index, struct he
         return PARAMO_OK;
     struct held *h = calloc(1, sizeof *h);
     if (h == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory for a block");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block");
     paramo_err err = spill_read(fd, &e, h);
     if (err != PARAMO_OK) {
         free(h);
@@ -185,7 +185,7 @@ static paramo_err entries_reserve(struct entries *list, uint64_t index)
     size_t len = (size_t)index + 16 + (size_t)index / 2;
     struct entry *entry = realloc(list->entry, len * sizeof *entry);
     if (entry == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory for the list of parts");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the list of parts");
     memset(entry + list->len, 0, (len - list->len) * sizeof *entry);
     list->entry = entry;
     list->len = len;
@@ -197,7 +197,7 @@ static void spill_give_up(struct cache *c)
     (void)pthread_mutex_lock(&c->lock);
     if (!c->spill_failed) {
         c->spill_failed = 1;
-        (void)snprintf(c->spill_error, sizeof c->spill_error, "%s", lerr_text());
+        (void)snprintf(c->spill_error, sizeof c->spill_error, "%s", paramo_last_error());
     }
     (void)pthread_mutex_unlock(&c->lock);
 }

@@ -26,15 +26,15 @@ void held_release(struct held *held);
 struct cache;
 
 /* limit 0: keep nothing (but still remember). spill_dir as in input_temp_open. */
-LEARN_MUST_USE paramo_err cache_open(uint32_t streams, uint64_t limit, const char *spill_dir,
-                                     struct cache **cache);
+PARAMO_MUST_USE paramo_err cache_open(uint32_t streams, uint64_t limit, const char *spill_dir,
+                                      struct cache **cache);
 void cache_close(struct cache *cache);
 
 /* The block, owned by the caller too, or NULL if it is not kept. *seen: this part was put before. */
-LEARN_MUST_USE paramo_err cache_get(struct cache *cache, uint32_t stream, uint64_t index, struct held **held,
-                                    int *seen);
+PARAMO_MUST_USE paramo_err cache_get(struct cache *cache, uint32_t stream, uint64_t index, struct held **held,
+                                     int *seen);
 /* Keeps held, if there is room, and remembers its part. */
-LEARN_MUST_USE paramo_err cache_put(struct cache *cache, struct held *held);
+PARAMO_MUST_USE paramo_err cache_put(struct cache *cache, struct held *held);
 
 void cache_stats(struct cache *cache, uint64_t *memory_bytes, uint64_t *spill_bytes, char *spill_error,
                  size_t cap);

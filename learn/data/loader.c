@@ -32,21 +32,21 @@ struct loader {
     int leasing;                   /* a thread is asking the pool */
     int idle, ended, stop;
     paramo_err err;
-    char message[LERR_MAX];
+    char message[PARAMO_ERROR_MAX];
 };
 
 paramo_err loader_new(const struct loader_options *options, struct loader **loader)
 {
     struct loader *l = calloc(1, sizeof *l);
     if (l == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     l->o = *options;
     l->o.threads = l->o.threads < 1 ? 1 : l->o.threads > THREADS_MAX ? THREADS_MAX : l->o.threads;
     l->slots = l->o.threads + l->o.held + 1;
     l->slot = calloc(l->slots, sizeof *l->slot);
     if (l->slot == NULL) {
         free(l);
-        return lerr(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     }
     (void)pthread_mutex_init(&l->lock, NULL);
     (void)pthread_cond_init(&l->changed, NULL);
@@ -120,7 +120,7 @@ void loader_leases_key(char *out, size_t cap, uint32_t round)
 }
 
 /* The message of an error is written to message. */
-static paramo_err count_lease(struct loader *l, const paramo_work_unit *lease, char message[LERR_MAX])
+static paramo_err count_lease(struct loader *l, const paramo_work_unit *lease, char message[PARAMO_ERROR_MAX])
 {
     char key[48];
     double one = 1;
@@ -129,12 +129,13 @@ static paramo_err count_lease(struct loader *l, const paramo_work_unit *lease, c
     loader_leases_key(key, sizeof key, lease->round);
     paramo_err err = paramo_kv_add(l->o.node, key, &one, 1);
     if (err != PARAMO_OK)
-        (void)snprintf(message, LERR_MAX, "%s", paramo_last_error());
+        (void)snprintf(message, PARAMO_ERROR_MAX, "%s", paramo_last_error());
     return err;
 }
 
 /* Fills a slot without the lock; the message of an error is written to message. */
-static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s, char message[LERR_MAX])
+static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s,
+                       char message[PARAMO_ERROR_MAX])
 {
     int ended = 0;
     paramo_err err = reader_part(l->o.reader, s->part.lease.stream, s->part.lease.index, &s->block, &ended);
@@ -143,13 +144,13 @@ static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s
         s->block = NULL;
         err = paramo_pool_end(l->o.node, l->o.pool, &s->part.lease);
         if (err != PARAMO_OK)
-            (void)snprintf(message, LERR_MAX, "%s", paramo_last_error());
+            (void)snprintf(message, PARAMO_ERROR_MAX, "%s", paramo_last_error());
         return err;
     }
     if (err == PARAMO_OK)
         err = batcher_cut(batcher, s->block, l->o.batch_rows, &s->part.list);
     if (err != PARAMO_OK)
-        (void)snprintf(message, LERR_MAX, "%s", lerr_text());
+        (void)snprintf(message, PARAMO_ERROR_MAX, "%s", paramo_last_error());
     return err == PARAMO_OK ? count_lease(l, &s->part.lease, message) : err;
 }
 
@@ -157,11 +158,11 @@ static void *load(void *arg)
 {
     struct loader *l = arg;
     struct batcher *batcher = NULL;
-    char message[LERR_MAX];
+    char message[PARAMO_ERROR_MAX];
     paramo_err err = batcher_new(&batcher);
     (void)pthread_mutex_lock(&l->lock);
     if (err != PARAMO_OK)
-        fail(l, err, lerr_text());
+        fail(l, err, paramo_last_error());
     for (struct slot *s; (s = lease(l)) != NULL;) {
         (void)pthread_mutex_unlock(&l->lock);
         err = fill(l, batcher, s, message);
@@ -188,7 +189,7 @@ paramo_err loader_start(struct loader *l, uint32_t round)
     while (l->running < l->o.threads) {
         if (pthread_create(&l->thread[l->running], NULL, load, l) != 0) {
             loader_stop(l);
-            return lerr(PARAMO_E_SYSTEM, "a thread cannot be started");
+            return paramo_error_set(PARAMO_E_SYSTEM, "a thread cannot be started");
         }
         l->running++;
     }
@@ -231,11 +232,11 @@ paramo_err loader_next(struct loader *l, int may_wait, enum loader_state *state,
     for (;;) {
         struct slot *s = &l->slot[l->taken % l->slots];
         if (l->err != PARAMO_OK) {
-            err = lerr(l->err, "%s", l->message);
+            err = paramo_error_set(l->err, "%s", l->message);
             break;
         }
         if (l->stop || atomic_load(l->o.stop)) {
-            err = lerr(PARAMO_E_INTERRUPTED, "interrupted");
+            err = paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
             break;
         }
         if (l->taken < l->leased && s->ready) {

@@ -57,17 +57,17 @@ struct loader_options {
  * parts were done if some were dealt again, because their worker died or gave up. */
 void loader_leases_key(char *out, size_t cap, uint32_t round);
 /* node, pool and reader must outlive the loader. */
-LEARN_MUST_USE paramo_err loader_new(const struct loader_options *options, struct loader **loader);
+PARAMO_MUST_USE paramo_err loader_new(const struct loader_options *options, struct loader **loader);
 void loader_free(struct loader *loader);
 
 /* Starts the threads on one round of the pool; loader_stop ends them (at once, leases or not). */
-LEARN_MUST_USE paramo_err loader_start(struct loader *loader, uint32_t round);
+PARAMO_MUST_USE paramo_err loader_start(struct loader *loader, uint32_t round);
 void loader_stop(struct loader *loader);
 
 /* Waits for the next part. With may_wait 0 it does not wait out a time without work but returns LOADER_IDLE.
  * One thread. */
-LEARN_MUST_USE paramo_err loader_next(struct loader *loader, int may_wait, enum loader_state *state,
-                                      struct loader_part **part);
+PARAMO_MUST_USE paramo_err loader_next(struct loader *loader, int may_wait, enum loader_state *state,
+                                       struct loader_part **part);
 /* The part has been learned (its lease is the caller's to report). */
 void loader_release(struct loader *loader, struct loader_part *part);
 

@@ -52,7 +52,7 @@ static paramo_err buffer_reserve(struct parse_buffer *b, size_t rows, size_t fea
     b->field = malloc(features * sizeof *b->field);
     if (b->label == NULL || b->offset == NULL || b->key == NULL || b->value == NULL || b->field == NULL) {
         parse_buffer_free(b);
-        return lerr(PARAMO_E_MEMORY, "out of memory for parsing %zu features", features);
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for parsing %zu features", features);
     }
     b->row_cap = rows;
     b->feature_cap = features;
@@ -208,24 +208,26 @@ static paramo_err no_format(int lines, const char *bad, const char *end, int end
                                   "(40 columns between tabs) format";
     char head[QUOTE_MAX];
     if (!ended) {
-        return lerr(PARAMO_E_FORMAT,
-                    "its first line, which has no end in %td bytes and begins '%s', is not in %s", end - bad,
-                    quote(head, bad, end), formats);
+        return paramo_error_set(PARAMO_E_FORMAT,
+                                "its first line, which has no end in %td bytes and begins '%s', is not in %s",
+                                end - bad, quote(head, bad, end), formats);
     }
     if (lines == 1) {
-        return lerr(PARAMO_E_FORMAT, "its only line, '%s'%s, is not in %s", quote(head, bad, end),
-                    end - bad > QUOTED ? "..." : "", formats);
+        return paramo_error_set(PARAMO_E_FORMAT, "its only line, '%s'%s, is not in %s", quote(head, bad, end),
+                                end - bad > QUOTED ? "..." : "", formats);
     }
-    return lerr(PARAMO_E_FORMAT, "none of the first %d lines is in %s; the first begins '%s'", lines, formats,
-                quote(head, bad, end));
+    return paramo_error_set(PARAMO_E_FORMAT, "none of the first %d lines is in %s; the first begins '%s'",
+                            lines, formats, quote(head, bad, end));
 }
 
 static paramo_err binary(const char *text, size_t len, const char *zero)
 {
     if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
-        return lerr(PARAMO_E_FORMAT, "UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
-    return lerr(PARAMO_E_FORMAT, "binary data (a zero byte at offset %td), not libsvm, libffm or criteo text",
-                zero - text);
+        return paramo_error_set(PARAMO_E_FORMAT,
+                                "UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    return paramo_error_set(PARAMO_E_FORMAT,
+                            "binary data (a zero byte at offset %td), not libsvm, libffm or criteo text",
+                            zero - text);
 }
 
 paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_format *format)

@@ -45,17 +45,17 @@ int parse_format_find(const char *name);
 /* Parses text[0..len) (see the top of this file for what must follow it) into buffer, replacing what it held.
  * hash_bits 0: ids of libsvm and libffm are keys as they are, and Criteo's keys are 64-bit hashes; else every
  * key is a hash of hash_bits bits. len is below 4 GiB. */
-LEARN_MUST_USE paramo_err parse_text(enum parse_format format, unsigned hash_bits, const char *text,
-                                     size_t len, struct parse_buffer *buffer, parse_bad_fn bad, void *arg);
+PARAMO_MUST_USE paramo_err parse_text(enum parse_format format, unsigned hash_bits, const char *text,
+                                      size_t len, struct parse_buffer *buffer, parse_bad_fn bad, void *arg);
 /* A block of its own with the rows of buffer, and their fields if the block is to have them. bytes as in
  * block_alloc. */
-LEARN_MUST_USE paramo_err parse_block(const struct parse_buffer *buffer, int fields, struct block *block,
-                                      size_t *bytes);
+PARAMO_MUST_USE paramo_err parse_block(const struct parse_buffer *buffer, int fields, struct block *block,
+                                       size_t *bytes);
 void parse_buffer_free(struct parse_buffer *buffer);
 
 /* Tells the format from the first lines of a file. whole: text is all there is. FORMAT error (without a file
  * name) if it looks like none; a text without any feature counts as libsvm. */
-LEARN_MUST_USE paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_format *format);
+PARAMO_MUST_USE paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_format *format);
 
 /* Length of the UTF-8 byte order mark at a file's start: 3 or 0. It is no part of the first line. */
 size_t parse_mark(const char *text, size_t len);

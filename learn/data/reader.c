@@ -32,7 +32,7 @@ struct workshop {
 struct slot {
     struct held *held; /* NULL: the stream has ended before that part, or err */
     paramo_err err;
-    char text[LERR_MAX];
+    char text[PARAMO_ERROR_MAX];
     atomic_int full;
 };
 
@@ -73,8 +73,8 @@ struct reader {
     pthread_mutex_t lock; /* of what follows */
     struct workshop *idle;
     paramo_err err;
-    char err_text[LERR_MAX];
-    char first_bad[LERR_MAX];
+    char err_text[PARAMO_ERROR_MAX];
+    char first_bad[PARAMO_ERROR_MAX];
 
     struct pass pass;
 };
@@ -97,8 +97,9 @@ static paramo_err tell_format(struct reader *r, uint32_t s)
     enum parse_format format = r->format;
     paramo_err err = stream_tell(r->stream[s], detect, &format);
     if (err == PARAMO_OK && r->fields && format == PARSE_LIBSVM) {
-        err = lerr(PARAMO_E_FORMAT,
-                   "%s: is in libsvm format, which has no fields; libffm and criteo have them", r->names[s]);
+        err = paramo_error_set(PARAMO_E_FORMAT,
+                               "%s: is in libsvm format, which has no fields; libffm and criteo have them",
+                               r->names[s]);
     }
     if (err == PARAMO_OK)
         atomic_store(&r->stream_format[s], (int)format);
@@ -121,13 +122,13 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
                        struct reader **reader)
 {
     if (o->hash_bits > 63)
-        return lerr(PARAMO_E_INVALID, "hash bits: %u is not in 0..63", o->hash_bits);
+        return paramo_error_set(PARAMO_E_INVALID, "hash bits: %u is not in 0..63", o->hash_bits);
     size_t part_bytes = o->part_bytes != 0 ? o->part_bytes : READER_PART_BYTES;
     if (part_bytes > (1u << 30))
-        return lerr(PARAMO_E_INVALID, "part bytes: %zu is above 1 GiB", part_bytes);
+        return paramo_error_set(PARAMO_E_INVALID, "part bytes: %zu is above 1 GiB", part_bytes);
     struct reader *r = calloc(1, sizeof *r);
     if (r == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory for a reader");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     (void)pthread_mutex_init(&r->lock, NULL);
     (void)pthread_mutex_init(&r->pass.lock, NULL);
     (void)sem_init(&r->pass.free, 0, 0);
@@ -146,14 +147,14 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
     if (err == PARAMO_OK && count > UINT32_MAX / 2) {
         input_free_names(r->names, count);
         r->names = NULL;
-        err = lerr(PARAMO_E_TOO_LARGE, "too many input files");
+        err = paramo_error_set(PARAMO_E_TOO_LARGE, "too many input files");
     }
     if (err == PARAMO_OK) {
         r->streams = (uint32_t)count;
         r->stream = calloc(count, sizeof *r->stream);
         r->stream_format = calloc(count, sizeof *r->stream_format);
         if (r->stream == NULL || r->stream_format == NULL)
-            err = lerr(PARAMO_E_MEMORY, "out of memory for a reader");
+            err = paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     }
     if (err == PARAMO_OK)
         err = input_stop_open(&r->stop_fd);
@@ -217,7 +218,7 @@ static paramo_err reader_fail(struct reader *r, paramo_err err)
     (void)pthread_mutex_lock(&r->lock);
     if (r->err == PARAMO_OK) {
         r->err = err;
-        (void)snprintf(r->err_text, sizeof r->err_text, "%s", lerr_text());
+        (void)snprintf(r->err_text, sizeof r->err_text, "%s", paramo_last_error());
         atomic_store(&r->failed, 1);
     }
     (void)pthread_mutex_unlock(&r->lock);
@@ -227,8 +228,8 @@ static paramo_err reader_fail(struct reader *r, paramo_err err)
 static paramo_err reader_state(struct reader *r)
 {
     if (atomic_load(&r->failed))
-        return lerr(r->err, "%s", r->err_text);
-    return atomic_load(&r->stop) ? lerr(PARAMO_E_INTERRUPTED, "interrupted") : PARAMO_OK;
+        return paramo_error_set(r->err, "%s", r->err_text);
+    return atomic_load(&r->stop) ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted") : PARAMO_OK;
 }
 
 void reader_interrupt(struct reader *r)
@@ -261,7 +262,7 @@ static paramo_err on_bad_line(void *arg, uint64_t line, const char *what)
     uint64_t count = atomic_fetch_add(&r->bad_lines, 1) + 1;
     if (count > 1 && count <= r->skip_bad)
         return PARAMO_OK;
-    char message[LERR_MAX];
+    char message[PARAMO_ERROR_MAX];
     const char *name = reader_stream_name(r, bad->stream);
     uint64_t first = stream_first_line(r->stream[bad->stream], bad->index, bad->text);
     if (first != 0)
@@ -276,10 +277,10 @@ static paramo_err on_bad_line(void *arg, uint64_t line, const char *what)
     }
     (void)atomic_fetch_sub(&r->bad_lines, 1); /* it was not skipped */
     if (r->skip_bad > 0) {
-        return lerr(PARAMO_E_FORMAT, "%s (more than %llu bad lines)", message,
-                    (unsigned long long)r->skip_bad);
+        return paramo_error_set(PARAMO_E_FORMAT, "%s (more than %llu bad lines)", message,
+                                (unsigned long long)r->skip_bad);
     }
-    return lerr(PARAMO_E_FORMAT, "%s", message);
+    return paramo_error_set(PARAMO_E_FORMAT, "%s", message);
 }
 
 static paramo_err workshop_get(struct reader *r, struct workshop **shop)
@@ -290,7 +291,7 @@ static paramo_err workshop_get(struct reader *r, struct workshop **shop)
         r->idle = (*shop)->next;
     (void)pthread_mutex_unlock(&r->lock);
     if (*shop == NULL && (*shop = calloc(1, sizeof **shop)) == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory for a reader");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     return PARAMO_OK;
 }
 
@@ -313,7 +314,7 @@ static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad
         return err;
     struct held *h = calloc(1, sizeof *h);
     if (h == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory for a block");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block");
     err = parse_block(&shop->buffer, r->fields, &h->block, &h->bytes);
     if (err != PARAMO_OK) {
         free(h);
@@ -367,7 +368,7 @@ paramo_err reader_part(struct reader *r, uint32_t stream, uint64_t index, const 
     if (err != PARAMO_OK)
         return err;
     if (stream >= r->streams)
-        return lerr(PARAMO_E_INVALID, "stream %u of %u is asked for", stream, r->streams);
+        return paramo_error_set(PARAMO_E_INVALID, "stream %u of %u is asked for", stream, r->streams);
     err = part_get(r, stream, index, &held);
     if (err != PARAMO_OK)
         return reader_fail(r, err);
@@ -438,7 +439,7 @@ static void *pass_thread(void *arg)
         slot->held = NULL;
         slot->err = part_get(r, stream, index, &slot->held);
         if (slot->err != PARAMO_OK)
-            (void)snprintf(slot->text, sizeof slot->text, "%s", lerr_text());
+            (void)snprintf(slot->text, sizeof slot->text, "%s", paramo_last_error());
         atomic_store(&slot->full, 1);
         (void)sem_post(&p->ready);
     }
@@ -472,7 +473,7 @@ static paramo_err pass_start(struct reader *r)
         p->threads++;
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (p->threads == 0)
-        return lerr(PARAMO_E_SYSTEM, "cannot start a thread: %s", strerror(rc));
+        return paramo_error_set(PARAMO_E_SYSTEM, "cannot start a thread: %s", strerror(rc));
     p->running = 1;
     return PARAMO_OK;
 }
@@ -495,8 +496,8 @@ static void pass_end(struct reader *r)
 
 static paramo_err no_rows(const struct reader *r)
 {
-    return lerr(PARAMO_E_FORMAT, "%s%s: no rows, only empty, comment or bad lines", reader_stream_name(r, 0),
-                r->streams > 1 ? " and the other files" : "");
+    return paramo_error_set(PARAMO_E_FORMAT, "%s%s: no rows, only empty, comment or bad lines",
+                            reader_stream_name(r, 0), r->streams > 1 ? " and the other files" : "");
 }
 
 paramo_err reader_next(struct reader *r, const struct block **block)
@@ -517,11 +518,11 @@ paramo_err reader_next(struct reader *r, const struct block **block)
             }
             sem_take(&p->ready);
             if (atomic_load(&r->stop))
-                return lerr(PARAMO_E_INTERRUPTED, "interrupted");
+                return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
             continue;
         }
         if (slot->err != PARAMO_OK)
-            return reader_fail(r, lerr(slot->err, "%s", slot->text));
+            return reader_fail(r, paramo_error_set(slot->err, "%s", slot->text));
         struct held *held = slot->held;
         atomic_store(&slot->full, 0);
         p->head++;

@@ -48,11 +48,12 @@ struct reader_stats {
     uint64_t parts_parsed; /* parts that were parsed from text */
     uint64_t parts_cached; /* parts that came from the cache */
     uint64_t rows_parsed;
-    uint64_t text_bytes;      /* parsed */
-    uint64_t cache_bytes;     /* in memory now */
-    uint64_t spill_bytes;     /* in the temporary file */
-    char spill_error[160];    /* why the temporary file cannot be used; "" if it can */
-    char first_bad[LERR_MAX]; /* the first bad line that was skipped, as file:line: what; "" if none */
+    uint64_t text_bytes;   /* parsed */
+    uint64_t cache_bytes;  /* in memory now */
+    uint64_t spill_bytes;  /* in the temporary file */
+    char spill_error[160]; /* why the temporary file cannot be used; "" if it can */
+    char
+        first_bad[PARAMO_ERROR_MAX]; /* the first bad line that was skipped, as file:line: what; "" if none */
 };
 
 void reader_options_init(struct reader_options *options);
@@ -60,8 +61,8 @@ void reader_options_init(struct reader_options *options);
 /* paths: files, "-" for standard input (at most once), or glob patterns (sorted; one that matches nothing is
  * an error). Every regular file is opened and its first lines are looked at, so that a missing or empty file,
  * a directory, or a file of no known format is an error here; of pipes, when they are first read. */
-LEARN_MUST_USE paramo_err reader_open(const struct reader_options *options, const char *const *paths,
-                                      size_t n, struct reader **reader);
+PARAMO_MUST_USE paramo_err reader_open(const struct reader_options *options, const char *const *paths,
+                                       size_t n, struct reader **reader);
 /* Stops the threads and frees all. No other call may be running, no block may be held. NULL is allowed. */
 void reader_close(struct reader *reader);
 
@@ -71,16 +72,16 @@ const char *reader_stream_name(const struct reader *reader, uint32_t stream);
 
 /* The next block in order, rows > 0; NULL at the end of the data. One thread at a time. The caller releases
  * it. A pass over data without a single row ends in an error. */
-LEARN_MUST_USE paramo_err reader_next(struct reader *reader, const struct block **block);
+PARAMO_MUST_USE paramo_err reader_next(struct reader *reader, const struct block **block);
 /* Back to the first block. No reader_next may be running. An input that cannot be read twice and is not
  * cached: an error from the next reader_next. */
-LEARN_MUST_USE paramo_err reader_rewind(struct reader *reader);
+PARAMO_MUST_USE paramo_err reader_rewind(struct reader *reader);
 
 /* Part `index` of `stream`. *ended 1 (and *block NULL): the stream ends before this part; that is so for
  * every later part too. Ask for compressed streams' parts in about ascending order: going back further than a
  * few parts without a cached block reads the file again from its start. The caller releases the block. */
-LEARN_MUST_USE paramo_err reader_part(struct reader *reader, uint32_t stream, uint64_t index,
-                                      const struct block **block, int *ended);
+PARAMO_MUST_USE paramo_err reader_part(struct reader *reader, uint32_t stream, uint64_t index,
+                                       const struct block **block, int *ended);
 
 /* Gives a block back; from any thread. NULL is allowed. retain: one more owner for it, who releases it too.
  */

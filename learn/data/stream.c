@@ -37,7 +37,7 @@ struct stream {
     struct stream_text skipped; /* a buffer on its way to the ring */
     int end;                    /* the input has no more text than carry */
     paramo_err err;             /* of the decoder: it stays */
-    char err_text[LERR_MAX];
+    char err_text[PARAMO_ERROR_MAX];
 };
 
 /* ---- text ---------------------------------------------------------------------------------------------- */
@@ -56,7 +56,7 @@ static paramo_err text_reserve(struct stream_text *text, size_t len)
     size_t cap = len + len / 4 + STREAM_PAD;
     char *data = realloc(text->data, cap);
     if (data == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory for %zu bytes of text", cap);
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for %zu bytes of text", cap);
     text->data = data;
     text->cap = cap;
     return PARAMO_OK;
@@ -88,7 +88,7 @@ paramo_err stream_recent_open(struct stream_recent **recent)
 {
     struct stream_recent *r = calloc(1, sizeof *r);
     if (r == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory for a reader");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     (void)pthread_mutex_init(&r->lock, NULL);
     *recent = r;
     return PARAMO_OK;
@@ -146,7 +146,7 @@ paramo_err stream_open(const char *path, size_t part_bytes, struct stream_recent
 {
     struct stream *s = calloc(1, sizeof *s);
     if (s == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory for a stream");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a stream");
     paramo_err err = input_open(path, stop_fd, &s->input);
     if (err != PARAMO_OK) {
         free(s);
@@ -220,7 +220,7 @@ paramo_err stream_tell(struct stream *s, stream_tell_fn tell, void *arg)
     (void)pthread_mutex_lock(&s->lock);
     paramo_err err = input_head(s->input, &text, &len, &whole);
     if (err == PARAMO_OK && (err = tell(text, len, whole, arg)) != PARAMO_OK)
-        err = lerr(err, "%s: %s", stream_name(s), lerr_text());
+        err = paramo_error_set(err, "%s: %s", stream_name(s), paramo_last_error());
     if (err == PARAMO_OK && !stream_is_pipe(s))
         err = restart(s); /* its file is closed until it is read */
     (void)pthread_mutex_unlock(&s->lock);
@@ -230,16 +230,17 @@ paramo_err stream_tell(struct stream *s, stream_tell_fn tell, void *arg)
 static paramo_err line_too_long(const struct stream *s, uint64_t line)
 {
     if (line != 0) {
-        return lerr(PARAMO_E_FORMAT, "%s:%llu: a line longer than 16 MiB", stream_name(s),
-                    (unsigned long long)line);
+        return paramo_error_set(PARAMO_E_FORMAT, "%s:%llu: a line longer than 16 MiB", stream_name(s),
+                                (unsigned long long)line);
     }
-    return lerr(PARAMO_E_FORMAT, "%s: a line longer than 16 MiB", stream_name(s));
+    return paramo_error_set(PARAMO_E_FORMAT, "%s: a line longer than 16 MiB", stream_name(s));
 }
 
 static paramo_err interrupted(const struct stream *s)
 {
-    return atomic_load_explicit(s->stop, memory_order_relaxed) ? lerr(PARAMO_E_INTERRUPTED, "interrupted")
-                                                               : PARAMO_OK;
+    return atomic_load_explicit(s->stop, memory_order_relaxed)
+               ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted")
+               : PARAMO_OK;
 }
 
 /* Reads on until the text reaches byte `want` of this part's buffer or the input ends. */
@@ -398,10 +399,10 @@ paramo_err stream_part(struct stream *s, uint64_t index, struct stream_text *tex
     (void)pthread_mutex_lock(&s->lock);
     paramo_err err = s->err;
     if (err != PARAMO_OK) {
-        err = lerr(err, "%s", s->err_text);
+        err = paramo_error_set(err, "%s", s->err_text);
     } else if ((err = decoded_part(s, index, text, ended)) != PARAMO_OK) {
         s->err = err;
-        memcpy(s->err_text, lerr_text(), LERR_MAX);
+        memcpy(s->err_text, paramo_last_error(), PARAMO_ERROR_MAX);
     }
     (void)pthread_mutex_unlock(&s->lock);
     return err;

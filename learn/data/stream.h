@@ -10,7 +10,7 @@
 #ifndef LEARN_DATA_STREAM_H
 #define LEARN_DATA_STREAM_H
 
-#include "learn/io/lerr.h"
+#include "paramo/paramo.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,21 +30,21 @@ void stream_text_free(struct stream_text *text);
 struct stream;
 struct stream_recent; /* the ring of recent parts, shared by the streams of one reader */
 
-LEARN_MUST_USE paramo_err stream_recent_open(struct stream_recent **recent);
+PARAMO_MUST_USE paramo_err stream_recent_open(struct stream_recent **recent);
 void stream_recent_close(struct stream_recent *recent);
 
 /* stop_fd as in input_open; *stop non-zero ends long reads with INTERRUPTED. */
-LEARN_MUST_USE paramo_err stream_open(const char *path, size_t part_bytes, struct stream_recent *recent,
-                                      int stop_fd, const _Atomic int *stop, struct stream **stream);
+PARAMO_MUST_USE paramo_err stream_open(const char *path, size_t part_bytes, struct stream_recent *recent,
+                                       int stop_fd, const _Atomic int *stop, struct stream **stream);
 void stream_close(struct stream *stream);
 
 /* Part index, or *ended 1. */
-LEARN_MUST_USE paramo_err stream_part(struct stream *stream, uint64_t index, struct stream_text *text,
-                                      int *ended);
+PARAMO_MUST_USE paramo_err stream_part(struct stream *stream, uint64_t index, struct stream_text *text,
+                                       int *ended);
 /* Tells the format from the stream's first text by calling tell, whose error it returns with the name before
  * it. For pipes this waits for data. It may be called by several threads, and before or after stream_part. */
 typedef paramo_err (*stream_tell_fn)(const char *text, size_t len, int whole, void *arg);
-LEARN_MUST_USE paramo_err stream_tell(struct stream *stream, stream_tell_fn tell, void *arg);
+PARAMO_MUST_USE paramo_err stream_tell(struct stream *stream, stream_tell_fn tell, void *arg);
 
 const char *stream_name(const struct stream *stream);
 /* Is it a pipe? Then it has no size and cannot be read twice. */

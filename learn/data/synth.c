@@ -64,25 +64,26 @@ void synth_options_init(struct synth_options *o)
 static paramo_err check(const struct synth_options *o)
 {
     if (o->rows == 0)
-        return lerr(PARAMO_E_INVALID, "rows: must be at least 1");
+        return paramo_error_set(PARAMO_E_INVALID, "rows: must be at least 1");
     if (o->fields == 0 || o->fields > MAX_FIELDS)
-        return lerr(PARAMO_E_INVALID, "fields: %u is not in 1..%d", o->fields, MAX_FIELDS);
+        return paramo_error_set(PARAMO_E_INVALID, "fields: %u is not in 1..%d", o->fields, MAX_FIELDS);
     if (o->features == 0 || o->features > MAX_FEATURES)
-        return lerr(PARAMO_E_INVALID, "features: %u is not in 1..%u", o->features, MAX_FEATURES);
+        return paramo_error_set(PARAMO_E_INVALID, "features: %u is not in 1..%u", o->features, MAX_FEATURES);
     if (o->factors > MAX_FACTORS)
-        return lerr(PARAMO_E_INVALID, "factors: %u is above %d", o->factors, MAX_FACTORS);
+        return paramo_error_set(PARAMO_E_INVALID, "factors: %u is above %d", o->factors, MAX_FACTORS);
     if ((uint64_t)o->fields * o->features * (1 + o->factors) > MAX_WEIGHTS)
-        return lerr(PARAMO_E_INVALID, "fields * features * (1 + factors): above %u", MAX_WEIGHTS);
+        return paramo_error_set(PARAMO_E_INVALID, "fields * features * (1 + factors): above %u", MAX_WEIGHTS);
     if (!(o->zipf >= 0 && o->zipf <= 10))
-        return lerr(PARAMO_E_INVALID, "zipf: %g is not in 0..10", o->zipf);
+        return paramo_error_set(PARAMO_E_INVALID, "zipf: %g is not in 0..10", o->zipf);
     if (!(o->spread >= 0 && o->spread <= 100) || !(o->factor_spread >= 0 && o->factor_spread <= 100))
-        return lerr(PARAMO_E_INVALID, "spread: not in 0..100");
+        return paramo_error_set(PARAMO_E_INVALID, "spread: not in 0..100");
     if (!(o->bias >= -20 && o->bias <= 20))
-        return lerr(PARAMO_E_INVALID, "bias: %g is not in -20..20", o->bias);
+        return paramo_error_set(PARAMO_E_INVALID, "bias: %g is not in -20..20", o->bias);
     if (o->format != PARSE_LIBSVM && o->format != PARSE_LIBFFM && o->format != PARSE_CRITEO)
-        return lerr(PARAMO_E_INVALID, "format: must be libsvm, libffm or criteo");
+        return paramo_error_set(PARAMO_E_INVALID, "format: must be libsvm, libffm or criteo");
     if (o->format == PARSE_CRITEO && o->fields != PARSE_CRITEO_FIELDS)
-        return lerr(PARAMO_E_INVALID, "fields: criteo has %d, not %u", PARSE_CRITEO_FIELDS, o->fields);
+        return paramo_error_set(PARAMO_E_INVALID, "fields: criteo has %d, not %u", PARSE_CRITEO_FIELDS,
+                                o->fields);
     return PARAMO_OK;
 }
 
@@ -103,7 +104,7 @@ static paramo_err model_make(const struct synth_options *o, struct model *m)
     m->factor = malloc((n * o->factors + 1) * sizeof *m->factor);
     if (m->popular == NULL || m->weight == NULL || m->factor == NULL) {
         model_free(m);
-        return lerr(PARAMO_E_MEMORY, "out of memory for a model of %zu features", n);
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a model of %zu features", n);
     }
     double sum = 0;
     for (uint32_t i = 0; i < o->features; i++) {
@@ -254,7 +255,7 @@ static paramo_err write_rows(const struct model *m, struct output *out, const vo
     double best = 0, drawn = 0;
     for (uint64_t row = 0; row < m->o->rows; row++) {
         if (row % 1024 == 0 && stop != NULL && *stop)
-            return lerr(PARAMO_E_INTERRUPTED, "interrupted");
+            return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
         double p = draw_row(m, row, rank);
         int label = draw_unit(m->o->seed, row, 0) < p;
         paramo_err err = output_write(out, text, put_row(m->o, rank, label, text));
@@ -287,7 +288,7 @@ paramo_err synth_write(const struct synth_options *o, const char *path, const vo
     if (err != PARAMO_OK || (err = model_make(o, &model)) != PARAMO_OK)
         return err;
     struct bins *bins = calloc(1, sizeof *bins);
-    err = bins != NULL ? output_open(path, &out) : lerr(PARAMO_E_MEMORY, "out of memory");
+    err = bins != NULL ? output_open(path, &out) : paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     if (err == PARAMO_OK) {
         err = write_rows(&model, out, stop, bins, &result);
         if (err == PARAMO_OK)

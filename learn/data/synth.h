@@ -11,7 +11,7 @@
 #define LEARN_DATA_SYNTH_H
 
 #include "learn/data/parse.h"
-#include "learn/io/lerr.h"
+#include "paramo/paramo.h"
 
 struct synth_options {
     uint64_t rows;            /* 100,000 */
@@ -39,7 +39,7 @@ void synth_options_init(struct synth_options *options);
 /* Writes the log to path ("-": standard output; .gz and .zst compress), as a whole or not at all. INVALID
  * names the option that is wrong. stop may be NULL; when it becomes non-zero (a signal handler may set it)
  * the result is INTERRUPTED and nothing is left behind. */
-LEARN_MUST_USE paramo_err synth_write(const struct synth_options *options, const char *path,
-                                      const volatile int *stop, struct synth_report *report);
+PARAMO_MUST_USE paramo_err synth_write(const struct synth_options *options, const char *path,
+                                       const volatile int *stop, struct synth_report *report);
 
 #endif

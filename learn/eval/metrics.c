@@ -17,7 +17,7 @@ paramo_err metrics_new(struct metrics **metrics)
 {
     struct metrics *m = calloc(1, sizeof *m);
     if (m == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     *metrics = m;
     return PARAMO_OK;
 }
@@ -48,7 +48,7 @@ static paramo_err reserve(struct metrics *m, size_t n)
         m->score = score;
     uint64_t *other = score == NULL ? NULL : realloc(m->other, cap * sizeof *other);
     if (other == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory: scores of %zu rows", n);
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory: scores of %zu rows", n);
     m->other = other;
     m->cap = cap;
     return PARAMO_OK;
@@ -70,7 +70,7 @@ paramo_err metrics_add(struct metrics *m, const float *margin, const float *labe
         return err;
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(margin[i]))
-            return lerr(PARAMO_E_NUMERIC, "the model's score of a row is not a finite number");
+            return paramo_error_set(PARAMO_E_NUMERIC, "the model's score of a row is not a finite number");
         int positive = label[i] > 0.5f;
         m->score[m->n++] = (uint64_t)ordered(margin[i]) << 1 | (uint64_t)positive;
         m->positives += (uint64_t)positive;
@@ -122,7 +122,7 @@ static double area(struct metrics *m)
 paramo_err metrics_finish(struct metrics *m, struct metrics_result *result)
 {
     if (m->n == 0)
-        return lerr(PARAMO_E_INVALID, "there are no rows to measure");
+        return paramo_error_set(PARAMO_E_INVALID, "there are no rows to measure");
     double rows = (double)m->n;
     int both = m->positives > 0 && m->positives < m->n;
     *result = (struct metrics_result){

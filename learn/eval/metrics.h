@@ -9,7 +9,7 @@
 #ifndef LEARN_EVAL_METRICS_H
 #define LEARN_EVAL_METRICS_H
 
-#include "learn/io/lerr.h"
+#include "paramo/paramo.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,13 +25,13 @@ struct metrics_result {
     double calibration; /* mean probability / mean label; NaN without a positive row */
 };
 
-LEARN_MUST_USE paramo_err metrics_new(struct metrics **metrics);
+PARAMO_MUST_USE paramo_err metrics_new(struct metrics **metrics);
 void metrics_free(struct metrics *metrics);
 void metrics_reset(struct metrics *metrics);
 /* NUMERIC if a margin is not finite. */
-LEARN_MUST_USE paramo_err metrics_add(struct metrics *metrics, const float *margin, const float *label,
-                                      size_t n);
+PARAMO_MUST_USE paramo_err metrics_add(struct metrics *metrics, const float *margin, const float *label,
+                                       size_t n);
 /* INVALID if there are no rows. */
-LEARN_MUST_USE paramo_err metrics_finish(struct metrics *metrics, struct metrics_result *result);
+PARAMO_MUST_USE paramo_err metrics_finish(struct metrics *metrics, struct metrics_result *result);
 
 #endif

@@ -26,8 +26,8 @@ struct score_source {
 };
 
 /* Reads reader from where it stands to its end. */
-LEARN_MUST_USE paramo_err score_reader(const struct score_source *source, struct reader *reader,
-                                       score_rows_fn rows, void *arg);
+PARAMO_MUST_USE paramo_err score_reader(const struct score_source *source, struct reader *reader,
+                                        score_rows_fn rows, void *arg);
 /* score_rows_fn that adds to a struct metrics. */
 paramo_err score_metrics(void *metrics, const float *margin, const float *label, size_t n);
 /* A model's parameters; how many keys were asked for, once a batch, and how many of them it has, the bias

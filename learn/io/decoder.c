@@ -34,8 +34,9 @@ paramo_err decoder_detect(const unsigned char *head, size_t len, enum decoder_ki
         *kind = DECODER_ZSTD; /* starts with a skippable frame */
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (len >= others[i].len && memcmp(head, others[i].bytes, others[i].len) == 0) {
-            return lerr(PARAMO_E_FORMAT, "%s data, which is not supported (gzip, zstd and plain text are)",
-                        others[i].name);
+            return paramo_error_set(PARAMO_E_FORMAT,
+                                    "%s data, which is not supported (gzip, zstd and plain text are)",
+                                    others[i].name);
         }
     }
     return PARAMO_OK;
@@ -45,7 +46,7 @@ paramo_err decoder_open(enum decoder_kind kind, struct decoder **decoder)
 {
     struct decoder *d = calloc(1, sizeof *d);
     if (d == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory for a decoder");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a decoder");
     d->kind = kind;
     int ok;
     if (kind == DECODER_GZIP) {
@@ -56,7 +57,7 @@ paramo_err decoder_open(enum decoder_kind kind, struct decoder **decoder)
     }
     if (!ok) {
         free(d);
-        return lerr(PARAMO_E_MEMORY, "out of memory for a decoder");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a decoder");
     }
     *decoder = d;
     return PARAMO_OK;
@@ -86,8 +87,8 @@ static paramo_err run_gzip(struct decoder *d, const char *in, size_t len, size_t
         d->padding = 1;
         for (; *pos < len; ++*pos) {
             if (in[*pos] != 0) {
-                return lerr(PARAMO_E_CORRUPT,
-                            "damaged gzip data: bytes that are no gzip data follow its end");
+                return paramo_error_set(PARAMO_E_CORRUPT,
+                                        "damaged gzip data: bytes that are no gzip data follow its end");
             }
         }
         return PARAMO_OK;
@@ -105,14 +106,15 @@ static paramo_err run_gzip(struct decoder *d, const char *in, size_t len, size_t
     if (rc == Z_STREAM_END) {
         d->complete = 1;
         d->seen_member = 1;
-        return inflateReset(&d->gz) == Z_OK ? PARAMO_OK
-                                            : lerr(PARAMO_E_INTERNAL, "gzip decoder does not reset");
+        return inflateReset(&d->gz) == Z_OK
+                   ? PARAMO_OK
+                   : paramo_error_set(PARAMO_E_INTERNAL, "gzip decoder does not reset");
     }
     if (rc == Z_MEM_ERROR)
-        return lerr(PARAMO_E_MEMORY, "out of memory for a decoder");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a decoder");
     if (rc != Z_OK && rc != Z_BUF_ERROR) {
-        return lerr(PARAMO_E_CORRUPT, "damaged gzip data: %s",
-                    d->gz.msg != NULL ? d->gz.msg : "not a gzip stream");
+        return paramo_error_set(PARAMO_E_CORRUPT, "damaged gzip data: %s",
+                                d->gz.msg != NULL ? d->gz.msg : "not a gzip stream");
     }
     return PARAMO_OK;
 }
@@ -126,7 +128,7 @@ static paramo_err run_zstd(struct decoder *d, const char *in, size_t len, size_t
     *pos = from.pos;
     *got = to.pos;
     if (ZSTD_isError(rc))
-        return lerr(PARAMO_E_CORRUPT, "damaged zstd data: %s", ZSTD_getErrorName(rc));
+        return paramo_error_set(PARAMO_E_CORRUPT, "damaged zstd data: %s", ZSTD_getErrorName(rc));
     d->complete = rc == 0;
     return PARAMO_OK;
 }

@@ -6,7 +6,7 @@
 #ifndef LEARN_IO_DECODER_H
 #define LEARN_IO_DECODER_H
 
-#include "learn/io/lerr.h"
+#include "paramo/paramo.h"
 
 #include <stddef.h>
 
@@ -14,15 +14,15 @@ enum decoder_kind { DECODER_NONE, DECODER_GZIP, DECODER_ZSTD };
 
 /* Told by the first bytes. Other compressions that are recognised (xz, bzip2, lz4, zip): FORMAT error naming
  * them. */
-LEARN_MUST_USE paramo_err decoder_detect(const unsigned char *head, size_t len, enum decoder_kind *kind);
+PARAMO_MUST_USE paramo_err decoder_detect(const unsigned char *head, size_t len, enum decoder_kind *kind);
 
 struct decoder;
-LEARN_MUST_USE paramo_err decoder_open(enum decoder_kind kind, struct decoder **decoder);
+PARAMO_MUST_USE paramo_err decoder_open(enum decoder_kind kind, struct decoder **decoder);
 void decoder_close(struct decoder *decoder);
 /* Takes from in[*pos..len) and writes at most cap bytes: *got. Moves on at least one of the two while there
  * is input. CORRUPT: the bytes are no such stream (message without a file name). */
-LEARN_MUST_USE paramo_err decoder_run(struct decoder *decoder, const char *in, size_t len, size_t *pos,
-                                      char *out, size_t cap, size_t *got);
+PARAMO_MUST_USE paramo_err decoder_run(struct decoder *decoder, const char *in, size_t len, size_t *pos,
+                                       char *out, size_t cap, size_t *got);
 /* May the input end here? Else it is truncated. */
 int decoder_complete(const struct decoder *decoder);
 

@@ -49,7 +49,7 @@ static paramo_err names_add(char ***names, size_t *count, const char *name)
         more[*count] = strdup(name);
     }
     if (more == NULL || more[*count] == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory for file names");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for file names");
     ++*count;
     return PARAMO_OK;
 }
@@ -59,9 +59,10 @@ static paramo_err names_add_glob(char ***names, size_t *count, const char *patte
     glob_t g;
     int rc = glob(pattern, 0, NULL, &g);
     if (rc != 0) {
-        return rc == GLOB_NOMATCH ? lerr(PARAMO_E_NOT_FOUND, "%s: no file matches", pattern)
-                                  : lerr(PARAMO_E_IO, "%s: cannot be expanded: %s", pattern,
-                                         rc == GLOB_NOSPACE ? "out of memory" : "a directory cannot be read");
+        return rc == GLOB_NOMATCH
+                   ? paramo_error_set(PARAMO_E_NOT_FOUND, "%s: no file matches", pattern)
+                   : paramo_error_set(PARAMO_E_IO, "%s: cannot be expanded: %s", pattern,
+                                      rc == GLOB_NOSPACE ? "out of memory" : "a directory cannot be read");
     }
     paramo_err err = PARAMO_OK;
     for (size_t i = 0; i < g.gl_pathc && err == PARAMO_OK; i++)
@@ -75,12 +76,12 @@ paramo_err input_expand(const char *const *paths, size_t n, char ***names, size_
     char **list = NULL;
     size_t len = 0;
     int stdins = 0;
-    paramo_err err = n > 0 ? PARAMO_OK : lerr(PARAMO_E_INVALID, "no input file is named");
+    paramo_err err = n > 0 ? PARAMO_OK : paramo_error_set(PARAMO_E_INVALID, "no input file is named");
     for (size_t i = 0; i < n && err == PARAMO_OK; i++)
         if (paths[i][0] == '\0')
-            err = lerr(PARAMO_E_INVALID, "a file name is empty");
+            err = paramo_error_set(PARAMO_E_INVALID, "a file name is empty");
         else if (strcmp(paths[i], "-") == 0 && ++stdins > 1)
-            err = lerr(PARAMO_E_INVALID, "standard input (-) is named twice");
+            err = paramo_error_set(PARAMO_E_INVALID, "standard input (-) is named twice");
         else if (strpbrk(paths[i], "*?[") != NULL && access(paths[i], F_OK) != 0)
             err = names_add_glob(&list, &len, paths[i]);
         else
@@ -99,7 +100,8 @@ paramo_err input_expand(const char *const *paths, size_t n, char ***names, size_
 static paramo_err io_error(const char *name, const char *what)
 {
     int e = errno;
-    return lerr(e == ENOENT ? PARAMO_E_NOT_FOUND : PARAMO_E_IO, "%s: %s: %s", name, what, strerror(e));
+    return paramo_error_set(e == ENOENT ? PARAMO_E_NOT_FOUND : PARAMO_E_IO, "%s: %s: %s", name, what,
+                            strerror(e));
 }
 
 static paramo_err file_open(const char *name, int *fd)
@@ -114,7 +116,7 @@ paramo_err input_open(const char *path, int stop_fd, struct input **input)
     struct stat st;
     if (in == NULL || (in->name = strdup(strcmp(path, "-") == 0 ? "<stdin>" : path)) == NULL) {
         input_close(in);
-        return lerr(PARAMO_E_MEMORY, "%s: out of memory", path);
+        return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", path);
     }
     in->stop_fd = stop_fd;
     in->fd = -1;
@@ -128,8 +130,9 @@ paramo_err input_open(const char *path, int stop_fd, struct input **input)
     if (err == PARAMO_OK && fstat(in->fd, &st) != 0)
         err = io_error(in->name, "cannot stat");
     if (err == PARAMO_OK && S_ISDIR(st.st_mode)) {
-        err = lerr(PARAMO_E_IO, "%s: is a directory, not a file (name its files, for example '%s/*')",
-                   in->name, in->name);
+        err = paramo_error_set(PARAMO_E_IO,
+                               "%s: is a directory, not a file (name its files, for example '%s/*')",
+                               in->name, in->name);
     }
     /* standard input from a file is read like a pipe: its offset belongs to the process that opened it */
     if (err == PARAMO_OK && S_ISREG(st.st_mode) && strcmp(path, "-") != 0) {
@@ -140,9 +143,9 @@ paramo_err input_open(const char *path, int stop_fd, struct input **input)
         if (n < 0)
             err = io_error(in->name, "cannot read");
         else if (n == 0)
-            err = lerr(PARAMO_E_FORMAT, "%s: is empty", in->name);
+            err = paramo_error_set(PARAMO_E_FORMAT, "%s: is empty", in->name);
         else if ((err = decoder_detect(magic, (size_t)n, &in->kind)) != PARAMO_OK)
-            err = lerr(err, "%s: %s", in->name, lerr_text());
+            err = paramo_error_set(err, "%s: %s", in->name, paramo_last_error());
         if (in->regular) {
             (void)close(in->fd);
             in->fd = -1;
@@ -207,8 +210,8 @@ int input_is_plain(const struct input *in)
 paramo_err input_rewind(struct input *in)
 {
     if (!in->regular && in->started) {
-        return lerr(PARAMO_E_UNSUPPORTED, "%s: cannot be read a second time (it is no regular file)",
-                    in->name);
+        return paramo_error_set(PARAMO_E_UNSUPPORTED,
+                                "%s: cannot be read a second time (it is no regular file)", in->name);
     }
     input_reset(in);
     return PARAMO_OK;
@@ -223,7 +226,7 @@ static paramo_err raw_read(struct input *in, char *data, size_t cap, size_t *got
             if (errno != EINTR)
                 return io_error(in->name, "cannot wait for data");
         if (fds[1].revents != 0)
-            return lerr(PARAMO_E_INTERRUPTED, "interrupted");
+            return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
     }
     ssize_t n;
     do {
@@ -242,7 +245,7 @@ static paramo_err input_start(struct input *in)
     if (in->fd < 0 && (err = file_open(in->name, &in->fd)) != PARAMO_OK)
         return err;
     if ((in->raw = malloc(RAW_BYTES)) == NULL)
-        return lerr(PARAMO_E_MEMORY, "%s: out of memory", in->name);
+        return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", in->name);
     in->started = 1;
     if (in->regular)
         (void)posix_fadvise(in->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -256,7 +259,7 @@ static paramo_err input_start(struct input *in)
     /* of regular files it is known, and asked for by other threads */
     if (!in->regular &&
         (err = decoder_detect((const unsigned char *)in->raw, in->raw_len, &in->kind)) != PARAMO_OK)
-        return lerr(err, "%s: %s", in->name, lerr_text());
+        return paramo_error_set(err, "%s: %s", in->name, paramo_last_error());
     return in->kind != DECODER_NONE ? decoder_open(in->kind, &in->decoder) : PARAMO_OK;
 }
 
@@ -279,12 +282,12 @@ static paramo_err decoded_read(struct input *in, char *text, size_t cap, size_t 
         /* without any input left too: the decoder may still hold text that did not fit before */
         err = decoder_run(in->decoder, in->raw, in->raw_len, &in->raw_pos, text, cap, got);
         if (err != PARAMO_OK)
-            return lerr(err, "%s: %s", in->name, lerr_text());
+            return paramo_error_set(err, "%s: %s", in->name, paramo_last_error());
         if (*got > 0)
             return PARAMO_OK;
         if (in->raw_end && in->raw_pos == in->raw_len && !decoder_complete(in->decoder)) {
-            return lerr(PARAMO_E_CORRUPT, "%s: truncated %s data (the file ends too early)", in->name,
-                        in->kind == DECODER_GZIP ? "gzip" : "zstd");
+            return paramo_error_set(PARAMO_E_CORRUPT, "%s: truncated %s data (the file ends too early)",
+                                    in->name, in->kind == DECODER_GZIP ? "gzip" : "zstd");
         }
     }
 }
@@ -324,7 +327,7 @@ paramo_err input_head(struct input *in, const char **text, size_t *len, int *who
     if (!in->started && (err = input_start(in)) != PARAMO_OK)
         return err;
     if (in->head == NULL && (in->head = malloc(HEAD_BYTES)) == NULL)
-        return lerr(PARAMO_E_MEMORY, "%s: out of memory", in->name);
+        return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", in->name);
     *whole = 0;
     while (in->head_len < HEAD_BYTES && !*whole) {
         size_t n;
@@ -334,7 +337,7 @@ paramo_err input_head(struct input *in, const char **text, size_t *len, int *who
         *whole = n == 0;
     }
     if (in->head_len == 0)
-        return lerr(PARAMO_E_FORMAT, "%s: is empty", in->name);
+        return paramo_error_set(PARAMO_E_FORMAT, "%s: is empty", in->name);
     *text = in->head;
     *len = in->head_len;
     return PARAMO_OK;
@@ -349,7 +352,7 @@ static paramo_err read_fully(int fd, const char *name, uint64_t offset, char *da
         if (n < 0)
             return io_error(name, "cannot read");
         if (n == 0)
-            return lerr(PARAMO_E_IO, "%s: has become shorter while it was read", name);
+            return paramo_error_set(PARAMO_E_IO, "%s: has become shorter while it was read", name);
         data += n;
         offset += (uint64_t)n;
         len -= (size_t)n;
@@ -382,7 +385,7 @@ paramo_err input_temp_open(const char *dir, int *fd)
         return PARAMO_OK;
     /* file systems without O_TMPFILE */
     if (snprintf(path, sizeof path, "%s/paramo-XXXXXX", dir) >= (int)sizeof path)
-        return lerr(PARAMO_E_INVALID, "%s: path is too long", dir);
+        return paramo_error_set(PARAMO_E_INVALID, "%s: path is too long", dir);
     *fd = mkostemp(path, O_CLOEXEC);
     if (*fd < 0)
         return io_error(dir, "cannot make a temporary file");
@@ -422,7 +425,7 @@ void input_temp_close(int fd)
 paramo_err input_stop_open(int *fd)
 {
     *fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return *fd >= 0 ? PARAMO_OK : lerr(PARAMO_E_SYSTEM, "eventfd: %s", strerror(errno));
+    return *fd >= 0 ? PARAMO_OK : paramo_error_set(PARAMO_E_SYSTEM, "eventfd: %s", strerror(errno));
 }
 
 void input_stop_raise(int fd)

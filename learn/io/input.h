@@ -10,7 +10,7 @@
 #ifndef LEARN_IO_INPUT_H
 #define LEARN_IO_INPUT_H
 
-#include "learn/io/lerr.h"
+#include "paramo/paramo.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,23 +20,23 @@ struct input;
 /* Globs among paths are replaced by what they match, sorted; a path that exists is taken as it is. The list
  * and its strings are freed with input_free_names. NOT_FOUND: a pattern matches nothing. INVALID: "-" comes
  * twice, or n is 0. */
-LEARN_MUST_USE paramo_err input_expand(const char *const *paths, size_t n, char ***names, size_t *count);
+PARAMO_MUST_USE paramo_err input_expand(const char *const *paths, size_t n, char ***names, size_t *count);
 void input_free_names(char **names, size_t count);
 
 /* Opens path ("-": standard input). Missing, unreadable, empty, a directory: an error that names it. Nothing
  * is read yet from pipes. stop_fd: a descriptor that becomes readable when waiting for a pipe must end
  * (INTERRUPTED); -1: none. */
-LEARN_MUST_USE paramo_err input_open(const char *path, int stop_fd, struct input **input);
+PARAMO_MUST_USE paramo_err input_open(const char *path, int stop_fd, struct input **input);
 void input_close(struct input *input);
 const char *input_name(const struct input *input);
 
 /* The first text (up to 64 KiB), which input_read will deliver too; valid until input_rewind. *whole: there
  * is no more. No text at all: FORMAT. */
-LEARN_MUST_USE paramo_err input_head(struct input *input, const char **text, size_t *len, int *whole);
+PARAMO_MUST_USE paramo_err input_head(struct input *input, const char **text, size_t *len, int *whole);
 /* The next text, at most cap bytes; *got 0: the end. Truncated or damaged compression: CORRUPT. */
-LEARN_MUST_USE paramo_err input_read(struct input *input, char *text, size_t cap, size_t *got);
+PARAMO_MUST_USE paramo_err input_read(struct input *input, char *text, size_t cap, size_t *got);
 /* Next read from the front again; the file is closed until then. UNSUPPORTED if the input is a pipe. */
-LEARN_MUST_USE paramo_err input_rewind(struct input *input);
+PARAMO_MUST_USE paramo_err input_rewind(struct input *input);
 
 /* Size of the file in bytes; 0 for pipes. Bytes of the file used so far by input_read. */
 uint64_t input_size(const struct input *input);
@@ -44,16 +44,16 @@ uint64_t input_used(const struct input *input);
 /* Is it a plain regular file? Known after input_open. */
 int input_is_plain(const struct input *input);
 /* Exactly len bytes from offset of a plain regular file. Thread-safe. */
-LEARN_MUST_USE paramo_err input_read_at(const struct input *input, uint64_t offset, char *text, size_t len);
+PARAMO_MUST_USE paramo_err input_read_at(const struct input *input, uint64_t offset, char *text, size_t len);
 
 /* A file without a name in dir (NULL: $TMPDIR, else /var/tmp): it is gone when *fd is closed. */
-LEARN_MUST_USE paramo_err input_temp_open(const char *dir, int *fd);
-LEARN_MUST_USE paramo_err input_temp_write(int fd, uint64_t offset, const void *data, size_t len);
-LEARN_MUST_USE paramo_err input_temp_read(int fd, uint64_t offset, void *data, size_t len);
+PARAMO_MUST_USE paramo_err input_temp_open(const char *dir, int *fd);
+PARAMO_MUST_USE paramo_err input_temp_write(int fd, uint64_t offset, const void *data, size_t len);
+PARAMO_MUST_USE paramo_err input_temp_read(int fd, uint64_t offset, void *data, size_t len);
 void input_temp_close(int fd);
 
 /* A descriptor for stop_fd: input_stop_raise makes it readable, for good; async-signal-safe. */
-LEARN_MUST_USE paramo_err input_stop_open(int *fd);
+PARAMO_MUST_USE paramo_err input_stop_open(int *fd);
 void input_stop_raise(int fd);
 
 /* Memory that this process may still take without swapping (the machine's, or its control group's if less).

@@ -26,7 +26,7 @@ struct output {
     z_stream gz;
     ZSTD_CStream *zstd;
     paramo_err err;
-    char err_text[LERR_MAX];
+    char err_text[PARAMO_ERROR_MAX];
     size_t used; /* in buffer */
     char buffer[BUFFER_BYTES];
     char packed[BUFFER_BYTES];
@@ -35,14 +35,14 @@ struct output {
 static paramo_err output_fail(struct output *o, paramo_err err)
 {
     o->err = err;
-    memcpy(o->err_text, lerr_text(), sizeof o->err_text);
+    memcpy(o->err_text, paramo_last_error(), sizeof o->err_text);
     return err;
 }
 
 static paramo_err system_error(const char *path, const char *what)
 {
     int e = errno;
-    return lerr(PARAMO_E_IO, "%s: %s: %s", path, what, strerror(e));
+    return paramo_error_set(PARAMO_E_IO, "%s: %s: %s", path, what, strerror(e));
 }
 
 static int ends_in(const char *path, const char *suffix)
@@ -79,7 +79,7 @@ static paramo_err open_temp(struct output *o, int mode)
     size_t random_at = strlen(o->path) + strlen(".tmp-"), len = random_at + TEMP_RANDOM + 1;
     o->temp = malloc(len);
     if (o->temp == NULL)
-        return lerr(PARAMO_E_MEMORY, "%s: out of memory", o->path);
+        return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", o->path);
     (void)snprintf(o->temp, len, "%s.tmp-", o->path);
     o->fd = create_temp(o->temp, random_at, mode < 0 ? 0666 : 0600);
     if (o->fd < 0) {
@@ -102,7 +102,7 @@ static paramo_err open_target(struct output *o)
     }
     int there = stat(o->path, &st) == 0;
     if (there && S_ISDIR(st.st_mode))
-        return lerr(PARAMO_E_IO, "%s: is a directory", o->path);
+        return paramo_error_set(PARAMO_E_IO, "%s: is a directory", o->path);
     if (there && !S_ISREG(st.st_mode)) {
         o->fd = open(o->path, O_WRONLY | O_CLOEXEC);
         return o->fd >= 0 ? PARAMO_OK : system_error(o->path, "cannot open");
@@ -119,7 +119,7 @@ paramo_err output_open(const char *path, struct output **output)
     }
     if (o == NULL || o->path == NULL) {
         output_abort(o);
-        return lerr(PARAMO_E_MEMORY, "%s: out of memory", path);
+        return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", path);
     }
     int ok = 1;
     if (ends_in(path, ".gz")) {
@@ -130,7 +130,7 @@ paramo_err output_open(const char *path, struct output **output)
         ok = o->zstd != NULL && !ZSTD_isError(ZSTD_CCtx_setParameter(o->zstd, ZSTD_c_checksumFlag, 1));
         o->pack = PACK_ZSTD;
     }
-    paramo_err err = ok ? open_target(o) : lerr(PARAMO_E_MEMORY, "%s: out of memory", path);
+    paramo_err err = ok ? open_target(o) : paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", path);
     if (err != PARAMO_OK) {
         output_abort(o);
         return err;
@@ -161,7 +161,7 @@ static paramo_err flush(struct output *o, int last)
     size_t len = o->used;
     o->used = 0;
     if (o->err != PARAMO_OK)
-        return lerr(o->err, "%s", o->err_text);
+        return paramo_error_set(o->err, "%s", o->err_text);
     if (o->pack == PACK_NONE)
         return write_bytes(o, o->buffer, len);
     ZSTD_inBuffer in = {o->buffer, len, 0};
@@ -180,8 +180,8 @@ static paramo_err flush(struct output *o, int last)
             ZSTD_outBuffer out = {o->packed, BUFFER_BYTES, 0};
             size_t rc = ZSTD_compressStream2(o->zstd, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
             if (ZSTD_isError(rc)) {
-                return output_fail(o,
-                                   lerr(PARAMO_E_INTERNAL, "%s: zstd: %s", o->path, ZSTD_getErrorName(rc)));
+                return output_fail(
+                    o, paramo_error_set(PARAMO_E_INTERNAL, "%s: zstd: %s", o->path, ZSTD_getErrorName(rc)));
             }
             n = out.pos;
             done = last ? rc == 0 : in.pos == in.size;
@@ -197,7 +197,7 @@ paramo_err output_write(struct output *o, const void *data, size_t len)
 {
     const char *p = data;
     if (o->err != PARAMO_OK)
-        return lerr(o->err, "%s", o->err_text);
+        return paramo_error_set(o->err, "%s", o->err_text);
     while (len > 0) {
         size_t n = BUFFER_BYTES - o->used < len ? BUFFER_BYTES - o->used : len;
         memcpy(o->buffer + o->used, p, n);

@@ -6,17 +6,17 @@
 #ifndef LEARN_IO_OUTPUT_H
 #define LEARN_IO_OUTPUT_H
 
-#include "learn/io/lerr.h"
+#include "paramo/paramo.h"
 
 #include <stddef.h>
 
 struct output;
 
-LEARN_MUST_USE paramo_err output_open(const char *path, struct output **output);
+PARAMO_MUST_USE paramo_err output_open(const char *path, struct output **output);
 /* Buffered. An error (full disk, closed pipe) stays: each later call returns it. */
-LEARN_MUST_USE paramo_err output_write(struct output *output, const void *data, size_t len);
+PARAMO_MUST_USE paramo_err output_write(struct output *output, const void *data, size_t len);
 /* Makes the file appear under its name and frees output; on an error nothing is left behind. */
-LEARN_MUST_USE paramo_err output_commit(struct output *output);
+PARAMO_MUST_USE paramo_err output_commit(struct output *output);
 /* Removes what was written and frees output. NULL is allowed. */
 void output_abort(struct output *output);
 

@@ -23,7 +23,7 @@
 
 static paramo_err no_memory(void)
 {
-    return lerr(PARAMO_E_MEMORY, "out of memory");
+    return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
 }
 
 static char *path_of(const char *dir, const char *name)
@@ -91,19 +91,19 @@ static paramo_err slurp(const char *path, char **text, size_t *len)
     struct stat st;
     if (file != NULL && fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode)) {
         (void)fclose(file);
-        return lerr(PARAMO_E_FORMAT, "%s: is a directory", path);
+        return paramo_error_set(PARAMO_E_FORMAT, "%s: is a directory", path);
     }
     if (file == NULL)
-        return lerr(errno == ENOENT || errno == ENOTDIR ? PARAMO_E_NOT_FOUND : PARAMO_E_IO, "%s: %s", path,
-                    strerror(errno));
+        return paramo_error_set(errno == ENOENT || errno == ENOTDIR ? PARAMO_E_NOT_FOUND : PARAMO_E_IO,
+                                "%s: %s", path, strerror(errno));
     char *buffer = malloc(MANIFEST_MAX + 1);
     paramo_err err = buffer == NULL ? no_memory() : PARAMO_OK;
     if (err == PARAMO_OK) {
         *len = fread(buffer, 1, MANIFEST_MAX + 1, file);
         if (ferror(file))
-            err = lerr(PARAMO_E_IO, "%s: %s", path, strerror(errno));
+            err = paramo_error_set(PARAMO_E_IO, "%s: %s", path, strerror(errno));
         else if (*len > MANIFEST_MAX)
-            err = lerr(PARAMO_E_FORMAT, "%s: too long for a Paramo model's", path);
+            err = paramo_error_set(PARAMO_E_FORMAT, "%s: too long for a Paramo model's", path);
     }
     (void)fclose(file);
     if (err != PARAMO_OK) {
@@ -129,15 +129,15 @@ static paramo_err load_manifest(const char *dir, json_t **manifest)
         const char *format = json_string_value(json_object_get(m, "format"));
         json_t *version = json_object_get(m, "version");
         if (m == NULL)
-            err = lerr(PARAMO_E_CORRUPT, "%s:%d: damaged: %s", path, where.line, where.text);
+            err = paramo_error_set(PARAMO_E_CORRUPT, "%s:%d: damaged: %s", path, where.line, where.text);
         else if (format == NULL || strcmp(format, MODEL_FORMAT) != 0)
-            err = lerr(PARAMO_E_FORMAT, "%s: not a Paramo model's manifest", path);
+            err = paramo_error_set(PARAMO_E_FORMAT, "%s: not a Paramo model's manifest", path);
         else if (!json_is_integer(version) || json_integer_value(version) < 1)
-            err = lerr(PARAMO_E_CORRUPT, "%s: damaged: no version", path);
+            err = paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: no version", path);
         else if (json_integer_value(version) > MODEL_VERSION)
-            err =
-                lerr(PARAMO_E_FORMAT, "%s: the model's format is version %lld, newer than this program's %d",
-                     path, (long long)json_integer_value(version), MODEL_VERSION);
+            err = paramo_error_set(PARAMO_E_FORMAT,
+                                   "%s: the model's format is version %lld, newer than this program's %d",
+                                   path, (long long)json_integer_value(version), MODEL_VERSION);
         if (err == PARAMO_OK)
             *manifest = m;
         else
@@ -249,10 +249,10 @@ static paramo_err check_rows(const struct model_table *t)
 {
     for (uint64_t i = 1; i < t->n; i++)
         if (t->keys[i - 1] >= t->keys[i])
-            return lerr(PARAMO_E_CORRUPT, "%s: the keys are not in ascending order", t->path);
+            return paramo_error_set(PARAMO_E_CORRUPT, "%s: the keys are not in ascending order", t->path);
     for (uint64_t i = 0; i < t->n * t->dim; i++)
         if (!isfinite(t->values[i]))
-            return lerr(PARAMO_E_CORRUPT, "%s: a value is not a finite number", t->path);
+            return paramo_error_set(PARAMO_E_CORRUPT, "%s: a value is not a finite number", t->path);
     return PARAMO_OK;
 }
 
@@ -260,14 +260,14 @@ static paramo_err check_rows(const struct model_table *t)
 static paramo_err tensors_open(const char *path, paramo_tensors **file)
 {
     paramo_err err = paramo_tensors_open(path, file);
-    return err == PARAMO_OK ? err : lerr(err, "%s", paramo_last_error());
+    return err == PARAMO_OK ? err : paramo_error_set(err, "%s", paramo_last_error());
 }
 
 static paramo_err tensors_get(const paramo_tensors *file, const char *name, const char *type, size_t rank,
                               paramo_tensor *tensor)
 {
     paramo_err err = paramo_tensors_get(file, name, type, rank, tensor);
-    return err == PARAMO_OK ? err : lerr(err, "%s", paramo_last_error());
+    return err == PARAMO_OK ? err : paramo_error_set(err, "%s", paramo_last_error());
 }
 
 /* Checks a file against the size and checksum in the manifest. */
@@ -276,12 +276,12 @@ static paramo_err check_bytes(const char *path, const void *whole, size_t len, u
 {
     char actual[CHECKSUM_LEN + 1];
     if (len != bytes)
-        return lerr(PARAMO_E_CORRUPT, "%s: damaged: %zu bytes instead of %llu", path, len,
-                    (unsigned long long)bytes);
+        return paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: %zu bytes instead of %llu", path, len,
+                                (unsigned long long)bytes);
     checksum(whole, len, actual);
     if (strcmp(actual, sum) != 0)
-        return lerr(PARAMO_E_CORRUPT, "%s: damaged: its checksum is %s, the manifest says %s", path, actual,
-                    sum);
+        return paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: its checksum is %s, the manifest says %s",
+                                path, actual, sum);
     return PARAMO_OK;
 }
 
@@ -290,8 +290,8 @@ static paramo_err check_bytes(const char *path, const void *whole, size_t len, u
 static paramo_err explain(const char *path, uint64_t bytes, const char *sum, paramo_err why)
 {
     struct stat st;
-    char text[LERR_MAX];
-    (void)snprintf(text, sizeof text, "%s", lerr_text());
+    char text[PARAMO_ERROR_MAX];
+    (void)snprintf(text, sizeof text, "%s", paramo_last_error());
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     void *whole = MAP_FAILED;
     paramo_err err = PARAMO_OK;
@@ -306,7 +306,7 @@ static paramo_err explain(const char *path, uint64_t bytes, const char *sum, par
     }
     if (fd >= 0)
         (void)close(fd);
-    return err != PARAMO_OK ? err : lerr(why, "%s", text);
+    return err != PARAMO_OK ? err : paramo_error_set(why, "%s", text);
 }
 
 static paramo_err open_table(const char *dir, json_t *object, const char *name, uint32_t dim,
@@ -320,14 +320,14 @@ static paramo_err open_table(const char *dir, json_t *object, const char *name, 
         !get_uint(object, "rows", INT64_MAX, &rows) || !get_uint(object, "dim", UINT32_MAX, &listed_dim) ||
         !get_uint(object, "state", UINT32_MAX, &state) || !get_uint(object, "bytes", INT64_MAX, &bytes) ||
         listed_dim != dim)
-        return lerr(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: table '%s'", dir, name);
+        return paramo_error_set(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: table '%s'", dir, name);
     memcpy(t->name, name, strlen(name) + 1); /* a name of model_ops: it fits */
     t->path = path_of(dir, file);
     if (t->path == NULL)
         return no_memory();
     paramo_err err = tensors_open(t->path, &t->file);
     if (err == PARAMO_E_NOT_FOUND)
-        return lerr(PARAMO_E_CORRUPT, "%s: a file of the model is missing", t->path);
+        return paramo_error_set(PARAMO_E_CORRUPT, "%s: a file of the model is missing", t->path);
     if (err == PARAMO_E_CORRUPT || err == PARAMO_E_FORMAT)
         return explain(t->path, bytes, sum, err);
     if (err != PARAMO_OK)
@@ -344,7 +344,8 @@ static paramo_err open_table(const char *dir, json_t *object, const char *name, 
         return err;
     if (keys.shape[0] != rows || values.shape[0] != rows || values.shape[1] != dim ||
         (state > 0 && (states.shape[0] != rows || states.shape[1] != state)))
-        return lerr(PARAMO_E_CORRUPT, "%s: its sizes are not those that the manifest says", t->path);
+        return paramo_error_set(PARAMO_E_CORRUPT, "%s: its sizes are not those that the manifest says",
+                                t->path);
     t->n = rows;
     t->dim = dim;
     t->state = (uint32_t)state;
@@ -359,7 +360,7 @@ paramo_err modelio_open(const char *dir, struct model *model)
     *model = (struct model){0};
     paramo_err err = load_manifest(dir, &m);
     if (err == PARAMO_E_NOT_FOUND)
-        return lerr(err, "%s: no model there (it has no " MANIFEST ")", dir);
+        return paramo_error_set(err, "%s: no model there (it has no " MANIFEST ")", dir);
     if (err != PARAMO_OK)
         return err;
     json_t *tables = json_object_get(m, "tables");
@@ -369,7 +370,8 @@ paramo_err modelio_open(const char *dir, struct model *model)
     if (wrong == NULL && json_array_size(tables) != info->ops->tables)
         wrong = "tables";
     if (wrong != NULL)
-        err = lerr(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: '%s' is missing or not valid", dir, wrong);
+        err = paramo_error_set(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: '%s' is missing or not valid",
+                               dir, wrong);
     for (size_t i = 0; err == PARAMO_OK && i < json_array_size(tables); i++) {
         model->n++;
         err = open_table(dir, json_array_get(tables, i), info->ops->table[i].name,
@@ -397,11 +399,11 @@ static paramo_err make_directory(const char *dir, int *made)
     struct stat st;
     *made = mkdir(dir, 0777) == 0;
     if (!*made && errno != EEXIST)
-        return lerr(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
+        return paramo_error_set(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
     if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
-        return lerr(PARAMO_E_IO, "%s: not a directory", dir);
+        return paramo_error_set(PARAMO_E_IO, "%s: not a directory", dir);
     if (access(dir, W_OK | X_OK) != 0)
-        return lerr(PARAMO_E_IO, "%s: %s", dir, strerror(errno));
+        return paramo_error_set(PARAMO_E_IO, "%s: %s", dir, strerror(errno));
     return PARAMO_OK;
 }
 
@@ -417,7 +419,7 @@ static paramo_err could_make(const char *dir)
     (void)snprintf(name, len + 32, "%.*s.%ld", (int)len, dir, (long)getpid());
     paramo_err err = mkdir(name, 0777) == 0
                          ? PARAMO_OK
-                         : lerr(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
+                         : paramo_error_set(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
     if (err == PARAMO_OK)
         (void)rmdir(name);
     free(name);
@@ -437,9 +439,9 @@ paramo_err modelio_prepare(const char *dir)
     err = load_manifest(dir, &m);
     json_decref(m);
     if (err == PARAMO_E_FORMAT) {
-        char why[LERR_MAX];
-        (void)snprintf(why, sizeof why, "%s", lerr_text());
-        return lerr(err, "%s; nothing is saved over it", why);
+        char why[PARAMO_ERROR_MAX];
+        (void)snprintf(why, sizeof why, "%s", paramo_last_error());
+        return paramo_error_set(err, "%s; nothing is saved over it", why);
     }
     /* a damaged model may be replaced */
     return err == PARAMO_E_NOT_FOUND || err == PARAMO_E_CORRUPT ? PARAMO_OK : err;
@@ -449,7 +451,7 @@ static paramo_err sync_directory(const char *dir)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int bad = fd < 0 || fsync(fd) != 0;
-    paramo_err err = bad ? lerr(PARAMO_E_IO, "%s: %s", dir, strerror(errno)) : PARAMO_OK;
+    paramo_err err = bad ? paramo_error_set(PARAMO_E_IO, "%s: %s", dir, strerror(errno)) : PARAMO_OK;
     if (fd >= 0)
         (void)close(fd);
     return err;
@@ -459,7 +461,7 @@ static paramo_err write_synced(const char *path, const char *text, size_t len)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
-        return lerr(PARAMO_E_IO, "%s: %s", path, strerror(errno));
+        return paramo_error_set(PARAMO_E_IO, "%s: %s", path, strerror(errno));
     while (len > 0) {
         ssize_t n = write(fd, text, len);
         if (n < 0 && errno == EINTR)
@@ -470,9 +472,9 @@ static paramo_err write_synced(const char *path, const char *text, size_t len)
         len -= (size_t)n;
     }
     int bad = len > 0 || fsync(fd) != 0;
-    paramo_err err = bad ? lerr(PARAMO_E_IO, "%s: %s", path, strerror(errno)) : PARAMO_OK;
+    paramo_err err = bad ? paramo_error_set(PARAMO_E_IO, "%s: %s", path, strerror(errno)) : PARAMO_OK;
     if (close(fd) != 0 && err == PARAMO_OK)
-        err = lerr(PARAMO_E_IO, "%s: %s", path, strerror(errno));
+        err = paramo_error_set(PARAMO_E_IO, "%s: %s", path, strerror(errno));
     return err;
 }
 
@@ -514,7 +516,7 @@ static paramo_err save_table(const char *dir, const char *name, uint32_t dim, si
         if (to == NULL || json_array_append_new(tables, entry) != 0)
             err = no_memory();
         else if (rename(from, to) != 0)
-            err = lerr(PARAMO_E_IO, "%s: %s", to, strerror(errno));
+            err = paramo_error_set(PARAMO_E_IO, "%s: %s", to, strerror(errno));
     }
     if (err != PARAMO_OK && from != NULL)
         (void)unlink(from);
@@ -559,11 +561,12 @@ static paramo_err remove_temporaries(const char *dir)
 {
     DIR *d = opendir(dir);
     if (d == NULL)
-        return lerr(PARAMO_E_IO, "%s: %s", dir, strerror(errno));
+        return paramo_error_set(PARAMO_E_IO, "%s: %s", dir, strerror(errno));
     paramo_err err = PARAMO_OK;
     for (struct dirent *e; (e = readdir(d)) != NULL && err == PARAMO_OK;)
         if (is_temporary(e->d_name) && unlinkat(dirfd(d), e->d_name, 0) != 0 && errno != ENOENT)
-            err = lerr(PARAMO_E_IO, "%s/%s: cannot be removed: %s", dir, e->d_name, strerror(errno));
+            err = paramo_error_set(PARAMO_E_IO, "%s/%s: cannot be removed: %s", dir, e->d_name,
+                                   strerror(errno));
     (void)closedir(d);
     return err;
 }
@@ -606,7 +609,7 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, const st
     if (err == PARAMO_OK && writer->may_commit != NULL)
         err = writer->may_commit(writer->arg); /* OK: no other writer has begun; see modelio.h */
     if (err == PARAMO_OK && rename(from, to) != 0)
-        err = lerr(PARAMO_E_IO, "%s: %s", to, strerror(errno));
+        err = paramo_error_set(PARAMO_E_IO, "%s: %s", to, strerror(errno));
     if (err == PARAMO_OK)
         err = sync_directory(dir);
     if (err == PARAMO_OK)

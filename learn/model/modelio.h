@@ -22,8 +22,8 @@
 #ifndef LEARN_MODEL_MODELIO_H
 #define LEARN_MODEL_MODELIO_H
 
-#include "learn/io/lerr.h"
 #include "learn/model/model.h"
+#include "paramo/paramo.h"
 #include "paramo/tensors.h"
 
 #include <stddef.h>
@@ -50,13 +50,13 @@ struct model {
 
 /* Opens and checks a model. NOT_FOUND: there is none; FORMAT: another program's or a newer version's;
  * CORRUPT: damaged. The message names the file and what is wrong. */
-LEARN_MUST_USE paramo_err modelio_open(const char *dir, struct model *model);
+PARAMO_MUST_USE paramo_err modelio_open(const char *dir, struct model *model);
 void modelio_close(struct model *model);
 
 /* Checks at the start of a job that a model can be saved there, so that the job does not fail at its end. Refuses
  * a directory with another program's manifest.json, and one that cannot be written. A missing directory is not made
  * yet: a job that is killed leaves no empty one. */
-LEARN_MUST_USE paramo_err modelio_prepare(const char *dir);
+PARAMO_MUST_USE paramo_err modelio_prepare(const char *dir);
 
 /* What a save needs from its caller. table writes a table (by number) as a safetensors file to path and syncs it.
  * may_commit (or NULL) is called when all is written, before the manifest is replaced; its error ends the save. */
@@ -65,7 +65,7 @@ struct modelio_writer {
     paramo_err (*may_commit)(void *arg);
     void *arg;
 };
-LEARN_MUST_USE paramo_err modelio_save(const char *dir, const struct model_info *info,
-                                       const struct modelio_writer *writer);
+PARAMO_MUST_USE paramo_err modelio_save(const char *dir, const struct model_info *info,
+                                        const struct modelio_writer *writer);
 
 #endif

@@ -12,7 +12,7 @@ paramo_err params_fit(struct params *p, const struct model_info *info, size_t ke
         p->table[t] = malloc(cap * info->ops->shape(info, t).dim * sizeof *p->table[t]);
         if (p->table[t] == NULL) {
             params_free(p);
-            return lerr(PARAMO_E_MEMORY, "out of memory: a batch of %zu keys", keys);
+            return paramo_error_set(PARAMO_E_MEMORY, "out of memory: a batch of %zu keys", keys);
         }
     }
     p->cap = cap;
@@ -37,7 +37,7 @@ paramo_err row_scratch_fit(struct row_scratch *s, const struct model_info *info,
     s->model = malloc((floats + 1) * sizeof *s->model); /* never of size 0 */
     if (s->margin == NULL || s->residual == NULL || s->model == NULL) {
         row_scratch_free(s);
-        return lerr(PARAMO_E_MEMORY, "out of memory: a batch of %zu rows", rows);
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory: a batch of %zu rows", rows);
     }
     s->cap = rows;
     return PARAMO_OK;

@@ -15,7 +15,7 @@ struct params {
     float *table[MODEL_MAX_TABLES];
 };
 /* Holds `keys` keys at least; what it held is not kept. MEMORY leaves it empty. */
-LEARN_MUST_USE paramo_err params_fit(struct params *p, const struct model_info *info, size_t keys);
+PARAMO_MUST_USE paramo_err params_fit(struct params *p, const struct model_info *info, size_t keys);
 void params_free(struct params *p);
 
 /* Of the rows of a batch. Zero it before first use. */
@@ -25,7 +25,7 @@ struct row_scratch {
     float *model; /* model_ops.scratch */
 };
 /* Holds `rows` rows at least; what it held is not kept. MEMORY leaves it empty. */
-LEARN_MUST_USE paramo_err row_scratch_fit(struct row_scratch *s, const struct model_info *info, size_t rows);
+PARAMO_MUST_USE paramo_err row_scratch_fit(struct row_scratch *s, const struct model_info *info, size_t rows);
 void row_scratch_free(struct row_scratch *s);
 
 #endif

@@ -49,7 +49,7 @@ struct job {
     atomic_int stop; /* to the learners: end after the current batches */
     pthread_mutex_t lock;
     paramo_err err; /* the first failure, under lock */
-    char message[LERR_MAX];
+    char message[PARAMO_ERROR_MAX];
 };
 
 /* Is this the customer that validates and saves? */

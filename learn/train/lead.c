@@ -1,5 +1,5 @@
 #include "learn/train/lead.h"
-#include "learn/io/library.h"
+#include "paramo/paramo.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -111,11 +111,11 @@ static paramo_err get(struct job *job, const char *key, uint32_t timeout_ms, str
 {
     double w[WORDS];
     size_t len = 0;
-    paramo_err err = from_library(paramo_kv_get(job->node, key, w, sizeof w, &len, timeout_ms));
+    paramo_err err = paramo_kv_get(job->node, key, w, sizeof w, &len, timeout_ms);
     if (err != PARAMO_OK)
         return err;
     if (len != WORDS * sizeof *w && len != WORDS_OLD * sizeof *w)
-        return lerr(PARAMO_E_INTERNAL, "%s has %zu bytes", key, len);
+        return paramo_error_set(PARAMO_E_INTERNAL, "%s has %zu bytes", key, len);
     lead_decode(w, len / sizeof *w, words);
     if (job->embedded) /* its customers share this record */
         return PARAMO_OK;
@@ -133,7 +133,7 @@ static paramo_err put_as(struct job *job, const char *key, const struct words *w
     mine.gave_up = job->gave_up;
     lead_encode(&mine, w);
     assert(job->leads);
-    return from_library(paramo_kv_put(job->node, key, w, sizeof w));
+    return paramo_kv_put(job->node, key, w, sizeof w);
 }
 
 static paramo_err put(struct job *job, const char *key, const struct words *words)
@@ -147,7 +147,7 @@ paramo_err lead_place(struct job *job, struct words *words)
     *words = (struct words){0};
     paramo_err err = paramo_kv_add(job->node, NOW_KEY, (double[WORDS]){0}, WORDS);
     if (err != PARAMO_OK && err != PARAMO_E_SIZE_MISMATCH) /* one of WORDS_OLD is there */
-        return from_library(err);
+        return err;
     return get(job, NOW_KEY, 0, words);
 }
 
@@ -192,7 +192,7 @@ paramo_err lead_put_word(struct job *job, const struct words *words)
         err = put(job, key, words);
     if (err == PARAMO_OK && over > 0) {
         word_key(key, sizeof key, over - 1);
-        err = from_library(paramo_kv_delete(job->node, key));
+        err = paramo_kv_delete(job->node, key);
     }
     return err;
 }
@@ -207,18 +207,18 @@ paramo_err lead_put_interrupted(struct job *job, const struct words *words)
 
 paramo_err lead_put_saved(struct job *job)
 {
-    return from_library(paramo_kv_put(job->node, SAVED_KEY, NULL, 0));
+    return paramo_kv_put(job->node, SAVED_KEY, NULL, 0);
 }
 
 paramo_err lead_saved(struct job *job, uint32_t timeout_ms)
 {
     size_t len;
-    return from_library(paramo_kv_get(job->node, SAVED_KEY, NULL, 0, &len, timeout_ms));
+    return paramo_kv_get(job->node, SAVED_KEY, NULL, 0, &len, timeout_ms);
 }
 
 paramo_err lead_forget_saved(struct job *job)
 {
-    return from_library(paramo_kv_delete(job->node, SAVED_KEY));
+    return paramo_kv_delete(job->node, SAVED_KEY);
 }
 
 /* ---- the choice of the leader ---- */
@@ -227,7 +227,7 @@ paramo_err lead_open(struct job *job)
 {
     job->leader = PARAMO_ID_WORKER(0);
     job->joined = progress_now();
-    return job->embedded ? PARAMO_OK : from_library(paramo_pool_open(job->node, LEAD_POOL, 1, 1));
+    return job->embedded ? PARAMO_OK : paramo_pool_open(job->node, LEAD_POOL, 1, 1);
 }
 
 static int leader_gone(const struct job *job)
@@ -252,7 +252,7 @@ paramo_err lead_try(struct job *job)
     for (;;) {
         paramo_work_unit part;
         int state;
-        paramo_err err = from_library(paramo_pool_next(job->node, LEAD_POOL, 0, 0, 0, &part, &state));
+        paramo_err err = paramo_pool_next(job->node, LEAD_POOL, 0, 0, 0, &part, &state);
         if (err != PARAMO_OK || state != 0)
             return err;
         if (part.index == 0) {
@@ -260,7 +260,7 @@ paramo_err lead_try(struct job *job)
             return PARAMO_OK;
         }
         /* A stream has any number of parts until one is said not to be there. */
-        err = from_library(paramo_pool_end(job->node, LEAD_POOL, &part));
+        err = paramo_pool_end(job->node, LEAD_POOL, &part);
         if (err != PARAMO_OK)
             return err;
     }
@@ -272,7 +272,7 @@ paramo_err lead_still(struct job *job)
     struct words words = {0};
     paramo_err err = get(job, NOW_KEY, POLL_MS, &words);
     if (err == PARAMO_OK && words.leader != paramo_node_id(job->node))
-        return lerr(PARAMO_E_FENCED, "node %" PRIu32 " leads the job now", words.leader);
+        return paramo_error_set(PARAMO_E_FENCED, "node %" PRIu32 " leads the job now", words.leader);
     return err;
 }
 
@@ -281,7 +281,7 @@ paramo_err lead_put_none(struct job *job)
     struct words words = {0};
     paramo_err err = get(job, NOW_KEY, POLL_MS, &words);
     if (err == PARAMO_OK && words.workers == 0)
-        return lerr(PARAMO_E_NOT_FOUND, "the job has not begun");
+        return paramo_error_set(PARAMO_E_NOT_FOUND, "the job has not begun");
     if (err != PARAMO_OK)
         return err;
     job->gave_up++;

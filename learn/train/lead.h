@@ -46,36 +46,36 @@ void lead_encode(const struct words *words, double out[WORDS]);
 void lead_decode(const double *in, size_t n, struct words *words);
 
 /* Makes the pool. */
-LEARN_MUST_USE paramo_err lead_open(struct job *job);
+PARAMO_MUST_USE paramo_err lead_open(struct job *job);
 /* Leads if no worker does (job->leads). Worker 0, and one that has a dead worker's rank, ask whenever it is
  * called; the others when the leader that they know has died, or after a while in the job: so worker 0 leads
  * if nothing goes wrong. */
-LEARN_MUST_USE paramo_err lead_try(struct job *job);
+PARAMO_MUST_USE paramo_err lead_try(struct job *job);
 /* NOW; zeros if there was none. For the next leader. */
-LEARN_MUST_USE paramo_err lead_place(struct job *job, struct words *words);
+PARAMO_MUST_USE paramo_err lead_place(struct job *job, struct words *words);
 /* NOW, or TIMEOUT if there is none. */
-LEARN_MUST_USE paramo_err lead_now(struct job *job, struct words *words);
+PARAMO_MUST_USE paramo_err lead_now(struct job *job, struct words *words);
 /* The word of a round, or TIMEOUT after timeout_ms. */
-LEARN_MUST_USE paramo_err lead_word(struct job *job, uint32_t round, uint32_t timeout_ms,
-                                    struct words *words);
+PARAMO_MUST_USE paramo_err lead_word(struct job *job, uint32_t round, uint32_t timeout_ms,
+                                     struct words *words);
 /* The word of a job whose tables are ready, as above. */
-LEARN_MUST_USE paramo_err lead_ready(struct job *job, uint32_t timeout_ms, struct words *words);
+PARAMO_MUST_USE paramo_err lead_ready(struct job *job, uint32_t timeout_ms, struct words *words);
 /* What only the leader says: that it leads; that the tables are ready and words->round begins; that a round
  * is over, or (not GOES_ON) the whole job; that the job is interrupted in words->round. */
-LEARN_MUST_USE paramo_err lead_put_now(struct job *job, const struct words *words);
-LEARN_MUST_USE paramo_err lead_put_ready(struct job *job, const struct words *words);
-LEARN_MUST_USE paramo_err lead_put_word(struct job *job, const struct words *words);
-LEARN_MUST_USE paramo_err lead_put_interrupted(struct job *job, const struct words *words);
+PARAMO_MUST_USE paramo_err lead_put_now(struct job *job, const struct words *words);
+PARAMO_MUST_USE paramo_err lead_put_ready(struct job *job, const struct words *words);
+PARAMO_MUST_USE paramo_err lead_put_word(struct job *job, const struct words *words);
+PARAMO_MUST_USE paramo_err lead_put_interrupted(struct job *job, const struct words *words);
 /* The model of an interrupted job is saved, or need not be: said by the leader, heard by the others (or
  * TIMEOUT), and taken back when a job begins with a checkpoint of then. */
-LEARN_MUST_USE paramo_err lead_put_saved(struct job *job);
-LEARN_MUST_USE paramo_err lead_saved(struct job *job, uint32_t timeout_ms);
-LEARN_MUST_USE paramo_err lead_forget_saved(struct job *job);
+PARAMO_MUST_USE paramo_err lead_put_saved(struct job *job);
+PARAMO_MUST_USE paramo_err lead_saved(struct job *job, uint32_t timeout_ms);
+PARAMO_MUST_USE paramo_err lead_forget_saved(struct job *job);
 /* Is this process, which leads, still in the job? Else FENCED or what else it is. */
-LEARN_MUST_USE paramo_err lead_still(struct job *job);
+PARAMO_MUST_USE paramo_err lead_still(struct job *job);
 /* This process leads, cannot go on, and is about to leave the job: NOW says that nobody leads, and is as it
  * was otherwise. Whoever hears it asks to lead, and gets it when this one has left. NOT_FOUND: nothing has
  * been learned yet. */
-LEARN_MUST_USE paramo_err lead_put_none(struct job *job);
+PARAMO_MUST_USE paramo_err lead_put_none(struct job *job);
 
 #endif

@@ -1,7 +1,7 @@
 #include "learn/train/leader.h"
-#include "learn/io/library.h"
 #include "learn/train/lead.h"
 #include "learn/train/watch.h"
+#include "paramo/paramo.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -18,7 +18,7 @@ paramo_err leader_load(struct customer *c)
     if (err != PARAMO_OK)
         return err;
     for (size_t t = 0; err == PARAMO_OK && t < model.n; t++)
-        err = from_library(paramo_table_load(c->worker, c->table[t], model.table[t].path));
+        err = paramo_table_load(c->worker, c->table[t], model.table[t].path);
     modelio_close(&model);
     return err;
 }
@@ -26,7 +26,7 @@ paramo_err leader_load(struct customer *c)
 static paramo_err write_table(void *arg, size_t table, const char *path)
 {
     struct customer *c = arg;
-    return from_library(paramo_table_save(c->worker, c->table[table], path, !c->job->o->drop_state));
+    return paramo_table_save(c->worker, c->table[table], path, !c->job->o->drop_state);
 }
 
 static paramo_err still_leads(void *arg)
@@ -43,10 +43,10 @@ static paramo_err save_model(struct customer *c)
     struct modelio_writer writer = {.table = write_table, .may_commit = still_leads, .arg = c};
     paramo_err err = modelio_save(job->o->model_out, &job->info, &writer);
     if (err != PARAMO_OK && !job->embedded) { /* perhaps because the next leader has removed its files */
-        char why[LERR_MAX];
-        (void)snprintf(why, sizeof why, "%s", lerr_text());
+        char why[PARAMO_ERROR_MAX];
+        (void)snprintf(why, sizeof why, "%s", paramo_last_error());
         paramo_err still = lead_still(job);
-        err = still == PARAMO_OK ? lerr(err, "%s", why) : still;
+        err = still == PARAMO_OK ? paramo_error_set(err, "%s", why) : still;
     }
     job->result->saved |= err == PARAMO_OK;
     return err;
@@ -61,7 +61,7 @@ static paramo_err get_doubles(struct job *job, const char *key, double *values, 
     paramo_err err = paramo_kv_add(job->node, key, values, n);
     if (err == PARAMO_OK)
         err = paramo_kv_get(job->node, key, values, n * sizeof *values, &len, 0);
-    return from_library(err);
+    return err;
 }
 
 /* The job's sums of a round; zeros if no part had rows. */
@@ -80,7 +80,7 @@ paramo_err leader_forget_round(struct job *job, uint32_t round)
     loader_leases_key(key, sizeof key, round);
     if (err == PARAMO_OK && !job->embedded)
         err = paramo_kv_delete(job->node, key);
-    return from_library(err);
+    return err;
 }
 
 /* Counts the parts that were begun more often than they were done. */
@@ -172,7 +172,7 @@ static paramo_err add_epoch(struct train_result *r, size_t number, const struct 
 {
     struct train_epoch *epochs = realloc(r->epoch, number * sizeof *epochs);
     if (epochs == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     r->epoch = epochs;
     size_t known = r->epochs;
     if (r->epochs == r->first_epoch) {
@@ -282,10 +282,10 @@ static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch
     *e = (struct train_epoch){.seconds = progress_now() - job->epoch_began};
     paramo_err err = get_sums(job, round, sums);
     if (err == PARAMO_OK && sums[SUM_ROWS] == 0)
-        err = lerr(PARAMO_E_FORMAT, "%s%s: no rows, only empty, comment or bad lines", job->o->data[0],
-                   job->o->data_n > 1 ? " and the other files" : "");
+        err = paramo_error_set(PARAMO_E_FORMAT, "%s%s: no rows, only empty, comment or bad lines",
+                               job->o->data[0], job->o->data_n > 1 ? " and the other files" : "");
     if (err == PARAMO_OK)
-        err = from_library(paramo_table_stat(c->worker, c->table[0], &stats));
+        err = paramo_table_stat(c->worker, c->table[0], &stats);
     if (err == PARAMO_OK)
         err = validate(c, e);
     if (err == PARAMO_OK)

@@ -10,28 +10,28 @@
 
 /* A job that begins with a checkpoint (*restored) goes on where that was taken, by the word of then; so does
  * one whose first leader has died before all was ready. *go_on: of lead_goes. */
-LEARN_MUST_USE paramo_err leader_begin(struct job *job, int *restored, int *go_on);
+PARAMO_MUST_USE paramo_err leader_begin(struct job *job, int *restored, int *go_on);
 /* Another has heard this word: what the next leader should know of an epoch that is over. */
-LEARN_MUST_USE paramo_err leader_hear(struct job *job, const struct words *words);
+PARAMO_MUST_USE paramo_err leader_hear(struct job *job, const struct words *words);
 /* This process leads now, in place of one that has died; *words: where the job is. */
-LEARN_MUST_USE paramo_err leader_take_over(struct job *job, struct words *words);
+PARAMO_MUST_USE paramo_err leader_take_over(struct job *job, struct words *words);
 /* A line of progress: it does, and another did before. */
 void leader_announce(struct job *job);
 /* What is to be put when `round` begins, or is interrupted. */
 void leader_words(const struct job *job, uint32_t round, int go_on, struct words *words);
 /* Puts model_in into the tables. */
-LEARN_MUST_USE paramo_err leader_load(struct customer *c);
+PARAMO_MUST_USE paramo_err leader_load(struct customer *c);
 /* After a round: measures it, saves if it is time to, says whether to go on, and tells the others. One that
  * died at any step of this leaves all of it to the next leader. */
-LEARN_MUST_USE paramo_err leader_end_round(struct customer *c, uint32_t round, int *go_on);
+PARAMO_MUST_USE paramo_err leader_end_round(struct customer *c, uint32_t round, int *go_on);
 /* The job was interrupted. Nothing is saved if nothing was learned, so that an older model stays; nor, with
  * early stopping, once the best epoch's model is: what came since was never validated. */
-LEARN_MUST_USE paramo_err leader_save_interrupted(struct job *job);
+PARAMO_MUST_USE paramo_err leader_save_interrupted(struct job *job);
 /* What nobody asks for when the word of its end is out: before, a job that begins with a checkpoint of this
  * moment would want it. */
-LEARN_MUST_USE paramo_err leader_forget_round(struct job *job, uint32_t round);
+PARAMO_MUST_USE paramo_err leader_forget_round(struct job *job, uint32_t round);
 /* The job had ended when the checkpoint that it began with was taken: its model, if that is the last one. */
-LEARN_MUST_USE paramo_err leader_save_ended(struct customer *c);
+PARAMO_MUST_USE paramo_err leader_save_ended(struct customer *c);
 /* Workers that have died, into the result. */
 void leader_count_dead(struct job *job);
 /* Shows progress now and then: learner_options.tick. */

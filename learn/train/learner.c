@@ -1,7 +1,7 @@
 #include "learn/train/learner.h"
-#include "learn/io/library.h"
 #include "learn/model/logistic.h"
 #include "learn/model/params.h"
+#include "paramo/paramo.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
 {
     struct learner *l = calloc(1, sizeof *l);
     if (l == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     l->o = *options;
     l->slots = l->o.ahead + 3u;
     l->slot = calloc(l->slots, sizeof *l->slot);
@@ -53,8 +53,8 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .stop = l->o.stop,
                                     .threads = l->o.threads,
                                     .alone = l->o.alone};
-    paramo_err err =
-        l->slot == NULL ? lerr(PARAMO_E_MEMORY, "out of memory") : loader_new(&loader, &l->loader);
+    paramo_err err = l->slot == NULL ? paramo_error_set(PARAMO_E_MEMORY, "out of memory")
+                                     : loader_new(&loader, &l->loader);
     if (err != PARAMO_OK) {
         learner_free(l);
         return err;
@@ -121,9 +121,9 @@ static paramo_err part_done(struct learner *l, struct loader_part *part)
                           [SUM_RECEIVED] = (double)(now.bytes_received - l->received)};
     char key[48];
     learner_sums_key(key, sizeof key, part->lease.round);
-    paramo_err err = from_library(paramo_kv_add(l->o.node, key, sums, SUM_N));
+    paramo_err err = paramo_kv_add(l->o.node, key, sums, SUM_N);
     if (err == PARAMO_OK)
-        err = from_library(paramo_pool_done(l->o.node, l->o.pool, &part->lease));
+        err = paramo_pool_done(l->o.node, l->o.pool, &part->lease);
     l->sent = now.bytes_sent;
     l->received = now.bytes_received;
     loader_release(l->loader, part);
@@ -136,7 +136,7 @@ static paramo_err wait_for(struct learner *l, const struct batch *b, const uint6
     paramo_err err = PARAMO_OK;
     for (size_t t = 0; err == PARAMO_OK && t < l->o.model->ops->tables; t++)
         if (model_keys(l->o.model, t, b) > 0)
-            err = from_library(paramo_wait(l->o.worker, ts[t], 0));
+            err = paramo_wait(l->o.worker, ts[t], 0);
     return err;
 }
 
@@ -172,7 +172,7 @@ static paramo_err request(struct learner *l, request_fn *fn, const struct batch 
         kv.vals = values[t];
         kv.vals_len = kv.n * model->ops->shape(model, t).dim;
         if (kv.n > 0)
-            err = from_library(fn(l->o.worker, l->o.table[t], &kv, &options, &ts[t]));
+            err = fn(l->o.worker, l->o.table[t], &kv, &options, &ts[t]);
     }
     return err;
 }
@@ -273,13 +273,13 @@ static void cancel(struct learner *l, const uint64_t *ts)
  * not enough for that, because an interrupt ends it. */
 static void finish(struct learner *l, paramo_err err)
 {
-    char why[LERR_MAX];
-    (void)snprintf(why, sizeof why, "%s", lerr_text());
+    char why[PARAMO_ERROR_MAX];
+    (void)snprintf(why, sizeof why, "%s", paramo_last_error());
     paramo_err ignored = paramo_wait_all(l->o.worker, 0);
     (void)ignored; /* err came first */
     for (size_t i = 0; i < l->slots; i++)
         cancel(l, l->slot[i].ts);
-    (void)lerr(err, "%s", why);
+    (void)paramo_error_set(err, "%s", why);
 }
 
 paramo_err learner_round(struct learner *l, uint32_t round)
@@ -312,7 +312,7 @@ paramo_err learner_round(struct learner *l, uint32_t round)
         finish(l, err);
     loader_stop(l->loader);
     if (err == PARAMO_OK && state != LOADER_END)
-        err = lerr(PARAMO_E_INTERRUPTED, "interrupted");
+        err = paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
     return err;
 }
 
@@ -321,15 +321,15 @@ paramo_err learner_fetch(void *learner, const struct batch *batch, float *const 
     struct learner *l = learner;
     uint64_t ts[MODEL_MAX_TABLES] = {0};
     if (atomic_load_explicit(l->o.stop, memory_order_relaxed))
-        return lerr(PARAMO_E_INTERRUPTED, "interrupted");
+        return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
     paramo_err err = request(l, paramo_pull, batch, param, ts);
     if (err == PARAMO_OK)
         err = wait_for(l, batch, ts);
     if (err != PARAMO_OK) { /* param belongs to the caller again */
-        char why[LERR_MAX];
-        (void)snprintf(why, sizeof why, "%s", lerr_text());
+        char why[PARAMO_ERROR_MAX];
+        (void)snprintf(why, sizeof why, "%s", paramo_last_error());
         cancel(l, ts);
-        (void)lerr(err, "%s", why);
+        (void)paramo_error_set(err, "%s", why);
     }
     return err;
 }

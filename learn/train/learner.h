@@ -46,12 +46,12 @@ struct learner_options {
     void *arg;
 };
 
-LEARN_MUST_USE paramo_err learner_new(const struct learner_options *options, struct learner **learner);
+PARAMO_MUST_USE paramo_err learner_new(const struct learner_options *options, struct learner **learner);
 /* Frees the memory of its requests, too. None is in flight between calls of learner_round and learner_fetch. */
 void learner_free(struct learner *learner);
 /* Learns until the round is over for all workers. INTERRUPTED: stop was set; all pushes are answered, and parts
  * that are not whole are not reported. On return, also with an error, no request of the learner is in flight. */
-LEARN_MUST_USE paramo_err learner_round(struct learner *learner, uint32_t round);
+PARAMO_MUST_USE paramo_err learner_round(struct learner *learner, uint32_t round);
 /* Rows learned so far in this round, with those of parts that are not done. */
 uint64_t learner_rows(const struct learner *learner);
 /* Bytes pushed and pulled so far in this round. */

@@ -1,7 +1,7 @@
 #include "learn/train/train.h"
-#include "learn/io/library.h"
 #include "learn/train/lead.h"
 #include "learn/train/leader.h"
+#include "paramo/paramo.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ static void fail(struct job *job, paramo_err err)
     (void)pthread_mutex_lock(&job->lock);
     if (job->err == PARAMO_OK) {
         job->err = err;
-        (void)snprintf(job->message, sizeof job->message, "%s", lerr_text());
+        (void)snprintf(job->message, sizeof job->message, "%s", paramo_last_error());
     }
     (void)pthread_mutex_unlock(&job->lock);
     atomic_store(&job->stop, 1);
@@ -60,12 +60,13 @@ paramo_err train_take_settings(const char *dir, struct model_info *info)
     for (size_t i = 0; err == PARAMO_OK && i < model.n; i++) {
         const struct optimizer_choice *o = optimizers_find(model.info.optimizer[i].name);
         if (o == NULL)
-            err = lerr(PARAMO_E_UNSUPPORTED, "%s: was trained with optimizer '%s', which is not known here",
-                       dir, model.info.optimizer[i].name);
+            err = paramo_error_set(PARAMO_E_UNSUPPORTED,
+                                   "%s: was trained with optimizer '%s', which is not known here", dir,
+                                   model.info.optimizer[i].name);
         else if (model.table[i].state == 0 && model.table[i].n > 0 && !o->stateless)
-            err = lerr(PARAMO_E_UNSUPPORTED,
-                       "%s: the model was saved without its optimizers' state; training can't go on from it",
-                       dir);
+            err = paramo_error_set(
+                PARAMO_E_UNSUPPORTED,
+                "%s: the model was saved without its optimizers' state; training can't go on from it", dir);
     }
     if (err == PARAMO_OK)
         *info = model.info;
@@ -101,7 +102,7 @@ static paramo_err open_table(struct customer *c, size_t number)
     struct model_shape shape = info->ops->shape(info, number);
     paramo_table_options t;
     if (choice == NULL)
-        return lerr(PARAMO_E_INVALID, "there is no optimizer '%s'", o->name);
+        return paramo_error_set(PARAMO_E_INVALID, "there is no optimizer '%s'", o->name);
     paramo_table_options_init(&t);
     t.kind = PARAMO_TABLE_SPARSE;
     t.dim = shape.dim;
@@ -115,7 +116,7 @@ static paramo_err open_table(struct customer *c, size_t number)
         t.init = PARAMO_INIT_NORMAL;
         t.init_b = (float)shape.init;
     }
-    return from_library(paramo_table_open(c->worker, info->ops->table[number].name, &t, &c->table[number]));
+    return paramo_table_open(c->worker, info->ops->table[number].name, &t, &c->table[number]);
 }
 
 static paramo_err open_tables(struct customer *c)
@@ -145,7 +146,7 @@ static paramo_err look(struct customer *c, int *took, struct words *words)
 
 static paramo_err interrupted_by_stop(const struct job *job)
 {
-    return atomic_load(&job->stop) ? lerr(PARAMO_E_INTERRUPTED, "interrupted") : PARAMO_OK;
+    return atomic_load(&job->stop) ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted") : PARAMO_OK;
 }
 
 /* Waits until the job is ready, or this process leads. The leader may take long, to load a model. */
@@ -185,7 +186,7 @@ static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *ne
         if (err == PARAMO_OK && words.go_on == GOES_ON && words.round <= round)
             err = lead_word(job, round, POLL_MS, &words);
         if (err == PARAMO_OK && words.go_on == INTERRUPTED)
-            return lerr(PARAMO_E_INTERRUPTED, "interrupted by the leader");
+            return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted by the leader");
         if (err == PARAMO_OK) {
             *next = words.round;
             *go_on = words.go_on == GOES_ON;
@@ -203,8 +204,8 @@ static paramo_err wait_for_save(struct customer *c)
 {
     struct job *job = c->job;
     struct words words;
-    char why[LERR_MAX];
-    (void)snprintf(why, sizeof why, "%s", lerr_text());
+    char why[PARAMO_ERROR_MAX];
+    (void)snprintf(why, sizeof why, "%s", paramo_last_error());
     paramo_err err = lead_now(job, &words);
     while (err == PARAMO_OK && words.go_on == INTERRUPTED && !leads(c)) {
         int took;
@@ -213,7 +214,7 @@ static paramo_err wait_for_save(struct customer *c)
             break;
         err = err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
     }
-    return lerr(PARAMO_E_INTERRUPTED, "%s", why);
+    return paramo_error_set(PARAMO_E_INTERRUPTED, "%s", why);
 }
 
 /* The workers that do not lead check from time to time whether the round goes on, and whether there is a leader. */
@@ -232,7 +233,7 @@ static paramo_err other_tick(struct customer *c, const paramo_work_unit *at)
     else if (err == PARAMO_OK)
         err = lead_now(job, &words);
     if (err == PARAMO_OK && (words.round > at->round || words.go_on != GOES_ON))
-        return lerr(PARAMO_E_INTERRUPTED, "ended by the leader");
+        return paramo_error_set(PARAMO_E_INTERRUPTED, "ended by the leader");
     return err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
 }
 
@@ -247,7 +248,7 @@ static paramo_err tick(void *arg, const struct watch_sums *sums, const paramo_wo
 static paramo_err prepare(struct customer *c)
 {
     struct job *job = c->job;
-    paramo_err err = from_library(paramo_worker_open(job->node, c->id, &c->worker));
+    paramo_err err = paramo_worker_open(job->node, c->id, &c->worker);
     struct words words;
     if (err == PARAMO_OK && c->id == 0)
         err = lead_open(job);
@@ -273,8 +274,7 @@ static paramo_err prepare(struct customer *c)
     if (err == PARAMO_OK && leads(c) && !restored && job->o->model_in != NULL)
         err = leader_load(c);
     if (err == PARAMO_OK)
-        err = from_library(
-            paramo_pool_open(job->node, POOL, reader_streams(job->reader), (uint32_t)job->o->epochs));
+        err = paramo_pool_open(job->node, POOL, reader_streams(job->reader), (uint32_t)job->o->epochs);
     if (err == PARAMO_OK && leads(c)) {
         job->started = job->epoch_began = progress_now(); /* the others begin when they hear of it */
         leader_words(job, (uint32_t)job->result->first_epoch, go_on, &words);
@@ -371,7 +371,7 @@ static void run_customers(struct job *job)
     uint32_t started = 1;
     for (uint32_t i = 1; i < job->customers; i++) {
         if (pthread_create(&job->customer[i].thread, NULL, customer_main, &job->customer[i]) != 0) {
-            (void)lerr(PARAMO_E_SYSTEM, "a thread cannot be started");
+            (void)paramo_error_set(PARAMO_E_SYSTEM, "a thread cannot be started");
             fail(job, PARAMO_E_SYSTEM);
             break;
         }
@@ -438,7 +438,7 @@ static int hands_over(struct job *job, paramo_err err)
 static paramo_err run_worker(struct job *job, const paramo_config *config)
 {
     struct train_result *r = job->result;
-    paramo_err err = from_library(paramo_start(config, &job->node));
+    paramo_err err = paramo_start(config, &job->node);
     if (err != PARAMO_OK)
         return err;
     r->leader = job->leads = job->embedded; /* of several processes one leads soon */
@@ -452,11 +452,11 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
         (void)train_interrupt();
     run_customers(job);
     progress_end(&job->progress);
-    err = job->err != PARAMO_OK                       ? lerr(job->err, "%s", job->message)
-          : atomic_load(&job->stop) && !job->finished ? lerr(PARAMO_E_INTERRUPTED, "interrupted")
+    err = job->err != PARAMO_OK                       ? paramo_error_set(job->err, "%s", job->message)
+          : atomic_load(&job->stop) && !job->finished ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted")
                                                       : PARAMO_OK;
-    char why[LERR_MAX];
-    (void)snprintf(why, sizeof why, "%s", lerr_text());
+    char why[PARAMO_ERROR_MAX];
+    (void)snprintf(why, sizeof why, "%s", paramo_last_error());
     if (err == PARAMO_E_INTERRUPTED) {
         r->interrupted = 1;
         paramo_err bad = PARAMO_OK;
@@ -464,7 +464,7 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
             bad = leader_save_interrupted(job);
         if (bad != PARAMO_OK) {
             err = bad;
-            (void)snprintf(why, sizeof why, "%s", lerr_text());
+            (void)snprintf(why, sizeof why, "%s", paramo_last_error());
         }
     }
     if (r->leader)
@@ -483,28 +483,28 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     }
     paramo_err stopped = paramo_stop(job->node);
     if (err == PARAMO_OK && stopped != PARAMO_OK)
-        return from_library(stopped);
-    return err == PARAMO_OK ? err : lerr(err, "%s", why);
+        return stopped;
+    return err == PARAMO_OK ? err : paramo_error_set(err, "%s", why);
 }
 
 /* A scheduler or server: until the job is over, or a signal makes it leave. */
 static paramo_err serve(const paramo_config *config)
 {
     paramo_node *node;
-    char why[LERR_MAX];
-    paramo_err err = from_library(paramo_create(config, &node));
+    char why[PARAMO_ERROR_MAX];
+    paramo_err err = paramo_create(config, &node);
     if (err != PARAMO_OK)
         return err;
     serving = node;
     if (interrupted)
         paramo_interrupt(node);
-    err = from_library(paramo_join(node));
-    (void)snprintf(why, sizeof why, "%s", lerr_text());
-    paramo_err stopped = from_library(paramo_stop(node));
+    err = paramo_join(node);
+    (void)snprintf(why, sizeof why, "%s", paramo_last_error());
+    paramo_err stopped = paramo_stop(node);
     serving = NULL;
     if (interrupted)
-        return lerr(PARAMO_E_INTERRUPTED, "interrupted");
-    return err == PARAMO_OK ? stopped : lerr(err, "%s", why);
+        return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
+    return err == PARAMO_OK ? stopped : paramo_error_set(err, "%s", why);
 }
 
 static paramo_err prepare_job(struct job *job, const paramo_config *config)
@@ -513,10 +513,10 @@ static paramo_err prepare_job(struct job *job, const paramo_config *config)
     job->embedded = config->roles == PARAMO_ROLE_ALL;
     job->customers = job->embedded ? o->workers : 1;
     if (job->customers > CUSTOMERS_MAX)
-        return lerr(PARAMO_E_INVALID, "at most %d workers", CUSTOMERS_MAX);
+        return paramo_error_set(PARAMO_E_INVALID, "at most %d workers", CUSTOMERS_MAX);
     job->customer = calloc(job->customers, sizeof *job->customer);
     if (job->customer == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     for (uint32_t i = 0; i < job->customers; i++)
         job->customer[i] = (struct customer){.job = job, .id = i};
     paramo_err err = o->model_out == NULL ? PARAMO_OK : modelio_prepare(o->model_out);
@@ -532,7 +532,7 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
     config.num_servers = options->servers;
     config.num_workers = options->workers;
     *result = (struct train_result){0};
-    paramo_err err = from_library(paramo_config_from_env(&config));
+    paramo_err err = paramo_config_from_env(&config);
     if (err != PARAMO_OK)
         return err;
     if (config.roles == PARAMO_ROLE_ALL) { /* the options say how large the job is, not the environment */
@@ -542,7 +542,8 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
     /* in every role, so that no node waits for one that refuses */
     for (size_t i = 0; i < options->data_n; i++)
         if (strcmp(options->data[i], "-") == 0 && config.roles != PARAMO_ROLE_ALL && config.num_workers > 1)
-            return lerr(PARAMO_E_INVALID, "standard input can't be shared by several worker processes");
+            return paramo_error_set(PARAMO_E_INVALID,
+                                    "standard input can't be shared by several worker processes");
     if (config.roles == PARAMO_ROLE_SCHEDULER || config.roles == PARAMO_ROLE_SERVER)
         return serve(&config);
     (void)pthread_mutex_init(&job.lock, NULL);
@@ -555,14 +556,14 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
         result->bad_lines = stats.bad_lines;
         (void)snprintf(result->first_bad, sizeof result->first_bad, "%s", stats.first_bad);
     }
-    char why[LERR_MAX];
-    (void)snprintf(why, sizeof why, "%s", lerr_text());
+    char why[PARAMO_ERROR_MAX];
+    (void)snprintf(why, sizeof why, "%s", paramo_last_error());
     reader_close(job.reader);
     reader_close(job.valid);
     metrics_free(job.metrics);
     free(job.customer);
     (void)pthread_mutex_destroy(&job.lock);
-    return err == PARAMO_OK ? err : lerr(err, "%s", why);
+    return err == PARAMO_OK ? err : paramo_error_set(err, "%s", why);
 }
 
 void train_result_free(struct train_result *result)

@@ -65,20 +65,20 @@ struct train_result {
     uint32_t num_servers, num_workers;
     uint64_t batch;                 /* as used */
     double alpha[MODEL_MAX_TABLES]; /* learning rates of the model's tables, as used */
-    uint64_t dealt_again;   /* parts that a worker began and did not finish, so that another learned them */
-    uint32_t dead_workers;  /* died while the job ran */
-    char warning[LERR_MAX]; /* what seems to be wrong with the training; "": nothing */
-    size_t best_epoch;      /* from 1; 0: no validation */
+    uint64_t dealt_again;  /* parts that a worker began and did not finish, so that another learned them */
+    uint32_t dead_workers; /* died while the job ran */
+    char warning[PARAMO_ERROR_MAX]; /* what seems to be wrong with the training; "": nothing */
+    size_t best_epoch;              /* from 1; 0: no validation */
     int interrupted, stopped_early, saved;
     uint64_t bad_lines; /* skipped by this process */
-    char first_bad[LERR_MAX];
+    char first_bad[PARAMO_ERROR_MAX];
 };
 
 /* Reads the manifest of a model that training can continue from. */
-LEARN_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info *info);
+PARAMO_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info *info);
 /* Runs the job to its end. INTERRUPTED: train_interrupt was called; the result is valid and says whether the
  * model was saved. A scheduler or server process returns when the job is over. */
-LEARN_MUST_USE paramo_err train_run(const struct train_options *options, struct train_result *result);
+PARAMO_MUST_USE paramo_err train_run(const struct train_options *options, struct train_result *result);
 void train_result_free(struct train_result *result);
 /* Ends the running job after the current batches; async-signal-safe. Returns 0 if no learning has begun yet,
  * so that there is nothing to end cleanly; 2: this process is a scheduler or server, which leaves. */

@@ -15,7 +15,7 @@
 
 #define MUST_USE __attribute__((warn_unused_result))
 
-enum { ERR_TEXT_MAX = 256 };
+enum { ERR_TEXT_MAX = PARAMO_ERROR_MAX };
 
 /* Sets this thread's message and returns code. */
 paramo_err err_set(paramo_err code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,4 +1,7 @@
 /* Errors, log, version: the public names of what base/ has. */
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "base/cpu.h"
 #include "base/log.h"
 #include "node/node.h"
@@ -16,6 +19,16 @@ const char *paramo_err_text(paramo_err code)
 const char *paramo_last_error(void)
 {
     return err_text();
+}
+
+paramo_err(paramo_error_set)(paramo_err code, const char *fmt, ...)
+{
+    char text[ERR_TEXT_MAX];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    return err_set(code, "%s", text);
 }
 
 const char *paramo_version(void)

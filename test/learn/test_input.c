@@ -120,9 +120,9 @@ static void expect_read_error(const char *path, paramo_err want, const char *mes
         free(got);
     }
     assert_int_equal(err, want);
-    assert_non_null(strstr(lerr_text(), path));
-    if (strstr(lerr_text(), message) == NULL) {
-        fail_msg("\"%s\", not \"%s\"", lerr_text(), message);
+    assert_non_null(strstr(paramo_last_error(), path));
+    if (strstr(paramo_last_error(), message) == NULL) {
+        fail_msg("\"%s\", not \"%s\"", paramo_last_error(), message);
     }
 }
 
@@ -172,7 +172,7 @@ static void what_is_no_file(void **s)
     text_write_gzip(text_path("empty.gz"), "", 0, 1);
     assert_int_equal(input_open(text_path("empty.gz"), -1, &in), PARAMO_OK);
     assert_int_equal(input_head(in, &head, &n, &whole), PARAMO_E_FORMAT);
-    assert_non_null(strstr(lerr_text(), "is empty"));
+    assert_non_null(strstr(paramo_last_error(), "is empty"));
     input_close(in);
 }
 
@@ -195,7 +195,7 @@ static void globs(void **s)
     input_free_names(names, n);
     const char *none[] = {text_path("nothing*")};
     assert_int_equal(input_expand(none, 1, &names, &n), PARAMO_E_NOT_FOUND);
-    assert_non_null(strstr(lerr_text(), "no file matches"));
+    assert_non_null(strstr(paramo_last_error(), "no file matches"));
     const char *twice[] = {"-", "a", "-"};
     assert_int_equal(input_expand(twice, 3, &names, &n), PARAMO_E_INVALID);
     assert_int_equal(input_expand(NULL, 0, &names, &n), PARAMO_E_INVALID);

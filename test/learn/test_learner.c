@@ -1,9 +1,9 @@
 /* A round that an interrupt ends: no request has memory of it any more. */
-#include "learn/io/library.h"
 #include "learn/model/model_fm.h"
 #include "learn/support_learn.h"
 #include "learn/support_text.h"
 #include "learn/train/learner.h"
+#include "paramo/paramo.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -119,7 +119,7 @@ static void an_interrupted_round_leaves_nothing_in_flight(void **state)
     begin(&job);
     assert_int_equal(pthread_create(&other, NULL, interrupt_when_busy, &job), 0);
     assert_int_equal(learner_round(job.learner, 0), PARAMO_E_CLOSED);
-    assert_string_equal(lerr_text(), "the wait was interrupted");
+    assert_string_equal(paramo_last_error(), "the wait was interrupted");
     assert_int_equal(in_flight(job.worker), 0);
     (void)pthread_join(other, NULL);
     end(&job);

@@ -54,7 +54,7 @@ static paramo_err write_one(void *arg, size_t table, const char *path)
 {
     struct writer *w = arg;
     if (table == w->fail)
-        return lerr(PARAMO_E_NODE_LOST, "server 0 died");
+        return paramo_error_set(PARAMO_E_NODE_LOST, "server 0 died");
     write_table(path, w->seed, 7, table == 0 ? 1 : DIM, table == 0 ? 2 : DIM);
     return PARAMO_OK;
 }
@@ -171,7 +171,7 @@ static paramo_err commit_slowly(void *arg)
     struct slow_writer *w = arg;
     if (w->meanwhile == 2)
         save(7);
-    return w->may == PARAMO_OK ? PARAMO_OK : lerr(w->may, "declared dead");
+    return w->may == PARAMO_OK ? PARAMO_OK : paramo_error_set(w->may, "declared dead");
 }
 
 static void test_of_two_that_save_the_later_stands(void **state)
@@ -240,7 +240,7 @@ static void test_refuses_damage(void **state)
         if (strncmp(changes[i][0], "\"hash_bits", 10) == 0 || strncmp(changes[i][0], "\"seed", 5) == 0) {
             char quoted[16];
             (void)snprintf(quoted, sizeof quoted, "'%s'", changes[i][0][1] == 's' ? "seed" : "hash_bits");
-            assert_non_null(strstr(lerr_text(), quoted));
+            assert_non_null(strstr(paramo_last_error(), quoted));
         }
         assert_int_equal(modelio_prepare(dir), PARAMO_OK); /* but it may be replaced */
     }
@@ -254,24 +254,24 @@ static void test_refuses_damage(void **state)
     bytes[len - 1] ^= 1;
     write_file(path, bytes, len);
     assert_int_equal(open_it(), PARAMO_E_CORRUPT);
-    assert_non_null(strstr(lerr_text(), "checksum"));
+    assert_non_null(strstr(paramo_last_error(), "checksum"));
     bytes[len - 1] ^= 1;
     for (size_t at = 0; at < 24; at++) { /* in the header, which cannot be read then */
         bytes[at] ^= 16;
         write_file(path, bytes, len);
         bytes[at] ^= 16;
         assert_int_equal(open_it(), PARAMO_E_CORRUPT);
-        assert_non_null(strstr(lerr_text(), "checksum"));
+        assert_non_null(strstr(paramo_last_error(), "checksum"));
     }
     write_file(path, bytes, len - 4);
     assert_int_equal(open_it(), PARAMO_E_CORRUPT);
-    assert_non_null(strstr(lerr_text(), "bytes instead of"));
+    assert_non_null(strstr(paramo_last_error(), "bytes instead of"));
     write_file(path, "some text\n", 10);
     assert_int_equal(open_it(), PARAMO_E_CORRUPT);
-    assert_non_null(strstr(lerr_text(), "10 bytes instead of"));
+    assert_non_null(strstr(paramo_last_error(), "10 bytes instead of"));
     (void)unlink(path);
     assert_int_equal(open_it(), PARAMO_E_CORRUPT);
-    assert_non_null(strstr(lerr_text(), "missing"));
+    assert_non_null(strstr(paramo_last_error(), "missing"));
     free(bytes);
     free(path);
 }
@@ -289,7 +289,7 @@ static void test_refuses_foreign_models(void **state)
     save(5);
     replace_in_manifest("\"version\": 1", "\"version\": 2");
     assert_int_equal(open_it(), PARAMO_E_FORMAT);
-    assert_non_null(strstr(lerr_text(), "newer"));
+    assert_non_null(strstr(paramo_last_error(), "newer"));
     assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);
 }
 

@@ -177,8 +177,8 @@ static void a_full_disk_leaves_the_old_file(void **s)
         err = output_commit(o);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
         assert_int_equal(err, PARAMO_E_IO);
-        assert_non_null(strstr(lerr_text(), path));
-        assert_non_null(strstr(lerr_text(), "cannot write: File too large"));
+        assert_non_null(strstr(paramo_last_error(), path));
+        assert_non_null(strstr(paramo_last_error(), "cannot write: File too large"));
         expect_content(path, data, BYTES);
     }
     (void)signal(SIGXFSZ, handler);
@@ -190,13 +190,13 @@ static void places_that_cannot_be_written(void **s)
     (void)s;
     struct output *o;
     assert_int_equal(output_open(text_dir(), &o), PARAMO_E_IO);
-    assert_non_null(strstr(lerr_text(), "is a directory"));
+    assert_non_null(strstr(paramo_last_error(), "is a directory"));
     assert_int_equal(output_open(text_path("no/such"), &o), PARAMO_E_IO);
-    assert_non_null(strstr(lerr_text(), "cannot create: No such file"));
+    assert_non_null(strstr(paramo_last_error(), "cannot create: No such file"));
     assert_int_equal(output_open("/dev/full", &o), PARAMO_OK); /* a device is written in place */
     assert_int_equal(output_write(o, "x", 1), PARAMO_OK);
     assert_int_equal(output_commit(o), PARAMO_E_IO);
-    assert_non_null(strstr(lerr_text(), "No space left"));
+    assert_non_null(strstr(paramo_last_error(), "No space left"));
 }
 
 static void a_link_stays_a_link(void **s)

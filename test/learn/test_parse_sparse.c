@@ -147,7 +147,7 @@ static void bad_lines_say_why(void **s)
 
 static paramo_err on_bad_stop(void *arg, uint64_t line, const char *what)
 {
-    return lerr(PARAMO_E_FORMAT, "%s%llu %s", (const char *)arg, (unsigned long long)line, what);
+    return paramo_error_set(PARAMO_E_FORMAT, "%s%llu %s", (const char *)arg, (unsigned long long)line, what);
 }
 
 static void the_handler_can_stop(void **s)
@@ -156,7 +156,7 @@ static void the_handler_can_stop(void **s)
     static char text[] = "1 1:1\nbad\nworse\n\n\n\n\n\n\n\n\n\n";
     char name[] = "at ";
     assert_int_equal(parse_text(PARSE_LIBSVM, 0, text, 16, &buffer, on_bad_stop, name), PARAMO_E_FORMAT);
-    assert_non_null(strstr(lerr_text(), "at 1 expected a label"));
+    assert_non_null(strstr(paramo_last_error(), "at 1 expected a label"));
 }
 
 /* Any bytes: never out of bounds (the sanitizers watch), and rows and features stay consistent. */
@@ -215,21 +215,21 @@ static void formats_are_told(void **s)
                                   "ELF\0\0\0",
                                   7, 0, &format),
                      PARAMO_E_FORMAT);
-    assert_non_null(strstr(lerr_text(), "binary data"));
+    assert_non_null(strstr(paramo_last_error(), "binary data"));
     assert_int_equal(parse_detect("\xff\xfe"
                                   "1\0 \0",
                                   6, 0, &format),
                      PARAMO_E_FORMAT);
-    assert_non_null(strstr(lerr_text(), "UTF-16"));
+    assert_non_null(strstr(paramo_last_error(), "UTF-16"));
     detect("\xef\xbb\xbf"
            "1 1:1\n",
            1, PARSE_LIBSVM);
     detect("yes 1:1\n", 1, -1);
-    assert_non_null(strstr(lerr_text(), "its only line, 'yes 1:1', is not in"));
+    assert_non_null(strstr(paramo_last_error(), "its only line, 'yes 1:1', is not in"));
     detect("# names\nlabel,id,\x01\n1,2,3\n", 1, -1);
-    assert_non_null(strstr(lerr_text(), "the first begins 'label,id,\\x01'"));
+    assert_non_null(strstr(paramo_last_error(), "the first begins 'label,id,\\x01'"));
     detect("xxxxxxxxxxxxxxxxxxxxxxxxx", 0, -1);
-    assert_non_null(strstr(lerr_text(), "no end in 25 bytes"));
+    assert_non_null(strstr(paramo_last_error(), "no end in 25 bytes"));
     assert_int_equal(parse_format_find("LibFFM"), PARSE_LIBFFM);
     assert_int_equal(parse_format_find("csv"), -1);
 }

@@ -70,7 +70,7 @@ static struct reader *open_one(const struct reader_options *o, const char *path)
     struct reader *r;
     const char *paths[] = {path};
     if (reader_open(o, paths, 1, &r) != PARAMO_OK) {
-        fail_msg("%s", lerr_text());
+        fail_msg("%s", paramo_last_error());
     }
     return r;
 }
@@ -104,7 +104,7 @@ static int check_part(struct reader *r, uint64_t k)
     const struct block *b;
     int ended;
     if (reader_part(r, 0, k, &b, &ended) != PARAMO_OK) {
-        fail_msg("part %llu: %s", (unsigned long long)k, lerr_text());
+        fail_msg("part %llu: %s", (unsigned long long)k, paramo_last_error());
     }
     assert_int_equal(ended, k * PART >= text_len);
     if (ended) {
@@ -155,7 +155,7 @@ static uint64_t read_in_order(struct reader *r, uint64_t next)
     for (;;) {
         const struct block *b;
         if (reader_next(r, &b) != PARAMO_OK) {
-            fail_msg("%s", lerr_text());
+            fail_msg("%s", paramo_last_error());
         }
         if (b == NULL) {
             return next;
@@ -264,7 +264,7 @@ static void fields_come_on_request(void **s)
     const char *path = text_path("without");
     o.fields = 1;
     assert_int_equal(reader_open(&o, &path, 1, &r), PARAMO_E_FORMAT);
-    assert_non_null(strstr(lerr_text(), "libsvm format, which has no fields"));
+    assert_non_null(strstr(paramo_last_error(), "libsvm format, which has no fields"));
 }
 
 /* Wide keys, fields and values survive the temporary file. */
@@ -426,7 +426,7 @@ static void bad_lines(void **s)
                 assert_int_equal(reader_rewind(r), PARAMO_OK);
             }
             if (skip < 2) {
-                assert_non_null(strstr(lerr_text(), skip == 0 ? want : "(more than 1 bad lines)"));
+                assert_non_null(strstr(paramo_last_error(), skip == 0 ? want : "(more than 1 bad lines)"));
                 assert_int_equal(reader_next(r, &b), PARAMO_E_FORMAT); /* it stays */
                 int ended;
                 assert_int_equal(reader_part(r, 0, 0, &b, &ended), PARAMO_E_FORMAT);
@@ -471,8 +471,8 @@ static void expect_open_error(const char *path, paramo_err want, const char *mes
     struct reader *r;
     const char *paths[] = {path};
     assert_int_equal(reader_open(&o, paths, 1, &r), want);
-    if (strstr(lerr_text(), message) == NULL || strstr(lerr_text(), path) == NULL) {
-        fail_msg("\"%s\", not \"%s\" and \"%s\"", lerr_text(), path, message);
+    if (strstr(paramo_last_error(), message) == NULL || strstr(paramo_last_error(), path) == NULL) {
+        fail_msg("\"%s\", not \"%s\" and \"%s\"", paramo_last_error(), path, message);
     }
 }
 
@@ -496,7 +496,7 @@ static void files_that_are_no_data(void **s)
     struct reader *r = open_one(&o, text_path("comments"));
     const struct block *b;
     assert_int_equal(reader_next(r, &b), PARAMO_E_FORMAT);
-    assert_non_null(strstr(lerr_text(), "no rows"));
+    assert_non_null(strstr(paramo_last_error(), "no rows"));
     reader_close(r);
 }
 
@@ -526,8 +526,8 @@ static void a_byte_order_mark(void **s)
     text_write_file(text_path("bom-2"), twice, sizeof twice - 1);
     struct reader *r = open_one(&o, text_path("bom-2"));
     assert_int_equal(reader_next(r, &b), PARAMO_E_FORMAT);
-    assert_non_null(strstr(lerr_text(), "bom-2:2: expected a label"));
-    assert_non_null(strstr(lerr_text(), "\\xef\\xbb\\xbf0"));
+    assert_non_null(strstr(paramo_last_error(), "bom-2:2: expected a label"));
+    assert_non_null(strstr(paramo_last_error(), "\\xef\\xbb\\xbf0"));
     reader_close(r);
 }
 
@@ -547,7 +547,7 @@ static void a_line_without_end(void **s)
         const struct block *b;
         int ended;
         assert_int_equal(reader_part(r, 0, 0, &b, &ended), PARAMO_E_FORMAT);
-        assert_non_null(strstr(lerr_text(), ":2: a line longer than 16 MiB"));
+        assert_non_null(strstr(paramo_last_error(), ":2: a line longer than 16 MiB"));
         reader_close(r);
     }
     free(line);
@@ -571,7 +571,7 @@ static void truncated(void **s)
         reader_release(r, b);
     }
     assert_int_equal(err, PARAMO_E_CORRUPT);
-    assert_non_null(strstr(lerr_text(), "cut: truncated zstd data"));
+    assert_non_null(strstr(paramo_last_error(), "cut: truncated zstd data"));
     reader_close(r);
 }
 
@@ -630,7 +630,7 @@ static void standard_input(void **s)
         } else {
             const struct block *b;
             assert_int_equal(reader_next(r, &b), PARAMO_E_UNSUPPORTED);
-            assert_non_null(strstr(lerr_text(), "<stdin>: cannot be read a second time"));
+            assert_non_null(strstr(paramo_last_error(), "<stdin>: cannot be read a second time"));
         }
         reader_close(r);
     }

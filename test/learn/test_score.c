@@ -80,7 +80,7 @@ static paramo_err collect(void *arg, const float *margin, const float *label, si
 static paramo_err fail_at_once(void *arg, const float *margin, const float *label, size_t n)
 {
     (void)arg, (void)margin, (void)label, (void)n;
-    return lerr(PARAMO_E_IO, "full");
+    return paramo_error_set(PARAMO_E_IO, "full");
 }
 
 /* Rows "y k:1" with w[k] = k / 100 and bias 1, over several batches: margins in row order. */
@@ -124,7 +124,7 @@ static void test_rows_come_in_order(void **state)
     }
     assert_int_equal(reader_rewind(reader), PARAMO_OK);
     assert_int_equal(score_reader(&source, reader, fail_at_once, NULL), PARAMO_E_IO);
-    assert_string_equal(lerr_text(), "full");
+    assert_string_equal(paramo_last_error(), "full");
     reader_close(reader);
     remove_dir(dir);
 }

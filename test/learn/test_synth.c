@@ -30,7 +30,7 @@ static struct synth_report write_log(const struct synth_options *o, const char *
 {
     struct synth_report report;
     if (synth_write(o, path, NULL, &report) != PARAMO_OK) {
-        fail_msg("%s", lerr_text());
+        fail_msg("%s", paramo_last_error());
     }
     return report;
 }
@@ -295,7 +295,7 @@ static void what_cannot_be_done(void **s)
     synth_options_init(&o);
     o.zipf = NAN;
     assert_int_equal(synth_write(&o, text_path("none"), NULL, &r), PARAMO_E_INVALID);
-    assert_non_null(strstr(lerr_text(), "zipf"));
+    assert_non_null(strstr(paramo_last_error(), "zipf"));
     synth_options_init(&o);
     o.features = 1u << 24;
     o.fields = 100;

@@ -87,7 +87,7 @@ static struct train_result run(const struct train_options *o)
     struct train_result r;
     paramo_err err = train_run(o, &r);
     if (err != PARAMO_OK)
-        fail_msg("%s", lerr_text());
+        fail_msg("%s", paramo_last_error());
     assert_true(r.leader && !r.interrupted);
     return r;
 }
@@ -286,7 +286,7 @@ static void test_failures_leave_nothing_behind(void **state)
     (void)fputs("1 2:3:four\n", f);
     (void)fclose(f);
     assert_int_equal(train_run(&o, &r), PARAMO_E_FORMAT);
-    assert_non_null(strstr(lerr_text(), ":20001"));
+    assert_non_null(strstr(paramo_last_error(), ":20001"));
     train_result_free(&r);
     struct model m;
     assert_int_equal(modelio_open(out, &m), PARAMO_E_NOT_FOUND);
