@@ -14,7 +14,7 @@
 
 enum { HELLO_TOKEN_MAX = 256, HELLO_TEXT_MAX = 256 };
 /* Versions of the protocol that this side speaks. */
-enum { HELLO_VERSION_MIN = 3, HELLO_VERSION_MAX = 3 };
+enum { HELLO_VERSION_MIN = 4, HELLO_VERSION_MAX = 4 };
 
 enum hello_purpose {
     HELLO_CONTROL = 1, /* a member to the scheduler */
