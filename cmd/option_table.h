@@ -12,6 +12,8 @@
 #ifndef CMD_OPTION_TABLE_H
 #define CMD_OPTION_TABLE_H
 
+#include "learn/data/parse.h"
+
 /* clang-format off */
 #define OPTIONS(X, N, S)                                                                                              \
     /* ---- data and models ---- */                                                                                   \
@@ -19,7 +21,7 @@
     S(S_DATA, TRAIN, "What to learn from")                                                                            \
     X(DATA, TRAIN | SCORES, "data", 0, LIST, "FILE...", NULL, NULL,                                                   \
       "files, globs in quotes, or - for standard input; .gz and .zst are read as they are")                          \
-    X(FORMAT, TRAIN | SCORES, "format", 0, WORD, "auto|libsvm|libffm|criteo", "auto", NULL,                           \
+    X(FORMAT, TRAIN | SCORES, "format", 0, WORD, PARSE_FORMAT_WORDS, "auto", NULL,                                     \
       "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV; auto looks at the first lines")            \
     X(SKIP_BAD, TRAIN | SCORES, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                                 \
       "skip and count up to N lines that cannot be read")                                                             \

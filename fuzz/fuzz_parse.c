@@ -108,7 +108,7 @@ static void detect(bool whole, const uint8_t *text, size_t len)
     char *copy = harness_alloc(len);
     memcpy(copy, text, len);
     if (parse_detect(copy, len, whole, &format) == PARAMO_OK) {
-        CHECK(format == PARSE_LIBSVM || format == PARSE_LIBFFM || format == PARSE_CRITEO);
+        CHECK(format > PARSE_AUTO && format < PARSE_FORMATS);
         CHECK(parse_format_find(parse_format_name(format)) == (int)format);
         rows(format, 0, false, text, len);
     }
@@ -120,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct source s = {data, size};
     uint8_t how = draw_u8(&s);
     static const uint8_t bits[] = {0, 1, 20, 63};
-    switch (how % 5) {
+    switch (how % (PARSE_FORMATS + 1)) {
     case 0:
         number(s.at, s.left);
         break;
@@ -128,7 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         detect(how & 0x40, s.at, s.left);
         break;
     default:
-        rows((enum parse_format)(PARSE_LIBSVM + how % 5 - 2), bits[how >> 4 & 3], how & 0x40, s.at, s.left);
+        rows((enum parse_format)(PARSE_AUTO + how % (PARSE_FORMATS + 1) - 1), bits[how >> 4 & 3], how & 0x40,
+             s.at, s.left);
     }
     return 0;
 }

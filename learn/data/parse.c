@@ -7,19 +7,43 @@
 
 #define DETECT_LINES 100
 
-static const char *const names[] = {"auto", "libsvm", "libffm", "criteo"};
+#define FORMAT_ENTRY(id, name) [PARSE_##id] = &format_##name,
+static const struct format_ops *const formats[PARSE_FORMATS] = {FORMATS(FORMAT_ENTRY)};
+#undef FORMAT_ENTRY
 
 const char *parse_format_name(enum parse_format format)
 {
-    return names[format];
+    return format == PARSE_AUTO ? "auto" : formats[format]->name;
 }
 
 int parse_format_find(const char *name)
 {
-    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
-        if (strcasecmp(name, names[i]) == 0)
+    for (int i = 0; i < PARSE_FORMATS; i++)
+        if (strcasecmp(name, parse_format_name((enum parse_format)i)) == 0)
             return i;
     return -1;
+}
+
+int parse_format_fields(enum parse_format format)
+{
+    return formats[format]->fields;
+}
+
+const char *parse_format_list(char out[PARSE_LIST_MAX], enum parse_list which)
+{
+    const struct format_ops *listed[PARSE_FORMATS];
+    size_t n = 0, len = 0;
+    for (int i = PARSE_AUTO + 1; i < PARSE_FORMATS; i++)
+        if (which != PARSE_LIST_FIELDS || formats[i]->fields)
+            listed[n++] = formats[i];
+    out[0] = '\0';
+    for (size_t i = 0; i < n && len < PARSE_LIST_MAX; i++) {
+        const char *before = i == 0 ? "" : i + 1 < n ? ", " : which == PARSE_LIST_FIELDS ? " and " : " or ";
+        int lines = which == PARSE_LIST_LINES;
+        len += (size_t)snprintf(out + len, PARSE_LIST_MAX - len, "%s%s%s%s%s", before, listed[i]->name,
+                                lines ? " (" : "", lines ? listed[i]->line : "", lines ? ")" : "");
+    }
+    return out;
 }
 
 uint64_t parse_hash_id(uint64_t id, unsigned hash_bits)
@@ -63,23 +87,20 @@ paramo_err parse_text(enum parse_format format, unsigned hash_bits, const char *
                       struct parse_buffer *buffer, parse_bad_fn bad, void *arg)
 {
     const struct parse_job job = {text, text + len, hash_bits, buffer, bad, arg};
-    /* The shortest row is "1\n"; features " 1:1" and " 1:1:1"; a Criteo row is 39 tabs at least. One more of
-     * each: what is written of a row before it turns out to be bad. */
+    const struct format_ops *ops = formats[format];
+    /* The shortest row is "1\n". One more: what is written of a row that turns out to be bad. One more again:
+     * the divisions round down. */
     size_t rows = len / 2 + 2;
-    size_t features = format == PARSE_LIBSVM   ? len / 4 + 2
-                      : format == PARSE_LIBFFM ? len / 6 + 2
-                                               : (len / PARSE_CRITEO_FIELDS + 2) * PARSE_CRITEO_FIELDS;
+    size_t features = len / ops->feature_bytes + 2 * ops->row_features;
     paramo_err err = buffer_reserve(buffer, rows, features);
     if (err != PARAMO_OK)
         return err;
     buffer->rows = buffer->features = 0;
     buffer->not_one = 0;
     buffer->lines = 0;
-    buffer->has_field = format != PARSE_LIBSVM;
+    buffer->has_field = ops->fields;
     buffer->offset[0] = 0;
-    if (format == PARSE_CRITEO)
-        return parse_criteo(&job);
-    return parse_sparse(&job, format == PARSE_LIBFFM);
+    return ops->parse(&job);
 }
 
 paramo_err parse_block(const struct parse_buffer *b, int fields, struct block *block, size_t *bytes)
@@ -154,20 +175,12 @@ const char *parse_label_slow(const char *p, float *label, const char **what)
 
 /* ---- which format -------------------------------------------------------------------------------------- */
 
-/* Judges one line (without its end): a format, PARSE_AUTO if it holds nothing to tell by, -1 if it is of no
- * format. */
-static int judge_line(const char *p, const char *end)
+const char *parse_judge_label(const char *p, const char *end)
 {
-    char copy[64];
-    size_t tabs = 0;
-    for (const char *q = p; q < end; q++)
-        tabs += *q == '\t';
+    char copy[64]; /* which number_float may read beyond */
+    size_t n = 0;
     while (p < end && (*p == ' ' || *p == '\t'))
         p++;
-    if (p == end || *p == '#')
-        return PARSE_AUTO;
-    /* the label, in a copy that number_float may read beyond */
-    size_t n = 0;
     while (p + n < end && n < sizeof copy - PARSE_PAD - 1 && p[n] != ' ' && p[n] != '\t') {
         copy[n] = p[n];
         n++;
@@ -175,25 +188,27 @@ static int judge_line(const char *p, const char *end)
     memset(copy + n, '\n', sizeof copy - n);
     float label;
     const char *what;
-    if (parse_label_slow(copy, &label, &what) == NULL)
-        return -1;
-    if (tabs == PARSE_CRITEO_FIELDS)
-        return PARSE_CRITEO;
-    p += n;
-    for (;;) {
-        while (p < end && (*p == ' ' || *p == '\t'))
-            p++;
-        if (p == end || *p == '#')
-            return PARSE_AUTO;
-        const char *word = p;
-        int colons = 0;
-        for (; p < end && *p != ' ' && *p != '\t'; p++)
-            colons += *p == ':';
-        if (p - word > 4 && memcmp(word, "qid:", 4) == 0)
-            continue;
-        int digit = *word >= '0' && *word <= '9';
-        return digit && colons == 1 ? PARSE_LIBSVM : digit && colons == 2 ? PARSE_LIBFFM : -1;
+    return parse_label_slow(copy, &label, &what) != NULL ? p + n : NULL;
+}
+
+/* Judges one line (without its end): a format, PARSE_AUTO if it holds nothing to tell by, -1 if it is of no
+ * format. */
+static int judge_line(const char *line, const char *end)
+{
+    const char *p = line;
+    while (p < end && (*p == ' ' || *p == '\t'))
+        p++;
+    if (p == end || *p == '#')
+        return PARSE_AUTO;
+    int found = -1;
+    for (int i = PARSE_FORMATS - 1; i > PARSE_AUTO; i--) {
+        enum judged judged = formats[i]->judge(line, end);
+        if (judged == JUDGED_YES)
+            return i;
+        if (judged == JUDGED_EMPTY)
+            found = PARSE_AUTO;
     }
+    return found;
 }
 
 size_t parse_mark(const char *text, size_t len)
@@ -204,20 +219,21 @@ size_t parse_mark(const char *text, size_t len)
 /* lines were judged, none of them good; bad to end is the first of them. */
 static paramo_err no_format(int lines, const char *bad, const char *end, int ended)
 {
-    static const char formats[] = "libsvm (label index:value), libffm (label field:index:value) or criteo "
-                                  "(40 columns between tabs) format";
-    char head[QUOTE_MAX];
+    char head[QUOTE_MAX], list[PARSE_LIST_MAX];
+    parse_format_list(list, PARSE_LIST_LINES);
     if (!ended) {
-        return paramo_error_set(PARAMO_E_FORMAT,
-                                "its first line, which has no end in %td bytes and begins '%s', is not in %s",
-                                end - bad, quote(head, bad, end), formats);
+        return paramo_error_set(
+            PARAMO_E_FORMAT,
+            "its first line, which has no end in %td bytes and begins '%s', is not in %s format", end - bad,
+            quote(head, bad, end), list);
     }
     if (lines == 1) {
-        return paramo_error_set(PARAMO_E_FORMAT, "its only line, '%s'%s, is not in %s", quote(head, bad, end),
-                                end - bad > QUOTED ? "..." : "", formats);
+        return paramo_error_set(PARAMO_E_FORMAT, "its only line, '%s'%s, is not in %s format",
+                                quote(head, bad, end), end - bad > QUOTED ? "..." : "", list);
     }
-    return paramo_error_set(PARAMO_E_FORMAT, "none of the first %d lines is in %s; the first begins '%s'",
-                            lines, formats, quote(head, bad, end));
+    return paramo_error_set(PARAMO_E_FORMAT,
+                            "none of the first %d lines is in %s format; the first begins '%s'", lines, list,
+                            quote(head, bad, end));
 }
 
 static paramo_err binary(const char *text, size_t len, const char *zero)
@@ -225,9 +241,9 @@ static paramo_err binary(const char *text, size_t len, const char *zero)
     if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
         return paramo_error_set(PARAMO_E_FORMAT,
                                 "UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
-    return paramo_error_set(PARAMO_E_FORMAT,
-                            "binary data (a zero byte at offset %td), not libsvm, libffm or criteo text",
-                            zero - text);
+    char list[PARSE_LIST_MAX];
+    return paramo_error_set(PARAMO_E_FORMAT, "binary data (a zero byte at offset %td), not %s text",
+                            zero - text, parse_format_list(list, PARSE_LIST_NAMES));
 }
 
 paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_format *format)

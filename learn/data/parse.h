@@ -1,5 +1,6 @@
 /*
- * Text to rows: libsvm, libffm and Criteo TSV.
+ * Text to rows: one parser for each format of FORMATS below, in parse_<name>.c (libsvm and libffm share
+ * parse_sparse.c). What a format defines is struct format_ops (parse_line.h).
  *
  * A parser takes a run of whole lines and appends their rows to a parse_buffer, whose arrays are sized from
  * the length of the text beforehand (a feature of each format takes a known least number of bytes), so that
@@ -13,7 +14,23 @@
 
 #include "learn/data/block.h"
 
-enum parse_format { PARSE_AUTO, PARSE_LIBSVM, PARSE_LIBFFM, PARSE_CRITEO };
+/* The formats. A format that needs more of a line is asked for a file's format before those above it. */
+#define FORMATS(X)                                                                                           \
+    X(LIBSVM, libsvm)                                                                                        \
+    X(LIBFFM, libffm)                                                                                        \
+    X(CRITEO, criteo)
+
+enum parse_format {
+    PARSE_AUTO,
+#define FORMAT_ENUM(id, name) PARSE_##id,
+    FORMATS(FORMAT_ENUM)
+#undef FORMAT_ENUM
+        PARSE_FORMATS
+};
+
+/* The words of an option: "auto|libsvm|...". */
+#define PARSE_FORMAT_WORD(id, name) "|" #name
+#define PARSE_FORMAT_WORDS          "auto" FORMATS(PARSE_FORMAT_WORD)
 
 #define PARSE_PAD           16
 #define PARSE_MAX_FIELD     UINT16_MAX
@@ -41,6 +58,14 @@ struct parse_buffer {
  */
 const char *parse_format_name(enum parse_format format);
 int parse_format_find(const char *name);
+/* 1 if rows of this format have the field of each feature. Not for PARSE_AUTO. */
+int parse_format_fields(enum parse_format format);
+
+/* The formats for a message: "libsvm, libffm or criteo"; each with what its lines look like; or those with
+ * fields only, joined by "and". */
+enum parse_list { PARSE_LIST_NAMES, PARSE_LIST_LINES, PARSE_LIST_FIELDS };
+#define PARSE_LIST_MAX 256
+const char *parse_format_list(char out[PARSE_LIST_MAX], enum parse_list which);
 
 /* Parses text[0..len) (see the top of this file for what must follow it) into buffer, replacing what it held.
  * hash_bits 0: ids of libsvm and libffm are keys as they are, and Criteo's keys are 64-bit hashes; else every

@@ -56,7 +56,7 @@ static inline const char *word_end(const char *p)
     }
 }
 
-paramo_err parse_criteo(const struct parse_job *job)
+static paramo_err parse_criteo(const struct parse_job *job)
 {
     struct parse_buffer *b = job->buffer;
     const uint64_t mask = parse_mask(job->hash_bits);
@@ -137,3 +137,20 @@ paramo_err parse_criteo(const struct parse_job *job)
     b->lines = lines;
     return PARAMO_OK;
 }
+
+static enum judged judge_criteo(const char *line, const char *end)
+{
+    size_t tabs = 0;
+    for (const char *p = line; p < end; p++)
+        tabs += *p == '\t';
+    return tabs == PARSE_CRITEO_FIELDS && parse_judge_label(line, end) != NULL ? JUDGED_YES : JUDGED_NO;
+}
+
+/* A row is 39 tabs at least. */
+const struct format_ops format_criteo = {.name = "criteo",
+                                         .line = "40 columns between tabs",
+                                         .fields = 1,
+                                         .feature_bytes = 1,
+                                         .row_features = PARSE_CRITEO_FIELDS,
+                                         .judge = judge_criteo,
+                                         .parse = parse_criteo};

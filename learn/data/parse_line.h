@@ -1,5 +1,5 @@
 /*
- * Shared by the parsers: a line's label, and the report of a bad line. Tests:
+ * Shared by the parsers: what a format defines, a line's label, and the report of a bad line. Tests:
  * test/learn/test_parse_*.c.
  */
 #ifndef LEARN_DATA_PARSE_LINE_H
@@ -17,13 +17,32 @@ struct parse_job {
     void *arg;
 };
 
-paramo_err parse_sparse(const struct parse_job *job, int has_field);
-paramo_err parse_criteo(const struct parse_job *job);
+/* Is a line of a format? JUDGED_EMPTY: it may be, and nothing in it tells. */
+enum judged { JUDGED_NO, JUDGED_EMPTY, JUDGED_YES };
+
+struct format_ops {
+    const char *name; /* the word after --format */
+    const char *line; /* what a line looks like, for messages */
+    int fields;       /* rows have the field of each feature */
+    /* The arrays' sizes: a feature has at least feature_bytes of text, and of a row that turns out to be bad
+     * at most row_features are written. */
+    size_t feature_bytes, row_features;
+    /* A line without its end, which is no comment and not blank. */
+    enum judged (*judge)(const char *line, const char *end);
+    paramo_err (*parse)(const struct parse_job *job);
+};
+
+#define FORMAT_DECLARE(id, name) extern const struct format_ops format_##name;
+FORMATS(FORMAT_DECLARE)
+#undef FORMAT_DECLARE
 
 /* Reports line: what, and what stands at `at` (NULL: say no more). */
 paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char *what, const char *at);
 
 const char *parse_label_slow(const char *p, float *label, const char **what);
+
+/* For judge: where the label of a line ends, which may begin with blanks. NULL if it has no label. */
+const char *parse_judge_label(const char *line, const char *end);
 
 /* A label at p, which must be followed by a blank or the end of the line: 0, 1, -1 (taken as 0), +1. */
 static inline const char *parse_label(const char *p, float *label, const char **what)

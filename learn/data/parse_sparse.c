@@ -134,9 +134,60 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
     return err;
 }
 
-paramo_err parse_sparse(const struct parse_job *job, int has_field)
+static paramo_err parse_libsvm(const struct parse_job *job)
 {
-    if (has_field)
-        return job->hash_bits != 0 ? sparse_text(job, 1, 1) : sparse_text(job, 1, 0);
     return job->hash_bits != 0 ? sparse_text(job, 0, 1) : sparse_text(job, 0, 0);
 }
+
+static paramo_err parse_libffm(const struct parse_job *job)
+{
+    return job->hash_bits != 0 ? sparse_text(job, 1, 1) : sparse_text(job, 1, 0);
+}
+
+/* By the colons of the first feature. */
+static enum judged judge(const char *line, const char *end, int want)
+{
+    const char *p = parse_judge_label(line, end);
+    if (p == NULL)
+        return JUDGED_NO;
+    for (;;) {
+        while (p < end && (*p == ' ' || *p == '\t'))
+            p++;
+        if (p == end || *p == '#')
+            return JUDGED_EMPTY;
+        const char *word = p;
+        int colons = 0;
+        for (; p < end && *p != ' ' && *p != '\t'; p++)
+            colons += *p == ':';
+        if (p - word > 4 && memcmp(word, "qid:", 4) == 0)
+            continue;
+        return *word >= '0' && *word <= '9' && colons == want ? JUDGED_YES : JUDGED_NO;
+    }
+}
+
+static enum judged judge_libsvm(const char *line, const char *end)
+{
+    return judge(line, end, 1);
+}
+
+static enum judged judge_libffm(const char *line, const char *end)
+{
+    return judge(line, end, 2);
+}
+
+/* The shortest feature is " 1:1". */
+const struct format_ops format_libsvm = {.name = "libsvm",
+                                         .line = "label index:value",
+                                         .feature_bytes = 4,
+                                         .row_features = 1,
+                                         .judge = judge_libsvm,
+                                         .parse = parse_libsvm};
+
+/* The shortest feature is " 1:1:1". */
+const struct format_ops format_libffm = {.name = "libffm",
+                                         .line = "label field:index:value",
+                                         .fields = 1,
+                                         .feature_bytes = 6,
+                                         .row_features = 1,
+                                         .judge = judge_libffm,
+                                         .parse = parse_libffm};

@@ -96,10 +96,11 @@ static paramo_err tell_format(struct reader *r, uint32_t s)
 {
     enum parse_format format = r->format;
     paramo_err err = stream_tell(r->stream[s], detect, &format);
-    if (err == PARAMO_OK && r->fields && format == PARSE_LIBSVM) {
-        err = paramo_error_set(PARAMO_E_FORMAT,
-                               "%s: is in libsvm format, which has no fields; libffm and criteo have them",
-                               r->names[s]);
+    if (err == PARAMO_OK && r->fields && !parse_format_fields(format)) {
+        char list[PARSE_LIST_MAX];
+        err = paramo_error_set(PARAMO_E_FORMAT, "%s: is in %s format, which has no fields; %s have them",
+                               r->names[s], parse_format_name(format),
+                               parse_format_list(list, PARSE_LIST_FIELDS));
     }
     if (err == PARAMO_OK)
         atomic_store(&r->stream_format[s], (int)format);

@@ -173,7 +173,7 @@ static void noise(void **s)
             text[i] = alphabet[(x >> 33) % (sizeof alphabet - 1)];
         }
         char *t = text_padded(text, len);
-        for (int f = PARSE_LIBSVM; f <= PARSE_CRITEO; f++) {
+        for (int f = PARSE_LIBSVM; f < PARSE_FORMATS; f++) {
             bads = 0;
             struct parse_buffer b = {0};
             paramo_err err = parse_text((enum parse_format)f, 0, t, len, &b, on_bad_stop, "");
