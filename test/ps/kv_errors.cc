@@ -36,7 +36,7 @@ int main()
         KVWorker<float> kv(0, 0), strict(1, 1);
         std::vector<float> got;
         CHECK(Has(Error([&] { kv.Push({1, 2}, {1, 2, 3}); }), "2 keys and 3 values"));
-        CHECK(Has(Error([&] { kv.Push({1, 2}, {1, 2, 3}, {1, 1}); }), "add up"));
+        CHECK(Has(Error([&] { kv.Push({1, 2}, {1, 2, 3}, {1, 3}); }), "add up to 4, more than the 3 values"));
         CHECK(Has(Error([&] { kv.Push({1, 2}, {1, 2}, {1}); }), "length"));
         CHECK(Has(Error([&] { kv.Push({1, 2}, {1, 2}, {3, -1}); }), "negative"));
 

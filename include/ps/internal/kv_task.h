@@ -407,13 +407,16 @@ template <typename Val> class KVTask
         return true;
     }
 
+    /* Values beyond the lengths are not sent: MXNet's compressed push hands over its whole buffer, of four
+     * times the length. */
     void CheckLens() const
     {
         PS_REQUIRE(given.lens_count == given.n) << "a length for each key";
         for (size_t i = 0; i < given.n; i++)
             PS_REQUIRE(given.lens[i] >= 0) << "a length is negative";
-        PS_REQUIRE(SumLens(given.lens, 0, given.n) == given.vals_count) << "the lengths add up to another "
-                                                                           "number of values";
+        const size_t sum = SumLens(given.lens, 0, given.n);
+        PS_REQUIRE(sum <= given.vals_count)
+            << "the lengths add up to " << sum << ", more than the " << given.vals_count << " values";
     }
 
     /* Where answers may be received in place: the caller has said how much will come, and it is not what is
@@ -460,8 +463,9 @@ template <typename Val> class KVTask
         return own_slices_ ? slices[static_cast<size_t>(&p - parts.begin())].keys.size() : p.end - p.begin;
     }
 
-    /* How many values each key of a part has got. */
-    bool LensOf(const Part<Val> &p, int *lens)
+    /* The lens of a part's answer. They are the handle's: MXNet's row-sparse answers count floats there, while
+     * the values are bytes. So they add up to the values only where `exact` asks for it. */
+    bool LensOf(const Part<Val> &p, int *lens, bool exact)
     {
         const size_t keys = KeysOf(p);
         const paramo_array *sent = p.lens;
@@ -483,7 +487,7 @@ template <typename Val> class KVTask
                 fine = fine && lens[i] >= 0;
                 sum += static_cast<size_t>(lens[i]);
             }
-            if (fine && sum == p.got)
+            if (fine && (sum == p.got || !exact))
                 return true;
         }
         Mistake("server " + std::to_string(p.rank) + ": the lens of its answer do not agree with its values");
@@ -517,7 +521,7 @@ template <typename Val> class KVTask
             Scatter(vals, lens, total);
         } else {
             for (const Part<Val> &p : parts)
-                if (lens != nullptr && !LensOf(p, lens + p.begin))
+                if (lens != nullptr && !LensOf(p, lens + p.begin, false))
                     return;
             if (!all_placed)
                 Concatenate(vals, total);
@@ -541,7 +545,8 @@ template <typename Val> class KVTask
             std::copy(apart.get(), apart.get() + total, vals);
     }
 
-    /* Slices may interleave: each key's values go to their place in the order of the keys. */
+    /* Slices may interleave: each key's values go to their place in the order of the keys, for which the lens
+     * must be right. */
     void Scatter(Val *vals, int *lens, size_t total)
     {
         const size_t n = given.n;
@@ -555,7 +560,7 @@ template <typename Val> class KVTask
         std::vector<int> part_lens;
         for (size_t part = 0; part < parts.size(); part++) {
             part_lens.resize(index_[part].size());
-            if (!part_lens.empty() && !LensOf(parts[part], part_lens.data()))
+            if (!part_lens.empty() && !LensOf(parts[part], part_lens.data(), true))
                 return;
             const Val *at = ValsOf(parts[part]);
             for (size_t i = 0; i < part_lens.size(); i++) {
