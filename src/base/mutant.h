@@ -29,6 +29,7 @@
     X(lost_not_resent, "slices on a broken connection are not sent again")                               \
     X(probe_answers_done, "a probe for an unknown number is answered with done")                            \
     X(owner_gone_forgotten, "a restarted scheduler has forgotten when owners were gone")                 \
+    X(orphans_stay, "partitions whose owner died before there was a table stay without one")            \
     X(owner_gone_of_shard, "rows count as lost whenever the partitions of their shard change")           \
     X(lost_rows_as_zeros, "a server that came back answers zeros for the rows it lost")                  \
     X(old_view_adopted, "a member takes a view that is older than its own")                              \

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 #include "cluster/scheduler/sched.h"
 #include "ring/chains.h"
 
@@ -258,7 +259,7 @@ void sched_lost_check(struct scheduler *s)
         return;
     sched_ring_check_gone(s);
     bool over = orphans(s);
-    if (over && !s->lost.at && !any_lost(s)) {
+    if (over && !s->lost.at && !any_lost(s) && !MUTANT(orphans_stay)) {
         adopt_empty(s);
         over = orphans(s);
     }
