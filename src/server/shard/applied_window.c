@@ -28,6 +28,8 @@ void applied_window_raise_floor(struct applied_window *applied_window, uint64_t 
     dedup_raise(&applied_window->own, floor);
     while (applied_window->applied_notes && applied_window->applied_notes->number < applied_window->own.floor)
         applied_note_end(&applied_window->applied_notes);
+    assert(!applied_window->applied_notes ||
+           applied_window->applied_notes->number - applied_window->own.floor < DATA_WINDOW);
 }
 
 enum dedup_state applied_window_state(const struct applied_window *applied_window, uint64_t number)
@@ -73,8 +75,10 @@ static void record(struct dedup *d, uint64_t number)
 void applied_window_record(struct applied_window *applied_window, uint64_t number)
 {
     struct applied_note **at = applied_note_at(&applied_window->applied_notes, number);
-    if (is_at(at, number))
+    if (is_at(at, number)) {
+        assert(dedup_check(&applied_window->own, number) == DEDUP_NEW);
         applied_note_end(at);
+    }
     record(&applied_window->own, number);
 }
 
@@ -131,6 +135,7 @@ static void normalize(struct applied_window *applied_window, const uint64_t held
             at = &(*at)->next;
             continue;
         }
+        assert(dedup_check(&applied_window->own, number) == DEDUP_NEW);
         applied_note_end(at);
         if (some)
             record(&applied_window->own, number);
@@ -151,6 +156,7 @@ static void applied_note_open(struct applied_window *applied_window, uint64_t nu
                               struct applied_note **at, struct applied_note *applied_note)
 {
     bool done = dedup_check(&applied_window->own, number) == DEDUP_DONE;
+    assert(!*at || (*at)->number > number);
     applied_note->number = number;
     for (unsigned i = 0; i < PARTITION_WORDS; i++)
         applied_note->partitions[i] = done ? UINT64_MAX : 0;
@@ -175,6 +181,7 @@ static void applied_note_set(struct applied_note *applied_note, const uint64_t p
 static uint64_t next_different(const struct dedup *a, const struct dedup *b, uint64_t number)
 {
     uint64_t end = a->floor + DATA_WINDOW;
+    assert(a->floor == b->floor && number >= a->floor);
     while (number < end) {
         unsigned bit = number % 64;
         uint64_t differ = (a->bits[number % DATA_WINDOW / 64] ^ b->bits[number % DATA_WINDOW / 64]) >> bit;
@@ -207,6 +214,7 @@ static void arrive(struct applied_window *applied_window, const uint64_t partiti
         bool some = theirs && theirs->number == number;
         if (!is_at(at, number)) {
             struct applied_note *applied_note = *spare;
+            assert(applied_note); /* spare_notes() counted this number */
             *spare = applied_note->next;
             applied_note_open(applied_window, number, at, applied_note);
         }
@@ -268,6 +276,7 @@ paramo_err applied_window_merge(struct applied_window *applied_window, const uin
     paramo_err err = PARAMO_OK;
     applied_window_raise_floor(applied_window, own.floor);
     dedup_raise(&own, applied_window->own.floor);
+    assert(own.floor == applied_window->own.floor);
     for (uint64_t number = own.floor; number < own.floor + DATA_WINDOW && !err; number++)
         if (dedup_check(&own, number) == DEDUP_DONE &&
             applied_window_state(applied_window, number) == DEDUP_NEW)

@@ -1,5 +1,6 @@
 #include "server/shard/apply.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -316,6 +317,7 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
 {
     struct shard *s = peer->shard;
     const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
+    assert(t->table);
     if (repeated && h->kind != WIRE_PUSHPULL) { /* the caller may have changed its contents */
         reply_status(peer, h, PARAMO_OK, NULL);
         return PARAMO_OK;

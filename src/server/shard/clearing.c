@@ -1,5 +1,6 @@
 #include "server/shard/clearing.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -64,6 +65,7 @@ static paramo_err dense_step(struct shard_table *t, struct portion *p, bool *mor
         uint64_t end =
             partition + 1 == RING_PARTITIONS ? t->options.rows : ring_first_row(&t->placement, partition + 1);
         uint64_t row = first > t->clear_at ? first : t->clear_at;
+        assert(end > t->clear_at); /* so each turn makes progress */
         for (; row < end && p->n < p->most && partition_set_has(t->held, partition); row++)
             p->keys[p->n++] = row;
         t->clear_at = partition_set_has(t->held, partition) ? row : end;
@@ -76,6 +78,7 @@ static paramo_err sweep_step(struct shard_table *t, struct portion *p, bool *mor
 {
     uint64_t before = t->clear_at;
     *more = table_sweep(t->table, &t->clear_at, p->most, portion_add, p);
+    assert(p->n <= p->most && (!*more || t->clear_at > before));
     paramo_err err = table_delete(t->table, p->keys, p->n, NULL);
     if (p->full) { /* removed rows are not visited again */
         t->clear_at = before;
@@ -129,6 +132,7 @@ static void table_over(struct shard *s, struct shard_table *t)
 {
     if (!t->clears)
         return;
+    assert(s->clears > 0);
     t->clears = false;
     memset(t->clearing, 0, sizeof t->clearing);
     s->clears--;

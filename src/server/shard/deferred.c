@@ -1,5 +1,6 @@
 #include "server/shard/deferred.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct deferred {
 
 static void deferred_free(struct shard *s, struct deferred *d)
 {
+    assert(s->deferred_count > 0 && s->deferred_over != d);
     s->deferred_count--;
     free(d);
 }
@@ -119,6 +121,7 @@ static void over(struct shard *s, struct deferred *d, paramo_err err)
         queue_push(&s->deferred_held, &d->node);
         return;
     } else {
+        assert(!s->deferred_over);
         s->deferred_over = d;
         slice_handle_again(d->peer, &d->head, &seg, d->head.count ? 1 : 0); /* the peer may be gone */
         s->deferred_over = NULL;

@@ -1,5 +1,6 @@
 #include "server/shard/handling.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static struct shard_request *find(struct sender *sender, uint64_t number)
 
 static void handling_unlink(struct shard *s, struct shard_request *q)
 {
+    assert(q->prev ? q->prev->next == q : s->handling == q);
     if (q->prev)
         q->prev->next = q->next;
     else
@@ -56,6 +58,7 @@ static size_t answer_bytes(const struct shard_request *q)
 static void request_release(struct shard *s, struct shard_request *q)
 {
     if (q->answered) {
+        assert(q->sender->kept_bytes >= answer_bytes(q) && s->kept_bytes >= q->sender->kept_bytes);
         s->kept_bytes -= answer_bytes(q);
         q->sender->kept_bytes -= answer_bytes(q);
         request_free(q);
@@ -100,6 +103,7 @@ static void finish(struct shard_request *q)
 {
     struct shard *s = q->shard;
     handling_unlink(s, q);
+    assert(s->handling_bytes >= q->bytes);
     s->handling_bytes -= q->bytes;
     van_release(q->hold);
     q->hold = NULL;
@@ -405,6 +409,7 @@ paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct
         return PARAMO_OK;
     }
     q->keys_hash = keys_hash;
+    assert(!*slot_of(sender, h->number)); /* numbers of a window have different slots */
     *slot_of(sender, h->number) = q;
     if (t && q->info.push)
         t->pushes += h->count;

@@ -1,5 +1,6 @@
 #include "server/shard/reply.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ static void reply_done(struct van_frame *frame, paramo_err status)
 static void replies_count(struct shard *s, int change)
 {
     size_t n = atomic_load_explicit(&s->replies_out, memory_order_relaxed) + (size_t)change;
+    assert(n != SIZE_MAX); /* an answer that is freed was counted */
     atomic_store_explicit(&s->replies_out, n, memory_order_relaxed);
 }
 
@@ -72,6 +74,7 @@ void reply_seg(struct reply *r, unsigned seg, size_t offset, size_t bytes)
 {
     for (; r->frame.nseg <= seg; r->frame.nseg++)
         r->frame.seg[r->frame.nseg] = (struct van_seg){0};
+    assert(!bytes || offset + bytes <= r->buffer_bytes);
     r->frame.seg[seg] = (struct van_seg){.data = bytes ? (uint8_t *)r->buffer + offset : NULL, .len = bytes};
 }
 
@@ -98,6 +101,7 @@ void reply_own(struct reply *r)
     if (!r->lent)
         return;
     struct van_seg *last = &r->frame.seg[r->frame.nseg - 1];
+    assert(!last->len || (r->buffer && last->len <= r->buffer_bytes));
     memcpy(r->buffer, last->data, (size_t)last->len);
     last->data = r->buffer;
     r->lent = false;
@@ -114,6 +118,7 @@ void reply_leave(struct peer *peer, struct reply *r)
     r->lent = false;
     paramo_err err = lent ? van_send_lent(peer->conn, &r->frame, r->buffer) : van_send(peer->conn, &r->frame);
     if (err == PARAMO_E_AGAIN) {
+        assert(queue_empty(&peer->backlog));
         peer->blocked = true;
         queue_push(&peer->backlog, &r->frame.node);
     } else if (err) {

@@ -1,5 +1,6 @@
 #include "server/shard/rowcache.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -26,6 +27,7 @@ void rowcache_init(struct rowcache *c, struct bufpool *pool)
 static void drop_oldest(struct rowcache *c)
 {
     struct rowcache_list *l = &c->list[c->oldest];
+    assert(c->count > 0 && c->bytes >= bytes_of(l->n));
     bufpool_put(c->pool, l->keys, bytes_of(l->n));
     c->bytes -= bytes_of(l->n);
     c->mark[c->oldest] = 0;
@@ -75,6 +77,7 @@ uint32_t *rowcache_offer(struct rowcache *c, const uint64_t *keys, size_t n)
     memcpy(copy, keys, n * sizeof *keys);
     c->count++;
     c->bytes += bytes_of(n);
+    assert(!c->mark[newest(c)]);
     struct rowcache_list *l = &c->list[newest(c)];
     *l = (struct rowcache_list){.n = n, .keys = copy, .rows = (uint32_t *)(void *)(copy + n)};
     return l->rows; /* its mark is 0 until it is kept */
@@ -83,6 +86,7 @@ uint32_t *rowcache_offer(struct rowcache *c, const uint64_t *keys, size_t n)
 void rowcache_keep(struct rowcache *c, uint64_t generation)
 {
     struct rowcache_list *l = &c->list[newest(c)];
+    assert(c->count > 0 && !c->mark[newest(c)]);
     l->generation = generation;
     c->mark[newest(c)] = mark_of(l->keys, l->n);
 }
@@ -90,6 +94,7 @@ void rowcache_keep(struct rowcache *c, uint64_t generation)
 void rowcache_drop(struct rowcache *c)
 {
     struct rowcache_list *l = &c->list[newest(c)];
+    assert(c->count > 0 && !c->mark[newest(c)]);
     bufpool_put(c->pool, l->keys, bytes_of(l->n));
     c->bytes -= bytes_of(l->n);
     c->count--;

@@ -1,5 +1,6 @@
 #include "server/shard/scanning.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ static void sessions_remove(struct shard *s, const struct sender *sender, uint64
     for (struct session **at = &s->sessions; *at;) {
         struct session *x = *at;
         if ((sender && sender_id_equal(&x->sender, &sender->id)) || x->used_at < before || x == one) {
+            assert(s->sessions_count > 0);
             *at = x->next;
             s->sessions_count--;
             session_free(s, x);
@@ -125,12 +127,14 @@ static void page_drop(struct shard *s, struct session *x)
  * until it is sorted, then 8. */
 static size_t page_room(struct shard *s, const struct session *x, const struct shard_table *t)
 {
+    assert(s->sessions_count > 0); /* x is one of them */
     uint64_t rows = table_rows(t->table) + table_rows(t->table) / 8 + 64;
     size_t share = s->config.scan_keys ? s->config.scan_keys : SCAN_BYTES / 16 / s->sessions_count;
     size_t room = rows < share ? (size_t)rows : share, bytes = 16 * room;
     for (const struct session *other = s->sessions; other; other = other->next)
         bytes += other == x ? 0 : table_page_bytes(&other->page);
     for (struct session *oldest; bytes > SCAN_BYTES && (oldest = session_oldest(s, x, true));) {
+        assert(bytes >= table_page_bytes(&oldest->page));
         bytes -= table_page_bytes(&oldest->page);
         page_drop(s, oldest);
     }
@@ -276,6 +280,7 @@ static paramo_err batch(struct peer *peer, struct shard_table *t, const struct w
     size_t first = lower_bound(page->keys, page->n, session_cursor(x, asked)), left = page->n - first;
     size_t n = var ? VAR_ROWS : SCAN_BATCH_BYTES / (8 + row_bytes(t, h)) + 1;
     paramo_err err = PARAMO_OK;
+    assert(page->keys && page->phase == TABLE_PAGE_DONE && first <= page->n);
     n = n < left ? n : left;
     *answered = false;
     if (n && var)

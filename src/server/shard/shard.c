@@ -113,6 +113,7 @@ static void trimming_fire(struct lane_timer *timer)
         struct hugemem *m = &((struct shard_table *)value)->memory;
         size_t before = m->chunks.count;
         more = hugemem_trim(m, chunks);
+        assert(before >= m->chunks.count && before - m->chunks.count <= chunks);
         chunks -= (unsigned)(before - m->chunks.count);
     }
     if (more && lane_timer_arm(s->lane, timer, lane_now(s->lane) + ENV_MS))
@@ -294,8 +295,12 @@ static void sender_free(struct shard *s, struct sender *sender)
     struct sender **at = &s->sender_buckets[sender_bucket(&sender->id)];
     if (s->check.sender == sender)
         s->check.sender = sender->next;
-    while (*at != sender)
+    while (*at != sender) {
+        assert(*at); /* its bucket has it */
         at = &(*at)->bucket_next;
+    }
+    assert(!sender->peers && !sender->peer && s->senders_count > 0);
+    assert(sender->prev ? sender->prev->next == sender : s->senders == sender);
     *at = sender->bucket_next;
     if (sender->prev)
         sender->prev->next = sender->next;
@@ -380,6 +385,8 @@ void shard_peer_forget(struct shard *s, struct peer *peer)
     slice_drop_deferred(peer);
     for (struct qnode *node; (node = queue_pop(&peer->backlog));)
         reply_free(container_of(container_of(node, struct van_frame, node), struct reply, frame));
+    assert(queue_empty(&peer->behind) && sender->peers > 0);
+    assert(peer->prev ? peer->prev->next == peer : s->peers == peer);
     if (peer->prev)
         peer->prev->next = peer->next;
     else
@@ -557,6 +564,7 @@ void shard_set_view(struct shard *s, struct view *view)
 {
     if (s->view && view->number <= s->view->number)
         return;
+    assert(!s->adopting_view);
     const struct view_node *node = NULL;
     for (uint32_t i = 0; i < view->nodes_count && !node; i++) {
         if (view->nodes[i].incarnation == s->config.incarnation &&
@@ -736,7 +744,8 @@ void shard_close(struct shard *s)
         table_free(value);
     map_fini(&s->tables);
     lane_timer_cancel(s->lane, &s->trimming); /* freeing tables may have armed it */
-    assert(s->replies_out == 0);
+    assert(s->replies_out == 0 && s->kept_bytes == 0 && s->senders_count == 0);
+    assert(s->deferred_count == 0 && s->view_deferred_count == 0 && s->sessions_count == 0);
     while (s->free_replies) {
         struct reply *next = s->free_replies->next;
         free(s->free_replies);

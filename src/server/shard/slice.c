@@ -1,5 +1,6 @@
 #include "server/shard/slice.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ void slice_drop_view_deferred(struct shard *s, const struct peer *peer, uint64_t
             queue_push(&s->deferred_for_view, node);
             continue;
         }
+        assert(s->view_deferred_count > 0 && s->view_deferred_bytes >= k->bytes);
         s->view_deferred_count--;
         s->view_deferred_bytes -= k->bytes;
         kept_free(k);
@@ -323,6 +325,7 @@ paramo_err slice_resume(struct peer *peer)
             clearing_holds(s, &k->head, k->seg))
             break;
         (void)queue_pop(&peer->deferred);
+        assert(peer->deferred_count > 0 && peer->deferred_bytes >= k->bytes);
         peer->deferred_count--;
         peer->deferred_bytes -= k->bytes;
         paramo_err err = handle_kept(k);
