@@ -192,6 +192,7 @@ static paramo_err collect_keys(struct migration_source *g, struct shard_table *t
     uint64_t at = g->cursor > first ? g->cursor : first;
     for (; at < last && rows && !collector.failed; at++, rows--)
         collect_key(&collector, at);
+    assert(at >= g->cursor);
     g->cursor = at;
     *more = at < last;
     return collector.failed ? err_memory(rows * sizeof *g->keys) : PARAMO_OK;
@@ -271,6 +272,7 @@ static void credit_more(struct migration_source *g, uint64_t now)
 {
     int64_t rate = (int64_t)g->order.kib_per_s << 10;
     uint64_t passed = now - g->credited_at;
+    assert(now >= g->credited_at);
     g->credited_at = now;
     if (passed > ENV_SEC)
         passed = ENV_SEC;
@@ -427,6 +429,7 @@ paramo_err migration_source_begin(struct chain *c, const struct migration_order 
         partition_set_add(g->partitions, a);
         partition_set_add(st->partitions, a);
     }
+    assert(!c->migration_source);
     c->migration_source = g;
     paramo_err err = send_step(g, MIGRATION_STEP_BEGIN, NULL, 0);
     if (!err)

@@ -1,5 +1,6 @@
 #include "server/migration/target.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,7 @@ static void report_full(struct migration_target *k, paramo_err err)
 
 static void target_free(struct migration_target *k)
 {
+    assert(k->chain->migration_target == k && !k->full);
     k->chain->migration_target = NULL;
     lane_timer_cancel(k->chain->shard->lane, &k->timer);
     free(k->last);
@@ -165,6 +167,7 @@ static paramo_err adopt_records(struct migration_target *k)
         return err_set(PARAMO_E_PROTOCOL, "partitions %u to %u changed owner during their migration",
                        k->order.first, k->order.first + k->order.partitions - 1);
     for (partition_set_each(a, k->partitions)) {
+        assert(c->origin_of[a] == o && o->partitions > 0);
         o->partitions--;
         c->origin_of[a] = k->staged;
         k->staged->partitions++;
@@ -174,6 +177,7 @@ static paramo_err adopt_records(struct migration_target *k)
         if (c->origin_of[a] == k->staged) { /* it failed without memory */
             c->origin_of[a] = o;
             o->partitions++;
+            k->staged->partitions--;
         }
     return err;
 }
@@ -268,6 +272,7 @@ paramo_err migration_target_begin(struct chain *c, const struct migration_order 
         c->origin_of[a] = o;
         o->partitions += !member;
     }
+    assert(!c->migration_target);
     c->migration_target = k;
     paramo_err err = make_room(s);
     if (!err)

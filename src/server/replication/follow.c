@@ -77,8 +77,12 @@ static void buckets_grow(struct chain_origin *o)
 void follow_sender_free(struct chain_origin *o, struct chain_sender *x)
 {
     struct chain_sender **at = bucket_of(o, &x->id);
-    while (*at != x)
+    while (*at != x) {
+        assert(*at); /* its bucket has it */
         at = &(*at)->bucket_next;
+    }
+    assert(o->senders_count > 0);
+    assert(x->prev ? x->prev->next == x : o->senders == x);
     *at = x->bucket_next;
     *(x->prev ? &x->prev->next : &o->senders) = x->next;
     if (x->next)
@@ -200,6 +204,7 @@ void follow_advance(struct chain_source *source)
         if ((w->entries || w->elsewhere) && !MUTANT(acks_before_next))
             break;
         (void)queue_pop(&source->waits);
+        assert(w->source == source && w->seq > source->acked && w->seq <= source->received);
         source->acked = w->seq;
         w->source = NULL;
         if (!w->entries)
@@ -229,8 +234,10 @@ void follow_lease(struct chain *c, const struct chain_source *source)
 void follow_forget(struct chain *c, struct chain_source *source)
 {
     struct chain_source **at = &c->sources;
-    while (*at != source)
+    while (*at != source) {
+        assert(*at);
         at = &(*at)->next;
+    }
     *at = source->next;
     follow_lease(c, source);
     if (source->conn)
@@ -309,6 +316,7 @@ static struct chain_wait *wait_make(struct chain_source *source, const struct sh
 static void wait_commit(struct chain_source *source, struct chain_wait *w)
 {
     struct chain *c = source->shard->chain;
+    assert(w->seq > source->received);
     source->received = w->seq;
     queue_push(&source->waits, &w->node);
     struct queue made = w->made;

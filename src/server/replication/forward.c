@@ -183,6 +183,7 @@ void chain_send_all(struct chain *c)
 
 void chain_append(struct chain_stream *st, struct chain_entry *e)
 {
+    assert(!e->acked && !e->out && !e->over);
     if (queue_empty(&st->entries))
         st->progressed_at = lane_now(st->shard->lane);
     e->m.seq = ++st->seq;
@@ -232,6 +233,7 @@ static void stream_ack(struct chain_stream *st, const struct chain_ack *ack)
         struct qnode *node = queue_pop(&st->entries);
         if (st->unsent == node)
             st->unsent = node->next;
+        assert(st->acked < container_of(node, struct chain_entry, node)->m.seq);
         st->acked = container_of(node, struct chain_entry, node)->m.seq;
         chain_entry_free(container_of(node, struct chain_entry, node));
     }
@@ -317,6 +319,7 @@ static void stream_beat(struct chain_stream *st)
 static void stream_up(void *arg, struct van_conn *conn, const struct welcome *welcome)
 {
     struct chain_stream *st = arg;
+    assert(!st->conn && !st->blocked);
     st->connector = NULL;
     if (welcome->incarnation != st->incarnation) { /* another process has its address */
         van_close(conn, false);
@@ -594,6 +597,7 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
         free(w);
         w = before;
     } else {
+        assert(!w->sender && !w->prev && !w->source);
         w->sender = sender;
         w->next = sender->pending;
         if (w->next)
@@ -618,6 +622,7 @@ void chain_cancel(struct queue *entries)
         struct chain_entry *e = container_of(node, struct chain_entry, node);
         struct chain_wait *w = e->wait;
         chain_entry_free(e);
+        assert(!w || w->entries > 0);
         if (!w || --w->entries)
             continue;
         wait_unlink(w);

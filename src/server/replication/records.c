@@ -1,5 +1,6 @@
 #include "server/replication/records.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,7 @@ static struct applied_window *window_of(struct record r)
 /* The record of the same sender at `to`, found or made. None: no memory. */
 static struct record record_at(struct chain *c, struct chain_origin *to, struct record r)
 {
+    assert(!r.theirs != !r.own);
     const struct sender_id *id = r.theirs ? &r.theirs->id : &r.own->id;
     struct record other = {0};
     if (to)
@@ -106,6 +108,7 @@ static paramo_err visit(struct chain *c, const struct job *j, struct record r, u
     struct applied_window *w = window_of(r);
     paramo_err err = PARAMO_OK;
     if (j->work == WORK_GONE || j->work == WORK_END) {
+        assert(r.theirs);
         *cost = RECORDS_COST_FREE;
         if (j->work == WORK_END || is_gone(c, r.theirs))
             follow_sender_free(j->from, r.theirs);
@@ -317,8 +320,10 @@ paramo_err records_pass(struct chain *c, struct chain_origin *from, struct chain
         memcpy(j->held, c->mine, sizeof j->held);
     for (partition_set_each(a, j->partitions)) {
         c->origin_of[a] = to;
-        if (from)
+        if (from) {
+            assert(from->partitions > 0);
             from->partitions--;
+        }
         if (to)
             to->partitions++;
     }
@@ -363,6 +368,7 @@ void records_of_gone(struct chain *c, struct chain_origin *o)
 void records_end(struct chain *c, struct chain_origin *o)
 {
     struct chain_origin **at = &c->origins;
+    assert(!o || !o->partitions);
     while (*at && *at != o)
         at = &(*at)->next;
     if (*at && o)

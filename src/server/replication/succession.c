@@ -1,5 +1,6 @@
 #include "server/replication/succession.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -325,8 +326,10 @@ void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
 {
     struct shard *s = c->shard;
     for (partition_set_each(a, partitions)) {
-        if (c->origin_of[a])
+        if (c->origin_of[a]) {
+            assert(c->origin_of[a]->partitions > 0);
             c->origin_of[a]->partitions--;
+        }
         c->origin_of[a] = NULL;
         c->last[a] = 0;
     }

@@ -1,5 +1,6 @@
 #include "server/snapshot/loading.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,6 +203,7 @@ static void told(struct loading *ld, paramo_err status)
 static void release(struct loading *ld)
 {
     struct shard *s = ld->shard;
+    assert(s->loading == ld && !ld->posted);
     s->loading = NULL;
     s->load_aborted = 0;
     lane_timer_cancel(s->lane, &ld->next);
@@ -446,6 +448,7 @@ static void next(struct lane_timer *timer)
 {
     struct loading *ld = container_of(timer, struct loading, next);
     paramo_err err = PARAMO_OK;
+    assert(!ld->posted && ld->shard->loading == ld);
     if (ld->work_err) {
         ld->err = ld->work_err;
         memcpy(ld->text, ld->work_text, sizeof ld->text);
@@ -589,6 +592,7 @@ paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *conf
         loading_free(ld);
         return err;
     }
+    assert(!s->loading);
     ld->hold = true;
     ld->term = (uint32_t)(s->view->number >> 32);
     s->loading = ld;
@@ -636,6 +640,7 @@ static paramo_err start(struct shard *s, struct loading *ld)
         return err_memory(strlen(ld->config.dir));
     memcpy(ld->reads, ld->mine[RING_REPLICAS_MAX], sizeof ld->reads);
     move(ld, LOADING);
+    assert(!ld->posted && (!s->loading || s->loading == ld));
     s->loading = ld;
     s->saved_id = 0;
     ld->posted = true;

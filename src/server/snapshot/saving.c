@@ -1,5 +1,6 @@
 #include "server/snapshot/saving.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,7 @@ static void buffer_full(struct saving *sv, struct save_buffer **at)
     *at = NULL;
     if (!b)
         return;
+    assert(b->n > 0 && b->n <= b->room);
     sv->queued += buffer_bytes(b);
     queue_push(&sv->full, &b->node);
 }
@@ -162,6 +164,7 @@ static void got_row(void *arg, uint64_t key, const void *row, uint32_t values)
         fail(sv, err_memory(SAVE_BUFFER_BYTES));
         return;
     }
+    assert(b->n < b->room);
     b->keys[b->n] = key;
     if (!b->lens) { /* there is room */
         memcpy(b->rows.data + b->rows.len, row, t->row_bytes);
@@ -306,6 +309,7 @@ static void queue_clear(struct saving *sv, struct queue *queue)
 {
     for (struct qnode *node; (node = queue_pop(queue));) {
         struct save_buffer *b = container_of(node, struct save_buffer, node);
+        assert(sv->queued >= buffer_bytes(b));
         sv->queued -= buffer_bytes(b);
         buffer_free(b);
     }
@@ -317,6 +321,7 @@ static void tables_end(struct saving *sv)
     sv->current = NULL;
     while (sv->tables) {
         struct saving_table *t = sv->tables;
+        assert(t->table->saving == t);
         sv->tables = t->next;
         t->table->saving = NULL;
         table_snapshot_close(t->snapshot);
@@ -329,9 +334,11 @@ static void tables_end(struct saving *sv)
 
 static void saving_free(struct saving *sv)
 {
+    assert(!sv->posted);
     queue_clear(sv, &sv->batch);
     queue_clear(sv, &sv->full);
     tables_end(sv);
+    assert(sv->queued == 0);
     writer_fini(&sv->windows);
     free(sv->notes);
     for (struct save_gone *gone = sv->gone, *next; gone; gone = next) {
@@ -350,6 +357,7 @@ static void finish(struct saving *sv)
     if (err)
         log_warn("%s, shard %u: saving checkpoint %llu failed: %s", view_id_label(s->config.node, label),
                  s->config.index, (unsigned long long)sv->config.number, sv->text);
+    assert(s->saving == sv);
     s->saving = NULL;
     if (err)
         s->saved_id = 0;
@@ -371,8 +379,10 @@ static void leave(struct saving *sv)
         return;
     }
     struct saving **at = &sv->former->saving_left;
-    while (*at != sv)
+    while (*at != sv) {
+        assert(*at);
         at = &(*at)->next_left;
+    }
     *at = sv->next_left;
     saving_free(sv);
 }
@@ -403,6 +413,7 @@ static void worked(struct blocking_job *blocking_job)
 
 static void post(struct saving *sv)
 {
+    assert(!sv->posted && queue_empty(&sv->batch));
     sv->posted = true;
     sv->migration_source_up = sv->err != PARAMO_OK;
     sv->batch = sv->full;
@@ -473,6 +484,7 @@ static void walk(struct lane_timer *timer)
     struct shard *s = sv->shard;
     struct saving_table *t = sv->current;
     bool done = false;
+    assert(s && s->saving == sv && (sv->err || t));
     uint64_t begun = lane_now(s->lane);
     paramo_err err = sv->err ? sv->err : table_snapshot_step(t->snapshot, STEP_BYTES, &done);
     if (err)
@@ -597,6 +609,7 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
         free(t);
         return err;
     }
+    assert(!from->saving);
     from->saving = t;
     t->next = sv->tables;
     sv->tables = t;
