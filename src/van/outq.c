@@ -1,5 +1,7 @@
 #include "van/outq.h"
 
+#include <assert.h>
+
 #include "van/core.h"
 
 static struct van_frame *frame_next(const struct van_frame *f)
@@ -173,6 +175,7 @@ void outq_remove(struct outq *q, struct van_frame *frame)
     if (outq_where(frame) == OUTQ_HEAP) {
         heap_remove(c, frame);
     } else {
+        assert(outq_where(frame) == OUTQ_LIST);
         struct van_frame *prev = frame_prev(frame);
         struct van_frame *next = frame_next(frame);
         if (prev)
@@ -184,6 +187,7 @@ void outq_remove(struct outq *q, struct van_frame *frame)
         else
             c->tail = prev;
     }
+    assert(q->frames > 0);
     q->frames--;
     q->bytes -= outq_frame_bytes(frame);
     outq_mark(frame, OUTQ_NOWHERE);
@@ -191,6 +195,7 @@ void outq_remove(struct outq *q, struct van_frame *frame)
 
 void outq_complete(struct outq *q, const struct van_frame *frame)
 {
+    assert(q->class[frame->class].charged >= outq_frame_bytes(frame));
     q->class[frame->class].charged -= outq_frame_bytes(frame);
 }
 

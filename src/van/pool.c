@@ -1,5 +1,6 @@
 #include "van/pool.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -77,6 +78,7 @@ paramo_err pool_get(struct pool *pool, uint64_t bytes, struct van_hold **out)
     if (class < POOL_CLASSES && pool->free[class]) {
         hold = pool->free[class];
         pool->free[class] = hold->next;
+        assert(pool->free_bytes >= hold->size);
         pool->free_bytes -= hold->size;
     }
     pool->out++;
@@ -122,6 +124,7 @@ void van_release(struct van_hold *hold)
         pool->free[hold->class] = hold;
         pool->free_bytes += hold->size;
     }
+    assert(pool->out > 0);
     pool->out--;
     bool last = pool->orphaned && pool->out == 0;
     pthread_mutex_unlock(&pool->lock);

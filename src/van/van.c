@@ -1,5 +1,6 @@
 #include "van/van.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/cursor.h"
@@ -155,6 +156,7 @@ paramo_err van_ask_place(struct van_conn *conn, const uint8_t *head, const uint6
 paramo_err van_deliver(struct van_conn *conn, const uint8_t *head, const struct van_seg *seg, unsigned nseg,
                        struct van_hold *hold, unsigned borrowed)
 {
+    assert(!conn->rx_hold && !conn->rx_borrowed);
     conn->counters.frames_received++;
     conn->rx_hold = hold;
     conn->rx_borrowed = borrowed;
@@ -195,6 +197,7 @@ void van_orphan_add(struct van_conn *conn)
 {
     struct van *van = conn->van;
     pthread_mutex_lock(&van->orphan_lock);
+    assert(!conn->orphan);
     conn->orphan = true;
     conn->orphan_prev = NULL;
     conn->orphan_next = van->orphans;
@@ -210,6 +213,7 @@ void van_orphan_remove(struct van_conn *conn)
     if (!conn->orphan)
         return;
     pthread_mutex_lock(&van->orphan_lock);
+    assert(conn->orphan_prev ? conn->orphan_prev->orphan_next == conn : van->orphans == conn);
     conn->orphan = false;
     if (conn->orphan_prev)
         conn->orphan_prev->orphan_next = conn->orphan_next;

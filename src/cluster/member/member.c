@@ -55,6 +55,7 @@ static void move(struct member *m, enum member_state to)
 
 static void next_scheduler(struct member *m)
 {
+    assert(m->scheduler_at < m->schedulers_count);
     m->scheduler_at = (m->scheduler_at + 1) % m->schedulers_count;
     m->scheduler = m->schedulers[m->scheduler_at];
 }
@@ -241,6 +242,7 @@ static void send_register(struct member *m)
 static void dialled(void *arg, struct van_conn *conn, const struct welcome *welcome)
 {
     struct member *m = arg;
+    assert(m->connector && !m->conn);
     m->connector = NULL;
     m->conn = conn;
     van_set_user(conn, &member_user, m);
@@ -281,6 +283,7 @@ static paramo_err weigh(struct member *m, bool refused)
 static void connect_failed(void *arg, paramo_err code, const char *text)
 {
     struct member *m = arg;
+    assert(m->connector && !m->conn);
     m->connector = NULL;
     remember_why(m, text);
     if (code != PARAMO_E_CONNECT && code != PARAMO_E_CONNECTION_REFUSED && code != PARAMO_E_ADDRESS) {

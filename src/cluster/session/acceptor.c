@@ -1,5 +1,6 @@
 #include "cluster/session/acceptor.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,9 @@ static void unauth_forget(struct unauth *unauth)
 {
     struct acceptor *acceptor = unauth->acceptor;
     lane_timer_cancel(acceptor->config.lane, &unauth->timer);
+    assert(acceptor->unauth_count > 0);
+    assert(unauth->older ? unauth->older->newer == unauth : acceptor->oldest == unauth);
+    assert(unauth->newer ? unauth->newer->older == unauth : acceptor->newest == unauth);
     *(unauth->older ? &unauth->older->newer : &acceptor->oldest) = unauth->newer;
     *(unauth->newer ? &unauth->newer->older : &acceptor->newest) = unauth->older;
     acceptor->unauth_count--;
@@ -126,6 +130,7 @@ static void unauth_accept(void *arg, struct van_conn *conn)
     }
     if (acceptor->unauth_count == acceptor->config.unauth_max)
         unauth_drop(acceptor->oldest);
+    assert(acceptor->unauth_count < acceptor->config.unauth_max);
     unauth->acceptor = acceptor;
     unauth->conn = conn;
     unauth->timer.fire = unauth_timeout;

@@ -1,5 +1,6 @@
 #include "cluster/session/connector.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ static void connector_fail(struct connector *connector, paramo_err code)
 static void connector_late(struct lane_timer *timer)
 {
     struct connector *connector = container_of(timer, struct connector, timer);
+    assert(connector->conn);
     bool connected = connector->conn->counters.bytes_sent > 0;
     connector_fail(connector,
                    err_set(PARAMO_E_CONNECT, "%s %s", connector->address,
@@ -89,6 +91,7 @@ static paramo_err connector_frame(void *user, struct van_conn *conn, const uint8
         return err_set(PARAMO_E_PROTOCOL, "WELCOME: capabilities that were not offered");
     conn->capabilities = welcome.capabilities;
     struct connector_config config = connector->config;
+    assert(connector->conn == conn);
     connector->conn = NULL;
     connector_cancel(connector);
     van_set_frame_limit(conn, config.frame_bytes);
