@@ -144,9 +144,9 @@ static enum op_kind kind_draw(struct world *w, enum sim_table table)
         return n < 96 ? OP_STAT : OP_SCAN;
     if (table == SIM_CELLS && n < 38)
         return n < 28 ? OP_PUT : OP_DELETE;
-    if (n < 60)
+    if (n < 62)
         return OP_PUSH;
-    return n < 70 && table != SIM_VAR ? OP_PUSHPULL : OP_PULL;
+    return n < 78 && table != SIM_VAR ? OP_PUSHPULL : OP_PULL;
 }
 
 static void op_fill(struct machine *m, struct op *op)
