@@ -11,6 +11,7 @@
 #include "server/replication/follow.h"
 #include "server/replication/forward.h"
 #include "server/replication/records.h"
+#include "server/replication/succession.h"
 #include "table/table.h"
 #include "table/table_snapshot.h"
 #include "wire/report.h"
@@ -153,7 +154,7 @@ static void given_up(uint64_t rows, uint32_t dim)
 
 static void report_senders(const char *what, unsigned n)
 {
-    printf("%-34s %10u senders:      longest step %7.3f ms, %7lu steps, %9.1f ms in all\n", what, n,
+    printf("%-34s %10u:              longest step %7.3f ms, %7lu steps, %9.1f ms in all\n", what, n,
            took.longest, took.steps, took.sum);
     fflush(stdout);
     memset(&took, 0, sizeof took);
@@ -247,9 +248,66 @@ static void senders(unsigned n, unsigned notes)
     lane_leave(lane);
 }
 
+/* Views after deaths: a shard of many tables becomes the owner of all partitions, whose rows are lost where tables have
+ * no copies; then it becomes a farther replica, and sheds what some tables have no copies for there. */
+static void tables(unsigned n)
+{
+    struct shard *s;
+    struct lane *lane;
+    if (lane_create(env_real(), "steps", 0, &lane))
+        exit(1);
+    while (!lane_enter(lane)) {
+    }
+    struct shard_config config = {.lane = lane, .index = 0, .incarnation = 7};
+    if (shard_create(&config, &s) || chain_create(s, &s->chain))
+        exit(1);
+    struct view *view[2];
+    for (unsigned v = 0; v < 2; v++) {
+        view[v] = calloc(1, sizeof **view);
+        *view[v] = (struct view){.number = v + 1, .refs = 1, .nodes_count = 1, .shards_count = 1};
+        view[v]->nodes = calloc(1, sizeof *view[v]->nodes);
+        view[v]->nodes[0] = (struct view_node){
+            .id = 8, .alive = true, .incarnation = 7, .role = PARAMO_ROLE_SERVER, .shards = 1};
+        view[v]->shards = calloc(1, sizeof *view[v]->shards);
+        view[v]->shards[0].node = 8;
+        view[v]->tables_count = n;
+        view[v]->tables = calloc(n, sizeof *view[v]->tables);
+        for (unsigned i = 0; i < n; i++)
+            view[v]->tables[i] = (struct view_table){.id = i + 1,
+                                                     .options = {.size = sizeof(paramo_table_options),
+                                                                 .kind = PARAMO_TABLE_SPARSE,
+                                                                 .dim = 1,
+                                                                 .replicas = i % 4,
+                                                                 .optimizer = PARAMO_OPT_ADD}};
+        for (unsigned a = 0; a < RING_PARTITIONS; a++)
+            view[v]->owner_gone[a] = v ? 2 : 0;
+    }
+    double start = cpu();
+    shard_set_view(s, view[0]);
+    step_took(cpu() - start);
+    report_senders("tables are made", n);
+    start = cpu();
+    shard_set_view(s, view[1]);
+    step_took(cpu() - start);
+    report_senders("a view after a death", n);
+    uint64_t all[CHAIN_WORDS];
+    memset(all, 0xff, sizeof all);
+    memset(s->chain->level, 2, sizeof s->chain->level);
+    start = cpu();
+    chain_shed(s->chain, all);
+    step_took(cpu() - start);
+    report_senders("partitions are farther", n);
+    start = cpu();
+    chain_drop(s->chain, all);
+    step_took(cpu() - start);
+    report_senders("partitions are dropped", n);
+    lane_leave(lane);
+}
+
 int main(int argc, char **argv)
 {
     uint64_t most = argc > 1 ? strtoull(argv[1], NULL, 10) : 50000000;
+    tables(4096);
     senders(1000, 1);
     senders(10000, 1);
     senders(SHARD_SENDERS_MAX, 1);

@@ -303,21 +303,21 @@ static void restart_empty(struct chain *c)
 void chain_shed(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
 {
     struct shard *s = c->shard;
-    uint64_t id;
+    uint64_t id,
+        farther[RING_REPLICAS_MAX][CHAIN_WORDS] = {0}; /* than a table of [index] replicas has copies */
+    bool any[RING_REPLICAS_MAX] = {false};
     void *value;
+    for (partition_set_each(a, partitions))
+        for (int r = 0; r < c->level[a]; r++) {
+            partition_set_add(farther[r], a);
+            any[r] = true;
+        }
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
         struct shard_table *t = value;
-        uint64_t gone[CHAIN_WORDS] = {0};
-        bool any = false;
-        for (partition_set_each(a, partitions))
-            if (t->table && c->level[a] >= 0 && !chain_has(t, c->level[a])) {
-                partition_set_add(gone, a);
-                any = true;
-            }
-        if (!any)
+        if (!t->table || t->replicas >= RING_REPLICAS_MAX || !any[t->replicas])
             continue;
-        shard_table_lose(t, gone, false);
-        clearing_begin(s, t, gone);
+        shard_table_lose(t, farther[t->replicas], false);
+        clearing_begin(s, t, farther[t->replicas]);
     }
 }
 

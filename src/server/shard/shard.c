@@ -238,13 +238,46 @@ static uint64_t owner_gone(const struct shard *s, unsigned partition)
     return MUTANT(owner_gone_of_shard) && gone < s->partitions_changed ? s->partitions_changed : gone;
 }
 
-/* Were the table's rows there lost with the owner? They were if they had no copies, or if the view says that
- * they will be restored. A table that was opened after the death had no rows there: no view that names it has
- * that owner alive. */
-static bool rows_lost(const struct shard *s, uint64_t since, unsigned replicas, unsigned partition)
+/* The partitions whose owner was gone after the view before, and, of these, those that the view says will be
+ * restored, by the copies that a table has. */
+struct bereaved {
+    uint64_t got[PARTITION_WORDS], restored[RING_REPLICAS_MAX + 1][PARTITION_WORDS];
+    uint64_t first, last; /* numbers of views in which an owner was gone; last 0: none was */
+};
+
+static void bereaved_find(const struct shard *s, const uint64_t owned[PARTITION_WORDS], struct bereaved *b)
 {
-    return (!replicas && since < owner_gone(s, partition)) ||
-           (since < s->view->lost_at && s->view->lost[partition] > replicas);
+    *b = (struct bereaved){.first = UINT64_MAX};
+    for (partition_set_each(a, owned)) {
+        uint64_t gone = owner_gone(s, a);
+        if (gone <= s->view_before)
+            continue;
+        b->first = gone < b->first ? gone : b->first;
+        b->last = gone > b->last ? gone : b->last;
+        partition_set_add(b->got, a);
+        for (unsigned r = 0; r <= RING_REPLICAS_MAX && r < s->view->lost[a]; r++)
+            partition_set_add(b->restored[r], a);
+    }
+}
+
+/* Were the table's rows lost with the owner? They were if they had no copies, or if the view says that they
+ * will be restored. A table that was opened after the death had no rows there: no view that names it has that
+ * owner alive. */
+static void rows_lost(const struct shard *s, const struct bereaved *b, uint64_t since, unsigned replicas,
+                      uint64_t lost[PARTITION_WORDS])
+{
+    memset(lost, 0, PARTITION_WORDS * sizeof *lost);
+    if (since < s->view->lost_at)
+        memcpy(lost, b->restored[replicas], sizeof b->restored[replicas]);
+    if (replicas || since >= b->last)
+        return;
+    if (since < b->first) {
+        memcpy(lost, b->got, sizeof b->got);
+        return;
+    }
+    for (partition_set_each(a, b->got)) /* opened between two deaths */
+        if (since < owner_gone(s, a))
+            partition_set_add(lost, a);
 }
 
 /* Marks what was lost on our partitions with owners that were gone after the view before: never zeros in
@@ -252,20 +285,14 @@ static bool rows_lost(const struct shard *s, uint64_t since, unsigned replicas, 
  * old rows. replaces: it came in the place of the owner, which had the only copy of all that it had. */
 static void tables_bereave(struct shard *s, const uint64_t owned[PARTITION_WORDS], bool replaces)
 {
-    uint64_t id, got[PARTITION_WORDS] = {0}, any = 0;
+    struct bereaved bereaved;
+    uint64_t id, lost[PARTITION_WORDS];
     void *value;
-    for (partition_set_each(a, owned))
-        if (owner_gone(s, a) > s->view_before) {
-            partition_set_add(got, a);
-            any = 1;
-        }
-    for (size_t i = 0; any && map_next(&s->tables, &i, &id, &value);) {
+    bereaved_find(s, owned, &bereaved);
+    for (size_t i = 0; bereaved.last && map_next(&s->tables, &i, &id, &value);) {
         struct shard_table *t = value;
         const struct view_table *from = view_table(s->view, t->id);
-        uint64_t lost[PARTITION_WORDS] = {0};
-        for (partition_set_each(a, got))
-            if (rows_lost(s, from ? from->since : 0, replaces ? 0 : t->replicas, a))
-                partition_set_add(lost, a);
+        rows_lost(s, &bereaved, from ? from->since : 0, replaces ? 0 : t->replicas, lost);
         if (t->options.kind != PARAMO_TABLE_USER && !MUTANT(lost_rows_as_zeros))
             shard_table_lose(t, lost, true);
     }
