@@ -150,7 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     CHECK(sim_create(1, &sim) == PARAMO_OK && lane_create(sim_env(sim), "stream", 0, &lane) == PARAMO_OK);
-    CHECK(van_tcp_create(sim_env(sim), &van) == PARAMO_OK);
+    CHECK(van_tcp_create(sim_env(sim), &(struct van_config){0}, &van) == PARAMO_OK);
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd) == 0);
     CHECK(lane_enter(lane));
     CHECK(tcp_conn_create(van, lane, &conn) == PARAMO_OK);

@@ -68,7 +68,7 @@ paramo_err paramo_admin_open(const paramo_admin_options *options, paramo_admin *
     if (!admin->scheduler || !admin->token)
         err = err_memory(strlen(whole.scheduler));
     if (!err)
-        err = van_tcp_create(admin->env, &admin->van);
+        err = van_tcp_create(admin->env, &(struct van_config){0}, &admin->van);
     if (!err) {
         admin->van->capabilities = CAPABILITIES;
         err = lane_create(admin->env, "pm-admin", LANE_NO_SPIN, &admin->lane);

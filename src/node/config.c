@@ -138,8 +138,11 @@ paramo_err config_check(const paramo_config *config)
                        (unsigned long long)config->max_message_bytes);
     const char *van = config->van ? config->van : "auto";
     bool inproc = strcmp(van, "inproc") == 0;
-    if (!inproc && strcmp(van, "auto") && strcmp(van, "tcp") && strcmp(van, "ucx"))
-        return err_set(PARAMO_E_INVALID, "there is no van \"%s\": auto, tcp, ucx, or inproc (embedded)", van);
+#define VAN_LISTED(name) ", " #name
+    if (!inproc && strcmp(van, "auto") != 0 && !van_exists(van))
+        return err_set(PARAMO_E_INVALID,
+                       "there is no van \"%s\": auto" VANS(VAN_LISTED) ", or inproc (embedded)", van);
+#undef VAN_LISTED
     if (roles == PARAMO_ROLE_ALL ? !inproc && strcmp(van, "auto") != 0 : inproc)
         return err_set(PARAMO_E_INVALID, "the van \"%s\" does not go with %s", van,
                        roles == PARAMO_ROLE_ALL ? "an embedded node" : "a node of one role");

@@ -274,15 +274,16 @@ static paramo_err member_slot_prepare(paramo_node *node, struct member_slot *mem
 static paramo_err node_van(paramo_node *node)
 {
     const char *name = node->config.van ? node->config.van : "auto";
-    if (strcmp(name, "tcp") == 0)
-        return van_tcp_create(node->env, &node->van);
-    struct van_ucx_config config = {.required = strcmp(name, "ucx") == 0,
-                                    .trusted_fabric = node->config.trusted_fabric != 0};
+    struct van_config config = {.trusted_fabric = node->config.trusted_fabric != 0};
+    if (strcmp(name, "auto") != 0) {
+        config.required = true;
+        return van_create(node->env, name, &config, &node->van);
+    }
     paramo_err err = van_ucx_create(node->env, &config, &node->van);
-    if (err != PARAMO_E_UNSUPPORTED || config.required)
+    if (err != PARAMO_E_UNSUPPORTED)
         return err;
     log_info("van: tcp: %s", err_text());
-    return van_tcp_create(node->env, &node->van);
+    return van_tcp_create(node->env, &config, &node->van);
 }
 
 static void apps_nudge(struct lane_task *task)

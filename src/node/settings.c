@@ -11,6 +11,7 @@
 #include "cluster/view/view.h"
 #include "env/process.h"
 #include "ring/place.h"
+#include "van/van.h"
 
 enum { WEEK_S = 7 * 24 * 3600 };
 
@@ -37,6 +38,9 @@ struct setting {
 #define TEXT         PARAMO_OPTION_TEXT, 0, 0
 #define WORD         PARAMO_OPTION_WORD, 0, 0
 #define NUMBER       PARAMO_OPTION_NUMBER
+
+#define VAN_WORD(name) "|" #name
+#define VAN_WORDS      "auto" VANS(VAN_WORD)
 
 /* Option, variable, type with limits, meta, default, help; field; scale; roles that do not read the variable.
  * A setting has two lines where its option and its variable have different units or limits. */
@@ -122,10 +126,10 @@ static const struct setting settings[] = {
      NUMBER_AT(connect_timeout_ms), 0, 0},
     {{NULL, "PARAMO_REQUEST_TIMEOUT_MS", NUMBER, 1, WEEK_S * 1000u, "MILLISECONDS", "60000",
       "how long to wait for the answer to a request"}, NUMBER_AT(request_timeout_ms), 0, 0},
-    {{"van", NULL, WORD, "auto|tcp|ucx", "auto",
+    {{"van", NULL, WORD, VAN_WORDS, "auto",
       "auto: UCX between processes of one host and user, and over a trusted fabric; tcp otherwise"},
      TEXT_AT(van), 0, 0},
-    {{NULL, "PARAMO_VAN", WORD, "auto|tcp|ucx|inproc", NULL, "as --van; inproc is for embedded nodes"},
+    {{NULL, "PARAMO_VAN", WORD, VAN_WORDS "|inproc", NULL, "as --van; inproc is for embedded nodes"},
      TEXT_AT(van), 0, 0},
     {{NULL, "DMLC_PS_VAN_TYPE", TEXT, "NAME", NULL,
       "ps-lite's name of a transport: tcp and ucx are those of PARAMO_VAN, the others mean auto"}, NO_FIELD, 0, 0},

@@ -152,18 +152,34 @@ struct van_conn {
     bool orphan;
 };
 
-/* Real transports; van_sim_create is in sim/van/simvan.h. Each inproc van has its own space of addresses. */
-MUST_USE paramo_err van_tcp_create(struct env *env, struct van **van);
-MUST_USE paramo_err van_inproc_create(struct env *env, struct van **van);
+/* The vans between processes, by the name that a node's setting gives them: van_<name>_create makes one.
+ *   tcp: sockets.
+ *   ucx: tcp, and UCX where it is allowed (van/ucx/ucx.h): between processes of one host and user, or to any
+ *        peer if the fabric is trusted. UNSUPPORTED without UCX. */
+#define VANS(X)                                                                                              \
+    X(tcp)                                                                                                   \
+    X(ucx)
 
-/* tcp, and UCX where it is allowed (van/ucx/ucx.h): between processes of one host and user, or to any
- * peer if the fabric is trusted. UNSUPPORTED without UCX. */
-struct van_ucx_config {
-    bool required;       /* a connection that cannot use UCX is closed */
-    bool trusted_fabric; /* UCX may send to other hosts; it neither checks nor encrypts bytes */
-    bool no_shm;         /* never use shared memory */
+/* How to make one; each van reads what it has a use for. */
+struct van_config {
+    bool required;       /* ucx: a connection that cannot use UCX is closed */
+    bool trusted_fabric; /* ucx: UCX may send to other hosts; it neither checks nor encrypts bytes */
+    bool no_shm;         /* ucx: never use shared memory */
 };
-MUST_USE paramo_err van_ucx_create(struct env *env, const struct van_ucx_config *config, struct van **van);
+#define VAN_DECLARE(name)                                                                                    \
+    MUST_USE paramo_err van_##name##_create(struct env *env, const struct van_config *config,                \
+                                            struct van **van);
+VANS(VAN_DECLARE)
+#undef VAN_DECLARE
+
+/* Is there a van of this name in VANS? van_create makes it: INVALID if there is none. */
+bool van_exists(const char *name);
+MUST_USE paramo_err van_create(struct env *env, const char *name, const struct van_config *config,
+                               struct van **van);
+
+/* The van of nodes in one process: each has its own space of addresses. van_sim_create is in
+ * sim/van/simvan.h. */
+MUST_USE paramo_err van_inproc_create(struct env *env, struct van **van);
 
 /* Begins to connect and returns at once. Frames may be queued before the connection is established. A
  * failure comes as closed(). Addresses: tcp "host:port", "[v6]:port", host names; inproc and sim: the

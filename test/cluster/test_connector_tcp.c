@@ -28,7 +28,7 @@ static int open_all(void **state)
     memset(&w, 0, sizeof w);
     w.env = env_real();
     assert_int_equal(lane_create(w.env, "dial", 0, &w.lane), PARAMO_OK);
-    assert_int_equal(van_tcp_create(w.env, &w.van), PARAMO_OK);
+    assert_int_equal(van_tcp_create(w.env, &(struct van_config){0}, &w.van), PARAMO_OK);
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof addr;
     w.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -39,7 +39,7 @@ void ucx_wait_up(struct conf *c)
 bool ucx_is_here(void)
 {
     struct van *van;
-    if (van_ucx_create(env_real(), &(struct van_ucx_config){0}, &van)) {
+    if (van_ucx_create(env_real(), &(struct van_config){0}, &van)) {
         print_message("%s: not tried\n", err_text());
         return false;
     }

@@ -17,7 +17,7 @@ static const char *listen_on = "127.0.0.1:0";
 static void tcp_open(struct env **env, struct van **van)
 {
     *env = env_real();
-    assert_int_equal(van_tcp_create(*env, van), PARAMO_OK);
+    assert_int_equal(van_tcp_create(*env, &(struct van_config){0}, van), PARAMO_OK);
 }
 
 const struct conf_van conf_van = {.open = tcp_open,

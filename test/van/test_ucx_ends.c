@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "van/support_ucx.h"
 
-static struct van_ucx_config settings;
+static struct van_config settings;
 
 static void ucx_open(struct env **env, struct van **van)
 {
@@ -20,7 +20,7 @@ static void ucx_open(struct env **env, struct van **van)
 const struct conf_van conf_van = {
     .open = ucx_open, .close = van_destroy, .listen_address = "127.0.0.1:0", .dead_address = "127.0.0.1:1"};
 
-static const struct van_ucx_config plain;
+static const struct van_config plain;
 
 static void send_some(void *arg)
 {
@@ -52,7 +52,7 @@ static void test_says_which_and_why(void **state)
 {
     (void)state;
     static const struct {
-        struct van_ucx_config config;
+        struct van_config config;
         const char *reason;
     } cases[] = {{{0}, "by shared memory"},
                  {{.no_shm = true}, "by tcp: shared memory is not to be used"},
@@ -78,7 +78,7 @@ static void test_says_which_and_why(void **state)
 }
 
 /* Two vans: the first listens, the second connects. */
-static struct conf *between(const struct van_ucx_config *listens, const struct van_ucx_config *connects,
+static struct conf *between(const struct van_config *listens, const struct van_config *connects,
                             struct van **other)
 {
     struct conf *c;
@@ -88,7 +88,7 @@ static struct conf *between(const struct van_ucx_config *listens, const struct v
     } else {
         c = conf_open();
         van_destroy(c->van);
-        assert_int_equal(van_tcp_create(c->env, &c->van), PARAMO_OK);
+        assert_int_equal(van_tcp_create(c->env, &(struct van_config){0}, &c->van), PARAMO_OK);
     }
     settings = plain;
     conf_listen(c);
@@ -106,7 +106,7 @@ static void test_required_is_refused(void **state)
     (void)state;
     struct van *other;
     struct conf *c =
-        between(&(struct van_ucx_config){.no_shm = true}, &(struct van_ucx_config){.required = true}, &other);
+        between(&(struct van_config){.no_shm = true}, &(struct van_config){.required = true}, &other);
     conf_wait(c->lane[0], &c->client[0].closed, 1);
     assert_int_equal(c->client[0].why, PARAMO_E_REFUSED);
     assert_non_null(strstr(c->client[0].text, "UCX"));
@@ -118,7 +118,7 @@ static void test_with_a_tcp_peer(void **state)
 {
     (void)state;
     struct van *other;
-    struct conf *c = between(NULL, &(struct van_ucx_config){0}, &other);
+    struct conf *c = between(NULL, &(struct van_config){0}, &other);
     exchange(c);
     assert_int_equal(c->server[0].closed, 0);
     conf_close(c);

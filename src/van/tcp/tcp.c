@@ -400,8 +400,9 @@ static const struct van_ops tcp_ops = {
     .destroy = tcp_destroy,
 };
 
-paramo_err van_tcp_create(struct env *env, struct van **out)
+paramo_err van_tcp_create(struct env *env, const struct van_config *config, struct van **out)
 {
+    (void)config;
     struct tcp_van *van = calloc(1, sizeof *van);
     if (!van)
         return err_memory(sizeof *van);

@@ -112,7 +112,7 @@ static const struct van_ops ucx_ops = {
     .destroy = ucx_destroy,
 };
 
-paramo_err van_ucx_create(struct env *env, const struct van_ucx_config *config, struct van **out)
+paramo_err van_ucx_create(struct env *env, const struct van_config *config, struct van **out)
 {
     const struct ucx_api *api;
     paramo_err err = ucx_load(&api);
@@ -140,7 +140,7 @@ paramo_err van_ucx_create(struct env *env, const struct van_ucx_config *config, 
 #else
 #include "van/van.h"
 
-paramo_err van_ucx_create(struct env *env, const struct van_ucx_config *config, struct van **van)
+paramo_err van_ucx_create(struct env *env, const struct van_config *config, struct van **van)
 {
     (void)env;
     (void)config;

@@ -41,7 +41,7 @@ enum { UCX_WAYS_MAX = 64 };
 
 struct ucx_van {
     struct tcp_van tcp;
-    struct van_ucx_config config;
+    struct van_config config;
     uint64_t host; /* equal in processes that can reach each other's memory */
     pthread_mutex_t lock;
     struct ucx_context context[UCX_KINDS]; /* made under the lock at the first use */
