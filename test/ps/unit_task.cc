@@ -50,7 +50,7 @@ static void Sizes()
     EXPECT(Is(Cut({1, 2}, {1, 2, 3, 4}, {}), 0, {1, 2}, {1, 2, 3, 4}));
     EXPECT(Is(Cut({1, 2}, {1, 2, 3}, {1, 2}), 0, {1, 2}, {1, 2, 3}, {1, 2}));
     EXPECT_THROW(Cut({1, 2}, {1, 2, 3}, {}));
-    EXPECT_THROW(Cut({1, 2}, {1, 2, 3}, {1, 1}));
+    EXPECT_THROW(Cut({1, 2}, {1, 2, 3}, {1, 3}));
     EXPECT_THROW(Cut({1, 2}, {1, 2, 3}, {3}));
     EXPECT_THROW(Cut({1, 2}, {1, 2, 3}, {4, -1}));
 }
