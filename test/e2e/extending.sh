@@ -1,5 +1,5 @@
-# The recipes of docs/EXTENDING.md in a copy of the tree: a model, an optimizer and a message are added as it says,
-# built and run.
+# The recipes of docs/EXTENDING.md in a copy of the tree: one part of each kind is added as it says, all are built
+# together, and each is run.
 # What they add lies in test/extending: new files, and one patch for each recipe.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
@@ -20,20 +20,49 @@ done
 RECIPES=$TOP/test/extending
 TREE=$WORK/tree
 mkdir "$TREE" && cd "$TREE" || exit 1
-cp -r "$TOP"/{CMakeLists.txt,cmake,cmd,docs,examples,fuzz,include,learn,LICENSE,man,README.md,scripts,sim,src,test} .
+cp -r "$TOP"/{CHANGELOG.md,CMakeLists.txt,cmake,cmd,docs,examples,fuzz,include,learn,LICENSE,man,README.md,scripts,sim,src,test} .
 
-# A model: its file, and a line of the table. The tests go over that table.
-cp "$RECIPES/model_ffm.c" learn/model/
-check "the model's patch" patch -s -p1 -i "$RECIPES/model.patch"
+USED=$WORK/used
+: >"$USED"
+# adds PART NAME FILE...: the part's section names each FILE, where <name> stands for NAME; the examples are copied
+# there. The section names each file that the part's patch changes, too, if it has one.
+adds() {
+    local part=$1 name=$2 file
+    shift 2
+    awk -v head="$part" '/^## / { of = $0 ~ "^## [0-9]+[.] " head "$" } of' docs/EXTENDING.md >section
+    check "$part: its section" test -s section
+    for file in "$@"; do
+        check "$part: its section names $file" names "$file" "$name"
+        mkdir -p "$(dirname "$file")"
+        check "$part: $file is new" test ! -e "$file"
+        cp "$RECIPES/$(basename "$file")" "$file" && basename "$file" >>"$USED"
+    done
+    file=${part##* }.patch
+    basename "$file" >>"$USED"
+    check "$part: its patch" patch -s -p1 -i "$RECIPES/$file"
+    while read -r file; do
+        check "$part: its section names $file" names "$file" "$name"
+    done < <(sed -n 's,^+++ b/,,p' "$RECIPES/$file")
+}
+names() { sed "s/<name>/$2/g" section | grep -qF "\`$1\`"; }
 
-# An optimizer: its file, a line of each table that lists it, and its reference for the tests.
-cp "$RECIPES/opt_rmsprop.c" src/table/optimizer/
-check "the optimizer's patch" patch -s -p1 -i "$RECIPES/optimizer.patch"
-
-# A message: a line of the table, a case where it arrives, and what handles it.
-cp "$RECIPES"/exists.[ch] src/server/shard/
-cp "$RECIPES/test_exists.c" test/server/
-check "the message's patch" patch -s -p1 -i "$RECIPES/message.patch"
+adds "A model" ffm learn/model/model_ffm.c
+adds "An optimizer" rmsprop src/table/optimizer/opt_rmsprop.c
+adds "A message" exists src/server/shard/exists.c src/server/shard/exists.h test/server/test_exists.c
+adds "A verb" hello cmd/cmd_hello.c
+adds "An option" times
+adds "A reader" comma learn/data/parse_comma.c
+adds "A transport" tally src/van/tally/tally.c test/van/test_tally.c
+check "every example is used" diff <(sort "$USED") <(cd "$RECIPES" && ls)
+# What the document names in backquotes is there.
+stands() { # stands PATH: a file, or the end of the path of one; <name> is any name
+    local path=${1//./[.]}
+    grep -qE "(^|/)${path//<name>/[a-z0-9_]+}\$" files
+}
+find . -type f | sed 's,^\./,,' >files
+for path in $(grep -oE '`[A-Za-z0-9_<>/.-]+\.(c|h|in|sh|md)`' docs/EXTENDING.md | tr -d '\`' | sort -u); do
+    check "the document names $path" stands "$path"
+done
 
 # Without optimization, and with the compiler's cache where there is one: the test of each push builds little.
 if command -v ccache >/dev/null; then
@@ -41,7 +70,8 @@ if command -v ccache >/dev/null; then
 fi
 DEADLINE=300 # a machine that does much else
 expect 0 "configure" cmake -S . -B build -G Ninja -DCMAKE_C_FLAGS=-O0
-expect 0 "build" cmake --build build -j 2 --target paramo test_model test_optimizer test_head test_exists
+expect 0 "build" cmake --build build -j 2 --target paramo man test_model test_optimizer test_head \
+    test_exists test_tally test_parse_sparse test_options test_settings
 NEW=$TREE/build/paramo
 [ -x "$NEW" ] || finish
 
@@ -79,4 +109,36 @@ expect 0 "the optimizer learns" "$NEW" "${train[@]}" --model lr --optimizer rmsp
 cp "$OUT" rms.json
 check "better than guessing the mean rate" better rms.json
 expect 0 "its state continues" "$NEW" "${train[@]}" --model-in rms --model-out rms2
+
+expect 0 "the test of all verbs and options" build/test/test_options
+expect 0 "the verb" "$NEW" hello
+check "prints" diff <(echo hello) "$OUT"
+expect 0 "its option" "$NEW" hello --times 3
+check "prints it as often" diff <(printf 'hello\n%.0s' 1 2 3) "$OUT"
+refused 2 "its option's limits" '--times .0. on the command line: not a whole number from 1 to 1000' "$NEW" hello --times 0
+check "--help names the verb" bash -c '"$0" --help | grep -q "^  hello  *print a greeting"' "$NEW"
+check "--help of the verb names the option" bash -c '"$0" hello --help | grep -q -- "--times N  *how many times"' "$NEW"
+check "the manual names the verb" grep -qx '[.]SS paramo hello' build/man/paramo.1
+check "and the option" grep -qF '\fB\-\-times\fR' build/man/paramo.1
+
+expect 0 "the test of all formats" build/test/test_parse_sparse
+check "--help names the format" bash -c '"$0" train --help | grep -q -- "--format auto|libsvm|libffm|criteo|comma"' "$NEW"
+"$NEW" data synth --rows 4000 --format libsvm --out rows.svm >"$OUT"
+tr ' ' ',' <rows.svm >rows.comma
+for data in svm comma; do
+    expect 0 "$data is read" "$NEW" train --model lr --data rows.$data --quiet --model-out lr.$data
+    expect 0 "its model" "$NEW" export --model-in lr.$data --text --out $data.tsv
+done
+check "the same model" cmp svm.tsv comma.tsv
+check "which is not empty" test "$(wc -l <comma.tsv)" -gt 1000
+sed '7s/:/;/' rows.comma >bad.comma
+refused 3 "a bad line" "bad.comma:7: expected a feature, index:value, found" "$NEW" train --model lr --data bad.comma
+refused 3 "it has no fields" "comma format, which has no fields; libffm and criteo have them" \
+    "$NEW" train --model ffm --data rows.comma
+
+expect 0 "the van keeps the contract" build/test/test_tally
+expect 0 "the settings' test" build/test/test_settings
+check "--help names the van" bash -c '"$0" run --help | grep -q -- "--van auto|tcp|ucx|tally"' "$NEW"
+expect 0 "a job by the van" env PS_VERBOSE=1 "$NEW" run -s 1 -w 1 --van tally -- "$NEW" "${train[@]}" --model lr
+check "its frames went that way" grep -qE 'van: tally: [1-9][0-9]* frames' "$ERR"
 finish

@@ -163,7 +163,7 @@ static void the_handler_can_stop(void **s)
 static void noise(void **s)
 {
     (void)s;
-    static const char alphabet[] = "0123456789:. \n\t\r#-+eqid1111:: \0\xff";
+    static const char alphabet[] = "0123456789:,. \n\t\r#-+eqid1111:: \0\xff";
     uint64_t x = 12345;
     for (int round = 0; round < 20000; round++) {
         char text[96];
