@@ -142,8 +142,6 @@
       "play the seeds in FILE instead: on each line a seed and what it shows")                                        \
     X(GO_ON, SIM, "go-on", 0, FLAG, NULL, NULL, NULL, "play the others when one fails, and list all that failed")     \
     X(SHRINK, SIM, "shrink", 0, FLAG, NULL, NULL, NULL, "remove from a failing schedule what it does not need")       \
-    X(MUTANT, SIM, "mutant", 0, TEXT, "NAME", NULL, NULL, "switch a planted bug on (builds with PARAMO_MUTANTS)")     \
-    X(MUTANTS, SIM, "mutants", 0, FLAG, NULL, NULL, NULL, "list the planted bugs")                                    \
     X(BARS, SIM, "bars", 0, FLAG, NULL, NULL, NULL, "fail also if too little happens in the schedules")               \
     X(COVERAGE, SIM, "coverage", 0, FLAG, NULL, NULL, NULL,                                                           \
       "print each transition of each state machine, and after which faults")                                          \

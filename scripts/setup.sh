@@ -2,7 +2,7 @@
 # Installs what Paramo needs from Debian's archive; does nothing, in a few milliseconds, where it is all there.
 #   setup.sh          what building and installing need
 #   setup.sh --test   also what the tests need
-#   setup.sh --all    also what .ci/run needs: clang, clang-format, clang-tidy
+#   setup.sh --all    also what .ci/run needs: clang, clang-format, clang-tidy, patch
 set -eu
 
 all=0 test=0
@@ -56,6 +56,7 @@ if [ "$all" = 1 ]; then
     if [ -z "$(find "${runtime:-/nowhere}" -name 'libclang_rt.fuzzer-*' 2>/dev/null)" ]; then # sanitizers, libFuzzer
         missing="$missing libclang-rt-14-dev"
     fi
+    need patch patch # scripts/mutants
     need clang-format-14 clang-format-14
     need clang-tidy-14 clang-tidy-14
 fi

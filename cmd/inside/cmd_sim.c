@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/mutant.h"
 #include "sim/play.h"
 
 #include <inttypes.h>
@@ -47,7 +46,7 @@ struct known_seed {
 
 struct sim_options {
     uint64_t seeds, seed, jobs;
-    const char *replay, *mutant, *from, *cover_bar;
+    const char *replay, *from, *cover_bar;
     struct known_seed *known; /* from the file `from`; `seeds` of them */
     int shrink, json, go_on, bars, coverage;
 };
@@ -232,8 +231,7 @@ static void report(const struct sim_options *o, struct schedule *s, struct play_
         (void)printf("replay: paramo sim --seed %" PRIu64 " --seeds 1 (%s cannot be written)\n", s->seed,
                      name);
     else
-        (void)printf("replay: paramo sim --replay %s%s%s\n", name, o->mutant ? " --mutant " : "",
-                     o->mutant ? o->mutant : "");
+        (void)printf("replay: paramo sim --replay %s\n", name);
 }
 
 static int replay(const struct sim_options *o)
@@ -686,14 +684,6 @@ static int many_known(struct sim_options *o)
     return code;
 }
 
-static int list_mutants(void)
-{
-    const char *name, *text;
-    for (size_t i = 1; (name = mutant_name(i, &text)) != NULL; i++)
-        (void)printf("%-24s %s\n", name, text);
-    return CODE_DONE;
-}
-
 static struct sim_options settings(const struct options *o)
 {
     return (struct sim_options){
@@ -704,7 +694,6 @@ static struct sim_options settings(const struct options *o)
         .from = option_text(o, OPT_SEEDS_FROM),
         .go_on = option_flag(o, OPT_GO_ON),
         .shrink = option_flag(o, OPT_SHRINK),
-        .mutant = option_text(o, OPT_MUTANT),
         .bars = option_flag(o, OPT_BARS),
         .coverage = option_flag(o, OPT_COVERAGE),
         .cover_bar = option_text(o, OPT_COVERAGE_BAR),
@@ -723,11 +712,7 @@ int cmd_sim(int argc, char **argv)
     int code = options_parse(&o, VERB_SIM, argc, argv, usage, CODE_HELP);
     if (code >= 0)
         return code;
-    if (option_flag(&o, OPT_MUTANTS))
-        return list_mutants();
     struct sim_options s = settings(&o);
-    if (s.mutant && !mutant_choose(s.mutant))
-        return options_wrong(&o, "this build has no mutant '%s'", s.mutant);
     log_set_level(option_flag(&o, OPT_SIM_VERBOSE) ? LOG_INFO : LOG_ERROR);
     if (s.from)
         return many_known(&s);

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/mutant.h"
 #include "env/env.h"
 
 enum { FILE_BUFFER = 1 << 20 };
@@ -132,11 +131,10 @@ paramo_err file_out_append_spool(struct file_out *out, struct file_spool *spool)
 paramo_err file_out_commit(struct file_out *out)
 {
     char directory[FS_PATH_MAX];
-    bool named = MUTANT(named_before_whole) && !fs_rename(files(), out->temporary, out->path);
     paramo_err err = sink_flush(&out->sink);
-    if (!err && !MUTANT(save_not_synced))
+    if (!err)
         err = fs_sync(out->sink.file);
-    if (!err && !named)
+    if (!err)
         err = fs_rename(files(), out->temporary, out->path);
     if (err) {
         file_out_abort(out);

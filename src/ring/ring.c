@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/mutant.h"
 
 static size_t run_end(const struct ring *ring, size_t begin)
 {
@@ -40,7 +39,7 @@ static size_t lower_bound_from(const uint64_t *keys, size_t from, size_t n, uint
     size_t high = n - low > step ? low + step : n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (keys[middle] < bound || (MUTANT(partition_begins_late) && keys[middle] == bound))
+        if (keys[middle] < bound)
             low = middle + 1;
         else
             high = middle;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "base/sm.h"
 #include "table/table_state.h"
 
@@ -152,8 +151,6 @@ static void shrink(struct table_page *page, size_t keys)
     if (end < page->n)
         return;
     page->n = page->kept;
-    if (MUTANT(page_end_stays))
-        page->to = UINT64_MAX;
     move(page, TABLE_PAGE_SWEEP);
 }
 

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "base/mutant.h"
-
 enum {
     BATCH = 64,        /* rows whose cache misses overlap */
     INSERT_AHEAD = 16, /* keys from prefetch to insertion: what the search fetched has left the cache */
@@ -90,9 +88,7 @@ static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, u
         rows[i] = fresh;
         void *row = rowslab_row(&s->slab, fresh);
         rowinit_fill(&spec->init, keys[i], 0, spec->dim, row);
-        if (!MUTANT(state_of_deleted)) {
-            start_row(spec, row);
-        }
+        start_row(spec, row);
     }
     if (err) {
         while (done > 0) {

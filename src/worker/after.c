@@ -92,7 +92,7 @@ void after_done(struct client *c, struct request *on)
         r->edges_open--;
         if (r->ended)
             continue;
-        if (on->status && !MUTANT(after_failed_sent))
+        if (on->status)
             after_check(c, r, on->ts);
         else if (!r->edges_open)
             slice_request(c, r);

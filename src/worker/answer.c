@@ -16,8 +16,7 @@
 static struct slice *slice_of(struct link *l, const struct wire_head *h)
 {
     struct chunk *chunk = l->client->numbers[h->number % DATA_WINDOW];
-    if (!chunk || chunk->number != h->number ||
-        (chunk->attempt != h->attempt && !MUTANT(old_attempt_accepted)) || h->slice >= chunk->count)
+    if (!chunk || chunk->number != h->number || chunk->attempt != h->attempt || h->slice >= chunk->count)
         return NULL;
     struct slice *p = chunk->split ? &chunk->split[h->slice].slice : &chunk->one;
     bool waits = p->state == SLICE_SENT || p->state == SLICE_RESEND;
@@ -179,12 +178,8 @@ static void on_answer(struct link *l, struct slice *p, const struct wire_head *h
         link_forget(p);
         slice_move(p, SLICE_ANSWERED);
         assert(chunk->unanswered > 0 && chunk->unanswered <= chunk->count);
-        bool resent = p->resent;
-        struct request *r = chunk->request;
         if (--chunk->unanswered == 0)
             chunk_finished(c, chunk);
-        if (MUTANT(answer_counted_twice) && resent && r->unfinished && --r->unfinished == 0)
-            request_end(r, PARAMO_OK, "");
     }
 }
 

@@ -198,7 +198,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
         r->dst_lens = kv->lens;
         r->pulls_lens = kv->lens != NULL;
     }
-    if (o && (o->flags & PARAMO_COPY) && !MUTANT(copy_forgotten)) {
+    if (o && (o->flags & PARAMO_COPY)) {
         size_t bytes = copy_size(call, r);
         uint8_t *to = r->small;
         if (bytes > sizeof r->small) {
@@ -343,7 +343,7 @@ void client_submit(struct client *c, struct request *r)
         deadline_arm(c, r->deadline);
         if (r->stats)
             *r->stats = (struct client_stats){0};
-        if (MUTANT(after_ignored) || !after_hold(c, r))
+        if (!after_hold(c, r))
             slice_request(c, r);
     }
     client_finish(c);
@@ -430,11 +430,6 @@ void chunk_finished(struct client *c, struct chunk *chunk)
     if (!r->on_reply)
         tracker_answered(&c->tracker, r->ts);
     if (!r->pulls_lens) {
-        if (MUTANT(done_before_placed) && r->callback && r->unfinished == 1) {
-            paramo_callback callback = r->callback;
-            r->callback = NULL;
-            callback(r->callback_arg, r->ts, PARAMO_OK);
-        }
         if (chunk->split)
             gather_split(chunk);
         if (chunk->span.index && chunk->span.dst)
@@ -485,8 +480,6 @@ static void request_callback(struct lane_task *task)
     if (r->status && r->callback)
         r->status = tracker_result(&c->tracker, r->ts); /* so that paramo_last_error has the cause */
     if (r->callback)
-        r->callback(r->callback_arg, r->ts, r->status);
-    if (MUTANT(callback_twice) && r->status == PARAMO_E_CANCELLED)
         r->callback(r->callback_arg, r->ts, r->status);
     tracker_complete(&c->tracker, r->ts);
     r->task.run = request_return;
@@ -615,12 +608,7 @@ static void deadline_fire(struct lane_timer *timer)
     uint64_t now = lane_now(c->lane), next = UINT64_MAX;
     c->deadline_at = UINT64_MAX;
     for (struct request *r = c->requests; r; r = r->next) {
-        if (r->deadline <= now && MUTANT(array_after_deadline) && r->callback) {
-            paramo_callback callback = r->callback;
-            r->callback = NULL;
-            r->deadline = UINT64_MAX;
-            callback(r->callback_arg, r->ts, PARAMO_E_TIMEOUT);
-        } else if (r->deadline <= now && r->error) {
+        if (r->deadline <= now && r->error) {
             request_close(r);
         } else if (r->deadline <= now) {
             deadline_text(r);

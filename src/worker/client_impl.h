@@ -18,7 +18,6 @@
 #define WORKER_CLIENT_IMPL_H
 
 #include "base/bufpool.h"
-#include "base/mutant.h"
 #include "cluster/session/address.h"
 #include "cluster/session/connector.h"
 #include "wire/data.h"

@@ -92,8 +92,7 @@ static void queue_by_priority(struct link *l, struct slice *p)
 {
     struct slice *before = NULL;
     for (struct slice *at = l->queue.tail; at; at = at->prev) {
-        if (at->frame.priority >= p->frame.priority + (MUTANT(overtakes_equal) ? 1 : 0) ||
-            at->overtaken >= PRIORITY_OVERTAKEN_MAX)
+        if (at->frame.priority >= p->frame.priority || at->overtaken >= PRIORITY_OVERTAKEN_MAX)
             break;
         at->overtaken++;
         before = at;
@@ -139,7 +138,7 @@ void link_name(const struct link *l, char text[LINK_NAME_MAX])
 /* Gives the chunk its number, if the window has room. */
 static bool number_draw(struct client *c, struct chunk *chunk)
 {
-    if (c->next_number - c->floor >= DATA_WINDOW + (MUTANT(client_far_ahead) ? 1 : 0)) {
+    if (c->next_number - c->floor >= DATA_WINDOW) {
         c->window_full = true;
         return false;
     }
@@ -156,15 +155,6 @@ static void number_return(struct client *c, struct chunk *chunk)
     c->numbers[chunk->number % DATA_WINDOW] = NULL;
     c->next_number--;
     chunk->number = 0;
-}
-
-/* Planted (retry_new_number): as if a request that is sent again were a new one. */
-static void number_return_early(struct client *c, struct chunk *chunk)
-{
-    c->numbers[chunk->number % DATA_WINDOW] = NULL;
-    chunk->number = 0;
-    while (c->floor < c->next_number && !c->numbers[c->floor % DATA_WINDOW])
-        c->floor++;
 }
 
 /* A chunk that has its number may not wait behind one that waits for the floor to move. */
@@ -588,7 +578,7 @@ void link_floors_fire(struct lane_timer *timer)
     bool again = false;
     for (size_t i = 0; i < c->links_count; i++) {
         struct link *l = c->links[i];
-        if (l->state != LINK_UP || !l->told || l->told >= c->floor || MUTANT(floor_unsent))
+        if (l->state != LINK_UP || !l->told || l->told >= c->floor)
             continue;
         if (now - l->told_at >= FLOOR_MS * ENV_MS && !l->blocked &&
             control_message_send(l->conn, &head, NULL, 0) == PARAMO_OK) {
@@ -610,14 +600,12 @@ void link_lost(struct link *l, const char *text)
     lane_timer_cancel(c->lane, &l->retry);
     (void)snprintf(l->trouble, sizeof l->trouble, "%s", text);
     l->told = l->told ? 1 : 0; /* it may have been lost */
-    while (l->sent.head && !MUTANT(lost_not_resent)) {
+    while (l->sent.head) {
         struct slice *p = l->sent.head;
         list_remove(&l->sent, p);
         p->placing = false;
         p->resent = true;
         c->retries++;
-        if (MUTANT(retry_new_number) && !p->chunk->split)
-            number_return_early(c, p->chunk);
         resend_by_number(l, p);
     }
     if (l->left) {

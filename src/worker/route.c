@@ -140,7 +140,7 @@ void client_set_view(struct client *c, struct view *view)
     }
     for (uint32_t s = 0; s < view->shards_count; s++) {
         by_shard[s]->stale = false;
-        by_shard[s]->dead = !view_node(view, by_shard[s]->node)->alive && !MUTANT(dead_server_waits);
+        by_shard[s]->dead = !view_node(view, by_shard[s]->node)->alive;
     }
     for (size_t i = 0; i < count; i++) { /* links may be added and move in this loop */
         if (c->links[i]->stale || c->links[i]->dead)

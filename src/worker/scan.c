@@ -240,8 +240,6 @@ static void sources_drop(struct merge *m, paramo_err *err)
             *err = err_set(PARAMO_E_INTERNAL, "a batch was still on its way");
             err_text_copy(text);
         }
-        if (MUTANT(scan_resumed_past) && s->at < s->batch.n && m->any)
-            m->last = s->batch.keys[s->batch.n - 1];
         free(s->batch.keys);
         free(s->batch.lens);
         free(s->batch.vals);

@@ -88,14 +88,8 @@ void slice_resume_waiting(struct client *c)
 static void slice_sent(struct van_frame *frame, paramo_err status)
 {
     struct slice *p = container_of(frame, struct slice, frame);
+    (void)status;
     p->in_van = false; /* what was not sent is sent again when the connection is back */
-    if (MUTANT(ack_when_sent) && !status && p->chunk->request->kind == REQUEST_PUSH &&
-        p->state == SLICE_SENT) {
-        link_forget(p);
-        slice_move(p, SLICE_ANSWERED);
-        if (--p->chunk->unanswered == 0)
-            chunk_finished(p->link->client, p->chunk);
-    }
 }
 
 static void *unconst(const void *p)
@@ -326,7 +320,7 @@ static int chunk_owner(const struct client *c, const struct chunk *chunk)
     if (first >= c->view->shards_count)
         return -2;
     for (uint32_t i = 1; i < s->count; i++) {
-        if (owner_of(c->view, chunk->request, s->keys[i]) != first && !MUTANT(partial_keys_together))
+        if (owner_of(c->view, chunk->request, s->keys[i]) != first)
             return -1;
     }
     return (int)first;
@@ -500,10 +494,6 @@ struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct 
     chunk->split = NULL;
     chunk->everywhere = false;
     chunk->span = *s;
-    if (MUTANT(last_key_lost) && r->kind == REQUEST_PUSH && s->count > 1 && !s->lens) {
-        chunk->span.src_bytes -= s->src_bytes / s->count;
-        chunk->span.count--;
-    }
     chunk->next = r->chunks; /* any order does: answers are gathered by place */
     r->chunks = chunk;
     r->unfinished++;
@@ -542,8 +532,6 @@ static void chop_rows(struct client *c, struct request *r, const struct span *s,
     uint32_t value = r->table->value_bytes, dim = r->table->row_values, per = c->config.chunk_bytes / value;
     for (uint32_t i = 0; i < s->count; i++) {
         for (uint32_t column = 0; column < dim && !r->ended; column += per) {
-            if (MUTANT(last_columns_lost) && column && column + per >= dim)
-                break;
             uint32_t columns = dim - column < per ? dim - column : per;
             uint64_t at = ((uint64_t)i * dim + column) * value, bytes = (uint64_t)columns * value;
             struct span part = span_sub(s, i, 1, at, s->src ? bytes : 0);
@@ -639,10 +627,6 @@ static void slice_gathered(struct client *c, struct request *r, const struct spa
     for (size_t i = 0; i < g.count && !r->ended; i++)
         chop(c, r, &g.groups[i].span, (int)g.groups[i].owner);
     bufpool_put(&c->pool, g.scratch, g.scratch_bytes);
-    if (MUTANT(buffer_reused)) {
-        bufpool_put(&c->pool, r->scatter, r->scatter_bytes);
-        r->scatter = NULL;
-    }
 }
 
 static void slice_runs(struct client *c, struct request *r, const struct span *s)

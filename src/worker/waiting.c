@@ -1,6 +1,5 @@
 #include <inttypes.h>
 
-#include "base/mutant.h"
 #include "worker/client_impl.h"
 #include "worker/waiting.h"
 
@@ -77,7 +76,7 @@ static paramo_err cancel_expired(struct client *c, uint64_t ts, bool earlier)
                           .earlier = earlier,
                           .status = PARAMO_E_CLOSED,
                           .text = "the wait was interrupted"};
-    return MUTANT(wait_leaves_request) ? err_set(PARAMO_E_CLOSED, "the wait was interrupted") : cancel(&w);
+    return cancel(&w);
 }
 
 struct waiter {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "cluster/checkpoint/ckpt.h"
 #include "sim/env/simfs.h"
 
@@ -466,7 +465,6 @@ static void crashes_while_they_go(void **state)
     assert_true(crashes > 50);
 }
 
-/* With an argument: that bug is planted (scripts/mutants). */
 /* A number that one scheduler has had is no other's, though nothing was written under it. */
 static void numbers_are_claimed(void **state)
 {
@@ -561,10 +559,8 @@ static void a_disk_that_lies(void **state)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
-    if (argc > 2)
-        cmocka_set_test_filter(argv[2]);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_as_written),          cmocka_unit_test(base_then_deltas),
         cmocka_unit_test(skips_what_is_not_wanted), cmocka_unit_test(damage_is_found),

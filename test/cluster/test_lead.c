@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/mutant.h"
 #include "cluster/meta/store_etcd.h"
 #include "cluster/support_simcluster.h"
 #include "sim/env/simetcd.h"
@@ -197,11 +196,8 @@ static void the_old_leader_has_lost_all(void **state)
     off();
 }
 
-/* With an argument: that bug is planted (scripts/mutants). */
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     log_set_level(LOG_ERROR - 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_rest_on_the_lease),     cmocka_unit_test(the_old_leader_is_silent),

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/mutant.h"
 #include "cluster/scheduler/migrations.h"
 #include "ring/chains.h"
 #include "unit.h"
@@ -608,10 +607,8 @@ static int teardown(void **state)
     return 0;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_joins), cmocka_unit_test(a_server_leaves),
         cmocka_unit_test(a_server_dies),  cmocka_unit_test(what_is_lost_stays),

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "base/mutant.h"
 #include "cluster/member/admin_query.h"
 #include "cluster/meta/store_dir.h"
 #include "cluster/scheduler/sched.h"
@@ -533,11 +532,8 @@ static void test_more_places_than_nodes(void **state)
     off();
 }
 
-/* With an argument: that bug is planted (scripts/mutants). */
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     log_set_level(LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_goes_on),

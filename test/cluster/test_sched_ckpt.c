@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "cluster/member/admin_query.h"
 #include "cluster/scheduler/sched.h"
 #include "wire/order.h"
@@ -701,11 +700,8 @@ static void every_fault(void **state)
     }
 }
 
-/* With an argument: that bug is planted (scripts/mutants). */
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_when_all_have_ended),
         cmocka_unit_test(one_server_cannot),

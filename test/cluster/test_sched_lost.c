@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/mutant.h"
 #include "cluster/scheduler/sched.h"
 
 static bool held_by_0(void *arg)
@@ -295,10 +294,8 @@ static void said_when_it_is_durable(void **state)
     ckpt_job.keeps = ckpt_job.on_loss = false;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_lost_is_restored), cmocka_unit_test(nothing_to_restore_from),
         cmocka_unit_test(restoring_fails),          cmocka_unit_test(of_a_table_without_copies),

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "base/mutant.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/support_simcluster.h"
 #include "wire/migration_order.h"
@@ -347,10 +346,8 @@ static void others_are_more(void **state)
     cluster_fini(&c);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_are_made_again),
         cmocka_unit_test(a_failure_is_tried_again),

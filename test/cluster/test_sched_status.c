@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "cluster/member/admin_query.h"
 #include "cluster/meta/store_dir.h"
 #include "cluster/scheduler/sched.h"
@@ -400,11 +399,8 @@ static void not_needed(void **state)
     finish();
 }
 
-/* With an argument: that bug is planted (scripts/mutants). */
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells_what_servers_say),          cmocka_unit_test(converged_after_a_restart),
         cmocka_unit_test(converged_when_nothing_migrates), cmocka_unit_test(does_not_wait_for_ever),

@@ -10,7 +10,6 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/mutant.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/session/connector.h"
 #include "cluster/session/control_message.h"
@@ -890,11 +889,8 @@ static void test_abuse(void **state)
     cluster_fini(&c);
 }
 
-/* With an argument: that bug is planted (scripts/mutants). */
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids_and_ring),
         cmocka_unit_test(test_weights_and_domains),

@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "base/mutant.h"
 #include "ring/ring.h"
 
 static uint64_t seed = 1;
@@ -231,7 +230,7 @@ static void test_positions(void **state)
         assert_true(counts[s] > 1750 && counts[s] < 2250);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares_in_order),
@@ -241,7 +240,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_positions),
     };
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

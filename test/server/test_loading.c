@@ -440,10 +440,8 @@ static void another_scheduler_when_loaded(void **state)
     }
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_until_go),
         cmocka_unit_test(waits_until_go_when_loaded),

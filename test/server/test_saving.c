@@ -595,7 +595,6 @@ static void records_of_the_last(void **state)
     simfs_destroy(w.disk);
 }
 
-/* With an argument: that bug is planted (scripts/mutants). */
 static void new_term(uint64_t term)
 {
     w.f.number = term << 32;
@@ -681,10 +680,8 @@ static void closed_after_it_was_given_up(void **state)
     assert_true(left > 2);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(taken_while_it_serves),
         cmocka_unit_test(every_fault),

@@ -1,5 +1,5 @@
 /* The simulator itself: what it plays is the seed's alone, a file replays it, shrinking keeps the failure.
- * That it finds bugs is scripts/mutants' business. */
+ * scripts/mutants shows that it finds bugs. */
 #include "unit.h"
 
 #include <stdlib.h>

@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "base/mutant.h"
 #include "support_reference.h"
 #include "table/rowinit.h"
 #include "table/table.h"
@@ -325,13 +324,11 @@ static void dense_is_the_model(void **state)
     run_kind(PARAMO_TABLE_DENSE);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sparse_is_the_model),
         cmocka_unit_test(dense_is_the_model),
     };
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

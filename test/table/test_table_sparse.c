@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "base/mutant.h"
 #include "support_reference.h"
 #include "table/table.h"
 
@@ -243,7 +242,7 @@ static void state_survives_a_copy(void **state)
     }
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grows_to_millions_within_24_bytes_a_key),
@@ -254,7 +253,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(repeated_keys_are_survived),
         cmocka_unit_test(state_survives_a_copy),
     };
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/mutant.h"
 #include "van/core.h"
 #include "van/support_ucx.h"
 #include "van/ucx/ucx_setup.h"
@@ -192,7 +191,7 @@ static void a_ready_without_proof_is_refused(void **state)
     conf_close(c);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own_frames_out_of_place),
@@ -200,7 +199,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_accept_without_proof_is_refused),
         cmocka_unit_test(a_ready_without_proof_is_refused),
     };
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     return ucx_is_here() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
 }

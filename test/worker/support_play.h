@@ -36,8 +36,8 @@ struct play {
             fail_msg("seed %llu, line %d: %s", (unsigned long long)(p)->seed, __LINE__, #condition);         \
     } while (0)
 
-/* Runs one(seed) for so many seeds from 1 on (UNIT_SEEDS), or those of the command line: PROGRAM SEED [COUNT
- * [MUTANT]]. Returns main's code. */
+/* Runs one(seed) for so many seeds from 1 on (UNIT_SEEDS), or those of the command line: PROGRAM SEED
+ * [COUNT]. Returns main's code. */
 int play_main(int argc, char **argv, unsigned count, void (*one)(uint64_t seed));
 unsigned play_seeds(void); /* how many that are */
 

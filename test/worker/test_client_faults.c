@@ -640,10 +640,8 @@ static void test_close(void **state)
     world_fini(&w);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_timeout),   cmocka_unit_test(test_probe),
         cmocka_unit_test(test_patience),  cmocka_unit_test(test_changed_in_flight),

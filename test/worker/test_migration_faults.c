@@ -1,6 +1,6 @@
 /* Moves of partitions in which one connection lags behind another, a side is silent, or an order comes late,
- * each as a script: the test is the scheduler. Seeds: test_migration_sim. A mutant's name as the first
- * argument plants that bug; the second names the one test to run. */
+ * each as a script: the test is the scheduler. Seeds: test_migration_sim. The first
+ * argument names the one test to run. */
 #include "server/migration/target.h"
 #include "server/replication/chain_impl.h"
 #include "server/replication/forward.h"
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "wire/order.h"
 #include "worker/support_world.h"
 
@@ -871,9 +870,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(a_commit_of_what_has_not_come),
                                        cmocka_unit_test(partitions_come_back),
                                        cmocka_unit_test(partitions_come_back_by_the_next_view)};
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
-    if (argc > 2)
-        cmocka_set_test_filter(argv[2]); /* clocks_drift takes long */
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]); /* clocks_drift takes long */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

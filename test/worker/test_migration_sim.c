@@ -6,7 +6,7 @@
  * cluster/scheduler/migrations.c, gives its orders late, and each server takes each view at its own time.
  * Besides what strikes at any moment: an owner is cut off, from the scheduler, too, or killed at a step of a
  * move; the connections between the two sides lag, each for itself; a PAUSE comes when its move was given up.
- * Faults from a seed; one seed again: test_migration_sim SEED [COUNT [MUTANT]].
+ * Faults from a seed; one seed again: test_migration_sim SEED [COUNT].
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "table/table.h"
 #include "table/table_page.h"
 #include "worker/client_impl.h"
@@ -461,7 +460,7 @@ static void too_many_senders(void **state)
     }
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_memory_for_a_stream),
                                        cmocka_unit_test(partitions_go_without_memory),
@@ -472,7 +471,5 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(no_memory_for_a_record_of_a_table),
                                        cmocka_unit_test(too_many_senders),
                                        cmocka_unit_test(no_memory_for_a_table_to_restore)};
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

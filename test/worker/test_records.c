@@ -1,6 +1,6 @@
 /* The records of many senders pass from one owner to another in turns, and what comes in the middle of it:
  * requests that are sent again, views, a customer that is closed, orders, the end of the shard. The test is the
- * scheduler. A mutant's name as the first argument plants that bug. */
+ * scheduler. */
 #include "server/replication/follow.h"
 #include "server/replication/forward.h"
 #include "server/replication/records.h"
@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "base/mutant.h"
 #include "worker/support_world.h"
 
 /* Row i lies on partition i. LONG: at a record each millisecond, seconds. */
@@ -403,7 +402,7 @@ static void ended_in_the_middle(void **state)
     world_fini(&w);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(turns_are_short),        cmocka_unit_test(turns_of_a_demotion_are_short),
@@ -412,7 +411,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(reversed_in_the_middle), cmocka_unit_test(senders_in_the_middle),
         cmocka_unit_test(saved_in_the_middle),    cmocka_unit_test(ended_in_the_middle),
     };
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

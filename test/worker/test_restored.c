@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "ring/chains.h"
 #include "sim/env/simfs.h"
 #include "wire/migration_order.h"
@@ -789,13 +788,10 @@ static void one_after_the_other(void **state)
         one_seed(seed);
 }
 
-/* With an argument: that bug is planted (scripts/mutants). */
 int main(int argc, char **argv)
 {
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
-    if (argc > 2)
-        cmocka_set_test_filter(argv[2]);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back),
                                        cmocka_unit_test(cannot_come_back),
                                        cmocka_unit_test(lost_while_loading),

@@ -1,6 +1,5 @@
 /* What shards keep of their senders: customers that are closed and opened again, workers that fall silent,
- * hosts that vanish. Each as a script: the test is the scheduler. A mutant's name as the first argument
- * plants that bug. */
+ * hosts that vanish. Each as a script: the test is the scheduler. */
 #include "server/replication/chain_impl.h"
 #include "server/replication/follow.h"
 #include "server/shard/slice.h"
@@ -9,7 +8,6 @@
 
 #include <string.h>
 
-#include "base/mutant.h"
 #include "wire/order.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"
@@ -627,7 +625,7 @@ static void in_order(void **state)
     world_fini(&w);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opened_again),
@@ -645,7 +643,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(answers_below_a_floor_that_came),
         cmocka_unit_test(in_order),
     };
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "base/mutant.h"
 #include "worker/tracker.h"
 
 static void test_one(void **state)
@@ -240,7 +239,7 @@ static void test_searches_are_short(void **state)
     }
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one),
@@ -254,7 +253,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_success_after_failures),
         cmocka_unit_test(test_searches_are_short),
     };
-    if (argc > 1 && !mutant_choose(argv[1]))
-        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "cluster/checkpoint/ckpt_format.h"
 #include "cluster/checkpoint/ckpt_manifest.h"
 #include "cluster/checkpoint/ckpt_prune.h"
@@ -57,7 +56,7 @@ static void add(void *arg, uint64_t number, paramo_err status, const char *text,
 static void keep_base(struct pruning *p, size_t of)
 {
     const struct entry *e = &p->list[of];
-    for (size_t i = of; i-- > 0 && e->base && !MUTANT(base_removed);)
+    for (size_t i = of; i-- > 0 && e->base;)
         if (p->list[i].number == e->base && p->list[i].id == e->base_id)
             p->list[i].stays = true;
 }
@@ -123,7 +122,7 @@ static paramo_err remove_entry(struct fs *fs, const char *dir, const struct entr
 {
     char folder[FS_PATH_MAX], path[FS_PATH_MAX];
     paramo_err err = ckpt_paths(dir, e->number, "manifest", folder, path);
-    if (!err && e->is == WHOLE && !MUTANT(files_before_manifest)) {
+    if (!err && e->is == WHOLE) {
         err = fs_unlink(fs, path);
         if (!err)
             err = fs_sync_dir(fs, folder);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/mutant.h"
 #include "cluster/checkpoint/ckpt_format.h"
 #include "cluster/checkpoint/ckpt_manifest.h"
 #include "cluster/checkpoint/ckpt_read.h"
@@ -52,7 +51,7 @@ paramo_err ckpt_claim(struct fs *fs, const char *dir, uint64_t *number)
             return err_set(PARAMO_E_FULL, "%s: the numbers are used up: one of its folders is %" PRIu64, dir,
                            *number - 1);
         err = ckpt_paths(dir, *number, NULL, folder, NULL);
-        if (!err && !MUTANT(number_not_claimed))
+        if (!err)
             err = fs_new_dir(fs, folder);
         if (err != PARAMO_E_REFUSED || tries == CLAIM_TRIES)
             break;
@@ -125,7 +124,7 @@ paramo_err ckpt_end(struct ckpt_writer *w, struct ckpt_file *file)
     struct ckpt_block end = {.kind = CKPT_END};
     paramo_err err = put(w, &end);
     if (!err)
-        err = MUTANT(manifest_before_data) ? PARAMO_OK : fs_sync(w->file);
+        err = fs_sync(w->file);
     if (err) {
         ckpt_abort(w);
         return err;
@@ -154,7 +153,7 @@ static paramo_err check_again(struct fs *fs, const char *dir, const char *folder
                               const struct ckpt_manifest *m)
 {
     char path[FS_PATH_MAX], text[ERR_TEXT_MAX];
-    paramo_err err = MUTANT(files_not_checked) ? PARAMO_OK : ckpt_check_files(fs, dir, m);
+    paramo_err err = ckpt_check_files(fs, dir, m);
     if (err != PARAMO_E_CORRUPT)
         return err;
     err_text_copy(text);
@@ -187,7 +186,7 @@ paramo_err ckpt_commit(struct fs *fs, const char *dir, const struct ckpt_manifes
     if (!err) /* makes the files' names durable before the manifest names them */
         err = fs_sync_dir(fs, folder);
     if (!err)
-        err = MUTANT(files_not_checked) ? PARAMO_OK : ckpt_check_files(fs, dir, m);
+        err = ckpt_check_files(fs, dir, m);
     if (!err)
         err = fs_replace(fs, folder, "manifest", w.data, w.len);
     writer_fini(&w);

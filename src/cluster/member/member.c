@@ -125,7 +125,7 @@ static paramo_err got_view(struct member *m, struct reader *body)
     if (view->job != m->job)
         err = err_set(PARAMO_E_PROTOCOL, "a view of another job");
     bool older = m->view && view->number <= m->view->number;
-    if (err || !view->complete || (older && !(MUTANT(old_view_adopted) && view->number < m->view->number))) {
+    if (err || !view->complete || older) {
         view_unref(view);
         return err;
     }

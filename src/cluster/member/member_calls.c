@@ -160,7 +160,7 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
         call->result.unit = unit.unit;
         /* Requests that this node issues from now on wait at the shards for that view, in which the dead
          * holder is refused. So nothing of the old holder is applied after anything of ours. */
-        if (!err && call->member->view->number < unit.view && !MUTANT(work_unit_before_fence))
+        if (!err && call->member->view->number < unit.view)
             call->min_view = unit.view;
         return err;
     case CALL_CKPT_SAVE:

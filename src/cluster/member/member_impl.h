@@ -5,7 +5,6 @@
 #ifndef CLUSTER_MEMBER_MEMBER_IMPL_H
 #define CLUSTER_MEMBER_MEMBER_IMPL_H
 
-#include "base/mutant.h"
 #include "cluster/member/member.h"
 #include "cluster/session/address.h"
 #include "cluster/session/connector.h"

@@ -6,7 +6,6 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/mutant.h"
 #include "base/sm.h"
 #include "cluster/meta/store_dir.h"
 
@@ -140,7 +139,7 @@ static paramo_err entry_write(struct dir_store *s, const struct writer *records)
     sum_write(&w);
     if (!err && w.failed)
         err = err_memory(records->len);
-    if (!err && !(MUTANT(log_entry_lost) && s->entries % 4 == 3))
+    if (!err)
         err = fs_write_all(s->log, w.data, w.len);
     if (!err)
         err = fs_sync(s->log);
@@ -244,7 +243,7 @@ static paramo_err files_read(struct dir_store *s, struct writer *found)
     if (!err && term)
         err = log_read(s, generation, found);
     writer_fini(&file);
-    s->term = term + (MUTANT(term_not_raised) && term ? 0 : 1);
+    s->term = term + 1;
     s->generation = generation;
     return err;
 }

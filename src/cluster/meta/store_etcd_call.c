@@ -1,7 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/mutant.h"
 #include "cluster/meta/store_etcd_call.h"
 #include "cluster/meta/store_etcd_impl.h"
 
@@ -87,8 +86,7 @@ void meta_txn(struct etcd_store *s, struct etcd_txn *txn, uint32_t timeout_ms,
 
 void meta_compare_fence(const struct etcd_store *s, struct etcd_txn *txn)
 {
-    if (!MUTANT(save_without_fence))
-        etcd_compare(txn, meta_key(s, "term").text, s->fence);
+    etcd_compare(txn, meta_key(s, "term").text, s->fence);
 }
 
 void meta_range(const struct etcd_store *s, struct writer *list)

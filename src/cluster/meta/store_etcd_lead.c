@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "cluster/meta/store_etcd_call.h"
 #include "cluster/meta/store_etcd_impl.h"
 #include "cluster/meta/store_etcd_lead.h"
@@ -199,8 +198,7 @@ static void commit_write(const struct etcd_store *s, struct etcd_txn *txn)
     char text[120];
     (void)snprintf(text, sizeof text, "1 %" PRIx64 " %" PRIx64 " %" PRIu64 " %" PRIu64, head.first, head.last,
                    head.pieces, head.bytes);
-    if (!MUTANT(save_without_fence))
-        etcd_compare(txn, head_key.text, s->head_changed);
+    etcd_compare(txn, head_key.text, s->head_changed);
     piece_write(s, txn);
     etcd_put(&txn->then, head_key.text, text, strlen(text), 0);
     if (v->whole)

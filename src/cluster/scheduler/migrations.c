@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "base/sm.h"
 
 /* The number of the chain's members. Levels between them may be empty. */
@@ -93,8 +92,7 @@ static unsigned best_members(const struct migrations *m, size_t partition, uint1
     unsigned len = 0, most = length(then, partition);
     bool takes_over = to != RING_NONE && then->level[0].owner[partition] == to &&
                       m->ends.before[level] == m->ends.before[0];
-    if (!takes_over && !holds(then, partition, now->level[0].owner[partition]) && most <= now->replicas &&
-        !MUTANT(owner_in_place))
+    if (!takes_over && !holds(then, partition, now->level[0].owner[partition]) && most <= now->replicas)
         most++;
     append(list, &len, most, takes_over ? to : now->level[0].owner[partition]);
     for (unsigned l = 0; l < RING_LEVELS; l++) {
@@ -505,10 +503,7 @@ void migrations_full(struct migrations *m, uint64_t id)
     if (!migration || migration->state != MIGRATION_COPYING)
         return;
     move(migration, MIGRATION_FULL);
-    if (MUTANT(commit_before_handover))
-        commit(m, migration);
-    else
-        pause(m, migration);
+    pause(m, migration);
 }
 
 void migrations_paused(struct migrations *m, uint64_t id)

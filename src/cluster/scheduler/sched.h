@@ -8,7 +8,6 @@
 #ifndef CLUSTER_SCHEDULER_SCHED_H
 #define CLUSTER_SCHEDULER_SCHED_H
 
-#include "base/mutant.h"
 #include "cluster/checkpoint/ckpt.h"
 #include "cluster/scheduler/sched_barrier.h"
 #include "cluster/scheduler/sched_calls.h"

@@ -92,7 +92,7 @@ static void release(struct scheduler *s, struct barrier *barrier)
 {
     assert(barrier->number && barrier->entered.first);
     uint64_t number = barrier->number;
-    barrier->number += !MUTANT(barrier_number_stays);
+    barrier->number++;
     sched_save_record_changed(s, RECORD_BARRIER, barrier_key(barrier->group, barrier->customer));
     while (barrier->entered.first) {
         struct barrier_result result = {.number = number};
@@ -150,7 +150,7 @@ void sched_barrier_enter(struct sched_call *call, struct reader *body)
     }
     call->withdrawn = node_out;
     sched_call_defer(call, &barrier->entered, m.timeout_ms, barrier_timed_out);
-    if (barrier->nodes.count + MUTANT(barrier_short) >= group_size(s, m.group))
+    if (barrier->nodes.count >= group_size(s, m.group))
         release(s, barrier);
 }
 

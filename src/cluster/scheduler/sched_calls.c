@@ -66,7 +66,7 @@ static bool call_kept(const struct sched_call *call)
     case CALL_KV_ADD:
     case CALL_KV_DELETE: /* a second time might delete what was put in between */
     case CALL_CKPT_LOAD: /* ... or lose it */
-        return call->answered && call->status == PARAMO_OK && !MUTANT(call_not_kept);
+        return call->answered && call->status == PARAMO_OK;
     case CALL_POOL_NEXT:
         return call->answered && call->status == PARAMO_OK && call->answer.len &&
                call->answer.data[0] == POOL_GOT;
@@ -92,7 +92,7 @@ static void call_complete(struct sched_call *call, paramo_err status)
     if (call_kept(call))
         sched_save_record_changed(s, RECORD_CALL, call_key(call));
     call->save = sched_save_due(s);
-    if (call->save && !MUTANT(answer_before_durable))
+    if (call->save)
         call_enqueue(&s->calls.held, call);
     else
         answer_send(call);
@@ -235,10 +235,6 @@ paramo_err sched_calls_received(struct sched_node *node, const struct wire_call 
     struct sched_call **place = &node->calls.kept[head->number % CALL_WINDOW];
     if (*place && (*place)->number != head->number)
         return PARAMO_OK; /* an old copy that overtook: beyond what this side keeps; it will be sent again */
-    if (*place && MUTANT(call_done_twice) && (*place)->answered && head->what == CALL_KV_ADD) {
-        call_free(*place);
-        *place = NULL;
-    }
     if (*place) {
         if ((*place)->answered && !(*place)->queue)
             answer_send(*place);

@@ -220,14 +220,14 @@ static paramo_err last_order(struct sched_ckpt *c, struct sched_node *node)
     struct lane *lane = c->sched->config.lane;
     struct writer w = {0};
     ckpt_order_encode(&c->order, &w);
-    bool go = c->load && (!c->err || MUTANT(failed_load_stays));
+    bool go = c->load && !c->err;
     paramo_err err = sched_order_issue(node, go ? ORDER_CKPT_GO : ORDER_CKPT_DROP, &w,
                                        !c->load ? order_drop_done
                                        : c->err ? order_go_done
                                                 : server_done,
                                        c->load ? c : NULL);
     c->orders_out += c->load && !err;
-    node->ckpt_untold = (err == PARAMO_E_MEMORY || err == PARAMO_E_FULL) && !MUTANT(end_of_ckpt_untold);
+    node->ckpt_untold = err == PARAMO_E_MEMORY || err == PARAMO_E_FULL;
     if (!node->ckpt_untold)
         return err;
     paramo_err late = c->retell.slot
@@ -444,8 +444,6 @@ static void all_done(struct sched_ckpt *c)
     if (err) {
         fail(c, err);
     } else if (!c->load) {
-        if (MUTANT(saved_before_manifest))
-            finish(c);
         do_work(c, write_manifest, written);
     } else if (c->hold && c->what != ORDER_CKPT_GO) {
         order_all(c, c->what == ORDER_CKPT_HOLD ? ORDER_CKPT_LOAD : ORDER_CKPT_GO);
@@ -473,7 +471,7 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
     struct sched_ckpt *c = arg;
     char label[SCHED_LABEL];
     c->orders_out--;
-    if (status == PARAMO_E_NODE_LOST && left_with_nothing(c->sched, node) && !MUTANT(drained_is_missed)) {
+    if (status == PARAMO_E_NODE_LOST && left_with_nothing(c->sched, node)) {
         status = PARAMO_OK; /* drained: it owned nothing */
     } else if (status) {
         status = err_prefix(status, "%s", sched_roster_label(node, label));
@@ -648,8 +646,7 @@ static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manif
 void sched_ckpt_announced(struct scheduler *s)
 {
     struct sched_ckpt *c = s->ckpts.current;
-    if (!c || !c->back[0] || s->ckpts.lost_said ||
-        (sched_view_announced(s) < sched_lost_since(s) && !MUTANT(loss_said_early)))
+    if (!c || !c->back[0] || s->ckpts.lost_said || sched_view_announced(s) < sched_lost_since(s))
         return;
     s->ckpts.lost_said = true;
     sched_lost_warn(s, c->back);
@@ -695,7 +692,7 @@ static void opened(struct sched_ckpt *c)
     }
     if (c->err)
         return;
-    c->hold = sched_ring_chains(c->sched)->replicas && !MUTANT(load_without_hold);
+    c->hold = sched_ring_chains(c->sched)->replicas;
     order_all(c, c->hold ? ORDER_CKPT_HOLD : ORDER_CKPT_LOAD);
 }
 

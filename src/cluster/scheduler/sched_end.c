@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "base/mutant.h"
 #include "cluster/scheduler/sched.h"
 #include "wire/end.h"
 
@@ -61,7 +60,7 @@ void sched_end_deposed(struct scheduler *s)
 /* fenced: the end was never durable, and another scheduler leads; the job continues there. */
 static void report_over(struct scheduler *s, bool fenced)
 {
-    if (fenced && !MUTANT(deposed_ends_job))
+    if (fenced)
         set_fenced(s);
     s->config.over(s->config.arg, s->end.status, s->end.text);
 }
@@ -171,7 +170,7 @@ static void end_if_all_gone(struct scheduler *s, bool waited)
                     sched_roster_gone(s, PARAMO_GROUP_WORKERS, false, names, sizeof names) > 0 &&
                     !sched_roster_gone(s, needed & ~PARAMO_GROUP_WORKERS, false, names, sizeof names);
     bool lost = sched_roster_gone(s, needed, false, names, sizeof names) > 0;
-    if (recovers && !MUTANT(recovery_not_awaited)) {
+    if (recovers) {
         if (!s->end.awaits_worker)
             log_warn("scheduler: no worker is left (%s); the job waits %" PRIu32
                      " ms for one that takes the place of one that died",

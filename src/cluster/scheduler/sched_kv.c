@@ -95,14 +95,13 @@ void sched_kv_put(struct sched_call *call, struct reader *body)
     struct kv_put m;
     struct kv_value *value;
     paramo_err err = kv_put_decode(body, &m);
-    bool stays = MUTANT(value_keeps_first) && !err && value_find(s, m.key);
     if (!err)
         err = value_resize(s, m.key, m.len, &value);
     if (err) {
         sched_call_fail(call, err);
         return;
     }
-    if (m.len && !stays)
+    if (m.len)
         memcpy(value->data, m.value, m.len);
     sched_save_record_changed(s, RECORD_VALUES, kv_hash(m.key));
     sched_call_answer(call, NULL);

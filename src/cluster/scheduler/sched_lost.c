@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/mutant.h"
 #include "cluster/scheduler/sched.h"
 #include "ring/chains.h"
 
@@ -259,7 +258,7 @@ void sched_lost_check(struct scheduler *s)
         return;
     sched_ring_check_gone(s);
     bool over = orphans(s);
-    if (over && !s->lost.at && !any_lost(s) && !MUTANT(orphans_stay)) {
+    if (over && !s->lost.at && !any_lost(s)) {
         adopt_empty(s);
         over = orphans(s);
     }

@@ -147,7 +147,7 @@ static void copies_missing(const struct scheduler *s, unsigned *missing, unsigne
             uint16_t member = sched_ring_chains(s)->level[l].owner[a];
             if (member == RING_NONE)
                 *missing += end - a;
-            else if (sched_ring_server(s, member)->state != SNODE_JOINED && !MUTANT(absent_counts))
+            else if (sched_ring_server(s, member)->state != SNODE_JOINED)
                 *absent += end - a;
         }
 }
@@ -275,7 +275,7 @@ paramo_err sched_migrations_drain_query(struct sched_peer *peer, const struct wi
     err = drain(s, s->state == SCHED_RUNNING ? sched_roster_find(s, id) : NULL, id);
     peer->drain_number = head->number;
     peer->drain_save = err ? 0 : sched_save_due(s);
-    if (!peer->drain_save || MUTANT(answer_before_durable))
+    if (!peer->drain_save)
         admin_query_answer(peer, head->number, err);
     return PARAMO_OK;
 }
@@ -354,8 +354,6 @@ static void end(void *arg, const struct migration *migration, bool committed)
     if (end_told(s, &e))
         return;
     log_warn("scheduler: the end of a migration is sent later: %s", err_text());
-    if (MUTANT(end_of_migration_unsent))
-        return;
     migrations_hold(&s->migrations.machine);
     assert(s->migrations.ends_count < MIGRATIONS_MAX);
     s->migrations.ends[s->migrations.ends_count++] = e;

@@ -224,9 +224,7 @@ static void begin_round(struct sched_pool *pool)
 static void finish_round(struct sched_pool *pool)
 {
     while (pool->round < pool->rounds && pool->stream == pool->streams &&
-           pool->done + (MUTANT(round_ends_early) && pool->done) >= pool->count - pool->voids) {
-        while (MUTANT(lease_returned_twice) && pool->leased)
-            lease_remove(pool, pool->leased);
+           pool->done >= pool->count - pool->voids) {
         pool->round = pool->count == pool->voids ? pool->rounds
                                                  : pool->round + 1; /* no work units: none in any round */
         pool_changed(pool);
@@ -446,8 +444,6 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
     struct sched_pool *pool;
     struct lease *lease;
     paramo_err err = report_lease(call, body, &pool, &lease);
-    if (!err && !lease && MUTANT(stale_token_accepted))
-        lease = pool->leased;
     if (!err && !lease)
         err = err_set(PARAMO_E_NOT_FOUND, "the work unit has passed to someone else");
     if (err) {
@@ -458,8 +454,7 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
     unit_move(unit, UNIT_DONE);
     unit->owner = lease->owner;
     pool->done++;
-    if (!MUTANT(lease_returned_twice))
-        lease_remove(pool, lease);
+    lease_remove(pool, lease);
     sched_call_answer(call, NULL);
     finish_round(pool);
     wake(pool);
@@ -531,7 +526,7 @@ void sched_pool_node_gone(struct sched_node *node)
     for (struct sched_pool *pool = node->sched->pools.first; pool; pool = pool->next) {
         for (struct lease *lease = pool->leased, *next; lease; lease = next) {
             next = lease->next;
-            if (lease->node == node && !MUTANT(work_unit_kept_by_dead)) {
+            if (lease->node == node) {
                 unit_release(pool, lease->unit);
                 lease_remove(pool, lease);
             }
@@ -663,7 +658,7 @@ static paramo_err lease_restore(struct sched_pool *pool, uint32_t unit, uint64_t
     if (owner >= pool->owners_count)
         return damaged();
     struct sched_node *node = sched_roster_find_incarnation(pool->sched, pool->owners[owner].incarnation);
-    if (!node || node->state != SNODE_ABSENT || MUTANT(lease_forgotten)) {
+    if (!node || node->state != SNODE_ABSENT) {
         unit_move(&pool->units[unit], UNIT_FREE);
         return PARAMO_OK;
     }

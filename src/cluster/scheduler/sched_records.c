@@ -169,8 +169,6 @@ paramo_err sched_records_restore(struct scheduler *s)
 
 void sched_records_save_extra(const struct scheduler *s, struct writer *w)
 {
-    if (MUTANT(ckpt_without_pools))
-        return;
     sched_kv_records(s, w);
     sched_pool_records(s, w);
 }

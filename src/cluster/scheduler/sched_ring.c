@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/mutant.h"
 #include "cluster/scheduler/sched.h"
 #include "ring/chains.h"
 
@@ -84,8 +83,7 @@ paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
     s->ring.shards_count = view->shards_count;
     memcpy(s->ring.shards, view->shards, view->shards_count * sizeof *s->ring.shards);
     s->ring.chains = s->ring.chains_before = s->ring.chains_told = view->chains;
-    if (!MUTANT(owner_gone_forgotten))
-        memcpy(s->ring.owner_gone, view->owner_gone, sizeof s->ring.owner_gone);
+    memcpy(s->ring.owner_gone, view->owner_gone, sizeof s->ring.owner_gone);
     sched_lost_restore(s, view);
     err = sched_migrations_init(s, &s->ring.chains);
     for (uint32_t i = 0; i < sched_view_tables_count(s) && !err; i++)
@@ -221,8 +219,7 @@ void sched_ring_gone(const struct sched_node *server)
         sched_ring_check_gone(s);
         /* Several servers may die at the same time. The plan after the first death is in no view yet, and a
          * copy that was superfluous then may be the last one now. */
-        if (!MUTANT(dropped_untold))
-            ring_recall(&s->ring.chains, &s->ring.chains_told, s->ring.gone, s->ring.shards_count);
+        ring_recall(&s->ring.chains, &s->ring.chains_told, s->ring.gone, s->ring.shards_count);
         (void)ring_promote(&s->ring.chains, sched_migrations_ends(s), s->ring.gone, s->ring.shards_count,
                            restores, sched_lost_lowest(s));
         owners_changed(s, &before);

@@ -386,7 +386,7 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
         if (node->wanted_rank >= 0 && node->wanted_rank != (int32_t)i)
             continue;
         *wait = *wait || silent(holder);
-        if (is_vacant(node, holder) && !MUTANT(rank_not_freed) && likeness(node, holder) > best) {
+        if (is_vacant(node, holder) && likeness(node, holder) > best) {
             best = likeness(node, holder);
             *rank = i;
         }
@@ -582,7 +582,7 @@ static void welcome_back(struct sched_node *node, struct sched_peer *peer, uint6
 {
     struct scheduler *s = node->sched;
     char label[SCHED_LABEL];
-    if (node->state == SNODE_DEAD && !MUTANT(old_incarnation_returns)) {
+    if (node->state == SNODE_DEAD) {
         register_reply_error(
             peer, err_set(PARAMO_E_FENCED, "%s was declared dead", sched_roster_label(node, label)));
         return;
@@ -784,8 +784,6 @@ void sched_roster_connection_lost(struct sched_node *node)
         node_free(node);
         place_waiting(s);
     } else if (node->state == SNODE_JOINED) {
-        if (MUTANT(work_unit_returned_too_soon))
-            sched_pool_node_gone(node);
         move(node, SNODE_ABSENT);
         sched_migrations_check(s);
         node->timer.fire = not_back_in_time;

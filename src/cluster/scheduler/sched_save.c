@@ -171,8 +171,6 @@ void sched_save_end_found(struct scheduler *s)
 void sched_save_view(struct scheduler *s, struct control_message_body *view, uint64_t number)
 {
     struct sched_saves *v = &s->saves;
-    if (MUTANT(view_before_durable))
-        s->saves.ops->view_saved(s, control_message_body_ref(view), number);
     control_message_body_unref(v->view);
     v->view = view;
     v->view_number = number;

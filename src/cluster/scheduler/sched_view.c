@@ -53,7 +53,7 @@ static struct control_message_body *view_build(struct scheduler *s)
 void sched_view_send(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
-    if (sched_ckpt_restoring(s) && node->info.role == PARAMO_ROLE_WORKER && !MUTANT(view_before_restored))
+    if (sched_ckpt_restoring(s) && node->info.role == PARAMO_ROLE_WORKER)
         return; /* before that, the node has nothing to work on */
     if (!node->peer || !s->view.body || s->view.announced < node->since ||
         (s->view.changed && !s->config.store))

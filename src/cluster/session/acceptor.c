@@ -7,7 +7,6 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/mutant.h"
 #include "cluster/session/control_message.h"
 
 enum { UNAUTH_MAX = 256, TIMEOUT_SECONDS = 10 };
@@ -111,9 +110,7 @@ static paramo_err unauth_frame(void *user, struct van_conn *conn, const uint8_t 
         return PARAMO_OK;
     }
     van_set_frame_limit(conn, acceptor->config.frame_bytes);
-    conn->capabilities = MUTANT(capabilities_claimed)
-                             ? hello.capabilities
-                             : hello.capabilities & acceptor->config.van->capabilities;
+    conn->capabilities = hello.capabilities & acceptor->config.van->capabilities;
     acceptor->config.accept(acceptor->config.arg, conn, &hello);
     return PARAMO_OK;
 }

@@ -145,8 +145,7 @@ static struct shard_table *next_table(const struct migration_source *g)
     for (size_t i = 0; map_next(&g->chain->shard->tables, &i, &id, &value);) {
         struct shard_table *t = value;
         bool later = t->id > g->table || (t->id == g->table && g->table_begun);
-        bool has = migration_source_sends_table(g, t) &&
-                   !(MUTANT(refill_skips_short_table) && t->replicas < RING_REPLICAS_MAX);
+        bool has = migration_source_sends_table(g, t);
         if (t->table && has && later && (!next || t->id < next->id))
             next = t;
     }
@@ -256,7 +255,7 @@ static paramo_err turn(struct migration_source *g)
             err = send_rows(g, t);
         g->keys_count = 0;
         if (err) { /* the next turn collects these keys again, and sends the rows as they are then */
-            g->cursor = MUTANT(rows_met_and_lost) ? g->cursor : before;
+            g->cursor = before;
             return err;
         }
         looked += rows;
@@ -319,7 +318,7 @@ void migration_source_end(struct chain *c)
     struct shard *s = c->shard;
     char label[VIEW_LABEL_MAX];
     bool was_paused = g && g->state >= MIGRATION_SOURCE_PAUSING;
-    if (g && !MUTANT(pause_after_abort))
+    if (g)
         migration_set_over(&c->sources_over, g->order.id); /* a late PAUSE of this migration is refused */
     if (was_paused) {
         uint64_t ns = lane_now(s->lane) - g->paused_at;
@@ -384,9 +383,6 @@ static void fire(struct lane_timer *timer)
         err = err_set(PARAMO_E_TIMEOUT, "changes come faster than the target takes them");
     if (!err && g->state == MIGRATION_SOURCE_PAUSING && now - g->paused_at > MIGRATION_PAUSE_MS * ENV_MS)
         err = err_set(PARAMO_E_TIMEOUT, "some members lack the last change after %d ms", MIGRATION_PAUSE_MS);
-    if (MUTANT(owner_resumes_by_timer) && g->state == MIGRATION_SOURCE_PAUSED &&
-        now - g->paused_at > 20 * ENV_MS)
-        err = err_set(PARAMO_E_TIMEOUT, "no answer");
     if (err && !(err == PARAMO_E_MEMORY && g->state == MIGRATION_SOURCE_COPYING)) {
         abort_migration(g, err);
         return;
@@ -456,8 +452,6 @@ static paramo_err send_records(struct migration_source *g)
     for (const struct sender *x = s->senders; x; x = x->next) {
         list[n] = (struct sender_window){.sender = x->id,
                                          .dedup = applied_window_extract(&x->applied_window, g->partitions)};
-        if (MUTANT(migration_without_window))
-            memset(list[n].dedup.bits, 0, sizeof list[n].dedup.bits);
         n++;
     }
     struct writer w = {0};
@@ -551,7 +545,7 @@ void migration_source_check_pause(struct chain *c)
         bool concerned = false;
         for (unsigned i = 0; i < CHAIN_WORDS; i++)
             concerned |= (st->partitions[i] & g->partitions[i]) != 0;
-        if (concerned && st->acked < st->mark && !MUTANT(paused_too_soon))
+        if (concerned && st->acked < st->mark)
             return;
     }
     move(g, MIGRATION_SOURCE_PAUSED);
@@ -588,9 +582,8 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
     struct shard *s = c->shard;
     struct migration_source *g = c->migration_source;
     if (!g || g->order.id != m->id) {
-        bool handover = m->handover || (MUTANT(pause_after_abort) && m->had != MIGRATION_NO_LEVEL);
         for (unsigned a = m->first; a < (unsigned)m->first + m->partitions; a++)
-            if (!handover || chain_level(s, a) != 0 || !target_expected(s, m, a))
+            if (!m->handover || chain_level(s, a) != 0 || !target_expected(s, m, a))
                 return err_set(PARAMO_E_NOT_FOUND, "this shard has no such migration");
         if (g && g->state == MIGRATION_SOURCE_PAUSED)
             return err_set(PARAMO_E_AGAIN, "another migration from this shard has not ended");
@@ -608,9 +601,9 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
         g->timer.fire = fire;
         c->migration_source = g;
     }
-    if (g->state != MIGRATION_SOURCE_FULL && !MUTANT(replica_counted_early))
+    if (g->state != MIGRATION_SOURCE_FULL)
         return err_set(PARAMO_E_NOT_FOUND, "some rows are not sent yet");
-    g->last_due = g->stream && !MUTANT(migration_drops_last);
+    g->last_due = g->stream;
     paramo_err err = last_sent(g);
     if (!err && !g->timer.slot)
         err = lane_timer_arm(s->lane, &g->timer, lane_now(s->lane));
@@ -634,8 +627,7 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
  * already, and take over if this shard is declared dead: then its lease counts as any next member's does. */
 static bool reads_wait(const struct migration_source *g)
 {
-    return g->reads_wait || (g->state == MIGRATION_SOURCE_PAUSED && g->stream && !chain_leased(g->stream) &&
-                             !MUTANT(target_without_lease));
+    return g->reads_wait || (g->state == MIGRATION_SOURCE_PAUSED && g->stream && !chain_leased(g->stream));
 }
 
 bool migration_source_defers(struct shard *s, const struct wire_head *h, const struct van_seg *seg)

@@ -281,12 +281,8 @@ paramo_err migration_target_begin(struct chain *c, const struct migration_order 
         target_abort(k, err);
         return err;
     }
-    if (MUTANT(replica_counted_early)) {
-        done(arg, PARAMO_OK);
-    } else {
-        k->full = done;
-        k->arg = arg;
-    }
+    k->full = done;
+    k->arg = arg;
     for (struct chain_source *source = c->sources; source; source = source->next)
         if (source->for_migration &&
             chain_same(source->from, from)) { /* the messages that came before the order */
@@ -374,7 +370,7 @@ static paramo_err on_rows(struct migration_target *k, const struct migration_mes
 static paramo_err arrive(struct migration_target *k, const uint64_t partitions[CHAIN_WORDS],
                          const struct sender_window *list, size_t n)
 {
-    struct chain_origin *o = k->staged && !MUTANT(records_before_commit) ? k->staged : origin_of(k);
+    struct chain_origin *o = k->staged ? k->staged : origin_of(k);
     uint64_t held[CHAIN_WORDS];
     paramo_err err = PARAMO_OK;
     follow_partitions(k->chain, o, held);

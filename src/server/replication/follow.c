@@ -137,7 +137,7 @@ void follow_sender_forget(struct chain_origin *o, const struct chain_message *m)
     applied_window_raise_floor(&x->applied_window, m->request.floor);
     /* A repeat of a number below the floor comes by an older connection of this shard, whose own record of
      * the sender is raised, too. */
-    if (applied_window_is_empty(&x->applied_window) || MUTANT(forget_all))
+    if (applied_window_is_empty(&x->applied_window))
         follow_sender_free(o, x);
 }
 
@@ -163,7 +163,7 @@ void follow_ack(struct chain_source *source)
     for (const struct qnode *node = source->waits.head; node; node = node->next) {
         const struct chain_wait *w = container_of(node, struct chain_wait, node);
         uint64_t i = w->seq - source->acked - 1;
-        if (((w->entries || w->elsewhere) && !MUTANT(acks_before_next)) || i / 8 >= sizeof beyond)
+        if (w->entries || w->elsewhere || i / 8 >= sizeof beyond)
             continue;
         if (i / 8 >= ack.beyond_bytes)
             memset(beyond + ack.beyond_bytes, 0, i / 8 + 1 - ack.beyond_bytes);
@@ -201,7 +201,7 @@ void follow_advance(struct chain_source *source)
 {
     while (source->waits.head) {
         struct chain_wait *w = container_of(source->waits.head, struct chain_wait, node);
-        if ((w->entries || w->elsewhere) && !MUTANT(acks_before_next))
+        if (w->entries || w->elsewhere)
             break;
         (void)queue_pop(&source->waits);
         assert(w->source == source && w->seq > source->acked && w->seq <= source->received);
@@ -282,12 +282,9 @@ static paramo_err fresh_partitions(const struct chain_source *source, const stru
         partition_set_add(touched, ring_partition(ring_position(&t->placement, keys[i])));
     *any = false;
     for (partition_set_each(a, touched)) {
-        if (before < 0 || !comes_from(s, a, (unsigned)before)) {
-            if (MUTANT(old_epoch_accepted))
-                continue;
+        if (before < 0 || !comes_from(s, a, (unsigned)before))
             return refuse_partition(a);
-        }
-        if ((m->order <= c->last[a] && !MUTANT(forward_before_order)) || !chain_has(t, c->level[a]))
+        if (m->order <= c->last[a] || !chain_has(t, c->level[a]))
             continue;
         if (!c->origin_of[a] || !chain_same(c->origin_of[a]->name, m->origin))
             return err_set(PARAMO_E_PROTOCOL, "CHAIN of a node that does not own partition %u", a);
@@ -357,7 +354,7 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
     if (!w)
         return PARAMO_OK;
     struct applied_note *note = NULL; /* allocated first, because it may fail */
-    if (sender && !MUTANT(replica_without_record) && !(note = applied_note_make(m->request.number, fresh))) {
+    if (sender && !(note = applied_note_make(m->request.number, fresh))) {
         chain_abandon(w);
         return PARAMO_OK;
     }
@@ -449,7 +446,7 @@ static paramo_err follow(struct chain_source *source, const struct wire_head *he
         return err;
     if (m.seq <= source->received)
         return PARAMO_OK; /* the next beat says so; an answer to each message would only add load */
-    if (s->view && m.view < s->chain_changed && !MUTANT(old_epoch_accepted))
+    if (s->view && m.view < s->chain_changed)
         return refuse_view(source);
     if (m.seq == source->received + 1 && s->view && s->self >= 0 && m.view <= s->view->number &&
         !records_pending(s->chain))
@@ -535,7 +532,7 @@ void follow_guests_close(struct chain *c)
 static bool lives(const struct shard *s, uint32_t id, uint64_t incarnation)
 {
     const struct view_node *node = s->view ? view_node(s->view, id) : NULL;
-    return node && (node->alive || MUTANT(old_epoch_accepted)) && node->incarnation == incarnation;
+    return node && node->alive && node->incarnation == incarnation;
 }
 
 static struct chain_source *source_of(const struct chain *c, const struct chain_guest *g)

@@ -89,9 +89,6 @@ void chain_wait_done(struct chain_wait *w)
         return;
     }
     struct peer *peer = w->sender ? w->sender->peer : NULL;
-    if (MUTANT(forward_before_record) && w->sender &&
-        applied_window_state(&w->sender->applied_window, w->head.number) == DEDUP_NEW)
-        applied_window_record(&w->sender->applied_window, w->head.number);
     wait_unlink(w);
     if (peer && w->reply)
         reply_late(peer, w->reply, &w->head);
@@ -430,8 +427,7 @@ void chain_fail(struct chain *c, paramo_err err)
 
 bool chain_leased(const struct chain_stream *st)
 {
-    return st->heard_at &&
-           (lane_now(st->shard->lane) - st->heard_at <= CHAIN_LEASE_MS * ENV_MS || MUTANT(lease_never_ends));
+    return st->heard_at && lane_now(st->shard->lane) - st->heard_at <= CHAIN_LEASE_MS * ENV_MS;
 }
 
 bool chain_open(struct shard *s)
@@ -449,7 +445,7 @@ bool chain_open(struct shard *s)
             open = room || !migration_source_needs_ack(st->migration_source);
             continue;
         }
-        open = ((chain_leased(st) && st->acked >= st->gate) || MUTANT(promoted_serves_at_once)) && room;
+        open = chain_leased(st) && st->acked >= st->gate && room;
     }
     c->shut = !open;
     c->held |= !open;

@@ -93,7 +93,7 @@ static paramo_err import(struct chain *c, const struct job *j, struct record r, 
     }
     to->arrival = j->arrival;
     *cost += cost_of_import(to, w);
-    return applied_window_import(to, j->held, j->partitions, MUTANT(records_stay_behind) ? NULL : w);
+    return applied_window_import(to, j->held, j->partitions, w);
 }
 
 static bool is_gone(const struct chain *c, const struct chain_sender *x)

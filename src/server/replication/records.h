@@ -33,7 +33,7 @@ static inline bool records_pending(const struct chain *c)
 /* Must requests wait for it? */
 static inline bool records_hold(const struct chain *c)
 {
-    return records_pending(c) && !MUTANT(served_amid_records);
+    return records_pending(c);
 }
 /* Passes those of these partitions that `from` has, with their records, to another origin. NULL: this shard
  * itself. MEMORY: nothing has changed. */

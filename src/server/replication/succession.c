@@ -72,7 +72,7 @@ static void stream_tables(const struct chain *c, struct chain_stream *st)
 {
     memset(st->some, 0, sizeof st->some);
     for (partition_set_runs(a, end, c->runs)) {
-        unsigned level = c->next_level[a] + (MUTANT(short_table_acked_early) ? 1U : 0U);
+        unsigned level = c->next_level[a];
         for (unsigned replicas = level; partition_set_has(st->partitions, a) && replicas < RING_REPLICAS_MAX;
              replicas++)
             partition_set_add_run(st->some[replicas], a, end);
@@ -88,8 +88,7 @@ static void members_behind(const struct chain *c, bool behind[VIEW_SHARDS_MAX])
     for (partition_set_runs(a, end, c->runs)) {
         if (c->next[a] != RING_NONE)
             behind[c->next[a]] = true;
-        for (uint8_t level = 1; !c->level[a] && level <= chains->replicas && !MUTANT(lease_of_next_only);
-             level++)
+        for (uint8_t level = 1; !c->level[a] && level <= chains->replicas; level++)
             if (chains->level[level].owner[a] != RING_NONE)
                 behind[chains->level[level].owner[a]] = true;
     }
@@ -289,8 +288,7 @@ static void restart_empty(struct chain *c)
     uint64_t gone[CHAIN_WORDS] = {0}, any = 0;
     paramo_err err = PARAMO_OK;
     for (partition_set_each(a, c->mine))
-        if (s->view->lost[a] >= RING_LEVELS && s->view->owner_gone[a] > s->view_before &&
-            !MUTANT(lost_keep_records)) {
+        if (s->view->lost[a] >= RING_LEVELS && s->view->owner_gone[a] > s->view_before) {
             partition_set_add(gone, a);
             any = 1;
         }
@@ -336,7 +334,7 @@ void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
     records_forget(c);
     uint64_t id;
     void *value;
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value) && !MUTANT(returned_owner_keeps);) {
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
         struct shard_table *t = value;
         shard_table_lose(t, partitions, false);
         if (t->table)
@@ -366,11 +364,9 @@ static void forget_gone(struct chain *c, bool died)
         if (lives(c->shard->view, source->from, source->incarnation, &index))
             continue;
         follow_lease(c, source);
-        if (!MUTANT(old_epoch_accepted))
-            follow_forget(c, source);
+        follow_forget(c, source);
     }
-    if (died && c->leased_until > c->wait_until && !MUTANT(promoted_serves_at_once) &&
-        !MUTANT(lease_not_awaited))
+    if (died && c->leased_until > c->wait_until)
         c->wait_until = c->leased_until;
     for (struct chain_origin *o = c->origins, *next; o; o = next) {
         next = o->next;
@@ -395,9 +391,6 @@ void chain_succeed(struct chain *c)
     bool gated = streams_update(c, &entries);
     roles(c, before, runs, &change);
     bool died = change.promotes && owner_died(c, &change); /* before the records change owner */
-    if (MUTANT(promoted_without_resend) && change.promotes)
-        for (struct qnode *node; (node = queue_pop(&entries));)
-            chain_entry_free(container_of(node, struct chain_entry, node));
     if (c->shard->self < 0) {
         /* This shard was declared dead: the new owners may lack unacknowledged changes, so none of these is
          * answered. */
@@ -405,10 +398,9 @@ void chain_succeed(struct chain *c)
             follow_forget(c, c->sources);
         chain_cancel(&entries);
     }
-    if (!MUTANT(chain_leave_missing))
-        chain_leave(c, &entries, change.nothing);
+    chain_leave(c, &entries, change.nothing);
     chain_route(c, &entries);
-    for (struct chain_stream *st = c->streams; st && gated && !MUTANT(gate_not_carried); st = st->next)
+    for (struct chain_stream *st = c->streams; st && gated; st = st->next)
         st->gate = st->seq;
     migration_source_mark_streams(c);
     saving_mark(c->shard);

@@ -333,11 +333,9 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
         reply_status(peer, h, err, err_text());
         return PARAMO_OK;
     }
-    if (MUTANT(record_before_update) && data_changes(h->kind) && !repeated)
-        applied_window_record(&peer->sender->applied_window, h->number);
     /* This holds for a repeat, too: the record of a pushpull's push may have survived when its rows did
      * not. */
-    if (!(repeated && MUTANT(repeat_reads_lost)) && asks_for_lost(s, t, h, keys)) {
+    if (asks_for_lost(s, t, h, keys)) {
         (void)err_set(
             PARAMO_E_DATA_LOST,
             "table %s: a server died with the only copy of some rows; clear the table, or load a checkpoint",
@@ -369,14 +367,7 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
             reply_status(peer, h, err, err_text());
             return PARAMO_OK;
         }
-        bool recorded = MUTANT(record_before_update) ||
-                        (MUTANT(update_without_record) && h->number % 16 == 0) ||
-                        (MUTANT(forward_before_record) && wait) ||
-                        (MUTANT(repeat_applied) && dedup_check(&applied_window->own, h->number) != DEDUP_NEW);
-        if (!recorded)
-            applied_window_record(applied_window, h->number);
-        if (MUTANT(floor_without_window))
-            applied_window_raise_floor(applied_window, h->number + 1);
+        applied_window_record(applied_window, h->number);
         /* Only a CLEAR of the whole table ends its loss. After rows are put one by one, or from an older
          * file, the other lost rows would read as zeros. */
         if (h->kind == WIRE_CLEAR)

@@ -107,13 +107,13 @@ bool clearing_touches(const struct shard_table *t, const uint64_t *partitions)
     uint64_t any = 0;
     for (unsigned i = 0; i < PARTITION_WORDS && t->clears; i++)
         any |= t->clearing[i] & partitions[i];
-    return any && !MUTANT(cleared_rows_linger);
+    return any != 0;
 }
 
 bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg)
 {
     const struct shard_table *t = s->clears ? map_get(&s->tables, h->table) : NULL;
-    if (!t || !t->clears || h->kind == WIRE_CLEAR || MUTANT(cleared_rows_linger))
+    if (!t || !t->clears || h->kind == WIRE_CLEAR)
         return false;
     bool holds = !h->count || h->kind == WIRE_SCAN;
     const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;

@@ -3,16 +3,14 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/mutant.h"
-
 static uint64_t bit_of(uint64_t number)
 {
-    return UINT64_C(1) << (number % (MUTANT(window_too_small) ? 8 : 64));
+    return UINT64_C(1) << (number % 64);
 }
 
 static unsigned word_of(uint64_t number)
 {
-    return MUTANT(window_too_small) ? 0 : (unsigned)(number % DATA_WINDOW / 64);
+    return (unsigned)(number % DATA_WINDOW / 64);
 }
 
 void dedup_init(struct dedup *d)

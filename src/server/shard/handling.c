@@ -69,7 +69,7 @@ static void request_release(struct shard *s, struct shard_request *q)
 
 void handling_floor(struct shard *s, struct sender *sender, uint64_t from)
 {
-    uint64_t to = MUTANT(kept_answer_leaks) ? from : sender->applied_window.own.floor;
+    uint64_t to = sender->applied_window.own.floor;
     if (to - from > DATA_WINDOW)
         to = from + DATA_WINDOW;
     for (uint64_t n = from; n < to; n++) {
@@ -372,10 +372,6 @@ paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct
         reply_status(peer, h, PARAMO_E_HANDLER,
                      "some of the keys moved to another server while the handler had the request");
         return PARAMO_OK;
-    }
-    if (q && MUTANT(handler_repeated)) {
-        request_release(s, q);
-        q = NULL;
     }
     if (q) {
         s->counters.repeats++;

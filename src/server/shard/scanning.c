@@ -168,7 +168,7 @@ static size_t lower_bound(const uint64_t *keys, size_t n, uint64_t key)
     size_t low = 0;
     while (n) {
         size_t half = n / 2;
-        if (keys[low + half] < key || (MUTANT(scan_from_next) && keys[low + half] == key)) {
+        if (keys[low + half] < key) {
             low += half + 1;
             n -= half + 1;
         } else {
@@ -294,7 +294,7 @@ static paramo_err batch(struct peer *peer, struct shard_table *t, const struct w
     }
     x->over = *answered && last && page->to == UINT64_MAX;
     x->asked = asked;
-    x->past = *answered && !MUTANT(batch_goes_on) ? 0 : last ? page->to + 1 : page->keys[first + n];
+    x->past = *answered ? 0 : last ? page->to + 1 : page->keys[first + n];
     return err;
 }
 
@@ -310,7 +310,6 @@ static paramo_err batch_dense(struct peer *peer, struct shard_table *t, const st
     if (!b.reply)
         return PARAMO_OK;
     b.keys = b.reply->buffer;
-    cursor += MUTANT(scan_from_next) && cursor < UINT64_MAX;
     while (cursor < t->options.rows && b.n < most) {
         unsigned partition = ring_partition(ring_position(&t->placement, cursor));
         uint64_t end =

@@ -235,7 +235,7 @@ static void tables_update(struct shard *s)
 static uint64_t owner_gone(const struct shard *s, unsigned partition)
 {
     uint64_t gone = s->view->owner_gone[partition];
-    return MUTANT(owner_gone_of_shard) && gone < s->partitions_changed ? s->partitions_changed : gone;
+    return gone;
 }
 
 /* The partitions whose owner was gone after the view before, and, of these, those that the view says will be
@@ -293,7 +293,7 @@ static void tables_bereave(struct shard *s, const uint64_t owned[PARTITION_WORDS
         struct shard_table *t = value;
         const struct view_table *from = view_table(s->view, t->id);
         rows_lost(s, &bereaved, from ? from->since : 0, replaces ? 0 : t->replicas, lost);
-        if (t->options.kind != PARAMO_TABLE_USER && !MUTANT(lost_rows_as_zeros))
+        if (t->options.kind != PARAMO_TABLE_USER)
             shard_table_lose(t, lost, true);
     }
 }
@@ -306,7 +306,7 @@ enum life { LIFE_UNKNOWN, LIFE_ALIVE, LIFE_OVER };
 static enum life life_of(const struct shard *s, uint32_t id, uint64_t incarnation, bool known)
 {
     const struct view_node *node = s->view ? view_node(s->view, id) : NULL;
-    bool is = node && (node->incarnation == incarnation || MUTANT(fence_by_node));
+    bool is = node && node->incarnation == incarnation;
     if (is && node->alive)
         return LIFE_ALIVE;
     return is || known ? LIFE_OVER : LIFE_UNKNOWN;
@@ -348,8 +348,6 @@ static void sender_free(struct shard *s, struct sender *sender)
  * above. */
 static bool sender_closed(const struct sender *sender)
 {
-    if (sender->over && MUTANT(goodbye_of_old_connection))
-        return true;
     return sender->over && sender->applied_window.own.floor == sender->over &&
            applied_window_is_empty(&sender->applied_window) && !handling_any(sender);
 }
@@ -360,7 +358,7 @@ static bool sender_over(const struct shard *s, const struct sender *sender)
 {
     if (sender->peers)
         return false;
-    if (sender_closed(sender) || MUTANT(record_freed_early))
+    if (sender_closed(sender))
         return true;
     const struct view_node *node = s->view ? view_node(s->view, sender->id.node) : NULL;
     return !node || !node->alive || node->incarnation != sender->id.incarnation;
@@ -440,7 +438,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
         return;
     }
     enum life life = life_of(s, hello->node, hello->incarnation, false);
-    if (life == LIFE_OVER && !MUTANT(fence_forgotten)) {
+    if (life == LIFE_OVER) {
         acceptor_reject(conn, PARAMO_E_FENCED, "this incarnation of the node was declared dead");
         return;
     }
@@ -497,7 +495,7 @@ static unsigned peer_check(struct shard *s, struct peer *peer)
     struct sender *x = peer->sender;
     enum life life = life_of(s, x->id.node, x->id.incarnation, x->known);
     x->known |= life == LIFE_ALIVE;
-    if (life == LIFE_OVER && !MUTANT(fence_forgotten) && !MUTANT(dead_keep_connections))
+    if (life == LIFE_OVER)
         return peer_close(s, peer);
     if (life == LIFE_UNKNOWN && lane_now(s->lane) - peer->since >= SHARD_UNKNOWN_SENDER_SECONDS * ENV_SEC)
         return peer_close(s, peer);
@@ -617,8 +615,6 @@ void shard_set_view(struct shard *s, struct view *view)
     if (gained) /* only the previous owner knows its changes since the last checkpoint */
         s->saved_id = 0;
     s->partitions_changed = s->self >= 0 ? view->shards[s->self].partitions_changed : UINT64_MAX;
-    if (MUTANT(stale_view_accepted) && s->self >= 0)
-        s->partitions_changed = 0;
     s->owns_all = partition_set_next_absent(owned, 0) == RING_PARTITIONS;
     if (!s->config.app_endpoint)
         tables_update(s);

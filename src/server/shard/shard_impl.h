@@ -24,7 +24,6 @@
 
 #include "base/bufpool.h"
 #include "base/map.h"
-#include "base/mutant.h"
 #include "base/spread.h"
 #include "env/hugemem.h"
 #include "ring/partition_set.h"

@@ -63,8 +63,6 @@ static void defer_for_view(struct peer *peer, const struct wire_head *head, cons
     s->view_deferred_count++;
     s->view_deferred_bytes += k->bytes;
     s->counters.deferred_for_view++;
-    if (MUTANT(ack_before_apply) && data_changes(head->kind))
-        reply_status(peer, head, PARAMO_OK, NULL);
     shard_keep_house(s);
 }
 
@@ -117,7 +115,7 @@ static bool fenced(struct shard *s, struct sender *sender)
         sender->fenced = !node || !node->alive || node->incarnation != sender->id.incarnation;
         sender->checked = s->view->number;
     }
-    return sender->fenced && !MUTANT(fence_forgotten);
+    return sender->fenced;
 }
 
 void shard_floor(struct shard *s, struct sender *sender, uint64_t floor)
@@ -137,7 +135,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
 {
     struct shard *s = peer->shard;
     struct sender *sender = peer->sender;
-    if (!s->view || s->loading || s->restoring || (h->view > s->view->number && !MUTANT(view_not_awaited))) {
+    if (!s->view || s->loading || s->restoring || h->view > s->view->number) {
         defer_for_view(peer, h, seg, nseg, hold);
         return PARAMO_OK;
     }
@@ -175,9 +173,8 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         return err_set(PARAMO_E_PROTOCOL, "a sender ran ahead of its window");
     case DEDUP_DONE:
         s->counters.repeats++;
-        repeated = !MUTANT(repeat_applied);
-        if (sender->pending && data_changes(h->kind) && !MUTANT(repeat_before_chain) &&
-            chain_pending(sender, h))
+        repeated = true;
+        if (sender->pending && data_changes(h->kind) && chain_pending(sender, h))
             return PARAMO_OK;
         break;
     case DEDUP_NEW:
@@ -237,7 +234,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
     /* The answer of a pushpull is not kept: when the client sends it again, it is read again. The slice may
      * also be cut by a newer view, with partitions of which nothing is known here yet. */
     bool known = s->view && h->view <= s->view->number;
-    if (known && (state == DEDUP_DONE || MUTANT(probe_answers_done)) && h->probe.kind != WIRE_PUSHPULL)
+    if (known && state == DEDUP_DONE && h->probe.kind != WIRE_PUSHPULL)
         reply_status(peer, h, PARAMO_OK, NULL);
     else
         reply_probe(peer, h, PROBE_UNKNOWN);
@@ -264,8 +261,7 @@ static void floor_message(struct peer *peer, const struct wire_head *h)
         sender->over = h->floor;
     uint64_t floor = sender->applied_window.own.floor;
     /* Followers are told each floor once: a repeat would only lengthen the streams. */
-    if (s->chain && sender->behind && (floor > sender->told || MUTANT(floor_sent_again)) &&
-        chain_sender_floor(s, sender)) {
+    if (s->chain && sender->behind && floor > sender->told && chain_sender_floor(s, sender)) {
         sender->told = floor;
         sender->behind = !applied_window_is_empty(&sender->applied_window);
     }

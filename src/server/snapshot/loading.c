@@ -260,7 +260,7 @@ static bool find_returns(const struct shard *s, struct shard_table *t)
     memset(t->returns, 0, sizeof t->returns);
     for (unsigned a = 0; t->table && s->self >= 0 && a < RING_PARTITIONS; a++) {
         bool is_lost = partition_set_has(t->lost_partitions, a) && s->view->lost[a] > t->replicas;
-        if (view_ring(s->view)->owner[a] == (unsigned)s->self && (is_lost || MUTANT(restore_all_partitions)))
+        if (view_ring(s->view)->owner[a] == (unsigned)s->self && is_lost)
             partition_set_add(t->returns, a);
     }
     return returns(t);
@@ -270,10 +270,10 @@ void loading_update(struct shard *s)
 {
     uint64_t id;
     void *value;
-    if (s->loading && !MUTANT(load_to_strangers))
+    if (s->loading)
         keep_held(s->loading);
     s->restoring = s->view->lost_at && s->loading && s->loading->lost; /* its end calls this again */
-    if (!s->view->lost_at || s->restoring || MUTANT(restore_without_wait))
+    if (!s->view->lost_at || s->restoring)
         return;
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);)
         s->restoring |= ((struct shard_table *)value)->lost && find_returns(s, value);
@@ -324,7 +324,7 @@ static paramo_err match(struct loading *ld)
     ld->matched = true;
     if (ld->lost)
         return clear_returns(ld);
-    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !MUTANT(load_keeps_old_rows);)
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
         clearing_begin(ld->shard, value, NULL);
     return PARAMO_OK;
 }
@@ -415,11 +415,8 @@ static paramo_err load_notes(struct loading *ld, const struct ckpt_block *b)
 
 static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
 {
-    if (b->kind == CKPT_WINDOWS || b->kind == CKPT_NOTES) {
-        if (MUTANT(load_without_records) || (ld->lost && MUTANT(restore_without_records)))
-            return PARAMO_OK;
+    if (b->kind == CKPT_WINDOWS || b->kind == CKPT_NOTES)
         return b->kind == CKPT_WINDOWS ? load_windows(ld, b) : load_notes(ld, b);
-    }
     struct shard_table *t = map_get(&ld->tables, b->table);
     if (ld->lost) {
         for (unsigned a = 0; t && a < RING_PARTITIONS; a++)
@@ -465,8 +462,7 @@ static void next(struct lane_timer *timer)
     struct qnode *node = ld->err ? NULL : queue_pop(&ld->blocks);
     if (node) {
         struct load_block *b = container_of(node, struct load_block, node);
-        if (!MUTANT(load_drops_last) || !ld->end || !queue_empty(&ld->blocks))
-            err = apply(ld, &b->block);
+        err = apply(ld, &b->block);
         if (err)
             fail(ld, err);
         free(b);
@@ -525,7 +521,7 @@ static bool all_have_all(const struct shard *s)
 /* May a dead owner still read rows that are ours now? The load must not replace them, and end, before that is over. */
 static bool old_owner_reads(const struct shard *s)
 {
-    return s->chain && lane_now(s->lane) < s->chain->wait_until && !MUTANT(load_before_lease_ends);
+    return s->chain && lane_now(s->lane) < s->chain->wait_until;
 }
 
 void loading_check(struct shard *s)
@@ -546,7 +542,7 @@ void loading_check(struct shard *s)
 static paramo_err check_order(const struct shard *s, const struct shard_save_config *config)
 {
     paramo_err late = saving_check_term(s, config->term);
-    if (late || config->order >= s->load_over || MUTANT(late_hold_obeyed))
+    if (late || config->order >= s->load_over)
         return late;
     return err_set(PARAMO_E_CANCELLED, "the scheduler has ended this load already");
 }
@@ -611,7 +607,7 @@ paramo_err shard_load_go(struct shard *s, uint64_t id, uint64_t order)
     struct loading *ld = s->loading;
     s->load_over = order > s->load_over ? order : s->load_over;
     if (!ld || !ld->hold || ld->config.id != id)
-        return s->load_aborted == id && !MUTANT(load_end_unsent) ? err_hold_expired(s) : PARAMO_OK;
+        return s->load_aborted == id ? err_hold_expired(s) : PARAMO_OK;
     if (ld->phase == LOADED) {
         release(ld);
     } else {
@@ -663,10 +659,10 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
 {
     struct loading *ld = s->loading;
     /* A shard that served after its hold has sent changes to copies that are loaded, or will be. */
-    bool copies = s->view && s->view->chains.replicas && !MUTANT(load_without_hold);
+    bool copies = s->view && s->view->chains.replicas;
     if (ld && ld->phase == HELD && ld->config.id == config->id) {
         ld->config = *config;
-    } else if (copies && in_a_chain(s) && !MUTANT(load_not_held)) {
+    } else if (copies && in_a_chain(s)) {
         paramo_err late = check_order(s, config);
         return late ? late : err_hold_expired(s);
     } else {
@@ -677,7 +673,7 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
     for (unsigned a = 0; a < RING_PARTITIONS; a++) {
         ld->own[a] = owns(s, a);
         for (int r = 0; r < RING_LEVELS; r++)
-            ld->mine[r][a] = MUTANT(load_by_owner_only) ? ld->own[a] : holds(s, a, r);
+            ld->mine[r][a] = holds(s, a, r);
     }
     paramo_err err = start(s, ld);
     if (err && !ld->hold)
@@ -696,7 +692,7 @@ paramo_err shard_restore(struct shard *s, const struct shard_save_config *config
         return late;
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
         const struct shard_table *t = value;
-        if (t->lost && t->lacks && !MUTANT(restored_without_table)) {
+        if (t->lost && t->lacks) {
             shard_table_again(s);
             return err_set(PARAMO_E_MEMORY,
                            "shard %u: out of memory for table %s, whose rows are lost: restore it again",

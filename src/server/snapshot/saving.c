@@ -522,11 +522,9 @@ static paramo_err collect_windows(struct saving *sv, const struct shard *s,
     size_t n = 0;
     if (!list)
         return err_memory(s->senders_count * sizeof *list);
-    for (const struct sender *x = s->senders; x && !MUTANT(ckpt_without_records); x = x->next)
+    for (const struct sender *x = s->senders; x; x = x->next)
         list[n++] = (struct sender_window){.sender = x->id,
                                            .dedup = applied_window_extract(&x->applied_window, mine)};
-    for (size_t i = 0; i < n && MUTANT(ckpt_without_window); i++)
-        memset(list[i].dedup.bits, 0, sizeof list[i].dedup.bits);
     if (n)
         sender_windows_encode(list, n, &sv->windows);
     free(list);
@@ -543,7 +541,7 @@ static paramo_err collect_notes(struct saving *sv, const struct shard *s,
         for (const struct applied_note *applied_note = x->applied_window.applied_notes; applied_note;
              applied_note = applied_note->next)
             n += applied_note_splits(applied_note, mine);
-    if (!n || MUTANT(ckpt_without_records))
+    if (!n)
         return PARAMO_OK;
     sv->notes = malloc(n * sizeof *sv->notes);
     if (!sv->notes)
@@ -569,7 +567,7 @@ static paramo_err add_gone(struct saving *sv, const struct saving_table *t, bool
         return err_memory(n * sizeof *keys);
     *gone =
         (struct save_gone){.next = sv->gone, .table = t->id, .placement = t->placement, .cleared = cleared};
-    for (size_t i = 0; i < n && !MUTANT(delta_without_erased); i++)
+    for (size_t i = 0; i < n; i++)
         if (sv->mine[ring_partition(ring_position(&t->placement, keys[i]))])
             gone->keys[gone->n++] = keys[i];
     sv->gone = gone;
@@ -638,8 +636,7 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
     sv->blocking_job = (struct blocking_job){.lane = s->lane, .work = work, .done = worked};
     sv->walk.fire = walk;
     sv->dir = strdup(config->dir);
-    sv->changes =
-        config->base_id && s->saved_id && (s->saved_id == config->base_id || MUTANT(delta_on_wrong_base));
+    sv->changes = config->base_id && s->saved_id && s->saved_id == config->base_id;
     s->saved_id = 0;
     group_partitions(sv, s);
     uint64_t mine[PARTITION_WORDS] = {0};
@@ -728,7 +725,7 @@ void saving_close(struct shard *s)
 
 paramo_err saving_check_term(const struct shard *s, uint32_t term)
 {
-    if (!term || !s->view || term >= s->view->number >> 32 || MUTANT(stale_order_accepted))
+    if (!term || !s->view || term >= s->view->number >> 32)
         return PARAMO_OK;
     return err_set(PARAMO_E_CANCELLED, "the scheduler that ordered it no longer leads");
 }

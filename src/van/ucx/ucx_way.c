@@ -8,7 +8,6 @@
 #include <sys/epoll.h>
 
 #include "base/log.h"
-#include "base/mutant.h"
 #include "base/sm.h"
 #include "van/tcp/tcp.h"
 #include "van/tcp/tcp_send.h"
@@ -152,7 +151,7 @@ static bool other_side_left(const struct ucx_way *way)
 static paramo_err endpoint_begin(struct ucx_way *way, const struct ucx_setup *setup)
 {
     uint8_t address[UCX_ADDRESS_MAX] = {0};
-    if (way->kind == UCX_SHM && setup->proof != area_proof(&way->ours) && !MUTANT(accept_unproved))
+    if (way->kind == UCX_SHM && setup->proof != area_proof(&way->ours))
         return err_set(PARAMO_E_PROTOCOL, "a UCX address from who has not read our shared memory");
     area_hide(&way->ours);
     if (other_side_left(way))
