@@ -45,7 +45,7 @@ static void link_move(struct link *l, enum link_state to)
 void slice_move(struct slice *p, enum slice_state to)
 {
     sm_check(&slice_machine, p->state, to);
-    p->state = to;
+    p->state = (uint8_t)to;
 }
 
 /* ---- lists of slices ---- */

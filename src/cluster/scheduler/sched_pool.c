@@ -141,7 +141,7 @@ static const struct sm machine = {
 static void unit_move(struct unit *unit, enum unit_state to)
 {
     sm_check(&machine, unit->state, to);
-    unit->state = to;
+    unit->state = (uint8_t)to;
 }
 
 static void unit_release(struct sched_pool *pool, uint32_t unit)
