@@ -181,7 +181,7 @@ void bounds_restored(struct world *w, const struct bounds *b)
             k->acked = k->sent; /* a client without an answer is dead, and so are its requests */
             k->gone = in_checkpoints(t) ? k->sent & ~b->may[t][i] : 0;
             k->shard = -1;
-            *k->past = (struct ledger_past){{0}, {0}};
+            *k->past = (struct ledger_past){0};
         }
     }
     for (unsigned i = 0; i < SIM_KEYS; i++)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/ckpts.h"
+#include "sim/overdue.h"
 #include "sim/world.h"
 
 void cell_init(struct cell *cell)
@@ -26,7 +27,7 @@ static uint64_t oldest_read(const struct world *w)
         if (w->workers[i].client_task && w->workers[i].client_task_from < oldest)
             oldest = w->workers[i].client_task_from;
     uint64_t saved = ckpts_oldest(w);
-    return saved < oldest ? saved : oldest;
+    return overdue_oldest(w, saved < oldest ? saved : oldest);
 }
 
 bool cell_room(struct world *w, struct cell *cell)

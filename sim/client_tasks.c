@@ -17,6 +17,7 @@
 #include "sim/disk.h"
 #include "sim/fiber.h"
 #include "sim/losses.h"
+#include "sim/overdue.h"
 #include "sim/world.h"
 
 enum { RESUMES_MAX = 10000 }; /* the task's process is dead */
@@ -129,8 +130,11 @@ static void rows_check(struct world *w, const char *where, enum sim_table table,
             break;
         if (table == SIM_CELLS && !from && n)
             (void)judge_cell(w, where, r->vals + at);
-        else if (table != SIM_CELLS || from)
-            ledger_row_check(w, where, table, i, r->vals + at, n, must[i], from);
+        else if (table != SIM_CELLS || from) {
+            uint64_t began = from, least = must[i];
+            overdue_read(&w->ledger[table].keys[i], &began, &least);
+            ledger_row_check(w, where, table, i, r->vals + at, n, least, began);
+        }
         row += there;
         at += n;
     }
@@ -242,10 +246,13 @@ static void save(struct client_task *e)
     m->saved[e->table].begun = true;
     paramo_err err = paramo_table_save(e->handle.worker, &e->handle, path, 0);
     judge_end(e, err);
-    for (unsigned i = 0; i < SIM_KEYS; i++)
-        if (e->clears != w->ledger[e->table].clears ||
-            losses_between(w, &w->ledger[e->table].keys[i], e->from))
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *k = &w->ledger[e->table].keys[i];
+        uint64_t from = e->from;
+        overdue_read(k, &from, &e->must[i]);
+        if (e->clears != w->ledger[e->table].clears || losses_between(w, k, e->from))
             e->must[i] = m->saved[e->table].must[i] = 0;
+    }
     if (err || m->dying || disk_crashed(m->disk))
         return;
     w->counts[PLAY_saves]++;

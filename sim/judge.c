@@ -13,6 +13,7 @@
 #include "sim/capabilities.h"
 #include "sim/ckpts.h"
 #include "sim/losses.h"
+#include "sim/overdue.h"
 #include "sim/world.h"
 #include "wire/head.h"
 #include "worker/client_impl.h"
@@ -586,8 +587,10 @@ void judge_step(struct world *w, uint32_t first, uint32_t end)
             continue;
         if (look && m->made->own->member)
             member_views(w, m);
-        if (m->declared_dead && m->role == PARAMO_ROLE_SERVER)
+        if (m->declared_dead && m->role == PARAMO_ROLE_SERVER) {
             w->ghost_at = w->moment;
+            overdue_watch(m);
+        }
         if (look && m->role == PARAMO_ROLE_WORKER)
             customers_check(w, m);
     }

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "sim/losses.h"
+#include "sim/overdue.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 
@@ -332,7 +333,8 @@ static void pulled(struct world *w, const struct op *op)
     for (unsigned i = 0; i < op->n; i++) {
         const struct ledger_key *k = &t->keys[op->index[i]];
         bool between = ledger_load_between(w, op) || losses_between(w, k, op->from);
-        uint64_t must = between || !knows_handler(op, k) ? 0 : op->must[i] & k->must;
+        uint64_t must = between || !knows_handler(op, k) ? 0 : op->must[i] & k->must, from = op->from;
+        overdue_read(k, &from, &must);
         unsigned row = ledger_row(op->table, op->index[i]);
         if (own && (op->table != SIM_USER || kept(w, op)))
             must |= op->digit[i];
@@ -343,7 +345,7 @@ static void pulled(struct world *w, const struct op *op)
                          ledger_row(op->table, op->index[i]));
             return;
         }
-        ledger_row_check(w, "a pull", op->table, op->index[i], op->vals + at, row, must, op->from);
+        ledger_row_check(w, "a pull", op->table, op->index[i], op->vals + at, row, must, from);
         at += row;
     }
 }
@@ -372,7 +374,9 @@ static void counted(struct world *w, const struct op *op)
     uint64_t rows = op->stats.rows, least = dense(op->table) ? SIM_KEYS : 0;
     for (unsigned i = 0; i < SIM_KEYS && !dense(op->table) && !ledger_load_between(w, op); i++) {
         const struct ledger_key *k = &w->ledger[op->table].keys[i];
-        least += (op->all_must[i] & k->must) != 0 && !losses_between(w, k, op->from);
+        uint64_t must = op->all_must[i] & k->must, from = op->from;
+        overdue_read(k, &from, &must);
+        least += must != 0 && !losses_between(w, k, op->from);
     }
     if (rows < least || rows > SIM_KEYS)
         judge_broken(w, "%s: table %d has %" PRIu64 " rows, between %" PRIu64 " and %d are there",

@@ -20,6 +20,8 @@ struct dice;
  * apart from the key, since it is read seldom. */
 struct ledger_past {
     uint64_t before[SIM_SHARDS], left[SIM_SHARDS];
+    /* The moments between which an owner had an overdue lease (overdue.h), and the key's `must` at the first. */
+    uint64_t overdue_from, overdue_until, overdue_must;
 };
 
 /* The value of a key is a sum with one digit of two bits for each push: 0 is not applied, 1 is applied, more

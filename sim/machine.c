@@ -334,7 +334,7 @@ void machine_start(struct machine *m)
     m->seen = MEMBER_SLOT_JOINING;
     m->memory.next = m->memory.failed = 0;
     m->view_seen = m->shard_view_seen[0] = m->shard_view_seen[1] = 0;
-    m->declared_dead = m->drains = false;
+    m->declared_dead = m->drains = m->overdue[0] = m->overdue[1] = false;
     m->place = -1;
     memset(m->sums, 0, sizeof m->sums);
     sim_must(van_sim_create(w->net, m->name, &m->van));

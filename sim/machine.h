@@ -64,6 +64,7 @@ struct machine {
     struct cover *cover; /* its state machines */
     uint64_t view_seen, shard_view_seen[2];
     bool declared_dead, never_ended;
+    bool overdue[2];     /* its shards have an overdue lease (overdue.h) */
     bool drains;         /* it is being drained */
     uint64_t drained_ns; /* ns until it returns after the drain; 0: never */
     struct member_call drain;

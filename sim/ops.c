@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/losses.h"
+#include "sim/overdue.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
@@ -68,9 +69,11 @@ static void scanned(struct world *w, const struct op *op)
         uint64_t must = there ? op->all_must[i] : op->began_must[i];
         bool own = k->shard == (int)op->shard;
         must = ledger_load_between(w, op) || losses_between(w, k, op->began) ? 0 : must & k->must;
+        uint64_t from = there ? op->from : op->began;
+        overdue_read(k, &from, &must);
         if (there || (own && op->began_view >= k->came && ledger_owned(k, op->shard, b->partitions_view)))
             ledger_row_check(w, "a scan", op->table, i, (const uint64_t *)(const void *)b->vals + at, n, must,
-                             there ? op->from : op->began);
+                             from);
         if (there && !own && op->shard_view >= k->past->left[op->shard] &&
             b->partitions_view >= k->past->left[op->shard])
             judge_broken(w, "a scan of shard %u gives key %" PRIu64 ", which is another's", op->shard,

@@ -119,8 +119,9 @@ struct world {
     uint64_t given_up;   /* the moment since which some lost rows do not return */
     /* a server was alive that a view declared dead: it may not know, and acknowledge requests */
     uint64_t ghost_at;
-    bool deaths_seen; /* a server was dead in a view */
-    bool pool_leaks;  /* a failed call may have got a work unit */
+    uint64_t overdue_from, overdue_until; /* the first and the last moment of all overdue leases; 0: none */
+    bool deaths_seen;                     /* a server was dead in a view */
+    bool pool_leaks;                      /* a failed call may have got a work unit */
     uint32_t migrations;
     uint32_t counts[PLAY_COUNTS_COUNT];
     struct coverage coverage;

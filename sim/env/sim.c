@@ -15,7 +15,8 @@ struct sim_host {
     int64_t ahead;  /* ahead of the simulation's clock, at `since` */
     uint64_t since; /* millionths by which it drifts from then on */
     int32_t ppm;
-    uint64_t frozen_at; /* 0: its clock runs */
+    uint64_t frozen_at;          /* 0: its clock runs */
+    uint64_t stood_at, stood_ns; /* its own time when it last stood still, and how long it did */
     uint64_t paused_until;
     uint64_t blocking_jobs_ns, blocking_jobs_slow_until;
     struct lane *lanes;
@@ -223,6 +224,7 @@ static void thaw(struct sim_host *host)
         return;
     uint64_t on = host->paused_until > host->frozen_at ? host->paused_until : now;
     host->ahead -= (int64_t)(on - host->frozen_at);
+    host->stood_ns = on - host->frozen_at;
     host->since = on;
     host->frozen_at = 0;
 }
@@ -549,10 +551,19 @@ void sim_host_freeze(struct sim_host *host, uint64_t until)
         return;
     thaw(host);
     if (!host->frozen_at) {
+        host->stood_at = host_clock(host);
         drift_apply(host, host->sim->now);
         host->frozen_at = host->sim->now;
     }
     host->paused_until = until;
+}
+
+uint64_t sim_host_stood(struct sim_host *host, uint64_t clock)
+{
+    thaw(host);
+    if (clock > host->stood_at)
+        return 0;
+    return host->frozen_at ? host->sim->now - host->frozen_at : host->stood_ns;
 }
 
 void sim_host_slow_blocking_jobs(struct sim_host *host, uint64_t ns, uint64_t until)

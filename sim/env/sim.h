@@ -76,6 +76,8 @@ void sim_host_jump(struct sim_host *host, uint64_t ns);
 void sim_host_drift(struct sim_host *host, int32_t ppm);
 /* Like a pause, with the clock stopped, too: a suspended machine. */
 void sim_host_freeze(struct sim_host *host, uint64_t until);
+/* How long its clock has stood still since it showed this time. Of several freezes the last one counts. */
+uint64_t sim_host_stood(struct sim_host *host, uint64_t clock);
 /* A slow disk: each blocking job takes this much longer if it begins before `until`. */
 void sim_host_slow_blocking_jobs(struct sim_host *host, uint64_t ns, uint64_t until);
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "cluster/view/view.h"
+#include "ring/partition_set.h"
+#include "sim/overdue.h"
 #include "sim/world.h"
 
 /* A view of two shards, in which one of them owns everything since view `since`. */
@@ -91,12 +93,57 @@ static void what_a_dead_server_took_need_not_stay(void **state)
     free(w);
 }
 
+/* A read that began while a dead owner's lease was overdue may lack what was acknowledged since the lease should have
+ * ended, of that owner's keys. It has all older changes; and no read that began earlier or later lacks anything. */
+static void a_read_by_an_overdue_lease_is_old(void **state)
+{
+    (void)state;
+    const struct schedule schedule = {.replicas = 1};
+    uint64_t theirs[PARTITION_WORDS] = {0};
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->schedule = &schedule;
+    ledger_init(w);
+    struct ledger_key *key = &w->ledger[SIM_CELLS].keys[7], *other = &w->ledger[SIM_SPARSE].keys[7];
+    partition_set_add(theirs, key->partition);
+    if (other->partition == key->partition)
+        other = &w->ledger[SIM_SPARSE].keys[8];
+    w->moment = 10;
+    key->must = other->must = 1;
+    cell_write(&w->cells[7], 70, 5);
+    cell_written(&w->cells[7], 70, 5, 8);
+    overdue_mark(w, theirs, true);
+    w->moment = 20;
+    key->must = other->must = 5;
+    cell_write(&w->cells[7], 71, 15);
+    cell_written(&w->cells[7], 71, 15, 18);
+    overdue_mark(w, theirs, false);
+    const uint64_t begins[] = {10, 11, 20, 21}, must[] = {5, 1, 1, 5}, judged[] = {10, 10, 10, 21};
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t from = begins[i], least = 5;
+        overdue_read(key, &from, &least);
+        assert_int_equal(least, must[i]);
+        assert_int_equal(from, judged[i]);
+        assert_true(cell_may_be(&w->cells[7], 70, from) == (from < 18));
+        assert_false(cell_may_be(&w->cells[7], 0, from));
+        from = begins[i], least = 5;
+        overdue_read(other, &from, &least);
+        assert_int_equal(least, 5);
+        assert_int_equal(from, begins[i]);
+    }
+    assert_int_equal(overdue_oldest(w, 20), 10);
+    assert_int_equal(overdue_oldest(w, 21), 21);
+    assert_int_equal(overdue_oldest(w, 9), 9);
+    free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_owner_owns_since_the_change),
         cmocka_unit_test(a_key_that_was_given_back_was_owned_before),
         cmocka_unit_test(what_a_dead_server_took_need_not_stay),
+        cmocka_unit_test(a_read_by_an_overdue_lease_is_old),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

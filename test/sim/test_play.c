@@ -137,6 +137,21 @@ static void hosts_have_clocks_of_their_own(void **state)
     sim_destroy(sim);
 }
 
+static void nothing(struct sim_event *event)
+{
+    (void)event;
+}
+
+/* The next thing that happens, so long from now. */
+static void step_at(struct sim *sim, uint64_t ns)
+{
+    struct sim_event marker = {.fire = nothing};
+    uint64_t at = sim_now(sim) + ns;
+    assert_int_equal(sim_schedule(sim, &marker, at), PARAMO_OK);
+    assert_true(sim_step(sim));
+    assert_int_equal(sim_now(sim), at);
+}
+
 /* A clock that is slow, or stands still, has its timers late by the simulation's clock, and never early by
  * its own. */
 static void clocks_drift_and_stand_still(void **state)
@@ -163,26 +178,15 @@ static void clocks_drift_and_stand_still(void **state)
     assert_true(lane_enter(lane));
     assert_int_equal(lane_timer_arm(lane, &counter.timer, clock + ENV_SEC), PARAMO_OK);
     lane_leave(lane);
+    step_at(sim, 3 * ENV_SEC);
+    assert_int_equal(sim_host_stood(host, clock), 3 * ENV_SEC);
     while (counter.fired == 1)
         assert_true(sim_step(sim));
     assert_true(sim_now(sim) == at + 8 * ENV_SEC && lane_now(lane) == clock + ENV_SEC);
+    assert_int_equal(sim_host_stood(host, clock), 7 * ENV_SEC);
+    assert_int_equal(sim_host_stood(host, clock + 1), 0);
     lane_destroy(lane);
     sim_destroy(sim);
-}
-
-static void nothing(struct sim_event *event)
-{
-    (void)event;
-}
-
-/* The next thing that happens, so long from now. */
-static void step_at(struct sim *sim, uint64_t ns)
-{
-    struct sim_event marker = {.fire = nothing};
-    uint64_t at = sim_now(sim) + ns;
-    assert_int_equal(sim_schedule(sim, &marker, at), PARAMO_OK);
-    assert_true(sim_step(sim));
-    assert_int_equal(sim_now(sim), at);
 }
 
 /* A clock changes its speed while a timer runs, also while it stands still: no time is lost or repeated, and
