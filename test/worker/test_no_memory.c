@@ -10,6 +10,8 @@
 
 #include "table/table.h"
 #include "table/table_page.h"
+#include "wire/migration_order.h"
+#include "wire/order.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"
@@ -24,6 +26,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
 /* On the one thread of a simulation: */
 static size_t lacking; /* allocations of this size fail (of a calloc: of each, or of all) */
+static size_t most;    /* longer blocks of malloc fail; 0: no limit */
 static bool nothing;   /* is to be had */
 static bool no_rows;   /* nothing of what tables are made of */
 
@@ -35,7 +38,7 @@ void *__wrap_calloc(size_t count, size_t size)
 
 void *__wrap_malloc(size_t size)
 {
-    return nothing || (lacking && size == lacking) ? NULL : __real_malloc(size);
+    return nothing || (lacking && size == lacking) || (most && size > most) ? NULL : __real_malloc(size);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
@@ -460,6 +463,86 @@ static void too_many_senders(void **state)
     }
 }
 
+/* ---- migrations ---- */
+
+struct ordered {
+    struct shard *shard;
+    uint32_t what;
+    struct migration_order fields;
+    bool done;
+    paramo_err status;
+};
+
+static void order_done(void *arg, paramo_err status)
+{
+    struct ordered *o = arg;
+    o->done = true;
+    o->status = status;
+}
+
+static void carry_out(void *arg)
+{
+    struct ordered *o = arg;
+    shard_migration_order(o->shard, o->what, &o->fields, order_done, o);
+}
+
+static bool is_done(void *arg)
+{
+    const struct ordered *o = arg;
+    return o->done;
+}
+
+/* For a while the source has no memory for a block of rows: it sends these rows later. */
+static void no_memory_for_the_rows_of_a_migration(void **state)
+{
+    (void)state;
+    enum { N = 60000, MIGRATE = RING_PARTITIONS / 2 }; /* more than one turn collects */
+    static uint64_t keys[N];
+    static float vals[N];
+    struct world w;
+    uint64_t ts;
+    size_t there = 0;
+    world_init(&w, true, 1);
+    w.replicas = 1;
+    w.migrations = true;
+    world_table(&w, PARAMO_TABLE_SPARSE, 1);
+    world_start(&w, 2, 2, 1);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++) {
+        w.ring.owner[a] = 0;
+        w.follower[1].owner[a] = RING_NONE;
+    }
+    for (unsigned i = 0; i < 2; i++)
+        w.partitions_changed[i] = w.chain_changed[i] = w.number + 1;
+    world_view(&w);
+    world_all_view(&w);
+    for (unsigned i = 0; i < N; i++) {
+        keys[i] = i;
+        there += ring_partition(ring_position(&table_of(&w, 0, 0)->placement, i)) < MIGRATE;
+    }
+    assert_int_equal(world_push(&w, 0, 0, keys, N, vals, N, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+
+    struct migration_order m = {.id = (UINT64_C(1) << 32) + 1,
+                                .partitions = MIGRATE,
+                                .from = {.node = PARAMO_ID_SERVER(0)},
+                                .to = {.node = PARAMO_ID_SERVER(1)},
+                                .level = 1,
+                                .had = MIGRATION_NO_LEVEL};
+    struct ordered source = {.shard = w.servers[0].shard, .what = ORDER_MIGRATION_SOURCE, .fields = m};
+    struct ordered target = {.shard = w.servers[1].shard, .what = ORDER_MIGRATION_TARGET, .fields = m};
+    most = 4096;
+    world_on_lane(w.servers[0].lane, carry_out, &source);
+    world_on_lane(w.servers[1].lane, carry_out, &target);
+    (void)sim_run(w.sim, is_done, &target, sim_now(w.sim) + 500 * ENV_MS);
+    most = 0;
+    assert_true(source.done && !source.status && !target.done);
+    assert_int_equal(table_rows(table_of(&w, 1, 0)->table), 0);
+    (void)sim_run(w.sim, is_done, &target, sim_now(w.sim) + ENV_SEC);
+    assert_true(target.done && !target.status);
+    assert_int_equal(table_rows(table_of(&w, 1, 0)->table), there);
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_memory_for_a_stream),
@@ -470,6 +553,7 @@ int main(void)
                                        cmocka_unit_test(no_memory_for_the_values_of_a_pushpull),
                                        cmocka_unit_test(no_memory_for_a_record_of_a_table),
                                        cmocka_unit_test(too_many_senders),
-                                       cmocka_unit_test(no_memory_for_a_table_to_restore)};
+                                       cmocka_unit_test(no_memory_for_a_table_to_restore),
+                                       cmocka_unit_test(no_memory_for_the_rows_of_a_migration)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
