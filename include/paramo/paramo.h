@@ -132,6 +132,10 @@ PARAMO_API uint32_t paramo_num_servers(const paramo_node *node);
 PARAMO_API uint32_t paramo_num_workers(const paramo_node *node);
 PARAMO_API int paramo_is_recovery(const paramo_node *node);    /* this node took a dead node's rank */
 PARAMO_API uint16_t paramo_node_port(const paramo_node *node); /* the port it listens on; 0 if none */
+/* OK while this node is a member of its job. Afterwards the reason: SHUTDOWN after a normal end, or an error
+ * that paramo_stop returns as well (NODE_LOST, NO_SCHEDULER, FENCED ...). Never waits; callbacks and handlers
+ * may call it. CLOSED: the node has not joined. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_job_status(const paramo_node *node);
 /* Writes the ids of dead nodes, at most cap. Returns how many there are. */
 PARAMO_API size_t paramo_dead_nodes(const paramo_node *node, uint32_t *ids, size_t cap);
 

@@ -89,6 +89,16 @@ static paramo_err check_joined(const paramo_node *node)
     return err;
 }
 
+paramo_err paramo_job_status(const paramo_node *node)
+{
+    paramo_err err = check_joined(node);
+    if (err || atomic_load(&node->own->state) != MEMBER_SLOT_ENDED)
+        return err;
+    if (node->own->code)
+        return err_set(node->own->code, "%s", node->own->text);
+    return err_set(PARAMO_E_SHUTDOWN, "the job is over");
+}
+
 /* ---- barriers ----------------------------------------------------------------------------------------- */
 
 struct barrier_args {

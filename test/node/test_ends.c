@@ -22,6 +22,11 @@ static void with_copies(paramo_config *config)
     config->replicas = 1;
 }
 
+static bool has_ended(void *arg)
+{
+    return atomic_load(&((struct member_slot *)arg)->state) == MEMBER_SLOT_ENDED;
+}
+
 static void give_up(void *shard)
 {
     chain_fail(((struct shard *)shard)->chain, err_memory(4711));
@@ -55,7 +60,12 @@ static void its_replicas_are_promoted(void **state)
 
     struct node_shard *its = &c.servers[1].node->own->shards[0];
     assert_int_equal(node_run_on(its->lane, give_up, its->shard), PARAMO_OK);
-    assert_int_equal(paramo_stop(c.servers[1].node), PARAMO_E_MEMORY); /* by itself */
+    paramo_node *ended = c.servers[1].node;
+    assert_int_equal(lane_wait(ended->control, has_ended, ended->own, UINT64_MAX), PARAMO_OK);
+    assert_int_equal(paramo_job_status(ended), PARAMO_E_MEMORY);
+    assert_non_null(strstr(paramo_last_error(), "cannot continue its chains"));
+    assert_int_equal(paramo_job_status(c.servers[0].node), PARAMO_OK);
+    assert_int_equal(paramo_stop(ended), PARAMO_E_MEMORY); /* by itself */
     assert_non_null(
         strstr(paramo_last_error(), "cannot continue its chains: out of memory (4711 bytes wanted)"));
 
@@ -81,11 +91,6 @@ static void hear(void *arg, int level, const char *line)
         atomic_fetch_add(&said, 1);
 }
 
-static bool has_ended(void *arg)
-{
-    return atomic_load(&((struct member_slot *)arg)->state) == MEMBER_SLOT_ENDED;
-}
-
 static void *stop(void *arg)
 {
     struct cluster_node *n = arg;
@@ -103,7 +108,9 @@ static void a_drain_when_the_job_is_over(void **state)
     paramo_node *server = c.servers[0].node;
     assert_int_equal(pthread_create(&c.scheduler.thread, NULL, stop, &c.scheduler), 0);
     assert_int_equal(paramo_stop(c.workers[0].node), PARAMO_OK);
+    assert_int_equal(paramo_job_status(NULL), PARAMO_E_INVALID);
     assert_int_equal(lane_wait(server->control, has_ended, server->own, UINT64_MAX), PARAMO_OK);
+    assert_int_equal(paramo_job_status(server), PARAMO_E_SHUTDOWN);
     paramo_drain(server);
     assert_int_equal(paramo_stop(server), PARAMO_OK);
     assert_int_equal(pthread_join(c.scheduler.thread, NULL), 0);
