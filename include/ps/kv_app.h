@@ -231,16 +231,14 @@ template <typename Val> class KVWorker : public SimpleApp
     {
         std::unique_ptr<Task> task(static_cast<Task *>(arg));
         Customer *const customer = task->worker->obj_;
+        const bool by_callback = static_cast<bool>(task->callback);
         if (status != PARAMO_OK) {
-            const std::string why = paramo_last_error();
-            customer->Ended(ts, status);
-            if (status == PARAMO_E_NODE_LOST && task->callback)
-                Postoffice::Get()->Doom(why);
+            customer->Ended(ts, status, by_callback);
             return;
         }
         const std::string &wrong = task->Finish();
         if (!wrong.empty()) {
-            customer->Failed(customer->Shown(ts), wrong);
+            customer->Failed(customer->Shown(ts), wrong, by_callback);
             return;
         }
         const std::string thrown = task->callback ? internal::Caught(task->callback) : std::string();

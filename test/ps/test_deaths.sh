@@ -19,21 +19,25 @@ check() { # check WHAT COMMAND...
         bad=$((bad + 1))
     fi
 }
-# begin ROUNDS MODE: two servers, two workers (or as many as `workers` says), the scheduler; returns when all workers
-# are at work.
+# begin ROUNDS MODE...: two servers, two workers (or as many as `servers` and `workers` say), the scheduler; returns when
+# all workers are at work.
 begin() {
-    local number=${workers:-2}
+    local number=${workers:-2} first=$((${servers:-2} + 1))
     pick_port || exit 1
     rm -f "$work"/*
-    export DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT=$port DMLC_NUM_SERVER=2 DMLC_NUM_WORKER=$number
+    export DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT=$port DMLC_NUM_SERVER=$((first - 1))
+    export DMLC_NUM_WORKER=$number
     pids=() names=()
-    for role in scheduler server server $(printf 'worker %.0s' $(seq "$number")); do
+    for role in scheduler $(printf 'server %.0s' $(seq 2 "$first")) $(printf 'worker %.0s' $(seq "$number")); do
         start $role "$work/${#pids[@]}" timeout -k 5 90 "$program" "$@"
     done
-    for ((i = 3; i < 3 + number; i++)); do
-        until grep -q works "$work/$i" 2>/dev/null || ! kill -0 "${pids[$i]}" 2>/dev/null; do
-            read -r -t 0.02 <> <(:) || true
-        done
+    for ((i = first; i < first + number; i++)); do
+        until_says works "$i"
+    done
+}
+until_says() { # until_says TEXT PROCESS: returns when it has, or has ended
+    until grep -q "$1" "$work/$2" 2>/dev/null || ! kill -0 "${pids[$2]}" 2>/dev/null; do
+        read -r -t 0.02 <> <(:) || true
     done
 }
 # ends VICTIM: waits for all; `codes` are the exit codes of the others, in order.
@@ -46,8 +50,10 @@ ends() {
     done
 }
 none_well() { [[ " $codes " != *" 0 "* ]]; }
+none_stopped() { [[ " $codes " != *" 124 "* ]]; } # by timeout
 named() { # named NODE VICTIM: all but the victim say it
     local i
+    [ -n "$1" ] || return 1
     for i in "${!pids[@]}"; do
         [ "$i" = "$2" ] || grep -q "$1" "$work/$i" || return 1
     done
@@ -107,6 +113,54 @@ begin 100 together
 kill_it 3
 ends 3
 check "a worker dies, the server waits for it: nobody ends with 0" none_well
+
+# Servers that wait for a command of a worker, as MXNet's do, outside of Finalize.
+export PARAMO_PS_GRACE_MS=500
+begin 20 commands
+ends 9
+check "servers wait for a command: all end well" [ "$codes" = " 0 0 0 0 0" ]
+
+server_of() { # the process that serves as rank $1
+    for i in 1 2 3; do
+        until_says "serves as rank" "$i"
+        grep -q "serves as rank $1" "$work/$i" && echo "$i"
+    done
+}
+fifos=$(mktemp -d)
+mkfifo "$fifos/go"
+servers=3 begin 1000 commands "$fifos/go"
+slow=$(server_of 2)
+until_says "the handle begins" "$slow"
+victim=$(server_of 0)
+kill_it "$victim"
+until_says "the job is lost" "$slow"
+check "a server dies, others wait for a command: a handle goes on" kill -0 "${pids[$slow]}"
+exec 3<>"$fifos/go"
+echo >&3
+ends "$victim"
+exec 3>&-
+check "a server dies, others wait for a command: the handle ends" grep -q "the handle ends" "$work/$slow"
+check "a server dies, others wait for a command: nobody ends with 0" none_well
+check "a server dies, others wait for a command: all end by themselves" none_stopped
+check "a server dies, others wait for a command: all say which" named "$(rank_of)" "$victim"
+rm -rf "$fifos"
+
+begin 2000 callbacks
+kill_it 0
+ends 0
+check "the scheduler dies, workers wait for callbacks: nobody ends with 0" none_well
+check "the scheduler dies, workers wait for callbacks: all end by themselves" none_stopped
+
+begin 100 refused
+ends 9
+check "a push with a callback is refused: nobody ends with 0" none_well
+check "a push with a callback is refused: all end by themselves" none_stopped
+check "a push with a callback is refused: its worker says so" grep -q "ends: .*this push is not for me" "$work/3"
+
+begin 100 told
+ends 9
+check "a wait reports a refused push with a callback: all end well" [ "$codes" = " 0 0 0 0 0" ]
+unset PARAMO_PS_GRACE_MS
 
 begin 50 returns
 ends 9

@@ -93,10 +93,19 @@ class Customer
     /* Runs the handle for a response to a request of ours on the strand, now or when it is free; NumResponse
      * counts it afterwards. */
     void HandleResponse(int timestamp, std::function<void()> handle);
-    /* A request of ours has failed: says so, and remembers it for WaitRequest, or else for Finalize. */
-    void Failed(int timestamp, const std::string &why);
+    /* A request of ours has failed: logs it, and remembers it for WaitRequest, or else for Finalize.
+     * by_callback: it had a callback, which is not called; unless a wait reports the failure in time, it ends
+     * the process (Postoffice::Doom). */
+    void Failed(int timestamp, const std::string &why, bool by_callback = false);
     /* The same for how Paramo says that a request has ended: nothing if it has not failed. */
-    void Ended(uint64_t ts, paramo_err status);
+    void Ended(uint64_t ts, paramo_err status, bool by_callback = false);
+    /* The job is lost: ends what it has asked for. */
+    void GiveUp();
+    /* A handle runs at this moment. */
+    bool Busy() const
+    {
+        return strand_.Busy();
+    }
     /* The number that a program sees for a request of paramo_app_request. A customer with a handle of the
      * program's own numbers its own messages from 0, any other what it asks. */
     int Shown(uint64_t ts) const
@@ -137,7 +146,7 @@ class Customer
     /* One that has failed. */
     struct Failure {
         int timestamp;
-        bool told; /* thrown by a wait */
+        std::shared_ptr<std::atomic<bool>> told; /* thrown by a wait */
         std::string why;
     };
 

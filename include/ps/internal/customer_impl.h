@@ -347,8 +347,7 @@ inline std::string Customer::Told(int timestamp)
     for (Failure &failed : failed_) {
         if (failed.timestamp != timestamp)
             continue;
-        untold_ -= failed.told ? 0 : 1;
-        failed.told = true;
+        untold_ -= failed.told->exchange(true) ? 0 : 1;
         why = failed.why;
     }
     return why;
@@ -423,31 +422,49 @@ inline void Customer::HandleResponse(int timestamp, std::function<void()> handle
     });
 }
 
-inline void Customer::Failed(int timestamp, const std::string &why)
+inline void Customer::Failed(int timestamp, const std::string &why, bool by_callback)
 {
     const size_t remembered = 1024; /* arbitrary, as many as Paramo does */
+    const std::string text =
+        "app " + std::to_string(app_id_) + ", request " + std::to_string(timestamp) + ": " + why;
+    const auto told = std::make_shared<std::atomic<bool>>(false);
     LOG(ERROR) << "app " << app_id_ << ", customer " << customer_id_ << ": request " << timestamp
                << " failed: " << why;
-    std::lock_guard<std::mutex> lock(mu_);
-    if (untold_++ == 0)
-        first_untold_ =
-            "app " + std::to_string(app_id_) + ", request " + std::to_string(timestamp) + ": " + why;
-    failed_.push_back({timestamp, false, why});
-    if (failed_.size() > remembered)
-        failed_.pop_front();
-    any_failed_.store(true, std::memory_order_release);
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        if (untold_++ == 0)
+            first_untold_ = text;
+        failed_.push_back({timestamp, told, why});
+        if (failed_.size() > remembered)
+            failed_.pop_front();
+        any_failed_.store(true, std::memory_order_release);
+    }
+    if (by_callback)
+        Postoffice::Get()->Doom(customer_id_, told, text);
 }
 
-inline void Customer::Ended(uint64_t ts, paramo_err status)
+inline void Customer::Ended(uint64_t ts, paramo_err status, bool by_callback)
 {
     if (status == PARAMO_OK)
         return;
     if (status != PARAMO_E_CLOSED) {
-        Failed(Shown(ts), paramo_last_error());
+        Failed(Shown(ts), paramo_last_error(), by_callback);
+        return;
+    }
+    std::string lost;
+    if (by_callback && Postoffice::JobLost(node_, &lost)) {
+        Failed(Shown(ts), lost, by_callback);
         return;
     }
     std::lock_guard<std::mutex> lock(mu_);
     dropped_++;
+}
+
+inline void Customer::GiveUp()
+{
+    paramo_worker *w = worker_.load(std::memory_order_acquire);
+    if (w != nullptr)
+        (void)!paramo_wait_all(w, 1); /* cut short by the end of the node, which ends the requests */
 }
 
 inline size_t Customer::TakeUntold(std::string *first)
@@ -456,8 +473,8 @@ inline size_t Customer::TakeUntold(std::string *first)
     const size_t count = untold_;
     if (count > 0)
         *first = first_untold_;
-    for (Failure &failed : failed_)
-        failed.told = true;
+    for (const Failure &failed : failed_)
+        *failed.told = true;
     untold_ = 0;
     return count;
 }

@@ -17,6 +17,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -158,13 +159,10 @@ class Postoffice
         std::lock_guard<std::mutex> steady(start_mu_);
         f();
     }
-    /* A request that only its callback would have told of has failed for good. The program has a few seconds
-     * to end. */
-    void Doom(const std::string &why)
-    {
-        if (!doomed_.exchange(true))
-            std::thread(EndBy, why).detach();
-    }
+    /* A request with a callback has failed, which is not called. Ends the process after the grace, unless a
+     * wait has `told` the failure by then, or its customer is in Finalize, which reports it. */
+    void Doom(int customer_id, const std::shared_ptr<std::atomic<bool>> &told, const std::string &why);
+    static bool JobLost(const paramo_node *node, std::string *why);
     size_t CustomersHere() const
     {
         std::lock_guard<std::mutex> lock(mu_);
@@ -206,8 +204,14 @@ class Postoffice
     static std::chrono::milliseconds RecoveryPatience();
     bool WorkersOnlyDied();
     static void AtExit(int status, void *unused);
-    static void EndBy(const std::string &why);
+    static std::chrono::milliseconds Grace();
+    void StartWatch();
+    void StopWatch();
+    void Watch();
+    void EndIfIdle(const std::string &why, bool *said);
+    void Say(const std::string &why) const;
     std::vector<Customer *> Customers() const;
+    std::vector<Customer *> CustomersOf(int by) const;
     std::string Meet(int customer_id, uint32_t group, bool until_over);
     void TakeUntold(Customer *customer);
     void FailIfUntold();
@@ -233,7 +237,17 @@ class Postoffice
     std::vector<Callback> exit_callbacks_;
     mutable std::unordered_map<int, std::vector<int>> node_ids_;
     std::vector<Range> key_ranges_;
-    std::atomic<bool> doomed_{false};
+    /* A failure that only a callback would have reported, and when it ends the process. */
+    struct Doomed {
+        std::chrono::steady_clock::time_point at;
+        int customer_id;
+        std::shared_ptr<std::atomic<bool>> told;
+        std::string why;
+    };
+    std::deque<Doomed> doomed_;
+    std::set<int> finalizing_; /* customers that have called Finalize, at its beginning */
+    bool leaving_ = true;      /* there is to be no watch */
+    std::thread watch_;
     std::atomic<bool> ranges_made_{false}; /* key_ranges_ stays as it is until the next Start */
     size_t untold_ = 0; /* failed requests of customers that are gone, for which nobody has waited */
     std::string first_untold_;
@@ -260,6 +274,8 @@ inline void Postoffice::Start(int customer_id, const char *, const bool)
     if (joining_ == 0 && node_ == nullptr) { /* the first of a round */
         started_.clear();
         finished_.clear();
+        finalizing_.clear();
+        doomed_.clear();
         process_failed_.clear();
         process_by_ = customer_id;
     } else if (started_.count(customer_id) != 0) {
@@ -369,6 +385,8 @@ inline void Postoffice::Open(paramo_node *joined)
         node_ids_.clear();
         ranges_made_ = false;
         key_ranges_.clear();
+        leaving_ = false;
+        StartWatch();
     }
     for (Customer *customer : Customers())
         customer->Attach(joined, worker);
@@ -387,13 +405,115 @@ inline void Postoffice::AtExit(int status, void *)
     _exit(1);
 }
 
-inline void Postoffice::EndBy(const std::string &why)
+/* ---- failures that the program does not see ----
+ * A program may wait in code of its own for a callback, or for a worker's command, that will not come. A
+ * thread therefore looks whether the job is lost. After the grace it ends a server or scheduler, and a worker's
+ * requests in flight. It also ends a process in which only a callback would have reported a failure. */
+
+/* How long the program has to end by itself. */
+inline std::chrono::milliseconds Postoffice::Grace()
 {
-    std::this_thread::sleep_for(std::chrono::seconds(5)); /* arbitrary */
-    LOG(ERROR) << "node " << Get()->van_.my_node_.ShortDebugString()
-               << " cannot go on, for what it waits for will not come: " << why;
+    return std::chrono::milliseconds(std::max(0, GetEnv("PARAMO_PS_GRACE_MS", 5000))); /* arbitrary */
+}
+
+/* Under mu_. */
+inline void Postoffice::StartWatch()
+{
+    if (!watch_.joinable())
+        watch_ = std::thread([this] { Watch(); });
+}
+
+inline void Postoffice::StopWatch()
+{
+    std::thread ending;
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        leaving_ = true;
+        cond_.notify_all();
+        ending.swap(watch_);
+    }
+    if (ending.joinable())
+        ending.join();
+}
+
+inline void Postoffice::Doom(int customer_id, const std::shared_ptr<std::atomic<bool>> &told,
+                             const std::string &why)
+{
+    std::lock_guard<std::mutex> lock(mu_);
+    doomed_.push_back({std::chrono::steady_clock::now() + Grace(), customer_id, told, why});
+}
+
+/* The membership has ended, and not by the job's normal end. */
+inline bool Postoffice::JobLost(const paramo_node *node, std::string *why)
+{
+    const paramo_err err = node != nullptr ? paramo_job_status(node) : PARAMO_OK;
+    if (err == PARAMO_OK || err == PARAMO_E_SHUTDOWN || err == PARAMO_E_CLOSED)
+        return false;
+    *why = std::string(paramo_last_error()) + " (" + paramo_err_name(err) + ")";
+    return true;
+}
+
+inline void Postoffice::Say(const std::string &why) const
+{
+    LOG(ERROR) << "node " << van_.my_node_.ShortDebugString() << " ends: " << why;
     std::fflush(nullptr);
-    _exit(1);
+}
+
+/* The process ends unless a handle runs. */
+inline void Postoffice::EndIfIdle(const std::string &why, bool *said)
+{
+    std::lock_guard<std::mutex> steady(start_mu_);
+    const std::vector<Customer *> customers = Customers();
+    const auto idle = [&customers] {
+        return std::none_of(customers.begin(), customers.end(),
+                            [](const Customer *customer) { return customer->Busy(); });
+    };
+    std::lock_guard<std::mutex> lock(mu_);
+    if (!finalizing_.empty())
+        return;
+    if (!*said)
+        Say("the job is lost: " + why + (idle() ? "" : "; a handle still runs, and may finish"));
+    *said = true;
+    std::fflush(nullptr);
+    if (idle())
+        _exit(1);
+}
+
+inline void Postoffice::Watch()
+{
+    const auto period = std::chrono::milliseconds(200); /* arbitrary: short beside the grace */
+    const auto never = std::chrono::steady_clock::time_point::max();
+    auto lost_until = never; /* the end of a lost job's grace */
+    std::string lost;
+    bool said = false;
+    const bool worker = is_worker() != 0;
+    const auto reported = [this](const Doomed &doomed) {
+        return *doomed.told || std::any_of(finalizing_.begin(), finalizing_.end(),
+                                           [&](int by) { return EndsWith(by, doomed.customer_id); });
+    };
+    std::unique_lock<std::mutex> lock(mu_);
+    while (!leaving_) {
+        const auto now = std::chrono::steady_clock::now();
+        doomed_.erase(std::remove_if(doomed_.begin(), doomed_.end(), reported), doomed_.end());
+        if (!doomed_.empty() && now >= doomed_.front().at) {
+            Say("it waits for the callback of a request that has failed: " + doomed_.front().why);
+            _exit(1);
+        }
+        if (lost_until == never && JobLost(node_, &lost))
+            lost_until = now + Grace();
+        if (now >= lost_until) {
+            lock.unlock();
+            if (!worker)
+                EndIfIdle(lost, &said);
+            else
+                Steadily([this] {
+                    for (Customer *customer : Customers())
+                        customer->GiveUp();
+                });
+            lock.lock();
+        }
+        cond_.wait_for(lock, period, [this] { return leaving_; });
+    }
 }
 
 inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
@@ -402,14 +522,14 @@ inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
         std::lock_guard<std::mutex> lock(mu_);
         if (node_ == nullptr)
             return;
+        finalizing_.insert(customer_id);
     }
     std::string wrong;
     if (do_barrier) {
         {
             std::lock_guard<std::mutex> steady(start_mu_);
-            for (Customer *customer : Customers())
-                if (EndsWith(customer_id, customer->customer_id()))
-                    customer->Finish();
+            for (Customer *customer : CustomersOf(customer_id))
+                customer->Finish();
         }
         /* Meanwhile the process's node serves the others. */
         wrong = Meet(customer_id, PARAMO_GROUP_ALL, !is_worker());
@@ -446,11 +566,22 @@ inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
     FailIfUntold();
 }
 
-/* Is a customer with number `of` finalised by `by`? Those that have not been started go with the process. */
+/* Is a customer with number `of` finalised by `by`? Those that have not been started go with the process.
+ * Under mu_. */
 inline bool Postoffice::EndsWith(int by, int of) const
 {
-    std::lock_guard<std::mutex> lock(mu_);
     return of == by || (started_.count(of) == 0 && (by == 0 || started_.count(0) == 0));
+}
+
+/* Those that `by` finalises. */
+inline std::vector<Customer *> Postoffice::CustomersOf(int by) const
+{
+    std::lock_guard<std::mutex> lock(mu_);
+    std::vector<Customer *> those;
+    for (const auto &entry : customers_)
+        if (EndsWith(by, entry.second->customer_id()))
+            those.push_back(entry.second);
+    return those;
 }
 
 /* What customers have asked for in vain without anybody having waited for it ends with the process's part. */
@@ -552,6 +683,7 @@ inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_
 /* Returns what is wrong with the job, or nothing. */
 inline std::string Postoffice::Leave(bool wait_for_others)
 {
+    StopWatch();
     std::lock_guard<std::mutex> leaving(start_mu_);
     for (Customer *customer : Customers())
         customer->Detach();

@@ -37,6 +37,12 @@ class Strand
         Leave();
     }
 
+    /* Something runs on it at this moment. */
+    bool Busy() const
+    {
+        return state_.load(std::memory_order_acquire) != FREE;
+    }
+
     /* Runs f now, or leaves it to whoever has the strand; never waits. */
     void Offer(std::function<void()> f)
     {
