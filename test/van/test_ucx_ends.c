@@ -55,7 +55,7 @@ static void test_says_which_and_why(void **state)
         struct van_config config;
         const char *reason;
     } cases[] = {{{0}, "by shared memory"},
-                 {{.no_shm = true}, "by tcp: shared memory is not to be used"},
+                 {{.no_shm = true}, "by tcp: shared memory is turned off"},
                  {{.no_shm = true, .trusted_fabric = true}, "by the trusted fabric"}};
     for (unsigned i = 0; i < 3; i++) {
         settings = cases[i].config;

@@ -1,6 +1,7 @@
 #ifdef PARAMO_HAVE_UCX
 #include "van/ucx/ucx.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,13 +51,15 @@ bool ucx_allows(struct ucx_van *van, enum ucx_kind kind, const char **why)
 {
     *why = NULL;
     if (kind == UCX_SHM && (van->config.no_shm || !van->host))
-        *why = "shared memory is not to be used";
+        *why = "shared memory is turned off";
     else if (kind == UCX_FABRIC && !van->config.trusted_fabric)
-        *why = "another host or user, and no fabric was named trusted";
+        *why = "it is on another host or of another user, and no fabric was named trusted";
     else if (atomic_load(&van->failed[kind]))
         *why = "UCX failed before";
+    else if (atomic_load(&van->kept) >= UCX_KEPT_MAX)
+        *why = "too many connections by UCX ended before they were made";
     else if (atomic_load(&van->ways) >= UCX_WAYS_MAX)
-        *why = "as many connections as may use UCX do";
+        *why = "the limit of connections that use UCX is reached";
     return !*why;
 }
 
@@ -69,6 +72,20 @@ paramo_err ucx_context_of(struct ucx_van *van, enum ucx_kind kind, const struct 
     pthread_mutex_unlock(&van->lock);
     *context = &van->context[kind];
     return err;
+}
+
+void ucx_keep(struct ucx_way *way)
+{
+    static _Atomic(struct ucx_way *) kept; /* never freed, so that a leak checker finds them */
+    struct ucx_way *first = atomic_load(&kept);
+    assert(way->ep && !way->wired);
+    atomic_fetch_add(&way->van->kept, 1);
+    way->van = NULL;
+    way->lane = NULL;
+    do {
+        way->next = first;
+    } while (!atomic_compare_exchange_weak(&kept, &first, way));
+    log_debug("van: UCX keeps a connection that ended before it was made");
 }
 
 static paramo_err ucx_connect(struct van *van, struct lane *lane, const char *address,
@@ -88,7 +105,7 @@ static void ucx_conn_stays(struct van_conn *conn)
 static void ucx_destroy(struct van *base)
 {
     struct ucx_van *van = (struct ucx_van *)base;
-    for (unsigned i = 0; i < UCX_KINDS; i++)
+    for (unsigned i = 0; i < UCX_KINDS && !atomic_load(&van->kept); i++)
         ucx_context_destroy(&van->context[i]);
     pthread_mutex_destroy(&van->lock);
     van_fini(base);

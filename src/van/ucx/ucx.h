@@ -37,7 +37,9 @@
 #include "van/tcp/tcp_conn.h"
 #include "van/ucx/ucx_lib.h"
 
-enum { UCX_WAYS_MAX = 64 };
+struct ucx_way;
+
+enum { UCX_WAYS_MAX = 64, UCX_KEPT_MAX = 64 };
 
 struct ucx_van {
     struct tcp_van tcp;
@@ -47,11 +49,15 @@ struct ucx_van {
     struct ucx_context context[UCX_KINDS]; /* made under the lock at the first use */
     atomic_bool failed[UCX_KINDS];         /* no longer offered */
     atomic_uint ways;
+    atomic_uint kept; /* ways whose UCX worker could not be destroyed */
 };
 
 /* May this kind be used? If not, *why is the reason. */
 bool ucx_allows(struct ucx_van *van, enum ucx_kind kind, const char **why);
 MUST_USE paramo_err ucx_context_of(struct ucx_van *van, enum ucx_kind kind,
                                    const struct ucx_context **context);
+/* Takes a way whose UCX worker cannot be destroyed. It stays until the process ends, and so does its context.
+ * After UCX_KEPT_MAX of them the van offers UCX no more. */
+void ucx_keep(struct ucx_way *way);
 
 #endif

@@ -60,7 +60,7 @@ static paramo_err load(struct ucx_api *api)
 {
     void *library = open_quietly("libucp.so.0");
     if (!library)
-        return err_set(PARAMO_E_UNSUPPORTED, "UCX is not here: %s", dlerror());
+        return err_set(PARAMO_E_UNSUPPORTED, "UCX cannot be loaded: %s", dlerror());
     __typeof__(&ucs_log_push_handler) push_handler;
     bool all = find(library, "ucp_config_read", &api->config_read) &&
                find(library, "ucp_config_modify", &api->config_modify) &&
@@ -78,6 +78,7 @@ static paramo_err load(struct ucx_api *api)
                find(library, "ucp_dt_create_generic", &api->dt_create_generic) &&
                find(library, "ucp_dt_destroy", &api->dt_destroy) &&
                find(library, "ucp_ep_create", &api->ep_create) &&
+               find(library, "ucp_ep_flush_nbx", &api->ep_flush) &&
                find(library, "ucp_am_send_nbx", &api->am_send) &&
                find(library, "ucp_request_free", &api->request_free) &&
                find(library, "ucs_status_string", &api->status_string);

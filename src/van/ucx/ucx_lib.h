@@ -29,6 +29,7 @@ struct ucx_api {
     __typeof__(&ucp_dt_create_generic) dt_create_generic;
     __typeof__(&ucp_dt_destroy) dt_destroy;
     __typeof__(&ucp_ep_create) ep_create;
+    __typeof__(&ucp_ep_flush_nbx) ep_flush;
     __typeof__(&ucp_am_send_nbx) am_send;
     __typeof__(&ucp_request_free) request_free;
     __typeof__(&ucs_status_string) status_string;

@@ -65,7 +65,8 @@ paramo_err ucx_setup_decode(const uint8_t *bytes, size_t len, struct ucx_setup *
         r.failed = true;
     }
     if (!reader_done(&r))
-        return err_set(PARAMO_E_PROTOCOL, "an own frame of kind %u and %zu bytes", setup->kind, len);
+        return err_set(PARAMO_E_PROTOCOL, "a UCX setup frame of kind %u and %zu bytes is not valid",
+                       setup->kind, len);
     return PARAMO_OK;
 }
 
@@ -117,7 +118,7 @@ paramo_err ucx_word_decode(uint64_t bits, struct ucx_word *word)
     bool area = word->message == MESSAGE_AREA;
     if (word->message >= MESSAGE_KINDS || ucx_word_encode(word) != bits ||
         (!area && (word->wrap || word->len)))
-        return err_set(PARAMO_E_PROTOCOL, "a message by UCX of kind %u", word->message);
+        return err_set(PARAMO_E_PROTOCOL, "a UCX message of kind %u is not valid", word->message);
     return PARAMO_OK;
 }
 
@@ -128,10 +129,11 @@ paramo_err ucx_area_step(const struct ucx_word *word, uint64_t *position, size_t
         *position += AREA_BYTES - at;
         at = 0;
     } else if (word->wrap) {
-        return err_set(PARAMO_E_PROTOCOL, "bytes that restart their area twice");
+        return err_set(PARAMO_E_PROTOCOL, "a UCX message restarts its area twice");
     }
     if (!word->len || word->len > AREA_BYTES - at)
-        return err_set(PARAMO_E_PROTOCOL, "%u bytes at %zu of an area", word->len, at);
+        return err_set(PARAMO_E_PROTOCOL, "a UCX message has %u bytes at %zu, beyond its area", word->len,
+                       at);
     *position += word->len;
     *offset = at;
     return PARAMO_OK;

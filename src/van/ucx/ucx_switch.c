@@ -199,7 +199,7 @@ size_t ucx_write(struct tcp_conn *conn, const struct iovec *iov, int n)
     if (UCS_PTR_IS_ERR(sent))
         send_failed(way, UCS_PTR_STATUS(sent));
     way->pending = UCS_PTR_IS_PTR(sent);
-    return sent == NULL ? way->message_len : 0;
+    return !sent ? way->message_len : 0;
 }
 
 /* ---- receiving ----------------------------------------------------------------------------------------- */
@@ -227,7 +227,7 @@ static void room_tell(struct ucx_way *way)
 static paramo_err room_came(struct ucx_way *way, const struct ucx_word *word)
 {
     if (word->position <= way->tail || word->position > way->head)
-        return err_set(PARAMO_E_PROTOCOL, "room where nothing was written");
+        return err_set(PARAMO_E_PROTOCOL, "the peer frees bytes that were not written");
     way->tail = word->position;
     if (way->full) {
         way->full = false;
@@ -240,7 +240,7 @@ static paramo_err area_came(struct ucx_way *way, const struct ucx_word *word)
 {
     size_t offset;
     if (!way->theirs.head || !way->ep)
-        return err_set(PARAMO_E_PROTOCOL, "bytes in an area that is not there");
+        return err_set(PARAMO_E_PROTOCOL, "the peer wrote to an area that does not exist");
     paramo_err err = ucx_area_step(word, &way->at, &offset);
     if (err)
         return err;

@@ -15,6 +15,7 @@
 #include "van/ucx/ucx_switch.h"
 
 enum { SETUP_SECONDS = 10 };
+#define WIRE_NS (200 * ENV_MS) /* how long the end of a way waits for UCX to connect */
 
 static struct ucx_van *van_of(const struct tcp_conn *conn)
 {
@@ -79,12 +80,52 @@ static void way_free(struct ucx_way *way)
     free(way);
 }
 
+static void wire_sent(void *request, ucs_status_t status, void *arg)
+{
+    struct ucx_way *way = arg;
+    (void)status; /* a failure shows as the socket's end or as a timeout of the set-up */
+    if (!way->van)
+        return; /* kept, with its request */
+    way->wired = true;
+    way->context->api->request_free(request);
+}
+
+/* Learns when UCX has sent the message that connects the new endpoint: a flush ends after it. */
+static paramo_err wire_watch(struct ucx_way *way)
+{
+    const struct ucx_api *api = way->context->api;
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send = wire_sent,
+                                 .user_data = way};
+    ucs_status_ptr_t flush = api->ep_flush(way->ep, &param);
+    if (UCS_PTR_IS_ERR(flush))
+        return err_set(PARAMO_E_UNSUPPORTED, "UCX: %s", api->status_string(UCS_PTR_STATUS(flush)));
+    way->wired = !UCS_PTR_IS_PTR(flush);
+    return PARAMO_OK;
+}
+
+/* UCX before 1.14 aborts the process if a worker is destroyed while the message that connects its endpoint
+ * waits to be sent (openucx/ucx#8175). */
+static bool may_destroy(struct ucx_way *way)
+{
+    struct env *env = way->van->tcp.base.env;
+    uint64_t until = env_now(env) + WIRE_NS;
+    while (way->ep && !way->wired && env_now(env) < until)
+        (void)way->context->api->worker_progress(way->worker);
+    return !way->ep || way->wired;
+}
+
 static void worker_end(struct lane_task *task)
 {
     struct ucx_way *way = container_of(task, struct ucx_way, end);
-    way->context->api->worker_destroy(way->worker); /* with its endpoint and messages */
+    bool may = may_destroy(way);
+    if (may)
+        way->context->api->worker_destroy(way->worker); /* with its endpoint and messages */
     ucx_lane_part(way);
-    way_free(way);
+    if (may)
+        way_free(way);
+    else
+        ucx_keep(way);
 }
 
 static void worker_woken(struct lane_source *source, uint32_t events)
@@ -152,7 +193,8 @@ static paramo_err endpoint_begin(struct ucx_way *way, const struct ucx_setup *se
 {
     uint8_t address[UCX_ADDRESS_MAX] = {0};
     if (way->kind == UCX_SHM && setup->proof != area_proof(&way->ours))
-        return err_set(PARAMO_E_PROTOCOL, "a UCX address from who has not read our shared memory");
+        return err_set(PARAMO_E_PROTOCOL,
+                       "the peer sent its UCX address without having read our shared memory");
     area_hide(&way->ours);
     if (other_side_left(way))
         return err_set(PARAMO_E_CLOSED, "the other side has closed the connection");
@@ -162,7 +204,7 @@ static paramo_err endpoint_begin(struct ucx_way *way, const struct ucx_setup *se
     ucs_status_t status = way->context->api->ep_create(way->worker, &params, &way->ep);
     if (status)
         return err_set(PARAMO_E_UNSUPPORTED, "UCX: %s", way->context->api->status_string(status));
-    return PARAMO_OK;
+    return wire_watch(way);
 }
 
 /* ---- setting up, by own frames on the socket ----------------------------------------------------------- */
@@ -172,7 +214,7 @@ static paramo_err setup_send(struct ucx_way *way, const struct ucx_setup *what, 
     uint8_t bytes[SETUP_BYTES_MAX];
     size_t len = ucx_setup_encode(what, bytes);
     if (!len)
-        return err_set(PARAMO_E_UNSUPPORTED, "UCX: an address of %zu bytes", what->address_len);
+        return err_set(PARAMO_E_UNSUPPORTED, "a UCX address of %zu bytes is too long", what->address_len);
     return tcp_send_own(way->conn, bytes, len, last);
 }
 
@@ -214,13 +256,14 @@ static void way_timed_out(struct lane_timer *timer)
     struct ucx_way *way = container_of(timer, struct ucx_way, late);
     struct tcp_conn *conn = way->conn;
     if (way->state == WAY_OFFERED) {
-        way_off(way, "it does not speak UCX");
+        way_off(way, "the peer does not speak UCX");
         return;
     }
     /* Bytes waited for a way that did not come up: the next connections do not try. */
     atomic_store(&way->van->failed[way->kind], true);
-    log_warn("van: %s: UCX does not come up; no more of it by %s", conn->base.peer, kind_text(way->kind));
-    tcp_break_later(conn, err_set(PARAMO_E_DISCONNECTED, "UCX to %s does not come up", conn->base.peer));
+    log_warn("van: %s: UCX did not start in time; later connections do not try %s", conn->base.peer,
+             kind_text(way->kind));
+    tcp_break_later(conn, err_set(PARAMO_E_DISCONNECTED, "UCX to %s did not start in time", conn->base.peer));
 }
 
 static paramo_err late_arm(struct ucx_way *way)
@@ -237,7 +280,7 @@ static paramo_err offer(struct ucx_way *way)
     for (unsigned i = 0; i < UCX_KINDS; i++)
         what.kinds |= (uint8_t)(ucx_allows(way->van, i, &why[i]) << i);
     if ((what.kinds >> UCX_SHM & 1) && area_create(lane_env(way->conn->base.lane), &way->ours)) {
-        why[UCX_SHM] = "there is no shared memory";
+        why[UCX_SHM] = "shared memory cannot be used";
         log_info("van: %s", err_text());
         what.kinds &= (uint8_t) ~(1u << UCX_SHM);
     }
@@ -278,7 +321,8 @@ static paramo_err offer_came(struct ucx_way *way, const struct ucx_setup *o)
         const char *cause = same && why[UCX_SHM] ? why[UCX_SHM]
                             : why[UCX_FABRIC]    ? why[UCX_FABRIC]
                                                  : "the two sides allow different ways";
-        decline(way, o->version != SETUP_VERSION ? "another version of the way" : cause);
+        decline(way,
+                o->version != SETUP_VERSION ? "the peers speak different versions of the UCX setup" : cause);
         return PARAMO_OK;
     }
     paramo_err err = kind == UCX_SHM ? areas_begin(way, &o->area) : PARAMO_OK;
@@ -296,7 +340,7 @@ static paramo_err accept_came(struct ucx_way *way, const struct ucx_setup *a)
     const char *why;
     bool may = ucx_allows(way->van, a->way, &why);
     if (a->way == UCX_SHM && !way->ours.head)
-        return err_set(PARAMO_E_PROTOCOL, "a way that was not offered");
+        return err_set(PARAMO_E_PROTOCOL, "the peer accepted a way that was not offered");
     paramo_err err = PARAMO_OK;
     if (may && a->way == UCX_SHM)
         err = areas_begin(way, &a->area);
@@ -372,7 +416,7 @@ static paramo_err way_own(struct tcp_conn *conn, const uint8_t *bytes, size_t le
         ucx_signal(way, MESSAGE_PROBE);
         return PARAMO_OK;
     }
-    return err_set(PARAMO_E_PROTOCOL, "own frame %u is out of place", it.kind);
+    return err_set(PARAMO_E_PROTOCOL, "UCX setup frame %u is out of place", it.kind);
 }
 
 /* ---- life cycle ---------------------------------------------------------------------------------------- */

@@ -33,8 +33,9 @@ struct ucx_way {
     const struct ucx_context *context;
     ucp_worker_h worker;
     ucp_ep_h ep;
+    bool wired; /* UCX has sent what connects the endpoint */
     struct ucx_lane *lane;
-    struct ucx_way *next;
+    struct ucx_way *next; /* of the lane, or of the ways that are kept */
     struct lane_source source;
     struct lane_task end;
     bool armed;   /* each event makes source ready */
