@@ -5,7 +5,7 @@
 
 #include "harness.h"
 #include "wire/chain.h"
-#include "wire/migration.h"
+#include "wire/migration_step.h"
 
 static void chain(const struct wire_head *h, struct van_seg seg[VAN_SEGS])
 {

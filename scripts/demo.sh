@@ -66,7 +66,7 @@ real() {
     local name=$1 model=$2 logloss=$3 auc=$4 test=$5 result
     shift 5
     say "$name, $model"
-    run run -s 2 -w 2 -- paramo train --quiet --model "$model" "$@" --model-out "$name-$model" | tail -n 1
+    run run -s 2 -w 2 -- paramo train --quiet --hold-out 0 --model "$model" "$@" --model-out "$name-$model" | tail -n 1
     "$paramo" eval --model-in "$name-$model" --data "$test" --json >"$name-$model.json"
     result=ok
     if ! holds "$(json "$name-$model.json" logloss)" "<=" "$logloss" ||

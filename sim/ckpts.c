@@ -28,6 +28,7 @@ struct ckpt_seen {
     struct ckpt_seen *next;
     uint64_t number;
     bool there, promised; /* there: it still exists; promised: a caller was told of it */
+    bool loadable;        /* it was there when the last load was asked for, or has come since */
     struct bounds *bounds;
 };
 
@@ -185,7 +186,7 @@ static void manifest_came(struct world *w, uint64_t number)
     }
     free(seen->bounds);
     seen->bounds = bounds_end(w, begun, has);
-    seen->there = true;
+    seen->there = seen->loadable = true;
 }
 
 static void folder_check(struct world *w)
@@ -293,7 +294,7 @@ static bool has_cause(const struct machine *m, paramo_err status)
     case PARAMO_E_NOT_FOUND:
         return (c->load && !c->least && !c->load_number) || c->lied_at > c->asked_moment;
     case PARAMO_E_MEMORY:
-        return memory_failed(m, c->asked_moment);
+        return memory_failed_call(m, c->asked_moment);
     case PARAMO_E_CORRUPT: /* the damage of the lying disk is found */
     case PARAMO_E_FORMAT:
         return c->lied_at > c->asked_moment;
@@ -319,12 +320,21 @@ static void saved(struct world *w, uint64_t number)
     c->calm_saved = c->calm_saved || w->calm;
 }
 
+/* The answer to a load may come late: since the load the scheduler has taken others by its clock, and has removed the one
+ * that was loaded. It removes none that a caller was told of. */
+static bool removed_since(const struct world *w, const struct ckpt_seen *seen)
+{
+    const struct ckpt_seen *last = seen_last(w->ckpts, false);
+    return w->schedule->ckpt_keep && seen->loadable && !seen->promised && last && last->number > seen->number;
+}
+
 static void loaded(struct world *w, uint64_t number)
 {
     struct ckpts *c = w->ckpts;
     const struct ckpt_seen *seen = seen_find(c, number);
     bool other = seen && (c->load_number ? number != c->load_number : number < c->least);
-    if (!seen || ((!seen->there || other) && c->lied_at < c->asked_moment)) {
+    bool gone = seen && !seen->there && !removed_since(w, seen);
+    if (!seen || ((gone || other) && c->lied_at < c->asked_moment)) {
         judge_broken(w, "checkpoint %" PRIu64 " was loaded; asked for was %" PRIu64 ", the last is %" PRIu64,
                      number, c->load_number, c->least);
         return;
@@ -409,6 +419,8 @@ static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
     c->call = (struct member_call){.done = answered, .arg = m};
     c->load = load;
     c->asked_moment = ++w->moment;
+    for (struct ckpt_seen *seen = c->seen; seen && load; seen = seen->next)
+        seen->loadable = seen->there && has_manifest(c, seen->number);
     c->load_number = number;
     c->least = last ? last->number : 0;
     c->asked_at = lane_now(control);
@@ -709,6 +721,7 @@ void ckpts_make(struct world *w)
     w->ckpts = c;
     c->dice = dice_of(s->seed, 6);
     sim_must(simfs_create(s->seed + 77, &c->files));
+    simfs_set_sim(c->files, w->sim);
     sim_must(fs_make_dir(fs_of(c), "/c"));
     folder_new(w);
     for (uint32_t k = 0; k < w->count; k++)

@@ -41,9 +41,9 @@ static paramo_err wait_for(struct disk *disk)
 static paramo_err slow_open(struct fs *fs, const char *path, enum fs_mode mode, struct fs_file **out)
 {
     struct disk *disk = disk_of(fs);
-    struct disk_file *file = malloc(sizeof *file);
+    struct disk_file *file = malloc(sizeof *file); /* the process's own, as any file's is */
     if (!file)
-        abort();
+        return err_memory(sizeof *file);
     *file = (struct disk_file){.file.ops = fs->ops, .disk = disk};
     paramo_err err = wait_for(disk);
     if (!err)

@@ -465,7 +465,9 @@ static void sides_draw(struct schedule *s, uint32_t last)
     while (count--) {
         struct fault f = {.step = 1 + (uint32_t)dice_draw(&d, last), .kind = FAULT_drift};
         f.from = (uint32_t)dice_draw(&d, schedule_nodes(s));
-        f.n = dice_draw(&d, 4) ? dice_draw(&d, 200) : dice_draw(&d, DRIFT_MOST);
+        bool bad = dice_draw(&d, 4) == 0;
+        uint64_t n = dice_draw(&d, bad ? 4 * DRIFT_MOST : 400);
+        f.n = n < 2 * DRIFT_MOST ? n : 2 * DRIFT_MOST + n % 2;
         s->faults[s->count++] = f;
     }
     count = dice_draw(&d, 3) ? 0 : dice_draw(&d, FREEZES_MAX + 1);
@@ -494,8 +496,10 @@ static void memories_draw(struct schedule *s, uint32_t last)
     uint64_t count = dice_draw(&d, 2) ? 1 + dice_draw(&d, MEMORIES_MAX) : 0;
     while (count--) {
         struct fault f = {.step = 1 + (uint32_t)dice_draw(&d, last), .kind = FAULT_memory};
-        uint32_t worker = 1 + s->servers + (uint32_t)dice_draw(&d, s->workers);
-        f.from = dice_draw(&d, 3) ? 1 + (uint32_t)dice_draw(&d, s->servers) : worker;
+        uint32_t worker = 1 + s->servers + (uint32_t)dice_draw(&d, s->workers), server = 1;
+        server += (uint32_t)dice_draw(&d, s->servers);
+        uint64_t whose = dice_draw(&d, 4);
+        f.from = whose < 2 ? server : whose == 2 ? worker : scheduler_draw(s, &d);
         uint64_t row = dice_draw(&d, 3) ? 1 : dice_scale(&d, 1, MEMORY_ROW);
         f.n = MEMORY_ROW * dice_scale(&d, 1, 256) + row - 1;
         s->faults[s->count++] = f;

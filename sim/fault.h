@@ -70,7 +70,7 @@ enum {
     SCHEDULE_NODES_MAX = 1 + SCHEDULE_SERVERS_MAX + SCHEDULE_WORKERS_MAX + 1,
     SCHEDULE_FAULTS_MAX = 4096,
     MEMORY_ROW = 16,   /* most allocations that fail in a row */
-    DRIFT_MOST = 50000 /* ppm: far more than any clock; 200 is a bad clock */
+    DRIFT_MOST = 20000 /* ppm: what FAULTS.md promises to withstand; 200 is a bad clock */
 };
 
 struct schedule {

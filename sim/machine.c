@@ -98,9 +98,12 @@ static void job_ended(struct machine *m, paramo_err status)
                      err_name(m->found_status), err_name(status));
     if (status == PARAMO_E_DATA_LOST && !told_again(m, status))
         judge_lost(m);
+    if (status == PARAMO_E_MEMORY && !w->restoring && !told_again(m, status))
+        judge_broken(w, "the job ended for want of memory");
     w->over = true;
     w->over_status = status;
     w->over_view = m->made->scheduler->view.number;
+    w->over_unsaved = m->made->scheduler->saves.failing && !m->made->scheduler->saves.end_saved;
 }
 
 static void job_over(void *arg, paramo_err status, const char *text)
@@ -334,7 +337,8 @@ void machine_start(struct machine *m)
     m->seen = MEMBER_SLOT_JOINING;
     m->memory.next = m->memory.failed = 0;
     m->view_seen = m->shard_view_seen[0] = m->shard_view_seen[1] = 0;
-    m->declared_dead = m->drains = m->overdue[0] = m->overdue[1] = false;
+    m->declared_dead = m->drains = false;
+    memset(m->overdue, 0, sizeof m->overdue);
     m->place = -1;
     memset(m->sums, 0, sizeof m->sums);
     sim_must(van_sim_create(w->net, m->name, &m->van));

@@ -7,6 +7,7 @@
 
 #include "node/node.h"
 #include "sim/memory.h"
+#include "sim/overdue.h"
 #include "sim/script.h"
 #include "sim/sizes.h"
 
@@ -64,9 +65,9 @@ struct machine {
     struct cover *cover; /* its state machines */
     uint64_t view_seen, shard_view_seen[2];
     bool declared_dead, never_ended;
-    bool overdue[2];     /* its shards have an overdue lease (overdue.h) */
-    bool drains;         /* it is being drained */
-    uint64_t drained_ns; /* ns until it returns after the drain; 0: never */
+    struct overdue overdue[2]; /* by shard */
+    bool drains;               /* it is being drained */
+    uint64_t drained_ns;       /* ns until it returns after the drain; 0: never */
     struct member_call drain;
     /* The handler's sums, by shard: when the partitions of an unanswered push have moved, the new owner
      * handles it, too, which may be another shard of the same process. */

@@ -1,7 +1,7 @@
 /*
  * Allocations that fail. The linker directs all allocations of the program to these functions
- * (CMakeLists.txt). An allocation may fail while the lane of a machine runs, or while its application issues
- * a request. Allocations of the simulator itself do not fail: it cannot continue without memory.
+ * (CMakeLists.txt). An allocation may fail while the lane of a machine runs, in its blocking jobs, or while its
+ * application issues a request. Allocations of the simulator itself do not fail: it cannot continue without memory.
  */
 #include "sim/memory.h"
 
@@ -125,11 +125,22 @@ void memory_strike(struct machine *m, size_t fault)
     m->memory.fault = fault;
 }
 
+static bool failed_of(const struct world *w, enum paramo_role role, uint64_t from)
+{
+    bool failed = false;
+    for (uint32_t k = 0; k < w->count; k++) {
+        const struct machine *m = &w->machines[k];
+        failed = failed || (m->role == role && m->memory.last_at && m->memory.last_at >= from);
+    }
+    return failed;
+}
+
 bool memory_failed(const struct machine *m, uint64_t from)
 {
-    const struct world *w = m->world;
-    bool failed = m->memory.last_at >= from && m->memory.last_at;
-    for (uint32_t k = 1; k <= w->schedule->servers; k++)
-        failed = failed || (w->machines[k].memory.last_at && w->machines[k].memory.last_at >= from);
-    return failed;
+    return (m->memory.last_at && m->memory.last_at >= from) || failed_of(m->world, PARAMO_ROLE_SERVER, from);
+}
+
+bool memory_failed_call(const struct machine *m, uint64_t from)
+{
+    return memory_failed(m, from) || failed_of(m->world, PARAMO_ROLE_SCHEDULER, from);
 }

@@ -12,7 +12,7 @@
 #include "sim/client_tasks.h"
 #include "sim/disk.h"
 #include "sim/losses.h"
-#include "sim/migrations.h"
+#include "sim/migrate_fault.h"
 #include "sim/sides.h"
 #include "sim/world.h"
 
@@ -245,6 +245,12 @@ static void slow_disks(struct world *w, const struct fault *f, size_t i)
     }
 }
 
+static int32_t drift_of(uint64_t n)
+{
+    int32_t ppm = (int32_t)(n / 2 < DRIFT_MOST ? n / 2 : DRIFT_MOST);
+    return n % 2 ? -ppm : ppm;
+}
+
 static void strike_node(struct world *w, const struct fault *f, size_t i)
 {
     struct machine *m = &w->machines[f->from];
@@ -287,7 +293,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         play_hit(w, i);
         break;
     case FAULT_drift:
-        sim_host_drift(m->host, n % 2 ? -(int32_t)(n % DRIFT_MOST) : (int32_t)(n % DRIFT_MOST));
+        sim_host_drift(m->host, drift_of(n));
         play_hit(w, i);
         break;
     case FAULT_freeze:
@@ -319,7 +325,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         }
         break;
     case FAULT_migrate:
-        if (migrations_strike(w, f))
+        if (migrate_fault_strike(w, f))
             play_hit(w, i);
         break;
     default:
@@ -375,6 +381,7 @@ static void stores_make(struct world *w)
         simetcd_watch(w->etcd, judge_etcd, w);
     } else if (w->schedule->durable) {
         sim_must(simfs_create(w->schedule->seed, files));
+        simfs_set_sim(*files, w->sim);
         sim_must(fs_make_dir(simfs_fs(*files), "/d"));
     }
 }
@@ -489,7 +496,9 @@ static void world_again(struct world *w)
         if (m->role == PARAMO_ROLE_WORKER)
             client_task_disk(m, w->schedule->seed + k + ++w->disks * SCHEDULE_NODES_MAX);
     }
-    if (w->renew) {
+    /* A store that does not know of the end holds the job still, and the next scheduler would go on with it. The last one
+     * has said so, and the operator empties the store. */
+    if (w->renew || w->over_unsaved) {
         stores_free(w);
         stores_make(w);
         w->etcd_term = 0;
@@ -503,6 +512,7 @@ static void world_again(struct world *w)
     w->serial_before = w->serial;
     bool goes_on = ckpts_again(w, w->renew || w->over_status);
     w->renew = w->complete = w->gathered = w->scheduler_lost = w->over = w->emptying = w->recovered = false;
+    w->over_unsaved = false;
     memset(w->term_view, 0, sizeof w->term_view);
     w->over_status = PARAMO_OK;
     memset(w->deaths, 0, sizeof w->deaths);

@@ -111,7 +111,7 @@ static void call_ended(struct machine *m, const struct member_call *call, paramo
         go(m, SCRIPT_WORK);
         return;
     }
-    bool memory = status == PARAMO_E_MEMORY && memory_failed(m, s->kv_from);
+    bool memory = status == PARAMO_E_MEMORY && memory_failed_call(m, s->kv_from);
     if (status && !memory && status != PARAMO_E_TIMEOUT && !(barrier && status == PARAMO_E_BARRIER))
         judge_broken(w, "%s: a call to the scheduler failed in step %d: %s: %s", m->name, (int)s->step,
                      err_name(status), err_text());

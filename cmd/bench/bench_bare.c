@@ -23,7 +23,7 @@ int bare_open(struct bare_table *t, uint64_t keys)
 
 void bare_close(struct bare_table *t)
 {
-    if (t->slot != NULL)
+    if (t->slot)
         (void)munmap(t->slot, t->bytes);
     t->slot = NULL;
 }
@@ -97,7 +97,7 @@ void bare_serve(int fd)
     struct bare_head head;
     uint64_t *keys = malloc(BARE_BATCH_MAX * sizeof *keys);
     float *vals = malloc(BARE_BATCH_MAX * sizeof *vals);
-    while (keys != NULL && vals != NULL && raw_recv(fd, NULL, &head, sizeof head) == 0 &&
+    while (keys && vals && raw_recv(fd, NULL, &head, sizeof head) == 0 &&
            (head.op == BARE_OPEN || head.n <= BARE_BATCH_MAX) && serve_one(fd, &head, &t, keys, vals) == 0)
         ;
     bare_close(&t);

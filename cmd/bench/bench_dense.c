@@ -101,7 +101,7 @@ static int measure_size(struct dense *d, const struct bench_settings *s, struct 
         return bench_failed(err, "cannot open the table");
     int code = 0;
     d->rows = aligned_alloc(64, ROWS * d->bytes);
-    if (d->rows == NULL || raw_dense_open(d->peer->fd, &raw) != 0)
+    if (!d->rows || raw_dense_open(d->peer->fd, &raw) != 0)
         code = bench_system("dense values");
     if (code == 0) {
         memset(d->rows, 0, ROWS * d->bytes); /* zeros: sums stay finite however long it runs */

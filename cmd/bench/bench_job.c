@@ -47,12 +47,12 @@ int bench_system(const char *what)
 const char *job_van(void)
 {
     const char *van = getenv("PARAMO_VAN");
-    return van != NULL && strcmp(van, "ucx") == 0 ? "UCX (shared memory)" : "TCP";
+    return van && strcmp(van, "ucx") == 0 ? "UCX (shared memory)" : "TCP";
 }
 
 int job_environment(const char *van)
 {
-    for (char **e = environ; *e != NULL;) {
+    for (char **e = environ; *e;) {
         char name[64];
         size_t len = strcspn(*e, "=");
         int ours = strncmp(*e, "DMLC_", 5) == 0 || strncmp(*e, "PARAMO_", 7) == 0 ||
@@ -347,19 +347,19 @@ int process_facts(pid_t pid, struct process_facts *facts)
     unsigned long rss = 0, threads = 0;
     (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     FILE *f = fopen(path, "re");
-    if (f == NULL)
+    if (!f)
         return bench_system(path);
-    while (fgets(row, sizeof row, f) != NULL) {
+    while (fgets(row, sizeof row, f)) {
         (void)sscanf(row, "VmRSS: %lu", &rss);
         (void)sscanf(row, "Threads: %lu", &threads);
     }
     (void)fclose(f);
     (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
     DIR *dir = opendir(path);
-    if (dir == NULL)
+    if (!dir)
         return bench_system(path);
     size_t descriptors = 0;
-    while (readdir(dir) != NULL)
+    while (readdir(dir))
         descriptors++;
     (void)closedir(dir);
     *facts = (struct process_facts){

@@ -38,13 +38,13 @@ static int sound_line(const json_t *line)
 int past_read(const char *path, struct bench_past **past)
 {
     FILE *f = fopen(path, "re");
-    if (f == NULL)
+    if (!f)
         return refuse(path, PARAMO_E_IO, strerror(errno));
     json_error_t where;
     json_t *doc = json_loadf(f, JSON_REJECT_DUPLICATES, &where);
     (void)fclose(f);
     char message[JSON_ERROR_TEXT_LENGTH + 64];
-    if (doc == NULL) {
+    if (!doc) {
         (void)snprintf(message, sizeof message, "line %d: %s", where.line, where.text);
         return refuse(path, PARAMO_E_FORMAT, message);
     }
@@ -60,7 +60,7 @@ int past_read(const char *path, struct bench_past **past)
         return refuse(path, PARAMO_E_FORMAT, message);
     }
     *past = malloc(sizeof **past);
-    if (*past == NULL) {
+    if (!*past) {
         json_decref(doc);
         return refuse(path, PARAMO_E_MEMORY, "out of memory");
     }
@@ -70,7 +70,7 @@ int past_read(const char *path, struct bench_past **past)
 
 void past_free(struct bench_past *past)
 {
-    if (past != NULL)
+    if (past)
         json_decref(past->doc);
     free(past);
 }
@@ -100,9 +100,9 @@ static void print_machine(const struct bench_past *past)
     json_int_t cores = json_integer_value(json_object_get(machine, "cores"));
     (void)printf("\nagainst %s: version %s, %lld cores (%s)\n", past->path,
                  json_string_value(json_object_get(past->doc, "version")), (long long)cores,
-                 processor != NULL ? processor : "unknown");
-    if (processor == NULL || strcmp(processor, model) != 0 || cores != report_cores())
-        (void)printf("that was another machine: only ratios to the raw limit can be compared\n");
+                 processor ? processor : "unknown");
+    if (!processor || strcmp(processor, model) != 0 || cores != report_cores())
+        (void)printf("that was another machine: compare only the ratios to the raw limit\n");
 }
 
 void past_print(const struct bench_past *past, const struct bench_report *r)
@@ -116,9 +116,9 @@ void past_print(const struct bench_past *past, const struct bench_report *r)
     for (size_t i = 0; i < r->n; i++) {
         const struct bench_line *now = &r->line[i];
         const json_t *then = NULL;
-        for (size_t k = 0; k < json_array_size(lines) && then == NULL; k++)
+        for (size_t k = 0; k < json_array_size(lines) && !then; k++)
             then = same_line(json_array_get(lines, k), now) ? json_array_get(lines, k) : NULL;
-        if (then == NULL) {
+        if (!then) {
             only_now++;
             continue;
         }

@@ -73,7 +73,7 @@ long raw_recv_some(int fd, struct raw_wait *w, void *data, size_t cap)
 {
     long got;
     do
-        got = w != NULL ? recv_patient(fd, w, data, cap) : recv(fd, data, cap, 0);
+        got = w ? recv_patient(fd, w, data, cap) : recv(fd, data, cap, 0);
     while (got < 0 && errno == EINTR);
     return got;
 }
@@ -81,8 +81,8 @@ long raw_recv_some(int fd, struct raw_wait *w, void *data, size_t cap)
 int raw_recv(int fd, struct raw_wait *w, void *data, size_t len)
 {
     for (size_t at = 0; at < len;) {
-        long got = w != NULL ? raw_recv_some(fd, w, (char *)data + at, len - at)
-                             : recv(fd, (char *)data + at, len - at, MSG_WAITALL);
+        long got = w ? raw_recv_some(fd, w, (char *)data + at, len - at)
+                     : recv(fd, (char *)data + at, len - at, MSG_WAITALL);
         if (got < 0 && errno == EINTR)
             continue;
         if (got == 0)
@@ -148,25 +148,25 @@ void raw_dense_serve(int fd)
     struct dense_head head;
     float *rows = NULL, *chunk = aligned_alloc(64, CHUNK_BYTES);
     size_t row_floats = 0;
-    while (chunk != NULL && raw_recv(fd, NULL, &head, sizeof head) == 0) {
+    while (chunk && raw_recv(fd, NULL, &head, sizeof head) == 0) {
         int result = 0;
         switch ((enum dense_op)head.op) {
         case DENSE_OPEN:
             free(rows);
             row_floats = (size_t)head.bytes / sizeof *rows;
             rows = aligned_alloc(64, (size_t)(head.row * head.bytes));
-            if (rows == NULL)
+            if (!rows)
                 return;
             memset(rows, 0, (size_t)(head.row * head.bytes));
             result = raw_send(fd, &head, sizeof head);
             break;
         case DENSE_PUSH:
-            if (rows == NULL || dense_take(fd, rows + head.row * row_floats, (size_t)head.bytes, chunk) != 0)
+            if (!rows || dense_take(fd, rows + head.row * row_floats, (size_t)head.bytes, chunk) != 0)
                 return;
             result = raw_send(fd, &head, sizeof head);
             break;
         case DENSE_PULL:
-            if (rows == NULL)
+            if (!rows)
                 return;
             result = raw_send(fd, rows + head.row * row_floats, (size_t)head.bytes);
             break;

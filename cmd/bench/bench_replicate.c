@@ -58,7 +58,7 @@ static int make_batches(struct replicate *m)
     uint64_t seed = 1;
     m->keys = malloc(sizeof *m->keys * BATCHES * BATCH);
     m->ones = malloc(sizeof *m->ones * BATCH);
-    if (m->keys == NULL || m->ones == NULL)
+    if (!m->keys || !m->ones)
         return code_fail("bench", PARAMO_E_MEMORY, "out of memory");
     for (size_t i = 0; i < BATCHES; i++)
         load_draw(&seed, KEYS, m->keys + i * BATCH, BATCH);

@@ -92,7 +92,7 @@ static double copy_rate(size_t block, size_t total)
 {
     char *a = malloc(block), *b = malloc(block);
     double rate = 0;
-    if (a != NULL && b != NULL) {
+    if (a && b) {
         memset(a, 1, block);
         memset(b, 2, block);
         for (int round = 0; round < 3; round++) { /* the best: the rest is the neighbours' */
@@ -124,12 +124,12 @@ void report_processor(char *model, size_t cap)
 {
     (void)snprintf(model, cap, "unknown");
     FILE *f = fopen("/proc/cpuinfo", "re");
-    if (f == NULL)
+    if (!f)
         return;
     char row[256];
-    while (fgets(row, sizeof row, f) != NULL) {
+    while (fgets(row, sizeof row, f)) {
         char *colon = strchr(row, ':');
-        if (strncmp(row, "model name", 10) == 0 && colon != NULL) {
+        if (strncmp(row, "model name", 10) == 0 && colon) {
             row[strcspn(row, "\n")] = 0;
             (void)snprintf(model, cap, "%s", colon + 2);
             break;
@@ -162,7 +162,8 @@ void report_print_machine(const struct bench_report *r)
                  r->copy_memory);
     if (r->load >
         0.2 * (double)sysconf(_SC_NPROCESSORS_ONLN)) /* arbitrary: what an idle machine stays below */
-        (void)printf("others are at work here: the load was %.1f before this run. Its figures say little\n",
+        (void)printf("other programs are running here: the load was %.1f before this run. Its figures are "
+                     "not reliable\n",
                      r->load);
     (void)printf("median [quartiles] of pairs: each raw limit is measured in turn with Paramo\n");
 }
@@ -222,7 +223,7 @@ int report_print_json(const struct bench_report *r, size_t pairs, int quick)
         (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "memcpy_1MiB_GB_per_s",
         r->copy_cache, "memcpy_128MiB_GB_per_s", r->copy_memory, "load_before", r->load, "settings", "pairs",
         (json_int_t)pairs, "quick", quick, "lines", lines);
-    int ok = doc != NULL && json_array_size(lines) == r->n &&
+    int ok = doc && json_array_size(lines) == r->n &&
              json_dumpf(doc, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0 && putchar('\n') != EOF &&
              fflush(stdout) == 0;
     json_decref(doc);

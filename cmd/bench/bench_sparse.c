@@ -189,7 +189,7 @@ static int prepare(struct sparse *m)
     m->keys = malloc(room * sizeof *m->keys);
     m->ones = malloc(m->batch * sizeof *m->ones);
     m->pulled = calloc(WINDOW * m->batch, sizeof *m->pulled);
-    if (m->keys == NULL || m->ones == NULL || m->pulled == NULL || bare_open(&m->bare, keys) != 0)
+    if (!m->keys || !m->ones || !m->pulled || bare_open(&m->bare, keys) != 0)
         return code_fail("bench", PARAMO_E_MEMORY, "out of memory");
     for (size_t i = 0; i < m->batch; i++)
         m->ones[i] = 1;

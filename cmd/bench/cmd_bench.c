@@ -126,14 +126,14 @@ int cmd_bench(int argc, char **argv)
         .quick = option_flag(&o, OPT_QUICK),
         .van = option_text(&o, OPT_BENCH_VAN),
     };
-    if (json && compare != NULL)
-        return options_wrong(&o, "--json and --compare: one or the other");
+    if (json && compare)
+        return options_wrong(&o, "--json and --compare exclude each other");
     struct bench_past *past = NULL; /* read first: a wrong file costs no benchmark */
-    if (compare != NULL && (code = past_read(compare, &past)) != 0)
+    if (compare && (code = past_read(compare, &past)) != 0)
         return code;
     struct bench_report *r = calloc(1, sizeof *r);
-    code = r == NULL ? code_fail("bench", PARAMO_E_MEMORY, "out of memory") : run(&s, named, json, r);
-    if (code == 0 && past != NULL)
+    code = !r ? code_fail("bench", PARAMO_E_MEMORY, "out of memory") : run(&s, named, json, r);
+    if (code == 0 && past)
         past_print(past, r);
     past_free(past);
     free(r);

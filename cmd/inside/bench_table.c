@@ -184,7 +184,7 @@ static int run_size(const struct bench_settings *s, struct bench_report *r, uint
         code = code_fail("bench", err, err_text());
     b.keys = malloc(sizeof *b.keys * BATCHES * BATCH);
     b.vals = calloc(BATCH, sizeof *b.vals);
-    if (code == 0 && (b.keys == NULL || b.vals == NULL || bare_open(&b.bare, b.n_keys) != 0))
+    if (code == 0 && (!b.keys || !b.vals || bare_open(&b.bare, b.n_keys) != 0))
         code = code_fail("bench", PARAMO_E_MEMORY, "out of memory");
     (void)snprintf(b.where, sizeof b.where, "in process, %.3g M keys of one float, add, batches of %d",
                    1e-6 * (double)b.n_keys, (int)BATCH);

@@ -121,7 +121,7 @@ static void failed(struct tally *t, uint64_t seed, const char *text)
 {
     struct failure *f = t->failed < FAILURES_MAX ? &t->failures[t->failed] : NULL;
     t->failed++;
-    if (f == NULL)
+    if (!f)
         return;
     f->seed = seed;
     for (size_t i = 0; i < sizeof f->text - 1 && text[i] != 0; i++) /* a defect may print anything */
@@ -170,12 +170,12 @@ static void play_seed(uint64_t seed, struct tally *t)
 
 static uint64_t seed_at(const struct sim_options *o, uint64_t i)
 {
-    return o->known != NULL ? o->known[i].seed : o->seed + i;
+    return o->known ? o->known[i].seed : o->seed + i;
 }
 
 static const char *words_of(const struct sim_options *o, uint64_t seed)
 {
-    for (uint64_t i = 0; o->known != NULL && i < o->seeds; i++)
+    for (uint64_t i = 0; o->known && i < o->seeds; i++)
         if (o->known[i].seed == seed)
             return o->known[i].words;
     return "";
@@ -195,9 +195,9 @@ static void job(const struct sim_options *o, struct tally *t)
 static int write_file(const char *name, const struct schedule *s)
 {
     char *text = schedule_write(s);
-    FILE *f = text != NULL ? fopen(name, "w") : NULL;
-    int bad = f == NULL || fputs(text, f) < 0;
-    if (f != NULL && fclose(f) != 0)
+    FILE *f = text ? fopen(name, "w") : NULL;
+    int bad = !f || fputs(text, f) < 0;
+    if (f && fclose(f) != 0)
         bad = 1;
     free(text);
     return bad;
@@ -240,8 +240,8 @@ static int replay(const struct sim_options *o)
     char *text = calloc(1, TEXT_MAX);
     struct schedule s = {0};
     struct play_result r;
-    if (f == NULL || text == NULL || fread(text, 1, TEXT_MAX - 1, f) == 0) {
-        if (f != NULL)
+    if (!f || !text || fread(text, 1, TEXT_MAX - 1, f) == 0) {
+        if (f)
             (void)fclose(f);
         free(text);
         (void)fprintf(stderr, "paramo sim: %s cannot be read\n", o->replay);
@@ -301,7 +301,7 @@ static void print_coverage(const struct tally *t)
     for (int m = 0; m < COVER_TRANSITIONS_COUNT; m++) {
         const char *text = cover_machine_text((enum cover_transition)m);
         int at = 0;
-        if (text != NULL)
+        if (text)
             (void)printf("%s\n", text);
         (void)printf("  %-30s %12" PRIu64 " in %" PRIu64 " schedules\n",
                      cover_transition_name((enum cover_transition)m), t->transitions[m].all,
@@ -556,11 +556,11 @@ static int cover_judge(const struct tally *t, const char *path)
     bool listed[COVER_TRANSITIONS_COUNT] = {false};
     int code = CODE_DONE, transition, fault;
     FILE *f = fopen(path, "r");
-    if (f == NULL) {
+    if (!f) {
         (void)fprintf(stderr, "paramo sim: %s cannot be read\n", path);
         return CODE_DATA;
     }
-    while (fgets(line, sizeof line, f) != NULL) {
+    while (fgets(line, sizeof line, f)) {
         number++;
         if (line[0] == '#' || line[0] == '\n' || (!of && sscanf(line, "schedules %" SCNu64, &of) == 1 && of))
             continue;
@@ -618,7 +618,7 @@ static int many(const struct sim_options *o)
         print_tally(&sum, seconds);
     if (o->coverage && !o->json)
         print_coverage(&sum);
-    int covered = o->cover_bar == NULL ? CODE_DONE : cover_judge(&sum, o->cover_bar);
+    int covered = !o->cover_bar ? CODE_DONE : cover_judge(&sum, o->cover_bar);
     if (!sum.failed)
         return covered ? covered : o->bars && thin(&sum) ? CODE_FAILED : CODE_DONE;
     if (!o->json && !o->go_on) {
@@ -644,12 +644,12 @@ static int known_read(struct sim_options *o)
     char line[512];
     uint64_t room = 0, number = 0;
     FILE *f = fopen(o->from, "r");
-    if (f == NULL) {
+    if (!f) {
         (void)fprintf(stderr, "paramo sim: %s cannot be read\n", o->from);
         return CODE_DATA;
     }
     o->seeds = 0;
-    while (fgets(line, sizeof line, f) != NULL) {
+    while (fgets(line, sizeof line, f)) {
         struct known_seed known = {0};
         number++;
         if (line[0] == '#' || line[0] == '\n')
@@ -663,7 +663,7 @@ static int known_read(struct sim_options *o)
         if (o->seeds == room) {
             room = room ? 2 * room : 64;
             struct known_seed *more = realloc(o->known, room * sizeof *more);
-            if (more == NULL) {
+            if (!more) {
                 (void)fclose(f);
                 return code_fail(VERB, PARAMO_E_MEMORY, "out of memory");
             }

@@ -123,7 +123,7 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_answer_body(paramo_request *request
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_answer_arrays(paramo_request *request,
                                                            paramo_array *const seg[PARAMO_SEGS]);
 
-/* ---- who is there ---- */
+/* ---- the nodes of the job ---- */
 
 /* Writes the ids of a group (1, 2, 4 and sums), or of one node, ascending, at most cap. Returns how many
  * there are; 0 before the node has joined. */

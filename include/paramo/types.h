@@ -69,7 +69,8 @@ typedef enum paramo_placement {
     X(3, MOMENTUM, momentum) /* v = momentum v + g + l2 w; w -= alpha v */                  \
     X(4, ADAGRAD,  adagrad)  /* n += g^2; w -= alpha g / (beta + sqrt n) */                 \
     X(5, FTRL,     ftrl)     /* FTRL-proximal, McMahan et al., KDD 2013, Algorithm 1 */     \
-    X(6, ADAM,     adam)     /* Kingma and Ba, ICLR 2015, Algorithm 1 */
+    X(6, ADAM,     adam)     /* Kingma and Ba, ICLR 2015, Algorithm 1 */                    \
+    X(7, MAX,      max)      /* w = max(w, g) */
 /* clang-format on */
 
 typedef enum paramo_optimizer {

@@ -7,6 +7,17 @@
 #include "env/blocking_job_impl.h"
 #include "env/lane_impl.h"
 
+enum { CLOCK_GAPS = 8 }; /* that are remembered; arbitrary: more than there are in a lease */
+
+/* Standstills of a clock, or jumps. The last ones are kept, by their count modulo CLOCK_GAPS. */
+struct clock_gaps {
+    struct {
+        uint64_t at; /* its own time then */
+        uint64_t ns; /* how long it stood still (0: it still does), or how far it jumped */
+    } gap[CLOCK_GAPS];
+    unsigned count;
+};
+
 struct sim_host {
     struct env env;
     struct sim *sim;
@@ -15,8 +26,8 @@ struct sim_host {
     int64_t ahead;  /* ahead of the simulation's clock, at `since` */
     uint64_t since; /* millionths by which it drifts from then on */
     int32_t ppm;
-    uint64_t frozen_at;          /* 0: its clock runs */
-    uint64_t stood_at, stood_ns; /* its own time when it last stood still, and how long it did */
+    uint64_t frozen_at; /* 0: its clock runs */
+    struct clock_gaps stood, jumps;
     uint64_t paused_until;
     uint64_t blocking_jobs_ns, blocking_jobs_slow_until;
     struct lane *lanes;
@@ -93,7 +104,7 @@ static void turns(struct sim *sim, uint32_t host)
         sim->turns->turn(sim->turns->arg, host);
 }
 
-static void hold(struct sim *sim, bool on)
+void sim_hold(struct sim *sim, bool on)
 {
     if (sim->turns)
         sim->turns->hold(sim->turns->arg, on);
@@ -106,17 +117,17 @@ void sim_set_turns(struct sim *sim, const struct sim_turns *watcher)
 
 void *sim_calloc(struct sim *sim, size_t size)
 {
-    hold(sim, true);
+    sim_hold(sim, true);
     void *p = calloc(1, size);
-    hold(sim, false);
+    sim_hold(sim, false);
     return p;
 }
 
 static struct sim_slot *slots_more(struct sim *sim, size_t capacity)
 {
-    hold(sim, true);
+    sim_hold(sim, true);
     struct sim_slot *events = realloc(sim->events, capacity * sizeof *events);
-    hold(sim, false);
+    sim_hold(sim, false);
     return events;
 }
 
@@ -224,7 +235,7 @@ static void thaw(struct sim_host *host)
         return;
     uint64_t on = host->paused_until > host->frozen_at ? host->paused_until : now;
     host->ahead -= (int64_t)(on - host->frozen_at);
-    host->stood_ns = on - host->frozen_at;
+    host->stood.gap[(host->stood.count - 1) % CLOCK_GAPS].ns = on - host->frozen_at;
     host->since = on;
     host->frozen_at = 0;
 }
@@ -332,8 +343,9 @@ static void sim_lane_fini(struct lane *lane)
     sim_cancel(lane->sim.sim, &lane->sim.timer);
 }
 
-static void sim_lane_wake(struct lane *lane)
+static void sim_lane_wake(struct lane *lane, bool returning)
 {
+    (void)returning;
     if (!lane->sim.run.slot)
         sim_must_schedule(lane->sim.sim, &lane->sim.run, lane->sim.sim->now);
 }
@@ -402,10 +414,17 @@ static void sim_blocking_jobs_arm(struct sim_blocking_jobs *c)
     sim_must_schedule(c->sim, &c->next, c->sim->now + 1 + slow + sim_random(c->sim) % most);
 }
 
+static void sim_blocking_job_turn(struct sim_blocking_jobs *c)
+{
+    turns(c->sim, c->host->number);
+    blocking_job_do(container_of(queue_pop(&c->waiting), struct blocking_job, node));
+    turns(c->sim, c->sim->turn);
+}
+
 static void sim_blocking_jobs_next(struct sim_event *event)
 {
     struct sim_blocking_jobs *c = container_of(event, struct sim_blocking_jobs, next);
-    blocking_job_do(container_of(queue_pop(&c->waiting), struct blocking_job, node));
+    sim_blocking_job_turn(c);
     if (!queue_empty(&c->waiting))
         sim_blocking_jobs_arm(c);
 }
@@ -438,7 +457,7 @@ static void sim_blocking_jobs_destroy(struct blocking_jobs *blocking_jobs)
     struct sim_blocking_jobs *c = container_of(blocking_jobs, struct sim_blocking_jobs, blocking_jobs);
     sim_cancel(c->sim, &c->next);
     while (!queue_empty(&c->waiting))
-        blocking_job_do(container_of(queue_pop(&c->waiting), struct blocking_job, node));
+        sim_blocking_job_turn(c);
     free(c);
 }
 
@@ -522,8 +541,24 @@ uint64_t sim_host_paused_until(const struct sim_host *host)
     return host->paused_until;
 }
 
+static void gap_add(struct clock_gaps *gaps, uint64_t at, uint64_t ns)
+{
+    unsigned i = gaps->count++ % CLOCK_GAPS;
+    gaps->gap[i].at = at;
+    gaps->gap[i].ns = ns;
+}
+
+static uint64_t gaps_since(const struct clock_gaps *gaps, uint64_t clock)
+{
+    uint64_t ns = 0;
+    for (unsigned i = 0; i < CLOCK_GAPS && i < gaps->count; i++)
+        ns += clock <= gaps->gap[i].at ? gaps->gap[i].ns : 0;
+    return ns;
+}
+
 void sim_host_jump(struct sim_host *host, uint64_t ns)
 {
+    gap_add(&host->jumps, host_clock(host), ns);
     host->ahead += (int64_t)ns;
     for (struct lane *lane = host->lanes; lane; lane = lane->sim.next) {
         struct sim_event *timer = &lane->sim.timer;
@@ -551,7 +586,7 @@ void sim_host_freeze(struct sim_host *host, uint64_t until)
         return;
     thaw(host);
     if (!host->frozen_at) {
-        host->stood_at = host_clock(host);
+        gap_add(&host->stood, host_clock(host), 0);
         drift_apply(host, host->sim->now);
         host->frozen_at = host->sim->now;
     }
@@ -561,9 +596,13 @@ void sim_host_freeze(struct sim_host *host, uint64_t until)
 uint64_t sim_host_stood(struct sim_host *host, uint64_t clock)
 {
     thaw(host);
-    if (clock > host->stood_at)
-        return 0;
-    return host->frozen_at ? host->sim->now - host->frozen_at : host->stood_ns;
+    uint64_t ns = host->frozen_at ? host->sim->now - host->frozen_at : 0;
+    return ns + gaps_since(&host->stood, clock);
+}
+
+uint64_t sim_host_jumped(const struct sim_host *host, uint64_t clock)
+{
+    return gaps_since(&host->jumps, clock);
 }
 
 void sim_host_slow_blocking_jobs(struct sim_host *host, uint64_t ns, uint64_t until)

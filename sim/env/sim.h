@@ -37,14 +37,16 @@ struct sim_waiter {
     void *arg;
 };
 void sim_set_waiter(struct sim *sim, const struct sim_waiter *waiter);
-/* Hooks around the turns of lanes. `turn` is called with the host before its lane runs, and with UINT32_MAX
- * after. `hold` is called around allocations of the simulation itself during a turn. */
+/* Hooks around the turns of lanes and around blocking jobs. `turn` is called with the host before its lane or
+ * blocking job runs, and with UINT32_MAX after. `hold` is called around allocations of the simulation itself
+ * during a turn. */
 struct sim_turns {
     void (*turn)(void *arg, uint32_t host);
     void (*hold)(void *arg, bool on);
     void *arg;
 };
 void sim_set_turns(struct sim *sim, const struct sim_turns *turns);
+void sim_hold(struct sim *sim, bool on);
 /* Zeroed memory for the simulation itself, with `hold` around the allocation. */
 void *sim_calloc(struct sim *sim, size_t size);
 /* Schedules an event (memory is the caller's until it fires or is cancelled). */
@@ -76,8 +78,10 @@ void sim_host_jump(struct sim_host *host, uint64_t ns);
 void sim_host_drift(struct sim_host *host, int32_t ppm);
 /* Like a pause, with the clock stopped, too: a suspended machine. */
 void sim_host_freeze(struct sim_host *host, uint64_t until);
-/* How long its clock has stood still since it showed this time. Of several freezes the last one counts. */
+/* How long its clock has stood still since it showed this time, in all. */
 uint64_t sim_host_stood(struct sim_host *host, uint64_t clock);
+/* How far its clock has jumped since it showed this time, in all. */
+uint64_t sim_host_jumped(const struct sim_host *host, uint64_t clock);
 /* A slow disk: each blocking job takes this much longer if it begins before `until`. */
 void sim_host_slow_blocking_jobs(struct sim_host *host, uint64_t ns, uint64_t until);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "sim/env/sim.h"
 
 enum { SECTOR = 512 };
 
@@ -39,6 +40,7 @@ struct change {
 
 struct simfs {
     struct fs fs;
+    struct sim *sim; /* NULL: it is used without one */
     uint64_t random;
     uint64_t steps, fault_step;
     enum simfs_fault fault;
@@ -62,6 +64,23 @@ static uint64_t draw(struct simfs *fs, uint64_t below)
 {
     fs->random += UINT64_C(0x9e3779b97f4a7c15);
     return mix64(fs->random) % below;
+}
+
+/* What the file system itself consists of. The process that uses it has no part in that memory. */
+static void *own_realloc(const struct simfs *fs, void *p, size_t size)
+{
+    if (fs->sim)
+        sim_hold(fs->sim, true);
+    void *longer = realloc(p, size);
+    if (fs->sim)
+        sim_hold(fs->sim, false);
+    return longer;
+}
+
+static void *own_calloc(const struct simfs *fs, size_t size)
+{
+    void *p = own_realloc(fs, NULL, size);
+    return p ? memset(p, 0, size) : NULL;
 }
 
 static struct inode *inode_ref(struct inode *inode)
@@ -100,7 +119,7 @@ static struct name *name_get(struct simfs *fs, const char *path)
     if (name)
         return name;
     size_t len = strlen(path) + 1;
-    name = calloc(1, sizeof *name + len);
+    name = own_calloc(fs, sizeof *name + len);
     if (!name)
         return NULL;
     memcpy(name->path, path, len);
@@ -131,7 +150,7 @@ static bool is_in(const char *path, const char *folder)
 
 static bool change_name(struct simfs *fs, struct name *name, struct inode *to, bool with_next)
 {
-    struct change *change = malloc(sizeof *change), **last = &fs->changes;
+    struct change *change = own_calloc(fs, sizeof *change), **last = &fs->changes;
     if (!change)
         return false;
     *change = (struct change){.name = name, .to = inode_ref(to), .with_next = with_next};
@@ -142,9 +161,9 @@ static bool change_name(struct simfs *fs, struct name *name, struct inode *to, b
     return true;
 }
 
-static struct inode *inode_new(bool folder)
+static struct inode *inode_new(const struct simfs *fs, bool folder)
 {
-    struct inode *inode = calloc(1, sizeof *inode);
+    struct inode *inode = own_calloc(fs, sizeof *inode);
     if (inode)
         inode->folder = folder;
     return inode;
@@ -299,7 +318,7 @@ static paramo_err open_new(struct simfs *fs, const char *path, enum fs_mode mode
     if (folder[0] && (!parent || !parent->folder))
         return not_there(folder);
     struct name *name = name_get(fs, path);
-    *inode = inode_new(false);
+    *inode = inode_new(fs, false);
     if (!name || !*inode || !change_name(fs, name, *inode, false))
         return err_memory(sizeof **inode);
     return PARAMO_OK;
@@ -355,7 +374,7 @@ static paramo_err sim_write(struct fs_file *f, const void *data, size_t len, siz
     size_t taken = fault == SIMFS_SHORT ? 1 : fault == SIMFS_HALF ? len / 2 : len;
     if (inode->size + taken > inode->capacity) {
         size_t capacity = 2 * (inode->size + taken);
-        uint8_t *bytes = realloc(inode->bytes, capacity);
+        uint8_t *bytes = own_realloc(file->fs, inode->bytes, capacity);
         if (!bytes)
             return err_memory(capacity);
         inode->bytes = bytes;
@@ -474,11 +493,11 @@ static paramo_err make_dir(struct fs *base, const char *path, bool must_be_new)
         return err;
     const struct inode *there = inode_find(fs, path);
     if (there && must_be_new)
-        return err_set(PARAMO_E_REFUSED, "make the folder %s: it is there", path);
+        return err_set(PARAMO_E_REFUSED, "make the folder %s: it exists already", path);
     if (there)
         return there->folder ? PARAMO_OK : err_set(PARAMO_E_IO, "make the folder %s: it is a file", path);
     struct name *name = name_get(fs, path);
-    struct inode *inode = inode_new(true);
+    struct inode *inode = inode_new(fs, true);
     char parent[FS_PATH_MAX];
     folder_of(path, parent);
     if (!name || !inode || !change_name(fs, name, inode, false))
@@ -586,6 +605,11 @@ void simfs_destroy(struct simfs *fs)
 struct fs *simfs_fs(struct simfs *fs)
 {
     return &fs->fs;
+}
+
+void simfs_set_sim(struct simfs *fs, struct sim *sim)
+{
+    fs->sim = sim;
 }
 
 uint64_t simfs_steps(const struct simfs *fs)

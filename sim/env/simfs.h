@@ -14,6 +14,7 @@
 
 #include "env/fs.h"
 
+struct sim;
 struct simfs;
 
 enum simfs_fault {
@@ -31,6 +32,8 @@ MUST_USE paramo_err simfs_create(uint64_t seed, struct simfs **fs);
 /* All its files must be closed. NULL is allowed. */
 void simfs_destroy(struct simfs *fs);
 struct fs *simfs_fs(struct simfs *fs);
+/* Its own allocations are the simulation's: sim_hold() is called around them. */
+void simfs_set_sim(struct simfs *fs, struct sim *sim);
 /* Steps so far: operations that change something (open to create or lock, write, sync, rename, ...). */
 uint64_t simfs_steps(const struct simfs *fs);
 /* Plans one fault, at step `step` (counted as by simfs_steps(): the next step is simfs_steps()). */

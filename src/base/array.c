@@ -25,7 +25,7 @@ paramo_err array_wrap(void *data, size_t len, void (*release)(void *arg, void *d
                       struct paramo_array **array)
 {
     if (!data && len)
-        return err_set(PARAMO_E_INVALID, "an array of %zu bytes at NULL", len);
+        return err_set(PARAMO_E_INVALID, "data is NULL, but the array has %zu bytes", len);
     struct paramo_array *a = malloc(sizeof *a);
     if (!a)
         return err_memory(sizeof *a);
@@ -38,8 +38,8 @@ paramo_err array_wrap(void *data, size_t len, void (*release)(void *arg, void *d
 paramo_err array_slice(struct paramo_array *array, size_t offset, size_t len, struct paramo_array **slice)
 {
     if (offset > array->len || len > array->len - offset)
-        return err_set(PARAMO_E_INVALID, "bytes %zu to %zu of an array of %zu", offset, offset + len,
-                       array->len);
+        return err_set(PARAMO_E_INVALID, "bytes %zu to %zu are outside the array of %zu bytes", offset,
+                       offset + len, array->len);
     paramo_err err = array_wrap(len ? (char *)array->data + offset : NULL, len, NULL, NULL, slice);
     if (!err)
         (*slice)->whole = array_ref(array);

@@ -36,10 +36,9 @@ paramo_err cpu_limit(const char *name)
         while (level < CPU_LEVELS && strcmp(name, names[level]) != 0)
             level++;
     if (level == CPU_LEVELS)
-        return err_set(PARAMO_E_INVALID, "'%s' is no vector level: there are auto, base, avx2 and avx512",
-                       name);
+        return err_set(PARAMO_E_INVALID, "'%s' is not a vector level: use auto, base, avx2 or avx512", name);
     if (strcmp(name, "auto") != 0 && level > (int)highest())
-        return err_set(PARAMO_E_UNSUPPORTED, "this processor has no %s", name);
+        return err_set(PARAMO_E_UNSUPPORTED, "this processor does not support %s", name);
     atomic_store(&limit, level);
     return PARAMO_OK;
 }

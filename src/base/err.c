@@ -48,7 +48,7 @@ paramo_err err_prefix(paramo_err code, const char *fmt, ...)
 
 paramo_err err_memory(size_t bytes)
 {
-    return err_set(PARAMO_E_MEMORY, "out of memory (%zu bytes wanted)", bytes);
+    return err_set(PARAMO_E_MEMORY, "out of memory (%zu bytes requested)", bytes);
 }
 
 const char *err_text(void)

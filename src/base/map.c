@@ -1,5 +1,6 @@
 #include "base/map.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -46,14 +47,15 @@ static paramo_err map_grow(struct map *m)
 
 paramo_err map_put(struct map *m, uint64_t key, void *value)
 {
-    if (m->count * 2 >= m->capacity) {
+    size_t i = m->capacity ? map_find(m, key) : 0;
+    bool there = m->capacity && m->slots[i].value;
+    if (!there && m->count * 2 >= m->capacity) {
         paramo_err err = map_grow(m);
         if (err)
             return err;
+        i = map_find(m, key);
     }
-    size_t i = map_find(m, key);
-    if (!m->slots[i].value)
-        m->count++;
+    m->count += !there;
     m->slots[i] = (struct map_slot){.key = key, .value = value};
     return PARAMO_OK;
 }

@@ -25,7 +25,7 @@ struct map {
 void map_init(struct map *m);
 void map_fini(struct map *m);
 void *map_get(const struct map *m, uint64_t key);
-/* value is not NULL; it replaces the old value. After MEMORY the map is unchanged. */
+/* value is not NULL; it replaces the old value, which needs no memory. After MEMORY the map is unchanged. */
 MUST_USE paramo_err map_put(struct map *m, uint64_t key, void *value);
 /* The removed value, or NULL. */
 void *map_remove(struct map *m, uint64_t key);

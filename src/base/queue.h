@@ -24,7 +24,7 @@ struct queue {
 
 static inline bool queue_empty(const struct queue *q)
 {
-    return q->head == NULL;
+    return !q->head;
 }
 
 static inline void queue_push(struct queue *q, struct qnode *n)
@@ -63,7 +63,7 @@ static inline void mailbox_post(struct mailbox *m, struct qnode *n)
 
 static inline bool mailbox_empty(struct mailbox *m)
 {
-    return atomic_load(&m->top) == NULL;
+    return !atomic_load(&m->top);
 }
 
 /* Appends everything posted so far to q, oldest first. One thread at a time. */

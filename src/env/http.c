@@ -50,7 +50,7 @@ static paramo_err load(struct curl_api *api)
 {
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return err_set(PARAMO_E_UNSUPPORTED, "libcurl is not here: %s", dlerror());
+        return err_set(PARAMO_E_UNSUPPORTED, "libcurl cannot be loaded: %s", dlerror());
     bool all = find(library, "curl_global_init", &api->global_init) &&
                find(library, "curl_easy_init", &api->easy_init) &&
                find(library, "curl_easy_setopt", &api->setopt) &&
@@ -63,7 +63,7 @@ static paramo_err load(struct curl_api *api)
     if (!all)
         return err_set(PARAMO_E_UNSUPPORTED, "this libcurl lacks a function: %s", dlerror());
     if (api->global_init(CURL_GLOBAL_ALL))
-        return err_set(PARAMO_E_UNSUPPORTED, "libcurl does not start");
+        return err_set(PARAMO_E_UNSUPPORTED, "libcurl cannot be initialized");
     return PARAMO_OK; /* never unloaded */
 }
 
@@ -123,7 +123,7 @@ static paramo_err curl_post(struct http *http, const struct http_request *http_r
                !api->setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)http_request->timeout_ms) &&
                !api->setopt(h->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)http_request->timeout_ms);
     if (!set)
-        return err_set(PARAMO_E_INVALID, "%s: libcurl takes no such request", http_request->url);
+        return err_set(PARAMO_E_INVALID, "%s: libcurl does not accept the request", http_request->url);
     CURLcode done = api->perform(h->curl);
     if (!done)
         done = api->getinfo(h->curl, CURLINFO_RESPONSE_CODE, &code);

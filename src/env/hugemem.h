@@ -43,7 +43,7 @@ struct hugemem {
 void hugemem_init(struct hugemem *m);
 /* Unmaps all chunks. Blocks from malloc must have been released. */
 void hugemem_fini(struct hugemem *m);
-/* Unmaps up to so many empty chunks. True: there are more. */
+/* Unmaps at most that number of empty chunks. True: there are more. */
 bool hugemem_trim(struct hugemem *m, unsigned chunks);
 /* Bytes of chunks that are not part of a block. */
 size_t hugemem_idle(const struct hugemem *m);

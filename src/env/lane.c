@@ -15,9 +15,10 @@ enum {
 
 static _Thread_local struct {
     struct lane *held;
-    unsigned completing; /* depth of completions on this thread's stack */
-    unsigned leaving;    /* depth of lane_leave on this thread's stack */
-    unsigned shy;        /* ... of lanes whose thread runs no foreign steps */
+    unsigned completing;    /* depth of completions on this thread's stack */
+    unsigned leaving;       /* depth of lane_leave on this thread's stack */
+    unsigned shy;           /* ... of lanes whose thread runs no foreign steps */
+    struct lane *returning; /* lane_returns */
     unsigned borrowed;
     struct lane *borrow[BORROW_MAX];
 } self;
@@ -197,7 +198,7 @@ static void lane_release(struct lane *lane)
         if (rounds >= MAIL_ROUNDS) {
             atomic_store(&lane->state, LANE_IDLE);
             lane->ops->released(lane, next, notify);
-            lane->ops->wake(lane);
+            lane->ops->wake(lane, false);
             break;
         }
         self.held = lane;
@@ -217,7 +218,7 @@ static void borrowed_run(void)
         self.borrowed--;
         memmove(self.borrow, self.borrow + 1, self.borrowed * sizeof self.borrow[0]);
         if (steps >= BORROW_STEPS) {
-            lane->ops->wake(lane);
+            lane->ops->wake(lane, false);
         } else if (lane_acquire(lane)) {
             /* A thread that has acquired the lane since has found our mail: it takes the inbox after the
              * state. */
@@ -267,8 +268,22 @@ static void summon(struct lane *lane)
             return;
         }
     }
-    lane->ops->wake(lane);
+    lane->ops->wake(lane, self.returning == lane);
     atomic_fetch_sub(&lane->inside, 1);
+}
+
+void lane_unborrow(void)
+{
+    while (self.borrowed) {
+        struct lane *lane = self.borrow[--self.borrowed];
+        lane->ops->wake(lane, false);
+        atomic_fetch_sub(&lane->inside, 1);
+    }
+}
+
+void lane_returns(struct lane *lane)
+{
+    self.returning = lane;
 }
 
 void lane_post(struct lane *lane, struct lane_task *task)

@@ -5,7 +5,7 @@
  * its own step has returned. docs/THREADS.md has the states and the proof that no wake-up is lost.
  *
  *            post                     enter / thread / borrower (compare-and-swap)
- *     IDLE ---------> someone summoned -------------------------> RUNNING --post--> RUNNING_MAIL
+ *     IDLE ---------> a wake-up is sent ------------------------> RUNNING --post--> RUNNING_MAIL
  *       ^                                                            |  ^               |
  *       +------------ leave (compare-and-swap from RUNNING) ---------+  +--- takes mail +
  *
@@ -84,6 +84,9 @@ bool lane_inside(void);
 
 /* Any thread. */
 void lane_post(struct lane *lane, struct lane_task *task);
+/* The calling thread is going to be in lane_wait of this lane again soon (NULL: of none). While threads come
+ * and go there, its posts wake no other thread; a real lane's thread looks within half a millisecond. */
+void lane_returns(struct lane *lane);
 /* Takes the lane if it is idle, and drains the inbox first, so that earlier posts run earlier. Never
  * blocks, and never succeeds inside a step. */
 bool lane_enter(struct lane *lane);
@@ -117,6 +120,8 @@ void lane_give_way(struct lane *lane);
  * thread. The calls nest. */
 void lane_callbacks_begin(void);
 void lane_callbacks_end(void);
+/* Any thread, in a callback that may block: other threads run the idle lanes that this one would have run. */
+void lane_unborrow(void);
 /* On the lane: the condition of a waiter may have become true. */
 void lane_notify(struct lane *lane);
 

@@ -18,8 +18,9 @@ struct lane_ops {
     /* Joins the thread. Afterwards lane_destroy runs the lane until it is empty. */
     void (*stop)(struct lane *lane);
     void (*fini)(struct lane *lane);
-    /* The lane is idle and has mail: makes a thread run it soon. Any thread. */
-    void (*wake)(struct lane *lane);
+    /* The lane is idle and has mail: makes a thread run it soon. Any thread. returning: the caller will drive
+     * the lane soon itself, so a thread that looks within half a millisecond need not be woken. */
+    void (*wake)(struct lane *lane, bool returning);
     /* On the lane: handles the descriptors that are ready, without waiting. */
     void (*poll)(struct lane *lane);
     /* A caller has taken the lane with lane_enter. May be NULL. */

@@ -123,7 +123,7 @@ static paramo_err admin_ask(paramo_admin *admin, uint32_t timeout_ms, struct adm
         return err_set(PARAMO_E_FORKED,
                        "the admin handle belongs to the process that this one was forked from");
     if (lane_inside())
-        return err_set(PARAMO_E_IN_CALLBACK, "an admin call waits, which a callback must not");
+        return err_set(PARAMO_E_IN_CALLBACK, "an admin call cannot wait in a callback or handler");
     call->task.run = call_begin;
     call->config.van = admin->van;
     call->config.lane = admin->lane;
@@ -161,7 +161,7 @@ paramo_err paramo_admin_drain(paramo_admin *admin, uint32_t node)
 {
     struct admin_call call = {.config.drain = node};
     if (!node)
-        return err_set(PARAMO_E_INVALID, "node is 0, which is no node's id");
+        return err_set(PARAMO_E_INVALID, "node is 0, which is not a node's id");
     return admin_ask(admin, admin ? admin->timeout_ms : 0, &call);
 }
 
@@ -188,7 +188,8 @@ paramo_err paramo_admin_checkpoint_save(paramo_admin *admin, const char *dir, ui
 {
     struct ckpt_order order = {.changes = flags == PARAMO_CHECKPOINT_INCREMENTAL};
     if (flags > PARAMO_CHECKPOINT_INCREMENTAL)
-        return err_set(PARAMO_E_INVALID, "flags is %u: there is only INCREMENTAL", flags);
+        return err_set(PARAMO_E_INVALID, "flags is %u: the only flag is PARAMO_CHECKPOINT_INCREMENTAL",
+                       flags);
     return admin_checkpoint(admin, dir, &order, false, timeout_ms, number);
 }
 

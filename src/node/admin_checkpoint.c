@@ -50,8 +50,8 @@ static bool base_is_whole(const struct listing *l, const struct ckpt_manifest *m
 static void note_whole(struct listing *l, const struct ckpt_manifest *m)
 {
     struct whole *list = realloc(l->whole, (l->whole_count + 1) * sizeof *list);
-    l->failed = l->failed || list == NULL;
-    if (list == NULL)
+    l->failed = l->failed || !list;
+    if (!list)
         return;
     l->whole = list;
     list[l->whole_count++] = (struct whole){.number = m->number, .id = m->id};
@@ -117,7 +117,8 @@ paramo_err paramo_checkpoint_info_get(const paramo_checkpoint *checkpoint, uint3
     if (!checkpoint || !info)
         return err_set(PARAMO_E_INVALID, "checkpoint or info is NULL");
     if (link >= ckpt_links(checkpoint->ckpt))
-        return err_set(PARAMO_E_NOT_FOUND, "the checkpoint has %u links", ckpt_links(checkpoint->ckpt));
+        return err_set(PARAMO_E_NOT_FOUND, "there is no such link: the checkpoint has %u",
+                       ckpt_links(checkpoint->ckpt));
     paramo_checkpoint_info whole = info_of(ckpt_manifest(checkpoint->ckpt, link), PARAMO_CHECKPOINT_WHOLE);
     options_copy_out(info, &whole, sizeof whole);
     return PARAMO_OK;

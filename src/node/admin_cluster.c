@@ -228,8 +228,7 @@ static paramo_err check_status(const paramo_cluster *c, const void *out)
 {
     paramo_err err = check(c, out);
     if (!err && !c->status)
-        err =
-            err_set(PARAMO_E_NOT_FOUND, "the snapshot has no status: paramo_admin_status makes one that has");
+        err = err_set(PARAMO_E_NOT_FOUND, "the snapshot has no status: take it with paramo_admin_status");
     return err;
 }
 
@@ -285,7 +284,7 @@ paramo_err paramo_cluster_report_get(const paramo_cluster *c, uint32_t index, ui
         return err;
     const struct status_node *node = index < c->view->nodes_count ? c->node[index].status : NULL;
     if (!node || !node->shards || (shard != PARAMO_ALL_SHARDS && shard >= node->shards))
-        return err_set(PARAMO_E_NOT_FOUND, "node number %u has sent no report of such a shard", index);
+        return err_set(PARAMO_E_NOT_FOUND, "node number %u has not reported such a shard", index);
     for (uint32_t k = 0; k < node->shards; k++)
         if (shard == PARAMO_ALL_SHARDS || shard == k)
             add_report(&sum, &node->shard[k]);

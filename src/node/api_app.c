@@ -44,7 +44,7 @@ paramo_err paramo_reply_keep(const paramo_reply *reply, unsigned i, paramo_array
         return err_set(PARAMO_E_INVALID, "reply or array is NULL, or there is no segment %u", i);
     const struct shown *s = container_of(reply, struct shown, reply);
     if (i == PARAMO_SEG_VALS && s->from->placed)
-        return err_set(PARAMO_E_INVALID, "the values were received into the message's own place");
+        return err_set(PARAMO_E_INVALID, "the values were received into the message's own memory");
     const struct van_seg *seg = &s->from->seg[i];
     paramo_err err = array_wrap(seg->data, (size_t)seg->len, hold_release, s->from->hold, array);
     if (!err && s->from->hold)
@@ -174,7 +174,7 @@ paramo_err paramo_on_exit(paramo_node *node, void (*fn)(void *arg), void *arg)
 paramo_err paramo_delay_init(paramo_delay *delay, uint32_t tau)
 {
     if (!delay || tau > PARAMO_DELAY_MAX)
-        return err_set(PARAMO_E_INVALID, "delay is NULL, or tau is beyond %d", PARAMO_DELAY_MAX);
+        return err_set(PARAMO_E_INVALID, "delay is NULL, or tau is above %d", PARAMO_DELAY_MAX);
     *delay = (paramo_delay){.tau = tau};
     return PARAMO_OK;
 }

@@ -152,7 +152,9 @@ paramo_err paramo_worker_open(paramo_node *node, uint32_t customer_id, paramo_wo
 {
     paramo_err err = node_check(node);
     if (!err && !(node->config.roles & PARAMO_ROLE_WORKER))
-        err = err_set(PARAMO_E_INVALID, "only a worker node can open a worker (paramo_customer_open: any)");
+        err = err_set(
+            PARAMO_E_INVALID,
+            "only a worker node can open a worker; any node can open a customer (paramo_customer_open)");
     return err ? err : paramo_customer_open(node, 0, customer_id, worker);
 }
 
@@ -164,7 +166,7 @@ paramo_err paramo_customer_open(paramo_node *node, uint32_t app, uint32_t custom
     if (!worker)
         return err_set(PARAMO_E_INVALID, "worker is NULL");
     if (app == PARAMO_ANY || customer_id == PARAMO_ANY)
-        return err_set(PARAMO_E_INVALID, "app or customer is PARAMO_ANY, which is no number of its own");
+        return err_set(PARAMO_E_INVALID, "app or customer is PARAMO_ANY, which is not a number of one");
     if (!node->joined)
         return err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
     if (lane_inside())
@@ -391,7 +393,7 @@ static paramo_err request(enum request_kind kind, paramo_worker *worker, paramo_
     options = request_options(options, &whole);
     if (!ts && !(options && options->callback))
         return err_set(PARAMO_E_INVALID,
-                       "ts is NULL and there is no callback: nothing would tell when it is done");
+                       "ts is NULL and there is no callback: the end of the request would not be known");
     struct client_call call = {.kind = kind, .table = &table->spec, .kv = kv, .options = options};
     uint64_t given;
     return client_issue(worker->client, &call, ts ? ts : &given);

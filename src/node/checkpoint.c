@@ -14,6 +14,8 @@
 #include "wire/ckpt_order.h"
 #include "wire/order.h"
 
+enum { HOLD_SLACK_MS = 1000 }; /* for the order that ends the hold. Arbitrary */
+
 /* ---- what a server is told ---------------------------------------------------------------------------- */
 
 struct ckpt_part {
@@ -82,6 +84,13 @@ static void part_done(void *arg, paramo_err status, const struct ckpt_file *file
     lane_post(p->job->member_slot->node->control, &p->task);
 }
 
+/* Each clock may run 2 % too fast or too slow (FAULTS.md, section 2): 1.02 / 0.98 < 25 / 24. */
+uint32_t checkpoint_hold_ms(uint32_t timeout_ms)
+{
+    uint64_t hold_ms = timeout_ms + (uint64_t)timeout_ms / 24 + HOLD_SLACK_MS;
+    return hold_ms < UINT32_MAX ? (uint32_t)hold_ms : UINT32_MAX;
+}
+
 static void part_begin(struct lane_task *task)
 {
     struct ckpt_part *p = container_of(task, struct ckpt_part, task);
@@ -96,7 +105,7 @@ static void part_begin(struct lane_task *task)
                                        .term = (uint32_t)(job->order >> 32),
                                        .order = job->order,
                                        .queue_bytes = job->member_slot->node->ckpt_queue_bytes,
-                                       .hold_ms = job->fields.timeout_ms,
+                                       .hold_ms = checkpoint_hold_ms(job->fields.timeout_ms),
                                        .arg = p,
                                        .done = part_done};
     struct shard *s = p->at->shard;
@@ -135,7 +144,7 @@ void member_slot_order(void *arg, uint64_t order, uint32_t what, struct reader *
         return;
     }
     if (what < ORDER_CKPT_SAVE || what > ORDER_CKPT_RESTORE || !member_slot->shards_count)
-        err = err_set(PARAMO_E_UNSUPPORTED, "this node knows no order %u", what);
+        err = err_set(PARAMO_E_UNSUPPORTED, "this node does not know order %u", what);
     if (!err)
         err = ckpt_order_decode(fields, &m);
     struct ckpt_job *job =
@@ -203,7 +212,8 @@ paramo_err paramo_checkpoint_save(paramo_node *node, const char *dir, uint32_t f
 {
     struct ckpt_args args = {.changes = flags == PARAMO_CHECKPOINT_INCREMENTAL};
     if (flags > PARAMO_CHECKPOINT_INCREMENTAL)
-        return err_set(PARAMO_E_INVALID, "flags is %u: there is only INCREMENTAL", flags);
+        return err_set(PARAMO_E_INVALID, "flags is %u: the only flag is PARAMO_CHECKPOINT_INCREMENTAL",
+                       flags);
     paramo_err err = checkpoint(node, dir, &args, timeout_ms);
     if (!err && number)
         *number = args.number;

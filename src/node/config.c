@@ -114,20 +114,20 @@ paramo_err config_check(const paramo_config *config)
             return err_set(PARAMO_E_INVALID, "checkpoint_full_every is %u: not from 1 to %d",
                            config->checkpoint_full_every, CKPT_CHAIN_MAX);
         if (config->on_loss > PARAMO_ON_LOSS_RESTORE)
-            return err_set(PARAMO_E_INVALID, "on_loss is %u: there is no such paramo_on_loss",
-                           config->on_loss);
+            return err_set(PARAMO_E_INVALID, "on_loss is %u: not a paramo_on_loss", config->on_loss);
         if (config->on_loss == PARAMO_ON_LOSS_RESTORE && !config->checkpoint_dir)
-            return err_set(PARAMO_E_INVALID,
-                           "lost rows are to be restored (--on-loss), and no folder with checkpoints is "
-                           "set (--checkpoint-dir, PARAMO_CHECKPOINT_DIR)");
+            return err_set(PARAMO_E_INVALID, "restoring lost rows (--on-loss) needs a folder with "
+                                             "checkpoints (--checkpoint-dir, PARAMO_CHECKPOINT_DIR)");
         if (roles == PARAMO_ROLE_ALL && config->replicas)
-            return err_set(PARAMO_E_INVALID, "replicas is %u: copies in one process would be lost with it",
-                           config->replicas);
+            return err_set(
+                PARAMO_E_INVALID,
+                "replicas is %u: an embedded node has no copies, which would be lost with its process",
+                config->replicas);
     }
     if (config->checkpoint_every_s && !config->checkpoint_dir)
         return err_set(PARAMO_E_INVALID,
-                       "checkpoints are to be taken every %u s (--checkpoint-every), and no folder "
-                       "for them is set (--checkpoint-dir, PARAMO_CHECKPOINT_DIR)",
+                       "a checkpoint every %u s (--checkpoint-every) needs a folder (--checkpoint-dir, "
+                       "PARAMO_CHECKPOINT_DIR)",
                        config->checkpoint_every_s);
     if (config->token && strlen(config->token) >= HELLO_TOKEN_MAX)
         return err_set(PARAMO_E_INVALID, "the token is longer than %d bytes", HELLO_TOKEN_MAX - 1);
@@ -141,19 +141,22 @@ paramo_err config_check(const paramo_config *config)
 #define VAN_LISTED(name) ", " #name
     if (!inproc && strcmp(van, "auto") != 0 && !van_exists(van))
         return err_set(PARAMO_E_INVALID,
-                       "there is no van \"%s\": auto" VANS(VAN_LISTED) ", or inproc (embedded)", van);
+                       "there is no van \"%s\"; use auto" VANS(VAN_LISTED) ", or inproc (embedded)", van);
 #undef VAN_LISTED
     if (roles == PARAMO_ROLE_ALL ? !inproc && strcmp(van, "auto") != 0 : inproc)
-        return err_set(PARAMO_E_INVALID, "the van \"%s\" does not go with %s", van,
+        return err_set(PARAMO_E_INVALID, "the van \"%s\" cannot be used by %s", van,
                        roles == PARAMO_ROLE_ALL ? "an embedded node" : "a node of one role");
     if (config->state && roles != PARAMO_ROLE_SCHEDULER)
-        return err_set(PARAMO_E_INVALID, "state is kept by a scheduler with a process of its own only");
+        return err_set(
+            PARAMO_E_INVALID,
+            "only a scheduler that is a process of its own can keep state (--state, PARAMO_STATE)");
     if (config->meta && (roles != PARAMO_ROLE_SCHEDULER || config->state))
         return err_set(PARAMO_E_INVALID,
                        config->state
                            ? "state is kept in a folder (--state, PARAMO_STATE) or in etcd (--meta, "
                              "PARAMO_META), not both"
-                           : "state is kept in etcd by a scheduler with a process of its own only");
+                           : "only a scheduler that is a process of its own can keep state in etcd (--meta, "
+                             "PARAMO_META)");
     paramo_err err = config->meta ? store_etcd_check(config->meta) : PARAMO_OK;
     if (err)
         return err_prefix(err, "--meta or PARAMO_META");
@@ -217,7 +220,7 @@ static paramo_err default_host(const paramo_config *config, char host[ADDR_HOST_
     }
     err = local_towards(scheduler, host);
     if (err)
-        return err_prefix(err, "where to listen (--listen, PARAMO_LISTEN or DMLC_NODE_HOST says it)");
+        return err_prefix(err, "no address to listen on; set --listen, PARAMO_LISTEN or DMLC_NODE_HOST");
     return PARAMO_OK;
 }
 

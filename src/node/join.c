@@ -71,7 +71,7 @@ static paramo_err places_of_files(const char *list, char paths[SCHEDULER_ALLOW_M
         if (!len)
             continue;
         if (used + strlen(path) + 2 > SCHEDULER_ALLOW_MAX)
-            return err_set(PARAMO_E_TOO_LARGE, "checkpoint_allow: its folders have more than %d bytes",
+            return err_set(PARAMO_E_TOO_LARGE, "checkpoint_allow: the paths have more than %d bytes in all",
                            SCHEDULER_ALLOW_MAX);
         used += (size_t)snprintf(paths + used, SCHEDULER_ALLOW_MAX - used, "%s%s", used ? ":" : "", path);
     }

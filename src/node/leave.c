@@ -121,7 +121,7 @@ static void drain(paramo_node *node)
     if (!err)
         err =
             lane_wait(node->control, member_slots_ended, node, env_now(node->env) + DRAIN_SECONDS * ENV_SEC);
-    if (err && err != PARAMO_E_SHUTDOWN && !member_slots_ended(node)) /* the job has not ended meanwhile */
+    if (err && err != PARAMO_E_SHUTDOWN && !member_slots_ended(node)) /* the job has not ended in between */
         log_warn("this server leaves without draining: %s", err_text());
 }
 

@@ -432,8 +432,10 @@ paramo_err paramo_app_take(paramo_node *node, uint32_t app, uint32_t customer, u
         return err;
     if (!request || !info)
         return err_set(PARAMO_E_INVALID, "request or info is NULL");
-    if (lane_inside())
+    if (lane_inside()) {
+        lane_unborrow(); /* ps::internal::Outside asks here, and then lets another thread wait */
         return err_set(PARAMO_E_IN_CALLBACK, "a callback or handler cannot wait for requests");
+    }
     struct handler *h = hold_app(node, app, customer, false);
     if (!h)
         return err_set(PARAMO_E_CLOSED, "app %u is not served", app);
@@ -445,6 +447,7 @@ paramo_err paramo_app_take(paramo_node *node, uint32_t app, uint32_t customer, u
         err = wait_next(&t, deadline, request);
     if (!err)
         *info = &(*request)->info;
+    lane_returns(err ? NULL : node->apps); /* its answers leave together, when it takes again */
     handler_release(node, h);
     return err;
 }

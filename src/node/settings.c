@@ -74,7 +74,7 @@ static const struct setting settings[] = {
     {{NULL, "DMLC_LOCAL", NUMBER, 0, 1, "0|1", NULL, "1: all nodes are on this machine; listen on 127.0.0.1"},
      NO_FIELD, 0, 0},
     {{NULL, "PORT", NUMBER, 0, 65535, "PORT", NULL, "port on which a server or worker listens"}, NO_FIELD, 0, 0},
-    {{NULL, "DMLC_PORT", NUMBER, 0, 65535, "PORT", NULL, "the same; it counts before PORT"}, NO_FIELD, 0, 0},
+    {{NULL, "DMLC_PORT", NUMBER, 0, 65535, "PORT", NULL, "the same; it overrides PORT"}, NO_FIELD, 0, 0},
     {{"shards", "PARAMO_SHARDS", NUMBER, 1, 256, "N", "1", "shards (threads) of a server"}, NUMBER_AT(shards), 0, 0},
     {{"weight", "PARAMO_WEIGHT", NUMBER, 1, RING_WEIGHT_MAX, "N", "1",
       "share of the keys for each shard of this server, relative to others"}, NUMBER_AT(weight), 0, 0},
@@ -92,8 +92,7 @@ static const struct setting settings[] = {
       "keep the state in etcd, under the name JOB (job). Of several schedulers with the same --meta one leads and "
       "the others stand by"}, TEXT_AT(meta), 0, PARAMO_ROLE_SERVER | PARAMO_ROLE_WORKER},
     {{"scheduler-wait", NULL, NUMBER, 0, 86400, "SECONDS", "1",
-      "how long the other nodes wait for a scheduler that died; longer, if something restarts it. One that is "
-      "only silent has 10 s and more"}, NUMBER_AT(scheduler_wait_ms), 1000, 0},
+      "how long the other nodes wait for a scheduler that died; set it longer if something restarts the scheduler. A scheduler that is only silent has at least 10 s"}, NUMBER_AT(scheduler_wait_ms), 1000, 0},
     {{NULL, "PARAMO_SCHEDULER_WAIT_MS", NUMBER, 0, WEEK_S * 1000u, "MILLISECONDS", NULL,
       "how long a node waits for a scheduler that died (1000); ten minutes if the scheduler keeps its state"},
      NUMBER_AT(scheduler_wait_ms), 0, 0},
@@ -158,7 +157,7 @@ static const struct setting settings[] = {
       "a socket to which the scheduler writes a line 'listening', and 'complete' when all nodes have joined"},
      NUMBER_AT(notify_fd), 0, 0},
     /* fields without an option or a variable */
-    {{NULL, NULL, NUMBER, 1 << 20, UINT64_C(1) << 40, "BYTES", "1073741824", "a longer frame is refused"},
+    {{NULL, NULL, NUMBER, 1 << 20, UINT64_C(1) << 40, "BYTES", "1073741824", "longest frame; a longer one is refused"},
      NUMBER_AT(max_message_bytes), 0, 0},
     {{NULL, NULL, NUMBER, 0, UINT32_MAX, "MILLISECONDS", "10000", "how long a request waits for its handler"},
      NUMBER_AT(handler_wait_ms), 0, 0},

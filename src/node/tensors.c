@@ -48,7 +48,7 @@ static const char *read_entry(json_t *object, const unsigned char *data, size_t 
 {
     const char *type = json_string_value(json_object_get(object, "dtype"));
     json_t *shape = json_object_get(object, "shape"), *offsets = json_object_get(object, "data_offsets");
-    size_t element = type == NULL ? 0 : element_bytes(type);
+    size_t element = !type ? 0 : element_bytes(type);
     if (element == 0)
         return "an unknown dtype";
     if (!json_is_array(shape) || json_array_size(shape) > PARAMO_TENSOR_RANK_MAX)
@@ -103,7 +103,7 @@ static paramo_err read_header(paramo_tensors *f)
         return damaged(f, "the header is not a JSON object");
     size_t data_len = f->len - 8 - (size_t)len;
     f->entry = calloc(json_object_size(f->header) + 1, sizeof *f->entry);
-    if (f->entry == NULL)
+    if (!f->entry)
         return err_memory(f->len);
     const char *name;
     json_t *value;
@@ -114,7 +114,7 @@ static paramo_err read_header(paramo_tensors *f)
         struct entry *e = &f->entry[f->n];
         e->name = name;
         const char *wrong = read_entry(value, f->map + 8 + len, data_len, e);
-        if (wrong != NULL)
+        if (wrong)
             return damaged(f, wrong);
         f->n++;
     }
@@ -126,14 +126,14 @@ static paramo_err read_header(paramo_tensors *f)
         at = f->entry[i].end;
     }
     if (at != data_len)
-        return damaged(f, "its length is not that of its tensors");
+        return damaged(f, "its length does not match its tensors");
     return PARAMO_OK;
 }
 
 paramo_err paramo_tensors_open(const char *path, paramo_tensors **file)
 {
     paramo_tensors *f = calloc(1, sizeof *f);
-    if (f == NULL || (f->path = strdup(path)) == NULL) {
+    if (!f || !(f->path = strdup(path))) {
         free(f);
         return err_memory(sizeof *f);
     }
@@ -153,7 +153,7 @@ paramo_err paramo_tensors_open(const char *path, paramo_tensors **file)
 
 void paramo_tensors_close(paramo_tensors *f)
 {
-    if (f == NULL)
+    if (!f)
         return;
     file_unmap(f->map, f->len);
     json_decref(f->header);
@@ -179,7 +179,7 @@ paramo_err paramo_tensors_get(const paramo_tensors *f, const char *name, const c
                               paramo_tensor *tensor)
 {
     const struct entry *e = find(f, name);
-    if (e == NULL)
+    if (!e)
         return err_set(PARAMO_E_CORRUPT, "%s: has no tensor '%s'", f->path, name);
     if (strcmp(e->tensor.type, type) != 0 || e->tensor.rank != rank)
         return err_set(PARAMO_E_CORRUPT, "%s: tensor '%s' is %s of rank %zu, not %s of rank %zu", f->path,

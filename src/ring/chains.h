@@ -16,7 +16,7 @@ struct ring_ends {
     uint8_t before[RING_LEVELS];
 };
 
-/* Notes that some table has so many replicas. No effect if that is the job's number (most) or more. */
+/* Notes that some table has this number of replicas. No effect if that is the job's number (most) or more. */
 void ring_ends_add(struct ring_ends *ends, unsigned replicas, unsigned most);
 
 /* Adds the partitions where runs of equal chains begin: partition 0, and each whose chain differs from

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many searches for room (make_room) may fail before a level takes the nearest shard. Arbitrary: only
- * placements whose domains leave no choice come near it. */
+/* The number of searches for room (make_room) that may fail before a level takes the nearest shard.
+ * Arbitrary: only placements whose domains leave no choice come near it. */
 enum { SEARCHES_MAX = 64 };
 
 struct share {

@@ -35,8 +35,8 @@ struct ring_shard {
 struct ring_chains {
     struct ring level[RING_LEVELS]; /* 0: owners; j: the j-th replica, RING_NONE where there is none */
     unsigned replicas;              /* as requested */
-    unsigned apart;                 /* so many replicas, from the first on, are in distinct domains ... */
-    unsigned present;               /* ... and so many in distinct processes; the others are missing */
+    unsigned apart;                 /* number of replicas, from the first on, in distinct domains ... */
+    unsigned present;               /* ... and in distinct processes; the others are missing */
 };
 
 /* Shard i is the same shard in shards, before and after. before may have fewer shards, or more (those are

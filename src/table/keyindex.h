@@ -33,7 +33,7 @@ struct keyindex_scan {
 void keyindex_init(struct keyindex *x, struct tablemem *mem, uint64_t seed, unsigned payload_bytes);
 /* Frees everything. Then x is as after keyindex_init. */
 void keyindex_clear(struct keyindex *x);
-/* keyindex_clear in steps of so many segments (at most a thousand frees each). *cursor is 0 at first.
+/* keyindex_clear in steps of that many segments (at most a thousand frees each). *cursor is 0 at first.
  * True: done. x must not be used otherwise until then. */
 bool keyindex_clear_step(struct keyindex *x, size_t *cursor, size_t segments);
 
@@ -66,7 +66,7 @@ bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload);
 /* Calls `each` for all keys, in no order. `each` may change the payload. */
 void keyindex_walk(const struct keyindex *x, void (*each)(void *ctx, uint64_t key, void *payload), void *ctx);
 uint64_t keyindex_hash(const struct keyindex *x, uint64_t key);
-/* Calls `each` for the keys with the next hashes from *cursor (0 at first) on, about so many or fewer, in
+/* Calls `each` for the keys with the next hashes from *cursor (0 at first) on, about that many or fewer, in
  * no order, and moves *cursor behind them. False: there are no more. Insertions and removals between the
  * calls are allowed. */
 bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,

@@ -54,7 +54,7 @@ static void memory_put(struct keyindex *x, void *page, size_t bytes)
 static paramo_err numbers_room(struct keyindex *x, size_t n)
 {
     if (n >= KEYINDEX_PAGES_MAX - x->page_top) {
-        return err_set(PARAMO_E_TOO_LARGE, "a shard holds at most 2^31 or so rows of a table");
+        return err_set(PARAMO_E_TOO_LARGE, "a shard holds at most about 2^31 rows of a table");
     }
     size_t room = x->page_room ? x->page_room : 8;
     while (room < x->page_top + n) {

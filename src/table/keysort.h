@@ -20,7 +20,7 @@ struct keysort {
 
 /* scratch has room for n keys. */
 void keysort_start(struct keysort *sort, uint64_t *keys, uint64_t *scratch, size_t n);
-/* Handles about so many keys of the current pass; there are 2 to 9 passes over all keys. True: the sorted
+/* Handles about that many keys of the current pass; there are 2 to 9 passes over all keys. True: the sorted
  * keys are in sort->from, and sort->to is unused. These are the two arrays of keysort_start, in either
  * order. */
 bool keysort_step(struct keysort *sort, size_t keys);

@@ -42,7 +42,7 @@ struct rowslab {
 void rowslab_init(struct rowslab *s, struct tablemem *mem, size_t row_bytes, size_t align);
 /* Frees everything. Then s is as after rowslab_init. */
 void rowslab_clear(struct rowslab *s);
-/* rowslab_clear in steps of so many slabs. True: done. s must not be used otherwise until then. */
+/* rowslab_clear in steps of that many slabs. True: done. s must not be used otherwise until then. */
 bool rowslab_clear_step(struct rowslab *s, size_t slabs);
 
 /* A row whose bytes are not initialised. MEMORY, or TOO_LARGE at 2^32 - 1 rows. */

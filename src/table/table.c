@@ -11,7 +11,7 @@
 
 _Static_assert(TABLE_NO_ROW == KEYINDEX_NONE, "row numbers are the index's");
 
-/* Row numbers of one call are in memory that is kept, up to so many (1 MiB). */
+/* The memory for the row numbers of a call is kept, up to this number (1 MiB). */
 #define SCRATCH_KEPT ((size_t)256 << 10)
 
 /* Called before rows of a dense table change; the other stores do this themselves. */
@@ -138,7 +138,7 @@ static paramo_err check_fixed(const struct table *t, size_t n)
                        "rows of a variable-length table are read and written with lens");
     }
     if (n >= TABLE_NO_ROW) {
-        return err_set(PARAMO_E_TOO_LARGE, "%zu keys in one piece", n);
+        return err_set(PARAMO_E_TOO_LARGE, "%zu keys are too many for one call", n);
     }
     return PARAMO_OK;
 }
@@ -289,7 +289,8 @@ static paramo_err check_columns(const struct table *t, uint32_t col, uint32_t nc
         return err_set(PARAMO_E_UNSUPPORTED, "rows of this table cannot be pushed or pulled in parts");
     }
     if (ncols == 0 || col >= t->options.dim || ncols > t->options.dim - col) {
-        return err_set(PARAMO_E_SIZE_MISMATCH, "columns %u and %u more: a row has %u", col, ncols,
+        return err_set(PARAMO_E_SIZE_MISMATCH,
+                       "first column %u and %u columns from it do not fit a row of %u", col, ncols,
                        t->options.dim);
     }
     return PARAMO_OK;
@@ -349,7 +350,7 @@ static paramo_err check_var(const struct table *t, size_t n)
         return err_set(PARAMO_E_UNSUPPORTED, "rows of this table have a fixed length: no lens");
     }
     if (n >= TABLE_NO_ROW) {
-        return err_set(PARAMO_E_TOO_LARGE, "%zu keys in one piece", n);
+        return err_set(PARAMO_E_TOO_LARGE, "%zu keys are too many for one call", n);
     }
     return PARAMO_OK;
 }

@@ -91,12 +91,13 @@ static size_t run_at(const struct table_dense *d, uint64_t key)
 paramo_err table_dense_add_run(struct table_dense *d, uint64_t first, uint64_t count)
 {
     if (count == 0 || first >= d->limit || count > d->limit - first) {
-        return err_set(PARAMO_E_KEY_RANGE, "rows %llu and %llu more: the table has %llu",
+        return err_set(PARAMO_E_KEY_RANGE, "first row %llu and %llu rows from it do not fit a table of %llu",
                        (unsigned long long)first, (unsigned long long)count, (unsigned long long)d->limit);
     }
     size_t at = run_at(d, first);
     if (at < d->count && d->runs[at].first < first + count) {
-        return err_set(PARAMO_E_INVALID, "rows %llu and %llu more are held in part already",
+        return err_set(PARAMO_E_INVALID,
+                       "first row %llu and %llu rows from it: the shard already holds some of them",
                        (unsigned long long)first, (unsigned long long)count);
     }
     if (d->count == d->room) {

@@ -120,7 +120,7 @@ static bool is_full(const struct table_page *page)
     return page->n + spare > page->room;
 }
 
-/* The keys swept so far are a random sample of all keys. Keeps so many that the keys of the rest should
+/* The keys swept so far are a random sample of all keys. Keeps enough of them that the keys of the rest should
  * fit as well, with a margin. If they do not fit, it runs again. */
 static paramo_err choose_end(struct table_page *page)
 {

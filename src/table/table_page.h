@@ -55,7 +55,7 @@ struct table_page {
 /* Opens a page of at most `room` keys (at least 1). After MEMORY nothing is open. */
 MUST_USE paramo_err table_page_open(struct table_page *page, const struct table *t, uint64_t from,
                                     size_t room);
-/* Handles about so many keys. *done: that was the last step. wants NULL: all keys. After MEMORY the page
+/* Handles about that many keys. *done: that was the last step. wants NULL: all keys. After MEMORY the page
  * can only be closed. */
 MUST_USE paramo_err table_page_step(struct table_page *page, size_t keys, table_wants wants, void *arg,
                                     bool *done);
@@ -73,7 +73,7 @@ struct table_count {
     uint64_t rows, nonzero;
     bool done;
 };
-/* Handles about so many values. */
+/* Handles about that many values. */
 void table_count_step(const struct table *t, struct table_count *count, size_t values, table_wants wants,
                       void *arg);
 

@@ -389,7 +389,7 @@ paramo_err table_snapshot_open(struct table *t, enum table_snapshot_kind kind, b
     if (t->snapshot)
         return err_set(PARAMO_E_INVALID, "a snapshot of the table is open");
     if (kind == TABLE_SNAPSHOT_CHANGES && !table_changes_known(t))
-        return err_set(PARAMO_E_INVALID, "the table's changes are not known");
+        return err_set(PARAMO_E_INVALID, "the table has not recorded its changes");
     struct table_snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot)
         return err_memory(sizeof *snapshot);
@@ -445,7 +445,7 @@ paramo_err table_snapshot_step(struct table_snapshot *snapshot, size_t bytes, bo
     else if (is_open(snapshot))
         sweep_step(snapshot, bytes / row + 1);
     *done = snapshot->done;
-    return t->changes.marks.failed ? err_set(PARAMO_E_MEMORY, "no memory to note a change of the table")
+    return t->changes.marks.failed ? err_set(PARAMO_E_MEMORY, "out of memory to record a change of the table")
                                    : PARAMO_OK;
 }
 

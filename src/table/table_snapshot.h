@@ -60,7 +60,7 @@ void table_changes_forget(struct table *t);
 /* CHANGES: the keys removed since the last snapshot that had no row when this one was opened, in
  * ascending order. Borrowed until the snapshot is closed. */
 const uint64_t *table_snapshot_erased(const struct table_snapshot *snapshot, size_t *n);
-/* Gives out, or checks, about so many more bytes. *done: the snapshot is complete. MEMORY: a change could
+/* Gives out, or checks, about that many more bytes. *done: the snapshot is complete. MEMORY: a change could
  * not be noted; the snapshot is void, but the table is not. */
 MUST_USE paramo_err table_snapshot_step(struct table_snapshot *snapshot, size_t bytes, bool *done);
 /* Would a change of these rows give some out before their turn? (NULL: of all rows.) */

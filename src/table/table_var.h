@@ -26,7 +26,7 @@ struct table_var {
 void table_var_init(struct table_var *v, const struct rowspec *spec, struct tablemem *mem,
                     uint64_t hash_seed);
 void table_var_clear(struct table_var *v);
-/* Frees the values of about so many rows of a store that will be cleared. *cursor is 0 at first. True:
+/* Frees the values of about that many rows of a store that will be cleared. *cursor is 0 at first. True:
  * all are freed. After the first call only this function and table_var_clear may be called. */
 bool table_var_free_step(struct table_var *v, uint64_t *cursor, uint64_t rows);
 /* assign: replaces rows, for any optimizer. Keys must ascend: a repeated key would break "all or nothing". */

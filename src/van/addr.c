@@ -14,7 +14,7 @@ paramo_err addr_split(const char *text, char host[ADDR_HOST_MAX], uint16_t *port
         begin++;
         end = strchr(begin, ']');
         if (!end || end[1] != ':')
-            return err_set(PARAMO_E_ADDRESS, "address \"%s\": expected [v6]:port", text);
+            return err_set(PARAMO_E_ADDRESS, "address \"%s\": expected [IPv6]:port", text);
         colon = end + 1;
     } else {
         colon = strrchr(text, ':');

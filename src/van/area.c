@@ -50,13 +50,13 @@ paramo_err area_open(const struct area_place *place, struct area *area)
     (void)snprintf(path, sizeof path, "/proc/%u/fd/%u", place->pid, place->fd);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return err_errno(PARAMO_E_SYSTEM, errno, "the peer's shared memory: %s", path);
+        return err_errno(PARAMO_E_SYSTEM, errno, "open the peer's shared memory %s", path);
     paramo_err err = PARAMO_OK;
     /* Only memory files have seals. They keep the file from becoming shorter than the mapping. */
     int seals = fcntl(fd, F_GET_SEALS);
     if (fstat(fd, &st) || !S_ISREG(st.st_mode) || seals < 0 || !(seals & F_SEAL_SHRINK) ||
         st.st_size != BYTES || st.st_uid != geteuid())
-        err = err_set(PARAMO_E_PROTOCOL, "the peer's shared memory is none: %s", path);
+        err = err_set(PARAMO_E_PROTOCOL, "the peer's shared memory is not valid: %s", path);
     if (!err)
         err = area_map(area, fd, PROT_READ);
     (void)close(fd);

@@ -45,7 +45,7 @@ paramo_err local_towards(const char *host, char text[ADDR_HOST_MAX])
         if (found)
             return PARAMO_OK;
     }
-    return err_errno(PARAMO_E_ADDRESS, why, "no way to %s", host);
+    return err_errno(PARAMO_E_ADDRESS, why, "no route to %s", host);
 }
 
 paramo_err local_interface(const char *name, char text[ADDR_HOST_MAX])

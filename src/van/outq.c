@@ -121,7 +121,8 @@ uint64_t outq_frame_bytes(const struct van_frame *frame)
 paramo_err outq_put(struct outq *q, const struct van_limits *limits, struct van_frame *frame)
 {
     if (frame->nseg > VAN_SEGS || frame->class >= VAN_CLASSES)
-        return err_set(PARAMO_E_INVALID, "a frame with %u segments of class %u", frame->nseg, frame->class);
+        return err_set(PARAMO_E_INVALID, "a frame of %u segments and class %u is not valid", frame->nseg,
+                       frame->class);
     paramo_err err = van_frame_check(frame->seg, frame->nseg, (uint64_t)1 << 62);
     if (err)
         return err;

@@ -17,14 +17,13 @@ struct van_hold;
 enum {
     POOL_MIN_SHIFT = 10, /* the smallest buffer */
     POOL_MAX_SHIFT = 24, /* longer buffers come from malloc */
-    POOL_SLACK =
-        4096 /* a buffer has so many bytes beyond its power of two, for small segments beside a large one */
+    POOL_SLACK = 4096    /* bytes beyond a buffer's power of two, for small segments beside a large one */
 };
 #define POOL_KEEP_BYTES (UINT64_C(64) << 20) /* free bytes that are kept; arbitrary */
 
 MUST_USE paramo_err pool_create(struct pool **pool);
 void pool_destroy(struct pool *pool);
-/* A buffer of at least so many bytes, with one reference. */
+/* A buffer of at least that size, with one reference. */
 MUST_USE paramo_err pool_get(struct pool *pool, uint64_t bytes, struct van_hold **hold);
 /* The buffer's bytes, aligned to 64. */
 uint8_t *hold_data(struct van_hold *hold);

@@ -85,13 +85,14 @@ paramo_err van_header_decode(const uint8_t in[VAN_HEADER_BYTES], uint64_t limit,
     if (read_u64(&r) != header_checksum(in))
         return err_set(PARAMO_E_PROTOCOL, "a frame header is damaged");
     if (header->nseg > VAN_SEGS || header->class >= VAN_CLASSES || own > 1)
-        return err_set(PARAMO_E_PROTOCOL, "a frame header with %u segments of class %u", header->nseg,
-                       header->class);
+        return err_set(PARAMO_E_PROTOCOL, "a frame header of %u segments and class %u is not valid",
+                       header->nseg, header->class);
     header->own = own == 1;
     for (unsigned i = 0; i < VAN_SEGS; i++) {
         header->len[i] = read_u64(&r);
         if (i >= header->nseg && header->len[i] != 0)
-            return err_set(PARAMO_E_PROTOCOL, "a frame header has the length of a segment that is not there");
+            return err_set(PARAMO_E_PROTOCOL,
+                           "a frame header gives a length to a segment that does not exist");
     }
     read_bytes(&r, header->head, VAN_HEAD);
     return lengths_check(header->len, header->nseg, limit < UINT64_MAX / 2 ? limit : UINT64_MAX / 2,

@@ -87,9 +87,9 @@ struct van_user {
     /* A send was refused with AGAIN, and there is room now. May be NULL. */
     void (*writable)(void *user, struct van_conn *conn);
     /* The connection is gone (the peer died, the protocol was broken, the connect failed ...). Called
-     * once, after the done of frames that were not sent. why: NOBODY if nothing listens at the address,
-     * CONNECT for other failures to connect, ADDRESS, PROTOCOL, DISCONNECTED ... text names the peer. Not
-     * called after van_close. The user calls van_close in it or later. */
+     * once, after the done of frames that were not sent. why: CONNECTION_REFUSED if nothing
+     * listens at the address, CONNECT for other failures to connect, ADDRESS, PROTOCOL, DISCONNECTED ... text
+     * names the peer. Not called after van_close. The user calls van_close in it or later. */
     void (*closed)(void *user, struct van_conn *conn, paramo_err why, const char *text);
 };
 
@@ -130,7 +130,7 @@ struct van_listener {
 };
 struct van_limits {
     uint64_t frame_bytes; /* an incoming frame with longer segments closes the connection with TOO_LARGE */
-    uint64_t queue_bytes[VAN_CLASSES]; /* send refuses with AGAIN when a class has so many bytes (one frame
+    uint64_t queue_bytes[VAN_CLASSES]; /* send refuses with AGAIN when a class has this many bytes (one frame
                                           always fits) */
 };
 struct van_counters {

@@ -28,6 +28,6 @@ paramo_err call_body_end(const struct reader *r, const char *message)
         return err_set(PARAMO_E_PROTOCOL, "%s: the message is cut short or a field is beyond its limit",
                        message);
     if (r->left)
-        return err_set(PARAMO_E_PROTOCOL, "%s: %zu bytes too many", message, r->left);
+        return err_set(PARAMO_E_PROTOCOL, "%s: %zu bytes follow its end", message, r->left);
     return PARAMO_OK;
 }

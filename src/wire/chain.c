@@ -51,11 +51,11 @@ static paramo_err update_check(struct chain_message *m, const struct wire_chain 
                                     .columns = head->columns};
     if (head->request != WIRE_PUSH && head->request != WIRE_PUT && head->request != WIRE_DELETE &&
         head->request != WIRE_CLEAR)
-        return wrong("what it changes");
+        return wrong("its request is not a change");
     if (m->order == 0)
-        return wrong("without an order");
+        return wrong("it has no order number");
     if (m->request.flags & WIRE_CREATE)
-        return wrong("a flag of a pull");
+        return wrong("it has a flag of a pull");
     return data_check_request(&m->request, seg, nseg < WIRE_SEG_BODY ? nseg : WIRE_SEG_BODY);
 }
 
@@ -79,7 +79,7 @@ paramo_err chain_decode(const struct wire_head *any, const struct van_seg *seg, 
         err = update_check(m, head, seg, nseg);
     else if (head->count || head->flags || head->request || data_seg_len(seg, nseg, WIRE_SEG_KEYS) ||
              data_seg_len(seg, nseg, WIRE_SEG_LENS) || data_seg_len(seg, nseg, WIRE_SEG_VALS))
-        err = wrong("segments that it does not use");
+        err = wrong("it has segments that it does not use");
     else
         m->request.floor = head->floor;
     if (!err && chain_has_partitions(m))

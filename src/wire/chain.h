@@ -37,7 +37,7 @@ struct chain_message {
     uint16_t what;
     struct chain_name origin; /* the owner that made the change */
     struct chain_name from;   /* TAKEOVER */
-    uint64_t order;           /* UPDATE: changes of one partition, ascending, whoever owned it */
+    uint64_t order;           /* UPDATE: changes of one partition, ascending, under all owners */
     struct sender_id sender;  /* UPDATE, FORGET: of the request */
     /* UPDATE: kind, flags, table, number, floor, count, columns; FORGET: floor */
     struct wire_head request;

@@ -27,9 +27,9 @@ paramo_err ckpt_order_decode(struct reader *r, struct ckpt_order *m)
     if (!err && m->dir[0] != '/')
         err = err_set(PARAMO_E_INVALID, "a checkpoint's folder must be an absolute path, not '%s'", m->dir);
     if (!err && m->timeout_ms > CALL_TIMEOUT_MAX_MS)
-        err = err_set(PARAMO_E_PROTOCOL, "CKPT with %u ms", m->timeout_ms);
+        err = err_set(PARAMO_E_PROTOCOL, "CKPT: a timeout of %u ms is too long", m->timeout_ms);
     if (!err && (changes > 1 || !m->base != !m->base_id || (m->base && m->base >= m->number)))
-        err = err_set(PARAMO_E_PROTOCOL, "CKPT with a base that cannot be");
+        err = err_set(PARAMO_E_PROTOCOL, "CKPT: its base is not valid");
     return err;
 }
 
@@ -59,7 +59,7 @@ paramo_err ckpt_written_decode(struct reader *r, struct ckpt_written *m)
 {
     m->count = read_u32(r);
     if (m->count > CKPT_SHARDS_MAX)
-        return err_set(PARAMO_E_PROTOCOL, "a checkpoint's part with %u files", m->count);
+        return err_set(PARAMO_E_PROTOCOL, "a checkpoint's result: %u files are too many", m->count);
     for (uint32_t i = 0; i < m->count; i++) {
         read_string(r, m->file[i].name, sizeof m->file[i].name);
         m->file[i].bytes = read_u64(r);

@@ -36,20 +36,22 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
     uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS), body = data_seg_len(seg, nseg, WIRE_SEG_BODY);
     const struct wire_message *message = &wire_messages[h->kind < WIRE_KINDS ? h->kind : 0];
     if (message->class != WIRE_CLASS_DATA)
-        return err_set(PARAMO_E_PROTOCOL, "%s instead of a request", wire_kind_name(h->kind));
+        return err_set(PARAMO_E_PROTOCOL, "%s came instead of a request", wire_kind_name(h->kind));
     bool has_keys = h->kind != WIRE_MESSAGE && message->segs >> WIRE_SEG_KEYS & 1;
     bool has_vals = h->kind != WIRE_MESSAGE && message->segs >> WIRE_SEG_VALS & 1;
     if (h->floor == 0 || h->number < h->floor || h->number - h->floor >= DATA_WINDOW)
-        return err_set(PARAMO_E_PROTOCOL, "%s with number %llu and floor %llu", wire_kind_name(h->kind),
-                       (unsigned long long)h->number, (unsigned long long)h->floor);
+        return err_set(PARAMO_E_PROTOCOL, "%s has number %llu, which does not fit its floor %llu",
+                       wire_kind_name(h->kind), (unsigned long long)h->number, (unsigned long long)h->floor);
     if (!has_keys && h->kind != WIRE_PROBE && h->count)
-        return err_set(PARAMO_E_PROTOCOL, "%s with %u keys", wire_kind_name(h->kind), h->count);
+        return err_set(PARAMO_E_PROTOCOL, "%s has %u keys, but takes none", wire_kind_name(h->kind),
+                       h->count);
     if (has_keys && h->count == 0)
-        return err_set(PARAMO_E_PROTOCOL, "%s without keys", wire_kind_name(h->kind));
+        return err_set(PARAMO_E_PROTOCOL, "%s has no keys", wire_kind_name(h->kind));
     if (h->kind == WIRE_SCAN && h->count != 1)
-        return err_set(PARAMO_E_PROTOCOL, "SCAN with %u keys", h->count);
+        return err_set(PARAMO_E_PROTOCOL, "SCAN has %u keys instead of 1", h->count);
     if (h->kind == WIRE_MESSAGE)
-        return h->flags ? err_set(PARAMO_E_PROTOCOL, "MESSAGE with flags 0x%x", h->flags) : PARAMO_OK;
+        return h->flags ? err_set(PARAMO_E_PROTOCOL, "MESSAGE has flags 0x%x, but takes none", h->flags)
+                        : PARAMO_OK;
     paramo_err err = check_len(h, "keys", keys, has_keys ? UINT64_C(8) * h->count : 0);
     if (!err)
         err = check_len(h, "lens", lens, has_vals && (h->flags & WIRE_LENS) ? UINT64_C(4) * h->count : 0);
@@ -60,7 +62,7 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
     if (!err && (h->flags & WIRE_COLUMNS) &&
         (h->count != 1 || !h->columns.count ||
          (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)))
-        return err_set(PARAMO_E_PROTOCOL, "%s of %u columns of %u rows", wire_kind_name(h->kind),
+        return err_set(PARAMO_E_PROTOCOL, "%s cannot be of %u columns of %u rows", wire_kind_name(h->kind),
                        h->columns.count, h->count);
     return err;
 }
@@ -84,7 +86,7 @@ paramo_err data_stat_decode(const void *body, uint64_t len, struct data_stat *st
     s.pushes = read_u64(&r);
     s.pulls = read_u64(&r);
     if (!reader_done(&r))
-        return err_set(PARAMO_E_PROTOCOL, "statistics of %llu bytes, not %d", (unsigned long long)len,
+        return err_set(PARAMO_E_PROTOCOL, "the statistics have %llu bytes, not %d", (unsigned long long)len,
                        DATA_STAT_BYTES);
     *stat = s;
     return PARAMO_OK;

@@ -142,11 +142,11 @@ paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
 {
     unsigned kind = in[AT_KIND], flags = in[AT_FLAGS];
     if (kind >= WIRE_KINDS || !wire_messages[kind].name)
-        return err_set(PARAMO_E_PROTOCOL, "message of unknown kind %u", kind);
+        return err_set(PARAMO_E_PROTOCOL, "a message has the unknown kind %u", kind);
     if (flags & ~(unsigned)WIRE_FLAGS_ALL)
-        return err_set(PARAMO_E_PROTOCOL, "%s with unknown flags 0x%x", wire_messages[kind].name, flags);
+        return err_set(PARAMO_E_PROTOCOL, "%s has unknown flags 0x%x", wire_messages[kind].name, flags);
     if (get64(in + AT_SPARE) || get64(in + AT_SPARE + 8))
-        return err_set(PARAMO_E_PROTOCOL, "%s with spare fields in use", wire_messages[kind].name);
+        return err_set(PARAMO_E_PROTOCOL, "%s has values in spare fields", wire_messages[kind].name);
     h->kind = (uint8_t)kind;
     h->flags = (uint8_t)flags;
     h->status = get16(in + AT_STATUS);
@@ -171,7 +171,7 @@ paramo_err wire_open(const uint8_t in[VAN_HEAD], const struct van_seg *seg, unsi
     paramo_err err = wire_head_decode(in, h);
     for (unsigned i = 0; i < nseg && !err; i++)
         if (seg[i].len && !(wire_messages[h->kind].segs >> i & 1))
-            err = err_set(PARAMO_E_PROTOCOL, "%s with %llu bytes in segment %u, which it does not have",
+            err = err_set(PARAMO_E_PROTOCOL, "%s has %llu bytes in segment %u, which it does not use",
                           wire_messages[h->kind].name, (unsigned long long)seg[i].len, i);
     return err;
 }

@@ -15,7 +15,7 @@ paramo_err heartbeat_decode(struct reader *r, struct heartbeat *m)
 {
     m->lanes = read_u32(r);
     if (m->lanes > HEARTBEAT_LANES_MAX)
-        return err_set(PARAMO_E_PROTOCOL, "HEARTBEAT: %u lanes", m->lanes);
+        return err_set(PARAMO_E_PROTOCOL, "HEARTBEAT: %u lanes are too many", m->lanes);
     for (uint32_t i = 0; i < m->lanes; i++) {
         m->lane[i].steps = read_u64(r);
         m->lane[i].busy = read_u8(r) != 0;

@@ -96,7 +96,7 @@ paramo_err reject_decode(struct reader *r, paramo_err *code)
         return err;
     *code = err_from_wire(number);
     if (*code == PARAMO_OK)
-        return err_set(PARAMO_E_PROTOCOL, "REJECT: without a reason");
+        return err_set(PARAMO_E_PROTOCOL, "REJECT has no reason");
     (void)err_set(*code, "%s", text);
     return PARAMO_OK;
 }

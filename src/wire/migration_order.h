@@ -33,7 +33,7 @@ struct migration_order {
     uint64_t id; /* of the migration; not 0 */
     uint16_t first, partitions;
     struct migration_shard from, to;
-    /* The target gets the tables of so many replicas or more, but fewer than had: its level in the chains, or
+    /* The target gets the tables with replicas >= level and < had. had is its present level in the chains, or
      * MIGRATION_NO_LEVEL if no chain has it. */
     uint8_t level, had;
     uint32_t kib_per_s; /* SOURCE: the most per second; 0: no limit */

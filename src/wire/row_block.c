@@ -39,7 +39,7 @@ void *row_block_values(struct writer *w, size_t len)
 
 static paramo_err wrong(const char *what)
 {
-    return err_set(PARAMO_E_CORRUPT, "a block of a checkpoint: %s", what);
+    return err_set(PARAMO_E_CORRUPT, "a block of a checkpoint is not valid: %s", what);
 }
 
 paramo_err row_block_decode(const void *payload, size_t bytes, struct row_block *m)
@@ -48,7 +48,7 @@ paramo_err row_block_decode(const void *payload, size_t bytes, struct row_block 
     *m = (struct row_block){.count = read_u32(&r)};
     m->row_bytes = read_u32(&r);
     if (r.failed || m->count > ROWS_MAX || r.left / 8 < m->count)
-        return wrong("its number of rows");
+        return wrong("its number of rows is wrong");
     m->keys = malloc((m->count + 1) * sizeof *m->keys);
     if (!m->keys)
         return err_memory(m->count * sizeof *m->keys);

@@ -8,7 +8,7 @@ enum { ENTRY_BYTES = 32 };
 
 static paramo_err wrong(const char *what)
 {
-    return err_set(PARAMO_E_CORRUPT, "a block of a checkpoint: %s", what);
+    return err_set(PARAMO_E_CORRUPT, "a block of a checkpoint is not valid: %s", what);
 }
 
 /* The head of a list: u32 entries, u32 words of bits in each. False: no list of at most `most` entries. */
@@ -41,7 +41,7 @@ paramo_err sender_windows_decode(const void *payload, size_t bytes, struct sende
     struct reader r = reader_over(payload, bytes);
     uint32_t count;
     if (!list_decode(&r, WINDOW_WORDS, WINDOWS_MAX, &count))
-        return wrong("its senders' records");
+        return wrong("its records of senders are malformed");
     struct sender_window *list = calloc(count + 1, sizeof *list);
     if (!list)
         return err_memory(count * sizeof *list);
@@ -53,7 +53,7 @@ paramo_err sender_windows_decode(const void *payload, size_t bytes, struct sende
     }
     if (!reader_done(&r)) {
         free(list);
-        return wrong("its senders' records");
+        return wrong("its records of senders are malformed");
     }
     *windows = list;
     *n = count;
@@ -90,7 +90,7 @@ paramo_err sender_notes_decode(const void *payload, size_t bytes, struct sender_
     struct reader r = reader_over(payload, bytes);
     uint32_t count;
     if (!list_decode(&r, PARTITION_BITS_WORDS, SENDER_NOTES_MAX, &count))
-        return wrong("its notes of what is done");
+        return wrong("its applied notes are malformed");
     struct sender_note *list = calloc(count + 1, sizeof *list);
     if (!list)
         return err_memory(count * sizeof *list);
@@ -98,7 +98,7 @@ paramo_err sender_notes_decode(const void *payload, size_t bytes, struct sender_
         note_decode(&r, true, &list[i]);
     if (!reader_done(&r)) {
         free(list);
-        return wrong("its notes of what is done");
+        return wrong("its applied notes are malformed");
     }
     *notes = list;
     *n = count;

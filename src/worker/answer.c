@@ -196,7 +196,7 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
     if (h.kind == WIRE_WELCOME)
         return PARAMO_OK; /* a second copy of the first */
     if (wire_messages[h.kind].class != WIRE_CLASS_ANSWER)
-        return err_set(PARAMO_E_PROTOCOL, "%s from a server", wire_kind_name(h.kind));
+        return err_set(PARAMO_E_PROTOCOL, "unexpected message %s from a server", wire_kind_name(h.kind));
     struct slice *p = slice_of(l, &h);
     if (!p)
         return PARAMO_OK; /* a repeat, or of an older attempt */

@@ -112,7 +112,7 @@ static paramo_err link_to(struct client *c, uint32_t id, struct link **link)
 {
     const struct view_node *node = view_node(c->view, id);
     if (!node)
-        return err_set(PARAMO_E_NODE_LOST, "node %" PRIu32 " is not there", id);
+        return err_set(PARAMO_E_NODE_LOST, "the job has no node %" PRIu32, id);
     if (!node->alive)
         return err_set(PARAMO_E_NODE_LOST, "node %" PRIu32 " has %s", id, node->left ? "left" : "died");
     if (!node->port && !(node->role == PARAMO_ROLE_SCHEDULER && c->scheduler[0]))

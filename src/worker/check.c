@@ -10,9 +10,10 @@ paramo_err check_keys(const uint64_t *keys, size_t n)
     if (i >= n)
         return PARAMO_OK;
     if (keys[i - 1] == keys[i])
-        return err_set(PARAMO_E_KEYS_REPEATED, "key %" PRIu64 " stands at %zu and %zu", keys[i], i - 1, i);
-    return err_set(PARAMO_E_KEYS_UNSORTED, "key %" PRIu64 " at %zu comes after %" PRIu64, keys[i], i,
-                   keys[i - 1]);
+        return err_set(PARAMO_E_KEYS_REPEATED, "key %" PRIu64 " is at positions %zu and %zu", keys[i], i - 1,
+                       i);
+    return err_set(PARAMO_E_KEYS_UNSORTED, "key %" PRIu64 " at position %zu follows the greater key %" PRIu64,
+                   keys[i], i, keys[i - 1]);
 }
 
 void check_sum(const uint32_t *lens, size_t n, uint64_t *sum)
@@ -110,7 +111,8 @@ paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
         bool sends = call->kind != REQUEST_PULL;
         paramo_err err;
         if (!kv->n && sends && kv->vals_len)
-            err = err_set(PARAMO_E_SIZE_MISMATCH, "%s: %zu values without a key", verb, kv->vals_len);
+            err = err_set(PARAMO_E_SIZE_MISMATCH, "%s: %zu values were given without a key", verb,
+                          kv->vals_len);
         else if (t->row_values)
             err = check_fixed(call, verb,
                               t->row_values +
@@ -128,7 +130,8 @@ paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
             return err_prefix(err, "%s", verb);
     }
     if (t->options.kind == PARAMO_TABLE_DENSE && kv->n && kv->keys[kv->n - 1] >= t->options.rows)
-        return err_set(PARAMO_E_KEY_RANGE, "%s: key %" PRIu64 " at %zu, but table %s has %" PRIu64 " rows",
+        return err_set(PARAMO_E_KEY_RANGE,
+                       "%s: key %" PRIu64 " at position %zu is not in table %s, which has %" PRIu64 " rows",
                        verb, kv->keys[kv->n - 1], kv->n - 1, t->name, t->options.rows);
     return PARAMO_OK;
 }

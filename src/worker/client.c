@@ -21,6 +21,7 @@ void client_table_init(struct client_table *t, const struct view_table *from)
 {
     memset(t, 0, sizeof *t);
     t->id = from->id;
+    t->since = from->since;
     t->options = from->options;
     t->placement =
         (struct ring_placement){.kind = table_options_placement(&from->options), .rows = from->options.rows};
@@ -125,7 +126,7 @@ static paramo_err after_check(const struct client *c, const paramo_request_optio
     for (size_t i = 0; i <= o->after_count; i++) {
         uint64_t ts = i < o->after_count ? o->after[i] : o->after_all;
         if (ts > issued || (!ts && i < o->after_count))
-            return err_set(PARAMO_E_INVALID, "no request has timestamp %llu, after which this one is to come",
+            return err_set(PARAMO_E_INVALID, "options.after has timestamp %llu, which no request has",
                            (unsigned long long)ts);
     }
     return PARAMO_OK;
@@ -578,10 +579,15 @@ static void deadline_text(const struct request *r)
 {
     const char *what = wire_kind_name(r->wire_kind), *table = r->table->name;
     if (r->edges_open) {
-        (void)err_set(PARAMO_E_TIMEOUT, "%s: a request it comes after was not done in time", what);
+        (void)err_set(PARAMO_E_TIMEOUT, "%s: a request that it comes after did not complete in time", what);
         return;
     }
     for (const struct chunk *chunk = r->chunks; chunk; chunk = chunk->next) {
+        if (chunk->need && r->client->table_view > r->client->view->number) {
+            (void)err_set(PARAMO_E_TIMEOUT, "%s to table %s: no view that has its table came in time", what,
+                          table);
+            return;
+        }
         if (chunk->need) {
             (void)err_set(PARAMO_E_TIMEOUT, "%s to table %s: its keys had no reachable owner in time", what,
                           table);
@@ -599,7 +605,7 @@ static void deadline_text(const struct request *r)
             return;
         }
     }
-    (void)err_set(PARAMO_E_TIMEOUT, "%s to table %s: not done in time", what, table);
+    (void)err_set(PARAMO_E_TIMEOUT, "%s to table %s: it did not complete in time", what, table);
 }
 
 static void deadline_fire(struct lane_timer *timer)
@@ -723,7 +729,7 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     }
     client_set_view(c, config->view);
     if (!c->view) {
-        err = err_prefix(PARAMO_E_MEMORY, "the first view");
+        err = err_prefix(PARAMO_E_MEMORY, "cannot take the first view");
         goto err_free_runs;
     }
     *client = c;

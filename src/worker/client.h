@@ -29,6 +29,7 @@ struct client;
 /* What requests need to know of a table. Plain data; must stay until the client is freed. */
 struct client_table {
     uint32_t id;
+    uint64_t since;               /* number of the first view that has it */
     paramo_table_options options; /* placement resolved */
     struct ring_placement placement;
     uint32_t value_bytes; /* of one value */

@@ -135,7 +135,7 @@ struct request {
     paramo_callback callback;
     void *callback_arg;
     uint32_t unfinished; /* chunks */
-    uint32_t again;      /* how often it was begun anew, with new chunks */
+    uint32_t again;      /* how often it began again, with new chunks */
     const struct client_message *messages;
     size_t messages_count;
     client_reply_fn on_reply;
@@ -235,6 +235,7 @@ struct client {
     size_t links_count;
     struct ring_run *runs; /* scratch: RING_PARTITIONS + 1 */
     uint64_t asked_view;
+    uint64_t table_view; /* the first that has all tables that requests have named; they wait for it */
 
     uint64_t next_number, floor;
     struct chunk *numbers[DATA_WINDOW];

@@ -70,7 +70,7 @@ paramo_err gather_lens(struct request *r)
     }
     if (total > r->dst_len) {
         bufpool_put(&c->pool, at, bytes);
-        return err_set(PARAMO_E_SIZE_MISMATCH, "the rows hold %llu values, there is room for %zu",
+        return err_set(PARAMO_E_SIZE_MISMATCH, "the rows hold %llu values, but there is room for %zu",
                        (unsigned long long)total, r->dst_len);
     }
     for (const struct chunk *chunk = r->chunks; chunk; chunk = chunk->next) {

@@ -64,7 +64,8 @@ paramo_err scan_receive(struct scan_batch *b, const struct client_table *table, 
         want *= table->value_bytes;
     }
     if (keys != 8 * n || lens != (var ? 4 * n : 0) || vals != want || (h->batch.more && !n))
-        return err_set(PARAMO_E_PROTOCOL, "a batch of %zu rows with segments of %llu, %llu and %llu bytes", n,
+        return err_set(PARAMO_E_PROTOCOL,
+                       "a batch of %zu rows cannot have segments of %llu, %llu and %llu bytes", n,
                        (unsigned long long)keys, (unsigned long long)lens, (unsigned long long)vals);
     paramo_err err = grow(&b->keys, &b->capacity[0], keys);
     if (!err)
@@ -77,7 +78,7 @@ paramo_err scan_receive(struct scan_batch *b, const struct client_table *table, 
         memcpy(b->keys, seg[WIRE_SEG_KEYS].data, keys);
         err = check_keys(b->keys, n);
         if (err || b->keys[0] < b->cursor)
-            return err_set(PARAMO_E_PROTOCOL, "a batch of rows out of order");
+            return err_set(PARAMO_E_PROTOCOL, "the rows of a batch are out of order");
     }
     if (lens)
         memcpy(b->lens, seg[WIRE_SEG_LENS].data, lens);

@@ -27,6 +27,8 @@ static unsigned owner_of(const struct view *view, const struct request *r, uint6
     return view_ring(view)->owner[ring_partition(ring_position(&r->table->placement, key))];
 }
 
+static void slice_by_view(struct client *c, struct request *r);
+
 /* ---- waiting for a view ---- */
 
 void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need)
@@ -76,7 +78,7 @@ void slice_resume_waiting(struct client *c)
             continue;
         if (chunk->uncut) {
             request_drop_chunks(c, r);
-            slice_request(c, r);
+            slice_by_view(c, r);
         } else {
             slice_chunk(c, chunk);
         }
@@ -371,7 +373,7 @@ static bool shard_counts(const struct view *view, uint32_t shard)
     return false;
 }
 
-/* The whole request waits for a view: partitions have no owner, or another. */
+/* The whole request waits for a view: partitions have no owner, or another, or its table is not in this one. */
 static void request_wait(struct client *c, struct request *r, uint64_t need)
 {
     struct span none = {0};
@@ -417,7 +419,7 @@ static void stat_again(struct client *c, struct request *r, uint64_t need)
     if (need > c->view->number)
         request_wait(c, r, need);
     else
-        slice_request(c, r);
+        slice_by_view(c, r);
 }
 
 /* False: the chunk continues like any other. */
@@ -552,7 +554,8 @@ static void chop(struct client *c, struct request *r, const struct span *s, int 
     if (is_user(r)) {
         uint64_t all = bytes + (s->lens ? 4 * (uint64_t)s->count : 0) + VAN_HEADER_BYTES;
         if (all > c->config.frame_bytes) {
-            (void)err_set(PARAMO_E_TOO_LARGE, "one server's part takes %llu bytes, a message at most %llu",
+            (void)err_set(PARAMO_E_TOO_LARGE,
+                          "the part for one server has %llu bytes, but a message holds at most %llu",
                           (unsigned long long)all, (unsigned long long)c->config.frame_bytes);
             request_end(r, PARAMO_E_TOO_LARGE, err_text());
             return;
@@ -685,7 +688,7 @@ static void slice_scan(struct client *c, struct request *r)
         chunk_add_start(c, r, &s, (int)b->shard, (int)b->shard);
 }
 
-void slice_request(struct client *c, struct request *r)
+static void slice_by_view(struct client *c, struct request *r)
 {
     if (r->kind == REQUEST_CLEAR || r->kind == REQUEST_STAT) {
         slice_everywhere(c, r);
@@ -719,4 +722,18 @@ void slice_request(struct client *c, struct request *r)
     }
     if (!r->unfinished)
         request_end(r, PARAMO_OK, "");
+}
+
+/* The view of the client may lack the table, and so may that of a server. A slice waits at a shard for the view by which
+ * it was cut, so the request waits here for a view that has the table. Later requests wait behind it: those of a
+ * customer to a shard stay in order. */
+void slice_request(struct client *c, struct request *r)
+{
+    bool to_table = r->kind != REQUEST_MESSAGE;
+    if (to_table && r->table->since > c->table_view)
+        c->table_view = r->table->since;
+    if (to_table && c->table_view > c->view->number)
+        request_wait(c, r, c->table_view);
+    else
+        slice_by_view(c, r);
 }

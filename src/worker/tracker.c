@@ -34,7 +34,7 @@ paramo_err tracker_issue(struct tracker *t, uint64_t *ts)
 {
     if (atomic_fetch_add(&t->in_flight, 1) >= TRACKER_LIMIT) {
         atomic_fetch_sub(&t->in_flight, 1);
-        return err_set(PARAMO_E_AGAIN, "%d requests are in flight", TRACKER_LIMIT);
+        return err_set(PARAMO_E_AGAIN, "%d requests are in flight, which is the limit", TRACKER_LIMIT);
     }
     for (;;) {
         uint64_t next = atomic_fetch_add(&t->issued, 1) + 1;
@@ -158,7 +158,8 @@ paramo_err tracker_answers(struct tracker *t, uint64_t ts, uint32_t *count)
         return err_set(PARAMO_E_INVALID, "no request has timestamp %llu", (unsigned long long)ts);
     uint64_t have = atomic_load_explicit(&t->answers[ts % TRACKER_SLOTS], memory_order_acquire);
     if (have >> 16 != (ts & (UINT64_MAX >> 16)))
-        return err_set(PARAMO_E_NOT_FOUND, "request %llu was long ago", (unsigned long long)ts);
+        return err_set(PARAMO_E_NOT_FOUND, "request %llu is too old: its answers are no longer counted",
+                       (unsigned long long)ts);
     *count = (uint32_t)(have & 0xffff);
     return PARAMO_OK;
 }

@@ -56,8 +56,11 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
         ckpt_job.unknown[ckpt_job.unknown_count++] = order;
         return;
     }
-    if (what >= ORDER_MIGRATION_SOURCE)
+    if (what >= ORDER_MIGRATION_SOURCE) {
+        if (ckpt_job.migrates)
+            member_order_done(node->member, order, PARAMO_OK, NULL);
         return; /* for the one that has come: nothing moves before its test ends */
+    }
     assert_int_equal(ckpt_order_decode(fields, &ckpt_job.order), PARAMO_OK);
     assert_true(ckpt_job.order.number && ckpt_job.order.id);
     if (what == ORDER_CKPT_SAVE && ckpt_job.wait) {
@@ -117,12 +120,13 @@ void ckpt_scheduler_off(void)
 void ckpt_on(const char *restore)
 {
     struct simfs *disk = ckpt_job.disk;
-    bool keeps = ckpt_job.keeps, on_loss = ckpt_job.on_loss;
+    bool keeps = ckpt_job.keeps, on_loss = ckpt_job.on_loss, migrates = ckpt_job.migrates;
     uint32_t replicas = ckpt_job.replicas;
     uint32_t applied_window_retain = ckpt_job.applied_window_retain;
     uint64_t jobs = disk ? ckpt_job.jobs + 1 : 1;
     memset(&ckpt_job, 0, sizeof ckpt_job);
     ckpt_job.keeps = keeps;
+    ckpt_job.migrates = migrates;
     ckpt_job.on_loss = on_loss;
     ckpt_job.replicas = replicas;
     ckpt_job.applied_window_retain = applied_window_retain;
@@ -133,6 +137,7 @@ void ckpt_on(const char *restore)
         assert_int_equal(simfs_create(1, &ckpt_job.disk), PARAMO_OK);
         assert_int_equal(fs_make_dir(simfs_fs(ckpt_job.disk), "/d"), PARAMO_OK);
     }
+    simfs_set_sim(ckpt_job.disk, ckpt_job.c.sim);
     snprintf(ckpt_job.c.config.restore_dir, sizeof ckpt_job.c.config.restore_dir, "%s", restore);
     ckpt_scheduler_on();
     for (unsigned i = 0; i < CKPT_SERVERS; i++)
@@ -158,7 +163,7 @@ void ckpt_off(void)
 
 void ckpt_disk_end(void)
 {
-    ckpt_job.keeps = ckpt_job.on_loss = false;
+    ckpt_job.keeps = ckpt_job.on_loss = ckpt_job.migrates = false;
     ckpt_job.replicas = 0;
     simfs_destroy(ckpt_job.disk);
     ckpt_job.disk = NULL;

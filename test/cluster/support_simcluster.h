@@ -43,7 +43,8 @@ struct cluster {
     struct scheduler_config config;
     struct store_state found; /* cluster_find_state */
     struct writer found_records;
-    bool state_found;
+    bool state_told;
+    paramo_err state_status;
     bool over;
     paramo_err over_status;
     char over_text[CLUSTER_NODES * 128];
@@ -53,6 +54,7 @@ struct cluster {
 /* Simulation and lanes; nothing runs yet. */
 void cluster_init(struct cluster *c, uint64_t seed, uint32_t servers, uint32_t workers);
 void cluster_fini(struct cluster *c);
+/* Tries again while there is no memory, as a supervisor would. So does the next function. */
 void cluster_start_scheduler(struct cluster *c);
 /* The scheduler that is started next keeps its state in dir of this disk, and goes on with what is there. */
 void cluster_find_state(struct cluster *c, struct simfs *disk, const char *dir,

@@ -121,7 +121,7 @@ static void another_protocol(void **state)
     (void)state;
     connect_to("SSH-2.0-x\r\n", true);
     assert_int_equal(w.code, PARAMO_E_PROTOCOL);
-    assert_non_null(strstr(w.text, "what answers there does not speak Paramo's protocol"));
+    assert_non_null(strstr(w.text, "the process there does not speak Paramo's protocol"));
 }
 
 static void a_short_answer(void **state)

@@ -224,6 +224,59 @@ static void test_a_node_that_does_not_return(void **state)
     off();
 }
 
+/* Loses the first packet of a connection behind its WELCOME, and counts what comes this way. */
+struct loser {
+    const struct simnet_link *link;
+    unsigned packets;
+};
+
+static struct simnet_fate lose_second(void *arg, struct simnet_link *link)
+{
+    struct loser *l = arg;
+    bool lost = link == l->link && ++l->packets == 2;
+    return (struct simnet_fate){.copies = !lost, .delay = {ENV_MS, ENV_MS}};
+}
+
+/* A server's answer to REGISTER is lost. It has a place by a view, and serves by that view, when it loses the scheduler;
+ * another gets the place, and the scheduler is started again. The next one has not heard of the first, which must not
+ * get a place again: it was declared dead. */
+static void test_a_place_that_was_not_answered(void **state)
+{
+    (void)state;
+    on(1, 1);
+    struct tnode *late = &t.c.nodes[2], *other = &t.c.nodes[3];
+    cluster_kill(&t.c.nodes[0]);
+    cluster_pass(&t.c, 2);
+    struct member_config config = cluster_member_config(&t.c, late, SERVER);
+    struct simnet_node *from, *to;
+    struct simnet_link *out, *back;
+    assert_int_equal(simnet_node(t.c.net, "scheduler", &from), PARAMO_OK);
+    assert_int_equal(simnet_node(t.c.net, "n2", &to), PARAMO_OK);
+    assert_int_equal(simnet_link(t.c.net, from, to, &out), PARAMO_OK);
+    assert_int_equal(simnet_link(t.c.net, to, from, &back), PARAMO_OK);
+    van_sim_set_faulty(t.c.van, 1u << VAN_CONTROL);
+    struct loser loser = {.link = out};
+    simnet_set_decider(t.c.net, lose_second, &loser);
+    cluster_start_config(late, &config);
+    cluster_pass(&t.c, 1);
+    simnet_set_decider(t.c.net, NULL, NULL);
+    const struct view_node *place = view_node(member_view(late->member), PARAMO_ID_SERVER(0));
+    assert_true(place->alive && place->incarnation == config.incarnation);
+    assert_false(late->joined);
+    out->cut = back->cut = true;
+    van_sim_reset(late->van, UINT32_MAX);
+    cluster_pass(&t.c, 1);
+    cluster_start(&t.c, other, SERVER);
+    assert_true(cluster_run(&t.c, tnode_joined, other, 3));
+    assert_int_equal(other->joined_status, PARAMO_OK);
+    scheduler_off(true);
+    out->cut = back->cut = false;
+    scheduler_on();
+    assert_true(cluster_run(&t.c, tnode_joined, late, 10));
+    assert_int_equal(late->joined_status, PARAMO_E_FENCED);
+    off();
+}
+
 /* Two of three servers do not come back, and the third is to be drained: it is dropped where the second has
  * the rows, too, in the same moment in which the second dies. No view has told it so: it has them still. */
 static void all_others_die_at_once(void **state)
@@ -539,6 +592,7 @@ int main(void)
         cmocka_unit_test(test_goes_on),
         cmocka_unit_test(test_what_is_shared),
         cmocka_unit_test(test_a_node_that_does_not_return),
+        cmocka_unit_test(test_a_place_that_was_not_answered),
         cmocka_unit_test(all_others_die_at_once),
         cmocka_unit_test(owners_that_were_gone),
         cmocka_unit_test(test_drain_is_durable),

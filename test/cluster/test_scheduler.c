@@ -601,7 +601,8 @@ static void test_gone_before_complete(void **state)
     cluster_kill(&c.nodes[1]);
     assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 21));
     assert_int_equal(c.nodes[0].joined_status, PARAMO_E_TIMEOUT);
-    assert_non_null(strstr(c.nodes[0].joined_text, "2 of 3 workers have come (1 of these went away again)"));
+    assert_non_null(
+        strstr(c.nodes[0].joined_text, "2 of 3 workers have registered (1 of these have left again)"));
     cluster_fini(&c);
 }
 

@@ -325,7 +325,7 @@ static void one_at_a_time(void **state)
     assert_int_equal(start(), PARAMO_OK);
     struct store *first = l.store;
     assert_int_equal(start(), PARAMO_E_REFUSED);
-    assert_non_null(strstr(err_text(), "belongs to a scheduler that runs"));
+    assert_non_null(strstr(err_text(), "is in use by a running scheduler"));
     close_on_lane();
     l.store = first;
     assert_int_equal(save(false, "five", NULL), PARAMO_OK);

@@ -313,7 +313,7 @@ static void the_one_before_is_fenced(void **state)
     sim_host_pause(one.host, 0);
     assert_false(sure(&one)); /* at once, by its own clock */
     assert_int_equal(save(&one, true, "old", "old"), PARAMO_E_FENCED);
-    assert_non_null(strstr(one.text, "does not lead the job any more: two:1 does, in term 2"));
+    assert_non_null(strstr(one.text, "no longer leads the job: two:1 leads it in term 2"));
     assert_int_equal(proof(&one), PARAMO_E_FENCED);
     assert_int_equal(save(&one, false, "old", NULL), PARAMO_E_FENCED);
     seconds_pass(20000);

@@ -1,4 +1,5 @@
 /* Checkpoints by the public API: of an embedded node, and of nodes of one role each, whichever asks. */
+#include "node/checkpoint.h"
 #include "unit.h"
 
 #include <ftw.h>
@@ -139,11 +140,22 @@ static void by_any_node(void **state)
     cluster_stop(&c);
 }
 
+/* The scheduler's clock is 2 % slow, the server's 2 % fast: the hold lasts longer than the load may take. */
+static void a_hold_outlasts_its_load(void **state)
+{
+    (void)state;
+    const uint32_t loads_ms[] = {0, 1, 100, 20000, 24 * 3600 * 1000, UINT32_MAX / 26 * 24};
+    for (unsigned i = 0; i < sizeof loads_ms / sizeof *loads_ms; i++)
+        assert_true(checkpoint_hold_ms(loads_ms[i]) / 1.02 > loads_ms[i] / 0.98);
+    assert_int_equal(checkpoint_hold_ms(UINT32_MAX), UINT32_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(of_an_embedded_node, folder_on, folder_off),
         cmocka_unit_test_setup_teardown(by_any_node, folder_on, folder_off),
+        cmocka_unit_test(a_hold_outlasts_its_load),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void its_replicas_are_promoted(void **state)
     assert_int_equal(paramo_job_status(c.servers[0].node), PARAMO_OK);
     assert_int_equal(paramo_stop(ended), PARAMO_E_MEMORY); /* by itself */
     assert_non_null(
-        strstr(paramo_last_error(), "cannot continue its chains: out of memory (4711 bytes wanted)"));
+        strstr(paramo_last_error(), "cannot continue its chains: out of memory (4711 bytes requested)"));
 
     assert_int_equal(paramo_push(w, t, &kv, NULL, &ts), PARAMO_OK);
     assert_int_equal(paramo_wait(w, ts, 0), PARAMO_OK);

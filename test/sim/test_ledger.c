@@ -99,7 +99,7 @@ static void a_read_by_an_overdue_lease_is_old(void **state)
 {
     (void)state;
     const struct schedule schedule = {.replicas = 1};
-    uint64_t theirs[PARTITION_WORDS] = {0};
+    uint64_t theirs[PARTITION_WORDS] = {0}, none[PARTITION_WORDS] = {0};
     struct world *w = calloc(1, sizeof *w);
     assert_non_null(w);
     w->schedule = &schedule;
@@ -112,12 +112,12 @@ static void a_read_by_an_overdue_lease_is_old(void **state)
     key->must = other->must = 1;
     cell_write(&w->cells[7], 70, 5);
     cell_written(&w->cells[7], 70, 5, 8);
-    overdue_mark(w, theirs, true);
+    overdue_mark(w, theirs, theirs);
     w->moment = 20;
     key->must = other->must = 5;
     cell_write(&w->cells[7], 71, 15);
     cell_written(&w->cells[7], 71, 15, 18);
-    overdue_mark(w, theirs, false);
+    overdue_mark(w, theirs, none);
     const uint64_t begins[] = {10, 11, 20, 21}, must[] = {5, 1, 1, 5}, judged[] = {10, 10, 10, 21};
     for (unsigned i = 0; i < 4; i++) {
         uint64_t from = begins[i], least = 5;

@@ -120,8 +120,13 @@ static void hosts_have_clocks_of_their_own(void **state)
         lane_leave(lane[i]);
     }
     uint64_t start = sim_now(sim);
-    sim_host_jump(host[0], 9 * ENV_SEC);
+    sim_host_jump(host[0], 4 * ENV_SEC);
+    sim_host_jump(host[0], 5 * ENV_SEC);
     assert_true(lane_now(lane[0]) == start + 9 * ENV_SEC && lane_now(lane[1]) == start);
+    assert_int_equal(sim_host_jumped(host[0], start), 9 * ENV_SEC);
+    assert_int_equal(sim_host_jumped(host[0], start + 1), 5 * ENV_SEC);
+    assert_int_equal(sim_host_jumped(host[0], start + 4 * ENV_SEC + 1), 0);
+    assert_int_equal(sim_host_jumped(host[1], start), 0);
     sim_host_pause(host[0], start + 3 * ENV_SEC);
     assert_true(sim_step(sim)); /* due after one second, and put off */
     assert_int_equal(counter[0].fired, 0);
@@ -185,6 +190,14 @@ static void clocks_drift_and_stand_still(void **state)
     assert_true(sim_now(sim) == at + 8 * ENV_SEC && lane_now(lane) == clock + ENV_SEC);
     assert_int_equal(sim_host_stood(host, clock), 7 * ENV_SEC);
     assert_int_equal(sim_host_stood(host, clock + 1), 0);
+    uint64_t again = lane_now(lane);
+    sim_host_freeze(host, sim_now(sim) + 2 * ENV_SEC);
+    step_at(sim, ENV_SEC);
+    assert_int_equal(sim_host_stood(host, clock), 8 * ENV_SEC); /* both times */
+    step_at(sim, 3 * ENV_SEC);
+    assert_int_equal(sim_host_stood(host, clock), 9 * ENV_SEC);
+    assert_int_equal(sim_host_stood(host, again), 2 * ENV_SEC);
+    assert_int_equal(sim_host_stood(host, again + 1), 0);
     lane_destroy(lane);
     sim_destroy(sim);
 }

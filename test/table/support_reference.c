@@ -106,6 +106,13 @@ static void reference_adam(const paramo_table_options *o, const struct column *c
     *c->w = soft_threshold(*c->w - eta * (*c->s0 * c1), eta * o->l1);
 }
 
+static void reference_max(const paramo_table_options *o, const struct column *c)
+{
+    (void)o;
+    if (c->g > *c->w)
+        *c->w = c->g;
+}
+
 /* Where zeros are not the state that a column with initial parameters begins with. */
 static void reference_ftrl_start(const paramo_table_options *o, const struct column *c)
 {

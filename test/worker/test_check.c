@@ -91,12 +91,12 @@ static void test_keys(void **state)
         uint64_t good = keys[i];
         keys[i] = keys[i - 1];
         assert_int_equal(check_keys(keys, N), PARAMO_E_KEYS_REPEATED);
-        (void)snprintf(text, sizeof text, "key %llu stands at %zu and %zu", (unsigned long long)keys[i],
+        (void)snprintf(text, sizeof text, "key %llu is at positions %zu and %zu", (unsigned long long)keys[i],
                        i - 1, i);
         assert_string_equal(err_text(), text);
         keys[i] = keys[i - 1] - 1;
         assert_int_equal(check_keys(keys, N), PARAMO_E_KEYS_UNSORTED);
-        (void)snprintf(text, sizeof text, "at %zu ", i);
+        (void)snprintf(text, sizeof text, "at position %zu ", i);
         assert_non_null(strstr(err_text(), text));
         keys[i] = good;
     }
@@ -107,7 +107,7 @@ static void test_keys(void **state)
     assert_int_equal(check(REQUEST_PUSH, &s, wrong, 2, vals, 2, NULL, PARAMO_TRUSTED), PARAMO_OK);
     uint64_t range[] = {99, 100};
     assert_int_equal(check(REQUEST_PULL, &d, range, 2, vals, 2, NULL, 0), PARAMO_E_KEY_RANGE);
-    assert_non_null(strstr(err_text(), "key 100 at 1"));
+    assert_non_null(strstr(err_text(), "key 100 at position 1"));
     assert_int_equal(check(REQUEST_PULL, &d, range, 1, vals, 1, NULL, 0), PARAMO_OK);
 }
 

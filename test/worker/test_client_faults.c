@@ -199,6 +199,82 @@ static void test_patience(void **state)
     world_fini(&w);
 }
 
+/* A table that the client's view lacks: its requests, and those behind them, wait for the view that brings it. Servers
+ * that lack the view, too, are not asked before. All keep their order. */
+static void test_table_of_a_later_view(void **state)
+{
+    (void)state;
+    struct seen seen = {0};
+    struct world w;
+    world_make(&w, 1, &seen);
+    const unsigned later = 3;
+    world_table(&w, PARAMO_TABLE_USER, 1);
+    world_view(&w);
+    const uint64_t keys[] = {0, 1, 2, 3, 4, 5};
+    uint64_t view = w.number, ts[6];
+    unsigned i = 0;
+    const unsigned tables[] = {USER, later, USER, later, USER, USER};
+    float val = 1;
+    for (; i < 4; i++)
+        assert_ok(world_push(&w, 0, tables[i], &keys[i], 1, &val, 1, &ts[i]));
+    assert_ok(world_wait(&w, 0, ts[0]));
+    assert_true(w.clients[0].wanted_view == view);
+    run_for(&w, ENV_SEC);
+    assert_int_equal(seen.count, 1);
+    world_client_view(&w, 0);
+    for (; i < 6; i++)
+        assert_ok(world_push(&w, 0, tables[i], &keys[i], 1, &val, 1, &ts[i]));
+    run_for(&w, ENV_SEC);
+    assert_int_equal(seen.count, 1); /* the server lacks the view */
+    world_server_view(&w, 0);
+    for (i = 1; i < 6; i++)
+        assert_ok(world_wait(&w, 0, ts[i]));
+    for (i = 0; i < 6; i++)
+        assert_true(seen.keys[i] == i);
+    assert_int_equal(seen.count, 6);
+    /* the view does not come in time */
+    world_table(&w, PARAMO_TABLE_USER, 1);
+    world_view(&w);
+    assert_ok(world_push(&w, 0, later + 1, &keys[0], 1, &val, 1, &ts[0]));
+    assert_int_equal(world_wait(&w, 0, ts[0]), PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(err_text(), "no view that has its table"));
+    world_fini(&w);
+}
+
+/* Two tables that begin by two later views: the order is kept, too. */
+static void test_tables_of_later_views(void **state)
+{
+    (void)state;
+    struct seen seen = {0};
+    struct world w;
+    world_make(&w, 1, &seen);
+    const uint64_t keys[] = {0, 1, 2, 3};
+    uint64_t ts[4];
+    const unsigned first = 3, second = 4, tables[] = {first, second, USER, first};
+    float val = 1;
+    world_table(&w, PARAMO_TABLE_USER, 1);
+    world_view(&w);
+    struct view *before = view_ref(w.view);
+    world_table(&w, PARAMO_TABLE_USER, 1);
+    world_view(&w);
+    world_server_view(&w, 0);
+    for (unsigned i = 0; i < 4; i++)
+        assert_ok(world_push(&w, 0, tables[i], &keys[i], 1, &val, 1, &ts[i]));
+    struct view *newest = w.view;
+    w.view = before;
+    world_client_view(&w, 0);
+    w.view = newest;
+    run_for(&w, ENV_SEC);
+    assert_int_equal(seen.count, 1);
+    world_client_view(&w, 0);
+    for (unsigned i = 0; i < 4; i++)
+        assert_ok(world_wait(&w, 0, ts[i]));
+    for (unsigned i = 0; i < 4; i++)
+        assert_true(seen.keys[i] == i);
+    view_unref(before);
+    world_fini(&w);
+}
+
 /* Keys that the caller changes while they are sent again end the request, once, with what is wrong; the
  * connection stays. */
 static void test_changed_in_flight(void **state)
@@ -643,12 +719,20 @@ static void test_close(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_timeout),   cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_patience),  cmocka_unit_test(test_changed_in_flight),
-        cmocka_unit_test(test_cancel),    cmocka_unit_test(test_cancel_takes_memory_back),
-        cmocka_unit_test(test_node_lost), cmocka_unit_test(test_wrong_token),
-        cmocka_unit_test(test_full),      cmocka_unit_test(test_priority),
-        cmocka_unit_test(test_close),     cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_table_of_a_later_view),
+        cmocka_unit_test(test_tables_of_later_views),
+        cmocka_unit_test(test_changed_in_flight),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_cancel_takes_memory_back),
+        cmocka_unit_test(test_node_lost),
+        cmocka_unit_test(test_wrong_token),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_priority),
+        cmocka_unit_test(test_close),
+        cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_fenced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

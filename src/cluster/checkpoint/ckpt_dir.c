@@ -53,10 +53,9 @@ paramo_err ckpt_dir_plain(struct fs *fs, const char *dir)
     if (err == PARAMO_E_NOT_FOUND)
         return PARAMO_OK;
     if (!err && s.name[0])
-        err = err_set(
-            PARAMO_E_REFUSED,
-            "%s contains files other than checkpoints (%s): it is written to only if the scheduler was "
-            "started with it as --checkpoint-dir or --checkpoint-allow",
-            dir, s.name);
+        err = err_set(PARAMO_E_REFUSED,
+                      "%s contains files other than checkpoints (%s); to write there, name it in "
+                      "--checkpoint-dir or --checkpoint-allow of the scheduler",
+                      dir, s.name);
     return err;
 }

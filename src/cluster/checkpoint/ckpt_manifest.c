@@ -91,7 +91,7 @@ static paramo_err files_decode(struct reader *r, struct ckpt_manifest *m)
         file->blocks = read_u64(r);
         file->sum = read_u64(r);
         if (r->failed || !file->name[0] || strchr(file->name, '/') || file->name[0] == '.')
-            return damaged("a file's name");
+            return damaged("a file's name is not valid");
     }
     return PARAMO_OK;
 }
@@ -105,8 +105,9 @@ paramo_err ckpt_manifest_decode(const void *data, size_t len, struct ckpt_manife
         return err_set(PARAMO_E_FORMAT, "not the manifest of a checkpoint");
     uint32_t format = read_u32(&r);
     if (!r.failed && (!format || format > MANIFEST_FORMAT))
-        return err_set(PARAMO_E_FORMAT, "the manifest is of format %" PRIu32 "; this program reads 1 and %d",
-                       format, MANIFEST_FORMAT);
+        return err_set(PARAMO_E_FORMAT,
+                       "the manifest has format %" PRIu32 "; this program reads formats 1 to %d", format,
+                       MANIFEST_FORMAT);
     struct reader sum = len >= 8 ? reader_over((const uint8_t *)data + len - 8, 8) : reader_over(NULL, 0);
     if (len < 8 || read_u64(&sum) != hash_bytes(data, len - 8))
         return damaged("its checksum is wrong");

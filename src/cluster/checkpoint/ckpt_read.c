@@ -32,7 +32,8 @@ static paramo_err manifest_read(struct fs *fs, const char *dir, uint64_t number,
     if (err)
         return err_prefix(err, "%s", path);
     if (m->number != number) {
-        err = err_set(PARAMO_E_CORRUPT, "%s is that of checkpoint %" PRIu64, path, m->number);
+        err = err_set(PARAMO_E_CORRUPT, "%s belongs to checkpoint %" PRIu64 ", not to its folder's", path,
+                      m->number);
         ckpt_manifest_fini(m);
     }
     return err;
@@ -123,7 +124,7 @@ static paramo_err find_last(struct fs *fs, const char *dir, uint64_t *number)
         ckpt_manifest_fini(&m);
     }
     free(n.number);
-    return !err && !*number ? err_set(PARAMO_E_NOT_FOUND, "%s: there is no checkpoint in it", dir) : err;
+    return !err && !*number ? err_set(PARAMO_E_NOT_FOUND, "%s contains no checkpoint", dir) : err;
 }
 
 paramo_err ckpt_check_files(struct fs *fs, const char *dir, const struct ckpt_manifest *m)
@@ -136,7 +137,7 @@ paramo_err ckpt_check_files(struct fs *fs, const char *dir, const struct ckpt_ma
         if (!err)
             err = fs_open(fs, path, FS_READ, &file);
         if (err == PARAMO_E_NOT_FOUND)
-            return err_set(PARAMO_E_CORRUPT, "%s: it is missing", path);
+            return err_set(PARAMO_E_CORRUPT, "%s is missing", path);
         if (err)
             return err;
         err = fs_size(file, &size);
@@ -144,8 +145,8 @@ paramo_err ckpt_check_files(struct fs *fs, const char *dir, const struct ckpt_ma
         if (err)
             return err;
         if (size != m->files[i].bytes)
-            return err_set(PARAMO_E_CORRUPT, "%s has %" PRIu64 " bytes, not %" PRIu64, path, size,
-                           m->files[i].bytes);
+            return err_set(PARAMO_E_CORRUPT, "%s has %" PRIu64 " bytes; the manifest says %" PRIu64, path,
+                           size, m->files[i].bytes);
     }
     return PARAMO_OK;
 }
@@ -160,14 +161,14 @@ static paramo_err link_read(struct ckpt *c, uint64_t number)
                        "%s: checkpoint %" PRIu64 " is based on %" PRIu64 ", which is missing", c->dir,
                        above->number, number);
     if (err == PARAMO_E_NOT_FOUND)
-        return err_set(err, "%s: there is no whole checkpoint %" PRIu64, c->dir, number);
+        return err_set(err, "%s contains no whole checkpoint %" PRIu64, c->dir, number);
     if (err)
         return err;
     c->links++;
     if (above && above->base_id != m->id)
         return err_set(PARAMO_E_CORRUPT,
-                       "%s: checkpoint %" PRIu64 " is based on another one than the %" PRIu64
-                       " that is there",
+                       "%s: checkpoint %" PRIu64 " is based on a checkpoint %" PRIu64
+                       " that was replaced by another of this number",
                        c->dir, above->number, number);
     return ckpt_check_files(c->fs, c->dir, m);
 }
@@ -188,7 +189,7 @@ paramo_err ckpt_open(struct fs *fs, const char *dir, uint64_t number, struct ckp
     c->dir = copy;
     while (number && !err) {
         if (c->links == CKPT_CHAIN_MAX)
-            err = err_set(PARAMO_E_TOO_LARGE, "%s: more than %d checkpoints based on each other", dir,
+            err = err_set(PARAMO_E_TOO_LARGE, "%s: more than %d checkpoints are based one on another", dir,
                           CKPT_CHAIN_MAX);
         else
             err = link_read(c, number);
@@ -259,9 +260,9 @@ static paramo_err file_begin(struct reading *r, uint64_t id)
     (void)read_span(&fields, 12);
     ckpt_file_head_encode(read_u32(&fields), id, want);
     if (memcmp(head, CKPT_MAGIC, 8) != 0)
-        return err_set(PARAMO_E_FORMAT, "%s: not a part of a checkpoint", r->path);
+        return err_set(PARAMO_E_FORMAT, "%s is not a file of a checkpoint", r->path);
     if (memcmp(head, want, sizeof head) != 0)
-        return broken(r, "its head is wrong, or it is of another checkpoint");
+        return broken(r, "its head is wrong, or belongs to another checkpoint");
     r->at = sizeof head;
     r->sum = id;
     return PARAMO_OK;
@@ -285,15 +286,15 @@ static paramo_err head_read(struct reading *r, struct ckpt_head *head)
     head->payload_sum = read_u64(&fields);
     ckpt_head_encode(head, want);
     if (memcmp(bytes, want, sizeof bytes) != 0 || head->place != r->at)
-        return broken(r, "the head of a block");
+        return broken(r, "a block's head is wrong");
     if (payload > r->info->bytes - r->at - sizeof bytes)
-        return broken(r, "the length of a block");
+        return broken(r, "a block is longer than the rest of the file");
     bool end = head->block.kind == CKPT_END;
     if (end ? payload != 0
             : !head->block.kind || head->block.kind >= CKPT_KINDS ||
                   head->block.partition >= RING_PARTITIONS || !head->block.partitions ||
                   head->block.partitions > RING_PARTITIONS - head->block.partition)
-        return broken(r, "what a block says it is");
+        return broken(r, "a block's kind, table or partitions are not valid");
     r->at += sizeof bytes;
     return PARAMO_OK;
 }
@@ -354,7 +355,7 @@ static paramo_err reader_end_file(struct reading *r)
     fs_close(r->file);
     r->file = NULL;
     if (r->at != r->info->bytes || r->blocks != r->info->blocks || r->sum != r->info->sum)
-        return broken(r, "it is not what the manifest says");
+        return broken(r, "its contents differ from the manifest");
     return PARAMO_OK;
 }
 

@@ -48,7 +48,8 @@ paramo_err ckpt_claim(struct fs *fs, const char *dir, uint64_t *number)
         err = ckpt_next_number(fs, dir, number);
     for (unsigned tries = 0; !err; tries++, ++*number) {
         if (*number > CKPT_NUMBER_MAX)
-            return err_set(PARAMO_E_FULL, "%s: the numbers are used up: one of its folders is %" PRIu64, dir,
+            return err_set(PARAMO_E_FULL,
+                           "%s has no free checkpoint number after %" PRIu64 "; use another folder", dir,
                            *number - 1);
         err = ckpt_paths(dir, *number, NULL, folder, NULL);
         if (!err)
@@ -171,7 +172,7 @@ paramo_err ckpt_commit(struct fs *fs, const char *dir, const struct ckpt_manifes
     struct writer w = {0};
     assert(m->number && m->id && m->base < m->number);
     if (m->extra_bytes > CKPT_EXTRA_MAX || m->files_count > CKPT_FILES_MAX)
-        return err_set(PARAMO_E_TOO_LARGE, "a checkpoint of %" PRIu32 " files and %zu bytes beside",
+        return err_set(PARAMO_E_TOO_LARGE, "the manifest is too large: %" PRIu32 " files and %zu more bytes",
                        m->files_count, m->extra_bytes);
     paramo_err err = ckpt_paths(dir, m->number, NULL, folder, NULL);
     if (err)

@@ -73,7 +73,8 @@ static paramo_err admin_query_answer(const struct admin_query *admin_query, cons
     struct ckpt_result ckpt;
     paramo_err err;
     if (head->what != admin_query->call)
-        return err_set(PARAMO_E_PROTOCOL, "an answer to %s", call_kind_name(head->what));
+        return err_set(PARAMO_E_PROTOCOL, "the scheduler's answer is to %s, which was not asked",
+                       call_kind_name(head->what));
     if (!head->status && admin_query->call == CALL_ADMIN_VIEW)
         return view_decode(body, &result->view);
     if (!head->status && admin_query->call == CALL_STATUS)
@@ -101,7 +102,8 @@ static paramo_err admin_query_frame(void *user, struct van_conn *conn, const uin
     if (!err && head.kind == WIRE_WELCOME)
         return PARAMO_OK; /* a second copy of the first */
     if (!err && head.kind != WIRE_REPLY)
-        err = err_set(PARAMO_E_PROTOCOL, "%s to an admin client", wire_kind_name(head.kind));
+        err =
+            err_set(PARAMO_E_PROTOCOL, "unexpected message %s from the scheduler", wire_kind_name(head.kind));
     if (!err)
         err = admin_query_answer(admin_query, &head.reply, &body, &result);
     admin_query_end(admin_query, err, &result);
@@ -178,7 +180,7 @@ static paramo_err addresses_check(const char *list)
     uint16_t port;
     do {
         if (!address_next(&list, address))
-            return err_set(PARAMO_E_INVALID, "an address of the scheduler is empty or longer than %d bytes",
+            return err_set(PARAMO_E_INVALID, "a scheduler address is empty or longer than %d bytes",
                            ADDRESS_MAX - 1);
         if (address_split(address, host, sizeof host, &port))
             return err_set(PARAMO_E_INVALID, "the scheduler's address %s", err_text());

@@ -123,7 +123,7 @@ static paramo_err got_view(struct member *m, struct reader *body)
     if (err)
         return err;
     if (view->job != m->job)
-        err = err_set(PARAMO_E_PROTOCOL, "a view of another job");
+        err = err_set(PARAMO_E_PROTOCOL, "the scheduler sent a view of another job");
     bool older = m->view && view->number <= m->view->number;
     if (err || !view->complete || older) {
         view_unref(view);
@@ -198,7 +198,8 @@ static paramo_err member_frame(void *user, struct van_conn *conn, const uint8_t 
         return err;
     }
     default:
-        return err_set(PARAMO_E_PROTOCOL, "%s from the scheduler", wire_kind_name(head.kind));
+        return err_set(PARAMO_E_PROTOCOL, "unexpected message %s from the scheduler",
+                       wire_kind_name(head.kind));
     }
 }
 
@@ -206,7 +207,7 @@ static void member_closed(void *user, struct van_conn *conn, paramo_err why, con
 {
     struct member *m = user;
     (void)conn;
-    log_info("the connection to the scheduler: %s", text);
+    log_info("lost the connection to the scheduler: %s", text);
     /* Which of its errors the kernel reports here is chance. */
     member_lost(m, why == PARAMO_E_DISCONNECTED ? "connection reset" : text);
 }
@@ -215,10 +216,22 @@ static const struct van_user member_user = {.frame = member_frame, .closed = mem
 
 /* ---- reaching the scheduler --------------------------------------------------------------------------- */
 
+/* The place that this incarnation has by the newest view, 0: none. It may have one before it has joined: a view may come
+ * although the answer to REGISTER is lost. A scheduler that was restarted since knows by it that the place was lost. */
+static uint32_t known_id(const struct member *m)
+{
+    if (m->state != MEMBER_JOINING)
+        return m->id;
+    for (uint32_t i = 0; m->view && i < m->view->nodes_count; i++)
+        if (m->view->nodes[i].incarnation == m->config.incarnation)
+            return m->view->nodes[i].id;
+    return 0;
+}
+
 static void send_register(struct member *m)
 {
     struct register_call call = {.role = m->config.role,
-                                 .node = m->state == MEMBER_JOINING ? 0 : m->id,
+                                 .node = known_id(m),
                                  .port = m->config.port,
                                  .shards = m->config.shards,
                                  .weight = m->config.weight,
@@ -246,8 +259,8 @@ static void dialled(void *arg, struct van_conn *conn, const struct welcome *welc
     m->connector = NULL;
     m->conn = conn;
     van_set_user(conn, &member_user, m);
-    if (m->state != MEMBER_JOINING && welcome->job != m->job) {
-        end(m, err_set(PARAMO_E_NO_SCHEDULER, "the scheduler at %s is another job's", m->scheduler), false);
+    if (known_id(m) && welcome->job != m->job) {
+        end(m, err_set(PARAMO_E_NO_SCHEDULER, "the scheduler at %s runs another job", m->scheduler), false);
         return;
     }
     m->job = welcome->job;
@@ -310,9 +323,9 @@ static void connect_now(struct member *m)
                                       .lane = m->config.lane,
                                       .address = m->scheduler,
                                       .hello = {.purpose = HELLO_CONTROL,
-                                                .node = m->state == MEMBER_JOINING ? 0 : m->id,
+                                                .node = known_id(m),
                                                 .incarnation = m->config.incarnation,
-                                                .job = m->state == MEMBER_JOINING ? 0 : m->job},
+                                                .job = known_id(m) ? m->job : 0},
                                       .frame_bytes = m->config.frame_bytes,
                                       .deadline = deadline < last ? deadline : last,
                                       .up = dialled,
@@ -461,7 +474,8 @@ static paramo_err schedulers_parse(struct member *m, const char *list)
     m->scheduler = m->schedulers[0];
     if (*list || !m->schedulers_count)
         return err_set(PARAMO_E_INVALID,
-                       "the schedulers' addresses: not from 1 to %d of up to %d bytes, with commas between",
+                       "the list of scheduler addresses must have 1 to %d addresses of at most %d bytes, "
+                       "separated by commas",
                        MEMBER_SCHEDULERS_MAX, ADDRESS_MAX - 1);
     return PARAMO_OK;
 }

@@ -185,8 +185,8 @@ paramo_err member_calls_reply(struct member *m, const struct wire_reply *head, s
     if (!call || call->min_view || call->finished)
         return PARAMO_OK; /* a repeated answer, or the answer to an abandoned call */
     if (call->kind != head->what)
-        return err_set(PARAMO_E_PROTOCOL, "an answer to %s for a call of %s", call_kind_name(head->what),
-                       call_kind_name(call->kind));
+        return err_set(PARAMO_E_PROTOCOL, "the scheduler's answer is to %s, but the call was %s",
+                       call_kind_name(head->what), call_kind_name(call->kind));
     paramo_err status = err_from_wire(head->status), err;
     if (status) {
         char text[CALL_TEXT_MAX];
@@ -360,7 +360,7 @@ static paramo_err ckpt_begin_call(struct member *m, struct member_call *call, ui
 {
     body->timeout_ms = timeout_ms(m, deadline);
     if (strlen(dir) >= sizeof body->dir)
-        return err_set(PARAMO_E_INVALID, "the folder has a name longer than %zu bytes", sizeof body->dir - 1);
+        return err_set(PARAMO_E_INVALID, "the folder's path is longer than %zu bytes", sizeof body->dir - 1);
     memcpy(body->dir, dir, strlen(dir) + 1);
     ckpt_order_encode(body, &call->body);
     return member_call_begin(m, call, kind, deadline);

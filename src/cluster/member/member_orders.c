@@ -40,7 +40,7 @@ static void answered(struct member_call *call, paramo_err status)
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
     if (status)
-        log_info("the answer to an order of the scheduler: %s", text);
+        log_info("the result of an order did not reach the scheduler: %s", text);
     order_free(call->arg);
 }
 

@@ -225,7 +225,7 @@ paramo_err etcd_txn_read(const struct writer *json, struct etcd_answer *answer)
         return err;
     if (!txn_read(root, answer)) {
         etcd_answer_fini(answer);
-        err = err_set(PARAMO_E_PROTOCOL, "this is no answer of etcd's to a transaction");
+        err = err_set(PARAMO_E_PROTOCOL, "etcd's answer to a transaction is malformed");
     }
     json_decref(root);
     return err;
@@ -258,7 +258,7 @@ paramo_err etcd_lease_read(const struct writer *json, uint64_t *lease, uint32_t 
     result = result ? result : root;
     if (!json_is_object(result) || !number_of(result, "ID", lease) || !number_of(result, "TTL", &ttl) ||
         ttl > UINT32_MAX || (ttl && !*lease))
-        err = err_set(PARAMO_E_PROTOCOL, "this is not etcd's answer about a lease");
+        err = err_set(PARAMO_E_PROTOCOL, "etcd's answer about a lease is malformed");
     else
         *ttl_s = (uint32_t)ttl;
     json_decref(root);

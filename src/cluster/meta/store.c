@@ -35,7 +35,7 @@ paramo_err store_save(struct store *store, struct writer *records, bool whole, s
     if (records->failed)
         err = err_memory(records->len);
     else if (records->len > STORE_BYTES_MAX)
-        err = err_set(PARAMO_E_TOO_LARGE, "%zu bytes of state", records->len);
+        err = err_set(PARAMO_E_TOO_LARGE, "the state is too large to be saved: %zu bytes", records->len);
     if (!err)
         return store->ops->save(store, records, whole, done, arg);
     writer_fini(records);

@@ -61,7 +61,7 @@ MUST_USE static inline paramo_err store_start(struct store *store, store_started
 
 /* Makes records durable, beside those that are there or, if whole, instead of them. No records and not whole:
  * only proves that this scheduler still leads. Takes what `records` owns in any case. Several saves may be
- * under way; they take effect in order. FENCED: another scheduler has taken over, for good. done as above. */
+ * in progress; they take effect in order. FENCED: another scheduler has taken over, for good. done as above. */
 MUST_USE paramo_err store_save(struct store *store, struct writer *records, bool whole, store_saved_fn *done,
                                void *arg);
 
@@ -71,7 +71,7 @@ static inline bool store_sure(const struct store *store)
     return store->ops->sure(store);
 }
 
-/* No done comes after this. Work under way finishes, then the store is free for another scheduler. NULL is
+/* No done comes after this. Work in progress finishes, then the store is free for another scheduler. NULL is
  * allowed. */
 static inline void store_close(struct store *store)
 {

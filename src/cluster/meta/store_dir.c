@@ -38,7 +38,7 @@ struct dir_store {
     char *dir;
     enum store_phase phase; /* the lane's */
     bool closed;
-    unsigned pending; /* blocking jobs under way */
+    unsigned pending; /* blocking jobs in progress */
     struct fs_file *lock;
     /* Used by the blocking jobs only, which run one after the other. */
     uint32_t term;
@@ -79,7 +79,7 @@ static void log_forget(struct dir_store *s, uint64_t generation)
     char name[32], path[FS_PATH_MAX];
     log_name(generation, name);
     if (fs_join(s->dir, name, path) == PARAMO_OK && fs_unlink(s->config.fs, path) == PARAMO_OK)
-        log_debug("store: %s is not needed any more", path);
+        log_debug("store: removed %s, which is no longer needed", path);
 }
 
 /* Each attempt has its own generation, since a failed one may have left files. */
@@ -127,7 +127,7 @@ static paramo_err entry_write(struct dir_store *s, const struct writer *records)
 {
     struct writer w = {0};
     if (s->broken)
-        return err_set(PARAMO_E_IO, "%s: an earlier save failed, so the next one must be a whole one",
+        return err_set(PARAMO_E_IO, "%s: an earlier save failed; the next save must contain the whole state",
                        s->dir);
     paramo_err err = s->log ? PARAMO_OK : log_begin(s);
     write_bytes(&w, entry_magic, sizeof entry_magic);
@@ -159,18 +159,19 @@ static paramo_err state_check(const char *path, const struct writer *file, uint3
         return err_set(PARAMO_E_FORMAT, "%s: not the state of a scheduler", path);
     uint32_t format = read_u32(&r);
     if (!r.failed && format != FORMAT)
-        return err_set(PARAMO_E_FORMAT, "%s: of format %" PRIu32 "; this program reads %d", path, format,
-                       FORMAT);
+        return err_set(PARAMO_E_FORMAT, "%s: has format %" PRIu32 "; this program reads format %d", path,
+                       format, FORMAT);
     *term = read_u32(&r);
     *generation = read_u64(&r);
     uint64_t bytes = read_u64(&r);
     if (r.failed || r.left < SUM || bytes != r.left - SUM)
-        return err_set(PARAMO_E_CORRUPT, "%s: it has %zu bytes, which do not fit its head", path, file->len);
+        return err_set(PARAMO_E_CORRUPT, "%s: damaged: it has %zu bytes, which is not what its head says",
+                       path, file->len);
     const uint8_t *data = read_span(&r, (size_t)bytes);
     if (read_u64(&r) != hash_bytes(file->data, file->len - SUM))
         return err_set(PARAMO_E_CORRUPT, "%s: damaged: its checksum is wrong", path);
     if (!*term || *term >= STORE_TERM_MAX)
-        return err_set(PARAMO_E_FORMAT, "%s: its term is %" PRIu32, path, *term);
+        return err_set(PARAMO_E_FORMAT, "%s: its term %" PRIu32 " is not valid", path, *term);
     *records = reader_over(data, (size_t)bytes);
     return PARAMO_OK;
 }
@@ -217,7 +218,9 @@ static paramo_err log_read(struct dir_store *s, uint64_t generation, struct writ
         if (entry_read(&rest, generation, number, UINT64_MAX, &entry))
             err = err_set(PARAMO_E_CORRUPT, "%s: entry %" PRIu64 " is damaged, or missing", path, number);
     if (!err && r.left)
-        log_info("store: %s: the last %zu bytes were being written when the scheduler died", path, r.left);
+        log_info("store: %s: ignoring the last %zu bytes, which the scheduler did not finish writing before "
+                 "it died",
+                 path, r.left);
     if (!err && records->failed)
         err = err_memory(file.len);
     writer_fini(&file);
@@ -242,6 +245,8 @@ static paramo_err files_read(struct dir_store *s, struct writer *found)
         write_bytes(found, records.at, records.left);
     if (!err && term)
         err = log_read(s, generation, found);
+    if (!err && found->failed) /* what is found is written again in a moment */
+        err = err_memory(file.len);
     writer_fini(&file);
     s->term = term + 1;
     s->generation = generation;
@@ -256,7 +261,7 @@ static paramo_err store_read(struct store_blocking_job *c)
     if (!err)
         err = fs_open(s->config.fs, path, FS_LOCK, &s->lock);
     if (err == PARAMO_E_REFUSED)
-        return err_set(err, "%s belongs to a scheduler that runs", s->dir);
+        return err_set(err, "%s is in use by a running scheduler", s->dir);
     if (!err)
         err = files_read(s, &c->records);
     return err ? err : state_write(s, &c->records);

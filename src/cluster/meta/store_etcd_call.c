@@ -139,8 +139,8 @@ bool meta_fenced(struct etcd_store *s, const struct etcd_answer *answer)
     s->fenced = true;
     s->sure_until = 0;
     if (term)
-        (void)snprintf(s->fenced_by, sizeof s->fenced_by, "%.100s does, in term %s", who[0] ? who : "nobody",
-                       number);
+        (void)snprintf(s->fenced_by, sizeof s->fenced_by, "%.100s leads it in term %s",
+                       who[0] ? who : "no scheduler", number);
     else
         (void)snprintf(s->fenced_by, sizeof s->fenced_by, "its keys in etcd are gone");
     return true;
@@ -148,5 +148,5 @@ bool meta_fenced(struct etcd_store *s, const struct etcd_answer *answer)
 
 paramo_err meta_fenced_text(const struct etcd_store *s)
 {
-    return err_set(PARAMO_E_FENCED, "this scheduler does not lead the job any more: %s", s->fenced_by);
+    return err_set(PARAMO_E_FENCED, "this scheduler no longer leads the job: %s", s->fenced_by);
 }

@@ -144,7 +144,7 @@ static void head_checked(struct etcd_store *s, paramo_err err)
     etcd_answer_fini(&answer);
     s->head_known = fits;
     if (!fits)
-        save_ends(s, err_set(PARAMO_E_FORMAT, "%shead in etcd is not a scheduler's", s->prefix));
+        save_ends(s, err_set(PARAMO_E_FORMAT, "key %shead in etcd is not a scheduler's", s->prefix));
     else if (!s->first->records.len && !s->first->whole)
         save_ends(s, PARAMO_OK);
 }
@@ -203,7 +203,7 @@ static void commit_write(const struct etcd_store *s, struct etcd_txn *txn)
     etcd_put(&txn->then, head_key.text, text, strlen(text), 0);
     if (v->whole)
         etcd_erase(&txn->then, meta_record_key(s, 0, 0).text, meta_record_key(s, v->number, 0).text);
-    if (v->whole && !v->records.len) /* the job is over: nobody needs to wait for the lease */
+    if (v->whole && !v->records.len) /* the job is over: no scheduler needs to wait for the lease */
         etcd_erase(&txn->then, meta_key(s, "leader").text, NULL);
 }
 
@@ -232,7 +232,7 @@ void meta_save_call(struct etcd_store *s)
 
 paramo_err meta_broken_text(void)
 {
-    return err_set(PARAMO_E_IO, "an earlier save failed, so the next one must be a whole one");
+    return err_set(PARAMO_E_IO, "an earlier save failed; the next save must contain the whole state");
 }
 
 void meta_saves_fail(struct etcd_store *s)

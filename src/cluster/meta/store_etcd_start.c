@@ -75,7 +75,7 @@ static void somebody_leads(struct etcd_store *s, const struct etcd_answer *answe
     meta_text(etcd_find(answer, meta_key(s, "leader").text), who, sizeof who);
     if (s->waited_for != term || strcmp(who, s->told) != 0) {
         if (strcmp(who, s->name) == 0)
-            log_warn("scheduler: waits for the lease of the one before it to end");
+            log_warn("scheduler: waits until the lease of the scheduler before it ends");
         else
             log_warn("scheduler: stands by: %s leads the job", who);
         memcpy(s->told, who, sizeof who);
@@ -103,7 +103,7 @@ static void looked(struct etcd_store *s, paramo_err err)
     }
     const struct etcd_kv *kv = etcd_find(&answer, meta_key(s, "term").text);
     bool led = etcd_find(&answer, meta_key(s, "leader").text) != NULL;
-    /* Whoever was waited for has emptied its store: it needs nobody to go on. */
+    /* The scheduler that was waited for has emptied its store: its job needs no successor. */
     bool over = s->waited_for && s->head.first >> 32 == s->waited_for && !s->head.bytes;
     s->term = term;
     s->fence = kv ? kv->modified : 0;
@@ -137,7 +137,8 @@ static void read_ends(struct etcd_store *s)
     paramo_err err = PARAMO_OK;
     if (s->pieces_found != s->head.pieces || s->found.len != s->head.bytes)
         err = err_set(PARAMO_E_CORRUPT,
-                      "%srecord in etcd: %" PRIu64 " pieces of %zu bytes, not %" PRIu64 " of %" PRIu64,
+                      "%srecord in etcd is damaged: it has %" PRIu64 " pieces with %zu bytes, not %" PRIu64
+                      " with %" PRIu64,
                       s->prefix, s->pieces_found, s->found.len, s->head.pieces, s->head.bytes);
     if (!err)
         log_line(s->waited_for ? LOG_WARN : LOG_INFO, "scheduler: leads the job now, in term %" PRIu32,
@@ -154,7 +155,7 @@ static void page_read(struct etcd_store *s, paramo_err err)
     if (!err)
         err = etcd_txn_read(&s->answer, &answer);
     if (err) {
-        start_fails(s, err); /* the campaign is held anew, when its lease has gone */
+        start_fails(s, err); /* the campaign is held again when its lease has gone */
         return;
     }
     if (!answer.succeeded) {
@@ -204,7 +205,7 @@ static void campaigned(struct etcd_store *s, paramo_err err)
         return;
     }
     if (!fits) {
-        start_ends(s, err_set(PARAMO_E_FORMAT, "%shead in etcd is not a scheduler's", s->prefix));
+        start_ends(s, err_set(PARAMO_E_FORMAT, "key %shead in etcd is not a scheduler's", s->prefix));
         return;
     }
     s->term++;

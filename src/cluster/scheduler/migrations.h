@@ -1,27 +1,28 @@
 /*
- * Moves: how the chains that are become those that are wanted, a run of partitions at a time, without a
- * moment in which a partition has two owners or a member that lacks rows. The scheduler's state, without its
- * messages: a pure state machine over ring_chains. It never knows nodes, frames or time; whoever owns it
- * passes on what it says (struct migrations_ops) and tells it what became of that.
+ * Migrations: bring the chains from their present state to the target state, one run of partitions at a
+ * time. At no moment has a partition two owners, or a member that lacks rows. A pure state machine over
+ * ring_chains: the scheduler's state without its messages. It never knows nodes, frames or time. Its owner
+ * executes what it orders (struct migrations_ops) and reports the result.
  *
- *            begin() to both             the target has           the owner holds
- *            shards, both agreed         all rows, and what       requests back, all
- *                                        comes is sent to it      have the last of them
+ *            begin() to both             the target has           the source defers
+ *            shards, both agreed         all rows, and gets       requests, and all
+ *                                        each new change          have its last change
  *     PLANNED ------------> COPYING ------------> FULL ------------> PAUSED
  *        |                     |                   |   pause()          | commit(), then end(true)
  *        |                     |                   |                    +--> COMMITTED
  *        +---------------------+-------------------+--------------------+--> ABORTED: end(false)
- *          a side died or gave up, or nobody wants it any more
+ *          a side died or gave up, or the migration is no longer wanted
  *
- * A chain holds full members only: a partition's chain gets the target by the commit, and not before. The
- * same commit drops who is too many then, and brings the others into the order that is wanted: nobody has
- * then what another lacks. A member that has all rows and is to be the owner begins as FULL. Where tables
- * have fewer replicas than the job, a member has the rows that its level is to have (ring/chains.h), and one
- * that is to come nearer to the owner gets what it lacks by a move, too. Levels that a death has left empty
- * are filled first by new members, then by members from behind.
+ * A chain has full members only: the commit adds the target to the chain, and nothing does so before. The
+ * same commit removes members that are then too many, and puts the others into the target order, so no member
+ * lacks what another has. A member that has all rows and is to become the owner begins as FULL. Where tables
+ * have fewer replicas than the job, a member has the rows of its level (ring/chains.h); a member that moves
+ * towards the owner gets the missing rows by a migration, too. Levels that a death has emptied are filled
+ * first by new members, then by members of later levels.
  *
- * At a time at most MIGRATIONS_MAX moves, and of each shard one in and one out; the partitions of a move, at
- * most MIGRATION_PARTITIONS_MAX, are in no other. Partitions that lack copies come first.
+ * At most MIGRATIONS_MAX migrations run at a time, and each shard is the source of one and the target of one.
+ * The partitions of a migration, at most MIGRATION_PARTITIONS_MAX, are in no other. Partitions that lack
+ * copies come first.
  *
  * Tests: test/cluster/test_migrations.c.
  */
@@ -52,7 +53,7 @@ struct migration {
     uint64_t id;                /* from 1, rising, never used again */
     uint16_t first, partitions;
     uint16_t from, to;         /* shards: who owns the partitions while it lasts; who gets them */
-    uint8_t level, had;        /* to gets the tables of so many replicas or more, but fewer than had: its
+    uint8_t level, had;        /* to gets the tables with replicas >= level and < had; had is its present
                                   level in the chains, RING_LEVELS if it is in none */
     bool handover;             /* that is nothing: it began as FULL, with pause() */
     bool takes_over;           /* since pause(): some of the partitions get another owner by the commit */
@@ -97,7 +98,7 @@ void migrations_set_target(struct migrations *m, const struct ring_chains *targe
 /* The shards, those that are gone among them (the chains know it already): their moves are aborted. A target
  * must follow. shard stays the caller's, as it is, until the next call. */
 void migrations_set_shards(struct migrations *m, const struct migrations_shard *shard, size_t n);
-/* There is a table of so many replicas: before the view that has it. */
+/* There is a table with this number of replicas: before the view that has it. */
 void migrations_table(struct migrations *m, unsigned replicas);
 /* Begins what can begin; after migrations_hold only once it is called. */
 void migrations_resume(struct migrations *m);

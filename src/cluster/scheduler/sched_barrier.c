@@ -10,7 +10,7 @@
 
 /* The barrier of one group and customer. It is there for as long as the scheduler is, so that its number goes
  * on. It waits for the founders: workers that come during the job may enter, and are released with the
- * others, but nobody waits for them, for no program knows of them beforehand. */
+ * others, but no barrier waits for them, because no program knows of them beforehand. */
 struct barrier {
     uint32_t group, customer;
     uint64_t number; /* of the one that is being entered, from 1 */
@@ -53,7 +53,7 @@ static void node_out(struct sched_call *call)
     if (count <= 1)
         map_remove(&barrier->nodes, id);
     else if (map_put(&barrier->nodes, id, (void *)(count - 1)))
-        return; /* cannot be: the place is there already */
+        return; /* cannot be: the key is there already */
 }
 
 static paramo_err node_in(struct sched_call *call)
@@ -96,32 +96,32 @@ static void release(struct scheduler *s, struct barrier *barrier)
     sched_save_record_changed(s, RECORD_BARRIER, barrier_key(barrier->group, barrier->customer));
     while (barrier->entered.first) {
         struct barrier_result result = {.number = number};
-        struct writer w = {0};
+        struct writer w = sched_call_result(barrier->entered.first);
         barrier_result_encode(&result, &w);
         sched_call_answer(barrier->entered.first, &w);
     }
 }
 
-static struct barrier *barrier_find(struct scheduler *s, uint32_t group, uint32_t customer)
+static paramo_err barrier_find(struct scheduler *s, uint32_t group, uint32_t customer, struct barrier **out)
 {
     uint64_t key = barrier_key(group, customer);
     struct barrier *barrier = map_get(&s->barriers.by_key, key);
-    if (barrier)
-        return barrier;
-    if (s->barriers.by_key.count == SCHED_BARRIERS_MAX) {
-        (void)err_set(PARAMO_E_FULL, "there are %d barriers already", SCHED_BARRIERS_MAX);
-        return NULL;
+    if (barrier) {
+        *out = barrier;
+        return PARAMO_OK;
     }
+    if (s->barriers.by_key.count == SCHED_BARRIERS_MAX)
+        return err_set(PARAMO_E_FULL, "the limit of %d barriers is reached", SCHED_BARRIERS_MAX);
     barrier = calloc(1, sizeof *barrier);
     if (!barrier || map_put(&s->barriers.by_key, key, barrier)) {
-        (void)err_memory(sizeof *barrier);
         free(barrier);
-        return NULL;
+        return err_memory(sizeof *barrier);
     }
     barrier->group = group;
     barrier->customer = customer;
     barrier->number = 1;
-    return barrier;
+    *out = barrier;
+    return PARAMO_OK;
 }
 
 void sched_barrier_enter(struct sched_call *call, struct reader *body)
@@ -133,24 +133,19 @@ void sched_barrier_enter(struct sched_call *call, struct reader *body)
         err = err_set(PARAMO_E_INVALID, "the node is not in group %" PRIu32, m.group);
     if (!err && group_broken(s, m.group))
         err = broken(s, m.group);
-    if (err) {
-        sched_call_fail(call, err);
-        return;
-    }
-    struct barrier *barrier = barrier_find(s, m.group, m.customer);
-    if (!barrier) {
-        sched_call_fail(call, PARAMO_E_FULL);
-        return;
-    }
+    struct barrier *barrier = NULL;
+    if (!err)
+        err = barrier_find(s, m.group, m.customer, &barrier);
     call->object = barrier;
-    err = node_in(call);
+    if (!err)
+        err = node_in(call);
     if (err) {
         sched_call_fail(call, err);
         return;
     }
     call->withdrawn = node_out;
-    sched_call_defer(call, &barrier->entered, m.timeout_ms, barrier_timed_out);
-    if (barrier->nodes.count >= group_size(s, m.group))
+    if (sched_call_defer(call, &barrier->entered, m.timeout_ms, barrier_timed_out) &&
+        barrier->nodes.count >= group_size(s, m.group))
         release(s, barrier);
 }
 
@@ -190,12 +185,12 @@ paramo_err sched_barrier_restore(struct scheduler *s, uint64_t key, struct reade
 {
     uint64_t number = read_u64(record);
     if (!reader_done(record) || !number || key >> 35)
-        return err_set(PARAMO_E_CORRUPT, "the durable record of a barrier does not fit");
-    struct barrier *barrier = barrier_find(s, key & 7, (uint32_t)(key >> 3));
-    if (!barrier)
-        return PARAMO_E_MEMORY;
-    barrier->number = number;
-    return PARAMO_OK;
+        return err_set(PARAMO_E_CORRUPT, "the durable record of a barrier is malformed");
+    struct barrier *barrier;
+    paramo_err err = barrier_find(s, key & 7, (uint32_t)(key >> 3), &barrier);
+    if (!err)
+        barrier->number = number;
+    return err;
 }
 
 void sched_barrier_fini(struct scheduler *s)

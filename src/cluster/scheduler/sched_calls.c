@@ -21,7 +21,7 @@ static void answer_send(const struct sched_call *call)
     paramo_err err =
         sched_peer_reply(call->node->peer, call->kind, call->number, call->status, &call->answer);
     if (err)
-        log_debug("scheduler: an answer to %s waits: %s", call_kind_name(call->kind), err_text());
+        log_debug("scheduler: an answer to %s is sent later: %s", call_kind_name(call->kind), err_text());
 }
 
 static void call_dequeue(struct sched_call *call)
@@ -141,7 +141,7 @@ paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader 
     uint64_t incarnation = read_u64(record), number = read_u64(record);
     uint32_t kind = read_u32(record);
     if (record->failed || number % CALL_WINDOW != key % CALL_WINDOW)
-        return err_set(PARAMO_E_CORRUPT, "the durable record of a call does not fit");
+        return err_set(PARAMO_E_CORRUPT, "the durable record of a call is malformed");
     if (!node || node->info.incarnation != incarnation)
         return PARAMO_OK; /* of one that had the place before */
     struct sched_call *call = calloc(1, sizeof *call);
@@ -154,12 +154,20 @@ paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader 
     return call->answer.failed ? err_memory(record->left) : PARAMO_OK;
 }
 
+struct writer sched_call_result(struct sched_call *call)
+{
+    return writer_over(call->room, sizeof call->room);
+}
+
 void sched_call_fail(struct sched_call *call, paramo_err status)
 {
     writer_fini(&call->answer);
     call_text_encode(err_text(), &call->answer);
-    if (call->answer.failed)
+    if (call->answer.failed) {
         writer_fini(&call->answer);
+        call->answer = sched_call_result(call);
+        call_text_encode("the scheduler is out of memory", &call->answer);
+    }
     call_complete(call, status);
 }
 
@@ -183,7 +191,7 @@ static void call_due(struct lane_timer *timer)
     call->timed_out(call);
 }
 
-void sched_call_defer(struct sched_call *call, struct sched_call_queue *queue, uint32_t timeout_ms,
+bool sched_call_defer(struct sched_call *call, struct sched_call_queue *queue, uint32_t timeout_ms,
                       void (*timed_out)(struct sched_call *call))
 {
     assert(!call->answered && !call->queue && timed_out);
@@ -192,10 +200,13 @@ void sched_call_defer(struct sched_call *call, struct sched_call_queue *queue, u
     paramo_err err =
         lane_timer_arm(lane_of(call), &call->timer, lane_now(lane_of(call)) + timeout_ms * ENV_MS);
     if (err) {
+        if (call->withdrawn)
+            call->withdrawn(call);
         sched_call_fail(call, err);
-        return;
+        return false;
     }
     call_enqueue(queue, call);
+    return true;
 }
 
 paramo_err sched_calls_floor(struct sched_node *node, uint64_t floor)
@@ -225,7 +236,8 @@ paramo_err sched_calls_received(struct sched_node *node, const struct wire_call 
                                 void (*handle)(struct sched_call *call, struct reader *body))
 {
     if (node->info.id == 0 || head->number == 0)
-        return err_set(PARAMO_E_PROTOCOL, "%s before the node has its place", call_kind_name(head->what));
+        return err_set(PARAMO_E_PROTOCOL, "%s came before the node had its place",
+                       call_kind_name(head->what));
     if (head->floor > head->number || head->number - head->floor >= CALL_WINDOW)
         return err_set(PARAMO_E_PROTOCOL, "call %" PRIu64 " is too far from the floor %" PRIu64, head->number,
                        head->floor);
@@ -241,8 +253,10 @@ paramo_err sched_calls_received(struct sched_node *node, const struct wire_call 
         return PARAMO_OK;
     }
     struct sched_call *call = calloc(1, sizeof *call);
-    if (!call)
-        return err_memory(sizeof *call);
+    if (!call) {
+        log_debug("scheduler: no memory for %s: it will be sent again", call_kind_name(head->what));
+        return PARAMO_OK;
+    }
     *place = call;
     call->node = node;
     call->number = head->number;

@@ -18,6 +18,9 @@ struct scheduler;
 struct sched_node;
 struct table_open;
 
+/* Bytes of an answer that needs no memory: the longest are of POOL_NEXT and the text below. */
+enum { SCHED_CALL_ROOM = 64 };
+
 /* Lives from its first arrival until the caller's floor has passed it. */
 struct sched_call {
     struct sched_node *node;
@@ -26,7 +29,8 @@ struct sched_call {
     bool answered;
     paramo_err status;
     struct writer answer;
-    uint64_t save; /* answered and held back: the save that it waits for */
+    uint8_t room[SCHED_CALL_ROOM]; /* for a short answer */
+    uint64_t save;                 /* answered and held back: the save that it waits for */
     /* deferred, or held back */
     struct sched_call_queue *queue;
     struct sched_call *next, *prev;
@@ -57,11 +61,15 @@ struct sched_calls {
     struct sched_call_queue held; /* answers that wait for a save, by its number */
 };
 
+/* For a result of up to SCHED_CALL_ROOM bytes. What the call has changed cannot be undone for want of memory
+ * for its answer. */
+struct writer sched_call_result(struct sched_call *call);
 /* Each answers the call (once) and takes it from its queue. */
 void sched_call_answer(struct sched_call *call, struct writer *result); /* takes what result owns; or NULL */
 void sched_call_fail(struct sched_call *call, paramo_err status);       /* with this thread's message */
-/* Puts it last in the queue until it is answered, or timed_out at the end of timeout_ms. */
-void sched_call_defer(struct sched_call *call, struct sched_call_queue *queue, uint32_t timeout_ms,
+/* Puts it last in the queue until it is answered, or timed_out at the end of timeout_ms. `withdrawn` is set
+ * before. False: there is no memory; it has been withdrawn and answered. */
+bool sched_call_defer(struct sched_call *call, struct sched_call_queue *queue, uint32_t timeout_ms,
                       void (*timed_out)(struct sched_call *call));
 
 /* handle: for a call that is new. It answers or defers it. */

@@ -83,7 +83,7 @@ static void answer_all(struct sched_ckpt *c)
     struct scheduler *s = c->sched;
     const struct ckpt_result result = {.number = c->order.number};
     for (struct sched_call *call; (call = s->ckpts.calls.first);) {
-        struct writer w = {0};
+        struct writer w = sched_call_result(call);
         if (c->err) {
             sched_call_fail(call, err_set(c->err, "%s", c->text));
             continue;
@@ -99,10 +99,8 @@ static void answer_all(struct sched_ckpt *c)
             call_text_encode(c->text, &w);
         else
             ckpt_result_encode(&result, &w);
-        if (sched_peer_reply(peer, peer->ckpt_call, peer->ckpt_number, c->err, &w))
-            log_debug("scheduler: an answer to CKPT was not sent: %s", err_text());
+        sched_peer_answer(peer, peer->ckpt_call, peer->ckpt_number, c->err, &w);
         peer->ckpt_call = 0;
-        writer_fini(&w);
     }
 }
 
@@ -141,8 +139,8 @@ static void finish(struct sched_ckpt *c)
     lane_timer_cancel(s->config.lane, &c->deadline);
     if (c->lost && s->state == SCHED_RUNNING) {
         if (!c->err) {
-            log_warn("scheduler: what was lost is there again, as in checkpoint %" PRIu64 " in %s",
-                     c->order.number, c->order.dir);
+            log_warn("scheduler: lost rows are restored from checkpoint %" PRIu64 " in %s", c->order.number,
+                     c->order.dir);
             sched_lost_restored(s);
         } else {
             lost_failed(s, err_set(c->err, "%s", c->text));
@@ -150,7 +148,7 @@ static void finish(struct sched_ckpt *c)
         return;
     }
     if (c->err && s->state != SCHED_RUNNING)
-        log_info("scheduler: a checkpoint ends with the job");
+        log_info("scheduler: the job ended before a checkpoint was finished");
     else if (c->err)
         log_warn("scheduler: the checkpoint in %s was not %s: %s", c->order.dir, c->load ? "loaded" : "taken",
                  c->text);
@@ -258,7 +256,7 @@ static void drop_all(struct sched_ckpt *c)
     const struct slot_list *servers = sched_roster_slots(c->sched, SLOTS_SERVERS);
     for (uint32_t rank = 0; rank < servers->count && (!c->load || c->hold); rank++)
         if (!servers->node[rank]->ckpt_untold && last_order(c, servers->node[rank]))
-            log_debug("scheduler: a checkpoint that is given up: %s", err_text());
+            log_debug("scheduler: the end of an abandoned checkpoint was not sent: %s", err_text());
 }
 
 static void fail(struct sched_ckpt *c, paramo_err err)
@@ -400,7 +398,7 @@ static paramo_err check_name(struct sched_ckpt *c, const char *name)
     (void)snprintf(again, sizeof again, "blocks-%lu", shard);
     if (shard >= sched_ring_shards_count(c->sched) || strcmp(again, name) != 0 ||
         c->written[shard / 64] >> shard % 64 & 1)
-        return err_set(PARAMO_E_PROTOCOL, "it claims to have written a file '%s'", name);
+        return err_set(PARAMO_E_PROTOCOL, "it reported a file '%s' that it was not to write", name);
     c->written[shard / 64] |= UINT64_C(1) << shard % 64;
     return PARAMO_OK;
 }
@@ -438,7 +436,7 @@ static void order_all(struct sched_ckpt *c, uint32_t what);
 static void all_done(struct sched_ckpt *c)
 {
     paramo_err err = partitions_changed(c->sched) != c->partitions_changed
-                         ? err_set(PARAMO_E_AGAIN, "partitions have changed their owners meanwhile")
+                         ? err_set(PARAMO_E_AGAIN, "partitions changed owners during the checkpoint")
                      : c->load ? PARAMO_OK
                                : add_tables(c);
     if (err) {
@@ -535,7 +533,7 @@ static paramo_err base_check(const struct sched_ckpt *c)
     if (err)
         return err;
     if (ckpt_manifest(base, 0)->id != c->base.id)
-        err = err_set(PARAMO_E_CORRUPT, "%s: its checkpoint %" PRIu64 " is not the one that was taken last",
+        err = err_set(PARAMO_E_CORRUPT, "%s: checkpoint %" PRIu64 " there is not the last one that was taken",
                       c->order.dir, c->base.number);
     ckpt_close(base);
     return err;
@@ -563,7 +561,8 @@ static void choose_base(struct sched_ckpt *c, const struct ckpt_base *last)
     else if (strcmp(last->dir, c->order.dir) != 0)
         (void)snprintf(c->full, sizeof c->full, "the last one went to %.200s", last->dir);
     else if (last->links >= most)
-        (void)snprintf(c->full, sizeof c->full, "the last one is number %" PRIu32 " of %" PRIu32, last->links,
+        (void)snprintf(c->full, sizeof c->full,
+                       "the last one ended a series of %" PRIu32 " (of at most %" PRIu32 ")", last->links,
                        most);
     else
         c->base = *last;
@@ -627,7 +626,8 @@ static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manif
     struct scheduler *s = c->sched;
     if (m->job != s->job && strcmp(s->config.restore_dir, c->order.dir) != 0)
         return err_set(PARAMO_E_NOT_FOUND,
-                       "%s: its last checkpoint is of another job, and there is none of this", c->order.dir);
+                       "%s: the last checkpoint there is of another job, and none is of this one",
+                       c->order.dir);
     for (uint32_t i = 0; i < sched_view_tables_count(s); i++) {
         const struct view_table *from = table_in(m, sched_view_table(s, i)->name);
         if (!sched_lost_table(s, sched_view_table(s, i)))
@@ -665,8 +665,8 @@ static void opened_lost(struct sched_ckpt *c, const struct ckpt_manifest *m)
     if (m->made_at && gmtime_r(&at, &tm))
         (void)strftime(date, sizeof date, ", of %Y-%m-%d %H:%M:%S UTC", &tm);
     (void)snprintf(c->back, sizeof c->back,
-                   "they go back to checkpoint %" PRIu64 " in %s%s: what was pushed to them since is gone",
-                   m->number, c->order.dir, date);
+                   "they go back to checkpoint %" PRIu64 " in %s%s: later pushes to them are lost", m->number,
+                   c->order.dir, date);
     sched_ckpt_announced(c->sched);
     order_all(c, ORDER_CKPT_RESTORE);
 }
@@ -725,11 +725,10 @@ static paramo_err check_asked(const struct scheduler *s, const char *dir)
     }
     if (under)
         return PARAMO_OK;
-    return err_set(
-        PARAMO_E_REFUSED,
-        "%s is none of the folders that this job's checkpoints may be in: its scheduler was started with "
-        "others (--checkpoint-dir, --checkpoint-allow)",
-        dir);
+    return err_set(PARAMO_E_REFUSED,
+                   "%s is not a folder for this job's checkpoints: the scheduler's --checkpoint-dir and "
+                   "--checkpoint-allow name others",
+                   dir);
 }
 
 static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, struct how how)
@@ -799,7 +798,7 @@ void sched_ckpt_call(struct sched_call *call, struct reader *body)
     if (err)
         sched_call_fail(call, err);
     else
-        sched_call_defer(call, &s->ckpts.calls, m.timeout_ms + 1000, call_timed_out);
+        (void)sched_call_defer(call, &s->ckpts.calls, m.timeout_ms + 1000, call_timed_out);
 }
 
 paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct wire_call *head, struct reader *body)
@@ -819,9 +818,7 @@ paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct wire_cal
     if (err) {
         struct writer w = {0};
         call_text_encode(err_text(), &w);
-        if (sched_peer_reply(peer, head->what, head->number, err, &w))
-            log_debug("scheduler: an answer to CKPT was not sent: %s", err_text());
-        writer_fini(&w);
+        sched_peer_answer(peer, head->what, head->number, err, &w);
         return PARAMO_OK;
     }
     peer->ckpt_call = head->what;
@@ -833,7 +830,7 @@ static paramo_err own_order(const char *dir, uint32_t timeout_ms, struct ckpt_or
 {
     *m = (struct ckpt_order){.timeout_ms = timeout_ms};
     if (strlen(dir) >= sizeof m->dir)
-        return err_set(PARAMO_E_INVALID, "a checkpoint's folder has a name longer than %zu bytes",
+        return err_set(PARAMO_E_INVALID, "the path of a checkpoint's folder is longer than %zu bytes",
                        sizeof m->dir - 1);
     memcpy(m->dir, dir, strlen(dir) + 1);
     return PARAMO_OK;
@@ -847,11 +844,12 @@ static void every_due(struct lane_timer *timer)
     m.changes = s->config.checkpoint_full_every > 1;
     if (!err && s->state == SCHED_RUNNING && !s->ckpts.current && !s->ckpts.restoring && !sched_lost_since(s))
         err = begin(s, &m, (struct how){.unasked = true});
-    if (!err && s->state <= SCHED_RUNNING)
-        err = lane_timer_arm(s->config.lane, timer,
-                             lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS);
     if (err)
-        log_error("scheduler: no checkpoint is taken: %s", err_text());
+        log_error("scheduler: cannot take the checkpoint that is due: %s", err_text());
+    if (s->state <= SCHED_RUNNING &&
+        lane_timer_arm(s->config.lane, timer,
+                       lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS))
+        log_error("scheduler: cannot set the timer for the next checkpoint: %s", err_text());
 }
 
 static void lost_due(struct lane_timer *timer)
@@ -892,8 +890,8 @@ paramo_err sched_ckpt_start(struct scheduler *s)
                              lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS);
     }
     if (!err && s->ckpts.restoring && !s->config.restore_dir[0])
-        return err_set(PARAMO_E_INVALID,
-                       "the job was about to begin with a checkpoint; --restore names none");
+        return err_set(PARAMO_E_INVALID, "the stored job was to begin with a checkpoint and has not loaded "
+                                         "it; start the scheduler with --restore");
     if (err || !s->ckpts.restoring)
         return err;
     err = own_order(s->config.restore_dir, LOAD_TIMEOUT_MS, &m);

@@ -43,7 +43,7 @@ MUST_USE paramo_err sched_ckpt_begin(struct scheduler *s);
 /* The same under a new scheduler: loads only what is not loaded yet. */
 MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
 /* Rows are lost: they are restored from the last checkpoint, in a moment. more: since the last
- * call; the one under way ends. */
+ * call; the one in progress ends. */
 void sched_ckpt_lost(struct scheduler *s, bool more);
 /* No rows are lost any more. */
 void sched_ckpt_lost_ended(struct scheduler *s);

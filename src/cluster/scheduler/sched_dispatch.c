@@ -28,8 +28,8 @@ static void note_progress(struct sched_node *node, const struct heartbeat *beat)
         } else if (!lane->reported && now - lane->progressed_at > s->config.heartbeat_timeout_ms * ENV_MS) {
             char label[SCHED_LABEL];
             lane->reported = true;
-            log_warn("scheduler: %s lives, but its lane %" PRIu32 " has work and has done none for %" PRIu32
-                     " ms",
+            log_warn("scheduler: %s is alive, but its lane %" PRIu32
+                     " has work and has done none for %" PRIu32 " ms",
                      sched_roster_label(node, label), i, s->config.heartbeat_timeout_ms);
         }
     }
@@ -111,8 +111,8 @@ static void call_handle(struct sched_call *call, struct reader *body)
     };
     const struct scheduler *s = call->node->sched;
     if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])
-        sched_call_fail(call,
-                        err_set(PARAMO_E_UNSUPPORTED, "the scheduler knows no call %" PRIu32, call->kind));
+        sched_call_fail(
+            call, err_set(PARAMO_E_UNSUPPORTED, "the scheduler does not know call %" PRIu32, call->kind));
     else if (call->node->state == SNODE_LEFT)
         sched_call_fail(call, err_set(PARAMO_E_CLOSED, "this node has left the job"));
     else if (s->state != SCHED_RUNNING && call->kind != CALL_LEAVE)
@@ -138,7 +138,7 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
     if (head.kind == WIRE_HELLO)
         return PARAMO_OK; /* a second copy of the first */
     if (head.kind != WIRE_CALL)
-        return err_set(PARAMO_E_PROTOCOL, "%s to a scheduler", wire_kind_name(head.kind));
+        return err_set(PARAMO_E_PROTOCOL, "unexpected message %s to a scheduler", wire_kind_name(head.kind));
     if (head.call.what == CALL_REGISTER) {
         sched_roster_register(peer->sched, peer, head.call.view, &body);
         return PARAMO_OK;
@@ -152,7 +152,7 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
     if (!peer->node && head.call.what == CALL_DRAIN)
         return sched_migrations_drain_query(peer, &head.call, &body);
     if (!peer->node)
-        return err_set(PARAMO_E_PROTOCOL, "%s before REGISTER", call_kind_name(head.call.what));
+        return err_set(PARAMO_E_PROTOCOL, "%s came before REGISTER", call_kind_name(head.call.what));
     return sched_calls_received(peer->node, &head.call, &body, call_handle);
 }
 

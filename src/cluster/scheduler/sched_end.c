@@ -14,16 +14,17 @@ enum {
     TRY_AGAIN_MS = 200
 };
 
-void sched_end_send(struct sched_node *node, paramo_err status, const char *text)
+bool sched_end_send(struct sched_node *node, paramo_err status, const char *text)
 {
     if (!node->peer)
-        return;
+        return false;
     struct wire_head head = {.plain = {.kind = WIRE_END}};
     struct writer w = {0};
     end_encode(status, text, &w);
     paramo_err err = control_message_send_written(node->peer->conn, &head, &w);
     if (err)
-        log_debug("scheduler: END waits: %s", err_text()); /* a heartbeat sends it again */
+        log_debug("scheduler: END is sent again later: %s", err_text()); /* a heartbeat sends it again */
+    return !err;
 }
 
 static void set_fenced(struct scheduler *s)
@@ -50,7 +51,7 @@ void sched_end_deposed(struct scheduler *s)
         next = peer->next;
         struct sched_node *node = peer->node;
         if (node && node->info.role == PARAMO_ROLE_SCHEDULER)
-            sched_end_send(node, s->end.status, s->end.text); /* this process's own node ends with it */
+            (void)sched_end_send(node, s->end.status, s->end.text); /* this process's own node ends with it */
         else
             sched_peer_close(peer, false); /* the others find the new leader */
     }
@@ -139,7 +140,7 @@ void sched_end_tell(struct scheduler *s)
 {
     size_t cursor = 0;
     for (struct sched_node *node; !s->end.told && (node = sched_roster_next(s, &cursor));)
-        sched_end_send(node, s->end.status, s->end.text);
+        (void)sched_end_send(node, s->end.status, s->end.text);
     s->end.told = true;
 }
 
@@ -173,7 +174,7 @@ static void end_if_all_gone(struct scheduler *s, bool waited)
     if (recovers) {
         if (!s->end.awaits_worker)
             log_warn("scheduler: no worker is left (%s); the job waits %" PRIu32
-                     " ms for one that takes the place of one that died",
+                     " ms for a worker that replaces a dead one",
                      names, s->config.recovery_ms);
         s->end.awaits_worker = true;
         over_in(s, s->config.recovery_ms);
@@ -201,7 +202,7 @@ void sched_end_repeat(struct sched_node *node)
 {
     const struct sched_end *end = &node->sched->end;
     if (end->told)
-        sched_end_send(node, end->status, end->text);
+        (void)sched_end_send(node, end->status, end->text);
 }
 
 bool sched_end_is_told(const struct scheduler *s)

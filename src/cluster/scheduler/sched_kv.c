@@ -31,7 +31,7 @@ static struct kv_value *value_find(const struct scheduler *s, const char *key)
 static paramo_err value_new(struct scheduler *s, const char *key, struct kv_value **out)
 {
     if (s->values.count == SCHED_KV_MAX)
-        return err_set(PARAMO_E_FULL, "the scheduler keeps %d values already", SCHED_KV_MAX);
+        return err_set(PARAMO_E_FULL, "the scheduler's limit of %d values is reached", SCHED_KV_MAX);
     uint64_t hash = kv_hash(key);
     struct kv_value *value = calloc(1, sizeof *value + strlen(key) + 1);
     if (!value)
@@ -54,7 +54,8 @@ static paramo_err value_resize(struct scheduler *s, const char *key, size_t len,
     struct kv_value *value = value_find(s, key);
     size_t before = value ? value->len : 0;
     if (s->values.bytes - before + len > SCHED_KV_BYTES)
-        return err_set(PARAMO_E_FULL, "the scheduler keeps %d bytes of values already", SCHED_KV_BYTES);
+        return err_set(PARAMO_E_FULL, "the scheduler's limit of %d bytes of values is reached",
+                       SCHED_KV_BYTES);
     if (!value || value->len != len || !value->data) {
         uint8_t *data = calloc(1, len ? len : 1);
         if (!data)
@@ -115,7 +116,8 @@ void sched_kv_add(struct sched_call *call, struct reader *body)
     paramo_err err = kv_put_decode(body, &m);
     struct kv_value *value = err ? NULL : value_find(s, m.key);
     if (!err && (m.len == 0 || m.len % sizeof(double) || (value && value->len != m.len)))
-        err = err_set(PARAMO_E_SIZE_MISMATCH, "%s has %zu bytes, %u are to be added", m.key,
+        err = err_set(PARAMO_E_SIZE_MISMATCH,
+                      "the value of %s has %zu bytes, but %u bytes of numbers were to be added", m.key,
                       value ? value->len : 0, m.len);
     if (!err)
         err = value_resize(s, m.key, m.len, &value);
@@ -170,7 +172,7 @@ void sched_kv_delete(struct sched_call *call, struct reader *body)
 
 static void get_timed_out(struct sched_call *call)
 {
-    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "no value was put at %s", call->u.kv_key));
+    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "no value was put at %s in time", call->u.kv_key));
 }
 
 static void get_withdrawn(struct sched_call *call)
@@ -198,11 +200,8 @@ void sched_kv_get(struct sched_call *call, struct reader *body)
         sched_call_fail(call, err_memory(strlen(m.key)));
         return;
     }
-    sched_call_defer(call, &s->values.deferred, m.timeout_ms, get_timed_out);
-    if (call->queue)
-        call->withdrawn = get_withdrawn;
-    else
-        get_withdrawn(call);
+    call->withdrawn = get_withdrawn;
+    (void)sched_call_defer(call, &s->values.deferred, m.timeout_ms, get_timed_out);
 }
 
 void sched_kv_record(const struct scheduler *s, uint64_t key, struct writer *w)
@@ -235,7 +234,7 @@ paramo_err sched_kv_restore(struct scheduler *s, struct reader *record)
         uint32_t len = read_u32(record);
         const uint8_t *data = read_span(record, len);
         if (record->failed)
-            return err_set(PARAMO_E_CORRUPT, "the durable record of a value does not fit");
+            return err_set(PARAMO_E_CORRUPT, "the durable record of a value is malformed");
         paramo_err err = value_resize(s, key, len, &value);
         if (err)
             return err;

@@ -215,7 +215,7 @@ static void warn_of_tables(const struct scheduler *s)
         if (!partitions_lost(s, sched_view_table(s, i)))
             continue;
         append_keys(s, sched_view_table(s, i), &t);
-        log_warn("scheduler: lost, for it has no copies: %s", text);
+        log_warn("scheduler: lost, because the table has no copies: %s", text);
     }
 }
 

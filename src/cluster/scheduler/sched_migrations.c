@@ -44,7 +44,7 @@ static void hold(struct scheduler *s)
     if (sched_ckpt_busy(s))
         return; /* the timer's end resumes migrations */
     if (lane_timer_arm(lane, &s->migrations.timer, lane_now(lane) + MIGRATIONS_PAUSE))
-        log_error("scheduler: %s", err_text()); /* the next change of servers tries again */
+        log_error("scheduler: %s", err_text()); /* the clock tries again */
 }
 
 static void answered(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
@@ -134,9 +134,8 @@ static bool may_go(const struct scheduler *s, const struct sched_node *node)
     return true;
 }
 
-/* Are there copies of a partition that no server has (*nobody), or that a server has which is absent
- * (*absent)? An absent server is one that an earlier scheduler left, or whose connection is lost; it may be
- * dead. */
+/* Counts the copies that no server has (*missing) and those on absent servers (*absent). An absent server
+ * is one that an earlier scheduler left, or whose connection is lost; it may be dead. */
 static void copies_missing(const struct scheduler *s, unsigned *missing, unsigned *absent)
 {
     uint64_t begins[PARTITION_WORDS] = {0};
@@ -156,7 +155,7 @@ static void copies_missing(const struct scheduler *s, unsigned *missing, unsigne
  */
 static bool is_idle(const struct scheduler *s)
 {
-    bool migrations = s->migrations.ends_count;
+    bool migrations = s->migrations.ends_count || s->migrations.unplanned;
     migrations |= s->migrations.machine.wanted &&
                   !migrations_converged(&s->migrations.machine); /* no plan: nothing has changed yet */
     for (size_t i = 0; i < MIGRATIONS_MAX; i++)
@@ -193,14 +192,17 @@ static void drained(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct scheduler, migrations.drain_timer);
     const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
+    s->migrations.undrained = false;
     for (uint32_t rank = 0; rank < servers->count && s->state == SCHED_RUNNING; rank++) {
         struct sched_node *node = servers->node[rank];
         char label[SCHED_LABEL];
-        if (node->state != SNODE_JOINED || node->info.weight || !may_go(s, node) ||
-            !sched_status_goodbye(node))
+        if (node->state != SNODE_JOINED || node->info.weight || !may_go(s, node))
             continue;
+        if (!sched_status_goodbye(node) || !sched_end_send(node, PARAMO_OK, "")) {
+            s->migrations.undrained = true;
+            continue;
+        }
         log_info("scheduler: %s is drained", sched_roster_label(node, label));
-        sched_end_send(node, PARAMO_OK, "");
         sched_roster_left(node);
     }
     log_converged(s);
@@ -212,7 +214,7 @@ void sched_migrations_check(struct scheduler *s)
     s->migrations.drain_timer.fire = drained;
     if (!s->migrations.drain_timer.slot &&
         lane_timer_arm(s->config.lane, &s->migrations.drain_timer, lane_now(s->config.lane)))
-        log_error("scheduler: %s", err_text()); /* the next change tries again */
+        log_error("scheduler: %s", err_text()); /* the clock tries again */
 }
 
 static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t id)
@@ -228,7 +230,7 @@ static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t i
         others |= servers->node[rank] != node && sched_roster_is_here(servers->node[rank]) &&
                   servers->node[rank]->info.weight;
     if (!others)
-        return err_set(PARAMO_E_REFUSED, "no other server can take what %s has",
+        return err_set(PARAMO_E_REFUSED, "no other server can take the partitions of %s",
                        sched_roster_label(node, label));
     log_info("scheduler: %s is to be drained", sched_roster_label(node, label));
     node->info.weight = 0;
@@ -257,11 +259,7 @@ static void admin_query_answer(struct sched_peer *peer, uint64_t number, paramo_
     struct writer w = {0};
     if (status)
         call_text_encode(err_text(), &w);
-    paramo_err err = sched_peer_reply(peer, CALL_DRAIN, number, status, &w);
-    writer_fini(&w);
-    if (err)
-        /* the admin client's deadline ends its wait */
-        log_debug("scheduler: an answer to DRAIN was not sent: %s", err_text());
+    sched_peer_answer(peer, CALL_DRAIN, number, status, &w);
 }
 
 paramo_err sched_migrations_drain_query(struct sched_peer *peer, const struct wire_call *head,
@@ -342,7 +340,7 @@ static void ends_soon(struct scheduler *s)
     struct lane *lane = s->config.lane;
     if (!s->migrations.ends_timer.slot &&
         lane_timer_arm(lane, &s->migrations.ends_timer, lane_now(lane) + ENDS_PAUSE))
-        log_error("scheduler: %s", err_text()); /* resuming migrations tries it again */
+        log_error("scheduler: %s", err_text()); /* the clock tries again */
 }
 
 /* A paused side waits for END without a deadline. So END is sent until it is accepted: memory may be short,
@@ -417,8 +415,9 @@ void sched_migrations_retarget(struct scheduler *s)
         return;
     struct ring_chains *target = malloc(sizeof *target);
     paramo_err err = target ? sched_ring_plan(s, target) : err_memory(sizeof *target);
+    s->migrations.unplanned = err == PARAMO_E_MEMORY;
     if (err) {
-        log_error("scheduler: no plan is made: %s", err_text());
+        log_error("scheduler: cannot plan the migrations: %s", err_text()); /* the clock tries again */
     } else {
         sched_ring_warn(s, target);
         migrations_set_target(&s->migrations.machine, target);
@@ -428,6 +427,21 @@ void sched_migrations_retarget(struct scheduler *s)
         sched_migrations_check(s);
     }
     free(target);
+}
+
+void sched_migrations_retry(struct scheduler *s)
+{
+    struct sched_migrations *m = &s->migrations;
+    if (s->state != SCHED_RUNNING)
+        return;
+    if (m->unplanned)
+        sched_migrations_retarget(s);
+    if (m->ends_count && !m->ends_timer.slot)
+        ends_due(&m->ends_timer);
+    if (m->machine.held && !m->ends_count && !m->timer.slot && !sched_ckpt_busy(s) && !sched_lost_since(s))
+        go_on(&m->timer);
+    if (!m->converged || m->undrained)
+        sched_migrations_check(s);
 }
 
 void sched_migrations_suspend(struct scheduler *s)

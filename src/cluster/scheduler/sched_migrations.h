@@ -30,9 +30,11 @@ struct sched_migrations {
     bool converged;                /* sched_migrations_converged, and it was logged */
     bool short_of_servers;         /* nothing migrates, but there are too few servers: it was logged */
     bool unsent;                   /* an order could not be given */
+    bool undrained;                /* a drained server has nothing left, and could not be told */
+    bool unplanned;                /* a plan is due, and there was no memory for it */
     struct migration_note *notes;  /* orders that are not answered */
     /* Migrations that are over, whose END could not be given to a side yet. Until then no other begins, so
-     * that with those under way there are at most MIGRATIONS_MAX. */
+     * that with those in progress there are at most MIGRATIONS_MAX. */
     struct migration_end ends[MIGRATIONS_MAX];
     unsigned ends_count;
     struct lane_timer ends_timer;
@@ -42,7 +44,9 @@ struct sched_migrations {
 MUST_USE paramo_err sched_migrations_init(struct scheduler *s, struct ring_chains *chains);
 /* Servers joined or are gone, or a weight has changed: plans again and migrates towards the plan. */
 void sched_migrations_retarget(struct scheduler *s);
-/* While a checkpoint is taken or loaded nothing migrates: those under way end, and begin again later. */
+/* Of the scheduler's clock: does what could not be done for want of memory. */
+void sched_migrations_retry(struct scheduler *s);
+/* While a checkpoint is taken or loaded nothing migrates: migrations in progress end, and begin again later. */
 void sched_migrations_suspend(struct scheduler *s);
 void sched_migrations_resume(struct scheduler *s);
 /* Servers will take the next view, of this term, for another scheduler's, which knows of no migration. None

@@ -66,8 +66,8 @@ paramo_err sched_order_issue(struct sched_node *node, uint32_t what, struct writ
         node->orders.next_id = (sched_view_number(s) & ~(uint64_t)UINT32_MAX) + 1;
     if (node->orders.first && node->orders.next_id - node->orders.first->id >= ORDERS_WINDOW) {
         writer_fini(fields);
-        return err_set(PARAMO_E_FULL, "%s has %d orders already", sched_roster_label(node, label),
-                       ORDERS_WINDOW);
+        return err_set(PARAMO_E_FULL, "%s has %d unfinished orders, which is the limit",
+                       sched_roster_label(node, label), ORDERS_WINDOW);
     }
     struct sched_order *order = calloc(1, sizeof *order);
     struct control_message_body *body = control_message_body_new(fields);
@@ -153,7 +153,7 @@ void sched_orders_cancel(struct scheduler *s)
             next = order->next;
             order->done(
                 order->arg, node,
-                err_set(PARAMO_E_CANCELLED, "another scheduler has led meanwhile; it will be ordered again"),
+                err_set(PARAMO_E_CANCELLED, "another scheduler has led since; the order will be given again"),
                 NULL);
             order_free(order);
         }

@@ -39,7 +39,26 @@ paramo_err sched_peer_reply(struct sched_peer *peer, uint32_t kind, uint64_t num
 {
     struct wire_head head = {
         .reply = {.kind = WIRE_REPLY, .status = (uint16_t)status, .what = kind, .number = number}};
+    if (body->failed)
+        return err_memory(body->len);
     return sched_peer_send(peer, &head, body->data, body->len);
+}
+
+void sched_peer_unanswered(struct sched_peer *peer, uint32_t kind)
+{
+    struct lane *lane = peer->sched->config.lane;
+    log_warn("scheduler: an answer to %s was not sent: %s", call_kind_name(kind), err_text());
+    if (lane_timer_arm(lane, &peer->timer, lane_now(lane)))
+        log_debug("scheduler: %s", err_text()); /* cannot be: the timer of an admin client is armed */
+}
+
+void sched_peer_answer(struct sched_peer *peer, uint32_t kind, uint64_t number, paramo_err status,
+                       struct writer *body)
+{
+    paramo_err err = sched_peer_reply(peer, kind, number, status, body);
+    writer_fini(body);
+    if (err)
+        sched_peer_unanswered(peer, kind);
 }
 
 static void peer_mute(struct lane_timer *timer)
@@ -57,9 +76,14 @@ static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hel
     uint32_t most =
         2 * (sched_roster_slots(s, SLOTS_SERVERS)->count + sched_roster_slots(s, SLOTS_WORKERS)->count) +
         PEERS_SPARE;
-    struct sched_peer *peer = s->peers.count < most ? calloc(1, sizeof *peer) : NULL;
+    if (s->peers.count >= most) {
+        acceptor_reject(conn, PARAMO_E_FULL, "the scheduler's limit of connections is reached");
+        return;
+    }
+    struct sched_peer *peer = calloc(1, sizeof *peer);
     if (!peer) {
-        acceptor_reject(conn, PARAMO_E_FULL, "the scheduler has as many connections as it takes");
+        log_warn("scheduler: no memory for the connection of %s, which is closed", conn->peer);
+        van_close(conn, false); /* it connects again */
         return;
     }
     peer->sched = s;

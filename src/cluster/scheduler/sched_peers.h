@@ -52,5 +52,11 @@ MUST_USE paramo_err sched_peer_send(struct sched_peer *peer, const struct wire_h
                                     size_t len);
 MUST_USE paramo_err sched_peer_reply(struct sched_peer *peer, uint32_t kind, uint64_t number,
                                      paramo_err status, const struct writer *body);
+/* The answer to an admin client, once. Takes what body owns. */
+void sched_peer_answer(struct sched_peer *peer, uint32_t kind, uint64_t number, paramo_err status,
+                       struct writer *body);
+/* An answer to an admin client could not be sent, by this thread's message. Its connection ends in a moment, so
+ * that it does not wait for the answer. */
+void sched_peer_unanswered(struct sched_peer *peer, uint32_t kind);
 
 #endif

@@ -159,7 +159,8 @@ static void unit_release(struct sched_pool *pool, uint32_t unit)
 static paramo_err owner_add(struct sched_pool *pool, uint64_t key, uint64_t incarnation)
 {
     if (pool->owners_count == OWNERS_MAX)
-        return err_set(PARAMO_E_FULL, "pool %s has had %d workers", pool->name, OWNERS_MAX);
+        return err_set(PARAMO_E_FULL, "pool %s has had %d workers, which is the limit", pool->name,
+                       OWNERS_MAX);
     if (pool->owners_count == pool->owners_capacity) {
         uint32_t capacity = pool->owners_capacity ? 2 * pool->owners_capacity : 8;
         struct owner *owners = realloc(pool->owners, capacity * sizeof *owners);
@@ -244,7 +245,8 @@ static void finish_round(struct sched_pool *pool)
 static paramo_err unit_new(struct sched_pool *pool, uint32_t *out)
 {
     if (pool->count == POOL_UNITS_MAX)
-        return err_set(PARAMO_E_FULL, "pool %s has %d work units already", pool->name, POOL_UNITS_MAX);
+        return err_set(PARAMO_E_FULL, "pool %s has %d work units, which is the limit", pool->name,
+                       POOL_UNITS_MAX);
     if (pool->count == pool->capacity) {
         uint32_t capacity = pool->capacity ? 2 * pool->capacity : 64;
         struct unit *units = realloc(pool->units, capacity * sizeof *units);
@@ -296,7 +298,8 @@ static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_
     if (err)
         return err;
     if (pool->owners[owner].leases == LEASES_MAX)
-        return err_set(PARAMO_E_AGAIN, "%d work units are being worked on", LEASES_MAX);
+        return err_set(PARAMO_E_AGAIN,
+                       "this worker holds %d work units, which is the limit; report one first", LEASES_MAX);
     if (!lease_free_unit(pool, owner, &unit)) {
         if (pool->stream == pool->streams)
             return PARAMO_OK;
@@ -324,7 +327,7 @@ static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_
 
 static void answer_unit(struct sched_call *call, const struct pool_next_result *result)
 {
-    struct writer w = {0};
+    struct writer w = sched_call_result(call);
     pool_next_result_encode(result, &w);
     sched_call_answer(call, &w);
 }
@@ -358,7 +361,7 @@ static struct sched_pool *pool_named(const struct scheduler *s, const char *name
 static paramo_err pool_add(struct scheduler *s, const struct pool_open *m, struct sched_pool **out)
 {
     if (s->pools.count == SCHED_POOLS_MAX)
-        return err_set(PARAMO_E_FULL, "there are %d pools already", SCHED_POOLS_MAX);
+        return err_set(PARAMO_E_FULL, "the limit of %d pools is reached", SCHED_POOLS_MAX);
     struct sched_pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         return err_memory(sizeof *pool);
@@ -406,7 +409,7 @@ void sched_pool_next(struct sched_call *call, struct reader *body)
     if (!err && !pool)
         err = PARAMO_E_NOT_FOUND;
     if (!err && m.round >= pool->rounds)
-        err = err_set(PARAMO_E_INVALID, "round %" PRIu32 " is asked for, pool %s has %" PRIu32, m.round,
+        err = err_set(PARAMO_E_INVALID, "there is no round %" PRIu32 ": pool %s has %" PRIu32, m.round,
                       m.name, pool->rounds);
     if (!err)
         err = deal(pool, call->node, m.who, m.round, &result);
@@ -417,7 +420,7 @@ void sched_pool_next(struct sched_call *call, struct reader *body)
     else {
         call->u.pool.who = m.who;
         call->u.pool.round = m.round;
-        sched_call_defer(call, &pool->deferred, m.timeout_ms, next_timed_out);
+        (void)sched_call_defer(call, &pool->deferred, m.timeout_ms, next_timed_out);
     }
 }
 
@@ -435,7 +438,7 @@ static paramo_err report_lease(const struct sched_call *call, struct reader *bod
     *lease = map_get(&(*pool)->leases, m.unit.token);
     if (*lease && ((*lease)->node != call->node || (*pool)->units[(*lease)->unit].index != m.unit.index ||
                    (*pool)->units[(*lease)->unit].stream != m.unit.stream))
-        return err_set(PARAMO_E_INVALID, "the token of this work unit of pool %s is another's", m.name);
+        return err_set(PARAMO_E_INVALID, "the token does not belong to this work unit of pool %s", m.name);
     return PARAMO_OK;
 }
 
@@ -445,7 +448,7 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
     struct lease *lease;
     paramo_err err = report_lease(call, body, &pool, &lease);
     if (!err && !lease)
-        err = err_set(PARAMO_E_NOT_FOUND, "the work unit has passed to someone else");
+        err = err_set(PARAMO_E_NOT_FOUND, "the work unit has passed to another worker");
     if (err) {
         sched_call_fail(call, err);
         return;
@@ -498,8 +501,8 @@ void sched_pool_end(struct sched_call *call, struct reader *body)
     struct lease *lease;
     paramo_err err = report_lease(call, body, &pool, &lease);
     if (!err && lease && pool->round > 0)
-        err = err_set(PARAMO_E_INVALID,
-                      "a stream of pool %s ends before a work unit that was there in round 0", pool->name);
+        err =
+            err_set(PARAMO_E_INVALID, "a stream of pool %s has fewer work units than in round 0", pool->name);
     if (err) {
         sched_call_fail(call, err);
         return;
@@ -617,7 +620,7 @@ void sched_pool_records(const struct scheduler *s, struct writer *w)
 
 static paramo_err damaged(void)
 {
-    return err_set(PARAMO_E_CORRUPT, "the durable record of a pool does not fit");
+    return err_set(PARAMO_E_CORRUPT, "the durable record of a pool is malformed");
 }
 
 static paramo_err pool_restore(struct scheduler *s, uint64_t place, struct reader *r)
@@ -636,17 +639,15 @@ static paramo_err pool_restore(struct scheduler *s, uint64_t place, struct reade
     pool->round = read_u32(r);
     pool->stream = read_u32(r);
     pool->index = read_u32(r);
-    pool->count = read_u32(r);
+    uint32_t count = read_u32(r);
     pool->tokens = read_u64(r);
     if (!reader_done(r) || pool->round > pool->rounds || pool->stream > pool->streams ||
-        pool->count > POOL_UNITS_MAX) {
-        pool->count = 0;
+        count > POOL_UNITS_MAX)
         return damaged();
-    }
-    pool->units = calloc(pool->count ? pool->count : 1, sizeof *pool->units);
+    pool->units = calloc(count ? count : 1, sizeof *pool->units);
     if (!pool->units)
-        return err_memory(pool->count * sizeof *pool->units);
-    pool->capacity = pool->count;
+        return err_memory(count * sizeof *pool->units);
+    pool->count = pool->capacity = count;
     for (uint32_t i = 0; i < pool->count; i++)
         pool->units[i] = (struct unit){.owner = NONE, .next = NONE, .state = UNIT_VOID};
     return PARAMO_OK;

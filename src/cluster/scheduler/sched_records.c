@@ -119,7 +119,7 @@ static paramo_err record_restore(struct scheduler *s, uint64_t id, struct reader
     case RECORD_UNASKED:
         break;
     }
-    return err_set(PARAMO_E_FORMAT, "a durable record of an unknown kind");
+    return err_set(PARAMO_E_FORMAT, "a durable record has an unknown kind");
 }
 
 /* Finds the newest record of each id, by its place. */
@@ -130,7 +130,7 @@ static paramo_err records_find(const uint8_t *from, size_t bytes, struct map *ne
     for (const uint8_t *at = records.at; store_record_next(&records, &id, &record); at = records.at)
         if (map_put(newest, id, (void *)(uintptr_t)(1 + (size_t)(at - from))))
             return err_memory(bytes);
-    return reader_done(&records) ? PARAMO_OK : err_set(PARAMO_E_CORRUPT, "its durable records do not fit");
+    return reader_done(&records) ? PARAMO_OK : err_set(PARAMO_E_CORRUPT, "its durable records are malformed");
 }
 
 static paramo_err records_restore(struct scheduler *s, const uint8_t *from, size_t bytes,
@@ -182,6 +182,10 @@ paramo_err sched_records_restore_extra(struct scheduler *s, const uint8_t *recor
         sched_pool_fini(s); /* left by an attempt that an earlier scheduler did not finish */
         sched_kv_fini(s);
         err = records_restore(s, records, bytes, &newest, RECORD_VALUES, RECORD_UNITS);
+    }
+    if (err) { /* nothing is kept half */
+        sched_pool_fini(s);
+        sched_kv_fini(s);
     }
     sched_save_all(s);
     map_fini(&newest);

@@ -29,6 +29,7 @@ static paramo_err shards_list(struct scheduler *s)
 {
     const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
     uint32_t count = 0;
+    sched_ring_fini(s); /* of an attempt that had no memory */
     for (uint32_t rank = 0; rank < servers->count; rank++)
         count += servers->node[rank]->info.shards;
     paramo_err err = shards_allocate(s, count);
@@ -40,7 +41,7 @@ static paramo_err shards_list(struct scheduler *s)
             s->ring.wanted[s->ring.shards_count] =
                 (struct ring_shard){.weight = node->weight, .server = rank, .domain = node->domain};
             s->ring.shards[s->ring.shards_count++] =
-                (struct view_shard){.node = node->id,
+                (struct view_shard){.node = PARAMO_ID_SERVER(rank),
                                     .index = i,
                                     .partitions_changed = sched_view_number(s) + 1,
                                     .chain_changed = sched_view_number(s) + 1};
@@ -75,7 +76,7 @@ paramo_err sched_ring_build(struct scheduler *s)
 paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
 {
     if (view->chains.replicas != s->config.replicas)
-        return err_set(PARAMO_E_INVALID, "the job whose state this is has %u replicas, not %" PRIu32,
+        return err_set(PARAMO_E_INVALID, "the stored state is of a job with %u replicas, not %" PRIu32,
                        view->chains.replicas, s->config.replicas);
     paramo_err err = shards_allocate(s, view->shards_count);
     if (err)
@@ -105,7 +106,7 @@ paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards)
 {
     size_t count = (size_t)s->ring.shards_count + shards + 1;
     if (count > VIEW_SHARDS_MAX)
-        return err_set(PARAMO_E_FULL, "the servers have %" PRIu32 " shards of at most %d",
+        return err_set(PARAMO_E_FULL, "the servers have %" PRIu32 " shards; no more than %d are possible",
                        s->ring.shards_count, VIEW_SHARDS_MAX);
     paramo_err err = more(&s->ring.shards, count, sizeof *s->ring.shards);
     if (!err)
@@ -136,6 +137,12 @@ void sched_ring_fini(struct scheduler *s)
     free(s->ring.touched);
     free(s->ring.owned);
     free(s->ring.wanted);
+    s->ring.shards = NULL;
+    s->ring.gone = NULL;
+    s->ring.touched = NULL;
+    s->ring.owned = NULL;
+    s->ring.wanted = NULL;
+    s->ring.shards_count = 0;
 }
 
 /* ---- changes ------------------------------------------------------------------------------------------- */

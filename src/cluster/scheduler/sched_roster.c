@@ -126,7 +126,7 @@ static void register_reply_error(struct sched_peer *peer, paramo_err status)
 {
     struct writer w = {0};
     call_text_encode(err_text(), &w);
-    paramo_err err = w.failed ? PARAMO_E_MEMORY : sched_peer_reply(peer, CALL_REGISTER, 0, status, &w);
+    paramo_err err = sched_peer_reply(peer, CALL_REGISTER, 0, status, &w);
     if (err)
         log_debug("scheduler: an answer to REGISTER was not sent: %s", err_text());
     writer_fini(&w);
@@ -153,12 +153,12 @@ static paramo_err incomplete(const struct scheduler *s)
         here += node->chosen && node->info.role != PARAMO_ROLE_SCHEDULER;
     paramo_err err = err_set(PARAMO_E_TIMEOUT,
                              "the cluster is not complete: %" PRIu32 " of %" PRIu32 " servers and %" PRIu32
-                             " of %" PRIu32 " workers have come",
+                             " of %" PRIu32 " workers have registered",
                              s->roster.came[SLOTS_SERVERS], s->roster.slots[SLOTS_SERVERS].count,
                              s->roster.came[SLOTS_WORKERS], s->roster.slots[SLOTS_WORKERS].count);
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
-    return here < came ? err_set(err, "%s (%" PRIu32 " of these went away again)", text, came - here) : err;
+    return here < came ? err_set(err, "%s (%" PRIu32 " of these have left again)", text, came - here) : err;
 }
 
 static void waited_long_enough(struct lane_timer *timer)
@@ -168,7 +168,8 @@ static void waited_long_enough(struct lane_timer *timer)
     if (s->state == SCHED_GATHERING)
         refuse(node, incomplete(s));
     else
-        refuse(node, err_set(PARAMO_E_TIMEOUT, "no %s's place came free", role_name(node->info.role)));
+        refuse(node,
+               err_set(PARAMO_E_TIMEOUT, "no %s's place became free in time", role_name(node->info.role)));
 }
 
 void sched_roster_refuse_waiting(struct scheduler *s, paramo_err status, const char *text)
@@ -186,10 +187,10 @@ static void reply_registered(struct sched_node *node)
                                      .returns = node->sched->config.store != NULL};
     struct writer w = {0};
     register_result_encode(&result, &w);
-    paramo_err err =
-        w.failed ? PARAMO_E_MEMORY : sched_peer_reply(node->peer, CALL_REGISTER, 0, PARAMO_OK, &w);
+    paramo_err err = sched_peer_reply(node->peer, CALL_REGISTER, 0, PARAMO_OK, &w);
     if (err)
-        log_debug("scheduler: an answer to REGISTER waits: %s", err_text()); /* it will be asked for again */
+        log_debug("scheduler: an answer to REGISTER is sent later: %s",
+                  err_text()); /* it will be asked for again */
     writer_fini(&w);
 }
 
@@ -210,7 +211,8 @@ static void move(struct sched_node *node, enum sched_node_state to)
 static void assign_place(struct sched_node *node, struct slot_list *slots, uint32_t rank)
 {
     static const uint32_t first_id[SLOTS] = {PARAMO_ID_SCHEDULER, PARAMO_ID_SERVER(0), PARAMO_ID_WORKER(0)};
-    assert(rank < slots->count && !slots->node[rank] && !node->info.id);
+    assert(rank < slots->count && !node->info.id);
+    assert(!slots->node[rank] || slots->node[rank] == node);
     wait_remove(node);
     move(node, SNODE_JOINED);
     node->rank = rank;
@@ -220,7 +222,7 @@ static void assign_place(struct sched_node *node, struct slot_list *slots, uint3
     char label[SCHED_LABEL];
     log_info("scheduler: %s has joined%s", sched_roster_label(node, label),
              node->info.recovered            ? " in a dead node's place"
-             : node->rank >= slots->founders ? " the running job, one more"
+             : node->rank >= slots->founders ? " the running job as an additional node"
                                              : "");
 }
 
@@ -238,18 +240,18 @@ static int by_name_host_arrival(const void *left, const void *right)
     return order ? order : (a->arrival > b->arrival) - (a->arrival < b->arrival);
 }
 
+/* Puts the chosen nodes where they will be. They wait still. */
 static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
 {
     struct sched_node **order = calloc(slots->count ? slots->count : 1, sizeof(struct sched_node *));
     if (!order)
         return err_memory(slots->count * sizeof(struct sched_node *));
     uint32_t count = 0, rank = 0;
-    for (struct sched_node *node = s->roster.waiting_first, *next; node; node = next) {
-        next = node->next;
+    for (struct sched_node *node = s->roster.waiting_first; node; node = node->next) {
         if (node->info.role != slots->role || !node->chosen)
             continue;
         if (node->wanted_rank >= 0)
-            assign_place(node, slots, (uint32_t)node->wanted_rank);
+            slots->node[node->wanted_rank] = node;
         else
             order[count++] = node;
     }
@@ -257,10 +259,29 @@ static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
     for (uint32_t i = 0; i < count; i++) {
         while (slots->node[rank])
             rank++;
-        assign_place(order[i], slots, rank);
+        slots->node[rank] = order[i];
     }
     free(order);
     return PARAMO_OK;
+}
+
+/* All nodes join, or none: there may be no memory for the first ring. */
+static paramo_err place_all(struct scheduler *s)
+{
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; i < SLOTS && !err; i++)
+        err = place_role(s, &s->roster.slots[i]);
+    if (!err)
+        err = sched_ring_build(s);
+    for (size_t i = 0; i < SLOTS; i++) {
+        struct slot_list *slots = &s->roster.slots[i];
+        for (uint32_t rank = 0; rank < slots->count; rank++)
+            if (err)
+                slots->node[rank] = NULL;
+            else
+                assign_place(slots->node[rank], slots, rank);
+    }
+    return err;
 }
 
 /* A node that seems one too many may be a restarted node that was faster than the news of its death. It is
@@ -287,14 +308,14 @@ static paramo_err choose(struct sched_node *node)
             continue;
         same++;
         if (node->wanted_rank >= 0 && other->wanted_rank == node->wanted_rank)
-            return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is wanted by another %s too",
+            return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is also wanted by another %s",
                            node->wanted_rank, role_name(slots->role));
         if (node->info.name[0] && strcmp(node->info.name, other->info.name) == 0)
-            return err_set(PARAMO_E_INVALID, "another %s is called %s too", role_name(slots->role),
+            return err_set(PARAMO_E_INVALID, "another %s already has the name %s", role_name(slots->role),
                            node->info.name);
     }
     if (same >= slots->count)
-        return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count,
+        return err_set(PARAMO_E_FULL, "the job already has all its %" PRIu32 " %ss", slots->count,
                        role_name(slots->role));
     node->chosen = true;
     return PARAMO_OK;
@@ -323,11 +344,11 @@ static void gather(struct scheduler *s)
 {
     if (!gathered(s))
         return;
-    paramo_err err = PARAMO_OK;
-    for (size_t i = 0; i < SLOTS && !err; i++)
-        err = place_role(s, &s->roster.slots[i]);
-    if (!err)
-        err = sched_ring_build(s);
+    paramo_err err = place_all(s);
+    if (err == PARAMO_E_MEMORY) {
+        log_warn("scheduler: all nodes have come, and wait: %s", err_text()); /* the clock tries again */
+        return;
+    }
     if (err) {
         sched_end_begin(s, err, err_text());
         return;
@@ -397,7 +418,8 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
     if (node->wanted_rank >= 0)
         return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is held by %s", node->wanted_rank,
                        sched_roster_label(slots->node[node->wanted_rank], label));
-    return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count, role_name(slots->role));
+    return err_set(PARAMO_E_FULL, "the job already has all its %" PRIu32 " %ss", slots->count,
+                   role_name(slots->role));
 }
 
 /* One more worker or server than before, with the next rank. */
@@ -442,21 +464,20 @@ static void place_timed_out(struct sched_node *node)
             return;
     }
     if (err) {
-        if (!wait)
+        if (!wait && err != PARAMO_E_MEMORY) /* the clock tries again */
             refuse(node, err);
         return;
     }
     struct sched_node *dead = slots->node[rank];
     if (dead->info.shards != node->info.shards) {
-        refuse(node,
-               err_set(PARAMO_E_INVALID, "the server in whose place this one comes had %u shards, not %u",
-                       dead->info.shards, node->info.shards));
+        refuse(node, err_set(PARAMO_E_INVALID, "the dead server that this one replaces had %u shards, not %u",
+                             dead->info.shards, node->info.shards));
         return;
     }
     if (node->info.weight != dead->info.weight && dead->info.weight) { /* 0: it was being drained */
         char label[SCHED_LABEL];
-        log_warn("scheduler: %s keeps the weight %" PRIu32
-                 ", by which keys were dealt out, and does not get %" PRIu32,
+        log_warn("scheduler: %s keeps weight %" PRIu32
+                 ", by which its keys were assigned; the new weight %" PRIu32 " is ignored",
                  sched_roster_label(dead, label), dead->info.weight, node->info.weight);
         node->info.weight = dead->info.weight;
     }
@@ -503,13 +524,13 @@ static paramo_err check_new(struct scheduler *s, const struct register_call *m, 
     if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
         return err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", sched_end_text(s));
     if (m->node)
-        return err_set(PARAMO_E_FENCED, "%s was declared dead and another has its place",
+        return err_set(PARAMO_E_FENCED, "%s was declared dead and another node has its place",
                        view_id_label(m->node, label));
     for (size_t i = 0; i < SCHED_REPLACED; i++) /* the node may never have learned that it had a place */
         if (s->roster.replaced[i] == incarnation)
-            return err_set(PARAMO_E_FENCED, "this node was declared dead and another has its place");
+            return err_set(PARAMO_E_FENCED, "this node was declared dead and another node has its place");
     if (m->rank >= 0 && (uint32_t)m->rank >= slots->count)
-        return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is wanted, the job has %" PRIu32 " %ss", m->rank,
+        return err_set(PARAMO_E_INVALID, "there is no rank %" PRId32 ": the job has %" PRIu32 " %ss", m->rank,
                        slots->count, role_name(m->role));
     uint32_t same = 0, shards = m->shards;
     for (const struct sched_node *other = s->roster.waiting_first; other; other = other->next) {
@@ -517,7 +538,8 @@ static paramo_err check_new(struct scheduler *s, const struct register_call *m, 
         same += other->info.role == m->role;
     }
     if (slots->count == 0 || same >= 2 * slots->count + WAITING_SPARE)
-        return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count, role_name(m->role));
+        return err_set(PARAMO_E_FULL, "the job already has all its %" PRIu32 " %ss", slots->count,
+                       role_name(m->role));
     if (s->state == SCHED_GATHERING && shards > VIEW_SHARDS_MAX)
         return err_set(PARAMO_E_TOO_LARGE, "the servers have more than %d shards", VIEW_SHARDS_MAX);
     return PARAMO_OK;
@@ -631,6 +653,10 @@ void sched_roster_register(struct scheduler *s, struct sched_peer *peer, uint64_
         err = check_new(s, &m, peer->incarnation);
     if (!err)
         err = node_new(s, peer, &m, &node);
+    if (err == PARAMO_E_MEMORY) {
+        log_warn("scheduler: a %s at %s must ask again: %s", role_name(m.role), peer->conn->peer, err_text());
+        return;
+    }
     if (err) {
         log_info("scheduler: a %s at %s gets no place: %s", role_name(m.role), peer->conn->peer, err_text());
         register_reply_error(peer, err);
@@ -677,7 +703,7 @@ static void node_dies(struct sched_node *node, const char *why)
         struct sched_peer *peer = node->peer;
         char text[ERR_TEXT_MAX];
         snprintf(text, sizeof text, "this node was declared dead: %s", why);
-        sched_end_send(node, PARAMO_E_FENCED, text);
+        (void)sched_end_send(node, PARAMO_E_FENCED, text); /* it learns of it when it registers again, too */
         node->peer = NULL;
         peer->node = NULL;
         sched_peer_close(peer, true);
@@ -717,7 +743,7 @@ static paramo_err node_restore(struct scheduler *s, const struct view_node *info
     if (info->role == PARAMO_ROLE_SCHEDULER && !slots->count)
         return PARAMO_OK;
     if (rank >= slots->count || slots->node[rank])
-        return err_set(PARAMO_E_CORRUPT, "node %" PRIu32 " has no place", info->id);
+        return err_set(PARAMO_E_CORRUPT, "the stored view has no place for node %" PRIu32, info->id);
     struct sched_node *node = calloc(1, sizeof *node);
     if (!node)
         return err_memory(sizeof *node);
@@ -731,13 +757,17 @@ static paramo_err node_restore(struct scheduler *s, const struct view_node *info
                                 .heard_at = now(s),
                                 .former = info->role == PARAMO_ROLE_SCHEDULER,
                                 .timer.fire = not_here_again};
+    paramo_err err = map_put(&s->roster.incarnations, info->incarnation, node);
+    if (err) {
+        free(node);
+        return err;
+    }
     slots->node[rank] = node;
     slots->gone += !info->alive;
     slots->founders_gone += !info->alive && rank < slots->founders;
-    paramo_err err = map_put(&s->roster.incarnations, info->incarnation, node);
-    if (!err && info->alive && !node->former)
-        err = lane_timer_arm(s->config.lane, &node->timer, now(s) + s->config.heartbeat_timeout_ms * ENV_MS);
-    return err;
+    return info->alive && !node->former ? lane_timer_arm(s->config.lane, &node->timer,
+                                                         now(s) + s->config.heartbeat_timeout_ms * ENV_MS)
+                                        : PARAMO_OK;
 }
 
 /* Makes room for workers that joined during the job. */
@@ -760,8 +790,8 @@ paramo_err sched_roster_restore(struct scheduler *s, const struct view *view)
      * allocates nothing. */
     if ((uint64_t)view->num_workers + view->num_servers > VIEW_NODES_MAX)
         return err_set(PARAMO_E_CORRUPT,
-                       "the view that is kept there has %" PRIu32 " servers and %" PRIu32
-                       " workers, a cluster at most %d nodes; start again with an empty store",
+                       "the stored view has %" PRIu32 " servers and %" PRIu32
+                       " workers, but a cluster has at most %d nodes; start with an empty store",
                        view->num_servers, view->num_workers, VIEW_NODES_MAX);
     paramo_err err = slots_restore(&s->roster.slots[SLOTS_WORKERS], view->num_workers);
     if (!err)
@@ -771,7 +801,7 @@ paramo_err sched_roster_restore(struct scheduler *s, const struct view *view)
     for (size_t i = 0; i < SLOTS && !err; i++)
         for (uint32_t rank = 0; rank < s->roster.slots[i].count && !err; rank++)
             if (!s->roster.slots[i].node[rank])
-                err = err_set(PARAMO_E_CORRUPT, "the view that is kept there lacks nodes");
+                err = err_set(PARAMO_E_CORRUPT, "the stored view lacks nodes");
     return err;
 }
 

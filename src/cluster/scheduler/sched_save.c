@@ -56,7 +56,8 @@ static void save_soon(struct scheduler *s, uint64_t ms)
     v->timer.fire = timer_due;
     v->timed = lane_timer_arm(s->config.lane, &v->timer, lane_now(s->config.lane) + ms * ENV_MS) == PARAMO_OK;
     if (!v->timed)
-        log_error("scheduler: its state waits to be saved: %s", err_text()); /* the next change tries again */
+        log_error("scheduler: cannot set the timer that saves its state: %s",
+                  err_text()); /* the clock tries again */
 }
 
 /* How much of it reached the store is unknown: everything is saved whole until that succeeds. */
@@ -64,8 +65,9 @@ static void save_failed(struct scheduler *s, paramo_err status)
 {
     struct sched_saves *v = &s->saves;
     if (!v->failing)
-        log_error("scheduler: its state cannot be saved (%s: %s); members wait for what changes until it can",
-                  err_name(status), err_text());
+        log_error(
+            "scheduler: its state cannot be saved (%s: %s); no change is announced until a save succeeds",
+            err_name(status), err_text());
     v->failing = v->all = true;
     v->proof = false; /* a save that succeeds is a proof, too */
     if (v->view_flying && !v->view) {
@@ -116,9 +118,8 @@ static void save_begin(struct scheduler *s)
     struct sched_saves *v = &s->saves;
     if (v->timed || v->ended < v->begun || s->state == SCHED_OVER)
         return;
-    v->ops->flush(s);
-    if (!due(s))
-        return;
+    if (!v->ops->flush(s) || !due(s))
+        return; /* a view that waits for memory begins the save when it is built */
     bool whole = v->all || v->more_bytes > v->whole_bytes + MORE_BYTES;
     struct writer w = {0};
     const struct sched_save_batch batch = {
@@ -138,6 +139,12 @@ static void save_begin(struct scheduler *s)
     paramo_err err = store_save(s->config.store, &w, whole, save_ended, s);
     if (err)
         save_ended(s, err);
+}
+
+void sched_save_retry(struct scheduler *s)
+{
+    if (s->config.store)
+        save_begin(s);
 }
 
 void sched_save_init(struct scheduler *s, const struct sched_save_ops *ops)
@@ -193,7 +200,7 @@ static void nothing_saved(void *arg, paramo_err status)
     if (fenced)
         log_info("scheduler: %s", err_text());
     else if (status)
-        log_error("scheduler: the job is over, and its store does not know: %s", err_text());
+        log_error("scheduler: the job is over, but its state could not be removed: %s", err_text());
     s->saves.emptied(s, fenced);
 }
 

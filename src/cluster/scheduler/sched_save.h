@@ -39,7 +39,7 @@ struct sched_save_batch {
 /* What saves ask of, and tell, the parts (sched_records.c). */
 struct sched_save_ops {
     bool (*due)(const struct scheduler *s); /* a change is about to come */
-    void (*flush)(struct scheduler *s);     /* ... it comes now */
+    bool (*flush)(struct scheduler *s);     /* ... it comes now; false: it cannot, for want of memory */
     void (*write)(const struct scheduler *s, const struct sched_save_batch *batch, struct writer *w);
     /* They are durable. */
     void (*view_saved)(struct scheduler *s, struct control_message_body *view, uint64_t number);
@@ -50,7 +50,7 @@ struct sched_save_ops {
 
 /* Changes are saved in batches: the next save has what changed during the one before. */
 struct sched_saves {
-    uint64_t begun, ended; /* numbers of saves; at most one is under way */
+    uint64_t begun, ended; /* numbers of saves; at most one is in progress */
     struct map dirty;      /* ids of durable records that have changed since the last began */
     bool all;              /* everything is due */
     bool proof;            /* a save is due, if only an empty one: it proves that no other scheduler leads */
@@ -75,6 +75,8 @@ void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint6
 uint64_t sched_save_due(struct scheduler *s);
 /* Makes sure that no other scheduler leads the job, if that is not sure. */
 void sched_save_proof(struct scheduler *s);
+/* Of the scheduler's clock: begins the save that is due and that could not begin for want of memory. */
+void sched_save_retry(struct scheduler *s);
 /* Saves it, then announces it. Takes view. */
 void sched_save_view(struct scheduler *s, struct control_message_body *view, uint64_t number);
 void sched_save_end(struct scheduler *s);

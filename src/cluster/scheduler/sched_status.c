@@ -78,8 +78,12 @@ static void goodbye_reported(void *arg, struct sched_node *node, paramo_err stat
 
 bool sched_status_goodbye(struct sched_node *node)
 {
-    if (node->status.goodbye == GOODBYE_NONE)
-        node->status.goodbye = report_request(node, goodbye_reported) ? GOODBYE_REPORTED : GOODBYE_ASKED;
+    if (node->status.goodbye == GOODBYE_NONE) {
+        paramo_err err = report_request(node, goodbye_reported);
+        if (err == PARAMO_E_MEMORY)
+            return false; /* the clock tries again */
+        node->status.goodbye = err ? GOODBYE_REPORTED : GOODBYE_ASKED;
+    }
     return node->status.goodbye == GOODBYE_REPORTED;
 }
 
@@ -178,7 +182,7 @@ static void answer(struct sched_peer *peer, struct control_message_body *body)
         err = control_message_send_written(peer->conn, &head, &w);
     }
     if (err)
-        log_debug("scheduler: an answer to STATUS was not sent: %s", err_text()); /* it asks again */
+        sched_peer_unanswered(peer, CALL_STATUS);
 }
 
 static void answer_all(struct scheduler *s)
@@ -214,9 +218,7 @@ paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_c
     if (!sched_view_body(s)) {
         struct writer w = {0};
         call_text_encode("the job is not complete yet: it has no ring", &w);
-        if (sched_peer_reply(peer, CALL_STATUS, head->number, PARAMO_E_AGAIN, &w))
-            log_debug("scheduler: an answer to STATUS was not sent: %s", err_text());
-        writer_fini(&w);
+        sched_peer_answer(peer, CALL_STATUS, head->number, PARAMO_E_AGAIN, &w);
         return PARAMO_OK;
     }
     peer->status_waits = true;

@@ -8,6 +8,8 @@
 #include "cluster/scheduler/sched.h"
 #include "wire/table_spec.h"
 
+enum { AGAIN_MS = 100 }; /* arbitrary */
+
 /* Merges the slots by id: the scheduler, then server and worker of each rank. */
 static uint32_t nodes_fill(const struct scheduler *s, struct view_node *nodes)
 {
@@ -83,19 +85,24 @@ paramo_err sched_view_admin_query(struct sched_peer *peer, const struct wire_cal
         err = control_message_send_written(peer->conn, &answer, &w);
     }
     if (err)
-        /* the client asks again */
-        log_debug("scheduler: an answer to ADMIN_VIEW was not sent: %s", err_text());
+        sched_peer_unanswered(peer, CALL_ADMIN_VIEW);
     return PARAMO_OK;
 }
 
+/* Without memory the view stays due, and what depends on it waits. */
 static void view_out(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct scheduler, view.timer);
     lane_timer_cancel(s->config.lane, timer);
-    s->view.changed = false;
     struct control_message_body *view = s->state == SCHED_OVER ? NULL : view_build(s);
+    s->view.changed = s->state != SCHED_OVER && !view;
+    if (s->view.changed) {
+        log_warn("scheduler: a view waits to be announced: out of memory");
+        if (lane_timer_arm(s->config.lane, timer, lane_now(s->config.lane) + AGAIN_MS * ENV_MS))
+            return; /* the clock tries again */
+    }
     if (!view)
-        return; /* without memory no node learns of this change; the next change brings it */
+        return;
     sched_ring_told(s, 0, RING_PARTITIONS);
     if (s->config.store)
         sched_save_view(s, view, s->view.number);
@@ -103,9 +110,16 @@ static void view_out(struct lane_timer *timer)
         sched_view_announce(s, view, s->view.number);
 }
 
-void sched_view_flush(struct scheduler *s)
+bool sched_view_flush(struct scheduler *s)
 {
     if (s->view.changed)
+        view_out(&s->view.timer);
+    return !s->view.changed;
+}
+
+void sched_view_retry(struct scheduler *s)
+{
+    if (s->view.changed && !s->view.timer.slot)
         view_out(&s->view.timer);
 }
 
@@ -179,11 +193,11 @@ static paramo_err view_adopt(struct scheduler *s, const struct view *view, uint3
                            *workers = sched_roster_slots(s, SLOTS_WORKERS);
     if (servers_before != servers->founders || founders != workers->founders || view->num_workers < founders)
         return err_set(PARAMO_E_INVALID,
-                       "the job whose state this is has %" PRIu32 " servers and %" PRIu32
+                       "the stored state is of a job with %" PRIu32 " servers and %" PRIu32
                        " workers, not %" PRIu32 " and %" PRIu32,
                        servers_before, founders, servers->founders, workers->founders);
     if (view->number >> 32 > (uint64_t)s->term + SCHED_TERMS_AHEAD)
-        return err_set(PARAMO_E_CORRUPT, "its view is %" PRIx64 ", and its term %" PRIu32, view->number,
+        return err_set(PARAMO_E_CORRUPT, "its view %" PRIx64 " does not fit its term %" PRIu32, view->number,
                        s->term);
     s->job = view->job;
     /* see sched_view_above(): servers must see that another scheduler leads */
@@ -202,7 +216,7 @@ paramo_err sched_view_restore(struct scheduler *s, struct reader *record)
     struct view *view;
     uint32_t servers = read_u32(record), founders = read_u32(record);
     if (s->view.tables)
-        return err_set(PARAMO_E_CORRUPT, "it has two views");
+        return err_set(PARAMO_E_CORRUPT, "it contains two views");
     paramo_err err = view_decode(record, &view);
     if (err)
         return err;
@@ -226,7 +240,7 @@ static paramo_err options_resolved(const struct scheduler *s, const char *table,
     *resolved = table_spec_resolved(options);
     if (resolved->replicas != PARAMO_REPLICAS_OF_JOB && resolved->replicas > s->config.replicas)
         return err_set(PARAMO_E_INVALID,
-                       "table %s: replicas is %" PRIu32 ", and the job has %" PRIu32 " (--replicas)", table,
+                       "table %s: replicas is %" PRIu32 ", but the job has %" PRIu32 " (--replicas)", table,
                        resolved->replicas, s->config.replicas);
     if (resolved->replicas == s->config.replicas)
         resolved->replicas = PARAMO_REPLICAS_OF_JOB;
@@ -236,7 +250,7 @@ static paramo_err options_resolved(const struct scheduler *s, const char *table,
 static paramo_err table_add(struct scheduler *s, const struct table_open *m, const struct view_table **out)
 {
     if (s->view.tables_count == VIEW_TABLES_MAX)
-        return err_set(PARAMO_E_FULL, "there are %d tables already", VIEW_TABLES_MAX);
+        return err_set(PARAMO_E_FULL, "the limit of %d tables is reached", VIEW_TABLES_MAX);
     paramo_table_options options;
     paramo_err err = options_resolved(s, m->name, &m->options, &options);
     if (err)
@@ -272,8 +286,9 @@ enum { OPEN_WAIT_MS = 3600 * 1000 };
 
 static void table_timed_out(struct sched_call *call)
 {
-    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "table %s: lost rows of others are being restored still",
-                                  call->u.table->name));
+    sched_call_fail(call,
+                    err_set(PARAMO_E_TIMEOUT, "table %s: lost rows of other tables are still being restored",
+                            call->u.table->name));
 }
 
 static void table_withdrawn(struct sched_call *call)
@@ -291,11 +306,8 @@ static void table_defer(struct sched_call *call, const struct table_open *m)
     }
     *kept = *m;
     call->u.table = kept;
-    sched_call_defer(call, &call->node->sched->view.tables_deferred, OPEN_WAIT_MS, table_timed_out);
-    if (call->queue)
-        call->withdrawn = table_withdrawn;
-    else
-        table_withdrawn(call);
+    call->withdrawn = table_withdrawn;
+    (void)sched_call_defer(call, &call->node->sched->view.tables_deferred, OPEN_WAIT_MS, table_timed_out);
 }
 
 static void table_opens(struct sched_call *call, const struct table_open *m)
@@ -322,7 +334,7 @@ static void table_opens(struct sched_call *call, const struct table_open *m)
         return;
     }
     struct table_open_result result = {.table = table->id, .view = s->view.number};
-    struct writer w = {0};
+    struct writer w = sched_call_result(call);
     table_open_result_encode(&result, &w);
     sched_call_answer(call, &w);
 }

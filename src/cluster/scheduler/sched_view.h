@@ -42,8 +42,10 @@ uint32_t sched_view_tables_count(const struct scheduler *s);
 
 /* The number goes up now; the view is built in a moment. */
 void sched_view_change(struct scheduler *s);
-/* Builds the view now if a change is due. */
-void sched_view_flush(struct scheduler *s);
+/* Builds the view now if a change is due. False: there is no memory; it is built later. */
+bool sched_view_flush(struct scheduler *s);
+/* Of the scheduler's clock: builds a view that is due if no timer does. */
+void sched_view_retry(struct scheduler *s);
 /* The number of the next view, which says what changes now. */
 uint64_t sched_view_next(const struct scheduler *s);
 /* Sends the announced view to a node that may have it. */

@@ -49,15 +49,18 @@ static void tick(struct lane_timer *timer)
     s->ticked_at = now;
     paramo_err err = lane_timer_arm(s->config.lane, timer, now + period);
     if (err)
-        log_error("scheduler: the clock cannot be set: %s", err_text());
+        log_error("scheduler: cannot set its clock timer: %s", err_text());
     if (passed > 2 * period) {
-        /* This process was stopped: what was silent meanwhile may wait in its sockets. */
-        log_warn("scheduler: stood still for %" PRIu64 " ms", passed / ENV_MS);
+        /* This process was stopped: messages of nodes that seemed silent may wait in its sockets. */
+        log_warn("scheduler: this process stood still for %" PRIu64 " ms", passed / ENV_MS);
         sched_roster_forgive(s, passed - period);
         return;
     }
     sched_roster_check_silence(s);
     sched_save_proof(s);
+    sched_view_retry(s);
+    sched_save_retry(s);
+    sched_migrations_retry(s);
 }
 
 /* As sched_ckpt.c compares them. */
@@ -95,7 +98,7 @@ static paramo_err restore(struct scheduler *s)
     sched_view_change(s); /* what is saved whole has it, though the job ends: without a view nothing counts */
     if (sched_end_is_told(s))
         sched_move(s, SCHED_ENDING);
-    log_info("scheduler: goes on with a job, in term %" PRIu32 ", after view %" PRIx64, s->term,
+    log_info("scheduler: continues a job, in term %" PRIu32 ", after view %" PRIx64, s->term,
              sched_view_number(s));
     if (sched_end_is_told(s))
         sched_end_wait(s);

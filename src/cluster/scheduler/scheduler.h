@@ -68,7 +68,7 @@ struct scheduler_config {
     struct blocking_jobs *blocking_jobs;
     uint64_t (*unix_time)(void);    /* seconds, for the manifest; NULL: 0 */
     uint32_t checkpoint_every_ms;   /* 0: only when asked */
-    uint32_t checkpoint_full_every; /* so many, one full and the rest what changed since; 1 */
+    uint32_t checkpoint_full_every; /* length of a series: one full, the rest incremental; 1 */
     uint32_t checkpoint_keep;       /* of those taken every so often; 0: all */
     char checkpoint_dir[FS_PATH_MAX], restore_dir[FS_PATH_MAX]; /* "": none; else from the root on */
     /* Folders, from the root on, ':' between, in or below which checkpoints may be asked for, too. Without
@@ -78,7 +78,7 @@ struct scheduler_config {
      * whole one of this job; else, or without this, the job ends with DATA_LOST. */
     bool on_loss_restore;
     void *arg;
-    /* A data connection, which is somebody else's; as acceptor_config.accept. NULL: they are refused. */
+    /* A data connection, which is not the scheduler's; as acceptor_config.accept. NULL: they are refused. */
     void (*accept_data)(void *arg, struct van_conn *conn, const struct hello *hello);
     /* Once: the job is over and its members have gone (or had their time). OK, NODE_LOST (names who),
      * DATA_LOST (what), SHUTDOWN; or FENCED: another scheduler leads the job, which goes on. It may not

@@ -77,7 +77,7 @@ static paramo_err hello_check(const struct acceptor *acceptor, const struct hell
     if (!token_fits(acceptor, hello))
         return err_set(PARAMO_E_TOKEN, "the job token does not match");
     if (hello->version_min > HELLO_VERSION_MAX || hello->version_max < HELLO_VERSION_MIN)
-        return err_set(PARAMO_E_VERSION, "protocol versions %u to %u are spoken there, %d to %d here",
+        return err_set(PARAMO_E_VERSION, "the peer speaks protocol versions %u to %u, this node %d to %d",
                        hello->version_min, hello->version_max, HELLO_VERSION_MIN, HELLO_VERSION_MAX);
     if (!(acceptor->config.purposes >> hello->purpose & 1))
         return err_set(PARAMO_E_REFUSED, hello->purpose == HELLO_CONTROL ? "this is not a scheduler"
@@ -97,7 +97,7 @@ static paramo_err unauth_frame(void *user, struct van_conn *conn, const uint8_t 
     struct hello hello;
     paramo_err err = control_message_open(bytes, seg, nseg, &head, &body);
     if (!err && head.kind != WIRE_HELLO)
-        err = err_set(PARAMO_E_PROTOCOL, "%s before HELLO", wire_kind_name(head.kind));
+        err = err_set(PARAMO_E_PROTOCOL, "%s came before HELLO", wire_kind_name(head.kind));
     if (!err)
         err = hello_decode(&body, &hello);
     if (err)

@@ -54,7 +54,7 @@ static void connector_closed(void *user, struct van_conn *conn, paramo_err why, 
                  (why == PARAMO_E_PROTOCOL && !connector->heard);
     (void)err_set(why, "%s", text);
     if (why == PARAMO_E_PROTOCOL && !connector->heard)
-        (void)err_prefix(why, "what answers there does not speak Paramo's protocol");
+        (void)err_prefix(why, "the process there does not speak Paramo's protocol");
     if (why == PARAMO_E_DISCONNECTED && !connector->heard)
         (void)err_set(why, "%s, without an answer", text);
     if (!strstr(text, connector->address)) /* vans name the peer, but shorten a long name */
@@ -81,14 +81,16 @@ static paramo_err connector_frame(void *user, struct van_conn *conn, const uint8
     }
     struct welcome welcome;
     if (head.kind != WIRE_WELCOME)
-        return err_set(PARAMO_E_PROTOCOL, "%s instead of WELCOME", wire_kind_name(head.kind));
+        return err_set(PARAMO_E_PROTOCOL, "the peer answered %s instead of WELCOME",
+                       wire_kind_name(head.kind));
     err = welcome_decode(&body, &welcome);
     if (err)
         return err;
     if (welcome.version < HELLO_VERSION_MIN || welcome.version > HELLO_VERSION_MAX)
-        return err_set(PARAMO_E_VERSION, "it chose protocol version %u", welcome.version);
+        return err_set(PARAMO_E_VERSION, "the peer chose protocol version %u, which was not offered",
+                       welcome.version);
     if (welcome.capabilities & ~connector->config.hello.capabilities)
-        return err_set(PARAMO_E_PROTOCOL, "WELCOME: capabilities that were not offered");
+        return err_set(PARAMO_E_PROTOCOL, "WELCOME has capabilities that were not offered");
     conn->capabilities = welcome.capabilities;
     struct connector_config config = connector->config;
     assert(connector->conn == conn);

@@ -106,7 +106,8 @@ paramo_err control_message_open(const uint8_t bytes[VAN_HEAD], const struct van_
     if (err)
         return err;
     if (nseg > 1)
-        return err_set(PARAMO_E_PROTOCOL, "%s with %u segments", wire_kind_name(head->kind), nseg);
+        return err_set(PARAMO_E_PROTOCOL, "%s has %u segments instead of at most 1",
+                       wire_kind_name(head->kind), nseg);
     *body = nseg ? reader_over(seg[0].data, seg[0].len) : reader_over(NULL, 0);
     return PARAMO_OK;
 }

@@ -133,7 +133,7 @@ static paramo_err real_new_dir(struct fs *fs, const char *path)
     if (mkdir(path, 0777) == 0)
         return PARAMO_OK;
     if (errno == EEXIST)
-        return err_set(PARAMO_E_REFUSED, "make the folder %s: it is there", path);
+        return err_set(PARAMO_E_REFUSED, "make the folder %s: it exists already", path);
     return failed(errno, "make the folder", path);
 }
 

@@ -42,11 +42,11 @@
 #define SPIN_BACK_OFF 512
 enum { EVENTS_MAX = 64 };
 
-static void real_wake(struct lane *lane)
+static void real_wake(struct lane *lane, bool soon)
 {
     if (atomic_load(&lane->real.sleepers))
         event_signal(lane->real.wake_fd);
-    else if (atomic_load(&lane->real.parked))
+    else if (atomic_load(&lane->real.parked) && (!soon || atomic_load(&lane->real.deep)))
         event_signal(lane->real.park_fd);
     /* else: its thread or leader is awake and checks the inbox before it sleeps */
 }

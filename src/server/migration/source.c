@@ -380,9 +380,10 @@ static void fire(struct lane_timer *timer)
     if (!err && g->state != MIGRATION_SOURCE_PAUSED && stalled(g, now))
         err = err_set(PARAMO_E_TIMEOUT, "no acknowledgement from the target for %d ms", MIGRATION_STALL_MS);
     if (!err && too_slow(g))
-        err = err_set(PARAMO_E_TIMEOUT, "changes come faster than the target takes them");
+        err = err_set(PARAMO_E_TIMEOUT, "changes come faster than the target receives them");
     if (!err && g->state == MIGRATION_SOURCE_PAUSING && now - g->paused_at > MIGRATION_PAUSE_MS * ENV_MS)
-        err = err_set(PARAMO_E_TIMEOUT, "some members lack the last change after %d ms", MIGRATION_PAUSE_MS);
+        err = err_set(PARAMO_E_TIMEOUT, "some members of the chain did not get the last change within %d ms",
+                      MIGRATION_PAUSE_MS);
     if (err && !(err == PARAMO_E_MEMORY && g->state == MIGRATION_SOURCE_COPYING)) {
         abort_migration(g, err);
         return;

@@ -345,7 +345,7 @@ void migration_target_end_ordered(struct chain *c, const struct migration_order 
 
 static paramo_err wrong(const char *what)
 {
-    return err_set(PARAMO_E_PROTOCOL, "a migration: %s", what);
+    return err_set(PARAMO_E_PROTOCOL, "a message of a migration is not valid: %s", what);
 }
 
 static paramo_err on_rows(struct migration_target *k, const struct migration_message *m, bool *done)
@@ -360,7 +360,7 @@ static paramo_err on_rows(struct migration_target *k, const struct migration_mes
     if (!t || !t->table || t->lacks || clearing_touches(t, k->partitions))
         return PARAMO_OK; /* it comes again when the table exists, without earlier rows */
     if (!migration_target_gets_table(k->chain, t))
-        return wrong("rows of a table that is here already");
+        return wrong("it has rows of a table that this shard already has");
     paramo_err err = ckpt_rows_apply(t->table, &t->placement, k->mine, &block);
     *done = !err;
     return err == PARAMO_E_MEMORY ? PARAMO_OK : err ? wrong(err_text()) : PARAMO_OK;
@@ -397,7 +397,7 @@ static paramo_err on_records(struct migration_target *k, const struct migration_
     migration_records_partitions(m, partitions);
     for (unsigned i = 0; i < CHAIN_WORDS; i++)
         if (partitions[i] & ~k->partitions[i])
-            return wrong("records of other partitions");
+            return wrong("it has records of other partitions");
     if (!origin_of(k))
         return PARAMO_OK;
     paramo_err err = sender_windows_decode(m->payload, m->bytes, &list, &n);
@@ -423,7 +423,7 @@ static paramo_err on_applied_notes(struct migration_target *k, const struct migr
                 : err_memory(sizeof *x);
     }
     *done = !err && !r.failed; /* applying it twice does no harm */
-    return r.failed ? wrong("where chunks have been done") : PARAMO_OK;
+    return r.failed ? wrong("its records of applied chunks are malformed") : PARAMO_OK;
 }
 
 static paramo_err on_lost(struct migration_target *k, const struct migration_message *m, bool *done)
@@ -437,9 +437,9 @@ static paramo_err on_lost(struct migration_target *k, const struct migration_mes
     for (unsigned i = 0; i < CHAIN_WORDS; i++)
         partitions[i] &= k->partitions[i];
     if (!reader_done(&r))
-        return wrong("what is lost");
+        return wrong("its list of lost partitions is malformed");
     if (!migration_target_gets_table(k->chain, t))
-        return wrong("what is lost of a table that is here already");
+        return wrong("it has lost partitions of a table that this shard already has");
     shard_table_lose(t, partitions, true);
     *done = true;
     return PARAMO_OK;
@@ -465,7 +465,7 @@ static paramo_err on_migration(struct chain_source *source, const struct migrati
     if (m->what == MIGRATION_STEP_BEGIN) {
         if (m->first != k->order.first || m->partitions != k->order.partitions || k->source ||
             k->state != MIGRATION_TARGET_FILLING)
-            return wrong("it begins otherwise than was ordered");
+            return wrong("it does not begin as the scheduler ordered");
         k->source = source;
         *done = true;
         return PARAMO_OK;
@@ -474,10 +474,11 @@ static paramo_err on_migration(struct chain_source *source, const struct migrati
         return wrong("it has not begun, or has ended");
     switch (m->what) {
     case MIGRATION_STEP_ROWS:
-        return k->state == MIGRATION_TARGET_FILLING ? on_rows(k, m, done) : wrong("rows after the last");
+        return k->state == MIGRATION_TARGET_FILLING ? on_rows(k, m, done)
+                                                    : wrong("it has rows after the last row");
     case MIGRATION_STEP_FULL:
         if (!sm_may(&machine, k->state, MIGRATION_TARGET_FULL))
-            return wrong("all rows, twice");
+            return wrong("it ends the rows twice");
         move(k, MIGRATION_TARGET_FULL);
         report_full(k, PARAMO_OK);
         break;
@@ -489,9 +490,9 @@ static paramo_err on_migration(struct chain_source *source, const struct migrati
         return on_lost(k, m, done);
     default:
         if (m->bytes != 8 * (size_t)k->order.partitions)
-            return wrong("orders of other partitions");
+            return wrong("it has order numbers of other partitions");
         if (!sm_may(&machine, k->state, MIGRATION_TARGET_LAST))
-            return wrong("the last before all rows");
+            return wrong("it ends the migration before all rows have come");
         for (unsigned i = 0; i < k->order.partitions; i++)
             *(k->last ? &k->last[i] : &c->last[k->order.first + i]) = migration_order_of(m, i);
         move(k, MIGRATION_TARGET_LAST);
@@ -511,12 +512,13 @@ static paramo_err on_change(struct chain_source *source, const struct chain_mess
     if (!k || k->source != source)
         return PARAMO_OK;
     if (m->what != CHAIN_UPDATE || !chain_same(m->origin, source->from) || k->state == MIGRATION_TARGET_LAST)
-        return wrong("what is no change of its partitions");
+        return wrong("it is not a change of the migrated partitions");
     struct shard_table *t = shard_table_find(s, m->request.table);
     if (!t || t->options.kind == PARAMO_TABLE_USER || !t->table || t->lacks)
-        return t && t->options.kind == PARAMO_TABLE_USER ? wrong("a table without rows") : PARAMO_OK;
+        return t && t->options.kind == PARAMO_TABLE_USER ? wrong("it changes a table that has no rows")
+                                                         : PARAMO_OK;
     if (!migration_target_gets_table(s->chain, t))
-        return wrong("a change of a table that is here already");
+        return wrong("it changes a table that this shard already has");
     paramo_err err = apply_check_rows(t, &m->request, seg, nseg);
     const uint64_t *keys = m->request.count ? seg[WIRE_SEG_KEYS].data : NULL;
     if (!err && m->request.count)
@@ -526,7 +528,7 @@ static paramo_err on_change(struct chain_source *source, const struct chain_mess
         partition_set_add(partitions, ring_partition(ring_position(&t->placement, keys[i])));
     for (unsigned a = 0; a < RING_PARTITIONS && !err; a++)
         if (partition_set_has(partitions, a) && !partition_set_has(k->partitions, a))
-            err = wrong("a change of another partition");
+            err = wrong("it changes a partition that is not migrated");
     if (err || (m->request.kind != WIRE_CLEAR && clearing_touches(t, partitions)))
         return err;
     uint64_t pushes = t->pushes; /* the owner counts pushes */

@@ -44,7 +44,7 @@
 #include "cluster/session/control_message.h"
 #include "server/shard/shard_impl.h"
 #include "wire/chain.h"
-#include "wire/migration.h"
+#include "wire/migration_step.h"
 
 /* Arbitrary where nothing else is said. */
 enum {

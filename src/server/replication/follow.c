@@ -263,8 +263,8 @@ static bool comes_from(const struct shard *s, unsigned partition, unsigned befor
 
 static paramo_err refuse_partition(unsigned partition)
 {
-    return err_set(PARAMO_E_PROTOCOL, "CHAIN of partition %u from a node that is not the member before",
-                   partition);
+    return err_set(PARAMO_E_PROTOCOL,
+                   "CHAIN of partition %u came from a node that is not the previous member", partition);
 }
 
 /* The partitions on which a change is new here. */
@@ -287,7 +287,7 @@ static paramo_err fresh_partitions(const struct chain_source *source, const stru
         if (m->order <= c->last[a] || !chain_has(t, c->level[a]))
             continue;
         if (!c->origin_of[a] || !chain_same(c->origin_of[a]->name, m->origin))
-            return err_set(PARAMO_E_PROTOCOL, "CHAIN of a node that does not own partition %u", a);
+            return err_set(PARAMO_E_PROTOCOL, "CHAIN names an owner that does not own partition %u", a);
         partition_set_add(fresh, a);
         *any = true;
     }
@@ -488,7 +488,8 @@ static paramo_err source_frame(void *user, struct van_conn *conn, const uint8_t 
     if (!err && head.kind == WIRE_CHAIN_BEAT)
         return beat(source, &head, nseg);
     if (!err && head.kind != WIRE_CHAIN && !(source->for_migration && head.kind == WIRE_MIGRATION))
-        err = err_set(PARAMO_E_PROTOCOL, "%s from the member before", wire_kind_name(head.kind));
+        err = err_set(PARAMO_E_PROTOCOL, "unexpected message %s from the previous member",
+                      wire_kind_name(head.kind));
     if (err)
         return err;
     return source->for_migration ? migration_target_frame(source, &head, seg, nseg)
@@ -611,7 +612,7 @@ static const struct van_user guest_user = {.frame = guest_frame, .closed = guest
 void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello)
 {
     if (!s->chain || !lives(s, hello->node, hello->incarnation)) {
-        acceptor_reject(conn, PARAMO_E_REFUSED, "this shard's view does not have that server alive");
+        acceptor_reject(conn, PARAMO_E_REFUSED, "in this shard's view that server is not alive");
         return;
     }
     struct chain *c = s->chain;
@@ -629,7 +630,7 @@ void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *h
     const struct chain_source *source = source_of(c, g);
     if (source && source->generation > g->generation) {
         free(g);
-        acceptor_reject(conn, PARAMO_E_REFUSED, "a later stream has come already");
+        acceptor_reject(conn, PARAMO_E_REFUSED, "a newer connection of this chain exists");
         return;
     }
     unsigned guests = 0;

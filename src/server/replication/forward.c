@@ -273,10 +273,11 @@ static paramo_err stream_frame(void *user, struct van_conn *conn, const uint8_t 
         return PARAMO_OK;
     }
     if (head.kind != WIRE_CHAIN_ACK)
-        return err_set(PARAMO_E_PROTOCOL, "%s from the next member", wire_kind_name(head.kind));
+        return err_set(PARAMO_E_PROTOCOL, "unexpected message %s from the next member",
+                       wire_kind_name(head.kind));
     err = chain_ack_decode(&head, seg, nseg, &ack);
     if (!err && (ack.received > st->seq || ack.clock > lane_now(st->shard->lane)))
-        err = err_set(PARAMO_E_PROTOCOL, "CHAIN_ACK of a change that was not sent");
+        err = err_set(PARAMO_E_PROTOCOL, "CHAIN_ACK names a change that was not sent");
     if (!err)
         stream_ack(st, &ack);
     return err;
@@ -310,7 +311,7 @@ static void stream_beat(struct chain_stream *st)
     struct wire_head head;
     chain_beat_head(lane_now(s->lane), s->view->number, &head);
     if (st->conn && control_message_send(st->conn, &head, NULL, 0))
-        log_debug("the chain to %u: a beat was not sent: %s", st->to.node, err_text());
+        log_debug("the chain to node %u: CHAIN_BEAT was not sent: %s", st->to.node, err_text());
 }
 
 static void stream_up(void *arg, struct van_conn *conn, const struct welcome *welcome)

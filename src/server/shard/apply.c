@@ -45,7 +45,7 @@ paramo_err apply_check_order(const struct shard_table *t, const uint64_t *keys, 
                        "table %s: key %" PRIu64 " came after %" PRIu64 "%s", t->name, keys[bad],
                        keys[bad - 1], APPLY_CHANGED);
     if (t->options.kind == PARAMO_TABLE_DENSE && n && keys[n - 1] >= t->options.rows)
-        return err_set(PARAMO_E_KEY_RANGE, "row %" PRIu64 " came for table %s, which has %" PRIu64 "%s",
+        return err_set(PARAMO_E_KEY_RANGE, "row %" PRIu64 " is not in table %s, which has %" PRIu64 " rows%s",
                        keys[n - 1], t->name, t->options.rows, APPLY_CHANGED);
     return PARAMO_OK;
 }
@@ -65,7 +65,7 @@ paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, 
 static paramo_err check_len(const struct shard_table *t, const char *what, uint64_t got, uint64_t want)
 {
     if (got != want)
-        return err_set(PARAMO_E_PROTOCOL, "%s to table %s with %" PRIu64 " bytes of values, not %" PRIu64,
+        return err_set(PARAMO_E_PROTOCOL, "%s to table %s has %" PRIu64 " bytes of values, not %" PRIu64,
                        what, t->name, got, want);
     return PARAMO_OK;
 }
@@ -78,7 +78,7 @@ static paramo_err check_vals(const struct shard_table *t, const struct wire_head
     const char *what = wire_kind_name(h->kind);
     if (t->options.kind == PARAMO_TABLE_VAR) {
         if (!(h->flags & WIRE_LENS))
-            return err_set(PARAMO_E_PROTOCOL, "%s to table %s without lens", what, t->name);
+            return err_set(PARAMO_E_PROTOCOL, "%s to table %s has no lens", what, t->name);
         const uint32_t *lens = seg[WIRE_SEG_LENS].data;
         for (uint32_t i = 0; i < h->count; i++)
             sum += lens[i];
@@ -89,7 +89,8 @@ static paramo_err check_vals(const struct shard_table *t, const struct wire_head
         return PARAMO_OK;
     }
     if (h->flags & WIRE_LENS)
-        return err_set(PARAMO_E_PROTOCOL, "%s to table %s with lens", what, t->name);
+        return err_set(PARAMO_E_PROTOCOL, "%s to table %s has lens, but rows of a fixed length have none",
+                       what, t->name);
     uint64_t row = t->row_values;
     if (h->flags & WIRE_COLUMNS)
         row = h->columns.count;
@@ -104,7 +105,7 @@ static paramo_err check_columns(const struct shard_table *t, const struct wire_h
         return PARAMO_OK;
     if (!t->row_values || !table_options_cuttable(&t->options) || h->columns.first >= t->row_values ||
         h->columns.count > t->row_values - h->columns.first)
-        return err_set(PARAMO_E_PROTOCOL, "columns %u to %" PRIu64 " of table %s", h->columns.first,
+        return err_set(PARAMO_E_PROTOCOL, "columns %u to %" PRIu64 " do not fit table %s", h->columns.first,
                        (uint64_t)h->columns.first + h->columns.count, t->name);
     return PARAMO_OK;
 }

@@ -207,8 +207,8 @@ paramo_err shard_answer_segs(struct shard_request *q, const struct van_seg seg[V
         const struct paramo_array *l = array[WIRE_SEG_LENS], *v = array[WIRE_SEG_VALS];
         size_t lens_bytes = l ? l->len : (size_t)seg[WIRE_SEG_LENS].len;
         if (lens_bytes && lens_bytes != 4 * q->info.n)
-            return err_set(PARAMO_E_SIZE_MISMATCH, "answer: %zu bytes of lens for %zu keys", lens_bytes,
-                           q->info.n);
+            return err_set(PARAMO_E_SIZE_MISMATCH, "answer: %zu bytes of lens do not fit %zu keys",
+                           lens_bytes, q->info.n);
         const void *lens = l ? l->data : seg[WIRE_SEG_LENS].data;
         paramo_err err =
             answer_check(q, lens_bytes ? lens : NULL, v ? v->len : (size_t)seg[WIRE_SEG_VALS].len);
@@ -279,9 +279,11 @@ static paramo_err check(const struct shard *s, const struct shard_table *t, cons
         return err_set(PARAMO_E_PROTOCOL, "%s to table %s, which has no storage", wire_kind_name(h->kind),
                        t->name);
     if (h->flags & WIRE_COLUMNS)
-        return err_set(PARAMO_E_PROTOCOL, "a part of a row of table %s", t->name);
+        return err_set(PARAMO_E_PROTOCOL,
+                       "a request for a part of a row cannot go to the handler of table %s", t->name);
     if (vals % t->value_bytes)
-        return err_set(PARAMO_E_PROTOCOL, "%" PRIu64 " bytes of values to table %s", vals, t->name);
+        return err_set(PARAMO_E_PROTOCOL, "%" PRIu64 " bytes are not a whole number of values of table %s",
+                       vals, t->name);
     if (h->flags & WIRE_LENS && h->kind != WIRE_PULL) {
         const uint32_t *lens = seg[WIRE_SEG_LENS].data;
         uint64_t sum = 0;

@@ -199,8 +199,8 @@ void reply_probe(struct peer *peer, const struct wire_head *request, enum probe_
 paramo_err reply_make(struct shard *s, size_t bytes, struct reply **reply)
 {
     if (bytes > s->config.frame_bytes)
-        return err_set(PARAMO_E_TOO_LARGE, "an answer of %zu bytes, a message holds at most %llu", bytes,
-                       (unsigned long long)s->config.frame_bytes);
+        return err_set(PARAMO_E_TOO_LARGE, "the answer has %zu bytes, but a message holds at most %llu",
+                       bytes, (unsigned long long)s->config.frame_bytes);
     struct reply *r = reply_get(s);
     if (r && bytes) {
         r->buffer = bufpool_get(&s->pool, bytes);

@@ -29,7 +29,7 @@ enum {
     TRIM_AFTER_MS = 100,  /* a cleared table may be filled again; arbitrary */
     TRIM_CHUNKS = 8,      /* in a step, each 1 ms: without huge pages 100 us each */
     /* In units of SHARD_CHECK_TURN: to close a connection, and to look through what waits for what it asked, 1
-     * for so many requests. */
+     * for this many requests. */
     CHECK_COST_CLOSE = 64,
     CHECK_WAITING = 4
 };

@@ -170,7 +170,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
     case DEDUP_OLD:
         return PARAMO_OK; /* its sender no longer waits for it */
     case DEDUP_BEYOND:
-        return err_set(PARAMO_E_PROTOCOL, "a sender ran ahead of its window");
+        return err_set(PARAMO_E_PROTOCOL, "the sender ran ahead of its window");
     case DEDUP_DONE:
         s->counters.repeats++;
         repeated = true;
@@ -284,7 +284,7 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
     if (!err)
         err = data_check_request(&h, seg, nseg);
     if (!err && h.kind != WIRE_PROBE && (h.kind == WIRE_MESSAGE) != s->config.app_endpoint)
-        err = err_set(PARAMO_E_PROTOCOL, "%s to %s", wire_kind_name(h.kind),
+        err = err_set(PARAMO_E_PROTOCOL, "unexpected message %s to %s", wire_kind_name(h.kind),
                       s->config.app_endpoint ? "an app endpoint" : "a shard of tables");
     if (err)
         return err;

@@ -204,7 +204,7 @@ paramo_err ckpt_erased_encode(uint32_t table, const struct ring_placement *place
 
 static paramo_err wrong(const char *what)
 {
-    return err_set(PARAMO_E_CORRUPT, "a block of a checkpoint: %s", what);
+    return err_set(PARAMO_E_CORRUPT, "a block of a checkpoint is not valid: %s", what);
 }
 
 /* A decoded payload, and those of its rows that are mine, in place. */
@@ -232,7 +232,7 @@ static paramo_err check_partitions(const struct ring_placement *placement, const
 {
     for (uint32_t i = 0; i < r->in.count; i++)
         if (partition_of(placement, r->in.keys[i]) - block->partition >= block->partitions)
-            return wrong("a key is not of its partitions");
+            return wrong("a key is not in its partitions");
     return PARAMO_OK;
 }
 
@@ -241,7 +241,7 @@ static paramo_err apply_fixed(struct table *t, const struct ring_placement *plac
 {
     size_t row = row_bytes_of(t), n = 0;
     if (r->in.row_bytes != row || r->in.rest.left / row != r->in.count || r->in.rest.left % row)
-        return wrong("its rows are not of the table's width");
+        return wrong("its rows do not have the table's width");
     r->kept = malloc(r->in.rest.left + 1); /* as aligned as values must be; the payload is not */
     if (!r->kept)
         return err_memory(r->in.rest.left);
@@ -260,7 +260,7 @@ static paramo_err apply_var(struct table *t, const struct ring_placement *placem
     struct reader *in = &r->in.rest;
     size_t n = 0, bytes = 0;
     if (r->in.row_bytes)
-        return wrong("its rows are of one length");
+        return wrong("its rows have a fixed length, but the table's do not");
     r->lens = malloc((r->in.count + 1) * sizeof *r->lens);
     r->kept = malloc(r->in.rest.left + 1);
     if (!r->lens || !r->kept)
@@ -287,7 +287,7 @@ static paramo_err apply_erased(struct table *t, const struct ring_placement *pla
 {
     size_t n = 0;
     if (r->in.rest.left || r->in.row_bytes || table_get_options(t)->kind == PARAMO_TABLE_DENSE)
-        return wrong("what it erases");
+        return wrong("its list of erased rows is malformed");
     for (uint32_t i = 0; i < r->in.count; i++)
         if (is_mine(placement, mine, r->in.keys[i]))
             r->in.keys[n++] = r->in.keys[i];
@@ -301,7 +301,7 @@ static paramo_err apply_cleared(struct table *t, const struct ring_placement *pl
     uint64_t *keys;
     size_t n, gone = 0;
     if (block->bytes || table_get_options(t)->kind == PARAMO_TABLE_DENSE)
-        return wrong("what it clears");
+        return wrong("its list of cleared partitions is malformed");
     paramo_err err = table_sorted_keys(t, &keys, &n);
     if (err)
         return err;

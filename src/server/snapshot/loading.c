@@ -559,7 +559,7 @@ static paramo_err loading_begin(struct shard *s, const struct shard_save_config 
     if (s->self < 0)
         return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
     if (s->chain && records_pending(s->chain))
-        return err_set(PARAMO_E_AGAIN, "the shard takes over the records of another's senders");
+        return err_set(PARAMO_E_AGAIN, "the shard is taking over records of senders from another shard");
     paramo_err err = migration_suspend(s);
     if (err)
         return err;

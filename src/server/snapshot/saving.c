@@ -624,7 +624,7 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
     if (s->self < 0)
         return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
     if (s->chain && records_pending(s->chain))
-        return err_set(PARAMO_E_AGAIN, "the shard takes over the records of another's senders");
+        return err_set(PARAMO_E_AGAIN, "the shard is taking over records of senders from another shard");
     struct saving *sv = calloc(1, sizeof *sv);
     if (!sv)
         return err_memory(sizeof *sv);

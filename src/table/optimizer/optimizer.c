@@ -200,7 +200,7 @@ paramo_err optimizer_check_state(const struct optimizer *o, const float *w, cons
     if (def->squares && !none_negative(planes > 1 ? s1 : s0, n))
         return err_set(PARAMO_E_NUMERIC, "state: a sum of squares is negative");
     if (def->counts && !(t >= 0 && t <= OPTIMIZER_STEPS_MAX && t == floorf(t)))
-        return err_set(PARAMO_E_NUMERIC, "state: %g is no count of steps", (double)t);
+        return err_set(PARAMO_E_NUMERIC, "state: %g is not a count of steps", (double)t);
     return PARAMO_OK;
 }
 

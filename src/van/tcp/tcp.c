@@ -312,7 +312,7 @@ paramo_err tcp_connect(struct van *van, struct lane *lane, const char *address,
     if (err)
         return err;
     if (port == 0 || strcmp(host, "*") == 0)
-        return err_set(PARAMO_E_ADDRESS, "address \"%s\" is none to connect to", address);
+        return err_set(PARAMO_E_ADDRESS, "\"%s\" is not a valid address to connect to", address);
     err = tcp_conn_create(van, lane, &conn);
     if (err)
         return err;

@@ -227,7 +227,7 @@ static size_t parse(struct tcp_conn *conn, uint8_t *at, size_t have, size_t last
         if (!err)
             err = van_header_decode(at + used, conn->base.limits.frame_bytes, &h);
         if (!err && h.own && (h.padded > TCP_OWN_MAX || h.nseg != 1))
-            err = err_set(PARAMO_E_PROTOCOL, "an own frame of %u segments", h.nseg);
+            err = err_set(PARAMO_E_PROTOCOL, "a frame of the van itself has %u segments", h.nseg);
         if (err) {
             break_with_peer(conn, err);
             return used;
@@ -278,11 +278,11 @@ bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len, siz
     if (conn->base.orphan || !receiving(conn) || !rbuf_ready(conn))
         return false;
     if (!conn->in_by_way) {
-        break_with_peer(conn, err_set(PARAMO_E_PROTOCOL, "bytes by a way that does not stand"));
+        break_with_peer(conn, err_set(PARAMO_E_PROTOCOL, "bytes came by a way that is not open"));
         return false;
     }
     if (tcp_recv_reads_there(conn) && conn->in.lasting != bytes) {
-        break_with_peer(conn, err_set(PARAMO_E_PROTOCOL, "a frame that goes on elsewhere"));
+        break_with_peer(conn, err_set(PARAMO_E_PROTOCOL, "a frame continues on another way"));
         return false;
     }
     conn->base.counters.bytes_received += len;
@@ -346,7 +346,8 @@ static void recv_beside(struct tcp_conn *conn)
     uint8_t byte;
     ssize_t got = recv(conn->source.fd, &byte, 1, MSG_DONTWAIT);
     if (got > 0)
-        break_with_peer(conn, err_set(PARAMO_E_PROTOCOL, "bytes on the socket beside the way"));
+        break_with_peer(conn,
+                        err_set(PARAMO_E_PROTOCOL, "bytes came on the socket although another way is open"));
     else
         read_failed(conn, got);
 }

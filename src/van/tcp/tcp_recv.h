@@ -8,8 +8,8 @@
 
 #include "van/tcp/tcp_conn.h"
 
-/* Takes bytes that came by the way. False: the connection has ended. lasting: so many bytes, from these
- * on, are contiguous, stay valid while tcp_recv_reads_there, and are passed in this order. 0: the bytes
+/* Takes bytes that came by the way. False: the connection has ended. lasting: the number of bytes, from these
+ * on, that are contiguous, stay valid while tcp_recv_reads_there, and are passed in this order. 0: the bytes
  * do not stay. */
 bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len, size_t lasting);
 bool tcp_recv_reads_there(const struct tcp_conn *conn);

@@ -207,7 +207,7 @@ paramo_err tcp_send_own(struct tcp_conn *conn, const void *body, size_t len, boo
     if (!conn->own_frame && !(conn->own_frame = malloc(TCP_OWN_MAX)))
         return err_memory(TCP_OWN_MAX);
     if (conn->own_frame_len || size > TCP_OWN_MAX)
-        return err_set(PARAMO_E_INVALID, "an own frame of %zu bytes", len);
+        return err_set(PARAMO_E_INVALID, "a frame of the van itself has %zu bytes, which is too long", len);
     van_own_header_encode(len, conn->own_frame);
     memset(conn->own_frame + size - VAN_ALIGN, 0, VAN_ALIGN);
     memcpy(conn->own_frame + VAN_HEADER_BYTES, body, len);
@@ -380,7 +380,8 @@ void tcp_withdraw(struct van_conn *base, struct van_frame *frame)
         break;
     case OUTQ_LEAVING:
         if (!copy_rest(conn))
-            tcp_break_later(conn, err_set(PARAMO_E_MEMORY, "no memory to copy a frame that was withdrawn"));
+            tcp_break_later(conn,
+                            err_set(PARAMO_E_MEMORY, "out of memory to copy a frame that was withdrawn"));
         conn->current = NULL;
         outq_complete(&conn->out, frame);
         break;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "wire/migration.h"
+#include "wire/migration_step.h"
 
 static uint8_t payload[PARTITION_BITS / 8 + 24];
 

@@ -1,11 +1,11 @@
 /*
  * MIGRATION: what the owner of a run of partitions sends to the shard that will get them (docs/PROTOCOL.md,
  * section 9). Changes of these partitions come in the same stream, as CHAIN; CHAIN_ACK acknowledges both. The
- * payload is segment 0. One file per message family: struct, encoder, decoder, checks. It never knows views or tables. Tests:
- * test/wire/test_migration.c, fuzz/fuzz_chain.c.
+ * payload is segment 0. Struct, encoder, decoder and checks. It never knows views or tables.
+ * Tests: test/wire/test_migration_step.c, fuzz/fuzz_chain.c.
  */
-#ifndef WIRE_MIGRATION_H
-#define WIRE_MIGRATION_H
+#ifndef WIRE_MIGRATION_STEP_H
+#define WIRE_MIGRATION_STEP_H
 
 #include <stdbool.h>
 

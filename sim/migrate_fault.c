@@ -1,13 +1,13 @@
 /* Partitions that migrate under load: a server's weight changes, and the scheduler has partitions copied to
  * it or from it. Never to 0: the server would leave. */
-#include "sim/migrations.h"
+#include "sim/migrate_fault.h"
 
 #include <stdlib.h>
 
 #include "cluster/scheduler/sched.h"
 #include "sim/world.h"
 
-bool migrations_strike(struct world *w, const struct fault *f)
+bool migrate_fault_strike(struct world *w, const struct fault *f)
 {
     const struct machine *machine = &w->machines[0];
     if (!w->complete || !machine->up || sim_host_paused_until(machine->host) > sim_now(w->sim))

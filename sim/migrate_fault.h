@@ -2,8 +2,8 @@
  * The fault `migrate`: partitions that get another owner under load. It must never judge. Tests:
  * test/sim/test_play.c; scripts/mutants.
  */
-#ifndef SIM_MIGRATIONS_H
-#define SIM_MIGRATIONS_H
+#ifndef SIM_MIGRATE_FAULT_H
+#define SIM_MIGRATE_FAULT_H
 
 #include <stdbool.h>
 
@@ -11,6 +11,6 @@ struct world;
 struct fault;
 
 /* False: no partition can migrate now. */
-bool migrations_strike(struct world *w, const struct fault *f);
+bool migrate_fault_strike(struct world *w, const struct fault *f);
 
 #endif

@@ -1,4 +1,4 @@
-#include "wire/migration.h"
+#include "wire/migration_step.h"
 
 void migration_head(const struct migration_message *m, struct wire_head *head)
 {

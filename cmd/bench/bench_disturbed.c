@@ -31,7 +31,7 @@ enum { KEYS_MOST = 1000000 /* that take seconds to move, not minutes */ };
 
 static const char bare[] = "the same undisturbed";
 
-struct meanwhile {
+struct disturbed {
     struct bench_job job;
     paramo_table *table;
     uint64_t n_keys;
@@ -51,7 +51,7 @@ struct sample {
     double seconds, slowest;
 };
 
-static int push_once(struct meanwhile *m, struct load_window *w, struct sample *s)
+static int push_once(struct disturbed *m, struct load_window *w, struct sample *s)
 {
     paramo_kv kv;
     paramo_kv_init(&kv);
@@ -67,7 +67,7 @@ static int push_once(struct meanwhile *m, struct load_window *w, struct sample *
 }
 
 /* As many pushes as the other sample of the pair had. */
-static int undisturbed(struct meanwhile *m, size_t pushes, struct sample *s)
+static int undisturbed(struct disturbed *m, size_t pushes, struct sample *s)
 {
     struct load_window w = {.worker = m->job.worker, .table = m->table, .size = WINDOW};
     int code = 0;
@@ -81,7 +81,7 @@ static int undisturbed(struct meanwhile *m, size_t pushes, struct sample *s)
 }
 
 /* Until the command has ended, and LEAST pushes at least. */
-static int during(struct meanwhile *m, char *const argv[], struct sample *s)
+static int during(struct disturbed *m, char *const argv[], struct sample *s)
 {
     struct load_window w = {.worker = m->job.worker, .table = m->table, .size = WINDOW};
     pid_t command = 0;
@@ -100,7 +100,7 @@ static int during(struct meanwhile *m, char *const argv[], struct sample *s)
     return code != 0 ? code : end;
 }
 
-static int pair(struct meanwhile *m, const struct lines *l, char *const argv[])
+static int pair(struct disturbed *m, const struct lines *l, char *const argv[])
 {
     struct sample with, without;
     int code = during(m, argv, &with);
@@ -115,7 +115,7 @@ static int pair(struct meanwhile *m, const struct lines *l, char *const argv[])
 }
 
 /* All keys are there. */
-static int fill(struct meanwhile *m)
+static int fill(struct disturbed *m)
 {
     struct load_window w = {.worker = m->job.worker, .table = m->table, .size = 1};
     int code = 0;
@@ -136,7 +136,7 @@ static int fill(struct meanwhile *m)
     return code;
 }
 
-static struct lines two_lines(const struct meanwhile *m, struct bench_report *r, const char *path,
+static struct lines two_lines(const struct disturbed *m, struct bench_report *r, const char *path,
                               unsigned servers, const char *what)
 {
     char where[120], name[72];
@@ -151,14 +151,14 @@ static struct lines two_lines(const struct meanwhile *m, struct bench_report *r,
     return l;
 }
 
-static int begin(struct meanwhile *m, const struct bench_settings *s, unsigned servers, size_t drawn)
+static int begin(struct disturbed *m, const struct bench_settings *s, unsigned servers, size_t drawn)
 {
     m->drawn = drawn;
     m->batches = AGAIN;
     m->n_keys = s->keys < KEYS_MOST ? s->keys : KEYS_MOST;
     m->keys = malloc(sizeof *m->keys * drawn * BATCH);
     m->ones = malloc(sizeof *m->ones * BATCH);
-    if (m->keys == NULL || m->ones == NULL)
+    if (!m->keys || !m->ones)
         return code_fail("bench", PARAMO_E_MEMORY, "out of memory");
     for (size_t i = 0; i < BATCH; i++)
         m->ones[i] = 1;
@@ -167,13 +167,13 @@ static int begin(struct meanwhile *m, const struct bench_settings *s, unsigned s
         return code;
     paramo_table_options o;
     paramo_table_options_init(&o);
-    paramo_err err = paramo_table_open(m->job.worker, "meanwhile", &o, &m->table);
+    paramo_err err = paramo_table_open(m->job.worker, "disturbed", &o, &m->table);
     if (err != PARAMO_OK)
         return bench_failed(err, "cannot open the table");
     return fill(m);
 }
 
-static void end(struct meanwhile *m)
+static void end(struct disturbed *m)
 {
     paramo_table_close(m->table);
     job_stop(&m->job);
@@ -195,12 +195,12 @@ static void remove_folder(const char *dir)
 }
 
 /* Each pair's checkpoint goes into a folder of its own, and is gone before the next. */
-static int one_checkpoint(struct meanwhile *m, const struct lines *l)
+static int one_checkpoint(struct disturbed *m, const struct lines *l)
 {
     char dir[] = "/tmp/paramo-bench-XXXXXX", self[] = "paramo", verb[] = "checkpoint", save[] = "save",
          opt_scheduler[] = "--scheduler", opt_dir[] = "--dir";
     char *const argv[] = {self, verb, save, opt_scheduler, m->job.address, opt_dir, dir, NULL};
-    if (mkdtemp(dir) == NULL)
+    if (!mkdtemp(dir))
         return bench_system("a folder for the checkpoint");
     int code = pair(m, l, argv);
     remove_folder(dir);
@@ -225,13 +225,13 @@ static double folder_bytes(const char *dir)
 }
 
 /* A full one, the push of a batch, and what has changed. */
-static int one_increment(struct meanwhile *m, struct bench_line *line)
+static int one_increment(struct disturbed *m, struct bench_line *line)
 {
     char dir[] = "/tmp/paramo-bench-XXXXXX", self[] = "paramo", verb[] = "checkpoint", save[] = "save",
          opt_changes[] = "--incremental", opt_scheduler[] = "--scheduler", opt_dir[] = "--dir";
     char *const argv[] = {self, verb, save, opt_changes, opt_scheduler, m->job.address, opt_dir, dir, NULL};
     struct sample pushed;
-    if (mkdtemp(dir) == NULL)
+    if (!mkdtemp(dir))
         return bench_system("a folder for the checkpoint");
     int code = job_command_run(argv);
     double full = folder_bytes(dir);
@@ -247,7 +247,7 @@ static int one_increment(struct meanwhile *m, struct bench_line *line)
 
 int bench_checkpoint(const struct bench_settings *s, struct bench_report *r)
 {
-    struct meanwhile m = {0};
+    struct disturbed m = {0};
     char where[80];
     int code = begin(&m, s, 1, REFILL_ROWS);
     struct lines again = two_lines(&m, r, "checkpoint", 1, "while a checkpoint is taken"),
@@ -272,7 +272,7 @@ int bench_checkpoint(const struct bench_settings *s, struct bench_report *r)
 /* ---- servers that join and go ---- */
 
 /* Three names for two servers: in turn, the third joins, the first goes. */
-static int one_migration(struct meanwhile *m, const struct lines *l, uint64_t i)
+static int one_migration(struct disturbed *m, const struct lines *l, uint64_t i)
 {
     char name[24], self[] = "paramo", verb[] = "drain", opt_scheduler[] = "--scheduler";
     char *const argv[] = {self, verb, name, opt_scheduler, m->job.address, NULL};
@@ -283,7 +283,7 @@ static int one_migration(struct meanwhile *m, const struct lines *l, uint64_t i)
 
 int bench_migrate(const struct bench_settings *s, struct bench_report *r)
 {
-    struct meanwhile m = {0};
+    struct disturbed m = {0};
     int code = begin(&m, s, 2, AGAIN);
     struct lines lines = two_lines(&m, r, "migrate", 2, "while a server joins and one is drained");
     for (uint64_t i = 0; i < s->pairs && code == 0; i++)
