@@ -241,7 +241,9 @@ template <typename Val> class KVWorker : public SimpleApp
             customer->Failed(customer->Shown(ts), wrong, by_callback);
             return;
         }
-        const std::string thrown = task->callback ? internal::Caught(task->callback) : std::string();
+        std::string thrown;
+        if (task->callback)
+            customer->InCallback([&] { thrown = internal::Caught(task->callback); });
         if (!thrown.empty())
             customer->Failed(customer->Shown(ts), "its callback has thrown: " + thrown);
     }
@@ -267,9 +269,9 @@ struct KVMeta {
 
 /* The app of a server. Its handles, the SimpleApp side's too, never run twice at once. They run as soon as
  * set_request_handle has been called (requests that come before it wait; those of SimpleApp are taken once
- * either handle is set), on a thread of this app's own, so that they may wait for other customers. The only
- * customer of a process has none that it could wait for: its handles run where the request was received,
- * until there is a second. PARAMO_PS_THREADS in the environment: 1 always gives it a thread, 0 never does. */
+ * either handle is set), on a thread of this app's own, so that they may make other customers and wait for
+ * their requests. PARAMO_PS_THREADS=0 in the environment: they run on the thread that receives requests, and
+ * must not wait. */
 template <typename Val> class KVServer : public SimpleApp
 {
   public:
@@ -285,10 +287,8 @@ template <typename Val> class KVServer : public SimpleApp
         PS_REQUIRE(instance == 0) << "KVServer: a process has one instance, and not " << instance + 1;
         internal::Serving serving;
         serving.request = [this](const internal::Incoming &in) { OnRequest(in); };
-        const int threads = GetEnv("PARAMO_PS_THREADS", -1);
-        serving.on = threads < 0    ? internal::Serving::ALONE
-                     : threads == 0 ? internal::Serving::DIRECT
-                                    : internal::Serving::THREAD;
+        serving.on =
+            GetEnv("PARAMO_PS_THREADS", 1) == 0 ? internal::Serving::DIRECT : internal::Serving::THREAD;
         serving.late = true;
         obj_ = new Customer(app_id, app_id, serving);
     }

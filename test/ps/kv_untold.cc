@@ -31,6 +31,7 @@ static void Numbers()
     own.WaitRequest(0);
     own.WaitRequest(1);
     CHECK(!Error([&] { own.WaitRequest(2); }).empty());
+    CHECK_EQ(own.NewRequest(kServerGroup), 2); /* nothing is sent for it: the customer goes all the same */
 }
 
 static void Leaving()

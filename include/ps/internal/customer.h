@@ -10,6 +10,9 @@
 #ifndef PS_INTERNAL_CUSTOMER_H_
 #define PS_INTERNAL_CUSTOMER_H_
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -80,7 +83,8 @@ class Customer
     {
         paramo_worker *w = worker_.load(std::memory_order_acquire);
         if (w == nullptr)
-            PS_FAIL() << "app " << app_id_ << ", customer " << customer_id_ << ": call ps::Start first";
+            PS_FAIL() << "app " << app_id_ << ", customer " << customer_id_
+                      << ": ps::Start has not been called yet, or ps::Finalize has";
         return w;
     }
     /* paramo_app_request, and the timestamp to show. */
@@ -113,25 +117,41 @@ class Customer
         return internal::FoldTime(ts) ^ (recv_handle_ ? internal::TIME_OWN : 0);
     }
 
+    /* Does nothing if it is attached. */
     void Attach(paramo_node *node, bool is_worker);
-    /* There are other customers: its handles get a thread, if they had none. */
-    void LeaveDirect();
     /* From now on a customer that is served `late` is. */
     void Open();
     /* Runs f, which must not throw, when no handle runs: now, or when the one that does has ended. */
     void RunOnStrand(std::function<void()> f);
     /* Waits for all that it has asked for; failures have been reported by then. */
     void Finish();
-    /* Ends what it has asked for, says how many those were, and takes no more requests. May be called again.
-     */
+    /* Takes no more requests; on return no handle runs. May be called again. */
+    void Close();
+    /* The same, and ends what it has asked for, and says how many those were. */
     void Detach();
     /* Refuses the requests that wait for their answer since the call before. */
     void RefuseStale(const std::string &why);
     /* Failures that nobody has waited for are the caller's now: how many, and the text of the first. */
     size_t TakeUntold(std::string *first);
 
+    /* While f runs, which is a callback of this customer's, the thread cannot wait for its requests. */
+    template <typename F> void InCallback(F &&f)
+    {
+        const Customer *const before = calling();
+        calling() = this;
+        f();
+        calling() = before;
+    }
+
   private:
     friend class Van;
+
+    /* The customer whose callback this thread runs. */
+    static const Customer *&calling()
+    {
+        static thread_local const Customer *customer = nullptr;
+        return customer;
+    }
 
     /* A request whose messages the program sends itself. */
     struct Own {
@@ -162,6 +182,7 @@ class Customer
     void CountOwn(int timestamp, int num);
 
     uint64_t UnfoldTime(int timestamp) const;
+    bool Forked();
     void Serve();
     static void OnRequest(void *arg, paramo_request *request, const paramo_request_info *info) noexcept;
     void TakeLoop(paramo_node *node, uint32_t serve_as);
@@ -194,13 +215,15 @@ class Customer
     std::unordered_map<int, int> handled_; /* responses whose handle has run, for the latest requests */
     std::deque<int> handled_order_;
 
-    /* Attach and Detach only, which the Postoffice calls one at a time. */
+    std::mutex serve_mu_; /* guards what follows; never held while a handle or callback is waited for */
     paramo_node *node_ = nullptr;
+    pid_t process_ = 0; /* that has attached it: a child of fork() has its memory, but none of its threads */
     uint32_t serve_as_ = PARAMO_ANY;
     std::thread taker_;
     bool served_ = false;
-    bool direct_ = false; /* without a thread */
-    std::atomic<bool> open_{false};
+    bool asks_only_ = false;
+    bool open_ = false;
+    bool closed_ = false; /* since it was attached */
 };
 } // namespace ps
 

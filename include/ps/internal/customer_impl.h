@@ -27,63 +27,66 @@ inline Customer::Customer(int app_id, int customer_id, internal::Serving serving
 
 inline Customer::~Customer()
 {
+    if (Forked()) {
+        if (taker_.joinable())
+            taker_.detach();
+        return;
+    }
     Finish();
     Postoffice::Get()->RemoveCustomer(this);
+}
+
+/* This is a child of the process that has attached it: what it waits for does not exist here. */
+inline bool Customer::Forked()
+{
+    return process_ != 0 && process_ != getpid();
 }
 
 /* ---- life ---- */
 
 /* In ps-lite a worker looks for the customer that a message names, all others for the one whose number is the
- * app's. */
+ * app's. So a KVWorker that a server makes gets no requests, whatever numbers those of others have. */
 inline void Customer::Attach(paramo_node *node, bool is_worker)
 {
+    std::lock_guard<std::mutex> lock(serve_mu_);
+    if (node_ != nullptr)
+        return;
+    closed_ = false;
     const uint32_t app = static_cast<uint32_t>(app_id_), customer = static_cast<uint32_t>(customer_id_);
-    serve_as_ = !is_worker && customer_id_ == app_id_ ? PARAMO_ANY : customer;
-    paramo_worker *opened = nullptr;
-    internal::Check(paramo_customer_open(node, app, customer, &opened), "ps::Customer");
-    node_ = node;
-    last_ts_ = 1; /* the first one's */
-    worker_.store(opened, std::memory_order_release);
-    if (!serving_.late || open_)
-        Serve();
+    internal::Outside(node, [&] {
+        serve_as_ = is_worker ? customer : static_cast<uint32_t>(PARAMO_ANY);
+        asks_only_ = !is_worker && customer_id_ != app_id_;
+        paramo_worker *opened = nullptr;
+        internal::Check(paramo_customer_open(node, app, customer, &opened), "ps::Customer");
+        node_ = node;
+        process_ = getpid();
+        last_ts_ = 1; /* the first one's */
+        worker_.store(opened, std::memory_order_release);
+        if (!serving_.late || open_)
+            Serve();
+    });
 }
 
 inline void Customer::Serve()
 {
-    direct_ = serving_.on == internal::Serving::DIRECT ||
-              (serving_.on == internal::Serving::ALONE && Postoffice::Get()->CustomersHere() < 2);
-    paramo_handler handler = direct_ ? OnRequest : nullptr;
+    if (asks_only_)
+        return;
+    paramo_handler handler = serving_.on == internal::Serving::DIRECT ? OnRequest : nullptr;
     internal::Check(paramo_app_serve(node_, static_cast<uint32_t>(app_id_), serve_as_, handler, this),
                     "ps::Customer");
     served_ = true;
-    if (!direct_)
+    if (handler == nullptr)
         taker_ = std::thread([this] { TakeLoop(node_, serve_as_); });
-}
-
-/* Requests that come in between wait for it. */
-inline void Customer::LeaveDirect()
-{
-    if (!served_ || !direct_ || serving_.on != internal::Serving::ALONE)
-        return;
-    if (paramo_app_close(node_, static_cast<uint32_t>(app_id_), serve_as_) != PARAMO_OK) {
-        LOG(WARNING) << "app " << app_id_
-                     << ": its handle cannot wait for another customer's requests, for it has "
-                     << "made that customer itself: " << paramo_last_error();
-        return;
-    }
-    served_ = false;
-    Serve();
 }
 
 inline void Customer::Open()
 {
-    if (!serving_.late || open_) /* a handle may set another while the process leaves: no waiting for that */
+    if (!serving_.late)
         return;
-    Postoffice::Get()->Steadily([this] {
-        open_ = true;
-        if (node_ != nullptr && !served_)
-            Serve();
-    });
+    std::lock_guard<std::mutex> lock(serve_mu_);
+    open_ = true;
+    if (node_ != nullptr && !served_ && !closed_)
+        internal::Outside(node_, [this] { Serve(); });
 }
 
 inline void Customer::RunOnStrand(std::function<void()> f)
@@ -94,33 +97,33 @@ inline void Customer::RunOnStrand(std::function<void()> f)
 inline void Customer::Finish()
 {
     paramo_worker *w = worker_.load(std::memory_order_acquire);
-    if (w == nullptr)
+    if (w == nullptr || calling() == this) /* Detach says what is left */
         return;
-    paramo_err err = paramo_wait_all(w, 0);
-    if (err == PARAMO_E_IN_CALLBACK)
-        return; /* Detach says what is left */
+    internal::Outside(Postoffice::Get()->node(), [w] { (void)!paramo_wait_all(w, 0); });
     strand_.Settle();
-    std::unique_lock<std::mutex> lock(mu_);
-    cond_.wait(lock, [this] {
-        return std::all_of(own_.begin(), own_.end(), [](const std::pair<const int, Own> &o) {
-            return o.second.received >= o.second.expected;
-        });
-    });
 }
 
-inline void Customer::Detach()
+inline void Customer::Close()
 {
-    if (node_ == nullptr)
+    paramo_node *node = nullptr;
+    bool served = false;
+    {
+        std::lock_guard<std::mutex> lock(serve_mu_);
+        node = node_;
+        std::swap(served, served_);
+        closed_ = true;
+    }
+    if (!served)
         return;
     if (taker_.get_id() == std::this_thread::get_id()) {
         LOG(ERROR) << "app " << app_id_ << " is deleted, or the process finalised, in a handle of its own";
         std::abort();
     }
-    if (served_)
-        (void)!paramo_app_close(node_, static_cast<uint32_t>(app_id_), serve_as_);
-    if (taker_.joinable())
-        taker_.join();
-    served_ = false;
+    internal::Outside(node, [&] {
+        (void)!paramo_app_close(node, static_cast<uint32_t>(app_id_), serve_as_);
+        if (taker_.joinable())
+            taker_.join();
+    });
     std::unordered_map<internal::Asked, internal::Claimed, internal::AskedHash> held;
     {
         std::lock_guard<std::mutex> lock(mu_);
@@ -128,10 +131,20 @@ inline void Customer::Detach()
     }
     for (const auto &entry : held)
         (void)!paramo_answer_error(entry.second.request, PARAMO_E_CLOSED, "the app has been closed");
-    paramo_worker *w = worker_.exchange(nullptr);
-    paramo_worker_close(w);
+}
+
+inline void Customer::Detach()
+{
+    Close();
+    paramo_node *node = nullptr;
+    {
+        std::lock_guard<std::mutex> lock(serve_mu_);
+        std::swap(node, node_);
+    }
+    if (node == nullptr)
+        return;
+    internal::Outside(node, [&] { paramo_worker_close(worker_.exchange(nullptr)); });
     strand_.Settle();
-    node_ = nullptr;
     std::lock_guard<std::mutex> lock(mu_);
     if (dropped_ > 0)
         LOG(WARNING)
@@ -358,11 +371,17 @@ inline void Customer::WaitRequest(int timestamp)
     PS_REQUIRE(timestamp >= 0) << "no request has timestamp " << timestamp;
     std::string error; /* also of a wait where none is possible: in a callback, or a KVServer's handle */
     if (!IsOwn(timestamp)) {
-        const paramo_err err = paramo_wait(worker(), UnfoldTime(timestamp), 0);
-        if (err == PARAMO_E_INVALID)
-            error = "there is no such request";
-        else if (err != PARAMO_OK)
-            error = paramo_last_error();
+        const auto wait = [&] {
+            const paramo_err err = paramo_wait(worker(), UnfoldTime(timestamp), 0);
+            if (err == PARAMO_E_INVALID)
+                error = "there is no such request";
+            else if (err != PARAMO_OK)
+                error = paramo_last_error();
+        };
+        if (calling() != nullptr && calling() != this)
+            internal::Outside(Postoffice::Get()->node(), wait);
+        else
+            wait();
         strand_.Settle();
     } else {
         std::unique_lock<std::mutex> lock(mu_);
@@ -412,7 +431,8 @@ inline void Customer::HandleResponse(int timestamp, std::function<void()> handle
         }
     }
     strand_.Offer([this, timestamp, handle] {
-        const std::string why = internal::Caught(handle);
+        std::string why;
+        InCallback([&] { why = internal::Caught(handle); });
         if (!why.empty())
             Failed(timestamp, "its response handle has thrown: " + why);
         std::lock_guard<std::mutex> lock(mu_);
@@ -452,7 +472,7 @@ inline void Customer::Ended(uint64_t ts, paramo_err status, bool by_callback)
         return;
     }
     std::string lost;
-    if (by_callback && Postoffice::JobLost(node_, &lost)) {
+    if (by_callback && Postoffice::JobLost(Postoffice::Get()->node(), &lost)) {
         Failed(Shown(ts), lost, by_callback);
         return;
     }

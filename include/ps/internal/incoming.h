@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "paramo/paramo.h"
 #include "ps/sarray.h"
@@ -30,6 +31,22 @@ inline void Check(paramo_err err, const char *what)
 {
     if (err != PARAMO_OK)
         PS_FAIL() << what << ": " << paramo_last_error() << " (" << paramo_err_name(err) << ")";
+}
+
+/* Runs f; on a thread of its own where Paramo lets nothing wait, which is in callbacks. What they are called for
+ * is not f's to wait for. */
+template <typename F> void Outside(paramo_node *node, F &&f)
+{
+    paramo_request *request = nullptr;
+    const paramo_request_info *info = nullptr;
+    if (paramo_app_take(node, PARAMO_ANY, PARAMO_ANY, 1, &request, &info) != PARAMO_E_IN_CALLBACK) {
+        f();
+        return;
+    }
+    std::string why;
+    std::thread([&] { why = Caught(f); }).join();
+    if (!why.empty())
+        throw ::dmlc::Error(why);
 }
 
 /* Timestamps here are ints, Paramo's have 64 bits: we show the low 30, and give messages that programs make
@@ -192,9 +209,8 @@ struct Incoming {
 struct Serving {
     /* One at a time. What it throws is answered as an error. */
     std::function<void(const Incoming &in)> request;
-    /* It runs on the thread that received the request, without a hand-over, and cannot wait for requests;
-     * ALONE: as long as the process has no other customer that it could wait for. */
-    enum { THREAD, ALONE, DIRECT } on = THREAD;
+    /* DIRECT: on the thread that received the request, where it cannot wait for requests. */
+    enum { THREAD, DIRECT } on = THREAD;
     bool late = false; /* requests wait until Customer::Open is called */
 };
 } // namespace internal

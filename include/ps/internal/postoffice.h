@@ -11,6 +11,9 @@
 #ifndef PS_INTERNAL_POSTOFFICE_H_
 #define PS_INTERNAL_POSTOFFICE_H_
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -18,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -153,21 +157,10 @@ class Postoffice
 
     /* ---- for this layer ---- */
 
-    /* Runs f while no customer attaches or detaches. */
-    template <typename F> void Steadily(F &&f)
-    {
-        std::lock_guard<std::mutex> steady(start_mu_);
-        f();
-    }
     /* A request with a callback has failed, which is not called. Ends the process after the grace, unless a
      * wait has `told` the failure by then, or its customer is in Finalize, which reports it. */
     void Doom(int customer_id, const std::shared_ptr<std::atomic<bool>> &told, const std::string &why);
     static bool JobLost(const paramo_node *node, std::string *why);
-    size_t CustomersHere() const
-    {
-        std::lock_guard<std::mutex> lock(mu_);
-        return customers_.size();
-    }
     paramo_node *node() const
     {
         std::lock_guard<std::mutex> lock(mu_);
@@ -210,8 +203,10 @@ class Postoffice
     void Watch();
     void EndIfIdle(const std::string &why, bool *said);
     void Say(const std::string &why) const;
-    std::vector<Customer *> Customers() const;
-    std::vector<Customer *> CustomersOf(int by) const;
+    template <typename P, typename F> void Each(P &&pick, F &&f);
+    template <typename F> void Each(F &&f);
+    void FinishAll(int by);
+    void Forget(Customer *customer, std::unique_lock<std::mutex> *lock);
     std::string Meet(int customer_id, uint32_t group, bool until_over);
     void TakeUntold(Customer *customer);
     void FailIfUntold();
@@ -219,15 +214,20 @@ class Postoffice
     const std::shared_ptr<Environment> env_;
     Van van_;
 
-    std::mutex
-        start_mu_; /* held while the process joins or leaves; the Customers attach and detach under it */
+    std::mutex start_mu_;        /* held while the process joins or leaves */
     bool joined_before_ = false; /* under start_mu_ */
     std::atomic<int> wanted_rank_{-1};
+    std::atomic<pid_t> process_{0}; /* that has joined; a child of fork() takes no part */
 
     mutable std::mutex mu_; /* guards what follows; taken after start_mu_ */
     mutable std::condition_variable cond_;
     paramo_node *node_ = nullptr;
     std::map<std::pair<int, int>, Customer *> customers_;
+    size_t added_ = 0;                 /* customers, ever */
+    std::map<Customer *, int> pinned_; /* that are in use by Each: they stay until it is done */
+    size_t attaching_ = 0;             /* customers that come while the process is joined */
+    size_t removing_ = 0;              /* that go; the node outlives them */
+    bool closing_ = false;             /* the process leaves: no customer attaches */
     std::set<int> started_,
         finished_;               /* customers between Start and Finalize; those that have called Finalize */
     int joining_ = 0;            /* customers inside Start */
@@ -382,14 +382,15 @@ inline void Postoffice::Open(paramo_node *joined)
     {
         std::lock_guard<std::mutex> lock(mu_);
         node_ = joined;
+        process_ = getpid();
+        closing_ = false;
         node_ids_.clear();
         ranges_made_ = false;
         key_ranges_.clear();
         leaving_ = false;
         StartWatch();
     }
-    for (Customer *customer : Customers())
-        customer->Attach(joined, worker);
+    Each([&](Customer *customer) { customer->Attach(joined, worker); });
     PS_VLOG(1) << me.ShortDebugString() << " has joined: " << me.DebugString();
 }
 
@@ -397,7 +398,7 @@ inline void Postoffice::Open(paramo_node *joined)
 inline void Postoffice::AtExit(int status, void *)
 {
     Postoffice *office = Get();
-    if (status != 0 || office->node() == nullptr)
+    if (status != 0 || office->process_ != getpid() || office->node() == nullptr)
         return;
     LOG(ERROR) << "node " << office->van()->my_node().ShortDebugString()
                << " ends without ps::Finalize: the job goes on without it, as if it had died";
@@ -462,13 +463,13 @@ inline void Postoffice::Say(const std::string &why) const
 /* The process ends unless a handle runs. */
 inline void Postoffice::EndIfIdle(const std::string &why, bool *said)
 {
-    std::lock_guard<std::mutex> steady(start_mu_);
-    const std::vector<Customer *> customers = Customers();
-    const auto idle = [&customers] {
-        return std::none_of(customers.begin(), customers.end(),
-                            [](const Customer *customer) { return customer->Busy(); });
-    };
     std::lock_guard<std::mutex> lock(mu_);
+    const auto idle = [this] {
+        return std::none_of(customers_.begin(), customers_.end(),
+                            [](const std::pair<const std::pair<int, int>, Customer *> &entry) {
+                                return entry.second->Busy();
+                            });
+    };
     if (!finalizing_.empty())
         return;
     if (!*said)
@@ -506,10 +507,7 @@ inline void Postoffice::Watch()
             if (!worker)
                 EndIfIdle(lost, &said);
             else
-                Steadily([this] {
-                    for (Customer *customer : Customers())
-                        customer->GiveUp();
-                });
+                Each([](Customer *customer) { customer->GiveUp(); });
             lock.lock();
         }
         cond_.wait_for(lock, period, [this] { return leaving_; });
@@ -518,6 +516,8 @@ inline void Postoffice::Watch()
 
 inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
 {
+    if (process_ != getpid())
+        return;
     {
         std::lock_guard<std::mutex> lock(mu_);
         if (node_ == nullptr)
@@ -526,11 +526,7 @@ inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
     }
     std::string wrong;
     if (do_barrier) {
-        {
-            std::lock_guard<std::mutex> steady(start_mu_);
-            for (Customer *customer : CustomersOf(customer_id))
-                customer->Finish();
-        }
+        FinishAll(customer_id);
         /* Meanwhile the process's node serves the others. */
         wrong = Meet(customer_id, PARAMO_GROUP_ALL, !is_worker());
     }
@@ -573,22 +569,50 @@ inline bool Postoffice::EndsWith(int by, int of) const
     return of == by || (started_.count(of) == 0 && (by == 0 || started_.count(0) == 0));
 }
 
-/* Those that `by` finalises. */
-inline std::vector<Customer *> Postoffice::CustomersOf(int by) const
+/* Runs f for each customer that pick chooses; pick is called under mu_. f may wait: its customer stays until f returns,
+ * and others may come and go. */
+template <typename P, typename F> void Postoffice::Each(P &&pick, F &&f)
 {
-    std::lock_guard<std::mutex> lock(mu_);
-    std::vector<Customer *> those;
-    for (const auto &entry : customers_)
-        if (EndsWith(by, entry.second->customer_id()))
-            those.push_back(entry.second);
-    return those;
+    std::unique_lock<std::mutex> lock(mu_);
+    for (auto it = customers_.begin(); it != customers_.end();) {
+        const std::pair<int, int> name = it->first;
+        Customer *const customer = it->second;
+        if (pick(customer)) {
+            pinned_[customer]++;
+            lock.unlock();
+            f(customer);
+            lock.lock();
+            if (--pinned_[customer] == 0)
+                pinned_.erase(customer);
+            cond_.notify_all();
+        }
+        it = customers_.upper_bound(name);
+    }
+}
+template <typename F> void Postoffice::Each(F &&f)
+{
+    Each([](Customer *) { return true; }, f);
+}
+
+/* Waits for what the customers that `by` finalises have asked for, and for those that their callbacks make. */
+inline void Postoffice::FinishAll(int by)
+{
+    const auto added = [this] {
+        std::lock_guard<std::mutex> lock(mu_);
+        return added_;
+    };
+    size_t before;
+    do {
+        before = added();
+        Each([this, by](Customer *customer) { return EndsWith(by, customer->customer_id()); },
+             [](Customer *customer) { customer->Finish(); });
+    } while (added() != before);
 }
 
 /* What customers have asked for in vain without anybody having waited for it ends with the process's part. */
 inline void Postoffice::FailIfUntold()
 {
-    for (Customer *customer : Customers())
-        TakeUntold(customer);
+    Each([this](Customer *customer) { TakeUntold(customer); });
     size_t count = 0;
     std::string first;
     {
@@ -611,15 +635,6 @@ inline void Postoffice::TakeUntold(Customer *customer)
     if (count > 0 && untold_ == 0)
         first_untold_ = first;
     untold_ += count;
-}
-
-inline std::vector<Customer *> Postoffice::Customers() const
-{
-    std::lock_guard<std::mutex> lock(mu_);
-    std::vector<Customer *> all;
-    for (const auto &entry : customers_)
-        all.push_back(entry.second);
-    return all;
 }
 
 /* How long those that have come to a barrier wait for a dead worker's replacement. ps-lite knows replacements
@@ -671,8 +686,7 @@ inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_
             return why;
         if (until_over &&
             now >= stale) { /* the program's handle may hold others' requests until the dead one's come */
-            for (Customer *customer : Customers())
-                customer->RefuseStale(why);
+            Each([&why](Customer *customer) { customer->RefuseStale(why); });
             stale = now + std::chrono::seconds(10); /* arbitrary: longer than a handle takes for its answer */
         }
         std::this_thread::sleep_for(
@@ -685,12 +699,18 @@ inline std::string Postoffice::Leave(bool wait_for_others)
 {
     StopWatch();
     std::lock_guard<std::mutex> leaving(start_mu_);
-    for (Customer *customer : Customers())
-        customer->Detach();
+    { /* handles still run, and may make customers: those do not attach */
+        std::unique_lock<std::mutex> lock(mu_);
+        closing_ = true;
+        cond_.wait(lock, [this] { return attaching_ == 0; });
+    }
+    Each([](Customer *customer) { customer->Close(); });
+    Each([](Customer *customer) { customer->Detach(); });
     std::map<int, paramo_node *> others;
     paramo_node *left;
     {
-        std::lock_guard<std::mutex> lock(mu_);
+        std::unique_lock<std::mutex> lock(mu_);
+        cond_.wait(lock, [this] { return removing_ == 0; });
         left = node_;
         node_ = nullptr;
         others.swap(others_);
@@ -710,40 +730,57 @@ inline std::string Postoffice::Leave(bool wait_for_others)
 
 inline void Postoffice::AddCustomer(Customer *customer)
 {
-    std::lock_guard<std::mutex> starting(start_mu_);
     paramo_node *joined = nullptr;
-    {
-        std::lock_guard<std::mutex> lock(mu_);
-        std::pair<int, int> name(internal::NotNull(customer, "customer")->app_id(), customer->customer_id());
-        PS_REQUIRE(customers_.emplace(name, customer).second)
-            << "app " << name.first << " has a customer " << name.second << " in this process already";
+    std::unique_lock<std::mutex> lock(mu_);
+    const std::pair<int, int> name(internal::NotNull(customer, "customer")->app_id(),
+                                   customer->customer_id());
+    PS_REQUIRE(customers_.emplace(name, customer).second)
+        << "app " << name.first << " has a customer " << name.second << " in this process already";
+    added_++;
+    if (!closing_)
         joined = node_;
-        cond_.notify_all();
-    }
+    if (joined != nullptr)
+        attaching_++;
+    cond_.notify_all();
     if (joined == nullptr)
         return;
-    for (Customer *other : Customers())
-        other->LeaveDirect();
+    lock.unlock();
+    std::exception_ptr failed;
     try {
         customer->Attach(joined, is_worker() != 0);
     } catch (...) {
-        std::lock_guard<std::mutex> lock(mu_);
-        customers_.erase(std::make_pair(customer->app_id(), customer->customer_id()));
-        throw;
+        failed = std::current_exception();
     }
+    lock.lock();
+    attaching_--;
+    cond_.notify_all();
+    if (failed == nullptr)
+        return;
+    Forget(customer, &lock);
+    std::rethrow_exception(failed);
+}
+
+/* On return nothing here uses it. */
+inline void Postoffice::Forget(Customer *customer, std::unique_lock<std::mutex> *lock)
+{
+    const auto it = customers_.find(std::make_pair(customer->app_id(), customer->customer_id()));
+    if (it != customers_.end() && it->second == customer)
+        customers_.erase(it);
+    cond_.wait(*lock, [this, customer] { return pinned_.count(customer) == 0; });
 }
 
 inline void Postoffice::RemoveCustomer(Customer *customer)
 {
-    std::lock_guard<std::mutex> starting(start_mu_);
     {
-        std::lock_guard<std::mutex> lock(mu_);
-        auto it = customers_.find(std::make_pair(customer->app_id(), customer->customer_id()));
-        if (it != customers_.end() && it->second == customer)
-            customers_.erase(it);
+        std::unique_lock<std::mutex> lock(mu_);
+        removing_++;
+        Forget(customer, &lock);
     }
     customer->Detach();
     TakeUntold(customer);
+    std::lock_guard<std::mutex> lock(mu_);
+    removing_--;
+    cond_.notify_all();
 }
 
 inline Customer *Postoffice::GetCustomer(int app_id, int customer_id, int timeout) const
