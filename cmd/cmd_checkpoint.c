@@ -225,7 +225,7 @@ static int live(const struct options *o, const char *what, bool load)
 {
     const bool named = option_text(o, OPT_ADMIN_SCHEDULER) != NULL;
     if (o->words > 1)
-        return options_wrong(o, "%s: name the folder by --dir", what);
+        return options_wrong(o, "%s: --dir DIR is missing", what);
     if (!named || !option_text(o, OPT_DIR))
         return options_wrong(o, "%s: --%s is missing", what, named ? "dir" : "scheduler");
     if (!load && option_given(o, OPT_CHECKPOINT_NUMBER))

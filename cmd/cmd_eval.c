@@ -54,7 +54,7 @@ static int print_result(const struct metrics_result *r, int json)
                               (json_int_t)r->positives, "logloss", real_or_null(r->logloss), "auc",
                               real_or_null(r->auc), "accuracy", real_or_null(r->accuracy), "calibration",
                               real_or_null(r->calibration));
-        int bad = j == NULL || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
+        int bad = !j || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
         json_decref(j);
         if (bad)
             return code_fail("eval", PARAMO_E_IO, "standard output cannot be written");

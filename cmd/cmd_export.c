@@ -15,10 +15,22 @@ static const char usage[] =
     "\n"
     "Writes a model as text, sorted by key: a line 'key<TAB>w' for each feature whose weight is not 0,\n"
     "for a factorization machine 'key<TAB>w<TAB>v1<TAB>...<TAB>vK'. The last line's key,\n"
-    "18446744073709551615, is the bias. Numbers have nine digits, which give the same floats back.\n";
+    "18446744073709551615, is the bias. Numbers have nine digits, which give the same floats back.\n"
+    "Those of scaled features (train --scale) are for values as they are in the data, none far beyond\n"
+    "the usual: std holds a value at four times its root mean square.\n";
 
 static const char more[] = CODE_HELP "\n"
                                      "  paramo export --model-in model --text --out weights.tsv.gz\n";
+
+/* What the weights of a key are divided by, so that they belong to values as they are in the data. *at as in
+ * write_row. */
+static float scale_of(const struct model *m, uint64_t key, uint64_t *at)
+{
+    const struct model_table *t = &m->scale;
+    while (*at < t->n && t->keys[*at] < key)
+        ++*at;
+    return *at < t->n && t->keys[*at] == key ? scale_divisor(m->info.scale, t->values + *at * t->dim) : 1.0f;
+}
 
 static paramo_err write_value(struct output *out, float value)
 {
@@ -27,16 +39,17 @@ static paramo_err write_value(struct output *out, float value)
     return output_write(out, text, (size_t)len);
 }
 
-/* The values of a row of t, or zeros where it has none. *at is the first row that is not below key, from the one
+/* The values of a row of t, divided by scale, or zeros where it has none. *at is the first row that is not below key, from the one
  * that the last call, with a lower key, left there. */
-static paramo_err write_row(struct output *out, const struct model_table *t, uint64_t key, uint64_t *at)
+static paramo_err write_row(struct output *out, const struct model_table *t, uint64_t key, float scale,
+                            uint64_t *at)
 {
     paramo_err err = PARAMO_OK;
     while (*at < t->n && t->keys[*at] < key)
         ++*at;
     int has = *at < t->n && t->keys[*at] == key;
     for (uint32_t f = 0; err == PARAMO_OK && f < t->dim; f++)
-        err = write_value(out, has ? t->values[*at * t->dim + f] : 0.0f);
+        err = write_value(out, has ? t->values[*at * t->dim + f] / scale : 0.0f);
     return err;
 }
 
@@ -44,15 +57,16 @@ static paramo_err write_row(struct output *out, const struct model_table *t, uin
 static paramo_err write_model(const struct model *m, struct output *out)
 {
     const struct model_table *w = &m->table[0];
-    uint64_t at[MODEL_MAX_TABLES] = {0};
+    uint64_t at[MODEL_MAX_TABLES] = {0}, scale_at = 0;
     for (uint64_t i = 0; i < w->n; i++) {
         if (w->values[i] == 0)
             continue;
         char key[32];
         int len = snprintf(key, sizeof key, "%" PRIu64, w->keys[i]);
         paramo_err err = output_write(out, key, (size_t)len);
+        const float scale = scale_of(m, w->keys[i], &scale_at);
         for (size_t t = 0; err == PARAMO_OK && t < m->n; t++)
-            err = write_row(out, &m->table[t], w->keys[i], &at[t]);
+            err = write_row(out, &m->table[t], w->keys[i], scale, &at[t]);
         if (err == PARAMO_OK)
             err = output_write(out, "\n", 1);
         if (err != PARAMO_OK)

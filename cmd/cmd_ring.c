@@ -82,7 +82,7 @@ static int plan_servers(struct plan *p, const struct options *o, const paramo_cl
     if (!there)
         return options_wrong(o, "the job has no servers");
     if (p->servers > SERVERS_MAX)
-        return options_wrong(o, "%zu servers: there are at most %d", p->servers, SERVERS_MAX);
+        return options_wrong(o, "%zu servers are too many: at most %d are possible", p->servers, SERVERS_MAX);
     p->server = calloc(p->servers, sizeof *p->server);
     if (!p->server)
         return no_memory();

@@ -68,12 +68,12 @@ struct role_settings {
 static int whole_address(const char *address)
 {
     const char *colon = strrchr(address, ':');
-    size_t host = colon != NULL ? (size_t)(colon - address) : 0;
+    size_t host = colon ? (size_t)(colon - address) : 0;
     char *end = NULL;
     errno = 0;
-    long port = colon != NULL && colon[1] >= '0' && colon[1] <= '9' ? strtol(colon + 1, &end, 10) : 0;
+    long port = colon && colon[1] >= '0' && colon[1] <= '9' ? strtol(colon + 1, &end, 10) : 0;
     int brackets = *address == '[';
-    int whole = brackets ? host > 2 && colon[-1] == ']' : host > 0 && memchr(address, ':', host) == NULL;
+    int whole = brackets ? host > 2 && colon[-1] == ']' : host > 0 && !memchr(address, ':', host);
     return whole && errno == 0 && port >= 1 && port <= 65535 && *end == '\0';
 }
 
@@ -125,8 +125,8 @@ static int set_options(const struct options *o, struct role_settings *s)
 
 static void set_scheduler_address(struct role_settings *s)
 {
-    const char *host = s->cfg.listen != NULL ? s->cfg.listen : "127.0.0.1";
-    const char *format = strchr(host, ':') != NULL && *host != '[' ? "[%s]:%u" : "%s:%u";
+    const char *host = s->cfg.listen ? s->cfg.listen : "127.0.0.1";
+    const char *format = strchr(host, ':') && *host != '[' ? "[%s]:%u" : "%s:%u";
     snprintf(s->address, sizeof s->address, format, host, (unsigned)s->cfg.port);
     s->cfg.scheduler = s->address;
 }
@@ -172,7 +172,7 @@ static int run_node(const struct role *r, const struct role_settings *s)
     }
     if (stopped_by)
         return 128 + stopped_by;
-    if (s->cfg.meta != NULL && err == PARAMO_E_CLOSED)
+    if (s->cfg.meta && err == PARAMO_E_CLOSED)
         return CODE_DONE; /* it stood by, and the job is over */
     return err == PARAMO_OK ? CODE_DONE : code_fail(verb_name(r->verb), err, cause);
 }
@@ -192,7 +192,7 @@ static int become_worker(const struct role *r, const struct role_settings *s, ch
     char first[300], host[256];
     first_address(cfg->scheduler, first, sizeof first);
     const char *colon = strrchr(first, ':');
-    size_t host_len = colon != NULL ? (size_t)(colon - first) : 0;
+    size_t host_len = colon ? (size_t)(colon - first) : 0;
     if (host_len >= sizeof host) {
         fprintf(stderr, "paramo %s: --scheduler: the host is longer than %zu bytes\n", verb_name(r->verb),
                 sizeof host - 1);
@@ -205,17 +205,17 @@ static int become_worker(const struct role *r, const struct role_settings *s, ch
     setenv("DMLC_ROLE", verb_name(r->verb), 1);
     setenv("DMLC_PS_ROOT_URI", host, 1);
     setenv("DMLC_PS_ROOT_PORT", colon + 1, 1);
-    if (strchr(cfg->scheduler, ',') != NULL)
+    if (strchr(cfg->scheduler, ','))
         setenv("PARAMO_SCHEDULER", cfg->scheduler, 1);
     else
         unsetenv("PARAMO_SCHEDULER");
     if (cfg->rank >= 0)
         set_number("DMLC_RANK", (uint32_t)cfg->rank);
-    if (cfg->name != NULL)
+    if (cfg->name)
         setenv("PARAMO_NAME", cfg->name, 1);
-    if (cfg->token != NULL)
+    if (cfg->token)
         setenv("PARAMO_TOKEN", cfg->token, 1);
-    if (cfg->van != NULL)
+    if (cfg->van)
         setenv("PARAMO_VAN", cfg->van, 1);
     set_number("PARAMO_TRUSTED_FABRIC", cfg->trusted_fabric);
     set_number("PARAMO_CONNECT_TIMEOUT_MS", cfg->connect_timeout_ms);

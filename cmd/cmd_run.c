@@ -58,7 +58,7 @@ struct job {
     int interrupts;
     int ended_by; /* SIGTERM or SIGHUP: the exit code says so, whatever the workers' do; 0: neither */
     int grace_s;
-    int spare; /* servers that may fail, and the job goes on: it keeps so many copies, or restores what is
+    int spare; /* servers that may fail while the job continues: it keeps that many copies, or restores what is
                   lost */
     int verbose;
     enum phase phase;
@@ -107,7 +107,7 @@ static void job_signal(struct job *job, const char *role, int sig)
 {
     for (size_t i = 0; i < job->n; i++) {
         struct child *c = &job->children[i];
-        if (c->running && (role == NULL || strcmp(c->role, role) == 0)) {
+        if (c->running && (!role || strcmp(c->role, role) == 0)) {
             c->told = 1;
             kill(-c->pid, sig);
         }
@@ -237,7 +237,7 @@ static int job_start_child(struct job *job, struct child *c)
 /* A scheduler that was killed and has kept its state: is it at work again? */
 static int scheduler_returns(struct job *job, struct child *c, int status)
 {
-    if (c != &job->children[0] || job->options->state == NULL || !WIFSIGNALED(status) || c->told ||
+    if (c != &job->children[0] || !job->options->state || !WIFSIGNALED(status) || c->told ||
         job->phase != PHASE_RUNNING || job->workers_running == 0 || job->returns == RETURNS_MAX)
         return 0;
     job->returns++;
@@ -275,12 +275,12 @@ static void child_ended(struct job *job, struct child *c, int status)
     int needed = job_misses(job, c);
     if (strcmp(c->role, "worker") == 0) {
         job->workers_running--;
-        if (job->worker_code == 0 && !(job->missing != NULL && c->told))
+        if (job->worker_code == 0 && !(job->missing && c->told))
             job->worker_code = c->code;
     } else if (c->code != 0 && job->complete && job->spare > 0 && c != &job->children[0]) {
         job->spare--; /* the scheduler knows better, and ends the job if it must */
     } else if (c->code != 0) {
-        if (job->rest == NULL && failed_itself(job, c, status))
+        if (!job->rest && failed_itself(job, c, status))
             job->rest = c;
         /* A scheduler that fails before it listens is waited for in vain, unless all fail as it does. */
         int early = c == &job->children[0] && !job->listening;
@@ -437,27 +437,27 @@ static void job_report(const struct job *job, const struct child *failed, size_t
 static int job_sum_up(const struct job *job)
 {
     size_t workers = 0, well = 0;
-    const struct child *first = NULL, *other = job->missing != NULL ? job->missing : job->rest;
+    const struct child *first = NULL, *other = job->missing ? job->missing : job->rest;
     for (size_t i = 0; i < job->n; i++) {
         const struct child *c = &job->children[i];
         if (strcmp(c->role, "worker") != 0)
             continue;
         workers++;
         well += c->code == 0;
-        if (first == NULL && c->code == job->worker_code)
+        if (!first && c->code == job->worker_code)
             first = c;
     }
-    int enough = job->missing == NULL && well >= (size_t)job->options->min_workers;
+    int enough = !job->missing && well >= (size_t)job->options->min_workers;
     if (job->worker_code != 0) {
-        if (first != NULL && !job->interrupts && job->missing == NULL)
+        if (first && !job->interrupts && !job->missing)
             job_report(job, first, workers, well, enough);
         return enough ? 0 : job->worker_code;
     }
     char label[64];
-    if (job->rest != NULL && job->missing == NULL)
+    if (job->rest && !job->missing)
         fprintf(stderr, "paramo run: every worker ended well; exit code %d is that of %s\n", job->rest->code,
                 child_label(job->rest, label, sizeof label));
-    return other != NULL ? other->code : 0;
+    return other ? other->code : 0;
 }
 
 /* ---- the verb ---- */
@@ -502,7 +502,8 @@ static int make_options(const struct options *o, struct run_options *run)
     if (missing)
         return options_wrong(o, "%s is missing", missing);
     if (run->min_workers > run->workers)
-        return options_wrong(o, "--min-workers %d: there are %d workers", run->min_workers, run->workers);
+        return options_wrong(o, "--min-workers %d: the job has only %d workers", run->min_workers,
+                             run->workers);
     return -1;
 }
 
@@ -558,7 +559,7 @@ int cmd_run(int argc, char **argv)
     uint16_t port = 0;
     int port_fd = -1, signal_fd = -1;
     code = 1;
-    if (job.children == NULL || fds == NULL) {
+    if (!job.children || !fds) {
         fprintf(stderr, "paramo run: out of memory\n");
         goto out;
     }

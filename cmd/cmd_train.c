@@ -29,7 +29,12 @@ static const char usage[] =
 static const char more[] =
     "Gradients are summed over a batch's rows, so --alpha is per row; a greater --batch learns faster and\n"
     "reaches a little less. Rows learned at the same time lack each other's updates: more workers get\n"
-    "smaller batches. If the log-loss stays above that of guessing the mean rate, a warning says so.\n"
+    "smaller batches.\n"
+    "\n"
+    "A tenth of the rows, chosen by their place in the files, is held out: no worker learns them, and\n"
+    "the model is measured on them after each epoch. The best epoch's model is saved. Training ends\n"
+    "after two epochs without a better one, at the latest after 20. If even the best is no better than\n"
+    "guessing the mean rate, it is saved, a warning says so, and the exit code is 5 (--any-quality: 0).\n"
     "Rows, log-loss and bytes are those of an epoch, in progress and summary. Batches are cut within parts\n"
     "of 1 MiB of text. Each batch is scored before it is learned: that is the log-loss shown while\n"
     "training.\n"
@@ -46,7 +51,7 @@ static const char more[] =
     "  paramo train --model lr --data train.ffm.zst --valid test.ffm.zst \\\n"
     "      --model-out model\n"
     "  paramo train --model fm --dim 8 --data 'day*.gz' --epochs 10 --valid v.gz \\\n"
-    "      --early-stop 2 --model-out m\n"
+    "      --patience 2 --model-out m\n"
     "  paramo run -s 2 -w 2 -- \\\n"
     "      paramo train --model lr --data train.ffm --model-out model\n";
 
@@ -76,6 +81,9 @@ static int continue_from(const struct options *s, struct model_info *info)
     if (option_given(s, OPT_HASH_BITS) && option_number(s, OPT_HASH_BITS) != info->hash_bits)
         return options_wrong(s, "%s was trained with --hash-bits %u", option_text(s, OPT_MODEL_FROM),
                              info->hash_bits);
+    if (option_given(s, OPT_SCALE) && strcmp(option_text(s, OPT_SCALE), scale_name(info->scale)) != 0)
+        return options_wrong(s, "%s was trained with --scale %s, which its weights belong to",
+                             option_text(s, OPT_MODEL_FROM), scale_name(info->scale));
     if (option_given(s, OPT_TRAIN_SEED))
         info->seed = option_number(s, OPT_TRAIN_SEED);
     return model_args_continue(s, option_text(s, OPT_MODEL_FROM), info);
@@ -86,6 +94,7 @@ static int begin(const struct options *s, struct model_info *info)
     int code = model_args_begin(s, info);
     info->hash_bits = (uint32_t)option_number(s, OPT_HASH_BITS);
     info->seed = option_number(s, OPT_TRAIN_SEED);
+    info->scale = (enum scale_kind)scale_find(option_text(s, OPT_SCALE));
     return code;
 }
 
@@ -95,8 +104,9 @@ static int make_options(const struct options *s, struct train_options *o)
         return options_wrong(s, "--data is missing");
     if (!model_args_name(s) && !option_text(s, OPT_MODEL_FROM))
         return options_wrong(s, "--model is missing");
-    if (option_number(s, OPT_EARLY_STOP) > 0 && option_list(s, OPT_VALID)->n == 0)
-        return options_wrong(s, "--early-stop needs --valid");
+    if (option_number(s, OPT_PATIENCE) > 0 && option_list(s, OPT_VALID)->n == 0 &&
+        option_number(s, OPT_HOLD_OUT) == 0)
+        return options_wrong(s, "--patience needs --hold-out or --valid");
     struct model_info *info = &o->model;
     int code = option_text(s, OPT_MODEL_FROM) ? continue_from(s, info) : begin(s, info);
     if (code >= 0)
@@ -110,11 +120,14 @@ static int make_options(const struct options *s, struct train_options *o)
     o->model_in = option_text(s, OPT_MODEL_FROM);
     o->model_out = option_text(s, OPT_MODEL_OUT);
     o->epochs = option_number(s, OPT_EPOCHS);
+    o->shuffle = option_number(s, OPT_SHUFFLE);
     o->batch = option_number(s, OPT_BATCH);
     o->ahead = (uint32_t)option_number(s, OPT_AHEAD);
     o->servers = (uint32_t)option_number(s, OPT_TRAIN_SERVERS);
     o->workers = (uint32_t)option_number(s, OPT_TRAIN_WORKERS);
-    o->early_stop = (uint32_t)option_number(s, OPT_EARLY_STOP);
+    o->hold_out = (unsigned)option_number(s, OPT_HOLD_OUT);
+    o->patience = option_given(s, OPT_PATIENCE) || o->epochs > 0 ? (uint32_t)option_number(s, OPT_PATIENCE)
+                                                                 : TRAIN_PATIENCE;
     o->drop_state = option_flag(s, OPT_NO_STATE);
     o->quiet = option_flag(s, OPT_QUIET);
     return -1;
@@ -135,7 +148,7 @@ static json_t *metrics_json(const struct metrics_result *m)
                      real_or_null(m->calibration));
 }
 
-static json_t *epoch_json(size_t number, const struct train_epoch *e)
+static json_t *epoch_json(size_t number, const struct train_epoch *e, int held_out)
 {
     json_t *j = json_pack(
         "{s:I, s:I, s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "epoch", (json_int_t)number, "rows",
@@ -144,7 +157,7 @@ static json_t *epoch_json(size_t number, const struct train_epoch *e)
         e->seconds > 0 ? (double)e->rows / e->seconds : 0.0, "keys", (json_int_t)e->keys, "nonzero",
         (json_int_t)e->nonzero, "bytes_pushed", (json_int_t)e->sent, "bytes_pulled", (json_int_t)e->received);
     if (j != NULL && e->has_valid)
-        (void)json_object_set_new(j, "valid", metrics_json(&e->valid));
+        (void)json_object_set_new(j, held_out ? "held_out" : "valid", metrics_json(&e->valid));
     return j;
 }
 
@@ -163,20 +176,23 @@ static int print_json(const struct options *s, const struct train_options *o, co
     json_t *epochs = json_array();
     for (size_t i = r->first_epoch; i < r->epochs; i++)
         if (r->epoch[i].rows > 0)
-            (void)json_array_append_new(epochs, epoch_json(i + 1, &r->epoch[i]));
+            (void)json_array_append_new(epochs, epoch_json(i + 1, &r->epoch[i], r->hold_out > 0));
     json_t *j = json_pack(
-        "{s:s, s:s, s:i, s:i, s:I, s:i, s:I, s:s?, s:I, s:f, s:b, s:b, s:b, s:I, s:o}", "model",
+        "{s:s, s:s, s:i, s:i, s:I, s:i, s:b, s:i, s:I, s:s?, s:I, s:f, s:b, s:b, s:b, s:I, s:o}", "model",
         o->model.ops->name, "vectors", paramo_cpu(), "servers", (int)r->num_servers, "workers",
-        (int)r->num_workers, "batch", (json_int_t)r->batch, "dead_workers", (int)r->dead_workers,
-        "parts_dealt_again", (json_int_t)r->dealt_again, "warning", r->warning[0] != '\0' ? r->warning : NULL,
-        "rows", (json_int_t)r->rows, "seconds", r->seconds, "interrupted", r->interrupted, "stopped_early",
-        r->stopped_early, "saved", r->saved, "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
+        (int)r->num_workers, "batch", (json_int_t)r->batch, "hold_out", (int)r->hold_out, "sorted_labels",
+        r->sorted, "dead_workers", (int)r->dead_workers, "parts_dealt_again", (json_int_t)r->dealt_again,
+        "warning", r->warning[0] != '\0' ? r->warning : NULL, "rows", (json_int_t)r->rows, "seconds",
+        r->seconds, "interrupted", r->interrupted, "stopped_early", r->stopped_early, "saved", r->saved,
+        "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
     if (j != NULL && option_text(s, OPT_MODEL_OUT) != NULL)
         (void)json_object_set_new(j, "model_out", json_string(option_text(s, OPT_MODEL_OUT)));
     for (size_t t = 1; j != NULL && t < o->model.ops->tables; t++)
         put_alpha(j, o->model.ops->table[t].prefix, r->alpha[t]);
     if (j != NULL && r->best_epoch > 0)
         (void)json_object_set_new(j, "best_epoch", json_integer((json_int_t)r->best_epoch));
+    if (j != NULL && r->base_logloss > 0)
+        (void)json_object_set_new(j, "base_logloss", json_real(r->base_logloss));
     int bad = j == NULL || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
     json_decref(j);
     if (bad || putchar('\n') == EOF || fflush(stdout) != 0)
@@ -198,13 +214,17 @@ static int print_summary(const struct options *s, const struct train_result *r)
     if (r->epochs > r->first_epoch) {
         int valid = r->epoch[r->first_epoch].has_valid;
         (void)printf("epoch       rows  log-loss%s    weights     pushed     pulled     time     rows/s\n",
-                     valid ? "   valid    AUC    " : "");
+                     !valid            ? ""
+                     : r->hold_out > 0 ? "  held-out "
+                                       : "   valid    AUC    ");
         for (size_t i = r->first_epoch; i < r->epochs; i++) {
             const struct train_epoch *e = &r->epoch[i];
             if (e->rows == 0)
                 continue;
             char scores[48] = "", mark = i + 1 == r->best_epoch && r->epochs > r->first_epoch + 1 ? '*' : ' ';
-            if (valid)
+            if (valid && r->hold_out > 0)
+                (void)snprintf(scores, sizeof scores, "  %.5f%c ", e->valid.logloss, mark);
+            else if (valid)
                 (void)snprintf(scores, sizeof scores, "  %.5f %.5f%c", e->valid.logloss, e->valid.auc, mark);
             (void)printf(
                 "%5zu %10" PRIu64 "   %.5f%s %10s %10s %10s %8s %10s\n", i + 1, e->rows, e->logloss, scores,
@@ -217,7 +237,9 @@ static int print_summary(const struct options *s, const struct train_result *r)
                  progress_count(a, sizeof a, (double)r->rows), r->num_workers, r->num_workers == 1 ? "" : "s",
                  r->num_servers, r->num_servers == 1 ? "" : "s", seconds_text(b, sizeof b, r->seconds));
     if (r->stopped_early)
-        (void)printf("; stopped early, epoch %zu was the best", r->best_epoch);
+        (void)printf("; stopped early");
+    if (r->best_epoch > 0 && r->epochs > 1)
+        (void)printf("; epoch %zu was the best", r->best_epoch);
     (void)printf(r->saved ? "; model saved to %s\n" : "\n", option_text(s, OPT_MODEL_OUT));
     if (r->dead_workers > 0 || r->dealt_again > 0)
         (void)printf("%u worker%s died; %" PRIu64 " part%s of the data begun and not finished, dealt again\n",
@@ -273,6 +295,9 @@ int cmd_train(int argc, char **argv)
                 "paramo train: %u worker%s died; the others have learned their parts, and the model is "
                 "saved to %s\n",
                 result.dead_workers, result.dead_workers == 1 ? "" : "s", options.model_out);
+        if (code == CODE_DONE && result.leader && train_nothing_learned(&result) &&
+            !option_flag(&s, OPT_ANY_QUALITY))
+            code = CODE_QUALITY;
         data_args_report("train", result.bad_lines, result.first_bad);
         train_result_free(&result);
     }

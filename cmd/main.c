@@ -74,11 +74,11 @@ int main(int argc, char **argv)
         return CODE_FAILED;
     }
     if (argc < 2) {
-        (void)fprintf(stderr, "paramo: a verb is missing ('paramo --help' lists them)\n");
+        (void)fprintf(stderr, "paramo: a verb is missing ('paramo --help' lists the verbs)\n");
         return CODE_USAGE;
     }
     const char *cpu = getenv("PARAMO_CPU"); /* here too: not every verb joins a cluster */
-    paramo_err err = cpu == NULL || *cpu == '\0' ? PARAMO_OK : paramo_cpu_limit(cpu);
+    paramo_err err = !cpu || *cpu == '\0' ? PARAMO_OK : paramo_cpu_limit(cpu);
     if (err != PARAMO_OK) {
         (void)fprintf(stderr, "paramo: PARAMO_CPU: %s\n", paramo_last_error());
         return CODE_USAGE;
@@ -95,6 +95,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
             return has_files() ? verbs[i].run(argc - 1, argv + 1) : CODE_FAILED;
-    (void)fprintf(stderr, "paramo: there is no verb '%s' ('paramo --help' lists them)\n", argv[1]);
+    (void)fprintf(stderr, "paramo: unknown verb '%s' ('paramo --help' lists the verbs)\n", argv[1]);
     return CODE_USAGE;
 }

@@ -12,7 +12,9 @@
 #ifndef CMD_OPTION_TABLE_H
 #define CMD_OPTION_TABLE_H
 
+#include "learn/data/holdout.h"
 #include "learn/data/parse.h"
+#include "learn/model/scale.h"
 
 /* clang-format off */
 #define OPTIONS(X, N, S)                                                                                              \
@@ -25,21 +27,31 @@
       "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV; auto looks at the first lines")            \
     X(SKIP_BAD, TRAIN | SCORES, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                                 \
       "skip and count up to N lines that cannot be read")                                                             \
-    X(VALID, TRAIN, "valid", 0, LIST, "FILE...", NULL, NULL, "measure the model on these after each epoch")           \
+    X(HOLD_OUT, TRAIN, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                           \
+      "keep this share of the rows from training, and measure the model on them after each epoch; 0: none")           \
+    X(VALID, TRAIN, "valid", 0, LIST, "FILE...", NULL, NULL, "measure on these instead; no row is held out")           \
     X(HASH_BITS, TRAIN, "hash-bits", 0, NUMBER(0, 63), "N", "0", NULL, "hash feature ids to N bits; 0 keeps them")    \
-    X(EPOCHS, TRAIN, "epochs", 0, NUMBER(1, TRAIN_EPOCHS_MAX), "N", "1", NULL, "passes over the data")                \
-    X(EARLY_STOP, TRAIN, "early-stop", 0, NUMBER(0, TRAIN_EPOCHS_MAX), "N", "0", NULL,                                \
-      "stop after N epochs without a better log-loss on --valid, and keep the best epoch's model; 0: never")          \
+    X(EPOCHS, TRAIN, "epochs", 0, NUMBER(1, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                       \
+      "passes over the data (at most 20, ended by --patience; 1 if the model is not measured)")                       \
+    X(PATIENCE, TRAIN, "patience", 0, NUMBER(0, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                   \
+      "stop after N epochs without a better measured log-loss; 0: never (2; with --epochs 0)")                        \
+    X(SHUFFLE, TRAIN, "shuffle", 0, NUMBER(0, UINT32_MAX), "ROWS", "100000", NULL,                                    \
+      "from the second epoch on, shuffle the rows of a part within windows of this many; 0: the files' order")        \
+    X(ANY_QUALITY, TRAIN, "any-quality", 0, FLAG, NULL, NULL, NULL,                                                   \
+      "exit with 0, not 5, if the model is no better than guessing the mean rate")                                    \
     S(S_MODEL, TRAIN, "Where the model is")                                                                                    \
     X(MODEL_OUT, TRAIN, "model-out", 0, TEXT, "DIR", NULL, NULL, "save it there (the directory is made)")             \
     X(MODEL_FROM, TRAIN, "model-in", 0, TEXT, "DIR", NULL, NULL,                                                      \
       "continue from this model, with its settings unless given")                                                     \
     X(NO_STATE, TRAIN, "no-state", 0, FLAG, NULL, NULL, NULL,                                                         \
       "save without the optimizers' state: smaller, but training cannot continue from it")                            \
-    X(TRAIN_SEED, TRAIN, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "of the first values that are drawn")                    \
+    X(TRAIN_SEED, TRAIN, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "of the first values that are drawn, and of --shuffle")                    \
     S(S_LEARN, TRAIN, "How to learn")                                                                                 \
     X(BATCH, TRAIN, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                  \
       "rows learned at once (512 / workers / (ahead + 1), at least 16: 256 with one worker)")                         \
+    X(SCALE, TRAIN, "scale", 0, WORD, SCALE_WORDS, "auto", NULL,                                                      \
+      "divide each feature's values by their running magnitude: the greatest, or (std) the root of the mean square; " \
+      "auto is std from the first value on that is neither 0 nor 1")                                                    \
     S(S_WHERE, TRAIN, "Where")                                                                                        \
     X(TRAIN_SERVERS, TRAIN, "servers", 0, NUMBER(1, 256), "S", "1", NULL,                                             \
       "in one process: server shards, a thread each")                                                                 \

@@ -61,16 +61,16 @@ int run_set_environment(uint16_t port, const struct run_options *o)
     set_number("PARAMO_REPLICAS", o->replicas);
     if (o->scheduler_wait_s >= 0)
         set_number("PARAMO_SCHEDULER_WAIT_MS", o->scheduler_wait_s * 1000);
-    if (o->state != NULL)
+    if (o->state)
         setenv("PARAMO_STATE", o->state, 1);
     /* One value for all nodes would name or place them alike, and the job's scheduler is its own. */
     static const char *const single[] = {"PORT",        "DMLC_PORT", "DMLC_NODE_HOST", "PARAMO_LISTEN",
                                          "PARAMO_NAME", "DMLC_RANK", "DMLC_INTERFACE", "PARAMO_SCHEDULER"};
     for (size_t i = 0; i < sizeof single / sizeof *single; i++)
         unsetenv(single[i]);
-    if (o->state != NULL)
+    if (o->state)
         unsetenv("PARAMO_META");
-    if (getenv("PARAMO_TOKEN") == NULL) {
+    if (!getenv("PARAMO_TOKEN")) {
         uint64_t random[2];
         if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
             return -1;

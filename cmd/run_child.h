@@ -4,8 +4,8 @@
  * cmd_run.c's.
  *
  * The scheduler's port: we bind a free one and keep it bound, without listening, for the job's life. While we
- * hold it the kernel gives it to nobody who asks for any port, and the scheduler can still bind and listen on
- * it, because both sockets have SO_REUSEADDR. So two jobs started at once never meet.
+ * hold it the kernel gives it to no process that asks for any port. The scheduler can still bind and listen
+ * on it, because both sockets have SO_REUSEADDR. So two jobs started at once never meet.
  * Tests: test/e2e/run.sh.
  */
 #ifndef CMD_RUN_CHILD_H

@@ -68,18 +68,18 @@ static int hold(struct run_output *o, const struct run_source *s, const char *li
     struct run_held *place = NULL;
     for (size_t i = 0; i < RUN_HELD_MAX; i++) {
         struct run_held *held = &o->held[i];
-        if (held->text == NULL) {
-            place = place == NULL ? held : place;
+        if (!held->text) {
+            place = place ? place : held;
         } else if (strlen(held->text) == len && memcmp(held->text, line, len) == 0 && !printed_by(held, s)) {
             held->from[held->from_count++] = s;
             return 1;
         }
     }
-    if (place == NULL)
+    if (!place)
         return 0;
     char *text = strndup(line, len);
     const struct run_source **from = calloc(o->sources, sizeof(struct run_source *));
-    if (text == NULL || from == NULL) {
+    if (!text || !from) {
         free(text);
         free(from);
         return 0;
@@ -94,7 +94,7 @@ static void pass_on(struct run_output *o, struct run_source *s, size_t len, int 
     static const char ours[] = "paramo";
     int message = whole && len > sizeof ours && memcmp(s->line, ours, sizeof ours - 1) == 0 &&
                   (s->line[sizeof ours - 1] == ' ' || s->line[sizeof ours - 1] == ':') &&
-                  memchr(s->line, '\0', len) == NULL;
+                  !memchr(s->line, '\0', len);
     if (!message || !hold(o, s, s->line, len, now_ms)) {
         run_output_flush(o, s); /* one node's lines stay in order */
         print(s->name, s->line, len);
@@ -130,7 +130,7 @@ void run_output_read(struct run_output *o, struct run_source *s, int64_t now_ms)
         }
         s->used += (size_t)n;
         char *end;
-        while ((end = memchr(s->line, '\n', s->used)) != NULL)
+        while ((end = memchr(s->line, '\n', s->used)))
             pass_on(o, s, (size_t)(end - s->line) + 1, 1, now_ms);
         if (s->used == sizeof s->line)
             pass_on(o, s, s->used, 0, now_ms);
@@ -143,8 +143,7 @@ static struct run_held *first_held(struct run_output *o, const struct run_source
     struct run_held *first = NULL;
     for (size_t i = 0; i < RUN_HELD_MAX; i++) {
         struct run_held *held = &o->held[i];
-        if (held->text != NULL && (source == NULL || printed_by(held, source)) &&
-            (first == NULL || held->due < first->due))
+        if (held->text && (!source || printed_by(held, source)) && (!first || held->due < first->due))
             first = held;
     }
     return first;
@@ -153,7 +152,7 @@ static struct run_held *first_held(struct run_output *o, const struct run_source
 void run_output_flush(struct run_output *o, const struct run_source *source)
 {
     struct run_held *held;
-    while ((held = first_held(o, source)) != NULL)
+    while ((held = first_held(o, source)))
         held_print(held);
 }
 
@@ -161,7 +160,7 @@ int64_t run_output_due(const struct run_output *o)
 {
     int64_t due = -1;
     for (size_t i = 0; i < RUN_HELD_MAX; i++) {
-        if (o->held[i].text != NULL && (due < 0 || o->held[i].due < due))
+        if (o->held[i].text && (due < 0 || o->held[i].due < due))
             due = o->held[i].due;
     }
     return due;
@@ -170,6 +169,6 @@ int64_t run_output_due(const struct run_output *o)
 void run_output_tick(struct run_output *o, int64_t now_ms)
 {
     struct run_held *held;
-    while ((held = first_held(o, NULL)) != NULL && held->due <= now_ms)
+    while ((held = first_held(o, NULL)) && held->due <= now_ms)
         held_print(held);
 }

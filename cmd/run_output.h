@@ -45,7 +45,7 @@ int64_t run_output_due(const struct run_output *output);
 /* Prints what is due. */
 void run_output_tick(struct run_output *output, int64_t now_ms);
 
-/* To standard error or another descriptor; nobody there: nothing. */
+/* To standard error or another descriptor; does nothing if that is closed. */
 void run_write(int fd, const char *data, size_t len);
 
 #endif

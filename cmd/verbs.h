@@ -5,7 +5,7 @@
 #ifndef CMD_VERBS_H
 #define CMD_VERBS_H
 
-/* What may stand on the command line besides options: so many words right after the verb, or a command with
+/* What may stand on the command line besides options: a number of words right after the verb, or a command with
  * its own options at the end. */
 enum { WORDS_NONE = 0, WORDS_ONE = 1, WORDS_TWO = 2, WORDS_MANY = 1000, WORDS_COMMAND = -1 };
 

@@ -35,7 +35,7 @@ struct batcher {
 paramo_err batcher_new(struct batcher **batcher)
 {
     struct batcher *b = calloc(1, sizeof *b);
-    if (b == NULL)
+    if (!b)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     *batcher = b;
     return PARAMO_OK;
@@ -43,7 +43,7 @@ paramo_err batcher_new(struct batcher **batcher)
 
 void batcher_free(struct batcher *b)
 {
-    if (b == NULL)
+    if (!b)
         return;
     free(b->cell);
     free(b->item);
@@ -70,7 +70,7 @@ static paramo_err grow(void *array, size_t *cap, size_t n, size_t size)
     free(*p);
     *cap = 0;
     *p = want > SIZE_MAX / size ? NULL : malloc(want * size);
-    if (*p == NULL)
+    if (!*p)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory: a batch of %zu features", n);
     *cap = want;
     return PARAMO_OK;
@@ -85,7 +85,7 @@ static paramo_err batcher_reserve(struct batcher *b, size_t features)
         free(b->cell);
         b->cells = 0;
         b->cell = calloc(cells, sizeof *b->cell);
-        if (b->cell == NULL)
+        if (!b->cell)
             return paramo_error_set(PARAMO_E_MEMORY, "out of memory: a batch of %zu features", features);
         b->cells = cells;
         b->stamp = 0;
@@ -204,8 +204,8 @@ paramo_err batcher_cut(struct batcher *b, const struct block *block, size_t batc
                                         .label = block->label + first,
                                         .start = block->offset + first,
                                         .index = index,
-                                        .value = block->value == NULL ? NULL : block->value + from,
-                                        .field = block->field == NULL ? NULL : block->field + from};
+                                        .value = block->value ? block->value + from : NULL,
+                                        .field = block->field ? block->field + from : NULL};
         list->most_unique = unique > list->most_unique ? unique : list->most_unique;
         list->most_rows = end - first > list->most_rows ? end - first : list->most_rows;
     }

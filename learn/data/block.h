@@ -34,5 +34,9 @@ struct block {
 PARAMO_MUST_USE paramo_err block_alloc(struct block *block, size_t rows, size_t features, int has_value,
                                        int has_field, size_t *bytes);
 void block_free(struct block *block);
+/* A copy of `from` with its rows in an order that depends on seed only: each run of `window` rows is shuffled in
+ * itself. */
+PARAMO_MUST_USE paramo_err block_shuffle(const struct block *from, size_t window, uint64_t seed,
+                                         struct block *to);
 
 #endif

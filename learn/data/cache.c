@@ -46,12 +46,12 @@ void held_release(struct held *held)
 paramo_err cache_open(uint32_t streams, uint64_t limit, const char *spill_dir, struct cache **cache)
 {
     struct cache *c = calloc(1, sizeof *c);
-    if (c != NULL) {
+    if (c) {
         c->stream = calloc(streams, sizeof *c->stream);
-        c->spill_dir = spill_dir != NULL ? strdup(spill_dir) : NULL;
+        c->spill_dir = spill_dir ? strdup(spill_dir) : NULL;
     }
-    if (c == NULL || c->stream == NULL || (spill_dir != NULL && c->spill_dir == NULL)) {
-        if (c != NULL) {
+    if (!c || !c->stream || (spill_dir && !c->spill_dir)) {
+        if (c) {
             free(c->stream);
             free(c->spill_dir);
         }
@@ -68,11 +68,11 @@ paramo_err cache_open(uint32_t streams, uint64_t limit, const char *spill_dir, s
 
 void cache_close(struct cache *c)
 {
-    if (c == NULL)
+    if (!c)
         return;
     for (uint32_t s = 0; s < c->streams; s++) {
         for (size_t i = 0; i < c->stream[s].len; i++)
-            if (c->stream[s].entry[i].held != NULL)
+            if (c->stream[s].entry[i].held)
                 held_release(c->stream[s].entry[i].held);
         free(c->stream[s].entry);
     }
@@ -153,7 +153,7 @@ paramo_err cache_get(struct cache *c, uint32_t stream, uint64_t index, struct he
     (void)pthread_mutex_lock(&c->lock);
     if (index < c->stream[stream].len) {
         e = c->stream[stream].entry[index];
-        if (e.held != NULL)
+        if (e.held)
             held_retain(e.held);
     }
     fd = c->fd;
@@ -163,7 +163,7 @@ paramo_err cache_get(struct cache *c, uint32_t stream, uint64_t index, struct he
     if (!e.spilled)
         return PARAMO_OK;
     struct held *h = calloc(1, sizeof *h);
-    if (h == NULL)
+    if (!h)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block");
     paramo_err err = spill_read(fd, &e, h);
     if (err != PARAMO_OK) {
@@ -184,7 +184,7 @@ static paramo_err entries_reserve(struct entries *list, uint64_t index)
         return PARAMO_OK;
     size_t len = (size_t)index + 16 + (size_t)index / 2;
     struct entry *entry = realloc(list->entry, len * sizeof *entry);
-    if (entry == NULL)
+    if (!entry)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the list of parts");
     memset(entry + list->len, 0, (len - list->len) * sizeof *entry);
     list->entry = entry;
@@ -236,7 +236,7 @@ static void spill(struct cache *c, const struct held *held)
     }
     (void)pthread_mutex_lock(&c->lock);
     struct entry *entry = &c->stream[b->stream].entry[b->index];
-    if (entry->held == NULL && !entry->spilled)
+    if (!entry->held && !entry->spilled)
         *entry = e;
     (void)pthread_mutex_unlock(&c->lock);
 }
@@ -251,7 +251,7 @@ paramo_err cache_put(struct cache *c, struct held *held)
     if (err == PARAMO_OK) {
         struct entry *entry = &list->entry[b->index];
         entry->seen = 1;
-        if (c->limit == 0 || entry->held != NULL || entry->spilled) {
+        if (c->limit == 0 || entry->held || entry->spilled) {
             to_file = 0;
         } else if (c->memory + held->bytes <= c->limit) {
             held_retain(held);

@@ -11,10 +11,12 @@
 #define LEASE_POLL_MS 1
 #define LEASE_WAIT_MS 200
 #define THREADS_MAX   16
+#define MEASURE_ROWS  4096 /* of a batch that is not learned: large, and small enough for the cache */
 
 struct slot {
     struct loader_part part; /* first: loader_release casts */
     const struct block *block;
+    struct block own;       /* its rows in another order; key NULL: none */
     int ready, skip, freed; /* skip: the part does not exist */
 };
 
@@ -28,6 +30,7 @@ struct loader {
     unsigned running;
     /* under lock */
     uint32_t round;
+    enum holdout_side side;
     uint64_t leased, taken, freed; /* freed <= taken <= leased <= freed + slots */
     int leasing;                   /* a thread is asking the pool */
     int idle, ended, stop;
@@ -124,7 +127,7 @@ static paramo_err count_lease(struct loader *l, const paramo_work_unit *lease, c
 {
     char key[48];
     double one = 1;
-    if (l->o.alone)
+    if (l->o.alone || l->side != HOLDOUT_LEARN)
         return PARAMO_OK;
     loader_leases_key(key, sizeof key, lease->round);
     paramo_err err = paramo_kv_add(l->o.node, key, &one, 1);
@@ -138,7 +141,9 @@ static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s
                        char message[PARAMO_ERROR_MAX])
 {
     int ended = 0;
-    paramo_err err = reader_part(l->o.reader, s->part.lease.stream, s->part.lease.index, &s->block, &ended);
+    const int learn = l->side == HOLDOUT_LEARN;
+    paramo_err err = (learn ? reader_part : reader_held_out)(l->o.reader, s->part.lease.stream,
+                                                             s->part.lease.index, &s->block, &ended);
     if (err == PARAMO_OK && ended) {
         s->skip = 1;
         s->block = NULL;
@@ -147,8 +152,17 @@ static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s
             (void)snprintf(message, PARAMO_ERROR_MAX, "%s", paramo_last_error());
         return err;
     }
+    const struct block *rows = s->block;
+    if (err == PARAMO_OK && learn && l->round > 0 && l->o.shuffle > 0) {
+        const paramo_work_unit *at = &s->part.lease;
+        uint64_t seed = holdout_mix(holdout_mix(holdout_mix(l->o.seed + at->round) + at->stream) + at->index);
+        err = block_shuffle(s->block, l->o.shuffle, seed, &s->own);
+        rows = &s->own;
+        reader_release(l->o.reader, s->block);
+        s->block = NULL;
+    }
     if (err == PARAMO_OK)
-        err = batcher_cut(batcher, s->block, l->o.batch_rows, &s->part.list);
+        err = batcher_cut(batcher, rows, learn ? l->o.batch_rows : MEASURE_ROWS, &s->part.list);
     if (err != PARAMO_OK)
         (void)snprintf(message, PARAMO_ERROR_MAX, "%s", paramo_last_error());
     return err == PARAMO_OK ? count_lease(l, &s->part.lease, message) : err;
@@ -178,10 +192,11 @@ static void *load(void *arg)
     return NULL;
 }
 
-paramo_err loader_start(struct loader *l, uint32_t round)
+paramo_err loader_start(struct loader *l, uint32_t round, enum holdout_side side)
 {
     loader_stop(l);
     l->round = round;
+    l->side = side;
     l->leased = l->taken = l->freed = 0;
     l->leasing = l->idle = l->ended = 0;
     l->stop = 0;
@@ -196,6 +211,14 @@ paramo_err loader_start(struct loader *l, uint32_t round)
     return PARAMO_OK;
 }
 
+static void release_block(struct loader *l, struct slot *s)
+{
+    if (s->block != NULL)
+        reader_release(l->o.reader, s->block);
+    s->block = NULL;
+    block_free(&s->own);
+}
+
 void loader_stop(struct loader *l)
 {
     (void)pthread_mutex_lock(&l->lock);
@@ -205,18 +228,14 @@ void loader_stop(struct loader *l)
     while (l->running > 0)
         (void)pthread_join(l->thread[--l->running], NULL);
     for (size_t i = 0; i < l->slots; i++) {
-        if (l->slot[i].block != NULL)
-            reader_release(l->o.reader, l->slot[i].block);
-        l->slot[i].block = NULL;
+        release_block(l, &l->slot[i]);
     }
 }
 
 /* Slots become free in lease order; lock held. */
 static void put_back(struct loader *l, struct slot *s)
 {
-    if (s->block != NULL)
-        reader_release(l->o.reader, s->block);
-    s->block = NULL;
+    release_block(l, s);
     s->freed = 1;
     while (l->freed < l->taken && l->slot[l->freed % l->slots].freed) {
         l->slot[l->freed % l->slots].freed = 0;

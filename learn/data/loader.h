@@ -8,6 +8,9 @@
  * So with one worker the batches come in the order of the data in every run. The ring bounds how far the
  * threads run ahead.
  *
+ * The first round has a part's rows in their order. In later ones they are shuffled within a window, by the seed,
+ * the round and the part, so that every worker would shuffle them in the same way.
+ *
  * While other workers hold the round's last parts the pool has no part to lease, and loader_next says so. The
  * learner must then finish its own parts before it waits: the round ends only when every part is done. It
  * never knows of models. Tests: test/learn/test_train.c.
@@ -16,6 +19,7 @@
 #define LEARN_DATA_LOADER_H
 
 #include "learn/data/batch.h"
+#include "learn/data/holdout.h"
 #include "learn/data/reader.h"
 
 #include "paramo/paramo.h"
@@ -32,6 +36,8 @@ struct loader_part {
     size_t unlearned; /* batches whose push has not been answered */
     double loss;      /* sum over the rows learned so far */
     double rows, positives;
+    double turns;                /* rows with another label than the row before */
+    double correct, probability; /* of rows that are measured: on the label's side of 0.5; the sum */
 };
 
 enum loader_state {
@@ -45,9 +51,11 @@ struct loader_options {
     const char *pool;
     uint32_t who;
     struct reader *reader;
-    size_t batch_rows;
-    size_t held; /* parts that the learner may hold at once */
-    int alone;   /* no other worker's part can come back: leases are not counted */
+    size_t batch_rows; /* of rows to learn; others come in large batches */
+    size_t shuffle;    /* rows in a window that is shuffled, from the second round on; 0: never */
+    uint64_t seed;     /* of that order */
+    size_t held;       /* parts that the learner may hold at once */
+    int alone;         /* no other worker's part can come back: leases are not counted */
     unsigned threads;
     const atomic_int
         *stop; /* once set, loader_next ends with INTERRUPTED (within LEASE_WAIT_MS if it waits for work) */
@@ -60,8 +68,9 @@ void loader_leases_key(char *out, size_t cap, uint32_t round);
 PARAMO_MUST_USE paramo_err loader_new(const struct loader_options *options, struct loader **loader);
 void loader_free(struct loader *loader);
 
-/* Starts the threads on one round of the pool; loader_stop ends them (at once, leases or not). */
-PARAMO_MUST_USE paramo_err loader_start(struct loader *loader, uint32_t round);
+/* Starts the threads on one round of the pool, for the rows of one side; loader_stop ends them (at once, leases or
+ * not). */
+PARAMO_MUST_USE paramo_err loader_start(struct loader *loader, uint32_t round, enum holdout_side side);
 void loader_stop(struct loader *loader);
 
 /* Waits for the next part. With may_wait 0 it does not wait out a time without work but returns LOADER_IDLE.

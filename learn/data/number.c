@@ -65,7 +65,8 @@ const char *number_float(const char *p, float *value, const char **what)
         exponent = fraction - p < -1000 ? -1000 : (int)(fraction - p);
     }
     if (count == 0) {
-        *what = (*p | 0x20) == 'i' || (*p | 0x20) == 'n' ? "inf and nan are no values" : "expected a number";
+        *what = (*p | 0x20) == 'i' || (*p | 0x20) == 'n' ? "inf and nan are not valid values"
+                                                         : "expected a number";
         return NULL;
     }
     if (*p == 'e' || *p == 'E') {

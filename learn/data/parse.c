@@ -74,7 +74,7 @@ static paramo_err buffer_reserve(struct parse_buffer *b, size_t rows, size_t fea
     b->key = malloc(features * sizeof *b->key);
     b->value = malloc(features * sizeof *b->value);
     b->field = malloc(features * sizeof *b->field);
-    if (b->label == NULL || b->offset == NULL || b->key == NULL || b->value == NULL || b->field == NULL) {
+    if (!b->label || !b->offset || !b->key || !b->value || !b->field) {
         parse_buffer_free(b);
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for parsing %zu features", features);
     }
@@ -103,19 +103,59 @@ paramo_err parse_text(enum parse_format format, unsigned hash_bits, const char *
     return ops->parse(&job);
 }
 
-paramo_err parse_block(const struct parse_buffer *b, int fields, struct block *block, size_t *bytes)
+/* Rows first..end of the buffer behind those that the block has: `row` rows with `at` features. */
+static void copy_rows(const struct parse_buffer *b, size_t first, size_t end, struct block *block, size_t row,
+                      size_t at)
 {
-    int has_field = fields && b->has_field;
-    paramo_err err = block_alloc(block, b->rows, b->features, b->not_one, has_field, bytes);
+    const size_t from = b->offset[first], features = b->offset[end] - from;
+    memcpy(block->label + row, b->label + first, (end - first) * sizeof *b->label);
+    for (size_t r = first; r < end; r++)
+        block->offset[row + r - first] = (uint32_t)(b->offset[r] - from + at);
+    memcpy(block->key + at, b->key + from, features * sizeof *b->key);
+    if (block->value)
+        memcpy(block->value + at, b->value + from, features * sizeof *b->value);
+    if (block->field)
+        memcpy(block->field + at, b->field + from, features * sizeof *b->field);
+}
+
+/* The first row from r on that is on this side (same), or is not. */
+static size_t next_row(const struct parse_buffer *b, const uint8_t *side, uint8_t want, int same, size_t r)
+{
+    while (r < b->rows && (side[r] == want) != same)
+        r++;
+    return r;
+}
+
+paramo_err parse_block_side(const struct parse_buffer *b, int fields, const uint8_t *side, uint8_t want,
+                            struct block *block, size_t *bytes)
+{
+    size_t rows = 0, features = 0;
+    for (size_t r = 0; r < b->rows; r++) {
+        rows += side[r] == want;
+        features += side[r] == want ? b->offset[r + 1] - b->offset[r] : 0;
+    }
+    paramo_err err = block_alloc(block, rows, features, b->not_one, fields && b->has_field, bytes);
     if (err != PARAMO_OK)
         return err;
-    memcpy(block->label, b->label, b->rows * sizeof *b->label);
-    memcpy(block->offset, b->offset, (b->rows + 1) * sizeof *b->offset);
-    memcpy(block->key, b->key, b->features * sizeof *b->key);
-    if (b->not_one)
-        memcpy(block->value, b->value, b->features * sizeof *b->value);
-    if (has_field)
-        memcpy(block->field, b->field, b->features * sizeof *b->field);
+    size_t row = 0, at = 0;
+    for (size_t first = next_row(b, side, want, 1, 0), end; first < b->rows;
+         first = next_row(b, side, want, 1, end)) {
+        end = next_row(b, side, want, 0, first);
+        copy_rows(b, first, end, block, row, at);
+        row += end - first;
+        at += b->offset[end] - b->offset[first];
+    }
+    block->offset[rows] = (uint32_t)features;
+    return PARAMO_OK;
+}
+
+paramo_err parse_block(const struct parse_buffer *b, int fields, struct block *block, size_t *bytes)
+{
+    paramo_err err = block_alloc(block, b->rows, b->features, b->not_one, fields && b->has_field, bytes);
+    if (err != PARAMO_OK)
+        return err;
+    copy_rows(b, 0, b->rows, block, 0, 0);
+    block->offset[b->rows] = (uint32_t)b->features;
     return PARAMO_OK;
 }
 
@@ -141,7 +181,7 @@ static const char *quote(char out[QUOTE_MAX], const char *p, const char *end)
 paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char *what, const char *at)
 {
     char message[192];
-    if (at == NULL) {
+    if (!at) {
         (void)snprintf(message, sizeof message, "%s", what);
     } else if (at >= job->end || *at == '\n' || *at == '\r') {
         (void)snprintf(message, sizeof message, "%s, found the end of the line", what);
@@ -161,7 +201,7 @@ const char *parse_label_slow(const char *p, float *label, const char **what)
 {
     float v;
     const char *end = number_float(p, &v, what);
-    if (end == NULL) {
+    if (!end) {
         *what = "expected a label, 0 or 1 (or -1 or +1)";
         return NULL;
     }
@@ -188,7 +228,7 @@ const char *parse_judge_label(const char *p, const char *end)
     memset(copy + n, '\n', sizeof copy - n);
     float label;
     const char *what;
-    return parse_label_slow(copy, &label, &what) != NULL ? p + n : NULL;
+    return parse_label_slow(copy, &label, &what) ? p + n : NULL;
 }
 
 /* Judges one line (without its end): a format, PARSE_AUTO if it holds nothing to tell by, -1 if it is of no
@@ -252,11 +292,11 @@ paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_form
     int lines = 0, ended = 1;
     while (p < end && lines < DETECT_LINES) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
-        const char *stop = nl != NULL ? nl : end;
-        if (nl == NULL && !whole && lines > 0)
+        const char *stop = nl ? nl : end;
+        if (!nl && !whole && lines > 0)
             break;
         const char *zero = memchr(p, '\0', (size_t)(stop - p));
-        if (zero != NULL)
+        if (zero)
             return binary(text, len, zero);
         lines++;
         if (stop > p && stop[-1] == '\r')
@@ -266,14 +306,14 @@ paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_form
             *format = (enum parse_format)judged;
             return PARAMO_OK;
         }
-        if (judged < 0 && bad == NULL) {
+        if (judged < 0 && !bad) {
             bad = p;
             bad_end = stop;
-            ended = nl != NULL || whole;
+            ended = nl || whole;
         }
-        p = nl != NULL ? nl + 1 : end;
+        p = nl ? nl + 1 : end;
     }
-    if (bad != NULL)
+    if (bad)
         return no_format(lines, bad, bad_end, ended);
     *format = PARSE_LIBSVM;
     return PARAMO_OK;

@@ -76,6 +76,10 @@ PARAMO_MUST_USE paramo_err parse_text(enum parse_format format, unsigned hash_bi
  * block_alloc. */
 PARAMO_MUST_USE paramo_err parse_block(const struct parse_buffer *buffer, int fields, struct block *block,
                                        size_t *bytes);
+/* The same of the rows r with side[r] == want. */
+PARAMO_MUST_USE paramo_err parse_block_side(const struct parse_buffer *buffer, int fields,
+                                            const uint8_t *side, uint8_t want, struct block *block,
+                                            size_t *bytes);
 void parse_buffer_free(struct parse_buffer *buffer);
 
 /* Tells the format from the first lines of a file. whole: text is all there is. FORMAT error (without a file

@@ -72,7 +72,7 @@ static paramo_err parse_criteo(const struct parse_job *job)
         if (*p == '\n' || (*p == '\r' && p[1] == '\n'))
             goto next_line;
         q = parse_label(p, &b->label[rows], &what);
-        if (q == NULL) {
+        if (!q) {
             at = p;
             goto bad;
         }
@@ -90,7 +90,7 @@ static paramo_err parse_criteo(const struct parse_job *job)
             int negative = *p == '-';
             p += negative;
             q = number_u64(p, &v);
-            if (q == NULL || v >> 53 != 0) {
+            if (!q || v >> 53 != 0) {
                 what = "expected an integer";
                 goto bad;
             }
@@ -143,7 +143,7 @@ static enum judged judge_criteo(const char *line, const char *end)
     size_t tabs = 0;
     for (const char *p = line; p < end; p++)
         tabs += *p == '\t';
-    return tabs == PARSE_CRITEO_FIELDS && parse_judge_label(line, end) != NULL ? JUDGED_YES : JUDGED_NO;
+    return tabs == PARSE_CRITEO_FIELDS && parse_judge_label(line, end) ? JUDGED_YES : JUDGED_NO;
 }
 
 /* A row is 39 tabs at least. */

@@ -42,7 +42,7 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
         if (*p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n'))
             goto next_line;
         const char *q = parse_label(p, &label, &what);
-        if (q == NULL)
+        if (!q)
             goto bad;
         p = q;
         for (;;) {
@@ -61,10 +61,10 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
             }
             uint64_t f = 0, id;
             q = number_u64(p, &id);
-            if (__builtin_expect(q == NULL, 0)) {
+            if (__builtin_expect(!q, 0)) {
                 if (*p == '#')
                     break;
-                if ((q = skip_qid(p)) != NULL && (*q == ' ' || *q == '\t' || *q == '\n' || *q == '\r')) {
+                if ((q = skip_qid(p)) && (*q == ' ' || *q == '\t' || *q == '\n' || *q == '\r')) {
                     p = q;
                     continue;
                 }
@@ -85,7 +85,7 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
                 }
                 p++;
                 q = number_u64(p, &id);
-                if (__builtin_expect(q == NULL, 0)) {
+                if (__builtin_expect(!q, 0)) {
                     what = bad_id(p, "expected an index", "an index above 2^64-1");
                     goto bad;
                 }
@@ -102,7 +102,7 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
                 p++;
             } else {
                 q = number_float(p, &v, &what);
-                if (q == NULL)
+                if (!q)
                     goto bad;
                 p = q;
                 not_one |= v != 1.0f;
@@ -148,7 +148,7 @@ static paramo_err parse_libffm(const struct parse_job *job)
 static enum judged judge(const char *line, const char *end, int want)
 {
     const char *p = parse_judge_label(line, end);
-    if (p == NULL)
+    if (!p)
         return JUDGED_NO;
     for (;;) {
         while (p < end && (*p == ' ' || *p == '\t'))

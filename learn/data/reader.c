@@ -1,5 +1,6 @@
 #include "learn/data/reader.h"
 #include "learn/data/cache.h"
+#include "learn/data/holdout.h"
 #include "learn/data/stream.h"
 #include "learn/io/input.h"
 
@@ -24,6 +25,8 @@ struct workshop {
     struct workshop *next;
     struct stream_text text;
     struct parse_buffer buffer;
+    uint8_t *side; /* [side_cap]: of the rows in buffer (holdout.h) */
+    size_t side_cap;
 };
 
 /* Reading in order: tickets are drawn in the order of the parts, and each ticket's result goes into its slot
@@ -55,7 +58,7 @@ struct pass {
 };
 
 struct reader {
-    unsigned hash_bits, threads;
+    unsigned hash_bits, threads, hold_out;
     int fields;
     uint64_t skip_bad;
     enum parse_format format;
@@ -64,7 +67,7 @@ struct reader {
     struct stream **stream;
     _Atomic int *stream_format; /* [streams], PARSE_AUTO: not told yet */
     struct stream_recent *recent;
-    struct cache *cache;
+    struct cache *cache[2]; /* of each side; without a held-out part the first only */
     int stop_fd;
     _Atomic int stop;  /* interrupted */
     atomic_int failed; /* err and err_text are set */
@@ -128,7 +131,7 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
     if (part_bytes > (1u << 30))
         return paramo_error_set(PARAMO_E_INVALID, "part bytes: %zu is above 1 GiB", part_bytes);
     struct reader *r = calloc(1, sizeof *r);
-    if (r == NULL)
+    if (!r)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     (void)pthread_mutex_init(&r->lock, NULL);
     (void)pthread_mutex_init(&r->pass.lock, NULL);
@@ -137,11 +140,12 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
     r->stop_fd = -1;
     r->hash_bits = o->hash_bits;
     r->fields = o->fields;
+    r->hold_out = o->hold_out;
     r->skip_bad = o->skip_bad;
     r->format = o->format;
     r->threads = o->threads != 0 ? o->threads : input_available_cpus();
     r->threads = r->threads < MAX_THREADS ? r->threads : MAX_THREADS;
-    uint64_t limit = !o->cache ? 0 : o->cache_bytes != 0 ? o->cache_bytes : input_available_memory() / 2;
+    uint64_t memory = o->cache_bytes != 0 ? o->cache_bytes : input_available_memory() / 2;
 
     size_t count = 0;
     paramo_err err = input_expand(paths, n, &r->names, &count);
@@ -154,7 +158,7 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
         r->streams = (uint32_t)count;
         r->stream = calloc(count, sizeof *r->stream);
         r->stream_format = calloc(count, sizeof *r->stream_format);
-        if (r->stream == NULL || r->stream_format == NULL)
+        if (!r->stream || !r->stream_format)
             err = paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     }
     if (err == PARAMO_OK)
@@ -162,7 +166,9 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
     if (err == PARAMO_OK)
         err = stream_recent_open(&r->recent);
     if (err == PARAMO_OK)
-        err = cache_open(r->streams, limit, o->spill_dir, &r->cache);
+        err = cache_open(r->streams, o->cache ? memory : 0, o->spill_dir, &r->cache[HOLDOUT_LEARN]);
+    if (err == PARAMO_OK && o->hold_out > 0)
+        err = cache_open(r->streams, memory / 4, o->spill_dir, &r->cache[HOLDOUT_MEASURE]);
     if (err == PARAMO_OK)
         err = open_streams(r, part_bytes);
     if (err != PARAMO_OK) {
@@ -177,18 +183,20 @@ static void pass_end(struct reader *r);
 
 void reader_close(struct reader *r)
 {
-    if (r == NULL)
+    if (!r)
         return;
     pass_end(r);
-    for (uint32_t s = 0; r->stream != NULL && s < r->streams; s++)
+    for (uint32_t s = 0; r->stream && s < r->streams; s++)
         stream_close(r->stream[s]);
-    for (struct workshop *w = r->idle, *next; w != NULL; w = next) {
+    for (struct workshop *w = r->idle, *next; w; w = next) {
         next = w->next;
         stream_text_free(&w->text);
         parse_buffer_free(&w->buffer);
+        free(w->side);
         free(w);
     }
-    cache_close(r->cache);
+    cache_close(r->cache[HOLDOUT_LEARN]);
+    cache_close(r->cache[HOLDOUT_MEASURE]);
     stream_recent_close(r->recent);
     input_temp_close(r->stop_fd);
     input_free_names(r->names, r->streams);
@@ -288,10 +296,10 @@ static paramo_err workshop_get(struct reader *r, struct workshop **shop)
 {
     (void)pthread_mutex_lock(&r->lock);
     *shop = r->idle;
-    if (*shop != NULL)
+    if (*shop)
         r->idle = (*shop)->next;
     (void)pthread_mutex_unlock(&r->lock);
-    if (*shop == NULL && (*shop = calloc(1, sizeof **shop)) == NULL)
+    if (!*shop && !(*shop = calloc(1, sizeof **shop)))
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     return PARAMO_OK;
 }
@@ -304,19 +312,16 @@ static void workshop_put(struct reader *r, struct workshop *shop)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad_lines *bad,
-                             struct held **held)
+/* A block of the parsed rows of one side. */
+static paramo_err make_block(struct reader *r, const struct workshop *shop, const struct bad_lines *bad,
+                             enum holdout_side side, struct held **held)
 {
-    const enum parse_format format = (enum parse_format)atomic_load(&r->stream_format[bad->stream]);
-    const size_t mark = bad->index == 0 ? parse_mark(shop->text.data, shop->text.len) : 0;
-    paramo_err err = parse_text(format, r->hash_bits, shop->text.data + mark, shop->text.len - mark,
-                                &shop->buffer, on_bad_line, bad);
-    if (err != PARAMO_OK)
-        return err;
     struct held *h = calloc(1, sizeof *h);
-    if (h == NULL)
+    if (!h)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block");
-    err = parse_block(&shop->buffer, r->fields, &h->block, &h->bytes);
+    paramo_err err = r->hold_out == 0 ? parse_block(&shop->buffer, r->fields, &h->block, &h->bytes)
+                                      : parse_block_side(&shop->buffer, r->fields, shop->side, (uint8_t)side,
+                                                         &h->block, &h->bytes);
     if (err != PARAMO_OK) {
         free(h);
         return err;
@@ -326,23 +331,59 @@ static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad
     h->block.index = bad->index;
     h->block.first_line = shop->text.first_line;
     atomic_init(&h->owners, 1);
-    (void)atomic_fetch_add(&r->parts_parsed, 1);
-    (void)atomic_fetch_add(&r->rows_parsed, h->block.rows);
-    (void)atomic_fetch_add(&r->text_bytes, shop->text.len);
     *held = h;
     return PARAMO_OK;
 }
 
-/* A part from the cache or from its text; *held NULL: the stream ends before it. */
-static paramo_err part_get(struct reader *r, uint32_t stream, uint64_t index, struct held **held)
+/* Decides the side of each parsed row. */
+static paramo_err draw_sides(struct reader *r, struct workshop *shop, const struct bad_lines *bad)
+{
+    const size_t rows = shop->buffer.rows;
+    if (rows > shop->side_cap) {
+        free(shop->side);
+        shop->side = malloc(rows);
+        shop->side_cap = shop->side ? rows : 0;
+        if (!shop->side)
+            return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
+    }
+    holdout_sides(bad->stream, bad->index, r->hold_out, rows, shop->side);
+    return PARAMO_OK;
+}
+
+/* Fills held[] for each side that there is. */
+static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad_lines *bad,
+                             struct held *held[2])
+{
+    const enum parse_format format = (enum parse_format)atomic_load(&r->stream_format[bad->stream]);
+    const size_t mark = bad->index == 0 ? parse_mark(shop->text.data, shop->text.len) : 0;
+    paramo_err err = parse_text(format, r->hash_bits, shop->text.data + mark, shop->text.len - mark,
+                                &shop->buffer, on_bad_line, bad);
+    if (err == PARAMO_OK && r->hold_out > 0)
+        err = draw_sides(r, shop, bad);
+    if (err == PARAMO_OK)
+        err = make_block(r, shop, bad, HOLDOUT_LEARN, &held[HOLDOUT_LEARN]);
+    if (err == PARAMO_OK && r->hold_out > 0)
+        err = make_block(r, shop, bad, HOLDOUT_MEASURE, &held[HOLDOUT_MEASURE]);
+    if (err != PARAMO_OK)
+        return err;
+    (void)atomic_fetch_add(&r->parts_parsed, 1);
+    (void)atomic_fetch_add(&r->rows_parsed, shop->buffer.rows);
+    (void)atomic_fetch_add(&r->text_bytes, shop->text.len);
+    return PARAMO_OK;
+}
+
+/* One side of a part, from its cache or from the text; *held NULL: the stream ends before it. */
+static paramo_err part_get(struct reader *r, uint32_t stream, uint64_t index, enum holdout_side side,
+                           struct held **held)
 {
     struct bad_lines bad = {r, stream, index, NULL, 0};
-    paramo_err err = cache_get(r->cache, stream, index, held, &bad.seen);
-    if (err != PARAMO_OK || *held != NULL) {
+    paramo_err err = cache_get(r->cache[side], stream, index, held, &bad.seen);
+    if (err != PARAMO_OK || *held) {
         (void)atomic_fetch_add(&r->parts_cached, err == PARAMO_OK);
         return err;
     }
     struct workshop *shop;
+    struct held *both[2] = {NULL, NULL};
     if ((err = workshop_get(r, &shop)) != PARAMO_OK)
         return err;
     bad.text = &shop->text;
@@ -352,30 +393,52 @@ static paramo_err part_get(struct reader *r, uint32_t stream, uint64_t index, st
     if (err == PARAMO_OK)
         err = stream_part(r->stream[stream], index, &shop->text, &ended);
     if (err == PARAMO_OK && !ended)
-        err = parse_part(r, shop, &bad, held);
+        err = parse_part(r, shop, &bad, both);
     workshop_put(r, shop);
-    if (err == PARAMO_OK && *held != NULL && (err = cache_put(r->cache, *held)) != PARAMO_OK) {
-        held_release(*held);
-        *held = NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        if (err == PARAMO_OK && both[i])
+            err = cache_put(r->cache[i], both[i]);
+        if (both[i] && (err != PARAMO_OK || i != side)) {
+            held_release(both[i]);
+            both[i] = NULL;
+        }
     }
+    if (err != PARAMO_OK && both[side]) { /* the other one cannot be kept */
+        held_release(both[side]);
+        both[side] = NULL;
+    }
+    *held = both[side];
     return err;
 }
 
-paramo_err reader_part(struct reader *r, uint32_t stream, uint64_t index, const struct block **block,
-                       int *ended)
+static paramo_err part_of_side(struct reader *r, uint32_t stream, uint64_t index, enum holdout_side side,
+                               const struct block **block, int *ended)
 {
     struct held *held = NULL;
     paramo_err err = reader_state(r);
     if (err != PARAMO_OK)
         return err;
     if (stream >= r->streams)
-        return paramo_error_set(PARAMO_E_INVALID, "stream %u of %u is asked for", stream, r->streams);
-    err = part_get(r, stream, index, &held);
+        return paramo_error_set(PARAMO_E_INVALID, "there is no stream %u: there are %u", stream, r->streams);
+    err = part_get(r, stream, index, side, &held);
     if (err != PARAMO_OK)
         return reader_fail(r, err);
-    *ended = held == NULL;
-    *block = held != NULL ? &held->block : NULL;
+    *ended = !held;
+    *block = held ? &held->block : NULL;
     return PARAMO_OK;
+}
+
+paramo_err reader_part(struct reader *r, uint32_t stream, uint64_t index, const struct block **block,
+                       int *ended)
+{
+    return part_of_side(r, stream, index, HOLDOUT_LEARN, block, ended);
+}
+
+paramo_err reader_held_out(struct reader *r, uint32_t stream, uint64_t index, const struct block **block,
+                           int *ended)
+{
+    assert(r->hold_out > 0);
+    return part_of_side(r, stream, index, HOLDOUT_MEASURE, block, ended);
 }
 
 /* The block is const for its users; only its count of owners, which is not theirs, changes. */
@@ -387,7 +450,7 @@ static struct held *held_of(const struct block *block)
 void reader_release(struct reader *r, const struct block *block)
 {
     (void)r;
-    if (block != NULL)
+    if (block)
         held_release(held_of(block));
 }
 
@@ -438,7 +501,7 @@ static void *pass_thread(void *arg)
             break;
         struct slot *slot = &p->slot[ticket % p->slots];
         slot->held = NULL;
-        slot->err = part_get(r, stream, index, &slot->held);
+        slot->err = part_get(r, stream, index, HOLDOUT_LEARN, &slot->held);
         if (slot->err != PARAMO_OK)
             (void)snprintf(slot->text, sizeof slot->text, "%s", paramo_last_error());
         atomic_store(&slot->full, 1);
@@ -490,7 +553,7 @@ static void pass_end(struct reader *r)
     for (unsigned i = 0; i < p->threads; i++)
         (void)pthread_join(p->thread[i], NULL);
     for (unsigned i = 0; i < p->slots; i++)
-        if (atomic_load(&p->slot[i].full) && p->slot[i].held != NULL)
+        if (atomic_load(&p->slot[i].full) && p->slot[i].held)
             held_release(p->slot[i].held);
     p->running = 0;
 }
@@ -528,12 +591,12 @@ paramo_err reader_next(struct reader *r, const struct block **block)
         atomic_store(&slot->full, 0);
         p->head++;
         (void)sem_post(&p->free);
-        if (held != NULL && held->block.rows > 0) {
+        if (held && held->block.rows > 0) {
             p->rows += held->block.rows;
             *block = &held->block;
             return PARAMO_OK;
         }
-        if (held != NULL)
+        if (held)
             held_release(held);
     }
     return err;
@@ -546,6 +609,17 @@ paramo_err reader_rewind(struct reader *r)
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------------- */
+
+uint64_t reader_size(const struct reader *r)
+{
+    uint64_t size = 0;
+    for (uint32_t s = 0; s < r->streams; s++) {
+        if (stream_is_pipe(r->stream[s]))
+            return 0;
+        size += stream_size(r->stream[s]);
+    }
+    return size;
+}
 
 void reader_progress(struct reader *r, uint32_t stream, uint64_t index, uint64_t *done, uint64_t *total)
 {
@@ -571,8 +645,17 @@ void reader_get_stats(struct reader *r, struct reader_stats *stats)
     stats->parts_cached = atomic_load(&r->parts_cached);
     stats->rows_parsed = atomic_load(&r->rows_parsed);
     stats->text_bytes = atomic_load(&r->text_bytes);
-    cache_stats(r->cache, &stats->cache_bytes, &stats->spill_bytes, stats->spill_error,
-                sizeof stats->spill_error);
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t memory, spilled;
+        char why[sizeof stats->spill_error];
+        if (!r->cache[i])
+            continue;
+        cache_stats(r->cache[i], &memory, &spilled, why, sizeof why);
+        stats->cache_bytes += memory;
+        stats->spill_bytes += spilled;
+        if (stats->spill_error[0] == '\0')
+            memcpy(stats->spill_error, why, sizeof why);
+    }
     (void)pthread_mutex_lock(&r->lock);
     (void)snprintf(stats->first_bad, sizeof stats->first_bad, "%s", r->first_bad);
     (void)pthread_mutex_unlock(&r->lock);

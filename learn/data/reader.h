@@ -37,6 +37,7 @@ struct reader_options {
     int fields;               /* blocks have the field of each feature; files without fields are refused */
     uint64_t skip_bad;        /* this many bad lines are skipped and counted; one more is an error */
     size_t part_bytes;        /* READER_PART_BYTES; 0: that */
+    unsigned hold_out;        /* percent of the rows: reader_part has the others (holdout.h) */
     unsigned threads;         /* parse threads of reader_next; 0: one per available CPU, at most 16 */
     int cache;                /* keep parsed blocks for later epochs */
     uint64_t cache_bytes;     /* of memory; 0: half of what is available at reader_open */
@@ -66,6 +67,8 @@ PARAMO_MUST_USE paramo_err reader_open(const struct reader_options *options, con
 /* Stops the threads and frees all. No other call may be running, no block may be held. NULL is allowed. */
 void reader_close(struct reader *reader);
 
+/* Bytes of all files; 0 if there is a pipe among them. */
+uint64_t reader_size(const struct reader *reader);
 /* The streams, after globs are expanded: for paramo_pool_open. */
 uint32_t reader_streams(const struct reader *reader);
 const char *reader_stream_name(const struct reader *reader, uint32_t stream);
@@ -82,6 +85,11 @@ PARAMO_MUST_USE paramo_err reader_rewind(struct reader *reader);
  * few parts without a cached block reads the file again from its start. The caller releases the block. */
 PARAMO_MUST_USE paramo_err reader_part(struct reader *reader, uint32_t stream, uint64_t index,
                                        const struct block **block, int *ended);
+
+/* The rows of that part that are held out. They are kept from when the part was parsed, in memory or the temporary
+ * file, also without `cache`. */
+PARAMO_MUST_USE paramo_err reader_held_out(struct reader *reader, uint32_t stream, uint64_t index,
+                                           const struct block **block, int *ended);
 
 /* Gives a block back; from any thread. NULL is allowed. retain: one more owner for it, who releases it too.
  */

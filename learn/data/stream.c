@@ -55,7 +55,7 @@ static paramo_err text_reserve(struct stream_text *text, size_t len)
         return PARAMO_OK;
     size_t cap = len + len / 4 + STREAM_PAD;
     char *data = realloc(text->data, cap);
-    if (data == NULL)
+    if (!data)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for %zu bytes of text", cap);
     text->data = data;
     text->cap = cap;
@@ -87,7 +87,7 @@ static void text_swap(struct stream_text *a, struct stream_text *b)
 paramo_err stream_recent_open(struct stream_recent **recent)
 {
     struct stream_recent *r = calloc(1, sizeof *r);
-    if (r == NULL)
+    if (!r)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     (void)pthread_mutex_init(&r->lock, NULL);
     *recent = r;
@@ -96,7 +96,7 @@ paramo_err stream_recent_open(struct stream_recent **recent)
 
 void stream_recent_close(struct stream_recent *r)
 {
-    if (r == NULL)
+    if (!r)
         return;
     for (unsigned i = 0; i < STREAM_RECENT; i++)
         stream_text_free(&r->part[i].text);
@@ -145,7 +145,7 @@ paramo_err stream_open(const char *path, size_t part_bytes, struct stream_recent
                        const _Atomic int *stop, struct stream **stream)
 {
     struct stream *s = calloc(1, sizeof *s);
-    if (s == NULL)
+    if (!s)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a stream");
     paramo_err err = input_open(path, stop_fd, &s->input);
     if (err != PARAMO_OK) {
@@ -164,7 +164,7 @@ paramo_err stream_open(const char *path, size_t part_bytes, struct stream_recent
 
 void stream_close(struct stream *s)
 {
-    if (s == NULL)
+    if (!s)
         return;
     input_close(s->input);
     stream_text_free(&s->carry);
@@ -292,7 +292,7 @@ static paramo_err cut_next(struct stream *s, struct stream_text *text, int *ende
         size_t from = want - 1;
         for (;;) {
             const char *nl = memchr(text->data + from, '\n', text->len - from);
-            if (nl != NULL) {
+            if (nl) {
                 cut = (size_t)(nl + 1 - text->data);
                 break;
             }
@@ -359,7 +359,7 @@ static paramo_err plain_part(struct stream *s, uint64_t index, struct stream_tex
     size_t start = 0;
     if (index > 0) {
         const char *nl = memchr(text->data, '\n', text->len);
-        start = nl != NULL ? (size_t)(nl + 1 - text->data) : text->len;
+        start = nl ? (size_t)(nl + 1 - text->data) : text->len;
     }
     if (start == text->len) { /* no line starts here */
         text->len = 0;
@@ -374,7 +374,7 @@ static paramo_err plain_part(struct stream *s, uint64_t index, struct stream_tex
             (err = input_read_at(s->input, from + text->len, text->data + text->len, more)) != PARAMO_OK)
             return err;
         const char *nl = memchr(text->data + text->len, '\n', more);
-        text->len = nl != NULL ? (size_t)(nl + 1 - text->data) : text->len + more;
+        text->len = nl ? (size_t)(nl + 1 - text->data) : text->len + more;
         if (text->len - (size_t)(last - from) > STREAM_MAX_LINE) {
             const uint64_t before = stream_first_line(s, index, text);
             return line_too_long(
@@ -414,7 +414,7 @@ uint64_t stream_first_line(struct stream *s, uint64_t index, const struct stream
         return text->first_line;
     char *buf = malloc(READ_BYTES);
     uint64_t to = index * s->part_bytes, lines = 0, at = 0;
-    while (buf != NULL && at < to) {
+    while (buf && at < to) {
         size_t n = to - at < READ_BYTES ? (size_t)(to - at) : READ_BYTES;
         if (input_read_at(s->input, at, buf, n) != PARAMO_OK)
             break;

@@ -102,7 +102,7 @@ static paramo_err model_make(const struct synth_options *o, struct model *m)
     m->popular = malloc(o->features * sizeof *m->popular);
     m->weight = malloc(n * sizeof *m->weight);
     m->factor = malloc((n * o->factors + 1) * sizeof *m->factor);
-    if (m->popular == NULL || m->weight == NULL || m->factor == NULL) {
+    if (!m->popular || !m->weight || !m->factor) {
         model_free(m);
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a model of %zu features", n);
     }
@@ -254,7 +254,7 @@ static paramo_err write_rows(const struct model *m, struct output *out, const vo
     char text[MAX_FIELDS * 40];
     double best = 0, drawn = 0;
     for (uint64_t row = 0; row < m->o->rows; row++) {
-        if (row % 1024 == 0 && stop != NULL && *stop)
+        if (row % 1024 == 0 && stop && *stop)
             return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
         double p = draw_row(m, row, rank);
         int label = draw_unit(m->o->seed, row, 0) < p;
@@ -288,7 +288,7 @@ paramo_err synth_write(const struct synth_options *o, const char *path, const vo
     if (err != PARAMO_OK || (err = model_make(o, &model)) != PARAMO_OK)
         return err;
     struct bins *bins = calloc(1, sizeof *bins);
-    err = bins != NULL ? output_open(path, &out) : paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    err = bins ? output_open(path, &out) : paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     if (err == PARAMO_OK) {
         err = write_rows(&model, out, stop, bins, &result);
         if (err == PARAMO_OK)

@@ -16,7 +16,7 @@ struct metrics {
 paramo_err metrics_new(struct metrics **metrics)
 {
     struct metrics *m = calloc(1, sizeof *m);
-    if (m == NULL)
+    if (!m)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     *metrics = m;
     return PARAMO_OK;
@@ -24,7 +24,7 @@ paramo_err metrics_new(struct metrics **metrics)
 
 void metrics_free(struct metrics *m)
 {
-    if (m == NULL)
+    if (!m)
         return;
     free(m->score);
     free(m->other);
@@ -44,10 +44,10 @@ static paramo_err reserve(struct metrics *m, size_t n)
         return PARAMO_OK;
     size_t cap = n + n / 2;
     uint64_t *score = realloc(m->score, cap * sizeof *score);
-    if (score != NULL)
+    if (score)
         m->score = score;
-    uint64_t *other = score == NULL ? NULL : realloc(m->other, cap * sizeof *other);
-    if (other == NULL)
+    uint64_t *other = score ? realloc(m->other, cap * sizeof *other) : NULL;
+    if (!other)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory: scores of %zu rows", n);
     m->other = other;
     m->cap = cap;

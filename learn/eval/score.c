@@ -10,12 +10,34 @@
 struct scratch {
     struct params params;
     struct row_scratch rows;
+    size_t scale_keys, values; /* memory of the next two */
+    float *scale, *value;
 };
 
 static void scratch_free(struct scratch *s)
 {
     params_free(&s->params);
     row_scratch_free(&s->rows);
+    free(s->scale);
+    free(s->value);
+}
+
+/* Memory to divide a batch's values. */
+static paramo_err fit_scaled(struct scratch *s, size_t keys, size_t values)
+{
+    if (keys > s->scale_keys) {
+        free(s->scale);
+        s->scale = malloc(keys * SCALE_MAX_DIM * sizeof *s->scale);
+        s->scale_keys = s->scale == NULL ? 0 : keys;
+    }
+    if (values > s->values) {
+        free(s->value);
+        s->value = malloc(values * sizeof *s->value);
+        s->values = s->value == NULL ? 0 : values;
+    }
+    return s->scale_keys < keys || s->values < values
+               ? paramo_error_set(PARAMO_E_MEMORY, "out of memory: a batch of %zu keys", keys)
+               : PARAMO_OK;
 }
 
 static paramo_err score_block(const struct score_source *source, const struct batch_list *list,
@@ -27,9 +49,18 @@ static paramo_err score_block(const struct score_source *source, const struct ba
         err = row_scratch_fit(&s->rows, source->model, list->most_rows);
     for (size_t i = 0; err == PARAMO_OK && i < list->n; i++) {
         const struct batch *b = &list->batch[i];
-        err = source->fetch(source->arg, b, s->params.table);
+        struct batch divided = *b;
+        if (source->scaled)
+            err = fit_scaled(s, b->unique, b->start[b->rows] - b->start[0]);
+        if (err == PARAMO_OK)
+            err = source->fetch(source->arg, b, s->params.table, source->scaled ? s->scale : NULL);
         if (err != PARAMO_OK)
             break;
+        if (source->scaled) {
+            scale_divide(source->model->scale, b, s->scale, s->value);
+            divided.value = s->value;
+            b = &divided;
+        }
         if (ops->mask != NULL)
             ops->mask(source->model, b, s->params.table);
         ops->margins(source->model, b, s->params.table, s->rows.model, s->rows.margin);
@@ -104,7 +135,7 @@ static size_t fetch_table(const struct model_table *t, const struct batch *batch
     return known;
 }
 
-paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *const *param)
+paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *const *param, float *scale)
 {
     struct score_lookup *l = lookup;
     l->asked += batch->unique - 1;
@@ -112,10 +143,15 @@ paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *con
         size_t known = fetch_table(&l->model->table[t], batch, param[t]);
         l->known += t == 0 ? known : 0;
     }
+    if (scale != NULL)
+        (void)fetch_table(&l->model->scale, batch, scale);
     return PARAMO_OK;
 }
 
 struct score_source score_model(struct score_lookup *lookup)
 {
-    return (struct score_source){.model = &lookup->model->info, .fetch = score_fetch_model, .arg = lookup};
+    return (struct score_source){.model = &lookup->model->info,
+                                 .fetch = score_fetch_model,
+                                 .arg = lookup,
+                                 .scaled = lookup->model->scale.file != NULL};
 }

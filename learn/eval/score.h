@@ -14,8 +14,9 @@
 #include "learn/eval/metrics.h"
 #include "learn/model/modelio.h"
 
-/* Writes the parameters of the batch's keys for each table of the model: param[t], as in learn/model/model.h. */
-typedef paramo_err (*score_fetch_fn)(void *arg, const struct batch *batch, float *const *param);
+/* Writes the parameters of the batch's keys for each table of the model: param[t], as in learn/model/model.h; and, if
+ * scale is not NULL, the rows of the table of scales. */
+typedef paramo_err (*score_fetch_fn)(void *arg, const struct batch *batch, float *const *param, float *scale);
 /* Takes the margins of n rows, which follow those of the call before. */
 typedef paramo_err (*score_rows_fn)(void *arg, const float *margin, const float *label, size_t n);
 
@@ -23,6 +24,7 @@ struct score_source {
     const struct model_info *model;
     score_fetch_fn fetch;
     void *arg;
+    int scaled; /* there is a table of scales, of model->scale */
 };
 
 /* Reads reader from where it stands to its end. */
@@ -37,7 +39,7 @@ struct score_lookup {
     uint64_t asked, known;
 };
 /* score_fetch_fn for a struct score_lookup; and the source for it. */
-paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *const *param);
+paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *const *param, float *scale);
 struct score_source score_model(struct score_lookup *lookup);
 
 #endif

@@ -45,7 +45,7 @@ paramo_err decoder_detect(const unsigned char *head, size_t len, enum decoder_ki
 paramo_err decoder_open(enum decoder_kind kind, struct decoder **decoder)
 {
     struct decoder *d = calloc(1, sizeof *d);
-    if (d == NULL)
+    if (!d)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a decoder");
     d->kind = kind;
     int ok;
@@ -65,7 +65,7 @@ paramo_err decoder_open(enum decoder_kind kind, struct decoder **decoder)
 
 void decoder_close(struct decoder *d)
 {
-    if (d == NULL)
+    if (!d)
         return;
     if (d->kind == DECODER_GZIP)
         (void)inflateEnd(&d->gz);
@@ -87,8 +87,7 @@ static paramo_err run_gzip(struct decoder *d, const char *in, size_t len, size_t
         d->padding = 1;
         for (; *pos < len; ++*pos) {
             if (in[*pos] != 0) {
-                return paramo_error_set(PARAMO_E_CORRUPT,
-                                        "damaged gzip data: bytes that are no gzip data follow its end");
+                return paramo_error_set(PARAMO_E_CORRUPT, "damaged gzip data: other bytes follow its end");
             }
         }
         return PARAMO_OK;
@@ -108,13 +107,13 @@ static paramo_err run_gzip(struct decoder *d, const char *in, size_t len, size_t
         d->seen_member = 1;
         return inflateReset(&d->gz) == Z_OK
                    ? PARAMO_OK
-                   : paramo_error_set(PARAMO_E_INTERNAL, "gzip decoder does not reset");
+                   : paramo_error_set(PARAMO_E_INTERNAL, "the gzip decoder cannot be reset");
     }
     if (rc == Z_MEM_ERROR)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a decoder");
     if (rc != Z_OK && rc != Z_BUF_ERROR) {
         return paramo_error_set(PARAMO_E_CORRUPT, "damaged gzip data: %s",
-                                d->gz.msg != NULL ? d->gz.msg : "not a gzip stream");
+                                d->gz.msg ? d->gz.msg : "not a gzip stream");
     }
     return PARAMO_OK;
 }

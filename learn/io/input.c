@@ -44,11 +44,11 @@ void input_free_names(char **names, size_t count)
 static paramo_err names_add(char ***names, size_t *count, const char *name)
 {
     char **more = realloc(*names, (*count + 1) * sizeof *more);
-    if (more != NULL) {
+    if (more) {
         *names = more;
         more[*count] = strdup(name);
     }
-    if (more == NULL || more[*count] == NULL)
+    if (!more || !more[*count])
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for file names");
     ++*count;
     return PARAMO_OK;
@@ -76,13 +76,13 @@ paramo_err input_expand(const char *const *paths, size_t n, char ***names, size_
     char **list = NULL;
     size_t len = 0;
     int stdins = 0;
-    paramo_err err = n > 0 ? PARAMO_OK : paramo_error_set(PARAMO_E_INVALID, "no input file is named");
+    paramo_err err = n > 0 ? PARAMO_OK : paramo_error_set(PARAMO_E_INVALID, "no input file is given");
     for (size_t i = 0; i < n && err == PARAMO_OK; i++)
         if (paths[i][0] == '\0')
             err = paramo_error_set(PARAMO_E_INVALID, "a file name is empty");
         else if (strcmp(paths[i], "-") == 0 && ++stdins > 1)
-            err = paramo_error_set(PARAMO_E_INVALID, "standard input (-) is named twice");
-        else if (strpbrk(paths[i], "*?[") != NULL && access(paths[i], F_OK) != 0)
+            err = paramo_error_set(PARAMO_E_INVALID, "standard input (-) is given twice");
+        else if (strpbrk(paths[i], "*?[") && access(paths[i], F_OK) != 0)
             err = names_add_glob(&list, &len, paths[i]);
         else
             err = names_add(&list, &len, paths[i]);
@@ -114,7 +114,7 @@ paramo_err input_open(const char *path, int stop_fd, struct input **input)
 {
     struct input *in = calloc(1, sizeof *in);
     struct stat st;
-    if (in == NULL || (in->name = strdup(strcmp(path, "-") == 0 ? "<stdin>" : path)) == NULL) {
+    if (!in || !(in->name = strdup(strcmp(path, "-") == 0 ? "<stdin>" : path))) {
         input_close(in);
         return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", path);
     }
@@ -178,7 +178,7 @@ static void input_reset(struct input *in)
 
 void input_close(struct input *in)
 {
-    if (in == NULL)
+    if (!in)
         return;
     input_reset(in);
     if (in->fd >= 0)
@@ -211,7 +211,7 @@ paramo_err input_rewind(struct input *in)
 {
     if (!in->regular && in->started) {
         return paramo_error_set(PARAMO_E_UNSUPPORTED,
-                                "%s: cannot be read a second time (it is no regular file)", in->name);
+                                "%s: cannot be read a second time (it is not a regular file)", in->name);
     }
     input_reset(in);
     return PARAMO_OK;
@@ -244,7 +244,7 @@ static paramo_err input_start(struct input *in)
     paramo_err err;
     if (in->fd < 0 && (err = file_open(in->name, &in->fd)) != PARAMO_OK)
         return err;
-    if ((in->raw = malloc(RAW_BYTES)) == NULL)
+    if (!(in->raw = malloc(RAW_BYTES)))
         return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", in->name);
     in->started = 1;
     if (in->regular)
@@ -326,7 +326,7 @@ paramo_err input_head(struct input *in, const char **text, size_t *len, int *who
     paramo_err err;
     if (!in->started && (err = input_start(in)) != PARAMO_OK)
         return err;
-    if (in->head == NULL && (in->head = malloc(HEAD_BYTES)) == NULL)
+    if (!in->head && !(in->head = malloc(HEAD_BYTES)))
         return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", in->name);
     *whole = 0;
     while (in->head_len < HEAD_BYTES && !*whole) {
@@ -352,7 +352,7 @@ static paramo_err read_fully(int fd, const char *name, uint64_t offset, char *da
         if (n < 0)
             return io_error(name, "cannot read");
         if (n == 0)
-            return paramo_error_set(PARAMO_E_IO, "%s: has become shorter while it was read", name);
+            return paramo_error_set(PARAMO_E_IO, "%s: became shorter while it was read", name);
         data += n;
         offset += (uint64_t)n;
         len -= (size_t)n;
@@ -376,9 +376,9 @@ paramo_err input_read_at(const struct input *in, uint64_t offset, char *text, si
 paramo_err input_temp_open(const char *dir, int *fd)
 {
     char path[4096];
-    if (dir == NULL)
+    if (!dir)
         dir = getenv("TMPDIR");
-    if (dir == NULL || *dir == '\0')
+    if (!dir || *dir == '\0')
         dir = "/var/tmp"; /* /tmp is memory on many systems */
     *fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
     if (*fd >= 0)
@@ -449,7 +449,7 @@ static uint64_t number_in_file(const char *path, const char *word, uint64_t unit
     (void)close(fd);
     text[n > 0 ? n : 0] = '\0';
     const char *p = strstr(text, word);
-    if (p == NULL)
+    if (!p)
         return UINT64_MAX;
     char *end;
     p += strlen(word);

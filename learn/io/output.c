@@ -72,13 +72,13 @@ static int create_temp(char *name, size_t random_at, mode_t mode)
 static paramo_err open_temp(struct output *o, int mode)
 {
     char *real = realpath(o->path, NULL);
-    if (real != NULL) {
+    if (real) {
         free(o->path);
         o->path = real;
     }
     size_t random_at = strlen(o->path) + strlen(".tmp-"), len = random_at + TEMP_RANDOM + 1;
     o->temp = malloc(len);
-    if (o->temp == NULL)
+    if (!o->temp)
         return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", o->path);
     (void)snprintf(o->temp, len, "%s.tmp-", o->path);
     o->fd = create_temp(o->temp, random_at, mode < 0 ? 0666 : 0600);
@@ -113,11 +113,11 @@ static paramo_err open_target(struct output *o)
 paramo_err output_open(const char *path, struct output **output)
 {
     struct output *o = calloc(1, sizeof *o);
-    if (o != NULL) {
+    if (o) {
         o->fd = -1;
         o->path = strdup(path);
     }
-    if (o == NULL || o->path == NULL) {
+    if (!o || !o->path) {
         output_abort(o);
         return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", path);
     }
@@ -127,7 +127,7 @@ paramo_err output_open(const char *path, struct output **output)
         o->pack = ok ? PACK_GZIP : PACK_NONE;
     } else if (ends_in(path, ".zst")) {
         o->zstd = ZSTD_createCStream();
-        ok = o->zstd != NULL && !ZSTD_isError(ZSTD_CCtx_setParameter(o->zstd, ZSTD_c_checksumFlag, 1));
+        ok = o->zstd && !ZSTD_isError(ZSTD_CCtx_setParameter(o->zstd, ZSTD_c_checksumFlag, 1));
         o->pack = PACK_ZSTD;
     }
     paramo_err err = ok ? open_target(o) : paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", path);
@@ -218,7 +218,7 @@ static void sync_directory(const char *path)
 {
     char dir[4096];
     const char *slash = strrchr(path, '/');
-    size_t n = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    size_t n = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
     if (n >= sizeof dir)
         return;
     memcpy(dir, path, n);
@@ -233,7 +233,7 @@ static void sync_directory(const char *path)
 paramo_err output_commit(struct output *o)
 {
     paramo_err err = flush(o, 1);
-    if (err == PARAMO_OK && o->temp != NULL) {
+    if (err == PARAMO_OK && o->temp) {
         if (fsync(o->fd) != 0) {
             err = system_error(o->path, "cannot sync");
         } else if (rename(o->temp, o->path) != 0) {
@@ -250,14 +250,14 @@ paramo_err output_commit(struct output *o)
 
 void output_abort(struct output *o)
 {
-    if (o == NULL)
+    if (!o)
         return;
     if (o->pack == PACK_GZIP)
         (void)deflateEnd(&o->gz);
     (void)ZSTD_freeCStream(o->zstd);
     if (o->fd >= 0)
         (void)close(o->fd);
-    if (o->temp != NULL)
+    if (o->temp)
         (void)unlink(o->temp);
     free(o->temp);
     free(o->path);

@@ -67,6 +67,19 @@ double link_probability(float margin)
     return (m < 0 ? e : 1.0) / (1.0 + e);
 }
 
+/* log(2^k m) = k ln 2 + log(1 + (m - 1)), 1 <= m < 2. */
+static double log_of(double x)
+{
+    int exponent;
+    double m = 2.0 * frexp(x, &exponent);
+    return (double)(exponent - 1) * 6.93147180559945286227e-01 + log1p_unit(m - 1.0);
+}
+
+double link_margin(size_t positives, size_t negatives)
+{
+    return log_of((double)positives + 1.0) - log_of((double)negatives + 1.0);
+}
+
 /* log(1 + exp(m)) - label m, without overflow: max(m, 0) + log(1 + exp(-|m|)) - label m. */
 VECTOR_INLINE double loss_from(double m, double e, double label)
 {

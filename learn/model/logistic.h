@@ -14,6 +14,10 @@
 /* 1 / (1 + exp(-margin)). */
 double link_probability(float margin);
 
+/* The margin of the rate that these numbers of rows have: log((positives + 1) / (negatives + 1)), which is
+ * finite even if there is one kind only. */
+double link_margin(size_t positives, size_t negatives);
+
 /* -log of the probability that margin gives to label (0 or 1), at most LINK_MAX_LOSS: that of a probability
  * of 1e-15, where every program clips. */
 #define LINK_MAX_LOSS 34.538776394910684

@@ -14,6 +14,7 @@
 
 #include "learn/data/batch.h"
 #include "learn/model/optimizers.h"
+#include "learn/model/scale.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -63,6 +64,7 @@ struct model_info {
     const struct model_ops *ops;
     double setting[MODEL_MAX_SETTINGS];                 /* in the order of ops->setting */
     struct model_optimizer optimizer[MODEL_MAX_TABLES]; /* in the order of ops->table */
+    enum scale_kind scale;                              /* of the features */
     uint32_t hash_bits;                                 /* of the keys; 0: ids as they are */
     char data_format[MODEL_NAME_MAX + 1];               /* of the training data */
     uint64_t seed;
@@ -78,7 +80,7 @@ struct model_ops {
     const struct model_table_def *table;
     size_t tables;
     struct model_shape (*shape)(const struct model_info *info, size_t table);
-    /* Floats of scratch for a batch of so many rows, which margins leaves for gradient. NULL: none. */
+    /* Floats of scratch for a batch of that many rows, which margins leaves for gradient. NULL: none. */
     size_t (*scratch)(const struct model_info *info, size_t rows);
     /* Changes pulled parameters before they are used. NULL: nothing to change. */
     void (*mask)(const struct model_info *info, const struct batch *batch, float *const *param);

@@ -106,7 +106,7 @@ VECTOR_INLINE struct row row_of(const struct batch *batch, size_t r)
 {
     size_t from = batch->start[r] - batch->start[0];
     return (struct row){.index = batch->index + from,
-                        .value = batch->value == NULL ? NULL : batch->value + from,
+                        .value = batch->value ? batch->value + from : NULL,
                         .n = batch->start[r + 1] - batch->start[r]};
 }
 
@@ -151,7 +151,7 @@ VECTOR_INLINE void factor_gradient(const struct batch *batch, int wide, int ones
 VECTOR_INLINE void any_margins(const struct batch *batch, int wide, size_t dim, const float *v, float *sum,
                                float *margin)
 {
-    int ones = batch->value == NULL;
+    int ones = !batch->value;
     if (dim == 8 && ones)
         margins(batch, wide, 1, 8, v, sum, margin);
     else if (dim == 8)
@@ -167,7 +167,7 @@ VECTOR_INLINE void any_margins(const struct batch *batch, int wide, size_t dim, 
 VECTOR_INLINE void any_gradient(const struct batch *batch, int wide, size_t dim, const float *v,
                                 const float *sum, const float *residual, float *gv)
 {
-    int ones = batch->value == NULL;
+    int ones = !batch->value;
     if (dim == 8 && ones)
         factor_gradient(batch, wide, 1, 8, v, sum, residual, gv);
     else if (dim == 8)

@@ -10,7 +10,7 @@ void lr_margins(const struct batch *batch, const float *w, float *margin)
     for (size_t r = 0; r < batch->rows; r++) {
         size_t i = batch->start[r] - base, end = batch->start[r + 1] - base;
         float sum = bias;
-        if (batch->value == NULL)
+        if (!batch->value)
             for (; i < end; i++)
                 sum += w[batch->index[i]];
         else
@@ -29,7 +29,7 @@ void lr_gradient(const struct batch *batch, const float *residual, float *g)
         size_t i = batch->start[r] - base, end = batch->start[r + 1] - base;
         float d = residual[r];
         bias += d;
-        if (batch->value == NULL)
+        if (!batch->value)
             for (; i < end; i++)
                 g[batch->index[i]] += d;
         else

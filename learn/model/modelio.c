@@ -66,10 +66,10 @@ static int put_settings(json_t *m, const struct model_info *info)
     return done;
 }
 
-static json_t *manifest_json(const struct model_info *info)
+static json_t *manifest_json(const struct model_info *info, int scaled)
 {
     json_t *m = json_pack("{s:s, s:i, s:s, s:i, s:i, s:s, s:I, s:I, s:I, s:s, s:{s:o}}", "format",
-                          MODEL_FORMAT, "version", MODEL_VERSION, "model", info->ops->name, dim_entry, 0,
+                          MODEL_FORMAT, "version", scaled ? 2 : 1, "model", info->ops->name, dim_entry, 0,
                           "hash_bits", (int)info->hash_bits, "data_format", info->data_format, "batch",
                           (json_int_t)info->batch, "epochs", (json_int_t)info->epochs, "rows",
                           (json_int_t)info->rows, "bias_key", "18446744073709551615", "optimizers",
@@ -77,6 +77,7 @@ static json_t *manifest_json(const struct model_info *info)
     char seed[24];
     (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)info->seed);
     if (m == NULL || json_object_set_new(m, "seed", json_string(seed)) != 0 ||
+        json_object_set_new(m, "scale", json_string(scale_name(info->scale))) != 0 ||
         json_object_set_new(m, "tables", json_array()) != 0 || !put_settings(m, info)) {
         json_decref(m);
         return NULL;
@@ -103,7 +104,7 @@ static paramo_err slurp(const char *path, char **text, size_t *len)
         if (ferror(file))
             err = paramo_error_set(PARAMO_E_IO, "%s: %s", path, strerror(errno));
         else if (*len > MANIFEST_MAX)
-            err = paramo_error_set(PARAMO_E_FORMAT, "%s: too long for a Paramo model's", path);
+            err = paramo_error_set(PARAMO_E_FORMAT, "%s: too long for the manifest of a Paramo model", path);
     }
     (void)fclose(file);
     if (err != PARAMO_OK) {
@@ -131,7 +132,7 @@ static paramo_err load_manifest(const char *dir, json_t **manifest)
         if (m == NULL)
             err = paramo_error_set(PARAMO_E_CORRUPT, "%s:%d: damaged: %s", path, where.line, where.text);
         else if (format == NULL || strcmp(format, MODEL_FORMAT) != 0)
-            err = paramo_error_set(PARAMO_E_FORMAT, "%s: not a Paramo model's manifest", path);
+            err = paramo_error_set(PARAMO_E_FORMAT, "%s: not the manifest of a Paramo model", path);
         else if (!json_is_integer(version) || json_integer_value(version) < 1)
             err = paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: no version", path);
         else if (json_integer_value(version) > MODEL_VERSION)
@@ -216,6 +217,7 @@ static const char *get_info(json_t *m, struct model_info *info, char entry[ENTRY
 {
     char name[MODEL_NAME_MAX + 1];
     uint64_t hash_bits;
+    int scale;
     const char *seed = json_string_value(json_object_get(m, "seed"));
     *info = (struct model_info){0};
     if (!get_name(m, "model", name) || (info->ops = model_find(name)) == NULL)
@@ -232,6 +234,11 @@ static const char *get_info(json_t *m, struct model_info *info, char entry[ENTRY
         return "rows";
     if (seed == NULL)
         return "seed";
+    if (json_object_get(m, "scale") != NULL) { /* no model had one before */
+        if (!get_name(m, "scale", name) || (scale = scale_find(name)) < 0)
+            return "scale";
+        info->scale = (enum scale_kind)scale;
+    }
     info->hash_bits = (uint32_t)hash_bits;
     info->seed = strtoull(seed, NULL, 10);
     return get_settings(m, info, entry);
@@ -337,20 +344,20 @@ static paramo_err open_table(const char *dir, json_t *object, const char *name, 
     err = check_bytes(t->path, whole, len, bytes, sum);
     if (err != PARAMO_OK)
         return err;
-    paramo_tensor keys, values, states;
+    paramo_tensor keys, values, states = {0};
     if ((err = tensors_get(t->file, "keys", "U64", 1, &keys)) != PARAMO_OK ||
         (err = tensors_get(t->file, "values", "F32", 2, &values)) != PARAMO_OK ||
         (state > 0 && (err = tensors_get(t->file, "state", "F32", 2, &states)) != PARAMO_OK))
         return err;
     if (keys.shape[0] != rows || values.shape[0] != rows || values.shape[1] != dim ||
         (state > 0 && (states.shape[0] != rows || states.shape[1] != state)))
-        return paramo_error_set(PARAMO_E_CORRUPT, "%s: its sizes are not those that the manifest says",
-                                t->path);
+        return paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: its sizes differ from the manifest", t->path);
     t->n = rows;
     t->dim = dim;
     t->state = (uint32_t)state;
     t->keys = keys.data;
     t->values = values.data;
+    t->states = states.data;
     return check_rows(t);
 }
 
@@ -367,16 +374,20 @@ paramo_err modelio_open(const char *dir, struct model *model)
     const struct model_info *info = &model->info;
     char entry[ENTRY_MAX];
     const char *wrong = get_info(m, &model->info, entry);
-    if (wrong == NULL && json_array_size(tables) != info->ops->tables)
+    const size_t n = json_array_size(tables);
+    if (wrong == NULL && n != info->ops->tables && (info->scale == SCALE_NONE || n != info->ops->tables + 1))
         wrong = "tables";
     if (wrong != NULL)
         err = paramo_error_set(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: '%s' is missing or not valid",
                                dir, wrong);
-    for (size_t i = 0; err == PARAMO_OK && i < json_array_size(tables); i++) {
+    for (size_t i = 0; err == PARAMO_OK && i < info->ops->tables; i++) {
         model->n++;
         err = open_table(dir, json_array_get(tables, i), info->ops->table[i].name,
                          info->ops->shape(info, i).dim, &model->table[i]);
     }
+    if (err == PARAMO_OK && n > info->ops->tables)
+        err = open_table(dir, json_array_get(tables, info->ops->tables), SCALE_TABLE, scale_dim(info->scale),
+                         &model->scale);
     json_decref(m);
     if (err != PARAMO_OK)
         modelio_close(model);
@@ -389,6 +400,8 @@ void modelio_close(struct model *model)
         paramo_tensors_close(model->table[i].file);
         free(model->table[i].path);
     }
+    paramo_tensors_close(model->scale.file);
+    free(model->scale.path);
     *model = (struct model){0};
 }
 
@@ -441,7 +454,7 @@ paramo_err modelio_prepare(const char *dir)
     if (err == PARAMO_E_FORMAT) {
         char why[PARAMO_ERROR_MAX];
         (void)snprintf(why, sizeof why, "%s", paramo_last_error());
-        return paramo_error_set(err, "%s; nothing is saved over it", why);
+        return paramo_error_set(err, "%s; the model is not saved over it", why);
     }
     /* a damaged model may be replaced */
     return err == PARAMO_E_NOT_FOUND || err == PARAMO_E_CORRUPT ? PARAMO_OK : err;
@@ -539,20 +552,23 @@ static int is_temporary(const char *file)
     return strncmp(file, TEMPORARY, sizeof TEMPORARY - 1) == 0;
 }
 
-/* Is it a file of a model: "<table>-<16 hex>.safetensors", or a temporary file? No other is removed. */
+/* Is it "<table>-<16 hex>.safetensors"? */
+static int of_table(const char *file, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(file, name, length) == 0 && file[length] == '-' &&
+           strspn(file + length + 1, "0123456789abcdef") == 16 && strcmp(file + length + 17, SUFFIX) == 0;
+}
+
+/* Is it a file of a model, or a temporary file? No other is removed. */
 static int ours(const char *file)
 {
-    if (is_temporary(file))
+    if (is_temporary(file) || of_table(file, SCALE_TABLE))
         return 1;
     for (size_t i = 0; model_at(i) != NULL; i++)
-        for (size_t t = 0; t < model_at(i)->tables; t++) {
-            const char *name = model_at(i)->table[t].name;
-            size_t length = strlen(name);
-            if (strncmp(file, name, length) == 0 && file[length] == '-' &&
-                strspn(file + length + 1, "0123456789abcdef") == 16 &&
-                strcmp(file + length + 17, SUFFIX) == 0)
+        for (size_t t = 0; t < model_at(i)->tables; t++)
+            if (of_table(file, model_at(i)->table[t].name))
                 return 1;
-        }
     return 0;
 }
 
@@ -591,12 +607,14 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, const st
         err = remove_temporaries(dir);
     if (err != PARAMO_OK)
         return err;
-    json_t *manifest = manifest_json(info), *tables = json_object_get(manifest, "tables");
+    json_t *manifest = manifest_json(info, writer->scaled), *tables = json_object_get(manifest, "tables");
     char *from = temporary_path(dir, "manifest"), *to = path_of(dir, MANIFEST), *text = NULL;
     if (manifest == NULL || from == NULL || to == NULL)
         err = no_memory();
     for (size_t i = 0; err == PARAMO_OK && i < info->ops->tables; i++)
         err = save_table(dir, info->ops->table[i].name, info->ops->shape(info, i).dim, i, writer, tables);
+    if (err == PARAMO_OK && writer->scaled)
+        err = save_table(dir, SCALE_TABLE, scale_dim(info->scale), info->ops->tables, writer, tables);
     if (err == PARAMO_OK && (text = json_dumps(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(15))) == NULL)
         err = no_memory();
     if (err == PARAMO_OK) {

@@ -4,6 +4,7 @@
  *     manifest.json                    settings, and each table's file, sizes and XXH3-128 checksum
  *     w-0123456789abcdef.safetensors   "keys" U64 [n], "values" F32 [n, dim]; with state "state" F32 [n, s]
  *     v-....safetensors                the other tables of the model; fm: the factors
+ *     scale-....safetensors            if features were scaled (scale.h): their magnitudes
  *
  * Saving: a table file's name has its own checksum in it, so a new file never takes a used name with other
  * content. All new files are whole and synced before manifest.json is replaced by rename. Files that no
@@ -30,7 +31,7 @@
 #include <stdint.h>
 
 #define MODEL_FORMAT  "paramo-model"
-#define MODEL_VERSION 1
+#define MODEL_VERSION 2 /* the newest; a model without scales is of version 1 */
 
 struct model_table {
     char name[MODEL_NAME_MAX + 1];
@@ -38,6 +39,7 @@ struct model_table {
     uint32_t dim, state;  /* values per row, and of optimizer state (0: saved without) */
     const uint64_t *keys; /* [n], ascending */
     const float *values;  /* [n * dim], all finite */
+    const float *states;  /* [n * state] */
     char *path;
     paramo_tensors *file;
 };
@@ -46,6 +48,7 @@ struct model {
     struct model_info info;
     size_t n;
     struct model_table table[MODEL_MAX_TABLES]; /* as in info.ops->table */
+    struct model_table scale;                   /* file NULL: nothing was scaled */
 };
 
 /* Opens and checks a model. NOT_FOUND: there is none; FORMAT: another program's or a newer version's;
@@ -64,6 +67,7 @@ struct modelio_writer {
     paramo_err (*table)(void *arg, size_t table, const char *path);
     paramo_err (*may_commit)(void *arg);
     void *arg;
+    int scaled; /* there is a table of scales: number ops->tables */
 };
 PARAMO_MUST_USE paramo_err modelio_save(const char *dir, const struct model_info *info,
                                         const struct modelio_writer *writer);

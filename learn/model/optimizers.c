@@ -1,9 +1,23 @@
 #include "learn/model/optimizers.h"
 
+#include <math.h>
 #include <string.h>
 
+/* FTRL's state is z and then the sums of squares. Its weight is -(z - sign(z) l1) / ((beta + sqrt n) / alpha + l2),
+ * so z alone says with another alpha another weight: it is set to what gives w. A weight of 0 keeps its z, which is
+ * within l1. What l1 and l2 change is as in any run: they are those of the whole objective. */
+static void ftrl_retune(const struct optimizer_rates *old, const struct optimizer_rates *now, const float *w,
+                        float *state, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double x = (double)w[i], slope = (now->beta + sqrt((double)state[n + i])) / now->alpha + old->l2;
+        if (x != 0)
+            state[i] = (float)-(x * slope + copysign(old->l1, x));
+    }
+}
+
 static const struct optimizer_choice choices[] = {
-    {.name = "ftrl", .code = PARAMO_OPT_FTRL, .alpha = 0.1},
+    {.name = "ftrl", .code = PARAMO_OPT_FTRL, .alpha = 0.1, .retune = ftrl_retune},
     {.name = "adagrad", .code = PARAMO_OPT_ADAGRAD, .alpha = 0.1},
     {.name = "sgd", .code = PARAMO_OPT_SGD, .alpha = 0.002, .stateless = 1},
 };

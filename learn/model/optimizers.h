@@ -10,11 +10,19 @@
 
 #include <stddef.h>
 
+struct optimizer_rates {
+    double alpha, beta, l1, l2;
+};
+
 struct optimizer_choice {
     const char *name; /* of --optimizer, and in the manifest */
     paramo_optimizer code;
     double alpha;  /* learning rate where none is named, for the gradients of a batch summed */
     int stateless; /* a model saved without state can be trained further */
+    /* Changes the state of a row of n values w, which was trained with `old` rates, so that training with `now`
+     * continues from w: only alpha and beta count. NULL: the state does not depend on them. */
+    void (*retune)(const struct optimizer_rates *old, const struct optimizer_rates *now, const float *w,
+                   float *state, size_t n);
 };
 
 /* Optimizer number i, NULL after the last; and by its name, NULL if there is none. */

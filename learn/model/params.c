@@ -10,7 +10,7 @@ paramo_err params_fit(struct params *p, const struct model_info *info, size_t ke
     params_free(p);
     for (size_t t = 0; t < info->ops->tables; t++) {
         p->table[t] = malloc(cap * info->ops->shape(info, t).dim * sizeof *p->table[t]);
-        if (p->table[t] == NULL) {
+        if (!p->table[t]) {
             params_free(p);
             return paramo_error_set(PARAMO_E_MEMORY, "out of memory: a batch of %zu keys", keys);
         }
@@ -30,12 +30,12 @@ paramo_err row_scratch_fit(struct row_scratch *s, const struct model_info *info,
 {
     if (rows <= s->cap)
         return PARAMO_OK;
-    size_t floats = info->ops->scratch == NULL ? 0 : info->ops->scratch(info, rows);
+    size_t floats = !info->ops->scratch ? 0 : info->ops->scratch(info, rows);
     row_scratch_free(s);
     s->margin = malloc(rows * sizeof *s->margin);
     s->residual = malloc(rows * sizeof *s->residual);
     s->model = malloc((floats + 1) * sizeof *s->model); /* never of size 0 */
-    if (s->margin == NULL || s->residual == NULL || s->model == NULL) {
+    if (!s->margin || !s->residual || !s->model) {
         row_scratch_free(s);
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory: a batch of %zu rows", rows);
     }

@@ -21,6 +21,7 @@ struct customer {
     pthread_t thread;
     paramo_worker *worker;
     paramo_table *table[MODEL_MAX_TABLES]; /* of the model, in its order */
+    struct scaling scaling;
     struct learner *learner;
     double looked; /* when it last looked for the leader's word */
 };
@@ -30,6 +31,8 @@ struct job {
     struct train_result *result;
     paramo_node *node;
     struct reader *reader, *valid;
+    unsigned hold_out; /* percent of the rows that are held out; 0: none, or --valid measures */
+    uint64_t epochs;   /* at most */
     uint32_t customers;
     int embedded;
     int leads;        /* lead.h; in one process: always */
@@ -40,11 +43,10 @@ struct job {
     struct metrics *metrics;
     struct progress progress;
     double joined, started;
-    struct model_info info; /* as saved */
-    double epoch_began;
-    size_t bad_epochs;   /* without a better validation */
-    double best_logloss; /* that of result->best_epoch */
-    size_t batch;        /* rows */
+    struct model_info info;      /* as saved */
+    double epoch_began, learned; /* when the round began, and when its rows were learned */
+    size_t bad_epochs;           /* without a better log-loss on the rows that measure */
+    size_t batch;                /* rows */
     struct watch watch;
     atomic_int stop; /* to the learners: end after the current batches */
     pthread_mutex_t lock;

@@ -115,7 +115,8 @@ static paramo_err get(struct job *job, const char *key, uint32_t timeout_ms, str
     if (err != PARAMO_OK)
         return err;
     if (len != WORDS * sizeof *w && len != WORDS_OLD * sizeof *w)
-        return paramo_error_set(PARAMO_E_INTERNAL, "%s has %zu bytes", key, len);
+        return paramo_error_set(PARAMO_E_INTERNAL, "the value of %s has %zu bytes, which is not valid", key,
+                                len);
     lead_decode(w, len / sizeof *w, words);
     if (job->embedded) /* its customers share this record */
         return PARAMO_OK;
@@ -266,11 +267,12 @@ paramo_err lead_try(struct job *job)
     }
 }
 
-/* A node that was declared dead gets no answer. */
+/* A node that was declared dead gets no answer. A scheduler that is away for some seconds may come back, so this waits
+ * for it. */
 paramo_err lead_still(struct job *job)
 {
     struct words words = {0};
-    paramo_err err = get(job, NOW_KEY, POLL_MS, &words);
+    paramo_err err = get(job, NOW_KEY, 0, &words);
     if (err == PARAMO_OK && words.leader != paramo_node_id(job->node))
         return paramo_error_set(PARAMO_E_FENCED, "node %" PRIu32 " leads the job now", words.leader);
     return err;

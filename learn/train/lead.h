@@ -73,9 +73,9 @@ PARAMO_MUST_USE paramo_err lead_saved(struct job *job, uint32_t timeout_ms);
 PARAMO_MUST_USE paramo_err lead_forget_saved(struct job *job);
 /* Is this process, which leads, still in the job? Else FENCED or what else it is. */
 PARAMO_MUST_USE paramo_err lead_still(struct job *job);
-/* This process leads, cannot go on, and is about to leave the job: NOW says that nobody leads, and is as it
- * was otherwise. Whoever hears it asks to lead, and gets it when this one has left. NOT_FOUND: nothing has
- * been learned yet. */
+/* This process leads, cannot go on, and is about to leave the job: NOW gets no leader, and is not changed
+ * otherwise. Another worker that reads it asks to lead, and leads when this one has left. NOT_FOUND:
+ * nothing has been learned yet. */
 PARAMO_MUST_USE paramo_err lead_put_none(struct job *job);
 
 #endif

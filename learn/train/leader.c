@@ -11,22 +11,11 @@
 
 #define DEAD_MAX 1024
 
-paramo_err leader_load(struct customer *c)
-{
-    struct model model;
-    paramo_err err = modelio_open(c->job->o->model_in, &model);
-    if (err != PARAMO_OK)
-        return err;
-    for (size_t t = 0; err == PARAMO_OK && t < model.n; t++)
-        err = paramo_table_load(c->worker, c->table[t], model.table[t].path);
-    modelio_close(&model);
-    return err;
-}
-
 static paramo_err write_table(void *arg, size_t table, const char *path)
 {
     struct customer *c = arg;
-    return paramo_table_save(c->worker, c->table[table], path, !c->job->o->drop_state);
+    paramo_table *t = table < c->job->info.ops->tables ? c->table[table] : c->scaling.table;
+    return paramo_table_save(c->worker, t, path, !c->job->o->drop_state);
 }
 
 static paramo_err still_leads(void *arg)
@@ -40,8 +29,12 @@ static paramo_err save_model(struct customer *c)
     struct job *job = c->job;
     if (job->o->model_out == NULL)
         return PARAMO_OK;
-    struct modelio_writer writer = {.table = write_table, .may_commit = still_leads, .arg = c};
-    paramo_err err = modelio_save(job->o->model_out, &job->info, &writer);
+    paramo_err err = scaling_look(&c->scaling);
+    if (err != PARAMO_OK)
+        return err;
+    struct modelio_writer writer = {
+        .table = write_table, .may_commit = still_leads, .arg = c, .scaled = c->scaling.table != NULL};
+    err = modelio_save(job->o->model_out, &job->info, &writer);
     if (err != PARAMO_OK && !job->embedded) { /* perhaps because the next leader has removed its files */
         char why[PARAMO_ERROR_MAX];
         (void)snprintf(why, sizeof why, "%s", paramo_last_error());
@@ -77,7 +70,12 @@ paramo_err leader_forget_round(struct job *job, uint32_t round)
     char key[48];
     learner_sums_key(key, sizeof key, round);
     paramo_err err = paramo_kv_delete(job->node, key);
-    loader_leases_key(key, sizeof key, round);
+    learner_held_out_key(key, sizeof key, round);
+    if (err == PARAMO_OK && job->hold_out > 0)
+        err = paramo_kv_delete(job->node, key);
+    if (err == PARAMO_OK && round == 0)
+        err = paramo_kv_delete(job->node, LEARNER_TURNS_KEY);
+    loader_leases_key(key, sizeof key, learner_pool_round(round, job->hold_out > 0));
     if (err == PARAMO_OK && !job->embedded)
         err = paramo_kv_delete(job->node, key);
     return err;
@@ -90,7 +88,7 @@ static paramo_err count_dealt_again(struct job *job, uint32_t round, const doubl
     double leases;
     if (job->embedded)
         return PARAMO_OK;
-    loader_leases_key(key, sizeof key, round);
+    loader_leases_key(key, sizeof key, learner_pool_round(round, job->hold_out > 0));
     paramo_err err = get_doubles(job, key, &leases, 1);
     if (err == PARAMO_OK && leases > sums[SUM_PARTS])
         job->result->dealt_again += (uint64_t)(leases - sums[SUM_PARTS]);
@@ -111,34 +109,69 @@ static void warn(struct job *job, const struct watch_sums *sums, const char *at)
     struct train_result *r = job->result;
     if (r->warning[0] != '\0')
         return;
-    char rates[128] = "";
-    const struct model_ops *ops = job->info.ops;
-    for (size_t t = ops->tables, used = 0; t-- > 0 && used < sizeof rates;)
-        used += (size_t)snprintf(rates + used, sizeof rates - used, "--%salpha%s", ops->table[t].prefix,
-                                 t > 0 ? ", " : "");
-    watch_text(r->warning, sizeof r->warning, sums, at, rates);
+    watch_text(r->warning, sizeof r->warning, sums, at);
     progress_warn(&job->progress, "%s", r->warning);
 }
 
-/* After the last epoch: warns if the model is worse than the mean rate on the validation data. */
-static void judge_valid(struct job *job, const struct train_epoch *e)
+/* After the last epoch, which is e: is the model that is saved better than guessing the mean rate? What it was
+ * warned of while it trained counts no more. */
+static void judge(struct job *job, const struct train_epoch *e)
 {
-    struct watch_sums sums = {.rows = e->valid.rows,
-                              .positives = e->valid.positives,
-                              .loss = e->valid.logloss * (double)e->valid.rows};
-    if (e->has_valid && watch_epoch(&sums, 0))
-        warn(job, &sums, "on the validation data");
+    struct train_result *r = job->result;
+    if (r->best_epoch == 0 || !e->has_valid)
+        return;
+    const struct watch_sums learned = {.rows = e->rows, .positives = e->positives};
+    r->base_logloss = watch_base_loss(&learned, e->valid.rows, e->valid.positives);
+    const struct watch_verdict verdict = {.first = r->epoch[r->first_epoch].valid.logloss,
+                                          .best = r->best_logloss,
+                                          .base = r->base_logloss,
+                                          .epochs = r->epochs,
+                                          .best_epoch = r->best_epoch};
+    int warned = r->warning[0] != '\0';
+    watch_judge(r->warning, sizeof r->warning, &verdict,
+                job->valid != NULL ? "on the validation data" : "on the held-out rows");
+    if (!warned && r->warning[0] != '\0')
+        progress_warn(&job->progress, "%s", r->warning);
 }
 
-static paramo_err validate(struct customer *c, struct train_epoch *e)
+/* What the workers measured on the rows that are held out. Rows of one class only measure nothing. */
+static paramo_err held_out(struct customer *c, uint32_t round, struct train_epoch *e)
+{
+    struct job *job = c->job;
+    double sums[HELD_N];
+    char key[48];
+    learner_held_out_key(key, sizeof key, round);
+    paramo_err err = get_doubles(job, key, sums, HELD_N);
+    if (err != PARAMO_OK)
+        return err;
+    double rows = sums[HELD_ROWS], positives = sums[HELD_POSITIVES];
+    e->valid_seconds = progress_now() - job->learned;
+    e->has_valid = positives > 0 && positives < rows;
+    if (e->has_valid)
+        e->valid = (struct metrics_result){.rows = (uint64_t)rows,
+                                           .positives = (uint64_t)positives,
+                                           .logloss = sums[HELD_LOSS] / rows,
+                                           .auc = (double)NAN,
+                                           .accuracy = sums[HELD_CORRECT] / rows,
+                                           .calibration = sums[HELD_PROBABILITY] / positives};
+    else if (round == 0)
+        progress_line(&job->progress,
+                      "nothing is measured: the %.0f rows that are held out are not of both classes", rows);
+    return PARAMO_OK;
+}
+
+static paramo_err validate(struct customer *c, uint32_t round, struct train_epoch *e)
 {
     struct job *job = c->job;
     if (job->valid == NULL)
-        return PARAMO_OK;
+        return job->hold_out > 0 ? held_out(c, round, e) : PARAMO_OK;
     double began = progress_now();
-    struct score_source source = {.model = &job->info, .fetch = learner_fetch, .arg = c->learner};
+    paramo_err err = scaling_look(&c->scaling);
+    struct score_source source = {
+        .model = &job->info, .fetch = learner_fetch, .arg = c->learner, .scaled = c->scaling.table != NULL};
     metrics_reset(job->metrics);
-    paramo_err err = reader_rewind(job->valid);
+    if (err == PARAMO_OK)
+        err = reader_rewind(job->valid);
     if (err == PARAMO_OK)
         err = score_reader(&source, job->valid, score_metrics, job->metrics);
     if (err == PARAMO_OK)
@@ -152,13 +185,15 @@ static void show_epoch(struct job *job, uint32_t round)
 {
     const struct train_epoch *e = &job->result->epoch[round];
     char rows[16], rate[16], nonzero[16], sent[16], received[16], valid[96] = "";
-    if (e->has_valid)
+    if (e->has_valid && job->valid != NULL)
         (void)snprintf(valid, sizeof valid, "  valid log-loss %.5f  AUC %.5f", e->valid.logloss,
                        e->valid.auc);
+    else if (e->has_valid)
+        (void)snprintf(valid, sizeof valid, "  held-out log-loss %.5f", e->valid.logloss);
     progress_line(
         &job->progress,
         "epoch %u/%llu  %s rows in %.1f s (%s/s)  log-loss %.5f%s  %s weights  pushed %s  pulled %s",
-        round + 1, (unsigned long long)job->o->epochs, progress_count(rows, sizeof rows, (double)e->rows),
+        round + 1, (unsigned long long)job->epochs, progress_count(rows, sizeof rows, (double)e->rows),
         e->seconds, progress_count(rate, sizeof rate, e->seconds > 0 ? (double)e->rows / e->seconds : 0),
         e->logloss, valid, progress_count(nonzero, sizeof nonzero, (double)e->nonzero),
         progress_bytes(sent, sizeof sent, e->sent), progress_bytes(received, sizeof received, e->received));
@@ -202,7 +237,7 @@ static void adopt(struct job *job, const struct words *words)
     job->info.epochs = job->o->model.epochs + words->round;
     job->info.rows = words->rows;
     r->best_epoch = words->best_epoch;
-    job->best_logloss = words->best_logloss;
+    r->best_logloss = words->best_logloss;
     job->bad_epochs = words->bad_epochs;
 }
 
@@ -216,7 +251,7 @@ void leader_words(const struct job *job, uint32_t round, int go_on, struct words
                             .run_rows = r->rows,
                             .dealt_again = r->dealt_again,
                             .best_epoch = (uint32_t)r->best_epoch,
-                            .best_logloss = job->best_logloss,
+                            .best_logloss = r->best_logloss,
                             .bad_epochs = (uint32_t)job->bad_epochs};
     if (r->epochs > r->first_epoch && r->epochs == round)
         words->epoch = r->epoch[round - 1];
@@ -232,7 +267,7 @@ paramo_err leader_begin(struct job *job, int *restored, int *go_on)
         err = lead_forget_saved(job);
     if (err != PARAMO_OK || !*restored)
         return err;
-    if (words.go_on == ENDED || words.round >= job->o->epochs)
+    if (words.go_on == ENDED || words.round >= job->epochs)
         *go_on = ENDED;
     adopt(job, &words);
     job->result->epochs = job->result->first_epoch = words.round;
@@ -262,9 +297,8 @@ paramo_err leader_take_over(struct job *job, struct words *words)
     adopt(job, words);
     r->rows = words->run_rows;
     r->dealt_again = words->dealt_again;
-    /* with early stopping the best epoch's model was saved before its word was put; else the last one's */
-    r->saved = job->o->model_out != NULL &&
-               (words->go_on == ENDED || (job->o->early_stop > 0 && words->best_epoch > 0));
+    /* the best epoch's model was saved before its word was put; where none is measured, the last one's */
+    r->saved = job->o->model_out != NULL && (words->go_on == ENDED || words->best_epoch > 0);
     r->seconds = progress_now() - job->started;
     if (words->go_on != ENDED)
         leader_announce(job);
@@ -279,7 +313,7 @@ static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch
     struct job *job = c->job;
     double sums[SUM_N];
     paramo_table_stats stats = {.size = sizeof stats};
-    *e = (struct train_epoch){.seconds = progress_now() - job->epoch_began};
+    *e = (struct train_epoch){.seconds = job->learned - job->epoch_began};
     paramo_err err = get_sums(job, round, sums);
     if (err == PARAMO_OK && sums[SUM_ROWS] == 0)
         err = paramo_error_set(PARAMO_E_FORMAT, "%s%s: no rows, only empty, comment or bad lines",
@@ -287,7 +321,7 @@ static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch
     if (err == PARAMO_OK)
         err = paramo_table_stat(c->worker, c->table[0], &stats);
     if (err == PARAMO_OK)
-        err = validate(c, e);
+        err = validate(c, round, e);
     if (err == PARAMO_OK)
         err = count_dealt_again(job, round, sums);
     if (err != PARAMO_OK)
@@ -304,17 +338,50 @@ static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch
     return PARAMO_OK;
 }
 
-/* Measures it, saves if it is time to, and says whether to go on. Without early stopping the model is saved
- * once, at the end; with it, after each epoch that is better than all before, so that the best one stays. */
+/* Says once, after the first epoch, that rows are sorted by label. */
+static paramo_err look_at_order(struct job *job, const struct train_epoch *e)
+{
+    double turns, usual;
+    paramo_err err = get_doubles(job, LEARNER_TURNS_KEY, &turns, 1);
+    if (err != PARAMO_OK)
+        return err;
+    job->result->sorted = watch_sorted(e->rows, e->positives, turns, &usual);
+    if (job->result->sorted)
+        progress_warn(
+            &job->progress,
+            "the rows are sorted by label, or nearly: it changes %.0f times from row to row, where %.0f "
+            "times are usual; shuffled rows are learned better",
+            turns, usual);
+    return PARAMO_OK;
+}
+
+/* Is the epoch, which is measured, better than all before? */
+static int is_better(struct job *job, size_t number, const struct train_epoch *e)
+{
+    struct train_result *r = job->result;
+    if (!e->has_valid || (r->best_epoch > 0 && e->valid.logloss >= r->best_logloss)) {
+        job->bad_epochs++;
+        return 0;
+    }
+    r->best_epoch = number;
+    r->best_logloss = e->valid.logloss;
+    job->bad_epochs = 0;
+    return 1;
+}
+
+/* Measures it, saves if it is time to, and says whether to go on. Where the model is measured it is saved after each
+ * epoch that is better than all before, so that the best one stays; else once, at the end. */
 static paramo_err finish_round(struct customer *c, uint32_t round, int *go_on)
 {
     struct job *job = c->job;
     struct train_result *r = job->result;
     struct train_epoch now;
-    double loss;
+    double loss = 0;
     paramo_err err = measure(c, round, &now, &loss);
     if (err == PARAMO_OK)
         err = add_epoch(r, round + 1, &now);
+    if (err == PARAMO_OK && round == 0)
+        err = look_at_order(job, &now);
     if (err != PARAMO_OK)
         return err;
     const struct train_epoch *e = &r->epoch[round];
@@ -324,20 +391,15 @@ static paramo_err finish_round(struct customer *c, uint32_t round, int *go_on)
     job->info.rows += e->rows;
     show_epoch(job, round);
     struct watch_sums epoch = {.rows = e->rows, .positives = e->positives, .loss = loss};
-    if (watch_epoch(&epoch, round == 0 && job->o->model_in == NULL))
+    if (watch_epoch(&epoch))
         warn(job, &epoch, "over the epoch");
-    int better = e->has_valid && (r->best_epoch == 0 || e->valid.logloss < job->best_logloss);
-    if (better) {
-        r->best_epoch = round + 1;
-        job->best_logloss = e->valid.logloss;
-    }
-    job->bad_epochs = better ? 0 : job->bad_epochs + 1;
-    int early = job->o->early_stop > 0 && e->has_valid;
-    r->stopped_early = early && job->bad_epochs >= job->o->early_stop && round + 1 < job->o->epochs;
-    *go_on = round + 1 < job->o->epochs && !r->stopped_early;
+    const int better = is_better(job, round + 1, e), last = round + 1 >= job->epochs;
+    const uint32_t patience = job->o->patience;
+    r->stopped_early = e->has_valid && patience > 0 && job->bad_epochs >= patience && !last;
+    *go_on = !last && !r->stopped_early && (e->has_valid || job->o->epochs > 0);
     if (!*go_on)
-        judge_valid(job, &r->epoch[early && r->best_epoch > 0 ? r->best_epoch - 1 : round]);
-    return (early ? better : !*go_on) ? save_model(c) : PARAMO_OK;
+        judge(job, e);
+    return (e->has_valid ? better : !*go_on) ? save_model(c) : PARAMO_OK;
 }
 
 paramo_err leader_end_round(struct customer *c, uint32_t round, int *go_on)
@@ -374,9 +436,11 @@ paramo_err leader_tick(void *arg, const struct watch_sums *sums, const paramo_wo
     double part = total > 0 ? (double)done / (double)total : -1;
     if (r->epochs > r->first_epoch && r->epoch[r->first_epoch].rows > 0)
         part = (double)(sums->rows * learners) / (double)r->epoch[r->first_epoch].rows;
+    if (learner_measures(c->learner)) /* it has learned them */
+        part = 1;
     struct progress_state state = {
         .epoch = (uint32_t)job->result->epochs + 1,
-        .epochs = (uint32_t)job->o->epochs,
+        .epochs = (uint32_t)job->epochs,
         .part = part > 1 ? 1 : part,
         .rows = sums->rows * learners,
         .seconds = now - job->epoch_began,
@@ -390,7 +454,7 @@ paramo_err leader_tick(void *arg, const struct watch_sums *sums, const paramo_wo
 
 paramo_err leader_save_ended(struct customer *c)
 {
-    return c->job->o->early_stop > 0 ? PARAMO_OK : save_model(c);
+    return c->job->result->best_epoch > 0 ? PARAMO_OK : save_model(c);
 }
 
 paramo_err leader_save_interrupted(struct job *job)
@@ -412,7 +476,7 @@ paramo_err leader_save_interrupted(struct job *job)
     r->rows += rows;
     r->seconds = progress_now() - job->started;
     job->info.rows += rows;
-    if (r->rows > 0 && !(job->o->early_stop > 0 && r->saved))
+    if (r->rows > 0 && !(r->best_epoch > 0 && r->saved))
         err = save_model(&job->customer[0]);
     return err == PARAMO_OK && !job->embedded ? lead_put_saved(job) : err;
 }

@@ -1,6 +1,5 @@
 /*
- * Work that only the leader of a training job does: loading the model to continue from, and after each round
- * sums, validation, saving, the line on the screen, and the decision whether to continue. Tests:
+ * Work that only the leader of a training job does: taking its place, and after each round sums, validation, saving, the line on the screen, and the decision whether to continue. Tests:
  * test/learn/test_train.c.
  */
 #ifndef LEARN_TRAIN_LEADER_H
@@ -19,16 +18,14 @@ PARAMO_MUST_USE paramo_err leader_take_over(struct job *job, struct words *words
 void leader_announce(struct job *job);
 /* What is to be put when `round` begins, or is interrupted. */
 void leader_words(const struct job *job, uint32_t round, int go_on, struct words *words);
-/* Puts model_in into the tables. */
-PARAMO_MUST_USE paramo_err leader_load(struct customer *c);
 /* After a round: measures it, saves if it is time to, says whether to go on, and tells the others. One that
  * died at any step of this leaves all of it to the next leader. */
 PARAMO_MUST_USE paramo_err leader_end_round(struct customer *c, uint32_t round, int *go_on);
-/* The job was interrupted. Nothing is saved if nothing was learned, so that an older model stays; nor, with
- * early stopping, once the best epoch's model is: what came since was never validated. */
+/* The job was interrupted. Nothing is saved if nothing was learned, so that an older model stays; nor
+ * once the best epoch's model is saved: what came since was never measured. */
 PARAMO_MUST_USE paramo_err leader_save_interrupted(struct job *job);
-/* What nobody asks for when the word of its end is out: before, a job that begins with a checkpoint of this
- * moment would want it. */
+/* Deletes the values of a round, after its end is announced. Before that, a job that begins with a checkpoint
+ * of this moment would need them. */
 PARAMO_MUST_USE paramo_err leader_forget_round(struct job *job, uint32_t round);
 /* The job had ended when the checkpoint that it began with was taken: its model, if that is the last one. */
 PARAMO_MUST_USE paramo_err leader_save_ended(struct customer *c);

@@ -1,9 +1,11 @@
 #include "learn/train/learner.h"
 #include "learn/model/logistic.h"
 #include "learn/model/params.h"
+#include "learn/train/base_rate.h"
 #include "paramo/paramo.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,7 @@ struct slot {
     const struct batch *batch;
     struct loader_part *part;
     struct params param, grad;
+    struct scaled scaled;
     uint64_t ts[MODEL_MAX_TABLES]; /* of the pulls, then of the pushes; 0: there was none */
 };
 
@@ -28,6 +31,8 @@ struct learner {
     size_t slots;
     struct slot *slot;
     struct row_scratch rows; /* of one batch */
+    uint32_t round;          /* as the leader counts them */
+    enum holdout_side side;
     uint64_t acked, computed, pulled;
     struct loader_part *part; /* the part that batches are taken from, and the next one's number */
     size_t next;
@@ -49,6 +54,8 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .who = l->o.who,
                                     .reader = l->o.reader,
                                     .batch_rows = l->o.batch_rows,
+                                    .shuffle = l->o.shuffle,
+                                    .seed = l->o.model->seed,
                                     .held = l->slots,
                                     .stop = l->o.stop,
                                     .threads = l->o.threads,
@@ -67,6 +74,7 @@ static void slot_free(struct slot *s)
 {
     params_free(&s->param);
     params_free(&s->grad);
+    scaled_free(&s->scaled);
 }
 
 void learner_free(struct learner *l)
@@ -99,6 +107,21 @@ void learner_sums_key(char *out, size_t cap, uint32_t round)
     (void)snprintf(out, cap, "train/sums/%u", round);
 }
 
+void learner_held_out_key(char *out, size_t cap, uint32_t round)
+{
+    (void)snprintf(out, cap, "train/held-out/%u", round);
+}
+
+uint32_t learner_pool_round(uint32_t round, int held_out)
+{
+    return held_out ? 2 * round : round;
+}
+
+int learner_measures(const struct learner *l)
+{
+    return l->side == HOLDOUT_MEASURE;
+}
+
 /* Gives the slot, which is not in use, memory for a batch. */
 static paramo_err slot_fit(struct learner *l, struct slot *s, const struct batch *b)
 {
@@ -108,8 +131,7 @@ static paramo_err slot_fit(struct learner *l, struct slot *s, const struct batch
     return err == PARAMO_OK ? row_scratch_fit(&l->rows, l->o.model, b->rows) : err;
 }
 
-/* All pushes of the part are answered: adds its sums to the job's, then reports the part done. */
-static paramo_err part_done(struct learner *l, struct loader_part *part)
+static paramo_err add_learned(struct learner *l, const struct loader_part *part)
 {
     paramo_counters now = {.size = sizeof now};
     paramo_worker_counters(l->o.worker, &now);
@@ -120,12 +142,32 @@ static paramo_err part_done(struct learner *l, struct loader_part *part)
                           [SUM_SENT] = (double)(now.bytes_sent - l->sent),
                           [SUM_RECEIVED] = (double)(now.bytes_received - l->received)};
     char key[48];
-    learner_sums_key(key, sizeof key, part->lease.round);
-    paramo_err err = paramo_kv_add(l->o.node, key, sums, SUM_N);
-    if (err == PARAMO_OK)
-        err = paramo_pool_done(l->o.node, l->o.pool, &part->lease);
+    learner_sums_key(key, sizeof key, l->round);
     l->sent = now.bytes_sent;
     l->received = now.bytes_received;
+    paramo_err err = paramo_kv_add(l->o.node, key, sums, SUM_N);
+    return err == PARAMO_OK && l->round == 0 ? paramo_kv_add(l->o.node, LEARNER_TURNS_KEY, &part->turns, 1)
+                                             : err;
+}
+
+static paramo_err add_measured(struct learner *l, const struct loader_part *part)
+{
+    double sums[HELD_N] = {[HELD_ROWS] = part->rows,
+                           [HELD_POSITIVES] = part->positives,
+                           [HELD_LOSS] = part->loss,
+                           [HELD_CORRECT] = part->correct,
+                           [HELD_PROBABILITY] = part->probability};
+    char key[48];
+    learner_held_out_key(key, sizeof key, l->round);
+    return part->rows > 0 ? paramo_kv_add(l->o.node, key, sums, HELD_N) : PARAMO_OK;
+}
+
+/* All pushes of the part are answered: adds its sums to the job's, then reports the part done. */
+static paramo_err part_done(struct learner *l, struct loader_part *part)
+{
+    paramo_err err = learner_measures(l) ? add_measured(l, part) : add_learned(l, part);
+    if (err == PARAMO_OK)
+        err = paramo_pool_done(l->o.node, l->o.pool, &part->lease);
     loader_release(l->loader, part);
     return err;
 }
@@ -145,7 +187,9 @@ static paramo_err receive_answer(struct learner *l)
 {
     assert(l->slots > 0);
     struct slot *s = &l->slot[l->acked % l->slots];
-    paramo_err err = wait_for(l, s->batch, s->ts);
+    paramo_err err = learner_measures(l) ? PARAMO_OK : wait_for(l, s->batch, s->ts);
+    if (err == PARAMO_OK)
+        err = scaled_wait(l->o.scaling, &s->scaled);
     if (err != PARAMO_OK)
         return err;
     l->acked++;
@@ -177,6 +221,25 @@ static paramo_err request(struct learner *l, request_fn *fn, const struct batch 
     return err;
 }
 
+/* Is it the part that says what the bias of a new model is? */
+static int is_first(const struct learner *l, const struct loader_part *part)
+{
+    return l->o.fresh && part->lease.round == 0 && part->lease.stream == 0 && part->lease.index == 0;
+}
+
+/* A part's labels lie one behind the other, over all its batches. */
+static double count_turns(const struct batch_list *list)
+{
+    size_t turns = 0;
+    const float *before = NULL;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct batch *b = &list->batch[i];
+        for (size_t r = 0; r < b->rows; before = &b->label[r], r++)
+            turns += before != NULL && (*before > 0.5f) != (b->label[r] > 0.5f);
+    }
+    return (double)turns;
+}
+
 /* The next batch into *b, or LOADER_IDLE or LOADER_END. */
 static paramo_err next_batch(struct learner *l, int may_wait, enum loader_state *state,
                              const struct batch **b)
@@ -190,13 +253,19 @@ static paramo_err next_batch(struct learner *l, int may_wait, enum loader_state 
         l->next = 0;
         l->part->unlearned = l->part->list.n;
         l->part->rows = l->part->positives = l->part->loss = 0;
+        l->part->correct = l->part->probability = 0;
+        l->part->turns = l->round == 0 && !learner_measures(l) ? count_turns(&l->part->list) : 0;
         if (l->part->list.n == 0) {
             struct loader_part *empty = l->part;
             l->part = NULL;
             err = part_done(l, empty);
-            if (err != PARAMO_OK)
-                return err;
+        } else if (is_first(l, l->part)) {
+            err = base_rate_put(l->o.node, l->o.worker, l->o.table[0], &l->part->list);
         }
+        if (err == PARAMO_OK)
+            err = scaling_glance(l->o.scaling);
+        if (err != PARAMO_OK)
+            return err;
     }
     *state = LOADER_PART;
     *b = &l->part->list.batch[l->next++];
@@ -225,12 +294,29 @@ static paramo_err fill(struct learner *l, enum loader_state *state)
         s->batch = b;
         s->part = l->part;
         memset(s->ts, 0, sizeof s->ts);
-        err = request(l, paramo_pull, b, s->param.table, s->ts);
+        err = scaled_pull(l->o.scaling, b, !learner_measures(l), &s->scaled);
+        if (err == PARAMO_OK)
+            err = request(l, paramo_pull, b, s->param.table, s->ts);
         if (err != PARAMO_OK)
             return err;
         l->pulled++;
     }
     return PARAMO_OK;
+}
+
+/* Adds a batch that was scored and is not learned. Its residuals are probability - label. */
+static paramo_err measure(struct learner *l, struct slot *s, double loss)
+{
+    const struct batch *b = s->batch;
+    for (size_t r = 0; r < b->rows; r++) {
+        const int positive = b->label[r] > 0.5f;
+        s->part->correct += (l->rows.margin[r] >= 0) == positive;
+        s->part->probability += (double)l->rows.residual[r] + (double)b->label[r];
+    }
+    memset(s->ts, 0, sizeof s->ts); /* there is no push */
+    return isfinite(loss)
+               ? PARAMO_OK
+               : paramo_error_set(PARAMO_E_NUMERIC, "the model's score of a row is not a finite number");
 }
 
 static paramo_err compute(struct learner *l)
@@ -240,23 +326,27 @@ static paramo_err compute(struct learner *l)
     const struct model_info *model = l->o.model;
     float *const *param = s->param.table;
     paramo_err err = wait_for(l, b, s->ts);
+    if (err == PARAMO_OK)
+        err = scaled_batch(l->o.scaling, s->batch, &s->scaled, &b);
     if (err != PARAMO_OK)
         return err;
     if (model->ops->mask != NULL)
         model->ops->mask(model, b, param);
     model->ops->margins(model, b, param, l->rows.model, l->rows.margin);
     double loss = link_residuals(l->rows.margin, b->label, b->rows, l->rows.residual);
-    model->ops->gradient(model, b, param, l->rows.model, l->rows.residual, s->grad.table);
     size_t positives = 0;
     for (size_t r = 0; r < b->rows; r++)
         positives += b->label[r] > 0.5f;
     l->computed++;
-    l->sums.rows += b->rows;
-    l->sums.positives += positives;
-    l->sums.loss += loss;
     s->part->rows += (double)b->rows;
     s->part->positives += (double)positives;
     s->part->loss += loss;
+    if (learner_measures(l))
+        return measure(l, s, loss);
+    model->ops->gradient(model, b, param, l->rows.model, l->rows.residual, s->grad.table);
+    l->sums.rows += b->rows;
+    l->sums.positives += positives;
+    l->sums.loss += loss;
     return request(l, paramo_push, b, s->grad.table, s->ts);
 }
 
@@ -277,28 +367,30 @@ static void finish(struct learner *l, paramo_err err)
     (void)snprintf(why, sizeof why, "%s", paramo_last_error());
     paramo_err ignored = paramo_wait_all(l->o.worker, 0);
     (void)ignored; /* err came first */
-    for (size_t i = 0; i < l->slots; i++)
+    for (size_t i = 0; i < l->slots; i++) {
         cancel(l, l->slot[i].ts);
+        scaled_cancel(l->o.scaling, &l->slot[i].scaled);
+    }
     (void)paramo_error_set(err, "%s", why);
 }
 
-paramo_err learner_round(struct learner *l, uint32_t round)
+static paramo_err play(struct learner *l, uint32_t round, enum holdout_side side)
 {
+    l->round = round;
+    l->side = side;
     l->acked = l->computed = l->pulled = 0;
     l->part = NULL;
-    l->sums = (struct watch_sums){0};
-    paramo_counters now = {.size = sizeof now};
-    paramo_worker_counters(l->o.worker, &now); /* the pulls of validation do not count */
-    l->sent = l->sent_before = now.bytes_sent;
-    l->received = l->received_before = now.bytes_received;
     enum loader_state state = LOADER_PART;
-    paramo_err err = loader_start(l->loader, round);
+    paramo_err err = scaling_look(l->o.scaling);
+    if (err == PARAMO_OK)
+        err = loader_start(l->loader, learner_pool_round(round, l->o.held_out) + side, side);
     while (err == PARAMO_OK) {
         err = fill(l, &state);
         if (err != PARAMO_OK)
             break;
         if (l->computed < l->pulled) {
             paramo_work_unit at = l->slot[l->computed % l->slots].part->lease;
+            at.round = round;
             err = compute(l);
             if (err == PARAMO_OK)
                 err = l->o.tick(l->o.arg, &l->sums, &at);
@@ -316,7 +408,23 @@ paramo_err learner_round(struct learner *l, uint32_t round)
     return err;
 }
 
-paramo_err learner_fetch(void *learner, const struct batch *batch, float *const *param)
+paramo_err learner_round(struct learner *l, uint32_t round)
+{
+    l->sums = (struct watch_sums){0};
+    paramo_counters now = {.size = sizeof now};
+    paramo_worker_counters(l->o.worker, &now); /* the pulls of validation do not count */
+    l->sent = l->sent_before = now.bytes_sent;
+    l->received = l->received_before = now.bytes_received;
+    return play(l, round, HOLDOUT_LEARN);
+}
+
+paramo_err learner_measure(struct learner *l, uint32_t round)
+{
+    assert(l->o.held_out);
+    return play(l, round, HOLDOUT_MEASURE);
+}
+
+paramo_err learner_fetch(void *learner, const struct batch *batch, float *const *param, float *scale)
 {
     struct learner *l = learner;
     uint64_t ts[MODEL_MAX_TABLES] = {0};
@@ -331,5 +439,5 @@ paramo_err learner_fetch(void *learner, const struct batch *batch, float *const 
         cancel(l, ts);
         (void)paramo_error_set(err, "%s", why);
     }
-    return err;
+    return err == PARAMO_OK && scale != NULL ? scaling_fetch(l->o.scaling, batch, scale) : err;
 }

@@ -8,6 +8,10 @@
  * every run. Gradients are summed (not averaged) over the batch's rows. Each batch is scored before it is
  * learned: progressive validation (Blum, Kalai, Langford, COLT 1999).
  *
+ * With a held-out part (learn/data/holdout.h) each epoch has two rounds of the pool: in the first the other rows are
+ * learned, in the second the held-out rows are scored with the model as it is then, on every worker those of the
+ * parts that it has read. No worker learns in the second: a round begins when the one before is over for all.
+ *
  * A part is reported done when its last push has been answered; its sums are added to the job's (kv
  * "sums/<round>") just before. So a part that a dead worker did not report is learned and counted once by
  * another worker. It never knows of files, validation or how many workers there are. Tests:
@@ -18,12 +22,16 @@
 
 #include "learn/data/loader.h"
 #include "learn/eval/score.h"
+#include "learn/train/scaling.h"
 #include "learn/train/watch.h"
 
 #include <stdatomic.h>
 
 /* What is summed over a round's parts, in this order, as doubles. */
 enum learner_sum { SUM_ROWS, SUM_POSITIVES, SUM_LOSS, SUM_PARTS, SUM_SENT, SUM_RECEIVED, SUM_N };
+
+/* The same of the rows that are held out. */
+enum learner_held_out { HELD_ROWS, HELD_POSITIVES, HELD_LOSS, HELD_CORRECT, HELD_PROBABILITY, HELD_N };
 
 struct learner; /* of one thread */
 
@@ -32,14 +40,18 @@ struct learner_options {
     paramo_worker *worker;
     const struct model_info *model;
     paramo_table *const *table; /* of the model, in its order */
-    uint32_t who;               /* customer id */
+    struct scaling *scaling;
+    uint32_t who; /* customer id */
     const char *pool;
     struct reader *reader;
     size_t batch_rows;
+    size_t shuffle; /* rows of a window, from the second round on (learn/data/loader.h); 0: never */
     unsigned ahead;
     unsigned threads; /* loader threads */
     const atomic_int *stop;
-    int alone; /* one process is the whole cluster: no part can be dealt again */
+    int fresh;    /* the model has learned nothing: the bias is to begin at the mean rate of the first part */
+    int held_out; /* the reader holds rows out: the pool has two rounds for each epoch */
+    int alone;    /* one process is the whole cluster: no part can be dealt again */
     /* After each batch: this learner's sums of the round so far, and the part that it is at. Its error ends
      * the round. */
     paramo_err (*tick)(void *arg, const struct watch_sums *sums, const paramo_work_unit *at);
@@ -52,14 +64,22 @@ void learner_free(struct learner *learner);
 /* Learns until the round is over for all workers. INTERRUPTED: stop was set; all pushes are answered, and parts
  * that are not whole are not reported. On return, also with an error, no request of the learner is in flight. */
 PARAMO_MUST_USE paramo_err learner_round(struct learner *learner, uint32_t round);
+/* Scores the held-out rows after that round, in the same way. */
+PARAMO_MUST_USE paramo_err learner_measure(struct learner *learner, uint32_t round);
+int learner_measures(const struct learner *learner);
+/* The pool's round in which the rows of a round are learned. */
+uint32_t learner_pool_round(uint32_t round, int held_out);
 /* Rows learned so far in this round, with those of parts that are not done. */
 uint64_t learner_rows(const struct learner *learner);
 /* Bytes pushed and pulled so far in this round. */
 void learner_bytes(const struct learner *learner, double *sent, double *received);
 /* Name of the round's sums in the scheduler's store. */
 void learner_sums_key(char *out, size_t cap, uint32_t round);
+/* Of the first round: how often a row of a part has another label than the row before it, one double. */
+#define LEARNER_TURNS_KEY "train/turns"
+void learner_held_out_key(char *out, size_t cap, uint32_t round);
 /* Parameters pulled from the servers, for validation: score_fetch_fn, arg is the learner. On return no
- * request has param. */
-paramo_err learner_fetch(void *learner, const struct batch *batch, float *const *param);
+ * request has param or scale. */
+paramo_err learner_fetch(void *learner, const struct batch *batch, float *const *param, float *scale);
 
 #endif

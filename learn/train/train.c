@@ -1,6 +1,8 @@
 #include "learn/train/train.h"
 #include "learn/train/lead.h"
 #include "learn/train/leader.h"
+#include "learn/train/resume.h"
+#include "learn/train/rows.h"
 #include "paramo/paramo.h"
 
 #include <pthread.h>
@@ -66,7 +68,8 @@ paramo_err train_take_settings(const char *dir, struct model_info *info)
         else if (model.table[i].state == 0 && model.table[i].n > 0 && !o->stateless)
             err = paramo_error_set(
                 PARAMO_E_UNSUPPORTED,
-                "%s: the model was saved without its optimizers' state; training can't go on from it", dir);
+                "%s: the model was saved without its optimizers' state; training cannot continue from it",
+                dir);
     }
     if (err == PARAMO_OK)
         *info = model.info;
@@ -268,13 +271,17 @@ static paramo_err prepare(struct customer *c)
     }
     if (err == PARAMO_OK)
         err = open_tables(c);
+    c->scaling = (struct scaling){.node = job->node, .worker = c->worker, .kind = job->info.scale};
     int restored = 0, go_on = GOES_ON;
     if (err == PARAMO_OK && leads(c))
         err = leader_begin(job, &restored, &go_on);
+    if (err == PARAMO_OK && leads(c))
+        rows_tell(job);
     if (err == PARAMO_OK && leads(c) && !restored && job->o->model_in != NULL)
-        err = leader_load(c);
+        err = resume_model(c);
     if (err == PARAMO_OK)
-        err = paramo_pool_open(job->node, POOL, reader_streams(job->reader), (uint32_t)job->o->epochs);
+        err = paramo_pool_open(job->node, POOL, reader_streams(job->reader),
+                               learner_pool_round((uint32_t)job->epochs, job->hold_out > 0));
     if (err == PARAMO_OK && leads(c)) {
         job->started = job->epoch_began = progress_now(); /* the others begin when they hear of it */
         leader_words(job, (uint32_t)job->result->first_epoch, go_on, &words);
@@ -290,10 +297,14 @@ static paramo_err prepare(struct customer *c)
         .worker = c->worker,
         .model = &job->info,
         .table = c->table,
+        .scaling = &c->scaling,
         .who = c->id,
+        .fresh = job->o->model_in == NULL,
         .pool = POOL,
         .reader = job->reader,
         .batch_rows = job->batch,
+        .shuffle = (size_t)job->o->shuffle,
+        .held_out = job->hold_out > 0,
         .alone = job->embedded,
         .ahead = job->o->ahead,
         .threads = share > 4 ? 4 : share, /* four parse faster than one learner learns */
@@ -322,6 +333,10 @@ static paramo_err learn(struct customer *c)
         if (mine)
             watch_begin(&job->watch, round == 0 && job->o->model_in == NULL);
         err = learner_round(c->learner, round);
+        if (c->id == 0)
+            job->learned = progress_now();
+        if (err == PARAMO_OK && job->hold_out > 0)
+            err = learner_measure(c->learner, round);
         if (err == PARAMO_OK && !leads(c))
             err = wait_for_word(c, round, &next, &go_on, &mine);
         else
@@ -384,24 +399,6 @@ static void run_customers(struct job *job)
 
 /* ---- one process ---- */
 
-static paramo_err open_readers(struct job *job)
-{
-    const struct train_options *o = job->o;
-    struct reader_options options = o->reader;
-    options.hash_bits = job->info.hash_bits;
-    options.fields = job->info.ops->fields;
-    options.cache = o->epochs > 1;
-    paramo_err err = reader_open(&options, o->data, o->data_n, &job->reader);
-    if (err == PARAMO_OK && o->valid_n > 0) {
-        options.cache = o->epochs > 1;
-        options.cache_bytes = options.cache_bytes / 4;
-        err = reader_open(&options, o->valid, o->valid_n, &job->valid);
-        if (err == PARAMO_OK)
-            err = metrics_new(&job->metrics);
-    }
-    return err;
-}
-
 /* Does this error end the whole job? It does if every worker would fail in the same way. If only this worker cannot
  * continue (a file, memory), the others learn its parts. */
 static int ends_the_job(const struct job *job, paramo_err err)
@@ -442,6 +439,7 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     if (err != PARAMO_OK)
         return err;
     r->leader = job->leads = job->embedded; /* of several processes one leads soon */
+    r->hold_out = job->hold_out;
     r->num_servers = paramo_num_servers(job->node);
     r->num_workers = job->embedded ? job->customers : paramo_num_workers(job->node);
     finish(job);
@@ -520,7 +518,7 @@ static paramo_err prepare_job(struct job *job, const paramo_config *config)
     for (uint32_t i = 0; i < job->customers; i++)
         job->customer[i] = (struct customer){.job = job, .id = i};
     paramo_err err = o->model_out == NULL ? PARAMO_OK : modelio_prepare(o->model_out);
-    return err == PARAMO_OK ? open_readers(job) : err;
+    return err == PARAMO_OK ? rows_open(job) : err;
 }
 
 paramo_err train_run(const struct train_options *options, struct train_result *result)
@@ -543,7 +541,7 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
     for (size_t i = 0; i < options->data_n; i++)
         if (strcmp(options->data[i], "-") == 0 && config.roles != PARAMO_ROLE_ALL && config.num_workers > 1)
             return paramo_error_set(PARAMO_E_INVALID,
-                                    "standard input can't be shared by several worker processes");
+                                    "standard input cannot be shared by several worker processes");
     if (config.roles == PARAMO_ROLE_SCHEDULER || config.roles == PARAMO_ROLE_SERVER)
         return serve(&config);
     (void)pthread_mutex_init(&job.lock, NULL);
@@ -564,6 +562,11 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
     free(job.customer);
     (void)pthread_mutex_destroy(&job.lock);
     return err == PARAMO_OK ? err : paramo_error_set(err, "%s", why);
+}
+
+int train_nothing_learned(const struct train_result *r)
+{
+    return r->base_logloss > 0 && r->best_logloss >= r->base_logloss;
 }
 
 void train_result_free(struct train_result *result)

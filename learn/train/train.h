@@ -25,17 +25,21 @@ struct train_options {
     size_t data_n, valid_n;
     const char *model_in, *model_out; /* or NULL */
     struct reader_options reader;
-    struct model_info model; /* to begin with; epochs and rows are filled in */
-    uint64_t epochs;
+    struct model_info model;   /* to begin with; epochs and rows are filled in */
+    uint64_t epochs;           /* 0: up to TRAIN_EPOCHS where the model is measured after each, else one */
+    unsigned hold_out;         /* percent of the rows, not with valid (learn/data/holdout.h) */
+    uint64_t shuffle;          /* rows of a window, from the second epoch on; 0: never */
     uint64_t batch;            /* rows; 0: train_batch */
     uint32_t servers, workers; /* embedded */
     uint32_t ahead;
-    uint32_t early_stop; /* stop after this many epochs without a better validation log-loss; 0: never */
-    int drop_state;      /* save without the optimizers' state */
+    uint32_t patience; /* stop after this many epochs without a better log-loss; 0: never */
+    int drop_state;    /* save without the optimizers' state */
     int quiet;
 };
 
 #define TRAIN_EPOCHS_MAX 100000
+#define TRAIN_EPOCHS     20 /* at most, where none are named; arbitrary */
+#define TRAIN_PATIENCE   2  /* where no epochs are named; arbitrary */
 
 /* Rows of a batch where none are named: as many as give TRAIN_IN_FLIGHT rows in flight over all workers. The
  * gradient of each row lacks the updates of the others (docs/TRAINING.md, "Several workers"). */
@@ -47,11 +51,11 @@ struct train_epoch {
     uint64_t positives;
     double logloss;                /* progressive */
     double mean_logloss;           /* of guessing the mean rate; 0 if there is one kind of rows only */
-    double seconds, valid_seconds; /* learning; validation */
+    double seconds, valid_seconds; /* learning; measuring */
     double sent, received;         /* bytes, of all workers, validation not included */
     uint64_t keys, nonzero;        /* rows of w, and those that are not 0 */
-    int has_valid;
-    struct metrics_result valid;
+    int has_valid;                 /* the model was measured, on rows of both classes */
+    struct metrics_result valid;   /* on --valid, or on the held-out rows: then without the AUC (NaN) */
 };
 
 struct train_result {
@@ -68,7 +72,11 @@ struct train_result {
     uint64_t dealt_again;  /* parts that a worker began and did not finish, so that another learned them */
     uint32_t dead_workers; /* died while the job ran */
     char warning[PARAMO_ERROR_MAX]; /* what seems to be wrong with the training; "": nothing */
-    size_t best_epoch;              /* from 1; 0: no validation */
+    unsigned hold_out;              /* percent, as used */
+    int sorted;                     /* the rows are sorted by label, or nearly */
+    size_t best_epoch;              /* from 1; 0: the model was not measured */
+    double best_logloss;            /* that epoch's, on the rows that measure */
+    double base_logloss;            /* of guessing the mean rate of the learned rows for each of them */
     int interrupted, stopped_early, saved;
     uint64_t bad_lines; /* skipped by this process */
     char first_bad[PARAMO_ERROR_MAX];
@@ -79,6 +87,8 @@ PARAMO_MUST_USE paramo_err train_take_settings(const char *dir, struct model_inf
 /* Runs the job to its end. INTERRUPTED: train_interrupt was called; the result is valid and says whether the
  * model was saved. A scheduler or server process returns when the job is over. */
 PARAMO_MUST_USE paramo_err train_run(const struct train_options *options, struct train_result *result);
+/* Is the model that was saved no better than guessing the mean rate? 0 also where it was not measured. */
+int train_nothing_learned(const struct train_result *result);
 void train_result_free(struct train_result *result);
 /* Ends the running job after the current batches; async-signal-safe. Returns 0 if no learning has begun yet,
  * so that there is nothing to end cleanly; 2: this process is a scheduler or server, which leaves. */

@@ -3,8 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 
-#define DIVERGED  1.5  /* times the mean rate's log-loss */
-#define SKIP_MARK 1000 /* in bad: the next window is a fresh model's first */
+#define DIVERGED    1.5                /* times the mean rate's log-loss */
+#define TOSS        0.6931471805599453 /* ln 2: what a fair coin's guess costs for any row */
+#define TURNS_LEAST 50                 /* arbitrary: with fewer, sorted labels are chance */
+#define TURNS_USUAL 10   /* arbitrary: users' rows often stand together, which halves the turns or so */
+#define SKIP_MARK   1000 /* in bad: the next window is a fresh model's first */
 
 double watch_mean_loss(uint64_t rows, uint64_t positives)
 {
@@ -14,16 +17,34 @@ double watch_mean_loss(uint64_t rows, uint64_t positives)
     return -(p * log(p) + (1 - p) * log1p(-p));
 }
 
+double watch_base_loss(const struct watch_sums *learned, uint64_t rows, uint64_t positives)
+{
+    /* half a row of each class more: a rate of 0 or 1 guesses nothing */
+    double p = ((double)learned->positives + 0.5) / ((double)learned->rows + 1);
+    double q = rows > 0 ? (double)positives / (double)rows : 0;
+    return -(q * log(p) + (1 - q) * log1p(-p));
+}
+
+int watch_diverges(double loss, double mean)
+{
+    return mean > 0 && loss > DIVERGED * mean && loss > TOSS;
+}
+
+int watch_sorted(uint64_t rows, uint64_t positives, double turns, double *usual)
+{
+    double p = rows > 0 ? (double)positives / (double)rows : 0;
+    *usual = 2 * p * (1 - p) * (double)rows;
+    return *usual >= TURNS_LEAST && turns < *usual / TURNS_USUAL;
+}
+
+static double mean_of(const struct watch_sums *s)
+{
+    return s->rows > 0 ? s->loss / (double)s->rows : 0;
+}
+
 void watch_begin(struct watch *w, int fresh)
 {
     *w = (struct watch){.bad = fresh ? SKIP_MARK : 0};
-}
-
-/* How many times the mean rate's log-loss; 0 if there is none to compare with. */
-static double ratio(const struct watch_sums *s)
-{
-    double mean = watch_mean_loss(s->rows, s->positives);
-    return mean > 0 ? s->loss / (double)s->rows / mean : 0;
 }
 
 int watch_step(struct watch *w, const struct watch_sums *sums, struct watch_sums *window)
@@ -37,21 +58,34 @@ int watch_step(struct watch *w, const struct watch_sums *sums, struct watch_sums
     if (w->bad == SKIP_MARK)
         w->bad = 0;
     else
-        w->bad = ratio(window) > 1 ? w->bad + 1 : 0;
+        w->bad = watch_epoch(window) ? w->bad + 1 : 0;
     return w->bad == WATCH_WINDOWS;
 }
 
-int watch_epoch(const struct watch_sums *sums, int fresh)
+int watch_epoch(const struct watch_sums *sums)
 {
-    return ratio(sums) > (fresh && sums->rows < WATCH_ROWS ? DIVERGED : 1);
+    return watch_diverges(mean_of(sums), watch_mean_loss(sums->rows, sums->positives));
 }
 
-void watch_text(char *out, size_t cap, const struct watch_sums *s, const char *at, const char *rates)
+void watch_text(char *out, size_t cap, const struct watch_sums *s, const char *at)
 {
-    double loss = s->rows > 0 ? s->loss / (double)s->rows : 0;
-    (void)snprintf(
-        out, cap,
-        "%s: log-loss %.4f %s, guessing the mean rate gives %.4f; a lower %s or a smaller --batch helps",
-        ratio(s) > DIVERGED ? "training diverges" : "nothing is learned", loss, at,
-        watch_mean_loss(s->rows, s->positives), rates);
+    (void)snprintf(out, cap, "training diverges: log-loss %.4f %s, guessing the mean rate gives %.4f",
+                   mean_of(s), at, watch_mean_loss(s->rows, s->positives));
+}
+
+void watch_judge(char *out, size_t cap, const struct watch_verdict *v, const char *at)
+{
+    char shown[96] = "";
+    out[0] = '\0';
+    if (v->best < v->base)
+        return;
+    if (v->epochs > 1 && v->best_epoch == v->epochs)
+        (void)snprintf(shown, sizeof shown,
+                       "; it still fell in epoch %zu, from %.4f at first: more --epochs help", v->epochs,
+                       v->first);
+    else if (v->epochs > 1 && v->best_epoch == 1)
+        (void)snprintf(shown, sizeof shown, "; it rose with further epochs");
+    (void)snprintf(out, cap, "%s: log-loss %.4f %s, guessing the mean rate gives %.4f%s",
+                   watch_diverges(v->best, v->base) ? "training diverges" : "nothing is learned", v->best, at,
+                   v->base, shown);
 }

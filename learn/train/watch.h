@@ -1,10 +1,12 @@
 /*
- * Watches a training job's progressive loss: is the model better than guessing the mean rate of its data?
+ * Watches a training job: does the model diverge while it trains, and is it better than guessing the mean rate?
  *
- * A model that diverges or learns nothing scores worse than that guess, whose log-loss is the entropy of the
- * rate. Every model does so on its first rows. So several consecutive windows of rows count while an epoch
- * runs, and then the epoch as a whole. Pure arithmetic: it never knows of clusters, files or
- * output. Tests: test/learn/test_watch.c.
+ * While an epoch runs only the progressive log-loss is known: of rows that the model had not learned, by the model as
+ * it was then. A model that has just begun, or whose positives are rare, may be above the mean rate's for long and is
+ * healthy. So only a log-loss is warned of that is far above it and above that of a toss (ln 2) in several
+ * consecutive windows. Whether the model is any good is decided after an epoch, on rows that it never learns.
+ *
+ * Pure arithmetic: it never knows of clusters, files or output. Tests: test/learn/test_watch.c.
  */
 #ifndef LEARN_TRAIN_WATCH_H
 #define LEARN_TRAIN_WATCH_H
@@ -12,9 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WATCH_ROWS                                                                                           \
-    8192 /* of a window; a fresh model's first epoch with fewer rows is only warned of if it diverges */
-#define WATCH_WINDOWS 3 /* in a row */
+#define WATCH_ROWS    8192 /* of a window */
+#define WATCH_WINDOWS 3    /* in a row */
 
 /* Sums over the rows learned. */
 struct watch_sums {
@@ -24,20 +25,34 @@ struct watch_sums {
 
 struct watch {
     struct watch_sums began; /* where this window began */
-    unsigned bad;            /* windows in a row that were worse than the mean rate */
+    unsigned bad;            /* windows in a row that diverged */
 };
 
 /* Log-loss of the rate's guess for each row; 0 without rows or with one kind of them only. */
 double watch_mean_loss(uint64_t rows, uint64_t positives);
+/* Log-loss of guessing the rate of one set of rows for each row of another. */
+double watch_base_loss(const struct watch_sums *learned, uint64_t rows, uint64_t positives);
+/* Is this log-loss that of a model that diverges, where guessing the mean rate gives `mean` (0: unknown)? */
+int watch_diverges(double loss, double mean);
+/* Are rows sorted by their label, or nearly? turns: rows with another label than the row before. *usual: how many
+ * there would be in an order without meaning. */
+int watch_sorted(uint64_t rows, uint64_t positives, double turns, double *usual);
 /* Begins an epoch, whose sums are 0. The first window of a fresh model does not count. */
 void watch_begin(struct watch *watch, int fresh);
-/* Takes the sums of the epoch so far. Returns 1 once WATCH_WINDOWS windows in a row were worse than the mean rate;
- * then *window has the sums of the last one. */
+/* Takes the sums of the epoch so far. Returns 1 once WATCH_WINDOWS windows in a row diverged; then *window has the
+ * sums of the last one. */
 int watch_step(struct watch *watch, const struct watch_sums *sums, struct watch_sums *window);
-/* Is a whole epoch worse than the mean rate? */
-int watch_epoch(const struct watch_sums *sums, int fresh);
-/* "training diverges: log-loss 2.1 over the last 8192 rows, ..." with a hint. at names the rows, rates the options
- * that set learning rates. */
-void watch_text(char *out, size_t cap, const struct watch_sums *sums, const char *at, const char *rates);
+/* Does a whole epoch? */
+int watch_epoch(const struct watch_sums *sums);
+/* "training diverges: log-loss 2.1 over the epoch, ...". at names the rows. */
+void watch_text(char *out, size_t cap, const struct watch_sums *sums, const char *at);
+
+/* The log-losses of a job's measured epochs, for its last word. */
+struct watch_verdict {
+    double first, best, base; /* the first measured epoch's; the best one's; guessing the mean rate */
+    size_t epochs, best_epoch;
+};
+/* "" if the best epoch is better than guessing. Else the figures, and what the epochs themselves showed. */
+void watch_judge(char *out, size_t cap, const struct watch_verdict *verdict, const char *at);
 
 #endif

@@ -80,7 +80,7 @@ echo '{"lines": [], "version": "0", "machine": {}}' >empty.json
 refused 3 "a document without lines" "no document of 'paramo bench --json'" "$PARAMO" bench table --quick --compare empty.json
 sed 's/"median": [0-9.e+-]*/"median": 0/' then.json >zero.json
 refused 3 "figures that cannot be divided by" "a line lacks a name or a figure" "$PARAMO" bench table --quick --compare zero.json
-refused 2 "both kinds of output" "one or the other" "$PARAMO" bench table --quick --json --compare then.json
+refused 2 "both kinds of output" "exclude each other" "$PARAMO" bench table --quick --json --compare then.json
 
 # Killed in the midst of it, it leaves no process behind.
 start midst "$PARAMO" bench dense --pairs 101

@@ -12,7 +12,7 @@ refused 3 "a folder that is not there" "nonesuch" "$PARAMO" checkpoint list none
 mkdir empty
 expect 0 "an empty folder" "$PARAMO" checkpoint list empty
 check "says so" grep -qx 'no checkpoints' "$OUT"
-refused 3 "nothing to verify" "there is no checkpoint" "$PARAMO" checkpoint verify empty
+refused 3 "nothing to verify" "contains no checkpoint" "$PARAMO" checkpoint verify empty
 
 cp -r "$TOP/test/e2e/checkpoints" ckpt
 mkdir ckpt/00000003 ckpt/other
@@ -49,9 +49,9 @@ check "with its cause" grep -Eq '^ +2 +damaged +.*checksum is wrong' "$OUT"
 expect 0 "the first is whole all the same" "$PARAMO" checkpoint verify ckpt --number 1
 flip ckpt/00000002/manifest 20
 truncate -s -1 ckpt/00000002/blocks-0
-refused 3 "a byte is missing" "blocks-0 has [0-9]* bytes, not [0-9]*" "$PARAMO" checkpoint verify ckpt
+refused 3 "a byte is missing" "blocks-0 has [0-9]* bytes; the manifest says [0-9]*" "$PARAMO" checkpoint verify ckpt
 rm ckpt/00000002/blocks-0
-refused 3 "a file is missing" "blocks-0: it is missing" "$PARAMO" checkpoint verify ckpt
+refused 3 "a file is missing" "blocks-0 is missing" "$PARAMO" checkpoint verify ckpt
 
 # ---- live jobs ------------------------------------------------------------------------------------------------------
 cp -r "$TOP/test/e2e/checkpoints" baseless
@@ -109,7 +109,7 @@ job() {
         start "$name-$i" ${SERVER:+"${SERVER[@]}"} "$PARAMO" server --scheduler "127.0.0.1:$PORT" --shards $((i % 2 + 1))
     done
     start "$name-worker" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- \
-        sh -c 'echo $$ >learner && exec "$0" train --model lr --data - -q --model-out "$1" <"$2"' "$PARAMO" "model-$name" "pipe-$name"
+        sh -c 'echo $$ >learner && exec "$0" train --model lr --data - --epochs 1 --hold-out 0 -q --model-out "$1" <"$2"' "$PARAMO" "model-$name" "pipe-$name"
     exec 7>"pipe-$name"
 }
 save() { "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" "$@" >"$OUT" 2>"$ERR"; }

@@ -92,7 +92,7 @@ kill -STOP "$(job_pid b-0)"
 takes_over a-1 3
 kill -CONT "$(job_pid b-0)"
 ends b-0 4 "whoever led before ends at once"
-check "and says why" test "$(grep -c "^paramo scheduler: this scheduler does not lead the job any more: 127.0.0.1:$port_a does, in term 3$" b-0.err)" -eq 1
+check "and says why" test "$(grep -c "^paramo scheduler: this scheduler no longer leads the job: 127.0.0.1:$port_a leads it in term 3$" b-0.err)" -eq 1
 check "in the middle of the work" test "$(grep -c '^epoch' w.err)" -lt $epochs
 stands_by b-1 "$port_b" "$port_a" 2 train
 ends w 0 "the worker ends well"

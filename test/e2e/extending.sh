@@ -96,7 +96,7 @@ expect 0 "it predicts" "$NEW" predict --model-in ffm --data rows.ffm --out score
 check "every row" test "$(wc -l <scores)" -eq 4000
 expect 0 "it is exported" "$NEW" export --model-in ffm --text --out ffm.tsv
 check "with the factors of each field" test "$(head -n 1 ffm.tsv | wc -w)" -eq $((2 + 4 * 6))
-expect 0 "two servers" "$NEW" run -s 2 -w 1 -- "$NEW" "${train[@]}" --model ffm --dim 4 --fields 6 --model-out two
+expect 0 "two servers" "$NEW" run -s 2 -w 1 -- "$NEW" "${train[@]}" --model ffm --dim 4 --fields 6 --valid rows.ffm --model-out two
 check "the same model" cmp ffm/manifest.json two/manifest.json
 expect 0 "it continues" "$NEW" "${train[@]}" --model-in ffm --model-out more
 expect 2 "with the same sizes only" "$NEW" "${train[@]}" --model-in ffm --fields 7

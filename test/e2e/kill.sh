@@ -45,7 +45,7 @@ says "the runner says that the others ended well" '3 of 4 workers ended well; ex
 check "the summary says that one died" grep -q '^1 worker died; ' "$OUT"
 whole "a worker was killed" m-worker
 
-start server "${job[@]}" --model-out m-server
+start server "${job[@]}" --hold-out 0 --model-out m-server
 check "server 1 is at work" wait_for 20 at_work server server 1
 before=$SECONDS
 check "it is killed" signal_node KILL server server 1
@@ -56,7 +56,7 @@ says "the workers name it in the same words" '^(\[[^]]*worker [0-9][^]]*\] )?par
 check "nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
 check "there is no model" test ! -e m-server
 
-start scheduler "${job[@]}" --model-out m-scheduler
+start scheduler "${job[@]}" --hold-out 0 --model-out m-scheduler
 check "a worker is at work" wait_for 20 at_work scheduler worker 0
 check "the scheduler is killed" signal_node KILL scheduler scheduler
 ends scheduler 4 "the scheduler is killed: the job ends"

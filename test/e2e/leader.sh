@@ -108,7 +108,7 @@ some_time 60
 check "valid: worker 0 is killed" signal_node KILL valid worker 0
 whole valid 137 "valid" 0.05
 
-# ---- while it saves: with early stopping it does so after each epoch that is better ----
+# ---- while it saves: it does so after each epoch that is better ----
 saving() { compgen -G "$1/.paramo-tmp-*" >/dev/null; }
 catch_saving() { # JOB SIGNAL
     local end=$((SECONDS + 40 * SLOW)) pid
@@ -117,7 +117,7 @@ catch_saving() { # JOB SIGNAL
     kill -"$2" "$pid"
 }
 for kill in 1 2; do
-    start "saving$kill" "${fm[@]}" --epochs 20 --early-stop 20 --model-out "m-saving$kill"
+    start "saving$kill" "${fm[@]}" --epochs 20 --patience 20 --model-out "m-saving$kill"
     check "saving $kill: the workers are there" wait_for 20 node_pid "saving$kill" worker 2
     check "saving $kill: worker 0 is killed while it saves" catch_saving "saving$kill" KILL
     whole "saving$kill" 137 "saving $kill" 0.05
@@ -134,7 +134,7 @@ check "stopped: another leads" wait_for 30 led_by_another stopped 0
 check "stopped: it goes on" signal_node CONT stopped worker 0
 whole stopped 4 "stopped" 0.1
 check "stopped: it says nothing of a result" test ! -s "$OUT"
-start held "${fm[@]}" --epochs 20 --early-stop 20 --model-out m-held
+start held "${fm[@]}" --epochs 20 --patience 20 --model-out m-held
 check "held: the workers are there" wait_for 20 node_pid held worker 2
 check "held: worker 0 is stopped while it saves" catch_saving held STOP
 check "held: another leads" wait_for 30 led_by_another held 0
@@ -147,7 +147,7 @@ unset PS_HEARTBEAT_TIMEOUT
 # ---- the leader's own disk fails it: it hands over; a file stands where its folder was ----
 handed=("$PARAMO" run --verbose -s 2 -w 3)
 export PROGRAM=$PARAMO
-command='exec "$PROGRAM" train --model lr --data train.ffm --valid test.ffm --seed 1 --epochs '$epochs' --model-out "$0-$DMLC_RANK"'
+command='exec "$PROGRAM" train --model lr --data train.ffm --hold-out 0 --seed 1 --epochs '$epochs' --model-out "$0-$DMLC_RANK"'
 start disk "${handed[@]}" -- sh -c "$command" m-disk
 check "disk: epoch 2 is over" wait_for 40 epoch disk 2
 rm -rf m-disk-0
@@ -157,7 +157,7 @@ says "disk: which it says, and that another leads" '^paramo train: m-disk-0: .* 
 says "disk: so does the last line" '^paramo run: 2 of 3 workers ended well; exit code 3 is that of worker 0 '
 second=$(leads disk)
 check "disk: another leads (worker $second)" test -n "$second"
-check "disk: it has saved the model" as_good "$(logloss "m-disk-$second")" 0.02
+check "disk: it has saved the model" as_good "$(logloss "m-disk-$second")" 0.1 # the last epoch's, not the best
 start full "${handed[@]}" -- sh -c "$command" m-full
 check "full: epoch 2 is over" wait_for 40 epoch full 2
 for i in 0 1 2; do rm -rf "m-full-$i" && : >"m-full-$i"; done

@@ -6,7 +6,7 @@ cd "$WORK" || exit 1
 LOSER=$(dirname "$PARAMO")/test/loser
 export PARAMO_TOKEN=loss
 
-refused 2 "no folder to restore from" "no folder with checkpoints is set .--checkpoint-dir" "$PARAMO" scheduler --port 1 --servers 1 --workers 1 --on-loss restore
+refused 2 "no folder to restore from" "needs a folder with checkpoints .--checkpoint-dir" "$PARAMO" scheduler --port 1 --servers 1 --workers 1 --on-loss restore
 refused 2 "nor in paramo run" "needs --checkpoint-dir" "$PARAMO" run -s 1 -w 1 --on-loss restore -- true
 refused 2 "an outcome that there is not" "not one of end.restore" "$PARAMO" run -s 1 -w 1 --on-loss perhaps -- true
 
@@ -31,7 +31,7 @@ back='the last copy is lost \(server [0-9].* died.*\): table t [0-9.]+ % of the 
 job alone 2 "$WORK/alone"
 check "a server without copies is killed" kill_server alone 0
 check "what it had goes back" wait_for 30 known alone "$back"
-check "and is there again" wait_for 30 known alone 'is there again'
+check "and is there again" wait_for 30 known alone 'lost rows are restored'
 start alone-again "$PARAMO" server --scheduler "127.0.0.1:$PORT"
 check "another takes its place" wait_for 30 known alone 'joined in a dead'
 touch alone.enough
@@ -42,7 +42,7 @@ ends alone-sched 0 "so does the job"
 job copies 3 "$WORK/copies" --replicas 1
 check "two of three are killed" kill_server copies 0
 check "at once" kill_server copies 2
-check "what both had is there again" wait_for 30 known copies 'is there again'
+check "what both had is there again" wait_for 30 known copies 'lost rows are restored'
 check "one line said what" wait_for 30 known copies "$back"
 touch copies.enough
 ends copies 0 "the worker ends well"

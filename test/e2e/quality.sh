@@ -14,7 +14,7 @@ reaches() {
     local text=$1 logloss=$2 auc=$3 test=$4
     shift 4
     rm -rf model
-    expect 0 "$text: trained" "$PARAMO" train --quiet --model-out model "$@"
+    expect 0 "$text: trained" "$PARAMO" train --quiet --hold-out 0 --model-out model "$@"
     expect 0 "$text: measured" "$PARAMO" eval --model-in model --data "$test" --json
     check "$text: log-loss $(json "$OUT" logloss) is at most $logloss" at_most "$(json "$OUT" logloss)" "$logloss"
     check "$text: AUC $(json "$OUT" auc) is at least $auc" at_least "$(json "$OUT" auc)" "$auc"
@@ -31,8 +31,8 @@ if [ "$SLOW" = 1 ]; then # a sanitizer learns nothing new from them
     reaches "frappe_x1, lr" 0.2840 0.9380 "$SHARED/frappe_x1.test.ffm.zst" --model lr "${frappe[@]}" --alpha 1 --beta 128 --l2 4 \
         --epochs 40
     reaches "frappe_x1, fm" 0.2065 0.9650 "$SHARED/frappe_x1.test.ffm.zst" --model fm "${frappe[@]}" "${valid[@]}" \
-        --factor-alpha 0.2 --factor-init 0.1 --epochs 20 --early-stop 1
-    reaches "globo, lr" 0.2320 0.9550 "$SHARED/globo.test.ffm.zst" --model lr --data "$SHARED/globo.train.ffm.zst" --beta 4
+        --factor-alpha 0.2 --factor-init 0.1 --epochs 20 --patience 1
+    reaches "globo, lr" 0.2320 0.9550 "$SHARED/globo.test.ffm.zst" --model lr --data "$SHARED/globo.train.ffm.zst" --beta 4 --epochs 1
 fi
 
 # What is not set must stay calm however many rows are under way: --ahead 15 on one learner is what eight workers do at
@@ -43,7 +43,7 @@ for model in lr fm; do
     for many in "${ways[@]}"; do
         # shellcheck disable=SC2086
         expect 0 "criteo80k, $model, defaults, $many" "$PARAMO" train -q --json --model $model "${criteo[@]}" $many \
-            --valid "$SHARED/criteo80k.test.ffm.zst"
+            --epochs 1 --valid "$SHARED/criteo80k.test.ffm.zst"
         check "no warning" grep -q '"warning": null' "$OUT"
         check "log-loss $(sed -n '/valid/,$p' "$OUT" >valid.json && json valid.json logloss)" \
             at_most "$(json valid.json logloss)" 0.4500
@@ -62,7 +62,7 @@ done
 mkfifo stream
 (while cat <(zstdcat "$SHARED/criteo80k.train.ffm.zst"); do :; done >stream 2>/dev/null) &
 feeder=$!
-start endless "$PARAMO" train --model lr --data stream --model-out endless
+start endless "$PARAMO" train --model lr --data stream --epochs 1 --hold-out 0 --model-out endless
 check "it learns from a stream" wait_for 30 grep -q 'rows/s' endless.err
 kill -INT "$(job_pid endless)"
 ends endless 130 "Ctrl-C ends it"

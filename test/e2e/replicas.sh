@@ -7,7 +7,7 @@ refused 2 "more copies than there can be" "from 0 to 3" "$PARAMO" run -s 2 -w 1 
 expect 0 "a log" "$PARAMO" data synth --rows 20000 --seed 7 --out train.ffm
 # One worker: the same sums in the same order, whatever becomes of the servers. Two of them, so that nothing moves when one is
 # gone: where partitions move, requests that do not wait for each other may change places.
-job=("$PARAMO" run --verbose -s 2 -w 1 --replicas 1 --workers-only -- "$PARAMO" train --model lr --data train.ffm --epochs 60 --seed 1)
+job=("$PARAMO" run --verbose -s 2 -w 1 --replicas 1 --workers-only -- "$PARAMO" train --model lr --data train.ffm --epochs 60 --hold-out 0 --seed 1)
 expect 0 "nobody dies" "${job[@]}" --model-out quiet
 expect 0 "its model as text" "$PARAMO" export --model-in quiet --text --out quiet.txt
 
@@ -42,7 +42,7 @@ lines() { [ "$(grep -c -- "$1" "$2")" -ge "$3" ]; } # REGEX FILE LINES
 kill_server() { kill -KILL "$(job_pid "$1-s$2")"; }
 job many 3
 ends many 4 "a table with more copies than the job is refused"
-says "why" 'adder: table sums: replicas is 3, and the job has 2'
+says "why" 'adder: table sums: replicas is 3, but the job has 2'
 job fewer 1
 check "pushes go" wait_for 30 grep -q 'pushes$' fewer.out
 check "server 1 is killed" kill_server fewer 1
@@ -58,5 +58,5 @@ check "pushes to one without copies go" wait_for 30 grep -q 'pushes$' none.out
 check "server 0 is killed" kill_server none 0
 ends none 4 "its worker is told"
 says "by its request" 'adder: .*table sums: a server died with the only copy of some rows'
-check "the scheduler says what is lost" grep -Eq 'lost, for it has no copies: table sums [0-9.]+ % of the keys' none-sched.err
+check "the scheduler says what is lost" grep -Eq 'lost, because the table has no copies: table sums [0-9.]+ % of the keys' none-sched.err
 finish

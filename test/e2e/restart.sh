@@ -6,7 +6,7 @@ cd "$WORK" || exit 1
 
 rows=$((60000 / SLOW)) epochs=60
 expect 0 "a training log" "$PARAMO" data synth --rows $rows --seed 1 --model-seed 7 --out train.ffm
-train=("$PARAMO" train --model lr --data train.ffm --epochs $epochs --seed 1)
+train=("$PARAMO" train --model lr --data train.ffm --epochs $epochs --hold-out 0 --seed 1)
 
 # scheduler NAME: of the present job.
 scheduler() { start "$1" "$PARAMO" scheduler --port "$PORT" --servers 2 --workers "$workers" --verbose --state "$state"; }
@@ -78,7 +78,7 @@ scheduler other
 check "a scheduler listens" wait_for 20 listens "$(job_pid other)"
 mine=$PORT
 free_port
-refused 4 "a state has one scheduler at a time" 'state-other belongs to a scheduler that runs' \
+refused 4 "a state has one scheduler at a time" 'state-other is in use by a running scheduler' \
     "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 1 --state state-other
 refused 3 "a state in a folder that is not there" 'nowhere' \
     "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 1 --state nowhere/state
@@ -90,7 +90,7 @@ job small 1
 check "an epoch is done" wait_for 30 counted '^epoch' small-w0.err 1
 kill -KILL "$(job_pid small-0)"
 ends small-0 137 "a scheduler is killed"
-refused 2 "a job is not another's" 'has 2 servers and 1 workers, not 2 and 5' \
+refused 2 "a job is not another's" 'with 2 servers and 1 workers, not 2 and 5' \
     "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 5 --state state-small
 state=state-fresh
 scheduler small-1

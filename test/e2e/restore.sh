@@ -30,7 +30,7 @@ all_killed() { # JOB...: SIGKILL, at once
 expect 0 "a training log" "$PARAMO" data synth --rows 60000 --features 5000 --seed 1 --out train.ffm
 head -n 40000 train.ffm >first.ffm
 tail -n 20000 train.ffm >second.ffm
-train=(train --model lr --data first.ffm --data - --json -q)
+train=(train --model lr --data first.ffm --data - --epochs 1 --hold-out 0 --json -q)
 "$PARAMO" "${train[@]}" --model-out quiet <second.ffm >quiet.json
 check "a quiet run has learned all" test "$(json quiet.json rows)" -eq 60000
 

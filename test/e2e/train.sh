@@ -15,11 +15,12 @@ tail -n 1500 libsvm.txt >part-2.txt
 trained() { # TEXT FOLDER ARGS...
     local text=$1 folder=$2
     shift 2
-    expect 0 "$text" "$PARAMO" train --model lr --seed 1 --model-out "$folder" "$@"
+    expect 0 "$text" "$PARAMO" train --any-quality --model lr --seed 1 --model-out "$folder" "$@"
     check "$text: a manifest and tables" sh -c 'ls "$0"/*.json && ls "$0"/*.safetensors' "$folder" >/dev/null
 }
 same() { cmp -s "$1"/*.safetensors "$2"/*.safetensors; } # lr has one table
-for format in libsvm libffm criteo; do trained "train on $format" "m-$format" --data "$format.txt" --valid "$format.txt"; done
+for format in libsvm libffm criteo; do trained "train on $format" "m-$format" --data "$format.txt"; done
+trained "measured on a file" m-valid --data part-1.txt --valid part-2.txt
 trained "libsvm, gzip" m-gz --data libsvm.txt.gz
 trained "libffm, zstd" m-zst --data libffm.txt.zst
 check "gzip makes no difference" same m-libsvm m-gz
@@ -35,7 +36,7 @@ PARAMO_CPU=base trained "fm without vector instructions" m-base --model fm --dim
 check "makes no difference" diff -r m-wide m-base
 trained "two workers in one process" m-workers --workers 2 --servers 2 --data libsvm.txt
 trained "go on from a model" m-more --model-in m-libsvm --data libsvm.txt
-expect 0 "train --json" "$PARAMO" train --model lr --data libsvm.txt --json
+expect 0 "train --json" "$PARAMO" train --model lr --data libsvm.txt --epochs 1 --hold-out 0 --json
 check "one JSON object with the rows" test "$(json "$OUT" rows)" -eq 3000
 
 expect 0 "eval" "$PARAMO" eval --model-in m-libsvm --data libsvm.txt
@@ -65,10 +66,10 @@ check "the summary all the same" grep -q 'rows by 1 worker' "$OUT"
 expect 0 "train without --quiet" "$PARAMO" train --model lr --epochs 2 --data libsvm.txt
 check "a line an epoch" test "$(grep -cE '^epoch [12]/2 .* rows in .* pushed .* pulled ' "$ERR")" -eq 2
 check "nothing to warn of" sh -c '! grep -q warning "$0" "$1"' "$OUT" "$ERR"
-expect 0 "a rate much too high" "$PARAMO" train -q --model lr --optimizer sgd --alpha 5 --epochs 3 --data libsvm.txt
-check "a warning, once" test "$(grep -cE '^warning: training diverges: log-loss .*mean rate.*--alpha' "$ERR")" -eq 1
+expect 5 "a rate much too high" "$PARAMO" train -q --model lr --optimizer sgd --alpha 5 --epochs 3 --data libsvm.txt
+check "a warning, once" test "$(grep -cE '^warning: training diverges: log-loss .*mean rate gives' "$ERR")" -eq 1
 check "and in the summary" test "$(grep -c '^warning: training diverges' "$OUT")" -eq 1
-expect 0 "the same, --json" "$PARAMO" train -q --json --model lr --optimizer sgd --alpha 5 --epochs 3 --data libsvm.txt
+expect 0 "the same, --json, --any-quality" "$PARAMO" train -q --json --any-quality --model lr --optimizer sgd --alpha 5 --epochs 3 --data libsvm.txt
 check "the warning in JSON" grep -q '"warning": "training diverges' "$OUT"
 expect 0 "nothing wrong, --json" "$PARAMO" train -q --json --model lr --workers 4 --data libsvm.txt
 check "no warning in JSON" grep -q '"warning": null' "$OUT"

@@ -25,6 +25,7 @@ struct job {
     struct reader *reader;
     struct learner *learner;
     paramo_table *table[2];
+    struct scaling scaling; /* none */
     atomic_int stop;
 };
 
@@ -83,6 +84,7 @@ static void begin(struct job *job)
                                       .worker = job->worker,
                                       .model = &fm,
                                       .table = job->table,
+                                      .scaling = &job->scaling,
                                       .pool = "rows",
                                       .reader = job->reader,
                                       .batch_rows = 4,
@@ -139,7 +141,7 @@ static void an_interrupted_fetch_leaves_nothing_in_flight(void **state)
     float *w = calloc(KEYS, sizeof *w), *v = calloc((size_t)KEYS * DIM, sizeof *v);
     assert_true(w && v);
     assert_int_equal(pthread_create(&other, NULL, interrupt_when_busy, &job), 0);
-    assert_int_equal(learner_fetch(job.learner, &batch, (float *[]){w, v}), PARAMO_E_CLOSED);
+    assert_int_equal(learner_fetch(job.learner, &batch, (float *[]){w, v}, NULL), PARAMO_E_CLOSED);
     assert_int_equal(in_flight(job.worker), 0);
     free(w);
     free(v);

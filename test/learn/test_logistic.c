@@ -71,11 +71,24 @@ static void test_batches_equal_single_rows(void **state)
     vector_limit(NULL);
 }
 
+static void test_the_margin_of_counts(void **state)
+{
+    (void)state;
+    uint64_t s = 3;
+    for (int i = 0; i < 10000; i++) {
+        size_t a = (size_t)(draw(&s) >> (draw(&s) % 60 + 2)), b = (size_t)(draw(&s) >> (draw(&s) % 60 + 2));
+        assert_true(fabs(link_margin(a, b) - log(((double)a + 1) / ((double)b + 1))) < 1e-13);
+        assert_true(link_margin(a, b) == -link_margin(b, a));
+    }
+    assert_true(link_margin(7, 7) == 0 && link_margin(0, 0) == 0 && link_margin(0, 9999) < -9.2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agrees_with_libm),
         cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_the_margin_of_counts),
         cmocka_unit_test(test_batches_equal_single_rows),
     };
     return cmocka_run_group_tests_name("link", tests, NULL, NULL);

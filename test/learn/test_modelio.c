@@ -184,7 +184,7 @@ static void test_of_two_that_save_the_later_stands(void **state)
             struct slow_writer w = {{6, SIZE_MAX}, meanwhile, PARAMO_OK};
             if (asked || meanwhile < 2)
                 w.may = PARAMO_E_FENCED;
-            struct modelio_writer writer = {write_slowly, commit_slowly, &w};
+            struct modelio_writer writer = {write_slowly, commit_slowly, &w, 0};
             assert_int_not_equal(modelio_save(dir, &fm, &writer), PARAMO_OK);
             assert_int_equal(saved_seed(), 7);
             save(8);
@@ -287,7 +287,7 @@ static void test_refuses_foreign_models(void **state)
     assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);
     (void)unlink(in_dir("manifest.json"));
     save(5);
-    replace_in_manifest("\"version\": 1", "\"version\": 2");
+    replace_in_manifest("\"version\": 1", "\"version\": 3");
     assert_int_equal(open_it(), PARAMO_E_FORMAT);
     assert_non_null(strstr(paramo_last_error(), "newer"));
     assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);

@@ -48,7 +48,7 @@ static void test_fetch_finds_each_key(void **state)
             wanted[b.unique++] = key;
         wanted[b.unique++] = BATCH_BIAS_KEY;
         struct score_lookup lookup = {.model = &m};
-        assert_int_equal(score_fetch_model(&lookup, &b, (float *[]){w, v}), PARAMO_OK);
+        assert_int_equal(score_fetch_model(&lookup, &b, (float *[]){w, v}, NULL), PARAMO_OK);
         uint64_t known = 0;
         for (size_t i = 0; i + 1 < b.unique; i++)
             for (uint64_t k = 0; k < n; k++)

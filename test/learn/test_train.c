@@ -267,13 +267,154 @@ static void test_early_stop_keeps_the_best(void **state)
     struct train_options o = options(&model_lr, out);
     o.model.optimizer[0].alpha = 0.3;
     o.epochs = 200;
-    o.early_stop = 2;
+    o.patience = 2;
     struct train_result r = run(&o);
     assert_true(r.stopped_early && r.epochs < 200 && r.best_epoch == r.epochs - 2 && r.best_epoch > 0);
     struct metrics_result saved = measure(out);
     assert_true(saved.logloss == r.epoch[r.best_epoch - 1].valid.logloss);
     train_result_free(&r);
     remove_dir(out);
+}
+
+static struct train_options held_out_options(char *out)
+{
+    struct train_options o = options(&model_lr, out);
+    o.valid_n = 0;
+    o.hold_out = 10;
+    o.epochs = 0;
+    o.patience = TRAIN_PATIENCE;
+    return o;
+}
+
+static void test_a_tenth_is_held_out_whatever_the_workers(void **state)
+{
+    (void)state;
+    uint64_t rows = 0, positives = 0;
+    for (uint32_t workers = 1; workers <= 3; workers++) {
+        struct train_options o = held_out_options(NULL);
+        o.workers = workers;
+        o.epochs = 3;
+        struct train_result r = run(&o);
+        assert_int_equal(r.hold_out, 10);
+        for (size_t i = 0; i < 3; i++) {
+            const struct train_epoch *e = &r.epoch[i];
+            assert_true(e->has_valid && e->valid.rows > 1700 && e->valid.rows < 2300);
+            assert_int_equal(e->rows + e->valid.rows, 20000);
+            assert_true((rows == 0 || e->valid.rows == rows) &&
+                        (rows == 0 || e->valid.positives == positives));
+            assert_true(e->valid.logloss < 0.6 && e->valid.accuracy > 0.7);
+            assert_true(e->valid.calibration > 0.8 && e->valid.calibration < 1.2);
+            rows = e->valid.rows;
+            positives = e->valid.positives;
+        }
+        assert_true(r.best_epoch > 0 && r.best_logloss < r.base_logloss);
+        assert_false(train_nothing_learned(&r));
+        train_result_free(&r);
+    }
+}
+
+static void test_the_best_epoch_is_saved_and_ends_the_training(void **state)
+{
+    (void)state;
+    char *out = model_dir("m"), *again = model_dir("n");
+    write_log(data, 1, 5000, 3000); /* it can learn the noise by heart */
+    struct train_options o = held_out_options(out);
+    struct train_result r = run(&o);
+    assert_true(r.stopped_early && r.epochs < TRAIN_EPOCHS && r.best_epoch == r.epochs - 2);
+    for (size_t i = 0; i < r.epochs; i++)
+        assert_true(r.epoch[i].valid.logloss >= r.best_logloss);
+    o.epochs = r.best_epoch;
+    o.model_out = again;
+    train_result_free(&r);
+    r = run(&o);
+    char *a = manifest(out), *b = manifest(again);
+    assert_string_equal(a, b);
+    free(a);
+    free(b);
+    train_result_free(&r);
+    remove_dir(out);
+    remove_dir(again);
+}
+
+static void test_a_set_too_small_to_hold_rows_out(void **state)
+{
+    (void)state;
+    for (size_t rows = 1; rows <= 5; rows++) {
+        write_log(data, 1, rows, 0);
+        struct train_options o = held_out_options(NULL);
+        struct train_result r = run(&o);
+        assert_true(r.epochs == 1 && r.rows == rows && r.hold_out == 0 && r.best_epoch == 0);
+        assert_false(train_nothing_learned(&r));
+        train_result_free(&r);
+    }
+}
+
+static void test_nothing_to_learn_is_said_of_the_held_out_rows(void **state)
+{
+    (void)state;
+    char *out = model_dir("m");
+    uint64_t seed = 5;
+    FILE *f = fopen(data, "w");
+    for (unsigned i = 0; i < 8000; i++)
+        (void)fprintf(f, "%d %u:1\n", draw(&seed) % 10 < 3, (unsigned)(draw(&seed) % 400));
+    (void)fclose(f);
+    struct train_options o = held_out_options(out);
+    struct train_result r = run(&o);
+    assert_true(train_nothing_learned(&r) && r.saved);
+    assert_non_null(strstr(r.warning, "nothing is learned: log-loss 0."));
+    assert_non_null(strstr(r.warning, "on the held-out rows"));
+    train_result_free(&r);
+    remove_dir(out);
+}
+
+static void test_later_epochs_are_shuffled_by_the_seed(void **state)
+{
+    (void)state;
+    char *out = model_dir("m"), *first = NULL;
+    double plain[2] = {0}, shuffled[2] = {0};
+    for (uint32_t run_number = 0; run_number < 3;
+         run_number++) { /* in order, shuffled, and again on more servers */
+        struct train_options o = options(&model_lr, out);
+        o.shuffle = run_number > 0 ? 1000 : 0;
+        o.servers = run_number > 1 ? 3 : 1;
+        struct train_result r = run(&o);
+        double *losses = run_number > 0 ? shuffled : plain;
+        losses[0] = r.epoch[0].logloss;
+        losses[1] = r.epoch[1].logloss;
+        assert_int_equal(r.epoch[1].rows, 20000);
+        char *text = manifest(out);
+        if (run_number == 1)
+            first = strdup(text);
+        if (run_number == 2)
+            assert_string_equal(first, text);
+        free(text);
+        train_result_free(&r);
+        remove_dir(out);
+        out = model_dir("m");
+    }
+    assert_true(plain[0] == shuffled[0] && plain[1] != shuffled[1]);
+    free(first);
+    free(out);
+}
+
+static void test_sorted_labels_are_noticed(void **state)
+{
+    (void)state;
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        struct train_options o = held_out_options(NULL);
+        o.workers = workers;
+        write_log(data, 1, 20000, 0);
+        struct train_result r = run(&o);
+        assert_false(r.sorted);
+        train_result_free(&r);
+        FILE *f = fopen(data, "w");
+        for (unsigned i = 0; i < 20000; i++) /* its parts are of one class, all but one */
+            (void)fprintf(f, "%d %u:1\n", i < 7000, i % 400);
+        (void)fclose(f);
+        r = run(&o);
+        assert_true(r.sorted);
+        train_result_free(&r);
+    }
 }
 
 static void test_failures_leave_nothing_behind(void **state)
@@ -309,6 +450,12 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_divergence_is_warned_of, setup, teardown),
         cmocka_unit_test_setup_teardown(test_early_stop_keeps_the_best, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_tenth_is_held_out_whatever_the_workers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_best_epoch_is_saved_and_ends_the_training, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_set_too_small_to_hold_rows_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_to_learn_is_said_of_the_held_out_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_later_epochs_are_shuffled_by_the_seed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sorted_labels_are_noticed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failures_leave_nothing_behind, setup, teardown),
     };
     return cmocka_run_group_tests_name("train", tests, NULL, NULL);

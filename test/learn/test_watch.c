@@ -41,15 +41,16 @@ static void test_windows_on_end_are_said_once(void **state)
     struct watch w;
     struct watch_sums s = {0}, window = {0};
     watch_begin(&w, 0);
-    assert_int_equal(feed(&w, &s, 18, 0.7, &window), 0); /* two windows of nine thousand rows */
+    assert_int_equal(feed(&w, &s, 90, 1.0, &window), 0); /* above the mean rate's, and not far */
+    assert_int_equal(feed(&w, &s, 18, 1.1, &window), 0); /* two windows of nine thousand rows */
     assert_int_equal(feed(&w, &s, 9, 0.69, &window), 0); /* a good one between */
-    assert_int_equal(feed(&w, &s, 18, 0.7, &window), 0);
-    assert_int_equal(feed(&w, &s, 8, 0.8, &window), 0);
-    assert_int_equal(feed(&w, &s, 1, 0.8, &window), 1);
+    assert_int_equal(feed(&w, &s, 18, 1.1, &window), 0);
+    assert_int_equal(feed(&w, &s, 8, 1.2, &window), 0);
+    assert_int_equal(feed(&w, &s, 1, 1.2, &window), 1);
     assert_int_equal(window.rows, 9000); /* the last window's own */
     assert_int_equal(window.positives, 4500);
-    assert_true(fabs(window.loss / 9000 - 0.8) < 1e-9);
-    assert_int_equal(feed(&w, &s, 100, 0.8, &window), 0);
+    assert_true(fabs(window.loss / 9000 - 1.2) < 1e-9);
+    assert_int_equal(feed(&w, &s, 100, 1.2, &window), 0);
 }
 
 static void test_a_fresh_models_first_rows_do_not_count(void **state)
@@ -65,32 +66,73 @@ static void test_a_fresh_models_first_rows_do_not_count(void **state)
     assert_int_equal(feed(&w, &s, 27, 2.0, &window), 1);
 }
 
-static void test_an_epoch_as_a_whole(void **state)
+static void test_rare_clicks_are_no_divergence(void **state)
 {
     (void)state;
-    struct watch_sums large = {WATCH_ROWS, WATCH_ROWS / 2, 0.70 * WATCH_ROWS}, small = {1000, 500, 700},
-                      diverged = {1000, 500, 1200}, good = {WATCH_ROWS, WATCH_ROWS / 2, 0.69 * WATCH_ROWS},
+    /* 0.2 % positives: the mean rate's log-loss is 0.0144; a model that has just begun is far above it */
+    struct watch_sums rare = {WATCH_ROWS, 16, 0.6 * WATCH_ROWS}, worse = {WATCH_ROWS, 16, 0.8 * WATCH_ROWS};
+    assert_false(watch_epoch(&rare));
+    assert_true(watch_epoch(&worse));
+    struct watch_sums large = {WATCH_ROWS, WATCH_ROWS / 2, 1.0 * WATCH_ROWS}, diverged = {1000, 500, 1200},
                       one_kind = {WATCH_ROWS, 0, 5.0 * WATCH_ROWS}, none = {0};
-    assert_true(watch_epoch(&large, 1) && watch_epoch(&large, 0));
-    assert_false(watch_epoch(&small, 1)); /* it has hardly begun */
-    assert_true(watch_epoch(&small, 0) && watch_epoch(&diverged, 1));
-    assert_false(watch_epoch(&good, 0));
-    assert_false(watch_epoch(&one_kind, 0)); /* nothing to compare with */
-    assert_false(watch_epoch(&none, 0));
+    assert_false(watch_epoch(&large));
+    assert_true(watch_epoch(&diverged));
+    assert_false(watch_epoch(&one_kind)); /* nothing to compare with */
+    assert_false(watch_epoch(&none));
+    char text[256];
+    watch_text(text, sizeof text, &diverged, "over the epoch");
+    assert_string_equal(
+        text, "training diverges: log-loss 1.2000 over the epoch, guessing the mean rate gives 0.6931");
 }
 
-static void test_text_names_the_figures_and_a_remedy(void **state)
+static void test_sorted_labels_hardly_turn(void **state)
+{
+    (void)state;
+    double usual;
+    assert_true(watch_sorted(1000, 500, 1, &usual));
+    near(usual, 500);
+    assert_true(watch_sorted(1000, 500, 49, &usual));
+    assert_false(watch_sorted(1000, 500, 50, &usual));
+    assert_false(watch_sorted(100000, 200, 390, &usual)); /* rare clicks, each by itself */
+    assert_true(watch_sorted(100000, 200, 1, &usual));
+    assert_false(watch_sorted(5, 2, 1, &usual)); /* so few may be sorted by chance */
+    assert_false(watch_sorted(1000, 1000, 0, &usual));
+    assert_false(watch_sorted(0, 0, 0, &usual));
+}
+
+static void test_the_base_is_the_learned_rate_on_the_measured_rows(void **state)
+{
+    (void)state;
+    struct watch_sums learned = {.rows = 9999,
+                                 .positives = 999}; /* with half a row of each class: 999.5 of 10,000 */
+    double p = 0.09995;
+    near(watch_base_loss(&learned, 1000, 300), -(0.3 * log(p) + 0.7 * log(1 - p)));
+    assert_true(watch_base_loss(&learned, 1000, 300) > watch_mean_loss(1000, 300));
+    learned = (struct watch_sums){.rows = 100, .positives = 0};
+    assert_true(isfinite(watch_base_loss(&learned, 10, 5)));
+}
+
+static void test_the_verdict_has_figures_and_what_was_seen(void **state)
 {
     (void)state;
     char text[256];
-    watch_text(text, sizeof text, &(struct watch_sums){1000, 500, 2000}, "over the epoch",
-               "--factor-alpha, --alpha");
-    assert_non_null(strstr(text, "training diverges: log-loss 2.0000 over the epoch"));
-    assert_non_null(strstr(text, "0.6931"));
-    assert_non_null(strstr(text, "--factor-alpha"));
-    watch_text(text, sizeof text, &(struct watch_sums){1000, 500, 700}, "over the epoch", "--alpha");
-    assert_non_null(strstr(text, "nothing is learned: log-loss 0.7000"));
-    assert_null(strstr(text, "--factor-alpha"));
+    struct watch_verdict v = {.first = 0.8, .best = 0.5, .base = 0.6, .epochs = 3, .best_epoch = 3};
+    watch_judge(text, sizeof text, &v, "here");
+    assert_string_equal(text, "");
+    v.best = 0.6; /* equal is not better */
+    watch_judge(text, sizeof text, &v, "here");
+    assert_string_equal(
+        text, "nothing is learned: log-loss 0.6000 here, guessing the mean rate gives 0.6000; it still "
+              "fell in epoch 3, from 0.8000 at first: more --epochs help");
+    v = (struct watch_verdict){.first = 2, .best = 2, .base = 0.6, .epochs = 3, .best_epoch = 1};
+    watch_judge(text, sizeof text, &v, "here");
+    assert_string_equal(
+        text, "training diverges: log-loss 2.0000 here, guessing the mean rate gives 0.6000; it rose with "
+              "further epochs");
+    v = (struct watch_verdict){.first = 0.65, .best = 0.65, .base = 0.6, .epochs = 1, .best_epoch = 1};
+    watch_judge(text, sizeof text, &v, "here"); /* one epoch shows nothing */
+    assert_string_equal(text,
+                        "nothing is learned: log-loss 0.6500 here, guessing the mean rate gives 0.6000");
 }
 
 int main(void)
@@ -99,8 +141,10 @@ int main(void)
         cmocka_unit_test(test_mean_loss_is_the_entropy_of_the_rate),
         cmocka_unit_test(test_windows_on_end_are_said_once),
         cmocka_unit_test(test_a_fresh_models_first_rows_do_not_count),
-        cmocka_unit_test(test_an_epoch_as_a_whole),
-        cmocka_unit_test(test_text_names_the_figures_and_a_remedy),
+        cmocka_unit_test(test_rare_clicks_are_no_divergence),
+        cmocka_unit_test(test_sorted_labels_hardly_turn),
+        cmocka_unit_test(test_the_base_is_the_learned_rate_on_the_measured_rows),
+        cmocka_unit_test(test_the_verdict_has_figures_and_what_was_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,116 @@
+#include "learn/model/scale.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STD_SIGHTINGS 0x1p20f  /* floats count exactly up to here, and a sum of this many loses little */
+#define STD_SQUARE    0x1p100f /* a square counts as no more, so that no sum is infinite */
+
+enum { SEEN, SQUARES }; /* a row of std */
+
+static const char *const names[SCALE_KINDS] = {
+    [SCALE_NONE] = "none", [SCALE_MAXABS] = "maxabs", [SCALE_STD] = "std", [SCALE_AUTO] = "auto"};
+
+const char *scale_name(enum scale_kind kind)
+{
+    return names[kind];
+}
+
+int scale_find(const char *name)
+{
+    for (int i = 0; i < SCALE_KINDS; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static int by_max(enum scale_kind kind)
+{
+    return kind == SCALE_MAXABS;
+}
+
+uint32_t scale_dim(enum scale_kind kind)
+{
+    return by_max(kind) ? 1 : 2;
+}
+
+paramo_optimizer scale_optimizer(enum scale_kind kind)
+{
+    return by_max(kind) ? PARAMO_OPT_MAX : PARAMO_OPT_ADD;
+}
+
+static size_t features(const struct batch *b)
+{
+    return b->start[b->rows] - b->start[0];
+}
+
+int scale_wanted(const struct batch *b)
+{
+    for (size_t i = 0, n = b->value == NULL ? 0 : features(b); i < n; i++)
+        if (b->value[i] != 0.0f && b->value[i] != 1.0f)
+            return 1;
+    return 0;
+}
+
+static void measure_std(const struct batch *b, float *own)
+{
+    for (size_t i = 0, n = features(b); i < n; i++) {
+        const float x = b->value == NULL ? 1.0f : b->value[i], square = x * x;
+        float *row = own + (size_t)b->index[i] * 2;
+        row[SEEN] += x != 0.0f;
+        row[SQUARES] += square < STD_SQUARE ? square : STD_SQUARE;
+    }
+}
+
+static void measure_max(const struct batch *b, float *own)
+{
+    for (size_t i = 0, n = features(b); i < n; i++) {
+        const float x = b->value == NULL ? 1.0f : fabsf(b->value[i]);
+        float *most = own + b->index[i];
+        *most = x > *most ? x : *most;
+    }
+}
+
+void scale_measure(enum scale_kind kind, const struct batch *b, float *own)
+{
+    memset(own, 0, b->unique * scale_dim(kind) * sizeof *own);
+    if (by_max(kind))
+        measure_max(b, own);
+    else
+        measure_std(b, own);
+}
+
+size_t scale_join(enum scale_kind kind, size_t keys, const float *own, float *known, uint32_t *changed)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < keys; i++) {
+        if (by_max(kind)) {
+            changed[n] = (uint32_t)i;
+            n += own[i] > known[i];
+            known[i] = own[i] > known[i] ? own[i] : known[i];
+        } else if (known[2 * i + SEEN] < STD_SIGHTINGS) {
+            changed[n] = (uint32_t)i;
+            n += own[2 * i + SEEN] > 0;
+            known[2 * i + SEEN] += own[2 * i + SEEN];
+            known[2 * i + SQUARES] += own[2 * i + SQUARES];
+        }
+    }
+    return n;
+}
+
+float scale_divisor(enum scale_kind kind, const float *row)
+{
+    const float s = by_max(kind) ? row[0] : row[SEEN] > 0 ? sqrtf(row[SQUARES] / row[SEEN]) : 0;
+    return s > 0 ? s : 1.0f;
+}
+
+void scale_divide(enum scale_kind kind, const struct batch *b, float *rows, float *value)
+{
+    for (size_t i = 0; i + 1 < b->unique; i++)
+        rows[i] = scale_divisor(kind, rows + i * scale_dim(kind));
+    rows[b->unique - 1] = 1.0f; /* a feature with the bias's id */
+    for (size_t i = 0, n = features(b); i < n; i++)
+        value[i] = (b->value == NULL ? 1.0f : b->value[i]) / rows[b->index[i]];
+    for (size_t i = 0, n = by_max(kind) ? 0 : features(b); i < n; i++)
+        value[i] = fminf(fmaxf(value[i], -SCALE_MOST), SCALE_MOST);
+}

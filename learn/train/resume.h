@@ -1,0 +1,13 @@
+/*
+ * Puts a saved model into the tables of a job, which continues from it (--model-in). Where the job's learning rates
+ * are not the model's, the optimizers' state is changed so that training continues from the same weights. Tests:
+ * test/learn/test_resume.c.
+ */
+#ifndef LEARN_TRAIN_RESUME_H
+#define LEARN_TRAIN_RESUME_H
+
+#include "learn/train/job.h"
+
+PARAMO_MUST_USE paramo_err resume_model(struct customer *c);
+
+#endif

@@ -1,0 +1,81 @@
+#include "learn/train/rows.h"
+
+#include "learn/data/holdout.h"
+
+/* Files of at most this many bytes are looked at before the job begins: they may have too few rows to hold some out.
+ * Arbitrary: one part of plain text, a few milliseconds. */
+#define SMALL_BYTES READER_PART_BYTES
+
+/* Are both classes among the held-out rows of this stream? An error counts as yes: the reader returns it again. */
+static int both_classes(struct reader *reader, uint32_t stream, int seen[2])
+{
+    for (uint64_t index = 0; !seen[0] || !seen[1]; index++) {
+        const struct block *block;
+        int ended = 0;
+        if (reader_held_out(reader, stream, index, &block, &ended) != PARAMO_OK)
+            return 1;
+        if (ended)
+            return 0;
+        for (size_t r = 0; r < block->rows; r++)
+            seen[block->label[r] > 0.5f] = 1;
+        reader_release(reader, block);
+    }
+    return 1;
+}
+
+static int can_measure(struct reader *reader)
+{
+    const uint64_t size = reader_size(reader);
+    int seen[2] = {0, 0}, both = size == 0 || size > SMALL_BYTES;
+    for (uint32_t s = 0; !both && s < reader_streams(reader); s++)
+        both = both_classes(reader, s, seen);
+    return both;
+}
+
+static uint64_t epochs_of(const struct job *job)
+{
+    if (job->o->epochs > 0)
+        return job->o->epochs;
+    return job->hold_out > 0 || job->o->valid_n > 0 ? TRAIN_EPOCHS : 1;
+}
+
+static paramo_err open_data(struct job *job, const struct reader_options *common)
+{
+    struct reader_options options = *common;
+    job->epochs = epochs_of(job);
+    options.cache = job->epochs > 1;
+    options.hold_out = job->hold_out;
+    return reader_open(&options, job->o->data, job->o->data_n, &job->reader);
+}
+
+paramo_err rows_open(struct job *job)
+{
+    const struct train_options *o = job->o;
+    struct reader_options options = o->reader;
+    options.hash_bits = job->info.hash_bits;
+    options.fields = job->info.ops->fields;
+    job->hold_out = o->valid_n > 0 ? 0 : o->hold_out;
+    paramo_err err = open_data(job, &options);
+    if (err == PARAMO_OK && job->hold_out > 0 && !can_measure(job->reader)) {
+        reader_close(job->reader);
+        job->reader = NULL;
+        job->hold_out = 0;
+        err = open_data(job, &options);
+    }
+    if (err == PARAMO_OK && o->valid_n > 0) {
+        options.cache = job->epochs > 1;
+        options.cache_bytes = options.cache_bytes / 4;
+        err = reader_open(&options, o->valid, o->valid_n, &job->valid);
+        if (err == PARAMO_OK)
+            err = metrics_new(&job->metrics);
+    }
+    return err;
+}
+
+void rows_tell(struct job *job)
+{
+    if (job->o->hold_out > 0 && job->o->valid_n == 0 && job->hold_out == 0)
+        progress_line(&job->progress,
+                      "nothing is held out: %u %% of so few rows would not be of both classes",
+                      job->o->hold_out);
+}

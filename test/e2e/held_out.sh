@@ -1,0 +1,83 @@
+# What paramo train does with nothing said: a tenth of the rows is held out, the best epoch is kept, training ends when it no
+# longer gets better; and what it says, and with which exit code, of data that is rare, tiny, sorted, or has nothing to learn.
+# shellcheck shell=bash disable=SC2016
+. "$(dirname "$0")/lib.sh"
+cd "$WORK" || exit 1
+unset PARAMO_TOKEN
+
+train=(train --model lr -q --json --any-quality)
+rows=$((20000 / SLOW))
+# of FILE FIELD: a field of each epoch's held-out part, or of the document.
+held() { python3 -c 'import json, sys; print(*[e["held_out"][sys.argv[2]] for e in json.load(open(sys.argv[1]))["epochs"]])' "$@"; }
+of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"; }
+
+# ---- the same rows on every number of workers, and the best epoch's model ----
+expect 0 "a log" "$PARAMO" data synth --rows $rows --features 5000 --seed 1 --format libsvm --out log.svm
+expect 0 "one worker" "$PARAMO" "${train[@]}" --data log.svm --model-out one
+cp "$OUT" one.json
+best=$(of one.json best_epoch)
+epochs=$(held one.json logloss | wc -w)
+check "it ended two epochs after the best ($best of $epochs)" test "$best" -ge 1 -a "$epochs" -eq $((best + 2))
+least=$(held one.json logloss | tr ' ' '\n' | sort -g | head -n 1)
+check "which had the least log-loss" test "$(held one.json logloss | cut -d' ' -f"$best")" = "$least"
+share() { awk -v rows=$rows -v share="$1" '{ d = $1 / rows - share; exit !(d > -0.03 && d < 0.03) }'; } # of the rows, about
+held one.json rows | share 0.1
+check "about a tenth is held out" test ${PIPESTATUS[1]} -eq 0
+check "the others are learned" test "$(json one.json rows)" -eq $((epochs * (rows - $(held one.json rows | cut -d' ' -f1))))
+expect 0 "just as many epochs" "$PARAMO" "${train[@]}" --data log.svm --epochs "$best" --model-out best
+check "the model that was saved is the best epoch's" diff -r one best
+expect 0 "as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --data log.svm --model-out many
+check "the same model" diff -r one many
+gzip -k log.svm
+for many in 2 3; do
+    expect 0 "$many workers" "$PARAMO" "${train[@]}" --epochs 2 --workers $many --data log.svm
+    for what in rows positives; do
+        check "$many workers: the same $what" test "$(held "$OUT" $what)" = "$(held one.json $what | cut -d' ' -f1,2)"
+    done
+    [ "$SLOW" = 1 ] || continue # a sanitizer learns nothing new
+    expect 0 "$many processes, compressed" "$PARAMO" run -s 1 -w $many -- paramo "${train[@]}" --epochs 2 --data log.svm.gz
+    check "the same rows" test "$(held "$OUT" positives)" = "$(held one.json positives | cut -d' ' -f1,2)"
+done
+expect 0 "nothing held out" "$PARAMO" "${train[@]}" --hold-out 0 --data log.svm
+check "one epoch of all rows" test "$(json "$OUT" rows)" -eq $rows
+expect 0 "half" "$PARAMO" "${train[@]}" --hold-out 50 --epochs 1 --data log.svm
+held "$OUT" rows | share 0.5
+check "about half" test ${PIPESTATUS[1]} -eq 0
+refused 2 "patience without a measure" "hold-out" "$PARAMO" train --model lr --data log.svm --hold-out 0 --patience 2
+refused 2 "too much held out" "hold-out" "$PARAMO" train --model lr --data log.svm --hold-out 51
+
+# ---- tiny sets, and held-out rows of one class ----
+for few in 1 5; do
+    head -n $few log.svm >tiny.svm
+    expect 0 "a set of $few" "$PARAMO" train --model lr --data tiny.svm --model-out tiny
+    says "nothing is held out, which is said" '^nothing is held out: '
+    says "all is learned, once" "^epoch 1/1  $few rows in "
+    expect 0 "the same as before" "$PARAMO" train --model lr --data tiny.svm --hold-out 0 --model-out before
+    check "the same model" diff -r tiny before
+done
+awk 'BEGIN { for (i = 0; i < 100000; i++) print (i == 7) " " i % 100 ":1 " 200 + i % 37 ":1" }' >single.svm
+expect 0 "one positive in 100,000 rows" "$PARAMO" train --model lr --data single.svm --model-out single
+says "nothing is measured, which is said" '^nothing is measured: '
+check "one epoch" test "$(grep -c '^epoch' "$ERR")" -eq 1
+check "the model is there" test -s single/manifest.json
+
+# ---- sorted labels ----
+sort -s -k1,1n log.svm >sorted.svm
+expect 0 "sorted labels" "$PARAMO" train --model lr -q --any-quality --data sorted.svm --json
+says "are noticed, once" '^warning: the rows are sorted by label, or nearly: '
+check "and in the JSON" grep -q '"sorted_labels": true' "$OUT"
+check "the other order is not" grep -q '"sorted_labels": false' one.json
+
+# ---- rare clicks; nothing to learn ----
+expect 0 "rare clicks" "$PARAMO" data synth --rows 100000 --features 20 --click-rate 0.001 --spread 2 --seed 1 --out rare.ffm
+expect 0 "are learned" "$PARAMO" train --model lr -q --json --data rare.ffm
+check "without a warning" grep -q '"warning": null' "$OUT"
+awk 'BEGIN { srand(1); for (i = 0; i < 20000; i++) print (rand() < 0.3) " " int(rand() * 500) ":1 " 1000 + int(rand() * 500) ":1" }' >noise.svm
+expect 5 "nothing to learn" "$PARAMO" train --model lr --data noise.svm --model-out noise
+says "it says so" '^warning: nothing is learned: log-loss 0\.[0-9]+ on the held-out rows, guessing the mean rate gives 0\.[0-9]+'
+check "the model is saved all the same" test -s noise/manifest.json
+expect 0 "any quality will do" "$PARAMO" train --model lr --data noise.svm --any-quality
+awk 'BEGIN { srand(2); for (i = 0; i < 5000; i++) print (rand() < 0.3) " " int(rand() * 500) ":1" }' >other.svm
+expect 5 "on a file, too" "$PARAMO" train --model lr --data noise.svm --valid other.svm --epochs 1
+says "it says so" '^warning: nothing is learned: .* on the validation data'
+finish

@@ -1,0 +1,119 @@
+/* The bias that a new model begins with: in every model and optimizer, once a job, and not in a trained one. */
+#include "learn/support_learn.h"
+#include "learn/train/train.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 4000, EVERY = 40 };
+static char *dir, model[4096], data[4096];
+static const char *const files[] = {data};
+
+/* One row of EVERY is positive, and no feature says which. */
+static int setup(void **state)
+{
+    (void)state;
+    dir = new_dir();
+    (void)snprintf(data, sizeof data, "%s/data", dir);
+    (void)snprintf(model, sizeof model, "%s-model", dir);
+    FILE *f = fopen(data, "w");
+    assert_non_null(f);
+    for (unsigned i = 0; i < ROWS; i++)
+        (void)fprintf(f, "%d %u:1\n", i % EVERY == 7, i * 7 % 5);
+    (void)fclose(f);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    remove_dir(dir);
+    return 0;
+}
+
+static struct train_options options(const struct model_ops *ops, const char *optimizer)
+{
+    struct train_options o = {.data = files,
+                              .data_n = 1,
+                              .epochs = 1,
+                              .batch = ROWS,
+                              .servers = 1,
+                              .workers = 1,
+                              .model_out = model,
+                              .quiet = 1};
+    reader_options_init(&o.reader);
+    model_info_init(&o.model, ops);
+    (void)snprintf(o.model.optimizer[0].name, sizeof o.model.optimizer[0].name, "%s", optimizer);
+    o.model.optimizer[0].alpha = 1e-6; /* nothing moves */
+    return o;
+}
+
+static double train(const struct train_options *o)
+{
+    struct train_result r;
+    if (train_run(o, &r) != PARAMO_OK)
+        fail_msg("%s", paramo_last_error());
+    const double logloss = r.epoch[r.epochs - 1].logloss;
+    train_result_free(&r);
+    return logloss;
+}
+
+static float saved_bias(void)
+{
+    struct model m;
+    assert_int_equal(modelio_open(model, &m), PARAMO_OK);
+    assert_true(m.table[0].n > 0 && m.table[0].keys[m.table[0].n - 1] == UINT64_MAX);
+    const float bias = m.table[0].values[m.table[0].n - 1];
+    modelio_close(&m);
+    return bias;
+}
+
+static void the_first_batch_is_scored_with_the_mean_rate(void **state)
+{
+    (void)state;
+    const double p = 1.0 / EVERY, entropy = -p * log(p) - (1 - p) * log(1 - p);
+    for (size_t i = 0; model_at(i); i++)
+        for (size_t k = 0; optimizers_at(k); k++) {
+            struct train_options o = options(model_at(i), optimizers_at(k)->name);
+            const double logloss = train(&o);
+            assert_true(fabs(logloss - entropy) < 1e-4);
+            assert_true(fabs((double)saved_bias() - log(p / (1 - p))) < 0.02);
+            remove_dir(strdup(model));
+        }
+}
+
+static void a_trained_bias_stays(void **state)
+{
+    (void)state;
+    struct train_options o = options(&model_lr, "sgd");
+    o.epochs = 3;
+    o.model.optimizer[0].alpha = 0.01; /* moves by 0.01 for a row too many */
+    o.batch = 16;
+    o.reader.part_bytes = 4096; /* several parts: the bias is that of the first one only once */
+    (void)train(&o);
+    const float bias = saved_bias();
+    o.model_in = model;
+    o.epochs = 1;
+    o.model.optimizer[0].alpha = 1e-9;
+    assert_int_equal(train_take_settings(model, &o.model), PARAMO_OK);
+    o.model.optimizer[0].alpha = 1e-9;
+    (void)train(&o);
+    assert_true(fabs((double)(saved_bias() - bias)) < 1e-4);
+    remove_dir(strdup(model));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_batch_is_scored_with_the_mean_rate),
+        cmocka_unit_test(a_trained_bias_stays),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
