@@ -39,12 +39,16 @@ for name in alone async1 async3; do
 done
 
 # ---- without the runner: a shell loop that sets ps-lite's variables, and no token ----
-export DMLC_NUM_SERVER=2 DMLC_NUM_WORKER=2 DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT=$((20000 + $$ % 20000))
+free_port
+export DMLC_NUM_SERVER=2 DMLC_NUM_WORKER=2 DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT=$PORT
 unset PARAMO_TOKEN
-for role in worker worker server server scheduler; do
-    DMLC_ROLE=$role timeout -k 5 "$DEADLINE" "$HERE/sync_sgd" >"loop.$role.$RANDOM" 2>&1 &
+roles=(worker worker server server scheduler)
+for i in "${!roles[@]}"; do
+    start "loop$i" env DMLC_ROLE="${roles[$i]}" "$HERE/sync_sgd"
 done
-wait
-cat loop.scheduler.* | curve /dev/stdin >loop
-check "the same curve from a plain shell loop" cmp -s loop alone
+for i in "${!roles[@]}"; do
+    ends "loop$i" 0 "${roles[$i]} of a plain shell loop"
+done
+curve loop4.out >loop
+check "the same curve from a plain shell loop" cmp loop alone
 finish
