@@ -63,6 +63,19 @@
       "output file; - is standard output, .gz and .zst are compressed")                                               \
     X(EXPORT_OUT, EXPORT, "out", 0, TEXT, "FILE", "-", NULL,                                                          \
       "output file; - is standard output, .gz and .zst are compressed")                                               \
+    /* ---- serving ---- */                                                                                          \
+    X(SERVE_MODEL, SERVE, "model", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved")                   \
+    X(SERVE_LISTEN, SERVE, "listen", 0, TEXT, "HOST:PORT", "127.0.0.1:8080", NULL,                                    \
+      "address to listen on; port 0: a free one, which is printed")                                                   \
+    X(SERVE_THREADS, SERVE, "threads", 0, NUMBER(0, 256), "N", "0", NULL, "threads that answer; 0: one for each CPU") \
+    X(MAX_BODY, SERVE, "max-body", 0, NUMBER(1, 1 << 26), "BYTES", "1048576", NULL,                                   \
+      "a larger request is answered with 413")                                                                        \
+    X(MAX_CONNECTIONS, SERVE, "max-connections", 0, NUMBER(1, 100000), "N", "1024", NULL,                             \
+      "connections above these are answered with 503")                                                                \
+    X(SERVE_TIMEOUT, SERVE, "timeout", 0, NUMBER(1, 86400), "SECONDS", "10", NULL,                                    \
+      "close the connection of a request that takes longer, from its first line to the end of the answer")            \
+    X(IDLE_TIMEOUT, SERVE, "idle-timeout", 0, NUMBER(1, 86400), "SECONDS", "60", NULL,                                \
+      "close a connection that is silent for so long")                                                                \
     /* ---- jobs and their nodes ---- */                                                                              \
     X(RUN_SERVERS, RUN, "servers", 's', NUMBER(1, RUN_NODES_MAX), "N", NULL, NULL, "number of servers")               \
     X(RUN_WORKERS, RUN, "workers", 'w', NUMBER(1, RUN_NODES_MAX), "N", NULL, NULL, "number of workers")               \

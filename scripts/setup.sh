@@ -37,6 +37,7 @@ need zstd zstd
 if [ "$test" = 1 ]; then
     need iproute2 ip      # test/e2e/cut.sh makes hosts of its own
     need etcd-server etcd # test/e2e/etcd.sh
+    need curl curl        # test/e2e/serve.sh
     # test/ps: programs that include glog before ps/ps.h
     [ -e /usr/include/glog/logging.h ] || missing="$missing libgoogle-glog-dev"
 fi
@@ -49,6 +50,9 @@ if ! pkg-config --exists ucx 2>/dev/null; then # the ucx van; a build without it
 fi
 if ! pkg-config --exists libcurl 2>/dev/null; then # a scheduler's state in etcd; a build without it has folders
     missing="$missing libcurl4-openssl-dev"
+fi
+if ! pkg-config --exists libmicrohttpd 2>/dev/null; then # paramo serve; a build without it says so
+    missing="$missing libmicrohttpd-dev"
 fi
 if [ "$all" = 1 ]; then
     need clang clang

@@ -7,23 +7,44 @@
 #define SCORE_BATCH                                                                                          \
     4096 /* rows: large, since nothing is learned between them, and small enough for the cache */
 
-struct scratch {
+struct scorer {
+    struct batcher *batcher;
+    struct batch_list list;
     struct params params;
     struct row_scratch rows;
     size_t scale_keys, values; /* memory of the next two */
     float *scale, *value;
 };
 
-static void scratch_free(struct scratch *s)
+paramo_err scorer_new(struct scorer **scorer)
 {
+    struct scorer *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    paramo_err err = batcher_new(&s->batcher);
+    if (err != PARAMO_OK) {
+        free(s);
+        return err;
+    }
+    *scorer = s;
+    return PARAMO_OK;
+}
+
+void scorer_free(struct scorer *s)
+{
+    if (s == NULL)
+        return;
+    batcher_free(s->batcher);
+    batch_list_free(&s->list);
     params_free(&s->params);
     row_scratch_free(&s->rows);
     free(s->scale);
     free(s->value);
+    free(s);
 }
 
 /* Memory to divide a batch's values. */
-static paramo_err fit_scaled(struct scratch *s, size_t keys, size_t values)
+static paramo_err fit_scaled(struct scorer *s, size_t keys, size_t values)
 {
     if (keys > s->scale_keys) {
         free(s->scale);
@@ -40,11 +61,14 @@ static paramo_err fit_scaled(struct scratch *s, size_t keys, size_t values)
                : PARAMO_OK;
 }
 
-static paramo_err score_block(const struct score_source *source, const struct batch_list *list,
-                              struct scratch *s, score_rows_fn rows, void *arg)
+paramo_err scorer_block(struct scorer *s, const struct score_source *source, const struct block *block,
+                        score_rows_fn rows, void *arg)
 {
     const struct model_ops *ops = source->model->ops;
-    paramo_err err = params_fit(&s->params, source->model, list->most_unique);
+    const struct batch_list *list = &s->list;
+    paramo_err err = batcher_cut(s->batcher, block, SCORE_BATCH, &s->list);
+    if (err == PARAMO_OK)
+        err = params_fit(&s->params, source->model, list->most_unique);
     if (err == PARAMO_OK)
         err = row_scratch_fit(&s->rows, source->model, list->most_rows);
     for (size_t i = 0; err == PARAMO_OK && i < list->n; i++) {
@@ -72,24 +96,18 @@ static paramo_err score_block(const struct score_source *source, const struct ba
 paramo_err score_reader(const struct score_source *source, struct reader *reader, score_rows_fn rows,
                         void *arg)
 {
-    struct batcher *batcher;
-    struct batch_list list = {0};
-    struct scratch scratch = {0};
+    struct scorer *scorer = NULL;
     const struct block *block;
-    paramo_err err = batcher_new(&batcher);
+    paramo_err err = scorer_new(&scorer);
     if (err != PARAMO_OK)
         return err;
     while ((err = reader_next(reader, &block)) == PARAMO_OK && block != NULL) {
-        err = batcher_cut(batcher, block, SCORE_BATCH, &list);
-        if (err == PARAMO_OK)
-            err = score_block(source, &list, &scratch, rows, arg);
+        err = scorer_block(scorer, source, block, rows, arg);
         reader_release(reader, block);
         if (err != PARAMO_OK)
             break;
     }
-    scratch_free(&scratch);
-    batch_list_free(&list);
-    batcher_free(batcher);
+    scorer_free(scorer);
     return err;
 }
 

@@ -1,6 +1,6 @@
 /*
  * Scoring rows with a model: reads data in order, fetches the parameters of each batch's keys, hands out
- * margins. Serves predict and eval, with a model from disk, and validation during training, with parameters
+ * margins. Serves predict, eval and serve, with a model from disk, and validation during training, with parameters
  * pulled from the servers.
  *
  * A key that the model does not have counts as zeros in every table. It never knows where parameters
@@ -27,6 +27,13 @@ struct score_source {
     int scaled; /* there is a table of scales, of model->scale */
 };
 
+/* Memory to score blocks with one model, of one thread. Its sizes follow from the model: another one needs another. */
+struct scorer;
+PARAMO_MUST_USE paramo_err scorer_new(struct scorer **scorer);
+void scorer_free(struct scorer *scorer); /* NULL is allowed */
+/* Scores the rows of one block. */
+PARAMO_MUST_USE paramo_err scorer_block(struct scorer *scorer, const struct score_source *source,
+                                        const struct block *block, score_rows_fn rows, void *arg);
 /* Reads reader from where it stands to its end. */
 PARAMO_MUST_USE paramo_err score_reader(const struct score_source *source, struct reader *reader,
                                         score_rows_fn rows, void *arg);

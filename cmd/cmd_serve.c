@@ -1,0 +1,158 @@
+/*
+ * paramo serve: scores rows over HTTP with a saved model, until SIGTERM or SIGINT. Tests: test/e2e/serve.sh.
+ */
+#include "cmd/exitcode.h"
+#include "cmd/options.h"
+#include "cmd/verbs.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+#ifdef PARAMO_HAVE_MICROHTTPD
+#include "cmd/serve/http_server.h"
+#include "learn/io/input.h"
+#endif
+
+static const char usage[] =
+    "usage: paramo serve --model DIR [--listen HOST:PORT] [options]\n"
+    "\n"
+    "Answers HTTP requests for the probability that the label of a row is 1: POST /predict\n"
+    "with rows as text or JSON. GET /healthz, /readyz and /metrics show its state.\n";
+
+static const char more[] =
+    "A new model in DIR is loaded within a second, or at SIGHUP. After SIGTERM or SIGINT the server accepts "
+    "no\n"
+    "more connections, answers the requests that have begun, and ends with exit code 0.\n"
+    "\n" CODE_HELP "\n"
+    "  paramo serve --model model --listen 127.0.0.1:8080\n"
+    "  curl --data-binary '0 3:1 17:1' http://127.0.0.1:8080/predict\n"
+    "  curl --data '{\"rows\": [\"0 3:1 17:1\", \"9:1\"]}' http://127.0.0.1:8080/predict\n";
+
+#ifdef PARAMO_HAVE_MICROHTTPD
+
+#define TICK_MS   100 /* between looks at deadlines */
+#define DRAIN_MS  5   /* the same once it ends */
+#define LOOK_MS   200 /* between looks at the model */
+#define NS_PER_MS 1000000
+
+/* The next signal of the set, or 0 after so many milliseconds. */
+static int next_signal(const sigset_t *set, long ms)
+{
+    struct timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS};
+    int sig = sigtimedwait(set, NULL, &wait);
+    return sig > 0 ? sig : 0;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / NS_PER_MS;
+}
+
+/* Until a signal to end. */
+static void run(struct service *service, struct http_server *server, const sigset_t *set)
+{
+    int64_t looked = now_ms(), rotated = looked;
+    for (;;) {
+        int sig = next_signal(set, TICK_MS);
+        if (sig == SIGTERM || sig == SIGINT)
+            return;
+        int64_t now = now_ms();
+        if (sig == SIGHUP || now - looked >= LOOK_MS) {
+            service_refresh(service, sig == SIGHUP);
+            looked = now;
+        }
+        if (now - rotated >= STATS_WINDOW_S * 1000) {
+            stats_rotate(service_stats(service));
+            rotated = now;
+        }
+        http_expire(server);
+    }
+}
+
+/* Until all requests are answered, their time is over, or a second signal comes. */
+static void drain(struct http_server *server, const sigset_t *set)
+{
+    while (http_drain(server) > 0) {
+        int sig = next_signal(set, DRAIN_MS);
+        if (sig == SIGTERM || sig == SIGINT)
+            return;
+        http_expire(server);
+    }
+}
+
+static paramo_err serve(const struct options *o)
+{
+    struct http_options http = {.listen = option_text(o, OPT_SERVE_LISTEN),
+                                .threads = (unsigned)option_number(o, OPT_SERVE_THREADS),
+                                .max_body = (size_t)option_number(o, OPT_MAX_BODY),
+                                .max_connections = (size_t)option_number(o, OPT_MAX_CONNECTIONS),
+                                .timeout_s = (unsigned)option_number(o, OPT_SERVE_TIMEOUT),
+                                .idle_timeout_s = (unsigned)option_number(o, OPT_IDLE_TIMEOUT)};
+    struct service *service;
+    struct http_server *server;
+    sigset_t set;
+    if (http.threads == 0)
+        http.threads = input_available_cpus();
+    /* Blocked before threads start, so that only run() and drain() take them. */
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    paramo_err err = service_open(option_text(o, OPT_SERVE_MODEL), &service);
+    if (err != PARAMO_OK)
+        return err;
+    err = http_start(&http, service, &server);
+    if (err == PARAMO_OK) {
+        (void)fprintf(stderr, "paramo serve: listening on port %u\n", http_port(server));
+        run(service, server, &set);
+        drain(server, &set);
+        http_stop(server);
+    }
+    service_close(service);
+    return err;
+}
+
+static int check(const struct options *o)
+{
+    if (!http_address_valid(option_text(o, OPT_SERVE_LISTEN)))
+        return options_wrong(o, "--listen '%s' is not HOST:PORT or [IPV6]:PORT",
+                             option_text(o, OPT_SERVE_LISTEN));
+    return -1;
+}
+
+#else
+
+static int check(const struct options *o)
+{
+    (void)o;
+    return -1;
+}
+
+static paramo_err serve(const struct options *o)
+{
+    (void)o;
+    return paramo_error_set(PARAMO_E_UNSUPPORTED, "this program was built without libmicrohttpd");
+}
+
+#endif
+
+int cmd_serve(int argc, char **argv)
+{
+    struct options o;
+    int code = options_parse(&o, VERB_SERVE, argc, argv, usage, more);
+    if (code < 0 && !option_text(&o, OPT_SERVE_MODEL))
+        code = options_wrong(&o, "--model is missing");
+    if (code < 0)
+        code = check(&o);
+    if (code < 0) {
+        paramo_err err = serve(&o);
+        code = err ? code_fail("serve", err, paramo_last_error()) : CODE_DONE;
+    }
+    options_free(&o);
+    return code;
+}

@@ -1,0 +1,50 @@
+/*
+ * The body of a scoring request to rows. A body is lines of text, or JSON:
+ *
+ *     0 3:1 17:0.5                                   text: a row a line, as in a data file
+ *     {"rows": ["0 3:1 17:0.5", "9:1"]}              JSON: the same lines
+ *     {"rows": [{"I1": 5, "C3": "68fd1e64"}]}        JSON: values by the names of Criteo's columns
+ *     I1=5 C3=68fd1e64                               text: the same
+ *
+ * A body whose first character is '{' is JSON. The rows are parsed by the parsers of data files (learn/data/parse.h),
+ * so they give the same features. A row of libsvm, libffm or of named fields may be without its label, which is
+ * ignored. It never knows of HTTP or of models. Tests: test/learn/test_request.c, fuzz/fuzz_request.c.
+ */
+#ifndef LEARN_SERVE_REQUEST_H
+#define LEARN_SERVE_REQUEST_H
+
+#include "learn/data/parse.h"
+
+/* Why a request fails. The message has one line of printable characters. */
+struct request_error {
+    int status;        /* of HTTP */
+    uint64_t row;      /* from 1; 0: no row in particular */
+    char field[32];    /* the name of the field; "": none in particular */
+    char message[256]; /* what is wrong */
+};
+
+struct request_model {
+    unsigned hash_bits;
+    int fields; /* rows must have the field of each feature */
+};
+
+/* Memory of one thread, used again and again. Zero it before first use. */
+struct request {
+    int json; /* how the answer is written */
+    struct parse_buffer buffer;
+    char *text; /* the rows as lines, with PARSE_PAD bytes behind them */
+    size_t len, cap;
+};
+
+/* Parses body into r->buffer, with at least one row. format: a word of REQUEST_FORMATS or NULL (auto); the "format"
+ * of a JSON body comes first. Returns 1, or 0 with *error set. */
+#define REQUEST_FORMATS PARSE_FORMAT_WORDS "|fields"
+int request_parse(struct request *r, const struct request_model *model, const char *format, const char *body,
+                  size_t len, struct request_error *error);
+void request_free(struct request *r);
+
+/* Sets *error and returns 0. Bytes that are not printable become '?'. */
+int request_fail(struct request_error *error, int status, uint64_t row, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,237 @@
+#include "learn/serve/service.h"
+#include "learn/eval/score.h"
+#include "learn/model/logistic.h"
+#include "learn/serve/request.h"
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PROBABILITY_MAX 32        /* characters of one, with what stands between two */
+#define KEPT_TEXT       (1 << 20) /* a helper with more text frees its memory after the request */
+
+static const char json_media[] = "application/json", text_media[] = "text/plain";
+
+/* What one request needs. It is one thread's while it is taken. */
+struct helper {
+    struct helper *next;
+    struct request request;
+    struct scorer *scorer; /* for the model of `version` */
+    uint64_t version;
+};
+
+struct service {
+    struct model_slot *slot;
+    struct stats stats;
+    pthread_mutex_t lock; /* of the list */
+    struct helper *idle;
+};
+
+static void helper_free(struct helper *h)
+{
+    request_free(&h->request);
+    scorer_free(h->scorer);
+    free(h);
+}
+
+static struct helper *helper_take(struct service *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    struct helper *h = s->idle;
+    if (h != NULL)
+        s->idle = h->next;
+    (void)pthread_mutex_unlock(&s->lock);
+    return h != NULL ? h : calloc(1, sizeof *h);
+}
+
+static void helper_give(struct service *s, struct helper *h)
+{
+    if (h == NULL)
+        return;
+    if (h->request.cap > KEPT_TEXT) {
+        helper_free(h);
+        return;
+    }
+    (void)pthread_mutex_lock(&s->lock);
+    h->next = s->idle;
+    s->idle = h;
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+paramo_err service_open(const char *dir, struct service **service)
+{
+    struct service *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    paramo_err err = model_slot_open(dir, &s->slot);
+    if (err != PARAMO_OK) {
+        free(s);
+        return err;
+    }
+    (void)pthread_mutex_init(&s->lock, NULL);
+    *service = s;
+    return PARAMO_OK;
+}
+
+void service_close(struct service *s)
+{
+    if (s == NULL)
+        return;
+    while (s->idle != NULL) {
+        struct helper *h = s->idle;
+        s->idle = h->next;
+        helper_free(h);
+    }
+    model_slot_close(s->slot);
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+struct stats *service_stats(struct service *s)
+{
+    return &s->stats;
+}
+
+void service_refresh(struct service *s, int force)
+{
+    int loaded;
+    if (model_slot_refresh(s->slot, force, &loaded) != PARAMO_OK) {
+        s->stats.reload_failures++;
+        (void)fprintf(stderr, "paramo serve: the new model is not used: %s\n", paramo_last_error());
+    } else if (loaded) {
+        s->stats.reloads++;
+        (void)fprintf(stderr, "paramo serve: loaded the new model\n");
+    }
+}
+
+/* ---- answers ---- */
+
+void answer_error(struct answer *answer, int status, uint64_t row, const char *field, const char *message)
+{
+    json_t *error = json_pack("{s:i, s:s}", "status", status, "message", message);
+    if (row > 0)
+        (void)json_object_set_new(error, "row", json_integer((json_int_t)row));
+    if (field[0] != '\0')
+        (void)json_object_set_new(error, "field", json_string(field));
+    json_t *document = json_pack("{s:o}", "error", error);
+    *answer = (struct answer){.status = status, .type = json_media};
+    answer->text = document != NULL ? json_dumps(document, JSON_COMPACT) : NULL;
+    answer->len = answer->text != NULL ? strlen(answer->text) : 0;
+    json_decref(document);
+}
+
+struct writer {
+    struct answer *answer;
+    int json;
+    size_t rows; /* so far; there is memory for all */
+};
+
+/* As `paramo predict` writes a row. */
+static paramo_err write_rows(void *arg, const float *margin, const float *label, size_t n)
+{
+    struct writer *w = arg;
+    struct answer *a = w->answer;
+    (void)label;
+    for (size_t i = 0; i < n; i++, w->rows++) {
+        const char *before = w->json && w->rows > 0 ? "," : "";
+        a->len += (size_t)snprintf(a->text + a->len, PROBABILITY_MAX, "%s%.9g%s", before,
+                                   link_probability(margin[i]), w->json ? "" : "\n");
+    }
+    return PARAMO_OK;
+}
+
+static void append(struct answer *a, const char *text)
+{
+    memcpy(a->text + a->len, text, strlen(text));
+    a->len += strlen(text);
+}
+
+static paramo_err score(struct helper *h, const struct slot_model *m, const struct block *block,
+                        struct answer *answer)
+{
+    struct score_lookup lookup = {.model = &m->model};
+    struct score_source source = score_model(&lookup);
+    struct writer writer = {.answer = answer, .json = h->request.json};
+    if (h->version != m->version) {
+        scorer_free(h->scorer);
+        h->scorer = NULL;
+        h->version = 0;
+        paramo_err err = scorer_new(&h->scorer);
+        if (err != PARAMO_OK)
+            return err;
+        h->version = m->version;
+    }
+    *answer = (struct answer){.status = 200, .type = writer.json ? json_media : text_media};
+    answer->text = malloc(block->rows * PROBABILITY_MAX + 64);
+    if (answer->text == NULL)
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the answer");
+    if (writer.json)
+        append(answer, "{\"predictions\":[");
+    paramo_err err = scorer_block(h->scorer, &source, block, write_rows, &writer);
+    if (err == PARAMO_OK && writer.json)
+        append(answer, "]}\n");
+    if (err != PARAMO_OK) {
+        free(answer->text);
+        answer->text = NULL;
+    }
+    return err;
+}
+
+/* *rows: how many were scored. */
+static void score_request(struct helper *h, const struct slot_model *m, const char *format, const char *body,
+                          size_t len, struct answer *answer, size_t *rows)
+{
+    const struct model_info *info = &m->model.info;
+    struct request_model needs = {.hash_bits = info->hash_bits, .fields = info->ops->fields};
+    struct request_error error;
+    struct block block = {0};
+    size_t bytes;
+    if (!request_parse(&h->request, &needs, format, body, len, &error)) {
+        answer_error(answer, error.status, error.row, error.field, error.message);
+        return;
+    }
+    paramo_err err = parse_block(&h->request.buffer, needs.fields, &block, &bytes);
+    if (err == PARAMO_OK) {
+        *rows = block.rows;
+        err = score(h, m, &block, answer);
+        block_free(&block);
+    }
+    if (err != PARAMO_OK) {
+        *rows = 0;
+        answer_error(answer, err == PARAMO_E_MEMORY ? 503 : 500, 0, "", paramo_last_error());
+    }
+}
+
+void service_score(struct service *s, const char *format, const char *body, size_t len, struct answer *answer)
+{
+    struct helper *h = helper_take(s);
+    size_t rows = 0;
+    if (h == NULL) {
+        answer_error(answer, 503, 0, "", "out of memory");
+        return;
+    }
+    struct slot_model *m = model_slot_take(s->slot);
+    score_request(h, m, format, body, len, answer, &rows);
+    model_slot_give(s->slot, m);
+    helper_give(s, h);
+    s->stats.rows += rows;
+}
+
+void service_metrics(struct service *s, int ready, struct answer *answer)
+{
+    struct timespec now;
+    struct slot_model *m = model_slot_take(s->slot);
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    struct stats_gauges gauges = {.ready = ready, .model = m->model.info.ops->name};
+    gauges.model_age_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - m->saved_s;
+    *answer = (struct answer){.status = 200, .type = "text/plain; version=0.0.4"};
+    FILE *out = open_memstream(&answer->text, &answer->len);
+    if (out != NULL) {
+        stats_write(&s->stats, &gauges, out);
+        (void)fclose(out);
+    }
+    model_slot_give(s->slot, m);
+}
