@@ -118,7 +118,7 @@ check "... and is well formed" [ "$(grep -Evc '^(# (HELP|TYPE) |)paramo_serve_[a
 
 connect() { eval "exec $1<>/dev/tcp/127.0.0.1/${URL##*:}"; } # connect NUMBER: descriptor NUMBER
 MAIN=$URL
-serve slow libsvm --max-connections 4 --timeout 1
+serve few libsvm --max-connections 4
 for fd in 21 22 23 24; do connect "$fd"; done
 full() { [ "$(get "$URL/healthz")" = 503 ]; }
 room() { [ "$(get "$URL/healthz")" = 200 ]; }
@@ -126,6 +126,8 @@ check "a connection above the limit is answered with 503" wait_for 20 full
 check "... as JSON" grep -q '"status":503' body
 exec 21>&- 22>&- 23>&- 24>&-
 check "connections that close make room" wait_for 20 room
+stop few "SIGTERM ends that server with 0"
+serve slow libsvm --timeout 1
 connect 21
 printf 'POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 4000\r\n\r\n' >&21
 while printf 1 >&21; do pause; done 2>/dev/null &
@@ -137,7 +139,7 @@ kill "$TRICKLE" 2>/dev/null
 exec 21>&-
 expired() { get "$URL/metrics" >/dev/null && [ "$(metric timeouts_total)" -ge 1 ]; }
 check "... and counted" wait_for 20 expired
-stop slow "SIGTERM ends that server with 0"
+stop slow "... and that one"
 URL=$MAIN
 
 # ---- reloads under load ----
