@@ -9,8 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/sm.h"
-#include "van/tcp/tcp_listen.h"
+#include "van/tcp/tcp_end.h"
 #include "van/tcp/tcp_recv.h"
 #include "van/tcp/tcp_send.h"
 
@@ -37,101 +36,7 @@ paramo_err tcp_conn_create(struct van *van, struct lane *lane, struct tcp_conn *
     return PARAMO_OK;
 }
 
-void tcp_hook(struct tcp_conn *conn)
-{
-    if (conn->hooked || conn->move_to || conn->state == TCP_GONE)
-        return;
-    conn->hooked = true;
-    lane_at_end(conn->base.lane, &conn->hook);
-}
-
-static void socket_end(struct tcp_conn *conn)
-{
-    if (conn->source.fd < 0)
-        return;
-    lane_source_remove(conn->base.lane, &conn->source);
-    (void)close(conn->source.fd);
-    conn->source.fd = -1;
-}
-
-/* ---- the end ------------------------------------------------------------------------------------------- */
-
-static void conn_free(struct lane_task *task)
-{
-    struct tcp_conn *conn = container_of(task, struct tcp_conn, end);
-    free(conn->stage);
-    free(conn->own_frame);
-    free(conn->rbuf);
-    free(conn);
-}
-
-/* Closes the socket and ends all transfers; calls done of the frames. */
-static void conn_stop(struct tcp_conn *conn, paramo_err status)
-{
-    socket_end(conn);
-    lane_timer_cancel(conn->base.lane, &conn->timer);
-    if (conn->question) {
-        resolve_drop(conn->question);
-        conn->question = NULL;
-    }
-    if (tcp_ways(conn))
-        tcp_ways(conn)->end(conn);
-    tcp_recv_abort(conn);
-    tcp_send_abort(conn, status);
-}
-
-static const struct sm machine = {
-    "tcp connection",
-    {[TCP_RESOLVING] = {"resolving",
-                        SM_TO(TCP_CONNECTING) | SM_TO(TCP_OPEN) | SM_TO(TCP_BROKEN) | SM_TO(TCP_GONE)},
-     [TCP_CONNECTING] = {"connecting",
-                         SM_TO(TCP_CONNECTING) | SM_TO(TCP_OPEN) | SM_TO(TCP_BROKEN) | SM_TO(TCP_GONE)},
-     [TCP_OPEN] = {"open", SM_TO(TCP_DRAINED) | SM_TO(TCP_BROKEN) | SM_TO(TCP_GONE)},
-     [TCP_DRAINED] = {"drained", SM_TO(TCP_BROKEN) | SM_TO(TCP_GONE)},
-     [TCP_BROKEN] = {"broken", SM_TO(TCP_GONE)},
-     [TCP_GONE] = {"gone", 0}}};
-
-static void move(struct tcp_conn *conn, enum tcp_state to)
-{
-    sm_check(&machine, conn->state, to);
-    conn->state = to;
-}
-
-void tcp_discard(struct tcp_conn *conn, paramo_err status)
-{
-    if (conn->state == TCP_GONE)
-        return;
-    move(conn, TCP_GONE);
-    van_orphan_remove(&conn->base);
-    conn_stop(conn, status);
-    conn->end.run = conn_free;
-    lane_at_end(conn->base.lane, &conn->end);
-}
-
-void tcp_break(struct tcp_conn *conn, paramo_err why)
-{
-    char text[ERR_TEXT_MAX];
-    if (conn->state >= TCP_BROKEN)
-        return;
-    if (conn->base.orphan) {
-        tcp_discard(conn, why);
-        return;
-    }
-    err_text_copy(text);
-    move(conn, TCP_BROKEN);
-    conn_stop(conn, why);
-    if (conn->state == TCP_BROKEN && conn->base.user_ops)
-        conn->base.user_ops->closed(conn->base.user, &conn->base, why, text);
-}
-
-void tcp_break_later(struct tcp_conn *conn, paramo_err why)
-{
-    if (conn->broken_why)
-        return;
-    conn->broken_why = why;
-    err_text_copy(conn->broken_text);
-    tcp_hook(conn);
-}
+/* ---- closing ------------------------------------------------------------------------------------------- */
 
 static void orphan_deadline(struct lane_timer *timer)
 {
@@ -153,7 +58,7 @@ void tcp_close(struct van_conn *base, bool flush)
         return;
     }
     base->user_ops = NULL;
-    tcp_recv_abort(conn);
+    tcp_end_receiving(conn);
     van_orphan_add(base);
     if (tcp_ways(conn))
         tcp_ways(conn)->closing(conn);
@@ -186,7 +91,7 @@ static void hook_run(struct lane_task *task)
             tcp_ways(conn)->finish(conn);
         else
             (void)shutdown(conn->source.fd, SHUT_WR);
-        move(conn, TCP_DRAINED);
+        tcp_conn_move(conn, TCP_DRAINED);
     }
     bool writable = outq_writable(&conn->out, &conn->base.limits);
     if (writable && conn->base.user_ops && conn->base.user_ops->writable)
@@ -200,7 +105,7 @@ paramo_err tcp_conn_open(struct tcp_conn *conn)
     if (err)
         conn->source.dead = true;
     else
-        move(conn, TCP_OPEN);
+        tcp_conn_move(conn, TCP_OPEN);
     return err;
 }
 
@@ -235,7 +140,7 @@ static void connect_next(struct tcp_conn *conn, int cause)
         }
         conn->source.fd = fd;
         conn->source.events = EPOLLOUT;
-        move(conn, TCP_CONNECTING);
+        tcp_conn_move(conn, TCP_CONNECTING);
         if (lane_source_add(conn->base.lane, &conn->source)) {
             conn->source.dead = true;
             tcp_break_later(conn, PARAMO_E_SYSTEM);
@@ -259,7 +164,7 @@ static void connect_done(struct tcp_conn *conn)
     if (!cause && connected_to_itself(conn->source.fd))
         cause = ECONNREFUSED;
     if (cause) {
-        socket_end(conn);
+        tcp_end_socket(conn);
         /* The source is added to the poller again only for another address; its events of this round are
          * dropped. */
         connect_next(conn, cause);
@@ -269,7 +174,7 @@ static void connect_done(struct tcp_conn *conn)
         tcp_break(conn, PARAMO_E_SYSTEM);
         return;
     }
-    move(conn, TCP_OPEN);
+    tcp_conn_move(conn, TCP_OPEN);
     tcp_hook(conn);
 }
 
@@ -374,43 +279,4 @@ void tcp_move(struct van_conn *base, struct lane *lane, void (*arrived)(void *ar
     /* At the end of the round the hook has run, if it was set, and the poller has dropped the source. */
     conn->end.run = move_leave;
     lane_at_end(base->lane, &conn->end);
-}
-
-/* ---- the van ------------------------------------------------------------------------------------------- */
-
-static void tcp_destroy(struct van *van)
-{
-    van_fini(van);
-    free(van);
-}
-
-static const struct van_ops tcp_ops = {
-    .name = "tcp",
-    .connect = tcp_connect,
-    .listen = tcp_listen,
-    .listener_close = tcp_listener_close,
-    .send = tcp_send,
-    .send_lent = tcp_send_lent,
-    .withdraw = tcp_withdraw,
-    .displace = tcp_displace,
-    .close = tcp_close,
-    .flush = tcp_flush,
-    .move = tcp_move,
-    .abandon = tcp_abandon,
-    .destroy = tcp_destroy,
-};
-
-paramo_err van_tcp_create(struct env *env, const struct van_config *config, struct van **out)
-{
-    (void)config;
-    struct tcp_van *van = calloc(1, sizeof *van);
-    if (!van)
-        return err_memory(sizeof *van);
-    paramo_err err = van_init(&van->base, &tcp_ops, env);
-    if (err) {
-        free(van);
-        return err;
-    }
-    *out = &van->base;
-    return PARAMO_OK;
 }

@@ -1,7 +1,7 @@
 /*
- * Life cycle of the tcp van and its connections: create, connect, break, move, close. tcp_send.h and
- * tcp_recv.h are the two directions, tcp_listen.h the listeners, tcp_conn.h the state. Never knows what a
- * frame means or who the peer is. Private to src/van/tcp and src/van/ucx. Tests: test/van/test_tcp.c.
+ * Life cycle of a tcp connection: create, connect, move, close. tcp_send.h and tcp_recv.h are the two
+ * directions, tcp_end.h is the end, tcp_listen.h the listeners, tcp_conn.h the state, tcp_van.c the van.
+ * Never knows what a frame means or who the peer is. Private to src/van/tcp and src/van/ucx. Tests: test/van/test_tcp.c.
  */
 #ifndef VAN_TCP_TCP_H
 #define VAN_TCP_TCP_H
@@ -17,13 +17,6 @@ void tcp_move(struct van_conn *base, struct lane *lane, void (*arrived)(void *ar
 MUST_USE paramo_err tcp_conn_create(struct van *van, struct lane *lane, struct tcp_conn **conn);
 /* The socket is accepted or connected. */
 MUST_USE paramo_err tcp_conn_open(struct tcp_conn *conn);
-/* In a round: ends the connection and tells the user. The message is err_text(). */
-void tcp_break(struct tcp_conn *conn, paramo_err why);
-/* Anywhere: calls tcp_break at the end of this round. */
-void tcp_break_later(struct tcp_conn *conn, paramo_err why);
-void tcp_hook(struct tcp_conn *conn);
 void tcp_socket_options(int fd);
-/* Frees a connection that never had a user, or is an orphan. */
-void tcp_discard(struct tcp_conn *conn, paramo_err status);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * State of one tcp connection: a non-blocking socket on the poller of its lane. Holds the structs and inline
- * getters, no behaviour. Never knows what a frame means. Private to src/van/tcp and src/van/ucx. Tests:
- * test/van/test_tcp.c.
+ * State of one tcp connection: a non-blocking socket on the poller of its lane. Holds the structs, the allowed
+ * moves and the wish for work at the end of the round, which is in the other files. Never knows what a frame
+ * means. Private to src/van/tcp and src/van/ucx. Tests: test/van/test_tcp.c.
  *
  *   RESOLVING --> CONNECTING --> OPEN --> DRAINED --+
  *       |             |           |     (orphans)   |
@@ -153,5 +153,13 @@ static inline bool tcp_alive(const struct tcp_conn *conn)
 {
     return conn->state == TCP_OPEN && !conn->move_to;
 }
+
+void tcp_conn_move(struct tcp_conn *conn, enum tcp_state to);
+/* The hook runs at the end of this round. */
+void tcp_hook(struct tcp_conn *conn);
+/* Anywhere: breaks the connection (tcp_end.h) at the end of this round. */
+void tcp_break_later(struct tcp_conn *conn, paramo_err why);
+/* No more of the large frame is received. */
+void tcp_incoming_end(struct tcp_conn *conn);
 
 #endif

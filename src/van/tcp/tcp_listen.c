@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "van/tcp/tcp.h"
+#include "van/tcp/tcp_end.h"
 
 enum { ACCEPT_ROUND = 64, BACKLOG = 1024 };
 #define ACCEPT_PAUSE_NS (100 * ENV_MS)

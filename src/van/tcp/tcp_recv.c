@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 
 #include "van/pool.h"
-#include "van/tcp/tcp.h"
+#include "van/tcp/tcp_end.h"
 
 static bool receiving(const struct tcp_conn *conn)
 {
@@ -19,13 +19,6 @@ static void heard(struct tcp_conn *conn)
     conn->unheard = false;
     if (conn->out.frames)
         tcp_hook(conn);
-}
-
-static void incoming_end(struct tcp_conn *conn)
-{
-    van_release(conn->in.hold);
-    conn->in.hold = NULL;
-    conn->in.active = false;
 }
 
 static void break_with_peer(struct tcp_conn *conn, paramo_err err)
@@ -149,7 +142,7 @@ static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, co
         if (err)
             break_with_peer(conn, err);
         if (!receiving(conn)) {
-            incoming_end(conn);
+            tcp_incoming_end(conn);
             return false;
         }
         uint8_t *at = in->hold ? hold_data(in->hold) : conn->rbuf;
@@ -396,12 +389,6 @@ void tcp_recv_round(struct tcp_conn *conn)
             return; /* the socket is empty */
         room -= (size_t)got < room ? (size_t)got : room;
     }
-}
-
-void tcp_recv_abort(struct tcp_conn *conn)
-{
-    incoming_end(conn);
-    conn->rbuf_at = conn->rbuf_len = 0;
 }
 
 void tcp_displace(struct van_conn *base, const void *begin, size_t len)

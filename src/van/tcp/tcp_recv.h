@@ -16,7 +16,6 @@ bool tcp_recv_reads_there(const struct tcp_conn *conn);
 void tcp_recv_round(struct tcp_conn *conn);
 /* Delivers the frames that are in rbuf already. */
 void tcp_recv_parse(struct tcp_conn *conn);
-void tcp_recv_abort(struct tcp_conn *conn);
 void tcp_displace(struct van_conn *base, const void *begin, size_t len);
 
 #endif

@@ -7,8 +7,6 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "van/tcp/tcp.h"
-
 static const uint8_t zeroes[VAN_ALIGN];
 
 bool tcp_send_pending(const struct tcp_conn *conn)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "van/copy.h"
-#include "van/tcp/tcp.h"
+#include "van/tcp/tcp_end.h"
 #include "van/tcp/tcp_recv.h"
 #include "van/tcp/tcp_send.h"
 #include "van/ucx/ucx_lane.h"

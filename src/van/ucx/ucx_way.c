@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "base/sm.h"
-#include "van/tcp/tcp.h"
 #include "van/tcp/tcp_send.h"
 #include "van/ucx/ucx_lane.h"
 #include "van/ucx/ucx_switch.h"
