@@ -8,6 +8,7 @@
 #include "cluster/meta/store_dir.h"
 #include "cluster/scheduler/scheduler.h"
 #include "cluster/session/control_message.h"
+#include "cluster/view/view.h"
 #include "fakevan.h"
 #include "sim/env/simfs.h"
 #include "wire/barrier_call.h"

@@ -16,6 +16,9 @@
 #include "cluster/checkpoint/ckpt.h"
 #include "cluster/member/member_impl.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_lost.h"
+#include "cluster/scheduler/sched_roster.h"
 #include "sim/bounds.h"
 #include "sim/disk.h"
 #include "sim/losses.h"
@@ -264,11 +267,11 @@ static bool server_died(const struct world *w)
     for (uint32_t k = 0; k < w->count; k++) {
         const struct machine *m = &w->machines[k];
         const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
-        if (s && s->roster.replaced_count)
+        if (s && s->roster->replaced_count)
             return true; /* another server has its place already */
-        for (uint32_t i = 0; s && i < s->roster.slots[SLOTS_SERVERS].count; i++)
-            if (s->roster.slots[SLOTS_SERVERS].node[i] &&
-                s->roster.slots[SLOTS_SERVERS].node[i]->state == SNODE_DEAD)
+        for (uint32_t i = 0; s && i < s->roster->slots[SLOTS_SERVERS].count; i++)
+            if (s->roster->slots[SLOTS_SERVERS].node[i] &&
+                s->roster->slots[SLOTS_SERVERS].node[i]->state == SNODE_DEAD)
                 return true;
     }
     return false;
@@ -548,9 +551,9 @@ void ckpts_check(struct world *w)
         const uint64_t back = m->up && m->made->scheduler ? sched_ckpt_returns(m->made->scheduler) : 0;
         /* servers may carry it out after the scheduler has given it up */
         c->returns = back ? back : c->returns;
-        c->returns_at = back ? m->made->scheduler->lost.at : c->returns_at;
+        c->returns_at = back ? m->made->scheduler->lost->at : c->returns_at;
         struct bounds **begun = &c->begun[m->rank];
-        bool at_one = m->up && m->made->scheduler && m->made->scheduler->ckpts.current;
+        bool at_one = m->up && m->made->scheduler && m->made->scheduler->ckpts->current;
         if (at_one && !*begun) {
             *begun = bounds_begin(w);
         } else if (!at_one) {
@@ -595,8 +598,8 @@ static bool is_left(const struct world *w, const struct machine *server)
     for (uint32_t k = 0; k < w->count; k++) {
         const struct machine *m = &w->machines[k];
         const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
-        for (uint32_t i = 0; s && i < s->roster.slots[SLOTS_SERVERS].count; i++) {
-            const struct sched_node *node = s->roster.slots[SLOTS_SERVERS].node[i];
+        for (uint32_t i = 0; s && i < s->roster->slots[SLOTS_SERVERS].count; i++) {
+            const struct sched_node *node = s->roster->slots[SLOTS_SERVERS].node[i];
             if (node && node->state == SNODE_DEAD && node->info.incarnation == server->made->own->incarnation)
                 return false;
         }

@@ -1,6 +1,8 @@
 #include "cluster/meta/store_dir.h"
 #include "cluster/meta/store_etcd_impl.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_roster.h"
 #include "sim/cover_impl.h"
 
 static void watch_node(struct watch *l, const struct sched_node *n)
@@ -25,15 +27,15 @@ static void watch_scheduler(struct watch *l, const struct scheduler *s)
                                      [MIGRATION_PAUSED] = IS_paused};
     watch_state(l, COVER_job, 0, (enum cover_state)jobs[s->state], 0);
     for (unsigned i = 0; i < SLOTS; i++)
-        for (uint32_t k = 0; k < s->roster.slots[i].count; k++)
-            if (s->roster.slots[i].node[k])
-                watch_node(l, s->roster.slots[i].node[k]);
-    for (const struct sched_node *n = s->roster.waiting_first; n; n = n->next)
+        for (uint32_t k = 0; k < s->roster->slots[i].count; k++)
+            if (s->roster->slots[i].node[k])
+                watch_node(l, s->roster->slots[i].node[k]);
+    for (const struct sched_node *n = s->roster->waiting_first; n; n = n->next)
         watch_node(l, n);
     for (unsigned i = 0; i < MIGRATIONS_MAX; i++)
-        if (s->migrations.machine.migration[i].state != MIGRATION_NONE)
-            watch_state(l, COVER_migration, s->migrations.machine.migration[i].id,
-                        (enum cover_state)states[s->migrations.machine.migration[i].state], 0);
+        if (s->migrations->machine.migration[i].state != MIGRATION_NONE)
+            watch_state(l, COVER_migration, s->migrations->machine.migration[i].id,
+                        (enum cover_state)states[s->migrations->machine.migration[i].state], 0);
 }
 
 static void watch_store(struct watch *l, const struct store *store)

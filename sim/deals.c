@@ -1,6 +1,7 @@
 #include "sim/deals.h"
 
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_roster.h"
 #include "sim/world.h"
 
 static const uint32_t lengths[SIM_STREAMS] = {3, 2};
@@ -14,7 +15,7 @@ bool deal_exists(const struct work_unit *unit)
 static bool alive(const struct world *w, uint64_t incarnation)
 {
     const struct scheduler *s = world_scheduler(w);
-    const struct slot_list *workers = s ? &s->roster.slots[SLOTS_WORKERS] : NULL;
+    const struct slot_list *workers = s ? &s->roster->slots[SLOTS_WORKERS] : NULL;
     for (uint32_t i = 0; workers && i < workers->count; i++)
         if (workers->node[i] && workers->node[i]->info.incarnation == incarnation)
             return workers->node[i]->state == SNODE_JOINED || workers->node[i]->state == SNODE_ABSENT;

@@ -8,6 +8,10 @@
 #include "cluster/meta/store_dir.h"
 #include "cluster/meta/store_etcd.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_end.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_save.h"
+#include "cluster/scheduler/sched_view.h"
 #include "env/process.h"
 #include "node/member_slot.h"
 #include "sim/capabilities.h"
@@ -53,8 +57,8 @@ static void judge_lost(const struct machine *m)
     const struct world *w = m->world;
     const struct scheduler *s = m->made->scheduler;
     unsigned gone = w->gone;
-    for (uint32_t i = 0; i < s->roster.slots[SLOTS_SERVERS].count && i < SIM_SERVERS; i++) {
-        const struct sched_node *node = s->roster.slots[SLOTS_SERVERS].node[i];
+    for (uint32_t i = 0; i < s->roster->slots[SLOTS_SERVERS].count && i < SIM_SERVERS; i++) {
+        const struct sched_node *node = s->roster->slots[SLOTS_SERVERS].node[i];
         gone += w->copies_at[i] && (node->state == SNODE_DEAD || node->info.incarnation != w->copies_at[i]);
     }
     if (w->schedule->restores && ckpts_can_return(w))
@@ -80,7 +84,7 @@ static bool told_again(const struct machine *m, paramo_err status)
 uint64_t machine_end_view(const struct machine *m)
 {
     const struct scheduler *s = m->up ? m->made->scheduler : NULL;
-    return s && (m->found_end || s->state == SCHED_ENDING || s->state == SCHED_OVER) ? s->view.number : 0;
+    return s && (m->found_end || s->state == SCHED_ENDING || s->state == SCHED_OVER) ? s->view->number : 0;
 }
 
 static void job_ended(struct machine *m, paramo_err status)
@@ -102,8 +106,8 @@ static void job_ended(struct machine *m, paramo_err status)
         judge_broken(w, "the job ended for want of memory");
     w->over = true;
     w->over_status = status;
-    w->over_view = m->made->scheduler->view.number;
-    w->over_unsaved = m->made->scheduler->saves.failing && !m->made->scheduler->saves.end_saved;
+    w->over_view = m->made->scheduler->view->number;
+    w->over_unsaved = m->made->scheduler->saves->failing && !m->made->scheduler->saves->end_saved;
 }
 
 static void job_over(void *arg, paramo_err status, const char *text)
@@ -143,12 +147,12 @@ static void end_check(const struct machine *m)
 {
     struct world *w = m->world;
     const struct scheduler *s = m->made->scheduler;
-    if (!s || s->state != SCHED_OVER || s->end.status == PARAMO_E_FENCED)
+    if (!s || s->state != SCHED_OVER || s->end->status == PARAMO_E_FENCED)
         return;
-    if (!w->emptying && s->end.status == PARAMO_E_DATA_LOST && !told_again(m, s->end.status))
+    if (!w->emptying && s->end->status == PARAMO_E_DATA_LOST && !told_again(m, s->end->status))
         judge_lost(m);
     w->emptying = true;
-    w->emptying_status = s->end.status;
+    w->emptying_status = s->end->status;
 }
 
 /* The later one of two starts has the higher term. In etcd the transaction is the start (judge_etcd() sees

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_view.h"
 #include "sim/world.h"
 
 bool migrate_fault_strike(struct world *w, const struct fault *f)
@@ -14,9 +17,9 @@ bool migrate_fault_strike(struct world *w, const struct fault *f)
         return false;
     struct scheduler *s = machine->made->scheduler;
     uint32_t weight = SIM_WEIGHT - 3 + (uint32_t)(f->n % 8);
-    if (!s || s->state != SCHED_RUNNING || f->from - 1 >= s->roster.slots[SLOTS_SERVERS].count)
+    if (!s || s->state != SCHED_RUNNING || f->from - 1 >= s->roster->slots[SLOTS_SERVERS].count)
         return false;
-    struct sched_node *node = s->roster.slots[SLOTS_SERVERS].node[f->from - 1];
+    struct sched_node *node = s->roster->slots[SLOTS_SERVERS].node[f->from - 1];
     if (node->state != SNODE_JOINED || !node->info.weight || node->info.weight == weight)
         return false;
     if (!lane_enter(machine->made->control))

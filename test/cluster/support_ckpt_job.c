@@ -1,4 +1,6 @@
 #include "cluster/support_ckpt_job.h"
+#include "cluster/checkpoint/ckpt.h"
+#include "cluster/scheduler/sched_roster.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -215,5 +217,5 @@ void ckpt_open_table(const char *name)
 bool ckpt_one_is_dead(void *arg)
 {
     (void)arg;
-    return ckpt_job.c.scheduler->roster.slots[SLOTS_SERVERS].node[1]->state == SNODE_DEAD;
+    return ckpt_job.c.scheduler->roster->slots[SLOTS_SERVERS].node[1]->state == SNODE_DEAD;
 }

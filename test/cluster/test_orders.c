@@ -9,6 +9,10 @@
 #include <cmocka.h>
 
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_orders.h"
+#include "cluster/scheduler/sched_peers.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_view.h"
 #include "cluster/support_simcluster.h"
 #include "sim/van/simnet.h"
 #include "wire/order.h"
@@ -74,7 +78,7 @@ static void order_done(void *arg, struct sched_node *node, paramo_err status, st
 
 static struct sched_node *first_server(void)
 {
-    return c.scheduler->roster.slots[SLOTS_SERVERS].node[0];
+    return c.scheduler->roster->slots[SLOTS_SERVERS].node[0];
 }
 
 static paramo_err issue(unsigned i)
@@ -271,7 +275,7 @@ static void test_after_its_view(void **state)
     tnode_leave(&c.nodes[1]);
     unsigned n = 1;
     t.wait = true;
-    while (!c.scheduler->view.tables_count)
+    while (!c.scheduler->view->tables_count)
         cluster_pass(&c, 0.00001);
     assert_int_equal(issue(0), PARAMO_OK);
     while (!t.heard[0])

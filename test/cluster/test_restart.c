@@ -14,6 +14,11 @@
 #include "cluster/member/admin_query.h"
 #include "cluster/meta/store_dir.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_end.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_ring.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_save.h"
 #include "cluster/support_simcluster.h"
 #include "sim/env/simfs.h"
 
@@ -304,7 +309,7 @@ static void all_others_die_at_once(void **state)
     assert_true(cluster_run(&t.c, cluster_over, &t.c, 20));
     for (size_t a = 0; a < RING_PARTITIONS; a++) { /* where it was the owner it is again, and has all rows */
         bool own = before->shards[view_ring(before)->owner[a]].node == member_id(third->member);
-        assert_true((t.c.scheduler->ring.owner_gone[a] == 0) == own);
+        assert_true((t.c.scheduler->ring->owner_gone[a] == 0) == own);
     }
     view_unref(before);
     assert_int_equal(t.c.over_status, PARAMO_E_DATA_LOST);
@@ -463,7 +468,7 @@ static void test_view_above(void **state)
     cluster_pass(&t.c, 3);
     uint64_t term = member_view(a->member)->number >> 32;
     assert_true(term > newer >> 32);
-    assert_int_equal(t.c.scheduler->migrations.machine.next_id >> 32, term);
+    assert_int_equal(t.c.scheduler->migrations->machine.next_id >> 32, term);
     off();
 }
 
@@ -498,7 +503,7 @@ static void test_ends_again(void **state)
             scheduler_off(false);
             scheduler_on();
             assert_int_equal(t.c.scheduler->state, SCHED_ENDING);
-            assert_int_equal(t.c.scheduler->end.status, PARAMO_E_DATA_LOST);
+            assert_int_equal(t.c.scheduler->end->status, PARAMO_E_DATA_LOST);
             save_now();
             cluster_pass(&t.c, ms / 1000.0);
         }

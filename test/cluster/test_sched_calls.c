@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_kv.h"
 #include "cluster/support_simcluster.h"
 #include "wire/kv_calls.h"
 

@@ -1,4 +1,5 @@
 /* A checkpoint of a whole job: it is there when every server has done its part, and only then. */
+#include "cluster/checkpoint/ckpt.h"
 #include "cluster/support_ckpt_job.h"
 
 #include <stdio.h>
@@ -6,6 +7,8 @@
 
 #include "cluster/member/admin_query.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_orders.h"
+#include "cluster/scheduler/sched_roster.h"
 #include "wire/order.h"
 
 static void ask(struct tcall *call, int what, double seconds)

@@ -1,5 +1,8 @@
 /* Rows whose last copy is lost go back to the last checkpoint (--on-loss restore), or the job ends and says
  * so. */
+#include "cluster/scheduler/sched_lost.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_view.h"
 #include "cluster/support_ckpt_job.h"
 
 #include <string.h>
@@ -266,7 +269,7 @@ static void line(void *arg, int level, const char *text)
     if (!strstr(text, "they go back to"))
         return;
     said++;
-    assert_true(s->lost.at && s->view.announced >= s->lost.at);
+    assert_true(s->lost->at && s->view->announced >= s->lost->at);
 }
 
 /* The view that says which rows are lost cannot be saved at first, or the checkpoint cannot be opened: where

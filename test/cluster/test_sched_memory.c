@@ -4,6 +4,7 @@
  * same with several failures in a row. Whatever fails, all calls are answered, what was acknowledged stays, and
  * the job continues.
  */
+#include "cluster/scheduler/sched_migrations.h"
 #include "cluster/support_ckpt_job.h"
 
 #include <stdio.h>

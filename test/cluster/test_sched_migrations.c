@@ -8,6 +8,10 @@
 #include <cmocka.h>
 
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_orders.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_view.h"
 #include "cluster/support_simcluster.h"
 #include "wire/migration_order.h"
 #include "wire/order.h"
@@ -151,7 +155,7 @@ static void check_gone(const struct view *before, uint32_t dead)
 static bool converged(void *arg)
 {
     (void)arg;
-    return migrations_converged(&c.scheduler->migrations.machine) && !c.scheduler->migrations.notes;
+    return migrations_converged(&c.scheduler->migrations->machine) && !c.scheduler->migrations->notes;
 }
 
 static void copies_are_made_again(void **state)
@@ -227,7 +231,7 @@ static void sides_die(void **state)
 static bool all_migrated(void *arg)
 {
     (void)arg;
-    return migrations_converged(&c.scheduler->migrations.machine);
+    return migrations_converged(&c.scheduler->migrations->machine);
 }
 
 static void nothing(void *arg, struct sched_node *node, paramo_err status, struct reader *result)

@@ -8,6 +8,8 @@
 #include "cluster/member/admin_query.h"
 #include "cluster/meta/store_dir.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_ring.h"
+#include "cluster/scheduler/sched_roster.h"
 #include "cluster/support_simcluster.h"
 #include "sim/env/simfs.h"
 #include "wire/order.h"
@@ -225,10 +227,10 @@ static bool may_die(const struct tnode *node)
     const struct scheduler *s = c.scheduler;
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         bool left = false;
-        for (unsigned l = 0; l <= s->ring.chains.replicas; l++) {
-            uint16_t shard = s->ring.chains.level[l].owner[a];
+        for (unsigned l = 0; l <= s->ring->chains.replicas; l++) {
+            uint16_t shard = s->ring->chains.level[l].owner[a];
             const struct sched_node *other =
-                shard == RING_NONE ? NULL : sched_roster_find(s, s->ring.shards[shard].node);
+                shard == RING_NONE ? NULL : sched_roster_find(s, s->ring->shards[shard].node);
             for (unsigned i = 0; other && i < CLUSTER_NODES; i++)
                 left |= &c.nodes[i] != node && c.nodes[i].member &&
                         member_id(c.nodes[i].member) == other->info.id;

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_save.h"
 #include "wire/barrier_call.h"
 
 /* The barrier of one group and customer. It is there for as long as the scheduler is, so that its number goes
@@ -105,15 +108,15 @@ static void release(struct scheduler *s, struct barrier *barrier)
 static paramo_err barrier_find(struct scheduler *s, uint32_t group, uint32_t customer, struct barrier **out)
 {
     uint64_t key = barrier_key(group, customer);
-    struct barrier *barrier = map_get(&s->barriers.by_key, key);
+    struct barrier *barrier = map_get(&s->barriers->by_key, key);
     if (barrier) {
         *out = barrier;
         return PARAMO_OK;
     }
-    if (s->barriers.by_key.count == SCHED_BARRIERS_MAX)
+    if (s->barriers->by_key.count == SCHED_BARRIERS_MAX)
         return err_set(PARAMO_E_FULL, "the limit of %d barriers is reached", SCHED_BARRIERS_MAX);
     barrier = calloc(1, sizeof *barrier);
-    if (!barrier || map_put(&s->barriers.by_key, key, barrier)) {
+    if (!barrier || map_put(&s->barriers->by_key, key, barrier)) {
         free(barrier);
         return err_memory(sizeof *barrier);
     }
@@ -154,7 +157,7 @@ void sched_barrier_node_gone(struct sched_node *node)
     struct scheduler *s = node->sched;
     uint64_t key;
     void *value;
-    for (size_t i = 0; map_next(&s->barriers.by_key, &i, &key, &value);) {
+    for (size_t i = 0; map_next(&s->barriers->by_key, &i, &key, &value);) {
         struct barrier *barrier = value;
         if (!(barrier->group & node->info.role) || !sched_roster_founder(node))
             continue;
@@ -165,7 +168,7 @@ void sched_barrier_node_gone(struct sched_node *node)
 
 void sched_barrier_record(const struct scheduler *s, uint64_t key, struct writer *w)
 {
-    const struct barrier *barrier = map_get(&s->barriers.by_key, key);
+    const struct barrier *barrier = map_get(&s->barriers->by_key, key);
     if (barrier)
         write_u64(w, barrier->number);
 }
@@ -174,7 +177,7 @@ void sched_barrier_records(const struct scheduler *s, struct writer *w)
 {
     uint64_t key;
     void *value;
-    for (size_t i = 0, mark; map_next(&s->barriers.by_key, &i, &key, &value);) {
+    for (size_t i = 0, mark; map_next(&s->barriers->by_key, &i, &key, &value);) {
         sched_save_record_begin(w, RECORD_BARRIER, key, &mark);
         sched_barrier_record(s, key, w);
         store_record_end(w, mark);
@@ -197,10 +200,10 @@ void sched_barrier_fini(struct scheduler *s)
 {
     uint64_t key;
     void *value;
-    for (size_t i = 0; map_next(&s->barriers.by_key, &i, &key, &value);) {
+    for (size_t i = 0; map_next(&s->barriers->by_key, &i, &key, &value);) {
         struct barrier *barrier = value;
         map_fini(&barrier->nodes);
         free(barrier);
     }
-    map_fini(&s->barriers.by_key);
+    map_fini(&s->barriers->by_key);
 }

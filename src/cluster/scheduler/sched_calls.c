@@ -6,6 +6,9 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_peers.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_save.h"
 #include "wire/pool_calls.h"
 
 static struct lane *lane_of(const struct sched_call *call)
@@ -93,14 +96,14 @@ static void call_complete(struct sched_call *call, paramo_err status)
         sched_save_record_changed(s, RECORD_CALL, call_key(call));
     call->save = sched_save_due(s);
     if (call->save)
-        call_enqueue(&s->calls.held, call);
+        call_enqueue(&s->calls->held, call);
     else
         answer_send(call);
 }
 
 void sched_calls_saved(struct scheduler *s, uint64_t save)
 {
-    for (struct sched_call *call; (call = s->calls.held.first) && call->save <= save;) {
+    for (struct sched_call *call; (call = s->calls->held.first) && call->save <= save;) {
         call_dequeue(call);
         answer_send(call);
     }

@@ -51,12 +51,6 @@ struct sched_call_queue {
     struct sched_call *first, *last;
 };
 
-/* The calls of one node. */
-struct sched_node_calls {
-    uint64_t floor;
-    struct sched_call *kept[CALL_WINDOW]; /* at number % CALL_WINDOW */
-};
-
 struct sched_calls {
     struct sched_call_queue held; /* answers that wait for a save, by its number */
 };

@@ -26,7 +26,20 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "cluster/checkpoint/ckpt.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_end.h"
+#include "cluster/scheduler/sched_lost.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_orders.h"
+#include "cluster/scheduler/sched_peers.h"
+#include "cluster/scheduler/sched_records.h"
+#include "cluster/scheduler/sched_ring.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_save.h"
+#include "cluster/scheduler/sched_view.h"
+#include "cluster/session/control_message.h"
 #include "wire/ckpt_order.h"
 #include "wire/order.h"
 #include "wire/status.h"
@@ -82,7 +95,7 @@ static void answer_all(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
     const struct ckpt_result result = {.number = c->order.number};
-    for (struct sched_call *call; (call = s->ckpts.calls.first);) {
+    for (struct sched_call *call; (call = s->ckpts->calls.first);) {
         struct writer w = sched_call_result(call);
         if (c->err) {
             sched_call_fail(call, err_set(c->err, "%s", c->text));
@@ -109,9 +122,9 @@ static void lost_due(struct lane_timer *timer);
 static void lost_soon(struct scheduler *s, uint64_t ms)
 {
     struct lane *lane = s->config.lane;
-    s->ckpts.lost_timer.fire = lost_due;
-    lane_timer_cancel(lane, &s->ckpts.lost_timer);
-    if (lane_timer_arm(lane, &s->ckpts.lost_timer, lane_now(lane) + ms * ENV_MS))
+    s->ckpts->lost_timer.fire = lost_due;
+    lane_timer_cancel(lane, &s->ckpts->lost_timer);
+    if (lane_timer_arm(lane, &s->ckpts->lost_timer, lane_now(lane) + ms * ENV_MS))
         sched_lost_end(s, err_text());
 }
 
@@ -122,11 +135,11 @@ static void lost_failed(struct scheduler *s, paramo_err err)
                  err == PARAMO_E_CANCELLED || err == PARAMO_E_CLOSED || err == PARAMO_E_MEMORY;
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
-    if (again && s->ckpts.lost_tries++ < LOST_TRIES)
+    if (again && s->ckpts->lost_tries++ < LOST_TRIES)
         lost_soon(s, LOST_AGAIN_MS);
     else
         sched_lost_end(s, text);
-    if (!s->ckpts.current && !sched_lost_since(s))
+    if (!s->ckpts->current && !sched_lost_since(s))
         sched_migrations_resume(s); /* migrations continue without it */
 }
 
@@ -159,15 +172,15 @@ static void finish(struct sched_ckpt *c)
         log_info("scheduler: checkpoint %" PRIu64 " in %s was %s", c->order.number, c->order.dir,
                  c->load ? "loaded" : "taken");
     if (!c->err && !c->load) {
-        s->ckpts.last.number = c->order.number;
-        s->ckpts.last.at = c->manifest.made_at;
-        snprintf(s->ckpts.last.dir, sizeof s->ckpts.last.dir, "%s", c->order.dir);
+        s->ckpts->last.number = c->order.number;
+        s->ckpts->last.at = c->manifest.made_at;
+        snprintf(s->ckpts->last.dir, sizeof s->ckpts->last.dir, "%s", c->order.dir);
     }
     answer_all(c);
     if (c->err && c->restore) {
         sched_end_begin(s, c->err, c->text);
     } else if (c->restore) {
-        s->ckpts.restoring = false;
+        s->ckpts->restoring = false;
         sched_save_record_changed(s, RECORD_RESTORING, 0);
         sched_view_change(s);
         size_t cursor = 0; /* workers begin by a durable view that says so: the load is not repeated */
@@ -186,11 +199,11 @@ static void end_perhaps(struct sched_ckpt *c)
     struct scheduler *s = c->sched;
     /* a save: all servers have ended it, although some were not told to drop it */
     lane_timer_cancel(s->config.lane, &c->retell);
-    s->ckpts.current = NULL;
+    s->ckpts->current = NULL;
     ckpt_free(c);
     if (!sched_lost_since(s))
         sched_migrations_resume(s);
-    else if (!s->ckpts.lost_timer.slot && s->state == SCHED_RUNNING)
+    else if (!s->ckpts->lost_timer.slot && s->state == SCHED_RUNNING)
         lost_soon(s, 0);
 }
 
@@ -378,9 +391,9 @@ static void written(struct sched_ckpt *c)
     const struct ckpt_order *m = &c->order;
     finish(c);
     if (m->changes) {
-        s->ckpts.base =
+        s->ckpts->base =
             (struct ckpt_base){.number = m->number, .id = m->id, .links = m->base ? c->base.links + 1 : 1};
-        memcpy(s->ckpts.base.dir, m->dir, sizeof m->dir);
+        memcpy(s->ckpts->base.dir, m->dir, sizeof m->dir);
     }
     c->keep = s->config.checkpoint_keep;
     c->all_mine = strcmp(s->config.restore_dir, m->dir) == 0;
@@ -645,10 +658,10 @@ static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manif
 /* Waits until the view that says so is durable: another scheduler might not know that these rows are lost. */
 void sched_ckpt_announced(struct scheduler *s)
 {
-    struct sched_ckpt *c = s->ckpts.current;
-    if (!c || !c->back[0] || s->ckpts.lost_said || sched_view_announced(s) < sched_lost_since(s))
+    struct sched_ckpt *c = s->ckpts->current;
+    if (!c || !c->back[0] || s->ckpts->lost_said || sched_view_announced(s) < sched_lost_since(s))
         return;
-    s->ckpts.lost_said = true;
+    s->ckpts->lost_said = true;
     sched_lost_warn(s, c->back);
 }
 
@@ -737,7 +750,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
         return err_set(PARAMO_E_UNSUPPORTED, "this scheduler takes no checkpoints");
     if (s->state != SCHED_RUNNING)
         return err_set(PARAMO_E_AGAIN, "the job is not complete yet");
-    if (s->ckpts.current || (sched_lost_since(s) && !how.lost))
+    if (s->ckpts->current || (sched_lost_since(s) && !how.lost))
         return err_set(PARAMO_E_AGAIN, "another checkpoint is being taken or loaded");
     char dir[FS_PATH_MAX];
     paramo_err err = ckpt_dir_normal(order->dir, dir);
@@ -769,12 +782,12 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
         c->order.number = 0;
         /* A checkpoint that was asked for becomes the base of the clock's next one. */
         c->order.changes |= s->config.checkpoint_every_ms && s->config.checkpoint_full_every > 1;
-        choose_base(c, &s->ckpts.base);
+        choose_base(c, &s->ckpts->base);
     }
-    s->ckpts.base.number = 0;
+    s->ckpts->base.number = 0;
     while (!c->order.id)
         c->order.id = env_random(lane_env(s->config.lane));
-    s->ckpts.current = c;
+    s->ckpts->current = c;
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         node->ckpt_untold = false;
@@ -798,7 +811,7 @@ void sched_ckpt_call(struct sched_call *call, struct reader *body)
     if (err)
         sched_call_fail(call, err);
     else
-        (void)sched_call_defer(call, &s->ckpts.calls, m.timeout_ms + 1000, call_timed_out);
+        (void)sched_call_defer(call, &s->ckpts->calls, m.timeout_ms + 1000, call_timed_out);
 }
 
 paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct wire_call *head, struct reader *body)
@@ -838,11 +851,12 @@ static paramo_err own_order(const char *dir, uint32_t timeout_ms, struct ckpt_or
 
 static void every_due(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, ckpts.timer);
+    struct scheduler *s = container_of(timer, struct sched_ckpts, timer)->sched;
     struct ckpt_order m;
     paramo_err err = own_order(s->config.checkpoint_dir, EVERY_TIMEOUT_MS, &m);
     m.changes = s->config.checkpoint_full_every > 1;
-    if (!err && s->state == SCHED_RUNNING && !s->ckpts.current && !s->ckpts.restoring && !sched_lost_since(s))
+    if (!err && s->state == SCHED_RUNNING && !s->ckpts->current && !s->ckpts->restoring &&
+        !sched_lost_since(s))
         err = begin(s, &m, (struct how){.unasked = true});
     if (err)
         log_error("scheduler: cannot take the checkpoint that is due: %s", err_text());
@@ -854,9 +868,9 @@ static void every_due(struct lane_timer *timer)
 
 static void lost_due(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, ckpts.lost_timer);
+    struct scheduler *s = container_of(timer, struct sched_ckpts, lost_timer)->sched;
     struct ckpt_order m;
-    if (!sched_lost_since(s) || s->ckpts.current || s->state != SCHED_RUNNING)
+    if (!sched_lost_since(s) || s->ckpts->current || s->state != SCHED_RUNNING)
         return; /* what runs now ends with the call */
     paramo_err err = own_order(s->config.checkpoint_dir, LOST_TIMEOUT_MS, &m);
     if (!err)
@@ -867,15 +881,15 @@ static void lost_due(struct lane_timer *timer)
 
 void sched_ckpt_lost(struct scheduler *s, bool more)
 {
-    struct sched_ckpt *c = s->ckpts.current;
-    if (!more && (c || s->ckpts.lost_timer.slot))
+    struct sched_ckpt *c = s->ckpts->current;
+    if (!more && (c || s->ckpts->lost_timer.slot))
         return; /* it is running already */
     if (c) {
         fail(c, err_set(PARAMO_E_AGAIN, "a server has died, and rows are lost"));
         end_perhaps(c);
     }
-    s->ckpts.lost_tries = 0;
-    s->ckpts.lost_said = false;
+    s->ckpts->lost_tries = 0;
+    s->ckpts->lost_said = false;
     if (s->state == SCHED_RUNNING)
         lost_soon(s, 0);
 }
@@ -885,14 +899,14 @@ paramo_err sched_ckpt_start(struct scheduler *s)
     struct ckpt_order m;
     paramo_err err = PARAMO_OK;
     if (s->config.checkpoint_every_ms) {
-        s->ckpts.timer.fire = every_due;
-        err = lane_timer_arm(s->config.lane, &s->ckpts.timer,
+        s->ckpts->timer.fire = every_due;
+        err = lane_timer_arm(s->config.lane, &s->ckpts->timer,
                              lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS);
     }
-    if (!err && s->ckpts.restoring && !s->config.restore_dir[0])
+    if (!err && s->ckpts->restoring && !s->config.restore_dir[0])
         return err_set(PARAMO_E_INVALID, "the stored job was to begin with a checkpoint and has not loaded "
                                          "it; start the scheduler with --restore");
-    if (err || !s->ckpts.restoring)
+    if (err || !s->ckpts->restoring)
         return err;
     err = own_order(s->config.restore_dir, LOAD_TIMEOUT_MS, &m);
     return err ? err : begin(s, &m, (struct how){.load = true, .restore = true});
@@ -900,59 +914,59 @@ paramo_err sched_ckpt_start(struct scheduler *s)
 
 uint64_t sched_ckpt_returns(const struct scheduler *s)
 {
-    const struct sched_ckpt *c = s->ckpts.current;
+    const struct sched_ckpt *c = s->ckpts->current;
     return c && c->lost && !c->err && c->orders_out ? c->order.number : 0;
 }
 
 void sched_ckpt_status(const struct scheduler *s, struct status *m)
 {
-    const struct sched_ckpt *c = s->ckpts.current;
+    const struct sched_ckpt *c = s->ckpts->current;
     m->ckpt.now = !c || c->finished ? STATUS_NO_CKPT : c->load ? STATUS_LOADING : STATUS_SAVING;
-    m->ckpt.last = s->ckpts.last.number;
-    m->ckpt.at = s->ckpts.last.at;
-    snprintf(m->ckpt.dir, sizeof m->ckpt.dir, "%s", s->ckpts.last.dir);
+    m->ckpt.last = s->ckpts->last.number;
+    m->ckpt.at = s->ckpts->last.at;
+    snprintf(m->ckpt.dir, sizeof m->ckpt.dir, "%s", s->ckpts->last.dir);
 }
 
 void sched_ckpt_fini(struct scheduler *s)
 {
-    struct sched_ckpt *c = s->ckpts.current;
-    lane_timer_cancel(s->config.lane, &s->ckpts.timer);
-    lane_timer_cancel(s->config.lane, &s->ckpts.lost_timer);
+    struct sched_ckpt *c = s->ckpts->current;
+    lane_timer_cancel(s->config.lane, &s->ckpts->timer);
+    lane_timer_cancel(s->config.lane, &s->ckpts->lost_timer);
     if (!c)
         return;
     lane_timer_cancel(s->config.lane, &c->deadline);
     lane_timer_cancel(s->config.lane, &c->retell);
     c->sched = NULL;
-    s->ckpts.current = NULL;
+    s->ckpts->current = NULL;
     if (!c->posted)
         ckpt_free(c);
 }
 
 bool sched_ckpt_busy(const struct scheduler *s)
 {
-    return s->ckpts.current;
+    return s->ckpts->current;
 }
 
 bool sched_ckpt_restoring(const struct scheduler *s)
 {
-    return s->ckpts.restoring;
+    return s->ckpts->restoring;
 }
 
 paramo_err sched_ckpt_begin(struct scheduler *s)
 {
-    s->ckpts.restoring = s->config.restore_dir[0] != '\0';
-    if (s->ckpts.restoring)
+    s->ckpts->restoring = s->config.restore_dir[0] != '\0';
+    if (s->ckpts->restoring)
         sched_save_record_changed(s, RECORD_RESTORING, 0);
     return sched_ckpt_start(s);
 }
 
 void sched_ckpt_restoring_found(struct scheduler *s)
 {
-    s->ckpts.restoring = true;
+    s->ckpts->restoring = true;
 }
 
 void sched_ckpt_lost_ended(struct scheduler *s)
 {
-    s->ckpts.lost_tries = 0;
-    s->ckpts.lost_said = false;
+    s->ckpts->lost_tries = 0;
+    s->ckpts->lost_said = false;
 }

@@ -21,6 +21,7 @@ struct ckpt_base {
 };
 
 struct sched_ckpts {
+    struct scheduler *sched;    /* whose part it is */
     struct sched_ckpt *current; /* NULL: none is taken or loaded */
     struct ckpt_base base;      /* of the next, perhaps */
     struct sched_call_queue calls;

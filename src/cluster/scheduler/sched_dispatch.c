@@ -6,6 +6,20 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_barrier.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_end.h"
+#include "cluster/scheduler/sched_kv.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_orders.h"
+#include "cluster/scheduler/sched_peers.h"
+#include "cluster/scheduler/sched_pool.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_status.h"
+#include "cluster/scheduler/sched_view.h"
+#include "cluster/session/control_message.h"
+#include "wire/heartbeat.h"
 
 /* A busy lane that does nothing for long is reported once: its node is alive, and something in it is not. */
 static void note_progress(struct sched_node *node, const struct heartbeat *beat)

@@ -6,6 +6,14 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_kv.h"
+#include "cluster/scheduler/sched_lost.h"
+#include "cluster/scheduler/sched_peers.h"
+#include "cluster/scheduler/sched_ring.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_save.h"
+#include "cluster/session/control_message.h"
 #include "wire/end.h"
 
 enum {
@@ -29,8 +37,8 @@ bool sched_end_send(struct sched_node *node, paramo_err status, const char *text
 
 static void set_fenced(struct scheduler *s)
 {
-    s->end.status = PARAMO_E_FENCED;
-    snprintf(s->end.text, sizeof s->end.text, "%s", err_text());
+    s->end->status = PARAMO_E_FENCED;
+    snprintf(s->end->text, sizeof s->end->text, "%s", err_text());
 }
 
 void sched_end_deposed(struct scheduler *s)
@@ -41,21 +49,22 @@ void sched_end_deposed(struct scheduler *s)
     snprintf(text, sizeof text, "%s", err_text());
     log_info("scheduler: %s", text);
     sched_move(s, SCHED_OVER);
-    s->end.status = PARAMO_E_FENCED;
-    snprintf(s->end.text, sizeof s->end.text, "%s", text);
+    s->end->status = PARAMO_E_FENCED;
+    snprintf(s->end->text, sizeof s->end->text, "%s", text);
     struct lane *lane = s->config.lane;
     lane_timer_cancel(lane, &s->tick);
-    lane_timer_cancel(lane, &s->end.timer);
+    lane_timer_cancel(lane, &s->end->timer);
     sched_peers_refuse(s);
     for (struct sched_peer *peer = sched_peers_first(s), *next; peer; peer = next) {
         next = peer->next;
         struct sched_node *node = peer->node;
         if (node && node->info.role == PARAMO_ROLE_SCHEDULER)
-            (void)sched_end_send(node, s->end.status, s->end.text); /* this process's own node ends with it */
+            (void)sched_end_send(node, s->end->status,
+                                 s->end->text); /* this process's own node ends with it */
         else
             sched_peer_close(peer, false); /* the others find the new leader */
     }
-    s->config.over(s->config.arg, s->end.status, s->end.text);
+    s->config.over(s->config.arg, s->end->status, s->end->text);
 }
 
 /* fenced: the end was never durable, and another scheduler leads; the job continues there. */
@@ -63,7 +72,7 @@ static void report_over(struct scheduler *s, bool fenced)
 {
     if (fenced)
         set_fenced(s);
-    s->config.over(s->config.arg, s->end.status, s->end.text);
+    s->config.over(s->config.arg, s->end->status, s->end->text);
 }
 
 static void over_in(struct scheduler *s, uint64_t ms);
@@ -71,15 +80,15 @@ static void end_if_all_gone(struct scheduler *s, bool waited);
 
 static void end_due(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, end.timer);
-    if (s->end.awaits_worker) {
-        s->end.awaits_worker = false;
+    struct scheduler *s = container_of(timer, struct sched_end, timer)->sched;
+    if (s->end->awaits_worker) {
+        s->end->awaits_worker = false;
         end_if_all_gone(s, true);
         return;
     }
     uint64_t now = lane_now(s->config.lane);
     bool sure = !s->config.store || store_sure(s->config.store);
-    if (!s->end.told && !sure && now < s->end.since + UNSURE_MS * ENV_MS) {
+    if (!s->end->told && !sure && now < s->end->since + UNSURE_MS * ENV_MS) {
         over_in(s, TRY_AGAIN_MS); /* the job may go on under another scheduler */
         return;
     }
@@ -94,8 +103,8 @@ static void end_due(struct lane_timer *timer)
 
 static void over_in(struct scheduler *s, uint64_t ms)
 {
-    if (lane_timer_arm(s->config.lane, &s->end.timer, lane_now(s->config.lane) + ms * ENV_MS))
-        end_due(&s->end.timer);
+    if (lane_timer_arm(s->config.lane, &s->end->timer, lane_now(s->config.lane) + ms * ENV_MS))
+        end_due(&s->end->timer);
 }
 
 void sched_end_wait(struct scheduler *s)
@@ -107,12 +116,12 @@ void sched_end_begin(struct scheduler *s, paramo_err status, const char *text)
 {
     if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
         return;
-    assert(!s->end.told && !s->end.since);
-    s->end.awaits_worker = false;
+    assert(!s->end->told && !s->end->since);
+    s->end->awaits_worker = false;
     sched_move(s, SCHED_ENDING);
-    s->end.since = lane_now(s->config.lane);
-    s->end.status = status;
-    snprintf(s->end.text, sizeof s->end.text, "%s", text);
+    s->end->since = lane_now(s->config.lane);
+    s->end->status = status;
+    snprintf(s->end->text, sizeof s->end->text, "%s", text);
     log_info("scheduler: the job ends: %s%s%s; values still kept: %zu", err_name(status), text[0] ? ": " : "",
              text, sched_kv_count(s));
     char why[CALL_TEXT_MAX + 32];
@@ -130,29 +139,29 @@ void sched_end_begin(struct scheduler *s, paramo_err status, const char *text)
 
 void sched_end_worker_joined(struct scheduler *s)
 {
-    if (!s->end.awaits_worker)
+    if (!s->end->awaits_worker)
         return;
-    s->end.awaits_worker = false;
-    lane_timer_cancel(s->config.lane, &s->end.timer);
+    s->end->awaits_worker = false;
+    lane_timer_cancel(s->config.lane, &s->end->timer);
 }
 
 void sched_end_tell(struct scheduler *s)
 {
     size_t cursor = 0;
-    for (struct sched_node *node; !s->end.told && (node = sched_roster_next(s, &cursor));)
-        (void)sched_end_send(node, s->end.status, s->end.text);
-    s->end.told = true;
+    for (struct sched_node *node; !s->end->told && (node = sched_roster_next(s, &cursor));)
+        (void)sched_end_send(node, s->end->status, s->end->text);
+    s->end->told = true;
 }
 
 void sched_end_write(const struct scheduler *s, struct writer *w)
 {
-    end_encode(s->end.status, s->end.text, w);
+    end_encode(s->end->status, s->end->text, w);
 }
 
 paramo_err sched_end_restore(struct scheduler *s, struct reader *record)
 {
-    paramo_err err = end_decode(record, &s->end.status, s->end.text);
-    s->end.told = !err;
+    paramo_err err = end_decode(record, &s->end->status, s->end->text);
+    s->end->told = !err;
     return err;
 }
 
@@ -172,11 +181,11 @@ static void end_if_all_gone(struct scheduler *s, bool waited)
                     !sched_roster_gone(s, needed & ~PARAMO_GROUP_WORKERS, false, names, sizeof names);
     bool lost = sched_roster_gone(s, needed, false, names, sizeof names) > 0;
     if (recovers) {
-        if (!s->end.awaits_worker)
+        if (!s->end->awaits_worker)
             log_warn("scheduler: no worker is left (%s); the job waits %" PRIu32
                      " ms for a worker that replaces a dead one",
                      names, s->config.recovery_ms);
-        s->end.awaits_worker = true;
+        s->end->awaits_worker = true;
         over_in(s, s->config.recovery_ms);
         return;
     }
@@ -190,27 +199,27 @@ void sched_end_check(struct scheduler *s)
 
 void sched_end_init(struct scheduler *s)
 {
-    s->end.timer.fire = end_due;
+    s->end->timer.fire = end_due;
 }
 
 void sched_end_fini(struct scheduler *s)
 {
-    lane_timer_cancel(s->config.lane, &s->end.timer);
+    lane_timer_cancel(s->config.lane, &s->end->timer);
 }
 
 void sched_end_repeat(struct sched_node *node)
 {
-    const struct sched_end *end = &node->sched->end;
+    const struct sched_end *end = node->sched->end;
     if (end->told)
         (void)sched_end_send(node, end->status, end->text);
 }
 
 bool sched_end_is_told(const struct scheduler *s)
 {
-    return s->end.told;
+    return s->end->told;
 }
 
 const char *sched_end_text(const struct scheduler *s)
 {
-    return s->end.text;
+    return s->end->text;
 }

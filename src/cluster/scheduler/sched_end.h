@@ -15,6 +15,7 @@ struct scheduler;
 struct sched_node;
 
 struct sched_end {
+    struct scheduler *sched; /* whose part it is */
     struct lane_timer timer;
     bool awaits_worker; /* RUNNING, and none is left: timer ends the wait for one (recovery_ms) */
     paramo_err status;

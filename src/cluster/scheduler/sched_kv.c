@@ -5,6 +5,9 @@
 
 #include "base/hash.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_node.h"
+#include "cluster/scheduler/sched_save.h"
 #include "wire/kv_calls.h"
 
 struct kv_value {
@@ -22,7 +25,7 @@ static uint64_t kv_hash(const char *key)
 
 static struct kv_value *value_find(const struct scheduler *s, const char *key)
 {
-    struct kv_value *value = map_get(&s->values.by_hash, kv_hash(key));
+    struct kv_value *value = map_get(&s->values->by_hash, kv_hash(key));
     while (value && strcmp(value->key, key) != 0)
         value = value->next;
     return value;
@@ -30,20 +33,20 @@ static struct kv_value *value_find(const struct scheduler *s, const char *key)
 
 static paramo_err value_new(struct scheduler *s, const char *key, struct kv_value **out)
 {
-    if (s->values.count == SCHED_KV_MAX)
+    if (s->values->count == SCHED_KV_MAX)
         return err_set(PARAMO_E_FULL, "the scheduler's limit of %d values is reached", SCHED_KV_MAX);
     uint64_t hash = kv_hash(key);
     struct kv_value *value = calloc(1, sizeof *value + strlen(key) + 1);
     if (!value)
         return err_memory(sizeof *value);
     memcpy(value->key, key, strlen(key) + 1);
-    value->next = map_get(&s->values.by_hash, hash);
-    paramo_err err = map_put(&s->values.by_hash, hash, value);
+    value->next = map_get(&s->values->by_hash, hash);
+    paramo_err err = map_put(&s->values->by_hash, hash, value);
     if (err) {
         free(value);
         return err;
     }
-    s->values.count++;
+    s->values->count++;
     *out = value;
     return PARAMO_OK;
 }
@@ -53,7 +56,7 @@ static paramo_err value_resize(struct scheduler *s, const char *key, size_t len,
 {
     struct kv_value *value = value_find(s, key);
     size_t before = value ? value->len : 0;
-    if (s->values.bytes - before + len > SCHED_KV_BYTES)
+    if (s->values->bytes - before + len > SCHED_KV_BYTES)
         return err_set(PARAMO_E_FULL, "the scheduler's limit of %d bytes of values is reached",
                        SCHED_KV_BYTES);
     if (!value || value->len != len || !value->data) {
@@ -68,7 +71,7 @@ static paramo_err value_resize(struct scheduler *s, const char *key, size_t len,
         free(value->data);
         value->data = data;
         value->len = len;
-        s->values.bytes = s->values.bytes - before + len;
+        s->values->bytes = s->values->bytes - before + len;
     }
     *out = value;
     return PARAMO_OK;
@@ -83,7 +86,7 @@ static void answer_value(struct sched_call *call, const struct kv_value *value)
 
 static void wake(struct scheduler *s, const struct kv_value *value)
 {
-    for (struct sched_call *call = s->values.deferred.first, *next; call; call = next) {
+    for (struct sched_call *call = s->values->deferred.first, *next; call; call = next) {
         next = call->next;
         if (strcmp(call->u.kv_key, value->key) == 0)
             answer_value(call, value);
@@ -136,9 +139,9 @@ void sched_kv_add(struct sched_call *call, struct reader *body)
 
 static void value_free(struct scheduler *s, struct kv_value *value)
 {
-    assert(s->values.count > 0 && s->values.bytes >= value->len);
-    s->values.count--;
-    s->values.bytes -= value->len;
+    assert(s->values->count > 0 && s->values->bytes >= value->len);
+    s->values->count--;
+    s->values->bytes -= value->len;
     free(value->data);
     free(value);
 }
@@ -151,15 +154,15 @@ void sched_kv_delete(struct sched_call *call, struct reader *body)
     struct kv_value *value = err ? NULL : value_find(s, m.key);
     if (value) {
         uint64_t hash = kv_hash(m.key);
-        struct kv_value *first = map_get(&s->values.by_hash, hash), **at = &first;
+        struct kv_value *first = map_get(&s->values->by_hash, hash), **at = &first;
         while (*at != value) {
             assert(*at); /* value_find() found it there */
             at = &(*at)->next;
         }
         *at = value->next;
         if (!first)
-            (void)map_remove(&s->values.by_hash, hash);
-        else if (map_put(&s->values.by_hash, hash, first))
+            (void)map_remove(&s->values->by_hash, hash);
+        else if (map_put(&s->values->by_hash, hash, first))
             err = err_set(PARAMO_E_INTERNAL, "a chain of values is lost"); /* cannot be: it is there */
         value_free(s, value);
         sched_save_record_changed(s, RECORD_VALUES, hash);
@@ -201,12 +204,12 @@ void sched_kv_get(struct sched_call *call, struct reader *body)
         return;
     }
     call->withdrawn = get_withdrawn;
-    (void)sched_call_defer(call, &s->values.deferred, m.timeout_ms, get_timed_out);
+    (void)sched_call_defer(call, &s->values->deferred, m.timeout_ms, get_timed_out);
 }
 
 void sched_kv_record(const struct scheduler *s, uint64_t key, struct writer *w)
 {
-    for (const struct kv_value *value = map_get(&s->values.by_hash, key); value; value = value->next) {
+    for (const struct kv_value *value = map_get(&s->values->by_hash, key); value; value = value->next) {
         write_string(w, value->key);
         write_u32(w, (uint32_t)value->len);
         if (value->len)
@@ -218,7 +221,7 @@ void sched_kv_records(const struct scheduler *s, struct writer *w)
 {
     uint64_t key;
     void *value;
-    for (size_t i = 0, mark; map_next(&s->values.by_hash, &i, &key, &value);) {
+    for (size_t i = 0, mark; map_next(&s->values->by_hash, &i, &key, &value);) {
         sched_save_record_begin(w, RECORD_VALUES, key, &mark);
         sched_kv_record(s, key, w);
         store_record_end(w, mark);
@@ -248,16 +251,16 @@ void sched_kv_fini(struct scheduler *s)
 {
     uint64_t key;
     void *first;
-    for (size_t i = 0; map_next(&s->values.by_hash, &i, &key, &first);)
+    for (size_t i = 0; map_next(&s->values->by_hash, &i, &key, &first);)
         for (struct kv_value *value = first, *next; value; value = next) {
             next = value->next;
             value_free(s, value);
         }
-    map_fini(&s->values.by_hash);
-    map_init(&s->values.by_hash);
+    map_fini(&s->values->by_hash);
+    map_init(&s->values->by_hash);
 }
 
 size_t sched_kv_count(const struct scheduler *s)
 {
-    return s->values.count;
+    return s->values->count;
 }

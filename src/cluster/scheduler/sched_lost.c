@@ -11,6 +11,12 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_end.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_ring.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_view.h"
 #include "ring/chains.h"
 
 enum { RANGES_SHOWN = 3 /* ranges of a table's rows that a message names before "and more"; arbitrary */ };
@@ -34,14 +40,14 @@ static bool level_loses(const struct view_table *table, unsigned level)
 static bool partition_dies(const struct scheduler *s, const struct view_table *table, size_t partition)
 {
     return table->since < sched_ring_owner_gone(s)[partition] &&
-           level_loses(table, s->lost.lowest[partition]);
+           level_loses(table, s->lost->lowest[partition]);
 }
 
 /* The rows to restore; without a restore those that the last deaths took. */
 static bool partition_lost(const struct scheduler *s, const struct view_table *table, size_t partition)
 {
-    return s->lost.at ? table->since < s->lost.at && level_loses(table, s->lost.level[partition])
-                      : partition_dies(s, table, partition);
+    return s->lost->at ? table->since < s->lost->at && level_loses(table, s->lost->level[partition])
+                       : partition_dies(s, table, partition);
 }
 
 static uint32_t partitions_lost(const struct scheduler *s, const struct view_table *table)
@@ -54,14 +60,14 @@ static uint32_t partitions_lost(const struct scheduler *s, const struct view_tab
 
 bool sched_lost_table(const struct scheduler *s, const struct view_table *table)
 {
-    return s->lost.at && partitions_lost(s, table);
+    return s->lost->at && partitions_lost(s, table);
 }
 
 /* Have the last deaths taken rows of any table there? */
 static bool partition_dies_of_any(const struct scheduler *s, size_t partition)
 {
     bool any = false;
-    for (uint32_t i = 0; s->lost.lowest[partition] && i < sched_view_tables_count(s) && !any; i++)
+    for (uint32_t i = 0; s->lost->lowest[partition] && i < sched_view_tables_count(s) && !any; i++)
         any = partition_dies(s, sched_view_table(s, i), partition);
     return any;
 }
@@ -70,17 +76,17 @@ void sched_lost_note(struct scheduler *s)
 {
     bool any = false;
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
-        uint8_t level = s->lost.lowest[a];
+        uint8_t level = s->lost->lowest[a];
         if (!partition_dies_of_any(s, a)) {
-            s->lost.lowest[a] = 0; /* nothing is lost by another owner, either */
+            s->lost->lowest[a] = 0; /* nothing is lost by another owner, either */
             continue;
         }
         any = true;
-        s->lost.level[a] = level > s->lost.level[a] ? level : s->lost.level[a];
+        s->lost->level[a] = level > s->lost->level[a] ? level : s->lost->level[a];
     }
     if (any) {
-        s->lost.at = sched_view_next(s);
-        s->lost.more = true;
+        s->lost->at = sched_view_next(s);
+        s->lost->more = true;
     }
     if (!sched_ring_adopt(s))
         log_debug("scheduler: no server is left"); /* sched_lost_check ends the job */
@@ -174,12 +180,12 @@ void sched_lost_warn(const struct scheduler *s, const char *back)
 static bool goes_on(const struct scheduler *s)
 {
     for (size_t a = 0; a < RING_PARTITIONS; a++)
-        if (s->lost.level[a] == RING_LEVELS)
+        if (s->lost->level[a] == RING_LEVELS)
             return false;
     for (uint32_t i = 0; i < sched_view_tables_count(s); i++)
         if (sched_view_table(s, i)->options.replicas && partitions_lost(s, sched_view_table(s, i)))
             return false;
-    return s->lost.at && sched_ring_chains(s)->replicas;
+    return s->lost->at && sched_ring_chains(s)->replicas;
 }
 
 void sched_lost_end(struct scheduler *s, const char *why)
@@ -200,9 +206,9 @@ void sched_lost_end(struct scheduler *s, const char *why)
 
 void sched_lost_restored(struct scheduler *s)
 {
-    s->lost.at = 0;
+    s->lost->at = 0;
     sched_ckpt_lost_ended(s);
-    memset(s->lost.level, 0, sizeof s->lost.level);
+    memset(s->lost->level, 0, sizeof s->lost->level);
     sched_view_change(s);
     sched_view_tables_resume(s);
 }
@@ -225,8 +231,8 @@ static bool orphans(struct scheduler *s)
     bool any = false;
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         bool orphan = sched_ring_is_orphan(s, a);
-        if (orphan && !s->lost.lowest[a])
-            s->lost.lowest[a] = RING_LEVELS; /* an earlier scheduler knew of that death */
+        if (orphan && !s->lost->lowest[a])
+            s->lost->lowest[a] = RING_LEVELS; /* an earlier scheduler knew of that death */
         any |= orphan;
     }
     return any;
@@ -243,7 +249,7 @@ static bool any_lost(const struct scheduler *s)
 /* Partitions without an owner on which no table has lost rows: servers that are left get them, empty. */
 static void adopt_empty(struct scheduler *s)
 {
-    memset(s->lost.lowest, 0, sizeof s->lost.lowest); /* nothing is lost by another owner, either */
+    memset(s->lost->lowest, 0, sizeof s->lost->lowest); /* nothing is lost by another owner, either */
     if (!sched_ring_adopt(s))
         return;
     sched_ring_changed(s);
@@ -254,48 +260,48 @@ static void adopt_empty(struct scheduler *s)
 void sched_lost_check(struct scheduler *s)
 {
     bool restores = sched_lost_restores(s);
-    if (s->state != SCHED_RUNNING || (!sched_ring_chains(s)->replicas && !restores && !s->lost.at))
+    if (s->state != SCHED_RUNNING || (!sched_ring_chains(s)->replicas && !restores && !s->lost->at))
         return;
     sched_ring_check_gone(s);
     bool over = orphans(s);
-    if (over && !s->lost.at && !any_lost(s)) {
+    if (over && !s->lost->at && !any_lost(s)) {
         adopt_empty(s);
         over = orphans(s);
     }
     /* the scheduler before this one had its partitions wait for its return */
-    if (over && restores && !s->lost.more) {
+    if (over && restores && !s->lost->more) {
         sched_lost_note(s);
         sched_ring_changed(s);
         sched_view_change(s);
         over = orphans(s);
     }
-    if (s->lost.at && restores && !over)
-        sched_ckpt_lost(s, s->lost.more);
-    else if (over || s->lost.at) /* the scheduler before this one ran without the option */
+    if (s->lost->at && restores && !over)
+        sched_ckpt_lost(s, s->lost->more);
+    else if (over || s->lost->at) /* the scheduler before this one ran without the option */
         sched_lost_end(s, restores ? "no server is left" : NULL);
     else
         warn_of_tables(s);
-    memset(s->lost.lowest, 0, sizeof s->lost.lowest); /* these have been reported */
-    s->lost.more = false;
+    memset(s->lost->lowest, 0, sizeof s->lost->lowest); /* these have been reported */
+    s->lost->more = false;
 }
 
 void sched_lost_restore(struct scheduler *s, const struct view *view)
 {
-    s->lost.at = view->lost_at;
-    memcpy(s->lost.level, view->lost, sizeof s->lost.level);
+    s->lost->at = view->lost_at;
+    memcpy(s->lost->level, view->lost, sizeof s->lost->level);
 }
 
 uint8_t *sched_lost_lowest(struct scheduler *s)
 {
-    return s->lost.lowest;
+    return s->lost->lowest;
 }
 
 uint64_t sched_lost_since(const struct scheduler *s)
 {
-    return s->lost.at;
+    return s->lost->at;
 }
 
 const uint8_t *sched_lost_levels(const struct scheduler *s)
 {
-    return s->lost.level;
+    return s->lost->level;
 }

@@ -8,7 +8,19 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cluster/scheduler/migrations.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_end.h"
+#include "cluster/scheduler/sched_lost.h"
+#include "cluster/scheduler/sched_orders.h"
+#include "cluster/scheduler/sched_peers.h"
+#include "cluster/scheduler/sched_ring.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_save.h"
+#include "cluster/scheduler/sched_status.h"
+#include "cluster/scheduler/sched_view.h"
 #include "wire/migration_order.h"
 #include "wire/order.h"
 
@@ -40,10 +52,10 @@ static paramo_err send_order(struct scheduler *s, const struct migration *migrat
 static void hold(struct scheduler *s)
 {
     struct lane *lane = s->config.lane;
-    migrations_hold(&s->migrations.machine);
+    migrations_hold(&s->migrations->machine);
     if (sched_ckpt_busy(s))
         return; /* the timer's end resumes migrations */
-    if (lane_timer_arm(lane, &s->migrations.timer, lane_now(lane) + MIGRATIONS_PAUSE))
+    if (lane_timer_arm(lane, &s->migrations->timer, lane_now(lane) + MIGRATIONS_PAUSE))
         log_error("scheduler: %s", err_text()); /* the clock tries again */
 }
 
@@ -56,24 +68,24 @@ static void answered(void *arg, struct sched_node *node, paramo_err status, stru
     char label[SCHED_LABEL];
     (void)result;
     note_free(note);
-    if (what == ORDER_MIGRATION_END || !migrations_find(&s->migrations.machine, migration.id))
+    if (what == ORDER_MIGRATION_END || !migrations_find(&s->migrations->machine, migration.id))
         return;
     if (status) {
         log_warn("scheduler: partitions %u to %u are not migrated: %s: %s", migration.first,
                  migration.first + migration.partitions - 1, sched_roster_label(node, label), err_text());
         hold(s);
-        migrations_failed(&s->migrations.machine, migration.id);
+        migrations_failed(&s->migrations->machine, migration.id);
     } else if (what == ORDER_MIGRATION_SOURCE) {
-        migrations_agreed(&s->migrations.machine, migration.id, migration.from);
-        migrations_agreed(&s->migrations.machine, migration.id, migration.to);
+        migrations_agreed(&s->migrations->machine, migration.id, migration.from);
+        migrations_agreed(&s->migrations->machine, migration.id, migration.to);
         if (send_order(s, &migration, ORDER_MIGRATION_TARGET, false)) {
             hold(s);
-            migrations_failed(&s->migrations.machine, migration.id);
+            migrations_failed(&s->migrations->machine, migration.id);
         }
     } else if (what == ORDER_MIGRATION_TARGET) {
-        migrations_full(&s->migrations.machine, migration.id);
+        migrations_full(&s->migrations->machine, migration.id);
     } else {
-        migrations_paused(&s->migrations.machine, migration.id);
+        migrations_paused(&s->migrations->machine, migration.id);
     }
 }
 
@@ -101,14 +113,14 @@ static paramo_err send_order_to(struct scheduler *s, uint16_t shard, const struc
     struct writer w = {0};
     if (!note)
         return err_memory(sizeof *note);
-    *note = (struct migration_note){.next = s->migrations.notes,
-                                    .at = &s->migrations.notes,
+    *note = (struct migration_note){.next = s->migrations->notes,
+                                    .at = &s->migrations->notes,
                                     .sched = s,
                                     .migration = *migration,
                                     .what = what};
     if (note->next)
         note->next->at = &note->next;
-    s->migrations.notes = note;
+    s->migrations->notes = note;
     migration_order_encode(&order, &w);
     paramo_err err = sched_order_issue(sched_ring_server(s, shard), what, &w, answered, note);
     if (err)
@@ -129,7 +141,7 @@ static bool may_go(const struct scheduler *s, const struct sched_node *node)
 {
     for (uint32_t i = 0; i < sched_ring_shards_count(s); i++)
         if (sched_ring_shard(s, i)->node == node->info.id &&
-            migrations_needs(&s->migrations.machine, (uint16_t)i))
+            migrations_needs(&s->migrations->machine, (uint16_t)i))
             return false;
     return true;
 }
@@ -155,11 +167,11 @@ static void copies_missing(const struct scheduler *s, unsigned *missing, unsigne
  */
 static bool is_idle(const struct scheduler *s)
 {
-    bool migrations = s->migrations.ends_count || s->migrations.unplanned;
-    migrations |= s->migrations.machine.wanted &&
-                  !migrations_converged(&s->migrations.machine); /* no plan: nothing has changed yet */
+    bool migrations = s->migrations->ends_count || s->migrations->unplanned;
+    migrations |= s->migrations->machine.wanted &&
+                  !migrations_converged(&s->migrations->machine); /* no plan: nothing has changed yet */
     for (size_t i = 0; i < MIGRATIONS_MAX; i++)
-        migrations |= s->migrations.machine.migration[i].state != MIGRATION_NONE;
+        migrations |= s->migrations->machine.migration[i].state != MIGRATION_NONE;
     return s->state == SCHED_RUNNING && !migrations && !sched_lost_since(s) && !sched_ckpt_restoring(s) &&
            !sched_view_is_due(s) && sched_view_announced(s) == sched_view_number(s);
 }
@@ -177,29 +189,29 @@ static void log_converged(struct scheduler *s)
     unsigned missing, absent;
     copies_missing(s, &missing, &absent);
     bool rest = is_idle(s) && !absent, converged = rest && !missing;
-    if (converged && !s->migrations.converged)
+    if (converged && !s->migrations->converged)
         log_info("scheduler: rebalancing is complete: every key has all its copies");
-    if (rest && !converged && !s->migrations.short_of_servers)
+    if (rest && !converged && !s->migrations->short_of_servers)
         log_info("scheduler: nothing is left to move; %u of %u copies are missing: more servers are needed",
                  missing, (sched_ring_chains(s)->replicas + 1) * RING_PARTITIONS);
-    s->migrations.converged = converged;
-    s->migrations.short_of_servers = rest && !converged;
+    s->migrations->converged = converged;
+    s->migrations->short_of_servers = rest && !converged;
 }
 
 /* The chains or the servers have changed. A server without weight that holds nothing is told that it is free,
  * as at the end of the job. */
 static void drained(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, migrations.drain_timer);
+    struct scheduler *s = container_of(timer, struct sched_migrations, drain_timer)->sched;
     const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
-    s->migrations.undrained = false;
+    s->migrations->undrained = false;
     for (uint32_t rank = 0; rank < servers->count && s->state == SCHED_RUNNING; rank++) {
         struct sched_node *node = servers->node[rank];
         char label[SCHED_LABEL];
         if (node->state != SNODE_JOINED || node->info.weight || !may_go(s, node))
             continue;
         if (!sched_status_goodbye(node) || !sched_end_send(node, PARAMO_OK, "")) {
-            s->migrations.undrained = true;
+            s->migrations->undrained = true;
             continue;
         }
         log_info("scheduler: %s is drained", sched_roster_label(node, label));
@@ -211,9 +223,9 @@ static void drained(struct lane_timer *timer)
 /* Runs as a task of its own, since the planner may not be called from its own callbacks. */
 void sched_migrations_check(struct scheduler *s)
 {
-    s->migrations.drain_timer.fire = drained;
-    if (!s->migrations.drain_timer.slot &&
-        lane_timer_arm(s->config.lane, &s->migrations.drain_timer, lane_now(s->config.lane)))
+    s->migrations->drain_timer.fire = drained;
+    if (!s->migrations->drain_timer.slot &&
+        lane_timer_arm(s->config.lane, &s->migrations->drain_timer, lane_now(s->config.lane)))
         log_error("scheduler: %s", err_text()); /* the clock tries again */
 }
 
@@ -293,7 +305,7 @@ static void order_failed(struct scheduler *s, const struct migration *migration)
 {
     log_warn("scheduler: partitions %u to %u are not migrated: %s", migration->first,
              migration->first + migration->partitions - 1, err_text());
-    s->migrations.unsent = true;
+    s->migrations->unsent = true;
     hold(s);
 }
 
@@ -338,8 +350,8 @@ static bool end_told(struct scheduler *s, struct migration_end *e)
 static void ends_soon(struct scheduler *s)
 {
     struct lane *lane = s->config.lane;
-    if (!s->migrations.ends_timer.slot &&
-        lane_timer_arm(lane, &s->migrations.ends_timer, lane_now(lane) + ENDS_PAUSE))
+    if (!s->migrations->ends_timer.slot &&
+        lane_timer_arm(lane, &s->migrations->ends_timer, lane_now(lane) + ENDS_PAUSE))
         log_error("scheduler: %s", err_text()); /* the clock tries again */
 }
 
@@ -352,9 +364,9 @@ static void end(void *arg, const struct migration *migration, bool committed)
     if (end_told(s, &e))
         return;
     log_warn("scheduler: the end of a migration is sent later: %s", err_text());
-    migrations_hold(&s->migrations.machine);
-    assert(s->migrations.ends_count < MIGRATIONS_MAX);
-    s->migrations.ends[s->migrations.ends_count++] = e;
+    migrations_hold(&s->migrations->machine);
+    assert(s->migrations->ends_count < MIGRATIONS_MAX);
+    s->migrations->ends[s->migrations->ends_count++] = e;
     ends_soon(s);
 }
 
@@ -366,10 +378,10 @@ static const struct migrations_ops ops = {.begin = begin, .pause = pause, .commi
 static bool ends_told(struct scheduler *s)
 {
     unsigned left = 0;
-    for (unsigned i = 0; i < s->migrations.ends_count; i++)
-        if (!end_told(s, &s->migrations.ends[i]))
-            s->migrations.ends[left++] = s->migrations.ends[i];
-    s->migrations.ends_count = left;
+    for (unsigned i = 0; i < s->migrations->ends_count; i++)
+        if (!end_told(s, &s->migrations->ends[i]))
+            s->migrations->ends[left++] = s->migrations->ends[i];
+    s->migrations->ends_count = left;
     if (left)
         ends_soon(s);
     return !left;
@@ -377,26 +389,26 @@ static bool ends_told(struct scheduler *s)
 
 static void go_on(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, migrations.timer);
+    struct scheduler *s = container_of(timer, struct sched_migrations, timer)->sched;
     if (s->state != SCHED_RUNNING || !ends_told(s))
         return;
-    if (s->migrations.unsent) { /* migrations whose order could not be sent do not continue by themselves */
-        s->migrations.unsent = false;
+    if (s->migrations->unsent) { /* migrations whose order could not be sent do not continue by themselves */
+        s->migrations->unsent = false;
         for (size_t i = 0; i < MIGRATIONS_MAX; i++)
-            if (s->migrations.machine.migration[i].state == MIGRATION_PLANNED ||
-                s->migrations.machine.migration[i].state == MIGRATION_FULL)
-                migrations_failed(&s->migrations.machine, s->migrations.machine.migration[i].id);
+            if (s->migrations->machine.migration[i].state == MIGRATION_PLANNED ||
+                s->migrations->machine.migration[i].state == MIGRATION_FULL)
+                migrations_failed(&s->migrations->machine, s->migrations->machine.migration[i].id);
     }
-    if (!s->migrations.ends_count)
-        migrations_resume(&s->migrations.machine);
+    if (!s->migrations->ends_count)
+        migrations_resume(&s->migrations->machine);
 }
 
 static void ends_due(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, migrations.ends_timer);
+    struct scheduler *s = container_of(timer, struct sched_migrations, ends_timer)->sched;
     if (s->state == SCHED_RUNNING && ends_told(s) && !sched_ckpt_busy(s) && !sched_lost_since(s) &&
-        !s->migrations.timer.slot)
-        go_on(&s->migrations.timer);
+        !s->migrations->timer.slot)
+        go_on(&s->migrations->timer);
 }
 
 /* Makes the plan: which shard holds what, by weight, among the servers that are here. */
@@ -407,23 +419,23 @@ void sched_migrations_retarget(struct scheduler *s)
     uint64_t weight = sched_ring_weigh(s);
     for (uint32_t i = 0; i < sched_ring_shards_count(s); i++) {
         const struct sched_node *node = sched_ring_server(s, i);
-        s->migrations.shards[i] =
+        s->migrations->shards[i] =
             (struct migrations_shard){.server = node->rank, .gone = !sched_roster_is_here(node)};
     }
-    migrations_set_shards(&s->migrations.machine, s->migrations.shards, sched_ring_shards_count(s));
+    migrations_set_shards(&s->migrations->machine, s->migrations->shards, sched_ring_shards_count(s));
     if (!weight)
         return;
     struct ring_chains *target = malloc(sizeof *target);
     paramo_err err = target ? sched_ring_plan(s, target) : err_memory(sizeof *target);
-    s->migrations.unplanned = err == PARAMO_E_MEMORY;
+    s->migrations->unplanned = err == PARAMO_E_MEMORY;
     if (err) {
         log_error("scheduler: cannot plan the migrations: %s", err_text()); /* the clock tries again */
     } else {
         sched_ring_warn(s, target);
-        migrations_set_target(&s->migrations.machine, target);
-        s->migrations.converged = false;
-        if (!sched_ckpt_busy(s) && !sched_lost_since(s) && !s->migrations.timer.slot)
-            go_on(&s->migrations.timer); /* those that are held without a timer, too */
+        migrations_set_target(&s->migrations->machine, target);
+        s->migrations->converged = false;
+        if (!sched_ckpt_busy(s) && !sched_lost_since(s) && !s->migrations->timer.slot)
+            go_on(&s->migrations->timer); /* those that are held without a timer, too */
         sched_migrations_check(s);
     }
     free(target);
@@ -431,7 +443,7 @@ void sched_migrations_retarget(struct scheduler *s)
 
 void sched_migrations_retry(struct scheduler *s)
 {
-    struct sched_migrations *m = &s->migrations;
+    struct sched_migrations *m = s->migrations;
     if (s->state != SCHED_RUNNING)
         return;
     if (m->unplanned)
@@ -446,84 +458,84 @@ void sched_migrations_retry(struct scheduler *s)
 
 void sched_migrations_suspend(struct scheduler *s)
 {
-    migrations_hold(&s->migrations.machine);
-    lane_timer_cancel(s->config.lane, &s->migrations.timer);
+    migrations_hold(&s->migrations->machine);
+    lane_timer_cancel(s->config.lane, &s->migrations->timer);
     for (size_t i = 0; i < MIGRATIONS_MAX; i++)
-        if (s->migrations.machine.migration[i].state != MIGRATION_NONE)
-            migrations_failed(&s->migrations.machine, s->migrations.machine.migration[i].id);
+        if (s->migrations->machine.migration[i].state != MIGRATION_NONE)
+            migrations_failed(&s->migrations->machine, s->migrations->machine.migration[i].id);
 }
 
 void sched_migrations_resume(struct scheduler *s)
 {
     if (s->state == SCHED_RUNNING)
-        go_on(&s->migrations.timer);
+        go_on(&s->migrations->timer);
 }
 
 void sched_migrations_restart(struct scheduler *s, uint64_t term)
 {
-    if (s->migrations.machine.next_id >> 32 >= term)
+    if (s->migrations->machine.next_id >> 32 >= term)
         return;
     sched_migrations_suspend(s);
-    s->migrations.machine.next_id = (term << 32) + 1;
+    s->migrations->machine.next_id = (term << 32) + 1;
     if (!sched_ckpt_busy(s) && !sched_lost_since(s))
         sched_migrations_resume(s); /* the end of a checkpoint resumes them */
 }
 
 paramo_err sched_migrations_init(struct scheduler *s, struct ring_chains *chains)
 {
-    s->migrations.timer.fire = go_on;
-    s->migrations.ends_timer.fire = ends_due;
-    migrations_init(&s->migrations.machine, chains, &ops, s);
-    s->migrations.machine.next_id =
+    s->migrations->timer.fire = go_on;
+    s->migrations->ends_timer.fire = ends_due;
+    migrations_init(&s->migrations->machine, chains, &ops, s);
+    s->migrations->machine.next_id =
         (sched_view_number(s) >> 32 << 32) + 1; /* above all numbers of an earlier scheduler of this job */
-    s->migrations.shards = calloc(sched_ring_shards_count(s) + 1, sizeof *s->migrations.shards);
-    return s->migrations.shards ? PARAMO_OK
-                                : err_memory(sched_ring_shards_count(s) * sizeof *s->migrations.shards);
+    s->migrations->shards = calloc(sched_ring_shards_count(s) + 1, sizeof *s->migrations->shards);
+    return s->migrations->shards ? PARAMO_OK
+                                 : err_memory(sched_ring_shards_count(s) * sizeof *s->migrations->shards);
 }
 
 paramo_err sched_migrations_reserve(struct scheduler *s, size_t shards)
 {
-    struct migrations_shard *longer = realloc(s->migrations.shards, shards * sizeof *longer);
+    struct migrations_shard *longer = realloc(s->migrations->shards, shards * sizeof *longer);
     if (!longer)
         return err_memory(shards * sizeof *longer);
-    if (s->migrations.machine.shard)
-        s->migrations.machine.shard = longer; /* the planner owns it */
-    s->migrations.shards = longer;
+    if (s->migrations->machine.shard)
+        s->migrations->machine.shard = longer; /* the planner owns it */
+    s->migrations->shards = longer;
     return PARAMO_OK;
 }
 
 void sched_migrations_fini(struct scheduler *s)
 {
-    lane_timer_cancel(s->config.lane, &s->migrations.drain_timer);
-    lane_timer_cancel(s->config.lane, &s->migrations.timer);
-    lane_timer_cancel(s->config.lane, &s->migrations.ends_timer);
-    while (s->migrations.notes)
-        note_free(s->migrations.notes);
-    free(s->migrations.shards);
+    lane_timer_cancel(s->config.lane, &s->migrations->drain_timer);
+    lane_timer_cancel(s->config.lane, &s->migrations->timer);
+    lane_timer_cancel(s->config.lane, &s->migrations->ends_timer);
+    while (s->migrations->notes)
+        note_free(s->migrations->notes);
+    free(s->migrations->shards);
 }
 
 void sched_migrations_table(struct scheduler *s, unsigned replicas)
 {
-    migrations_table(&s->migrations.machine, replicas);
+    migrations_table(&s->migrations->machine, replicas);
 }
 
 const struct ring_ends *sched_migrations_ends(const struct scheduler *s)
 {
-    return &s->migrations.machine.ends;
+    return &s->migrations->machine.ends;
 }
 
 void sched_migrations_settled(struct scheduler *s)
 {
-    s->migrations.converged = true;
+    s->migrations->converged = true;
 }
 
 void sched_migrations_announced(struct scheduler *s)
 {
-    if (!s->migrations.converged)
+    if (!s->migrations->converged)
         sched_migrations_check(s);
 }
 
 const struct migration *sched_migrations_all(const struct scheduler *s)
 {
-    return s->migrations.machine.migration;
+    return s->migrations->machine.migration;
 }

@@ -23,6 +23,7 @@ struct migration_end {
 };
 
 struct sched_migrations {
+    struct scheduler *sched; /* whose part it is */
     struct migrations machine;
     struct migrations_shard *shards;
     struct lane_timer timer;       /* one has failed: others begin later */

@@ -6,6 +6,11 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_peers.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_view.h"
+#include "cluster/session/control_message.h"
 #include "wire/order.h"
 
 struct sched_order {

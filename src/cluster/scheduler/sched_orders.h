@@ -14,12 +14,6 @@ struct scheduler;
 struct sched_call;
 struct sched_node;
 
-/* The orders of one node. */
-struct sched_node_orders {
-    struct sched_order *first, *last; /* not answered, by id */
-    uint64_t next_id;                 /* 0: none was given yet */
-};
-
 /* done comes once: OK and the result; the member's error (this thread's message); NODE_LOST when the node is
  * gone. It never comes from inside this function, nor after the scheduler's end. Takes what fields owns.
  * FULL: the member has too many; NODE_LOST. */

@@ -5,6 +5,9 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/session/acceptor.h"
+#include "cluster/session/control_message.h"
 
 enum {
     REGISTER_SECONDS = 10,
@@ -19,12 +22,12 @@ void sched_peer_close(struct sched_peer *peer, bool flush)
     if (peer->node)
         peer->node->peer = NULL;
     van_close(peer->conn, flush);
-    assert(s->peers.count > 0);
-    assert(peer->prev ? peer->prev->next == peer : s->peers.first == peer);
-    *(peer->prev ? &peer->prev->next : &s->peers.first) = peer->next;
+    assert(s->peers->count > 0);
+    assert(peer->prev ? peer->prev->next == peer : s->peers->first == peer);
+    *(peer->prev ? &peer->prev->next : &s->peers->first) = peer->next;
     if (peer->next)
         peer->next->prev = peer->prev;
-    s->peers.count--;
+    s->peers->count--;
     free(peer);
 }
 
@@ -76,7 +79,7 @@ static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hel
     uint32_t most =
         2 * (sched_roster_slots(s, SLOTS_SERVERS)->count + sched_roster_slots(s, SLOTS_WORKERS)->count) +
         PEERS_SPARE;
-    if (s->peers.count >= most) {
+    if (s->peers->count >= most) {
         acceptor_reject(conn, PARAMO_E_FULL, "the scheduler's limit of connections is reached");
         return;
     }
@@ -90,12 +93,12 @@ static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hel
     peer->conn = conn;
     peer->incarnation = hello->incarnation;
     peer->timer.fire = peer_mute;
-    van_set_user(conn, s->peers.user, peer);
-    peer->next = s->peers.first;
-    if (s->peers.first)
-        s->peers.first->prev = peer;
-    s->peers.first = peer;
-    s->peers.count++;
+    van_set_user(conn, s->peers->user, peer);
+    peer->next = s->peers->first;
+    if (s->peers->first)
+        s->peers->first->prev = peer;
+    s->peers->first = peer;
+    s->peers->count++;
     struct lane *lane = s->config.lane;
     if (lane_timer_arm(lane, &peer->timer, lane_now(lane) + REGISTER_SECONDS * ENV_SEC) ||
         acceptor_welcome(conn, s->job, s->incarnation))
@@ -104,7 +107,7 @@ static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hel
 
 paramo_err sched_peers_open(struct scheduler *s, const struct van_user *user)
 {
-    s->peers.user = user;
+    s->peers->user = user;
     const struct scheduler_config *c = &s->config;
     struct acceptor_config acceptor = {.van = c->van,
                                        .lane = c->lane,
@@ -115,30 +118,30 @@ paramo_err sched_peers_open(struct scheduler *s, const struct van_user *user)
                                        .frame_bytes = c->frame_bytes,
                                        .accept = peer_comes,
                                        .arg = s};
-    paramo_err err = acceptor_open(&acceptor, &s->peers.acceptor);
+    paramo_err err = acceptor_open(&acceptor, &s->peers->acceptor);
     if (!err)
-        acceptor_set_job(s->peers.acceptor, s->job);
+        acceptor_set_job(s->peers->acceptor, s->job);
     return err;
 }
 
 void sched_peers_refuse(struct scheduler *s)
 {
-    acceptor_close(s->peers.acceptor);
-    s->peers.acceptor = NULL;
+    acceptor_close(s->peers->acceptor);
+    s->peers->acceptor = NULL;
 }
 
 void sched_peers_fini(struct scheduler *s)
 {
-    while (s->peers.first)
-        sched_peer_close(s->peers.first, true);
+    while (s->peers->first)
+        sched_peer_close(s->peers->first, true);
 }
 
 struct sched_peer *sched_peers_first(const struct scheduler *s)
 {
-    return s->peers.first;
+    return s->peers->first;
 }
 
 const char *sched_peers_address(const struct scheduler *s)
 {
-    return acceptor_address(s->peers.acceptor);
+    return acceptor_address(s->peers->acceptor);
 }

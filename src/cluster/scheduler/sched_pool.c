@@ -6,6 +6,10 @@
 
 #include "base/sm.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_save.h"
+#include "cluster/scheduler/sched_view.h"
 #include "wire/pool_calls.h"
 
 /*
@@ -350,7 +354,7 @@ static void wake(struct sched_pool *pool)
 
 static struct sched_pool *pool_named(const struct scheduler *s, const char *name)
 {
-    struct sched_pool *pool = s->pools.first;
+    struct sched_pool *pool = s->pools->first;
     while (pool && strcmp(pool->name, name) != 0)
         pool = pool->next;
     if (!pool)
@@ -360,18 +364,18 @@ static struct sched_pool *pool_named(const struct scheduler *s, const char *name
 
 static paramo_err pool_add(struct scheduler *s, const struct pool_open *m, struct sched_pool **out)
 {
-    if (s->pools.count == SCHED_POOLS_MAX)
+    if (s->pools->count == SCHED_POOLS_MAX)
         return err_set(PARAMO_E_FULL, "the limit of %d pools is reached", SCHED_POOLS_MAX);
     struct sched_pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         return err_memory(sizeof *pool);
     memcpy(pool->name, m->name, sizeof m->name);
     pool->sched = s;
-    pool->place = s->pools.count++;
+    pool->place = s->pools->count++;
     pool->streams = m->streams;
     pool->rounds = m->rounds;
-    pool->next = s->pools.first;
-    s->pools.first = pool;
+    pool->next = s->pools->first;
+    s->pools->first = pool;
     pool_changed(pool);
     *out = pool;
     return PARAMO_OK;
@@ -518,7 +522,7 @@ void sched_pool_end(struct sched_call *call, struct reader *body)
 size_t sched_pool_held(const struct sched_node *node)
 {
     size_t count = 0;
-    for (const struct sched_pool *pool = node->sched->pools.first; pool; pool = pool->next)
+    for (const struct sched_pool *pool = node->sched->pools->first; pool; pool = pool->next)
         for (const struct lease *lease = pool->leased; lease; lease = lease->next)
             count += lease->node == node;
     return count;
@@ -526,7 +530,7 @@ size_t sched_pool_held(const struct sched_node *node)
 
 void sched_pool_node_gone(struct sched_node *node)
 {
-    for (struct sched_pool *pool = node->sched->pools.first; pool; pool = pool->next) {
+    for (struct sched_pool *pool = node->sched->pools->first; pool; pool = pool->next) {
         for (struct lease *lease = pool->leased, *next; lease; lease = next) {
             next = lease->next;
             if (lease->node == node) {
@@ -581,7 +585,7 @@ static void units_write(const struct sched_pool *pool, uint32_t record, struct w
 
 static struct sched_pool *pool_at(const struct scheduler *s, uint64_t place)
 {
-    struct sched_pool *pool = s->pools.first;
+    struct sched_pool *pool = s->pools->first;
     while (pool && pool->place != place)
         pool = pool->next;
     return pool;
@@ -603,7 +607,7 @@ void sched_pool_record(const struct scheduler *s, enum record_kind kind, uint64_
 void sched_pool_records(const struct scheduler *s, struct writer *w)
 {
     size_t mark;
-    for (const struct sched_pool *pool = s->pools.first; pool; pool = pool->next) {
+    for (const struct sched_pool *pool = s->pools->first; pool; pool = pool->next) {
         sched_save_record_begin(w, RECORD_POOL, pool->place, &mark);
         pool_write(pool, w);
         store_record_end(w, mark);
@@ -708,7 +712,7 @@ paramo_err sched_pool_restore(struct scheduler *s, enum record_kind kind, uint64
 void sched_pool_restored(struct scheduler *s)
 {
     uint32_t places = 0;
-    for (struct sched_pool *pool = s->pools.first; pool; pool = pool->next) {
+    for (struct sched_pool *pool = s->pools->first; pool; pool = pool->next) {
         places = pool->place >= places ? pool->place + 1 : places;
         for (uint32_t i = 0; i < pool->count; i++) {
             pool->free += pool->units[i].state == UNIT_FREE;
@@ -717,12 +721,12 @@ void sched_pool_restored(struct scheduler *s)
         }
         chain_owners(pool);
     }
-    s->pools.count = places;
+    s->pools->count = places;
 }
 
 void sched_pool_fini(struct scheduler *s)
 {
-    for (struct sched_pool *pool = s->pools.first, *next; pool; pool = next) {
+    for (struct sched_pool *pool = s->pools->first, *next; pool; pool = next) {
         next = pool->next;
         while (pool->leased)
             lease_remove(pool, pool->leased);
@@ -732,6 +736,6 @@ void sched_pool_fini(struct scheduler *s)
         free(pool->units);
         free(pool);
     }
-    s->pools.first = NULL;
-    s->pools.count = 0;
+    s->pools->first = NULL;
+    s->pools->count = 0;
 }

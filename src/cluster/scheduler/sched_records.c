@@ -2,6 +2,17 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_barrier.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_end.h"
+#include "cluster/scheduler/sched_kv.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_pool.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_save.h"
+#include "cluster/scheduler/sched_view.h"
+#include "cluster/session/control_message.h"
 
 /* ---- written ------------------------------------------------------------------------------------------- */
 

@@ -8,20 +8,24 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_lost.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_view.h"
 #include "ring/chains.h"
 
 /* ---- the first placement ------------------------------------------------------------------------------- */
 
 static paramo_err shards_allocate(struct scheduler *s, uint32_t count)
 {
-    s->ring.shards = calloc(count + 1, sizeof *s->ring.shards);
-    s->ring.gone = calloc(count + 1, sizeof *s->ring.gone);
-    s->ring.touched = calloc(count + 1, sizeof *s->ring.touched);
-    s->ring.owned = calloc(count + 1, sizeof *s->ring.owned);
-    s->ring.wanted = calloc(count + 1, sizeof *s->ring.wanted);
-    return s->ring.shards && s->ring.gone && s->ring.touched && s->ring.owned && s->ring.wanted
+    s->ring->shards = calloc(count + 1, sizeof *s->ring->shards);
+    s->ring->gone = calloc(count + 1, sizeof *s->ring->gone);
+    s->ring->touched = calloc(count + 1, sizeof *s->ring->touched);
+    s->ring->owned = calloc(count + 1, sizeof *s->ring->owned);
+    s->ring->wanted = calloc(count + 1, sizeof *s->ring->wanted);
+    return s->ring->shards && s->ring->gone && s->ring->touched && s->ring->owned && s->ring->wanted
                ? PARAMO_OK
-               : err_memory(count * sizeof *s->ring.shards);
+               : err_memory(count * sizeof *s->ring->shards);
 }
 
 /* The shards by server rank and index, as the ring numbers them. */
@@ -38,9 +42,9 @@ static paramo_err shards_list(struct scheduler *s)
     for (uint32_t rank = 0; rank < servers->count; rank++) {
         const struct view_node *node = &servers->node[rank]->info;
         for (uint16_t i = 0; i < node->shards; i++) {
-            s->ring.wanted[s->ring.shards_count] =
+            s->ring->wanted[s->ring->shards_count] =
                 (struct ring_shard){.weight = node->weight, .server = rank, .domain = node->domain};
-            s->ring.shards[s->ring.shards_count++] =
+            s->ring->shards[s->ring->shards_count++] =
                 (struct view_shard){.node = PARAMO_ID_SERVER(rank),
                                     .index = i,
                                     .partitions_changed = sched_view_number(s) + 1,
@@ -52,10 +56,10 @@ static paramo_err shards_list(struct scheduler *s)
 
 void sched_ring_warn(struct scheduler *s, const struct ring_chains *chains)
 {
-    char text[sizeof s->ring.warned] = "";
-    if (ring_warning(chains, text, sizeof text) && strcmp(text, s->ring.warned) != 0)
+    char text[sizeof s->ring->warned] = "";
+    if (ring_warning(chains, text, sizeof text) && strcmp(text, s->ring->warned) != 0)
         log_warn("scheduler: %s", text);
-    memcpy(s->ring.warned, text, sizeof text);
+    memcpy(s->ring->warned, text, sizeof text);
 }
 
 paramo_err sched_ring_build(struct scheduler *s)
@@ -63,14 +67,14 @@ paramo_err sched_ring_build(struct scheduler *s)
     paramo_err err = shards_list(s);
     if (err)
         return err;
-    if (s->ring.shards_count)
-        err = ring_place(s->ring.wanted, s->ring.shards_count, s->config.replicas, NULL, &s->ring.chains);
+    if (s->ring->shards_count)
+        err = ring_place(s->ring->wanted, s->ring->shards_count, s->config.replicas, NULL, &s->ring->chains);
     else
-        memset(s->ring.chains.level, 0xff, sizeof s->ring.chains.level); /* RING_NONE */
+        memset(s->ring->chains.level, 0xff, sizeof s->ring->chains.level); /* RING_NONE */
     if (!err)
-        sched_ring_warn(s, &s->ring.chains);
-    s->ring.chains_before = s->ring.chains_told = s->ring.chains;
-    return err ? err : sched_migrations_init(s, &s->ring.chains);
+        sched_ring_warn(s, &s->ring->chains);
+    s->ring->chains_before = s->ring->chains_told = s->ring->chains;
+    return err ? err : sched_migrations_init(s, &s->ring->chains);
 }
 
 paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
@@ -81,12 +85,12 @@ paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
     paramo_err err = shards_allocate(s, view->shards_count);
     if (err)
         return err;
-    s->ring.shards_count = view->shards_count;
-    memcpy(s->ring.shards, view->shards, view->shards_count * sizeof *s->ring.shards);
-    s->ring.chains = s->ring.chains_before = s->ring.chains_told = view->chains;
-    memcpy(s->ring.owner_gone, view->owner_gone, sizeof s->ring.owner_gone);
+    s->ring->shards_count = view->shards_count;
+    memcpy(s->ring->shards, view->shards, view->shards_count * sizeof *s->ring->shards);
+    s->ring->chains = s->ring->chains_before = s->ring->chains_told = view->chains;
+    memcpy(s->ring->owner_gone, view->owner_gone, sizeof s->ring->owner_gone);
     sched_lost_restore(s, view);
-    err = sched_migrations_init(s, &s->ring.chains);
+    err = sched_migrations_init(s, &s->ring->chains);
     for (uint32_t i = 0; i < sched_view_tables_count(s) && !err; i++)
         sched_migrations_table(s, sched_view_table(s, i)->options.replicas);
     return err;
@@ -104,19 +108,19 @@ static paramo_err more(void *array, size_t count, size_t bytes)
 
 paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards)
 {
-    size_t count = (size_t)s->ring.shards_count + shards + 1;
+    size_t count = (size_t)s->ring->shards_count + shards + 1;
     if (count > VIEW_SHARDS_MAX)
         return err_set(PARAMO_E_FULL, "the servers have %" PRIu32 " shards; no more than %d are possible",
-                       s->ring.shards_count, VIEW_SHARDS_MAX);
-    paramo_err err = more(&s->ring.shards, count, sizeof *s->ring.shards);
+                       s->ring->shards_count, VIEW_SHARDS_MAX);
+    paramo_err err = more(&s->ring->shards, count, sizeof *s->ring->shards);
     if (!err)
-        err = more(&s->ring.gone, count, sizeof *s->ring.gone);
+        err = more(&s->ring->gone, count, sizeof *s->ring->gone);
     if (!err)
-        err = more(&s->ring.touched, count, sizeof *s->ring.touched);
+        err = more(&s->ring->touched, count, sizeof *s->ring->touched);
     if (!err)
-        err = more(&s->ring.owned, count, sizeof *s->ring.owned);
+        err = more(&s->ring->owned, count, sizeof *s->ring->owned);
     if (!err)
-        err = more(&s->ring.wanted, count, sizeof *s->ring.wanted);
+        err = more(&s->ring->wanted, count, sizeof *s->ring->wanted);
     return err ? err : sched_migrations_reserve(s, count);
 }
 
@@ -124,25 +128,25 @@ void sched_ring_grow(struct scheduler *s, const struct view_node *server)
 {
     uint64_t number = sched_view_next(s);
     for (uint16_t i = 0; i < server->shards; i++) {
-        s->ring.gone[s->ring.shards_count] = false;
-        s->ring.shards[s->ring.shards_count++] = (struct view_shard){
+        s->ring->gone[s->ring->shards_count] = false;
+        s->ring->shards[s->ring->shards_count++] = (struct view_shard){
             .node = server->id, .index = i, .partitions_changed = number, .chain_changed = number};
     }
 }
 
 void sched_ring_fini(struct scheduler *s)
 {
-    free(s->ring.shards);
-    free(s->ring.gone);
-    free(s->ring.touched);
-    free(s->ring.owned);
-    free(s->ring.wanted);
-    s->ring.shards = NULL;
-    s->ring.gone = NULL;
-    s->ring.touched = NULL;
-    s->ring.owned = NULL;
-    s->ring.wanted = NULL;
-    s->ring.shards_count = 0;
+    free(s->ring->shards);
+    free(s->ring->gone);
+    free(s->ring->touched);
+    free(s->ring->owned);
+    free(s->ring->wanted);
+    s->ring->shards = NULL;
+    s->ring->gone = NULL;
+    s->ring->touched = NULL;
+    s->ring->owned = NULL;
+    s->ring->wanted = NULL;
+    s->ring->shards_count = 0;
 }
 
 /* ---- changes ------------------------------------------------------------------------------------------- */
@@ -150,34 +154,34 @@ void sched_ring_fini(struct scheduler *s)
 void sched_ring_changed(struct scheduler *s)
 {
     uint64_t number = sched_view_next(s);
-    ring_touched(&s->ring.chains_before, &s->ring.chains, s->ring.touched, s->ring.shards_count);
-    for (uint32_t i = 0; i < s->ring.shards_count; i++) {
-        if (s->ring.touched[i] & RING_TOUCHED_CHAIN)
-            s->ring.shards[i].chain_changed = number;
-        if (s->ring.touched[i] & RING_TOUCHED_PARTITIONS)
-            s->ring.shards[i].partitions_changed = number;
+    ring_touched(&s->ring->chains_before, &s->ring->chains, s->ring->touched, s->ring->shards_count);
+    for (uint32_t i = 0; i < s->ring->shards_count; i++) {
+        if (s->ring->touched[i] & RING_TOUCHED_CHAIN)
+            s->ring->shards[i].chain_changed = number;
+        if (s->ring->touched[i] & RING_TOUCHED_PARTITIONS)
+            s->ring->shards[i].partitions_changed = number;
     }
-    s->ring.chains_before = s->ring.chains;
+    s->ring->chains_before = s->ring->chains;
 }
 
 void sched_ring_told(struct scheduler *s, size_t first, size_t partitions)
 {
     for (unsigned l = 0; l < RING_LEVELS; l++)
-        memcpy(s->ring.chains_told.level[l].owner + first, s->ring.chains.level[l].owner + first,
-               partitions * sizeof *s->ring.chains.level[l].owner);
+        memcpy(s->ring->chains_told.level[l].owner + first, s->ring->chains.level[l].owner + first,
+               partitions * sizeof *s->ring->chains.level[l].owner);
 }
 
 void sched_ring_untold(struct scheduler *s, uint16_t shard, size_t first, size_t partitions)
 {
     for (unsigned l = 0; l < RING_LEVELS; l++)
         for (size_t a = first; a < first + partitions; a++)
-            if (s->ring.chains_told.level[l].owner[a] == shard)
-                s->ring.chains_told.level[l].owner[a] = RING_NONE;
+            if (s->ring->chains_told.level[l].owner[a] == shard)
+                s->ring->chains_told.level[l].owner[a] = RING_NONE;
 }
 
 struct sched_node *sched_ring_server(const struct scheduler *s, uint32_t shard)
 {
-    return sched_roster_find(s, s->ring.shards[shard].node);
+    return sched_roster_find(s, s->ring->shards[shard].node);
 }
 
 static bool shard_gone(const struct scheduler *s, uint32_t shard)
@@ -188,18 +192,18 @@ static bool shard_gone(const struct scheduler *s, uint32_t shard)
 
 void sched_ring_check_gone(struct scheduler *s)
 {
-    for (uint32_t i = 0; i < s->ring.shards_count; i++)
-        s->ring.gone[i] = shard_gone(s, i);
+    for (uint32_t i = 0; i < s->ring->shards_count; i++)
+        s->ring->gone[i] = shard_gone(s, i);
 }
 
 /* Partitions whose owner was gone since `before` and that got another one, by what servers have died. The new
  * owner may be one that no view has dropped yet (ring_recall): it has all rows, and nothing is lost. */
 static void owners_changed(struct scheduler *s, const struct ring *before)
 {
-    const struct ring *now = &s->ring.chains.level[0];
+    const struct ring *now = &s->ring->chains.level[0];
     for (size_t a = 0; a < RING_PARTITIONS; a++)
         if (now->owner[a] != before->owner[a] && sched_lost_lowest(s)[a])
-            s->ring.owner_gone[a] = sched_view_next(s);
+            s->ring->owner_gone[a] = sched_view_next(s);
 }
 
 /* Partitions that stay with this server, which is gone. */
@@ -207,9 +211,9 @@ static void owner_stays(const struct sched_node *server)
 {
     struct scheduler *s = server->sched;
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
-        uint16_t owner = s->ring.chains.level[0].owner[a];
-        if (owner < s->ring.shards_count && s->ring.shards[owner].node == server->info.id)
-            s->ring.owner_gone[a] = sched_view_next(s);
+        uint16_t owner = s->ring->chains.level[0].owner[a];
+        if (owner < s->ring->shards_count && s->ring->shards[owner].node == server->info.id)
+            s->ring->owner_gone[a] = sched_view_next(s);
     }
 }
 
@@ -217,17 +221,17 @@ void sched_ring_gone(const struct sched_node *server)
 {
     struct scheduler *s = server->sched;
     bool restores = sched_lost_restores(s);
-    for (uint32_t i = 0; i < s->ring.shards_count; i++)
-        if (s->ring.shards[i].node == server->info.id)
-            s->ring.shards[i].chain_changed = sched_view_next(s);
-    bool others = s->state != SCHED_GATHERING && (s->ring.chains.replicas || restores);
+    for (uint32_t i = 0; i < s->ring->shards_count; i++)
+        if (s->ring->shards[i].node == server->info.id)
+            s->ring->shards[i].chain_changed = sched_view_next(s);
+    bool others = s->state != SCHED_GATHERING && (s->ring->chains.replicas || restores);
     if (others) {
-        struct ring before = s->ring.chains.level[0];
+        struct ring before = s->ring->chains.level[0];
         sched_ring_check_gone(s);
         /* Several servers may die at the same time. The plan after the first death is in no view yet, and a
          * copy that was superfluous then may be the last one now. */
-        ring_recall(&s->ring.chains, &s->ring.chains_told, s->ring.gone, s->ring.shards_count);
-        (void)ring_promote(&s->ring.chains, sched_migrations_ends(s), s->ring.gone, s->ring.shards_count,
+        ring_recall(&s->ring->chains, &s->ring->chains_told, s->ring->gone, s->ring->shards_count);
+        (void)ring_promote(&s->ring->chains, sched_migrations_ends(s), s->ring->gone, s->ring->shards_count,
                            restores, sched_lost_lowest(s));
         owners_changed(s, &before);
     }
@@ -240,61 +244,62 @@ void sched_ring_gone(const struct sched_node *server)
 
 void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration)
 {
-    s->ring.shards[shard].last_migration = migration;
+    s->ring->shards[shard].last_migration = migration;
 }
 
 /* ---- for other parts ----------------------------------------------------------------------------------- */
 
 bool sched_ring_adopt(struct scheduler *s)
 {
-    struct ring before = s->ring.chains.level[0];
-    bool any = ring_adopt(&s->ring.chains, s->ring.wanted, s->ring.gone, s->ring.shards_count, s->ring.owned);
+    struct ring before = s->ring->chains.level[0];
+    bool any =
+        ring_adopt(&s->ring->chains, s->ring->wanted, s->ring->gone, s->ring->shards_count, s->ring->owned);
     owners_changed(s, &before);
     return any;
 }
 
 bool sched_ring_is_orphan(const struct scheduler *s, size_t partition)
 {
-    uint16_t owner = s->ring.chains.level[0].owner[partition];
-    return owner != RING_NONE && s->ring.gone[owner];
+    uint16_t owner = s->ring->chains.level[0].owner[partition];
+    return owner != RING_NONE && s->ring->gone[owner];
 }
 
 uint64_t sched_ring_weigh(struct scheduler *s)
 {
     uint64_t weight = 0;
-    for (uint32_t i = 0; i < s->ring.shards_count; i++) {
+    for (uint32_t i = 0; i < s->ring->shards_count; i++) {
         const struct sched_node *node = sched_ring_server(s, i);
         /* Without copies a dead server's partitions wait for the one that takes its place. */
         bool counts = sched_roster_is_here(node) ||
-                      (!s->ring.chains.replicas && !sched_lost_restores(s) && node->state == SNODE_DEAD);
-        s->ring.wanted[i] = (struct ring_shard){
+                      (!s->ring->chains.replicas && !sched_lost_restores(s) && node->state == SNODE_DEAD);
+        s->ring->wanted[i] = (struct ring_shard){
             .weight = counts ? node->info.weight : 0, .server = node->rank, .domain = node->info.domain};
-        weight += s->ring.wanted[i].weight;
+        weight += s->ring->wanted[i].weight;
     }
     return weight;
 }
 
 paramo_err sched_ring_plan(const struct scheduler *s, struct ring_chains *target)
 {
-    return ring_place(s->ring.wanted, s->ring.shards_count, s->config.replicas, &s->ring.chains, target);
+    return ring_place(s->ring->wanted, s->ring->shards_count, s->config.replicas, &s->ring->chains, target);
 }
 
 const struct ring_chains *sched_ring_chains(const struct scheduler *s)
 {
-    return &s->ring.chains;
+    return &s->ring->chains;
 }
 
 const struct view_shard *sched_ring_shard(const struct scheduler *s, uint32_t index)
 {
-    return &s->ring.shards[index];
+    return &s->ring->shards[index];
 }
 
 uint32_t sched_ring_shards_count(const struct scheduler *s)
 {
-    return s->ring.shards_count;
+    return s->ring->shards_count;
 }
 
 const uint64_t *sched_ring_owner_gone(const struct scheduler *s)
 {
-    return s->ring.owner_gone;
+    return s->ring->owner_gone;
 }

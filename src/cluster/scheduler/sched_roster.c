@@ -8,6 +8,17 @@
 #include "base/log.h"
 #include "base/sm.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_end.h"
+#include "cluster/scheduler/sched_lost.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_node.h"
+#include "cluster/scheduler/sched_orders.h"
+#include "cluster/scheduler/sched_peers.h"
+#include "cluster/scheduler/sched_pool.h"
+#include "cluster/scheduler/sched_ring.h"
+#include "cluster/scheduler/sched_view.h"
 #include "cluster/session/address.h"
 #include "wire/register_call.h"
 
@@ -34,27 +45,27 @@ const char *sched_roster_label(const struct sched_node *node, char label[SCHED_L
 
 static struct slot_list *slots_of(struct scheduler *s, uint32_t role)
 {
-    return &s->roster.slots[role == PARAMO_ROLE_SERVER   ? SLOTS_SERVERS
-                            : role == PARAMO_ROLE_WORKER ? SLOTS_WORKERS
-                                                         : SLOTS_SCHEDULER];
+    return &s->roster->slots[role == PARAMO_ROLE_SERVER   ? SLOTS_SERVERS
+                             : role == PARAMO_ROLE_WORKER ? SLOTS_WORKERS
+                                                          : SLOTS_SCHEDULER];
 }
 
 struct sched_node *sched_roster_next(const struct scheduler *s, size_t *cursor)
 {
     size_t at = *cursor;
-    for (size_t i = 0; i < SLOTS; at -= s->roster.slots[i++].count)
-        if (at < s->roster.slots[i].count) {
+    for (size_t i = 0; i < SLOTS; at -= s->roster->slots[i++].count)
+        if (at < s->roster->slots[i].count) {
             ++*cursor;
-            return s->roster.slots[i].node[at]; /* NULL while gathering: no node has its place yet */
+            return s->roster->slots[i].node[at]; /* NULL while gathering: no node has its place yet */
         }
     return NULL;
 }
 
 struct sched_node *sched_roster_find(const struct scheduler *s, uint32_t id)
 {
-    const struct slot_list *slots = id < PARAMO_ID_SERVER(0) ? &s->roster.slots[SLOTS_SCHEDULER]
-                                    : id % 2                 ? &s->roster.slots[SLOTS_WORKERS]
-                                                             : &s->roster.slots[SLOTS_SERVERS];
+    const struct slot_list *slots = id < PARAMO_ID_SERVER(0) ? &s->roster->slots[SLOTS_SCHEDULER]
+                                    : id % 2                 ? &s->roster->slots[SLOTS_WORKERS]
+                                                             : &s->roster->slots[SLOTS_SERVERS];
     uint32_t rank = id < PARAMO_ID_SERVER(0) ? 0 : (id - PARAMO_ID_SERVER(0)) / 2;
     return rank < slots->count ? slots->node[rank] : NULL;
 }
@@ -89,32 +100,32 @@ size_t sched_roster_gone(const struct scheduler *s, uint32_t group, bool left, c
 static void wait_push(struct scheduler *s, struct sched_node *node)
 {
     assert(node->state == SNODE_WAITING && node->peer);
-    assert(!s->roster.waiting_first == !s->roster.waiting_last);
-    node->arrival = s->roster.arrivals++;
+    assert(!s->roster->waiting_first == !s->roster->waiting_last);
+    node->arrival = s->roster->arrivals++;
     node->next = NULL;
-    node->prev = s->roster.waiting_last;
-    *(s->roster.waiting_last ? &s->roster.waiting_last->next : &s->roster.waiting_first) = node;
-    s->roster.waiting_last = node;
+    node->prev = s->roster->waiting_last;
+    *(s->roster->waiting_last ? &s->roster->waiting_last->next : &s->roster->waiting_first) = node;
+    s->roster->waiting_last = node;
 }
 
 static void wait_remove(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
     lane_timer_cancel(s->config.lane, &node->timer);
-    assert(node->prev ? node->prev->next == node : s->roster.waiting_first == node);
-    assert(node->next ? node->next->prev == node : s->roster.waiting_last == node);
-    *(node->prev ? &node->prev->next : &s->roster.waiting_first) = node->next;
-    *(node->next ? &node->next->prev : &s->roster.waiting_last) = node->prev;
+    assert(node->prev ? node->prev->next == node : s->roster->waiting_first == node);
+    assert(node->next ? node->next->prev == node : s->roster->waiting_last == node);
+    *(node->prev ? &node->prev->next : &s->roster->waiting_first) = node->next;
+    *(node->next ? &node->next->prev : &s->roster->waiting_last) = node->prev;
 }
 
 static void node_free(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
-    assert(map_get(&s->roster.incarnations, node->info.incarnation) == node);
+    assert(map_get(&s->roster->incarnations, node->info.incarnation) == node);
     lane_timer_cancel(s->config.lane, &node->timer);
     sched_calls_drop(node, false);
     sched_orders_drop(node, false);
-    map_remove(&s->roster.incarnations, node->info.incarnation);
+    map_remove(&s->roster->incarnations, node->info.incarnation);
     if (node->peer)
         node->peer->node = NULL;
     free(node->lanes);
@@ -148,14 +159,14 @@ static void refuse(struct sched_node *node, paramo_err status)
 
 static paramo_err incomplete(const struct scheduler *s)
 {
-    uint32_t came = s->roster.came[SLOTS_SERVERS] + s->roster.came[SLOTS_WORKERS], here = 0;
-    for (const struct sched_node *node = s->roster.waiting_first; node; node = node->next)
+    uint32_t came = s->roster->came[SLOTS_SERVERS] + s->roster->came[SLOTS_WORKERS], here = 0;
+    for (const struct sched_node *node = s->roster->waiting_first; node; node = node->next)
         here += node->chosen && node->info.role != PARAMO_ROLE_SCHEDULER;
     paramo_err err = err_set(PARAMO_E_TIMEOUT,
                              "the cluster is not complete: %" PRIu32 " of %" PRIu32 " servers and %" PRIu32
                              " of %" PRIu32 " workers have registered",
-                             s->roster.came[SLOTS_SERVERS], s->roster.slots[SLOTS_SERVERS].count,
-                             s->roster.came[SLOTS_WORKERS], s->roster.slots[SLOTS_WORKERS].count);
+                             s->roster->came[SLOTS_SERVERS], s->roster->slots[SLOTS_SERVERS].count,
+                             s->roster->came[SLOTS_WORKERS], s->roster->slots[SLOTS_WORKERS].count);
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
     return here < came ? err_set(err, "%s (%" PRIu32 " of these have left again)", text, came - here) : err;
@@ -174,8 +185,8 @@ static void waited_long_enough(struct lane_timer *timer)
 
 void sched_roster_refuse_waiting(struct scheduler *s, paramo_err status, const char *text)
 {
-    while (s->roster.waiting_first)
-        refuse(s->roster.waiting_first, err_set(status, "%s", text));
+    while (s->roster->waiting_first)
+        refuse(s->roster->waiting_first, err_set(status, "%s", text));
 }
 
 /* ---- places -------------------------------------------------------------------------------------------- */
@@ -216,7 +227,7 @@ static void assign_place(struct sched_node *node, struct slot_list *slots, uint3
     wait_remove(node);
     move(node, SNODE_JOINED);
     node->rank = rank;
-    node->info.id = first_id[slots - node->sched->roster.slots] + 2 * rank;
+    node->info.id = first_id[slots - node->sched->roster->slots] + 2 * rank;
     node->info.alive = true;
     slots->node[rank] = node;
     char label[SCHED_LABEL];
@@ -247,7 +258,7 @@ static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
     if (!order)
         return err_memory(slots->count * sizeof(struct sched_node *));
     uint32_t count = 0, rank = 0;
-    for (struct sched_node *node = s->roster.waiting_first; node; node = node->next) {
+    for (struct sched_node *node = s->roster->waiting_first; node; node = node->next) {
         if (node->info.role != slots->role || !node->chosen)
             continue;
         if (node->wanted_rank >= 0)
@@ -270,11 +281,11 @@ static paramo_err place_all(struct scheduler *s)
 {
     paramo_err err = PARAMO_OK;
     for (size_t i = 0; i < SLOTS && !err; i++)
-        err = place_role(s, &s->roster.slots[i]);
+        err = place_role(s, &s->roster->slots[i]);
     if (!err)
         err = sched_ring_build(s);
     for (size_t i = 0; i < SLOTS; i++) {
-        struct slot_list *slots = &s->roster.slots[i];
+        struct slot_list *slots = &s->roster->slots[i];
         for (uint32_t rank = 0; rank < slots->count; rank++)
             if (err)
                 slots->node[rank] = NULL;
@@ -303,7 +314,7 @@ static paramo_err choose(struct sched_node *node)
 {
     const struct slot_list *slots = slots_of(node->sched, node->info.role);
     uint32_t same = 0;
-    for (const struct sched_node *other = node->sched->roster.waiting_first; other; other = other->next) {
+    for (const struct sched_node *other = node->sched->roster->waiting_first; other; other = other->next) {
         if (!other->chosen || other->info.role != node->info.role)
             continue;
         same++;
@@ -325,17 +336,17 @@ static bool gathered(struct scheduler *s)
 {
     uint32_t came[SLOTS] = {0};
     bool complete = true;
-    for (struct sched_node *node = s->roster.waiting_first, *next; node; node = next) {
+    for (struct sched_node *node = s->roster->waiting_first, *next; node; node = next) {
         next = node->next;
         paramo_err err = node->chosen ? PARAMO_OK : choose(node);
         if (!err)
-            came[slots_of(s, node->info.role) - s->roster.slots]++;
+            came[slots_of(s, node->info.role) - s->roster->slots]++;
         else if (overdue(node) && !(err == PARAMO_E_FULL && may_be_extra(node)))
             refuse(node, err);
     }
     for (size_t i = 0; i < SLOTS; i++) {
-        complete = complete && came[i] == s->roster.slots[i].count;
-        s->roster.came[i] = came[i] > s->roster.came[i] ? came[i] : s->roster.came[i];
+        complete = complete && came[i] == s->roster->slots[i].count;
+        s->roster->came[i] = came[i] > s->roster->came[i] ? came[i] : s->roster->came[i];
     }
     return complete;
 }
@@ -356,7 +367,7 @@ static void gather(struct scheduler *s)
     sched_move(s, SCHED_RUNNING);
     sched_migrations_settled(s); /* only rebalancing after a change is logged */
     log_info("scheduler: complete with %" PRIu32 " servers and %" PRIu32 " workers",
-             s->roster.slots[SLOTS_SERVERS].count, s->roster.slots[SLOTS_WORKERS].count);
+             s->roster->slots[SLOTS_SERVERS].count, s->roster->slots[SLOTS_WORKERS].count);
     sched_view_change(s);
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
@@ -426,7 +437,7 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
 static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
 {
     struct scheduler *s = node->sched;
-    if (s->roster.slots[SLOTS_SERVERS].count + slots->count + 1 >= VIEW_NODES_MAX)
+    if (s->roster->slots[SLOTS_SERVERS].count + slots->count + 1 >= VIEW_NODES_MAX)
         return err_set(PARAMO_E_FULL, "a cluster has at most %d nodes", VIEW_NODES_MAX);
     struct sched_node **places = realloc(slots->node, (slots->count + 1) * sizeof(struct sched_node *));
     if (!places)
@@ -484,7 +495,7 @@ static void place_timed_out(struct sched_node *node)
     slots->gone -= !dead->former;
     slots->founders_gone -= !dead->former && rank < slots->founders;
     if (dead->state == SNODE_DEAD)
-        s->roster.replaced[s->roster.replaced_count++ % SCHED_REPLACED] = dead->info.incarnation;
+        s->roster->replaced[s->roster->replaced_count++ % SCHED_REPLACED] = dead->info.incarnation;
     slots->node[rank] = NULL;
     node_free(dead);
     node->info.recovered = true;
@@ -507,7 +518,7 @@ static void place_waiting(struct scheduler *s)
         gather(s);
         return;
     }
-    for (struct sched_node *node = s->roster.waiting_first, *next; node && s->state == SCHED_RUNNING;
+    for (struct sched_node *node = s->roster->waiting_first, *next; node && s->state == SCHED_RUNNING;
          node = next) {
         next = node->next;
         place_timed_out(node);
@@ -527,13 +538,13 @@ static paramo_err check_new(struct scheduler *s, const struct register_call *m, 
         return err_set(PARAMO_E_FENCED, "%s was declared dead and another node has its place",
                        view_id_label(m->node, label));
     for (size_t i = 0; i < SCHED_REPLACED; i++) /* the node may never have learned that it had a place */
-        if (s->roster.replaced[i] == incarnation)
+        if (s->roster->replaced[i] == incarnation)
             return err_set(PARAMO_E_FENCED, "this node was declared dead and another node has its place");
     if (m->rank >= 0 && (uint32_t)m->rank >= slots->count)
         return err_set(PARAMO_E_INVALID, "there is no rank %" PRId32 ": the job has %" PRIu32 " %ss", m->rank,
                        slots->count, role_name(m->role));
     uint32_t same = 0, shards = m->shards;
-    for (const struct sched_node *other = s->roster.waiting_first; other; other = other->next) {
+    for (const struct sched_node *other = s->roster->waiting_first; other; other = other->next) {
         shards += other->info.shards;
         same += other->info.role == m->role;
     }
@@ -576,7 +587,7 @@ static paramo_err node_new(struct scheduler *s, struct sched_peer *peer, const s
         memcpy(node->info.domain, m->domain[0] ? m->domain : node->info.host, sizeof node->info.domain);
     paramo_err err = lane_timer_arm(s->config.lane, &node->timer, now(s) + m->timeout_ms * ENV_MS);
     if (!err)
-        err = map_put(&s->roster.incarnations, peer->incarnation, node);
+        err = map_put(&s->roster->incarnations, peer->incarnation, node);
     if (err) {
         lane_timer_cancel(s->config.lane, &node->timer);
         free(node);
@@ -643,7 +654,7 @@ static void welcome_back(struct sched_node *node, struct sched_peer *peer, uint6
 void sched_roster_register(struct scheduler *s, struct sched_peer *peer, uint64_t seen, struct reader *body)
 {
     struct register_call m;
-    struct sched_node *node = map_get(&s->roster.incarnations, peer->incarnation);
+    struct sched_node *node = map_get(&s->roster->incarnations, peer->incarnation);
     paramo_err err = register_call_decode(body, &m);
     if (!err && node) {
         welcome_back(node, peer, seen);
@@ -686,14 +697,14 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
     if (node->info.role == PARAMO_ROLE_SERVER)
         sched_migrations_retarget(s);
     sched_orders_drop(node, true);
-    sched_node_gone(node);
+    s->node_gone(node);
     sched_lost_check(s);
     place_waiting(s);
 }
 
 static void node_dies(struct sched_node *node, const char *why)
 {
-    const struct slot_list *workers = &node->sched->roster.slots[SLOTS_WORKERS];
+    const struct slot_list *workers = &node->sched->roster->slots[SLOTS_WORKERS];
     char label[SCHED_LABEL], units[96] = "";
     size_t held = workers->gone + 1 < workers->count ? sched_pool_held(node) : 0;
     if (held)
@@ -757,7 +768,7 @@ static paramo_err node_restore(struct scheduler *s, const struct view_node *info
                                 .heard_at = now(s),
                                 .former = info->role == PARAMO_ROLE_SCHEDULER,
                                 .timer.fire = not_here_again};
-    paramo_err err = map_put(&s->roster.incarnations, info->incarnation, node);
+    paramo_err err = map_put(&s->roster->incarnations, info->incarnation, node);
     if (err) {
         free(node);
         return err;
@@ -793,14 +804,14 @@ paramo_err sched_roster_restore(struct scheduler *s, const struct view *view)
                        "the stored view has %" PRIu32 " servers and %" PRIu32
                        " workers, but a cluster has at most %d nodes; start with an empty store",
                        view->num_servers, view->num_workers, VIEW_NODES_MAX);
-    paramo_err err = slots_restore(&s->roster.slots[SLOTS_WORKERS], view->num_workers);
+    paramo_err err = slots_restore(&s->roster->slots[SLOTS_WORKERS], view->num_workers);
     if (!err)
-        err = slots_restore(&s->roster.slots[SLOTS_SERVERS], view->num_servers);
+        err = slots_restore(&s->roster->slots[SLOTS_SERVERS], view->num_servers);
     for (uint32_t i = 0; i < view->nodes_count && !err; i++)
         err = node_restore(s, &view->nodes[i]);
     for (size_t i = 0; i < SLOTS && !err; i++)
-        for (uint32_t rank = 0; rank < s->roster.slots[i].count && !err; rank++)
-            if (!s->roster.slots[i].node[rank])
+        for (uint32_t rank = 0; rank < s->roster->slots[i].count && !err; rank++)
+            if (!s->roster->slots[i].node[rank])
                 err = err_set(PARAMO_E_CORRUPT, "the stored view lacks nodes");
     return err;
 }
@@ -834,7 +845,7 @@ void sched_roster_check_silence(struct scheduler *s)
     uint64_t limit = s->config.heartbeat_timeout_ms * ENV_MS;
     char why[64];
     snprintf(why, sizeof why, "it was silent for %" PRIu32 " ms", s->config.heartbeat_timeout_ms);
-    for (struct sched_node *node = s->roster.waiting_first, *next; node; node = next) {
+    for (struct sched_node *node = s->roster->waiting_first, *next; node; node = next) {
         next = node->next;
         if (now(s) > node->heard_at + limit) {
             wait_remove(node);
@@ -851,18 +862,18 @@ void sched_roster_check_silence(struct scheduler *s)
 
 void sched_roster_fini(struct scheduler *s)
 {
-    while (s->roster.waiting_first) {
-        struct sched_node *node = s->roster.waiting_first;
+    while (s->roster->waiting_first) {
+        struct sched_node *node = s->roster->waiting_first;
         wait_remove(node);
         node_free(node);
     }
     for (size_t i = 0; i < SLOTS; i++) {
-        for (uint32_t rank = 0; s->roster.slots[i].node && rank < s->roster.slots[i].count; rank++)
-            if (s->roster.slots[i].node[rank])
-                node_free(s->roster.slots[i].node[rank]);
-        free(s->roster.slots[i].node);
+        for (uint32_t rank = 0; s->roster->slots[i].node && rank < s->roster->slots[i].count; rank++)
+            if (s->roster->slots[i].node[rank])
+                node_free(s->roster->slots[i].node[rank]);
+        free(s->roster->slots[i].node);
     }
-    map_fini(&s->roster.incarnations);
+    map_fini(&s->roster->incarnations);
 }
 
 void sched_roster_forgive(struct scheduler *s, uint64_t grace)
@@ -870,7 +881,7 @@ void sched_roster_forgive(struct scheduler *s, uint64_t grace)
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         node->heard_at += grace;
-    for (struct sched_node *node = s->roster.waiting_first; node; node = node->next) {
+    for (struct sched_node *node = s->roster->waiting_first; node; node = node->next) {
         node->heard_at += grace;
         node->arrived_at += grace; /* the news of the death that gives it a place may wait in a socket, too */
     }
@@ -879,17 +890,17 @@ void sched_roster_forgive(struct scheduler *s, uint64_t grace)
 paramo_err sched_roster_init(struct scheduler *s)
 {
     const struct scheduler_config *c = &s->config;
-    s->roster.slots[SLOTS_SCHEDULER] =
+    s->roster->slots[SLOTS_SCHEDULER] =
         (struct slot_list){.role = PARAMO_ROLE_SCHEDULER, .count = c->own_member ? 1 : 0};
-    s->roster.slots[SLOTS_SERVERS] = (struct slot_list){.role = PARAMO_ROLE_SERVER, .count = c->num_servers};
-    s->roster.slots[SLOTS_WORKERS] = (struct slot_list){.role = PARAMO_ROLE_WORKER, .count = c->num_workers};
+    s->roster->slots[SLOTS_SERVERS] = (struct slot_list){.role = PARAMO_ROLE_SERVER, .count = c->num_servers};
+    s->roster->slots[SLOTS_WORKERS] = (struct slot_list){.role = PARAMO_ROLE_WORKER, .count = c->num_workers};
     if (c->num_servers >= VIEW_NODES_MAX || c->num_workers >= VIEW_NODES_MAX - c->num_servers)
         return err_set(PARAMO_E_TOO_LARGE, "a cluster has at most %d nodes", VIEW_NODES_MAX);
     for (size_t i = 0; i < SLOTS; i++) {
-        s->roster.slots[i].founders = s->roster.slots[i].count;
-        s->roster.slots[i].node = calloc(s->roster.slots[i].count + 1, sizeof(struct sched_node *));
-        if (!s->roster.slots[i].node)
-            return err_memory(s->roster.slots[i].count * sizeof(struct sched_node *));
+        s->roster->slots[i].founders = s->roster->slots[i].count;
+        s->roster->slots[i].node = calloc(s->roster->slots[i].count + 1, sizeof(struct sched_node *));
+        if (!s->roster->slots[i].node)
+            return err_memory(s->roster->slots[i].count * sizeof(struct sched_node *));
     }
     return PARAMO_OK;
 }
@@ -905,7 +916,7 @@ bool sched_roster_any_left(const struct scheduler *s)
 
 void sched_roster_set_self(struct scheduler *s, const char *address)
 {
-    struct view_node *self = &s->roster.self;
+    struct view_node *self = &s->roster->self;
     *self = (struct view_node){.id = PARAMO_ID_SCHEDULER,
                                .role = PARAMO_ROLE_SCHEDULER,
                                .incarnation = s->incarnation,
@@ -916,18 +927,18 @@ void sched_roster_set_self(struct scheduler *s, const char *address)
 
 const struct view_node *sched_roster_scheduler(const struct scheduler *s)
 {
-    const struct slot_list *slots = &s->roster.slots[SLOTS_SCHEDULER];
-    return slots->count ? &slots->node[0]->info : &s->roster.self;
+    const struct slot_list *slots = &s->roster->slots[SLOTS_SCHEDULER];
+    return slots->count ? &slots->node[0]->info : &s->roster->self;
 }
 
 const struct slot_list *sched_roster_slots(const struct scheduler *s, size_t role)
 {
-    return &s->roster.slots[role];
+    return &s->roster->slots[role];
 }
 
 struct sched_node *sched_roster_find_incarnation(const struct scheduler *s, uint64_t incarnation)
 {
-    return map_get(&s->roster.incarnations, incarnation);
+    return map_get(&s->roster->incarnations, incarnation);
 }
 
 bool sched_roster_is_here(const struct sched_node *node)

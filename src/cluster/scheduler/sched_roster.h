@@ -1,6 +1,6 @@
 /*
  * The roster: which nodes are in the job, their ranks and ids, which wait for a place, which are dead.
- * Must never know: what a node's death means to barriers, pools and partitions (sched_node_gone and
+ * Must never know: what a node's death means to barriers, pools and partitions (scheduler.c and
  * sched_ring.h know).
  * Tests: test/cluster/test_scheduler.c.
  */
@@ -9,44 +9,12 @@
 
 #include "base/cursor.h"
 #include "base/map.h"
-#include "cluster/scheduler/sched_calls.h"
-#include "cluster/scheduler/sched_orders.h"
-#include "cluster/scheduler/sched_status.h"
-#include "cluster/view/view.h"
+#include "cluster/scheduler/sched_node.h"
 
+struct scheduler;
 struct sched_peer;
 
-enum { SCHED_LABEL = VIEW_LABEL_MAX };
 enum { SCHED_REPLACED = 1024 /* arbitrary: far more than connect again within a minute or so */ };
-enum sched_node_state { SNODE_WAITING, SNODE_JOINED, SNODE_ABSENT, SNODE_DEAD, SNODE_LEFT };
-
-struct sched_node {
-    struct scheduler *sched;
-    enum sched_node_state state;
-    struct view_node info; /* id 0 while it waits for a place */
-    uint32_t rank;         /* in place */
-    uint32_t arrival;      /* WAITING: order of arrival */
-    int32_t wanted_rank;
-    struct sched_peer *peer; /* NULL: no connection */
-    uint64_t arrived_at, heard_at;
-    bool chosen;    /* WAITING while the cluster gathers: it will have a place */
-    bool former;    /* ABSENT: the member of the scheduler's own process before this one */
-    uint64_t since; /* number of the first view that has it */
-    uint64_t view_sent_at;
-    bool view_due;                  /* its queue was full */
-    struct lane_timer timer;        /* WAITING: for a place; ABSENT: may come back */
-    struct sched_node *next, *prev; /* WAITING: in order of arrival */
-    struct lane_progress {
-        uint64_t steps, progressed_at;
-        bool reported;
-    } * lanes;
-    uint32_t lanes_count;
-    bool ckpt_untold; /* sched_ckpt.c: the last order of the present checkpoint could not be given */
-    struct sched_node_calls calls;
-    struct sched_node_orders orders;
-    struct sched_node_status status;
-};
-
 struct slot_list {
     uint32_t role, count;
     uint32_t founders;        /* the job is complete with these; later workers have the ranks from here on */

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/session/control_message.h"
 
 enum { AGAIN_MS = 100 };
 /* How much longer than a whole save the log after it may be before all is saved whole again. */
@@ -12,7 +13,7 @@ enum { AGAIN_MS = 100 };
 
 static bool due(const struct scheduler *s)
 {
-    const struct sched_saves *v = &s->saves;
+    const struct sched_saves *v = s->saves;
     return v->dirty.count || v->all || v->view || v->end || v->proof || v->ops->due(s);
 }
 
@@ -20,16 +21,16 @@ static void save_soon(struct scheduler *s, uint64_t ms);
 
 void sched_save_proof(struct scheduler *s)
 {
-    if (!s->config.store || s->state == SCHED_OVER || s->saves.proof || store_sure(s->config.store))
+    if (!s->config.store || s->state == SCHED_OVER || s->saves->proof || store_sure(s->config.store))
         return;
-    s->saves.proof = true;
+    s->saves->proof = true;
     save_soon(s, 0);
 }
 
 /* An answer that changes nothing is true only while no other scheduler leads. */
 uint64_t sched_save_due(struct scheduler *s)
 {
-    const struct sched_saves *v = &s->saves;
+    const struct sched_saves *v = s->saves;
     if (!s->config.store)
         return 0;
     sched_save_proof(s);
@@ -42,15 +43,15 @@ static void save_begin(struct scheduler *s);
 
 static void timer_due(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, saves.timer);
-    s->saves.timed = false;
+    struct scheduler *s = container_of(timer, struct sched_saves, timer)->sched;
+    s->saves->timed = false;
     save_begin(s);
 }
 
 /* A save begins in the lane's next turn, so that the changes of this turn are one save. */
 static void save_soon(struct scheduler *s, uint64_t ms)
 {
-    struct sched_saves *v = &s->saves;
+    struct sched_saves *v = s->saves;
     if (v->timed || v->ended < v->begun)
         return; /* the end of the present save begins the next */
     v->timer.fire = timer_due;
@@ -63,7 +64,7 @@ static void save_soon(struct scheduler *s, uint64_t ms)
 /* How much of it reached the store is unknown: everything is saved whole until that succeeds. */
 static void save_failed(struct scheduler *s, paramo_err status)
 {
-    struct sched_saves *v = &s->saves;
+    struct sched_saves *v = s->saves;
     if (!v->failing)
         log_error(
             "scheduler: its state cannot be saved (%s: %s); no change is announced until a save succeeds",
@@ -85,7 +86,7 @@ static void save_failed(struct scheduler *s, paramo_err status)
 static void save_ended(void *arg, paramo_err status)
 {
     struct scheduler *s = arg;
-    struct sched_saves *v = &s->saves;
+    struct sched_saves *v = s->saves;
     v->ended = v->begun;
     if (status == PARAMO_E_FENCED) {
         v->ops->deposed(s);
@@ -115,7 +116,7 @@ static void save_ended(void *arg, paramo_err status)
 
 static void save_begin(struct scheduler *s)
 {
-    struct sched_saves *v = &s->saves;
+    struct sched_saves *v = s->saves;
     if (v->timed || v->ended < v->begun || s->state == SCHED_OVER)
         return;
     if (!v->ops->flush(s) || !due(s))
@@ -149,7 +150,7 @@ void sched_save_retry(struct scheduler *s)
 
 void sched_save_init(struct scheduler *s, const struct sched_save_ops *ops)
 {
-    s->saves.ops = ops;
+    s->saves->ops = ops;
 }
 
 /* ---- what is to be saved ------------------------------------------------------------------------------- */
@@ -157,7 +158,7 @@ void sched_save_init(struct scheduler *s, const struct sched_save_ops *ops)
 void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint64_t key)
 {
     static char there;
-    struct sched_saves *v = &s->saves;
+    struct sched_saves *v = s->saves;
     if (!s->config.store || v->all)
         return;
     if (map_put(&v->dirty, (uint64_t)kind << 56 | key, &there))
@@ -167,17 +168,17 @@ void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint6
 
 void sched_save_all(struct scheduler *s)
 {
-    s->saves.all = s->config.store != NULL;
+    s->saves->all = s->config.store != NULL;
 }
 
 void sched_save_end_found(struct scheduler *s)
 {
-    s->saves.end_saved = true;
+    s->saves->end_saved = true;
 }
 
 void sched_save_view(struct scheduler *s, struct control_message_body *view, uint64_t number)
 {
-    struct sched_saves *v = &s->saves;
+    struct sched_saves *v = s->saves;
     control_message_body_unref(v->view);
     v->view = view;
     v->view_number = number;
@@ -186,7 +187,7 @@ void sched_save_view(struct scheduler *s, struct control_message_body *view, uin
 
 void sched_save_end(struct scheduler *s)
 {
-    s->saves.end = true;
+    s->saves->end = true;
     save_soon(s, 0);
 }
 
@@ -196,18 +197,18 @@ void sched_save_end(struct scheduler *s)
 static void nothing_saved(void *arg, paramo_err status)
 {
     struct scheduler *s = arg;
-    bool fenced = status == PARAMO_E_FENCED && !s->saves.end_saved;
+    bool fenced = status == PARAMO_E_FENCED && !s->saves->end_saved;
     if (fenced)
         log_info("scheduler: %s", err_text());
     else if (status)
         log_error("scheduler: the job is over, but its state could not be removed: %s", err_text());
-    s->saves.emptied(s, fenced);
+    s->saves->emptied(s, fenced);
 }
 
 void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, bool fenced))
 {
     struct writer none = {0};
-    s->saves.emptied = done;
+    s->saves->emptied = done;
     paramo_err err = store_save(s->config.store, &none, true, nothing_saved, s);
     if (err)
         nothing_saved(s, err);
@@ -215,7 +216,7 @@ void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, b
 
 void sched_save_fini(struct scheduler *s)
 {
-    struct sched_saves *v = &s->saves;
+    struct sched_saves *v = s->saves;
     lane_timer_cancel(s->config.lane, &v->timer);
     control_message_body_unref(v->view);
     control_message_body_unref(v->view_flying);

@@ -50,12 +50,13 @@ struct sched_save_ops {
 
 /* Changes are saved in batches: the next save has what changed during the one before. */
 struct sched_saves {
-    uint64_t begun, ended; /* numbers of saves; at most one is in progress */
-    struct map dirty;      /* ids of durable records that have changed since the last began */
-    bool all;              /* everything is due */
-    bool proof;            /* a save is due, if only an empty one: it proves that no other scheduler leads */
-    bool timed;            /* the timer is armed: a save begins in a moment, or is tried again */
-    bool failing;          /* the last one failed, which was logged */
+    struct scheduler *sched; /* whose part it is */
+    uint64_t begun, ended;   /* numbers of saves; at most one is in progress */
+    struct map dirty;        /* ids of durable records that have changed since the last began */
+    bool all;                /* everything is due */
+    bool proof;   /* a save is due, if only an empty one: it proves that no other scheduler leads */
+    bool timed;   /* the timer is armed: a save begins in a moment, or is tried again */
+    bool failing; /* the last one failed, which was logged */
     size_t whole_bytes, more_bytes;
     struct lane_timer timer;
     struct control_message_body *view; /* to save and then announce; NULL: there is none */

@@ -11,6 +11,13 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_orders.h"
+#include "cluster/scheduler/sched_peers.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_view.h"
+#include "cluster/session/control_message.h"
 #include "wire/order.h"
 #include "wire/status.h"
 
@@ -53,8 +60,8 @@ static void reported(void *arg, struct sched_node *node, paramo_err status, stru
     if (err)
         log_debug("scheduler: no report of %s: %s", sched_roster_label(node, label), err_text());
     node->status.asked = false;
-    s->status.due--;
-    if (!s->status.due)
+    s->status->due--;
+    if (!s->status->due)
         answer_all(s);
 }
 
@@ -92,7 +99,7 @@ void sched_status_gone(struct sched_node *node)
     if (!node->status.reports)
         return;
     for (unsigned i = 0; i < node->info.shards; i++)
-        spread_join(&node->sched->status.pauses_gone, &node->status.reports->shard[i].pauses);
+        spread_join(&node->sched->status->pauses_gone, &node->status.reports->shard[i].pauses);
     free(node->status.reports);
     node->status.reports = NULL;
 }
@@ -145,7 +152,7 @@ static struct control_message_body *status_build(const struct scheduler *s)
         most += sched_roster_slots(s, i)->count;
     struct status m = {.replicas = s->config.replicas,
                        .converged = sched_migrations_converged(s),
-                       .pauses = s->status.pauses_gone,
+                       .pauses = s->status->pauses_gone,
                        .nodes = calloc(most + 1, sizeof *m.nodes)};
     if (!m.nodes)
         return NULL;
@@ -189,7 +196,7 @@ static void answer_all(struct scheduler *s)
 {
     struct control_message_body *body = NULL;
     bool built = false;
-    lane_timer_cancel(s->config.lane, &s->status.timer);
+    lane_timer_cancel(s->config.lane, &s->status->timer);
     for (struct sched_peer *peer = sched_peers_first(s); peer; peer = peer->next) {
         if (!peer->status_waits)
             continue;
@@ -203,7 +210,7 @@ static void answer_all(struct scheduler *s)
 
 static void time_is_up(struct lane_timer *timer)
 {
-    answer_all(container_of(timer, struct scheduler, status.timer));
+    answer_all(container_of(timer, struct sched_status, timer)->sched);
 }
 
 paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_call *head,
@@ -223,22 +230,22 @@ paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_c
     }
     peer->status_waits = true;
     peer->status_number = head->number;
-    if (s->status.timer.slot)
+    if (s->status->timer.slot)
         return PARAMO_OK; /* they have been asked already */
     for (uint32_t rank = 0; rank < servers->count && s->state == SCHED_RUNNING; rank++) {
         struct sched_node *node = servers->node[rank];
         if (!node->status.asked && !report_request(node, reported)) {
             node->status.asked = true;
-            s->status.due++;
+            s->status->due++;
         }
     }
-    s->status.timer.fire = time_is_up;
-    if (!s->status.due || lane_timer_arm(lane, &s->status.timer, lane_now(lane) + REPORTS_WAIT_MS * ENV_MS))
+    s->status->timer.fire = time_is_up;
+    if (!s->status->due || lane_timer_arm(lane, &s->status->timer, lane_now(lane) + REPORTS_WAIT_MS * ENV_MS))
         answer_all(s);
     return PARAMO_OK;
 }
 
 void sched_status_fini(struct scheduler *s)
 {
-    lane_timer_cancel(s->config.lane, &s->status.timer);
+    lane_timer_cancel(s->config.lane, &s->status->timer);
 }

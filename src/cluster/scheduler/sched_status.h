@@ -16,14 +16,8 @@ struct scheduler;
 struct sched_node;
 struct sched_peer;
 
-/* The reports of one server. */
-struct sched_node_status {
-    struct sched_reports *reports; /* NULL: none, or they are in pauses_gone */
-    bool asked;
-    enum { GOODBYE_NONE, GOODBYE_ASKED, GOODBYE_REPORTED } goodbye; /* the last report of a drained server */
-};
-
 struct sched_status {
+    struct scheduler *sched;   /* whose part it is */
     struct lane_timer timer;   /* servers have been asked for reports */
     uint32_t due;              /* reports */
     struct spread pauses_gone; /* of servers that are gone */

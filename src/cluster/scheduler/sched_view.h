@@ -17,6 +17,7 @@ struct sched_peer;
 enum { SCHED_TERMS_AHEAD = 1024 };
 
 struct sched_view {
+    struct scheduler *sched;           /* whose part it is */
     uint64_t number;                   /* of the newest change */
     uint64_t announced;                /* of body */
     struct control_message_body *body; /* encoded; NULL before the job is complete */

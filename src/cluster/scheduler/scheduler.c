@@ -1,10 +1,27 @@
-#include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/scheduler.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/sm.h"
+#include "cluster/checkpoint/ckpt.h"
+#include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_barrier.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_dispatch.h"
+#include "cluster/scheduler/sched_end.h"
+#include "cluster/scheduler/sched_kv.h"
+#include "cluster/scheduler/sched_lost.h"
+#include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_peers.h"
+#include "cluster/scheduler/sched_pool.h"
+#include "cluster/scheduler/sched_records.h"
+#include "cluster/scheduler/sched_ring.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_save.h"
+#include "cluster/scheduler/sched_status.h"
+#include "cluster/scheduler/sched_view.h"
 
 enum {
     HEARTBEAT_MS = 1000,
@@ -15,20 +32,26 @@ enum {
     MIGRATION_KIB_PER_S = 64 << 10
 };
 
-static const struct sm machine = {
-    "job",
-    {[SCHED_GATHERING] = {"gathering", SM_TO(SCHED_RUNNING) | SM_TO(SCHED_ENDING) | SM_TO(SCHED_OVER)},
-     [SCHED_RUNNING] = {"running", SM_TO(SCHED_ENDING) | SM_TO(SCHED_OVER)},
-     [SCHED_ENDING] = {"ending", SM_TO(SCHED_OVER)},
-     [SCHED_OVER] = {"over", 0}}};
+/* All of one scheduler. */
+struct scheduler_parts {
+    struct scheduler scheduler;
+    struct sched_peers peers;
+    struct sched_roster roster;
+    struct sched_calls calls;
+    struct sched_view view;
+    struct sched_ring ring;
+    struct sched_lost lost;
+    struct sched_migrations migrations;
+    struct sched_barriers barriers;
+    struct sched_pools pools;
+    struct sched_values values;
+    struct sched_ckpts ckpts;
+    struct sched_status status;
+    struct sched_saves saves;
+    struct sched_end end;
+};
 
-void sched_move(struct scheduler *s, enum sched_state to)
-{
-    sm_check(&machine, s->state, to);
-    s->state = to;
-}
-
-void sched_node_gone(struct sched_node *node)
+static void node_gone(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
     sched_status_gone(node);
@@ -110,11 +133,35 @@ static paramo_err restore(struct scheduler *s)
     return s->state == SCHED_RUNNING ? sched_ckpt_start(s) : PARAMO_OK;
 }
 
+static void parts_join(struct scheduler_parts *all)
+{
+    struct scheduler *s = &all->scheduler;
+    s->peers = &all->peers;
+    s->roster = &all->roster;
+    s->calls = &all->calls;
+    s->view = &all->view;
+    s->ring = &all->ring;
+    s->lost = &all->lost;
+    s->migrations = &all->migrations;
+    s->barriers = &all->barriers;
+    s->pools = &all->pools;
+    s->values = &all->values;
+    s->ckpts = &all->ckpts;
+    s->status = &all->status;
+    s->saves = &all->saves;
+    s->end = &all->end;
+    s->view->sched = s->migrations->sched = s->ckpts->sched = s->status->sched = s->saves->sched =
+        s->end->sched = s;
+    s->node_gone = node_gone;
+}
+
 paramo_err scheduler_create(const struct scheduler_config *config, struct scheduler **out)
 {
-    struct scheduler *s = calloc(1, sizeof *s);
-    if (!s)
-        return err_memory(sizeof *s);
+    struct scheduler_parts *all = calloc(1, sizeof *all);
+    if (!all)
+        return err_memory(sizeof *all);
+    struct scheduler *s = &all->scheduler;
+    parts_join(all);
     struct scheduler_config *c = &s->config;
     *c = *config;
     c->heartbeat_ms = c->heartbeat_ms ? c->heartbeat_ms : HEARTBEAT_MS;
@@ -185,5 +232,5 @@ void scheduler_destroy(struct scheduler *s)
     sched_pool_fini(s);
     sched_kv_fini(s);
     sched_peers_refuse(s);
-    free(s);
+    free(container_of(s, struct scheduler_parts, scheduler));
 }

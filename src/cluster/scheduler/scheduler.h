@@ -18,8 +18,8 @@
  * they learn it, and the next scheduler continues from there under a higher term. The nodes then have
  * heartbeat_timeout_ms to register again.
  *
- * The parts, each a file with its own header, stand together in sched.h: peers (connections), dispatch,
- * roster, calls, orders, view, ring, lost (rows), migrations, barrier, pool, kv, ckpt, status, save, records,
+ * The parts, each a file with its own header, stand together in scheduler.c, and find each other by sched.h:
+ * peers (connections), dispatch, roster, calls, orders, view, ring, lost (rows), migrations, barrier, pool, kv, ckpt, status, save, records,
  * end.
  *
  * Must never know: configuration files and the environment; rows, keys and values. All functions on the lane.
@@ -29,62 +29,9 @@
 #ifndef CLUSTER_SCHEDULER_SCHEDULER_H
 #define CLUSTER_SCHEDULER_SCHEDULER_H
 
-#include <stdbool.h>
-
-#include "cluster/meta/store.h"
-#include "cluster/view/view.h"
-#include "env/blocking_job.h"
-#include "env/fs.h"
-#include "van/van.h"
-#include "wire/hello.h"
+#include "cluster/scheduler/scheduler_config.h"
 
 struct scheduler;
-
-enum { SCHEDULER_ALLOW_MAX = 4 * FS_PATH_MAX };
-
-/* Strings are copied. 0 means the default where one is named. */
-struct scheduler_config {
-    struct van *van;
-    struct lane *lane;
-    const char *address; /* to listen on */
-    const char *token;
-    uint32_t num_servers, num_workers;
-    uint32_t migration_kib_per_s; /* at most so fast from each shard; 64 MiB/s */
-    uint32_t replicas;            /* copies beside the owner, 0 to RING_REPLICAS_MAX */
-    bool
-        own_member; /* a member of role SCHEDULER will join too, and the cluster is not complete without it */
-    uint32_t heartbeat_ms, heartbeat_timeout_ms; /* 1 s, 10 s */
-    uint32_t rejoin_ms;   /* a member whose connection broke may come back for so long; 300 ms */
-    uint32_t end_wait_ms; /* how long members may take to leave when the job is over; 5 s */
-    uint32_t recovery_ms; /* when no worker is left, and some have died, the job waits so long for one that
-                             comes in a dead one's place; 0: it ends at once */
-    uint64_t frame_bytes; /* 64 MiB */
-    /* NULL: the job ends with this process. Else a store that has started (READY), on this lane, and what it
-     * found (used until scheduler_create returns). It is the scheduler's from then on, which closes it. */
-    struct store *store;
-    const struct store_state *found;
-    /* Checkpoints: files and who reads and writes them; NULL: none are taken. Both outlive the scheduler. */
-    struct fs *fs;
-    struct blocking_jobs *blocking_jobs;
-    uint64_t (*unix_time)(void);    /* seconds, for the manifest; NULL: 0 */
-    uint32_t checkpoint_every_ms;   /* 0: only when asked */
-    uint32_t checkpoint_full_every; /* length of a series: one full, the rest incremental; 1 */
-    uint32_t checkpoint_keep;       /* of those taken every so often; 0: all */
-    char checkpoint_dir[FS_PATH_MAX], restore_dir[FS_PATH_MAX]; /* "": none; else from the root on */
-    /* Folders, from the root on, ':' between, in or below which checkpoints may be asked for, too. Without
-     * these and checkpoint_dir: any in which there is nothing else. */
-    char checkpoint_allow[SCHEDULER_ALLOW_MAX];
-    /* When the last copy of rows is lost these return to the last checkpoint in checkpoint_dir, if there is a
-     * whole one of this job; else, or without this, the job ends with DATA_LOST. */
-    bool on_loss_restore;
-    void *arg;
-    /* A data connection, which is not the scheduler's; as acceptor_config.accept. NULL: they are refused. */
-    void (*accept_data)(void *arg, struct van_conn *conn, const struct hello *hello);
-    /* Once: the job is over and its members have gone (or had their time). OK, NODE_LOST (names who),
-     * DATA_LOST (what), SHUTDOWN; or FENCED: another scheduler leads the job, which goes on. It may not
-     * destroy the scheduler. */
-    void (*over)(void *arg, paramo_err status, const char *text);
-};
 
 /* INVALID: what the store holds is a job of another size. */
 MUST_USE paramo_err scheduler_create(const struct scheduler_config *config, struct scheduler **scheduler);
