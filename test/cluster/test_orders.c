@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_departure.h"
 #include "cluster/scheduler/sched_orders.h"
 #include "cluster/scheduler/sched_peers.h"
 #include "cluster/scheduler/sched_roster.h"
@@ -164,7 +165,7 @@ static void test_lost_connections(void **state)
             struct sched_peer *peer = first_server()->peer;
             if (peer && seed % 2 && round % 3 == 0) {
                 sched_peer_close(peer, round % 2);
-                sched_roster_connection_lost(first_server());
+                sched_departure_connection_lost(first_server());
             }
             lane_leave(c.lane);
         }

@@ -6,9 +6,11 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_admission.h"
 #include "cluster/scheduler/sched_barrier.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_departure.h"
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_migrations.h"
@@ -100,7 +102,7 @@ static void leave_call(struct sched_call *call, struct reader *body)
         return;
     }
     sched_call_answer(call, NULL);
-    sched_roster_left(call->node);
+    sched_departure_left(call->node);
 }
 
 static void call_handle(struct sched_call *call, struct reader *body)
@@ -154,7 +156,7 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
     if (head.kind != WIRE_CALL)
         return err_set(PARAMO_E_PROTOCOL, "unexpected message %s to a scheduler", wire_kind_name(head.kind));
     if (head.call.what == CALL_REGISTER) {
-        sched_roster_register(peer->sched, peer, head.call.view, &body);
+        sched_admission_register(peer->sched, peer, head.call.view, &body);
         return PARAMO_OK;
     }
     if (head.call.what == CALL_ADMIN_VIEW)
@@ -185,7 +187,7 @@ static void peer_closed(void *user, struct van_conn *conn, paramo_err why, const
     log_info("scheduler: the connection of %s was lost: %s (%s)", conn->peer, text, err_name(why));
     sched_peer_close(peer, false);
     if (node)
-        sched_roster_connection_lost(node);
+        sched_departure_connection_lost(node);
 }
 
 const struct van_user sched_dispatch_user = {

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_admission.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_lost.h"
@@ -126,7 +127,7 @@ void sched_end_begin(struct scheduler *s, paramo_err status, const char *text)
              text, sched_kv_count(s));
     char why[CALL_TEXT_MAX + 32];
     snprintf(why, sizeof why, "the job is over%s%s", text[0] ? ": " : "", text);
-    sched_roster_refuse_waiting(s, PARAMO_E_SHUTDOWN, why);
+    sched_admission_refuse_waiting(s, PARAMO_E_SHUTDOWN, why);
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         sched_calls_drop(node, true);

@@ -12,6 +12,7 @@
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_departure.h"
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_orders.h"
@@ -215,7 +216,7 @@ static void drained(struct lane_timer *timer)
             continue;
         }
         log_info("scheduler: %s is drained", sched_roster_label(node, label));
-        sched_roster_left(node);
+        sched_departure_left(node);
     }
     log_converged(s);
 }

@@ -1,7 +1,6 @@
 /*
  * The roster: which nodes are in the job, their ranks and ids, which wait for a place, which are dead.
- * Must never know: what a node's death means to barriers, pools and partitions (scheduler.c and
- * sched_ring.h know).
+ * Must never know: who gets a place (sched_admission.h), and when a node is dead (sched_departure.h).
  * Tests: test/cluster/test_scheduler.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_ROSTER_H
@@ -37,17 +36,8 @@ struct sched_roster {
 
 /* Makes the slots that the configuration asks for. */
 MUST_USE paramo_err sched_roster_init(struct scheduler *s);
-/* seen: the number of the newest view that the node has. */
-void sched_roster_register(struct scheduler *s, struct sched_peer *peer, uint64_t seen, struct reader *body);
-void sched_roster_connection_lost(struct sched_node *node);
-void sched_roster_left(struct sched_node *node);
-void sched_roster_check_silence(struct scheduler *s);
 /* This process stood still for grace: it moves the time at which each node was last heard. */
 void sched_roster_forgive(struct scheduler *s, uint64_t grace);
-void sched_roster_refuse_waiting(struct scheduler *s, paramo_err status, const char *text);
-void sched_roster_fini(struct scheduler *s);
-/* The nodes of a saved view, each with heartbeat_timeout_ms to register again. */
-MUST_USE paramo_err sched_roster_restore(struct scheduler *s, const struct view *view);
 /* By id; NULL. */
 struct sched_node *sched_roster_find(const struct scheduler *s, uint32_t id);
 /* Writes the labels of dead (and, if asked, left) nodes of a group, cut to fit; returns their number. */
@@ -68,5 +58,13 @@ struct sched_node *sched_roster_next(const struct scheduler *s, size_t *cursor);
 bool sched_roster_any_left(const struct scheduler *s);
 /* view_node_label, or "a worker (host-3)" for one that has no place yet. */
 const char *sched_roster_label(const struct sched_node *node, char label[SCHED_LABEL]);
+
+/* "server", ... */
+const char *sched_roster_role_name(uint32_t role);
+/* For admissions and departures: the nodes of PARAMO_ROLE_SERVER, ...; the waiting list; a node's moves. */
+struct slot_list *sched_roster_slots_of(struct scheduler *s, uint32_t role);
+void sched_roster_wait_push(struct scheduler *s, struct sched_node *node);
+void sched_roster_wait_remove(struct sched_node *node);
+void sched_roster_move(struct sched_node *node, enum sched_node_state to);
 
 #endif

@@ -8,6 +8,7 @@
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_departure.h"
 #include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_orders.h"
@@ -218,7 +219,7 @@ static paramo_err view_adopt(struct scheduler *s, const struct view *view, uint3
         return err_memory(view->tables_count * sizeof *s->view->tables);
     s->view->tables_count = view->tables_count;
     paramo_err err = sched_ring_restore(s, view);
-    return err ? err : sched_roster_restore(s, view);
+    return err ? err : sched_departure_expect(s, view);
 }
 
 paramo_err sched_view_restore(struct scheduler *s, struct reader *record)

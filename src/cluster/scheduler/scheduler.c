@@ -6,9 +6,11 @@
 #include "base/log.h"
 #include "cluster/checkpoint/ckpt.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_admission.h"
 #include "cluster/scheduler/sched_barrier.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_departure.h"
 #include "cluster/scheduler/sched_dispatch.h"
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_kv.h"
@@ -79,7 +81,7 @@ static void tick(struct lane_timer *timer)
         sched_roster_forgive(s, passed - period);
         return;
     }
-    sched_roster_check_silence(s);
+    sched_departure_check_silence(s);
     sched_save_proof(s);
     sched_view_retry(s);
     sched_save_retry(s);
@@ -227,7 +229,7 @@ void scheduler_destroy(struct scheduler *s)
     sched_view_fini(s);
     sched_ring_fini(s);
     sched_migrations_fini(s);
-    sched_roster_fini(s);
+    sched_admission_fini(s);
     sched_barrier_fini(s);
     sched_pool_fini(s);
     sched_kv_fini(s);
