@@ -126,7 +126,9 @@ static void judge(struct job *job, const struct train_epoch *e)
                                           .best = r->best_logloss,
                                           .base = r->base_logloss,
                                           .epochs = r->epochs,
-                                          .best_epoch = r->best_epoch};
+                                          .best_epoch = r->best_epoch,
+                                          .rows = e->valid.rows};
+    r->measured = e->valid.rows;
     int warned = r->warning[0] != '\0';
     watch_judge(r->warning, sizeof r->warning, &verdict,
                 job->valid != NULL ? "on the validation data" : "on the held-out rows");

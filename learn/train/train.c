@@ -566,7 +566,8 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
 
 int train_nothing_learned(const struct train_result *r)
 {
-    return r->base_logloss > 0 && r->best_logloss >= r->base_logloss;
+    return r->base_logloss > 0 && r->best_logloss >= r->base_logloss &&
+           !watch_by_chance(r->best_logloss, r->base_logloss, r->measured);
 }
 
 void train_result_free(struct train_result *result)

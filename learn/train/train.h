@@ -76,6 +76,7 @@ struct train_result {
     int sorted;                     /* the rows are sorted by label, or nearly */
     size_t best_epoch;              /* from 1; 0: the model was not measured */
     double best_logloss;            /* that epoch's, on the rows that measure */
+    uint64_t measured;              /* rows */
     double base_logloss;            /* of guessing the mean rate of the learned rows for each of them */
     int interrupted, stopped_early, saved;
     uint64_t bad_lines; /* skipped by this process */
@@ -87,7 +88,8 @@ PARAMO_MUST_USE paramo_err train_take_settings(const char *dir, struct model_inf
 /* Runs the job to its end. INTERRUPTED: train_interrupt was called; the result is valid and says whether the
  * model was saved. A scheduler or server process returns when the job is over. */
 PARAMO_MUST_USE paramo_err train_run(const struct train_options *options, struct train_result *result);
-/* Is the model that was saved no better than guessing the mean rate? 0 also where it was not measured. */
+/* Is the model that was saved no better than guessing the mean rate, and not by chance? 0 also where it was not
+ * measured. */
 int train_nothing_learned(const struct train_result *result);
 void train_result_free(struct train_result *result);
 /* Ends the running job after the current batches; async-signal-safe. Returns 0 if no learning has begun yet,

@@ -7,7 +7,9 @@
 #define TOSS        0.6931471805599453 /* ln 2: what a fair coin's guess costs for any row */
 #define TURNS_LEAST 50                 /* arbitrary: with fewer, sorted labels are chance */
 #define TURNS_USUAL 10   /* arbitrary: users' rows often stand together, which halves the turns or so */
-#define SKIP_MARK   1000 /* in bad: the next window is a fresh model's first */
+#define LEAST_GAIN  0.01 /* arbitrary: of guessing's log-loss; so little is hardly worth a model */
+#define ONE_PERCENT 2.326347874 /* standard deviations below the mean of a normal distribution */
+#define SKIP_MARK   1000        /* in bad: the next window is a fresh model's first */
 
 double watch_mean_loss(uint64_t rows, uint64_t positives)
 {
@@ -73,6 +75,12 @@ void watch_text(char *out, size_t cap, const struct watch_sums *s, const char *a
                    mean_of(s), at, watch_mean_loss(s->rows, s->positives));
 }
 
+int watch_by_chance(double best, double base, uint64_t rows)
+{
+    const double expected = LEAST_GAIN * base * (double)rows, gain = (base - best) * (double)rows;
+    return expected - gain < ONE_PERCENT * sqrt(2 * expected) && !watch_diverges(best, base);
+}
+
 void watch_judge(char *out, size_t cap, const struct watch_verdict *v, const char *at)
 {
     char shown[96] = "";
@@ -85,7 +93,10 @@ void watch_judge(char *out, size_t cap, const struct watch_verdict *v, const cha
                        v->first);
     else if (v->epochs > 1 && v->best_epoch == 1)
         (void)snprintf(shown, sizeof shown, "; it rose with further epochs");
-    (void)snprintf(out, cap, "%s: log-loss %.4f %s, guessing the mean rate gives %.4f%s",
-                   watch_diverges(v->best, v->base) ? "training diverges" : "nothing is learned", v->best, at,
-                   v->base, shown);
+    const int chance = watch_by_chance(v->best, v->base, v->rows);
+    (void)snprintf(out, cap, "%s: log-loss %.4f %s, guessing the mean rate gives %.4f%s%s",
+                   watch_diverges(v->best, v->base) ? "training diverges"
+                   : chance                         ? "perhaps nothing is learned"
+                                                    : "nothing is learned",
+                   v->best, at, v->base, chance ? "; so few rows cannot tell" : "", shown);
 }

@@ -51,7 +51,13 @@ void watch_text(char *out, size_t cap, const struct watch_sums *sums, const char
 struct watch_verdict {
     double first, best, base; /* the first measured epoch's; the best one's; guessing the mean rate */
     size_t epochs, best_epoch;
+    uint64_t rows; /* that measure */
 };
+/* Is a log-loss that is no better than guessing's no proof, with so many rows? A model whose gain is a hundredth of
+ * guessing's log-loss looks like that or worse on one set of rows in a hundred, or more. 0 for one that diverges.
+ *   Given a calibrated model with a gain of g nats a row, the gain over n rows is about normal, mean K = n g,
+ *   variance 2 K (Le Cam: local asymptotic normality of log-likelihood ratios). */
+int watch_by_chance(double best, double base, uint64_t rows);
 /* "" if the best epoch is better than guessing. Else the figures, and what the epochs themselves showed. */
 void watch_judge(char *out, size_t cap, const struct watch_verdict *verdict, const char *at);
 

@@ -355,7 +355,7 @@ static void test_nothing_to_learn_is_said_of_the_held_out_rows(void **state)
     char *out = model_dir("m");
     uint64_t seed = 5;
     FILE *f = fopen(data, "w");
-    for (unsigned i = 0; i < 8000; i++)
+    for (unsigned i = 0; i < 40000; i++)
         (void)fprintf(f, "%d %u:1\n", draw(&seed) % 10 < 3, (unsigned)(draw(&seed) % 400));
     (void)fclose(f);
     struct train_options o = held_out_options(out);

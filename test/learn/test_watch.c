@@ -116,7 +116,8 @@ static void test_the_verdict_has_figures_and_what_was_seen(void **state)
 {
     (void)state;
     char text[256];
-    struct watch_verdict v = {.first = 0.8, .best = 0.5, .base = 0.6, .epochs = 3, .best_epoch = 3};
+    struct watch_verdict v = {
+        .first = 0.8, .best = 0.5, .base = 0.6, .epochs = 3, .best_epoch = 3, .rows = 10000};
     watch_judge(text, sizeof text, &v, "here");
     assert_string_equal(text, "");
     v.best = 0.6; /* equal is not better */
@@ -124,15 +125,63 @@ static void test_the_verdict_has_figures_and_what_was_seen(void **state)
     assert_string_equal(
         text, "nothing is learned: log-loss 0.6000 here, guessing the mean rate gives 0.6000; it still "
               "fell in epoch 3, from 0.8000 at first: more --epochs help");
+    v.rows = 1000;
+    watch_judge(text, sizeof text, &v, "here");
+    assert_string_equal(text,
+                        "perhaps nothing is learned: log-loss 0.6000 here, guessing the mean rate gives "
+                        "0.6000; so few rows cannot tell; it still fell in epoch 3, from 0.8000 at first: "
+                        "more --epochs help");
     v = (struct watch_verdict){.first = 2, .best = 2, .base = 0.6, .epochs = 3, .best_epoch = 1};
     watch_judge(text, sizeof text, &v, "here");
     assert_string_equal(
         text, "training diverges: log-loss 2.0000 here, guessing the mean rate gives 0.6000; it rose with "
               "further epochs");
-    v = (struct watch_verdict){.first = 0.65, .best = 0.65, .base = 0.6, .epochs = 1, .best_epoch = 1};
+    v = (struct watch_verdict){
+        .first = 0.65, .best = 0.65, .base = 0.6, .epochs = 1, .best_epoch = 1, .rows = 1000};
     watch_judge(text, sizeof text, &v, "here"); /* one epoch shows nothing */
     assert_string_equal(text,
                         "nothing is learned: log-loss 0.6500 here, guessing the mean rate gives 0.6000");
+}
+
+/* Models that are a hundredth better than guessing, each drawn on `rows` rows: how many are said to be no better?
+ * Half of the rows have probability p + e, half p - e. */
+static unsigned said_of_good_models(double p, size_t rows, unsigned models)
+{
+    uint64_t seed = 1;
+    const double e = sqrt(2 * 0.01 * watch_mean_loss(1000000, (uint64_t)(p * 1e6)) * p * (1 - p));
+    unsigned said = 0;
+    for (unsigned m = 0; m < models; m++) {
+        double best = 0, base = 0;
+        for (size_t r = 0; r < rows; r++) {
+            const double q = r % 2 == 0 ? p + e : p - e;
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+            const int label = (double)(seed >> 11) * 0x1p-53 < q;
+            best -= label ? log(q) : log1p(-q);
+            base -= label ? log(p) : log1p(-p);
+        }
+        best /= (double)rows;
+        base /= (double)rows;
+        said += best >= base && !watch_by_chance(best, base, rows);
+    }
+    return said;
+}
+
+static void test_a_model_that_learned_is_hardly_ever_called_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        double p;
+        size_t rows;
+    } sets[] = {{0.5, 300}, {0.3, 1000}, {0.3, 3000}, {0.05, 3000}, {0.01, 3000}};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        const unsigned said = said_of_good_models(sets[i].p, sets[i].rows, 1000);
+        if (said > 15) /* one in a hundred, and drawn with a fixed seed */
+            fail_msg("p %g, %zu rows: %u of 1000", sets[i].p, sets[i].rows, said);
+    }
+    assert_true(watch_by_chance(0.6, 0.6, 300) && watch_by_chance(0.601, 0.6, 300));
+    assert_false(watch_by_chance(0.62, 0.6, 300)); /* far worse than guessing */
+    assert_false(watch_by_chance(0.6, 0.6, 3000)); /* so many would have shown it */
+    assert_false(watch_by_chance(2, 0.6, 3));      /* diverged */
 }
 
 int main(void)
@@ -144,6 +193,7 @@ int main(void)
         cmocka_unit_test(test_rare_clicks_are_no_divergence),
         cmocka_unit_test(test_sorted_labels_hardly_turn),
         cmocka_unit_test(test_the_base_is_the_learned_rate_on_the_measured_rows),
+        cmocka_unit_test(test_a_model_that_learned_is_hardly_ever_called_nothing),
         cmocka_unit_test(test_the_verdict_has_figures_and_what_was_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
