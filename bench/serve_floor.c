@@ -19,8 +19,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
         *len = 0;
         return MHD_YES;
     }
-    struct MHD_Response *r =
-        MHD_create_response_from_buffer(sizeof text - 1, text, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *r = MHD_create_response_from_buffer(sizeof text - 1, text, MHD_RESPMEM_PERSISTENT);
     enum MHD_Result queued = MHD_queue_response(c, 200, r);
     MHD_destroy_response(r);
     return queued;
