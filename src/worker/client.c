@@ -56,6 +56,7 @@ static struct request *request_get(struct client *c, bool on_lane)
 
 static void request_put(struct client *c, struct request *r)
 {
+    free(r->error_text);
     if (r->posted || c->free_requests_count >= REQUESTS_CACHED) {
         free(r);
         return;
@@ -362,6 +363,10 @@ void request_end(struct request *r, paramo_err status, const char *text)
     r->status = status;
     if (status)
         tracker_failed(&c->tracker, r->ts, status, text, r->callback != NULL);
+    if (status && r->callback && text != r->error_text) {
+        free(r->error_text);
+        r->error_text = strdup(text);
+    }
     r->ended_next = NULL;
     if (c->ended_tail)
         c->ended_tail->ended_next = r;
@@ -478,8 +483,8 @@ static void request_callback(struct lane_task *task)
 {
     struct request *r = container_of(task, struct request, task);
     struct client *c = r->client;
-    if (r->status && r->callback)
-        r->status = tracker_result(&c->tracker, r->ts); /* so that paramo_last_error has the cause */
+    if (r->status) /* paramo_last_error has the cause; the tracker may have forgotten it by now */
+        (void)!err_set(r->status, "%s", r->error_text ? r->error_text : err_sentence(r->status));
     if (r->callback)
         r->callback(r->callback_arg, r->ts, r->status);
     tracker_complete(&c->tracker, r->ts);
@@ -511,7 +516,6 @@ static void request_release(struct client *c, struct request *r)
     if (r->scatter)
         bufpool_put(&c->pool, r->scatter, r->scatter_bytes);
     request_copy_free(r);
-    free(r->error_text);
     after_done(c, r);
     if (r->prev)
         r->prev->next = r->next;

@@ -119,7 +119,7 @@ struct request {
     bool expects; /* the lane's thread is to see to its callback */
     paramo_err status;
     paramo_err error; /* MESSAGE: the first failure of one of its nodes; the others are asked all the same */
-    char *error_text; /* of malloc; NULL: there was no memory */
+    char *error_text; /* of it, or for the callback; of malloc; NULL: there was no memory */
     int32_t priority, cmd;
     uint64_t deadline;
     /* the caller's arrays, or copies of what is only read */

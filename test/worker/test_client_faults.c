@@ -716,6 +716,36 @@ static void test_close(void **state)
     world_fini(&w);
 }
 
+static void on_closed_text(void *arg, uint64_t ts, paramo_err status)
+{
+    assert_string_equal(err_text(), "the worker was closed");
+    on_closed(arg, ts, status);
+}
+
+/* More requests fail than the tracker remembers before the first callback runs: each callback has the status
+ * and the text. */
+static void test_many_fail(void **state)
+{
+    (void)state;
+    enum { N = TRACKER_FAILURES + 100 };
+    struct world w;
+    world_make(&w, 1, NULL);
+    struct client *c = w.clients[0].client;
+    uint64_t key = 3, ts;
+    float val = 1;
+    closed_calls = 0;
+    client_defer_callbacks(c);
+    for (int i = 0; i < N; i++) {
+        paramo_request_options o = {.size = sizeof o, .flags = PARAMO_COPY, .callback = on_closed_text};
+        paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1, .vals = &val, .vals_len = 1};
+        struct client_call call = {.kind = REQUEST_PUSH, .table = &w.tables[DENSE], .kv = &kv, .options = &o};
+        assert_ok(client_issue(c, &call, &ts));
+    }
+    client_close(c);
+    assert_int_equal(closed_calls, N);
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -732,6 +762,7 @@ int main(void)
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_priority),
         cmocka_unit_test(test_close),
+        cmocka_unit_test(test_many_fail),
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_fenced),
     };
