@@ -376,12 +376,12 @@ static void losses_draw(struct schedule *s, uint32_t last)
 /* ---- customers, hosts and servers that come and go ----------------------------------------------------- */
 
 enum { CLOSES_MAX = 12, IDLES_MAX = 3, VANISHES_MAX = 2, DRAINS_MAX = 3 };
-enum { NETSPLITS_MAX = 2, AMIDS_MAX = 3, STALLS_MAX = 3, LIES_MAX = 2, MEMORIES_MAX = 12 };
+enum { NETSPLITS_MAX = 2, AMIDS_MAX = 3, STALLS_MAX = 3, LIES_MAX = 2, MEMORIES_MAX = 12, ISLANDS_MAX = 2 };
 enum { SPLITS_MAX = 4, DRIFTS_MAX = 6, FREEZES_MAX = 2, BOTH_MAX = 2 };
 enum {
     COMES_AND_GOES_MAX = CLOSES_MAX + IDLES_MAX + VANISHES_MAX + DRAINS_MAX + SPLITS_MAX + DRIFTS_MAX +
                          FREEZES_MAX + 2 * BOTH_MAX + NETSPLITS_MAX + AMIDS_MAX + STALLS_MAX + 2 * LIES_MAX +
-                         MEMORIES_MAX
+                         MEMORIES_MAX + ISLANDS_MAX
 };
 
 static void come_and_go(struct schedule *s, struct dice *d, uint32_t last, enum fault_kind kind,
@@ -506,6 +506,20 @@ static void memories_draw(struct schedule *s, uint32_t last)
     }
 }
 
+/* An owner, with a client and perhaps with members of its chains, is cut off from the others (sim/island.c). */
+static void islands_draw(struct schedule *s, uint32_t last)
+{
+    struct dice d = dice_of(s->seed, 22);
+    bool any =
+        s->replicas == RING_REPLICAS_MAX || (s->replicas && dice_draw(&d, 2)); /* the longest are rare */
+    uint64_t count = any ? 1 + dice_draw(&d, ISLANDS_MAX) : 0;
+    while (count--) {
+        struct fault f = {.step = 1 + (uint32_t)dice_draw(&d, last), .kind = FAULT_island};
+        f.n = dice_draw(&d, 1u << 30);
+        s->faults[s->count++] = f;
+    }
+}
+
 static void comings_draw(struct schedule *s, uint32_t last)
 {
     struct dice d = dice_of(s->seed, 10);
@@ -518,6 +532,7 @@ static void comings_draw(struct schedule *s, uint32_t last)
     sides_draw(s, last);
     netsplits_draw(s, last);
     memories_draw(s, last);
+    islands_draw(s, last);
     qsort(s->faults, s->count, sizeof *s->faults, by_step);
 }
 

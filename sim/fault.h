@@ -45,7 +45,8 @@
     X(netsplit, draw) \
     X(lie, draw) \
     X(amid, draw) \
-    X(memory, draw)
+    X(memory, draw) \
+    X(island, draw)
 /* clang-format on */
 
 enum fault_kind {

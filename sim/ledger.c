@@ -206,6 +206,12 @@ bool ledger_issue(struct world *w, struct op *op, struct dice *dice)
         op->all_must[i] = t->keys[i].must;
     if (op->kind >= OP_CLEAR)
         return true;
+    if (op->only) {
+        for (unsigned i = 0; i < SIM_KEYS && op->n < SIM_OP_KEYS; i++)
+            if (op->only >> i & 1)
+                (void)count_key(w, op, i);
+        return op->n > 0;
+    }
     unsigned want = 1 + (unsigned)dice_draw(dice, SIM_OP_KEYS), gap = 2 * SIM_KEYS / want;
     for (unsigned i = (unsigned)dice_draw(dice, gap / 2); i < SIM_KEYS && op->n < want;
          i += 1 + (unsigned)dice_draw(dice, gap))

@@ -155,8 +155,10 @@ static enum op_kind kind_draw(struct world *w, enum sim_table table)
 static void op_fill(struct machine *m, struct op *op)
 {
     struct world *w = m->world;
-    op->table = (enum sim_table)dice_draw(&w->dice, SIM_TABLES);
-    op->kind = kind_draw(w, op->table);
+    if (!island_needs(w) || !island_draw(m, op)) {
+        op->table = (enum sim_table)dice_draw(&w->dice, SIM_TABLES);
+        op->kind = kind_draw(w, op->table);
+    }
     op->priority = (int32_t)dice_draw(&w->dice, SIM_PRIORITIES);
     struct customer *c = &m->customers[op->customer];
     bool goes_on = op->kind == OP_SCAN && c->scan.more;
@@ -236,7 +238,8 @@ void op_issue(struct machine *m, unsigned customer)
                                 .callback_arg = op};
     if (dice_draw(&w->dice, 12) == 0)
         o.timeout_ms = (uint32_t)dice_scale(&w->dice, 1, 1000);
-    after_draw(m, op, &o);
+    if (!op->only)
+        after_draw(m, op, &o);
     op->patient = !o.timeout_ms;
     op->deadline = lane_now(c->worker->lane) +
                    (o.timeout_ms ? o.timeout_ms : m->made->config.request_timeout_ms) * ENV_MS;

@@ -34,6 +34,7 @@ struct op {
     uint64_t ts, deadline;
     uint64_t from; /* the moment of its issue */
     unsigned n, vals_n;
+    uint64_t only; /* keys that it may have, as bits; 0: any */
     uint16_t index[SIM_OP_KEYS];
     uint64_t digit[SIM_OP_KEYS], must[SIM_OP_KEYS];
     uint32_t clears;

@@ -42,7 +42,7 @@ void play_hit(struct world *w, size_t fault)
     const struct fault *f = &w->schedule->faults[fault];
     w->struck++;
     w->hit[fault] = true;
-    uint32_t from = f->kind == FAULT_amid ? w->amid_source : f->from;
+    uint32_t from = f->kind == FAULT_amid || f->kind == FAULT_island ? w->amid_source : f->from;
     cover_fault(w, f->kind, from, f->kind <= FAULT_reset || f->kind == FAULT_split ? f->to : from);
 }
 
@@ -279,6 +279,10 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
     }
     if (f->kind == FAULT_split || f->kind == FAULT_netsplit || f->kind == FAULT_amid) {
         sides_strike(w, f, i);
+        return;
+    }
+    if (f->kind == FAULT_island) {
+        island_strike(w, i);
         return;
     }
     w->jumped = w->jumped || f->kind == FAULT_jump;
@@ -523,6 +527,7 @@ static void world_again(struct world *w)
     w->successions = 0;
     memset(w->death_view, 0, sizeof w->death_view);
     memset(w->barrier, 0, sizeof w->barrier);
+    w->island.until = 0;
     w->deaths_seen = false;
     w->lost_at = w->ghost_at = 0;
     losses_forget(w);
@@ -543,6 +548,8 @@ static void world_again(struct world *w)
 static bool counts(const struct world *w, bool answered)
 {
     const struct schedule *s = w->schedule;
+    if (island_lasts(w) && w->island.still)
+        return false;
     bool near = w->next_fault == s->count || s->faults[w->next_fault].step <= w->step + NEAR;
     return near || answered || w->events % IDLE == 0;
 }
@@ -573,6 +580,7 @@ static bool step(struct world *w)
         client_task_step(&w->workers[i]);
     ckpts_check(w);
     sides_step(w);
+    island_step(w);
     judge_step(w, first, end);
     if (w->events % CHECK_EVERY == 0)
         judge_full(w, false);
@@ -625,6 +633,7 @@ static void calm(struct world *w)
     links_heal(w);
     ckpts_calm(w);
     sides_heal(w);
+    island_heal(w);
     w->calm = true;
     w->calm_since = sim_now(w->sim);
     for (uint32_t k = 0; k < w->count; k++) {

@@ -17,7 +17,7 @@
 #include "sim/world.h"
 #include "table/table_options.h"
 
-enum { CALL_SECONDS = 30, GATHER_SECONDS = 4, CALM_OPS = 6 };
+enum { CALL_SECONDS = 30, GATHER_SECONDS = 4, CALM_OPS = 6, ISLAND_OPEN = 8 };
 #define IDLE_MOST (100 * ENV_MS)
 
 static void go(struct machine *m, enum script_step step);
@@ -325,6 +325,16 @@ static void issue(struct machine *m)
     }
 }
 
+/* Goes on although requests to the other side hang. */
+static void issue_amid_island(struct machine *m)
+{
+    struct world *w = m->world;
+    struct customer *c = &m->customers[dice_draw(&w->dice, w->schedule->customers)];
+    if (c->worker && c->open < w->schedule->open_most + ISLAND_OPEN)
+        op_issue(m, (unsigned)(c - m->customers));
+    tick_in(m, dice_scale(&w->dice, 10 * ENV_MS, 200 * ENV_MS));
+}
+
 static void work(struct machine *m)
 {
     struct world *w = m->world;
@@ -333,6 +343,11 @@ static void work(struct machine *m)
     uint64_t now = sim_now(w->sim);
     if (now < s->silent_until && !w->calm) {
         tick_in(m, s->silent_until - now);
+        return;
+    }
+    if (island_needs(w)) {
+        m->script.idle = 0;
+        issue_amid_island(m);
         return;
     }
     bool call = (what == 0 && dice_draw(&w->dice, 6) == 0) || what == 1 || (what >= 50 && what < 56);
@@ -443,6 +458,11 @@ void script_stop(struct machine *m)
     if (s->holds)
         m->stale = s->unit;
     s->step = SCRIPT_GONE;
+}
+
+bool script_works(const struct machine *m)
+{
+    return m->script.step == SCRIPT_WORK || beside(m->script.step);
 }
 
 bool script_over(const struct machine *m)

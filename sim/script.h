@@ -61,6 +61,8 @@ void script_stop(
 void script_joined(struct machine *m);
 /* A request has ended. */
 void script_wake(struct machine *m);
+/* It issues requests, perhaps while a call to the scheduler goes on. */
+bool script_works(const struct machine *m);
 bool script_over(const struct machine *m);
 
 #endif

@@ -6,7 +6,7 @@
 #include "server/replication/chain_impl.h"
 #include "sim/world.h"
 
-static void cut(struct world *w, uint32_t nodes, uint64_t ns, size_t fault)
+void sides_cut(struct world *w, uint32_t nodes, uint64_t ns, size_t fault)
 {
     uint64_t until = sim_now(w->sim) + ns;
     for (uint32_t a = 0; a < w->count; a++)
@@ -21,16 +21,16 @@ static void cut(struct world *w, uint32_t nodes, uint64_t ns, size_t fault)
 
 void sides_vanish(struct world *w, const struct machine *m, uint64_t ns, size_t fault)
 {
-    cut(w, 1u << m->node, ns, fault);
+    sides_cut(w, 1u << m->node, ns, fault);
 }
 
 void sides_strike(struct world *w, const struct fault *f, size_t fault)
 {
     struct sides s = sides_of(f->n);
     if (f->kind == FAULT_split)
-        cut(w, 1u << f->from | 1u << f->to, f->n, fault);
+        sides_cut(w, 1u << f->from | 1u << f->to, f->n, fault);
     else if (f->kind == FAULT_netsplit)
-        cut(w, f->to ? 1u | 1u << f->to : s.nodes | 1u << f->from, s.ns, fault);
+        sides_cut(w, f->to ? 1u | 1u << f->to : s.nodes | 1u << f->from, s.ns, fault);
     else if (w->amid_count < SIM_AMIDS)
         w->amid[w->amid_count++] = fault;
 }
@@ -80,7 +80,7 @@ void sides_step(struct world *w)
             nodes |= 1u << (1 + w->schedule->servers + s.worker % w->schedule->workers);
         if (s.target)
             nodes |= 1u << node_of(w, target);
-        cut(w, nodes, s.ns, fault);
+        sides_cut(w, nodes, s.ns, fault);
         return;
     }
 }

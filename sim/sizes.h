@@ -27,6 +27,7 @@ enum {
     SIM_TERMS = 1024,   /* starts of schedulers */
     SIM_WEIGHT = 8,     /* the weight of a server, until a fault changes it a little */
     SIM_AMIDS = 4,      /* faults that wait for a migration */
+    SIM_ISLANDS = 4,    /* the same of islands */
     SIM_LATE = 8,       /* failed clears of a table that may still be carried out */
     SIM_QUARANTINE = 32 /* requests whose arrays are watched after their end */
 };

@@ -11,6 +11,7 @@
  *     cells.c         the model of overwritten rows: which values a read may return
  *     deals.c         the model of the pool: which worker has which work unit
  *     sides.c         nodes that are cut off from the rest together
+ *     island.c        members of a chain and a client, cut off while others write what it reads
  *     memory.c        allocations of a process that fail
  *     assertion.c     assertions of the product that fail
  *     migrations.c    partitions without rows that get another owner
@@ -33,6 +34,7 @@
 #include "sim/env/simetcd.h"
 #include "sim/env/simfs.h"
 #include "sim/fault.h"
+#include "sim/island.h"
 #include "sim/judge.h"
 #include "sim/ledger.h"
 #include "sim/machine.h"
@@ -82,7 +84,8 @@ struct world {
     size_t amid[SIM_AMIDS]; /* faults that wait for a migration's pause */
     unsigned amid_count;
     uint32_t amid_source; /* step of the last fault that struck */
-    bool *hit;            /* for each fault */
+    struct island island;
+    bool *hit; /* for each fault */
     struct pending *pending;
     bool calm, complete, scheduler_lost, over;
     bool gathered;        /* the workers of this job have met at their first barrier */

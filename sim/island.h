@@ -1,0 +1,42 @@
+/*
+ * An island: some members of chains and a client are cut off from the rest for longer than a lease and a death take.
+ * The client reads what the workers of the other side write. It must never judge. Tests: test/sim/test_play.c;
+ * scripts/mutants.
+ */
+#ifndef SIM_ISLAND_H
+#define SIM_ISLAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/sizes.h"
+
+struct world;
+struct machine;
+struct op;
+
+struct island {
+    size_t waiting[SIM_ISLANDS]; /* faults that wait for a view that fits */
+    unsigned count;
+    uint64_t until; /* it lasts until then; 0: there was none */
+    bool still;     /* the list of faults stands still meanwhile */
+    uint32_t nodes;            /* its own, as bits */
+    uint32_t reader;           /* the node of its client */
+    uint64_t keys[SIM_TABLES]; /* what is read and written, as bits */
+};
+
+/* One of these faults waits from now on. */
+void island_strike(struct world *w, size_t fault);
+/* After each event. */
+void island_step(struct world *w);
+/* Now there is one. */
+bool island_lasts(const struct world *w);
+/* Each worker has a part in it: it reads, or writes, these keys. */
+bool island_needs(const struct world *w);
+/* The table, the kind and the keys of the worker's next request. False: there are none. */
+bool island_draw(struct machine *m, struct op *op);
+/* Those that wait do so no longer, and the present one is over. */
+void island_heal(struct world *w);
+
+#endif
