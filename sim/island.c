@@ -31,7 +31,8 @@ static struct machine *server_of(struct world *w, unsigned shard)
     for (uint32_t k = 1; k <= w->schedule->servers; k++) {
         struct machine *m = &w->machines[k];
         if (machine_joined(m) && !m->declared_dead && !m->drains && m->place >= 0 &&
-            (unsigned)m->place == shard / w->schedule->shards && sim_host_paused_until(m->host) <= sim_now(w->sim))
+            (unsigned)m->place == shard / w->schedule->shards &&
+            sim_host_paused_until(m->host) <= sim_now(w->sim))
             return m;
     }
     return NULL;

@@ -19,8 +19,8 @@ struct op;
 struct island {
     size_t waiting[SIM_ISLANDS]; /* faults that wait for a view that fits */
     unsigned count;
-    uint64_t until; /* it lasts until then; 0: there was none */
-    bool still;     /* the list of faults stands still meanwhile */
+    uint64_t until;            /* it lasts until then; 0: there was none */
+    bool still;                /* the list of faults stands still meanwhile */
     uint32_t nodes;            /* its own, as bits */
     uint32_t reader;           /* the node of its client */
     uint64_t keys[SIM_TABLES]; /* what is read and written, as bits */

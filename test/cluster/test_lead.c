@@ -31,27 +31,41 @@ static bool is_told(void *arg)
     return t.told;
 }
 
-static void on(void)
+static struct store *store_begin(const char *name, store_started_fn *done)
+{
+    struct store *store;
+    struct http *http;
+    assert_int_equal(simetcd_http(t.etcd, &http), PARAMO_OK);
+    t.http = t.http ? t.http : http; /* the leader's */
+    struct store_etcd_config config = {.lane = t.c.lane,
+                                       .blocking_jobs = t.blocking_jobs,
+                                       .http = http,
+                                       .meta = "etcd://etcd:1",
+                                       .name = name,
+                                       .patience_ms = 1000};
+    assert_int_equal(store_etcd_open(&config, &store), PARAMO_OK);
+    assert_true(lane_enter(t.c.lane));
+    assert_int_equal(store_start(store, done, NULL), PARAMO_OK);
+    lane_leave(t.c.lane);
+    return store;
+}
+
+static void on_without_nodes(void)
 {
     static struct store_state nothing = {.term = 1};
     memset(&t, 0, sizeof t);
     cluster_init(&t.c, 1, 1, 1);
     assert_int_equal(simetcd_create(t.c.sim, &t.etcd), PARAMO_OK);
-    assert_int_equal(simetcd_http(t.etcd, &t.http), PARAMO_OK);
     assert_int_equal(blocking_jobs_create(sim_env(t.c.sim), "files", &t.blocking_jobs), PARAMO_OK);
-    struct store_etcd_config config = {.lane = t.c.lane,
-                                       .blocking_jobs = t.blocking_jobs,
-                                       .http = t.http,
-                                       .meta = "etcd://etcd:1",
-                                       .name = "scheduler:1",
-                                       .patience_ms = 1000};
-    assert_int_equal(store_etcd_open(&config, &t.c.config.store), PARAMO_OK);
-    assert_true(lane_enter(t.c.lane));
-    assert_int_equal(store_start(t.c.config.store, found, NULL), PARAMO_OK);
-    lane_leave(t.c.lane);
+    t.c.config.store = store_begin("scheduler:1", found);
     assert_true(cluster_run(&t.c, is_told, NULL, 5));
     t.c.config.found = &nothing;
     cluster_start_scheduler(&t.c);
+}
+
+static void on(void)
+{
+    on_without_nodes();
     for (size_t i = 0; i < 2; i++)
         cluster_start(&t.c, &t.c.nodes[i], i ? PARAMO_ROLE_WORKER : PARAMO_ROLE_SERVER);
     for (size_t i = 0; i < 2; i++)
@@ -196,13 +210,42 @@ static void the_old_leader_has_lost_all(void **state)
     off();
 }
 
+static void standby_ends(void *arg, paramo_err status, const struct store_state *state)
+{
+    (void)arg;
+    (void)state;
+    fail_msg("the standby ends with %s: %s", err_name(status), err_text());
+}
+
+/* A job that still waits for its nodes has no records; its scheduler saves all the same when it is asked. That
+ * is not the end of the job: who stands by goes on standing by. */
+static void a_job_that_forms_is_not_over(void **state)
+{
+    (void)state;
+    struct tcall put;
+    on_without_nodes();
+    struct store *standby = store_begin("scheduler:2", standby_ends);
+    cluster_pass(&t.c, 3);
+    cluster_start(&t.c, &t.c.nodes[0], PARAMO_ROLE_SERVER);
+    cluster_pass(&t.c, 10);
+    cluster_start(&t.c, &t.c.nodes[1], PARAMO_ROLE_WORKER);
+    for (size_t i = 0; i < 2; i++)
+        assert_true(cluster_run(&t.c, tnode_joined, &t.c.nodes[i], 5));
+    put_begin(&put);
+    assert_true(cluster_run(&t.c, tcall_done, &put, 1));
+    assert_true(lane_enter(t.c.lane));
+    store_close(standby);
+    lane_leave(t.c.lane);
+    off();
+}
+
 int main(void)
 {
     log_set_level(LOG_ERROR - 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_rest_on_the_lease),     cmocka_unit_test(the_old_leader_is_silent),
         cmocka_unit_test(it_finds_out_by_itself),      cmocka_unit_test(the_end_waits_for_etcd),
-        cmocka_unit_test(the_old_leader_has_lost_all),
+        cmocka_unit_test(the_old_leader_has_lost_all), cmocka_unit_test(a_job_that_forms_is_not_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,8 +59,9 @@ MUST_USE static inline paramo_err store_start(struct store *store, store_started
     return store->ops->start(store, done, arg);
 }
 
-/* Makes records durable, beside those that are there or, if whole, instead of them. No records and not whole:
- * only proves that this scheduler still leads. Takes what `records` owns in any case. Several saves may be
+/* Makes records durable, beside those that are there or, if whole, instead of them. No records and whole: the
+ * job is over, and standby schedulers end. No records and not whole: only proves that this scheduler still
+ * leads. Takes what `records` owns in any case. Several saves may be
  * in progress; they take effect in order. FENCED: another scheduler has taken over, for good. done as above. */
 MUST_USE paramo_err store_save(struct store *store, struct writer *records, bool whole, store_saved_fn *done,
                                void *arg);

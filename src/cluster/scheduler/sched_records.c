@@ -68,6 +68,15 @@ static void single_records_write(const struct scheduler *s, const struct sched_s
     }
 }
 
+/* A job that has no records yet: a whole save without any would say that it is over, and standby schedulers
+ * would end. This record says that there is nothing to restore, as its absence does. */
+static void no_records_write(struct writer *w)
+{
+    size_t mark;
+    sched_save_record_begin(w, RECORD_RESTORING, 0, &mark);
+    store_record_end(w, mark);
+}
+
 static void records_write(const struct scheduler *s, const struct sched_save_batch *batch, struct writer *w)
 {
     single_records_write(s, batch, w);
@@ -76,6 +85,8 @@ static void records_write(const struct scheduler *s, const struct sched_save_bat
         sched_barrier_records(s, w);
         sched_kv_records(s, w);
         sched_pool_records(s, w);
+        if (!w->len)
+            no_records_write(w);
         return;
     }
     uint64_t id;

@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_save.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -126,6 +127,7 @@ static void save_begin(struct scheduler *s)
     const struct sched_save_batch batch = {
         .whole = whole, .view = v->view, .end = v->end, .changed = &v->dirty};
     v->ops->write(s, &batch, &w);
+    assert(!whole || w.len || w.failed); /* only the end of the job saves nothing (sched_save_nothing) */
     v->begun++;
     v->all = v->proof = false;
     v->view_flying = v->view;
