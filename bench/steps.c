@@ -12,6 +12,8 @@
 #include "server/replication/forward.h"
 #include "server/replication/records.h"
 #include "server/replication/succession.h"
+#include "server/snapshot/load_records.h"
+#include "server/snapshot/save_records.h"
 #include "table/table.h"
 #include "table/table_snapshot.h"
 #include "wire/report.h"
@@ -183,6 +185,63 @@ static void turns(struct chain *c, const char *what, unsigned senders)
     memset(&took, 0, sizeof took);
 }
 
+static void loaded(struct shard *s, const struct ckpt_block *block, const char *what, unsigned n)
+{
+    static bool own[RING_PARTITIONS];
+    struct load_records records;
+    memset(own, true, sizeof own);
+    if (load_records_decode(block, &records))
+        exit(1);
+    for (bool done = false; !done;) {
+        double start = cpu();
+        if (load_records_turn(s, own, &records, &done))
+            exit(1);
+        step_took(cpu() - start);
+    }
+    report_senders(what, n);
+    load_records_fini(&records);
+}
+
+/* A checkpoint has the records of the shard's senders; a load brings as many, each with a number that is new here,
+ * and a block of notes. */
+static void records(struct shard *s, unsigned n, const uint64_t partitions[PARTITION_WORDS])
+{
+    struct save_records saved;
+    double start = cpu();
+    if (save_records_begin(&saved, s, partitions))
+        exit(1);
+    step_took(cpu() - start);
+    for (bool done = false; !done;) {
+        start = cpu();
+        if (save_records_turn(&saved, &done))
+            exit(1);
+        step_took(cpu() - start);
+    }
+    report_senders("a checkpoint copies them", n);
+    static struct sender_note notes[SENDER_NOTES_MAX];
+    struct writer w = {0}, w_notes = {0};
+    for (size_t i = 0; i < saved.windows_count; i++) {
+        if (dedup_check(&saved.windows[i].dedup, 1020) == DEDUP_NEW)
+            dedup_record(&saved.windows[i].dedup, 1020);
+        if (i < SENDER_NOTES_MAX)
+            notes[i] =
+                (struct sender_note){.sender = saved.windows[i].sender, .number = 1021, .partitions = {5}};
+    }
+    sender_windows_encode(saved.windows, saved.windows_count, &w);
+    sender_notes_encode(
+        notes, saved.windows_count < SENDER_NOTES_MAX ? saved.windows_count : SENDER_NOTES_MAX, &w_notes);
+    struct ckpt_block block = {
+        .kind = CKPT_WINDOWS, .partitions = RING_PARTITIONS, .payload = w.data, .bytes = w.len};
+    loaded(s, &block, "a load adds their windows", n);
+    block.kind = CKPT_NOTES;
+    block.payload = w_notes.data;
+    block.bytes = w_notes.len;
+    loaded(s, &block, "a load adds a block of notes", n);
+    writer_fini(&w);
+    writer_fini(&w_notes);
+    save_records_fini(&saved);
+}
+
 /* A follower takes an owner's place, and gives it up again; it drops partitions, and senders are gone. */
 static void senders(unsigned n, unsigned notes)
 {
@@ -230,6 +289,7 @@ static void senders(unsigned n, unsigned notes)
     shard_get_report(s, &shard_report);
     step_took(cpu() - start);
     report_senders("a report to the scheduler", n);
+    records(s, n, partitions);
     struct chain_origin *to = follow_origin(c, (struct chain_name){.node = 10});
     if (records_pass(c, NULL, to, partitions))
         exit(1);

@@ -382,6 +382,38 @@ static void saved_in_the_middle(void **state)
     world_fini(&w);
 }
 
+static void saved_in_part(void *arg, paramo_err status, const struct ckpt_file *file)
+{
+    (void)file;
+    *(paramo_err *)arg = status;
+}
+
+static void save_begins(void *arg)
+{
+    const struct shard_save_config config = {
+        .dir = "nowhere", .number = 1, .id = 1, .arg = arg, .done = saved_in_part};
+    assert_int_equal(shard_save(w.servers[1].shard, &config), PARAMO_OK);
+}
+
+/* Nor records that begin to pass while it copies them: it ends. */
+static void passed_in_the_middle_of_a_save(void **state)
+{
+    (void)state;
+    paramo_err status = PARAMO_OK;
+    begin(1);
+    push(0, 7);
+    senders_of(1, LONG);
+    world_on_lane(w.servers[1].lane, save_begins, &status);
+    world_pass(&w, 10 * ENV_MS);
+    world_server_stop(&w, 0);
+    owner_gone();
+    world_pass(&w, 100 * ENV_MS);
+    assert_int_equal(status, PARAMO_E_AGAIN);
+    push(0, 7);
+    assert_true(pulled(1, 7) == 2);
+    world_fini(&w);
+}
+
 /* The shard ends in the middle, and its next member takes its place. */
 static void ended_in_the_middle(void **state)
 {
@@ -409,7 +441,8 @@ int main(void)
         cmocka_unit_test(looks_are_short),        cmocka_unit_test(looked_at_in_the_middle),
         cmocka_unit_test(resent_in_the_middle),   cmocka_unit_test(leases_in_the_middle),
         cmocka_unit_test(reversed_in_the_middle), cmocka_unit_test(senders_in_the_middle),
-        cmocka_unit_test(saved_in_the_middle),    cmocka_unit_test(ended_in_the_middle),
+        cmocka_unit_test(saved_in_the_middle),    cmocka_unit_test(passed_in_the_middle_of_a_save),
+        cmocka_unit_test(ended_in_the_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

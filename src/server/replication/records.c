@@ -61,7 +61,7 @@ static struct record record_at(struct chain *c, struct chain_origin *to, struct 
     return other;
 }
 
-static unsigned cost_of_notes(const struct applied_window *w)
+unsigned records_cost_of_notes(const struct applied_window *w)
 {
     unsigned cost = 0;
     for (const struct applied_note *note = w->applied_notes; note; note = note->next)
@@ -69,14 +69,20 @@ static unsigned cost_of_notes(const struct applied_window *w)
     return cost;
 }
 
-/* Numbers for which the two differ get notes, for a moment at least. */
+unsigned records_cost_of_bits(const struct dedup *a, const struct dedup *b)
+{
+    unsigned cost = 0;
+    for (unsigned i = 0; i < DATA_WINDOW / 64; i++)
+        cost += RECORDS_COST_NOTE * (unsigned)__builtin_popcountll(a->bits[i] ^ b->bits[i]);
+    return cost;
+}
+
+/* from NULL: no number is applied. */
 static unsigned cost_of_import(const struct applied_window *to, const struct applied_window *from)
 {
-    unsigned cost = cost_of_notes(to) + (from ? cost_of_notes(from) : 0);
-    for (unsigned i = 0; i < DATA_WINDOW / 64; i++)
-        cost += RECORDS_COST_NOTE *
-                (unsigned)__builtin_popcountll(to->own.bits[i] ^ (from ? from->own.bits[i] : 0));
-    return cost;
+    static const struct dedup none;
+    return records_cost_of_notes(to) + (from ? records_cost_of_notes(from) : 0) +
+           records_cost_of_bits(&to->own, from ? &from->own : &none);
 }
 
 static paramo_err import(struct chain *c, const struct job *j, struct record r, unsigned *cost)
@@ -116,7 +122,7 @@ static paramo_err visit(struct chain *c, const struct job *j, struct record r, u
     }
     *cost = RECORDS_COST;
     if (j->work == WORK_FORGET || j->phase == 2) {
-        *cost += cost_of_notes(w);
+        *cost += records_cost_of_notes(w);
         applied_window_retain(w, j->left);
     } else if (j->work == WORK_PASS && j->phase == 0) {
         err = import(c, j, r, cost);
@@ -197,9 +203,9 @@ static paramo_err turn(struct chain *c, unsigned left)
     return PARAMO_OK;
 }
 
-static unsigned turn_cost(const struct chain *c)
+unsigned records_turn(const struct shard *s)
 {
-    size_t records = c->shard->config.turn_records;
+    size_t records = s->config.turn_records;
     return records ? (unsigned)records * RECORDS_COST : RECORDS_TURN;
 }
 
@@ -238,7 +244,7 @@ static void over(struct chain *c)
 /* True: jobs are left, and their next turn will come. */
 static bool turn_taken(struct chain *c)
 {
-    paramo_err err = turn(c, turn_cost(c));
+    paramo_err err = turn(c, records_turn(c->shard));
     c->records.tries = err ? c->records.tries + 1 : 0;
     if (c->records.tries > RETRIES) {
         chain_fail(c, err);

@@ -35,6 +35,11 @@ static inline bool records_hold(const struct chain *c)
 {
     return records_pending(c);
 }
+/* What a turn of this shard may cost. */
+unsigned records_turn(const struct shard *s);
+/* Of a record's notes, and of the numbers for which two records differ: they get notes, for a moment at least. */
+unsigned records_cost_of_notes(const struct applied_window *w);
+unsigned records_cost_of_bits(const struct dedup *a, const struct dedup *b);
 /* Passes those of these partitions that `from` has, with their records, to another origin. NULL: this shard
  * itself. MEMORY: nothing has changed. */
 MUST_USE paramo_err records_pass(struct chain *c, struct chain_origin *from, struct chain_origin *to,

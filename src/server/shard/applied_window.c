@@ -277,9 +277,10 @@ paramo_err applied_window_merge(struct applied_window *applied_window, const uin
     applied_window_raise_floor(applied_window, own.floor);
     dedup_raise(&own, applied_window->own.floor);
     assert(own.floor == applied_window->own.floor);
-    for (uint64_t number = own.floor; number < own.floor + DATA_WINDOW && !err; number++)
-        if (dedup_check(&own, number) == DEDUP_DONE &&
-            applied_window_state(applied_window, number) == DEDUP_NEW)
+    uint64_t end = own.floor + DATA_WINDOW;
+    for (uint64_t number = next_different(&own, &applied_window->own, own.floor); number < end && !err;
+         number = next_different(&own, &applied_window->own, number + 1))
+        if (dedup_check(&own, number) == DEDUP_DONE)
             err = applied_window_note_number(applied_window, number, partitions);
     normalize(applied_window, held);
     return err;

@@ -322,6 +322,7 @@ static void sender_free(struct shard *s, struct sender *sender)
     struct sender **at = &s->sender_buckets[sender_bucket(&sender->id)];
     if (s->check.sender == sender)
         s->check.sender = sender->next;
+    saving_sender_gone(s, sender);
     while (*at != sender) {
         assert(*at); /* its bucket has it */
         at = &(*at)->bucket_next;

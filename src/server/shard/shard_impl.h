@@ -232,6 +232,7 @@ struct shard {
     uint64_t saved_id;       /* the checkpoint since which changes of all our partitions are known; 0: none */
     struct loading *loading; /* the same */
     uint64_t loads;          /* begun so far */
+    uint64_t loads_spent;    /* by all turns with senders' records of loads; for tests */
     uint64_t load_over;      /* the number of the last GO order */
     uint64_t load_aborted; /* id of the last load that ended before GO; 0: none, or a later one was loaded */
     bool restoring;        /* lost rows of ours will be restored: requests wait */

@@ -13,6 +13,7 @@
 #include "server/shard/clearing.h"
 #include "server/shard/slice.h"
 #include "server/snapshot/ckpt_rows.h"
+#include "server/snapshot/load_records.h"
 #include "server/snapshot/saving.h"
 
 enum { READ_BYTES = 8 << 20 /* of blocks, read in one blocking job. Arbitrary */ };
@@ -21,6 +22,7 @@ enum { READ_BYTES = 8 << 20 /* of blocks, read in one blocking job. Arbitrary */
 struct load_block {
     struct qnode node;
     struct ckpt_block block;
+    struct load_records records; /* if it is one of records; its payload is decoded, and not kept */
     uint8_t payload[];
 };
 
@@ -60,13 +62,17 @@ bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t
 
 /* ---- the disk ---- */
 
+static bool has_records(const struct ckpt_block *b)
+{
+    return b->kind == CKPT_WINDOWS || b->kind == CKPT_NOTES;
+}
+
 static bool wanted(void *arg, const struct ckpt_block *b)
 {
     const struct loading *ld = arg;
-    bool records = b->kind == CKPT_WINDOWS || b->kind == CKPT_NOTES;
-    if (!b->table && !records)
+    if (!b->table && !has_records(b))
         return false;
-    if (records && ckpt_reader_link(ld->reader))
+    if (has_records(b) && ckpt_reader_link(ld->reader))
         return false; /* records of a base are skipped: the newest checkpoint has all records */
     for (uint32_t a = b->partition; a < b->partition + b->partitions; a++)
         if (ld->reads[a])
@@ -83,6 +89,31 @@ static paramo_err open_ckpt(struct loading *ld)
     return err ? err : ckpt_reader_open(ld->ckpt, &ld->reader);
 }
 
+static void block_free(struct load_block *b)
+{
+    load_records_fini(&b->records);
+    free(b);
+}
+
+/* Keeps the block, which is the reader's. */
+static paramo_err keep(struct loading *ld, const struct ckpt_block *b)
+{
+    size_t bytes = has_records(b) ? 0 : b->bytes;
+    struct load_block *copy = malloc(sizeof *copy + bytes);
+    if (!copy)
+        return err_memory(bytes);
+    *copy = (struct load_block){.block = *b};
+    copy->block.payload = copy->payload;
+    if (bytes)
+        memcpy(copy->payload, b->payload, bytes);
+    paramo_err err = has_records(b) ? load_records_decode(b, &copy->records) : PARAMO_OK;
+    if (err)
+        block_free(copy);
+    else
+        queue_push(&ld->blocks, &copy->node);
+    return err;
+}
+
 static paramo_err read_some(struct loading *ld)
 {
     paramo_err err = ld->reader ? PARAMO_OK : open_ckpt(ld);
@@ -91,14 +122,7 @@ static paramo_err read_some(struct loading *ld)
         err = ckpt_reader_next(ld->reader, wanted, ld, &b, &ld->end);
         if (err || ld->end)
             break;
-        struct load_block *copy = malloc(sizeof *copy + b.bytes);
-        if (!copy)
-            return err_memory(b.bytes);
-        copy->block = b;
-        copy->block.payload = copy->payload;
-        if (b.bytes)
-            memcpy(copy->payload, b.payload, b.bytes);
-        queue_push(&ld->blocks, &copy->node);
+        err = keep(ld, &b);
         bytes += b.bytes;
     }
     return err;
@@ -117,7 +141,7 @@ static void work(struct blocking_job *blocking_job)
 static void loading_free(struct loading *ld)
 {
     for (struct qnode *node; (node = queue_pop(&ld->blocks));)
-        free(container_of(node, struct load_block, node));
+        block_free(container_of(node, struct load_block, node));
     ckpt_reader_close(ld->reader);
     ckpt_close(ld->ckpt);
     map_fini(&ld->tables);
@@ -329,94 +353,10 @@ static paramo_err match(struct loading *ld)
     return PARAMO_OK;
 }
 
-/* ---- the records ---- */
+/* ---- blocks ---- */
 
-static bool lives(const struct shard *s, const struct sender_id *id)
+static paramo_err apply_rows(struct loading *ld, const struct ckpt_block *b)
 {
-    const struct view_node *node = view_node(s->view, id->node);
-    return node && node->alive && node->incarnation == id->incarnation;
-}
-
-/* Keeps the records of senders that are alive; others never send again. */
-static size_t keep_living(const struct shard *s, struct sender_window *list, size_t n)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (lives(s, &list[i].sender))
-            list[kept++] = list[i];
-    return kept;
-}
-
-static struct sender *sender_of(struct shard *s, const struct sender_id *id, paramo_err *err)
-{
-    struct sender *x = shard_sender(s, id);
-    *err = x ? PARAMO_OK : err_memory(sizeof *x);
-    return x;
-}
-
-/* The result covers the numbers of the checkpoint, which are in its rows, and the numbers applied here, which
- * the loaded rows replace on purpose. */
-static paramo_err load_windows(struct loading *ld, const struct ckpt_block *b)
-{
-    struct shard *s = ld->shard;
-    struct sender_window *list = NULL;
-    size_t n = 0;
-    uint64_t partitions[PARTITION_WORDS] = {0}, own[PARTITION_WORDS] = {0}, any = 0;
-    for (unsigned a = 0; a < RING_PARTITIONS; a++) {
-        if (view_ring(s->view)->owner[a] == (unsigned)s->self)
-            partition_set_add(own, a);
-        if (ld->own[a] && a >= b->partition && a - b->partition < b->partitions)
-            partition_set_add(partitions, a);
-    }
-    for (unsigned i = 0; i < PARTITION_WORDS; i++)
-        any |= partitions[i];
-    paramo_err err = sender_windows_decode(b->payload, b->bytes, &list, &n);
-    if (!err)
-        n = keep_living(s, list, n);
-    for (size_t i = 0; i < n && any && !err; i++) {
-        struct sender *x = sender_of(s, &list[i].sender, &err);
-        if (err)
-            break;
-        shard_floor(s, x, list[i].dedup.floor);
-        err = applied_window_merge(&x->applied_window, own, partitions, &list[i].dedup);
-    }
-    free(list);
-    return err;
-}
-
-/* Loads one sender's note. */
-static paramo_err load_note(struct loading *ld, const struct sender_note *note)
-{
-    struct shard *s = ld->shard;
-    uint64_t partitions[PARTITION_WORDS] = {0};
-    bool any = false;
-    for (unsigned a = 0; a < RING_PARTITIONS; a++)
-        if (ld->own[a] && partition_set_has(note->partitions, a)) {
-            partition_set_add(partitions, a);
-            any = true;
-        }
-    if (!any || !lives(s, &note->sender))
-        return PARAMO_OK;
-    paramo_err err;
-    struct sender *x = sender_of(s, &note->sender, &err);
-    return err ? err : applied_window_note_number(&x->applied_window, note->number, partitions);
-}
-
-static paramo_err load_notes(struct loading *ld, const struct ckpt_block *b)
-{
-    struct sender_note *list = NULL;
-    size_t n = 0;
-    paramo_err err = sender_notes_decode(b->payload, b->bytes, &list, &n);
-    for (size_t i = 0; i < n && !err; i++)
-        err = load_note(ld, &list[i]);
-    free(list);
-    return err;
-}
-
-static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
-{
-    if (b->kind == CKPT_WINDOWS || b->kind == CKPT_NOTES)
-        return b->kind == CKPT_WINDOWS ? load_windows(ld, b) : load_notes(ld, b);
     struct shard_table *t = map_get(&ld->tables, b->table);
     if (ld->lost) {
         for (unsigned a = 0; t && a < RING_PARTITIONS; a++)
@@ -426,6 +366,15 @@ static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
     return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[t->replicas], b)
              : err_set(PARAMO_E_CORRUPT, "a block of table %" PRIu32 ", which is not in the manifest",
                        b->table);
+}
+
+/* Of a block with records, as many as fit into a turn. done: it is applied. */
+static paramo_err apply(struct loading *ld, struct load_block *b, bool *done)
+{
+    *done = true;
+    if (has_records(&b->block))
+        return load_records_turn(ld->shard, ld->own, &b->records, done);
+    return apply_rows(ld, &b->block);
 }
 
 /* Are earlier rows still being removed, or do records pass from one owner to another? Neither a row nor a
@@ -440,7 +389,7 @@ static bool waits(const struct loading *ld)
     return any && !ld->err;
 }
 
-/* One block in a round. */
+/* One block in a round, or a part of one. */
 static void next(struct lane_timer *timer)
 {
     struct loading *ld = container_of(timer, struct loading, next);
@@ -459,14 +408,19 @@ static void next(struct lane_timer *timer)
         again_in(ld, ENV_MS);
         return;
     }
-    struct qnode *node = ld->err ? NULL : queue_pop(&ld->blocks);
+    struct qnode *node = ld->err ? NULL : ld->blocks.head;
     if (node) {
         struct load_block *b = container_of(node, struct load_block, node);
-        err = apply(ld, &b->block);
+        bool done;
+        err = apply(ld, b, &done);
         if (err)
             fail(ld, err);
-        free(b);
-        again(ld);
+        if (done || err) {
+            (void)queue_pop(&ld->blocks);
+            block_free(b);
+        }
+        /* In a simulation, other events come between two turns. */
+        again_in(ld, !done && ld->shard->config.turn_records ? ENV_MS : 0);
     } else if (ld->err || ld->end) {
         finish(ld);
     } else {

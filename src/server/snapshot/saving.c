@@ -10,6 +10,7 @@
 #include "server/shard/shard_impl.h"
 #include "server/shard/slice.h"
 #include "server/snapshot/ckpt_rows.h"
+#include "server/snapshot/save_records.h"
 #include "table/table.h"
 #include "table/table_snapshot.h"
 
@@ -61,11 +62,13 @@ struct saving {
     struct shard_save_config config;
     char *dir;
     uint32_t writer_number;
+    bool collecting;                       /* records of senders; it has no tables yet */
+    uint64_t partitions_changed;           /* of the shard when it began */
     bool changes;                          /* since the base are known */
     struct saving_table *tables, *current; /* current: the table being copied; NULL: all are */
     struct queue full;                     /* struct save_buffer */
     size_t queued;                         /* bytes in full and batch */
-    struct lane_timer walk;
+    struct lane_timer walk;                /* the next turn of collecting, or step of the current table */
     paramo_err err;
     char text[ERR_TEXT_MAX];
     bool mine[RING_PARTITIONS];
@@ -76,9 +79,7 @@ struct saving {
     bool closed; /* the shard's node is closed: no blocking job follows this one */
     struct queue batch;
     struct ckpt_writer *writer;
-    struct writer windows; /* numbers applied on all partitions; notes: on some */
-    struct sender_note *notes;
-    size_t notes_count;
+    struct save_records records; /* the lane's while it collects them */
     struct save_gone *gone;
     paramo_err work_err;
     char work_text[ERR_TEXT_MAX];
@@ -182,43 +183,6 @@ static void got_row(void *arg, uint64_t key, const void *row, uint32_t values)
 
 /* ---- the disk ---- */
 
-/* The records, for each run of partitions that is the shard's. */
-static paramo_err put_windows(struct saving *sv)
-{
-    paramo_err err = PARAMO_OK;
-    for (unsigned a = 0, end; a < RING_PARTITIONS && !err; a = end) {
-        for (end = a + 1; end < RING_PARTITIONS && sv->mine[end] == sv->mine[a]; end++)
-            ;
-        if (!sv->mine[a] || !sv->windows.len)
-            continue;
-        struct ckpt_block block = {.kind = CKPT_WINDOWS,
-                                   .partition = a,
-                                   .partitions = end - a,
-                                   .payload = sv->windows.data,
-                                   .bytes = sv->windows.len};
-        err = ckpt_put(sv->writer, &block);
-    }
-    return err;
-}
-
-static paramo_err put_notes(struct saving *sv)
-{
-    paramo_err err = PARAMO_OK;
-    for (size_t at = 0, n; at < sv->notes_count && !err; at += n) {
-        struct writer w = {0};
-        n = sv->notes_count - at < SENDER_NOTES_MAX ? sv->notes_count - at : SENDER_NOTES_MAX;
-        sender_notes_encode(sv->notes + at, n, &w);
-        struct ckpt_block block = {.kind = CKPT_NOTES,
-                                   .partition = 0,
-                                   .partitions = RING_PARTITIONS,
-                                   .payload = w.data,
-                                   .bytes = w.len};
-        err = w.failed ? err_memory(w.len) : ckpt_put(sv->writer, &block);
-        writer_fini(&w);
-    }
-    return err;
-}
-
 static paramo_err put_cleared(struct saving *sv, uint32_t table)
 {
     paramo_err err = PARAMO_OK;
@@ -284,9 +248,8 @@ static void work(struct blocking_job *blocking_job)
         err = ckpt_begin(sv->config.fs, sv->dir, sv->config.number, sv->config.id, sv->writer_number,
                          &sv->writer);
         if (!err)
-            err = put_windows(sv);
-        if (!err)
-            err = put_notes(sv); /* behind the records */
+            err = save_records_put(&sv->records, sv->writer);
+        save_records_fini(&sv->records);
         if (!err)
             err = put_gone(sv);
     }
@@ -339,8 +302,7 @@ static void saving_free(struct saving *sv)
     queue_clear(sv, &sv->full);
     tables_end(sv);
     assert(sv->queued == 0);
-    writer_fini(&sv->windows);
-    free(sv->notes);
+    save_records_fini(&sv->records);
     for (struct save_gone *gone = sv->gone, *next; gone; gone = next) {
         next = gone->next;
         free(gone);
@@ -514,51 +476,6 @@ static void group_partitions(struct saving *sv, const struct shard *s)
         sv->group[a] = (uint8_t)(sv->mine[a] ? at++ * SAVE_GROUPS / count : SAVE_GROUPS);
 }
 
-/* The numbers that are applied on all partitions of the shard. */
-static paramo_err collect_windows(struct saving *sv, const struct shard *s,
-                                  const uint64_t mine[PARTITION_WORDS])
-{
-    struct sender_window *list = calloc(s->senders_count + 1, sizeof *list);
-    size_t n = 0;
-    if (!list)
-        return err_memory(s->senders_count * sizeof *list);
-    for (const struct sender *x = s->senders; x; x = x->next)
-        list[n++] = (struct sender_window){.sender = x->id,
-                                           .dedup = applied_window_extract(&x->applied_window, mine)};
-    if (n)
-        sender_windows_encode(list, n, &sv->windows);
-    free(list);
-    return sv->windows.failed ? err_memory(sv->windows.len) : PARAMO_OK;
-}
-
-/* The numbers that are applied on some of them: they came through chains before this shard was the owner, or
- * with partitions. */
-static paramo_err collect_notes(struct saving *sv, const struct shard *s,
-                                const uint64_t mine[PARTITION_WORDS])
-{
-    size_t n = 0;
-    for (const struct sender *x = s->senders; x; x = x->next)
-        for (const struct applied_note *applied_note = x->applied_window.applied_notes; applied_note;
-             applied_note = applied_note->next)
-            n += applied_note_splits(applied_note, mine);
-    if (!n)
-        return PARAMO_OK;
-    sv->notes = malloc(n * sizeof *sv->notes);
-    if (!sv->notes)
-        return err_memory(n * sizeof *sv->notes);
-    for (const struct sender *x = s->senders; x; x = x->next)
-        for (const struct applied_note *applied_note = x->applied_window.applied_notes; applied_note;
-             applied_note = applied_note->next) {
-            if (!applied_note_splits(applied_note, mine))
-                continue;
-            struct sender_note *note = &sv->notes[sv->notes_count++];
-            *note = (struct sender_note){.sender = x->id, .number = applied_note->number};
-            for (unsigned i = 0; i < PARTITION_WORDS; i++)
-                note->partitions[i] = applied_note->partitions[i] & mine[i];
-        }
-    return PARAMO_OK;
-}
-
 static paramo_err add_gone(struct saving *sv, const struct saving_table *t, bool cleared,
                            const uint64_t *keys, size_t n)
 {
@@ -614,6 +531,76 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
     return PARAMO_OK;
 }
 
+static paramo_err add_tables(struct saving *sv)
+{
+    struct shard *s = sv->shard;
+    uint64_t key;
+    void *value;
+    paramo_err err = PARAMO_OK;
+    sv->changes = sv->config.base_id && s->saved_id && s->saved_id == sv->config.base_id;
+    s->saved_id = 0;
+    for (size_t i = 0; !err && map_next(&s->tables, &i, &key, &value);)
+        if (((struct shard_table *)value)->options.kind != PARAMO_TABLE_USER)
+            err = ((struct shard_table *)value)->lacks ? err_set(PARAMO_E_MEMORY, "out of memory for a table")
+                                                       : add_table(sv, value);
+    return err;
+}
+
+/* One turn. After the last one the saving has the tables as they are, too. */
+static paramo_err collect(struct saving *sv)
+{
+    struct shard *s = sv->shard;
+    bool done;
+    assert(sv->collecting);
+    paramo_err err = save_records_turn(&sv->records, &done);
+    if (err)
+        return err;
+    if (!done) /* in a simulation, other events come between two turns */
+        return lane_timer_arm(s->lane, &sv->walk, lane_now(s->lane) + (s->config.turn_records ? ENV_MS : 0));
+    sv->collecting = false;
+    return add_tables(sv);
+}
+
+static void tables_begin(struct saving *sv)
+{
+    struct shard *s = sv->shard;
+    assert(s->saving == sv && !sv->collecting);
+    s->saved_id = sv->config.changes ? sv->config.id : 0;
+    saving_mark(s);
+    sv->walk.fire = walk;
+    sv->current = sv->tables;
+    saving_go(sv);
+}
+
+/* Is no record about to change? */
+static paramo_err check_records(const struct shard *s)
+{
+    if (s->chain && records_pending(s->chain))
+        return err_set(PARAMO_E_AGAIN, "the shard is taking over records of senders from another shard");
+    return PARAMO_OK;
+}
+
+/* The next turn. Records of senders that pass to another owner, or came from one, since the first turn are copied
+ * in part. A checkpoint in which partitions change owners fails anyway (cluster/scheduler/sched_ckpt.c). */
+static void collect_fire(struct lane_timer *timer)
+{
+    struct saving *sv = container_of(timer, struct saving, walk);
+    struct shard *s = sv->shard;
+    assert(s->saving == sv && !sv->err && !sv->posted);
+    paramo_err err = check_records(s);
+    if (!err && s->partitions_changed != sv->partitions_changed)
+        err = err_set(PARAMO_E_AGAIN, "partitions changed owners while the checkpoint began");
+    if (!err)
+        err = collect(sv);
+    if (err) {
+        fail(sv, err);
+        saving_go(sv);
+    } else if (!sv->collecting) {
+        tables_begin(sv);
+        slice_resume_all(s);
+    }
+}
+
 paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
 {
     paramo_err late = saving_check_term(s, config->term);
@@ -623,8 +610,9 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
         return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
     if (s->self < 0)
         return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
-    if (s->chain && records_pending(s->chain))
-        return err_set(PARAMO_E_AGAIN, "the shard is taking over records of senders from another shard");
+    paramo_err pending = check_records(s);
+    if (pending)
+        return pending;
     struct saving *sv = calloc(1, sizeof *sv);
     if (!sv)
         return err_memory(sizeof *sv);
@@ -634,33 +622,26 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
         sv->config.queue_bytes = SAVE_QUEUE_BYTES;
     sv->writer_number = (uint32_t)s->self;
     sv->blocking_job = (struct blocking_job){.lane = s->lane, .work = work, .done = worked};
-    sv->walk.fire = walk;
+    sv->walk.fire = collect_fire;
     sv->dir = strdup(config->dir);
-    sv->changes = config->base_id && s->saved_id && s->saved_id == config->base_id;
-    s->saved_id = 0;
+    sv->partitions_changed = s->partitions_changed;
     group_partitions(sv, s);
     uint64_t mine[PARTITION_WORDS] = {0};
     for (unsigned a = 0; a < RING_PARTITIONS; a++)
         if (sv->mine[a])
             partition_set_add(mine, a);
-    paramo_err err = sv->dir ? collect_windows(sv, s, mine) : err_memory(strlen(config->dir));
+    paramo_err err = sv->dir ? save_records_begin(&sv->records, s, mine) : err_memory(strlen(config->dir));
+    sv->collecting = !err;
     if (!err)
-        err = collect_notes(sv, s, mine);
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; !err && map_next(&s->tables, &i, &key, &value);)
-        if (((struct shard_table *)value)->options.kind != PARAMO_TABLE_USER)
-            err = ((struct shard_table *)value)->lacks ? err_set(PARAMO_E_MEMORY, "out of memory for a table")
-                                                       : add_table(sv, value);
+        err = collect(sv);
     if (err) {
+        lane_timer_cancel(s->lane, &sv->walk);
         saving_free(sv);
         return err;
     }
     s->saving = sv;
-    s->saved_id = config->changes ? config->id : 0;
-    saving_mark(s);
-    sv->current = sv->tables;
-    saving_go(sv);
+    if (!sv->collecting)
+        tables_begin(sv);
     return PARAMO_OK;
 }
 
@@ -673,11 +654,19 @@ void shard_save_drop(struct shard *s, uint64_t number)
     saving_go(sv);
 }
 
+void saving_sender_gone(struct shard *s, const struct sender *sender)
+{
+    if (s->saving && s->saving->collecting)
+        save_records_sender_gone(&s->saving->records, sender);
+}
+
 bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg)
 {
     const struct saving *sv = s->saving;
     if (!sv || sv->err || !data_changes(h->kind))
         return false;
+    if (sv->collecting)
+        return true;
     if (sv->queued < sv->config.queue_bytes && h->kind != WIRE_CLEAR)
         return false;
     const struct shard_table *t = map_get(&s->tables, h->table);

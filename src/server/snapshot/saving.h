@@ -2,7 +2,8 @@
  * A shard's part of a checkpoint, saved while it serves (shard_save). Blocking jobs write the file; the lane
  * hands rows over, a few at a time:
  *
- *     lane:          senders' records; a snapshot of every table (table/table_snapshot.h)
+ *     lane:          senders' records, in turns (save_records.h); a snapshot of every table
+ *                    (table/table_snapshot.h)
  *                    between requests: table --rows--> buffers, one per group of partitions
  *                                                          | full
  *     blocking job:  sort, encode, write <-----------------+          at the end: sync
@@ -25,6 +26,7 @@
 #include "env/fs.h"
 #include "server/shard/shard.h"
 
+struct sender;
 struct shard_table;
 struct wire_head;
 
@@ -52,8 +54,8 @@ struct shard_save_config {
     void (*done)(void *arg, paramo_err status, const struct ckpt_file *file);
 };
 
-/* The snapshot is taken when this returns: it has all changes until then and none after. On an error done is
- * not called. AGAIN: another saving or load is in progress. CANCELLED (here and in loading.h): a scheduler of
+/* From now on changes wait until the snapshot is taken: it has all changes until now and none after. On an error
+ * done is not called. AGAIN (also to done): another saving or load is in progress, or partitions change owners. CANCELLED (here and in loading.h): a scheduler of
  * a later term leads. */
 MUST_USE paramo_err shard_save(struct shard *s, const struct shard_save_config *config);
 /* Aborts the saving of this number (0: any), if it is in progress; done is called. */
@@ -62,7 +64,10 @@ struct saving;
 /* For the simulator: the number of its checkpoint. */
 uint64_t saving_number(const struct saving *sv);
 
-/* Must this change wait? Its rows are not saved yet, and the disk is behind. */
+/* The sender is about to be freed. */
+void saving_sender_gone(struct shard *s, const struct sender *sender);
+
+/* Must this change wait? The snapshot is not taken yet; or its rows are not saved yet, and the disk is behind. */
 bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg);
 /* Must rows of the table stay for now? They are not saved yet, and the disk is behind. */
 bool saving_behind(const struct shard *s, const struct shard_table *t);
