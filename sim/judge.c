@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "cluster/scheduler/sched.h"
 #include "ring/chains.h"
 #include "server/migration/target.h"
 #include "server/replication/chain_impl.h"
@@ -218,10 +219,21 @@ void judge_status(struct op *op, paramo_err status)
 /* ---- two that both believe ----------------------------------------------------------------------------- */
 
 /* A save of a former leader is not only late: it removes what the next leader has announced. */
+/* A state without records says that the job is over, and standby schedulers end. */
+static void judge_emptied(struct world *w, uint64_t term)
+{
+    for (uint32_t k = 0; k < w->count; k++) {
+        const struct machine *m = &w->machines[k];
+        const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->made ? m->made->scheduler : NULL;
+        if (s && m->term == term && s->state != SCHED_OVER)
+            judge_broken(w, "a scheduler has saved that its job is over, and the job goes on");
+    }
+}
+
 void judge_etcd(void *arg, const char *key, const char *value)
 {
     struct world *w = arg;
-    uint64_t first, last;
+    uint64_t first, last, pieces, bytes;
     if (strcmp(key, "paramo/job/term") == 0) {
         uint32_t term = (uint32_t)strtoul(value, NULL, 10);
         if (term <= w->etcd_term)
@@ -229,10 +241,14 @@ void judge_etcd(void *arg, const char *key, const char *value)
                          w->etcd_term);
         w->etcd_term = term;
     }
-    if (strcmp(key, "paramo/job/head") == 0 && sscanf(value, "1 %" SCNx64 " %" SCNx64, &first, &last) == 2 &&
-        last >> 32 != w->etcd_term)
-        judge_broken(w, "a scheduler of term %" PRIu64 " has saved after term %" PRIu32 " had begun",
-                     last >> 32, w->etcd_term);
+    if (strcmp(key, "paramo/job/head") == 0 && sscanf(value, "1 %" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNu64,
+                                                      &first, &last, &pieces, &bytes) == 4) {
+        if (last >> 32 != w->etcd_term)
+            judge_broken(w, "a scheduler of term %" PRIu64 " has saved after term %" PRIu32 " had begun",
+                         last >> 32, w->etcd_term);
+        if (!bytes)
+            judge_emptied(w, last >> 32);
+    }
 }
 
 /* ---- barriers: all or none, once ----------------------------------------------------------------------- */
