@@ -121,6 +121,7 @@ static void begin(struct world *w, const struct plan *p, struct island *found, s
     island->reader = found->reader;
     island->until = sim_now(w->sim) + p->ns;
     island->still = p->still;
+    island->began = w->events;
     w->amid_source = found->reader;
     sides_cut(w, island->nodes, p->ns, fault);
     for (uint32_t i = 0; i < w->schedule->workers; i++)
@@ -181,6 +182,11 @@ void island_step(struct world *w)
 bool island_lasts(const struct world *w)
 {
     return sim_now(w->sim) < w->island.until;
+}
+
+bool island_still(const struct world *w)
+{
+    return island_lasts(w) && w->island.still && w->events - w->island.began < ISLAND_STILL;
 }
 
 bool island_needs(const struct world *w)

@@ -16,13 +16,18 @@ struct world;
 struct machine;
 struct op;
 
+/* Arbitrary, beside the 40,000 events of most schedules. When a cut ends, much comes at once: a member of a chain sends
+ * its changes again for each ACK that asks for it. */
+enum { ISLAND_STILL = 60000 };
+
 struct island {
     size_t waiting[SIM_ISLANDS]; /* faults that wait for a view that fits */
     unsigned count;
-    uint64_t until;            /* it lasts until then; 0: there was none */
-    bool still;                /* the list of faults stands still meanwhile */
-    uint32_t nodes;            /* its own, as bits */
-    uint32_t reader;           /* the node of its client */
+    uint64_t until;  /* it lasts until then; 0: there was none */
+    bool still;      /* the list of faults stands still meanwhile, for ISLAND_STILL events at most */
+    uint64_t began;  /* after so many events */
+    uint32_t nodes;  /* its own, as bits */
+    uint32_t reader; /* the node of its client */
     uint64_t keys[SIM_TABLES]; /* what is read and written, as bits */
 };
 
@@ -32,6 +37,8 @@ void island_strike(struct world *w, size_t fault);
 void island_step(struct world *w);
 /* Now there is one. */
 bool island_lasts(const struct world *w);
+/* ... and the list of faults stands still. */
+bool island_still(const struct world *w);
 /* Each worker has a part in it: it reads, or writes, these keys. */
 bool island_needs(const struct world *w);
 /* The table, the kind and the keys of the worker's next request. False: there are none. */

@@ -548,7 +548,7 @@ static void world_again(struct world *w)
 static bool counts(const struct world *w, bool answered)
 {
     const struct schedule *s = w->schedule;
-    if (island_lasts(w) && w->island.still)
+    if (island_still(w))
         return false;
     bool near = w->next_fault == s->count || s->faults[w->next_fault].step <= w->step + NEAR;
     return near || answered || w->events % IDLE == 0;
