@@ -45,6 +45,16 @@ static struct chain_message update(unsigned kind)
     return m;
 }
 
+/* Field by field: what lies between the fields is anything. */
+static void assert_same(const struct chain_message *a, const struct chain_message *b)
+{
+    assert_true(a->seq == b->seq && a->view == b->view && a->what == b->what && a->order == b->order);
+    assert_true(chain_same(a->origin, b->origin) && chain_same(a->from, b->from));
+    assert_true(sender_id_equal(&a->sender, &b->sender));
+    assert_memory_equal(&a->request, &b->request, sizeof a->request);
+    assert_memory_equal(a->partitions, b->partitions, sizeof a->partitions);
+}
+
 static void test_there_and_back(void **state)
 {
     (void)state;
@@ -55,13 +65,13 @@ static void test_there_and_back(void **state)
         struct chain_message m = update(kinds[i]);
         wire(&m, &w);
         assert_int_equal(chain_decode(&w.head, w.seg, 4, &got), PARAMO_OK);
-        assert_memory_equal(&got, &m, sizeof m);
+        assert_same(&got, &m);
     }
     struct chain_message take = {
         .seq = 1, .view = 2, .what = CHAIN_TAKEOVER, .origin = {10, 0}, .from = {8, 3}, .partitions = {1, 2}};
     wire(&take, &w);
     assert_int_equal(chain_decode(&w.head, w.seg, 4, &got), PARAMO_OK);
-    assert_memory_equal(&got, &take, sizeof take);
+    assert_same(&got, &take);
     struct chain_ack ack = {.acked = 3, .received = 4, .view = 9, .clock = 12, .again = true}, back;
     chain_ack_head(&ack, &w.head);
     assert_int_equal(chain_ack_decode(&w.head, NULL, 0, &back), PARAMO_OK);
