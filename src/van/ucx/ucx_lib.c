@@ -157,15 +157,20 @@ static paramo_err context_make(const struct ucx_api *api, enum ucx_kind kind, st
     return PARAMO_OK;
 }
 
+/* One at a time: FILES_IN is the process's, and two nodes of a process may begin side by side. */
 paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context)
 {
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
     const struct ucx_api *api;
     paramo_err err = ucx_load(&api);
-    if (!err && kind == UCX_SHM && !getenv(FILES_IN)) /* a user's own value wins */
-        err = shmdir_make(SHMDIR_BASE, &context->dir);
     if (err)
         return err;
-    err = context_make(api, kind, context);
+    (void)pthread_mutex_lock(&one);
+    if (kind == UCX_SHM && !getenv(FILES_IN)) /* a user's own value wins */
+        err = shmdir_make(SHMDIR_BASE, &context->dir);
+    if (!err)
+        err = context_make(api, kind, context);
+    (void)pthread_mutex_unlock(&one);
     if (err)
         shmdir_remove(&context->dir);
     return err;
