@@ -97,6 +97,9 @@ static paramo_err node_restore(struct scheduler *s, const struct view_node *info
         return PARAMO_OK;
     if (rank >= slots->count || slots->node[rank])
         return err_set(PARAMO_E_CORRUPT, "the stored view has no place for node %" PRIu32, info->id);
+    if (map_get(&s->roster->incarnations, info->incarnation))
+        return err_set(PARAMO_E_CORRUPT, "the stored view has node %" PRIu32 "'s incarnation twice",
+                       info->id);
     struct sched_node *node = calloc(1, sizeof *node);
     if (!node)
         return err_memory(sizeof *node);
