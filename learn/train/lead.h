@@ -13,7 +13,7 @@
  * pushes then, so sums, validation and model are the same.
  *
  * In one process no other can take over: customer 0 leads. Tests: test/learn/test_leading.c,
- * test/e2e/leader.sh.
+ * test/e2e/leader*.sh.
  */
 #ifndef LEARN_TRAIN_LEAD_H
 #define LEARN_TRAIN_LEAD_H

@@ -8,7 +8,7 @@
  * The leader is customer 0 of the worker of rank 0; when that worker dies, of another (lead.h). A round ends
  * when every part has been reported done to the scheduler, so no barrier is needed, and the others learn a
  * dead worker's parts. Without DMLC_ROLE in the environment the process is the whole cluster (embedded), with
- * `workers` customers on as many threads. Tests: test/learn/test_train.c, test/e2e/train.sh, leader.sh.
+ * `workers` customers on as many threads. Tests: test/learn/test_train.c, test/e2e/train.sh, leader*.sh.
  */
 #ifndef LEARN_TRAIN_TRAIN_H
 #define LEARN_TRAIN_TRAIN_H

@@ -1,0 +1,47 @@
+# Training with several workers: the one that leads cannot write any more and hands over, or is killed, and another process takes
+# its place among the nodes. Another leads then; the model is there and as good.
+# shellcheck shell=bash disable=SC2016
+. "$(dirname "$0")/lib_leader.sh"
+
+# ---- the leader's own disk fails it: it hands over; a file stands where its folder was ----
+handed=("$PARAMO" run --verbose -s 2 -w 3)
+export PROGRAM=$PARAMO
+command='exec "$PROGRAM" train --model lr --data train.ffm --hold-out 0 --seed 1 --epochs '$epochs' --model-out "$0-$DMLC_RANK"'
+start disk "${handed[@]}" -- sh -c "$command" m-disk
+check "disk: epoch 2 is over" wait_for 40 epoch disk 2
+rm -rf m-disk-0
+: >m-disk-0
+ends disk 3 "disk: worker 0 ends with its own error"
+says "disk: which it says, and that another leads" '^paramo train: m-disk-0: .* \(this worker ends; another leads from now on, and saves the model\)$'
+says "disk: so does the last line" '^paramo run: 2 of 3 workers ended well; exit code 3 is that of worker 0 '
+second=$(leads disk)
+check "disk: another leads (worker $second)" test -n "$second"
+check "disk: it has saved the model" as_good "$(logloss "m-disk-$second")" 0.1 # the last epoch's, not the best
+start full "${handed[@]}" -- sh -c "$command" m-full
+check "full: epoch 2 is over" wait_for 40 epoch full 2
+for i in 0 1 2; do rm -rf "m-full-$i" && : >"m-full-$i"; done
+ends full 3 "full: nobody can save"
+check "full: each says so" test "$(grep -c 'paramo train: m-full-[0-2]: ' "$ERR")" -eq 3
+check "full: two hand over, the last has nobody" test "$(grep -c 'another leads from now on' "$ERR")" -eq 2
+
+# ---- another takes the dead leader's place among the nodes, not its part ----
+free_port
+port=$PORT
+export PARAMO_TOKEN=leader
+start scheduler "$PARAMO" scheduler --port "$port" --servers 1 --workers 2 --verbose
+start server "$PARAMO" server --scheduler "127.0.0.1:$port"
+train=("$PARAMO" worker --scheduler "127.0.0.1:$port" -- "$PARAMO" train --model lr --data train.ffm --epochs $((2 * epochs)) --model-out m-late)
+start first "${train[@]:0:4}" --rank 0 "${train[@]:4}"
+start second "${train[@]:0:4}" --rank 1 "${train[@]:4}"
+check "late: epoch 2 is over" wait_for 40 epoch first 2
+kill -KILL "$(job_pid first)"
+ends first 137 "late: worker 0 is killed"
+start third "${train[@]}"
+check "late: another leads" wait_for 20 grep -q 'worker [01] leads the job now' second.err third.err
+ends third 0 "late: the one that came in its place ends well"
+ends second 0 "late: so does the other"
+check "late: the one that led last has saved the model" test "$(cat second.out third.out | grep -c '; model saved to m-late$')" -eq 1
+ends scheduler '0|4' "late: the scheduler ends"
+ends server '0|4' "late: the server ends"
+check "late: the model is good" as_good "$(logloss m-late)" 0.05
+finish
