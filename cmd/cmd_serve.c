@@ -36,7 +36,7 @@ static const char more[] =
 #define LOOK_MS   200 /* between looks at the model */
 #define NS_PER_MS 1000000
 
-/* The next signal of the set, or 0 after so many milliseconds. */
+/* The next signal of the set, or 0 when `ms` milliseconds are over. */
 static int next_signal(const sigset_t *set, long ms)
 {
     struct timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS};

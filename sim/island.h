@@ -16,16 +16,15 @@ struct world;
 struct machine;
 struct op;
 
-/* Arbitrary, beside the 40,000 events of most schedules. When a cut ends, much comes at once: a member of a chain sends
- * its changes again for each ACK that asks for it. */
+/* Arbitrary, beside the 40,000 events of most schedules. */
 enum { ISLAND_STILL = 60000 };
 
 struct island {
     size_t waiting[SIM_ISLANDS]; /* faults that wait for a view that fits */
     unsigned count;
     uint64_t until;  /* it lasts until then; 0: there was none */
-    bool still;      /* the list of faults stands still meanwhile, for ISLAND_STILL events at most */
-    uint64_t began;  /* after so many events */
+    bool still;      /* the list of faults stands still as long, but for ISLAND_STILL events at most */
+    uint64_t began;  /* the count of events then */
     uint32_t nodes;  /* its own, as bits */
     uint32_t reader; /* the node of its client */
     uint64_t keys[SIM_TABLES]; /* what is read and written, as bits */

@@ -53,8 +53,8 @@ struct watch_verdict {
     size_t epochs, best_epoch;
     uint64_t rows; /* that measure */
 };
-/* Is a log-loss that is no better than guessing's no proof, with so many rows? A model whose gain is a hundredth of
- * guessing's log-loss looks like that or worse on one set of rows in a hundred, or more. 0 for one that diverges.
+/* Can a log-loss that is no better than guessing's be chance? Yes, if a model whose gain is a hundredth of guessing's
+ * log-loss has such a log-loss or a worse one on at least one in a hundred sets of `rows` rows. 0 for one that diverges.
  *   Given a calibrated model with a gain of g nats a row, the gain over n rows is about normal, mean K = n g,
  *   variance 2 K (Le Cam: local asymptotic normality of log-likelihood ratios). */
 int watch_by_chance(double best, double base, uint64_t rows);

@@ -180,7 +180,7 @@ static void test_a_model_that_learned_is_hardly_ever_called_nothing(void **state
     }
     assert_true(watch_by_chance(0.6, 0.6, 300) && watch_by_chance(0.601, 0.6, 300));
     assert_false(watch_by_chance(0.62, 0.6, 300)); /* far worse than guessing */
-    assert_false(watch_by_chance(0.6, 0.6, 3000)); /* so many would have shown it */
+    assert_false(watch_by_chance(0.6, 0.6, 3000)); /* 3,000 rows would have shown it */
     assert_false(watch_by_chance(2, 0.6, 3));      /* diverged */
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cluster/session/connector.h"
+#include "server/replication/follow.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"
@@ -264,6 +265,62 @@ static void test_refused(void **state)
     play_end(&p);
 }
 
+static void count_chain(void *arg, uint32_t from, uint32_t to, const struct van_frame *frame)
+{
+    struct wire_head head;
+    (void)from, (void)to;
+    assert_int_equal(wire_head_decode(frame->head, &head), PARAMO_OK);
+    *(unsigned *)arg += head.kind == WIRE_CHAIN;
+}
+
+static void ignore(void *arg, uint32_t from, uint32_t to, const uint8_t head[VAN_HEAD])
+{
+    (void)arg, (void)from, (void)to, (void)head;
+}
+
+enum { CHANGES = 100, ASKED = 50 };
+
+static void ask(void *arg)
+{
+    const struct shard *s = arg;
+    for (struct chain_source *source = s->chain->sources; source; source = source->next)
+        for (unsigned i = 0; i < ASKED; i++) {
+            source->again = true;
+            follow_ack(source);
+        }
+}
+
+/* A follower lacks the view of the changes, and its ACKs ask for them again. As a cut of its link ends, many of those
+ * come at once. It gets the changes once for each beat then, and not for each ACK. */
+static void test_asked_often(void **state)
+{
+    (void)state;
+    struct play p;
+    unsigned sent = 0;
+    uint64_t ts[CHANGES], key = N / 2; /* server 1's */
+    float one = 1, val;
+    play_make(&p, 1);
+    const struct simvan_watch watch = {.leaves = count_chain, .arrives = ignore, .arg = &sent};
+    assert_int_equal(van_sim_watch(p.w.net, &watch), PARAMO_OK);
+    world_view(&p.w);
+    world_server_view(&p.w, 1);
+    for (unsigned i = 0; i < CHANGES; i++)
+        assert_int_equal(world_push(&p.w, 0, DENSE, &key, 1, &one, 1, &ts[i]), PARAMO_OK);
+    world_pass(&p.w, ENV_SEC);
+    assert_true(sent >= CHANGES);
+    sent = 0;
+    world_on_lane(p.w.servers[2].lane, ask, p.w.servers[2].shard);
+    world_pass(&p.w, 150 * ENV_MS); /* two beats, and once the owner sends all again by itself */
+    assert_in_range(sent, CHANGES, 3 * CHANGES);
+    world_all_view(&p.w);
+    for (unsigned i = 0; i < CHANGES; i++)
+        assert_int_equal(world_wait(&p.w, 0, ts[i]), PARAMO_OK);
+    assert_int_equal(world_pull(&p.w, 0, DENSE, &key, 1, &val, 1, &ts[0]), PARAMO_OK);
+    assert_int_equal(world_wait(&p.w, 0, ts[0]), PARAMO_OK);
+    assert_true(val == 1 + CHANGES);
+    play_end(&p);
+}
+
 static void guest_up(void *arg, struct van_conn *conn, const struct welcome *welcome)
 {
     (void)welcome;
@@ -471,6 +528,7 @@ int main(void)
                                        cmocka_unit_test(test_scan),
                                        cmocka_unit_test(test_lease),
                                        cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_asked_often),
                                        cmocka_unit_test(test_dialled_too_early),
                                        cmocka_unit_test(test_dialled_for_another),
                                        cmocka_unit_test(test_heir_has_not_lost_its_own),

@@ -120,6 +120,9 @@ struct chain_stream {
     uint64_t sent_at;       /* when all unacknowledged entries were last sent again */
     uint64_t lacked;        /* entries were refused because we lacked this view; 0: none were */
     uint64_t mended;        /* the last view for which entries were sent again */
+    uint64_t resent_at;     /* when the next member last got again what it asked for: ... */
+    uint64_t resent_after, resent_to; /* ... the entries behind the one, up to the other */
+    bool again; /* it has asked since, and gets them when it has answered a beat from after resent_at */
     bool blocked;
     /* the stream goes to the target of a migration, which is no member; or NULL */
     struct migration_source *migration_source;

@@ -212,6 +212,44 @@ void chain_reopen(struct shard *s)
     }
 }
 
+static void stream_beat(struct chain_stream *st)
+{
+    const struct shard *s = st->shard;
+    struct wire_head head;
+    chain_beat_head(lane_now(s->lane), s->view->number, &head);
+    if (st->conn && control_message_send(st->conn, &head, NULL, 0))
+        log_debug("the chain to node %u: CHAIN_BEAT was not sent: %s", st->to.node, err_text());
+}
+
+/* All that comes after `received`. */
+static void stream_resend(struct chain_stream *st, uint64_t received)
+{
+    bool progress = received > st->resent_after;
+    st->again = false;
+    st->resent_at = lane_now(st->shard->lane);
+    st->resent_to = st->seq;
+    st->resent_after = received;
+    st->unsent = st->entries.head;
+    while (st->unsent && container_of(st->unsent, struct chain_entry, node)->m.seq <= received)
+        st->unsent = st->unsent->next;
+    stream_send(st);
+    if (progress) /* where there is none, as when the next member lacks our view, the tick's is soon enough */
+        stream_beat(st);
+}
+
+/* Once for each beat: the answer to one that was sent later tells whether it has come. When a cut ends, many ACKs
+ * come at once, and each may ask for what has just been sent again. */
+static void stream_asked(struct chain_stream *st, const struct chain_ack *ack)
+{
+    st->again |= ack->again;
+    if (!st->again || ack->clock < st->resent_at)
+        return;
+    if (ack->again || ack->received < st->resent_to)
+        stream_resend(st, ack->received);
+    else
+        st->again = false; /* what was asked for before the beat has come */
+}
+
 static void stream_ack(struct chain_stream *st, const struct chain_ack *ack)
 {
     struct shard *s = st->shard;
@@ -234,11 +272,7 @@ static void stream_ack(struct chain_stream *st, const struct chain_ack *ack)
         st->acked = container_of(node, struct chain_entry, node)->m.seq;
         chain_entry_free(container_of(node, struct chain_entry, node));
     }
-    if (ack->again) {
-        st->unsent = st->entries.head;
-        while (st->unsent && container_of(st->unsent, struct chain_entry, node)->m.seq <= ack->received)
-            st->unsent = st->unsent->next;
-    }
+    stream_asked(st, ack);
     stream_send(st);
     migration_source_check_pause(s->chain);
     loading_check(s);
@@ -305,15 +339,6 @@ static void stream_closed(void *user, struct van_conn *conn, paramo_err why, con
 static const struct van_user stream_user = {
     .frame = stream_frame, .writable = stream_writable, .closed = stream_closed};
 
-static void stream_beat(struct chain_stream *st)
-{
-    const struct shard *s = st->shard;
-    struct wire_head head;
-    chain_beat_head(lane_now(s->lane), s->view->number, &head);
-    if (st->conn && control_message_send(st->conn, &head, NULL, 0))
-        log_debug("the chain to node %u: CHAIN_BEAT was not sent: %s", st->to.node, err_text());
-}
-
 static void stream_up(void *arg, struct van_conn *conn, const struct welcome *welcome)
 {
     struct chain_stream *st = arg;
@@ -324,11 +349,10 @@ static void stream_up(void *arg, struct van_conn *conn, const struct welcome *we
         return;
     }
     st->conn = conn;
-    st->unsent = st->entries.head;
     van_set_user(conn, &stream_user, st);
     van_conn_stays(conn);
     stream_beat(st);
-    stream_send(st);
+    stream_resend(st, st->acked);
 }
 
 static void stream_failed(void *arg, paramo_err code, const char *text)
