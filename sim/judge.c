@@ -362,6 +362,20 @@ static void keys_died(struct world *w, unsigned place, bool follows)
         }
 }
 
+/* On as many servers that live as there are to be. Two shards of one server may be in the chain while one of them takes
+ * the other's place. */
+static bool has_all_copies(const struct world *w, const struct view *view, unsigned partition)
+{
+    uint32_t nodes = 0;
+    for (unsigned level = 0; level <= w->schedule->replicas; level++) {
+        unsigned shard = view->chains.level[level].owner[partition];
+        if (shard >= view->shards_count || !view_node(view, view->shards[shard].node)->alive)
+            return false;
+        nodes |= 1u << view->shards[shard].node;
+    }
+    return (unsigned)__builtin_popcount(nodes) > w->schedule->replicas;
+}
+
 /* Counts the servers that have died since the view before; the count restarts when each partition has all its
  * copies. A place counts once in a view: a server that came in a dead one's place and died was in no chain,
  * because a member of a chain sees the view that has it there, and then so does the judge. Before the first
@@ -393,10 +407,7 @@ static void copies_count(struct world *w, const struct view *view, bool follows)
     uint64_t begins[PARTITION_WORDS] = {0};
     ring_begins(&view->chains, begins);
     for (partition_set_runs(a, end, begins))
-        for (unsigned level = 0; level <= w->schedule->replicas && full; level++) {
-            unsigned shard = view->chains.level[level].owner[a];
-            full = shard < view->shards_count && view_node(view, view->shards[shard].node)->alive;
-        }
+        full = full && has_all_copies(w, view, a);
     w->gone = full ? 0 : w->gone;
 }
 

@@ -60,7 +60,10 @@ static bool one_process(const struct migrations *m, uint16_t a, uint16_t b)
 
 /* ---- chains -------------------------------------------------------------------------------------------- */
 
-static void append(uint16_t list[RING_LEVELS], unsigned *len, unsigned most, uint16_t shard)
+/* Those of the present chain, and a new one. */
+enum { MEMBERS_MAX = RING_LEVELS + 1 };
+
+static void append(uint16_t list[MEMBERS_MAX], unsigned *len, unsigned most, uint16_t shard)
 {
     if (shard == RING_NONE || *len >= most)
         return;
@@ -81,12 +84,13 @@ static bool shares_process(const struct migrations *m, const uint16_t *list, uns
 /* The members of the best chain that can be built from full members; `to`, which is filled for `level`,
  * counts as one. In this order:
  *   1. The owner stays, unless `to` is the wanted owner and has all that an owner has.
- *   2. The wanted members, in the wanted order.
- *   3. In the places of wanted members that are missing: others, first those in processes of their own.
+ *   2. The wanted members, in the wanted order, in processes of their own.
+ *   3. In the places of wanted members that are missing: others in processes of their own.
+ *   4. The other wanted members, and the rest.
  * An owner that will leave takes no member's place where fewer are wanted than a chain may have (too few
  * servers stay). */
 static unsigned best_members(const struct migrations *m, size_t partition, uint16_t to, uint8_t level,
-                             uint16_t list[RING_LEVELS])
+                             uint16_t list[MEMBERS_MAX])
 {
     const struct ring_chains *now = m->chains, *then = &m->target;
     unsigned len = 0, most = length(then, partition);
@@ -95,25 +99,27 @@ static unsigned best_members(const struct migrations *m, size_t partition, uint1
     if (!takes_over && !holds(then, partition, now->level[0].owner[partition]) && most <= now->replicas)
         most++;
     append(list, &len, most, takes_over ? to : now->level[0].owner[partition]);
-    for (unsigned l = 0; l < RING_LEVELS; l++) {
-        uint16_t member = then->level[l].owner[partition];
-        if (member == to || holds(now, partition, member))
-            append(list, &len, most, member);
-    }
-    for (int pass = 0; pass < 2; pass++)
+    for (int pass = 0; pass < 2; pass++) {
+        for (unsigned l = 0; l < RING_LEVELS; l++) {
+            uint16_t member = then->level[l].owner[partition];
+            if ((member == to || holds(now, partition, member)) &&
+                (pass || !shares_process(m, list, len, member)))
+                append(list, &len, most, member);
+        }
         for (unsigned l = 0; l < RING_LEVELS; l++) {
             uint16_t member = now->level[l].owner[partition];
             if (pass || !shares_process(m, list, len, member))
                 append(list, &len, most, member);
         }
+    }
     return len;
 }
 
 /* Puts these members at their levels. */
 static void candidate(const struct migrations *m, size_t partition, uint16_t to, uint8_t level,
-                      const uint16_t list[RING_LEVELS], unsigned len, uint16_t chain[RING_LEVELS])
+                      const uint16_t list[MEMBERS_MAX], unsigned len, uint16_t chain[RING_LEVELS])
 {
-    struct ring_candidate candidates[RING_LEVELS];
+    struct ring_candidate candidates[MEMBERS_MAX];
     for (unsigned i = 0; i < len; i++)
         candidates[i] = (struct ring_candidate){
             .shard = list[i], .level = list[i] == to ? level : level_of(m->chains, partition, list[i])};
@@ -125,14 +131,14 @@ static void candidate(const struct migrations *m, size_t partition, uint16_t to,
 static void best_chain(const struct migrations *m, size_t partition, uint16_t to, uint8_t level,
                        uint16_t chain[RING_LEVELS])
 {
-    uint16_t list[RING_LEVELS];
+    uint16_t list[MEMBERS_MAX];
     unsigned len = best_members(m, partition, to, level, list), most = length(&m->target, partition);
     candidate(m, partition, to, level, list, len, chain);
     for (unsigned l = 1; l < most; l++) {
         unsigned before = len;
         for (unsigned k = 0; k < RING_LEVELS && chain[l] == RING_NONE && len == before; k++)
             if (m->ends.before[k] <= m->ends.before[l])
-                append(list, &len, RING_LEVELS, m->chains->level[k].owner[partition]);
+                append(list, &len, MEMBERS_MAX, m->chains->level[k].owner[partition]);
         if (len > before)
             candidate(m, partition, to, level, list, len, chain);
     }
@@ -218,9 +224,25 @@ static uint16_t next_nearer(const struct migrations *m, size_t partition, uint8_
     return RING_NONE;
 }
 
+/* A wanted member that the chain has not; with apart, one in a process that has no copy yet. None in the process of an
+ * owner that will leave. */
+static uint16_t next_copy(const struct migrations *m, size_t partition, bool apart)
+{
+    uint16_t now = m->chains->level[0].owner[partition], then = m->target.level[0].owner[partition];
+    for (unsigned l = 1; l < RING_LEVELS; l++) {
+        uint16_t member = m->target.level[l].owner[partition];
+        bool near = false;
+        for (unsigned k = 0; k < RING_LEVELS; k++)
+            near |= one_process(m, m->chains->level[k].owner[partition], member);
+        if (member != RING_NONE && !holds(m->chains, partition, member) && !(near && apart) &&
+            (then == now || !one_process(m, member, now)))
+            return member;
+    }
+    return RING_NONE;
+}
+
 /* The shard that gets the partition next. First a full member that is the wanted owner. Then new copies,
- * before a new owner, so that there are never fewer copies than before; but none in the process of an owner
- * that will leave. *level: the level it is filled for. */
+ * before a new owner, so that there are never fewer copies than before. *level: the level it is filled for. */
 static uint16_t next_member(const struct migrations *m, size_t partition, uint8_t *level)
 {
     *level = 0;
@@ -229,13 +251,12 @@ static uint16_t next_member(const struct migrations *m, size_t partition, uint8_
     uint16_t now = m->chains->level[0].owner[partition], then = m->target.level[0].owner[partition];
     if (then != now && holds(m->chains, partition, then))
         return then;
-    for (unsigned l = 1; l < RING_LEVELS; l++) {
-        uint16_t member = m->target.level[l].owner[partition];
-        if (member != RING_NONE && !holds(m->chains, partition, member) &&
-            (then == now || !one_process(m, member, now))) {
-            *level = fill_level(m, free_level(m, partition));
-            return member;
-        }
+    uint16_t copy = next_copy(m, partition, true);
+    if (copy == RING_NONE)
+        copy = next_copy(m, partition, false);
+    if (copy != RING_NONE) {
+        *level = fill_level(m, free_level(m, partition));
+        return copy;
     }
     uint16_t nearer = next_nearer(m, partition, level);
     if (nearer != RING_NONE)
@@ -346,6 +367,19 @@ static bool lacks(const struct migrations *m, size_t partition)
     return false;
 }
 
+/* The copies lie in fewer processes than they should. */
+static bool lacks_processes(const struct migrations *m, size_t partition)
+{
+    uint16_t apart[MEMBERS_MAX];
+    unsigned len = 0;
+    for (unsigned l = 0; l < RING_LEVELS; l++) {
+        uint16_t member = m->chains->level[l].owner[partition];
+        if (!shares_process(m, apart, len, member))
+            append(apart, &len, MEMBERS_MAX, member);
+    }
+    return len < length(&m->target, partition);
+}
+
 static void plan(struct migrations *m)
 {
     uint64_t migrating[PARTITION_WORDS], begins[PARTITION_WORDS];
@@ -360,7 +394,7 @@ static void plan(struct migrations *m)
         for (unsigned a = 0; a < RING_PARTITIONS && !m->held;) {
             uint8_t level;
             struct migration *migration = NULL;
-            if (!partition_set_has(migrating, a) && (pass || lacks(m, a)) &&
+            if (!partition_set_has(migrating, a) && (pass || lacks(m, a) || lacks_processes(m, a)) &&
                 next_member(m, a, &level) != RING_NONE)
                 migration = begin_at(m, a, begins, migrating);
             if (migration)

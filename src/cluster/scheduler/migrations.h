@@ -22,7 +22,7 @@
  *
  * At most MIGRATIONS_MAX migrations run at a time, and each shard is the source of one and the target of one.
  * The partitions of a migration, at most MIGRATION_PARTITIONS_MAX, are in no other. Partitions that lack
- * copies come first.
+ * copies, or have two in one process, come first; so do copies in a process that has none.
  *
  * Tests: test/cluster/test_migrations.c.
  */
