@@ -1,5 +1,5 @@
 /*
- * An island: some members of chains and a client are cut off from the rest for longer than a lease and a death take.
+ * An island: some members of chains and a client are cut off from the rest for longer than a lease and a death last.
  * The client reads what the workers of the other side write. It must never judge. Tests: test/sim/test_play.c;
  * scripts/mutants.
  */
@@ -22,27 +22,27 @@ enum { ISLAND_STILL = 60000 };
 struct island {
     size_t waiting[SIM_ISLANDS]; /* faults that wait for a view that fits */
     unsigned count;
-    uint64_t until;  /* it lasts until then; 0: there was none */
-    bool still;      /* the list of faults stands still as long, but for ISLAND_STILL events at most */
-    uint64_t began;  /* the count of events then */
-    uint32_t nodes;  /* its own, as bits */
-    uint32_t reader; /* the node of its client */
+    uint64_t until;            /* it lasts until then; 0: there was none */
+    bool still;                /* no other fault strikes while it lasts, for ISLAND_STILL events at most */
+    uint64_t began;            /* the count of events then */
+    uint32_t nodes;            /* its own, as bits */
+    uint32_t reader;           /* the node of its client */
     uint64_t keys[SIM_TABLES]; /* what is read and written, as bits */
 };
 
-/* One of these faults waits from now on. */
+/* This fault waits from now on for a view that fits. */
 void island_strike(struct world *w, size_t fault);
 /* After each event. */
 void island_step(struct world *w);
-/* Now there is one. */
+/* There is an island now. */
 bool island_lasts(const struct world *w);
-/* ... and the list of faults stands still. */
+/* There is an island now, and no other fault may strike. */
 bool island_still(const struct world *w);
-/* Each worker has a part in it: it reads, or writes, these keys. */
+/* Each worker takes part in the island: it reads, or writes, its keys. */
 bool island_needs(const struct world *w);
 /* The table, the kind and the keys of the worker's next request. False: there are none. */
 bool island_draw(struct machine *m, struct op *op);
-/* Those that wait do so no longer, and the present one is over. */
+/* Ends the present island, and drops the faults that wait for a view. */
 void island_heal(struct world *w);
 
 #endif

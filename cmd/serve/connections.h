@@ -40,7 +40,7 @@ void connection_set_busy(struct connection *c, int busy);
 /* Shuts down the connections whose request takes longer than request_ns, or that sent no whole request line for idle_ns +
  * request_ns. The server then closes them. Returns how many. */
 size_t connections_expire(struct connections *all, uint64_t request_ns, uint64_t idle_ns);
-/* Ends the reception on idle connections: a request that has arrived is still answered. Returns how many connections are
+/* Receives no more on idle connections; a request that has arrived is still answered. Returns how many connections are
  * open. */
 size_t connections_drain(struct connections *all);
 

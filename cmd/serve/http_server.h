@@ -24,10 +24,10 @@ PARAMO_MUST_USE paramo_err http_start(const struct http_options *options, struct
                                       struct http_server **server);
 /* The port that it listens on. */
 unsigned http_port(const struct http_server *server);
-/* Closes the connections that are beyond their time. */
+/* Closes the connections whose time is over. */
 void http_expire(struct http_server *server);
-/* Accepts no more connections and closes those that are idle; requests that have begun are answered. Called again and
- * again until it returns 0: no connection is open. */
+/* Accepts no more connections and closes those that are idle; requests that have begun are answered. Call it
+ * until it returns 0: then no connection is open. */
 size_t http_drain(struct http_server *server);
 void http_stop(struct http_server *server);
 

@@ -8,7 +8,7 @@
  * So with one worker the batches come in the order of the data in every run. The ring bounds how far the
  * threads run ahead.
  *
- * The first round has a part's rows in their order. In later ones they are shuffled within a window, by the seed,
+ * The first round keeps a part's rows in their order. In later rounds they are shuffled within a window, by the seed,
  * the round and the part, so that every worker would shuffle them in the same way.
  *
  * While other workers hold the round's last parts the pool has no part to lease, and loader_next says so. The

@@ -86,8 +86,8 @@ PARAMO_MUST_USE paramo_err reader_rewind(struct reader *reader);
 PARAMO_MUST_USE paramo_err reader_part(struct reader *reader, uint32_t stream, uint64_t index,
                                        const struct block **block, int *ended);
 
-/* The rows of that part that are held out. They are kept from when the part was parsed, in memory or the temporary
- * file, also without `cache`. */
+/* The rows of that part that are held out. They are kept after the part was parsed, in memory or the temporary
+ * file, even without `cache`. */
 PARAMO_MUST_USE paramo_err reader_held_out(struct reader *reader, uint32_t stream, uint64_t index,
                                            const struct block **block, int *ended);
 

@@ -4,11 +4,11 @@
  *
  * The weights belong to the divided values. When a magnitude grows, the weight stays, so what it means for the value
  * itself shrinks in proportion: the rule of Ross, Mineiro and Langford, "Normalized Online Learning", UAI 2013,
- * algorithm NAG. There is no pass over the data before.
+ * algorithm NAG. No pass over the data comes first.
  *
- * The magnitudes are rows of a table of their own, SCALE_TABLE, one row a key; the bias has none. A row that is 0 or not
- * there divides by 1. Values of 0 and 1 have magnitude 1, so one-hot data gives the same bits with any scale. It never
- * knows of servers or files. Tests: test/learn/test_scale.c.
+ * The magnitudes are rows of a table of their own, SCALE_TABLE, one row a key; the bias has none. A row that is 0 or
+ * missing divides by 1. Values of 0 and 1 have magnitude 1, so one-hot data gives the same bits with any scale. It
+ * never knows of servers or files. Tests: test/learn/test_scale.c.
  */
 #ifndef LEARN_MODEL_SCALE_H
 #define LEARN_MODEL_SCALE_H
@@ -26,8 +26,8 @@
 enum scale_kind {
     SCALE_NONE,
     SCALE_MAXABS, /* the greatest |x| */
-    SCALE_STD, /* the root of the mean x^2, over values that are not 0, and values beyond SCALE_MOST of it are held
-                     there; nothing is subtracted: data stays sparse */
+    SCALE_STD, /* the root of the mean x^2, over values that are not 0; divided values beyond SCALE_MOST are held
+                     there. No mean is subtracted: data stays sparse */
     SCALE_AUTO, /* std from the first value on that is neither 0 nor 1 */
     SCALE_KINDS
 };

@@ -3,8 +3,8 @@
  * and gives it back; an old model is closed when the last request has given it back.
  *
  * A save replaces the manifest by a rename (learn/model/modelio.h), so a changed manifest is a new model. The files
- * of the old one are mapped: their removal does not matter. If a save removes a file while the model is opened, that
- * fails, the old model stays, and the next refresh sees the new manifest. Tests: test/learn/test_model_slot.c.
+ * of the old one are mapped: their removal does not matter. If a save removes a file while the model is opened,
+ * opening fails, the old model stays, and the next refresh sees the new manifest. Tests: test/learn/test_model_slot.c.
  */
 #ifndef LEARN_SERVE_MODEL_SLOT_H
 #define LEARN_SERVE_MODEL_SLOT_H
@@ -27,7 +27,7 @@ void model_slot_close(struct model_slot *slot); /* no model is taken; NULL is al
 struct slot_model *model_slot_take(struct model_slot *slot);
 void model_slot_give(struct model_slot *slot, struct slot_model *model);
 
-/* Loads the model if the manifest is another than at the last attempt, or always with force. *loaded says whether it
+/* Loads the model if the manifest has changed since the last attempt, or always with force. *loaded says whether it
  * was replaced. On an error the old model stays. One thread at a time. */
 PARAMO_MUST_USE paramo_err model_slot_refresh(struct model_slot *slot, int force, int *loaded);
 

@@ -28,7 +28,7 @@ struct request_model {
     int fields; /* rows must have the field of each feature */
 };
 
-/* Memory of one thread, used again and again. Zero it before first use. */
+/* Memory of one thread, reused for each request. Zero it before first use. */
 struct request {
     int json; /* how the answer is written */
     struct parse_buffer buffer;
@@ -37,7 +37,7 @@ struct request {
 };
 
 /* Parses body into r->buffer, with at least one row. format: a word of REQUEST_FORMATS or NULL (auto); the "format"
- * of a JSON body comes first. Returns 1, or 0 with *error set. */
+ * of a JSON body overrides it. Returns 1, or 0 with *error set. */
 #define REQUEST_FORMATS PARSE_FORMAT_WORDS "|fields"
 int request_parse(struct request *r, const struct request_model *model, const char *format, const char *body,
                   size_t len, struct request_error *error);

@@ -1,9 +1,9 @@
 /*
  * The counters of a scoring server, and their text for Prometheus. Any thread may count.
  *
- * Durations go into buckets that are at most 1/16 wide. The quantiles are those of the last one to two windows:
- * stats_rotate() ends a window. A quantile is the upper end of its bucket, so at most 1/16 too high. It never knows
- * of HTTP. Tests: test/learn/test_stats.c.
+ * Durations go into buckets that are at most 1/16 wide. The quantiles are those of the present window and the one
+ * before; stats_rotate() begins a window. A quantile is the upper end of its bucket, so at most 1/16 too high. It never
+ * knows of HTTP. Tests: test/learn/test_stats.c.
  */
 #ifndef LEARN_SERVE_STATS_H
 #define LEARN_SERVE_STATS_H
@@ -15,7 +15,7 @@
 
 #define STATS_WINDOW_S 30
 
-/* The statuses that the server answers with; the last is for all others. */
+/* The statuses that the server answers with. Answers that libmicrohttpd gives by itself are not counted. */
 #define STATS_STATUSES(X) X(200) X(400) X(404) X(405) X(413) X(500) X(503)
 enum {
 #define STATS_ENUM(code) STATS_##code,

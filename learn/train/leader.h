@@ -1,6 +1,6 @@
 /*
- * Work that only the leader of a training job does: taking its place, and after each round sums, validation, saving, the line on the screen, and the decision whether to continue. Tests:
- * test/learn/test_train.c.
+  * Work that only the leader of a training job does. It takes the place of the leader, and after each round it sums up,
+ * validates, saves the model, prints the line, and decides whether to continue. Tests: test/learn/test_train.c.
  */
 #ifndef LEARN_TRAIN_LEADER_H
 #define LEARN_TRAIN_LEADER_H
@@ -21,8 +21,8 @@ void leader_words(const struct job *job, uint32_t round, int go_on, struct words
 /* After a round: measures it, saves if it is time to, says whether to go on, and tells the others. One that
  * died at any step of this leaves all of it to the next leader. */
 PARAMO_MUST_USE paramo_err leader_end_round(struct customer *c, uint32_t round, int *go_on);
-/* The job was interrupted. Nothing is saved if nothing was learned, so that an older model stays; nor
- * once the best epoch's model is saved: what came since was never measured. */
+/* The job was interrupted. Nothing is saved if nothing was learned, so that an older model stays. Nothing
+ * is saved either after the best epoch's model is saved, because later rows were never measured. */
 PARAMO_MUST_USE paramo_err leader_save_interrupted(struct job *job);
 /* Deletes the values of a round, after its end is announced. Before that, a job that begins with a checkpoint
  * of this moment would need them. */

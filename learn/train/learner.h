@@ -9,7 +9,7 @@
  * learned: progressive validation (Blum, Kalai, Langford, COLT 1999).
  *
  * With a held-out part (learn/data/holdout.h) each epoch has two rounds of the pool: in the first the other rows are
- * learned, in the second the held-out rows are scored with the model as it is then, on every worker those of the
+  * learned, in the second the held-out rows are scored with the model as it is then. Every worker scores those of the
  * parts that it has read. No worker learns in the second: a round begins when the one before is over for all.
  *
  * A part is reported done when its last push has been answered; its sums are added to the job's (kv

@@ -1,5 +1,5 @@
 /*
- * Puts a saved model into the tables of a job, which continues from it (--model-in). Where the job's learning rates
+ * Puts a saved model into the tables of a job, which continues from it (--model-in). If the job's learning rates
  * are not the model's, the optimizers' state is changed so that training continues from the same weights. Tests:
  * test/learn/test_resume.c.
  */

@@ -9,11 +9,11 @@
 
 #include "learn/train/job.h"
 
-/* Sets the job's readers, hold_out and epochs. Nothing is held out where the held-out rows of a small set would not
- * be of both classes. */
+/* Sets the job's readers, hold_out and epochs. Nothing is held out if the held-out rows of a small data set would not
+ * have both classes. */
 PARAMO_MUST_USE paramo_err rows_open(struct job *job);
 
-/* The leader says on a line if nothing is held out though it was asked for. */
+/* Prints a line, at the leader, if nothing is held out although it was asked for. */
 void rows_tell(struct job *job);
 
 #endif

@@ -3,8 +3,9 @@
  *
  * A batch's magnitudes are pulled with its parameters, joined with those of its own values, and what is new is pushed
  * with its gradient. `auto` begins without a table. The first learner that has a value other than 0 and 1 opens it and
- * puts "train/scale" at the scheduler; the others look there when they begin a part, at most once a second, since their
- * own values tell them earlier. Until then nothing is pulled or pushed. With one worker this depends on the data alone.
+ * puts "train/scale" at the scheduler. The others look there when they begin a part, at most once a second; mostly
+ * their own values tell them earlier. Until then nothing is pulled or pushed. With one worker this depends on the data
+ * alone.
  * Tests: test/learn/test_scaling.c, test/e2e/scale.sh.
  */
 #ifndef LEARN_TRAIN_SCALING_H

@@ -88,7 +88,7 @@ PARAMO_MUST_USE paramo_err train_take_settings(const char *dir, struct model_inf
 /* Runs the job to its end. INTERRUPTED: train_interrupt was called; the result is valid and says whether the
  * model was saved. A scheduler or server process returns when the job is over. */
 PARAMO_MUST_USE paramo_err train_run(const struct train_options *options, struct train_result *result);
-/* Is the model that was saved no better than guessing the mean rate, and not by chance? 0 also where it was not
+/* Is the model that was saved no better than guessing the mean rate, and not by chance? 0 also if it was not
  * measured. */
 int train_nothing_learned(const struct train_result *result);
 void train_result_free(struct train_result *result);

@@ -3,8 +3,8 @@
  *
  * While an epoch runs only the progressive log-loss is known: of rows that the model had not learned, by the model as
  * it was then. A model that has just begun, or whose positives are rare, may be above the mean rate's for long and is
- * healthy. So only a log-loss is warned of that is far above it and above that of a toss (ln 2) in several
- * consecutive windows. Whether the model is any good is decided after an epoch, on rows that it never learns.
+ * healthy. So a warning comes only if the log-loss is far above the mean rate's, and above that of a coin's toss (ln 2),
+ * in several consecutive windows. Whether the model is any good is decided after an epoch, on rows that it never learns.
  *
  * Pure arithmetic: it never knows of clusters, files or output. Tests: test/learn/test_watch.c.
  */
@@ -44,7 +44,7 @@ void watch_begin(struct watch *watch, int fresh);
 int watch_step(struct watch *watch, const struct watch_sums *sums, struct watch_sums *window);
 /* Does a whole epoch? */
 int watch_epoch(const struct watch_sums *sums);
-/* "training diverges: log-loss 2.1 over the epoch, ...". at names the rows. */
+/* Writes "training diverges: log-loss 2.1 over the epoch, ...". at names the rows. */
 void watch_text(char *out, size_t cap, const struct watch_sums *sums, const char *at);
 
 /* The log-losses of a job's measured epochs, for its last word. */
@@ -53,8 +53,8 @@ struct watch_verdict {
     size_t epochs, best_epoch;
     uint64_t rows; /* that measure */
 };
-/* Can a log-loss that is no better than guessing's be chance? Yes, if a model whose gain is a hundredth of guessing's
- * log-loss has such a log-loss or a worse one on at least one in a hundred sets of `rows` rows. 0 for one that diverges.
+/* May chance explain a log-loss that is no better than guessing's? 1 if a model that is 1 % better than guessing has
+ * such a log-loss, or a worse one, on at least one in a hundred sets of `rows` rows. 0 if the model diverges.
  *   Given a calibrated model with a gain of g nats a row, the gain over n rows is about normal, mean K = n g,
  *   variance 2 K (Le Cam: local asymptotic normality of log-likelihood ratios). */
 int watch_by_chance(double best, double base, uint64_t rows);

@@ -134,7 +134,7 @@ class Customer
     /* Failures that nobody has waited for are the caller's now: how many, and the text of the first. */
     size_t TakeUntold(std::string *first);
 
-    /* While f runs, which is a callback of this customer's, the thread cannot wait for its requests. */
+    /* f is a callback of this customer. While f runs, the thread cannot wait for this customer's requests. */
     template <typename F> void InCallback(F &&f)
     {
         const Customer *const before = calling();
@@ -146,7 +146,7 @@ class Customer
   private:
     friend class Van;
 
-    /* The customer whose callback this thread runs. */
+    /* The customer whose callback this thread runs; nullptr: none. */
     static const Customer *&calling()
     {
         static thread_local const Customer *customer = nullptr;

@@ -594,7 +594,7 @@ template <typename F> void Postoffice::Each(F &&f)
     Each([](Customer *) { return true; }, f);
 }
 
-/* Waits for what the customers that `by` finalises have asked for, and for those that their callbacks make. */
+/* Waits for the requests of the customers that `by` finalises, and of the customers that their callbacks make. */
 inline void Postoffice::FinishAll(int by)
 {
     const auto added = [this] {
@@ -760,7 +760,7 @@ inline void Postoffice::AddCustomer(Customer *customer)
     std::rethrow_exception(failed);
 }
 
-/* On return nothing here uses it. */
+/* On return the Postoffice no longer uses the customer. */
 inline void Postoffice::Forget(Customer *customer, std::unique_lock<std::mutex> *lock)
 {
     const auto it = customers_.find(std::make_pair(customer->app_id(), customer->customer_id()));

@@ -55,8 +55,8 @@ struct sched_calls {
     struct sched_call_queue held; /* answers that wait for a save, by its number */
 };
 
-/* For a result of up to SCHED_CALL_ROOM bytes. What the call has changed cannot be undone for want of memory
- * for its answer. */
+/* For a result of up to SCHED_CALL_ROOM bytes. It needs no memory: what the call has changed cannot be undone if
+ * there is none for its answer. */
 struct writer sched_call_result(struct sched_call *call);
 /* Each answers the call (once) and takes it from its queue. */
 void sched_call_answer(struct sched_call *call, struct writer *result); /* takes what result owns; or NULL */

@@ -1,6 +1,7 @@
 /*
  * Departures: nodes that leave, die, or do not come back in time.
- * Must never know: what a node's death means to barriers and pools (scheduler.c), or who gets its place
+ * Must never know: what a node's death means to barriers and pools (scheduler.c), or which node gets its place
+
  * (sched_admission.h).
  * Tests: test/cluster/test_scheduler.c, test_restart.c.
  */
@@ -15,7 +16,7 @@ struct view;
 
 void sched_departure_connection_lost(struct sched_node *node);
 void sched_departure_left(struct sched_node *node);
-/* Of the scheduler's clock: nodes that were silent for too long are dead. */
+/* Called by the scheduler's clock: nodes that were silent for too long are dead. */
 void sched_departure_check_silence(struct scheduler *s);
 /* The nodes of a saved view, each with heartbeat_timeout_ms to register again. */
 MUST_USE paramo_err sched_departure_expect(struct scheduler *s, const struct view *view);

@@ -45,7 +45,7 @@ struct sched_migrations {
 MUST_USE paramo_err sched_migrations_init(struct scheduler *s, struct ring_chains *chains);
 /* Servers joined or are gone, or a weight has changed: plans again and migrates towards the plan. */
 void sched_migrations_retarget(struct scheduler *s);
-/* Of the scheduler's clock: does what could not be done for want of memory. */
+/* Called by the scheduler's clock: does what could not be done before because memory was lacking. */
 void sched_migrations_retry(struct scheduler *s);
 /* While a checkpoint is taken or loaded nothing migrates: migrations in progress end, and begin again later. */
 void sched_migrations_suspend(struct scheduler *s);
