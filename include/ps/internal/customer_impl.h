@@ -393,11 +393,14 @@ inline void Customer::WaitRequest(int timestamp)
         });
     }
     const std::string told = Told(timestamp);
-    if (error.empty())
-        error = told;
-    if (!error.empty())
-        PS_FAIL() << "app " << app_id_ << ", customer " << customer_id_ << ": request " << timestamp
-                  << " failed: " << error;
+    if (error.empty() && told.empty())
+        return;
+    const std::string text = "app " + std::to_string(app_id_) + ", customer " + std::to_string(customer_id_) +
+                             ": request " + std::to_string(timestamp) +
+                             " failed: " + (error.empty() ? told : error);
+    if (told.empty())
+        internal::Fail(text);
+    internal::Throw(text); /* Failed has logged it */
 }
 
 inline int Customer::NumResponse(int timestamp)

@@ -25,14 +25,20 @@ namespace ps
 {
 namespace internal
 {
-[[noreturn]] inline void Fail(const std::string &why)
+/* For what the log has already. */
+[[noreturn]] inline void Throw(const std::string &why)
 {
-    LOG(ERROR) << why;
 #if DMLC_LOG_FATAL_THROW
     throw ::dmlc::Error(why);
 #else
+    (void)why;
     std::abort();
 #endif
+}
+[[noreturn]] inline void Fail(const std::string &why)
+{
+    LOG(ERROR) << why;
+    Throw(why);
 }
 
 /* The text of a failure while it is gathered: Failing() & (Text() << ...), and << binds stronger than &. */
