@@ -25,26 +25,27 @@
  * there (a frame that fits is delivered there) or copies it to its place. ROOM gives the space back and
  * wakes the writer (docs/PERFORMANCE.md).
  *
- * ucx_lib.c loads the library, ucx.c is the van and its decisions, ucx_way.c sets up and ends one
- * connection's way, ucx_setup.c has the messages for that, ucx_lane.c polls UCX, ucx_switch.c moves bytes.
+ * Lowest first: ucx_setup.c has the messages that set a way up, ucx_lib.c loads the library, ucx.c has the
+ * van's decisions, ucx_lane.c polls UCX, ucx_switch.c moves bytes, ucx_way.c sets up and ends one connection's
+ * way, ucx_van.c is the van.
  * Tests: test/van/test_ucx*.c.
  */
 #ifndef VAN_UCX_UCX_H
 #define VAN_UCX_UCX_H
 
+#include <pthread.h>
 #include <ucp/api/ucp.h>
 
 #include "van/tcp/tcp_conn.h"
 #include "van/ucx/ucx_lib.h"
-
-struct ucx_way;
 
 enum { UCX_WAYS_MAX = 64, UCX_KEPT_MAX = 64 };
 
 struct ucx_van {
     struct tcp_van tcp;
     struct van_config config;
-    uint64_t host; /* equal in processes that can reach each other's memory */
+    uint64_t host;                    /* equal in processes that can reach each other's memory */
+    const ucp_generic_dt_ops_t *pack; /* of the contexts */
     pthread_mutex_t lock;
     struct ucx_context context[UCX_KINDS]; /* made under the lock at the first use */
     atomic_bool failed[UCX_KINDS];         /* no longer offered */
@@ -52,12 +53,14 @@ struct ucx_van {
     atomic_uint kept; /* ways whose UCX worker could not be destroyed */
 };
 
+/* pack reads the bytes that a way sends next. SYSTEM; all but van->tcp. */
+MUST_USE paramo_err ucx_van_init(struct ucx_van *van, const struct van_config *config,
+                                 const ucp_generic_dt_ops_t *pack);
+/* The contexts stay as long as one of the van's UCX workers does. */
+void ucx_van_fini(struct ucx_van *van);
 /* May this kind be used? If not, *why is the reason. */
 bool ucx_allows(struct ucx_van *van, enum ucx_kind kind, const char **why);
 MUST_USE paramo_err ucx_context_of(struct ucx_van *van, enum ucx_kind kind,
                                    const struct ucx_context **context);
-/* Takes a way whose UCX worker cannot be destroyed. It stays until the process ends, and so does its context.
- * After UCX_KEPT_MAX of them the van offers UCX no more. */
-void ucx_keep(struct ucx_way *way);
 
 #endif

@@ -2,6 +2,7 @@
 #include "van/ucx/ucx_lib.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,6 @@
 #include <ucs/debug/log_def.h>
 
 #include "base/log.h"
-#include "van/ucx/ucx_switch.h"
 
 /* UCX writes to our log, at a lower level: a peer that leaves while a way is set up is an error for UCX,
  * and the connection reports what an error means. */
@@ -114,7 +114,8 @@ static const char *const fabric_settings[][2] = {
 /* The folder of UCX's files. UCX reads it from the environment only, when a context is made (1.13). */
 #define FILES_IN "UCX_POSIX_DIR"
 
-static paramo_err context_make(const struct ucx_api *api, enum ucx_kind kind, struct ucx_context *context)
+static paramo_err context_make(const struct ucx_api *api, enum ucx_kind kind,
+                               const ucp_generic_dt_ops_t *pack, struct ucx_context *context)
 {
     const char *const(*settings)[2] = kind == UCX_SHM ? shm_settings : fabric_settings;
     size_t count = kind == UCX_SHM ? sizeof shm_settings / sizeof *shm_settings
@@ -144,7 +145,7 @@ static paramo_err context_make(const struct ucx_api *api, enum ucx_kind kind, st
     if (status)
         return err_set(PARAMO_E_UNSUPPORTED, "UCX: %s", api->status_string(status));
     ucp_datatype_t datatype;
-    status = api->dt_create_generic(&ucx_pack_ops, NULL, &datatype);
+    status = api->dt_create_generic(pack, NULL, &datatype);
     if (status) {
         api->cleanup(handle);
         return err_set(PARAMO_E_UNSUPPORTED, "UCX: %s", api->status_string(status));
@@ -158,7 +159,8 @@ static paramo_err context_make(const struct ucx_api *api, enum ucx_kind kind, st
 }
 
 /* One at a time: FILES_IN is the process's, and two nodes of a process may begin side by side. */
-paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context)
+paramo_err ucx_context_create(enum ucx_kind kind, const ucp_generic_dt_ops_t *pack,
+                              struct ucx_context *context)
 {
     static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
     const struct ucx_api *api;
@@ -169,7 +171,7 @@ paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context)
     if (kind == UCX_SHM && !getenv(FILES_IN)) /* a user's own value wins */
         err = shmdir_make(SHMDIR_BASE, &context->dir);
     if (!err)
-        err = context_make(api, kind, context);
+        err = context_make(api, kind, pack, context);
     (void)pthread_mutex_unlock(&one);
     if (err)
         shmdir_remove(&context->dir);

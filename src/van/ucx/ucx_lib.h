@@ -46,8 +46,9 @@ struct ucx_context {
     size_t message_bytes;    /* bytes that fit into one message of the transport */
     struct shmdir dir;       /* for its files; empty: UCX makes none, or the user names the folder */
 };
-/* context is zeroed. It is unchanged after an error. */
-MUST_USE paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context);
+/* pack reads the bytes of a message. context is zeroed. It is unchanged after an error. */
+MUST_USE paramo_err ucx_context_create(enum ucx_kind kind, const ucp_generic_dt_ops_t *pack,
+                                       struct ucx_context *context);
 /* No effect if the context was never made. */
 void ucx_context_destroy(struct ucx_context *context);
 

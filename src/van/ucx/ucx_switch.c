@@ -1,14 +1,12 @@
 #ifdef PARAMO_HAVE_UCX
 #include "van/ucx/ucx_switch.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "van/copy.h"
-#include "van/tcp/tcp_end.h"
 #include "van/tcp/tcp_recv.h"
 #include "van/tcp/tcp_send.h"
-#include "van/ucx/ucx_lane.h"
-#include "van/ucx/ucx_way.h"
 
 /* AREA_MIN: fewer bytes go in a message, since the area does not pay off. PART: the peer can begin to
  * read so much while the rest is written. RUN_MAX: the most bytes in one piece. Even with as many skipped
@@ -255,36 +253,25 @@ static paramo_err area_came(struct ucx_way *way, const struct ucx_word *word)
     return PARAMO_OK;
 }
 
-ucs_status_t ucx_message_came(void *arg, const void *header, size_t header_len, void *data, size_t len,
-                              const ucp_am_recv_param_t *param)
+paramo_err ucx_word_came(const void *header, size_t header_len, const ucp_am_recv_param_t *param,
+                         struct ucx_word *word)
 {
-    struct ucx_way *way = arg;
-    struct ucx_word word;
     uint64_t bits;
-    if (!way->conn)
-        return UCS_OK;
     bool whole = header_len == sizeof bits && !(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV);
     memcpy(&bits, whole ? header : &(uint64_t){UINT64_MAX}, sizeof bits);
-    paramo_err err = ucx_word_decode(bits, &word);
     CARRY_IN();
-    if (!err && word.message == MESSAGE_DATA)
-        (void)tcp_recv_bytes(way->conn, data, len, 0);
-    else if (!err && word.message == MESSAGE_AREA)
-        err = area_came(way, &word);
-    else if (!err && word.message == MESSAGE_ROOM)
-        err = room_came(way, &word);
-    else if (!err && word.message == MESSAGE_PROBE && !way->connector && !way->probed)
-        ucx_probe_came(way);
-    else if (!err && word.message == MESSAGE_GO && way->state == WAY_READY_SENT)
-        ucx_way_up(way);
-    else if (!err && word.message == MESSAGE_END)
-        tcp_break(way->conn,
-                  err_set(PARAMO_E_DISCONNECTED, "peer %s closed the connection", way->conn->base.peer));
-    else if (!err)
-        err = err_set(PARAMO_E_PROTOCOL, "message %u by UCX is out of place", word.message);
-    if (err && way->conn)
-        tcp_break_later(way->conn, err_prefix(err, "peer %s", way->conn->base.peer));
-    return UCS_OK;
+    return ucx_word_decode(bits, word);
+}
+
+paramo_err ucx_bytes_came(struct ucx_way *way, const struct ucx_word *word, void *data, size_t len)
+{
+    if (word->message == MESSAGE_AREA)
+        return area_came(way, word);
+    if (word->message == MESSAGE_ROOM)
+        return room_came(way, word);
+    assert(word->message == MESSAGE_DATA);
+    (void)tcp_recv_bytes(way->conn, data, len, 0);
+    return PARAMO_OK;
 }
 #else
 typedef int ucx_switch_is_left_out; /* a translation unit may not be empty */

@@ -1,6 +1,7 @@
 #ifdef PARAMO_HAVE_UCX
 #include "van/ucx/ucx_way.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/sm.h"
+#include "van/tcp/tcp_end.h"
 #include "van/tcp/tcp_send.h"
 #include "van/ucx/ucx_lane.h"
 #include "van/ucx/ucx_switch.h"
@@ -53,7 +55,7 @@ static void move(struct ucx_way *way, enum way_state to)
     way->state = to;
 }
 
-void ucx_way_up(struct ucx_way *way)
+static void way_up(struct ucx_way *way)
 {
     move(way, WAY_UP);
     lane_timer_cancel(way->conn->base.lane, &way->late);
@@ -61,13 +63,39 @@ void ucx_way_up(struct ucx_way *way)
     tcp_way_open(way->conn, 0);
 }
 
-void ucx_probe_came(struct ucx_way *way)
+static void probe_came(struct ucx_way *way)
 {
     way->probed = true;
     if (way->state != WAY_SWITCH_SENT)
         return;
     ucx_signal(way, MESSAGE_GO);
-    ucx_way_up(way);
+    way_up(way);
+}
+
+/* Called by UCX for each message of the peer. */
+static ucs_status_t message_came(void *arg, const void *header, size_t header_len, void *data, size_t len,
+                                 const ucp_am_recv_param_t *param)
+{
+    struct ucx_way *way = arg;
+    struct ucx_word word;
+    if (!way->conn)
+        return UCS_OK;
+    paramo_err err = ucx_word_came(header, header_len, param, &word);
+    if (!err &&
+        (word.message == MESSAGE_DATA || word.message == MESSAGE_AREA || word.message == MESSAGE_ROOM))
+        err = ucx_bytes_came(way, &word, data, len);
+    else if (!err && word.message == MESSAGE_PROBE && !way->connector && !way->probed)
+        probe_came(way);
+    else if (!err && word.message == MESSAGE_GO && way->state == WAY_READY_SENT)
+        way_up(way);
+    else if (!err && word.message == MESSAGE_END)
+        tcp_break(way->conn,
+                  err_set(PARAMO_E_DISCONNECTED, "peer %s closed the connection", way->conn->base.peer));
+    else if (!err)
+        err = err_set(PARAMO_E_PROTOCOL, "message %u by UCX is out of place", word.message);
+    if (err && way->conn)
+        tcp_break_later(way->conn, err_prefix(err, "peer %s", way->conn->base.peer));
+    return UCS_OK;
 }
 
 /* ---- the worker ---------------------------------------------------------------------------------------- */
@@ -114,6 +142,22 @@ static bool may_destroy(struct ucx_way *way)
     return !way->ep || way->wired;
 }
 
+/* Takes a way whose UCX worker cannot be destroyed. It stays until the process ends, and so does its context.
+ * After UCX_KEPT_MAX of them the van offers UCX no more. */
+static void way_keep(struct ucx_way *way)
+{
+    static _Atomic(struct ucx_way *) kept; /* never freed, so that a leak checker finds them */
+    struct ucx_way *first = atomic_load(&kept);
+    assert(way->ep && !way->wired);
+    atomic_fetch_add(&way->van->kept, 1);
+    way->van = NULL;
+    way->lane = NULL;
+    do {
+        way->next = first;
+    } while (!atomic_compare_exchange_weak(&kept, &first, way));
+    log_debug("van: UCX keeps a connection that ended before it was made");
+}
+
 static void worker_end(struct lane_task *task)
 {
     struct ucx_way *way = container_of(task, struct ucx_way, end);
@@ -124,7 +168,7 @@ static void worker_end(struct lane_task *task)
     if (may)
         way_free(way);
     else
-        ucx_keep(way);
+        way_keep(way);
 }
 
 static void worker_woken(struct lane_source *source, uint32_t events)
@@ -147,7 +191,7 @@ static paramo_err worker_begin(struct ucx_way *way, enum ucx_kind kind)
                                                     UCP_AM_HANDLER_PARAM_FIELD_CB |
                                                     UCP_AM_HANDLER_PARAM_FIELD_ARG,
                                       .id = UCX_AM_ID,
-                                      .cb = ucx_message_came,
+                                      .cb = message_came,
                                       .arg = way};
     ucs_status_t status = api->worker_create(way->context->handle, &params, &way->worker);
     if (status)
@@ -373,7 +417,7 @@ static paramo_err ready_came(struct ucx_way *way, const struct ucx_setup *r)
     way->conn->in_by_way = true;
     move(way, WAY_SWITCH_SENT);
     if (way->probed)
-        ucx_probe_came(way);
+        probe_came(way);
     return PARAMO_OK;
 }
 

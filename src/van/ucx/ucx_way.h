@@ -11,7 +11,4 @@ extern const struct tcp_way_ops ucx_way_ops;
 /* For a connection of which this side is the connector. */
 MUST_USE paramo_err ucx_way_prepare(struct tcp_conn *conn);
 
-void ucx_probe_came(struct ucx_way *way);
-void ucx_way_up(struct ucx_way *way);
-
 #endif
