@@ -6,6 +6,7 @@
 #include "cmd/exitcode.h"
 #include "cmd/model_args.h"
 #include "cmd/verbs.h"
+#include "learn/io/progress.h"
 #include "learn/train/train.h"
 
 #include "paramo/paramo.h"

@@ -7,8 +7,10 @@
 #ifndef LEARN_TRAIN_JOB_H
 #define LEARN_TRAIN_JOB_H
 
+#include "learn/io/progress.h"
 #include "learn/train/learner.h"
-#include "learn/train/train.h"
+#include "learn/train/train_options.h"
+#include "learn/train/train_result.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -53,36 +53,6 @@ static void fail(struct job *job, paramo_err err)
 
 /* ---- settings ---- */
 
-paramo_err train_take_settings(const char *dir, struct model_info *info)
-{
-    struct model model;
-    paramo_err err = modelio_open(dir, &model);
-    if (err != PARAMO_OK)
-        return err;
-    for (size_t i = 0; err == PARAMO_OK && i < model.n; i++) {
-        const struct optimizer_choice *o = optimizers_find(model.info.optimizer[i].name);
-        if (o == NULL)
-            err = paramo_error_set(PARAMO_E_UNSUPPORTED,
-                                   "%s: was trained with optimizer '%s', which is not known here", dir,
-                                   model.info.optimizer[i].name);
-        else if (model.table[i].state == 0 && model.table[i].n > 0 && !o->stateless)
-            err = paramo_error_set(
-                PARAMO_E_UNSUPPORTED,
-                "%s: the model was saved without its optimizers' state; training cannot continue from it",
-                dir);
-    }
-    if (err == PARAMO_OK)
-        *info = model.info;
-    modelio_close(&model);
-    return err;
-}
-
-uint64_t train_batch(uint32_t workers, uint32_t ahead)
-{
-    uint64_t rows = TRAIN_IN_FLIGHT / ((uint64_t)workers * (ahead + 1));
-    return rows < 16 ? 16 : rows;
-}
-
 /* Fills in what the options leave open and the number of workers decides. */
 static void finish(struct job *job)
 {
@@ -562,16 +532,4 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
     free(job.customer);
     (void)pthread_mutex_destroy(&job.lock);
     return err == PARAMO_OK ? err : paramo_error_set(err, "%s", why);
-}
-
-int train_nothing_learned(const struct train_result *r)
-{
-    return r->base_logloss > 0 && r->best_logloss >= r->base_logloss &&
-           !watch_by_chance(r->best_logloss, r->base_logloss, r->measured);
-}
-
-void train_result_free(struct train_result *result)
-{
-    free(result->epoch);
-    *result = (struct train_result){0};
 }

@@ -1,0 +1,32 @@
+#include "learn/train/train_options.h"
+#include "learn/model/optimizers.h"
+
+paramo_err train_take_settings(const char *dir, struct model_info *info)
+{
+    struct model model;
+    paramo_err err = modelio_open(dir, &model);
+    if (err != PARAMO_OK)
+        return err;
+    for (size_t i = 0; err == PARAMO_OK && i < model.n; i++) {
+        const struct optimizer_choice *o = optimizers_find(model.info.optimizer[i].name);
+        if (o == NULL)
+            err = paramo_error_set(PARAMO_E_UNSUPPORTED,
+                                   "%s: was trained with optimizer '%s', which is not known here", dir,
+                                   model.info.optimizer[i].name);
+        else if (model.table[i].state == 0 && model.table[i].n > 0 && !o->stateless)
+            err = paramo_error_set(
+                PARAMO_E_UNSUPPORTED,
+                "%s: the model was saved without its optimizers' state; training cannot continue from it",
+                dir);
+    }
+    if (err == PARAMO_OK)
+        *info = model.info;
+    modelio_close(&model);
+    return err;
+}
+
+uint64_t train_batch(uint32_t workers, uint32_t ahead)
+{
+    uint64_t rows = TRAIN_IN_FLIGHT / ((uint64_t)workers * (ahead + 1));
+    return rows < 16 ? 16 : rows;
+}

@@ -1,0 +1,40 @@
+/*
+ * What a training job is asked for: its data, its model to begin with, and how long it learns. It never knows a job
+ * that runs. Tests: test/learn/test_train.c.
+ */
+#ifndef LEARN_TRAIN_TRAIN_OPTIONS_H
+#define LEARN_TRAIN_TRAIN_OPTIONS_H
+
+#include "learn/data/reader.h"
+#include "learn/model/modelio.h"
+
+struct train_options {
+    const char *const *data, *const *valid; /* files; valid may be none */
+    size_t data_n, valid_n;
+    const char *model_in, *model_out; /* or NULL */
+    struct reader_options reader;
+    struct model_info model;   /* to begin with; epochs and rows are filled in */
+    uint64_t epochs;           /* 0: up to TRAIN_EPOCHS where the model is measured after each, else one */
+    unsigned hold_out;         /* percent of the rows, not with valid (learn/data/holdout.h) */
+    uint64_t shuffle;          /* rows of a window, from the second epoch on; 0: never */
+    uint64_t batch;            /* rows; 0: train_batch */
+    uint32_t servers, workers; /* embedded */
+    uint32_t ahead;
+    uint32_t patience; /* stop after this many epochs without a better log-loss; 0: never */
+    int drop_state;    /* save without the optimizers' state */
+    int quiet;
+};
+
+#define TRAIN_EPOCHS_MAX 100000
+#define TRAIN_EPOCHS     20 /* at most, where none are named; arbitrary */
+#define TRAIN_PATIENCE   2  /* where no epochs are named; arbitrary */
+
+/* Rows of a batch where none are named: as many as give TRAIN_IN_FLIGHT rows in flight over all workers. The
+ * gradient of each row lacks the updates of the others (docs/TRAINING.md, "Several workers"). */
+#define TRAIN_IN_FLIGHT 512
+uint64_t train_batch(uint32_t workers, uint32_t ahead);
+
+/* Reads the manifest of a model that training can continue from. */
+PARAMO_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info *info);
+
+#endif

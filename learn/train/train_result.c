@@ -1,0 +1,16 @@
+#include "learn/train/train_result.h"
+#include "learn/train/watch.h"
+
+#include <stdlib.h>
+
+int train_nothing_learned(const struct train_result *r)
+{
+    return r->base_logloss > 0 && r->best_logloss >= r->base_logloss &&
+           !watch_by_chance(r->best_logloss, r->base_logloss, r->measured);
+}
+
+void train_result_free(struct train_result *result)
+{
+    free(result->epoch);
+    *result = (struct train_result){0};
+}

@@ -1,0 +1,53 @@
+/*
+ * What came of a training job: its epochs, and whether it learned something. It never knows how a job runs. Tests:
+ * test/learn/test_train.c.
+ */
+#ifndef LEARN_TRAIN_TRAIN_RESULT_H
+#define LEARN_TRAIN_TRAIN_RESULT_H
+
+#include "learn/eval/metrics.h"
+#include "learn/model/model.h"
+
+struct train_epoch {
+    uint64_t rows;
+    uint64_t positives;
+    double logloss;                /* progressive */
+    double mean_logloss;           /* of guessing the mean rate; 0 if there is one kind of rows only */
+    double seconds, valid_seconds; /* learning; measuring */
+    double sent, received;         /* bytes, of all workers, validation not included */
+    uint64_t keys, nonzero;        /* rows of w, and those that are not 0 */
+    int has_valid;                 /* the model was measured, on rows of both classes */
+    struct metrics_result valid;   /* on --valid, or on the held-out rows: then without the AUC (NaN) */
+};
+
+struct train_result {
+    int leader;                /* the rest is filled in only then */
+    size_t epochs;             /* learned, those before a checkpoint that the job began with, too */
+    size_t first_epoch;        /* nothing is known of this many epochs */
+    struct train_epoch *epoch; /* [epochs], freed by train_result_free; rows 0: nothing is known of it, as
+                                  this worker did not lead then */
+    uint64_t rows;             /* learned in this run */
+    double seconds;            /* from the first batch to the last epoch's end */
+    uint32_t num_servers, num_workers;
+    uint64_t batch;                 /* as used */
+    double alpha[MODEL_MAX_TABLES]; /* learning rates of the model's tables, as used */
+    uint64_t dealt_again;  /* parts that a worker began and did not finish, so that another learned them */
+    uint32_t dead_workers; /* died while the job ran */
+    char warning[PARAMO_ERROR_MAX]; /* what seems to be wrong with the training; "": nothing */
+    unsigned hold_out;              /* percent, as used */
+    int sorted;                     /* the rows are sorted by label, or nearly */
+    size_t best_epoch;              /* from 1; 0: the model was not measured */
+    double best_logloss;            /* that epoch's, on the rows that measure */
+    uint64_t measured;              /* rows */
+    double base_logloss;            /* of guessing the mean rate of the learned rows for each of them */
+    int interrupted, stopped_early, saved;
+    uint64_t bad_lines; /* skipped by this process */
+    char first_bad[PARAMO_ERROR_MAX];
+};
+
+/* Is the model that was saved no better than guessing the mean rate, and not by chance? 0 also if it was not
+ * measured. */
+int train_nothing_learned(const struct train_result *result);
+void train_result_free(struct train_result *result);
+
+#endif
