@@ -6,7 +6,6 @@
 #include "env/process.h"
 #include "node/api_worker.h"
 #include "node/config.h"
-#include "node/member_slot.h"
 #include "node/node.h"
 #include "table/table_options.h"
 

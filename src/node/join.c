@@ -8,6 +8,7 @@
 #include "cluster/meta/store_etcd.h"
 #include "env/process.h"
 #include "node/config.h"
+#include "node/interrupt.h"
 #include "node/member_slot.h"
 #include "node/node.h"
 

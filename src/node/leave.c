@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "node/create.h"
 #include "node/member_slot.h"
 #include "node/node.h"
 #include "node/serve.h"

@@ -12,42 +12,6 @@
 #include "node/node.h"
 #include "node/serve.h"
 
-/* ---- views to other lanes ----------------------------------------------------------------------------- */
-
-static void feed_run(struct lane_task *task)
-{
-    struct view_feed *feed = container_of(task, struct view_feed, task);
-    atomic_store(&feed->posted, false);
-    struct view *view = atomic_exchange(&feed->pending, NULL);
-    if (view) {
-        feed->take_view(feed->target, view);
-        view_unref(view);
-    }
-}
-
-void view_feed_init(struct view_feed *feed, struct lane *lane, void (*take_view)(void *, struct view *),
-                    void *target)
-{
-    *feed = (struct view_feed){.task.run = feed_run, .lane = lane, .take_view = take_view, .target = target};
-}
-
-void view_feed_offer(struct view_feed *feed, struct view *view)
-{
-    view_unref(atomic_exchange(&feed->pending, view_ref(view)));
-    if (!atomic_exchange(&feed->posted, true))
-        lane_post(feed->lane, &feed->task);
-}
-
-void view_feed_fini(struct view_feed *feed)
-{
-    view_unref(atomic_exchange(&feed->pending, NULL));
-}
-
-static void shard_takes_view(void *target, struct view *view)
-{
-    shard_set_view(target, view);
-}
-
 /* ---- what the member says ----------------------------------------------------------------------------- */
 
 static const struct sm machine = {
@@ -207,6 +171,11 @@ static paramo_err member_slot_open_acceptor(struct member_slot *member_slot, con
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------ */
+
+static void shard_takes_view(void *target, struct view *view)
+{
+    shard_set_view(target, view);
+}
 
 paramo_err node_shard_make(paramo_node *node, struct node_shard *s, struct lane *lane, uint64_t incarnation,
                            unsigned index)

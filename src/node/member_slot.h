@@ -17,10 +17,4 @@ MUST_USE paramo_err node_shard_make(paramo_node *node, struct node_shard *s, str
 /* Hands an accepted data connection to the shard (NULL: rejects it). */
 void node_shard_accept(struct node_shard *to, struct van_conn *conn, const struct hello *hello);
 
-void view_feed_init(struct view_feed *feed, struct lane *lane, void (*take_view)(void *, struct view *),
-                    void *target);
-void view_feed_offer(struct view_feed *feed, struct view *view);
-/* After its lane has run what was posted. */
-void view_feed_fini(struct view_feed *feed);
-
 #endif

@@ -5,8 +5,9 @@
  *
  * A member slot is one membership. A process with one role has one slot; an embedded node has one per server
  * and one for its workers, all on the same control lane and the inproc van. Each field says which lane or
- * lock owns it. Only this layer knows all others; it never holds their logic. node.c makes a node, join.c
- * starts it, leave.c ends it. Tests: test/node/.
+ * lock owns it. Only this layer knows all others; it never holds their logic. create.c makes a node, join.c
+ * starts it, leave.c ends it, interrupt.c wakes its waiters; node.c brings what a thread wants to its lanes.
+ * Tests: test/node/.
  */
 #ifndef NODE_NODE_H
 #define NODE_NODE_H
@@ -18,19 +19,10 @@
 #include "cluster/session/acceptor.h"
 #include "cluster/session/address.h"
 #include "env/lane.h"
+#include "node/view_feed.h"
 #include "paramo/paramo.h"
 #include "server/shard/shard.h"
 #include "worker/client.h"
-
-/* Passes the newest view to a state machine on another lane. Offers coalesce; no memory is allocated. */
-struct view_feed {
-    struct lane_task task;
-    struct lane *lane;
-    _Atomic(struct view *) pending;
-    atomic_bool posted;
-    void (*take_view)(void *target, struct view *view);
-    void *target;
-};
 
 /* Passes a shard's requests to handlers (serve.c). Owned by the shard's lane. */
 struct dispatch {
@@ -212,9 +204,5 @@ static inline bool node_keeps_state(const paramo_node *node)
 {
     return node->config.state || node->config.meta;
 }
-/* On the control lane: paramo_interrupt wakes it from now on. */
-MUST_USE paramo_err node_watch_interrupts(paramo_node *node);
-/* Frees a node after all was closed, or one that paramo_create could not complete. */
-void node_free(paramo_node *node);
 
 #endif
