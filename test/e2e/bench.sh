@@ -35,10 +35,11 @@ for line in doc["lines"]:
 EOF
 }
 
+keys=$((SLOW > 1 ? 10000 : 20000)) # 10,000 are the fewest
 paths=(dense latency rate table sparse embedded memory replicate failover migrate checkpoint)
 [ "$SLOW" = 1 ] || paths=(dense embedded checkpoint) # a sanitizer has seen the rest in other tests
 for path in "${paths[@]}"; do
-    expect 0 "bench $path" "$PARAMO" bench $path --quick --pairs 2 --keys 20000 --count 1000 --connections 3 --json
+    expect 0 "bench $path" "$PARAMO" bench $path --quick --pairs 2 --keys $keys --count 1000 --connections 3 --json
     check "$path: each figure beside its raw limit" whole_lines
     check "$path: valid JSON, all figures positive and in order" valid_json "$OUT" $path
     check "$path: nothing on standard error" test ! -s "$ERR"
@@ -60,18 +61,18 @@ refused 2 "no pairs" "pairs" "$PARAMO" bench latency --pairs 0
 without() { ! grep -q "$1" "$OUT"; }
 # An earlier run's document: ratios against it, and what is only in one of the two. (With settings of its own each run
 # has other lines: the number of keys is part of them.)
-expect 0 "a document to compare with" "$PARAMO" bench latency table --quick --pairs 1 --keys 20000 --json
+expect 0 "a document to compare with" "$PARAMO" bench latency table --quick --pairs 1 --keys $keys --json
 cp "$OUT" then.json
-expect 0 "against itself" "$PARAMO" bench table --quick --pairs 1 --keys 20000 --compare then.json
+expect 0 "against itself" "$PARAMO" bench table --quick --pairs 1 --keys $keys --compare then.json
 check "it is named, with its version" grep -q "against then.json: version" "$OUT"
 check "a known line has both figures" grep -Eq "^  push of known keys +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  M keys/s$" "$OUT"
 check "this machine is no other" without "another machine"
 check "lines of the document that were not run" grep -Eq "^not in this run: [0-9]+ of its [0-9]+ lines" "$OUT"
 check "none is only in this run" without "^only now"
-expect 0 "other settings" "$PARAMO" bench table --quick --pairs 1 --keys 40000 --compare then.json
+expect 0 "other settings" "$PARAMO" bench table --quick --pairs 1 --keys $((2 * keys)) --compare then.json
 check "lines that are only in this run" test "$(grep -c '^only now:  table, ' "$OUT")" -eq 6
 sed 's/"processor": "[^"]*"/"processor": "Z80"/' then.json >elsewhere.json
-expect 0 "a document of another machine" "$PARAMO" bench table --quick --pairs 1 --keys 20000 --compare elsewhere.json
+expect 0 "a document of another machine" "$PARAMO" bench table --quick --pairs 1 --keys $keys --compare elsewhere.json
 check "which is said" grep -q "another machine" "$OUT"
 refused 3 "no document" "missing.json: No such file" "$PARAMO" bench table --quick --compare missing.json
 head -c 300 then.json >cut.json
