@@ -578,13 +578,20 @@ template <typename P, typename F> void Postoffice::Each(P &&pick, F &&f)
         const std::pair<int, int> name = it->first;
         Customer *const customer = it->second;
         if (pick(customer)) {
+            std::exception_ptr failed;
             pinned_[customer]++;
             lock.unlock();
-            f(customer);
+            try {
+                f(customer);
+            } catch (...) {
+                failed = std::current_exception();
+            }
             lock.lock();
             if (--pinned_[customer] == 0)
                 pinned_.erase(customer);
             cond_.notify_all();
+            if (failed != nullptr)
+                std::rethrow_exception(failed);
         }
         it = customers_.upper_bound(name);
     }
