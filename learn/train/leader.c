@@ -157,8 +157,8 @@ static paramo_err held_out(struct customer *c, uint32_t round, struct train_epoc
                                            .accuracy = sums[HELD_CORRECT] / rows,
                                            .calibration = sums[HELD_PROBABILITY] / positives};
     else if (round == 0)
-        progress_line(&job->progress,
-                      "nothing is measured: the %.0f rows that are held out are not of both classes", rows);
+        progress_line(&job->progress, "nothing is measured: the %.0f held-out rows do not have both classes",
+                      rows);
     return PARAMO_OK;
 }
 

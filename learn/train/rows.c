@@ -1,6 +1,7 @@
 #include "learn/train/rows.h"
 
 #include "learn/data/holdout.h"
+#include "learn/io/input.h"
 
 /* Files of at most this many bytes are looked at before the job begins: they may have too few rows to hold some out.
  * Arbitrary: one part of plain text, a few milliseconds. */
@@ -64,7 +65,9 @@ paramo_err rows_open(struct job *job)
     }
     if (err == PARAMO_OK && o->valid_n > 0) {
         options.cache = job->epochs > 1;
-        options.cache_bytes = options.cache_bytes / 4;
+        /* a quarter of what the data's reader may take; 0 would be half of the memory, once more */
+        options.cache_bytes =
+            options.cache_bytes > 0 ? options.cache_bytes / 4 : input_available_memory() / 8;
         err = reader_open(&options, o->valid, o->valid_n, &job->valid);
         if (err == PARAMO_OK)
             err = metrics_new(&job->metrics);
@@ -75,7 +78,6 @@ paramo_err rows_open(struct job *job)
 void rows_tell(struct job *job)
 {
     if (job->o->hold_out > 0 && job->o->valid_n == 0 && job->hold_out == 0)
-        progress_line(&job->progress,
-                      "nothing is held out: %u %% of so few rows would not be of both classes",
+        progress_line(&job->progress, "nothing is held out: %u %% of these rows would not have both classes",
                       job->o->hold_out);
 }
