@@ -204,6 +204,8 @@ static int put_named_line(struct request *r, uint64_t row, const char *line, con
                        error))
             return 0;
     }
+    if (end - stop > 1) /* first_word ends at a carriage return; one at the end is the line's */
+        return fail_field(error, row, "", 0, "a carriage return in the row");
     return put_named(r, &named, error);
 }
 
@@ -250,11 +252,14 @@ static int find_format(const char *name)
 static int put_text(struct request *r, int *format, const char *body, size_t len, struct request_error *error)
 {
     const char *p = body + parse_mark(body, len), *end = body + len;
+    int first = *format == PARSE_AUTO; /* the first row decides, as in JSON */
     for (uint64_t row = 1; p < end; row++) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         const char *stop = nl != NULL ? nl : end;
-        if (*format == PARSE_AUTO && is_named(p, stop) && !blank_or_comment(p, stop))
-            *format = FORMAT_FIELDS;
+        if (first && !blank_or_comment(p, stop)) {
+            *format = is_named(p, stop) ? FORMAT_FIELDS : PARSE_AUTO;
+            first = 0;
+        }
         if (!(*format == FORMAT_FIELDS ? put_named_line(r, row, p, stop, error)
                                        : put_line(r, p, stop, 0, error)))
             return 0;

@@ -131,6 +131,8 @@ static void errors_name_row_and_field(void **state)
     refused(&plain, NULL, "I1=5 C0=5\n", 1, "C0", "not a field");
     refused(&plain, NULL, "I1=5 I1=5\n", 1, "I1", "twice");
     refused(&plain, NULL, "I1=5 more\n", 1, "more", "name=value");
+    refused(&plain, NULL, "I1=5 \rmore\n", 1, "", "carriage return");
+    refused(&plain, NULL, "1 3:1\nI1=5\n", 2, "", "expected an index"); /* the first row decides */
     refused(&plain, NULL, "I2=1.5\n", 1, "I2", "integer");
     refused(&plain, NULL, "I2=-\n", 1, "I2", "integer");
     refused(&plain, NULL, "{\"rows\": [{\"I1\": 1}, {\"C1\": \"a b\"}]}", 2, "C1", "blank");
