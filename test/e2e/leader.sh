@@ -37,12 +37,15 @@ nobody kept --checkpoint-dir "$WORK/ck" --checkpoint-every 1
 says "kept: what is left is said" "^paramo run: no worker ended well; .*; the tables are lost except for the checkpoints in $WORK/ck\$"
 
 # ---- right at the beginning: while it loads a model, or before it has said that all is ready ----
+incomplete='before the job was complete\|cannot become complete'
+noticed() { grep -q "$incomplete\|worker [12] leads the job now" "$1.err"; } # JOB
 for kill in 1 2; do
     start "early$kill" "${job[@]}" --model-in calm --epochs $epochs --model-out "m-early$kill"
     check "early $kill: the workers are there" wait_for 20 node_pid "early$kill" worker 2
     some_time 40
     check "early $kill: worker 0 is killed" signal_node KILL "early$kill" worker 0
-    if wait_for 1 grep -q 'before the job was complete\|cannot become complete' "early$kill.err"; then
+    check "early $kill: its death is noticed" wait_for 60 noticed "early$kill"
+    if grep -q "$incomplete" "early$kill.err"; then
         ends "early$kill" 137 "early $kill: before the job was complete"
     else
         whole "early$kill" 137 "early $kill" 0.1
