@@ -16,8 +16,8 @@ static const char usage[] =
     "Writes a model as text, sorted by key: a line 'key<TAB>w' for each feature whose weight is not 0,\n"
     "for a factorization machine 'key<TAB>w<TAB>v1<TAB>...<TAB>vK'. The last line's key,\n"
     "18446744073709551615, is the bias. Numbers have nine digits, which give the same floats back.\n"
-    "Those of scaled features (train --scale) are for values as they are in the data, none far beyond\n"
-    "the usual: std holds a value at four times its root mean square.\n";
+    "Weights of scaled features (train --scale) are for the values in the data. They are not exact for\n"
+    "values that std holds at four times their root mean square.\n";
 
 static const char more[] = CODE_HELP "\n"
                                      "  paramo export --model-in model --text --out weights.tsv.gz\n";

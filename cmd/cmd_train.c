@@ -83,7 +83,7 @@ static int continue_from(const struct options *s, struct model_info *info)
         return options_wrong(s, "%s was trained with --hash-bits %u", option_text(s, OPT_MODEL_FROM),
                              info->hash_bits);
     if (option_given(s, OPT_SCALE) && strcmp(option_text(s, OPT_SCALE), scale_name(info->scale)) != 0)
-        return options_wrong(s, "%s was trained with --scale %s, which its weights belong to",
+        return options_wrong(s, "%s was trained with --scale %s and continues only with that",
                              option_text(s, OPT_MODEL_FROM), scale_name(info->scale));
     if (option_given(s, OPT_TRAIN_SEED))
         info->seed = option_number(s, OPT_TRAIN_SEED);

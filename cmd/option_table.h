@@ -34,7 +34,7 @@
     X(EPOCHS, TRAIN, "epochs", 0, NUMBER(1, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                       \
       "passes over the data (at most 20, ended by --patience; 1 if the model is not measured)")                       \
     X(PATIENCE, TRAIN, "patience", 0, NUMBER(0, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                   \
-      "stop after N epochs without a better measured log-loss; 0: never (2; with --epochs 0)")                        \
+      "stop after N epochs without a better measured log-loss; 0: never (2, or 0 if --epochs is given)")               \
     X(SHUFFLE, TRAIN, "shuffle", 0, NUMBER(0, UINT32_MAX), "ROWS", "100000", NULL,                                    \
       "from the second epoch on, shuffle the rows of a part within windows of this many; 0: the files' order")        \
     X(ANY_QUALITY, TRAIN, "any-quality", 0, FLAG, NULL, NULL, NULL,                                                   \
@@ -45,7 +45,7 @@
       "continue from this model, with its settings unless given")                                                     \
     X(NO_STATE, TRAIN, "no-state", 0, FLAG, NULL, NULL, NULL,                                                         \
       "save without the optimizers' state: smaller, but training cannot continue from it")                            \
-    X(TRAIN_SEED, TRAIN, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "of the first values that are drawn, and of --shuffle")                    \
+    X(TRAIN_SEED, TRAIN, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "seed of the first values that are drawn, and of --shuffle")                    \
     S(S_LEARN, TRAIN, "How to learn")                                                                                 \
     X(BATCH, TRAIN, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                  \
       "rows learned at once (512 / workers / (ahead + 1), at least 16: 256 with one worker)")                         \
@@ -71,11 +71,11 @@
     X(MAX_BODY, SERVE, "max-body", 0, NUMBER(1, 1 << 26), "BYTES", "1048576", NULL,                                   \
       "a larger request is answered with 413")                                                                        \
     X(MAX_CONNECTIONS, SERVE, "max-connections", 0, NUMBER(1, 100000), "N", "1024", NULL,                             \
-      "connections above these are answered with 503")                                                                \
+      "a connection beyond these gets status 503")                                                                     \
     X(SERVE_TIMEOUT, SERVE, "timeout", 0, NUMBER(1, 86400), "SECONDS", "10", NULL,                                    \
       "close the connection of a request that takes longer, from its first line to the end of the answer")            \
     X(IDLE_TIMEOUT, SERVE, "idle-timeout", 0, NUMBER(1, 86400), "SECONDS", "60", NULL,                                \
-      "close a connection that is silent for so long")                                                                \
+      "close a connection that is silent for this long")                                                              \
     /* ---- jobs and their nodes ---- */                                                                              \
     X(RUN_SERVERS, RUN, "servers", 's', NUMBER(1, RUN_NODES_MAX), "N", NULL, NULL, "number of servers")               \
     X(RUN_WORKERS, RUN, "workers", 'w', NUMBER(1, RUN_NODES_MAX), "N", NULL, NULL, "number of workers")               \
