@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+/* A model that cannot be opened is tried again after this many looks: its files may come after the manifest. Arbitrary. */
+#define RETRY_LOOKS 25
+
 /* Tells one manifest from another. All 0: there is none. */
 struct identity {
     dev_t dev;
@@ -16,6 +19,7 @@ struct identity {
 struct model_slot {
     const char *dir;
     struct identity tried; /* at the last attempt to load */
+    unsigned retry;        /* looks until the next attempt, if the last one failed; else 0 */
     pthread_mutex_t lock;  /* the current model, and the users of all */
     struct slot_model *current;
 };
@@ -59,6 +63,7 @@ static paramo_err load(struct model_slot *slot)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     slot->tried = identity_of(slot->dir); /* before: a save during the load is seen next time */
     paramo_err err = modelio_open(slot->dir, &m->model);
+    slot->retry = err != PARAMO_OK ? RETRY_LOOKS : 0;
     if (err != PARAMO_OK) {
         free(m);
         return err;
@@ -116,8 +121,9 @@ void model_slot_give(struct model_slot *slot, struct slot_model *model)
 paramo_err model_slot_refresh(struct model_slot *slot, int force, int *loaded)
 {
     struct identity now = identity_of(slot->dir);
+    int again = slot->retry > 0 && --slot->retry == 0;
     *loaded = 0;
-    if (!force && same(&now, &slot->tried))
+    if (!force && !again && same(&now, &slot->tried))
         return PARAMO_OK;
     paramo_err err = load(slot);
     *loaded = err == PARAMO_OK;

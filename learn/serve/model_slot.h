@@ -27,7 +27,8 @@ void model_slot_close(struct model_slot *slot); /* no model is taken; NULL is al
 struct slot_model *model_slot_take(struct model_slot *slot);
 void model_slot_give(struct model_slot *slot, struct slot_model *model);
 
-/* Loads the model if the manifest has changed since the last attempt, or always with force. *loaded says whether it
+/* Loads the model if the manifest has changed since the last attempt, or always with force. An attempt that failed is
+ * repeated after a number of calls, because the model's files may be copied after its manifest. *loaded says whether it
  * was replaced. On an error the old model stays. One thread at a time. */
 PARAMO_MUST_USE paramo_err model_slot_refresh(struct model_slot *slot, int force, int *loaded);
 
