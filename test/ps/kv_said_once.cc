@@ -1,4 +1,5 @@
-// What a wait throws is in the log once.
+// What a wait throws is in the log once, and Finalize does not report it again, however many requests have failed
+// since.
 #include <unistd.h>
 
 #include <cstdio>
@@ -36,13 +37,18 @@ static int Count(const std::string &text, const std::string &part)
 
 int main()
 {
+    const int many = 1500; /* more than Paramo's own 1,024 */
     Start(0);
     if (IsServer()) {
         auto server = new KVServer<float>(0);
         server->set_request_handle([](const KVMeta &, const KVPairs<float> &, KVServer<float> *) {
             throw dmlc::Error("this push is not for me");
         });
-        RegisterExitCallback([server] { delete server; });
+        auto simple = new SimpleApp(1);
+        RegisterExitCallback([=] {
+            delete server;
+            delete simple;
+        });
     }
     if (IsWorker()) {
         KVWorker<float> kv(0, 0);
@@ -53,6 +59,18 @@ int main()
             CHECK(Has(Error([&] { kv.Wait(ts); }), "this push is not for me")) << "the second wait";
         });
         CHECK_EQ(Count(log, "request " + std::to_string(ts) + " failed"), 1) << log;
+        SimpleApp app(1, 1);
+        app.set_response_handle(
+            [](const SimpleData &, SimpleApp *) { throw dmlc::Error("not for me either"); });
+        CHECK(Has(Error([&] { app.Wait(app.Request(0, "", kServerGroup)); }), "not for me either"));
+        const std::string all = Logged([&] {
+            std::vector<int> pushed;
+            for (int i = 0; i < many; i++)
+                pushed.push_back(kv.Push({1}, {1}));
+            for (int one : pushed)
+                CHECK(Has(Error([&] { kv.Wait(one); }), "this push is not for me")) << one;
+        });
+        CHECK_EQ(Count(all, ", customer 0: request "), many);
     }
     const std::string error = Error([] { Finalize(0); });
     CHECK(error.empty()) << error;

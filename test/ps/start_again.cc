@@ -1,5 +1,6 @@
 // Start ... Finalize several times in one process: with objects that live on, with new ones, with and without
-// the barrier at the end. argv[1]: how many times.
+// the barrier at the end, with requests that fail in one round and not in the next. argv[1]: how many times.
+#include "errors.h"
 #include "ps/ps.h"
 
 using namespace ps;
@@ -26,6 +27,9 @@ int main(int argc, char *argv[])
             kv->Wait(kv->Push(keys, {1, 2}));
             kv->Wait(kv->Pull(keys, &got));
             CHECK(got == std::vector<int>({1, 2}));
+            const bool right = i % 2 == 0; /* the number of values; the timestamp is the same in each round */
+            const int ts = kv->Push(keys, std::vector<int>(right ? 2 : 4, 1));
+            CHECK_EQ(Error([&] { kv->Wait(ts); }).empty(), right) << "round " << i << ", request " << ts;
             KVWorker<float> floats(1, 1);
             std::vector<float> out;
             floats.Wait(floats.PushPull(keys, {0.5, 1.5}, &out));

@@ -165,7 +165,6 @@ class Customer
 
     /* One that has failed. */
     struct Failure {
-        int timestamp;
         std::shared_ptr<std::atomic<bool>> told; /* thrown by a wait */
         std::string why;
     };
@@ -175,6 +174,7 @@ class Customer
         return (timestamp >= internal::TIME_OWN) != static_cast<bool>(recv_handle_);
     }
     std::string Told(int timestamp);
+    void ForgetFailures();
     void SendOwn(const Message &msg);
     void AnswerOwn(const Message &msg);
     static void OwnReply(void *arg, uint64_t ts, const paramo_reply *reply) noexcept;
@@ -182,6 +182,12 @@ class Customer
     void CountOwn(int timestamp, int num);
 
     uint64_t UnfoldTime(int timestamp) const;
+    /* Names a request of this round, also when its timestamp, which has 30 bits, comes again. */
+    uint64_t NameOf(int timestamp) const
+    {
+        return IsOwn(timestamp) ? UINT64_C(1) << 63 | static_cast<uint64_t>(timestamp)
+                                : UnfoldTime(timestamp);
+    }
     bool Forked();
     void Serve();
     static void OnRequest(void *arg, paramo_request *request, const paramo_request_info *info) noexcept;
@@ -208,7 +214,8 @@ class Customer
     std::unordered_set<internal::Asked, internal::AskedHash> stale_; /* of held_, at the last RefuseStale */
     std::unordered_map<int, Own> own_;
     int next_own_ = 0;
-    std::deque<Failure> failed_;
+    std::unordered_map<uint64_t, Failure> failed_; /* the latest, by NameOf */
+    std::deque<uint64_t> failed_order_;
     size_t untold_ = 0; /* failures that nobody has waited for */
     std::string first_untold_;
     uint64_t dropped_ = 0;                 /* requests that had not ended when they were given up */

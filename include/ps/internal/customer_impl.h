@@ -61,6 +61,7 @@ inline void Customer::Attach(paramo_node *node, bool is_worker)
         node_ = node;
         process_ = getpid();
         last_ts_ = 1; /* the first one's */
+        ForgetFailures();
         worker_.store(opened, std::memory_order_release);
         if (!serving_.late || open_)
             Serve();
@@ -356,14 +357,21 @@ inline std::string Customer::Told(int timestamp)
     std::string why;
     if (!any_failed_.load(std::memory_order_acquire))
         return why;
+    const uint64_t name = NameOf(timestamp);
     std::lock_guard<std::mutex> lock(mu_);
-    for (Failure &failed : failed_) {
-        if (failed.timestamp != timestamp)
-            continue;
-        untold_ -= failed.told->exchange(true) ? 0 : 1;
-        why = failed.why;
-    }
-    return why;
+    const auto failed = failed_.find(name);
+    if (failed == failed_.end())
+        return why;
+    untold_ -= failed->second.told->exchange(true) ? 0 : 1;
+    return failed->second.why;
+}
+
+/* Those of the round before, whose numbers come again. */
+inline void Customer::ForgetFailures()
+{
+    std::lock_guard<std::mutex> lock(mu_);
+    failed_.clear();
+    failed_order_.clear();
 }
 
 inline void Customer::WaitRequest(int timestamp)
@@ -447,19 +455,27 @@ inline void Customer::HandleResponse(int timestamp, std::function<void()> handle
 
 inline void Customer::Failed(int timestamp, const std::string &why, bool by_callback)
 {
-    const size_t remembered = 1024; /* arbitrary, as many as Paramo does */
+    const size_t remembered = 65536; /* arbitrary: programs may issue many requests before they wait */
+    const uint64_t name = NameOf(timestamp);
     const std::string text =
         "app " + std::to_string(app_id_) + ", request " + std::to_string(timestamp) + ": " + why;
-    const auto told = std::make_shared<std::atomic<bool>>(false);
+    auto told = std::make_shared<std::atomic<bool>>(false);
     LOG(ERROR) << "app " << app_id_ << ", customer " << customer_id_ << ": request " << timestamp
                << " failed: " << why;
     {
         std::lock_guard<std::mutex> lock(mu_);
-        if (untold_++ == 0)
-            first_untold_ = text;
-        failed_.push_back({timestamp, told, why});
-        if (failed_.size() > remembered)
-            failed_.pop_front();
+        const auto placed = failed_.emplace(name, Failure{told, why});
+        if (!placed.second) { /* two nodes' answers to one request, and the handle has thrown at both */
+            told = placed.first->second.told;
+        } else {
+            if (untold_++ == 0)
+                first_untold_ = text;
+            failed_order_.push_back(name);
+        }
+        if (failed_order_.size() > remembered) {
+            failed_.erase(failed_order_.front());
+            failed_order_.pop_front();
+        }
         any_failed_.store(true, std::memory_order_release);
     }
     if (by_callback)
@@ -496,8 +512,8 @@ inline size_t Customer::TakeUntold(std::string *first)
     const size_t count = untold_;
     if (count > 0)
         *first = first_untold_;
-    for (const Failure &failed : failed_)
-        *failed.told = true;
+    for (const auto &failed : failed_)
+        *failed.second.told = true;
     untold_ = 0;
     return count;
 }
