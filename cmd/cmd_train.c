@@ -108,6 +108,9 @@ static int make_options(const struct options *s, struct train_options *o)
     if (option_number(s, OPT_PATIENCE) > 0 && option_list(s, OPT_VALID)->n == 0 &&
         option_number(s, OPT_HOLD_OUT) == 0)
         return options_wrong(s, "--patience needs --hold-out or --valid");
+    if (option_given(s, OPT_HOLD_OUT) && option_number(s, OPT_HOLD_OUT) > 0 &&
+        option_list(s, OPT_VALID)->n > 0)
+        return options_wrong(s, "--valid measures instead of --hold-out: give one of them");
     struct model_info *info = &o->model;
     int code = option_text(s, OPT_MODEL_FROM) ? continue_from(s, info) : begin(s, info);
     if (code >= 0)
