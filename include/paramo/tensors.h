@@ -24,13 +24,16 @@ typedef struct paramo_tensor {
     char type[8]; /* "U64", "F32" ... */
     size_t rank;
     uint64_t shape[PARAMO_TENSOR_RANK_MAX];
-    const void *data; /* inside the mapping, aligned to its element */
+    const void *data; /* inside the file's memory, aligned to its element */
     size_t bytes;
 } paramo_tensor;
 
 /* NOT_FOUND, IO: the file cannot be read. FORMAT: it is no safetensors file. CORRUPT: it is damaged. The
  * message names the file. The caller owns *file (paramo_tensors_close). */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_tensors_open(const char *path, paramo_tensors **file);
+/* The same, but the file is read into memory, not mapped. Use it where others may write to the file while it is in use:
+ * a mapped file that becomes shorter ends its reader with SIGBUS. MEMORY, too. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_tensors_load(const char *path, paramo_tensors **file);
 PARAMO_API void paramo_tensors_close(paramo_tensors *file); /* NULL is allowed */
 /* Finds a tensor by name, type and rank. tensor->data is valid until the file is closed. CORRUPT: there is
  * none. */

@@ -263,10 +263,12 @@ static paramo_err check_rows(const struct model_table *t)
     return PARAMO_OK;
 }
 
+typedef paramo_err tensors_opener(const char *path, paramo_tensors **file);
+
 /* The functions of the library have a message of their own: paramo_last_error(). */
-static paramo_err tensors_open(const char *path, paramo_tensors **file)
+static paramo_err tensors_open(const char *path, tensors_opener *opener, paramo_tensors **file)
 {
-    paramo_err err = paramo_tensors_open(path, file);
+    paramo_err err = opener(path, file);
     return err == PARAMO_OK ? err : paramo_error_set(err, "%s", paramo_last_error());
 }
 
@@ -316,8 +318,8 @@ static paramo_err explain(const char *path, uint64_t bytes, const char *sum, par
     return err != PARAMO_OK ? err : paramo_error_set(why, "%s", text);
 }
 
-static paramo_err open_table(const char *dir, json_t *object, const char *name, uint32_t dim,
-                             struct model_table *t)
+static paramo_err open_table(const char *dir, tensors_opener *opener, json_t *object, const char *name,
+                             uint32_t dim, struct model_table *t)
 {
     const char *listed = json_string_value(json_object_get(object, "name"));
     const char *file = json_string_value(json_object_get(object, "file"));
@@ -332,7 +334,7 @@ static paramo_err open_table(const char *dir, json_t *object, const char *name, 
     t->path = path_of(dir, file);
     if (t->path == NULL)
         return no_memory();
-    paramo_err err = tensors_open(t->path, &t->file);
+    paramo_err err = tensors_open(t->path, opener, &t->file);
     if (err == PARAMO_E_NOT_FOUND)
         return paramo_error_set(PARAMO_E_CORRUPT, "%s: a file of the model is missing", t->path);
     if (err == PARAMO_E_CORRUPT || err == PARAMO_E_FORMAT)
@@ -361,7 +363,7 @@ static paramo_err open_table(const char *dir, json_t *object, const char *name, 
     return check_rows(t);
 }
 
-paramo_err modelio_open(const char *dir, struct model *model)
+static paramo_err model_open(const char *dir, tensors_opener *opener, struct model *model)
 {
     json_t *m;
     *model = (struct model){0};
@@ -382,16 +384,26 @@ paramo_err modelio_open(const char *dir, struct model *model)
                                dir, wrong);
     for (size_t i = 0; err == PARAMO_OK && i < info->ops->tables; i++) {
         model->n++;
-        err = open_table(dir, json_array_get(tables, i), info->ops->table[i].name,
+        err = open_table(dir, opener, json_array_get(tables, i), info->ops->table[i].name,
                          info->ops->shape(info, i).dim, &model->table[i]);
     }
     if (err == PARAMO_OK && n > info->ops->tables)
-        err = open_table(dir, json_array_get(tables, info->ops->tables), SCALE_TABLE, scale_dim(info->scale),
-                         &model->scale);
+        err = open_table(dir, opener, json_array_get(tables, info->ops->tables), SCALE_TABLE,
+                         scale_dim(info->scale), &model->scale);
     json_decref(m);
     if (err != PARAMO_OK)
         modelio_close(model);
     return err;
+}
+
+paramo_err modelio_open(const char *dir, struct model *model)
+{
+    return model_open(dir, paramo_tensors_open, model);
+}
+
+paramo_err modelio_load(const char *dir, struct model *model)
+{
+    return model_open(dir, paramo_tensors_load, model);
 }
 
 void modelio_close(struct model *model)
@@ -511,7 +523,7 @@ static paramo_err save_table(const char *dir, const char *name, uint32_t dim, si
     paramo_tensors *file = NULL;
     paramo_err err = from == NULL ? no_memory() : writer->table(writer->arg, number, from);
     if (err == PARAMO_OK)
-        err = tensors_open(from, &file);
+        err = tensors_open(from, paramo_tensors_open, &file);
     paramo_tensor keys, state = {0};
     if (err == PARAMO_OK)
         err = tensors_get(file, "keys", "U64", 1, &keys);

@@ -62,7 +62,7 @@ static paramo_err load(struct model_slot *slot)
     if (m == NULL)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     slot->tried = identity_of(slot->dir); /* before: a save during the load is seen next time */
-    paramo_err err = modelio_open(slot->dir, &m->model);
+    paramo_err err = modelio_load(slot->dir, &m->model);
     slot->retry = err != PARAMO_OK ? RETRY_LOOKS : 0;
     if (err != PARAMO_OK) {
         free(m);

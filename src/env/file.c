@@ -213,27 +213,71 @@ static paramo_err file_copy(const char *path, const void **data, size_t *len)
     return PARAMO_OK;
 }
 
-paramo_err file_map(const char *path, const void **data, size_t *len)
+static paramo_err open_regular(const char *path, int *fd, size_t *len)
 {
-    if (chosen)
-        return file_copy(path, data, len);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_errno(errno == ENOENT ? PARAMO_E_NOT_FOUND : PARAMO_E_IO, errno, "%s", path);
-    paramo_err err = PARAMO_OK;
     struct stat st;
-    void *map = NULL;
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-        err = err_set(PARAMO_E_IO, "%s: not a regular file", path);
-    else if (st.st_size > 0 &&
-             (map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED)
-        err = err_errno(PARAMO_E_IO, errno, "%s: cannot be mapped", path);
-    (void)close(fd);
-    if (err)
-        return err;
-    *data = map;
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0)
+        return err_errno(errno == ENOENT ? PARAMO_E_NOT_FOUND : PARAMO_E_IO, errno, "%s", path);
+    if (fstat(*fd, &st) || !S_ISREG(st.st_mode)) {
+        (void)close(*fd);
+        return err_set(PARAMO_E_IO, "%s: not a regular file", path);
+    }
     *len = (size_t)st.st_size;
     return PARAMO_OK;
+}
+
+paramo_err file_map(const char *path, const void **data, size_t *len)
+{
+    int fd;
+    void *map = NULL;
+    if (chosen)
+        return file_copy(path, data, len);
+    paramo_err err = open_regular(path, &fd, len);
+    if (err)
+        return err;
+    if (*len > 0 && (map = mmap(NULL, *len, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED)
+        err = err_errno(PARAMO_E_IO, errno, "%s: cannot be mapped", path);
+    (void)close(fd);
+    if (!err)
+        *data = map;
+    return err;
+}
+
+static paramo_err read_all(int fd, const char *path, void *data, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        ssize_t got = read(fd, (char *)data + at, len - at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_errno(PARAMO_E_IO, errno, "%s: cannot be read", path);
+        if (got == 0)
+            return err_set(PARAMO_E_IO, "%s: became shorter while it was read", path);
+        at += (size_t)got;
+    }
+    return PARAMO_OK;
+}
+
+paramo_err file_load(const char *path, const void **data, size_t *len)
+{
+    int fd;
+    void *memory = NULL;
+    if (chosen)
+        return file_copy(path, data, len);
+    paramo_err err = open_regular(path, &fd, len);
+    if (err)
+        return err;
+    if (*len > 0)
+        memory = mmap(NULL, *len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        err = err_memory(*len);
+    else if ((err = read_all(fd, path, memory, *len)) != PARAMO_OK)
+        file_unmap(memory, *len);
+    (void)close(fd);
+    if (!err)
+        *data = memory;
+    return err;
 }
 
 void file_unmap(const void *data, size_t len)

@@ -130,7 +130,9 @@ static paramo_err read_header(paramo_tensors *f)
     return PARAMO_OK;
 }
 
-paramo_err paramo_tensors_open(const char *path, paramo_tensors **file)
+static paramo_err tensors_open(const char *path,
+                               paramo_err (*get)(const char *path, const void **data, size_t *len),
+                               paramo_tensors **file)
 {
     paramo_tensors *f = calloc(1, sizeof *f);
     if (!f || !(f->path = strdup(path))) {
@@ -138,7 +140,7 @@ paramo_err paramo_tensors_open(const char *path, paramo_tensors **file)
         return err_memory(sizeof *f);
     }
     const void *map;
-    paramo_err err = file_map(path, &map, &f->len);
+    paramo_err err = get(path, &map, &f->len);
     if (err == PARAMO_OK) {
         f->map = map;
         err = read_header(f);
@@ -149,6 +151,16 @@ paramo_err paramo_tensors_open(const char *path, paramo_tensors **file)
     }
     *file = f;
     return PARAMO_OK;
+}
+
+paramo_err paramo_tensors_open(const char *path, paramo_tensors **file)
+{
+    return tensors_open(path, file_map, file);
+}
+
+paramo_err paramo_tensors_load(const char *path, paramo_tensors **file)
+{
+    return tensors_open(path, file_load, file);
 }
 
 void paramo_tensors_close(paramo_tensors *f)

@@ -103,12 +103,36 @@ static int group_teardown(void **state)
     return rmdir(directory);
 }
 
+static void what_is_loaded_stays(void **state)
+{
+    (void)state;
+    char path[256];
+    const void *data;
+    size_t len;
+    path_in(path, "loaded");
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite("twelve bytes", 1, 12, f), 12);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(file_load(path, &data, &len), PARAMO_OK);
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(len, 12);
+    assert_memory_equal(data, "twelve bytes", 12);
+    file_unmap(data, len);
+    assert_int_equal(file_load(path, &data, &len), PARAMO_OK);
+    assert_true(len == 0 && !data);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(file_load(path, &data, &len), PARAMO_E_NOT_FOUND);
+    assert_int_equal(file_load(directory, &data, &len), PARAMO_E_IO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(committed_whole_or_not_at_all),
         cmocka_unit_test(large_writes_keep_their_order),
         cmocka_unit_test(errors_name_the_path),
+        cmocka_unit_test(what_is_loaded_stays),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

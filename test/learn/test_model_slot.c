@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -74,6 +75,20 @@ static void a_taken_model_outlives_its_replacement(void **state)
     model_slot_close(slot);
 }
 
+/* As `cp` of another model's file over it does. */
+static void its_files_may_be_cut(void **state)
+{
+    (void)state;
+    struct model_slot *slot;
+    save(5);
+    assert_int_equal(model_slot_open(dir, &slot), PARAMO_OK);
+    struct slot_model *m = model_slot_take(slot);
+    assert_int_equal(truncate(m->model.table[0].path, 0), 0);
+    assert_int_equal(seed_of(m), 5);
+    model_slot_give(slot, m);
+    model_slot_close(slot);
+}
+
 static void a_model_that_cannot_be_opened_is_tried_again(void **state)
 {
     (void)state;
@@ -106,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_taken_model_outlives_its_replacement, setup, teardown),
+        cmocka_unit_test_setup_teardown(its_files_may_be_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(a_model_that_cannot_be_opened_is_tried_again, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
