@@ -55,6 +55,7 @@ enum {
     /* By the successor's. Each of both clocks may run 2 % too fast or too slow (1.02 / 0.98 = 1.041). */
     CHAIN_LEASE_WAIT_MS = 525,
     CHAIN_RETRY_MS = 1000,
+    CHAIN_GRANTS = 2, /* arbitrary: nearly always the first is enough */
     CHAIN_CONNECT_MS = 5000,
     CHAIN_GUESTS_MAX = 1024, /* connections that sent nothing but HELLO; arbitrary, far beyond any job's */
     CHAIN_WORDS = PARTITION_WORDS
@@ -120,9 +121,12 @@ struct chain_stream {
     uint64_t sent_at;       /* when all unacknowledged entries were last sent again */
     uint64_t lacked;        /* entries were refused because we lacked this view; 0: none were */
     uint64_t mended;        /* the last view for which entries were sent again */
-    uint64_t resent_at;     /* when the next member last got again what it asked for: ... */
-    uint64_t resent_after, resent_to; /* ... the entries behind the one, up to the other */
-    bool again; /* it has asked since, and gets them when it has answered a beat from after resent_at */
+    uint64_t resent_at;     /* when the next member last got again what it had asked for ... */
+    uint64_t resent_after;  /* ... which came after this entry; ... */
+    uint64_t asked_view;    /* ... its view then */
+    unsigned grants;        /* how often it got them since it had news of a beat or a view */
+    bool again;             /* it has asked since; ... */
+    uint64_t asked_to;      /* ... the last entry then */
     bool blocked;
     /* the stream goes to the target of a migration, which is no member; or NULL */
     struct migration_source *migration_source;

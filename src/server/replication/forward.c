@@ -227,7 +227,6 @@ static void stream_resend(struct chain_stream *st, uint64_t received)
     bool progress = received > st->resent_after;
     st->again = false;
     st->resent_at = lane_now(st->shard->lane);
-    st->resent_to = st->seq;
     st->resent_after = received;
     st->unsent = st->entries.head;
     while (st->unsent && container_of(st->unsent, struct chain_entry, node)->m.seq <= received)
@@ -237,17 +236,25 @@ static void stream_resend(struct chain_stream *st, uint64_t received)
         stream_beat(st);
 }
 
-/* Once for each beat: the answer to one that was sent later tells whether it has come. When a cut ends, many ACKs
- * come at once, and each may ask for what has just been sent again. */
+/* At most CHAIN_GRANTS times for each beat, and for each view that the next member gets: the answer to a later beat tells
+ * whether it has come. When a cut ends, many ACKs come at once, and each may ask for what has just been sent again. */
 static void stream_asked(struct chain_stream *st, const struct chain_ack *ack)
 {
-    st->again |= ack->again;
-    if (!st->again || ack->clock < st->resent_at)
+    bool later = ack->clock >= st->resent_at || ack->view > st->asked_view;
+    if (ack->again) {
+        st->again = true;
+        st->asked_to = st->seq;
+    }
+    if (later)
+        st->grants = 0;
+    if (!st->again || (!later && (!ack->again || st->grants >= CHAIN_GRANTS)))
         return;
-    if (ack->again || ack->received < st->resent_to)
+    st->asked_view = ack->view;
+    st->grants++;
+    if (ack->again || ack->received < st->asked_to)
         stream_resend(st, ack->received);
     else
-        st->again = false; /* what was asked for before the beat has come */
+        st->again = false; /* it has come since */
 }
 
 static void stream_ack(struct chain_stream *st, const struct chain_ack *ack)
