@@ -366,14 +366,14 @@ static void keys_died(struct world *w, unsigned place, bool follows)
  * the other's place. */
 static bool has_all_copies(const struct world *w, const struct view *view, unsigned partition)
 {
-    uint32_t nodes = 0;
+    uint64_t nodes = 0;
     for (unsigned level = 0; level <= w->schedule->replicas; level++) {
         unsigned shard = view->chains.level[level].owner[partition];
         if (shard >= view->shards_count || !view_node(view, view->shards[shard].node)->alive)
             return false;
-        nodes |= 1u << view->shards[shard].node;
+        nodes |= UINT64_C(1) << view->shards[shard].node;
     }
-    return (unsigned)__builtin_popcount(nodes) > w->schedule->replicas;
+    return (unsigned)__builtin_popcountll(nodes) > w->schedule->replicas;
 }
 
 /* Counts the servers that have died since the view before; the count restarts when each partition has all its

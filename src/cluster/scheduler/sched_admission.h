@@ -1,5 +1,5 @@
 /*
-  * Admission: which nodes join the job, wait for a place, or are refused.
+ * Admission: which nodes join the job, wait for a place, or are refused.
  * Must never know: when a node is dead (sched_departure.h).
  * Tests: test/cluster/test_scheduler.c.
  */

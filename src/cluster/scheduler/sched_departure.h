@@ -1,8 +1,7 @@
 /*
  * Departures: nodes that leave, die, or do not come back in time.
- * Must never know: what a node's death means to barriers and pools (scheduler.c), or which node gets its place
-
- * (sched_admission.h).
+ * Must never know: what a node's death means to barriers and pools (scheduler.c), or which node gets its
+ * place (sched_admission.h).
  * Tests: test/cluster/test_scheduler.c, test_restart.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_DEPARTURE_H
