@@ -11,6 +11,7 @@
 
 #ifdef PARAMO_HAVE_MICROHTTPD
 #include "cmd/serve/http_server.h"
+#include "cmd/serve/reloader.h"
 #include "learn/io/input.h"
 #endif
 
@@ -33,7 +34,6 @@ static const char more[] =
 
 #define TICK_MS   100 /* between looks at deadlines */
 #define DRAIN_MS  5   /* the same once it ends */
-#define LOOK_MS   200 /* between looks at the model */
 #define NS_PER_MS 1000000
 
 /* The next signal of the set, or 0 when `ms` milliseconds are over. */
@@ -52,18 +52,17 @@ static int64_t now_ms(void)
 }
 
 /* Until a signal to end. */
-static void run(struct service *service, struct http_server *server, const sigset_t *set)
+static void run(struct service *service, struct reloader *reloader, struct http_server *server,
+                const sigset_t *set)
 {
-    int64_t looked = now_ms(), rotated = looked;
+    int64_t rotated = now_ms();
     for (;;) {
         int sig = next_signal(set, TICK_MS);
         if (sig == SIGTERM || sig == SIGINT)
             return;
         int64_t now = now_ms();
-        if (sig == SIGHUP || now - looked >= LOOK_MS) {
-            service_refresh(service, sig == SIGHUP);
-            looked = now;
-        }
+        if (sig == SIGHUP)
+            reloader_force(reloader);
         if (now - rotated >= STATS_WINDOW_S * 1000) {
             stats_rotate(service_stats(service));
             rotated = now;
@@ -88,9 +87,11 @@ static paramo_err serve(const struct options *o)
     struct http_options http = {.listen = option_text(o, OPT_SERVE_LISTEN),
                                 .threads = (unsigned)option_number(o, OPT_SERVE_THREADS),
                                 .max_body = (size_t)option_number(o, OPT_MAX_BODY),
+                                .max_unsent = (size_t)option_number(o, OPT_MAX_UNSENT),
                                 .max_connections = (size_t)option_number(o, OPT_MAX_CONNECTIONS),
                                 .timeout_s = (unsigned)option_number(o, OPT_SERVE_TIMEOUT),
                                 .idle_timeout_s = (unsigned)option_number(o, OPT_IDLE_TIMEOUT)};
+    static struct reloader reloader; /* its thread may outlive this function */
     struct service *service;
     struct http_server *server;
     sigset_t set;
@@ -107,13 +108,21 @@ static paramo_err serve(const struct options *o)
     if (err != PARAMO_OK)
         return err;
     err = http_start(&http, service, &server);
+    if (err != PARAMO_OK) {
+        service_close(service);
+        return err;
+    }
+    int idle = 1; /* nothing uses the service any more */
+    err = reloader_start(&reloader, service);
     if (err == PARAMO_OK) {
         (void)fprintf(stderr, "paramo serve: listening on port %u\n", http_port(server));
-        run(service, server, &set);
+        run(service, &reloader, server, &set);
         drain(server, &set);
-        http_stop(server);
+        idle = reloader_stop(&reloader);
     }
-    service_close(service);
+    http_stop(server);
+    if (idle)
+        service_close(service);
     return err;
 }
 

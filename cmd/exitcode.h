@@ -12,7 +12,7 @@ enum {
     CODE_FAILED = 1,       /* anything not named below */
     CODE_USAGE = 2,        /* a wrong option or argument: nothing was done */
     CODE_DATA = 3,         /* a file: missing, unreadable, malformed, damaged, or cannot be written */
-    CODE_CLUSTER = 4,      /* a node died, cannot be reached, or the job was ended elsewhere */
+    CODE_CLUSTER = 4,      /* a node died, an address cannot be used, or the job was ended elsewhere */
     CODE_QUALITY = 5,      /* train: all was done, and the model is no better than guessing the mean rate */
     CODE_INTERRUPTED = 130 /* Ctrl-C or SIGTERM; what could be saved was saved */
 };
@@ -20,8 +20,9 @@ enum {
 /* For --help. */
 #define CODE_HELP                                                                                            \
     "Exit code: 0 done, 1 failed, 2 wrong usage, 3 a file is missing, malformed or\n"                        \
-    "damaged or cannot be written, 4 a node of the cluster died or cannot be reached,\n"                     \
-    "5 train: the model is no better than guessing the mean rate, 130 interrupted.\n"
+    "damaged or cannot be written, 4 a node of the cluster died or cannot be reached\n"                      \
+    "or an address cannot be listened on, 5 train: the model is no better than\n"                            \
+    "guessing the mean rate, 130 interrupted.\n"
 
 /* Prints "paramo VERB: message" and returns the code for err. */
 int code_fail(const char *verb, paramo_err err, const char *message);

@@ -72,6 +72,8 @@
       "a larger request is answered with 413")                                                                        \
     X(MAX_CONNECTIONS, SERVE, "max-connections", 0, NUMBER(1, 100000), "N", "1024", NULL,                             \
       "a connection beyond these gets status 503")                                                                     \
+    X(MAX_UNSENT, SERVE, "max-unsent", 0, NUMBER(1, UINT64_C(1) << 40), "BYTES", "268435456", NULL,                    \
+      "a request gets status 503 if more bytes of answers than these wait for their clients to read them")            \
     X(SERVE_TIMEOUT, SERVE, "timeout", 0, NUMBER(1, 86400), "SECONDS", "10", NULL,                                    \
       "close the connection of a request that takes longer, from its first line to the end of the answer")            \
     X(IDLE_TIMEOUT, SERVE, "idle-timeout", 0, NUMBER(1, 86400), "SECONDS", "60", NULL,                                \

@@ -22,6 +22,7 @@ struct connection {
     int too_large;
     char *body;
     size_t len, cap;
+    size_t unsent; /* bytes of its answer, counted in the limit of all */
 };
 
 struct connections {

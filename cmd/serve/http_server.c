@@ -41,11 +41,27 @@ static void plain(struct answer *answer, int status, const char *text)
     answer->len = answer->text != NULL ? strlen(text) : 0;
 }
 
+/* Counts an answer until its client has it (on_done). One beyond the limit is thrown away: what clients do not read
+ * would fill the memory. */
+static void unsent_add(struct http_server *server, struct connection *c, struct answer *answer)
+{
+    size_t limit = server->options.max_unsent;
+    if (atomic_fetch_add(&server->stats->unsent, answer->len) + answer->len <= limit) {
+        c->unsent = answer->len;
+        return;
+    }
+    atomic_fetch_sub(&server->stats->unsent, answer->len);
+    free(answer->text);
+    answer_error(answer, 503, 0, "",
+                 "too many bytes of answers wait for clients to read them (--max-unsent)");
+}
+
 static void answer_predict(struct http_server *server, struct MHD_Connection *mhd, struct connection *c,
                            struct answer *answer)
 {
     const char *format = MHD_lookup_connection_value(mhd, MHD_GET_ARGUMENT_KIND, "format");
     service_score(server->service, format, c->body, c->len, answer);
+    unsent_add(server, c, answer);
     stats_duration(server->stats, clock_ns() - c->began);
 }
 
@@ -222,8 +238,9 @@ static void *on_request_line(void *arg, const char *uri, struct MHD_Connection *
 static void on_done(void *arg, struct MHD_Connection *mhd, void **context,
                     enum MHD_RequestTerminationCode code)
 {
+    struct http_server *server = arg;
     struct connection *c = *context;
-    (void)arg, (void)mhd, (void)code;
+    (void)mhd, (void)code;
     if (c == NULL)
         return;
     if (c->cap > FEW_BYTES) {
@@ -233,6 +250,8 @@ static void on_done(void *arg, struct MHD_Connection *mhd, void **context,
     }
     c->began = 0;
     c->len = 0;
+    server->stats->unsent -= c->unsent;
+    c->unsent = 0;
     connection_set_busy(c, 0);
 }
 
@@ -353,7 +372,9 @@ paramo_err http_start(const struct http_options *options, struct service *servic
         s->stats = service_stats(service);
         s->listening = -1;
         (void)pthread_mutex_init(&s->connections.lock, NULL);
-        err = start_daemon(s, found->ai_addr);
+        err = PARAMO_E_ADDRESS;
+        for (const struct addrinfo *a = found; a != NULL && err != PARAMO_OK; a = a->ai_next)
+            err = start_daemon(s, a->ai_addr);
     }
     freeaddrinfo(found);
     if (err != PARAMO_OK) {

@@ -11,7 +11,7 @@
 struct http_options {
     const char *listen; /* HOST:PORT or [IPV6]:PORT */
     unsigned threads;
-    size_t max_body, max_connections;
+    size_t max_body, max_connections, max_unsent;
     unsigned timeout_s, idle_timeout_s;
 };
 

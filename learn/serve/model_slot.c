@@ -118,14 +118,14 @@ void model_slot_give(struct model_slot *slot, struct slot_model *model)
     put_user(slot, model);
 }
 
-paramo_err model_slot_refresh(struct model_slot *slot, int force, int *loaded)
+enum slot_refresh model_slot_refresh(struct model_slot *slot, int force)
 {
     struct identity now = identity_of(slot->dir);
     int again = slot->retry > 0 && --slot->retry == 0;
-    *loaded = 0;
-    if (!force && !again && same(&now, &slot->tried))
-        return PARAMO_OK;
-    paramo_err err = load(slot);
-    *loaded = err == PARAMO_OK;
-    return err;
+    int changed = !same(&now, &slot->tried);
+    if (!force && !again && !changed)
+        return SLOT_UNCHANGED;
+    if (load(slot) == PARAMO_OK)
+        return SLOT_LOADED;
+    return force || changed ? SLOT_FAILED : SLOT_FAILED_AGAIN;
 }

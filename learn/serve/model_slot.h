@@ -2,9 +2,9 @@
  * The model that a server scores with, and its replacement while requests run. A request takes the model, scores,
  * and gives it back; an old model is closed when the last request has given it back.
  *
- * A save replaces the manifest by a rename (learn/model/modelio.h), so a changed manifest is a new model. The files
- * of the old one are mapped: their removal does not matter. If a save removes a file while the model is opened,
- * opening fails, the old model stays, and the next refresh sees the new manifest. Tests: test/learn/test_model_slot.c.
+ * A save replaces the manifest by a rename (learn/model/modelio.h), so a changed manifest is a new model. A loaded
+ * model is in memory: the removal of its files does not matter. If a save removes a file while the model is loaded,
+ * loading fails, the old model stays, and the next refresh sees the new manifest. Tests: test/learn/test_model_slot.c.
  */
 #ifndef LEARN_SERVE_MODEL_SLOT_H
 #define LEARN_SERVE_MODEL_SLOT_H
@@ -27,9 +27,12 @@ void model_slot_close(struct model_slot *slot); /* no model is taken; NULL is al
 struct slot_model *model_slot_take(struct model_slot *slot);
 void model_slot_give(struct model_slot *slot, struct slot_model *model);
 
+/* SLOT_UNCHANGED: nothing was tried. After a failure the old model stays, and paramo_last_error() has the cause;
+ * SLOT_FAILED_AGAIN: of an attempt that was repeated. */
+enum slot_refresh { SLOT_UNCHANGED, SLOT_LOADED, SLOT_FAILED, SLOT_FAILED_AGAIN };
 /* Loads the model if the manifest has changed since the last attempt, or always with force. An attempt that failed is
- * repeated after a number of calls, because the model's files may be copied after its manifest. *loaded says whether it
- * was replaced. On an error the old model stays. One thread at a time. */
-PARAMO_MUST_USE paramo_err model_slot_refresh(struct model_slot *slot, int force, int *loaded);
+ * repeated after a number of calls, because the model's files may be copied after its manifest. One thread at a
+ * time. */
+PARAMO_MUST_USE enum slot_refresh model_slot_refresh(struct model_slot *slot, int force);
 
 #endif

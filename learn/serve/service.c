@@ -28,6 +28,7 @@ struct service {
     struct stats stats;
     pthread_mutex_t lock; /* of the list */
     struct helper *idle;
+    char failure[1024]; /* why the last attempt to load a model failed; the refreshing thread's */
 };
 
 static void helper_free(struct helper *h)
@@ -97,13 +98,21 @@ struct stats *service_stats(struct service *s)
 
 void service_refresh(struct service *s, int force)
 {
-    int loaded;
-    if (model_slot_refresh(s->slot, force, &loaded) != PARAMO_OK) {
-        s->stats.reload_failures++;
-        (void)fprintf(stderr, "paramo serve: the new model is not used: %s\n", paramo_last_error());
-    } else if (loaded) {
+    enum slot_refresh found = model_slot_refresh(s->slot, force);
+    const char *why = paramo_last_error();
+    switch (found) {
+    case SLOT_UNCHANGED:
+        return;
+    case SLOT_LOADED:
         s->stats.reloads++;
         (void)fprintf(stderr, "paramo serve: loaded the new model\n");
+        return;
+    case SLOT_FAILED:
+    case SLOT_FAILED_AGAIN:
+        s->stats.reload_failures++;
+        if (found == SLOT_FAILED || strncmp(why, s->failure, sizeof s->failure - 1) != 0)
+            (void)fprintf(stderr, "paramo serve: the new model is not used: %s\n", why);
+        (void)snprintf(s->failure, sizeof s->failure, "%s", why);
     }
 }
 
@@ -176,8 +185,11 @@ static paramo_err score(struct helper *h, const struct slot_model *m, const stru
     if (err != PARAMO_OK) {
         free(answer->text);
         answer->text = NULL;
+        return err;
     }
-    return err;
+    char *whole = realloc(answer->text, answer->len + 1); /* it may wait long for its client */
+    answer->text = whole != NULL ? whole : answer->text;
+    return PARAMO_OK;
 }
 
 /* *rows: how many were scored. */

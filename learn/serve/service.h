@@ -15,7 +15,8 @@ PARAMO_MUST_USE paramo_err service_open(const char *dir, struct service **servic
 void service_close(struct service *service); /* no call is running; NULL is allowed */
 
 struct stats *service_stats(struct service *service);
-/* Looks for a new model (model_slot_refresh), counts it, and reports it on standard error. */
+/* Looks for a new model (model_slot_refresh), counts it, and reports it on standard error; the same failure of the same
+ * manifest once. One thread at a time. */
 void service_refresh(struct service *service, int force);
 
 /* An answer: status, type, and text of malloc(), which is the caller's; NULL: out of memory. */

@@ -94,6 +94,8 @@ void stats_write(const struct stats *s, const struct stats_gauges *gauges, FILE 
     number(out, "rows_total", "counter", "Rows scored.", s->rows);
     number(out, "request_bytes_total", "counter", "Bytes of request bodies.", s->bytes_in);
     number(out, "response_bytes_total", "counter", "Bytes of response bodies.", s->bytes_out);
+    number(out, "unsent_bytes", "gauge", "Bytes of answers to scoring requests that wait for their clients.",
+           s->unsent);
     number(out, "timeouts_total", "counter", "Connections closed because a request took too long.",
            s->timeouts);
     number(out, "connections_total", "counter", "Connections accepted.", s->connections);

@@ -140,6 +140,17 @@ exec 21>&-
 expired() { get "$URL/metrics" >/dev/null && [ "$(metric timeouts_total)" -ge 1 ]; }
 check "... and counted" wait_for 20 expired
 stop slow "... and that one"
+serve unsent libsvm --max-unsent 100 # bytes
+head -n 100 libsvm.rows >hundred
+answers 503 "an answer beyond --max-unsent" 'wait for clients to read them' --data-binary @hundred "$URL/predict"
+small() { # an answer of fewer bytes, a hundred times over one connection: what is read counts no more
+    [ "$(curl -s --fail --max-time "$DEADLINE" --data-binary 1:1 "$URL/predict?[1-100]" | wc -l)" = 100 ]
+}
+check "... and small ones are answered, also a hundred" small
+unsent() { get "$URL/metrics" >/dev/null && [ "$(metric unsent_bytes)" = 0 ]; }
+check "... and none is left" wait_for 20 unsent
+refused 4 "a port in use" 'cannot listen there' "$PARAMO" serve --model libsvm --listen "${URL#http://}"
+stop unsent "... and SIGTERM ends that one, too"
 URL=$MAIN
 
 # ---- reloads under load ----
@@ -181,6 +192,9 @@ echo '{' >libsvm/new && mv libsvm/new libsvm/manifest.json
 failures() { get "$URL/metrics" >/dev/null && [ "$(metric reload_failures_total)" -ge 1 ]; }
 check "a damaged model is counted" wait_for 20 failures
 check "... and the old one still served" served "$OLD"
+twice() { get "$URL/metrics" >/dev/null && [ "$(metric reload_failures_total)" -ge 2 ]; }
+check "... is tried again" wait_for 30 twice
+check "... and reported once" [ "$(grep -c 'the new model is not used' main.err)" = 1 ]
 touch enough
 for pid in "${LOADS[@]}"; do wait "$pid"; done
 check "no request was lost" [ "$(cat load?.failed | wc -l)" = 0 ]

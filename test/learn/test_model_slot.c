@@ -53,25 +53,21 @@ static void a_taken_model_outlives_its_replacement(void **state)
 {
     (void)state;
     struct model_slot *slot;
-    int loaded;
     save(5);
     assert_int_equal(model_slot_open(dir, &slot), PARAMO_OK);
-    assert_int_equal(model_slot_refresh(slot, 0, &loaded), PARAMO_OK);
-    assert_false(loaded); /* nothing changed */
+    assert_int_equal(model_slot_refresh(slot, 0), SLOT_UNCHANGED);
     struct slot_model *old = model_slot_take(slot), *again = model_slot_take(slot);
     assert_ptr_equal(old, again);
     model_slot_give(slot, again);
     save(6); /* removes the files of the model before */
-    assert_int_equal(model_slot_refresh(slot, 0, &loaded), PARAMO_OK);
-    assert_true(loaded);
+    assert_int_equal(model_slot_refresh(slot, 0), SLOT_LOADED);
     struct slot_model *new = model_slot_take(slot);
     assert_int_equal(seed_of(old), 5);
     assert_int_equal(seed_of(new), 6);
     assert_true(new->version > old->version && old->saved_s > 0);
     model_slot_give(slot, old);
     model_slot_give(slot, new);
-    assert_int_equal(model_slot_refresh(slot, 1, &loaded), PARAMO_OK); /* forced: the same one again */
-    assert_true(loaded);
+    assert_int_equal(model_slot_refresh(slot, 1), SLOT_LOADED); /* forced: the same one again */
     model_slot_close(slot);
 }
 
@@ -93,7 +89,6 @@ static void a_model_that_cannot_be_opened_is_tried_again(void **state)
 {
     (void)state;
     struct model_slot *slot = NULL;
-    int loaded;
     assert_int_equal(model_slot_open(dir, &slot), PARAMO_E_NOT_FOUND);
     assert_null(slot);
     save(5);
@@ -101,19 +96,20 @@ static void a_model_that_cannot_be_opened_is_tried_again(void **state)
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/manifest.json", dir);
     write_file(path, "{", 1);
-    assert_int_equal(model_slot_refresh(slot, 0, &loaded), PARAMO_E_CORRUPT);
-    assert_int_equal(model_slot_refresh(slot, 0, &loaded), PARAMO_OK); /* the same manifest */
-    assert_int_equal(model_slot_refresh(slot, 1, &loaded), PARAMO_E_CORRUPT);
+    assert_int_equal(model_slot_refresh(slot, 0), SLOT_FAILED);
+    assert_int_equal(model_slot_refresh(slot, 0), SLOT_UNCHANGED); /* the same manifest */
+    assert_int_equal(model_slot_refresh(slot, 1), SLOT_FAILED);
     unsigned looks = 0;
-    while (model_slot_refresh(slot, 0, &loaded) == PARAMO_OK) /* until it is tried again */
+    enum slot_refresh again;
+    while ((again = model_slot_refresh(slot, 0)) == SLOT_UNCHANGED)
         assert_true(looks++ < 100);
+    assert_int_equal(again, SLOT_FAILED_AGAIN);
     assert_true(looks > 1);
     struct slot_model *m = model_slot_take(slot);
     assert_int_equal(seed_of(m), 5);
     model_slot_give(slot, m);
     save(7);
-    assert_int_equal(model_slot_refresh(slot, 0, &loaded), PARAMO_OK);
-    assert_true(loaded);
+    assert_int_equal(model_slot_refresh(slot, 0), SLOT_LOADED);
     model_slot_close(slot);
 }
 
