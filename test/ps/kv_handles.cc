@@ -1,39 +1,16 @@
 // What a handle or callback may do: wait for another app's handle, even of an app that is made while it runs; make a
 // KVWorker, push, pull and wait with it, and delete it; also while its process is in Finalize, where it ends.
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 
 #include "errors.h"
+#include "event.h"
 #include "ps/ps.h"
 
 using namespace ps;
 
 enum { ADD = 0, WAITS = 1, FORWARDS = 2, LASTS = 3 };
 
-/* What one thread waits for, and another one makes true. */
-class Event
-{
-  public:
-    void Set()
-    {
-        std::lock_guard<std::mutex> lock(mu_);
-        set_ = true;
-        cond_.notify_all();
-    }
-    void Wait()
-    {
-        std::unique_lock<std::mutex> lock(mu_);
-        cond_.wait(lock, [this] { return set_; });
-    }
-
-  private:
-    std::mutex mu_;
-    std::condition_variable cond_;
-    bool set_ = false;
-};
-
-static Event waits, second_ran;
+static Event waits("a request that waits"), second_ran("the handle of app 1");
 
 static void First(const KVMeta &meta, const KVPairs<float> &, KVServer<float> *server)
 {
@@ -80,7 +57,7 @@ int main()
         for (int i = 0; i < 10; i++)
             first.Wait(first.Push({1, kMaxKey}, {1, 1}, {}, FORWARDS));
 
-        Event done;
+        Event done("the callback of a push");
         first.Push({1, kMaxKey}, {1, 1}, {}, ADD, [&] {
             std::atomic<int> called{0};
             {
@@ -97,7 +74,7 @@ int main()
         });
         done.Wait();
         SimpleApp simple(1, 31);
-        Event answered;
+        Event answered("the handle of an answer");
         simple.set_response_handle([&](const SimpleData &, SimpleApp *) {
             KVWorker<float> inner(1, 32);
             inner.Wait(inner.Push({2}, {1}));
