@@ -1,50 +1,67 @@
-// For test_deaths.sh, as MXNet starts: StartAsync, a barrier unless it takes a dead node's place. argv[1]:
-// rounds; argv[2]: what is tried (waits, callbacks: of a worker; together: the server answers when all
-// workers have pushed; returns: worker 0 returns from main without Finalize; commands: servers wait in code of
-// their own until a worker's command, as MXNet's do, and a push to the last server stays in its handle until
-// argv[3], a fifo, is written to; refused: a push with a callback only is refused; told: a wait reports it).
-#include <condition_variable>
+// For test_deaths.sh, as MXNet starts: StartAsync, a barrier unless it takes a dead node's place. argv[1]: a fifo, from
+// which each worker reads a byte after its first round. argv[2]: rounds; 0: until a request fails. argv[3]: what is
+// tried (waits, callbacks: of a worker; together: the server answers when all workers have pushed; returns: worker 0
+// returns from main without Finalize; commands: servers wait in code of their own until a worker's command, as MXNet's
+// do, and a push to the last server stays in its handle until argv[4], a fifo, is written to; refused: a push with a
+// callback only is refused; told: a wait reports it; survives: when a server has died, the workers push to the other
+// one until a worker has died, too; forgets: the worker's other customer calls Finalize when the fifo says so).
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <fstream>
-#include <mutex>
+#include <thread>
 
 #include "errors.h"
+#include "event.h"
 #include "ps/ps.h"
 
 using namespace ps;
 
 enum { STOP = 7, SLOW = 9, REFUSED = 42 };
 
-/* What one thread waits for, and another one makes true. */
-class Event
-{
-  public:
-    void Set()
-    {
-        std::lock_guard<std::mutex> lock(mu_);
-        set_ = true;
-        cond_.notify_all();
-    }
-    void Wait()
-    {
-        std::unique_lock<std::mutex> lock(mu_);
-        cond_.wait(lock, [this] { return set_; });
-    }
+static const int ALL = kScheduler + kServerGroup + kWorkerGroup;
 
-  private:
-    std::mutex mu_;
-    std::condition_variable cond_;
-    bool set_ = false;
-};
+static void ReadByte(const char *path)
+{
+    char byte = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0 && read(fd, &byte, 1) == 1) << path;
+    close(fd);
+}
+
+/* The one of two servers that has not died gets pushes until a worker has died, too. */
+static void PushToTheOther(KVWorker<float> *kv)
+{
+    std::vector<int> dead = Postoffice::Get()->GetDeadNodes();
+    CHECK_EQ(dead.size(), 1u);
+    const Key key = dead[0] == Postoffice::ServerRankToID(0) ? kMaxKey - 1 : 1;
+    std::cout << "goes on" << std::endl;
+    while (dead.size() == 1) {
+        kv->Wait(kv->Push({key}, {1}));
+        dead = Postoffice::Get()->GetDeadNodes();
+    }
+    std::cout << "served by the other one" << std::endl;
+}
 
 int main(int argc, char *argv[])
 {
-    const int rounds = argc > 1 ? atoi(argv[1]) : 3;
-    const std::string mode = argc > 2 ? argv[2] : "waits";
-    const char *const fifo = argc > 3 ? argv[3] : nullptr;
+    if (argc < 4)
+        return 2;
+    const char *const go = argv[1], *const fifo = argc > 4 ? argv[4] : nullptr;
+    const int rounds = atoi(argv[2]);
+    const std::string mode = argv[3];
+    std::thread other;
+    if (IsWorker() && mode == "forgets")
+        other = std::thread([go] {
+            StartAsync(1);
+            Postoffice::Get()->Barrier(1, ALL);
+            ReadByte(go);
+            Finalize(1);
+        });
     StartAsync(0);
     std::vector<KVMeta> held;
-    Event stopped;
+    Event stopped("a command to stop");
     if (IsServer()) {
         auto server = new KVServer<float>(0);
         static_cast<SimpleApp *>(server)->set_request_handle([&](const SimpleData &req, SimpleApp *app) {
@@ -72,7 +89,7 @@ int main(int argc, char *argv[])
     if (Postoffice::Get()->is_recovery())
         std::cout << "is_recovery, rank " << MyRank() << std::endl;
     else
-        Postoffice::Get()->Barrier(0, kScheduler + kServerGroup + kWorkerGroup);
+        Postoffice::Get()->Barrier(0, ALL);
     if (IsServer() && mode == "commands") {
         std::cout << "serves as rank " << MyRank() << std::endl;
         stopped.Wait();
@@ -82,18 +99,23 @@ int main(int argc, char *argv[])
         const std::vector<Key> keys = {1, mode == "commands" ? kMaxKey / 2 : kMaxKey - 1};
         if (fifo != nullptr && MyRank() == 0)
             kv.Push({kMaxKey - 1}, {1}, {}, SLOW);
-        for (int i = 0; i < rounds; i++) {
-            if (mode != "callbacks") {
+        for (int i = 0; rounds == 0 || i < rounds; i++) {
+            if (mode == "survives") {
+                if (!Error([&] { kv.Wait(kv.Push(keys, {1, 1})); }).empty()) {
+                    PushToTheOther(&kv);
+                    break;
+                }
+            } else if (mode != "callbacks") {
                 kv.Wait(kv.Push(keys, {1, 1}));
             } else {
-                Event done;
+                Event done("the callback of a push");
                 kv.Push(keys, {1, 1}, {}, 0, [&] { done.Set(); });
                 done.Wait();
             }
             if (i == 0)
                 std::cout << "works" << std::endl;
             if (i == 0 && (mode == "refused" || mode == "told")) {
-                Event done;
+                Event done("the callback of a push");
                 const int ts = kv.Push(keys, {1, 1}, {}, REFUSED, [&] { done.Set(); });
                 if (mode == "refused")
                     done.Wait();
@@ -101,7 +123,8 @@ int main(int argc, char *argv[])
             }
             if (mode == "returns" && MyRank() == 0)
                 return 0;
-            usleep(10000); /* what a worker computes */
+            if (i == 0 && rounds != 1)
+                ReadByte(go);
         }
         std::cout << "finished" << std::endl;
         if (mode == "commands")
@@ -110,5 +133,7 @@ int main(int argc, char *argv[])
             kv.Wait(kv.Request(STOP, "", kServerGroup));
     }
     Finalize(0);
+    if (other.joinable())
+        other.join();
     return 0;
 }

@@ -5,8 +5,8 @@ set -u
 here=$(dirname "$0")
 . "$here/lib.sh"
 program=$2/ps_deaths
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work=$(mktemp -d) fifos=$(mktemp -d)
+trap 'rm -rf "$work" "$fifos"' EXIT
 bad=0
 check() { # check WHAT COMMAND...
     local what=$1
@@ -20,21 +20,26 @@ check() { # check WHAT COMMAND...
     fi
 }
 # begin ROUNDS MODE...: two servers, two workers (or as many as `servers` and `workers` say), the scheduler; returns when
-# all workers are at work.
+# all workers have done their first round. `go` lets them do the rest.
 begin() {
     local number=${workers:-2} first=$((${servers:-2} + 1))
+    mode=$2
     pick_port || exit 1
     rm -f "$work"/*
+    rm -f "$fifos/go"
+    mkfifo "$fifos/go"
+    exec 4<>"$fifos/go"
     export DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT=$port DMLC_NUM_SERVER=$((first - 1))
-    export DMLC_NUM_WORKER=$number
+    export DMLC_NUM_WORKER=$((number * ${customers:-1}))
     pids=() names=()
     for role in scheduler $(printf 'server %.0s' $(seq 2 "$first")) $(printf 'worker %.0s' $(seq "$number")); do
-        start $role "$work/${#pids[@]}" timeout -k 5 90 "$program" "$@"
+        start $role "$work/${#pids[@]}" timeout -k 5 90 "$program" "$fifos/go" "$@"
     done
     for ((i = first; i < first + number; i++)); do
         until_says works "$i"
     done
 }
+go() { printf '%8s' ' ' >&4; } # a byte for each worker, and more
 until_says() { # until_says TEXT PROCESS: returns when it has, or has ended
     until grep -q "$1" "$work/$2" 2>/dev/null || ! kill -0 "${pids[$2]}" 2>/dev/null; do
         read -r -t 0.02 <> <(:) || true
@@ -48,6 +53,7 @@ ends() {
         { wait "${pids[$i]}" || code=$?; } 2>/dev/null
         [ "$i" = "$1" ] || codes="$codes $code"
     done
+    grep -q "nothing came in" "$work"/* && check "no process waits in vain ($mode)" false
 }
 none_well() { [[ " $codes " != *" 0 "* ]]; }
 none_stopped() { [[ " $codes " != *" 124 "* ]]; } # by timeout
@@ -65,6 +71,7 @@ rank_of() { # of a process, by what the scheduler has seen die
 
 begin 100 waits
 kill_it 3
+go
 ends 3
 check "a worker dies: the other one finishes" grep -q finished "$work/4"
 check "a worker dies: nobody ends with 0" none_well
@@ -72,6 +79,7 @@ check "a worker dies: all say which" named "$(rank_of)" 3
 
 workers=1 begin 100 waits
 kill_it 3
+go
 ends 3
 check "the only worker dies: nobody ends with 0" none_well
 check "the only worker dies: all say which" named "$(rank_of)" 3
@@ -79,14 +87,16 @@ check "the only worker dies: all say which" named "$(rank_of)" 3
 export PS_HEARTBEAT_INTERVAL=1 PS_HEARTBEAT_TIMEOUT=2
 begin 100 waits
 kill_it 3
-start worker "$work/5" timeout -k 5 90 "$program" 100 waits
+start worker "$work/5" timeout -k 5 90 "$program" "$fifos/go" 100 waits
+go
 ends 3
 check "a worker is started anew: all others end well" [ "$codes" = " 0 0 0 0 0" ]
 check "a worker is started anew: it takes a rank" grep -q "is_recovery, rank [01]" "$work/5"
 
 workers=1 begin 100 waits
 kill_it 3
-start worker "$work/4" timeout -k 5 90 "$program" 100 waits
+start worker "$work/4" timeout -k 5 90 "$program" "$fifos/go" 100 waits
+go
 ends 3
 check "the only worker is started anew: all others end well" [ "$codes" = " 0 0 0 0" ]
 check "the only worker is started anew: it takes its rank" grep -q "is_recovery, rank 0" "$work/4"
@@ -94,30 +104,56 @@ unset PS_HEARTBEAT_INTERVAL PS_HEARTBEAT_TIMEOUT
 
 begin 100 waits
 kill_it 1
+go
 ends 1
 check "a server dies: nobody ends with 0" none_well
 check "a server dies: all say which" named "$(rank_of)" 1
 
 begin 100 waits
 kill_it 0
+go
 ends 0
 check "the scheduler dies: nobody ends with 0" none_well
 # (A worker may be told by a server that has given up first.)
 check "the scheduler dies: all say so" named "the scheduler at .*: connection re" 0
 
+begin 100 survives
+kill_it 1
+go
+until_says "goes on" 3
+until_says "goes on" 4
+kill_it 3
+ends 3
+check "a server dies: the other one serves the workers" grep -q "served by the other one" "$work/4"
+check "a server dies, and a worker: nobody ends with 0" none_well
+
 begin 100 callbacks
 kill_it 1
+go
 ends 1
 check "a server dies, workers wait for callbacks: nobody ends with 0" none_well
 
 begin 100 together
 kill_it 3
+go
 ends 3
 check "a worker dies, the server waits for it: nobody ends with 0" none_well
+
+export PARAMO_PS_GRACE_MS=500
+workers=1 customers=2 begin 1 forgets
+until_says "in ps::Finalize, which customer 1 of this process has not called" 3
+check "a customer has not called Finalize: the process goes on" kill -0 "${pids[3]}"
+go
+ends 9
+check "a customer has not called Finalize: one line says so" \
+    [ "$(cat "$work"/* | grep -c "has not called")" = 1 ]
+check "a customer calls Finalize late: all end well" [ "$codes" = " 0 0 0 0" ]
+unset PARAMO_PS_GRACE_MS
 
 # Servers that wait for a command of a worker, as MXNet's do, outside of Finalize.
 export PARAMO_PS_GRACE_MS=500
 begin 20 commands
+go
 ends 9
 check "servers wait for a command: all end well" [ "$codes" = " 0 0 0 0 0" ]
 
@@ -127,16 +163,16 @@ server_of() { # the process that serves as rank $1
         grep -q "serves as rank $1" "$work/$i" && echo "$i"
     done
 }
-fifos=$(mktemp -d)
-mkfifo "$fifos/go"
-servers=3 begin 1000 commands "$fifos/go"
+mkfifo "$fifos/slow"
+servers=3 begin 1000 commands "$fifos/slow"
 slow=$(server_of 2)
 until_says "the handle begins" "$slow"
 victim=$(server_of 0)
 kill_it "$victim"
+go
 until_says "the job is lost" "$slow"
 check "a server dies, others wait for a command: a handle goes on" kill -0 "${pids[$slow]}"
-exec 3<>"$fifos/go"
+exec 3<>"$fifos/slow"
 echo >&3
 ends "$victim"
 exec 3>&-
@@ -144,26 +180,29 @@ check "a server dies, others wait for a command: the handle ends" grep -q "the h
 check "a server dies, others wait for a command: nobody ends with 0" none_well
 check "a server dies, others wait for a command: all end by themselves" none_stopped
 check "a server dies, others wait for a command: all say which" named "$(rank_of)" "$victim"
-rm -rf "$fifos"
 
-begin 2000 callbacks
+begin 0 callbacks
 kill_it 0
+go
 ends 0
 check "the scheduler dies, workers wait for callbacks: nobody ends with 0" none_well
 check "the scheduler dies, workers wait for callbacks: all end by themselves" none_stopped
 
 begin 100 refused
+go
 ends 9
 check "a push with a callback is refused: nobody ends with 0" none_well
 check "a push with a callback is refused: all end by themselves" none_stopped
 check "a push with a callback is refused: its worker says so" grep -q "ends: .*this push is not for me" "$work/3"
 
 begin 100 told
+go
 ends 9
 check "a wait reports a refused push with a callback: all end well" [ "$codes" = " 0 0 0 0 0" ]
 unset PARAMO_PS_GRACE_MS
 
 begin 50 returns
+go
 ends 9
 check "a worker returns from main without Finalize: nobody ends with 0" none_well
 check "a worker returns from main without Finalize: it says so" grep -q "without ps::Finalize" "$work/3" "$work/4"

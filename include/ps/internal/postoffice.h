@@ -160,6 +160,8 @@ class Postoffice
     /* A request with a callback has failed, which is not called. Ends the process after the grace, unless a
      * wait has `told` the failure by then, or its customer is in Finalize, which reports it. */
     void Doom(int customer_id, const std::shared_ptr<std::atomic<bool>> &told, const std::string &why);
+    std::string Forgotten() const;
+    void WarnOfForgotten() const;
     static bool JobLost(const paramo_node *node, std::string *why);
     paramo_node *node() const
     {
@@ -480,13 +482,35 @@ inline void Postoffice::EndIfIdle(const std::string &why, bool *said)
         _exit(1);
 }
 
+/* The customers that have been started, and have not called Finalize when the one has that waits for them. Under
+ * mu_. */
+inline std::string Postoffice::Forgotten() const
+{
+    std::string names;
+    if (finalizing_.empty() || (started_.count(0) != 0 && finalizing_.count(0) == 0))
+        return names;
+    for (const int id : started_)
+        if (finalizing_.count(id) == 0)
+            names += (names.empty() ? "customer " : ", customer ") + std::to_string(id);
+    return names;
+}
+
+inline void Postoffice::WarnOfForgotten() const
+{
+    const std::string names = Forgotten();
+    if (!names.empty())
+        LOG(WARNING) << "node " << van_.my_node_.ShortDebugString() << " is in ps::Finalize, which " << names
+                     << " of this process has not called";
+}
+
 inline void Postoffice::Watch()
 {
     const auto period = std::chrono::milliseconds(200); /* arbitrary: short beside the grace */
     const auto never = std::chrono::steady_clock::time_point::max();
     auto lost_until = never; /* the end of a lost job's grace */
     std::string lost;
-    bool said = false;
+    bool said = false, warned = false;
+    auto forgotten_at = never; /* when a customer without Finalize is worth a line */
     const bool worker = is_worker() != 0;
     const auto reported = [this](const Doomed &doomed) {
         return *doomed.told || std::any_of(finalizing_.begin(), finalizing_.end(),
@@ -499,6 +523,12 @@ inline void Postoffice::Watch()
         if (!doomed_.empty() && now >= doomed_.front().at) {
             Say("it waits for the callback of a request that has failed: " + doomed_.front().why);
             _exit(1);
+        }
+        if (forgotten_at == never && !Forgotten().empty())
+            forgotten_at = now + Grace();
+        if (!warned && now >= forgotten_at) {
+            WarnOfForgotten();
+            warned = true;
         }
         if (lost_until == never && JobLost(node_, &lost))
             lost_until = now + Grace();
@@ -546,6 +576,8 @@ inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
     }
     if (do_barrier) /* the other customers of the process are at their ends, too */
         cond_.wait(lock, all_finished);
+    else
+        WarnOfForgotten();
     lock.unlock();
     const std::string left = Leave(do_barrier);
     if (wrong.empty())
@@ -661,8 +693,8 @@ inline bool Postoffice::WorkersOnlyDied()
 }
 
 /* One barrier of the cluster, which dead workers hold up: whoever comes in their places enters it, too.
- * `until_over`: a server or scheduler at the end stays for the workers that are left. Returns what is wrong,
- * or nothing. */
+ * `until_over`: a server or scheduler at the end stays for the workers that are left, whoever has died. If it
+ * closed its apps, their requests to it would wait for them in vain. Returns what is wrong, or nothing. */
 inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_over)
 {
     paramo_node *joined = nullptr;
@@ -681,11 +713,14 @@ inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_
         const std::string why = paramo_last_error();
         if (first.empty())
             first = why;
-        if (err != PARAMO_E_BARRIER || !WorkersOnlyDied())
-            return err == PARAMO_E_BARRIER ? why : first;
+        if (err != PARAMO_E_BARRIER)
+            return first;
+        const bool replaceable = WorkersOnlyDied();
+        if (!until_over && !replaceable)
+            return why;
         const auto now = std::chrono::steady_clock::now();
         if (deadline == std::chrono::steady_clock::time_point::max()) {
-            deadline = stale = now + RecoveryPatience();
+            deadline = stale = now + (replaceable ? RecoveryPatience() : std::chrono::milliseconds(0));
             if (deadline > now)
                 LOG(WARNING) << "the barrier waits for a replacement: " << why;
         }
