@@ -52,16 +52,22 @@ static void add_setting(const struct model_ops *ops, const struct model_setting 
     (void)snprintf(o->help, sizeof o->help, "%s", ops->name);
 }
 
-/* "learning rate (0.1; sgd: 0.002)": the usual optimizer's, and those of others that differ. */
-static void rates_help(struct model_option *o, const char *usual)
+static double rate_of(const struct optimizer_choice *choice, enum optimizer_option part)
 {
-    const double alpha = optimizers_find(usual)->alpha;
+    return part == OPTIMIZER_ALPHA ? choice->alpha : choice->beta;
+}
+
+/* "learning rate (0.25; sgd: 0.002)": the usual optimizer's, and those of others that differ. */
+static void rates_help(struct model_option *o, const char *what, const char *usual)
+{
+    const double rate = rate_of(optimizers_find(usual), o->part);
     char one[64];
-    (void)snprintf(o->help, sizeof o->help, "learning rate (%g", alpha);
+    (void)snprintf(o->help, sizeof o->help, "%s (%g", what, rate);
     for (size_t i = 0; optimizers_at(i); i++) {
-        if (optimizers_at(i)->alpha == alpha)
+        const double other = rate_of(optimizers_at(i), o->part);
+        if (other == rate)
             continue;
-        (void)snprintf(one, sizeof one, "%s: %g", optimizers_at(i)->name, optimizers_at(i)->alpha);
+        (void)snprintf(one, sizeof one, "%s: %g", optimizers_at(i)->name, other);
         join(o->help, sizeof o->help, "; ", one);
     }
     join(o->help, sizeof o->help, "", ")");
@@ -73,7 +79,7 @@ static void optimizer_help(struct model_option *o, int first)
     static const char *const helps[OPTIMIZER_OPTIONS][2] = {
         {"FTRL-proximal (McMahan et al., KDD 2013), AdaGrad, or plain steps", "optimizer"},
         {"learning rate", "learning rate"},
-        {"smoothing of the learning rate, ftrl and adagrad (1)", "smoothing of the learning rate"},
+        {"smoothing of the learning rate", "smoothing of the learning rate"},
         {"L1 regularisation: more makes more weights 0 (0)", "L1 regularisation"},
         {"L2 regularisation (0)", "L2 regularisation"}};
     const struct model_table_def *table = o->table;
@@ -82,15 +88,17 @@ static void optimizer_help(struct model_option *o, int first)
     else if (o->part == OPTIMIZER_NAME)
         (void)snprintf(o->help, sizeof o->help, "optimizer of %s (%s)", table->what, table->optimizer);
     else if (o->part == OPTIMIZER_ALPHA && table->alpha > 0)
-        (void)snprintf(o->help, sizeof o->help, "learning rate of %s (%g / square root of the workers)",
+        (void)snprintf(o->help, sizeof o->help, "learning rate of %s (%g with one worker, less with more)",
                        table->what, table->alpha);
-    else if (o->part == OPTIMIZER_ALPHA)
-        rates_help(o, table->optimizer);
+    else if (o->part == OPTIMIZER_ALPHA || (o->part == OPTIMIZER_BETA && first))
+        rates_help(o, helps[o->part][0], table->optimizer);
     else if (first)
         (void)snprintf(o->help, sizeof o->help, "%s", helps[o->part][0]);
     else
-        (void)snprintf(o->help, sizeof o->help, "%s of %s (%d)", helps[o->part][1], table->what,
-                       o->part == OPTIMIZER_BETA);
+        (void)snprintf(o->help, sizeof o->help, "%s of %s (%g)", helps[o->part][1], table->what,
+                       o->part != OPTIMIZER_BETA ? 0.0
+                       : table->alpha > 0        ? table->beta
+                                                 : optimizers_find(table->optimizer)->beta);
 }
 
 static void add_optimizer(const struct model_table_def *table)

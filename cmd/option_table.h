@@ -48,7 +48,7 @@
     X(TRAIN_SEED, TRAIN, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "seed of the first values that are drawn, and of --shuffle")                    \
     S(S_LEARN, TRAIN, "How to learn")                                                                                 \
     X(BATCH, TRAIN, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                  \
-      "rows learned at once (512 / workers / (ahead + 1), at least 16: 256 with one worker)")                         \
+      "rows learned at once (512 / workers / (ahead + 1), and an eighth of that at first; both at least 16)")           \
     X(SCALE, TRAIN, "scale", 0, WORD, SCALE_WORDS, "auto", NULL,                                                      \
       "divide each feature's values by their running magnitude: the greatest, or (std) the root of the mean square; " \
       "auto is std from the first value on that is neither 0 nor 1")                                                    \

@@ -55,7 +55,8 @@ paramo_err reloader_start(struct reloader *r, struct service *service)
     if (err == 0)
         return PARAMO_OK;
     fini(r);
-    return paramo_error_set(PARAMO_E_SYSTEM, "the thread that looks for new models cannot start: %s", strerror(err));
+    return paramo_error_set(PARAMO_E_SYSTEM, "the thread that looks for new models cannot start: %s",
+                            strerror(err));
 }
 
 void reloader_force(struct reloader *r)

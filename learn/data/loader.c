@@ -136,6 +136,14 @@ static paramo_err count_lease(struct loader *l, const paramo_work_unit *lease, c
     return err;
 }
 
+size_t loader_batch_rows(size_t first, size_t most, uint32_t stream, uint64_t index)
+{
+    size_t rows = first < most ? first : most;
+    for (uint64_t before = index + stream; before > 0 && rows < most; before /= 2)
+        rows = rows > most / 2 ? most : 2 * rows;
+    return rows;
+}
+
 /* Fills a slot without the lock; the message of an error is written to message. */
 static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s,
                        char message[PARAMO_ERROR_MAX])
@@ -162,7 +170,11 @@ static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s
         s->block = NULL;
     }
     if (err == PARAMO_OK)
-        err = batcher_cut(batcher, rows, learn ? l->o.batch_rows : MEASURE_ROWS, &s->part.list);
+        err = batcher_cut(batcher, rows,
+                          learn ? loader_batch_rows(l->o.first_rows, l->o.batch_rows, s->part.lease.stream,
+                                                    s->part.lease.index)
+                                : MEASURE_ROWS,
+                          &s->part.list);
     if (err != PARAMO_OK)
         (void)snprintf(message, PARAMO_ERROR_MAX, "%s", paramo_last_error());
     return err == PARAMO_OK ? count_lease(l, &s->part.lease, message) : err;

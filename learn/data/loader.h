@@ -51,7 +51,8 @@ struct loader_options {
     const char *pool;
     uint32_t who;
     struct reader *reader;
-    size_t batch_rows; /* of rows to learn; others come in large batches */
+    size_t batch_rows; /* of rows to learn, at most; others come in large batches */
+    size_t first_rows; /* of a batch in the first part; loader_batch_rows() */
     size_t shuffle;    /* rows in a window that is shuffled, from the second round on; 0: never */
     uint64_t seed;     /* of that order */
     size_t held;       /* parts that the learner may hold at once */
@@ -61,6 +62,9 @@ struct loader_options {
         *stop; /* once set, loader_next ends with INTERRUPTED (within LEASE_WAIT_MS if it waits for work) */
 };
 
+/* Rows of a batch in this part: first in the data's first part, twice as many whenever twice as many parts lie before
+ * it, at most `most`. A function of the part's place only, so it is the same for every worker and in every run. */
+size_t loader_batch_rows(size_t first, size_t most, uint32_t stream, uint64_t index);
 /* How often a part that exists was leased in a round, in the scheduler's store as one double: more often than
  * parts were done if some were dealt again, because their worker died or gave up. */
 void loader_leases_key(char *out, size_t cap, uint32_t round);

@@ -31,15 +31,31 @@ void model_info_init(struct model_info *info, const struct model_ops *ops)
     for (size_t t = 0; t < ops->tables; t++) {
         struct model_optimizer *o = &info->optimizer[t];
         (void)snprintf(o->name, sizeof o->name, "%s", ops->table[t].optimizer);
-        o->beta = 1;
+        o->beta = -1;
     }
 }
 
-double model_alpha(const struct model_info *info, size_t table, uint32_t workers)
+/* The table's definition, if it names rates for the optimizer that is used; else NULL. */
+static const struct model_table_def *own_rates(const struct model_info *info, size_t table)
 {
-    double alpha = info->ops->table[table].alpha;
+    const struct model_table_def *def = &info->ops->table[table];
+    return def->alpha > 0 && strcmp(info->optimizer[table].name, def->optimizer) == 0 ? def : NULL;
+}
+
+double model_alpha(const struct model_info *info, size_t table, uint64_t in_flight)
+{
+    const struct model_table_def *def = own_rates(info, table);
     const struct optimizer_choice *o = optimizers_find(info->optimizer[table].name);
-    return alpha > 0 ? alpha / sqrt((double)workers) : o != NULL ? o->alpha : 0;
+    if (def != NULL)
+        return def->alpha / sqrt(in_flight > 2 ? (double)in_flight / 2 : 1);
+    return o != NULL ? o->alpha : 0;
+}
+
+double model_beta(const struct model_info *info, size_t table)
+{
+    const struct model_table_def *def = own_rates(info, table);
+    const struct optimizer_choice *o = optimizers_find(info->optimizer[table].name);
+    return def != NULL ? def->beta : o != NULL ? o->beta : 0;
 }
 
 size_t model_keys(const struct model_info *info, size_t table, const struct batch *batch)

@@ -43,8 +43,9 @@ struct model_table_def {
     const char *what;      /* in help and messages: "the factors" */
     int bias;              /* has a row for the bias */
     const char *optimizer; /* where none is named */
-    double
-        alpha; /* learning rate of one worker where none is named, n workers: alpha / sqrt(n); 0: the optimizer's */
+    /* Rates of that optimizer where none are named; alpha 0: the optimizer's own. alpha is for up to two batches in
+     * flight, n of them: alpha / sqrt(n / 2). */
+    double alpha, beta;
 };
 
 /* What follows from the settings for one table. */
@@ -56,7 +57,7 @@ struct model_shape {
 /* How one table was trained; what --model-in continues with. */
 struct model_optimizer {
     char name[MODEL_NAME_MAX + 1]; /* learn/model/optimizers.h */
-    double alpha, beta, l1, l2;    /* alpha 0: model_alpha() */
+    double alpha, beta, l1, l2;    /* alpha 0: model_alpha(); beta below 0: model_beta() */
 };
 
 /* A model with its settings: what is computed with, and what a manifest says. */
@@ -107,8 +108,10 @@ const struct model_ops *model_find(const char *name);
 
 /* A new model's settings and optimizers, with their initial values. */
 void model_info_init(struct model_info *info, const struct model_ops *ops);
-/* The learning rate of a table that workers share, where none is named. */
-double model_alpha(const struct model_info *info, size_t table, uint32_t workers);
+/* The learning rate of a table, where none is named, if that many batches are pulled before the first is pushed. */
+double model_alpha(const struct model_info *info, size_t table, uint64_t in_flight);
+/* Its smoothing, where none is named. */
+double model_beta(const struct model_info *info, size_t table);
 /* Keys of a batch that the table has rows for. */
 size_t model_keys(const struct model_info *info, size_t table, const struct batch *batch);
 

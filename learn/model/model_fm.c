@@ -220,14 +220,19 @@ static const struct model_setting settings[FM_SETTINGS] = {
     [FM_INIT] = {.option = "factor-init",
                  .manifest = "factor_init",
                  .meta = "S",
-                 .help = "standard deviation of the first factors (0.01)",
-                 .initial = 0.01},
+                 .help = "standard deviation of the first factors (0.03)",
+                 .initial = 0.03},
 };
 
 /* The factors' learning rate is that of docs/TRAINING.md, "Several workers". */
 static const struct model_table_def tables[] = {
     [W] = {.name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl"},
-    [V] = {.name = "v", .prefix = "factor-", .what = "the factors", .optimizer = "adagrad", .alpha = 0.02},
+    [V] = {.name = "v",
+           .prefix = "factor-",
+           .what = "the factors",
+           .optimizer = "adagrad",
+           .alpha = 0.1,
+           .beta = 10},
 };
 
 static uint32_t dim_of(const struct model_info *info)

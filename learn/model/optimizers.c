@@ -16,10 +16,12 @@ static void ftrl_retune(const struct optimizer_rates *old, const struct optimize
     }
 }
 
+/* FTRL's rates were chosen by bench/defaults.py. A high alpha learns dense columns quickly; beta / alpha acts as an L2
+ * penalty, which holds the weights of rare features back. */
 static const struct optimizer_choice choices[] = {
-    {.name = "ftrl", .code = PARAMO_OPT_FTRL, .alpha = 0.1, .retune = ftrl_retune},
-    {.name = "adagrad", .code = PARAMO_OPT_ADAGRAD, .alpha = 0.1},
-    {.name = "sgd", .code = PARAMO_OPT_SGD, .alpha = 0.002, .stateless = 1},
+    {.name = "ftrl", .code = PARAMO_OPT_FTRL, .alpha = 0.25, .beta = 5, .retune = ftrl_retune},
+    {.name = "adagrad", .code = PARAMO_OPT_ADAGRAD, .alpha = 0.1, .beta = 1},
+    {.name = "sgd", .code = PARAMO_OPT_SGD, .alpha = 0.002, .beta = 1, .stateless = 1},
 };
 
 const struct optimizer_choice *optimizers_at(size_t i)

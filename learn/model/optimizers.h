@@ -18,6 +18,7 @@ struct optimizer_choice {
     const char *name; /* of --optimizer, and in the manifest */
     paramo_optimizer code;
     double alpha;  /* learning rate where none is named, for the gradients of a batch summed */
+    double beta;   /* its smoothing where none is named */
     int stateless; /* a model saved without state can be trained further */
     /* Changes the state of a row of n values w, which was trained with `old` rates, so that training with `now`
      * continues from w: only alpha and beta count. NULL: the state does not depend on them. */

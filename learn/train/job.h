@@ -48,7 +48,7 @@ struct job {
     struct model_info info;      /* as saved */
     double epoch_began, learned; /* when the round began, and when its rows were learned */
     size_t bad_epochs;           /* without a better log-loss on the rows that measure */
-    size_t batch;                /* rows */
+    size_t batch, first_batch;   /* rows, at most and at first */
     struct watch watch;
     atomic_int stop; /* to the learners: end after the current batches */
     pthread_mutex_t lock;

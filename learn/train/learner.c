@@ -54,6 +54,7 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .who = l->o.who,
                                     .reader = l->o.reader,
                                     .batch_rows = l->o.batch_rows,
+                                    .first_rows = l->o.first_rows,
                                     .shuffle = l->o.shuffle,
                                     .seed = l->o.model->seed,
                                     .held = l->slots,

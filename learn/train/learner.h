@@ -44,7 +44,7 @@ struct learner_options {
     uint32_t who; /* customer id */
     const char *pool;
     struct reader *reader;
-    size_t batch_rows;
+    size_t batch_rows, first_rows; /* of a batch, at most and in the first part (loader_batch_rows) */
     size_t shuffle; /* rows of a window, from the second round on (learn/data/loader.h); 0: never */
     unsigned ahead;
     unsigned threads; /* loader threads */

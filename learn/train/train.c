@@ -58,11 +58,15 @@ static void finish(struct job *job)
 {
     struct train_result *r = job->result;
     job->batch = (size_t)(job->o->batch > 0 ? job->o->batch : train_batch(r->num_workers, job->o->ahead));
+    job->first_batch =
+        job->o->batch > 0 ? job->batch : (size_t)train_first_batch(r->num_workers, job->o->ahead);
     r->batch = job->info.batch = job->batch;
     for (size_t t = 0; t < job->info.ops->tables; t++) {
-        double *alpha = &job->info.optimizer[t].alpha;
+        double *alpha = &job->info.optimizer[t].alpha, *beta = &job->info.optimizer[t].beta;
         if (*alpha == 0)
-            *alpha = model_alpha(&job->info, t, r->num_workers);
+            *alpha = model_alpha(&job->info, t, (uint64_t)r->num_workers * (job->o->ahead + 1));
+        if (*beta < 0)
+            *beta = model_beta(&job->info, t);
         r->alpha[t] = *alpha;
     }
 }
@@ -273,6 +277,7 @@ static paramo_err prepare(struct customer *c)
         .pool = POOL,
         .reader = job->reader,
         .batch_rows = job->batch,
+        .first_rows = job->first_batch,
         .shuffle = (size_t)job->o->shuffle,
         .held_out = job->hold_out > 0,
         .alone = job->embedded,

@@ -25,8 +25,18 @@ paramo_err train_take_settings(const char *dir, struct model_info *info)
     return err;
 }
 
+static uint64_t batch_of(uint64_t in_flight, uint32_t workers, uint32_t ahead)
+{
+    uint64_t rows = in_flight / ((uint64_t)workers * ((uint64_t)ahead + 1));
+    return rows < TRAIN_BATCH_MIN ? TRAIN_BATCH_MIN : rows;
+}
+
 uint64_t train_batch(uint32_t workers, uint32_t ahead)
 {
-    uint64_t rows = TRAIN_IN_FLIGHT / ((uint64_t)workers * (ahead + 1));
-    return rows < 16 ? 16 : rows;
+    return batch_of(TRAIN_IN_FLIGHT, workers, ahead);
+}
+
+uint64_t train_first_batch(uint32_t workers, uint32_t ahead)
+{
+    return batch_of(TRAIN_FIRST_IN_FLIGHT, workers, ahead);
 }

@@ -17,7 +17,7 @@ struct train_options {
     uint64_t epochs;           /* 0: up to TRAIN_EPOCHS where the model is measured after each, else one */
     unsigned hold_out;         /* percent of the rows, not with valid (learn/data/holdout.h) */
     uint64_t shuffle;          /* rows of a window, from the second epoch on; 0: never */
-    uint64_t batch;            /* rows; 0: train_batch */
+    uint64_t batch;            /* rows; 0: train_batch, from train_first_batch on */
     uint32_t servers, workers; /* embedded */
     uint32_t ahead;
     uint32_t patience; /* stop after this many epochs without a better log-loss; 0: never */
@@ -33,6 +33,11 @@ struct train_options {
  * gradient of each row lacks the updates of the others (docs/TRAINING.md, "Several workers"). */
 #define TRAIN_IN_FLIGHT 512
 uint64_t train_batch(uint32_t workers, uint32_t ahead);
+/* Small data is learned better in small batches, large data faster in large ones. So where none are named batches begin
+ * with fewer rows and grow (loader_batch_rows). Both have at least TRAIN_BATCH_MIN rows. */
+#define TRAIN_FIRST_IN_FLIGHT 64
+#define TRAIN_BATCH_MIN       16
+uint64_t train_first_batch(uint32_t workers, uint32_t ahead);
 
 /* Reads the manifest of a model that training can continue from. */
 PARAMO_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info *info);

@@ -8,7 +8,7 @@ command -v etcd >/dev/null || skip "there is no etcd (Debian: etcd-server)"
 
 rows=$((60000 / SLOW)) epochs=150 # long enough for a leader to die and the next to be stopped
 expect 0 "a training log" "$PARAMO" data synth --rows $rows --seed 1 --model-seed 7 --out train.ffm
-train=("$PARAMO" train --model lr --data train.ffm --epochs $epochs --seed 1)
+train=("$PARAMO" train --model lr --data train.ffm --batch 128 --epochs $epochs --seed 1)
 expect 0 "the job undisturbed" "$PARAMO" run -s 2 -w 1 -- "${train[@]}" --model-out model-calm
 
 free_port

@@ -7,7 +7,7 @@ cd "$WORK" || exit 1
 rows=$((200000 / SLOW)) epochs=$((SLOW > 1 ? 16 : 40))
 expect 0 "a training log" "$PARAMO" data synth --rows $rows --seed 1 --model-seed 7 --out train.ffm
 expect 0 "a test log" "$PARAMO" data synth --rows 20000 --seed 2 --model-seed 7 --out test.ffm
-job=("$PARAMO" run --verbose -s 3 -w 4 -- paramo train --model lr --data train.ffm --epochs $epochs --seed 1)
+job=("$PARAMO" run --verbose -s 3 -w 4 -- paramo train --model lr --data train.ffm --batch 128 --epochs $epochs --seed 1)
 
 # logloss NAME: of the model in folder NAME on the test log.
 logloss() {
@@ -97,7 +97,7 @@ done
 # node has its own settings here: only the scheduler is impatient.)
 export PROGRAM=$PARAMO
 start stood "$PARAMO" run --verbose -s 2 -w 2 -- sh -c '[ "$DMLC_ROLE" != scheduler ] || export PS_HEARTBEAT_TIMEOUT=2
-    exec "$PROGRAM" train --model lr --data train.ffm --epochs "$0" --seed 1 --model-out m-stood' $epochs
+    exec "$PROGRAM" train --model lr --data train.ffm --batch 128 --epochs "$0" --seed 1 --model-out m-stood' $epochs
 check "the scheduler is there" wait_for 20 node_pid stood scheduler
 check "worker 1 is at work" wait_for 20 at_work stood worker 1
 check "the scheduler is stopped" signal_node STOP stood scheduler

@@ -6,7 +6,7 @@
 # ---- the leader's own disk fails it: it hands over; a file stands where its folder was ----
 handed=("$PARAMO" run --verbose -s 2 -w 3)
 export PROGRAM=$PARAMO
-command='exec "$PROGRAM" train --model lr --data train.ffm --hold-out 0 --seed 1 --epochs '$epochs' --model-out "$0-$DMLC_RANK"'
+command='exec "$PROGRAM" train --model lr --data train.ffm --hold-out 0 --seed 1 --batch 128 --epochs '$epochs' --model-out "$0-$DMLC_RANK"'
 start disk "${handed[@]}" -- sh -c "$command" m-disk
 check "disk: epoch 2 is over" wait_for 40 epoch disk 2
 rm -rf m-disk-0
@@ -30,7 +30,7 @@ port=$PORT
 export PARAMO_TOKEN=leader
 start scheduler "$PARAMO" scheduler --port "$port" --servers 1 --workers 2 --verbose
 start server "$PARAMO" server --scheduler "127.0.0.1:$port"
-train=("$PARAMO" worker --scheduler "127.0.0.1:$port" -- "$PARAMO" train --model lr --data train.ffm --epochs $((2 * epochs)) --model-out m-late)
+train=("$PARAMO" worker --scheduler "127.0.0.1:$port" -- "$PARAMO" train --model lr --data train.ffm --batch 128 --epochs $((2 * epochs)) --model-out m-late)
 start first "${train[@]:0:4}" --rank 0 "${train[@]:4}"
 start second "${train[@]:0:4}" --rank 1 "${train[@]:4}"
 check "late: epoch 2 is over" wait_for 40 epoch first 2

@@ -11,7 +11,7 @@ echo "      SEED=$seed"
 rows=$((100000 / SLOW)) epochs=$((SLOW > 1 ? 24 : 40)) # the job is still seconds from its end when it is struck
 expect 0 "a training log" "$PARAMO" data synth --rows $rows --seed 1 --model-seed 7 --out train.ffm
 expect 0 "a test log" "$PARAMO" data synth --rows $((rows / 10)) --seed 2 --model-seed 7 --out test.ffm
-job=("$PARAMO" run --verbose -s 2 -w 3 -- paramo train --model lr --data train.ffm --valid test.ffm --seed 1)
+job=("$PARAMO" run --verbose -s 2 -w 3 -- paramo train --model lr --data train.ffm --valid test.ffm --seed 1 --batch 128)
 
 logloss() { "$PARAMO" eval --model-in "$1" --data test.ffm --json >"$1.json" 2>"$ERR" && json "$1.json" logloss; }
 expect 0 "the job undisturbed" "${job[@]}" --epochs $epochs --model-out calm

@@ -22,21 +22,25 @@ reaches() {
 
 a9a=(--data "$SHARED/a9a.gz") criteo=(--data "$SHARED/criteo80k.train.ffm.zst")
 frappe=(--data "$SHARED/frappe_x1.train.ffm.zst") valid=(--valid "$SHARED/frappe_x1.valid.ffm.zst")
-reaches "a9a, lr" 0.3245 0.9020 "$SHARED/a9a.t.gz" --model lr "${a9a[@]}" --batch 64 --epochs 2
+reaches "a9a, lr" 0.3245 0.9020 "$SHARED/a9a.t.gz" --model lr "${a9a[@]}" --alpha 0.1 --beta 1 --batch 64 \
+    --epochs 2
 check "a9a, lr: accuracy $(json "$OUT" accuracy)" at_least "$(json "$OUT" accuracy)" 0.849
 if [ "$SLOW" = 1 ]; then # a sanitizer learns nothing new from them
-    reaches "criteo80k, lr" 0.4455 0.7670 "$SHARED/criteo80k.test.ffm.zst" --model lr "${criteo[@]}" --alpha 0.07 --l2 10 --epochs 3
-    reaches "criteo80k, fm" 0.4466 0.7660 "$SHARED/criteo80k.test.ffm.zst" --model fm "${criteo[@]}" --l2 20 --epochs 2 \
-        --factor-alpha 0.01
+    reaches "criteo80k, lr" 0.4455 0.7670 "$SHARED/criteo80k.test.ffm.zst" --model lr "${criteo[@]}" --alpha 0.07 --beta 1 --l2 10 \
+        --epochs 3
+    reaches "criteo80k, fm" 0.4466 0.7660 "$SHARED/criteo80k.test.ffm.zst" --model fm "${criteo[@]}" --alpha 0.1 --beta 1 --l2 20 \
+        --epochs 2 --factor-alpha 0.01 --factor-beta 1 --factor-init 0.01
     reaches "frappe_x1, lr" 0.2840 0.9380 "$SHARED/frappe_x1.test.ffm.zst" --model lr "${frappe[@]}" --alpha 1 --beta 128 --l2 4 \
         --epochs 40
     reaches "frappe_x1, fm" 0.2065 0.9650 "$SHARED/frappe_x1.test.ffm.zst" --model fm "${frappe[@]}" "${valid[@]}" \
-        --factor-alpha 0.2 --factor-init 0.1 --epochs 20 --patience 1
-    reaches "globo, lr" 0.2320 0.9550 "$SHARED/globo.test.ffm.zst" --model lr --data "$SHARED/globo.train.ffm.zst" --beta 4 --epochs 1
+        --alpha 0.1 --beta 1 --factor-alpha 0.2 --factor-beta 1 --factor-init 0.1 --epochs 20 --patience 1
+    reaches "globo, lr" 0.2320 0.9550 "$SHARED/globo.test.ffm.zst" --model lr --data "$SHARED/globo.train.ffm.zst" \
+        --alpha 0.1 --beta 4 --epochs 1
 fi
 
 # What is not set must stay calm however many rows are under way: --ahead 15 on one learner is what eight workers do at
-# their worst, in every run the same.
+# their worst, in every run the same. One worker reaches 0.447; runs of eight differ by 0.001. A model that overshoots is
+# far above (0.50 and more), guessing the mean rate is at 0.531.
 ways=("--workers 8" "--ahead 15") epochs=2
 [ "$SLOW" = 1 ] || ways=("--workers 8") epochs=1 # threads
 for model in lr fm; do
@@ -46,7 +50,7 @@ for model in lr fm; do
             --epochs 1 --valid "$SHARED/criteo80k.test.ffm.zst"
         check "no warning" grep -q '"warning": null' "$OUT"
         check "log-loss $(sed -n '/valid/,$p' "$OUT" >valid.json && json valid.json logloss)" \
-            at_most "$(json valid.json logloss)" 0.4500
+            at_most "$(json valid.json logloss)" 0.4600
     done
 done
 

@@ -7,7 +7,7 @@ refused 2 "more copies than there can be" "from 0 to 3" "$PARAMO" run -s 2 -w 1 
 expect 0 "a log" "$PARAMO" data synth --rows 20000 --seed 7 --out train.ffm
 # One worker: the same sums in the same order, whatever becomes of the servers. Two of them, so that nothing moves when one is
 # gone: where partitions move, requests that do not wait for each other may change places.
-job=("$PARAMO" run --verbose -s 2 -w 1 --replicas 1 --workers-only -- "$PARAMO" train --model lr --data train.ffm --epochs 60 --hold-out 0 --seed 1)
+job=("$PARAMO" run --verbose -s 2 -w 1 --replicas 1 --workers-only -- "$PARAMO" train --model lr --data train.ffm --batch 128 --epochs 60 --hold-out 0 --seed 1)
 expect 0 "nobody dies" "${job[@]}" --model-out quiet
 expect 0 "its model as text" "$PARAMO" export --model-in quiet --text --out quiet.txt
 

@@ -6,7 +6,7 @@ cd "$WORK" || exit 1
 
 rows=$((60000 / SLOW)) epochs=60
 expect 0 "a training log" "$PARAMO" data synth --rows $rows --seed 1 --model-seed 7 --out train.ffm
-train=("$PARAMO" train --model lr --data train.ffm --epochs $epochs --hold-out 0 --seed 1)
+train=("$PARAMO" train --model lr --data train.ffm --batch 128 --epochs $epochs --hold-out 0 --seed 1)
 
 # scheduler NAME: of the present job.
 scheduler() { start "$1" "$PARAMO" scheduler --port "$PORT" --servers 2 --workers "$workers" --verbose --state "$state"; }

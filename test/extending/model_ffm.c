@@ -34,7 +34,12 @@ static const struct model_setting settings[SETTINGS] = {
 
 static const struct model_table_def tables[TABLES] = {
     [W] = {.name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl"},
-    [V] = {.name = "v", .prefix = "factor-", .what = "the factors", .optimizer = "adagrad", .alpha = 0.02},
+    [V] = {.name = "v",
+           .prefix = "factor-",
+           .what = "the factors",
+           .optimizer = "adagrad",
+           .alpha = 0.02,
+           .beta = 1},
 };
 
 static struct model_shape ffm_shape(const struct model_info *info, size_t table)

@@ -88,6 +88,7 @@ static void begin(struct job *job)
                                       .pool = "rows",
                                       .reader = job->reader,
                                       .batch_rows = 4,
+                                      .first_rows = 4,
                                       .ahead = 2,
                                       .threads = 1,
                                       .stop = &job->stop,

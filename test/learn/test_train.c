@@ -1,3 +1,4 @@
+#include "learn/data/loader.h"
 #include "learn/eval/score.h"
 #include "learn/model/model_fm.h"
 #include "learn/support_learn.h"
@@ -223,10 +224,24 @@ static void test_rows_under_way_are_bounded_whatever_the_workers(void **state)
     assert_int_equal(train_batch(8, 1), 32);
     assert_int_equal(train_batch(1, 15), 32);
     assert_int_equal(train_batch(1000, 64), 16);
+    assert_int_equal(train_first_batch(1, 1), 32);
+    assert_int_equal(train_first_batch(2, 1), 16);
+    assert_int_equal(train_first_batch(8, 1), 16);
+    assert_int_equal(loader_batch_rows(32, 256, 0, 0), 32);
+    assert_int_equal(loader_batch_rows(32, 256, 0, 1), 64);
+    assert_int_equal(loader_batch_rows(32, 256, 1, 2), 128);
+    assert_int_equal(loader_batch_rows(32, 256, 4, 0), 256);
+    assert_int_equal(loader_batch_rows(32, 256, UINT32_MAX, UINT32_MAX), 256);
+    assert_int_equal(loader_batch_rows(32, 100, 0, 2), 100);
+    assert_int_equal(loader_batch_rows(32, 16, 0, 0), 16);
     struct model_info info;
     model_info_init(&info, &model_fm);
-    assert_true(model_alpha(&info, 1, 1) == 0.02 && model_alpha(&info, 1, 4) == 0.01);
-    assert_true(model_alpha(&info, 0, 1) == 0.1 && model_alpha(&info, 0, 4) == 0.1);
+    assert_true(model_alpha(&info, 1, 1) == 0.1 && model_alpha(&info, 1, 2) == 0.1);
+    assert_true(model_alpha(&info, 1, 8) == 0.05 && model_beta(&info, 1) == 10);
+    assert_true(model_alpha(&info, 0, 1) == 0.25 && model_alpha(&info, 0, 8) == 0.25 &&
+                model_beta(&info, 0) == 5);
+    (void)snprintf(info.optimizer[1].name, sizeof info.optimizer[1].name, "sgd");
+    assert_true(model_alpha(&info, 1, 8) == optimizers_find("sgd")->alpha && model_beta(&info, 1) == 1);
     char *out = model_dir("m");
     struct train_options o = options(&model_fm, out);
     o.batch = 0;
@@ -237,7 +252,7 @@ static void test_rows_under_way_are_bounded_whatever_the_workers(void **state)
     assert_int_equal(r.batch, 64);
     assert_int_equal(modelio_open(out, &m), PARAMO_OK);
     assert_int_equal(m.info.batch, 64);
-    assert_true(m.info.optimizer[1].alpha == 0.01 && r.alpha[1] == 0.01);
+    assert_true(m.info.optimizer[1].alpha == 0.05 && r.alpha[1] == 0.05);
     modelio_close(&m);
     train_result_free(&r);
     remove_dir(out);
