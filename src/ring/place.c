@@ -32,6 +32,7 @@ struct placing {
     double *group_held;
     uint16_t *queue, *rest, *from, *through; /* make_room */
     unsigned searches;
+    size_t no_room; /* the partition of the last search that failed; RING_PARTITIONS: none lately */
 };
 
 /* ---- groups -------------------------------------------------------------------------------------------- */
@@ -92,6 +93,15 @@ static bool fits(const struct placing *p, size_t partition, uint16_t shard)
     return true;
 }
 
+/* Have these partitions the same members at the levels above? Then the same shards fit both. */
+static bool same_above(const struct placing *p, size_t a, size_t b)
+{
+    bool same = true;
+    for (unsigned l = 0; l < p->level && same; l++)
+        same = p->after->level[l].owner[a] == p->after->level[l].owner[b];
+    return same;
+}
+
 /* May it join without pushing a member of the old chain out? */
 static bool fits_well(const struct placing *p, size_t partition, uint16_t shard)
 {
@@ -105,6 +115,15 @@ static bool fits_well(const struct placing *p, size_t partition, uint16_t shard)
         clash |= l != p->level && member != RING_NONE && p->group[member] == p->group[shard];
     }
     return !clash;
+}
+
+/* Had these partitions the same chain before? */
+static bool same_before(const struct placing *p, size_t a, size_t b)
+{
+    bool same = true;
+    for (unsigned l = 0; l <= p->after->replicas && same; l++)
+        same = held_before(p, l, a) == held_before(p, l, b);
+    return same;
 }
 
 /* ---- shares -------------------------------------------------------------------------------------------- */
@@ -251,9 +270,18 @@ static void release(struct placing *p)
 {
     uint16_t candidates[2 * RING_LEVELS];
     bool wanted[RING_PARTITIONS];
+    bool excess = false;
+    for (size_t i = 0; i < p->n; i++)
+        excess = excess || p->share[i].have > p->share[i].target;
+    if (!excess)
+        return;
     size_t count = wanting_groups(p, candidates, 2 * RING_LEVELS);
-    for (size_t a = 0; a < RING_PARTITIONS; a++)
-        wanted[a] = p->holder[a] != RING_NONE && is_wanted(p, candidates, count, a);
+    bool some = false; /* of the candidates fit the run of equal chains */
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
+        if (!a || !same_above(p, a, a - 1) || !same_before(p, a, a - 1))
+            some = is_wanted(p, candidates, count, a);
+        wanted[a] = some && p->holder[a] != RING_NONE;
+    }
     for (size_t i = 0; i < p->n; i++)
         if (p->share[i].have > p->share[i].target)
             release_excess(p, (uint16_t)i, wanted);
@@ -334,12 +362,36 @@ static void fill(struct placing *p, bool well)
     }
 }
 
+/* The first partition from `from` on that the shard holds. RING_PARTITIONS: none. */
+static size_t next_held(const struct placing *p, size_t from, uint16_t shard)
+{
+    enum { STEP = sizeof(uint64_t) / sizeof *p->holder }; /* are looked at at once */
+    const uint64_t ones = UINT64_C(0x0001000100010001), tops = ones << 15;
+    while (from < RING_PARTITIONS) {
+        uint64_t differ;
+        if (from % STEP == 0) {
+            memcpy(&differ, p->holder + from, sizeof differ);
+            differ ^= ones * shard;
+            if (!((differ - ones) & ~differ & tops)) { /* none of them is 0 */
+                from += STEP;
+                continue;
+            }
+        }
+        if (p->holder[from] == shard)
+            return from;
+        from++;
+    }
+    return RING_PARTITIONS;
+}
+
 /* All shards that fit the partition are full. One of them takes it and passes another partition on, and
  * so on, to a shard that is not full. The search is breadth first, so that as few partitions as possible
  * move. */
 static bool make_room(struct placing *p, size_t partition)
 {
     size_t head = 0, tail = 0, rest = 0;
+    if (p->no_room < RING_PARTITIONS && same_above(p, partition, p->no_room))
+        return false; /* since then shards have only got more */
     for (size_t i = 0; i < p->n; i++) {
         if (fits(p, partition, (uint16_t)i)) {
             p->from[i] = RING_NONE;
@@ -350,9 +402,11 @@ static bool make_room(struct placing *p, size_t partition)
     }
     while (head < tail && rest) {
         uint16_t via = p->queue[head++];
-        for (size_t a = 0; a < RING_PARTITIONS; a++) {
-            if (p->holder[a] != via)
+        size_t seen = RING_PARTITIONS; /* the last partition that was tried: none of the rest fits it */
+        for (size_t a = next_held(p, 0, via); a < RING_PARTITIONS; a = next_held(p, a + 1, via)) {
+            if (seen < RING_PARTITIONS && same_above(p, a, seen))
                 continue;
+            seen = a;
             for (size_t r = 0; r < rest;) {
                 uint16_t shard = p->rest[r];
                 if (!fits(p, a, shard)) {
@@ -370,10 +424,12 @@ static bool make_room(struct placing *p, size_t partition)
                 for (; p->from[shard] != RING_NONE; shard = p->from[shard])
                     p->holder[p->through[shard]] = shard;
                 p->holder[partition] = shard;
+                p->no_room = RING_PARTITIONS;
                 return true;
             }
         }
     }
+    p->no_room = partition;
     return false;
 }
 
@@ -437,6 +493,7 @@ static void place_level(struct placing *p)
         fill(p, true);
         fill(p, false);
         p->searches = 0;
+        p->no_room = RING_PARTITIONS;
         for (size_t a = 0; a < RING_PARTITIONS; a++)
             if (p->holder[a] == RING_NONE && (p->searches == SEARCHES_MAX || !make_room(p, a))) {
                 p->searches += p->searches < SEARCHES_MAX;
