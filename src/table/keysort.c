@@ -80,9 +80,28 @@ bool keysort_step(struct keysort *sort, size_t keys)
     return sort->pass > KEYSORT_DIGITS;
 }
 
+/* Fewer keys than this are sorted by insertion; arbitrary: below it that is less work than the counts. */
+enum { FEW = 64 };
+
+static void sort_few(uint64_t *keys, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        uint64_t key = keys[i];
+        size_t at = i;
+        for (; at > 0 && keys[at - 1] > key; at--) {
+            keys[at] = keys[at - 1];
+        }
+        keys[at] = key;
+    }
+}
+
 void keysort(uint64_t *keys, uint64_t *scratch, size_t n)
 {
     struct keysort sort;
+    if (n < FEW) {
+        sort_few(keys, n);
+        return;
+    }
     keysort_start(&sort, keys, scratch, n);
     while (!keysort_step(&sort, n)) {
     }

@@ -1,6 +1,7 @@
 #include "cluster/view/view.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,9 +306,11 @@ static paramo_err chains_decode(struct reader *r, struct view *view)
     struct ring_chains *chains = &view->chains;
     uint16_t member[RING_LEVELS];
     chains->replicas = read_u8(r);
+    chains->apart = chains->present = 0;
     if (r->failed || chains->replicas > RING_REPLICAS_MAX)
         return bad("the number of replicas is not valid");
-    memset(chains->level, 0xff, sizeof chains->level); /* RING_NONE */
+    for (unsigned l = chains->replicas + 1; l < RING_LEVELS; l++)
+        memset(&chains->level[l], 0xff, sizeof chains->level[l]); /* RING_NONE */
     for (size_t a = 0; a < RING_PARTITIONS;) {
         for (unsigned l = 0; l <= chains->replicas; l++)
             member[l] = read_u16(r);
@@ -315,9 +318,10 @@ static paramo_err chains_decode(struct reader *r, struct view *view)
         if (r->failed || len == 0 || len > RING_PARTITIONS - a ||
             !chain_fits(member, chains->replicas, view->shards_count))
             return bad("the ring is not valid");
-        for (size_t end = a + len; a < end; a++)
-            for (unsigned l = 0; l <= chains->replicas; l++)
-                chains->level[l].owner[a] = member[l];
+        for (unsigned l = 0; l <= chains->replicas; l++)
+            for (size_t b = a; b < a + len; b++)
+                chains->level[l].owner[b] = member[l];
+        a += len;
     }
     return PARAMO_OK;
 }
@@ -342,10 +346,10 @@ static void owner_gone_guess(struct view *view)
 {
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint16_t owner = view_ring(view)->owner[a];
-        if (owner == RING_NONE)
-            continue;
-        const struct view_shard *shard = &view->shards[owner];
-        view->owner_gone[a] = view->chains.replicas ? shard->partitions_changed : shard->chain_changed;
+        const struct view_shard *shard = owner == RING_NONE ? NULL : &view->shards[owner];
+        view->owner_gone[a] = !shard                  ? 0
+                              : view->chains.replicas ? shard->partitions_changed
+                                                      : shard->chain_changed;
     }
 }
 
@@ -382,9 +386,10 @@ static paramo_err nodes_decode(struct reader *r, struct view *view)
 
 paramo_err view_decode(struct reader *r, struct view **out)
 {
-    struct view *view = calloc(1, sizeof *view);
+    struct view *view = malloc(sizeof *view);
     if (!view)
         return err_memory(sizeof *view);
+    memset(view, 0, offsetof(struct view, chains)); /* the arrays behind it are large, and written below */
     atomic_init(&view->refs, 1);
     view->job = read_u64(r);
     view->number = read_u64(r);
@@ -407,6 +412,8 @@ paramo_err view_decode(struct reader *r, struct view **out)
         err = owner_gone_decode(r, view);
     else if (!err)
         owner_gone_guess(view);
+    view->lost_at = 0;
+    memset(view->lost, 0, sizeof view->lost);
     if (!err && r->left)
         err = lost_decode(r, view);
     if (!err)

@@ -152,11 +152,13 @@ static void roles_begin(const struct chain *c, const uint64_t runs[CHAIN_WORDS],
     for (unsigned i = 0; i < CHAIN_WORDS; i++)
         begins[i] = runs[i] | c->runs[i];
     partition_set_run_starts(c->mine, begins);
-    for (unsigned word = 0, a = 1; word < CHAIN_WORDS; word++) {
-        uint64_t differ = 0;
-        for (; a < 64 * (word + 1); a++)
-            differ |= (uint64_t)(c->origin_of[a] != c->origin_of[a - 1]) << (a % 64);
-        begins[word] |= differ;
+    for (unsigned word = 0; word < CHAIN_WORDS; word++) {
+        unsigned first = word ? 64 * word : 1, end = 64 * word + 64;
+        struct chain_origin *const *origin = c->origin_of;
+        if (memcmp(origin + first, origin + first - 1, (end - first) * sizeof *origin) == 0)
+            continue; /* most words: runs are long */
+        for (unsigned a = first; a < end; a++)
+            begins[word] |= (uint64_t)(origin[a] != origin[a - 1]) << (a % 64);
     }
 }
 

@@ -91,7 +91,11 @@ static paramo_err sweep_step(struct shard_table *t, struct portion *p, bool *mor
 static bool step(struct shard *s, struct shard_table *t)
 {
     bool dense = t->options.kind == PARAMO_TABLE_DENSE, more = true;
-    struct portion p = {.t = t, .most = dense ? dense_rows(s, t) : step_keys(s)};
+    struct portion p; /* the keys stay as they are: there is room for many */
+    p.t = t;
+    p.n = 0;
+    p.most = dense ? dense_rows(s, t) : step_keys(s);
+    p.full = false;
     paramo_err err = dense ? dense_step(t, &p, &more) : sweep_step(t, &p, &more);
     if (err && s->chain) /* this cannot fail for rows that are held, nor for any keys */
         chain_fail(s->chain, err);
