@@ -793,12 +793,16 @@ static void holdings_read(struct holdings *h, enum sim_table t, unsigned shards,
 static void copies_check(struct world *w, enum sim_table t, const struct machine *const machines[SIM_SHARDS])
 {
     const struct shard_table *tables[SIM_SHARDS];
+    const uint64_t *lasts[SIM_SHARDS]; /* changes of each partition */
     unsigned levels = judge_replicas(w, t) + 1, taken[SIM_SHARDS] = {0};
     bool there[SIM_KEYS][RING_LEVELS] = {{false}};
     struct holdings h;
     memset(h.count, 0, sizeof h.count);
-    for (unsigned s = 0; s < w->ring_shards; s++)
+    for (unsigned s = 0; s < w->ring_shards; s++) {
         tables[s] = machines[s] ? table_of(machines[s], s % w->schedule->shards, t) : NULL;
+        if (tables[s])
+            lasts[s] = machines[s]->made->own->shards[s % w->schedule->shards].shard->chain->last;
+    }
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *key = &w->ledger[t].keys[i];
         for (unsigned level = 0; level < levels; level++) {
@@ -814,8 +818,8 @@ static void copies_check(struct world *w, enum sim_table t, const struct machine
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *key = &w->ledger[t].keys[i];
         const uint64_t *vals[RING_LEVELS];
-        uint64_t last[RING_LEVELS];
-        unsigned n[RING_LEVELS], seen = 0, partition = key->partition;
+        uint64_t last[RING_LEVELS], must[RING_LEVELS];
+        unsigned n[RING_LEVELS], seen = 0, partition = key->partition, row = ledger_row(t, i);
         for (unsigned level = 0; level < levels; level++) {
             unsigned s = w->chains.level[level].owner[partition];
             if (!there[i][level])
@@ -823,12 +827,17 @@ static void copies_check(struct world *w, enum sim_table t, const struct machine
             const struct machine *m = machines[s];
             vals[seen] = &h.vals[h.at[s] + taken[s] * h.row];
             n[seen] = h.lens[s][taken[s]++];
-            last[seen] = m->made->own->shards[s % w->schedule->shards].shard->chain->last[partition];
-            ledger_row_check(w, m->name, t, i, vals[seen], n[seen], tables[s]->lost ? 0 : key->must,
-                             w->moment);
+            last[seen] = lasts[s][partition];
+            must[seen] = tables[s]->lost ? 0 : key->must;
+            bool equal[RING_LEVELS], same = false; /* as a copy that was looked at */
+            for (unsigned k = 0; k < seen; k++) {
+                equal[k] = n[k] == n[seen] && memcmp(vals[k], vals[seen], row * sizeof **vals) == 0;
+                same = same || (equal[k] && must[k] == must[seen] && n[k] <= row);
+            }
+            if (!same)
+                ledger_row_check(w, m->name, t, i, vals[seen], n[seen], must[seen], w->moment);
             for (unsigned k = 0; k < seen && !w->loading; k++)
-                if (!w->restoring && last[k] == last[seen] &&
-                    (n[k] != n[seen] || memcmp(vals[k], vals[seen], ledger_row(t, i) * sizeof **vals) != 0))
+                if (!w->restoring && last[k] == last[seen] && !equal[k])
                     judge_broken(w,
                                  "%s: table %d key %" PRIu64 " holds %" PRIx64 " after change %" PRIu64
                                  " of its partition, another copy %" PRIx64,
