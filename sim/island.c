@@ -170,7 +170,7 @@ void island_step(struct world *w)
 {
     struct island *island = &w->island;
     if (!island->count || island_lasts(w) || w->calm || !w->complete || w->scheduler_lost || w->loading ||
-        w->restoring || w->events % LOOK_EVERY)
+        w->restoring || w->events % LOOK_EVERY || !judge_enough(w, w->gone + 1)) /* at least one is cut off */
         return;
     for (unsigned i = 0; i < island->count; i++)
         if (fits(w, island->waiting[i])) {

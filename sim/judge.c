@@ -280,7 +280,7 @@ static uint64_t members_hash(const struct view *view)
     uint64_t hash = view->number;
     for (uint32_t i = 0; i < view->nodes_count; i++)
         hash = mix64(hash ^ view->nodes[i].incarnation) + view->nodes[i].id + view->nodes[i].alive;
-    return hash ^ hash_bytes(view->chains.level, sizeof view->chains.level);
+    return hash;
 }
 
 unsigned judge_replicas(const struct world *w, enum sim_table table)
@@ -486,7 +486,8 @@ static void chains_came(struct world *w, const struct view *view, uint64_t befor
 static void view_came(struct world *w, const struct view *view)
 {
     uint64_t hash = members_hash(view);
-    if (view->number == w->newest_view && hash != w->view_hash)
+    if (view->number == w->newest_view &&
+        (hash != w->view_hash || memcmp(view->chains.level, w->chains.level, sizeof w->chains.level) != 0))
         judge_broken(w, "there are two views of number %" PRIx64, view->number);
     if (view->number <= w->newest_view)
         return;
@@ -697,9 +698,13 @@ uint64_t judge_shard_view(const struct world *w, unsigned shard)
     return m ? m->shard_view_seen[shard % w->schedule->shards] : 0;
 }
 
-static const struct shard_table *table_of(const struct machine *m, unsigned index, enum sim_table table)
+static const struct shard *shard_of(const struct world *w, const struct machine *m, unsigned shard)
 {
-    const struct shard *shard = m->made->own->shards[index].shard;
+    return m->made->own->shards[shard % w->schedule->shards].shard;
+}
+
+static const struct shard_table *table_of(const struct shard *shard, enum sim_table table)
+{
     const struct view_table *vt = shard->view ? view_table_named(shard->view, sim_table_names[table]) : NULL;
     const struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
     return st && st->table && !st->lacks ? st : NULL; /* lacks: it answers no request to that table */
@@ -707,10 +712,8 @@ static const struct shard_table *table_of(const struct machine *m, unsigned inde
 
 /* A shard that owns partitions of a table without copies since a death is not checked before it knows of it.
  */
-static bool knows(const struct machine *m, unsigned index, const struct shard_table *st,
-                  const struct ledger_key *key)
+static bool knows(const struct shard *shard, const struct shard_table *st, const struct ledger_key *key)
 {
-    const struct shard *shard = m->made->own->shards[index].shard;
     return (st->replicas || shard->chain->level[key->partition] == 0) && !losses_open(key, shard, st);
 }
 
@@ -728,8 +731,8 @@ bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level
         *n = 1;
         return true;
     }
-    const struct shard_table *st = table_of(m, shard % w->schedule->shards, table);
-    if (!st || !knows(m, shard % w->schedule->shards, st, key))
+    const struct shard_table *st = table_of(shard_of(w, m, shard), table);
+    if (!st || !knows(shard_of(w, m, shard), st, key))
         return false;
     row_read(st, table, key->key, vals, n);
     return true;
@@ -793,22 +796,20 @@ static void holdings_read(struct holdings *h, enum sim_table t, unsigned shards,
 static void copies_check(struct world *w, enum sim_table t, const struct machine *const machines[SIM_SHARDS])
 {
     const struct shard_table *tables[SIM_SHARDS];
-    const uint64_t *lasts[SIM_SHARDS]; /* changes of each partition */
+    const struct shard *shards[SIM_SHARDS];
     unsigned levels = judge_replicas(w, t) + 1, taken[SIM_SHARDS] = {0};
     bool there[SIM_KEYS][RING_LEVELS] = {{false}};
     struct holdings h;
     memset(h.count, 0, sizeof h.count);
     for (unsigned s = 0; s < w->ring_shards; s++) {
-        tables[s] = machines[s] ? table_of(machines[s], s % w->schedule->shards, t) : NULL;
-        if (tables[s])
-            lasts[s] = machines[s]->made->own->shards[s % w->schedule->shards].shard->chain->last;
+        shards[s] = machines[s] ? shard_of(w, machines[s], s) : NULL;
+        tables[s] = shards[s] ? table_of(shards[s], t) : NULL;
     }
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *key = &w->ledger[t].keys[i];
         for (unsigned level = 0; level < levels; level++) {
             unsigned s = w->chains.level[level].owner[key->partition];
-            if (s >= w->ring_shards || !tables[s] ||
-                !knows(machines[s], s % w->schedule->shards, tables[s], key))
+            if (s >= w->ring_shards || !tables[s] || !knows(shards[s], tables[s], key))
                 continue;
             there[i][level] = true;
             h.keys[s][h.count[s]++] = key->key;
@@ -827,7 +828,7 @@ static void copies_check(struct world *w, enum sim_table t, const struct machine
             const struct machine *m = machines[s];
             vals[seen] = &h.vals[h.at[s] + taken[s] * h.row];
             n[seen] = h.lens[s][taken[s]++];
-            last[seen] = lasts[s][partition];
+            last[seen] = shards[s]->chain->last[partition];
             must[seen] = tables[s]->lost ? 0 : key->must;
             bool equal[RING_LEVELS], same = false; /* as a copy that was looked at */
             for (unsigned k = 0; k < seen; k++) {
