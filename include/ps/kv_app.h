@@ -233,7 +233,7 @@ template <typename Val> class KVWorker : public SimpleApp
         Customer *const customer = task->worker->obj_;
         const bool by_callback = static_cast<bool>(task->callback);
         if (status != PARAMO_OK) {
-            customer->Ended(ts, status, by_callback);
+            customer->Ended(customer->Shown(ts), status, by_callback);
             return;
         }
         const std::string &wrong = task->Finish();
@@ -250,7 +250,8 @@ template <typename Val> class KVWorker : public SimpleApp
     /* Of a push without a callback, which needs no task. */
     static void OnPushed(void *arg, uint64_t ts, paramo_err status) noexcept
     {
-        static_cast<Customer *>(arg)->Ended(ts, status);
+        Customer *customer = static_cast<Customer *>(arg);
+        customer->Ended(customer->Shown(ts), status);
     }
 
     Slicer slicer_;

@@ -196,7 +196,7 @@ class SimpleApp
     static void OnDone(void *arg, uint64_t ts, paramo_err status) noexcept
     {
         std::unique_ptr<Call> call(static_cast<Call *>(arg));
-        call->app->obj_->Ended(ts, status);
+        call->app->obj_->Ended(call->app->obj_->Shown(ts), status);
     }
 
     const std::chrono::steady_clock::time_point made_;

@@ -1,9 +1,11 @@
 // Nothing is lost in silence: timestamps begin at 0, those that nobody has are an error and never a hang; a
 // KVWorker that goes waits for what it has pushed; what fails without anybody waiting for it makes Finalize
-// fail, once; and a handle or callback may throw whatever it likes.
+// fail, once; and a handle or callback may throw whatever it likes. A request has failed, too, if the server closes
+// its app before it answers.
 #include <atomic>
 
 #include "errors.h"
+#include "event.h"
 #include "ps/ps.h"
 
 using namespace ps;
@@ -49,6 +51,19 @@ static void Leaving()
     CHECK_EQ(got[0], 50);
 }
 
+/* Of a server: opens app 3, and closes it when it has got that number of requests, none of which is answered. */
+static void CloseUnanswered(size_t requests)
+{
+    Event all("the requests to an app that is closed");
+    std::atomic<size_t> got{0};
+    KVServer<float> server(3);
+    server.set_request_handle([&](const KVMeta &, const KVPairs<float> &, KVServer<float> *) {
+        if (++got == requests)
+            all.Set();
+    });
+    all.Wait();
+}
+
 int main()
 {
     Start(0);
@@ -72,6 +87,8 @@ int main()
             delete server;
             delete simple;
         });
+        if (MyRank() == 0)
+            CloseUnanswered(2);
     }
     if (IsWorker()) {
         const int rank = MyRank();
@@ -88,14 +105,17 @@ int main()
         CHECK(Has(Error([&] { app.Wait(app.Request(5, "", kServerGroup)); }), "response handle"));
         CHECK(Has(Error([&] { kv.Wait(kv.Push({1}, {1}, {}, 0, [] { throw 1; })); }), "callback"));
         kv.Wait(kv.Push({1}, {1}));
-        if (rank ==
-            0) { /* two that nobody waits for: of an app that is there at the end, and of one that is not */
+        if (rank == 0) { /* three that nobody waits for */
+            KVWorker<float> *closed = new KVWorker<float>(3, 0);
+            closed->Push({1}, {1});
+            CHECK(Has(Error([&] { closed->Wait(closed->Push({1}, {1})); }), "closed"));
+            RegisterExitCallback([closed] { delete closed; });
             kv.Push({1}, {1}, {}, 42);
             KVWorker<float> gone(0, 9);
             gone.Push({1}, {1}, {}, 42, [] { CHECK(false) << "it has failed"; });
         }
         const std::string error = Error([] { Finalize(0); });
-        CHECK_EQ(Has(error, "2 requests have failed"), rank == 0) << error;
+        CHECK_EQ(Has(error, "3 requests have failed"), rank == 0) << error;
         CHECK_EQ(error.empty(), rank != 0) << error;
         return 0;
     }

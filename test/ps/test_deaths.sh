@@ -181,6 +181,13 @@ check "a server dies, others wait for a command: nobody ends with 0" none_well
 check "a server dies, others wait for a command: all end by themselves" none_stopped
 check "a server dies, others wait for a command: all say which" named "$(rank_of)" "$victim"
 
+begin 0 callbacks
+kill_it 0
+go
+ends 0
+check "the scheduler dies, workers wait for callbacks: nobody ends with 0" none_well
+check "the scheduler dies, workers wait for callbacks: all end by themselves" none_stopped
+
 begin 100 refused
 go
 ends 9

@@ -101,8 +101,9 @@ class Customer
      * by_callback: it had a callback, which is not called; unless a wait reports the failure in time, it ends
      * the process (Postoffice::Doom). */
     void Failed(int timestamp, const std::string &why, bool by_callback = false);
-    /* The same for how Paramo says that a request has ended: nothing if it has not failed. */
-    void Ended(uint64_t ts, paramo_err status, bool by_callback = false);
+    /* The same for how Paramo says that a request has ended: nothing if it has not failed. A request that this
+     * side has given up (Detach, GiveUp) is only counted. from: begins the message. */
+    void Ended(int timestamp, paramo_err status, bool by_callback = false, const std::string &from = "");
     /* The job is lost: ends what it has asked for. */
     void GiveUp();
     /* A handle runs at this moment. */

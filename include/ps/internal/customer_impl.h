@@ -482,21 +482,25 @@ inline void Customer::Failed(int timestamp, const std::string &why, bool by_call
         Postoffice::Get()->Doom(customer_id_, told, text);
 }
 
-inline void Customer::Ended(uint64_t ts, paramo_err status, bool by_callback)
+inline void Customer::Ended(int timestamp, paramo_err status, bool by_callback, const std::string &from)
 {
     if (status == PARAMO_OK)
         return;
-    if (status != PARAMO_E_CLOSED) {
-        Failed(Shown(ts), paramo_last_error(), by_callback);
-        return;
-    }
+    const std::string why = from + paramo_last_error();
     std::string lost;
-    if (by_callback && Postoffice::JobLost(Postoffice::Get()->node(), &lost)) {
-        Failed(Shown(ts), lost, by_callback);
-        return;
+    if (status != PARAMO_E_CLOSED) {
+        Failed(timestamp, why, by_callback);
+    } else if (worker_.load(std::memory_order_acquire) == nullptr) { /* Detach ends what is in flight */
+        std::lock_guard<std::mutex> lock(mu_);
+        dropped_++;
+    } else if (!Postoffice::JobLost(Postoffice::Get()->node(), &lost)) { /* a server closed its app */
+        Failed(timestamp, why, by_callback);
+    } else if (by_callback) {
+        Failed(timestamp, lost, by_callback);
+    } else { /* GiveUp ended it, or a wait, which throws */
+        std::lock_guard<std::mutex> lock(mu_);
+        dropped_++;
     }
-    std::lock_guard<std::mutex> lock(mu_);
-    dropped_++;
 }
 
 inline void Customer::GiveUp()
@@ -601,9 +605,8 @@ inline void Customer::OwnDone(void *arg, uint64_t, paramo_err status) noexcept
     std::unique_ptr<OwnCall> call(static_cast<OwnCall *>(arg));
     if (status == PARAMO_OK)
         return;
-    if (status != PARAMO_E_CLOSED)
-        call->customer->Failed(call->timestamp, "node " + std::to_string(call->message.meta.recver) + ": " +
-                                                    paramo_last_error());
+    call->customer->Ended(call->timestamp, status, false,
+                          "node " + std::to_string(call->message.meta.recver) + ": ");
     call->customer->CountOwn(call->timestamp, 1);
 }
 
