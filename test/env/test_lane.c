@@ -1,6 +1,7 @@
 #include "unit.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -279,6 +280,58 @@ static void no_wake_up_is_lost(void **state)
         assert_int_equal(balls[i].hops, RING_HOPS);
 }
 
+/* A step that lasts until a leader may have gone to sleep, and after which the lane's thread polls at once. */
+struct slow_step {
+    struct lane_task task;
+    struct lane_timer timer;
+    struct lane *lane;
+    uint64_t lasts;
+    atomic_bool begun, done;
+    atomic_uint fired;
+};
+
+static void slow_step_fire(struct lane_timer *timer)
+{
+    atomic_fetch_add(&container_of(timer, struct slow_step, timer)->fired, 1);
+}
+
+static void slow_step_run(struct lane_task *task)
+{
+    struct slow_step *s = container_of(task, struct slow_step, task);
+    atomic_store(&s->begun, true);
+    for (uint64_t end = lane_now(s->lane) + s->lasts; lane_now(s->lane) < end;)
+        ;
+    assert_int_equal(lane_timer_arm(s->lane, &s->timer, lane_now(s->lane)), PARAMO_OK);
+    lane_notify(s->lane);
+    atomic_store(&s->done, true);
+}
+
+static bool slow_step_done(void *arg)
+{
+    return atomic_load(&((struct slow_step *)arg)->done);
+}
+
+static void a_poll_leaves_the_leader_its_wake_up(void **state)
+{
+    (void)state;
+    struct lane *lane = lane_new("slow");
+    struct slow_step s = {.task.run = slow_step_run, .timer.fire = slow_step_fire, .lane = lane};
+    enum { STEPS = 500 };
+    for (unsigned i = 0; i < STEPS; i++) {
+        s.lasts = (20 + i % 200) * ENV_US;
+        atomic_store(&s.begun, false);
+        atomic_store(&s.done, false);
+        lane_post(lane, &s.task);
+        while (!atomic_load(&s.begun))
+            (void)sched_yield();
+        uint64_t deadline = lane_now(lane) + LONG_AWAY;
+        assert_int_equal(lane_wait(lane, slow_step_done, &s, deadline), PARAMO_OK);
+        assert_true(lane_now(lane) < deadline);
+    }
+    lane_destroy(lane);
+    assert_in_range(atomic_load(&s.fired), 1, STEPS);
+}
+
 static void cores_are_counted(void **state)
 {
     (void)state;
@@ -296,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_descriptor_wakes_thread_and_waiter),
         cmocka_unit_test(completions_run_in_order_after_the_release),
         cmocka_unit_test(no_wake_up_is_lost),
+        cmocka_unit_test(a_poll_leaves_the_leader_its_wake_up),
         cmocka_unit_test(cores_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,7 +104,9 @@ static void real_poll(struct lane *lane)
     for (int i = 0; i < n; i++) {
         struct lane_source *source = events[i].data.ptr;
         if (!source) {
-            event_drain(lane->real.wake_fd);
+            /* It may be for a leader that has not yet left epoll_wait, and would sleep on without it. */
+            if (!atomic_load(&lane->real.leader_asleep))
+                event_drain(lane->real.wake_fd);
         } else if (!source->dead) {
             if (!source->quiet)
                 atomic_fetch_add_explicit(&lane->work, 1, memory_order_relaxed);
