@@ -12,6 +12,7 @@
 #include "server/replication/forward.h"
 #include "server/replication/records.h"
 #include "server/replication/succession.h"
+#include "server/shard/clearing.h"
 #include "server/snapshot/load_records.h"
 #include "server/snapshot/save_records.h"
 #include "table/table.h"
@@ -364,10 +365,67 @@ static void tables(unsigned n)
     lane_leave(lane);
 }
 
+/* A shard of many tables with rows leaves all of its partitions; a large dense table is made. */
+static void many(unsigned n, uint32_t rows, uint64_t dense_rows)
+{
+    struct shard *s;
+    struct lane *lane;
+    if (lane_create(env_real(), "steps", 0, &lane))
+        exit(1);
+    while (!lane_enter(lane)) {
+    }
+    struct shard_config config = {.lane = lane, .index = 0, .incarnation = 7};
+    if (shard_create(&config, &s) || chain_create(s, &s->chain))
+        exit(1);
+    struct view *view = calloc(1, sizeof *view);
+    *view = (struct view){.number = 1, .refs = 1, .nodes_count = 1, .shards_count = 1, .tables_count = n + 1};
+    view->nodes = calloc(1, sizeof *view->nodes);
+    view->nodes[0] =
+        (struct view_node){.id = 8, .alive = true, .incarnation = 7, .role = PARAMO_ROLE_SERVER, .shards = 1};
+    view->shards = calloc(1, sizeof *view->shards);
+    view->shards[0].node = 8;
+    view->tables = calloc(n + 1, sizeof *view->tables);
+    for (unsigned i = 0; i <= n; i++)
+        view->tables[i] =
+            (struct view_table){.id = i + 1,
+                                .options = {.size = sizeof(paramo_table_options),
+                                            .kind = i < n ? PARAMO_TABLE_SPARSE : PARAMO_TABLE_DENSE,
+                                            .rows = i < n ? 0 : dense_rows,
+                                            .dim = 1,
+                                            .optimizer = PARAMO_OPT_ADD}};
+    double start = cpu();
+    shard_set_view(s, view);
+    step_took(cpu() - start);
+    while (s->clearing.slot) {
+        lane_timer_cancel(lane, &s->clearing);
+        start = cpu();
+        clearing_fire(&s->clearing);
+        step_took(cpu() - start);
+    }
+    report("a dense table is made", dense_rows, 1);
+    for (unsigned i = 0; i < n; i++)
+        fill(shard_table_find(s, i + 1)->table, rows, 1);
+    uint64_t all[CHAIN_WORDS];
+    memset(all, 0xff, sizeof all);
+    start = cpu();
+    chain_drop(s->chain, all);
+    step_took(cpu() - start);
+    while (s->clearing.slot) {
+        lane_timer_cancel(lane, &s->clearing);
+        start = cpu();
+        clearing_fire(&s->clearing);
+        step_took(cpu() - start);
+    }
+    report("rows of many tables leave", (unsigned long long)n * rows, 1);
+    lane_leave(lane);
+}
+
 int main(int argc, char **argv)
 {
     uint64_t most = argc > 1 ? strtoull(argv[1], NULL, 10) : 50000000;
     tables(4096);
+    many(0, 0, most);
+    many(1000, 4000, 1);
     senders(1000, 1);
     senders(10000, 1);
     senders(SHARD_SENDERS_MAX, 1);

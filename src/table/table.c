@@ -83,7 +83,7 @@ const paramo_table_options *table_get_options(const struct table *t)
     return &t->options;
 }
 
-paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count)
+static paramo_err own(struct table *t, uint64_t first, uint64_t count, bool values)
 {
     if (!is_dense(t)) {
         return err_set(PARAMO_E_UNSUPPORTED, "only a dense table has ranges of rows");
@@ -91,7 +91,17 @@ paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count)
     if (t->changes.marking) {
         table_snapshot_touch_range(t, first, count);
     }
-    return table_dense_add_run(&t->dense, first, count);
+    return table_dense_add_run(&t->dense, first, count, values);
+}
+
+paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count)
+{
+    return own(t, first, count, true);
+}
+
+paramo_err table_dense_own_bare(struct table *t, uint64_t first, uint64_t count)
+{
+    return own(t, first, count, false);
 }
 
 uint64_t table_generation(const struct table *t)

@@ -50,6 +50,9 @@ const paramo_table_options *table_get_options(const struct table *t);
 /* DENSE: adds the rows first .. first+count-1 at their initial values, contiguously. The table must not
  * have any of them already. */
 MUST_USE paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count);
+/* The same without values, in a time that does not depend on the count: table_delete gives the rows their initial
+ * values. Nothing else may be done with them before. */
+MUST_USE paramo_err table_dense_own_bare(struct table *t, uint64_t first, uint64_t count);
 
 /* ---- push and pull (SPARSE and DENSE) ---- */
 

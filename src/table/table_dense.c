@@ -47,7 +47,8 @@ static void run_reset(const struct table_dense *d, const struct dense_run *r, si
     }
 }
 
-static paramo_err run_new(struct table_dense *d, uint64_t first, uint64_t count, struct dense_run *r)
+static paramo_err run_new(struct table_dense *d, uint64_t first, uint64_t count, bool with_values,
+                          struct dense_run *r)
 {
     enum { ALIGN = 64 };
     const struct rowspec *spec = d->spec;
@@ -67,7 +68,8 @@ static paramo_err run_new(struct table_dense *d, uint64_t first, uint64_t count,
         run_free(d, r);
         return err_memory(values * spec->value_bytes);
     }
-    run_reset(d, r, 0, (size_t)count);
+    if (with_values)
+        run_reset(d, r, 0, (size_t)count);
     return PARAMO_OK;
 }
 
@@ -88,7 +90,7 @@ static size_t run_at(const struct table_dense *d, uint64_t key)
     return low;
 }
 
-paramo_err table_dense_add_run(struct table_dense *d, uint64_t first, uint64_t count)
+paramo_err table_dense_add_run(struct table_dense *d, uint64_t first, uint64_t count, bool values)
 {
     if (count == 0 || first >= d->limit || count > d->limit - first) {
         return err_set(PARAMO_E_KEY_RANGE, "first row %llu and %llu rows from it do not fit a table of %llu",
@@ -114,7 +116,7 @@ paramo_err table_dense_add_run(struct table_dense *d, uint64_t first, uint64_t c
         d->room = room;
     }
     struct dense_run added;
-    paramo_err err = run_new(d, first, count, &added);
+    paramo_err err = run_new(d, first, count, values, &added);
     if (err) {
         return err;
     }

@@ -38,7 +38,8 @@ struct table_dense {
 
 void table_dense_init(struct table_dense *d, const struct rowspec *spec, struct tablemem *mem, uint64_t rows);
 void table_dense_fini(struct table_dense *d);
-MUST_USE paramo_err table_dense_add_run(struct table_dense *d, uint64_t first, uint64_t count);
+/* values: the rows get their initial values. */
+MUST_USE paramo_err table_dense_add_run(struct table_dense *d, uint64_t first, uint64_t count, bool values);
 /* KEY_RANGE or MOVED for the first key without a row here. */
 MUST_USE paramo_err table_dense_check(const struct table_dense *d, const uint64_t *keys, size_t n);
 MUST_USE paramo_err table_dense_push(struct table_dense *d, const uint64_t *keys, size_t n, const void *vals);

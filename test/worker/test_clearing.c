@@ -165,12 +165,144 @@ static void partitions_come_back(void **state)
     }
 }
 
+static uint64_t all_rows_here(unsigned server)
+{
+    uint64_t rows = 0;
+    for (unsigned table = FIRST; table < TABLES; table++)
+        rows += table == DENSE ? 0 : rows_here(server, table);
+    return rows;
+}
+
+/* Partitions leave with rows of many tables: one step of the lane removes as many rows as it may, of all tables
+ * together. */
+static void tables_share_a_step(void **state)
+{
+    (void)state;
+    begin(0, 2);
+    for (unsigned table = FIRST; table < TABLES; table++)
+        done(0, REQUEST_PUSH, table, N, NULL);
+    uint64_t before = all_rows_here(0);
+    assert_true(before > 4 * STEP);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        w.ring.owner[a] = 1;
+    for (unsigned s = 0; s < 2; s++)
+        w.partitions_changed[s] = w.chain_changed[s] = w.number + 1;
+    world_view(&w);
+    world_server_view(&w, 0);
+    assert_in_range(before - all_rows_here(0), 1, STEP);
+    world_all_view(&w);
+    assert_true(sim_run(w.sim, is_clear, NULL, sim_now(w.sim) + 10 * ENV_SEC));
+    assert_int_equal(all_rows_here(0), 0);
+    world_fini(&w);
+}
+
+static void dense_begin(unsigned replicas, unsigned servers)
+{
+    memset(&w, 0, sizeof w);
+    world_init(&w, true, 5);
+    w.replicas = replicas;
+    w.migrations = true;
+    w.scan_keys = STEP;
+    w.timeout_ms = 60000;
+    for (unsigned table = FIRST; table < TABLES; table++) {
+        paramo_table_options *o = world_table(&w, PARAMO_TABLE_DENSE, 1);
+        o->rows = 3 * N;
+        o->init = PARAMO_INIT_CONSTANT;
+        o->init_a = 7;
+    }
+    world_start(&w, servers, servers, 1);
+    for (unsigned i = 0; i < N; i++)
+        keys[i] = 3 * i;
+}
+
+static void next_view(void)
+{
+    for (unsigned s = 0; s < w.servers_count; s++)
+        w.partitions_changed[s] = w.chain_changed[s] = w.number + 1;
+    world_view(&w);
+    world_all_view(&w);
+}
+
+static bool upper_half_is_cleared(void *world)
+{
+    (void)world;
+    const struct shard_table *t = shard_table_find(w.servers[1].shard, 1);
+    return t->clears && t->clear_at > 3 * N / 2;
+}
+
+/* Each row that the server has is as it begins. */
+static void rows_are_made(unsigned server)
+{
+    for (unsigned table = FIRST; table < TABLES; table++) {
+        const struct shard_table *t = shard_table_find(w.servers[server].shard, table - FIRST + 1);
+        for (uint64_t key = 0; key < 3 * N; key++) {
+            float value;
+            if (!partition_set_has(t->held, ring_partition(ring_position(&t->placement, key))))
+                continue;
+            assert_int_equal(table_pull(t->table, &key, 1, &value, false), PARAMO_OK);
+            assert_true(value == 7);
+        }
+    }
+}
+
+/* The rows of large dense tables get their values in steps. Until then requests wait. */
+static void a_dense_table_is_made_in_steps(void **state)
+{
+    (void)state;
+    for (unsigned replicas = 0; replicas < 3; replicas++) {
+        dense_begin(replicas, 3);
+        for (unsigned s = 0; s < 3; s++) {
+            struct shard *shard = w.servers[s].shard;
+            assert_int_equal(shard->clears, TABLES - FIRST); /* none has been made at once */
+            for (unsigned table = FIRST; table < TABLES; table++)
+                assert_int_equal(shard_table_find(shard, table - FIRST + 1)->clear_at, 0);
+        }
+        for (unsigned table = FIRST; table < TABLES; table++) {
+            paramo_kv kv = {.size = sizeof kv, .keys = keys, .n = N, .vals = vals, .vals_len = N};
+            struct client_call call = {.kind = REQUEST_PULL, .table = &w.tables[table - FIRST], .kv = &kv};
+            uint64_t ts;
+            memset(vals, 0, sizeof vals);
+            assert_int_equal(client_issue(w.clients[0].client, &call, &ts), PARAMO_OK);
+            assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+            for (unsigned i = 0; i < N; i++)
+                assert_true(vals[i] == 7);
+        }
+        assert_true(sim_run(w.sim, is_clear, NULL, sim_now(w.sim) + 10 * ENV_SEC));
+        for (unsigned s = 0; s < 3; s++)
+            rows_are_made(s);
+        world_fini(&w);
+    }
+}
+
+/* Partitions come to a table that is being cleared: their rows get their values, though the removal has passed them. */
+static void rows_come_behind_a_removal(void **state)
+{
+    (void)state;
+    dense_begin(0, 2);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        w.ring.owner[a] = a >= RING_PARTITIONS / 2;
+    next_view();
+    assert_true(sim_run(w.sim, is_clear, NULL, sim_now(w.sim) + 10 * ENV_SEC));
+    uint64_t ts = issue(0, REQUEST_CLEAR, FIRST, 0, NULL);
+    assert_true(sim_run(w.sim, upper_half_is_cleared, NULL, sim_now(w.sim) + ENV_SEC));
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        w.ring.owner[a] = 1;
+    next_view();
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    assert_true(sim_run(w.sim, is_clear, NULL, sim_now(w.sim) + 10 * ENV_SEC));
+    rows_are_made(1);
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cleared),
         cmocka_unit_test(owner_dies),
         cmocka_unit_test(partitions_come_back),
+        cmocka_unit_test(tables_share_a_step),
+        cmocka_unit_test(a_dense_table_is_made_in_steps),
+        cmocka_unit_test(rows_come_behind_a_removal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,12 +133,13 @@ static void rows_drop(const struct migration_target *k)
     struct shard *s = k->chain->shard;
     uint64_t id;
     void *value;
+    size_t room = clearing_room(s);
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
         struct shard_table *t = value;
         if (!t->table || !migration_target_gets_table(k->chain, t))
             continue;
         shard_table_lose(t, k->partitions, false);
-        clearing_begin(s, t, k->partitions);
+        clearing_begin_some(s, t, k->partitions, &room);
     }
 }
 
@@ -222,10 +223,11 @@ static paramo_err make_room(struct shard *s)
 {
     uint64_t id;
     void *value;
+    size_t room = clearing_room(s);
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
         struct shard_table *t = value;
         paramo_err err =
-            t->options.kind == PARAMO_TABLE_DENSE && t->table ? shard_table_own(s, t) : PARAMO_OK;
+            t->options.kind == PARAMO_TABLE_DENSE && t->table ? shard_table_own(s, t, &room) : PARAMO_OK;
         if (err)
             return err;
     }

@@ -307,6 +307,7 @@ void chain_shed(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
         farther[RING_REPLICAS_MAX][CHAIN_WORDS] = {0}; /* than a table of [index] replicas has copies */
     bool any[RING_REPLICAS_MAX] = {false};
     void *value;
+    size_t room = clearing_room(s);
     for (partition_set_each(a, partitions))
         for (int r = 0; r < c->level[a]; r++) {
             partition_set_add(farther[r], a);
@@ -317,7 +318,7 @@ void chain_shed(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
         if (!t->table || t->replicas >= RING_REPLICAS_MAX || !any[t->replicas])
             continue;
         shard_table_lose(t, farther[t->replicas], false);
-        clearing_begin(s, t, farther[t->replicas]);
+        clearing_begin_some(s, t, farther[t->replicas], &room);
     }
 }
 
@@ -336,11 +337,12 @@ void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
     records_forget(c);
     uint64_t id;
     void *value;
+    size_t room = clearing_room(s);
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
         struct shard_table *t = value;
         shard_table_lose(t, partitions, false);
         if (t->table)
-            clearing_begin(s, t, partitions);
+            clearing_begin_some(s, t, partitions, &room);
     }
 }
 

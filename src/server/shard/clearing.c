@@ -14,6 +14,7 @@
 enum {
     STEP_KEYS = 4096,       /* examined, and at most removed, in one step: 1 to 2 ms */
     STEP_BYTES = 512 << 10, /* of rows of a dense table, which get their initial values */
+    FEW_STEPS = 64,         /* of a table that has few rows, though its index may have had many */
 };
 
 struct portion {
@@ -126,10 +127,24 @@ bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van
     return holds;
 }
 
-/* Are the rows few enough for one step? */
-static bool is_few(const struct shard *s, const struct shard_table *t)
+size_t clearing_room(const struct shard *s)
 {
-    return t->options.kind != PARAMO_TABLE_DENSE && table_rows(t->table) <= step_keys(s);
+    return step_keys(s);
+}
+
+/* What removing all rows costs, or one step if they are too many for one. */
+static size_t cost(const struct shard *s, const struct shard_table *t)
+{
+    size_t most = step_keys(s);
+    bool many = t->options.kind == PARAMO_TABLE_DENSE || table_rows(t->table) > most;
+    return many ? most : (size_t)table_rows(t->table);
+}
+
+/* Are the rows few enough for what is left of the step? */
+static bool is_few(const struct shard *s, const struct shard_table *t, size_t room)
+{
+    return t->options.kind != PARAMO_TABLE_DENSE && table_rows(t->table) <= step_keys(s) &&
+           table_rows(t->table) <= room;
 }
 
 static void table_over(struct shard *s, struct shard_table *t)
@@ -206,9 +221,8 @@ void clearing_update(struct shard *s, struct shard_table *t)
 
 /* ---- what begins ---- */
 
-static void whole(struct shard *s, struct shard_table *t)
+static void whole(struct shard *s, struct shard_table *t, bool few)
 {
-    bool few = is_few(s, t);
     table_clear(t->table);
     while (few && table_clear_step(t->table)) {
     }
@@ -218,27 +232,56 @@ static void whole(struct shard *s, struct shard_table *t)
         steps_due(s, 0);
 }
 
-void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *partitions)
+/* False: the partitions are being cleared already. */
+static bool note(struct shard_table *t, const uint64_t *partitions)
 {
-    bool fresh = false, more = true;
-    if (!partitions && table_clear_is_short(t->table)) {
-        whole(s, t);
-        return;
-    }
+    bool fresh = false;
     for (unsigned i = 0; i < PARTITION_WORDS; i++) {
         uint64_t these = partitions ? partitions[i] : UINT64_MAX;
         fresh |= these & ~t->clearing[i];
         t->clearing[i] |= these;
     }
-    if (!fresh)
-        return;
+    return fresh;
+}
+
+static void restart(struct shard *s, struct shard_table *t)
+{
     s->clears += !t->clears;
     t->clears = true;
     t->clear_at = 0;
-    bool few = is_few(s, t);
-    do
+}
+
+void clearing_fill(struct shard *s, struct shard_table *t, const uint64_t *partitions)
+{
+    (void)note(t, partitions);
+    restart(s, t); /* also if these are being cleared: the sweep skipped rows that were not held */
+    steps_due(s, 0);
+}
+
+bool clearing_fills_at_once(const struct shard *s, const struct shard_table *t, uint64_t rows, size_t *room)
+{
+    size_t most = dense_rows(s, t);
+    uint64_t costs = rows <= most ? (rows * step_keys(s) + most - 1) / most : UINT64_MAX;
+    if (costs > *room)
+        return false;
+    *room -= (size_t)costs;
+    return true;
+}
+
+void clearing_begin_some(struct shard *s, struct shard_table *t, const uint64_t *partitions, size_t *room)
+{
+    size_t costs = cost(s, t);
+    bool now = costs <= *room, few = is_few(s, t, *room), more = true;
+    *room -= now ? costs : 0;
+    if (!partitions && table_clear_is_short(t->table)) {
+        whole(s, t, few);
+        return;
+    }
+    if (!note(t, partitions))
+        return;
+    restart(s, t);
+    for (unsigned i = 0, most = few ? FEW_STEPS : now; i < most && more; i++)
         more = step(s, t);
-    while (few && more);
     if (!more) {
         table_over(s, t);
         clearing_update(s, t);
@@ -249,4 +292,10 @@ void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *part
     }
     if (s->cleared)
         steps_due(s, 0);
+}
+
+void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *partitions)
+{
+    size_t room = clearing_room(s);
+    clearing_begin_some(s, t, partitions, &room);
 }

@@ -6,6 +6,7 @@
  *
  *     few rows -----------------------------------------> removed at once
  *     a whole table, and no snapshot needs its rows ----> its store is taken away, and freed in steps
+ *     new rows of a large dense table ------------------> added to t->clearing without values; the sweep fills them in
  *     other rows ---------------------------------------> their partitions are added to t->clearing; a sweep
  *                                                         removes the rows; it restarts for new partitions
  *
@@ -22,6 +23,14 @@
 /* All rows of these partitions (NULL: of the table, which has no others) are gone from now on; dense rows
  * have their initial values again. Needs no memory. */
 void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *partitions);
+/* The same of one of many tables in one step: *room is what the step may still remove at once (clearing_room at its
+ * beginning). A table for which it is too little loses its rows in later steps. */
+void clearing_begin_some(struct shard *s, struct shard_table *t, const uint64_t *partitions, size_t *room);
+size_t clearing_room(const struct shard *s);
+/* DENSE: may so many new rows get their initial values at once? Then *room shrinks. If not: they are made without, and
+ * clearing_fill gives them their values in steps. */
+bool clearing_fills_at_once(const struct shard *s, const struct shard_table *t, uint64_t rows, size_t *room);
+void clearing_fill(struct shard *s, struct shard_table *t, const uint64_t *partitions);
 /* Are there removed rows on any of these partitions that still take memory? Then nothing may read or add rows
  * there. */
 bool clearing_touches(const struct shard_table *t, const uint64_t *partitions);

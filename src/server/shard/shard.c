@@ -78,27 +78,52 @@ void shard_table_lose(struct shard_table *t, const uint64_t *partitions, bool lo
     }
 }
 
-/* Makes the rows of partitions that are new here. A run of partitions is one contiguous range of the
- * table. */
-paramo_err shard_table_own(struct shard *s, struct shard_table *t)
+/* A run of partitions is one contiguous range of the table. Returns its end. */
+static uint64_t rows_of_run(const struct shard_table *t, unsigned from, unsigned to, uint64_t *first)
 {
-    uint64_t fresh[PARTITION_WORDS];
+    *first = ring_first_row(&t->placement, from);
+    return to == RING_PARTITIONS ? t->options.rows : ring_first_row(&t->placement, to);
+}
+
+static uint64_t rows_of(const struct shard_table *t, const uint64_t partitions[PARTITION_WORDS])
+{
+    uint64_t rows = 0, first;
+    for (unsigned a = partition_set_next(partitions, 0), end; a < RING_PARTITIONS;
+         a = partition_set_next(partitions, end)) {
+        end = partition_set_next_absent(partitions, a);
+        uint64_t last = rows_of_run(t, a, end, &first);
+        rows += last - first;
+    }
+    return rows;
+}
+
+paramo_err shard_table_own(struct shard *s, struct shard_table *t, size_t *room)
+{
+    uint64_t fresh[PARTITION_WORDS], bare[PARTITION_WORDS] = {0}, first, any = 0;
+    paramo_err err = PARAMO_OK;
     held_partitions(s, t, fresh);
     for (unsigned i = 0; i < PARTITION_WORDS; i++)
         fresh[i] &= ~t->held[i];
-    for (unsigned a = partition_set_next(fresh, 0), end; a < RING_PARTITIONS;
+    bool at_once = clearing_fills_at_once(s, t, rows_of(t, fresh), room);
+    for (unsigned a = partition_set_next(fresh, 0), end; a < RING_PARTITIONS && !err;
          a = partition_set_next(fresh, end)) {
         end = partition_set_next_absent(fresh, a);
-        uint64_t first = ring_first_row(&t->placement, a);
-        uint64_t last = end == RING_PARTITIONS ? t->options.rows : ring_first_row(&t->placement, end);
-        if (last > first) {
-            paramo_err err = table_dense_own(t->table, first, last - first);
-            if (err)
-                return err;
-        }
+        uint64_t last = rows_of_run(t, a, end, &first);
+        if (last > first && at_once)
+            err = table_dense_own(t->table, first, last - first);
+        else if (last > first)
+            err = table_dense_own_bare(t->table, first, last - first);
+        if (err)
+            break;
         partition_set_add_run(t->held, a, end);
+        if (!at_once && last > first) {
+            partition_set_add_run(bare, a, end);
+            any = 1;
+        }
     }
-    return PARAMO_OK;
+    if (any)
+        clearing_fill(s, t, bare);
+    return err;
 }
 
 /* Returns freed memory of tables to the system in steps. */
@@ -164,7 +189,7 @@ static paramo_err table_make(struct shard *s, const struct view_table *from, str
 }
 
 /* Makes the table, and room for the rows that belong here. */
-static paramo_err table_furnish(struct shard *s, struct shard_table *t)
+static paramo_err table_furnish(struct shard *s, struct shard_table *t, size_t *room)
 {
     struct table_alloc alloc = {.alloc = hugemem_alloc, .release = hugemem_release, .ctx = &t->memory};
     paramo_err err = PARAMO_OK;
@@ -173,7 +198,7 @@ static paramo_err table_furnish(struct shard *s, struct shard_table *t)
     if (!t->table)
         err = table_create(&t->options, env_random(lane_env(s->lane)), &alloc, &t->table);
     if (!err && s->self >= 0 && t->options.kind == PARAMO_TABLE_DENSE)
-        err = shard_table_own(s, t);
+        err = shard_table_own(s, t, room);
     return err;
 }
 
@@ -185,10 +210,11 @@ static void tables_furnish(struct shard *s)
     bool lacks = false;
     uint64_t id;
     void *value;
+    size_t room = clearing_room(s);
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
         struct shard_table *t = value;
         bool before = t->lacks;
-        t->lacks = table_furnish(s, t) != PARAMO_OK;
+        t->lacks = table_furnish(s, t, &room) != PARAMO_OK;
         lacks |= t->lacks;
         if (t->lacks && !before)
             log_error("%s, shard %u: table %s is not usable yet; retrying: %s",

@@ -258,8 +258,8 @@ void shard_table_lose(struct shard_table *t, const uint64_t *partitions, bool lo
 uint64_t shard_table_bytes(const struct shard_table *t);
 /* Tables that lack memory try again soon. */
 void shard_table_again(struct shard *s);
-/* DENSE: makes rows of partitions that are held now, or soon, and were not before. */
-MUST_USE paramo_err shard_table_own(struct shard *s, struct shard_table *t);
+/* DENSE: makes rows of partitions that are held now, or soon, and were not before. room: clearing_begin_some's. */
+MUST_USE paramo_err shard_table_own(struct shard *s, struct shard_table *t, size_t *room);
 /* NULL: there is none. */
 struct sender *shard_sender_find(const struct shard *s, const struct sender_id *id);
 /* Found or made; NULL: no memory. */

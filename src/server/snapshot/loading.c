@@ -308,7 +308,7 @@ static paramo_err clear_returns(struct loading *ld)
     struct shard *s = ld->shard;
     uint64_t key;
     void *value;
-    size_t found = 0, due = 0;
+    size_t found = 0, due = 0, room = clearing_room(s);
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value); found++)
         ;
     for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)
@@ -316,7 +316,7 @@ static paramo_err clear_returns(struct loading *ld)
     if (found != due)
         return err_set(PARAMO_E_NOT_FOUND, "the checkpoint lacks some of the lost tables");
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
-        clearing_begin(s, value, ((struct shard_table *)value)->returns);
+        clearing_begin_some(s, value, ((struct shard_table *)value)->returns, &room);
     return PARAMO_OK;
 }
 
@@ -341,6 +341,7 @@ static paramo_err match(struct loading *ld)
     paramo_err err = PARAMO_OK;
     uint64_t key;
     void *value;
+    size_t room = clearing_room(ld->shard);
     for (uint32_t i = 0; i < m->tables_count && !err; i++)
         err = match_table(ld, &m->tables[i]);
     if (err)
@@ -349,7 +350,7 @@ static paramo_err match(struct loading *ld)
     if (ld->lost)
         return clear_returns(ld);
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
-        clearing_begin(ld->shard, value, NULL);
+        clearing_begin_some(ld->shard, value, NULL, &room);
     return PARAMO_OK;
 }
 
