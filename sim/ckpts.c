@@ -45,7 +45,8 @@ struct ckpts {
     uint64_t asked_moment;      /* of the last call */
     uint64_t lied_at;           /* the moment when the disk lost what a sync had called durable */
     bool failing;               /* operations may have failed */
-    bool restored, load_failed; /* this job began with one; one was not loaded */
+    uint64_t restored;          /* this job began with that one; 0: with empty tables */
+    bool load_failed;           /* one was not loaded */
     struct machine *asks;       /* the worker that waits for an answer, ... */
     uint64_t asked_at;          /* ... since this time of its clock */
     bool load;
@@ -536,6 +537,23 @@ static void returns(struct world *w, uint64_t number)
                      last ? last->number : 0);
 }
 
+/* The job begins with this checkpoint. It is the one that was the last when the job began, unless the power has shown
+ * since that a sync of that one had lied; then it is the last that is whole. */
+static void begins_with(struct world *w, uint64_t number)
+{
+    struct ckpts *c = w->ckpts;
+    const struct ckpt_seen *seen = seen_find(c, number), *before = seen_find(c, c->restored);
+    if (number == c->restored)
+        return;
+    if (!seen || !seen->there || (before && before->there)) {
+        judge_broken(w, "the job begins with checkpoint %" PRIu64 ", the last is %" PRIu64, number,
+                     c->restored);
+        return;
+    }
+    c->restored = number;
+    bounds_restored(w, seen->bounds);
+}
+
 void ckpts_check(struct world *w)
 {
     struct ckpts *c = w->ckpts;
@@ -552,6 +570,9 @@ void ckpts_check(struct world *w)
         /* servers may carry it out after the scheduler has given it up */
         c->returns = back ? back : c->returns;
         c->returns_at = back ? m->made->scheduler->lost->at : c->returns_at;
+        const uint64_t begins = m->up && m->made->scheduler ? sched_ckpt_begins_with(m->made->scheduler) : 0;
+        if (begins && w->restoring)
+            begins_with(w, begins);
         struct bounds **begun = &c->begun[m->rank];
         bool at_one = m->up && m->made->scheduler && m->made->scheduler->ckpts->current;
         if (at_one && !*begun) {
@@ -626,7 +647,7 @@ bool ckpts_can_return(const struct world *w)
 
 bool ckpts_restored(const struct world *w)
 {
-    return w->ckpts && w->ckpts->restored;
+    return w->ckpts && w->ckpts->restored != 0;
 }
 
 void ckpts_calm(struct world *w)
@@ -684,8 +705,8 @@ static void folder_new(struct world *w)
     struct ckpts *c = w->ckpts;
     seen_free(c);
     (void)snprintf(c->dir, sizeof c->dir, "/c/%" PRIu32, w->jobs);
-    c->load_failed = c->restored = false;
-    c->restarted_at = c->returns = 0;
+    c->load_failed = false;
+    c->restarted_at = c->returns = c->restored = 0;
 }
 
 bool ckpts_again(struct world *w, bool wanted)
@@ -703,14 +724,14 @@ bool ckpts_again(struct world *w, bool wanted)
     w->loading = w->restoring = c->load_failed = false;
     c->restarted_at = c->returns = 0;
     const struct ckpt_seen *last = seen_last(c, false);
-    c->restored = wanted && last;
-    if (c->restored) {
-        bounds_restored(w, last->bounds);
-        w->counts[PLAY_restores]++;
-    } else {
+    if (!wanted || !last) {
         folder_new(w);
+        return false;
     }
-    return c->restored;
+    c->restored = last->number;
+    bounds_restored(w, last->bounds);
+    w->counts[PLAY_restores]++;
+    return true;
 }
 
 void ckpts_make(struct world *w)

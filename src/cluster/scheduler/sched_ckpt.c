@@ -918,6 +918,12 @@ uint64_t sched_ckpt_returns(const struct scheduler *s)
     return c && c->lost && !c->err && c->orders_out ? c->order.number : 0;
 }
 
+uint64_t sched_ckpt_begins_with(const struct scheduler *s)
+{
+    const struct sched_ckpt *c = s->ckpts->current;
+    return c && c->restore && !c->err && c->orders_out ? c->order.number : 0;
+}
+
 void sched_ckpt_status(const struct scheduler *s, struct status *m)
 {
     const struct sched_ckpt *c = s->ckpts->current;

@@ -59,6 +59,8 @@ void sched_ckpt_restoring_found(struct scheduler *s);
 void sched_ckpt_fini(struct scheduler *s);
 /* The checkpoint that servers take what is lost from at present; 0: none. */
 uint64_t sched_ckpt_returns(const struct scheduler *s);
+/* The checkpoint that servers load at present because the job begins with it; 0: none. */
+uint64_t sched_ckpt_begins_with(const struct scheduler *s);
 void sched_ckpt_status(const struct scheduler *s, struct status *m);
 
 #endif
