@@ -366,6 +366,9 @@ static void failed(struct machine *m, paramo_err status)
         c->again_process = m->made->own->incarnation;
     }
     c->again_at = sim_now(m->world->sim) + AGAIN_MS * ENV_MS;
+    /* A lying disk has lost every checkpoint, and an earlier load has failed midway: the operator begins again. */
+    if (c->load && status == PARAMO_E_NOT_FOUND && !seen_last(c, false))
+        m->world->renew = true;
 }
 
 static void call_ended(struct machine *m, const struct member_call *call, paramo_err status)

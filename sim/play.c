@@ -648,9 +648,14 @@ static void calm(struct world *w)
         if (w->workers[i].script.tick.slot)
             sim_must(sim_schedule(w->sim, &w->workers[i].script.tick, sim_now(w->sim)));
     uint64_t until = sim_now(w->sim) + CALM_SECONDS * ENV_SEC;
-    while (!finished(w) && sim_next_at(w->sim) <= until)
+    while (!finished(w) && sim_next_at(w->sim) <= until) {
         if (!step(w))
             break;
+        if (w->renew) {
+            world_again(w);
+            until = sim_now(w->sim) + CALM_SECONDS * ENV_SEC;
+        }
+    }
     if (!w->broken[0] && !finished(w))
         unfinished(w);
     /* The goodbyes: the scheduler ends the job when all workers have left. */
