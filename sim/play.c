@@ -80,7 +80,8 @@ static struct simnet_fate decide(void *arg, struct simnet_link *link)
     uint64_t now = sim_now(w->sim);
     struct simnet_fate fate = {.copies = 1};
     uint64_t draw = mix64(l->seed + ++l->packets);
-    uint64_t delay = 50 * ENV_US + draw % (100 * ENV_US);
+    /* In the calm nothing overtakes: of many datagrams at once a chain's next member takes those in order only. */
+    uint64_t delay = 50 * ENV_US + (w->calm ? 50 * ENV_US : draw % (100 * ENV_US));
     if (now < l->cut_until) {
         play_hit(w, l->cut_by);
         return (struct simnet_fate){0};
