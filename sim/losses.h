@@ -8,13 +8,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ring/ring.h"
+
 struct world;
+struct machine;
 struct view;
 struct bounds;
 struct ledger_key;
 
 struct shard;
 struct shard_table;
+
+/* Owners that the scheduler has decided on, by a view that it has not announced yet. */
+struct losses_untold {
+    uint64_t view;
+    uint16_t owner[RING_PARTITIONS], before[RING_PARTITIONS]; /* now; before its last change */
+};
+
+/* After an event of a scheduler. */
+void losses_watch(struct machine *m);
 /* A view that is newer than any before. The world still has the chains of the view before. */
 void losses_came(struct world *w, const struct view *view, uint64_t before);
 /* Lost rows return to this checkpoint. */

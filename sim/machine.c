@@ -286,6 +286,7 @@ void machine_scheduler_tick(struct machine *m)
     bool ends = m->cannot_start || m->deposed || (m->files && simfs_crashed(m->files));
     if (m->up)
         end_check(m);
+    losses_watch(m);
     if (m->up && told_again(m, m->found_status) && machine_end_view(m) > m->world->past_view)
         m->world->past_view = machine_end_view(m); /* its own views, which the next scheduler may find */
     if (!m->up || !ends)

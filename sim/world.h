@@ -37,6 +37,7 @@
 #include "sim/island.h"
 #include "sim/judge.h"
 #include "sim/ledger.h"
+#include "sim/losses.h"
 #include "sim/machine.h"
 #include "sim/play.h"
 #include "sim/van/simvan.h"
@@ -120,7 +121,8 @@ struct world {
     uint64_t lost_at;    /* the last view in which a server had died, or another had come in its place */
     uint64_t loss_first; /* the first fault of the present burst */
     uint64_t loss_view;  /* lost_at of the newest view: lost rows are being restored */
-    uint64_t given_up;   /* the moment since which some lost rows do not return */
+    struct losses_untold untold;
+    uint64_t given_up; /* the moment since which some lost rows do not return */
     /* a server was alive that a view declared dead: it may not know, and acknowledge requests */
     uint64_t ghost_at;
     uint64_t overdue_from, overdue_until; /* the first and the last moment of all overdue leases; 0: none */
