@@ -2,26 +2,14 @@
 
 #include <string.h>
 
+#include "ring/runs.h"
+
 void ring_ends_add(struct ring_ends *ends, unsigned replicas, unsigned most)
 {
     if (replicas >= most || ends->before[replicas + 1] > ends->before[replicas])
         return;
     for (unsigned l = replicas + 1; l < RING_LEVELS; l++)
         ends->before[l]++;
-}
-
-/* Notes which partitions of a word another shard has than the one before. */
-static void changes_note(const uint16_t owner[RING_PARTITIONS], unsigned word, uint8_t changes[64])
-{
-    const uint16_t *here = owner + 64 * (size_t)word, *before = word ? here - 1 : NULL;
-    uint16_t first[64];
-    if (word == 0) { /* partition 0 has none before it */
-        first[0] = owner[0];
-        memcpy(first + 1, owner, sizeof first - sizeof *first);
-        before = first;
-    }
-    for (unsigned i = 0; i < 64; i++) /* without a branch, so that it becomes vector code */
-        changes[i] |= here[i] != before[i];
 }
 
 void ring_begins(const struct ring_chains *chains, uint64_t begins[PARTITION_WORDS])
@@ -33,18 +21,7 @@ void ring_begins(const struct ring_chains *chains, uint64_t begins[PARTITION_WOR
         if (memcmp(owner + 1, owner, (RING_PARTITIONS - 1) * sizeof *owner) != 0)
             owners[n++] = owner;
     }
-    partition_set_add(begins, 0);
-    for (unsigned word = 0; n && word < PARTITION_WORDS; word++) {
-        uint8_t changes[64] = {0};
-        for (unsigned k = 0; k < n; k++)
-            changes_note(owners[k], word, changes);
-        for (unsigned i = 0; i < 64; i += 8) {
-            uint64_t eight;
-            memcpy(&eight, changes + i, sizeof eight);
-            /* the lowest bits of its bytes, the first byte's lowest (little endian) */
-            begins[word] |= (eight * UINT64_C(0x0102040810204080) >> 56) << i;
-        }
-    }
+    ring_runs_add(owners, n, begins);
 }
 
 void ring_fill_chain(const struct ring_ends *ends, unsigned replicas, const struct ring_candidate *candidates,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ring/runs.h"
+
 /* The number of searches for room (make_room) that may fail before a level takes the nearest shard.
  * Arbitrary: only placements whose domains leave no choice come near it. */
 enum { SEARCHES_MAX = 64 };
@@ -24,12 +26,15 @@ struct placing {
     struct ring_chains *after;
     unsigned level;
     uint16_t *holder; /* of this level, by partition */
+    size_t left;      /* partitions without one */
     struct share *share;
     uint16_t *domain, *server; /* by shard: numbers from 0 */
     unsigned domains, servers; /* groups with a weight */
     const uint16_t *group;     /* domain or server: the members of a chain have different ones */
     double *group_weight;      /* by group */
     double *group_held;
+    /* Where runs of partitions begin that have the same chain before, and the same members of the levels above. */
+    uint64_t runs[PARTITION_WORDS];
     uint16_t *queue, *rest, *from, *through; /* make_room */
     unsigned searches;
     size_t no_room; /* the partition of the last search that failed; RING_PARTITIONS: none lately */
@@ -115,15 +120,6 @@ static bool fits_well(const struct placing *p, size_t partition, uint16_t shard)
         clash |= l != p->level && member != RING_NONE && p->group[member] == p->group[shard];
     }
     return !clash;
-}
-
-/* Had these partitions the same chain before? */
-static bool same_before(const struct placing *p, size_t a, size_t b)
-{
-    bool same = true;
-    for (unsigned l = 0; l <= p->after->replicas && same; l++)
-        same = held_before(p, l, a) == held_before(p, l, b);
-    return same;
 }
 
 /* ---- shares -------------------------------------------------------------------------------------------- */
@@ -263,6 +259,7 @@ static void release_excess(struct placing *p, uint16_t i, const bool *wanted)
         for (size_t a = best + best_len - freed; a < best + best_len; a++)
             p->holder[a] = RING_NONE;
         share->have -= (uint32_t)freed;
+        p->left += freed;
     }
 }
 
@@ -276,11 +273,10 @@ static void release(struct placing *p)
     if (!excess)
         return;
     size_t count = wanting_groups(p, candidates, 2 * RING_LEVELS);
-    bool some = false; /* of the candidates fit the run of equal chains */
-    for (size_t a = 0; a < RING_PARTITIONS; a++) {
-        if (!a || !same_above(p, a, a - 1) || !same_before(p, a, a - 1))
-            some = is_wanted(p, candidates, count, a);
-        wanted[a] = some && p->holder[a] != RING_NONE;
+    for (partition_set_runs(first, end, p->runs)) {
+        bool some = is_wanted(p, candidates, count, first);
+        for (size_t a = first; a < end; a++)
+            wanted[a] = some && p->holder[a] != RING_NONE;
     }
     for (size_t i = 0; i < p->n; i++)
         if (p->share[i].have > p->share[i].target)
@@ -289,10 +285,39 @@ static void release(struct placing *p)
 
 /* ---- giving -------------------------------------------------------------------------------------------- */
 
+/* The first partition from `from` on that the shard holds. RING_PARTITIONS: none. */
+static size_t next_held(const struct placing *p, size_t from, uint16_t shard)
+{
+    enum { STEP = sizeof(uint64_t) / sizeof *p->holder }; /* are looked at at once */
+    const uint64_t ones = UINT64_C(0x0001000100010001), tops = ones << 15;
+    while (from < RING_PARTITIONS) {
+        uint64_t differ;
+        if (from % STEP == 0) {
+            memcpy(&differ, p->holder + from, sizeof differ);
+            differ ^= ones * shard;
+            if (!((differ - ones) & ~differ & tops)) { /* none of them is 0 */
+                from += STEP;
+                continue;
+            }
+        }
+        if (p->holder[from] == shard)
+            return from;
+        from++;
+    }
+    return RING_PARTITIONS;
+}
+
+/* The first partition from `from` on that no shard holds. */
+static size_t next_free(const struct placing *p, size_t from)
+{
+    return p->left ? next_held(p, from, RING_NONE) : RING_PARTITIONS;
+}
+
 static void assign(struct placing *p, size_t partition, uint16_t shard)
 {
     p->holder[partition] = shard;
     p->share[shard].have++;
+    p->left--;
 }
 
 static bool may_assign(const struct placing *p, size_t partition, uint16_t shard, bool well)
@@ -352,36 +377,11 @@ static void fill_gap(struct placing *p, size_t begin, size_t end, bool well)
 
 static void fill(struct placing *p, bool well)
 {
-    for (size_t a = 0, end; a < RING_PARTITIONS; a = end) {
+    for (size_t a = 0, end; (a = next_free(p, a)) < RING_PARTITIONS; a = end) {
         for (end = a; end < RING_PARTITIONS && p->holder[end] == RING_NONE; end++)
             ;
-        if (end > a)
-            fill_gap(p, a, end, well);
-        else
-            end = a + 1;
+        fill_gap(p, a, end, well);
     }
-}
-
-/* The first partition from `from` on that the shard holds. RING_PARTITIONS: none. */
-static size_t next_held(const struct placing *p, size_t from, uint16_t shard)
-{
-    enum { STEP = sizeof(uint64_t) / sizeof *p->holder }; /* are looked at at once */
-    const uint64_t ones = UINT64_C(0x0001000100010001), tops = ones << 15;
-    while (from < RING_PARTITIONS) {
-        uint64_t differ;
-        if (from % STEP == 0) {
-            memcpy(&differ, p->holder + from, sizeof differ);
-            differ ^= ones * shard;
-            if (!((differ - ones) & ~differ & tops)) { /* none of them is 0 */
-                from += STEP;
-                continue;
-            }
-        }
-        if (p->holder[from] == shard)
-            return from;
-        from++;
-    }
-    return RING_PARTITIONS;
 }
 
 /* All shards that fit the partition are full. One of them takes it and passes another partition on, and
@@ -424,6 +424,7 @@ static bool make_room(struct placing *p, size_t partition)
                 for (; p->from[shard] != RING_NONE; shard = p->from[shard])
                     p->holder[p->through[shard]] = shard;
                 p->holder[partition] = shard;
+                p->left--;
                 p->no_room = RING_PARTITIONS;
                 return true;
             }
@@ -472,11 +473,17 @@ static void place_level(struct placing *p)
 {
     for (size_t i = 0; i < p->n; i++)
         p->share[i].have = 0;
-    for (size_t a = 0; a < RING_PARTITIONS; a++) {
+    p->left = RING_PARTITIONS;
+    for (partition_set_runs(a, end, p->runs)) {
         uint16_t shard = held_before(p, p->level, a);
-        p->holder[a] = RING_NONE;
-        if (shard != RING_NONE && fits(p, a, shard))
-            assign(p, a, shard);
+        if (shard != RING_NONE && !fits(p, a, shard))
+            shard = RING_NONE;
+        for (unsigned b = a; b < end; b++)
+            p->holder[b] = shard;
+        if (shard == RING_NONE)
+            continue;
+        p->share[shard].have += end - a;
+        p->left -= end - a;
     }
     if (p->level)
         set_due(p);
@@ -487,21 +494,21 @@ static void place_level(struct placing *p)
     } else {
         set_targets(p);
         release(p);
-        for (size_t a = 0; a < RING_PARTITIONS; a++)
-            if (p->holder[a] == RING_NONE)
-                (void)assign_to_member(p, a);
+        for (size_t a = 0; (a = next_free(p, a)) < RING_PARTITIONS; a++)
+            (void)assign_to_member(p, a);
         fill(p, true);
         fill(p, false);
         p->searches = 0;
         p->no_room = RING_PARTITIONS;
-        for (size_t a = 0; a < RING_PARTITIONS; a++)
-            if (p->holder[a] == RING_NONE && (p->searches == SEARCHES_MAX || !make_room(p, a))) {
+        for (size_t a = 0; (a = next_free(p, a)) < RING_PARTITIONS; a++)
+            if (p->searches == SEARCHES_MAX || !make_room(p, a)) {
                 p->searches += p->searches < SEARCHES_MAX;
                 assign_beyond(p, a);
             }
     }
     for (size_t i = 0; i < p->n; i++)
         p->share[i].held = p->share[i].due;
+    ring_runs_add((const uint16_t *const[]){p->holder}, 1, p->runs);
 }
 
 static paramo_err placing_init(struct placing *p)
@@ -547,11 +554,13 @@ paramo_err ring_place(const struct ring_shard *shards, size_t n, unsigned replic
     if (!err) {
         after->replicas = replicas;
         after->apart = after->present = 0;
+        for (unsigned l = 0; before && l <= replicas; l++)
+            ring_runs_add((const uint16_t *const[]){before->level[l].owner}, 1, p.runs);
+        partition_set_add(p.runs, 0);
         for (p.level = 0; p.level < RING_LEVELS; p.level++) {
             p.holder = after->level[p.level].owner;
             if (p.level > replicas || p.level >= p.servers) {
-                for (size_t a = 0; a < RING_PARTITIONS; a++)
-                    p.holder[a] = RING_NONE;
+                memset(p.holder, 0xff, RING_PARTITIONS * sizeof *p.holder); /* RING_NONE */
                 continue;
             }
             p.group = p.level < p.domains ? p.domain : p.server;

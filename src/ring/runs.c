@@ -1,0 +1,33 @@
+#include "ring/runs.h"
+
+#include <string.h>
+
+/* Notes which partitions of a word another shard has than the one before. */
+static void changes_note(const uint16_t owner[RING_PARTITIONS], unsigned word, uint8_t changes[64])
+{
+    const uint16_t *here = owner + 64 * (size_t)word, *before = word ? here - 1 : NULL;
+    uint16_t first[64];
+    if (word == 0) { /* partition 0 has none before it */
+        first[0] = owner[0];
+        memcpy(first + 1, owner, sizeof first - sizeof *first);
+        before = first;
+    }
+    for (unsigned i = 0; i < 64; i++) /* without a branch, so that it becomes vector code */
+        changes[i] |= here[i] != before[i];
+}
+
+void ring_runs_add(const uint16_t *const owners[], unsigned count, uint64_t begins[PARTITION_WORDS])
+{
+    partition_set_add(begins, 0);
+    for (unsigned word = 0; count && word < PARTITION_WORDS; word++) {
+        uint8_t changes[64] = {0};
+        for (unsigned k = 0; k < count; k++)
+            changes_note(owners[k], word, changes);
+        for (unsigned i = 0; i < 64; i += 8) {
+            uint64_t eight;
+            memcpy(&eight, changes + i, sizeof eight);
+            /* the lowest bits of its bytes, the first byte's lowest (little endian) */
+            begins[word] |= (eight * UINT64_C(0x0102040810204080) >> 56) << i;
+        }
+    }
+}

@@ -1,0 +1,15 @@
+/*
+ * Where runs of partitions begin that have the same shards. Whatever depends on these alone is then computed once
+ * for each run (partition_set_runs). Pure functions. This module never knows chains or what the shards are for. Tests:
+ * test/ring/test_chains.c (ring_begins), test_place.c.
+ */
+#ifndef RING_RUNS_H
+#define RING_RUNS_H
+
+#include "ring/partition_set.h"
+
+/* Adds partition 0, and each partition where one of these `count` arrays has another shard than for the partition
+ * before. */
+void ring_runs_add(const uint16_t *const owners[], unsigned count, uint64_t begins[PARTITION_WORDS]);
+
+#endif
