@@ -52,7 +52,10 @@ static bool partition_lost(const struct scheduler *s, const struct view_table *t
 
 static uint32_t partitions_lost(const struct scheduler *s, const struct view_table *table)
 {
+    const uint8_t *level = s->lost->at ? s->lost->level : s->lost->lowest;
     uint32_t lost = 0;
+    if (!*level && memcmp(level, level + 1, RING_PARTITIONS - 1) == 0)
+        return 0; /* level 0 loses nothing, and mostly all are 0 */
     for (size_t a = 0; a < RING_PARTITIONS; a++)
         lost += partition_lost(s, table, a);
     return lost;

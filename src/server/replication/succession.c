@@ -289,6 +289,8 @@ static void restart_empty(struct chain *c)
     struct shard *s = c->shard;
     uint64_t gone[CHAIN_WORDS] = {0}, any = 0;
     paramo_err err = PARAMO_OK;
+    if (!s->view->lost_at) /* nothing is lost */
+        return;
     for (partition_set_each(a, c->mine))
         if (s->view->lost[a] >= RING_LEVELS && s->view->owner_gone[a] > s->view_before) {
             partition_set_add(gone, a);

@@ -271,13 +271,31 @@ struct bereaved {
     uint64_t first, last; /* numbers of views in which an owner was gone; last 0: none was */
 };
 
+/* The owned partitions whose owner was gone after the view before: mostly none, in the words of a set. */
+static void gone_after(const struct shard *s, const uint64_t owned[PARTITION_WORDS],
+                       uint64_t after[PARTITION_WORDS])
+{
+    for (unsigned word = 0; word < PARTITION_WORDS; word++) {
+        const uint64_t *gone = &s->view->owner_gone[64 * word];
+        bool any = false;
+        after[word] = 0;
+        if (!owned[word])
+            continue;
+        for (unsigned i = 0; i < 64; i++) /* without a branch, so that it becomes vector code */
+            any |= gone[i] > s->view_before;
+        for (unsigned i = 0; i < 64 && any; i++)
+            after[word] |= (uint64_t)(gone[i] > s->view_before) << i;
+        after[word] &= owned[word];
+    }
+}
+
 static void bereaved_find(const struct shard *s, const uint64_t owned[PARTITION_WORDS], struct bereaved *b)
 {
+    uint64_t after[PARTITION_WORDS];
     *b = (struct bereaved){.first = UINT64_MAX};
-    for (partition_set_each(a, owned)) {
+    gone_after(s, owned, after);
+    for (partition_set_each(a, after)) {
         uint64_t gone = owner_gone(s, a);
-        if (gone <= s->view_before)
-            continue;
         b->first = gone < b->first ? gone : b->first;
         b->last = gone > b->last ? gone : b->last;
         partition_set_add(b->got, a);

@@ -36,12 +36,12 @@ static bool turn_begin(struct turn *turn, struct shard *s, const bool own[RING_P
 {
     uint64_t any = 0;
     *turn = (struct turn){.shard = s, .left = records_turn(s)};
-    for (unsigned a = 0; a < RING_PARTITIONS; a++) {
+    for (partition_set_runs(a, end, s->runs))
         if (view_ring(s->view)->owner[a] == (unsigned)s->self)
-            partition_set_add(turn->held, a);
-        if (own[a] && a >= records->partition && a - records->partition < records->partitions)
-            partition_set_add(turn->partitions, a);
-    }
+            partition_set_add_run(turn->held, a, end);
+    for (unsigned i = 0; i < records->partitions && records->partition + i < RING_PARTITIONS; i++)
+        if (own[records->partition + i])
+            partition_set_add(turn->partitions, records->partition + i);
     for (unsigned i = 0; i < PARTITION_WORDS; i++)
         any |= turn->partitions[i];
     return any;
