@@ -49,6 +49,7 @@ struct saving_table {
     uint32_t id;
     struct ring_placement placement;
     size_t row_bytes, value_bytes; /* row_bytes 0: VAR */
+    uint64_t rows;                 /* when it began: no buffer needs more room */
     /* partitions whose rows were gone when it began, but still took memory */
     uint64_t gone[PARTITION_WORDS];
     struct table_snapshot *snapshot; /* NULL: all rows are copied */
@@ -127,6 +128,7 @@ static struct save_buffer *buffer_new(struct saving_table *t)
     b->placement = t->placement;
     b->width = t->row_bytes ? t->row_bytes : t->value_bytes;
     b->room = t->row_bytes ? SAVE_BUFFER_BYTES / (t->row_bytes + 8) + 1 : VAR_ROWS;
+    b->room = t->rows < b->room ? (size_t)t->rows + 1 : b->room;
     b->keys = malloc(b->room * sizeof *b->keys);
     b->lens = t->row_bytes ? NULL : malloc(b->room * sizeof *b->lens);
     b->rows.data = t->row_bytes ? malloc(b->room * t->row_bytes) : NULL;
@@ -511,6 +513,7 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
     memcpy(t->gone, from->clearing, sizeof t->gone);
     t->value_bytes = from->value_bytes;
     t->row_bytes = (size_t)(from->row_values + from->state_values) * from->value_bytes;
+    t->rows = table_rows(from->table);
     paramo_err err = table_snapshot_open(from->table, changes ? TABLE_SNAPSHOT_CHANGES : TABLE_SNAPSHOT_ALL,
                                          sv->config.changes, got_row, t, &t->snapshot);
     size_t erased = 0;
