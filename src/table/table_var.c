@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+enum { BATCH = 64 }; /* rows whose cache misses overlap */
+
 struct var_row {
     void *values; /* NULL: no values */
     uint32_t len;
@@ -175,12 +177,6 @@ err_scratch:
     return err;
 }
 
-static const struct var_row *find_row(const struct table_var *v, uint64_t key)
-{
-    uint32_t row;
-    return keyindex_find(&v->index, &key, 1, &row) ? row_at(v, row) : NULL;
-}
-
 void table_var_read_lens(const struct table_var *v, const uint64_t *keys, size_t n, uint32_t *lens,
                          size_t *total)
 {
@@ -195,12 +191,23 @@ void table_var_read_lens(const struct table_var *v, const uint64_t *keys, size_t
 void table_var_read(const struct table_var *v, const uint64_t *keys, size_t n, void *vals)
 {
     char *to = vals;
-    for (size_t i = 0; i < n; i++) {
-        const struct var_row *r = find_row(v, keys[i]);
-        if (r && r->len > 0) {
-            size_t bytes = r->len * v->spec->value_bytes;
-            memcpy(to, r->values, bytes);
-            to += bytes;
+    for (size_t done = 0, m; done < n; done += m) {
+        uint32_t rows[BATCH];
+        m = n - done < BATCH ? n - done : BATCH;
+        keyindex_find(&v->index, keys + done, m, rows);
+        for (size_t i = 0; i < m; i++)
+            if (rows[i] != KEYINDEX_NONE)
+                __builtin_prefetch(row_at(v, rows[i]));
+        for (size_t i = 0; i < m; i++)
+            if (rows[i] != KEYINDEX_NONE)
+                __builtin_prefetch(row_at(v, rows[i])->values);
+        for (size_t i = 0; i < m; i++) {
+            const struct var_row *r = rows[i] == KEYINDEX_NONE ? NULL : row_at(v, rows[i]);
+            if (r && r->len > 0) {
+                size_t bytes = r->len * v->spec->value_bytes;
+                memcpy(to, r->values, bytes);
+                to += bytes;
+            }
         }
     }
 }
