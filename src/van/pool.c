@@ -11,6 +11,7 @@ enum { POOL_CLASSES = POOL_MAX_SHIFT - POOL_MIN_SHIFT + 1 };
 
 struct van_hold {
     _Alignas(64) struct pool *pool;
+    void *memory;          /* from malloc; aligned_alloc would cut it in three */
     struct van_hold *next; /* when free */
     uint64_t size;
     unsigned class; /* POOL_CLASSES: too large to keep */
@@ -39,7 +40,7 @@ static void pool_free(struct pool *pool)
         while (pool->free[i]) {
             struct van_hold *hold = pool->free[i];
             pool->free[i] = hold->next;
-            free(hold);
+            free(hold->memory);
         }
     pthread_mutex_destroy(&pool->lock);
     free(pool);
@@ -68,6 +69,12 @@ void pool_destroy(struct pool *pool)
         pool_free(pool);
 }
 
+/* The first aligned place in the memory. */
+static struct van_hold *hold_in(char *memory)
+{
+    return (struct van_hold *)(memory + (-(uintptr_t)memory & (_Alignof(struct van_hold) - 1)));
+}
+
 paramo_err pool_get(struct pool *pool, uint64_t bytes, struct van_hold **out)
 {
     if (bytes > SIZE_MAX / 2)
@@ -85,13 +92,15 @@ paramo_err pool_get(struct pool *pool, uint64_t bytes, struct van_hold **out)
     pthread_mutex_unlock(&pool->lock);
     if (!hold) {
         uint64_t size = class < POOL_CLASSES ? (UINT64_C(1) << (class + POOL_MIN_SHIFT)) + POOL_SLACK : bytes;
-        hold = aligned_alloc(64, sizeof *hold + (size_t)((size + 63) / 64 * 64));
-        if (!hold) {
+        void *memory = malloc(_Alignof(struct van_hold) - 1 + sizeof *hold + (size_t)size);
+        if (!memory) {
             pthread_mutex_lock(&pool->lock);
             pool->out--;
             pthread_mutex_unlock(&pool->lock);
             return err_memory((size_t)size);
         }
+        hold = hold_in(memory);
+        hold->memory = memory;
         hold->pool = pool;
         hold->size = size;
         hold->class = class;
@@ -129,7 +138,7 @@ void van_release(struct van_hold *hold)
     bool last = pool->orphaned && pool->out == 0;
     pthread_mutex_unlock(&pool->lock);
     if (!keep)
-        free(hold);
+        free(hold->memory);
     if (last)
         pool_free(pool);
 }
