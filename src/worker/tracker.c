@@ -10,7 +10,7 @@ paramo_err tracker_init(struct tracker *t)
     t->slots = calloc(TRACKER_SLOTS, sizeof *t->slots);
     if (!t->slots)
         return err_memory(TRACKER_SLOTS * sizeof *t->slots);
-    t->failures = calloc(TRACKER_FAILURES, sizeof *t->failures); /* pages untouched until something fails */
+    t->failures = malloc(TRACKER_FAILURES * sizeof *t->failures); /* pages untouched until something fails */
     if (!t->failures) {
         free(t->slots);
         return err_memory(TRACKER_FAILURES * sizeof *t->failures);
@@ -87,8 +87,10 @@ void tracker_failed(struct tracker *t, uint64_t ts, paramo_err status, const cha
     _Atomic uint16_t *bucket = bucket_of(t, ts);
     failures_hold(t);
     struct tracker_failure *f = &t->failures[t->failures_next];
-    if (f->ts)
+    if (t->failures_next < t->failures_count)
         failure_forget(t, f);
+    else
+        t->failures_count++;
     t->failures_next = (t->failures_next + 1) % TRACKER_FAILURES;
     f->ts = ts;
     f->status = status;
@@ -189,9 +191,9 @@ paramo_err tracker_all_result(struct tracker_all *all)
         return PARAMO_OK;
     struct tracker_failure first = {.ts = UINT64_MAX};
     failures_hold(t);
-    for (unsigned i = 0; i < TRACKER_FAILURES; i++) {
+    for (unsigned i = 0; i < t->failures_count; i++) {
         struct tracker_failure *f = &t->failures[i];
-        if (f->ts && !f->told && f->ts <= all->upto) {
+        if (!f->told && f->ts <= all->upto) {
             f->told = true;
             atomic_fetch_sub(&t->failures_untold, 1);
             if (f->ts < first.ts)

@@ -40,8 +40,8 @@ struct tracker {
      * failure is unreported. */
     atomic_flag failures_lock;
     atomic_uint failures_untold;
-    unsigned failures_next;
-    struct tracker_failure *failures;
+    unsigned failures_next, failures_count;
+    struct tracker_failure *failures;          /* the first failures_count are filled */
     _Atomic uint16_t bucket[TRACKER_FAILURES]; /* index + 1; 0: empty */
 };
 
