@@ -1,5 +1,7 @@
+#undef _FORTIFY_SOURCE /* its longjmp() takes a jump to another stack for a mistake */
 #include "sim/fiber.h"
 
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -25,6 +27,8 @@ enum { STACK = 256 << 10 };
 
 struct fiber {
     ucontext_t own, back;
+    jmp_buf own_jump, back_jump;
+    bool begun;
     void (*fn)(void *arg);
     void *arg;
     bool over;
@@ -63,6 +67,38 @@ static void arrive(struct fiber *f, bool into)
 #endif
 }
 
+/* A context begins a fiber. From then on each change of stacks is a jump, because swapcontext() makes two system calls for
+ * the signal mask. Sanitizers do not know such jumps. */
+static void switch_into(struct fiber *f)
+{
+#if defined(FIBER_ASAN) || defined(FIBER_TSAN)
+    if (swapcontext(&f->back, &f->own))
+        abort();
+#else
+    if (_setjmp(f->back_jump))
+        return; /* it has paused, or ended */
+    if (f->begun)
+        _longjmp(f->own_jump, 1);
+    f->begun = true;
+    (void)setcontext(&f->own);
+    abort();
+#endif
+}
+
+static void switch_back(struct fiber *f)
+{
+#if defined(FIBER_ASAN) || defined(FIBER_TSAN)
+    if (f->over)
+        (void)setcontext(&f->back);
+    else if (!swapcontext(&f->own, &f->back))
+        return; /* it is resumed */
+    abort();
+#else
+    if (f->over || !_setjmp(f->own_jump))
+        _longjmp(f->back_jump, 1);
+#endif
+}
+
 /* makecontext() passes only ints. */
 static void run(unsigned high, unsigned low)
 {
@@ -71,7 +107,7 @@ static void run(unsigned high, unsigned low)
     f->fn(f->arg);
     f->over = true;
     leave(f, false);
-    (void)setcontext(&f->back);
+    switch_back(f);
     abort();
 }
 
@@ -100,8 +136,7 @@ bool fiber_resume(struct fiber *f)
     f->sanitizer_back = __tsan_get_current_fiber();
 #endif
     leave(f, true);
-    if (swapcontext(&f->back, &f->own))
-        abort();
+    switch_into(f);
     arrive(f, false);
     return f->over;
 }
@@ -109,8 +144,7 @@ bool fiber_resume(struct fiber *f)
 void fiber_pause(struct fiber *f)
 {
     leave(f, false);
-    if (swapcontext(&f->own, &f->back))
-        abort();
+    switch_back(f);
     arrive(f, true);
 }
 

@@ -7,7 +7,8 @@
 #include "env/blocking_job_impl.h"
 #include "env/lane_impl.h"
 
-enum { CLOCK_GAPS = 8 }; /* that are remembered; arbitrary: more than there are in a lease */
+enum { CLOCK_GAPS = 8 };           /* that are remembered; arbitrary: more than there are in a lease */
+#define SLOT_DUE ((size_t)1 << 63) /* in sim_event.slot: the rest is its number among the due events */
 
 /* Standstills of a clock, or jumps. The last ones are kept, by their count modulo CLOCK_GAPS. */
 struct clock_gaps {
@@ -50,8 +51,12 @@ struct sim {
     const struct sim_waiter *waiter;
     const struct sim_turns *turns;
     uint32_t turn;           /* the host whose lane runs */
-    struct sim_slot *events; /* binary heap from 1, by (at, seq) */
+    struct sim_slot *events; /* a heap from 1, by (at, seq); the children of i are 4 i - 2 to 4 i + 1 */
     size_t count, capacity;
+    /* Events that were scheduled for the time when they were: most are. The clock does not go back and seq rises, so
+     * they are in order by themselves. By their number modulo due_room, a power of two; NULL: cancelled. */
+    struct sim_event **due;
+    size_t due_first, due_end, due_room;
 };
 
 static struct sim_host *host_of(struct env *env)
@@ -80,16 +85,16 @@ static void slot_fill(struct sim *sim, struct sim_slot what, size_t slot)
 static void event_sift(struct sim *sim, struct sim_event *event, size_t slot)
 {
     const struct sim_slot what = {.at = event->at, .seq = event->seq, .event = event};
-    while (slot > 1 && slot_before(&what, &sim->events[slot / 2])) {
-        slot_fill(sim, sim->events[slot / 2], slot);
-        slot /= 2;
+    while (slot > 1 && slot_before(&what, &sim->events[(slot + 2) / 4])) {
+        slot_fill(sim, sim->events[(slot + 2) / 4], slot);
+        slot = (slot + 2) / 4;
     }
     for (;;) {
-        size_t child = 2 * slot;
-        if (child > sim->count)
+        size_t first = 4 * slot - 2, last = first + 3 < sim->count ? first + 3 : sim->count, child = first;
+        if (first > sim->count)
             break;
-        if (child < sim->count && slot_before(&sim->events[child + 1], &sim->events[child]))
-            child++;
+        for (size_t i = first + 1; i <= last; i++)
+            child = slot_before(&sim->events[i], &sim->events[child]) ? i : child;
         if (!slot_before(&sim->events[child], &what))
             break;
         slot_fill(sim, sim->events[child], slot);
@@ -123,31 +128,70 @@ void *sim_calloc(struct sim *sim, size_t size)
     return p;
 }
 
-static struct sim_slot *slots_more(struct sim *sim, size_t capacity)
+static paramo_err heap_room(struct sim *sim)
 {
+    size_t capacity = sim->capacity ? 2 * sim->capacity : 64;
+    if (sim->count + 1 < sim->capacity)
+        return PARAMO_OK;
     sim_hold(sim, true);
     struct sim_slot *events = realloc(sim->events, capacity * sizeof *events);
     sim_hold(sim, false);
-    return events;
+    if (!events)
+        return err_memory(capacity * sizeof *events);
+    sim->events = events;
+    sim->capacity = capacity;
+    return PARAMO_OK;
+}
+
+static paramo_err due_more(struct sim *sim)
+{
+    size_t room = sim->due_room ? 2 * sim->due_room : 64;
+    if (sim->due_end - sim->due_first < sim->due_room)
+        return PARAMO_OK;
+    struct sim_event **due = sim_calloc(sim, room * sizeof(struct sim_event *));
+    if (!due)
+        return err_memory(room * sizeof(struct sim_event *));
+    for (size_t i = sim->due_first; i < sim->due_end; i++)
+        due[i & (room - 1)] = sim->due[i & (sim->due_room - 1)];
+    free(sim->due);
+    sim->due = due;
+    sim->due_room = room;
+    return PARAMO_OK;
+}
+
+/* The first due event; NULL: there is none. */
+static struct sim_event *due_head(struct sim *sim)
+{
+    while (sim->due_first < sim->due_end && !sim->due[sim->due_first & (sim->due_room - 1)])
+        sim->due_first++;
+    return sim->due_first < sim->due_end ? sim->due[sim->due_first & (sim->due_room - 1)] : NULL;
+}
+
+/* The earliest event; NULL: there is none. */
+static struct sim_event *earliest(struct sim *sim)
+{
+    struct sim_event *due = due_head(sim);
+    if (!sim->count || (due && due->at < sim->events[1].at))
+        return due;
+    return due && due->at == sim->events[1].at && due->seq < sim->events[1].seq ? due : sim->events[1].event;
 }
 
 paramo_err sim_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
 {
-    event->at = at > sim->now ? at : sim->now;
+    bool now = at <= sim->now, in_heap = event->slot && !(event->slot & SLOT_DUE);
+    paramo_err err = now ? due_more(sim) : in_heap ? PARAMO_OK : heap_room(sim);
+    if (err)
+        return err;
+    if (now || !in_heap)
+        sim_cancel(sim, event);
+    event->at = now ? sim->now : at;
     event->seq = ++sim->seq;
-    if (event->slot) {
-        event_sift(sim, event, event->slot);
-        return PARAMO_OK;
+    if (now) {
+        event->slot = SLOT_DUE | sim->due_end;
+        sim->due[sim->due_end++ & (sim->due_room - 1)] = event;
+    } else {
+        event_sift(sim, event, in_heap ? event->slot : ++sim->count);
     }
-    if (sim->count + 1 >= sim->capacity) {
-        size_t capacity = sim->capacity ? 2 * sim->capacity : 64;
-        struct sim_slot *events = slots_more(sim, capacity);
-        if (!events)
-            return err_memory(capacity * sizeof *events);
-        sim->events = events;
-        sim->capacity = capacity;
-    }
-    event_sift(sim, event, ++sim->count);
     return PARAMO_OK;
 }
 
@@ -157,6 +201,10 @@ void sim_cancel(struct sim *sim, struct sim_event *event)
     if (!slot)
         return;
     event->slot = 0;
+    if (slot & SLOT_DUE) {
+        sim->due[(slot & ~SLOT_DUE) & (sim->due_room - 1)] = NULL;
+        return;
+    }
     struct sim_event *last = sim->events[sim->count--].event;
     if (last != event)
         event_sift(sim, last, slot);
@@ -164,9 +212,9 @@ void sim_cancel(struct sim *sim, struct sim_event *event)
 
 bool sim_step(struct sim *sim)
 {
-    if (!sim->count)
+    struct sim_event *event = earliest(sim);
+    if (!event)
         return false;
-    struct sim_event *event = sim->events[1].event;
     sim_cancel(sim, event);
     sim->now = event->at;
     sim->tag = event->tag;
@@ -188,9 +236,10 @@ bool sim_was_network(const struct sim *sim)
     return kind == SIM_TAG_WIRE || kind == SIM_TAG_PACKET;
 }
 
-uint64_t sim_next_at(const struct sim *sim)
+uint64_t sim_next_at(struct sim *sim)
 {
-    return sim->count ? sim->events[1].at : UINT64_MAX;
+    const struct sim_event *event = earliest(sim);
+    return event ? event->at : UINT64_MAX;
 }
 
 uint64_t sim_trace(const struct sim *sim)
@@ -211,7 +260,7 @@ void sim_note(struct sim *sim, uint64_t value)
 bool sim_run(struct sim *sim, bool (*done)(void *arg), void *arg, uint64_t until)
 {
     while (!done(arg)) {
-        if (!sim->count || sim->events[1].at > until)
+        if (!earliest(sim) || sim_next_at(sim) > until)
             return false;
         (void)sim_step(sim);
     }
@@ -494,6 +543,7 @@ void sim_destroy(struct sim *sim)
         sim->hosts = next;
     }
     free(sim->events);
+    free(sim->due);
     free(sim);
 }
 

@@ -59,7 +59,7 @@ uint32_t sim_lane_host(const struct sim *sim);
 /* Was the last event one of the network? Then a packet has left or arrived, and no lane has run. */
 bool sim_was_network(const struct sim *sim);
 /* The time of the earliest event; UINT64_MAX: none. */
-uint64_t sim_next_at(const struct sim *sim);
+uint64_t sim_next_at(struct sim *sim);
 /* The hash over time, sequence and tag of all events so far, and over all notes. */
 uint64_t sim_trace(const struct sim *sim);
 void sim_note(struct sim *sim, uint64_t value);

@@ -496,8 +496,7 @@ static void world_free(void *arg)
 {
     struct sim_world *world = arg;
     assert(!world->vans);
-    while (world->packets)
-        sim_packet_free(world->packets);
+    sim_packets_forget(world);
     free(world);
 }
 

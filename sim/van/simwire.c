@@ -16,9 +16,19 @@ void sim_pipe_unref(struct sim_pipe *pipe)
     free(pipe);
 }
 
+static struct packet *packet_get(struct sim_world *world)
+{
+    struct packet *p = world->spare;
+    if (!p)
+        return sim_calloc(world->sim, sizeof *p);
+    world->spare = p->next;
+    *p = (struct packet){0};
+    return p;
+}
+
 struct packet *sim_packet_make(struct sim_end *to, enum packet_kind kind)
 {
-    struct packet *p = sim_calloc(to->pipe->world->sim, sizeof *p);
+    struct packet *p = packet_get(to->pipe->world);
     if (!p)
         return NULL;
     p->world = to->pipe->world;
@@ -46,7 +56,19 @@ void sim_packet_free(struct packet *p)
         p->next->prev = p->prev;
     van_release(p->bytes);
     sim_pipe_unref(p->to->pipe);
-    free(p);
+    p->next = p->world->spare;
+    p->world->spare = p;
+}
+
+void sim_packets_forget(struct sim_world *world)
+{
+    while (world->packets)
+        sim_packet_free(world->packets);
+    for (struct packet *p = world->spare, *next; p; p = next) {
+        next = p->next;
+        free(p);
+    }
+    world->spare = NULL;
 }
 
 void sim_packets_free(struct queue *q)

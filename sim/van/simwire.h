@@ -20,6 +20,7 @@ struct sim_world {
     struct simnet *net;
     struct sim_van *vans;
     struct packet *packets; /* all connections */
+    struct packet *spare;   /* freed ones, for the next: most live for microseconds */
     struct simvan_watch watch;
     unsigned connections; /* connections made so far */
 };
@@ -111,6 +112,8 @@ struct packet *sim_packet_make(struct sim_end *to, enum packet_kind kind);
 struct packet *sim_packet_of_frame(struct sim_end *e, const struct van_frame *frame);
 void sim_packet_free(struct packet *p);
 void sim_packets_free(struct queue *q);
+/* Frees all packets of the world, and their memory. */
+void sim_packets_forget(struct sim_world *world);
 /* Has e's lane look at the change. */
 void sim_kick(struct sim_end *e);
 /* Sends the packet and takes ownership. faulty: as a datagram that may be lost, repeated or late; otherwise
