@@ -17,9 +17,13 @@ void cell_init(struct cell *cell)
 static uint64_t oldest_read(const struct world *w)
 {
     uint64_t oldest = w->moment;
-    for (unsigned i = 0; i < SIM_SERIALS; i++)
-        if (w->by_serial[i] && w->by_serial[i]->from < oldest)
-            oldest = w->by_serial[i]->from;
+    uint32_t left = w->by_serial_count;
+    for (uint32_t serial = w->serial; left; serial--) { /* most are recent */
+        const struct op *op = w->by_serial[serial % SIM_SERIALS];
+        left -= op != NULL;
+        if (op && op->from < oldest)
+            oldest = op->from;
+    }
     for (uint32_t i = 0; i < w->schedule->workers; i++)
         if (w->workers[i].script.calling && w->workers[i].script.kv_from < oldest)
             oldest = w->workers[i].script.kv_from;

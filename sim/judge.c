@@ -22,11 +22,6 @@
 /* In the calm period: until a death is known. A restarted scheduler waits for all nodes again. */
 #define PATIENCE(w) (((w)->schedule->durable ? 30 : 10) * ENV_SEC)
 
-enum {
-    UNKNOWN_ROWS_EVERY = 4, /* one check in so many asks for rows that should have left */
-    QUIET_EVERY = 16        /* one check in so many is made although no event may have changed rows */
-};
-
 const char *const sim_table_names[SIM_TABLES] = {"dense", "sparse", "var", "user", "rows", "cells"};
 
 void judge_broken(struct world *w, const char *fmt, ...)
@@ -37,6 +32,13 @@ void judge_broken(struct world *w, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(w->broken, sizeof w->broken, fmt, args);
     va_end(args);
+}
+
+uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2])
+{
+    if (vals[0] ? vals[1] != ~vals[0] : vals[1] != 0)
+        judge_broken(w, "%s: a row is torn: %" PRIx64 " and %" PRIx64, where, vals[0], vals[1]);
+    return vals[0];
 }
 
 /* ---- order --------------------------------------------------------------------------------------------- */
@@ -274,6 +276,15 @@ void judge_barrier(struct machine *m, uint64_t number)
 }
 
 /* ---- views --------------------------------------------------------------------------------------------- */
+
+_Static_assert((int)SCHEDULE_NODES_MAX < 32, "a word has a bit for each machine");
+
+void judge_dead(struct machine *m, bool dead)
+{
+    uint32_t bit = UINT32_C(1) << m->node;
+    m->declared_dead = dead;
+    m->world->dead = dead ? m->world->dead | bit : m->world->dead & ~bit;
+}
 
 static uint64_t members_hash(const struct view *view)
 {
@@ -532,7 +543,8 @@ static void view_came(struct world *w, const struct view *view)
             if (m->place >= SIM_PLACES)
                 judge_broken(w, "%s has place %d", m->name, m->place);
             m->place %= SIM_PLACES;
-            m->declared_dead = m->declared_dead || !node->alive;
+            if (!node->alive)
+                judge_dead(m, true);
         }
     }
     /* A node that is no longer in the view has lost its place. A server serves by the first view that has it,
@@ -546,7 +558,7 @@ static void view_came(struct world *w, const struct view *view)
         const struct view_node *node =
             view_node(view, serves ? PARAMO_ID_SERVER((uint32_t)m->place) : member_id(m->made->own->member));
         if (!node || node->incarnation != m->made->own->incarnation)
-            m->declared_dead = true;
+            judge_dead(m, true);
     }
 }
 
@@ -566,7 +578,7 @@ static void member_views(struct world *w, struct machine *m)
     const struct view *view = member_view(member);
     if (view && view->number != m->view_seen) {
         if (!m->view_seen) /* a place from before its first view does not count */
-            m->declared_dead = false;
+            judge_dead(m, false);
         if (view->number < m->view_seen)
             judge_broken(w, "%s went back from view %" PRIx64 " to %" PRIx64, m->name, m->view_seen,
                          view->number);
@@ -608,10 +620,13 @@ static void customers_check(struct world *w, struct machine *m)
 /* Cheap checks: views only move forward, and what each node keeps is bounded by what is in flight. */
 void judge_step(struct world *w, uint32_t first, uint32_t end)
 {
-    for (uint32_t k = 1; k < w->count; k++) {
+    uint32_t look_at = ((UINT32_C(1) << end) - 1) & ~((UINT32_C(1) << first) - 1), done = 1;
+    for (uint32_t left; (left = (look_at | w->dead) & ~done);) { /* a view seen here may have one more dead */
+        uint32_t k = (uint32_t)__builtin_ctz(left);
         struct machine *m = &w->machines[k];
-        bool look = k >= first && k < end;
-        if ((!look && !m->declared_dead) || !m->up || !m->made->own)
+        bool look = look_at >> k & 1;
+        done |= (UINT32_C(2) << k) - 1;
+        if (!m->up || !m->made->own)
             continue;
         if (look && m->made->own->member)
             member_views(w, m);
@@ -622,363 +637,4 @@ void judge_step(struct world *w, uint32_t first, uint32_t end)
         if (look && m->role == PARAMO_ROLE_WORKER)
             customers_check(w, m);
     }
-}
-
-/* ---- the full look ------------------------------------------------------------------------------------- */
-
-uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2])
-{
-    if (vals[0] ? vals[1] != ~vals[0] : vals[1] != 0)
-        judge_broken(w, "%s: a row is torn: %" PRIx64 " and %" PRIx64, where, vals[0], vals[1]);
-    return vals[0];
-}
-
-/* Is the row gone, although it is not removed yet? No request reads it from then on. */
-static bool is_cleared(const struct shard_table *st, uint64_t key)
-{
-    return partition_set_has(st->clearing, ring_partition(ring_position(&st->placement, key)));
-}
-
-static void row_read(const struct shard_table *st, enum sim_table t, uint64_t key, uint64_t *vals,
-                     unsigned *n)
-{
-    uint32_t len = 0;
-    size_t total;
-    *n = st->row_values;
-    if (is_cleared(st, key)) {
-        memset(vals, 0, *n * sizeof *vals);
-        return;
-    }
-    if (t != SIM_VAR) {
-        sim_must(table_pull(st->table, &key, 1, vals, false));
-        return;
-    }
-    table_var_lens(st->table, &key, 1, &len, &total);
-    *n = len;
-    if (len && len <= SIM_WIDE)
-        table_var_pull(st->table, &key, 1, vals);
-}
-
-static void table_check(struct world *w, const struct machine *m, unsigned index, enum sim_table t,
-                        const struct shard *shard, const struct shard_table *st)
-{
-    uint64_t vals[SIM_WIDE];
-    unsigned n;
-    if ((st->lost && t == SIM_CELLS) || st->lacks)
-        return;
-    for (unsigned i = 0; i < SIM_KEYS; i++) {
-        const struct ledger_key *k = &w->ledger[t].keys[i];
-        if (k->shard != (int)index || losses_open(k, shard, st))
-            continue;
-        /* The newest view gives a dead server's partition, without copies, to this shard, which has not seen
-         * that view yet. Until then a dense table has no memory for the partition's rows. */
-        if (st->options.kind == PARAMO_TABLE_DENSE && !partition_set_has(st->held, k->partition) &&
-            view_ring(shard->view)->owner[k->partition] != (unsigned)shard->self)
-            continue;
-        row_read(st, t, k->key, vals, &n);
-        ledger_row_check(w, m->name, t, i, vals, n, st->lost ? 0 : k->must, w->moment);
-    }
-}
-
-/* The process of a shard of the newest view; NULL: it is not up. */
-static const struct machine *machine_of(const struct world *w, unsigned shard)
-{
-    unsigned place = shard / w->schedule->shards;
-    for (uint32_t k = 1; k <= w->schedule->servers && shard < w->ring_shards; k++) {
-        const struct machine *m = &w->machines[k];
-        if (m->up && m->place == (int)place && m->made->own->incarnation == w->holder[place])
-            return m;
-    }
-    return NULL;
-}
-
-uint64_t judge_shard_view(const struct world *w, unsigned shard)
-{
-    const struct machine *m = machine_of(w, shard);
-    return m ? m->shard_view_seen[shard % w->schedule->shards] : 0;
-}
-
-static const struct shard *shard_of(const struct world *w, const struct machine *m, unsigned shard)
-{
-    return m->made->own->shards[shard % w->schedule->shards].shard;
-}
-
-static const struct shard_table *table_of(const struct shard *shard, enum sim_table table)
-{
-    const struct view_table *vt = shard->view ? view_table_named(shard->view, sim_table_names[table]) : NULL;
-    const struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
-    return st && st->table && !st->lacks ? st : NULL; /* lacks: it answers no request to that table */
-}
-
-/* A shard that owns partitions of a table without copies since a death is not checked before it knows of it.
- */
-static bool knows(const struct shard *shard, const struct shard_table *st, const struct ledger_key *key)
-{
-    return (st->replicas || shard->chain->level[key->partition] == 0) && !losses_open(key, shard, st);
-}
-
-bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level, uint64_t *vals, unsigned *n)
-{
-    const struct ledger_key *key = &w->ledger[table].keys[i];
-    unsigned shard = (unsigned)key->shard;
-    if (level)
-        shard = w->chains.level[level].owner[key->partition];
-    const struct machine *m = machine_of(w, shard);
-    if (!m || (table == SIM_USER && level))
-        return false;
-    if (table == SIM_USER) {
-        *vals = m->sums[shard % w->schedule->shards][i];
-        *n = 1;
-        return true;
-    }
-    const struct shard_table *st = table_of(shard_of(w, m, shard), table);
-    if (!st || !knows(shard_of(w, m, shard), st, key))
-        return false;
-    row_read(st, table, key->key, vals, n);
-    return true;
-}
-
-/* The rows of one table at all shards; each shard is asked once for all keys that it has. */
-struct holdings {
-    unsigned count[SIM_SHARDS];
-    uint64_t keys[SIM_SHARDS][SIM_KEYS];
-    uint32_t lens[SIM_SHARDS][SIM_KEYS];
-    size_t at[SIM_SHARDS]; /* its rows in vals, `row` values each */
-    unsigned row;
-    uint64_t vals[RING_LEVELS * SIM_KEYS * SIM_WIDE];
-};
-
-static void var_rows_read(const struct shard_table *st, const uint64_t *keys, unsigned count, uint32_t *lens,
-                          uint64_t *vals)
-{
-    uint64_t packed[SIM_KEYS * SIM_WIDE], *next = packed;
-    size_t total;
-    table_var_lens(st->table, keys, count, lens, &total);
-    bool fits = total <= SIM_KEYS * SIM_WIDE;
-    if (fits)
-        table_var_pull(st->table, keys, count, packed);
-    memset(vals, 0, count * SIM_WIDE * sizeof *vals);
-    for (unsigned i = 0; i < count; i++) {
-        if (!fits && lens[i] && lens[i] <= SIM_WIDE)
-            table_var_pull(st->table, &keys[i], 1, &vals[i * SIM_WIDE]);
-        else if (fits && lens[i] <= SIM_WIDE)
-            memcpy(&vals[i * SIM_WIDE], next, lens[i] * sizeof *vals);
-        next += lens[i];
-    }
-}
-
-static void holdings_read(struct holdings *h, enum sim_table t, unsigned shards,
-                          const struct shard_table *const tables[SIM_SHARDS])
-{
-    size_t at = 0;
-    h->row = t == SIM_VAR || t == SIM_ROWS ? SIM_WIDE : ledger_row(t, 0);
-    for (unsigned s = 0; s < shards; s++) {
-        if (!h->count[s])
-            continue;
-        h->at[s] = at;
-        at += h->count[s] * h->row;
-        uint64_t *vals = &h->vals[h->at[s]];
-        for (unsigned i = 0; i < h->count[s]; i++)
-            h->lens[s][i] = h->row;
-        if (t == SIM_VAR)
-            var_rows_read(tables[s], h->keys[s], h->count[s], h->lens[s], vals);
-        else
-            sim_must(table_pull(tables[s]->table, h->keys[s], h->count[s], vals, false));
-        for (unsigned i = 0; i < h->count[s]; i++)
-            if (is_cleared(tables[s], h->keys[s][i])) {
-                h->lens[s][i] = tables[s]->row_values;
-                memset(&vals[i * h->row], 0, h->row * sizeof *vals);
-            }
-    }
-}
-
-/* Each copy of a table has all that was acknowledged, and copies with the same number are equal. */
-static void copies_check(struct world *w, enum sim_table t, const struct machine *const machines[SIM_SHARDS])
-{
-    const struct shard_table *tables[SIM_SHARDS];
-    const struct shard *shards[SIM_SHARDS];
-    unsigned levels = judge_replicas(w, t) + 1, taken[SIM_SHARDS] = {0};
-    bool there[SIM_KEYS][RING_LEVELS] = {{false}};
-    struct holdings h;
-    memset(h.count, 0, sizeof h.count);
-    for (unsigned s = 0; s < w->ring_shards; s++) {
-        shards[s] = machines[s] ? shard_of(w, machines[s], s) : NULL;
-        tables[s] = shards[s] ? table_of(shards[s], t) : NULL;
-    }
-    for (unsigned i = 0; i < SIM_KEYS; i++) {
-        const struct ledger_key *key = &w->ledger[t].keys[i];
-        for (unsigned level = 0; level < levels; level++) {
-            unsigned s = w->chains.level[level].owner[key->partition];
-            if (s >= w->ring_shards || !tables[s] || !knows(shards[s], tables[s], key))
-                continue;
-            there[i][level] = true;
-            h.keys[s][h.count[s]++] = key->key;
-        }
-    }
-    holdings_read(&h, t, w->ring_shards, tables);
-    for (unsigned i = 0; i < SIM_KEYS; i++) {
-        const struct ledger_key *key = &w->ledger[t].keys[i];
-        const uint64_t *vals[RING_LEVELS];
-        uint64_t last[RING_LEVELS], must[RING_LEVELS];
-        unsigned n[RING_LEVELS], seen = 0, partition = key->partition, row = ledger_row(t, i);
-        for (unsigned level = 0; level < levels; level++) {
-            unsigned s = w->chains.level[level].owner[partition];
-            if (!there[i][level])
-                continue;
-            const struct machine *m = machines[s];
-            vals[seen] = &h.vals[h.at[s] + taken[s] * h.row];
-            n[seen] = h.lens[s][taken[s]++];
-            last[seen] = shards[s]->chain->last[partition];
-            must[seen] = tables[s]->lost ? 0 : key->must;
-            bool equal[RING_LEVELS], same = false; /* as a copy that was looked at */
-            for (unsigned k = 0; k < seen; k++) {
-                equal[k] = n[k] == n[seen] && memcmp(vals[k], vals[seen], row * sizeof **vals) == 0;
-                same = same || (equal[k] && must[k] == must[seen] && n[k] <= row);
-            }
-            if (!same)
-                ledger_row_check(w, m->name, t, i, vals[seen], n[seen], must[seen], w->moment);
-            for (unsigned k = 0; k < seen && !w->loading; k++)
-                if (!w->restoring && last[k] == last[seen] && !equal[k])
-                    judge_broken(w,
-                                 "%s: table %d key %" PRIu64 " holds %" PRIx64 " after change %" PRIu64
-                                 " of its partition, another copy %" PRIx64,
-                                 m->name, (int)t, key->key, vals[seen][0], last[k], vals[k][0]);
-            seen++;
-        }
-    }
-}
-
-static void all_copies_check(struct world *w)
-{
-    const struct machine *machines[SIM_SHARDS] = {NULL};
-    for (unsigned s = 0; s < w->ring_shards; s++)
-        machines[s] = machine_of(w, s);
-    for (unsigned t = 0; t < SIM_TABLES; t++)
-        if (t != SIM_USER)
-            copies_check(w, (enum sim_table)t, machines);
-}
-
-/* Violations: slices that wait for a view beyond their time, and requests of handlers that are kept below the
- * floor. */
-static void kept_answers_check(struct world *w, const struct machine *m, const struct shard *shard)
-{
-    if (shard->clears)
-        judge_broken(w, "%s has not removed all rows that were cleared", m->name);
-    for (const struct qnode *node = shard->deferred_for_view.head; node; node = node->next)
-        if (container_of(node, struct kept, node)->deadline + 6 * ENV_SEC < lane_now(shard->lane))
-            judge_broken(w, "%s keeps a request that waits for a view beyond its time", m->name);
-    for (const struct sender *s = shard->senders; s; s = s->next)
-        for (unsigned i = 0; s->handled && i < DATA_WINDOW; i++)
-            if (s->handled[i] && s->handled[i]->head.number < s->applied_window.own.floor)
-                judge_broken(w, "%s keeps the answer to request %" PRIu64 " that nobody can ask for any more",
-                             m->name, s->handled[i]->head.number);
-}
-
-/* A shard has no rows of partitions in whose chain it is not, and that it is not about to get. */
-static void unknown_rows_check(struct world *w, const struct machine *m, const struct shard *shard,
-                               enum sim_table t, const struct shard_table *st)
-{
-    const struct chain *c = shard->chain;
-    for (unsigned i = 0; c && st->options.kind != PARAMO_TABLE_DENSE && i < SIM_KEYS; i++) {
-        uint64_t key = w->ledger[t].keys[i].key;
-        unsigned partition = w->ledger[t].keys[i].partition;
-        uint32_t row = TABLE_NO_ROW, len = 0;
-        size_t total;
-        if (chain_has(st, c->level[partition]) || migration_target_has(c, partition) ||
-            (c->level[partition] < 0 && c->origin_of[partition]) || is_cleared(st, key))
-            continue;
-        if (st->options.kind == PARAMO_TABLE_VAR)
-            table_var_lens(st->table, &key, 1, &len, &total);
-        else if (table_resolve(st->table, &key, 1, &row, false))
-            continue;
-        if (len || row != TABLE_NO_ROW)
-            judge_broken(w, "%s: table %d has kept key %" PRIu64 ", whose partition has left", m->name,
-                         (int)t, key);
-    }
-}
-
-static void server_check(struct world *w, struct machine *m, bool last)
-{
-    const struct member_slot *member_slot = m->made->own;
-    bool in_place = machine_joined(m) && !m->declared_dead;
-    for (unsigned i = 0; i < member_slot->shards_count; i++) {
-        const struct shard *shard = member_slot->shards[i].shard;
-        if (last)
-            kept_answers_check(w, m, shard);
-        if (shard->senders_count > (size_t)w->schedule->workers * w->schedule->customers * 8)
-            judge_broken(w, "%s remembers %zu senders", m->name, shard->senders_count);
-        if (!in_place || shard->self < 0)
-            continue;
-        for (unsigned t = 0; t < SIM_TABLES; t++) {
-            const struct view_table *vt = view_table_named(shard->view, sim_table_names[t]);
-            struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
-            if (st && st->table && (last || w->looks % UNKNOWN_ROWS_EVERY == 0))
-                unknown_rows_check(w, m, shard, (enum sim_table)t, st);
-            if (st && st->table && !w->schedule->replicas)
-                table_check(w, m, (unsigned)shard->self, (enum sim_table)t, shard, st);
-        }
-    }
-    for (unsigned i = 0; i < SIM_KEYS && m->place >= 0; i++) {
-        const struct ledger_key *k = &w->ledger[SIM_USER].keys[i];
-        unsigned owner =
-            k->shard < 0 ? SIM_SHARDS : (unsigned)k->shard - (unsigned)m->place * w->schedule->shards;
-        for (unsigned s = 0; s < w->schedule->shards && owner < w->schedule->shards; s++)
-            ledger_check(w, m->name, SIM_USER, k, m->sums[s][i], in_place && s == owner ? k->must : 0);
-    }
-}
-
-/* Would this shard refuse that clear? */
-static bool refuses(const struct shard *shard, const struct late_clear *late)
-{
-    for (const struct sender *s = shard->senders; s; s = s->next)
-        if (s->id.incarnation == late->incarnation && s->id.customer == late->customer)
-            return s->fenced || s->applied_window.own.floor >= late->floor;
-    const struct view_node *node = shard->view ? view_node(shard->view, late->node) : NULL;
-    return node && (node->incarnation != late->incarnation || !node->alive);
-}
-
-static bool all_refuse(const struct world *w, const struct late_clear *late)
-{
-    for (uint32_t k = 1; k <= w->schedule->servers; k++) {
-        const struct machine *m = &w->machines[k];
-        for (unsigned i = 0; m->up && i < m->made->own->shards_count; i++)
-            if (!refuses(m->made->own->shards[i].shard, late))
-                return false;
-    }
-    return true;
-}
-
-/* Forgets failed clears that no server carries out any more. */
-static void clears_check(const struct world *w, struct ledger_table *t)
-{
-    if (t->late_count > SIM_LATE)
-        return; /* some are no longer known */
-    unsigned left = 0;
-    for (unsigned i = 0; i < t->late_count; i++)
-        if (!all_refuse(w, &t->late[i]))
-            t->late[left++] = t->late[i];
-    t->late_count = left;
-    t->tainted = left > 0;
-}
-
-void judge_full(struct world *w, bool last)
-{
-    for (unsigned t = 0; t < SIM_TABLES; t++)
-        if (w->ledger[t].tainted)
-            clears_check(w, &w->ledger[t]);
-    if (!last && !w->stirred && w->looks++ % QUIET_EVERY)
-        return; /* no node has received anything that changes rows */
-    w->looks += w->stirred;
-    w->stirred = false;
-    capabilities_check(w);
-    for (uint32_t k = 1; k < w->count; k++) {
-        struct machine *m = &w->machines[k];
-        if (m->up && m->role == PARAMO_ROLE_SERVER)
-            server_check(w, m, last);
-    }
-    if (w->schedule->replicas && !judge_data_lost(w))
-        all_copies_check(w);
-    for (unsigned i = 0; i < SIM_QUARANTINE; i++)
-        if (w->quarantine[i])
-            ledger_poisoned(w, w->quarantine[i]);
 }

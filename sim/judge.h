@@ -26,6 +26,8 @@ void judge_handled(struct world *w, struct machine *server, unsigned index, cons
 void judge_step(struct world *w, uint32_t first, uint32_t end);
 /* last: everything that is still kept must be needed. */
 void judge_full(struct world *w, bool last);
+/* A view has declared the machine's process dead, or it is another process. */
+void judge_dead(struct machine *m, bool dead);
 void judge_barrier(struct machine *m, uint64_t number);
 /* A key is written to etcd. */
 void judge_etcd(void *arg, const char *key, const char *value);

@@ -44,8 +44,10 @@ static void op_retire(struct world *w, struct op *op)
     batch_free(op);
     ledger_poison(op);
     *place = op;
-    if (w->by_serial[op->serial % SIM_SERIALS] == op)
+    if (w->by_serial[op->serial % SIM_SERIALS] == op) {
         w->by_serial[op->serial % SIM_SERIALS] = NULL;
+        w->by_serial_count--;
+    }
 }
 
 /* A batch of a scan: rows in order, all of this shard, and none missing that was acknowledged when the scan
@@ -258,6 +260,7 @@ void op_issue(struct machine *m, unsigned customer)
     op->open = true;
     c->open++;
     w->by_serial[op->serial % SIM_SERIALS] = op;
+    w->by_serial_count++;
     m->script.ops++;
     op->saw_dead = judge_sees_dead(c->worker->client->view);
     op->issued_view = c->worker->client->view->number;

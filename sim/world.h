@@ -20,7 +20,8 @@
  *     bounds.c        what a checkpoint must hold and may hold, and the model after it is loaded
  *     losses.c        rows whose last copy has died, and that return to a checkpoint
  *     cover.c         (cover_sched.c) transitions of the product's state machines, and the faults before them
- *     judge.c         invariants after each event, and the check of all tables
+ *     judge.c         invariants after each event
+ *     look.c          the check of all tables, now and then
  *
  * When memory runs out the simulator aborts: a result would mean nothing. Tests: test/sim/test_play.c.
  */
@@ -125,6 +126,7 @@ struct world {
     uint64_t given_up; /* the moment since which some lost rows do not return */
     /* a server was alive that a view declared dead: it may not know, and acknowledge requests */
     uint64_t ghost_at;
+    uint32_t dead;                        /* machines that a view has declared dead, by node, one bit each */
     uint64_t overdue_from, overdue_until; /* the first and the last moment of all overdue leases; 0: none */
     bool deaths_seen;                     /* a server was dead in a view */
     bool pool_leaks;                      /* a failed call may have got a work unit */
@@ -139,12 +141,14 @@ struct world {
     uint32_t serial;        /* numbers requests, in all jobs */
     uint32_t serial_before; /* the same, when this job began */
     struct op *by_serial[SIM_SERIALS];
+    uint32_t by_serial_count;
     struct at_barrier barrier[SIM_PLACES]; /* by place */
     uint64_t sums_sent, sums_acked;
     uint64_t newest_view, view_hash;
     uint32_t looks; /* full checks that were due */
     bool stirred;   /* an event since the last check may have changed rows */
     uint32_t newest_tables;
+    uint32_t table_at[SIM_TABLES];   /* where views have it, as was found last */
     uint64_t holder[SIM_SERVERS];    /* incarnations of the servers, in the newest view */
     bool left[SIM_SERVERS];          /* the last server of this place had left without rows */
     bool recovered;                  /* a server has returned without its rows */

@@ -1,0 +1,409 @@
+/* The full look: the rows of all tables at all servers (judge.h). */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ring/partition_set.h"
+#include "server/migration/target.h"
+#include "server/replication/chain_impl.h"
+#include "sim/capabilities.h"
+#include "sim/losses.h"
+#include "sim/world.h"
+
+enum {
+    UNKNOWN_ROWS_EVERY = 4, /* one check in so many asks for rows that should have left */
+    QUIET_EVERY = 16        /* one check in so many is made although no event may have changed rows */
+};
+
+/* Is the row gone, although it is not removed yet? No request reads it from then on. */
+static bool is_cleared(const struct shard_table *st, const struct ledger_key *key)
+{
+    return partition_set_has(st->clearing, key->partition);
+}
+
+/* Reads rows of a table of variable lengths; vals has room for SIM_WIDE values of each. */
+static void var_rows_read(const struct shard_table *st, const uint64_t *keys, unsigned count, uint32_t *lens,
+                          uint64_t *vals)
+{
+    uint64_t packed[SIM_KEYS * SIM_WIDE], *next = packed;
+    size_t total;
+    table_var_lens(st->table, keys, count, lens, &total);
+    bool fits = total <= SIM_KEYS * SIM_WIDE;
+    if (fits)
+        table_var_pull(st->table, keys, count, packed);
+    memset(vals, 0, count * SIM_WIDE * sizeof *vals);
+    for (unsigned i = 0; i < count; i++) {
+        if (!fits && lens[i] && lens[i] <= SIM_WIDE)
+            table_var_pull(st->table, &keys[i], 1, &vals[i * SIM_WIDE]);
+        else if (fits && lens[i] <= SIM_WIDE)
+            memcpy(&vals[i * SIM_WIDE], next, lens[i] * sizeof *vals);
+        next += lens[i];
+    }
+}
+
+/* The values of a row in the arrays that rows are read into. */
+static unsigned width(enum sim_table t)
+{
+    return t == SIM_VAR || t == SIM_ROWS ? SIM_WIDE : ledger_row(t, 0);
+}
+
+/* Reads the rows of these keys, given by their places in the ledger. lens: the values of each row. vals: width(t)
+ * values of each. */
+static void rows_read(const struct world *w, const struct shard_table *st, enum sim_table t,
+                      const uint8_t *places, unsigned count, uint32_t *lens, uint64_t *vals)
+{
+    const struct ledger_key *ledger = w->ledger[t].keys;
+    const unsigned row = width(t);
+    uint64_t keys[SIM_KEYS];
+    for (unsigned i = 0; i < count; i++) {
+        keys[i] = ledger[places[i]].key;
+        lens[i] = row;
+    }
+    if (t == SIM_VAR)
+        var_rows_read(st, keys, count, lens, vals);
+    else
+        sim_must(table_pull(st->table, keys, count, vals, false));
+    for (unsigned i = 0; i < count; i++)
+        if (is_cleared(st, &ledger[places[i]])) {
+            lens[i] = st->row_values;
+            memset(&vals[i * row], 0, row * sizeof *vals);
+        }
+}
+
+static void table_check(struct world *w, const struct machine *m, unsigned index, enum sim_table t,
+                        const struct shard *shard, const struct shard_table *st)
+{
+    uint64_t vals[SIM_KEYS * SIM_WIDE];
+    uint32_t lens[SIM_KEYS];
+    uint8_t places[SIM_KEYS];
+    unsigned count = 0;
+    if ((st->lost && t == SIM_CELLS) || st->lacks)
+        return;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *k = &w->ledger[t].keys[i];
+        if (k->shard != (int)index || losses_open(k, shard, st))
+            continue;
+        /* The newest view gives a dead server's partition, without copies, to this shard, which has not seen
+         * that view yet. Until then a dense table has no memory for the partition's rows. */
+        if (st->options.kind == PARAMO_TABLE_DENSE && !partition_set_has(st->held, k->partition) &&
+            view_ring(shard->view)->owner[k->partition] != (unsigned)shard->self)
+            continue;
+        places[count++] = (uint8_t)i;
+    }
+    if (count)
+        rows_read(w, st, t, places, count, lens, vals);
+    for (unsigned i = 0; i < count; i++)
+        ledger_row_check(w, m->name, t, places[i], &vals[i * width(t)], lens[i],
+                         st->lost ? 0 : w->ledger[t].keys[places[i]].must, w->moment);
+}
+
+/* The process of a shard of the newest view; NULL: it is not up. */
+static const struct machine *machine_of(const struct world *w, unsigned shard)
+{
+    unsigned place = shard / w->schedule->shards;
+    for (uint32_t k = 1; k <= w->schedule->servers && shard < w->ring_shards; k++) {
+        const struct machine *m = &w->machines[k];
+        if (m->up && m->place == (int)place && m->made->own->incarnation == w->holder[place])
+            return m;
+    }
+    return NULL;
+}
+
+uint64_t judge_shard_view(const struct world *w, unsigned shard)
+{
+    const struct machine *m = machine_of(w, shard);
+    return m ? m->shard_view_seen[shard % w->schedule->shards] : 0;
+}
+
+static const struct shard *shard_of(const struct world *w, const struct machine *m, unsigned shard)
+{
+    return m->made->own->shards[shard % w->schedule->shards].shard;
+}
+
+/* view_table_named(): the tables of all views are in the order in which they were made. */
+static const struct view_table *named(struct world *w, const struct view *view, enum sim_table table)
+{
+    uint32_t *place = &w->table_at[table];
+    const char *name = sim_table_names[table];
+    if (!view || (*place < view->tables_count && strcmp(view->tables[*place].name, name) == 0))
+        return view ? &view->tables[*place] : NULL;
+    const struct view_table *found = view_table_named(view, name);
+    *place = found ? (uint32_t)(found - view->tables) : *place;
+    return found;
+}
+
+static const struct shard_table *any_table_of(struct world *w, const struct shard *shard,
+                                              enum sim_table table)
+{
+    const struct view_table *vt = named(w, shard->view, table);
+    const struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
+    return st && st->table ? st : NULL;
+}
+
+static const struct shard_table *table_of(struct world *w, const struct shard *shard, enum sim_table table)
+{
+    const struct shard_table *st = any_table_of(w, shard, table);
+    return st && !st->lacks ? st : NULL; /* lacks: it answers no request to that table */
+}
+
+/* A shard that owns partitions of a table without copies since a death is not checked before it knows of it.
+ */
+static bool knows(const struct shard *shard, const struct shard_table *st, const struct ledger_key *key)
+{
+    return (st->replicas || shard->chain->level[key->partition] == 0) && !losses_open(key, shard, st);
+}
+
+bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level, uint64_t *vals, unsigned *n)
+{
+    const struct ledger_key *key = &w->ledger[table].keys[i];
+    unsigned shard = (unsigned)key->shard;
+    if (level)
+        shard = w->chains.level[level].owner[key->partition];
+    const struct machine *m = machine_of(w, shard);
+    if (!m || (table == SIM_USER && level))
+        return false;
+    if (table == SIM_USER) {
+        *vals = m->sums[shard % w->schedule->shards][i];
+        *n = 1;
+        return true;
+    }
+    const struct shard_table *st = table_of(w, shard_of(w, m, shard), table);
+    if (!st || !knows(shard_of(w, m, shard), st, key))
+        return false;
+    uint32_t len;
+    rows_read(w, st, table, &(uint8_t){(uint8_t)i}, 1, &len, vals);
+    *n = len;
+    return true;
+}
+
+/* The rows of one table at all shards; each shard is asked once for all keys that it has. */
+struct holdings {
+    unsigned count[SIM_SHARDS];
+    uint8_t places[SIM_SHARDS][SIM_KEYS]; /* in the ledger */
+    uint32_t lens[SIM_SHARDS][SIM_KEYS];
+    size_t at[SIM_SHARDS];                 /* its rows in vals, `row` values each */
+    uint8_t holder[SIM_KEYS][RING_LEVELS]; /* 1 + shard; 0: there is no such copy */
+    uint64_t vals[RING_LEVELS * SIM_KEYS * SIM_WIDE];
+};
+
+static void holdings_find(struct world *w, struct holdings *h, enum sim_table t, unsigned levels,
+                          const struct shard *const shards[SIM_SHARDS],
+                          const struct shard_table *const tables[SIM_SHARDS])
+{
+    memset(h->count, 0, sizeof h->count);
+    memset(h->holder, 0, sizeof h->holder);
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *key = &w->ledger[t].keys[i];
+        for (unsigned level = 0; level < levels; level++) {
+            unsigned s = w->chains.level[level].owner[key->partition];
+            if (s >= w->ring_shards || !tables[s] || !knows(shards[s], tables[s], key))
+                continue;
+            h->holder[i][level] = (uint8_t)(s + 1);
+            h->places[s][h->count[s]++] = (uint8_t)i;
+        }
+    }
+    size_t at = 0;
+    for (unsigned s = 0; s < w->ring_shards; s++) {
+        h->at[s] = at;
+        if (h->count[s])
+            rows_read(w, tables[s], t, h->places[s], h->count[s], h->lens[s], &h->vals[at]);
+        at += h->count[s] * width(t);
+    }
+}
+
+/* One copy of a row. */
+struct copy {
+    const uint64_t *vals;
+    unsigned n, shard;
+    uint64_t must;
+};
+
+static bool equal(const struct copy *a, const struct copy *b, unsigned row)
+{
+    return a->n == b->n && a->vals[0] == b->vals[0] &&
+           (row == 1 || memcmp(a->vals, b->vals, row * sizeof *a->vals) == 0);
+}
+
+/* Each copy of a table has all that was acknowledged, and copies with the same number are equal. */
+static void copies_check(struct world *w, enum sim_table t, const struct machine *const machines[SIM_SHARDS])
+{
+    const struct shard_table *tables[SIM_SHARDS];
+    const struct shard *shards[SIM_SHARDS];
+    unsigned levels = judge_replicas(w, t) + 1, taken[SIM_SHARDS] = {0};
+    struct holdings h;
+    for (unsigned s = 0; s < w->ring_shards; s++) {
+        shards[s] = machines[s] ? shard_of(w, machines[s], s) : NULL;
+        tables[s] = shards[s] ? table_of(w, shards[s], t) : NULL;
+    }
+    holdings_find(w, &h, t, levels, shards, tables);
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *key = &w->ledger[t].keys[i];
+        unsigned seen = 0, partition = key->partition, row = ledger_row(t, i);
+        struct copy copies[RING_LEVELS];
+        for (unsigned level = 0; level < levels; level++) {
+            unsigned s = h.holder[i][level], others = 0;
+            if (!s--)
+                continue;
+            struct copy *c = &copies[seen];
+            *c = (struct copy){.vals = &h.vals[h.at[s] + taken[s] * width(t)],
+                               .n = h.lens[s][taken[s]],
+                               .shard = s,
+                               .must = tables[s]->lost ? 0 : key->must};
+            taken[s]++;
+            bool same = false; /* as a copy that was looked at */
+            for (unsigned k = 0; k < seen; k++) {
+                bool is = equal(&copies[k], c, row);
+                others |= (unsigned)!is << k;
+                same = same || (is && copies[k].must == c->must && c->n <= row);
+            }
+            if (!same)
+                ledger_row_check(w, machines[s]->name, t, i, c->vals, c->n, c->must, w->moment);
+            for (unsigned k = 0; k < seen && others && !w->loading && !w->restoring; k++) {
+                uint64_t last = shards[s]->chain->last[partition];
+                if (others >> k & 1 && shards[copies[k].shard]->chain->last[partition] == last)
+                    judge_broken(w,
+                                 "%s: table %d key %" PRIu64 " holds %" PRIx64 " after change %" PRIu64
+                                 " of its partition, another copy %" PRIx64,
+                                 machines[s]->name, (int)t, key->key, c->vals[0], last, copies[k].vals[0]);
+            }
+            seen++;
+        }
+    }
+}
+
+static void all_copies_check(struct world *w)
+{
+    const struct machine *machines[SIM_SHARDS] = {NULL};
+    for (unsigned s = 0; s < w->ring_shards; s++)
+        machines[s] = machine_of(w, s);
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        if (t != SIM_USER)
+            copies_check(w, (enum sim_table)t, machines);
+}
+
+/* Violations: slices that wait for a view beyond their time, and requests of handlers that are kept below the
+ * floor. */
+static void kept_answers_check(struct world *w, const struct machine *m, const struct shard *shard)
+{
+    if (shard->clears)
+        judge_broken(w, "%s has not removed all rows that were cleared", m->name);
+    for (const struct qnode *node = shard->deferred_for_view.head; node; node = node->next)
+        if (container_of(node, struct kept, node)->deadline + 6 * ENV_SEC < lane_now(shard->lane))
+            judge_broken(w, "%s keeps a request that waits for a view beyond its time", m->name);
+    for (const struct sender *s = shard->senders; s; s = s->next)
+        for (unsigned i = 0; s->handled && i < DATA_WINDOW; i++)
+            if (s->handled[i] && s->handled[i]->head.number < s->applied_window.own.floor)
+                judge_broken(w, "%s keeps the answer to request %" PRIu64 " that nobody can ask for any more",
+                             m->name, s->handled[i]->head.number);
+}
+
+/* A shard has no rows of partitions in whose chain it is not, and that it is not about to get. */
+static void unknown_rows_check(struct world *w, const struct machine *m, const struct shard *shard,
+                               enum sim_table t, const struct shard_table *st)
+{
+    const struct chain *c = shard->chain;
+    uint64_t keys[SIM_KEYS];
+    uint32_t rows[SIM_KEYS], lens[SIM_KEYS];
+    size_t count = 0, total;
+    for (unsigned i = 0; c && st->options.kind != PARAMO_TABLE_DENSE && i < SIM_KEYS; i++) {
+        const struct ledger_key *k = &w->ledger[t].keys[i];
+        int level = c->level[k->partition];
+        if (!chain_has(st, level) && !migration_target_has(c, k->partition) &&
+            (level >= 0 || !c->origin_of[k->partition]) && !is_cleared(st, k))
+            keys[count++] = k->key;
+    }
+    bool var = st->options.kind == PARAMO_TABLE_VAR;
+    if (!count || (!var && table_resolve(st->table, keys, count, rows, false)))
+        return;
+    if (var)
+        table_var_lens(st->table, keys, count, lens, &total);
+    for (size_t i = 0; i < count; i++)
+        if (var ? lens[i] != 0 : rows[i] != TABLE_NO_ROW)
+            judge_broken(w, "%s: table %d has kept key %" PRIu64 ", whose partition has left", m->name,
+                         (int)t, keys[i]);
+}
+
+static void server_check(struct world *w, struct machine *m, bool last)
+{
+    const struct member_slot *member_slot = m->made->own;
+    bool in_place = machine_joined(m) && !m->declared_dead;
+    for (unsigned i = 0; i < member_slot->shards_count; i++) {
+        const struct shard *shard = member_slot->shards[i].shard;
+        if (last)
+            kept_answers_check(w, m, shard);
+        if (shard->senders_count > (size_t)w->schedule->workers * w->schedule->customers * 8)
+            judge_broken(w, "%s remembers %zu senders", m->name, shard->senders_count);
+        if (!in_place || shard->self < 0)
+            continue;
+        for (unsigned t = 0; t < SIM_TABLES; t++) {
+            const struct shard_table *st = any_table_of(w, shard, (enum sim_table)t);
+            if (st && (last || w->looks % UNKNOWN_ROWS_EVERY == 0))
+                unknown_rows_check(w, m, shard, (enum sim_table)t, st);
+            if (st && !w->schedule->replicas)
+                table_check(w, m, (unsigned)shard->self, (enum sim_table)t, shard, st);
+        }
+    }
+    for (unsigned i = 0; i < SIM_KEYS && m->place >= 0; i++) {
+        const struct ledger_key *k = &w->ledger[SIM_USER].keys[i];
+        unsigned owner =
+            k->shard < 0 ? SIM_SHARDS : (unsigned)k->shard - (unsigned)m->place * w->schedule->shards;
+        for (unsigned s = 0; s < w->schedule->shards && owner < w->schedule->shards; s++)
+            ledger_check(w, m->name, SIM_USER, k, m->sums[s][i], in_place && s == owner ? k->must : 0);
+    }
+}
+
+/* Would this shard refuse that clear? */
+static bool refuses(const struct shard *shard, const struct late_clear *late)
+{
+    for (const struct sender *s = shard->senders; s; s = s->next)
+        if (s->id.incarnation == late->incarnation && s->id.customer == late->customer)
+            return s->fenced || s->applied_window.own.floor >= late->floor;
+    const struct view_node *node = shard->view ? view_node(shard->view, late->node) : NULL;
+    return node && (node->incarnation != late->incarnation || !node->alive);
+}
+
+static bool all_refuse(const struct world *w, const struct late_clear *late)
+{
+    for (uint32_t k = 1; k <= w->schedule->servers; k++) {
+        const struct machine *m = &w->machines[k];
+        for (unsigned i = 0; m->up && i < m->made->own->shards_count; i++)
+            if (!refuses(m->made->own->shards[i].shard, late))
+                return false;
+    }
+    return true;
+}
+
+/* Forgets failed clears that no server carries out any more. */
+static void clears_check(const struct world *w, struct ledger_table *t)
+{
+    if (t->late_count > SIM_LATE)
+        return; /* some are no longer known */
+    unsigned left = 0;
+    for (unsigned i = 0; i < t->late_count; i++)
+        if (!all_refuse(w, &t->late[i]))
+            t->late[left++] = t->late[i];
+    t->late_count = left;
+    t->tainted = left > 0;
+}
+
+void judge_full(struct world *w, bool last)
+{
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        if (w->ledger[t].tainted)
+            clears_check(w, &w->ledger[t]);
+    if (!last && !w->stirred && w->looks++ % QUIET_EVERY)
+        return; /* no node has received anything that changes rows */
+    w->looks += w->stirred;
+    w->stirred = false;
+    capabilities_check(w);
+    for (uint32_t k = 1; k < w->count; k++) {
+        struct machine *m = &w->machines[k];
+        if (m->up && m->role == PARAMO_ROLE_SERVER)
+            server_check(w, m, last);
+    }
+    if (w->schedule->replicas && !judge_data_lost(w))
+        all_copies_check(w);
+    for (unsigned i = 0; i < SIM_QUARANTINE; i++)
+        if (w->quarantine[i])
+            ledger_poisoned(w, w->quarantine[i]);
+}
