@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,9 @@ enum {
     COVER_EXPECTED = 20,
     SHRINK_PLAYS = 600,
     TEXT_MAX = 1 << 20,
+    MEMORY_MAPPED = 32 << 20, /* the largest that glibc takes */
+    MEMORY_KEPT = 1 << 30,
+    MEMORY_PIECE = 16 << 20,
     FAILURES_MAX = 64
 };
 
@@ -706,6 +710,15 @@ static const char usage[] =
     "Plays whole clusters on a simulated network, with faults drawn from seeds, and checks after\n"
     "each event what must hold. docs/SIMULATOR.md says what that is.\n";
 
+/* Freed memory stays in the process, and grows by large pieces: each schedule takes and frees the same memory
+ * thousands of times, and the kernel takes longer to clear a page than a step of the schedule. */
+static void memory_stays(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, MEMORY_MAPPED); /* an error only costs speed */
+    (void)mallopt(M_TRIM_THRESHOLD, MEMORY_KEPT);
+    (void)mallopt(M_TOP_PAD, MEMORY_PIECE);
+}
+
 int cmd_sim(int argc, char **argv)
 {
     struct options o;
@@ -713,6 +726,7 @@ int cmd_sim(int argc, char **argv)
     if (code >= 0)
         return code;
     struct sim_options s = settings(&o);
+    memory_stays();
     log_set_level(option_flag(&o, OPT_SIM_VERBOSE) ? LOG_INFO : LOG_ERROR);
     if (s.from)
         return many_known(&s);
