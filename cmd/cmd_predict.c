@@ -14,7 +14,7 @@ static const char usage[] =
     "usage: paramo predict --model-in DIR --data FILE... --out FILE\n"
     "\n"
     "Writes the probability that the label is 1 for each row, one a line, in the order of the rows.\n"
-    "Labels in the data are ignored.\n";
+    "Rows need no label. Labels in the data are ignored.\n";
 
 static const char more[] = "The output appears under its name when it is whole.\n"
                            "\n" CODE_HELP "\n"

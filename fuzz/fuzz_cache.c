@@ -21,7 +21,7 @@ static uint64_t content(unsigned stream, uint64_t index, size_t at)
 
 struct shape {
     size_t rows, features;
-    bool value, field, wide;
+    bool value, field, weight, wide;
 };
 
 static struct shape shape_of(unsigned stream, uint64_t index)
@@ -31,7 +31,8 @@ static struct shape shape_of(unsigned stream, uint64_t index)
                           .features = draw / 7 % 9000,
                           .value = draw >> 40 & 1,
                           .field = draw >> 41 & 1,
-                          .wide = draw >> 42 & 1};
+                          .wide = draw >> 42 & 1,
+                          .weight = draw >> 43 & 1};
 }
 
 static uint64_t key_of(unsigned stream, uint64_t index, size_t at, bool wide)
@@ -46,12 +47,21 @@ static struct held *block_make(unsigned stream, uint64_t index)
     struct held *held = calloc(1, sizeof *held);
     CHECK(held);
     struct block *b = &held->block;
-    CHECK(block_alloc(b, shape.rows, shape.features, shape.value, shape.field, &held->bytes) == PARAMO_OK);
+    const struct block_shape arrays = {.rows = shape.rows,
+                                       .features = shape.features,
+                                       .has_value = shape.value,
+                                       .has_field = shape.field,
+                                       .has_weight = shape.weight};
+    CHECK(block_alloc(b, &arrays) == PARAMO_OK);
+    held->bytes = block_bytes(&arrays);
     b->stream = stream;
     b->index = index;
     b->first_line = index * 10 + 1;
-    for (size_t i = 0; i < shape.rows; i++)
+    for (size_t i = 0; i < shape.rows; i++) {
         b->label[i] = (float)(i & 1);
+        if (shape.weight)
+            b->weight[i] = (float)(i % 3);
+    }
     for (size_t i = 0; i <= shape.rows; i++)
         b->offset[i] = (uint32_t)(shape.rows ? shape.features * i / shape.rows : 0);
     for (size_t i = 0; i < shape.features; i++) {
@@ -71,8 +81,9 @@ static void block_check(const struct block *b, unsigned stream, uint64_t index)
     CHECK(b->stream == stream && b->index == index && b->first_line == index * 10 + 1);
     CHECK(b->rows == shape.rows && b->features == shape.features);
     CHECK((b->value != NULL) == shape.value && (b->field != NULL) == shape.field);
+    CHECK((b->weight != NULL) == shape.weight);
     for (size_t i = 0; i < shape.rows; i++)
-        CHECK(b->label[i] == (float)(i & 1));
+        CHECK(b->label[i] == (float)(i & 1) && (!shape.weight || b->weight[i] == (float)(i % 3)));
     for (size_t i = 0; i <= shape.rows; i++)
         CHECK(b->offset[i] == (uint32_t)(shape.rows ? shape.features * i / shape.rows : 0));
     for (size_t i = 0; i < shape.features; i++) {

@@ -37,19 +37,35 @@ static char *padded(const uint8_t *text, size_t len, size_t *whole)
     return realloc(copy, *whole + PARSE_PAD);
 }
 
-static void rows(enum parse_format format, unsigned hash_bits, bool stop, const uint8_t *text, size_t len)
+static bool label_fits(const struct label_rule *rule, float label)
 {
+    switch (rule->kind) {
+    case LABEL_BINARY:
+        return label == 0 || label == 1;
+    case LABEL_REAL:
+        return isfinite(label);
+    case LABEL_CLASS:
+        return label >= 0 && label < (float)(rule->classes ? rule->classes : LABEL_CLASSES_MAX) &&
+               label == floorf(label);
+    default:
+        return isnan(label);
+    }
+}
+
+static void rows(const struct parse_settings *settings, bool stop, const uint8_t *text, size_t len)
+{
+    const unsigned hash_bits = settings->hash_bits;
     struct parse_buffer b = {0};
     struct bad_lines bad = {.stop = stop};
     struct block block;
-    size_t whole, bytes, lines = 0;
+    size_t whole, lines = 0;
     char *copy = padded(text, len, &whole);
     CHECK(copy);
     for (size_t i = 0; i < whole; i++)
         lines += copy[i] == '\n';
     for (int pass = 0; pass < 2; pass++) { /* the buffer is used again */
         bad.count = 0;
-        paramo_err err = parse_text(format, hash_bits, copy, whole, &b, bad_line, &bad);
+        paramo_err err = parse_text(settings, copy, whole, &b, bad_line, &bad);
         CHECK(err == PARAMO_OK || (stop && bad.count == 1));
         if (err)
             continue;
@@ -57,7 +73,7 @@ static void rows(enum parse_format format, unsigned hash_bits, bool stop, const 
         CHECK(b.rows <= b.row_cap && b.features <= b.feature_cap);
         CHECK(b.offset[0] == 0 && b.offset[b.rows] == b.features);
         for (size_t r = 0; r < b.rows; r++) {
-            CHECK(b.label[r] == 0 || b.label[r] == 1);
+            CHECK(label_fits(&settings->label, b.label[r]));
             CHECK(b.offset[r] <= b.offset[r + 1]);
         }
         int not_one = 0;
@@ -67,7 +83,7 @@ static void rows(enum parse_format format, unsigned hash_bits, bool stop, const 
             not_one |= b.value[i] != 1;
         }
         CHECK(b.not_one || !not_one);
-        CHECK(parse_block(&b, 1, &block, &bytes) == PARAMO_OK);
+        CHECK(parse_block(&b, 1, &block) == PARAMO_OK);
         CHECK(block.rows == b.rows && block.features == b.features);
         block_free(&block);
     }
@@ -110,7 +126,7 @@ static void detect(bool whole, const uint8_t *text, size_t len)
     if (parse_detect(copy, len, whole, &format) == PARAMO_OK) {
         CHECK(format > PARSE_AUTO && format < PARSE_FORMATS);
         CHECK(parse_format_find(parse_format_name(format)) == (int)format);
-        rows(format, 0, false, text, len);
+        rows(&(struct parse_settings){.format = format}, false, text, len);
     }
     free(copy);
 }
@@ -120,6 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct source s = {data, size};
     uint8_t how = draw_u8(&s);
     static const uint8_t bits[] = {0, 1, 20, 63};
+    struct parse_settings settings = {.hash_bits = bits[how >> 4 & 3]};
     switch (how % (PARSE_FORMATS + 1)) {
     case 0:
         number(s.at, s.left);
@@ -128,8 +145,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         detect(how & 0x40, s.at, s.left);
         break;
     default:
-        rows((enum parse_format)(PARSE_AUTO + how % (PARSE_FORMATS + 1) - 1), bits[how >> 4 & 3], how & 0x40,
-             s.at, s.left);
+        settings.format = (enum parse_format)(PARSE_AUTO + how % (PARSE_FORMATS + 1) - 1);
+        settings.label = (struct label_rule){.kind = how >> 2 & 3, .classes = how >> 7 ? 3 : 0};
+        rows(&settings, how & 0x40, s.at, s.left);
     }
     return 0;
 }

@@ -202,6 +202,7 @@ paramo_err batcher_cut(struct batcher *b, const struct block *block, size_t batc
                                         .unique = unique,
                                         .key = key,
                                         .label = block->label + first,
+                                        .weight = block->weight ? block->weight + first : NULL,
                                         .start = block->offset + first,
                                         .index = index,
                                         .value = block->value ? block->value + from : NULL,

@@ -21,7 +21,8 @@ struct batch {
     size_t rows;
     size_t unique;       /* keys, the bias included: at least 1 */
     const uint64_t *key; /* [unique], ascending; key[unique - 1] is BATCH_BIAS_KEY */
-    const float *label;  /* [rows] */
+    const float *label;  /* [rows]: as in the block */
+    const float *weight; /* [rows], or NULL: all 1 */
     const uint32_t
         *start; /* [rows + 1]: row r has features start[r] - start[0] .. start[r + 1] - start[0] - 1 */
     const uint32_t *index; /* [features]: place of the feature's key in key[] */

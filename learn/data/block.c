@@ -4,37 +4,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-paramo_err block_alloc(struct block *block, size_t rows, size_t features, int has_value, int has_field,
-                       size_t *bytes)
+struct block_shape block_shape(const struct block *b)
+{
+    return (struct block_shape){.rows = b->rows,
+                                .features = b->features,
+                                .has_value = b->value != NULL,
+                                .has_field = b->field != NULL,
+                                .has_weight = b->weight != NULL};
+}
+
+size_t block_bytes(const struct block_shape *s)
+{
+    return s->features * (sizeof(uint64_t) + (s->has_value ? sizeof(float) : 0) +
+                          (s->has_field ? sizeof(uint16_t) : 0)) +
+           s->rows * (sizeof(float) + (s->has_weight ? sizeof(float) : 0)) + (s->rows + 1) * sizeof(uint32_t);
+}
+
+paramo_err block_alloc(struct block *block, const struct block_shape *s)
 {
     /* widest elements first: every array is aligned without padding */
-    size_t size =
-        features * sizeof *block->key + rows * sizeof *block->label + (rows + 1) * sizeof *block->offset;
-    if (has_value)
-        size += features * sizeof *block->value;
-    if (has_field)
-        size += features * sizeof *block->field;
-    char *p = malloc(size);
+    char *p = malloc(block_bytes(s));
     if (p == NULL)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of %zu rows (%zu bytes)", rows,
-                                size);
-    block->rows = rows;
-    block->features = features;
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of %zu rows (%zu bytes)", s->rows,
+                                block_bytes(s));
+    block->rows = s->rows;
+    block->features = s->features;
     block->key = (uint64_t *)(void *)p;
-    p += features * sizeof *block->key;
+    p += s->features * sizeof *block->key;
     block->label = (float *)(void *)p;
-    p += rows * sizeof *block->label;
+    p += s->rows * sizeof *block->label;
     block->offset = (uint32_t *)(void *)p;
-    p += (rows + 1) * sizeof *block->offset;
-    block->value = NULL;
+    p += (s->rows + 1) * sizeof *block->offset;
+    block->weight = block->value = NULL;
     block->field = NULL;
-    if (has_value) {
-        block->value = (float *)(void *)p;
-        p += features * sizeof *block->value;
+    if (s->has_weight) {
+        block->weight = (float *)(void *)p;
+        p += s->rows * sizeof *block->weight;
     }
-    if (has_field)
+    if (s->has_value) {
+        block->value = (float *)(void *)p;
+        p += s->features * sizeof *block->value;
+    }
+    if (s->has_field)
         block->field = (uint16_t *)(void *)p;
-    *bytes = size;
     return PARAMO_OK;
 }
 
@@ -51,6 +63,8 @@ static void copy_rows(const struct block *from, const uint32_t *place, struct bl
     for (size_t r = 0; r < from->rows; r++) {
         const uint32_t first = from->offset[place[r]], n = from->offset[place[r] + 1] - first;
         to->label[r] = from->label[place[r]];
+        if (to->weight != NULL)
+            to->weight[r] = from->weight[place[r]];
         to->offset[r] = at;
         memcpy(to->key + at, from->key + first, n * sizeof *to->key);
         if (to->value != NULL)
@@ -64,13 +78,12 @@ static void copy_rows(const struct block *from, const uint32_t *place, struct bl
 
 paramo_err block_shuffle(const struct block *from, size_t window, uint64_t seed, struct block *to)
 {
-    size_t bytes;
+    const struct block_shape shape = block_shape(from);
     uint32_t *place = malloc((from->rows + 1) * sizeof *place);
     if (place == NULL)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of %zu rows", from->rows);
     *to = *from;
-    paramo_err err =
-        block_alloc(to, from->rows, from->features, from->value != NULL, from->field != NULL, &bytes);
+    paramo_err err = block_alloc(to, &shape);
     for (size_t r = 0; err == PARAMO_OK && r < from->rows; r++) {
         /* "inside out": row r takes the place of one of its window's rows before it, or its own */
         const size_t first = r - r % window,

@@ -19,7 +19,8 @@
 struct block {
     size_t rows;
     size_t features;     /* total over all rows */
-    float *label;        /* [rows], 0 or 1 */
+    float *label;        /* [rows]: what the reader was asked for (label.h) */
+    float *weight;       /* [rows], at least 0, or NULL: all 1 */
     uint32_t *offset;    /* [rows + 1] */
     uint64_t *key;       /* [features] */
     float *value;        /* [features], or NULL: all 1 */
@@ -29,10 +30,16 @@ struct block {
     uint64_t first_line; /* line number of the part's first line, from 1; 0 if unknown */
 };
 
-/* Sets the counts and arrays of block (the rest is left alone) to one new allocation of *bytes, contents
- * undefined. */
-PARAMO_MUST_USE paramo_err block_alloc(struct block *block, size_t rows, size_t features, int has_value,
-                                       int has_field, size_t *bytes);
+/* Which arrays a block has, and how long they are. */
+struct block_shape {
+    size_t rows, features;
+    int has_value, has_field, has_weight;
+};
+struct block_shape block_shape(const struct block *block);
+/* Of a block's one allocation. */
+size_t block_bytes(const struct block_shape *shape);
+/* Sets the counts and arrays of block (the rest is left alone) to one new allocation, contents undefined. */
+PARAMO_MUST_USE paramo_err block_alloc(struct block *block, const struct block_shape *shape);
 void block_free(struct block *block);
 /* A copy of `from` with its rows in an order that depends on seed only: each run of `window` rows is shuffled in
  * itself. */

@@ -10,8 +10,8 @@ struct entry {
     struct held *held; /* in memory */
     uint64_t offset;   /* in the file, if spilled */
     uint64_t first_line;
-    size_t rows, features;
-    unsigned seen : 1, spilled : 1, has_value : 1, has_field : 1, narrow : 1;
+    struct block_shape shape;
+    unsigned seen : 1, spilled : 1, narrow : 1;
 };
 
 struct entries {
@@ -89,16 +89,14 @@ void cache_close(struct cache *c)
  * arrays as they lie in memory behind the keys. */
 #define CHUNK 4096
 
-static size_t rest_bytes(const struct entry *e)
-{
-    return e->rows * sizeof(float) + (e->rows + 1) * sizeof(uint32_t) +
-           (e->has_value ? e->features * sizeof(float) : 0) +
-           (e->has_field ? e->features * sizeof(uint16_t) : 0);
-}
-
 static size_t key_bytes(const struct entry *e)
 {
-    return e->features * (e->narrow ? sizeof(uint32_t) : sizeof(uint64_t));
+    return e->shape.features * (e->narrow ? sizeof(uint32_t) : sizeof(uint64_t));
+}
+
+static size_t rest_bytes(const struct entry *e)
+{
+    return block_bytes(&e->shape) - e->shape.features * sizeof(uint64_t);
 }
 
 static paramo_err spill_write(int fd, const struct entry *e, const struct block *b)
@@ -106,8 +104,8 @@ static paramo_err spill_write(int fd, const struct entry *e, const struct block 
     uint64_t offset = e->offset;
     if (e->narrow) {
         uint32_t key[CHUNK];
-        for (size_t i = 0; i < e->features;) {
-            size_t n = e->features - i < CHUNK ? e->features - i : CHUNK;
+        for (size_t i = 0; i < e->shape.features;) {
+            size_t n = e->shape.features - i < CHUNK ? e->shape.features - i : CHUNK;
             for (size_t k = 0; k < n; k++)
                 key[k] = (uint32_t)b->key[i + k];
             paramo_err err = input_temp_write(fd, offset, key, n * sizeof *key);
@@ -116,7 +114,7 @@ static paramo_err spill_write(int fd, const struct entry *e, const struct block 
             offset += n * sizeof *key;
             i += n;
         }
-        return input_temp_write(fd, offset, b->key + e->features, rest_bytes(e));
+        return input_temp_write(fd, offset, b->key + e->shape.features, rest_bytes(e));
     }
     return input_temp_write(fd, offset, b->key, key_bytes(e) + rest_bytes(e));
 }
@@ -124,18 +122,19 @@ static paramo_err spill_write(int fd, const struct entry *e, const struct block 
 static paramo_err spill_read(int fd, const struct entry *e, struct held *held)
 {
     struct block *b = &held->block;
-    paramo_err err = block_alloc(b, e->rows, e->features, e->has_value, e->has_field, &held->bytes);
+    paramo_err err = block_alloc(b, &e->shape);
     if (err != PARAMO_OK)
         return err;
+    held->bytes = block_bytes(&e->shape);
     /* narrow keys go to the upper half of their array and are widened from the front: a wide key never covers
      * a narrow one that has not been read */
-    char *narrow = (char *)b->key + e->features * (sizeof(uint64_t) - sizeof(uint32_t));
+    char *narrow = (char *)b->key + e->shape.features * (sizeof(uint64_t) - sizeof(uint32_t));
     err = input_temp_read(fd, e->offset, e->narrow ? narrow : (char *)b->key, key_bytes(e) + rest_bytes(e));
     if (err != PARAMO_OK) {
         block_free(b);
         return err;
     }
-    for (size_t i = 0; e->narrow && i < e->features; i++) {
+    for (size_t i = 0; e->narrow && i < e->shape.features; i++) {
         uint32_t key;
         memcpy(&key, narrow + i * sizeof key, sizeof key);
         b->key[i] = key;
@@ -206,14 +205,8 @@ static void spill_give_up(struct cache *c)
 static void spill(struct cache *c, const struct held *held)
 {
     const struct block *b = &held->block;
-    struct entry e = {.rows = b->rows,
-                      .features = b->features,
-                      .first_line = b->first_line,
-                      .seen = 1,
-                      .spilled = 1,
-                      .has_value = b->value != NULL,
-                      .has_field = b->field != NULL,
-                      .narrow = 1};
+    struct entry e = {
+        .shape = block_shape(b), .first_line = b->first_line, .seen = 1, .spilled = 1, .narrow = 1};
     uint64_t all = 0;
     for (size_t i = 0; i < b->features; i++)
         all |= b->key[i];

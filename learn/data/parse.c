@@ -1,6 +1,7 @@
 #include "learn/data/parse.h"
 #include "learn/data/parse_line.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -54,6 +55,7 @@ uint64_t parse_hash_id(uint64_t id, unsigned hash_bits)
 void parse_buffer_free(struct parse_buffer *buffer)
 {
     free(buffer->label);
+    free(buffer->weight);
     free(buffer->offset);
     free(buffer->key);
     free(buffer->value);
@@ -70,11 +72,12 @@ static paramo_err buffer_reserve(struct parse_buffer *b, size_t rows, size_t fea
     features = features > b->feature_cap ? features + features / 8 : b->feature_cap;
     parse_buffer_free(b);
     b->label = malloc(rows * sizeof *b->label);
+    b->weight = malloc(rows * sizeof *b->weight);
     b->offset = malloc((rows + 1) * sizeof *b->offset);
     b->key = malloc(features * sizeof *b->key);
     b->value = malloc(features * sizeof *b->value);
     b->field = malloc(features * sizeof *b->field);
-    if (!b->label || !b->offset || !b->key || !b->value || !b->field) {
+    if (!b->label || !b->weight || !b->offset || !b->key || !b->value || !b->field) {
         parse_buffer_free(b);
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for parsing %zu features", features);
     }
@@ -83,11 +86,11 @@ static paramo_err buffer_reserve(struct parse_buffer *b, size_t rows, size_t fea
     return PARAMO_OK;
 }
 
-paramo_err parse_text(enum parse_format format, unsigned hash_bits, const char *text, size_t len,
+paramo_err parse_text(const struct parse_settings *settings, const char *text, size_t len,
                       struct parse_buffer *buffer, parse_bad_fn bad, void *arg)
 {
-    const struct parse_job job = {text, text + len, hash_bits, buffer, bad, arg};
-    const struct format_ops *ops = formats[format];
+    const struct parse_job job = {text, text + len, settings, buffer, bad, arg};
+    const struct format_ops *ops = formats[settings->format];
     /* The shortest row is "1\n". One more: what is written of a row that turns out to be bad. One more again:
      * the divisions round down. */
     size_t rows = len / 2 + 2;
@@ -99,6 +102,7 @@ paramo_err parse_text(enum parse_format format, unsigned hash_bits, const char *
     buffer->not_one = 0;
     buffer->lines = 0;
     buffer->has_field = ops->fields;
+    buffer->has_weight = 0;
     buffer->offset[0] = 0;
     return ops->parse(&job);
 }
@@ -109,6 +113,8 @@ static void copy_rows(const struct parse_buffer *b, size_t first, size_t end, st
 {
     const size_t from = b->offset[first], features = b->offset[end] - from;
     memcpy(block->label + row, b->label + first, (end - first) * sizeof *b->label);
+    if (block->weight)
+        memcpy(block->weight + row, b->weight + first, (end - first) * sizeof *b->weight);
     for (size_t r = first; r < end; r++)
         block->offset[row + r - first] = (uint32_t)(b->offset[r] - from + at);
     memcpy(block->key + at, b->key + from, features * sizeof *b->key);
@@ -126,15 +132,25 @@ static size_t next_row(const struct parse_buffer *b, const uint8_t *side, uint8_
     return r;
 }
 
+static struct block_shape shape_of(const struct parse_buffer *b, int fields, size_t rows, size_t features)
+{
+    return (struct block_shape){.rows = rows,
+                                .features = features,
+                                .has_value = b->not_one,
+                                .has_field = fields && b->has_field,
+                                .has_weight = b->has_weight};
+}
+
 paramo_err parse_block_side(const struct parse_buffer *b, int fields, const uint8_t *side, uint8_t want,
-                            struct block *block, size_t *bytes)
+                            struct block *block)
 {
     size_t rows = 0, features = 0;
     for (size_t r = 0; r < b->rows; r++) {
         rows += side[r] == want;
         features += side[r] == want ? b->offset[r + 1] - b->offset[r] : 0;
     }
-    paramo_err err = block_alloc(block, rows, features, b->not_one, fields && b->has_field, bytes);
+    const struct block_shape shape = shape_of(b, fields, rows, features);
+    paramo_err err = block_alloc(block, &shape);
     if (err != PARAMO_OK)
         return err;
     size_t row = 0, at = 0;
@@ -149,9 +165,10 @@ paramo_err parse_block_side(const struct parse_buffer *b, int fields, const uint
     return PARAMO_OK;
 }
 
-paramo_err parse_block(const struct parse_buffer *b, int fields, struct block *block, size_t *bytes)
+paramo_err parse_block(const struct parse_buffer *b, int fields, struct block *block)
 {
-    paramo_err err = block_alloc(block, b->rows, b->features, b->not_one, fields && b->has_field, bytes);
+    const struct block_shape shape = shape_of(b, fields, b->rows, b->features);
+    paramo_err err = block_alloc(block, &shape);
     if (err != PARAMO_OK)
         return err;
     copy_rows(b, 0, b->rows, block, 0, 0);
@@ -197,27 +214,27 @@ paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char
     return job->bad(job->arg, line, message);
 }
 
-const char *parse_label_slow(const char *p, float *label, const char **what)
+const char *parse_label_slow(const struct label_rule *rule, const char *p, float *label, const char **what)
 {
-    float v;
-    const char *end = number_float(p, &v, what);
-    if (!end) {
-        *what = "expected a label, 0 or 1 (or -1 or +1)";
-        return NULL;
+    const char *end = p, *colon = NULL;
+    for (; (unsigned char)*end > ' '; end++)
+        if (*end == ':')
+            colon = end;
+    if (rule->kind == LABEL_NONE && colon) {
+        *label = NAN;
+        return p;
     }
-    if ((v != 0 && v != 1 && v != -1) || (*end != ' ' && *end != '\t' && *end != '\n' && *end != '\r')) {
-        *what = "expected a label, 0 or 1 (or -1 or +1)";
-        return NULL;
-    }
-    *label = v > 0 ? 1.0f : 0.0f;
-    return end;
+    *what = label_read(rule, p, (size_t)(end - p), label);
+    return *what ? NULL : end;
 }
 
 /* ---- which format -------------------------------------------------------------------------------------- */
 
-const char *parse_judge_label(const char *p, const char *end)
+const char *parse_judge_label(const char *line, const char *end)
 {
+    static const struct label_rule any = {.kind = LABEL_REAL};
     char copy[64]; /* which number_float may read beyond */
+    const char *p = line;
     size_t n = 0;
     while (p < end && (*p == ' ' || *p == '\t'))
         p++;
@@ -227,8 +244,9 @@ const char *parse_judge_label(const char *p, const char *end)
     }
     memset(copy + n, '\n', sizeof copy - n);
     float label;
-    const char *what;
-    return parse_label_slow(copy, &label, &what) ? p + n : NULL;
+    if (!label_read(&any, copy, n, &label))
+        return p + n;
+    return memchr(copy, ':', n) ? p : NULL;
 }
 
 /* Judges one line (without its end): a format, PARSE_AUTO if it holds nothing to tell by, -1 if it is of no

@@ -13,6 +13,7 @@
 #define LEARN_DATA_PARSE_H
 
 #include "learn/data/block.h"
+#include "learn/data/label.h"
 
 /* The formats. A format that needs more of a line is asked for a file's format before those above it. */
 #define FORMATS(X)                                                                                           \
@@ -44,10 +45,11 @@ typedef paramo_err (*parse_bad_fn)(void *arg, uint64_t line, const char *what);
 struct parse_buffer {
     size_t rows, features;
     size_t row_cap, feature_cap;
-    int not_one;   /* some value differs from 1 */
-    int has_field; /* field[] is filled */
+    int not_one;    /* some value differs from 1 */
+    int has_field;  /* field[] is filled */
+    int has_weight; /* weight[] is filled */
     uint64_t lines;
-    float *label;
+    float *label, *weight;
     uint32_t *offset;
     uint64_t *key;
     float *value;
@@ -67,19 +69,23 @@ enum parse_list { PARSE_LIST_NAMES, PARSE_LIST_LINES, PARSE_LIST_FIELDS };
 #define PARSE_LIST_MAX 256
 const char *parse_format_list(char out[PARSE_LIST_MAX], enum parse_list which);
 
+/* How text is to be read. hash_bits 0: ids of libsvm and libffm are keys as they are, and Criteo's keys are 64-bit
+ * hashes; else every key is a hash of hash_bits bits. */
+struct parse_settings {
+    enum parse_format format;
+    unsigned hash_bits;
+    struct label_rule label;
+};
+
 /* Parses text[0..len) (see the top of this file for what must follow it) into buffer, replacing what it held.
- * hash_bits 0: ids of libsvm and libffm are keys as they are, and Criteo's keys are 64-bit hashes; else every
- * key is a hash of hash_bits bits. len is below 4 GiB. */
-PARAMO_MUST_USE paramo_err parse_text(enum parse_format format, unsigned hash_bits, const char *text,
-                                      size_t len, struct parse_buffer *buffer, parse_bad_fn bad, void *arg);
-/* A block of its own with the rows of buffer, and their fields if the block is to have them. bytes as in
- * block_alloc. */
-PARAMO_MUST_USE paramo_err parse_block(const struct parse_buffer *buffer, int fields, struct block *block,
-                                       size_t *bytes);
+ * len is below 4 GiB. */
+PARAMO_MUST_USE paramo_err parse_text(const struct parse_settings *settings, const char *text, size_t len,
+                                      struct parse_buffer *buffer, parse_bad_fn bad, void *arg);
+/* A block of its own with the rows of buffer, and their fields if the block is to have them. */
+PARAMO_MUST_USE paramo_err parse_block(const struct parse_buffer *buffer, int fields, struct block *block);
 /* The same of the rows r with side[r] == want. */
 PARAMO_MUST_USE paramo_err parse_block_side(const struct parse_buffer *buffer, int fields,
-                                            const uint8_t *side, uint8_t want, struct block *block,
-                                            size_t *bytes);
+                                            const uint8_t *side, uint8_t want, struct block *block);
 void parse_buffer_free(struct parse_buffer *buffer);
 
 /* Tells the format from the first lines of a file. whole: text is all there is. FORMAT error (without a file

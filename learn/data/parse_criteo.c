@@ -56,10 +56,20 @@ static inline const char *word_end(const char *p)
     }
 }
 
+/* Has the line one tab less than a row with a label? */
+static int lacks_label(const char *p)
+{
+    size_t tabs = 0;
+    for (; *p != '\n'; p++)
+        tabs += *p == '\t';
+    return tabs == PARSE_CRITEO_FIELDS - 1;
+}
+
 static paramo_err parse_criteo(const struct parse_job *job)
 {
     struct parse_buffer *b = job->buffer;
-    const uint64_t mask = parse_mask(job->hash_bits);
+    const uint64_t mask = parse_mask(job->settings->hash_bits);
+    const struct label_rule *const rule = &job->settings->label;
     const char *p = job->text, *const end = job->end;
     size_t n = 0, rows = 0;
     uint64_t lines = 0;
@@ -71,17 +81,20 @@ static paramo_err parse_criteo(const struct parse_job *job)
         lines++;
         if (*p == '\n' || (*p == '\r' && p[1] == '\n'))
             goto next_line;
-        q = parse_label(p, &b->label[rows], &what);
-        if (!q) {
+        q = parse_label(rule, p, &b->label[rows], &what);
+        const int labelled = rule->kind != LABEL_NONE || !lacks_label(p);
+        if (labelled && !q) {
             at = p;
             goto bad;
         }
-        p = q;
+        p = labelled ? q : p;
         for (; field < INTEGERS; field++) {
             at = p;
-            if (*p != '\t')
-                goto bad_columns;
-            at = ++p;
+            if (labelled || field > 0) {
+                if (*p != '\t')
+                    goto bad_columns;
+                at = ++p;
+            }
             if (*p == '\t') {
                 key[field] = hash_integer(MISSING, field) & mask;
                 continue;
@@ -143,6 +156,8 @@ static enum judged judge_criteo(const char *line, const char *end)
     size_t tabs = 0;
     for (const char *p = line; p < end; p++)
         tabs += *p == '\t';
+    if (tabs == PARSE_CRITEO_FIELDS - 1) /* without a label: the first word is an integer or missing */
+        return *line == '-' || *line == '\t' || (*line >= '0' && *line <= '9') ? JUDGED_YES : JUDGED_NO;
     return tabs == PARSE_CRITEO_FIELDS && parse_judge_label(line, end) ? JUDGED_YES : JUDGED_NO;
 }
 

@@ -11,7 +11,7 @@
 /* What is common to one call of a parser. */
 struct parse_job {
     const char *text, *end;
-    unsigned hash_bits;
+    const struct parse_settings *settings;
     struct parse_buffer *buffer;
     parse_bad_fn bad;
     void *arg;
@@ -39,19 +39,22 @@ FORMATS(FORMAT_DECLARE)
 /* Reports line: what, and what stands at `at` (NULL: say no more). */
 paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char *what, const char *at);
 
-const char *parse_label_slow(const char *p, float *label, const char **what);
+const char *parse_label_slow(const struct label_rule *rule, const char *p, float *label, const char **what);
 
-/* For judge: where the label of a line ends, which may begin with blanks. NULL if it has no label. */
+/* For judge: where the label of a line ends, which may begin with blanks; where its first word begins if that is no
+ * label but may be a feature, since a row may lack a label; NULL if it is neither. */
 const char *parse_judge_label(const char *line, const char *end);
 
-/* A label at p, which must be followed by a blank or the end of the line: 0, 1, -1 (taken as 0), +1. */
-static inline const char *parse_label(const char *p, float *label, const char **what)
+/* A label at p, which must be followed by a blank or the end of the line. A row without a label, where that is
+ * allowed (LABEL_NONE), begins with a word with a colon: the result is p. */
+static inline const char *parse_label(const struct label_rule *rule, const char *p, float *label,
+                                      const char **what)
 {
-    if ((p[0] == '0' || p[0] == '1') && (p[1] == ' ' || p[1] == '\t')) {
+    if ((p[0] == '0' || p[0] == '1') && (p[1] == ' ' || p[1] == '\t') && rule->kind <= LABEL_REAL) {
         *label = (float)(p[0] - '0');
         return p + 1;
     }
-    return parse_label_slow(p, label, what);
+    return parse_label_slow(rule, p, label, what);
 }
 
 /* 64 bits to 64 bits, one to one: Stafford's "Mix13" of the splitmix64 family. */

@@ -21,7 +21,8 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
                                                                     const int has_field, const int hashed)
 {
     struct parse_buffer *b = job->buffer;
-    const uint64_t mask = parse_mask(job->hash_bits);
+    const uint64_t mask = parse_mask(job->settings->hash_bits);
+    const struct label_rule *const rule = &job->settings->label;
     const char *p = job->text, *const end = job->end;
     uint64_t *const key = b->key;
     float *const value = b->value;
@@ -41,12 +42,14 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
             p++;
         if (*p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n'))
             goto next_line;
-        const char *q = parse_label(p, &label, &what);
+        const char *q = parse_label(rule, p, &label, &what);
         if (!q)
             goto bad;
+        const char *const bare =
+            q == p ? p : NULL; /* where the first feature of a row without label begins */
         p = q;
         for (;;) {
-            /* p: behind the label or a value */
+            /* p: behind the label or a value, or bare */
             if (LIKELY(*p == ' ' && p[1] > ' ')) {
                 p++;
             } else {
@@ -54,7 +57,7 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
                     p++;
                 if (*p == '\n' || (*p == '\r' && p[1] == '\n'))
                     break;
-                if (*p != '#' && p[-1] != ' ' && p[-1] != '\t') {
+                if (*p != '#' && p != bare && p[-1] != ' ' && p[-1] != '\t') {
                     what = "expected a space after the value";
                     goto bad;
                 }
@@ -136,12 +139,12 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
 
 static paramo_err parse_libsvm(const struct parse_job *job)
 {
-    return job->hash_bits != 0 ? sparse_text(job, 0, 1) : sparse_text(job, 0, 0);
+    return job->settings->hash_bits != 0 ? sparse_text(job, 0, 1) : sparse_text(job, 0, 0);
 }
 
 static paramo_err parse_libffm(const struct parse_job *job)
 {
-    return job->hash_bits != 0 ? sparse_text(job, 1, 1) : sparse_text(job, 1, 0);
+    return job->settings->hash_bits != 0 ? sparse_text(job, 1, 1) : sparse_text(job, 1, 0);
 }
 
 /* By the colons of the first feature. */

@@ -59,6 +59,7 @@ struct pass {
 
 struct reader {
     unsigned hash_bits, threads, hold_out;
+    struct label_rule label;
     int fields;
     uint64_t skip_bad;
     enum parse_format format;
@@ -139,6 +140,7 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
     (void)sem_init(&r->pass.ready, 0, 0);
     r->stop_fd = -1;
     r->hash_bits = o->hash_bits;
+    r->label = o->label;
     r->fields = o->fields;
     r->hold_out = o->hold_out;
     r->skip_bad = o->skip_bad;
@@ -319,14 +321,15 @@ static paramo_err make_block(struct reader *r, const struct workshop *shop, cons
     struct held *h = calloc(1, sizeof *h);
     if (!h)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block");
-    paramo_err err = r->hold_out == 0 ? parse_block(&shop->buffer, r->fields, &h->block, &h->bytes)
-                                      : parse_block_side(&shop->buffer, r->fields, shop->side, (uint8_t)side,
-                                                         &h->block, &h->bytes);
+    paramo_err err = r->hold_out == 0
+                         ? parse_block(&shop->buffer, r->fields, &h->block)
+                         : parse_block_side(&shop->buffer, r->fields, shop->side, (uint8_t)side, &h->block);
     if (err != PARAMO_OK) {
         free(h);
         return err;
     }
-    h->bytes += sizeof *h;
+    const struct block_shape shape = block_shape(&h->block);
+    h->bytes = block_bytes(&shape) + sizeof *h;
     h->block.stream = bad->stream;
     h->block.index = bad->index;
     h->block.first_line = shop->text.first_line;
@@ -354,10 +357,14 @@ static paramo_err draw_sides(struct reader *r, struct workshop *shop, const stru
 static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad_lines *bad,
                              struct held *held[2])
 {
-    const enum parse_format format = (enum parse_format)atomic_load(&r->stream_format[bad->stream]);
+    const struct parse_settings settings = {
+        .format = (enum parse_format)atomic_load(&r->stream_format[bad->stream]),
+        .hash_bits = r->hash_bits,
+        .label = r->label,
+    };
     const size_t mark = bad->index == 0 ? parse_mark(shop->text.data, shop->text.len) : 0;
-    paramo_err err = parse_text(format, r->hash_bits, shop->text.data + mark, shop->text.len - mark,
-                                &shop->buffer, on_bad_line, bad);
+    paramo_err err =
+        parse_text(&settings, shop->text.data + mark, shop->text.len - mark, &shop->buffer, on_bad_line, bad);
     if (err == PARAMO_OK && r->hold_out > 0)
         err = draw_sides(r, shop, bad);
     if (err == PARAMO_OK)

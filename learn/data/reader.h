@@ -34,6 +34,7 @@ struct reader; /* opaque; safe to use from many threads except where said */
 struct reader_options {
     enum parse_format format; /* PARSE_AUTO: told from each file's first lines */
     unsigned hash_bits;       /* 0: keys as they are; 1..63 */
+    struct label_rule label;  /* zeros: 0 or 1 */
     int fields;               /* blocks have the field of each feature; files without fields are refused */
     uint64_t skip_bad;        /* this many bad lines are skipped and counted; one more is an error */
     size_t part_bytes;        /* READER_PART_BYTES; 0: that */

@@ -87,13 +87,6 @@ static int has(const char *word, const char *end, char c)
     return memchr(word, c, (size_t)(end - word)) != NULL;
 }
 
-/* Is the first word of a row a feature, and not a label? */
-static int without_label(const char *line, const char *end)
-{
-    const char *word, *stop = first_word(line, end, &word);
-    return has(word, stop, ':') || has(word, stop, '=');
-}
-
 static int blank_or_comment(const char *line, const char *end)
 {
     const char *word, *stop = first_word(line, end, &word);
@@ -115,7 +108,7 @@ static int put_line(struct request *r, const char *line, const char *end, int wh
 {
     if (!reserve(r, (size_t)(end - line) + 3, error))
         return 0;
-    if (without_label(line, end) || (whole && blank_or_comment(line, end)))
+    if (whole && blank_or_comment(line, end))
         put(r, "0 ", 2);
     put(r, line, (size_t)(end - line));
     put(r, "\n", 1);
@@ -342,7 +335,9 @@ static int parse_lines(struct request *r, const struct request_model *model, int
         return request_fail(error, 400, 0, "the model needs the field of each feature, which %s has",
                             parse_format_list(list, PARSE_LIST_FIELDS));
     error->status = 0;
-    paramo_err err = parse_text(format, model->hash_bits, r->text, r->len, &r->buffer, on_bad_line, error);
+    const struct parse_settings settings = {
+        .format = format, .hash_bits = model->hash_bits, .label = {.kind = LABEL_NONE}};
+    paramo_err err = parse_text(&settings, r->text, r->len, &r->buffer, on_bad_line, error);
     if (err != PARAMO_OK)
         return error->status != 0 ? 0 : fail_cause(error, err);
     return r->buffer.rows > 0 || request_fail(error, 400, 0, "the request has no row");

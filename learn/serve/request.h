@@ -7,8 +7,8 @@
  *     I1=5 C3=68fd1e64                               text: the same
  *
  * A body whose first character is '{' is JSON. The rows are parsed by the parsers of data files (learn/data/parse.h),
- * so they give the same features. A row of libsvm, libffm or of named fields may be without its label, which is
- * ignored. It never knows of HTTP or of models. Tests: test/learn/test_request.c, fuzz/fuzz_request.c.
+ * so they give the same features. A row may be without its label, which is ignored. It never knows of HTTP or
+ * of models. Tests: test/learn/test_request.c, fuzz/fuzz_request.c.
  */
 #ifndef LEARN_SERVE_REQUEST_H
 #define LEARN_SERVE_REQUEST_H

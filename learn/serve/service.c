@@ -200,12 +200,11 @@ static void score_request(struct helper *h, const struct slot_model *m, const ch
     struct request_model needs = {.hash_bits = info->hash_bits, .fields = info->ops->fields};
     struct request_error error;
     struct block block = {0};
-    size_t bytes;
     if (!request_parse(&h->request, &needs, format, body, len, &error)) {
         answer_error(answer, error.status, error.row, error.field, error.message);
         return;
     }
-    paramo_err err = parse_block(&h->request.buffer, needs.fields, &block, &bytes);
+    paramo_err err = parse_block(&h->request.buffer, needs.fields, &block);
     if (err == PARAMO_OK) {
         *rows = block.rows;
         err = score(h, m, &block, answer);

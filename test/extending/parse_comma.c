@@ -4,7 +4,7 @@
 static paramo_err parse_comma(const struct parse_job *job)
 {
     struct parse_buffer *b = job->buffer;
-    const uint64_t mask = parse_mask(job->hash_bits);
+    const uint64_t mask = parse_mask(job->settings->hash_bits);
     size_t n = 0;
     for (const char *p = job->text; p < job->end; p++) { /* p: the begin of a line, then its end */
         const size_t row_start = n;
@@ -13,9 +13,9 @@ static paramo_err parse_comma(const struct parse_job *job)
         b->lines++;
         if (*p == '\n' || (*p == '\r' && p[1] == '\n'))
             goto next_line;
-        if (*p != '0' && *p != '1')
-            what = "expected a label, 0 or 1";
-        b->label[b->rows] = (float)(*p++ - '0');
+        while (*p != ',' && *p != '\n' && *p != '\r')
+            p++;
+        what = label_read(&job->settings->label, at, (size_t)(p - at), &b->label[b->rows]);
         while (what == NULL && *p == ',') {
             uint64_t id;
             at = ++p;
@@ -27,7 +27,7 @@ static paramo_err parse_comma(const struct parse_job *job)
                 break;
             p = q;
             b->not_one |= b->value[n] != 1;
-            b->key[n++] = job->hash_bits != 0 ? parse_hash_id(id, 0) & mask : id;
+            b->key[n++] = job->settings->hash_bits != 0 ? parse_hash_id(id, 0) & mask : id;
         }
         if (what == NULL && *p != '\n' && !(*p == '\r' && p[1] == '\n')) {
             what = "expected a comma";

@@ -1,4 +1,5 @@
 #include "learn/support_learn.h"
+#include "learn/data/holdout.h"
 
 #include "paramo/paramo.h"
 
@@ -25,8 +26,11 @@ struct block random_block(uint64_t seed, size_t rows, size_t most, uint64_t keys
 {
     uint64_t s = seed;
     struct block b = {0};
-    size_t bytes;
-    if (block_alloc(&b, rows, rows * most, values, 0, &bytes) != PARAMO_OK)
+    /* drawn last, so that the rest does not depend on it */
+    const int weights = (int)(holdout_mix(seed) & 1);
+    const struct block_shape shape = {
+        .rows = rows, .features = rows * most, .has_value = values, .has_weight = weights};
+    if (block_alloc(&b, &shape) != PARAMO_OK)
         abort();
     size_t at = 0;
     for (size_t r = 0; r < rows; r++) {
@@ -41,6 +45,8 @@ struct block random_block(uint64_t seed, size_t rows, size_t most, uint64_t keys
     }
     b.offset[rows] = (uint32_t)at;
     b.features = at;
+    for (size_t r = 0; weights && r < rows; r++)
+        b.weight[r] = (float)(draw(&s) % 5);
     return b;
 }
 

@@ -20,6 +20,7 @@ static void check(const struct block *b, size_t batch_rows, const struct batch_l
         assert_true(t->rows >= 1 && t->rows <= batch_rows);
         assert_true(t->unique <= list->most_unique && t->rows <= list->most_rows);
         assert_ptr_equal(t->label, b->label + row);
+        assert_ptr_equal(t->weight, b->weight != NULL ? b->weight + row : NULL);
         char *used = calloc(t->unique, 1);
         for (size_t k = 1; k < t->unique; k++)
             assert_true(t->key[k - 1] < t->key[k]);
@@ -72,8 +73,8 @@ static void test_edge_keys(void **state)
     struct batch_list list = {0};
     assert_int_equal(batcher_new(&batcher), PARAMO_OK);
     struct block b;
-    size_t bytes;
-    assert_int_equal(block_alloc(&b, 3, 4, 0, 0, &bytes), PARAMO_OK);
+    const struct block_shape shape = {.rows = 3, .features = 4};
+    assert_int_equal(block_alloc(&b, &shape), PARAMO_OK);
     uint32_t offset[] = {0, 2, 2, 4};
     uint64_t key[] = {0, UINT64_MAX, UINT64_MAX, UINT64_MAX - 1};
     for (int i = 0; i < 4; i++) {

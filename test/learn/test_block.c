@@ -24,6 +24,8 @@ static void check_row(const struct block *from, size_t i, const struct block *to
     const size_t a = from->offset[i], b = to->offset[r], n = from->offset[i + 1] - a;
     assert_int_equal(to->offset[r + 1] - b, n);
     assert_memory_equal(from->key + a, to->key + b, n * sizeof *to->key);
+    if (from->weight != NULL)
+        assert_true(from->weight[i] == to->weight[r]);
     if (from->value != NULL)
         assert_memory_equal(from->value + a, to->value + b, n * sizeof *to->value);
     if (from->field != NULL)
@@ -42,6 +44,7 @@ static void test_rows_stay_whole_and_in_their_window(void **state)
         assert_int_equal(block_shuffle(&from, window, draw(&s), &to), PARAMO_OK);
         assert_true(to.rows == rows && to.features == from.features && to.offset[0] == 0);
         assert_true((to.value != NULL) == (from.value != NULL) && to.stream == from.stream);
+        assert_true((to.weight != NULL) == (from.weight != NULL));
         char *seen = calloc(rows + 1, 1);
         for (size_t r = 0; r < rows; r++) {
             const size_t first = r - r % window, end = first + window < rows ? first + window : rows;

@@ -27,7 +27,9 @@ static void parse(unsigned bits, const char *text)
 {
     char *t = text_padded(text, strlen(text));
     bad_text[0] = '\0';
-    assert_int_equal(parse_text(PARSE_CRITEO, bits, t, strlen(text), &buffer, on_bad, NULL), PARAMO_OK);
+    assert_int_equal(parse_text(&(struct parse_settings){.format = PARSE_CRITEO, .hash_bits = bits}, t,
+                                strlen(text), &buffer, on_bad, NULL),
+                     PARAMO_OK);
     free(t);
 }
 
@@ -141,6 +143,28 @@ static void bad_lines_say_why(void **s)
     bad(row("1", 20, "a b"), "expected a tab");
 }
 
+static void rows_without_labels_have_the_same_keys(void **s)
+{
+    (void)s;
+    static const struct parse_settings none = {.format = PARSE_CRITEO, .label = {.kind = LABEL_NONE}};
+    const char *labelled = row("1", 13, "68fd1e64");
+    uint64_t want[PARSE_CRITEO_FIELDS];
+    parse(0, labelled);
+    memcpy(want, buffer.key, sizeof want);
+    parse(0, labelled + 2);
+    assert_string_equal(bad_text, "expected a label, 0 or 1 (or -1 or +1), found '\\x09'");
+    for (int i = 0; i < 2; i++) { /* with the label, and without */
+        const char *line = labelled + (i == 0 ? 0 : 2);
+        char *t = text_padded(line, strlen(line));
+        bad_text[0] = '\0';
+        assert_int_equal(parse_text(&none, t, strlen(line), &buffer, on_bad, NULL), PARAMO_OK);
+        free(t);
+        assert_string_equal(bad_text, "");
+        assert_true(buffer.rows == 1 && buffer.label[0] != buffer.label[0]);
+        assert_memory_equal(buffer.key, want, sizeof want);
+    }
+}
+
 static int done(void **s)
 {
     (void)s;
@@ -155,6 +179,7 @@ int main(void)
         cmocka_unit_test(integers_fall_into_buckets),
         cmocka_unit_test(categories_are_hashed_with_their_field),
         cmocka_unit_test(bad_lines_say_why),
+        cmocka_unit_test(rows_without_labels_have_the_same_keys),
     };
     return cmocka_run_group_tests(tests, NULL, done);
 }

@@ -2,6 +2,7 @@
 #include "learn/data/parse.h"
 #include "learn/support_text.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,9 @@ static void parse(enum parse_format format, unsigned bits, const char *text)
 {
     char *t = text_padded(text, strlen(text));
     bads = 0;
-    assert_int_equal(parse_text(format, bits, t, strlen(text), &buffer, on_bad, NULL), PARAMO_OK);
+    assert_int_equal(parse_text(&(struct parse_settings){.format = format, .hash_bits = bits}, t,
+                                strlen(text), &buffer, on_bad, NULL),
+                     PARAMO_OK);
     free(t);
 }
 
@@ -67,8 +70,7 @@ static void libffm_rows(void **s)
     assert_memory_equal(buffer.field, fields, sizeof fields);
 
     struct block block;
-    size_t bytes;
-    assert_int_equal(parse_block(&buffer, 1, &block, &bytes), PARAMO_OK);
+    assert_int_equal(parse_block(&buffer, 1, &block), PARAMO_OK);
     assert_null(block.value);
     assert_int_equal(block.rows, 2);
     assert_int_equal(block.offset[2], 3);
@@ -139,7 +141,9 @@ static void bad_lines_say_why(void **s)
     char zero[] = "1 1:1\n1 2:\0001 3:1\n";
     char *t = text_padded(zero, sizeof zero - 1);
     bads = 0;
-    assert_int_equal(parse_text(PARSE_LIBSVM, 0, t, sizeof zero - 1, &buffer, on_bad, NULL), PARAMO_OK);
+    assert_int_equal(parse_text(&(struct parse_settings){.format = PARSE_LIBSVM, .hash_bits = 0}, t,
+                                sizeof zero - 1, &buffer, on_bad, NULL),
+                     PARAMO_OK);
     assert_non_null(strstr(bad_text[0], "zero byte"));
     assert_int_equal(bad_lines[0], 1);
     free(t);
@@ -155,7 +159,9 @@ static void the_handler_can_stop(void **s)
     (void)s;
     static char text[] = "1 1:1\nbad\nworse\n\n\n\n\n\n\n\n\n\n";
     char name[] = "at ";
-    assert_int_equal(parse_text(PARSE_LIBSVM, 0, text, 16, &buffer, on_bad_stop, name), PARAMO_E_FORMAT);
+    assert_int_equal(parse_text(&(struct parse_settings){.format = PARSE_LIBSVM, .hash_bits = 0}, text, 16,
+                                &buffer, on_bad_stop, name),
+                     PARAMO_E_FORMAT);
     assert_non_null(strstr(paramo_last_error(), "at 1 expected a label"));
 }
 
@@ -176,7 +182,9 @@ static void noise(void **s)
         for (int f = PARSE_LIBSVM; f < PARSE_FORMATS; f++) {
             bads = 0;
             struct parse_buffer b = {0};
-            paramo_err err = parse_text((enum parse_format)f, 0, t, len, &b, on_bad_stop, "");
+            paramo_err err =
+                parse_text(&(struct parse_settings){.format = (enum parse_format)f, .hash_bits = 0}, t, len,
+                           &b, on_bad_stop, "");
             if (err == PARAMO_OK) {
                 assert_int_equal(b.offset[b.rows], b.features);
             }
@@ -209,7 +217,10 @@ static void formats_are_told(void **s)
     detect("1\n0\n", 1, PARSE_LIBSVM);
     detect("a,b,c\n1,2,3\n", 1, -1);
     detect("{\"x\": 1}\n", 1, -1);
-    detect("12 1:1\n", 1, -1);
+    detect("12 1:1\n", 1, PARSE_LIBSVM); /* a number to predict */
+    detect("3:1 4:0.5\n", 1, PARSE_LIBSVM);
+    detect("1:3:1\n", 1, PARSE_LIBFFM);
+    detect("a:b\n", 1, -1);
     enum parse_format format;
     assert_int_equal(parse_detect("\x7f"
                                   "ELF\0\0\0",
@@ -234,6 +245,54 @@ static void formats_are_told(void **s)
     assert_int_equal(parse_format_find("csv"), -1);
 }
 
+/* text has one row of each label; NaN in want: none. */
+static void labels(const struct label_rule *rule, enum parse_format format, const char *text,
+                   const float *want, size_t n)
+{
+    const struct parse_settings settings = {.format = format, .label = *rule};
+    char *t = text_padded(text, strlen(text));
+    bads = 0;
+    assert_int_equal(parse_text(&settings, t, strlen(text), &buffer, on_bad, NULL), PARAMO_OK);
+    free(t);
+    assert_int_equal(buffer.rows, n);
+    for (size_t i = 0; i < n; i++)
+        assert_true(isnan(want[i]) ? isnan(buffer.label[i]) : buffer.label[i] == want[i]);
+}
+
+static void labels_are_of_the_kind_asked_for(void **s)
+{
+    (void)s;
+    static const char text[] =
+        "1 1:1\n-1 1:1\n0\n2.5 1:1\n7\t1:1\n-0 2:1\n1e3\n65535\n65536\nyes 1:1\n1:1\n1e99 1:1\n";
+    static const float binary[] = {1, 0, 0, 0}, real[] = {1, -1, 0, 2.5f, 7, 0, 1000, 65535, 65536};
+    static const float classes[] = {1, 0, 7, 0, 1000, 65535}, few[] = {1, 0, 7, 0};
+    labels(&(struct label_rule){.kind = LABEL_BINARY}, PARSE_LIBSVM, text, binary, 4);
+    assert_int_equal(bads, 8);
+    assert_string_equal(bad_text[0], "expected a label, 0 or 1 (or -1 or +1), found '2.5'");
+    labels(&(struct label_rule){.kind = LABEL_REAL}, PARSE_LIBSVM, text, real, 9);
+    assert_int_equal(bads, 3);
+    assert_string_equal(bad_text[0], "expected a label, a number, found 'yes'");
+    labels(&(struct label_rule){.kind = LABEL_CLASS}, PARSE_LIBSVM, text, classes, 6);
+    assert_int_equal(bads, 6);
+    labels(&(struct label_rule){.kind = LABEL_CLASS, .classes = 8}, PARSE_LIBSVM, text, few, 4);
+    assert_string_equal(bad_text[2], "a class that the model does not have, found '1e3'");
+}
+
+static void rows_without_labels(void **s)
+{
+    (void)s;
+    static const struct label_rule none = {.kind = LABEL_NONE};
+    static const float want[] = {NAN, NAN, NAN};
+    labels(&none, PARSE_LIBSVM, "1:2 3:1\n0.5 4:1\n 5:1\nyes 1:1\n", want, 3);
+    static const uint64_t keys[] = {1, 3, 4, 5};
+    assert_memory_equal(buffer.key, keys, sizeof keys);
+    assert_true(bads == 1 && bad_lines[0] == 3 && strstr(bad_text[0], "'yes'") != NULL);
+    labels(&none, PARSE_LIBFFM, "1:2:1\n1 2:3:1\n", want, 2);
+    assert_true(bads == 0 && buffer.key[0] == 2 && buffer.key[1] == 3 && buffer.field[1] == 2);
+    labels(&none, PARSE_LIBFFM, "1:2\n", want, 0);
+    assert_int_equal(bads, 1);
+}
+
 static int done(void **s)
 {
     (void)s;
@@ -244,9 +303,14 @@ static int done(void **s)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(libsvm_rows),          cmocka_unit_test(libffm_rows),
-        cmocka_unit_test(hashed_keys),          cmocka_unit_test(bad_lines_say_why),
-        cmocka_unit_test(the_handler_can_stop), cmocka_unit_test(noise),
+        cmocka_unit_test(libsvm_rows),
+        cmocka_unit_test(libffm_rows),
+        cmocka_unit_test(hashed_keys),
+        cmocka_unit_test(bad_lines_say_why),
+        cmocka_unit_test(the_handler_can_stop),
+        cmocka_unit_test(noise),
+        cmocka_unit_test(labels_are_of_the_kind_asked_for),
+        cmocka_unit_test(rows_without_labels),
         cmocka_unit_test(formats_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, done);

@@ -43,7 +43,11 @@ static void same_rows(enum parse_format format, unsigned bits, const char *lines
     struct parse_buffer want = {0};
     const struct parse_buffer *got = &request.buffer;
     char *text = text_padded(lines, strlen(lines));
-    assert_int_equal(parse_text(format, bits, text, strlen(lines), &want, no_bad_line, NULL), PARAMO_OK);
+    assert_int_equal(
+        parse_text(
+            &(struct parse_settings){.format = format, .hash_bits = bits, .label = {.kind = LABEL_NONE}},
+            text, strlen(lines), &want, no_bad_line, NULL),
+        PARAMO_OK);
     assert_int_equal(got->rows, want.rows);
     assert_int_equal(got->features, want.features);
     assert_memory_equal(got->offset, want.offset, (want.rows + 1) * sizeof *want.offset);
@@ -132,7 +136,8 @@ static void errors_name_row_and_field(void **state)
     refused(&plain, NULL, "I1=5 I1=5\n", 1, "I1", "twice");
     refused(&plain, NULL, "I1=5 more\n", 1, "more", "name=value");
     refused(&plain, NULL, "I1=5 \rmore\n", 1, "", "carriage return");
-    refused(&plain, NULL, "1 3:1\nI1=5\n", 2, "", "expected an index"); /* the first row decides */
+    refused(&plain, NULL, "1 3:1\nI1=5\n", 2, "",
+            "expected a label or a feature"); /* the first row decides */
     refused(&plain, NULL, "I2=1.5\n", 1, "I2", "integer");
     refused(&plain, NULL, "I2=-\n", 1, "I2", "integer");
     refused(&plain, NULL, "{\"rows\": [{\"I1\": 1}, {\"C1\": \"a b\"}]}", 2, "C1", "blank");

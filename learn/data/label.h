@@ -1,0 +1,33 @@
+/*
+ * What the label of a row may be, and its number in a block.
+ *
+ * The objective of a model decides the kind. The parsers check each row against it, so a model never sees a label
+ * that it cannot learn. It never knows of formats. Tests: test/learn/test_parse_sparse.c.
+ */
+#ifndef LEARN_DATA_LABEL_H
+#define LEARN_DATA_LABEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum label_kind {
+    LABEL_BINARY, /* 0 or 1; -1 counts as 0 */
+    LABEL_REAL,   /* any finite number */
+    LABEL_CLASS,  /* the number of a class, a whole number from 0 on */
+    LABEL_NONE    /* a row may have a label, any number, or none: it is NaN */
+};
+
+/* A model has this many values for each key, at most. Arbitrary; whole numbers are exact in a float up to 2^24. */
+#define LABEL_CLASSES_MAX 65536
+
+/* How labels are read. */
+struct label_rule {
+    enum label_kind kind;
+    uint32_t classes; /* LABEL_CLASS: labels are below this; 0: below LABEL_CLASSES_MAX */
+};
+
+/* Reads the label word[0..len), which has no blanks and is followed by PARSE_PAD readable bytes (parse.h). Returns
+ * NULL, or what a label should be: "expected a label, 0 or 1 (or -1 or +1)". */
+const char *label_read(const struct label_rule *rule, const char *word, size_t len, float *label);
+
+#endif
