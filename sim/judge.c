@@ -537,7 +537,9 @@ static void view_came(struct world *w, const struct view *view)
             if (!m->up || !m->made->own || m->made->own->incarnation != node->incarnation)
                 continue;
             m->place = (int)(node->id - PARAMO_ID_SERVER(0)) / 2;
-            if (m->declared_dead && node->alive && m->view_seen)
+            if (m->declared_dead && !m->view_seen)
+                judge_dead(m, false); /* it had a place in another view, which it never served by */
+            if (m->declared_dead && node->alive)
                 judge_broken(w, "%s was dead, and view %" PRIx64 " has it alive again", m->name,
                              view->number);
             if (m->place >= SIM_PLACES)
@@ -577,13 +579,11 @@ static void member_views(struct world *w, struct machine *m)
     struct member *member = m->made->own->member;
     const struct view *view = member_view(member);
     if (view && view->number != m->view_seen) {
-        if (!m->view_seen) /* a place from before its first view does not count */
-            judge_dead(m, false);
         if (view->number < m->view_seen)
             judge_broken(w, "%s went back from view %" PRIx64 " to %" PRIx64, m->name, m->view_seen,
                          view->number);
-        m->view_seen = view->number;
         view_came(w, view);
+        m->view_seen = view->number;
         sees_itself(w, m, view);
     }
     for (unsigned i = 0; i < m->made->own->shards_count; i++) {
