@@ -2,7 +2,7 @@
 # Installs what Paramo needs from Debian's archive; does nothing, in a few milliseconds, where it is all there.
 #   setup.sh          what building and installing need
 #   setup.sh --test   also what the tests need
-#   setup.sh --all    also what .ci/run needs: clang, clang-format, clang-tidy, patch
+#   setup.sh --all    also what .ci/run needs: clang, clang-format, clang-tidy, lld, patch
 set -eu
 
 all=0 test=0
@@ -61,6 +61,7 @@ if [ "$all" = 1 ]; then
         missing="$missing libclang-rt-14-dev"
     fi
     need patch patch # scripts/mutants
+    need lld ld.lld # links the tests in half the time
     need clang-format-14 clang-format-14
     need clang-tidy-14 clang-tidy-14
 fi
