@@ -318,6 +318,7 @@ static void start_member_slot(struct machine *m)
     if (member_slot->incarnation >> 8 & 3) /* pages: so small that even a table of few keys has several */
         node->scan_keys = 1 + (member_slot->incarnation >> 16) % 24;
     node->turn_records = 1 + (member_slot->incarnation >> 24) % 3;
+    node->turn_tables = (member_slot->incarnation >> 28) % 4;
     char listen[16];
     (void)snprintf(listen, sizeof listen, "%s:1", m->name);
     if (m->role == PARAMO_ROLE_SERVER) {

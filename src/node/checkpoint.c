@@ -95,6 +95,9 @@ static void part_begin(struct lane_task *task)
 {
     struct ckpt_part *p = container_of(task, struct ckpt_part, task);
     const struct ckpt_job *job = p->job;
+    struct shard *s = p->at->shard;
+    if (s && shard_defers(s, task))
+        return;
     struct shard_save_config config = {.fs = job->member_slot->node->fs,
                                        .blocking_jobs = job->member_slot->node->blocking_jobs,
                                        .dir = job->fields.dir,
@@ -108,7 +111,6 @@ static void part_begin(struct lane_task *task)
                                        .hold_ms = checkpoint_hold_ms(job->fields.timeout_ms),
                                        .arg = p,
                                        .done = part_done};
-    struct shard *s = p->at->shard;
     paramo_err err = PARAMO_OK;
     if (!s) {
         err = err_set(PARAMO_E_CLOSED, "the node is closed");

@@ -191,6 +191,7 @@ paramo_err node_shard_make(paramo_node *node, struct node_shard *s, struct lane 
         .drop_percent = node->config.drop_percent,
         .scan_keys = node->scan_keys,
         .turn_records = node->turn_records,
+        .turn_tables = node->turn_tables,
         .app_endpoint = index == HELLO_APP_ENDPOINT,
         .van = index == HELLO_APP_ENDPOINT ? NULL : node->van,
         .token = node->config.token,

@@ -52,6 +52,8 @@ static void job_done(void *arg, paramo_err status)
 static void job_begin(struct lane_task *task)
 {
     struct migration_job *job = container_of(task, struct migration_job, task);
+    if (job->at->shard && shard_defers(job->at->shard, task))
+        return;
     if (job->at->shard)
         shard_migration_order(job->at->shard, job->what, &job->fields, job_done, job);
     else

@@ -139,7 +139,8 @@ struct paramo_node {
     atomic_bool interrupted;
     atomic_bool draining; /* its partitions go to other servers before it leaves */
     int interrupt_fd;
-    size_t scan_keys, turn_records; /* of its shards (server/shard/shard.h); 0 except in a simulation */
+    /* of its shards (server/shard/shard.h); 0 except in a simulation */
+    size_t scan_keys, turn_records, turn_tables;
     struct lane_source interrupt;
     /* fixed when joined */
     uint32_t id, rank, num_servers, num_workers; /* when it joined */

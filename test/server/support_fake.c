@@ -52,7 +52,7 @@ void fake_view(struct fake *f)
     v->number = ++f->number;
     v->nodes = calloc(4, sizeof *v->nodes);
     v->shards = calloc(2, sizeof *v->shards);
-    v->tables = calloc(4, sizeof *v->tables);
+    v->tables = calloc(4 + f->more, sizeof *v->tables);
     v->nodes_count = 4;
     for (unsigned i = 0; i < 4; i++) { /* servers 8 and 10, workers 9 and 11 */
         struct view_node *n = &v->nodes[i];
@@ -73,14 +73,15 @@ void fake_view(struct fake *f)
     for (unsigned l = 1; l <= f->replicas; l++)
         for (unsigned a = 0; a < RING_PARTITIONS; a++)
             v->chains.level[l].owner[a] = RING_NONE;
-    for (unsigned t = 0; t < f->tables; t++) {
+    for (unsigned t = 0; t < f->tables + f->more; t++) {
         v->tables[t].id = t + 1;
-        v->tables[t].since = f->since[t];
-        v->tables[t].options = f->options[t];
-        v->tables[t].options.placement = t == 1 ? PARAMO_PLACE_DENSE : PARAMO_PLACE_UNIFORM;
+        v->tables[t].since = t < f->tables ? f->since[t] : 0;
+        v->tables[t].options = f->options[t < f->tables ? t : t % 2];
+        v->tables[t].options.placement =
+            v->tables[t].options.kind == PARAMO_TABLE_DENSE ? PARAMO_PLACE_DENSE : PARAMO_PLACE_UNIFORM;
         (void)snprintf(v->tables[t].name, sizeof v->tables[t].name, "t%u", t + 1);
     }
-    v->tables_count = f->tables;
+    v->tables_count = f->tables + f->more;
     view_unref(f->view);
     f->view = v;
     shard_set_view(f->shard, v);

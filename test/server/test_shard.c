@@ -731,6 +731,93 @@ static void test_cleared_memory_goes_back(void **state)
     fake_fini(&f);
 }
 
+struct order {
+    struct lane_task task;
+    struct shard *shard;
+    unsigned runs;
+    uint64_t view; /* that the shard had adopted then */
+};
+
+static void order_run(struct lane_task *task)
+{
+    struct order *o = container_of(task, struct order, task);
+    o->runs++;
+    o->view = o->shard->view->number;
+}
+
+/* A view that names thousands of tables is adopted when all of them are made, a few in each turn. */
+static void test_many_new_tables(void **state)
+{
+    (void)state;
+    enum { MANY = VIEW_TABLES_MAX - 3, TURN = 32 };
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    fake_view(&f);
+    struct shard *s = f.shard;
+    assert_int_equal(s->view->number, 1); /* few tables: at once */
+    struct order first = {.task.run = order_run, .shard = s}, last = first;
+    assert_false(shard_defers(s, &first.task));
+    s->config.turn_tables = TURN;
+    f.more = MANY - 100;
+    fake_view(&f);
+    assert_int_equal(s->view->number, 1);
+    assert_true(shard_defers(s, &first.task));
+    for (unsigned turns = 1; turns <= MANY / TURN / 2; turns++) {
+        assert_int_equal(s->next.tables.count, turns * TURN);
+        assert_int_equal(s->tables.count, 3);
+        fake_pass(&f, ENV_MS);
+    }
+    f.more = MANY; /* a newer view takes its place, and needs no table again */
+    fake_view(&f);
+    assert_int_equal(s->next.tables.count, (MANY / TURN / 2 + 1) * TURN);
+    assert_true(shard_defers(s, &last.task));
+    assert_int_equal(first.runs, 0);
+    fake_pass(&f, (MANY / TURN + 1) / 2 * ENV_MS);
+    assert_int_equal(s->view->number, 3);
+    assert_int_equal(s->next.tables.count, 0);
+    assert_int_equal(s->tables.count, VIEW_TABLES_MAX);
+    fake_pass(&f, ENV_SEC); /* rows of some dense tables got no values with them */
+    assert_int_equal(first.runs, 1);
+    assert_int_equal(last.runs, 1);
+    assert_int_equal(first.view, 3);
+    struct fake_conn *c = fake_connect(&f, 0);
+    uint64_t number = 0;
+    for (uint32_t id = 4; id <= VIEW_TABLES_MAX; id += 251) {
+        bool dense = shard_table_find(s, id)->options.kind == PARAMO_TABLE_DENSE;
+        struct wire_head h = fake_head(&f, WIRE_PUSH, id, ++number);
+        assert_int_equal(fake_send(c, &h, dense ? &row : &key, &one), PARAMO_OK);
+        assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+        h = fake_head(&f, WIRE_PULL, id, ++number);
+        assert_int_equal(fake_send(c, &h, dense ? &row : &key, NULL), PARAMO_OK);
+        assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+        assert_true(fake_last(c)->vals[0] == 1);
+    }
+    fake_disconnect(c);
+    fake_fini(&f);
+}
+
+/* A shard that is closed before it has adopted a view posts the orders again, and keeps nothing. */
+static void test_closed_before_its_view(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    fake_view(&f);
+    f.more = 1000;
+    fake_view(&f);
+    assert_int_equal(f.shard->view->number, 1); /* as without a bound for tests */
+    assert_in_range(f.shard->next.tables.count, 1, 64);
+    struct order order = {.task.run = order_run, .shard = f.shard};
+    assert_true(shard_defers(f.shard, &order.task));
+    struct shard other = {.view = f.view};
+    order.shard = &other;
+    shard_close(f.shard);
+    f.shard = NULL;
+    fake_pass(&f, ENV_SEC);
+    assert_int_equal(order.runs, 1);
+    fake_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -748,6 +835,8 @@ int main(void)
         cmocka_unit_test(test_missed_views),
         cmocka_unit_test(test_opened_after_the_death),
         cmocka_unit_test(test_cleared_memory_goes_back),
+        cmocka_unit_test(test_many_new_tables),
+        cmocka_unit_test(test_closed_before_its_view),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "server/replication/forward.h"
 #include "server/replication/records.h"
 #include "server/replication/succession.h"
+#include "server/shard/adopting.h"
 #include "server/shard/clearing.h"
 #include "server/shard/deferred.h"
 #include "server/shard/handling.h"
@@ -44,7 +45,7 @@ struct shard_table *shard_table_find(struct shard *s, uint32_t id)
     return t;
 }
 
-static void table_free(struct shard_table *t)
+void shard_table_free(struct shard_table *t)
 {
     rowcache_fini(&t->rows);
     table_destroy(t->table);
@@ -52,19 +53,20 @@ static void table_free(struct shard_table *t)
     free(t);
 }
 
-/* The partitions of which this shard has the table's rows or will get them, as owner or replica. */
-static void held_partitions(const struct shard *s, const struct shard_table *t,
+/* The partitions of which this shard has the table's rows or will get them, as owner or replica. runs: of the view. */
+static void held_partitions(const struct shard *s, const struct shard_table *t, const struct view *view,
+                            int self, const uint64_t runs[PARTITION_WORDS],
                             uint64_t partitions[PARTITION_WORDS])
 {
-    const struct ring_chains *chains = &s->view->chains;
+    const struct ring_chains *chains = &view->chains;
     const uint64_t *come = s->chain ? migration_target_partitions(s->chain) : NULL;
     if (come && migration_target_gets_table(s->chain, t))
         memcpy(partitions, come, PARTITION_WORDS * sizeof *partitions);
     else
         memset(partitions, 0, PARTITION_WORDS * sizeof *partitions);
-    for (partition_set_runs(a, end, s->runs))
+    for (partition_set_runs(a, end, runs))
         for (unsigned level = 0; level <= chains->replicas && level <= t->replicas; level++)
-            if (chains->level[level].owner[a] == (unsigned)s->self)
+            if (chains->level[level].owner[a] == (unsigned)self)
                 partition_set_add_run(partitions, a, end);
 }
 
@@ -97,13 +99,12 @@ static uint64_t rows_of(const struct shard_table *t, const uint64_t partitions[P
     return rows;
 }
 
-paramo_err shard_table_own(struct shard *s, struct shard_table *t, size_t *room)
+/* Makes the rows of these partitions; adds those to `bare` that have no values yet. */
+static paramo_err own(struct shard *s, struct shard_table *t, const uint64_t fresh[PARTITION_WORDS],
+                      size_t *room, uint64_t bare[PARTITION_WORDS])
 {
-    uint64_t fresh[PARTITION_WORDS], bare[PARTITION_WORDS] = {0}, first, any = 0;
+    uint64_t first;
     paramo_err err = PARAMO_OK;
-    held_partitions(s, t, fresh);
-    for (unsigned i = 0; i < PARTITION_WORDS; i++)
-        fresh[i] &= ~t->held[i];
     bool at_once = clearing_fills_at_once(s, t, rows_of(t, fresh), room);
     for (unsigned a = partition_set_next(fresh, 0), end; a < RING_PARTITIONS && !err;
          a = partition_set_next(fresh, end)) {
@@ -116,12 +117,25 @@ paramo_err shard_table_own(struct shard *s, struct shard_table *t, size_t *room)
         if (err)
             break;
         partition_set_add_run(t->held, a, end);
-        if (!at_once && last > first) {
+        if (!at_once && last > first)
             partition_set_add_run(bare, a, end);
-            any = 1;
-        }
     }
-    if (any)
+    return err;
+}
+
+static bool is_any(const uint64_t partitions[PARTITION_WORDS])
+{
+    return partition_set_next(partitions, 0) < RING_PARTITIONS;
+}
+
+paramo_err shard_table_own(struct shard *s, struct shard_table *t, size_t *room)
+{
+    uint64_t fresh[PARTITION_WORDS], bare[PARTITION_WORDS] = {0};
+    held_partitions(s, t, s->view, s->self, s->runs, fresh);
+    for (unsigned i = 0; i < PARTITION_WORDS; i++)
+        fresh[i] &= ~t->held[i];
+    paramo_err err = own(s, t, fresh, room, bare);
+    if (is_any(bare))
         clearing_fill(s, t, bare);
     return err;
 }
@@ -179,26 +193,45 @@ static paramo_err table_make(struct shard *s, const struct view_table *from, str
         t->row_values = from->options.dim;
         t->state_values = (uint32_t)table_state_values(&from->options);
     }
-    paramo_err err = map_put(&s->tables, t->id, t);
-    if (err) {
-        table_free(t);
-        return err;
-    }
     *made = t;
     return PARAMO_OK;
+}
+
+static paramo_err rows_make(struct shard *s, struct shard_table *t)
+{
+    struct table_alloc alloc = {.alloc = hugemem_alloc, .release = hugemem_release, .ctx = &t->memory};
+    return t->options.kind == PARAMO_TABLE_USER || t->table
+               ? PARAMO_OK
+               : table_create(&t->options, env_random(lane_env(s->lane)), &alloc, &t->table);
 }
 
 /* Makes the table, and room for the rows that belong here. */
 static paramo_err table_furnish(struct shard *s, struct shard_table *t, size_t *room)
 {
-    struct table_alloc alloc = {.alloc = hugemem_alloc, .release = hugemem_release, .ctx = &t->memory};
-    paramo_err err = PARAMO_OK;
-    if (t->options.kind == PARAMO_TABLE_USER)
-        return PARAMO_OK;
-    if (!t->table)
-        err = table_create(&t->options, env_random(lane_env(s->lane)), &alloc, &t->table);
+    paramo_err err = rows_make(s, t);
     if (!err && s->self >= 0 && t->options.kind == PARAMO_TABLE_DENSE)
         err = shard_table_own(s, t, room);
+    return err;
+}
+
+paramo_err shard_table_prepare(struct shard *s, const struct view_table *from, const struct view *view,
+                               int self, const uint64_t runs[PARTITION_WORDS], size_t *room,
+                               struct shard_table **out)
+{
+    struct shard_table *t;
+    uint64_t fresh[PARTITION_WORDS];
+    paramo_err err = table_make(s, from, &t);
+    if (err)
+        return err;
+    err = rows_make(s, t);
+    if (!err && self >= 0 && t->options.kind == PARAMO_TABLE_DENSE) {
+        held_partitions(s, t, view, self, runs, fresh);
+        err = own(s, t, fresh, room, t->clearing);
+    }
+    if (err)
+        shard_table_free(t);
+    else
+        *out = t;
     return err;
 }
 
@@ -242,12 +275,25 @@ static void furnishing_fire(struct lane_timer *timer)
 /* Makes a table when a view first names it: from then on the shard knows which of its rows are lost, even
  * before there is memory for rows. Without memory for the table itself the shard ends, because it cannot know
  * what it has lost. */
+static paramo_err table_add(struct shard *s, const struct view_table *from)
+{
+    struct shard_table *t = adopting_take_table(s, from->id);
+    paramo_err err = t ? PARAMO_OK : table_make(s, from, &t);
+    if (err)
+        return err;
+    err = map_put(&s->tables, t->id, t);
+    if (err)
+        shard_table_free(t);
+    else if (is_any(t->clearing))
+        clearing_fill(s, t, t->clearing);
+    return err;
+}
+
 static void tables_update(struct shard *s)
 {
     for (uint32_t i = 0; i < s->view->tables_count; i++) {
         const struct view_table *from = &s->view->tables[i];
-        struct shard_table *t = map_get(&s->tables, from->id);
-        paramo_err err = t ? PARAMO_OK : table_make(s, from, &t);
+        paramo_err err = map_get(&s->tables, from->id) ? PARAMO_OK : table_add(s, from);
         if (!err)
             continue;
         err = err_prefix(err, "shard %u cannot continue: table %s", s->config.index, from->name);
@@ -630,17 +676,31 @@ static void owned_partitions(const struct shard *s, uint64_t partitions[PARTITIO
             partition_set_add_run(partitions, a, end);
 }
 
-void shard_set_view(struct shard *s, struct view *view)
+const struct view_node *shard_node_in(const struct shard *s, const struct view *view)
 {
-    if (s->view && view->number <= s->view->number)
-        return;
-    assert(!s->adopting_view);
-    const struct view_node *node = NULL;
-    for (uint32_t i = 0; i < view->nodes_count && !node; i++) {
+    for (uint32_t i = 0; i < view->nodes_count; i++)
         if (view->nodes[i].incarnation == s->config.incarnation &&
             (s->config.app_endpoint || view->nodes[i].role == PARAMO_ROLE_SERVER))
-            node = &view->nodes[i];
-    }
+            return &view->nodes[i];
+    return NULL;
+}
+
+int shard_index_in(const struct shard *s, const struct view *view)
+{
+    const struct view_node *node = shard_node_in(s, view);
+    return node && node->alive ? view_shard_index(view, node->id, s->config.index) : -1;
+}
+
+void shard_set_view(struct shard *s, struct view *view)
+{
+    assert(!s->adopting_view);
+    if (!s->view || view->number > s->view->number)
+        adopting_begin(s, view);
+}
+
+void shard_adopt_view(struct shard *s, struct view *view)
+{
+    const struct view_node *node = shard_node_in(s, view);
     if (node)
         s->config.node = node->id;
     uint64_t before[PARTITION_WORDS] = {0}, owned[PARTITION_WORDS], gained = 0;
@@ -653,7 +713,7 @@ void shard_set_view(struct shard *s, struct view *view)
     ring_begins(&view->chains, s->runs);
     s->adopting_view = true;
     /* Not in the view: not yet, or declared dead, or another process has our rank; nothing is ours. */
-    s->self = node && node->alive ? view_shard_index(view, node->id, s->config.index) : -1;
+    s->self = shard_index_in(s, view);
     owned_partitions(s, owned);
     for (unsigned i = 0; i < PARTITION_WORDS; i++)
         gained |= owned[i] & ~before[i];
@@ -760,6 +820,7 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
     s->furnishing.fire = furnishing_fire;
     s->trimming.fire = trimming_fire;
     s->check.timer.fire = check_fire;
+    adopting_init(s);
     s->deferring.fire = deferred_fire;
     s->clearing.fire = clearing_fire;
     gate->lane = config->lane;
@@ -786,6 +847,7 @@ void shard_close(struct shard *s)
 {
     if (!s)
         return;
+    adopting_close(s);
     handling_close(s);
     saving_close(s);
     loading_close(s);
@@ -809,7 +871,7 @@ void shard_close(struct shard *s)
     uint64_t key;
     void *value;
     for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)
-        table_free(value);
+        shard_table_free(value);
     map_fini(&s->tables);
     lane_timer_cancel(s->lane, &s->trimming); /* freeing tables may have armed it */
     assert(s->replies_out == 0 && s->kept_bytes == 0 && s->senders_count == 0);

@@ -61,6 +61,8 @@ struct shard_config {
     /* senders whose records pass to another owner, or are checked, in one turn; 0: a millisecond's worth. For
      * tests */
     size_t turn_records;
+    size_t
+        turn_tables; /* new tables of a view that are made in one turn; 0: a millisecond's worth. For tests */
     bool app_endpoint;     /* no tables: messages to this node's apps; index is HELLO_APP_ENDPOINT */
     shard_handler handler; /* NULL: requests to USER tables fail with HANDLER */
     /* Called once, on the lane: the shard cannot continue (this thread's message says why). It stops serving;
@@ -73,9 +75,13 @@ MUST_USE paramo_err shard_create(const struct shard_config *config, struct shard
 /* On the lane. An authenticated data connection that names this shard: takes it over, sets its user and frame
  * limit and sends WELCOME (or rejects it). */
 void shard_accept(struct shard *shard, struct van_conn *conn, const struct hello *hello);
-/* On the lane. Takes its own reference; a view that is not newer is ignored. Without memory for a new table,
- * requests to it answer MEMORY until there is some. */
+/* On the lane. Takes its own reference; a view that is not newer is ignored. If it names many new tables, they are made
+ * in turns of the lane first; until then the shard has the view before. Without memory for a new table, requests to it
+ * answer MEMORY until there is some. */
 void shard_set_view(struct shard *shard, struct view *view);
+/* On the lane. True: the shard has been given a view that it has not adopted yet, and posts the task again when it has, or
+ * is closed. The scheduler's orders presume the views that it has sent before. */
+MUST_USE bool shard_defers(struct shard *shard, struct lane_task *task);
 /* Any thread: answers that have not left yet. */
 size_t shard_unsent(const struct shard *shard);
 /* On the lane: closes connections and frees the shard. Handlers may still answer requests that they hold;

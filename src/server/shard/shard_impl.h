@@ -217,6 +217,15 @@ struct shard {
     struct queue deferred_for_view; /* struct kept */
     /* a view is being adopted: what peers deferred comes behind what waited for the view */
     bool adopting_view;
+    struct {               /* adopting.c */
+        struct view *view; /* the newest one, which waits for its tables; NULL: none does */
+        int self;          /* our index in it, or -1 */
+        uint64_t runs[PARTITION_WORDS];
+        uint32_t at;        /* which table is the next to be looked for */
+        struct map tables;  /* by id: they have no view yet */
+        struct queue tasks; /* of the lane, which came behind the view */
+        struct lane_timer timer;
+    } next;
     size_t view_deferred_count, view_deferred_bytes;
     struct shard_request *handling;
     struct gate *gate;
@@ -260,6 +269,19 @@ uint64_t shard_table_bytes(const struct shard_table *t);
 void shard_table_again(struct shard *s);
 /* DENSE: makes rows of partitions that are held now, or soon, and were not before. room: clearing_begin_some's. */
 MUST_USE paramo_err shard_table_own(struct shard *s, struct shard_table *t, size_t *room);
+/* A table of a view that is not adopted yet, with room for the rows that the view gives this shard (self, runs: as in
+ * the struct). Rows in t->clearing have no values yet. On an error nothing is made. */
+MUST_USE paramo_err shard_table_prepare(struct shard *s, const struct view_table *from,
+                                        const struct view *view, int self,
+                                        const uint64_t runs[PARTITION_WORDS], size_t *room,
+                                        struct shard_table **out);
+void shard_table_free(struct shard_table *t);
+/* This shard's node in the view; NULL: it is not there. */
+const struct view_node *shard_node_in(const struct shard *s, const struct view *view);
+/* -1: no partition is ours. */
+int shard_index_in(const struct shard *s, const struct view *view);
+/* The view is newer than the present one, if there is one. */
+void shard_adopt_view(struct shard *s, struct view *view);
 /* NULL: there is none. */
 struct sender *shard_sender_find(const struct shard *s, const struct sender_id *id);
 /* Found or made; NULL: no memory. */

@@ -1,0 +1,112 @@
+#include "server/shard/adopting.h"
+
+#include <string.h>
+
+#include "cluster/view/view.h"
+#include "ring/chains.h"
+#include "server/shard/clearing.h"
+
+enum { TURN_TABLES = 32 }; /* 0.2 to 2 ms (bench/steps.sh) */
+
+static bool has(const struct shard *s, uint32_t id)
+{
+    return map_get(&s->tables, id) || map_get(&s->next.tables, id);
+}
+
+static paramo_err make(struct shard *s, const struct view_table *from, size_t *room)
+{
+    struct shard_table *t;
+    paramo_err err = shard_table_prepare(s, from, s->next.view, s->next.self, s->next.runs, room, &t);
+    if (err)
+        return err;
+    err = map_put(&s->next.tables, t->id, t);
+    if (err)
+        shard_table_free(t);
+    return err;
+}
+
+/* Makes some of the tables that are missing. True: no more are, or there is no memory. */
+static bool turn(struct shard *s)
+{
+    const struct view *view = s->next.view;
+    size_t few = s->config.turn_tables, left = few ? few : TURN_TABLES, room = clearing_room(s);
+    for (; s->next.at < view->tables_count && !s->config.app_endpoint; s->next.at++) {
+        const struct view_table *from = &view->tables[s->next.at];
+        if (has(s, from->id))
+            continue;
+        if (!left--)
+            return false;
+        if (make(s, from, &room))
+            break;
+    }
+    return true;
+}
+
+static void tasks_post(struct shard *s)
+{
+    for (struct qnode *node; (node = queue_pop(&s->next.tasks));)
+        lane_post(s->lane, container_of(node, struct lane_task, node));
+}
+
+static void go_on(struct shard *s)
+{
+    struct view *view = s->next.view;
+    if (!turn(s) && lane_timer_arm(s->lane, &s->next.timer,
+                                   lane_now(s->lane) + (s->config.turn_tables ? ENV_MS : 0)) == PARAMO_OK)
+        return;
+    s->next.view = NULL;
+    shard_adopt_view(s, view);
+    view_unref(view);
+    tasks_post(s);
+}
+
+static void next_fire(struct lane_timer *timer)
+{
+    go_on(container_of(timer, struct shard, next.timer));
+}
+
+void adopting_init(struct shard *s)
+{
+    map_init(&s->next.tables);
+    s->next.timer.fire = next_fire;
+}
+
+void adopting_begin(struct shard *s, struct view *view)
+{
+    bool waits = s->next.view != NULL;
+    if (waits && view->number <= s->next.view->number)
+        return;
+    view_unref(s->next.view);
+    s->next.view = view_ref(view);
+    s->next.self = shard_index_in(s, view);
+    memset(s->next.runs, 0, sizeof s->next.runs);
+    ring_begins(&view->chains, s->next.runs);
+    s->next.at = 0;
+    if (!waits) /* otherwise the timer is armed */
+        go_on(s);
+}
+
+bool shard_defers(struct shard *s, struct lane_task *task)
+{
+    if (s->next.view)
+        queue_push(&s->next.tasks, &task->node);
+    return s->next.view != NULL;
+}
+
+struct shard_table *adopting_take_table(struct shard *s, uint32_t id)
+{
+    return map_remove(&s->next.tables, id);
+}
+
+void adopting_close(struct shard *s)
+{
+    uint64_t id;
+    void *t;
+    lane_timer_cancel(s->lane, &s->next.timer);
+    view_unref(s->next.view);
+    s->next.view = NULL;
+    tasks_post(s);
+    for (size_t i = 0; map_next(&s->next.tables, &i, &id, &t);)
+        shard_table_free(t);
+    map_fini(&s->next.tables);
+}

@@ -1,0 +1,25 @@
+/*
+ * A view that names many new tables is not adopted in one step, because each table takes memory that the system must
+ * supply: 5 to 60 us each. The shard makes the tables in turns first, and keeps the view before until it has all. For
+ * others this is a view that arrives later. Orders of the scheduler that come behind the view wait for it.
+ *
+ *     shard_set_view --> few new tables ------------------> shard_adopt_view
+ *                   \-> make some, next turn, ..., all ---^
+ *                        a newer view takes the place of the one that waits; tables that are made stay
+ *
+ * Without memory for a table or a timer, the view is adopted at once, and the shard does for the tables what it can.
+ * This module never knows what a table holds. Tests: test/server/test_shard.c.
+ */
+#ifndef SERVER_SHARD_ADOPTING_H
+#define SERVER_SHARD_ADOPTING_H
+
+#include "server/shard/shard_impl.h"
+
+void adopting_init(struct shard *s);
+/* Adopts a view that is newer than the present one, now or later. */
+void adopting_begin(struct shard *s, struct view *view);
+/* The table that was made for a view; the caller owns it. NULL: none was. */
+struct shard_table *adopting_take_table(struct shard *s, uint32_t id);
+void adopting_close(struct shard *s);
+
+#endif
