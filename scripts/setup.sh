@@ -41,8 +41,8 @@ if [ "$test" = 1 ]; then
     # test/ps: programs that include glog before ps/ps.h
     [ -e /usr/include/glog/logging.h ] || missing="$missing libgoogle-glog-dev"
 fi
-libraries="libxxhash-dev zlib1g-dev libzstd-dev libjansson-dev libcmocka-dev"
-if ! pkg-config --exists libxxhash zlib libzstd jansson cmocka 2>/dev/null; then
+libraries="libxxhash-dev zlib1g-dev libzstd-dev liblz4-dev libjansson-dev libcmocka-dev"
+if ! pkg-config --exists libxxhash zlib libzstd liblz4 jansson cmocka 2>/dev/null; then
     missing="$missing $libraries"
 fi
 if ! pkg-config --exists ucx 2>/dev/null; then # the ucx van; a build without it has the others

@@ -18,8 +18,19 @@
 /* For tests: no feature ever has this bit. */
 #define CAPABILITY_TEST (UINT64_C(1) << 63)
 
-/* What this build can: none is defined yet. */
-#define CAPABILITIES UINT64_C(0)
+/* Filters, each by itself (filter/filter.h). */
+#define CAPABILITY_KEYCACHE    (UINT64_C(1) << 0)
+#define CAPABILITY_LZ4         (UINT64_C(1) << 1)
+#define CAPABILITY_ZSTD        (UINT64_C(1) << 2)
+#define CAPABILITY_FIXED       (UINT64_C(1) << 3)
+#define CAPABILITY_BF16        (UINT64_C(1) << 4)
+#define CAPABILITY_FP16        (UINT64_C(1) << 5)
+#define CAPABILITY_KKT         (UINT64_C(1) << 6)
+#define CAPABILITY_SIGNIFICANT (UINT64_C(1) << 7)
+#define CAPABILITY_FILTERS     UINT64_C(0xff) /* any of them */
+
+/* What this build can. */
+#define CAPABILITIES CAPABILITY_FILTERS
 
 /* Can both ends of an established connection do it? */
 static inline bool capability_of(const struct van_conn *conn, uint64_t bit)

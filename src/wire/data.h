@@ -23,7 +23,13 @@
 #include "wire/head.h"
 
 /* What PROBE_ANSWER tells. A request that is done gets its first answer again. */
-enum probe_found { PROBE_WORKING = 1, PROBE_UNKNOWN = 2 };
+enum probe_found {
+    PROBE_WORKING = 1,
+    PROBE_UNKNOWN = 2,
+    /* not an answer to a probe: the shard cannot take the filters of a request back, and has dropped it; all
+     * behind it are dropped, too, until one of the new filter epoch comes */
+    PROBE_LACKS = 3
+};
 
 enum { DATA_STAT_BYTES = 40 };
 

@@ -1,6 +1,7 @@
 #include "wire/head.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* Offsets of the fields, as docs/PROTOCOL.md has them. */
 enum {
@@ -18,11 +19,13 @@ enum {
     AT_COUNT = 52,
     AT_COLUMN = 56,
     AT_COLUMNS = 60,
-    AT_SPARE = 64
+    AT_SPARE = 64,
+    AT_FILTER_EPOCH = 72,
+    AT_SPARE_END = 74
 };
-_Static_assert(AT_SPARE + 16 == VAN_HEAD, "the fields fill the header");
+_Static_assert(AT_SPARE_END + 6 == VAN_HEAD, "the fields fill the header");
 
-enum { WIRE_FLAGS_ALL = WIRE_LENS | WIRE_CREATE | WIRE_STATE | WIRE_COLUMNS };
+enum { WIRE_FLAGS_ALL = WIRE_LENS | WIRE_CREATE | WIRE_STATE | WIRE_COLUMNS | WIRE_FILTERED };
 
 /* Byte by byte: compilers make one store (load) of each on little-endian machines. */
 static void put16(uint8_t *p, uint16_t v)
@@ -134,8 +137,19 @@ void wire_head_encode(const struct wire_head *h, uint8_t out[VAN_HEAD])
     put32(out + AT_COUNT, h->count);
     put32(out + AT_COLUMN, h->columns.first);
     put32(out + AT_COLUMNS, h->columns.count);
-    put64(out + AT_SPARE, h->spare[0]);
-    put64(out + AT_SPARE + 8, h->spare[1]);
+    put64(out + AT_SPARE, 0);
+    put64(out + AT_FILTER_EPOCH, h->filter_epoch);
+}
+
+static bool has_epoch(unsigned kind)
+{
+    return wire_messages[kind].class == WIRE_CLASS_DATA || kind == WIRE_PROBE_ANSWER;
+}
+
+/* Kinds with keys and values that filters work on. */
+static bool may_be_filtered(unsigned kind)
+{
+    return kind == WIRE_PUSH || kind == WIRE_PULL || kind == WIRE_PUSHPULL || kind == WIRE_ANSWER;
 }
 
 paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
@@ -145,7 +159,10 @@ paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
         return err_set(PARAMO_E_PROTOCOL, "a message has the unknown kind %u", kind);
     if (flags & ~(unsigned)WIRE_FLAGS_ALL)
         return err_set(PARAMO_E_PROTOCOL, "%s has unknown flags 0x%x", wire_messages[kind].name, flags);
-    if (get64(in + AT_SPARE) || get64(in + AT_SPARE + 8))
+    if (flags & WIRE_FILTERED && !may_be_filtered(kind))
+        return err_set(PARAMO_E_PROTOCOL, "%s is filtered, which it cannot be", wire_messages[kind].name);
+    if (get64(in + AT_SPARE) || get64(in + AT_FILTER_EPOCH) >> 16 ||
+        (get16(in + AT_FILTER_EPOCH) && !has_epoch(kind)))
         return err_set(PARAMO_E_PROTOCOL, "%s has values in spare fields", wire_messages[kind].name);
     h->kind = (uint8_t)kind;
     h->flags = (uint8_t)flags;
@@ -161,7 +178,9 @@ paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
     h->count = get32(in + AT_COUNT);
     h->columns.first = get32(in + AT_COLUMN);
     h->columns.count = get32(in + AT_COLUMNS);
-    h->spare[0] = h->spare[1] = 0;
+    h->spare = 0;
+    h->filter_epoch = get16(in + AT_FILTER_EPOCH);
+    memset(h->spare16, 0, sizeof h->spare16);
     return PARAMO_OK;
 }
 
@@ -169,8 +188,11 @@ paramo_err wire_open(const uint8_t in[VAN_HEAD], const struct van_seg *seg, unsi
                      struct wire_head *h)
 {
     paramo_err err = wire_head_decode(in, h);
+    unsigned segs = err ? 0 : wire_messages[h->kind].segs;
+    if (!err && h->flags & WIRE_FILTERED)
+        segs |= 1u << WIRE_SEG_BODY; /* the envelope */
     for (unsigned i = 0; i < nseg && !err; i++)
-        if (seg[i].len && !(wire_messages[h->kind].segs >> i & 1))
+        if (seg[i].len && !(segs >> i & 1))
             err = err_set(PARAMO_E_PROTOCOL, "%s has %llu bytes in segment %u, which it does not use",
                           wire_messages[h->kind].name, (unsigned long long)seg[i].len, i);
     return err;

@@ -14,10 +14,11 @@
 #include "wire/messages.h"
 
 enum wire_flags {
-    WIRE_LENS = 1,   /* segment 1 holds lens */
-    WIRE_CREATE = 2, /* pull creates missing rows */
-    WIRE_STATE = 4,  /* rows with optimizer state */
-    WIRE_COLUMNS = 8 /* columns of one row: .columns */
+    WIRE_LENS = 1,     /* segment 1 holds lens */
+    WIRE_CREATE = 2,   /* pull creates missing rows */
+    WIRE_STATE = 4,    /* rows with optimizer state */
+    WIRE_COLUMNS = 8,  /* columns of one row: .columns */
+    WIRE_FILTERED = 16 /* the body says which filters to take back (filter/envelope.h) */
 };
 
 /* Flag COLUMNS of PUSH, PULL, PUSHPULL: [first, first + count) of one row. */
@@ -161,13 +162,16 @@ struct wire_head {
                     uint32_t zero, kind;
                 } probe; /* PROBE: the kind of the request asked about */
                 struct {
-                    uint32_t found, zero;
-                } probed; /* PROBE_ANSWER: enum probe_found */
+                    uint32_t found, full;
+                } probed; /* PROBE_ANSWER: enum probe_found; full: PROBE_LACKS, and there is no room */
                 struct {
                     uint32_t customer, flags;
                 } to; /* MESSAGE: the customer that gets it, and 32 bits of the app's own */
             };
-            uint64_t spare[2]; /* zero */
+            uint64_t spare; /* zero */
+            /* How often the connection's filters began again; requests to a shard, and PROBE_LACKS. */
+            uint16_t filter_epoch;
+            uint16_t spare16[3]; /* zero */
         };
         struct wire_plain plain;
         struct wire_call call;

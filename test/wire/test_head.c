@@ -56,13 +56,45 @@ static void test_refused(void **state)
         assert_int_equal(wire_head_decode(bytes, &back), known ? PARAMO_OK : PARAMO_E_PROTOCOL);
     }
     wire_head_encode(&h, bytes);
-    bytes[1] = 16;
+    bytes[1] = 32;
     assert_int_equal(wire_head_decode(bytes, &back), PARAMO_E_PROTOCOL);
     for (unsigned at = 64; at < VAN_HEAD; at++) {
         wire_head_encode(&h, bytes);
         bytes[at] = 1;
-        assert_int_equal(wire_head_decode(bytes, &back), PARAMO_E_PROTOCOL);
+        bool epoch = at == 72 || at == 73;
+        assert_int_equal(wire_head_decode(bytes, &back), epoch ? PARAMO_OK : PARAMO_E_PROTOCOL);
     }
+}
+
+/* Which messages may be filtered, and which have an epoch of filters. */
+static void test_filtered(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < WIRE_KINDS; kind++) {
+        const struct wire_message *m = &wire_messages[kind];
+        struct wire_head h = {.plain = {.kind = (uint8_t)kind}}, back;
+        uint8_t bytes[VAN_HEAD];
+        if (!m->name)
+            continue;
+        bool may = kind == WIRE_PUSH || kind == WIRE_PULL || kind == WIRE_PUSHPULL || kind == WIRE_ANSWER;
+        bool epoch = m->class == WIRE_CLASS_DATA || kind == WIRE_PROBE_ANSWER;
+        wire_head_encode(&h, bytes);
+        bytes[1] = WIRE_FILTERED;
+        assert_int_equal(wire_head_decode(bytes, &back), may ? PARAMO_OK : PARAMO_E_PROTOCOL);
+        wire_head_encode(&h, bytes);
+        bytes[72] = 1, bytes[73] = 2;
+        assert_int_equal(wire_head_decode(bytes, &back), epoch ? PARAMO_OK : PARAMO_E_PROTOCOL);
+        if (epoch)
+            assert_int_equal(back.filter_epoch, 0x201);
+    }
+    struct wire_head h = {.kind = WIRE_PULL, .flags = WIRE_FILTERED}, back;
+    struct van_seg seg[VAN_SEGS] = {{0}};
+    uint8_t bytes[VAN_HEAD], data[8] = {0};
+    seg[WIRE_SEG_BODY] = (struct van_seg){.data = data, .len = 8}; /* the envelope */
+    wire_head_encode(&h, bytes);
+    assert_int_equal(wire_open(bytes, seg, VAN_SEGS, &back), PARAMO_OK);
+    seg[WIRE_SEG_VALS] = (struct van_seg){.data = data, .len = 8};
+    assert_int_equal(wire_open(bytes, seg, VAN_SEGS, &back), PARAMO_E_PROTOCOL);
 }
 
 /* Each message of the table has a name, a class and a layout, and may be spoken. */
@@ -111,6 +143,7 @@ static void test_segments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_table), cmocka_unit_test(test_segments)};
+                                       cmocka_unit_test(test_table), cmocka_unit_test(test_segments),
+                                       cmocka_unit_test(test_filtered)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

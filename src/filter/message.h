@@ -1,0 +1,57 @@
+/*
+ * A message while filters change it: its segments, what they need to know of it, and the memory that they take.
+ * A filter replaces a segment by bytes in memory that the message takes, or by bytes that outlive it. The owner
+ * of the message gives all of that memory back at once. It must never know frames or connections. Tests:
+ * test/filter/test_coding.c.
+ */
+#ifndef FILTER_MESSAGE_H
+#define FILTER_MESSAGE_H
+
+#include "base/bufpool.h"
+#include "filter/filter.h"
+#include "filter/keylists.h"
+#include "wire/data.h"
+
+enum { FILTER_SEGS = 3, FILTER_BLOCKS = 16 };
+
+/* Blocks of a pool. */
+struct filter_memory {
+    struct bufpool *pool;
+    unsigned count;
+    struct {
+        void *data;
+        size_t bytes;
+    } block[FILTER_BLOCKS];
+};
+
+/* NULL: there is no memory. */
+void *filter_memory_take(struct filter_memory *memory, size_t bytes);
+void filter_memory_give(struct filter_memory *memory);
+
+/* Working memory of compressors; one for each lane that filters. */
+struct filter_tools {
+    void *zstd_out, *zstd_in;
+};
+void filter_tools_fini(struct filter_tools *tools);
+
+struct filter_message {
+    enum filter_use use;
+    struct van_seg seg[FILTER_SEGS]; /* WIRE_SEG_KEYS, LENS, VALS; without bytes: data is NULL */
+    uint32_t table, count;           /* keys */
+    const uint64_t *keys;            /* an answer: of its request; NULL: not known */
+    /* encode: of the values. row_bytes 0: rows have their own lengths */
+    paramo_dtype dtype;
+    uint32_t value_bytes, row_bytes;
+    struct keylists *lists; /* of this end of the connection; NULL: none */
+    /* The list of these keys, as soon as a filter has looked for it. A sender notes that the message refers to
+     * it, or brings it. */
+    struct keylist *list;
+    bool looked, refers, brings;
+    struct filter_tools *tools;
+    struct filter_memory memory;
+};
+
+/* Looks for the list of the message's keys once. */
+struct keylist *filter_message_list(struct filter_message *m);
+
+#endif

@@ -1,0 +1,109 @@
+/* Chains as users write them: what is read, what is refused and why, and what fits which table. */
+#include <stdio.h>
+#include <string.h>
+
+#include "filter/filter_chain.h"
+#include "unit.h"
+
+static struct filter_chain parsed(const char *text, enum filter_direction direction)
+{
+    struct filter_chain chain;
+    if (filter_chain_parse(text, direction, &chain))
+        fail_msg("%s: %s", text, err_text());
+    return chain;
+}
+
+static void refused(const char *text, enum filter_direction direction, const char *why)
+{
+    struct filter_chain chain = {.count = 77};
+    assert_int_equal(filter_chain_parse(text, direction, &chain), PARAMO_E_INVALID);
+    assert_int_equal(chain.count, 77); /* outputs are set on success only */
+    if (!strstr(err_text(), why))
+        fail_msg("%s: '%s' does not say '%s'", text, err_text(), why);
+}
+
+static void chains_are_read(void **state)
+{
+    (void)state;
+    char text[FILTER_CHAIN_TEXT];
+    assert_int_equal(parsed("", FILTER_PUSH).count, 0);
+    assert_int_equal(parsed("none", FILTER_PULL).count, 0);
+    struct filter_chain chain = parsed("keycache,zstd:3", FILTER_PULL);
+    assert_int_equal(chain.count, 2);
+    assert_ptr_equal(chain.at[0].ops, &filter_keycache);
+    assert_ptr_equal(chain.at[1].ops, &filter_zstd);
+    assert_true(chain.at[1].arg == 3.f);
+    filter_chain_text(&chain, text);
+    assert_string_equal(text, "keycache,zstd:3");
+    assert_true(parsed("zstd", FILTER_PUSH).at[0].arg == 1.f); /* its default */
+    assert_true(filter_chain_has(&chain, FILTER_COMPRESSES));
+    assert_false(filter_chain_has(&chain, FILTER_ROUNDS));
+}
+
+static void wrong_chains_are_refused(void **state)
+{
+    (void)state;
+    refused("gzip", FILTER_PUSH, "there is no filter \"gzip\"; there are keycache, lz4");
+    refused("lz4,", FILTER_PUSH, "there is no filter \"\"");
+    refused("lz4:3", FILTER_PUSH, "takes no argument");
+    refused("zstd:", FILTER_PUSH, "a whole number from 1 to 3");
+    refused("zstd:4", FILTER_PUSH, "a whole number from 1 to 3");
+    refused("zstd:1.5", FILTER_PUSH, "a whole number from 1 to 3");
+    refused("zstd: 1", FILTER_PUSH, "a whole number from 1 to 3");
+    refused("zstd:nan", FILTER_PUSH, "a whole number from 1 to 3");
+    refused("keycache,keycache", FILTER_PUSH, "twice");
+    refused("lz4,zstd", FILTER_PUSH, "not both");
+    refused("lz4,keycache", FILTER_PUSH, "keycache must come before lz4");
+}
+
+static void both_directions_are_read(void **state)
+{
+    (void)state;
+    struct filter_chain chains[FILTER_DIRECTIONS] = {{0}};
+    assert_int_equal(filter_chains_parse("pull=lz4", chains), PARAMO_OK);
+    assert_int_equal(chains[FILTER_PUSH].count, 0);
+    assert_int_equal(chains[FILTER_PULL].count, 1);
+    assert_int_equal(filter_chains_parse("push=keycache,lz4;pull=none", chains), PARAMO_OK);
+    assert_int_equal(chains[FILTER_PUSH].count, 2);
+    assert_int_equal(chains[FILTER_PULL].count, 0);
+    assert_int_equal(filter_chains_parse("push=lz4;push=zstd", chains), PARAMO_E_INVALID);
+    assert_non_null(strstr(err_text(), "push= is there twice"));
+    assert_int_equal(filter_chains_parse("lz4", chains), PARAMO_E_INVALID);
+    assert_int_equal(filter_chains_parse("push=lz4;", chains), PARAMO_E_INVALID);
+    assert_int_equal(filter_chains_parse("push=gzip", chains), PARAMO_E_INVALID);
+    assert_non_null(strstr(err_text(), "push=gzip: there is no filter"));
+    assert_int_equal(chains[FILTER_PUSH].count, 2); /* as before */
+}
+
+/* Every filter of the table is whole, and no two have a name, an id or a capability in common. */
+static void every_filter_is_whole(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < FILTER_COUNT; i++) {
+        const struct filter_ops *f = filter_at(i);
+        assert_int_equal(filter_index(f), i);
+        assert_ptr_equal(filter_of_name(f->name, strlen(f->name)), f);
+        assert_ptr_equal(filter_of_id(f->id), f);
+        assert_in_range(f->id, 1, FILTER_ID_MAX);
+        assert_true(f->directions && f->directions < 1 << FILTER_DIRECTIONS);
+        assert_non_null(f->help);
+        assert_true(f->help[0] != 0 && f->help[strlen(f->help) - 1] != '.');
+        assert_int_equal(f->codes != 0, f->encode != NULL);
+        assert_int_equal(f->codes != 0, f->decode != NULL);
+        assert_int_equal(f->codes != 0, f->capability != 0);
+        assert_true(f->codes || f->select || f->round);
+        assert_true(!f->meta || f->min <= f->max);
+        for (unsigned k = 0; k < i; k++)
+            assert_false(filter_at(k)->id == f->id || filter_at(k)->capability & f->capability);
+    }
+    assert_null(filter_of_name("lz", 2));
+    assert_null(filter_of_id(0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chains_are_read), cmocka_unit_test(wrong_chains_are_refused),
+        cmocka_unit_test(both_directions_are_read), cmocka_unit_test(every_filter_is_whole)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
