@@ -7,7 +7,7 @@
 uint64_t capabilities_draw(const struct world *w, uint32_t node)
 {
     uint64_t r = mix64(w->schedule->seed ^ mix64(sim_now(w->sim) ^ (uint64_t)node << 56));
-    return r % 4 ? mix64(r) : 0;
+    return r % 4 == 0 ? 0 : r % 4 == 1 ? mix64(r) : UINT64_MAX;
 }
 
 static const struct machine *machine_of(const struct world *w, uint64_t incarnation)

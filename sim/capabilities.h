@@ -8,7 +8,7 @@
 
 #include "sim/world.h"
 
-/* The bits of a process that starts now; a quarter has none. By dice of their own. */
+/* The bits of a process that starts now: a quarter has none, half has all. By dice of their own. */
 uint64_t capabilities_draw(const struct world *w, uint32_t node);
 /* All connections between servers, and between workers and servers. */
 void capabilities_check(struct world *w);

@@ -206,9 +206,10 @@ bool ledger_issue(struct world *w, struct op *op, struct dice *dice)
         op->all_must[i] = t->keys[i].must;
     if (op->kind >= OP_CLEAR)
         return true;
-    if (op->only) {
+    uint64_t some = op->only ? op->only : op->same;
+    if (some) {
         for (unsigned i = 0; i < SIM_KEYS && op->n < SIM_OP_KEYS; i++)
-            if (op->only >> i & 1)
+            if (some >> i & 1)
                 (void)count_key(w, op, i);
         return op->n > 0;
     }

@@ -17,6 +17,7 @@
 #include "sim/capabilities.h"
 #include "sim/ckpts.h"
 #include "sim/client_tasks.h"
+#include "sim/filters.h"
 #include "sim/world.h"
 #include "wire/calls.h"
 #include "wire/end.h"
@@ -435,6 +436,7 @@ static void customer_open(struct machine *m, unsigned i)
                                    .connect_timeout_ms = 5000,
                                    .need_view = needs_view,
                                    .arg = worker};
+    filters_draw(m, &config);
     sim_must(client_create(&config, &worker->client));
     view_feed_init(&worker->feed, worker->lane, takes_view, worker->client);
     worker->next = node->workers;
@@ -485,6 +487,8 @@ static void customer_end(struct machine *m, struct customer *c)
     if (m->dying)
         client_task_die(m);
     m->world->counts[PLAY_refused_moved] += (uint32_t)worker->client->moved;
+    m->world->counts[PLAY_filters_again] += (uint32_t)worker->client->filters_again;
+    filters_count(m->world, worker->client);
     client_free(worker->client);
     end_lane(m, worker->lane);
     view_feed_fini(&worker->feed);

@@ -39,8 +39,9 @@ struct customer {
     uint64_t handled_ts[SIM_SHARDS][SIM_PRIORITIES]; /* the last request that a handler received */
     uint64_t view_seen;
     uint64_t last_ts;
-    uint64_t failed[SIM_RECENT]; /* timestamps, by slot */
-    struct {                     /* a scan that has more rows */
+    uint64_t last_keys[SIM_TABLES]; /* of the last request with keys, as bits */
+    uint64_t failed[SIM_RECENT];    /* timestamps, by slot */
+    struct {                        /* a scan that has more rows */
         bool more;
         enum sim_table table;
         unsigned shard;

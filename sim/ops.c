@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/filters.h"
 #include "sim/losses.h"
 #include "sim/overdue.h"
 #include "sim/world.h"
@@ -154,6 +155,16 @@ static enum op_kind kind_draw(struct world *w, enum sim_table table)
     return n < 78 && table != SIM_VAR ? OP_PUSHPULL : OP_PULL;
 }
 
+/* Some requests have the keys of the one before to that table, as a push has those of its pull, or all of them
+ * but one. */
+static void keys_again(struct world *w, struct op *op, const struct customer *c)
+{
+    uint64_t n = dice_draw(&w->dice, 4), keys = c->last_keys[op->table];
+    if (n > 1 || op->only)
+        return;
+    op->same = n && (keys & (keys - 1)) ? keys & (keys - 1) : keys;
+}
+
 static void op_fill(struct machine *m, struct op *op)
 {
     struct world *w = m->world;
@@ -166,10 +177,14 @@ static void op_fill(struct machine *m, struct op *op)
     bool goes_on = op->kind == OP_SCAN && c->scan.more;
     if (goes_on)
         op->table = c->scan.table;
+    keys_again(w, op, c);
     if (!ledger_issue(w, op, &w->dice)) {
         op->kind = OP_PULL;
+        op->same = 0;
         (void)ledger_issue(w, op, &w->dice);
     }
+    for (unsigned i = 0; i < op->n; i++)
+        c->last_keys[op->table] = (i ? c->last_keys[op->table] : 0) | UINT64_C(1) << op->index[i];
     if (op->kind == OP_SCAN) {
         op->batch = calloc(1, sizeof *op->batch);
         if (!op->batch)
@@ -232,6 +247,7 @@ void op_issue(struct machine *m, unsigned customer)
         op->serial = ++w->serial;
     while (w->by_serial[op->serial % SIM_SERIALS]); /* a request that is open for long keeps its place */
     op_fill(m, op);
+    filters_change(m, customer, op->table);
     paramo_request_options o = {.size = sizeof o,
                                 .flags = flags_draw(w, op),
                                 .priority = op->priority,

@@ -35,6 +35,7 @@ struct op {
     uint64_t from; /* the moment of its issue */
     unsigned n, vals_n;
     uint64_t only; /* keys that it may have, as bits; 0: any */
+    uint64_t same; /* of an earlier request; it has these, as far as it may; 0: none */
     uint16_t index[SIM_OP_KEYS];
     uint64_t digit[SIM_OP_KEYS], must[SIM_OP_KEYS];
     uint32_t clears;

@@ -35,7 +35,10 @@
     X(ckpt_loads)                                                                                            \
     X(restores)                                                                                              \
     X(returned)                                                                                              \
-    X(lies)
+    X(lies)                                                                                                  \
+    X(lists_named)                                                                                           \
+    X(filters_again)                                                                                         \
+    X(compressed)
 
 enum play_count {
 #define PLAY_ENUM(name) PLAY_##name,

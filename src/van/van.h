@@ -95,6 +95,7 @@ struct van_user {
 
 struct van_ops {
     const char *name;
+    bool in_process; /* frames pass in memory: filters of bytes would only cost time */
     paramo_err (*connect)(struct van *van, struct lane *lane, const char *address,
                           const struct van_user *user_ops, void *user, struct van_conn **conn);
     paramo_err (*listen)(struct van *van, struct lane *lane, const char *address,

@@ -8,6 +8,7 @@
 #include "worker/app_request.h"
 #include "worker/check.h"
 #include "worker/client_impl.h"
+#include "worker/filtering.h"
 #include "worker/link.h"
 #include "worker/scan.h"
 #include "worker/slicing.h"
@@ -40,8 +41,8 @@ static paramo_err on_place(void *user, struct van_conn *conn, const uint8_t head
             dst[i] = VAN_SINK;
         return PARAMO_OK;
     }
-    if (!h.status && nseg > WIRE_SEG_VALS && p->span->dst && p->span->dst_bytes &&
-        len[WIRE_SEG_VALS] == p->span->dst_bytes) {
+    if (!h.status && !(h.flags & WIRE_FILTERED) && nseg > WIRE_SEG_VALS && p->span->dst &&
+        p->span->dst_bytes && len[WIRE_SEG_VALS] == p->span->dst_bytes) {
         assert(!p->placing);
         dst[WIRE_SEG_VALS] = p->span->dst;
         p->placing = true;
@@ -159,28 +160,56 @@ static void on_moved(struct client *c, struct chunk *chunk, uint64_t number)
     slice_chunk_by(c, chunk, number > chunk->view ? number : chunk->view + 1);
 }
 
-static void on_answer(struct link *l, struct slice *p, const struct wire_head *h, const struct van_seg *seg,
+static void on_values(struct link *l, struct slice *p, const struct wire_head *h, const struct van_seg *seg,
                       unsigned nseg)
 {
     struct client *c = l->client;
     struct chunk *chunk = p->chunk;
+    if (!place(l, p, h, seg, nseg))
+        return;
+    link_forget(p);
+    slice_move(p, SLICE_ANSWERED);
+    assert(chunk->unanswered > 0 && chunk->unanswered <= chunk->count);
+    if (--chunk->unanswered == 0)
+        chunk_finished(c, chunk);
+}
+
+static paramo_err on_filtered(struct link *l, struct slice *p, const struct wire_head *h,
+                              const struct van_seg *seg, unsigned nseg)
+{
+    struct filtered_answer plain;
+    paramo_err err = filtering_in(l, p, h, seg, nseg, &plain);
+    if (err == PARAMO_E_NOT_FOUND || err == PARAMO_E_MEMORY)
+        link_again(l, p);
+    if (err)
+        return err == PARAMO_E_PROTOCOL ? err : PARAMO_OK;
+    on_values(l, p, h, plain.seg, plain.nseg);
+    filtering_done(&plain);
+    return PARAMO_OK;
+}
+
+static paramo_err on_answer(struct link *l, struct slice *p, const struct wire_head *h,
+                            const struct van_seg *seg, unsigned nseg)
+{
+    struct client *c = l->client;
+    struct chunk *chunk = p->chunk;
     paramo_err status = h->status ? err_from_wire(h->status) : PARAMO_OK;
+    filtering_answered(p);
     if (status == PARAMO_E_MOVED) {
         on_moved(c, chunk, h->view);
     } else if (status == PARAMO_E_AGAIN) {
-        return; /* the retry timer sends it again */
+        return PARAMO_OK; /* the retry timer sends it again */
     } else if (status) {
         bool text = nseg > WIRE_SEG_BODY && seg[WIRE_SEG_BODY].data;
         chunk_failed(
             chunk, status,
             in_words(l, status, text ? seg[WIRE_SEG_BODY].data : NULL, text ? seg[WIRE_SEG_BODY].len : 0));
-    } else if (place(l, p, h, seg, nseg)) {
-        link_forget(p);
-        slice_move(p, SLICE_ANSWERED);
-        assert(chunk->unanswered > 0 && chunk->unanswered <= chunk->count);
-        if (--chunk->unanswered == 0)
-            chunk_finished(c, chunk);
+    } else if (h->flags & WIRE_FILTERED) {
+        return on_filtered(l, p, h, seg, nseg);
+    } else {
+        on_values(l, p, h, seg, nseg);
     }
+    return PARAMO_OK;
 }
 
 static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head[VAN_HEAD],
@@ -197,6 +226,11 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
         return PARAMO_OK; /* a second copy of the first */
     if (wire_messages[h.kind].class != WIRE_CLASS_ANSWER)
         return err_set(PARAMO_E_PROTOCOL, "unexpected message %s from a server", wire_kind_name(h.kind));
+    if (h.kind == WIRE_PROBE_ANSWER && h.probed.found == PROBE_LACKS) {
+        filtering_lacks(l, &h);
+        client_finish(c);
+        return PARAMO_OK;
+    }
     struct slice *p = slice_of(l, &h);
     if (!p)
         return PARAMO_OK; /* a repeat, or of an older attempt */
@@ -205,11 +239,11 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
         return PARAMO_OK;
     link_heard(l, p, h.kind == WIRE_PROBE_ANSWER);
     if (h.kind == WIRE_ANSWER)
-        on_answer(l, p, &h, seg, nseg);
+        err = on_answer(l, p, &h, seg, nseg);
     else if (h.probed.found == PROBE_UNKNOWN)
         link_again(l, p);
     client_finish(c);
-    return PARAMO_OK;
+    return err;
 }
 
 static void on_writable(void *user, struct van_conn *conn)

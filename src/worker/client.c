@@ -10,6 +10,7 @@
 #include "worker/app_request.h"
 #include "worker/check.h"
 #include "worker/client_impl.h"
+#include "worker/filtering.h"
 #include "worker/gather.h"
 #include "worker/link.h"
 #include "worker/route.h"
@@ -349,6 +350,17 @@ void client_submit(struct client *c, struct request *r)
             slice_request(c, r);
     }
     client_finish(c);
+}
+
+paramo_err client_filter(struct client *c, const struct client_table *table, enum filter_direction direction,
+                         const struct filter_chain *chain)
+{
+    return filtering_set(c, table, direction, chain);
+}
+
+void client_filter_counts(const struct client *c, struct filter_counts *sum)
+{
+    filtering_counts(c, sum);
 }
 
 /* ---- endings ---- */
@@ -763,6 +775,7 @@ void client_free(struct client *c)
         next = probe->next;
         free(probe);
     }
+    filtering_fini(c);
     bufpool_fini(&c->pool);
     free(c->runs);
     tracker_fini(&c->tracker);

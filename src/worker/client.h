@@ -21,10 +21,12 @@
 
 #include "cluster/view/view.h"
 #include "env/lane.h"
+#include "filter/filter_chain.h"
 #include "paramo/types.h"
 #include "van/van.h"
 
 struct client;
+struct filter_counts;
 
 /* What requests need to know of a table. Plain data; must stay until the client is freed. */
 struct client_table {
@@ -107,7 +109,11 @@ struct client_config {
     uint32_t connect_timeout_ms; /* of one attempt */
     uint32_t retry_ms;           /* when an unanswered slice is probed; 0: as measured */
     uint32_t chunk_bytes;        /* the approximate size of a chunk; 0: CHUNK_BYTES */
+    uint32_t list_keys;          /* the shortest list of keys that is remembered; 0: KEYLISTS_KEYS_MIN */
+    uint32_t list_bytes;         /* of the lists that a connection remembers; 0: KEYLISTS_BYTES */
     uint32_t drop_percent;       /* the share of received frames that is dropped, for tests */
+    /* of all tables, as far as they fit them, unless client_filter says otherwise */
+    struct filter_chain filters[FILTER_DIRECTIONS];
     /* On the lane, from a step: the client needs a view of at least this number. May be called more than once
      * for it. */
     void (*need_view)(void *arg, uint64_t number);
@@ -152,6 +158,14 @@ void client_interrupt(struct client *client);
 /* From now on callbacks wait for client_run_callbacks, which runs them one at a time. */
 void client_defer_callbacks(struct client *client);
 void client_run_callbacks(struct client *client);
+
+/* On the lane. Sets the chain of filters of a table and direction, for frames that leave from now on. MEMORY;
+ * UNSUPPORTED: a filter does not fit the table. */
+MUST_USE paramo_err client_filter(struct client *client, const struct client_table *table,
+                                  enum filter_direction direction, const struct filter_chain *chain);
+
+/* On the lane. Adds what the client's filters have done. */
+void client_filter_counts(const struct client *client, struct filter_counts *sum);
 
 struct client_counters {
     uint64_t bytes_sent, bytes_received, frames_sent, frames_received;

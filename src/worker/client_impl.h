@@ -20,6 +20,7 @@
 #include "base/bufpool.h"
 #include "cluster/session/address.h"
 #include "cluster/session/connector.h"
+#include "filter/keylists.h"
 #include "wire/data.h"
 #include "worker/client.h"
 #include "worker/tracker.h"
@@ -71,6 +72,12 @@ struct slice {
     uint32_t *lens;
     uint8_t *vals;
     uint64_t vals_bytes;
+    /* filtering.c: the memory of a filtered frame; the key list that it names or brings */
+    struct slice_coding *coding;
+    uint32_t list_generation;
+    uint16_t list;
+    bool has_list, brings;
+    bool plain; /* its answer is not to be filtered */
 };
 
 struct slice_list {
@@ -191,6 +198,11 @@ struct link {
     bool goodbye;  /* sent: it leaves before the connection ends */
     uint64_t told; /* the last floor that was sent; 0: none */
     uint64_t told_at;
+    /* filtering.c */
+    struct keylists lists;      /* of this connection */
+    uint16_t filter_epoch;      /* how often its filters have begun again */
+    uint64_t filtered_bytes;    /* in this step of the lane */
+    struct lane_timer more;     /* the next step */
     char trouble[ERR_TEXT_MAX]; /* why the last connection failed; "" while all is well */
 };
 
@@ -242,6 +254,7 @@ struct client {
     bool window_full; /* a link waits for the floor */
     bool pump;        /* a link has a numbered slice that may be sent at once; client_finish does it */
     struct lane_timer floor_timer; /* a server may not know the floor */
+    struct filtering *filtering;   /* NULL: no table has filters */
 
     struct request *requests; /* in flight */
     struct request *requests_tail;
@@ -261,6 +274,7 @@ struct client {
     size_t probes_made, probes_out;
     struct van_counters closed_conns; /* sums of connections that are gone */
     uint64_t requests_total, retries, moved;
+    uint64_t filters_again; /* how often the filters of a connection began again */
     struct {
         _Atomic uint64_t bytes_sent, bytes_received, frames_sent, frames_received, requests, retries, moved;
     } published;

@@ -9,6 +9,7 @@
 #include "cluster/session/control_message.h"
 #include "worker/answer.h"
 #include "worker/client_impl.h"
+#include "worker/filtering.h"
 #include "worker/link.h"
 
 #define RTO_FIRST (200 * ENV_MS)
@@ -121,6 +122,7 @@ void link_forget(struct slice *p)
     }
     if (p->state != SLICE_IDLE && p->state != SLICE_ANSWERED)
         list_remove(list_of(p), p);
+    filtering_forget(p);
     slice_move(p, SLICE_IDLE);
 }
 
@@ -188,6 +190,7 @@ static void slice_head(const struct client *c, const struct slice *p, uint8_t ki
         .cmd = r->cmd,
         .count = s->count,
         .columns = s->columns,
+        .filter_epoch = p->link->filter_epoch,
     };
     if (chunk->message) {
         h.app = chunk->message->app;
@@ -199,11 +202,14 @@ static void slice_head(const struct client *c, const struct slice *p, uint8_t ki
         h.count = 0;
         h.columns = (struct wire_columns){0};
         h.probe.kind = r->wire_kind;
+        h.filter_epoch = 0;
     } else if (r->kind == REQUEST_SCAN) {
         h.scan.id = s->scan;
     } else if (!chunk->message && s->columns.count) {
         h.flags |= WIRE_COLUMNS;
     }
+    if (kind != WIRE_PROBE && p->coding)
+        h.flags |= WIRE_FILTERED;
     wire_head_encode(&h, head);
 }
 
@@ -248,8 +254,15 @@ static bool transmit(struct link *l, struct slice *p)
     assert(l->state == LINK_UP && l->conn && p->link == l && !p->in_van);
     if (first && !number_draw(c, chunk))
         return false;
+    if (!filtering_out(l, p)) {
+        if (first)
+            number_return(c, chunk);
+        return false;
+    }
     slice_head(c, p, chunk->request->wire_kind, p->frame.head);
     paramo_err err = van_send(l->conn, &p->frame);
+    if (err)
+        filtering_sent(p);
     if (err == PARAMO_E_AGAIN || err == PARAMO_E_DISCONNECTED) {
         if (first)
             number_return(c, chunk);
@@ -317,6 +330,20 @@ void link_again(struct link *l, struct slice *p)
     p->resent = true;
     l->client->retries++;
     resend_by_number(l, p);
+    link_pump(l);
+}
+
+void link_restart(struct link *l)
+{
+    while (l->sent.head) {
+        struct slice *p = l->sent.head;
+        if (p->in_van) /* calls slice_sent */
+            van_withdraw(l->conn, &p->frame);
+        list_remove(&l->sent, p);
+        p->resent = true;
+        l->client->retries++;
+        resend_by_number(l, p);
+    }
     link_pump(l);
 }
 
@@ -596,6 +623,7 @@ void link_lost(struct link *l, const char *text)
 {
     struct client *c = l->client;
     link_hang_up(l);
+    filtering_reset(l);
     l->blocked = false;
     lane_timer_cancel(c->lane, &l->retry);
     (void)snprintf(l->trouble, sizeof l->trouble, "%s", text);
@@ -631,6 +659,8 @@ paramo_err link_create(struct client *c, const struct view_node *node, unsigned 
         memcpy(l->address, c->scheduler, sizeof l->address);
     else
         address_join(node->host, node->port, l->address);
+    keylists_init(&l->lists, c->config.list_keys,
+                  c->config.list_bytes ? c->config.list_bytes : KEYLISTS_BYTES, NULL, 0);
     l->pause.fire = pause_fire;
     l->retry.fire = retry_fire;
     *link = l;
@@ -648,5 +678,6 @@ void link_destroy(struct link *l)
         lane_timer_cancel(lane, &l->pause);
     if (l->retry.slot)
         lane_timer_cancel(lane, &l->retry);
+    filtering_reset(l);
     free(l);
 }

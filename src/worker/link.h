@@ -23,6 +23,8 @@ void link_orphan_probes(struct client *c);
 void link_enqueue(struct link *l, struct slice *p);
 /* Sends an unanswered slice once more. */
 void link_again(struct link *l, struct slice *p);
+/* All slices that were sent wait to be sent again, in order. */
+void link_restart(struct link *l);
 /* Takes the slice out of the link's lists. */
 void link_forget(struct slice *p);
 /* Its state moves on; the lists are the caller's. */

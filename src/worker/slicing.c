@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "worker/app_request.h"
+#include "worker/filtering.h"
 #include "worker/link.h"
 #include "worker/scan.h"
 #include "worker/slicing.h"
@@ -91,12 +92,34 @@ static void slice_sent(struct van_frame *frame, paramo_err status)
 {
     struct slice *p = container_of(frame, struct slice, frame);
     (void)status;
+    filtering_sent(p);
     p->in_van = false; /* what was not sent is sent again when the connection is back */
 }
 
 static void *unconst(const void *p)
 {
     return (void *)(uintptr_t)p;
+}
+
+void slice_segments(struct slice *p)
+{
+    const struct request *r = p->chunk->request;
+    const struct span *s = p->span;
+    struct van_frame *f = &p->frame;
+    if (r->kind == REQUEST_MESSAGE) {
+        memcpy(f->seg, p->chunk->message->seg, sizeof f->seg);
+        for (f->nseg = VAN_SEGS; f->nseg && !f->seg[f->nseg - 1].len; f->nseg--)
+            ;
+        return;
+    }
+    f->seg[WIRE_SEG_KEYS] = (struct van_seg){.data = unconst(s->keys), .len = 8 * (uint64_t)s->count};
+    f->nseg = s->count ? 1 : 0;
+    if (s->src || r->src) {
+        f->seg[WIRE_SEG_LENS] =
+            (struct van_seg){.data = unconst(s->lens), .len = s->lens ? 4 * (uint64_t)s->count : 0};
+        f->seg[WIRE_SEG_VALS] = (struct van_seg){.data = unconst(s->src), .len = s->src_bytes};
+        f->nseg = 3;
+    }
 }
 
 static void slice_init(struct slice *p, struct chunk *chunk, struct link *link, const struct span *s)
@@ -111,24 +134,13 @@ static void slice_init(struct slice *p, struct chunk *chunk, struct link *link, 
     p->overtaken = 0;
     p->lens = NULL;
     p->vals = NULL;
+    p->coding = NULL;
+    p->has_list = p->brings = p->plain = false;
     struct van_frame *f = &p->frame;
     f->class = VAN_REQUEST;
     f->priority = r->priority;
     f->done = slice_sent;
-    if (r->kind == REQUEST_MESSAGE) {
-        memcpy(f->seg, chunk->message->seg, sizeof f->seg);
-        for (f->nseg = VAN_SEGS; f->nseg && !f->seg[f->nseg - 1].len; f->nseg--)
-            ;
-        return;
-    }
-    f->seg[WIRE_SEG_KEYS] = (struct van_seg){.data = unconst(s->keys), .len = 8 * (uint64_t)s->count};
-    f->nseg = s->count ? 1 : 0;
-    if (s->src || r->src) {
-        f->seg[WIRE_SEG_LENS] =
-            (struct van_seg){.data = unconst(s->lens), .len = s->lens ? 4 * (uint64_t)s->count : 0};
-        f->seg[WIRE_SEG_VALS] = (struct van_seg){.data = unconst(s->src), .len = s->src_bytes};
-        f->nseg = 3;
-    }
+    slice_segments(p);
 }
 
 static bool link_usable(struct chunk *chunk, const struct link *l)
@@ -550,6 +562,7 @@ static void chop_rows(struct client *c, struct request *r, const struct span *s,
 static void chop(struct client *c, struct request *r, const struct span *s, int owner)
 {
     uint64_t dst_row = s->dst_bytes / s->count;
+    uint32_t most = filtering_chunk_bytes(c, r);
     uint64_t bytes = 8 * (uint64_t)s->count + (s->src_bytes > s->dst_bytes ? s->src_bytes : s->dst_bytes);
     if (is_user(r)) {
         uint64_t all = bytes + (s->lens ? 4 * (uint64_t)s->count : 0) + VAN_HEADER_BYTES;
@@ -563,7 +576,7 @@ static void chop(struct client *c, struct request *r, const struct span *s, int 
         chunk_add_start(c, r, s, owner, -1);
         return;
     }
-    if (bytes <= c->config.chunk_bytes) {
+    if (bytes <= most) {
         chunk_add_start(c, r, s, owner, -1);
         return;
     }
@@ -572,7 +585,7 @@ static void chop(struct client *c, struct request *r, const struct span *s, int 
         for (uint32_t first = 0; first < s->count && !r->ended;) {
             uint64_t sum = 0;
             uint32_t k = first;
-            while (k < s->count && (k == first || sum + 12 * (uint64_t)(k - first) < c->config.chunk_bytes))
+            while (k < s->count && (k == first || sum + 12 * (uint64_t)(k - first) < most))
                 sum += (uint64_t)s->lens[k++] * r->table->value_bytes;
             struct span sub = span_sub(s, first, k - first, at, sum);
             chunk_add_start(c, r, &sub, owner, -1);
@@ -583,11 +596,11 @@ static void chop(struct client *c, struct request *r, const struct span *s, int 
     }
     uint64_t src_row_bytes = s->src_bytes / s->count;
     uint64_t row = src_row_bytes > dst_row ? src_row_bytes : dst_row;
-    if (row > c->config.chunk_bytes && r->table->cuttable && !s->index && r->kind <= REQUEST_PUSHPULL) {
+    if (row > most && r->table->cuttable && !s->index && r->kind <= REQUEST_PUSHPULL) {
         chop_rows(c, r, s, owner);
         return;
     }
-    uint32_t per = (uint32_t)(c->config.chunk_bytes / (8 + row));
+    uint32_t per = (uint32_t)(most / (8 + row));
     if (!per)
         per = 1;
     for (uint32_t first = 0; first < s->count && !r->ended; first += per) {

@@ -20,6 +20,8 @@ void slice_chunk_start(struct client *c, struct chunk *chunk, int owner);
 struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct span *s, int target);
 /* Sends the chunk as one slice over this link. */
 void slice_chunk_whole(struct client *c, struct chunk *chunk, struct link *l);
+/* Sets the segments of the slice's frame to those of its span. */
+void slice_segments(struct slice *p);
 void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need);
 void slice_unwait_view(struct client *c, struct chunk *chunk);
 /* A new view has come: chunks that waited for it go on. */

@@ -62,7 +62,9 @@ struct world {
     uint64_t number; /* of the present view */
     struct view *view;
     uint32_t timeout_ms;
-    shard_handler handler; /* of tables and apps */
+    uint64_t capabilities;                          /* of all vans; set before world_start */
+    struct filter_chain filters[FILTER_DIRECTIONS]; /* of all clients */
+    shard_handler handler;                          /* of tables and apps */
     void *handler_arg;
     void (*closed)(unsigned server);              /* one that is stopped, before its lane goes; or NULL */
     void (*failed)(void *arg, paramo_err status); /* shard_config.failed, with handler_arg */

@@ -7,6 +7,7 @@
 
 #include "server/replication/forward.h"
 #include "server/shard/clearing.h"
+#include "server/shard/filtered.h"
 #include "server/shard/partial_apply.h"
 #include "server/shard/reply.h"
 #include "server/shard/scanning.h"
@@ -226,14 +227,18 @@ static paramo_err pull_fixed(struct shard *s, struct shard_table *t, const struc
 }
 
 /* The finished answer of a PULL or PUSHPULL, perhaps an error; NULL: there is no memory even for that. */
-static struct reply *pull(struct shard *s, struct shard_table *t, const struct wire_head *h,
+static struct reply *pull(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                           const uint64_t *keys, const struct rowcache_list *known)
 {
+    struct shard *s = peer->shard;
     struct reply *r = NULL;
     t->pulls += h->count;
     paramo_err err = t->options.kind == PARAMO_TABLE_VAR ? pull_var(s, t, h, keys, &r)
                                                          : pull_fixed(s, t, h, keys, known, &r);
-    return err ? reply_of_status(s, h, err, err_text()) : r;
+    if (err)
+        return reply_of_status(s, h, err, err_text());
+    filtered_answer(peer, t, h, keys, r);
+    return r;
 }
 
 static void stat(struct peer *peer, struct shard_table *t, const struct wire_head *h)
@@ -376,7 +381,7 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
         if (wait) {
             /* The values are those of now; the answer leaves when the replicas have the change. */
             if (h->kind == WIRE_PUSHPULL)
-                wait->reply = pull(s, t, h, keys, known ? known : rows_known(t, h, keys));
+                wait->reply = pull(peer, t, h, keys, known ? known : rows_known(t, h, keys));
             if (wait->reply)
                 reply_own(wait->reply);
             chain_commit(s->chain, t, wait, seg, peer->sender, only);
@@ -387,7 +392,7 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
     case WIRE_PULL:
     case WIRE_PUSHPULL:
         answer =
-            pull(s, t, h, keys, known ? known : rows_known(t, h, keys)); /* the push may have kept them */
+            pull(peer, t, h, keys, known ? known : rows_known(t, h, keys)); /* the push may have kept them */
         if (answer)
             reply_leave(peer, answer);
         return PARAMO_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "server/shard/filtered.h"
 
 enum { REPLIES_CACHED = 4096 };
 
@@ -40,6 +41,7 @@ static struct reply *reply_get(struct shard *s)
     r->buffer = NULL;
     r->lent = false;
     r->kept = NULL;
+    r->coding = NULL;
     replies_count(s, 1);
     return r;
 }
@@ -52,6 +54,7 @@ void reply_free(struct reply *r)
         bufpool_put(&s->pool, r->buffer, r->buffer_bytes);
     if (r->kept)
         kept_unref(r->kept);
+    filtered_reply_free(s, r);
     if (s->free_replies_count >= REPLIES_CACHED) {
         free(r);
         return;
@@ -191,6 +194,15 @@ void reply_moved(struct peer *peer, const struct wire_head *request)
 void reply_probe(struct peer *peer, const struct wire_head *request, enum probe_found what)
 {
     struct wire_head head = {.kind = WIRE_PROBE_ANSWER, .probed = {.found = what}};
+    struct reply *r = reply_plain(peer->shard, request, &head, NULL);
+    if (r)
+        reply_leave(peer, r);
+}
+
+void reply_lacks(struct peer *peer, const struct wire_head *request, uint16_t epoch, bool full)
+{
+    struct wire_head head = {
+        .kind = WIRE_PROBE_ANSWER, .probed = {.found = PROBE_LACKS, .full = full}, .filter_epoch = epoch};
     struct reply *r = reply_plain(peer->shard, request, &head, NULL);
     if (r)
         reply_leave(peer, r);

@@ -15,6 +15,7 @@
 #include "server/shard/adopting.h"
 #include "server/shard/clearing.h"
 #include "server/shard/deferred.h"
+#include "server/shard/filtered.h"
 #include "server/shard/handling.h"
 #include "server/shard/reply.h"
 #include "server/shard/scanning.h"
@@ -512,6 +513,7 @@ void shard_peer_forget(struct shard *s, struct peer *peer)
     sender->peers--;
     if (sender->peer == peer)
         sender->peer = NULL;
+    filtered_peer_fini(peer);
     free(peer);
     if (!senders_stay(s) && sender_over(s, sender))
         sender_free(s, sender);
@@ -552,6 +554,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     peer->conn = conn;
     peer->sender = sender;
     peer->since = lane_now(s->lane);
+    filtered_peer_init(peer);
     peer->next = s->peers;
     if (s->peers)
         s->peers->prev = peer;
@@ -881,6 +884,7 @@ void shard_close(struct shard *s)
         free(s->free_replies);
         s->free_replies = next;
     }
+    filtered_fini(s);
     bufpool_fini(&s->pool);
     view_unref(s->view);
     free(s);

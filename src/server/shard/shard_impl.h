@@ -13,6 +13,7 @@
  *     deferred.h        deferred.c        requests that take longer than a step of the lane
  *     applied_window.h  applied_window.c  which chunks of a sender are applied, and on which partitions
  *     reply.h           reply.c           answers and their memory
+ *     filtered.h        filtered.c        filters of requests and answers
  *
  * It must never know how a chain, a migration or a checkpoint works: replication/, migration/ and snapshot/
  * own those. Tests: test/server/, test/worker/, the simulator.
@@ -26,6 +27,7 @@
 #include "base/map.h"
 #include "base/spread.h"
 #include "env/hugemem.h"
+#include "filter/coding.h"
 #include "ring/partition_set.h"
 #include "server/shard/applied_window.h"
 #include "server/shard/rowcache.h"
@@ -116,6 +118,10 @@ struct peer {
     struct queue deferred; /* struct kept: slices that wait until the backlog is gone */
     struct queue behind;   /* the same, while slice_resume_view_deferred looks at those before them */
     size_t deferred_count, deferred_bytes;
+    struct keylists lists;    /* filtered.c: what the connection's filters know, */
+    uint16_t filter_epoch;    /* how often they have begun again, */
+    struct peer_wants *wants; /* and which filters its answers are to have, by table */
+    unsigned wants_count;
     bool blocked;
     bool broken; /* closed at the end of slice_resume_view_deferred */
 };
@@ -151,6 +157,7 @@ struct reply {
     size_t buffer_bytes;
     bool lent; /* the last segment is the table's; the buffer has room for it */
     struct kept_answer *kept;
+    struct reply_coding *coding; /* filtered.c; NULL: it is not filtered */
 };
 
 /* The part of a shard that outlives it while handlers hold requests. */
@@ -255,6 +262,9 @@ struct shard {
     struct reply *free_replies;
     size_t free_replies_count;
     _Atomic size_t replies_out; /* written on the lane */
+    struct filter_counts filter_counts;
+    struct filter_tools filter_tools;
+    size_t lists_bytes; /* of all connections */
     struct shard_counters counters;
     struct spread pauses; /* of partitions that migrated away: microseconds */
 };

@@ -11,6 +11,7 @@
 #include "server/shard/apply.h"
 #include "server/shard/clearing.h"
 #include "server/shard/deferred.h"
+#include "server/shard/filtered.h"
 #include "server/shard/handling.h"
 #include "server/shard/reply.h"
 #include "server/snapshot/saving.h"
@@ -91,11 +92,11 @@ void slice_drop_deferred(struct peer *peer)
 }
 
 static void wait_for_room(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
-                          unsigned nseg)
+                          unsigned nseg, struct van_hold **hold)
 {
     struct kept *k = NULL;
     if (peer->deferred_count < PEER_DEFERRED_MAX && peer->deferred_bytes < PEER_DEFERRED_BYTES)
-        k = keep(peer, head, seg, nseg, NULL);
+        k = keep(peer, head, seg, nseg, hold);
     if (!k) {
         peer->shard->counters.dropped++;
         return;
@@ -267,11 +268,36 @@ static void floor_message(struct peer *peer, const struct wire_head *h)
     }
 }
 
+/* A request whose filters are taken back. hold: as in handle. */
+static paramo_err take_request(struct peer *peer, const struct wire_head *h, const struct van_seg *seg,
+                               unsigned nseg, struct van_hold **hold)
+{
+    struct shard *s = peer->shard;
+    paramo_err err = data_check_request(h, seg, nseg);
+    if (!err && h->kind != WIRE_PROBE && (h->kind == WIRE_MESSAGE) != s->config.app_endpoint)
+        err = err_set(PARAMO_E_PROTOCOL, "unexpected message %s to %s", wire_kind_name(h->kind),
+                      s->config.app_endpoint ? "an app endpoint" : "a shard of tables");
+    if (err)
+        return err;
+    if (s->config.drop_percent && env_random(lane_env(s->lane)) % 100 < s->config.drop_percent)
+        return PARAMO_OK;
+    /* Late answers go there. The last HELLO may be of an attempt that the client has given up. */
+    peer->sender->peer = peer;
+    if (h->kind == WIRE_PROBE) {
+        probe(peer, h);
+        return PARAMO_OK;
+    }
+    if (waits(peer, h, seg)) {
+        wait_for_room(peer, h, seg, nseg, hold);
+        return PARAMO_OK;
+    }
+    return handle(peer, h, seg, nseg, hold);
+}
+
 static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head[VAN_HEAD],
                            const struct van_seg *seg, unsigned nseg)
 {
     struct peer *peer = user;
-    struct shard *s = peer->shard;
     struct wire_head h;
     (void)conn;
     paramo_err err = wire_open(head, seg, nseg, &h);
@@ -281,26 +307,17 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
         floor_message(peer, &h);
         return PARAMO_OK;
     }
+    bool plain_peer = !peer->wants_count && h.filter_epoch == peer->filter_epoch;
+    if (err || h.kind == WIRE_PROBE || (!(h.flags & WIRE_FILTERED) && plain_peer))
+        return err ? err : take_request(peer, &h, seg, nseg, NULL);
+    struct van_seg plain[VAN_SEGS] = {{0}};
+    struct van_hold *hold = NULL;
+    memcpy(plain, seg, nseg * sizeof *plain);
+    err = filtered_in(peer, &h, plain, &nseg, &hold);
     if (!err)
-        err = data_check_request(&h, seg, nseg);
-    if (!err && h.kind != WIRE_PROBE && (h.kind == WIRE_MESSAGE) != s->config.app_endpoint)
-        err = err_set(PARAMO_E_PROTOCOL, "unexpected message %s to %s", wire_kind_name(h.kind),
-                      s->config.app_endpoint ? "an app endpoint" : "a shard of tables");
-    if (err)
-        return err;
-    if (s->config.drop_percent && env_random(lane_env(s->lane)) % 100 < s->config.drop_percent)
-        return PARAMO_OK;
-    /* Late answers go there. The last HELLO may be of an attempt that the client has given up. */
-    peer->sender->peer = peer;
-    if (h.kind == WIRE_PROBE) {
-        probe(peer, &h);
-        return PARAMO_OK;
-    }
-    if (waits(peer, &h, seg)) {
-        wait_for_room(peer, &h, seg, nseg);
-        return PARAMO_OK;
-    }
-    return handle(peer, &h, seg, nseg, NULL);
+        err = take_request(peer, &h, plain, nseg, hold ? &hold : NULL);
+    van_release(hold);
+    return err == PARAMO_E_AGAIN ? PARAMO_OK : err;
 }
 
 static paramo_err handle_kept(struct kept *k)

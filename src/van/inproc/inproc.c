@@ -768,6 +768,7 @@ static void inproc_destroy(struct van *base)
 
 static const struct van_ops inproc_ops = {
     .name = "inproc",
+    .in_process = true,
     .connect = inproc_connect,
     .listen = inproc_listen,
     .listener_close = inproc_listener_close,

@@ -1,0 +1,73 @@
+#include "sim/filters.h"
+
+#include <stdlib.h>
+
+#include "server/shard/shard_impl.h"
+#include "worker/client_impl.h"
+#include "worker/filtering.h"
+
+static const char *const pushes[] = {"none", "keycache", "lz4", "keycache,lz4", "zstd:1", "keycache,zstd:3"};
+static const char *const pulls[] = {"none", "keycache", "lz4", "keycache,lz4", "zstd:1", "keycache,zstd:3"};
+
+/* Requests between changes of a chain, and between shards that forget; bytes of a few key lists, and of none. */
+enum { CHANGE_EVERY = 64, FORGET_EVERY = 200, FEW_LISTS = 1200, NO_LIST = 100 };
+
+static void draw(struct world *w, enum filter_direction direction, struct filter_chain *chain)
+{
+    size_t count = direction == FILTER_PUSH ? sizeof pushes / sizeof *pushes : sizeof pulls / sizeof *pulls;
+    const char *const *list = direction == FILTER_PUSH ? pushes : pulls;
+    sim_must(filter_chain_parse(list[dice_draw(&w->dice, count)], direction, chain));
+}
+
+void filters_draw(struct machine *m, struct client_config *config)
+{
+    struct world *w = m->world;
+    for (unsigned d = 0; d < FILTER_DIRECTIONS; d++)
+        draw(w, (enum filter_direction)d, &config->filters[d]);
+    config->list_keys = 1;
+    config->list_bytes = dice_draw(&w->dice, 2) ? FEW_LISTS : 0;
+}
+
+/* What a shard without memory for a list does; here it has been answered that it has the list. */
+static void forget(struct world *w)
+{
+    const struct machine *m = &w->machines[dice_draw(&w->dice, w->count)];
+    bool full = dice_draw(&w->dice, 8) == 0;
+    if (!m->up || m->role != PARAMO_ROLE_SERVER)
+        return;
+    for (unsigned i = 0; i < m->made->own->shards_count; i++)
+        for (struct peer *p = m->made->own->shards[i].shard->peers; p; p = p->next) {
+            keylists_clear(&p->lists);
+            p->lists.most = full ? NO_LIST : KEYLISTS_KEPT_BYTES;
+        }
+}
+
+void filters_change(struct machine *m, unsigned customer, enum sim_table table)
+{
+    struct world *w = m->world;
+    struct filter_chain chain;
+    if (!dice_draw(&w->dice, FORGET_EVERY))
+        forget(w);
+    if (dice_draw(&w->dice, CHANGE_EVERY))
+        return;
+    enum filter_direction direction = dice_draw(&w->dice, 2) ? FILTER_PUSH : FILTER_PULL;
+    draw(w, direction, &chain);
+    struct client *client = m->customers[customer].worker->client;
+    struct filter_table fits = filtering_table(&m->tables[table]);
+    chain = filter_chain_fitting(&chain, &fits, direction);
+    if (!lane_enter(client->lane))
+        abort();
+    sim_must(client_filter(client, &m->tables[table], direction, &chain));
+    lane_leave(client->lane);
+}
+
+void filters_count(struct world *w, const struct client *client)
+{
+    struct filter_counts counts = {0};
+    client_filter_counts(client, &counts);
+    for (unsigned d = 0; d < FILTER_DIRECTIONS; d++) {
+        w->counts[PLAY_lists_named] += (uint32_t)counts.of[FILTER_INDEX_keycache][d].messages;
+        w->counts[PLAY_compressed] +=
+            (uint32_t)(counts.of[FILTER_INDEX_lz4][d].messages + counts.of[FILTER_INDEX_zstd][d].messages);
+    }
+}

@@ -1,0 +1,246 @@
+#include "server/shard/filtered.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/shard/reply.h"
+#include "van/core.h"
+#include "van/pool.h"
+#include "wire/capability.h"
+
+/* Bounds; arbitrary. */
+enum { SHARD_LISTS_BYTES = 256 << 20, PEER_TABLES_MAX = 64 };
+
+/* How a sender wants the answers of a table. */
+struct peer_wants {
+    uint32_t table;
+    struct filter_run run;
+};
+
+void filtered_peer_init(struct peer *peer)
+{
+    keylists_init(&peer->lists, 1, KEYLISTS_KEPT_BYTES, &peer->shard->lists_bytes, SHARD_LISTS_BYTES);
+}
+
+void filtered_peer_fini(struct peer *peer)
+{
+    keylists_clear(&peer->lists);
+    free(peer->wants);
+    peer->wants = NULL;
+    peer->wants_count = 0;
+}
+
+void filtered_fini(struct shard *s)
+{
+    assert(!s->lists_bytes);
+    filter_tools_fini(&s->filter_tools);
+}
+
+static struct filter_coder coder_of(const struct peer *peer)
+{
+    struct shard *s = peer->shard;
+    return (struct filter_coder){
+        .env = lane_env(s->lane), .capabilities = peer->conn->capabilities, .counts = &s->filter_counts};
+}
+
+/* ---- what a sender wants ---- */
+
+static struct peer_wants *wants_of(const struct peer *peer, uint32_t table)
+{
+    for (unsigned i = 0; i < peer->wants_count; i++)
+        if (peer->wants[i].table == table)
+            return &peer->wants[i];
+    return NULL;
+}
+
+static bool same_chain(const struct filter_chain *a, const struct filter_chain *b)
+{
+    bool same = a->count == b->count;
+    for (unsigned i = 0; i < a->count && same; i++)
+        same = a->at[i].ops == b->at[i].ops && memcmp(&a->at[i].arg, &b->at[i].arg, sizeof a->at[i].arg) == 0;
+    return same;
+}
+
+static bool reads(const struct wire_head *h)
+{
+    return h->kind == WIRE_PULL || h->kind == WIRE_PUSHPULL;
+}
+
+/* Without room for it, the answers are not filtered. */
+static void wants_note(struct peer *peer, uint32_t table, const struct filter_chain *chain)
+{
+    struct peer_wants *w = wants_of(peer, table);
+    if (!w && chain->count && peer->wants_count < PEER_TABLES_MAX) {
+        struct peer_wants *more = realloc(peer->wants, (peer->wants_count + 1) * sizeof *more);
+        if (!more)
+            return;
+        peer->wants = more;
+        w = &more[peer->wants_count++];
+        *w = (struct peer_wants){.table = table};
+    }
+    if (w && !same_chain(&w->run.chain, chain))
+        w->run = (struct filter_run){.chain = *chain};
+}
+
+/* ---- requests ---- */
+
+static void answer_lacks(struct peer *peer, const struct wire_head *h, bool full)
+{
+    reply_lacks(peer, h, peer->filter_epoch, full);
+}
+
+/* The request cannot be taken back: the connection's filters begin again. */
+static void begin_again(struct peer *peer, const struct wire_head *h)
+{
+    bool full = peer->lists.refused;
+    char self[VIEW_LABEL_MAX], sender[VIEW_LABEL_MAX];
+    log_debug("%s: the filters of %s begin again: %s", view_id_label(peer->shard->config.node, self),
+              view_id_label(peer->sender->id.node, sender), err_text());
+    keylists_clear(&peer->lists);
+    peer->filter_epoch++;
+    answer_lacks(peer, h, full);
+}
+
+/* Copies the segments to memory that outlives the frame and the lists. */
+static paramo_err keep_segments(struct peer *peer, const struct filter_message *m, struct van_seg *seg,
+                                struct van_hold **hold)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < FILTER_SEGS; i++)
+        bytes += van_padded(m->seg[i].len);
+    paramo_err err = pool_get(peer->conn->van->pool, bytes, hold);
+    if (err)
+        return err;
+    uint8_t *at = hold_data(*hold);
+    for (unsigned i = 0; i < FILTER_SEGS; i++) {
+        seg[i] = (struct van_seg){.data = m->seg[i].len ? at : NULL, .len = m->seg[i].len};
+        if (seg[i].len)
+            memcpy(at, m->seg[i].data, (size_t)seg[i].len);
+        at += van_padded(seg[i].len);
+    }
+    return PARAMO_OK;
+}
+
+static bool same_segments(const struct filter_message *m, const struct van_seg *seg)
+{
+    bool same = true;
+    for (unsigned i = 0; i < FILTER_SEGS; i++)
+        same = same && m->seg[i].data == seg[i].data && m->seg[i].len == seg[i].len;
+    return same;
+}
+
+static paramo_err take_back(struct peer *peer, struct wire_head *h, struct van_seg seg[VAN_SEGS],
+                            unsigned *nseg, struct van_hold **hold)
+{
+    struct filter_coder coder = coder_of(peer);
+    struct filter_message m = {.use = h->kind == WIRE_PULL ? FILTER_OF_ASK : FILTER_OF_PUSH,
+                               .table = h->table,
+                               .count = h->count,
+                               .lists = &peer->lists,
+                               .tools = &peer->shard->filter_tools,
+                               .memory = {.pool = &peer->shard->pool}};
+    struct filter_chain wants;
+    memcpy(m.seg, seg, sizeof m.seg);
+    paramo_err err = filter_decode(&coder, &seg[WIRE_SEG_BODY], &m, &wants);
+    if (!err && !same_segments(&m, seg))
+        err = keep_segments(peer, &m, seg, hold);
+    filter_memory_give(&m.memory);
+    if (err)
+        return err;
+    if (reads(h))
+        wants_note(peer, h->table, &wants);
+    h->flags &= (uint8_t)~WIRE_FILTERED;
+    for (*nseg = FILTER_SEGS; *nseg && !seg[*nseg - 1].len; (*nseg)--)
+        ;
+    return PARAMO_OK;
+}
+
+paramo_err filtered_in(struct peer *peer, struct wire_head *h, struct van_seg seg[VAN_SEGS], unsigned *nseg,
+                       struct van_hold **hold)
+{
+    if (h->filter_epoch != peer->filter_epoch) {
+        answer_lacks(peer, h, false);
+        return PARAMO_E_AGAIN;
+    }
+    if (!(h->flags & WIRE_FILTERED)) {
+        static const struct filter_chain none;
+        if (reads(h))
+            wants_note(peer, h->table, &none);
+        return PARAMO_OK;
+    }
+    if (*nseg <= WIRE_SEG_BODY)
+        return err_set(PARAMO_E_PROTOCOL, "%s is filtered, but has no envelope", wire_kind_name(h->kind));
+    paramo_err err = take_back(peer, h, seg, nseg, hold);
+    if (err == PARAMO_E_NOT_FOUND)
+        begin_again(peer, h);
+    else if (err == PARAMO_E_MEMORY)
+        peer->shard->counters.dropped++; /* as if it was lost on the way */
+    return err && err != PARAMO_E_PROTOCOL ? PARAMO_E_AGAIN : err;
+}
+
+/* ---- answers ---- */
+
+/* Memory of a filtered answer. */
+struct reply_coding {
+    struct filter_memory memory;
+};
+
+void filtered_reply_free(struct shard *s, struct reply *r)
+{
+    struct reply_coding *coding = r->coding;
+    if (!coding)
+        return;
+    r->coding = NULL;
+    filter_memory_give(&coding->memory);
+    bufpool_put(&s->pool, coding, sizeof *coding);
+}
+
+/* Flag FILTERED of a header that is encoded. */
+static void flag_head(struct reply *r)
+{
+    struct wire_head head;
+    if (wire_head_decode(r->frame.head, &head))
+        return; /* it was encoded here */
+    head.flags |= WIRE_FILTERED;
+    wire_head_encode(&head, r->frame.head);
+}
+
+void filtered_answer(struct peer *peer, const struct shard_table *t, const struct wire_head *h,
+                     const uint64_t *keys, struct reply *r)
+{
+    struct shard *s = peer->shard;
+    struct peer_wants *wants = peer->wants_count ? wants_of(peer, t->id) : NULL;
+    if (!wants || !wants->run.chain.count || r->frame.nseg > WIRE_SEG_BODY)
+        return;
+    struct filter_coder coder = coder_of(peer);
+    struct reply_coding *coding = bufpool_get(&s->pool, sizeof *coding);
+    struct van_seg body;
+    struct filter_message m = {.use = FILTER_OF_ANSWER,
+                               .table = t->id,
+                               .count = h->count,
+                               .keys = h->flags & WIRE_COLUMNS ? NULL : keys,
+                               .dtype = t->options.dtype,
+                               .value_bytes = t->value_bytes,
+                               .row_bytes = t->row_values * t->value_bytes,
+                               .lists = &peer->lists,
+                               .tools = &s->filter_tools,
+                               .memory = {.pool = &s->pool}};
+    for (unsigned i = 0; i < r->frame.nseg; i++)
+        m.seg[i] = r->frame.seg[i];
+    if (!coding || !filter_encode(&coder, &wants->run, NULL, &m, &body)) {
+        filter_memory_give(&m.memory);
+        bufpool_put(&s->pool, coding, sizeof *coding);
+        return;
+    }
+    reply_own(r); /* the values that it lends are not its last segment any more */
+    for (unsigned i = 0; i < FILTER_SEGS; i++)
+        if (!(i < r->frame.nseg && m.seg[i].data == r->frame.seg[i].data))
+            r->frame.seg[i] = m.seg[i];
+    r->frame.seg[WIRE_SEG_BODY] = body;
+    r->frame.nseg = WIRE_SEG_BODY + 1;
+    coding->memory = m.memory;
+    r->coding = coding;
+    flag_head(r);
+}

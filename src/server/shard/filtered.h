@@ -1,0 +1,30 @@
+/*
+ * Filters at a shard: takes them back from a request that arrives, and uses them on the answer to a request
+ * that reads, as its sender has asked. It is the only file here that knows filter/, and is called where a
+ * request arrives (slice.c) and where values are read (apply.c); what is between the two sees plain requests.
+ *
+ * What a connection's filters know ends with it. When a request names what is not known here, it is dropped,
+ * the connection gets a new filter epoch, and the sender is told (PROBE_LACKS). Until it has learnt that, its
+ * requests are of the old epoch and are dropped, too. It then sends all again in order, and nothing that was
+ * known before. So nothing overtakes, and nothing is misread. Tests: test/worker/test_filtering.c, the
+ * simulator.
+ */
+#ifndef SERVER_SHARD_FILTERED_H
+#define SERVER_SHARD_FILTERED_H
+
+#include "server/shard/shard_impl.h"
+
+/* A request has come. OK: seg and nseg are as without filters, and *hold keeps them if it is set; the caller
+ * releases it. AGAIN: the request was dropped. PROTOCOL closes the connection. */
+MUST_USE paramo_err filtered_in(struct peer *peer, struct wire_head *head, struct van_seg seg[VAN_SEGS],
+                                unsigned *nseg, struct van_hold **hold);
+/* Filters a finished answer of values, if its sender wants that. */
+void filtered_answer(struct peer *peer, const struct shard_table *t, const struct wire_head *request,
+                     const uint64_t *keys, struct reply *reply);
+/* The reply leaves no more. */
+void filtered_reply_free(struct shard *s, struct reply *reply);
+void filtered_peer_init(struct peer *peer);
+void filtered_peer_fini(struct peer *peer);
+void filtered_fini(struct shard *s);
+
+#endif
