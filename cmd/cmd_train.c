@@ -175,6 +175,22 @@ static void put_alpha(json_t *j, const char *prefix, double alpha)
     (void)json_object_set_new(j, key, json_real(alpha));
 }
 
+static json_t *filters_json(const struct train_result *r)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < r->filters; i++) {
+        const paramo_filter_counter *f = &r->filter[i];
+        json_t *j =
+            json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:f}", "filter", f->name, "direction",
+                      f->direction == PARAMO_FILTER_PUSH ? "push" : "pull", "lossy", f->lossy, "messages",
+                      (json_int_t)f->messages, "skipped", (json_int_t)f->skipped, "received",
+                      (json_int_t)f->received, "bytes_before", (json_int_t)f->bytes_before, "bytes_after",
+                      (json_int_t)f->bytes_after, "seconds", (double)f->time_ns / 1e9);
+        (void)json_array_append_new(list, j);
+    }
+    return list;
+}
+
 static int print_json(const struct options *s, const struct train_options *o, const struct train_result *r)
 {
     json_t *epochs = json_array();
@@ -195,6 +211,8 @@ static int print_json(const struct options *s, const struct train_options *o, co
         put_alpha(j, o->model.ops->table[t].prefix, r->alpha[t]);
     if (j != NULL && r->best_epoch > 0)
         (void)json_object_set_new(j, "best_epoch", json_integer((json_int_t)r->best_epoch));
+    if (j != NULL && r->filters > 0)
+        (void)json_object_set_new(j, "filters", filters_json(r));
     if (j != NULL && r->base_logloss > 0)
         (void)json_object_set_new(j, "base_logloss", json_real(r->base_logloss));
     int bad = j == NULL || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
@@ -210,6 +228,16 @@ static char *seconds_text(char *out, size_t cap, double seconds)
         return progress_time(out, cap, seconds);
     (void)snprintf(out, cap, "%.1f s", seconds);
     return out;
+}
+
+static void print_filter(const paramo_filter_counter *f)
+{
+    char a[16], b[16], c[16];
+    (void)printf("filter %s of %s: %s became %s in %s; %" PRIu64 " messages, %" PRIu64 " left as they were\n",
+                 f->name, f->direction == PARAMO_FILTER_PUSH ? "pushes" : "pulls",
+                 progress_bytes(a, sizeof a, (double)f->bytes_before),
+                 progress_bytes(b, sizeof b, (double)f->bytes_after),
+                 seconds_text(c, sizeof c, (double)f->time_ns / 1e9), f->messages + f->received, f->skipped);
 }
 
 static int print_summary(const struct options *s, const struct train_result *r)
@@ -245,6 +273,8 @@ static int print_summary(const struct options *s, const struct train_result *r)
     if (r->best_epoch > 0 && r->epochs > 1)
         (void)printf("; epoch %zu was the best", r->best_epoch);
     (void)printf(r->saved ? "; model saved to %s\n" : "\n", option_text(s, OPT_MODEL_OUT));
+    for (size_t i = 0; i < r->filters; i++)
+        print_filter(&r->filter[i]);
     if (r->dead_workers > 0 || r->dealt_again > 0)
         (void)printf("%u worker%s died; %" PRIu64 " part%s of the data begun and not finished, dealt again\n",
                      r->dead_workers, r->dead_workers == 1 ? "" : "s", r->dealt_again,
@@ -264,6 +294,23 @@ static void export_checkpoints(const struct options *s)
     options_export(s, settings, sizeof settings / sizeof *settings);
 }
 
+/* All chains in one variable, for each process of the job that is a worker. Returns -1 or the exit code. */
+static int export_filters(const struct options *s)
+{
+    const struct option_list *list = option_list(s, OPT_FILTER);
+    char text[1024];
+    size_t at = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        int n = snprintf(text + at, sizeof text - at, "%s%s", i ? ";" : "", list->item[i]);
+        if (n < 0 || (size_t)n >= sizeof text - at)
+            return options_wrong(s, "--filter: the chains are too long");
+        at += (size_t)n;
+    }
+    if (list->n)
+        (void)setenv("PARAMO_FILTER", text, 1);
+    return -1;
+}
+
 int cmd_train(int argc, char **argv)
 {
     struct options s;
@@ -274,6 +321,8 @@ int cmd_train(int argc, char **argv)
         code = make_options(&s, &options);
     if (code < 0 && option_given(&s, OPT_CHECKPOINT_EVERY) && !option_text(&s, OPT_CHECKPOINT_DIR))
         code = options_wrong(&s, "--checkpoint-every needs --checkpoint-dir");
+    if (code < 0)
+        code = export_filters(&s);
     if (code < 0) {
         export_checkpoints(&s);
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};

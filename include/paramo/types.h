@@ -250,6 +250,9 @@ typedef struct paramo_config {
     /* Scheduler: when no worker is left and some have died, how long the job waits for a restarted one; 0: it
      * ends at once. While other workers live, a dead one may be restarted in any case. */
     uint32_t recovery_ms;
+    /* Worker: filters of all its tables, as far as they fit them (filter.h): "push=CHAIN", "pull=CHAIN", or both
+     * with ';' between them. NULL: none. */
+    const char *filter;
 } paramo_config;
 
 #ifdef __cplusplus

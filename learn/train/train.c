@@ -355,6 +355,32 @@ static void customer_close(struct customer *c)
     c->learner = NULL;
 }
 
+/* Adds what the filters of a customer have done. */
+static void count_filters(const struct customer *c, struct train_result *r)
+{
+    paramo_filter_counter f[TRAIN_FILTERS_MAX];
+    size_t n = c->worker != NULL ? paramo_filter_counters(c->worker, f, TRAIN_FILTERS_MAX) : 0;
+    for (size_t i = 0; i < n && i < TRAIN_FILTERS_MAX; i++) {
+        size_t at = 0;
+        while (at < r->filters &&
+               (strcmp(r->filter[at].name, f[i].name) != 0 || r->filter[at].direction != f[i].direction))
+            at++;
+        paramo_filter_counter *sum = &r->filter[at];
+        if (at == TRAIN_FILTERS_MAX)
+            return;
+        if (at == r->filters) {
+            r->filter[r->filters++] = f[i];
+            continue;
+        }
+        sum->messages += f[i].messages;
+        sum->skipped += f[i].skipped;
+        sum->received += f[i].received;
+        sum->bytes_before += f[i].bytes_before;
+        sum->bytes_after += f[i].bytes_after;
+        sum->time_ns += f[i].time_ns;
+    }
+}
+
 /* Runs the customers: 0 on this thread, the others on their own. */
 static void run_customers(struct job *job)
 {
@@ -444,8 +470,10 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
         leader_count_dead(job);
     learning = 0;
     running = NULL;
-    for (uint32_t i = 0; i < job->customers; i++)
+    for (uint32_t i = 0; i < job->customers; i++) {
+        count_filters(&job->customer[i], r);
         customer_close(&job->customer[i]);
+    }
     if (!job->embedded && hands_over(job, err)) {
         size_t length = strlen(why);
         (void)snprintf(why + length, sizeof why - length,

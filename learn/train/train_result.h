@@ -8,6 +8,8 @@
 #include "learn/eval/metrics.h"
 #include "learn/model/model.h"
 
+enum { TRAIN_FILTERS_MAX = 64 }; /* a filter counts pushes and pulls apart */
+
 struct train_epoch {
     uint64_t rows;
     uint64_t positives;
@@ -43,6 +45,8 @@ struct train_result {
     int interrupted, stopped_early, saved;
     uint64_t bad_lines; /* skipped by this process */
     char first_bad[PARAMO_ERROR_MAX];
+    size_t filters;
+    paramo_filter_counter filter[TRAIN_FILTERS_MAX]; /* of this process's workers together */
 };
 
 /* Is the model that was saved no better than guessing the mean rate, and not by chance? 0 also if it was not

@@ -211,7 +211,9 @@ paramo_err paramo_customer_open(paramo_node *node, uint32_t app, uint32_t custom
         .callbacks_pending = callbacks_wait,
         .arg = w,
     };
-    err = client_create(&config, &w->client);
+    err = config_filters(&node->config, config.filters);
+    if (!err)
+        err = client_create(&config, &w->client);
     view_unref(glance.view);
     if (err) {
         worker_free(w);

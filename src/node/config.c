@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "cluster/checkpoint/ckpt.h"
 #include "cluster/meta/store_etcd.h"
+#include "filter/filter_chain.h"
 #include "node/config.h"
 #include "node/node.h"
 #include "node/settings.h"
@@ -84,6 +85,13 @@ bool config_host_is_any(const char *host)
     return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0 || strcmp(host, "*") == 0;
 }
 
+paramo_err config_filters(const paramo_config *config, struct filter_chain chains[FILTER_DIRECTIONS])
+{
+    memset(chains, 0, FILTER_DIRECTIONS * sizeof *chains);
+    paramo_err err = config->filter ? filter_chains_parse(config->filter, chains) : PARAMO_OK;
+    return err ? err_prefix(err, "--filter or PARAMO_FILTER") : PARAMO_OK;
+}
+
 paramo_err config_check(const paramo_config *config)
 {
     uint32_t roles = config->roles;
@@ -160,6 +168,10 @@ paramo_err config_check(const paramo_config *config)
     paramo_err err = config->meta ? store_etcd_check(config->meta) : PARAMO_OK;
     if (err)
         return err_prefix(err, "--meta or PARAMO_META");
+    struct filter_chain chains[FILTER_DIRECTIONS];
+    err = config_filters(config, chains);
+    if (err)
+        return err;
     if (roles == PARAMO_ROLE_ALL)
         return err;
     if (roles != PARAMO_ROLE_SCHEDULER && !config->scheduler)

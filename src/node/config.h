@@ -12,6 +12,9 @@
 MUST_USE paramo_err config_copy(const paramo_config *from, paramo_config *to);
 void config_free(paramo_config *config);
 MUST_USE paramo_err config_check(const paramo_config *config);
+/* The chains of config.filter. INVALID. */
+MUST_USE paramo_err config_filters(const paramo_config *config,
+                                   struct filter_chain chains[FILTER_DIRECTIONS]);
 /* Where this process listens; may ask the resolver. */
 MUST_USE paramo_err config_place(const paramo_config *config, struct place *place);
 bool config_host_is_any(const char *host);

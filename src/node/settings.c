@@ -147,6 +147,9 @@ static const struct setting settings[] = {
      NO_FIELD, 0, 0},
     {{NULL, "PS_DROP_MSG", NUMBER, 0, 90, "PERCENT", "0", "drop this share of received data messages, for tests"},
      NUMBER_AT(drop_percent), 0, 0},
+    {{NULL, "PARAMO_FILTER", TEXT, "push=CHAIN[;pull=CHAIN]", NULL,
+      "filters of what a worker sends and receives, for all tables that they fit, such as "
+      "push=keycache,lz4;pull=keycache,lz4"}, TEXT_AT(filter), 0, 0},
     {{NULL, "PARAMO_CPU", WORD, "base|avx2|avx512|auto", NULL,
       "the widest vector instructions to use; results are the same bits. 'paramo --version' prints those in use"},
      NO_FIELD, 0, 0},

@@ -1,0 +1,46 @@
+/*
+ * Filters: what travels between a worker and the servers is changed so that fewer bytes do. A chain of filters is
+ * set for a table and a direction, "keycache,fixed:2,lz4". docs/FILTERS.md has each filter, what it saves, what it
+ * does to a model, and which orders are refused.
+ */
+#ifndef PARAMO_FILTER_H
+#define PARAMO_FILTER_H
+
+#include "paramo.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum paramo_filter_direction {
+    PARAMO_FILTER_PUSH = 0, /* what a worker pushes: keys and values */
+    PARAMO_FILTER_PULL = 1  /* what it pulls: keys on the way there, values on the way back */
+} paramo_filter_direction;
+
+/* Sets the chain of a table for requests of its worker from now on, instead of that of paramo_config.filter.
+ * Other workers of the table have chains of their own. "" or "none": no filters. Any thread; not in a callback.
+ * INVALID: there is no such filter, its argument is wrong, or the order is refused. UNSUPPORTED: a filter cannot
+ * be used on this table. In each case the message says why, and the chain is as before. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_filter(paramo_table *table,
+                                                          paramo_filter_direction direction,
+                                                          const char *chain);
+
+/* What one filter has done in one direction. */
+typedef struct paramo_filter_counter {
+    const char *name; /* static */
+    paramo_filter_direction direction;
+    int lossy;                          /* 1: a model may differ from that without it */
+    uint64_t messages;                  /* that it changed */
+    uint64_t skipped;                   /* that it left as they were, because it would not pay */
+    uint64_t received;                  /* messages from servers that it changed back */
+    uint64_t bytes_before, bytes_after; /* of the changed ones, both ways, without headers */
+    uint64_t time_ns;                   /* spent on all of them */
+} paramo_filter_counter;
+/* Writes what the filters of this worker have done, at most cap of them; filters that have done nothing are left
+ * out. Returns how many there are. Not in a callback, where it returns 0. */
+PARAMO_API size_t paramo_filter_counters(paramo_worker *worker, paramo_filter_counter *counters, size_t cap);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

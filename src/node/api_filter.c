@@ -1,0 +1,81 @@
+/* Filters of a worker's tables: the public functions over worker/client.h. */
+#include "filter/coding.h"
+#include "node/api_worker.h"
+#include "paramo/filter.h"
+
+struct set_args {
+    struct client *client;
+    const struct client_table *table;
+    enum filter_direction direction;
+    struct filter_chain chain;
+    paramo_err err;
+    char text[ERR_TEXT_MAX];
+};
+
+static void set_on_lane(void *arg)
+{
+    struct set_args *a = arg;
+    a->err = client_filter(a->client, a->table, a->direction, &a->chain);
+    if (a->err)
+        err_text_copy(a->text);
+}
+
+paramo_err paramo_table_filter(paramo_table *table, paramo_filter_direction direction, const char *chain)
+{
+    if (!table || !chain)
+        return err_set(PARAMO_E_INVALID, "table or chain is NULL");
+    if (direction != PARAMO_FILTER_PUSH && direction != PARAMO_FILTER_PULL)
+        return err_set(PARAMO_E_INVALID, "there is no direction %d", (int)direction);
+    struct set_args a = {.client = table->worker->client,
+                         .table = &table->spec,
+                         .direction = direction == PARAMO_FILTER_PUSH ? FILTER_PUSH : FILTER_PULL};
+    paramo_err err = worker_check(table->worker);
+    if (!err)
+        err = filter_chain_parse(chain, a.direction, &a.chain);
+    if (!err)
+        err = node_run_on(table->worker->lane, set_on_lane, &a);
+    if (!err && a.err)
+        err = err_set(a.err, "%s", a.text);
+    return err;
+}
+
+struct count_args {
+    const struct client *client;
+    struct filter_counts counts;
+};
+
+static void count_on_lane(void *arg)
+{
+    struct count_args *a = arg;
+    client_filter_counts(a->client, &a->counts);
+}
+
+size_t paramo_filter_counters(paramo_worker *worker, paramo_filter_counter *counters, size_t cap)
+{
+    struct count_args a = {0};
+    size_t n = 0;
+    if (worker_check(worker))
+        return 0;
+    a.client = worker->client;
+    if (node_run_on(worker->lane, count_on_lane, &a))
+        return 0;
+    for (unsigned i = 0; i < FILTER_COUNT; i++)
+        for (unsigned d = 0; d < FILTER_DIRECTIONS; d++) {
+            const struct filter_count *c = &a.counts.of[i][d];
+            if (!c->messages && !c->skipped && !c->received)
+                continue;
+            if (n < cap)
+                counters[n] = (paramo_filter_counter){.name = filter_at(i)->name,
+                                                      .direction = d == FILTER_PUSH ? PARAMO_FILTER_PUSH
+                                                                                    : PARAMO_FILTER_PULL,
+                                                      .lossy = filter_at(i)->lossy,
+                                                      .messages = c->messages,
+                                                      .skipped = c->skipped,
+                                                      .bytes_before = c->before,
+                                                      .bytes_after = c->after,
+                                                      .received = c->received,
+                                                      .time_ns = c->time_ns};
+            n++;
+        }
+    return n;
+}
