@@ -32,6 +32,8 @@ struct lane_ops {
     paramo_err (*wait)(struct lane *lane, bool (*done)(void *arg), void *arg, uint64_t deadline);
 };
 
+struct ready;
+
 struct spin {
     uint64_t budget;   /* ns to poll before sleeping */
     unsigned cooldown; /* sleeps before polling is tried again */
@@ -68,6 +70,8 @@ struct lane {
             atomic_bool stop;
             atomic_bool hooked;  /* the lane has a hook, which must be armed before a thread sleeps */
             atomic_int sleepers; /* threads inside epoll_wait */
+            atomic_uint changes; /* rounds that have handled descriptors, and sources that were removed */
+            struct ready *ready; /* during a driver's round: what its sleep has found */
             atomic_bool parked;  /* the lane's thread sleeps on park_fd */
             atomic_bool deep;    /* ... without a timeout to look for missing drivers */
             atomic_bool led;     /* a waiting thread is the leader */

@@ -332,6 +332,80 @@ static void a_poll_leaves_the_leader_its_wake_up(void **state)
     assert_in_range(atomic_load(&s.fired), 1, STEPS);
 }
 
+/* A source whose handling takes a while, so that a leader goes to sleep, and wakes, before the descriptor has been
+ * read. */
+struct slow_source {
+    struct lane_source source;
+    struct lane_timer timer;
+    struct lane *lane;
+    uint64_t lasts;
+    unsigned events; /* so far */
+    atomic_bool begun;
+    atomic_uint handled, empty, over;
+};
+
+static void slow_source_over(struct lane_timer *timer)
+{
+    struct slow_source *s = container_of(timer, struct slow_source, timer);
+    atomic_fetch_add(&s->over, 1);
+    lane_notify(s->lane);
+}
+
+static void slow_source_ready(struct lane_source *source, uint32_t events)
+{
+    struct slow_source *s = container_of(source, struct slow_source, source);
+    assert_true(events & EPOLLIN);
+    atomic_store(&s->begun, true);
+    for (uint64_t end = lane_now(s->lane) + s->lasts; lane_now(s->lane) < end;)
+        ;
+    uint64_t count;
+    if (read(source->fd, &count, sizeof count) != sizeof count) {
+        atomic_fetch_add(&s->empty, 1);
+        return;
+    }
+    atomic_fetch_add(&s->handled, 1);
+    assert_int_equal(lane_timer_arm(s->lane, &s->timer, lane_now(s->lane) + ENV_MS / 5), PARAMO_OK);
+}
+
+static bool slow_source_is_over(void *arg)
+{
+    struct slow_source *s = arg;
+    return atomic_load(&s->over) == s->events;
+}
+
+static void an_event_is_handled_once(void **state)
+{
+    (void)state;
+    struct lane *lane = lane_new("once");
+    struct slow_source s = {
+        .source = {.fd = eventfd(0, EFD_NONBLOCK), .events = EPOLLIN, .ready = slow_source_ready},
+        .timer.fire = slow_source_over,
+        .lane = lane};
+    enum { EVENTS = 200 };
+    while (!lane_enter(lane)) {
+    }
+    assert_int_equal(lane_source_add(lane, &s.source), PARAMO_OK);
+    lane_leave(lane);
+    for (unsigned i = 0; i < EVENTS; i++) {
+        uint64_t one = 1;
+        s.events = i + 1;
+        s.lasts = (20 + i) * ENV_US;
+        atomic_store(&s.begun, false);
+        assert_int_equal(write(s.source.fd, &one, sizeof one), sizeof one);
+        while (!atomic_load(&s.begun))
+            (void)sched_yield();
+        assert_int_equal(lane_wait(lane, slow_source_is_over, &s, lane_now(lane) + LONG_AWAY), PARAMO_OK);
+    }
+    while (!lane_enter(lane)) {
+    }
+    lane_source_remove(lane, &s.source);
+    lane_leave(lane);
+    assert_int_equal(atomic_load(&s.handled), EVENTS);
+    assert_int_equal(atomic_load(&s.empty), 0);
+    (void)close(s.source.fd);
+    lane_destroy(lane);
+}
+
 static void cores_are_counted(void **state)
 {
     (void)state;
@@ -350,6 +424,7 @@ int main(void)
         cmocka_unit_test(completions_run_in_order_after_the_release),
         cmocka_unit_test(no_wake_up_is_lost),
         cmocka_unit_test(a_poll_leaves_the_leader_its_wake_up),
+        cmocka_unit_test(an_event_is_handled_once),
         cmocka_unit_test(cores_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,10 +97,24 @@ static void real_entered(struct lane *lane)
     atomic_fetch_add_explicit(&lane->real.sessions, 1, memory_order_relaxed);
 }
 
+/* The descriptors that were ready when a driver's sleep ended. Its next round handles them without a poll of its own,
+ * unless another driver has handled descriptors, or a source was removed, since the sleep began. */
+struct ready {
+    struct epoll_event event[EVENTS_MAX];
+    int count;
+    unsigned changes; /* lane->real.changes when the sleep began */
+};
+
 static void real_poll(struct lane *lane)
 {
-    struct epoll_event events[EVENTS_MAX];
-    int n = epoll_wait(lane->real.epoll_fd, events, EVENTS_MAX, 0);
+    struct epoll_event polled[EVENTS_MAX], *events = polled;
+    int n = 0;
+    if (lane->real.ready && lane->real.ready->changes == atomic_load(&lane->real.changes)) {
+        events = lane->real.ready->event;
+        n = lane->real.ready->count;
+    } else {
+        n = epoll_wait(lane->real.epoll_fd, polled, EVENTS_MAX, 0);
+    }
     for (int i = 0; i < n; i++) {
         struct lane_source *source = events[i].data.ptr;
         if (!source) {
@@ -113,6 +127,8 @@ static void real_poll(struct lane *lane)
             source->ready(source, events[i].events);
         }
     }
+    if (n > 0) /* after the handling: a sleep that begins during it may still find what it is about to read */
+        atomic_fetch_add(&lane->real.changes, 1);
 }
 
 paramo_err lane_source_add(struct lane *lane, struct lane_source *source)
@@ -141,6 +157,7 @@ void lane_source_remove(struct lane *lane, struct lane_source *source)
         return;
     source->dead = true;
     (void)epoll_ctl(lane->real.epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+    atomic_fetch_add(&lane->real.changes, 1); /* a sleep that begins from here on cannot find it */
 }
 
 void lane_hook_set(struct lane *lane, struct lane_hook *hook)
@@ -165,13 +182,16 @@ static bool real_arm(struct lane *lane)
     return armed;
 }
 
-/* Acquires the lane for a full round. True if anything was handled. */
-static bool real_turn(struct lane *lane)
+/* Acquires the lane for a full round. ready: what the sleep before has found; NULL: the round polls. True if anything
+ * was handled. */
+static bool real_turn(struct lane *lane, struct ready *ready)
 {
     uint64_t before = atomic_load_explicit(&lane->work, memory_order_relaxed);
     if (!lane_acquire(lane))
         return false;
+    lane->real.ready = ready;
     lane_round(lane);
+    lane->real.ready = NULL;
     lane_leave(lane);
     return atomic_load_explicit(&lane->work, memory_order_relaxed) != before;
 }
@@ -202,7 +222,7 @@ static bool real_spin(struct lane *lane, struct spin *spin, bool (*done)(void *)
     uint64_t last = start;
     bool gap = false;
     while (last - start < spin->budget && !atomic_load_explicit(&lane->real.stop, memory_order_relaxed)) {
-        if (real_turn(lane) || done(arg)) {
+        if (real_turn(lane, NULL) || done(arg)) {
             spin->budget = 2 * spin->budget < SPIN_MAX_NS ? 2 * spin->budget : SPIN_MAX_NS;
             return true;
         }
@@ -220,23 +240,25 @@ static bool real_spin(struct lane *lane, struct spin *spin, bool (*done)(void *)
 
 /* Sleeps until a descriptor is ready, a wake-up, or `until`. The caller has announced itself and checked once
  * more. */
-static void real_sleep(struct lane *lane, uint64_t until)
+static void real_sleep(struct lane *lane, uint64_t until, struct ready *ready)
 {
-    struct epoll_event event;
+    ready->changes = atomic_load(&lane->real.changes);
     uint64_t now = env_now(lane->env);
     struct timespec limit = {0};
     if (until > now) {
         limit.tv_sec = (time_t)((until - now) / ENV_SEC);
         limit.tv_nsec = (long)((until - now) % ENV_SEC);
     }
-    int n = epoll_pwait2(lane->real.epoll_fd, &event, 1, until == UINT64_MAX ? NULL : &limit, NULL);
+    int n = epoll_pwait2(lane->real.epoll_fd, ready->event, EVENTS_MAX, until == UINT64_MAX ? NULL : &limit,
+                         NULL);
     if (n < 0 && errno == ENOSYS) { /* kernels before 5.11 */
         uint64_t ms = until > now ? (until - now + ENV_MS - 1) / ENV_MS : 0;
-        (void)epoll_wait(lane->real.epoll_fd, &event, 1,
-                         until == UINT64_MAX ? -1
-                         : ms > 60000        ? 60000
-                                             : (int)ms);
+        n = epoll_wait(lane->real.epoll_fd, ready->event, EVENTS_MAX,
+                       until == UINT64_MAX ? -1
+                       : ms > 60000        ? 60000
+                                           : (int)ms);
     }
+    ready->count = n > 0 ? n : 0;
 }
 
 /* Sleeps without the epoll set: deep until the timer `until`, or shallow for PARK_NS, which needs no
@@ -277,6 +299,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static void *real_thread(void *arg)
 {
     struct lane *lane = arg;
+    struct ready ready = {.count = 0};
+    bool slept = false;
     unsigned seen = atomic_load(&lane->real.sessions);
     unsigned parks = 0, expected = atomic_load(&lane->expected);
     while (!atomic_load(&lane->real.stop)) {
@@ -288,20 +312,22 @@ static void *real_thread(void *arg)
         if (expects)
             seen = sessions; /* callers come and go for events that this thread handles */
         if (drivers || sessions != seen) {
+            slept = false;
             parks = sessions != seen ? 0 : parks + 1;
             seen = sessions;
             uint64_t now = env_now(lane->env);
-            if ((next <= now || real_has_mail(lane)) && real_turn(lane))
+            if ((next <= now || real_has_mail(lane)) && real_turn(lane, NULL))
                 continue;
             bool deep = drivers && parks >= PARK_SHALLOW && next > now;
             real_park(lane, deep ? next : now + PARK_NS, deep);
+            /* Callers come and go, and none waits for the events that arrived. */
             if (!atomic_load(&lane->real.drivers))
-                (void)real_turn(lane); /* callers come and go, and none waits for the events that arrived */
+                (void)real_turn(lane, NULL);
             continue;
         }
         parks = 0;
-        if (real_turn(lane))
-            continue;
+        (void)real_turn(lane, slept ? &ready : NULL);
+        slept = false;
         if (atomic_load(&lane->state) != LANE_IDLE && expects) {
             (void)sched_yield(); /* a thread is inside a step; then it is this thread's turn */
             continue;
@@ -317,8 +343,10 @@ static void *real_thread(void *arg)
         atomic_store(&lane->real.sleep_until, next);
         atomic_fetch_add(&lane->real.sleepers, 1);
         if (!real_has_mail(lane) && !atomic_load(&lane->real.stop) &&
-            atomic_load(&lane->next_timer) >= next && real_arm(lane))
-            real_sleep(lane, earlier(next, atomic_load(&lane->next_timer)));
+            atomic_load(&lane->next_timer) >= next && real_arm(lane)) {
+            real_sleep(lane, earlier(next, atomic_load(&lane->next_timer)), &ready);
+            slept = true;
+        }
         atomic_fetch_sub(&lane->real.sleepers, 1);
         atomic_store(&lane->real.sleep_until, 0);
     }
@@ -327,16 +355,21 @@ static void *real_thread(void *arg)
 
 static void real_lead(struct lane *lane, bool (*done)(void *), void *arg, uint64_t deadline)
 {
+    struct ready ready = {.count = 0};
+    bool slept = false;
     while (!done(arg)) {
-        bool progress = real_turn(lane);
+        (void)real_turn(lane, slept ? &ready : NULL);
+        slept = false;
         if (done(arg) || env_now(lane->env) >= deadline)
             return;
-        if (progress || real_spin(lane, &lane->real.leader_spin, done, arg))
+        if (real_spin(lane, &lane->real.leader_spin, done, arg))
             continue;
         atomic_fetch_add(&lane->real.sleepers, 1);
         atomic_store(&lane->real.leader_asleep, true);
-        if (real_arm(lane) && !real_has_mail(lane) && !done(arg))
-            real_sleep(lane, earlier(deadline, atomic_load(&lane->next_timer)));
+        if (real_arm(lane) && !real_has_mail(lane) && !done(arg)) {
+            real_sleep(lane, earlier(deadline, atomic_load(&lane->next_timer)), &ready);
+            slept = true;
+        }
         atomic_store(&lane->real.leader_asleep, false);
         atomic_fetch_sub(&lane->real.sleepers, 1);
     }
