@@ -303,6 +303,13 @@ paramo_err van_send_lent(struct van_conn *conn, struct van_frame *frame, void *s
     return van_send(conn, frame);
 }
 
+void van_expect(struct van_conn *conn)
+{
+    assert(lane_held(conn->lane));
+    if (conn->van->ops->expect)
+        conn->van->ops->expect(conn);
+}
+
 void van_flush(struct van_conn *conn)
 {
     if (conn->van->ops->flush)

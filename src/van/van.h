@@ -108,6 +108,7 @@ struct van_ops {
     void (*displace)(struct van_conn *conn, const void *begin, size_t len);
     void (*close)(struct van_conn *conn, bool flush);
     void (*flush)(struct van_conn *conn);
+    void (*expect)(struct van_conn *conn);     /* may be NULL */
     void (*conn_stays)(struct van_conn *conn); /* may be NULL */
     void (*move)(struct van_conn *conn, struct lane *lane, void (*arrived)(void *arg, struct van_conn *conn),
                  void *arg);
@@ -209,6 +210,11 @@ MUST_USE paramo_err van_send(struct van_conn *conn, struct van_frame *frame);
 MUST_USE paramo_err van_send_lent(struct van_conn *conn, struct van_frame *frame, void *spare);
 /* Sends gathered frames at the end of this round. Call it before waiting for an answer. */
 void van_flush(struct van_conn *conn);
+/* On the lane. The user is likely to send one more request within a few microseconds: a callback is about to run,
+ * and programs that keep a number of requests in flight issue the next one then. Requests wait until all expected
+ * ones are there, so that they leave with one system call. The bounds of gathered requests (bytes, time) hold for
+ * them, too. It is a hint: a van may ignore it, and a request that does not come is no error. */
+void van_expect(struct van_conn *conn);
 /* Takes a sent frame's memory back: done(CANCELLED) is called before this returns. A frame that is being
  * sent is completed from a copy. No effect if done was called already (the caller must know that the
  * frame still exists). */

@@ -170,8 +170,11 @@ static void on_values(struct link *l, struct slice *p, const struct wire_head *h
     link_forget(p);
     slice_move(p, SLICE_ANSWERED);
     assert(chunk->unanswered > 0 && chunk->unanswered <= chunk->count);
-    if (--chunk->unanswered == 0)
+    if (--chunk->unanswered == 0) {
+        if (chunk->request->expects && chunk->request->unfinished == 1)
+            van_expect(l->conn); /* its callback is about to run */
         chunk_finished(c, chunk);
+    }
 }
 
 static paramo_err on_filtered(struct link *l, struct slice *p, const struct wire_head *h,

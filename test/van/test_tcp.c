@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "van/conformance.h"
 #include "van/core.h"
+#include "van/tcp/tcp_end.h"
+#include "van/tcp/tcp_send.h"
 
 static const char *listen_on = "127.0.0.1:0";
 
@@ -280,11 +282,25 @@ static void test_peer_does_not_read(void **state)
     silent_close(&s);
 }
 
+static void send_small(void *arg)
+{
+    struct silent *s = arg;
+    conf_send(&s->c->client[0], conf_frame(&s->c->client[0], s->sent++, 1, (uint64_t[]){30}));
+}
+
+/* Opens it, and sends a first frame: the connection is established. */
+static void silent_begin(struct silent *s)
+{
+    silent_open(s);
+    conf_on(s->c->lane[0], send_small, s);
+    raw_check(s->fd, 0, 30);
+}
+
 static void send_begun(void *arg)
 {
     struct silent *s = arg;
     s->c->client[0].conn->limits.queue_bytes[VAN_REQUEST] = UINT64_C(1) << 40;
-    s->frame = conf_frame(&s->c->client[0], 0, 1, (uint64_t[]){50000000});
+    s->frame = conf_frame(&s->c->client[0], 1, 1, (uint64_t[]){50000000});
     conf_send(&s->c->client[0], s->frame);
 }
 
@@ -292,11 +308,11 @@ static void withdraw_begun(void *arg)
 {
     struct silent *s = arg;
     struct peer *peer = &s->c->client[0];
-    assert_int_equal(peer->done_ok + peer->done_bad, 0);
-    assert_true(peer->conn->counters.bytes_sent > VAN_HEADER_BYTES);
+    assert_int_equal(peer->done_ok + peer->done_bad, 1);
+    assert_true(peer->conn->counters.bytes_sent > 2 * VAN_HEADER_BYTES + 30);
     van_withdraw(peer->conn, s->frame); /* done overwrites and frees its memory */
     assert_int_equal(peer->done_bad, 1);
-    conf_send(peer, conf_frame(peer, 1, 1, (uint64_t[]){77}));
+    conf_send(peer, conf_frame(peer, 2, 1, (uint64_t[]){77}));
 }
 
 /* A frame that has begun to leave is completed after its memory was taken back. */
@@ -304,19 +320,13 @@ static void test_withdraw_begun(void **state)
 {
     (void)state;
     struct silent s = {0};
-    silent_open(&s);
+    silent_begin(&s);
     conf_on(s.c->lane[0], send_begun, &s);
     conf_on(s.c->lane[0], withdraw_begun, &s);
-    raw_check(s.fd, 0, 50000000);
-    raw_check(s.fd, 1, 77);
-    conf_wait(s.c->lane[0], &s.c->client[0].done_ok, 1);
+    raw_check(s.fd, 1, 50000000);
+    raw_check(s.fd, 2, 77);
+    conf_wait(s.c->lane[0], &s.c->client[0].done_ok, 2);
     silent_close(&s);
-}
-
-static void send_small(void *arg)
-{
-    struct silent *s = arg;
-    conf_send(&s->c->client[0], conf_frame(&s->c->client[0], s->sent++, 1, (uint64_t[]){30}));
 }
 
 static void send_lent(void *arg)
@@ -350,9 +360,7 @@ static void test_lent(void **state)
     (void)state;
     static const uint64_t lens[][2] = {{40, 100}, {8, 300000}, {16, 20000000}};
     struct silent s = {0};
-    silent_open(&s);
-    conf_on(s.c->lane[0], send_small, &s);
-    raw_check(s.fd, 0, 30); /* it stands */
+    silent_begin(&s);
     conf_on(s.c->lane[0], send_lent, &s);
     for (unsigned i = 0; i < 3; i++) {
         uint8_t header[VAN_HEADER_BYTES];
@@ -380,6 +388,166 @@ static void test_gathered_leave(void **state)
         conf_on(s.c->lane[0], send_small, &s);
         raw_check(s.fd, i, 30);
     }
+    silent_close(&s);
+}
+
+enum { BURST_LARGE = 20000000 };
+
+static void expect_and_send(struct silent *s, unsigned expected, unsigned sent)
+{
+    struct tcp_conn *conn = tcp_of(s->c->client[0].conn);
+    for (unsigned i = 0; i < expected; i++)
+        van_expect(&conn->base);
+    tcp_send_round(conn);
+    for (unsigned i = 0; i < sent; i++)
+        send_small(s);
+    tcp_send_round(conn);
+}
+
+static void bursts_gather(void *arg)
+{
+    struct silent *s = arg;
+    struct tcp_conn *conn = tcp_of(s->c->client[0].conn);
+    const uint64_t *left = &conn->base.counters.frames_sent;
+    expect_and_send(s, 3, 1);
+    assert_int_equal(*left, 1);
+    expect_and_send(s, 0, 1);
+    assert_int_equal(*left, 1);
+    expect_and_send(s, 1, 1); /* one more is expected before they have left */
+    assert_int_equal(*left, 1);
+    expect_and_send(s, 0, 1);
+    assert_int_equal(*left, 5);
+    expect_and_send(s, 3 * TCP_BURST_FRAMES, TCP_BURST_FRAMES - 1);
+    assert_int_equal(*left, 5);
+    expect_and_send(s, 0, 1);
+    assert_int_equal(*left, 5 + TCP_BURST_FRAMES);
+    expect_and_send(s, 0, 1);
+    assert_int_equal(*left, 5 + TCP_BURST_FRAMES);
+    van_flush(&conn->base);
+    expect_and_send(s, 0, 0);
+    assert_int_equal(*left, 6 + TCP_BURST_FRAMES);
+}
+
+static void burst_that_fails(void *arg)
+{
+    expect_and_send(arg, 3, 1);
+}
+
+static void bursts_are_skipped(void *arg)
+{
+    struct silent *s = arg;
+    struct tcp_conn *conn = tcp_of(s->c->client[0].conn);
+    unsigned skipped = 0;
+    assert_int_equal(conn->burst.due, 0);
+    while (conn->burst.skip) {
+        expect_and_send(s, 3, 0);
+        assert_int_equal(conn->burst.due, 0);
+        skipped++;
+    }
+    assert_int_equal(skipped, 16);
+    expect_and_send(s, 3, 3);
+    assert_int_equal(conn->burst.misses, 3);
+    expect_and_send(s, 1, 0); /* alone: nothing to wait for */
+    assert_int_equal(conn->burst.due, 0);
+}
+
+/* The requests of a burst leave together. If they do not come, those that are there leave after a time, and further
+ * bursts are not waited for. */
+static void test_bursts(void **state)
+{
+    (void)state;
+    struct silent s = {0};
+    silent_begin(&s);
+    conf_on(s.c->lane[0], bursts_gather, &s);
+    for (unsigned i = 1; i < 6 + TCP_BURST_FRAMES; i++)
+        raw_check(s.fd, i, 30);
+    conf_on(s.c->lane[0], burst_that_fails, &s);
+    raw_check(s.fd, 6 + TCP_BURST_FRAMES, 30);
+    conf_on(s.c->lane[0], bursts_are_skipped, &s);
+    silent_close(&s);
+}
+
+/* Of a burst of two, the second frame is large: the socket takes a part of it. Then two of three more frames come. */
+static void burst_blocks(void *arg)
+{
+    struct silent *s = arg;
+    struct peer *peer = &s->c->client[0];
+    struct tcp_conn *conn = tcp_of(peer->conn);
+    peer->conn->limits.queue_bytes[VAN_REQUEST] = UINT64_C(1) << 40;
+    expect_and_send(s, 2, 1);
+    conf_send(peer, conf_frame(peer, s->sent++, 1, (uint64_t[]){BURST_LARGE}));
+    tcp_send_round(conn);
+    assert_true(conn->blocked);
+    assert_in_range(conn->base.counters.bytes_sent, 1, BURST_LARGE);
+    expect_and_send(s, 3, 2);
+    assert_true(conn->blocked);
+    assert_int_equal(conn->burst.due, 1);
+    assert_int_equal(conn->base.counters.frames_sent, 2); /* silent_begin's, and the burst's first */
+}
+
+static void test_burst_short_write(void **state)
+{
+    (void)state;
+    struct silent s = {0};
+    silent_begin(&s);
+    conf_on(s.c->lane[0], burst_blocks, &s);
+    raw_check(s.fd, 1, 30);
+    raw_check(s.fd, 2, BURST_LARGE);
+    raw_check(s.fd, 3, 30);
+    raw_check(s.fd, 4, 30);
+    conf_wait(s.c->lane[0], &s.c->client[0].done_ok, 5);
+    silent_close(&s);
+}
+
+static void burst_waits(void *arg)
+{
+    struct silent *s = arg;
+    expect_and_send(s, 4, 3);
+    assert_int_equal(s->c->client[0].conn->counters.frames_sent, 1);
+}
+
+static void burst_is_lost(void *arg)
+{
+    struct silent *s = arg;
+    struct peer *peer = &s->c->client[0];
+    burst_waits(arg);
+    tcp_break(tcp_of(peer->conn), err_set(PARAMO_E_DISCONNECTED, "the test breaks it"));
+    assert_int_equal(peer->done_bad, 3);
+    assert_int_equal(tcp_of(peer->conn)->timer.slot, 0);
+    van_expect(peer->conn); /* an answer that was handled in the same round */
+}
+
+/* The connection is lost while frames of a burst wait for the others: each ends with an error, once. */
+static void test_burst_connection_lost(void **state)
+{
+    (void)state;
+    struct silent s = {0};
+    silent_begin(&s);
+    conf_on(s.c->lane[0], burst_is_lost, &s);
+    conf_wait(s.c->lane[0], &s.c->client[0].closed, 1);
+    assert_int_equal(s.c->client[0].done_bad, 3);
+    assert_int_equal(s.c->client[0].done_ok, 1);
+    silent_close(&s);
+}
+
+static void burst_is_closed(void *arg)
+{
+    struct silent *s = arg;
+    burst_waits(arg);
+    van_close(s->c->client[0].conn, true);
+    s->c->client[0].conn = NULL;
+}
+
+/* A connection that is closed with a flush does not wait for the rest of a burst. */
+static void test_burst_closed(void **state)
+{
+    (void)state;
+    struct silent s = {0};
+    silent_begin(&s);
+    conf_on(s.c->lane[0], burst_is_closed, &s);
+    for (unsigned i = 1; i < 4; i++)
+        raw_check(s.fd, i, 30);
+    assert_int_equal(recv(s.fd, &(char){0}, 1, 0), 0);
     silent_close(&s);
 }
 
@@ -582,6 +750,10 @@ int main(void)
         cmocka_unit_test(test_withdraw_begun),
         cmocka_unit_test(test_gathered_leave),
         cmocka_unit_test(test_lent),
+        cmocka_unit_test(test_bursts),
+        cmocka_unit_test(test_burst_short_write),
+        cmocka_unit_test(test_burst_connection_lost),
+        cmocka_unit_test(test_burst_closed),
         cmocka_unit_test(test_displace),
         cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_no_such_name),

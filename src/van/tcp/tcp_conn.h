@@ -26,6 +26,9 @@ enum {
     TCP_STAGE_BYTES = 64 << 10,  /* small frames are copied together up to this size, for one system call */
     TCP_COPY_MAX = 4 << 10,      /* a frame up to this size is copied (measured: cheaper than an iovec) */
     TCP_GATHER_BYTES = 16 << 10, /* requests gather up to this size while an answer is awaited */
+    TCP_BURST_FRAMES =
+        32, /* frames of a burst that leave together, so that the peer begins before the rest */
+    TCP_BURST_MISSES = 10, /* most misses; after a miss the next 2^misses bursts are not waited for */
     TCP_RBUF_BYTES = 64 << 10,
     TCP_WHOLE_MAX =
         8 << 10, /* a frame up to this size stays in rbuf until it is whole; longer ones go to their place */
@@ -55,6 +58,15 @@ struct tcp_incoming {
     unsigned borrowed;      /* the segments that are read in place, as bits */
     unsigned seg;
     uint64_t at; /* offset in the padded segment */
+};
+
+/* Requests that are expected (van_expect). The first ones wait for the others, so that all leave with one system
+ * call. A burst is missed if its requests do not all come within TCP_GATHER_NS. */
+struct tcp_burst {
+    unsigned hints;  /* calls of van_expect since the last round */
+    unsigned due;    /* requests of the burst that have not come yet; 0: no burst */
+    unsigned misses; /* 4 more for each missed burst, 1 less for each complete one */
+    unsigned skip;   /* bursts that are not waited for from now on */
 };
 
 /* A faster way for the bytes of a connection, beside its socket (van/ucx/ucx.h). The socket sets it up
@@ -111,8 +123,9 @@ struct tcp_conn {
     uint64_t lent;         /* bytes sent before this round's end */
     bool unheard;          /* a request is out and no frame was received since */
     bool urgent;           /* do not gather */
-    bool blocked;          /* the socket is full: EPOLLOUT shows when to continue */
-    bool deaf;             /* the socket cannot send; the receiving side finds out why */
+    struct tcp_burst burst;
+    bool blocked; /* the socket is full: EPOLLOUT shows when to continue */
+    bool deaf;    /* the socket cannot send; the receiving side finds out why */
 
     /* receiving */
     uint8_t *rbuf;

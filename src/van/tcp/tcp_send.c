@@ -15,6 +15,44 @@ bool tcp_send_pending(const struct tcp_conn *conn)
            conn->own_frame_len;
 }
 
+/* ---- bursts -------------------------------------------------------------------------------------------- */
+
+/* Answers have come, and their callbacks are about to run. Each is likely to be followed by a request. A single
+ * request has no other to wait for. */
+static void burst_begins(struct tcp_conn *conn)
+{
+    struct tcp_burst *b = &conn->burst;
+    unsigned hints = b->hints;
+    if (!hints)
+        return;
+    b->hints = 0;
+    if (b->skip)
+        b->skip--;
+    else if (b->due + hints + conn->out.frames > 1)
+        b->due += hints;
+}
+
+/* One of its requests was queued. */
+static void burst_goes_on(struct tcp_conn *conn)
+{
+    struct tcp_burst *b = &conn->burst;
+    if (--b->due == 0 && b->misses)
+        b->misses--;
+    if (!b->due || conn->out.frames >= TCP_BURST_FRAMES)
+        conn->urgent = true;
+}
+
+/* Its other requests did not come in time. */
+static void burst_missed(struct tcp_conn *conn)
+{
+    struct tcp_burst *b = &conn->burst;
+    if (!b->due)
+        return;
+    b->due = 0;
+    b->misses = b->misses + 4 < TCP_BURST_MISSES ? b->misses + 4 : TCP_BURST_MISSES;
+    b->skip = 1u << b->misses;
+}
+
 paramo_err tcp_send(struct van_conn *base, struct van_frame *frame)
 {
     struct tcp_conn *conn = tcp_of(base);
@@ -25,6 +63,8 @@ paramo_err tcp_send(struct van_conn *base, struct van_frame *frame)
         return err;
     if (frame->class == VAN_CONTROL || frame->class == VAN_ANSWER)
         conn->urgent = true;
+    if (conn->burst.due && frame->class == VAN_REQUEST)
+        burst_goes_on(conn);
     tcp_hook(conn);
     return PARAMO_OK;
 }
@@ -32,9 +72,19 @@ paramo_err tcp_send(struct van_conn *base, struct van_frame *frame)
 void tcp_flush(struct van_conn *base)
 {
     struct tcp_conn *conn = tcp_of(base);
+    conn->burst.due = conn->burst.hints = 0; /* a thread that waits issues no further request */
     if (conn->state > TCP_OPEN || conn->move_to || !conn->out.frames)
         return;
     conn->urgent = true;
+    tcp_hook(conn);
+}
+
+void tcp_expect(struct van_conn *base)
+{
+    struct tcp_conn *conn = tcp_of(base);
+    if (!tcp_alive(conn))
+        return;
+    conn->burst.hints++;
     tcp_hook(conn);
 }
 
@@ -262,14 +312,26 @@ static void push_out(struct tcp_conn *conn)
 static void gather_over(struct lane_timer *timer)
 {
     struct tcp_conn *conn = container_of(timer, struct tcp_conn, timer);
+    burst_missed(conn);
     conn->urgent = true;
     tcp_hook(conn);
 }
 
+/* False: no memory for the timer. */
+static bool gather_until(struct tcp_conn *conn)
+{
+    struct lane *lane = conn->base.lane;
+    if (conn->timer.slot)
+        return true;
+    conn->timer.fire = gather_over;
+    return lane_timer_arm(lane, &conn->timer, lane_now(lane) + TCP_GATHER_NS) == PARAMO_OK;
+}
+
 static bool should_leave(const struct tcp_conn *conn)
 {
-    return conn->urgent || !conn->unheard || conn->base.orphan || conn->out.bytes >= TCP_GATHER_BYTES ||
-           conn->rest || conn->current || conn->stage_at < conn->stage_len;
+    return conn->urgent || (!conn->unheard && !conn->burst.due) || conn->base.orphan ||
+           conn->out.bytes >= TCP_GATHER_BYTES || conn->rest || conn->current ||
+           conn->stage_at < conn->stage_len;
 }
 
 /* Sends before the round's end, so that lent bytes need no copy while the socket has room. */
@@ -314,6 +376,7 @@ paramo_err tcp_send_lent(struct van_conn *base, struct van_frame *frame, void *s
 void tcp_send_round(struct tcp_conn *conn)
 {
     conn->lent = 0;
+    burst_begins(conn);
     if (!conn->blocked && !conn->deaf && tcp_send_pending(conn)) {
         if (!stage_ready(conn)) {
             tcp_break_later(conn, err_memory(TCP_STAGE_BYTES));
@@ -321,12 +384,13 @@ void tcp_send_round(struct tcp_conn *conn)
             if (!conn->base.orphan)
                 lane_timer_cancel(conn->base.lane, &conn->timer);
             push_out(conn);
-        } else if (!conn->timer.slot) {
-            conn->timer.fire = gather_over;
-            if (lane_timer_arm(conn->base.lane, &conn->timer, lane_now(conn->base.lane) + TCP_GATHER_NS))
-                push_out(conn); /* without a timer frames must not gather */
+        } else if (!gather_until(conn)) {
+            push_out(conn); /* without a timer frames must not gather */
         }
     }
+    /* The timer of a burst is set before it begins: the lane's thread, which is here, need not be woken for it. */
+    if (conn->burst.due && !conn->base.orphan && !gather_until(conn))
+        conn->burst.due = 0;
     for (struct qnode *node; (node = queue_pop(&conn->finished));) {
         struct van_frame *frame = container_of(node, struct van_frame, node);
         outq_mark(frame, OUTQ_NOWHERE);

@@ -11,6 +11,7 @@ paramo_err tcp_send(struct van_conn *base, struct van_frame *frame);
 paramo_err tcp_send_lent(struct van_conn *base, struct van_frame *frame, void *spare);
 void tcp_withdraw(struct van_conn *base, struct van_frame *frame);
 void tcp_flush(struct van_conn *base);
+void tcp_expect(struct van_conn *base);
 /* Sends what is due now and calls done. */
 void tcp_send_round(struct tcp_conn *conn);
 bool tcp_send_pending(const struct tcp_conn *conn);

@@ -23,6 +23,7 @@ static const struct van_ops tcp_ops = {
     .displace = tcp_displace,
     .close = tcp_close,
     .flush = tcp_flush,
+    .expect = tcp_expect,
     .move = tcp_move,
     .abandon = tcp_abandon,
     .destroy = tcp_destroy,

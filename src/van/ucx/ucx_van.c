@@ -43,6 +43,7 @@ static const struct van_ops ucx_ops = {
     .displace = tcp_displace,
     .close = tcp_close,
     .flush = tcp_flush,
+    .expect = tcp_expect,
     .conn_stays = ucx_conn_stays,
     .move = tcp_move,
     .abandon = tcp_abandon,
