@@ -5,7 +5,7 @@
 #include "cmd/options.h"
 #include "cmd/verbs.h"
 #include "learn/io/output.h"
-#include "learn/model/modelio.h"
+#include "learn/store/modelio.h"
 
 #include <inttypes.h>
 #include <stdio.h>

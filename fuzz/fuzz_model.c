@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "harness.h"
-#include "learn/model/modelio.h"
+#include "learn/store/modelio.h"
 
 static char folder[64];
 

@@ -12,7 +12,7 @@
 #include "learn/data/batch.h"
 #include "learn/data/reader.h"
 #include "learn/eval/metrics.h"
-#include "learn/model/modelio.h"
+#include "learn/store/modelio.h"
 
 /* Writes the parameters of the batch's keys for each table of the model: param[t], as in learn/model/model.h; and, if
  * scale is not NULL, the rows of the table of scales. */

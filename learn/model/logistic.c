@@ -1,5 +1,5 @@
 #include "learn/model/logistic.h"
-#include "learn/model/vector.h"
+#include "learn/objective/vector.h"
 
 #include <math.h>
 #include <stdint.h>

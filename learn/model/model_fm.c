@@ -1,7 +1,7 @@
 #include "learn/model/model_fm.h"
 #include "learn/model/model.h"
 #include "learn/model/model_lr.h"
-#include "learn/model/vector.h"
+#include "learn/objective/vector.h"
 
 #include <string.h>
 

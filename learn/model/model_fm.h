@@ -10,7 +10,7 @@
  * too; the rule is that of DiFacto (Li et al., WSDM 2016, section 3). fm_mask applies it to pulled factors.
  *
  * w, v and their gradients hold rows for the batch's unique keys in its order; the last is the bias, which
- * has no factors. Vector code of three widths, chosen at run time, with the same bits (learn/model/vector.h).
+ * has no factors. Vector code of three widths, chosen at run time, with the same bits (learn/objective/vector.h).
  * Pure arithmetic: it never knows of tables, servers or files. Tests: test/learn/test_fm.c.
  */
 #ifndef LEARN_MODEL_MODEL_FM_H

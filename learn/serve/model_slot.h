@@ -2,14 +2,14 @@
  * The model that a server scores with, and its replacement while requests run. A request takes the model, scores,
  * and gives it back; an old model is closed when the last request has given it back.
  *
- * A save replaces the manifest by a rename (learn/model/modelio.h), so a changed manifest is a new model. A loaded
+ * A save replaces the manifest by a rename (learn/store/modelio.h), so a changed manifest is a new model. A loaded
  * model is in memory: the removal of its files does not matter. If a save removes a file while the model is loaded,
  * loading fails, the old model stays, and the next refresh sees the new manifest. Tests: test/learn/test_model_slot.c.
  */
 #ifndef LEARN_SERVE_MODEL_SLOT_H
 #define LEARN_SERVE_MODEL_SLOT_H
 
-#include "learn/model/modelio.h"
+#include "learn/store/modelio.h"
 
 struct model_slot;
 

@@ -6,7 +6,7 @@
 #define LEARN_TRAIN_TRAIN_OPTIONS_H
 
 #include "learn/data/reader.h"
-#include "learn/model/modelio.h"
+#include "learn/store/modelio.h"
 
 struct train_options {
     const char *const *data, *const *valid; /* files; valid may be none */

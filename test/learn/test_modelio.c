@@ -1,5 +1,5 @@
 #include "learn/model/model_fm.h"
-#include "learn/model/modelio.h"
+#include "learn/store/modelio.h"
 #include "learn/support_learn.h"
 
 #include <dirent.h>

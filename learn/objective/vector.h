@@ -7,8 +7,8 @@
  * bits, which the tests of each loop show. On other architectures all three are the base. It never knows what
  * the loops compute.
  */
-#ifndef LEARN_MODEL_VECTOR_H
-#define LEARN_MODEL_VECTOR_H
+#ifndef LEARN_OBJECTIVE_VECTOR_H
+#define LEARN_OBJECTIVE_VECTOR_H
 
 #include "paramo/paramo.h"
 

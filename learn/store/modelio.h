@@ -20,8 +20,8 @@
  * Opening checks everything, and an error names the reason. It never knows of servers: the caller of a save
  * passes a function that writes a table to a path. Tests: test/learn/test_modelio.c.
  */
-#ifndef LEARN_MODEL_MODELIO_H
-#define LEARN_MODEL_MODELIO_H
+#ifndef LEARN_STORE_MODELIO_H
+#define LEARN_STORE_MODELIO_H
 
 #include "learn/model/model.h"
 #include "paramo/paramo.h"

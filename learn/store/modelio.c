@@ -1,4 +1,4 @@
-#include "learn/model/modelio.h"
+#include "learn/store/modelio.h"
 
 #include <dirent.h>
 #include <errno.h>
