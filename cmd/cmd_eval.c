@@ -2,6 +2,7 @@
  * paramo eval: how good a model is on labelled rows. Tests: test/e2e/train.sh, cli.sh.
  */
 #include "cmd/exitcode.h"
+#include "cmd/metrics_json.h"
 #include "cmd/scoring.h"
 #include "cmd/verbs.h"
 
@@ -13,30 +14,31 @@
 static const char usage[] =
     "usage: paramo eval --model-in DIR --data FILE... [--json]\n"
     "\n"
-    "Measures a model on labelled rows: rows, positives, log-loss (natural logarithm), area under the\n"
-    "ROC curve, accuracy at 0.5, calibration (mean prediction / mean label).\n";
+    "Measures a model on labelled rows, by the objective that it was trained with. logistic: rows,\n"
+    "positives, log-loss (natural logarithm), area under the ROC curve (AUC), accuracy at 0.5, calibration\n"
+    "(mean prediction / mean label). hinge: hinge loss, AUC, accuracy. squared: root of the mean squared\n"
+    "error, mean absolute error, R2. poisson: half the mean deviance, calibration, RMSE, MAE. quantile:\n"
+    "pinball loss, MAE, share of the labels that are at most the prediction. softmax: log-loss, accuracy.\n";
 
 static const char more[] = CODE_HELP "\n"
                                      "  paramo eval --model-in model --data test.libffm.zst\n";
 
-static paramo_err evaluate(struct scoring *scoring, struct metrics_result *result)
+/* *objective: that of the model. */
+static paramo_err evaluate(struct scoring *scoring, struct metrics_result *result,
+                           struct objective *objective)
 {
     struct metrics *metrics = NULL;
     paramo_err err = scoring_open(scoring);
     if (err == PARAMO_OK)
-        err = metrics_new(&metrics);
+        err = metrics_new(&scoring->model.info.objective, &metrics);
     if (err == PARAMO_OK)
         err = scoring_run(scoring, score_metrics, metrics);
     if (err == PARAMO_OK)
         err = metrics_finish(metrics, result);
     metrics_free(metrics);
+    *objective = scoring->model.info.objective;
     scoring_close(scoring);
     return err;
-}
-
-static json_t *real_or_null(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
 }
 
 static void print_number(const char *name, double x)
@@ -44,29 +46,34 @@ static void print_number(const char *name, double x)
     if (isfinite(x))
         (void)printf("%-12s %.6f\n", name, x);
     else
-        (void)printf("%-12s -\n", name); /* not defined: only one kind of rows */
+        (void)printf("%-12s -\n", name); /* not defined for these rows */
 }
 
-static int print_result(const struct metrics_result *r, int json)
+static void print_text(const struct objective *o, const struct metrics_result *r)
 {
+    (void)printf("%-12s %" PRIu64 "\n", "rows", r->rows);
+    if (o->ops->labels == LABEL_BINARY)
+        (void)printf("%-12s %" PRIu64 "\n", "positives", r->positives);
+    else if (!o->ops->many)
+        print_number("mean_label", r->mean_label);
+    print_number(o->ops->key, objective_shown(o, r->loss));
+    for (unsigned m = 0; m < METRICS; m++)
+        if (o->ops->metrics & METRIC_BIT(m))
+            print_number(objective_metric_name(m), r->value[m]);
+}
+
+static int print_result(const struct objective *o, const struct metrics_result *r, int json)
+{
+    int bad = 0;
     if (json) {
-        json_t *j = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "rows", (json_int_t)r->rows, "positives",
-                              (json_int_t)r->positives, "logloss", real_or_null(r->logloss), "auc",
-                              real_or_null(r->auc), "accuracy", real_or_null(r->accuracy), "calibration",
-                              real_or_null(r->calibration));
-        int bad = !j || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
+        json_t *j = metrics_json(o, r);
+        bad = !j || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
         json_decref(j);
-        if (bad)
-            return code_fail("eval", PARAMO_E_IO, "standard output cannot be written");
         (void)putchar('\n');
     } else {
-        (void)printf("%-12s %" PRIu64 "\n%-12s %" PRIu64 "\n", "rows", r->rows, "positives", r->positives);
-        print_number("logloss", r->logloss);
-        print_number("auc", r->auc);
-        print_number("accuracy", r->accuracy);
-        print_number("calibration", r->calibration);
+        print_text(o, r);
     }
-    if (fflush(stdout) != 0)
+    if (bad || fflush(stdout) != 0)
         return code_fail("eval", PARAMO_E_IO, "standard output cannot be written");
     return CODE_DONE;
 }
@@ -80,9 +87,10 @@ int cmd_eval(int argc, char **argv)
         code = scoring_check(&scoring);
     if (code < 0) {
         struct metrics_result result = {0};
-        paramo_err err = evaluate(&scoring, &result);
+        struct objective objective;
+        paramo_err err = evaluate(&scoring, &result, &objective);
         code = err ? code_fail("eval", err, paramo_last_error())
-                   : print_result(&result, option_flag(&o, OPT_JSON));
+                   : print_result(&objective, &result, option_flag(&o, OPT_JSON));
     }
     options_free(&o);
     return code;

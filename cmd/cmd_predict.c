@@ -1,38 +1,45 @@
 /*
- * paramo predict: one probability a line, in the order of the rows. Tests: test/e2e/train.sh, cli.sh.
+ * paramo predict: one prediction a line, in the order of the rows. Tests: test/e2e/train.sh, cli.sh.
  */
 #include "cmd/exitcode.h"
 #include "cmd/scoring.h"
 #include "cmd/verbs.h"
+#include "learn/eval/prediction.h"
 #include "learn/io/output.h"
-#include "learn/model/logistic.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 static const char usage[] =
     "usage: paramo predict --model-in DIR --data FILE... --out FILE\n"
     "\n"
-    "Writes the probability that the label is 1 for each row, one a line, in the order of the rows.\n"
-    "Rows need no label. Labels in the data are ignored.\n";
+    "Writes the model's prediction for each row, one a line, in the order of the rows: by the objective it\n"
+    "was trained with, the probability that the label is 1 (logistic), a margin that is positive for label\n"
+    "1 (hinge), the mean label (squared, poisson), a quantile of the label (quantile), or the probability\n"
+    "of each class, with tabs between them (softmax). Rows need no label; labels are ignored.\n";
 
 static const char more[] = "The output appears under its name when it is whole.\n"
                            "\n" CODE_HELP "\n"
                            "  paramo predict --model-in model --data rows.libsvm.gz --out probabilities.txt\n"
                            "  zcat rows.gz | paramo predict --model-in model --data - --out - | head\n";
 
-static paramo_err write_rows(void *arg, const float *margin, const float *label, size_t n)
+struct writer {
+    const struct objective *objective;
+    struct output *out;
+};
+
+static paramo_err write_rows(void *arg, const struct scored_rows *rows)
 {
-    struct output *out = arg;
-    (void)label;
-    for (size_t i = 0; i < n; i++) {
-        char line[32];
-        int len = snprintf(line, sizeof line, "%.9g\n", link_probability(margin[i]));
-        paramo_err err = output_write(out, line, (size_t)len);
-        if (err != PARAMO_OK)
-            return err;
+    const struct writer *w = arg;
+    char *line = malloc(prediction_max(w->objective) + 1);
+    paramo_err err = line == NULL ? paramo_error_set(PARAMO_E_MEMORY, "out of memory") : PARAMO_OK;
+    for (size_t i = 0; err == PARAMO_OK && i < rows->n; i++) {
+        size_t len = prediction_text(w->objective, rows->margin, rows->stride, i, 0, line);
+        line[len++] = '\n';
+        err = output_write(w->out, line, len);
     }
-    return PARAMO_OK;
+    free(line);
+    return err;
 }
 
 /* Writing over the data would be a slip of the hand. */
@@ -50,13 +57,15 @@ static paramo_err check_out(const struct option_list *files, const char *path)
 static paramo_err predict(struct scoring *scoring, const char *path)
 {
     struct output *out = NULL;
+    struct writer writer = {.objective = &scoring->model.info.objective};
     paramo_err err = check_out(option_list(scoring->options, OPT_DATA), path);
     if (err == PARAMO_OK)
         err = scoring_open(scoring);
     if (err == PARAMO_OK)
         err = output_open(path, &out);
+    writer.out = out;
     if (err == PARAMO_OK)
-        err = scoring_run(scoring, write_rows, out);
+        err = scoring_run(scoring, write_rows, &writer);
     if (err == PARAMO_OK) {
         err = output_commit(out);
         out = NULL;

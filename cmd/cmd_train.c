@@ -4,6 +4,7 @@
  */
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
+#include "cmd/metrics_json.h"
 #include "cmd/model_args.h"
 #include "cmd/verbs.h"
 #include "learn/io/progress.h"
@@ -72,6 +73,19 @@ static void on_signal(int sig)
 
 /* ---- settings ---- */
 
+/* The options over what o has. Returns -1 or the exit code. */
+static int read_objective(const struct options *s, struct objective *o)
+{
+    if (option_given(s, OPT_OBJECTIVE) && strcmp(option_text(s, OPT_OBJECTIVE), o->ops->name) != 0)
+        *o = objective_of(objective_find(option_text(s, OPT_OBJECTIVE)));
+    if (option_given(s, OPT_CLASSES))
+        o->classes = (uint32_t)option_number(s, OPT_CLASSES);
+    if (option_given(s, OPT_QUANTILE))
+        o->quantile = option_real(s, OPT_QUANTILE);
+    const char *wrong = objective_valid(o);
+    return wrong == NULL ? -1 : options_wrong(s, "--objective %s %s", o->ops->name, wrong);
+}
+
 /* Continues from a model: what was trained stands, and settings that were not given stay as they were. Returns
  * -1 or the exit code. */
 static int continue_from(const struct options *s, struct model_info *info)
@@ -87,12 +101,22 @@ static int continue_from(const struct options *s, struct model_info *info)
                              option_text(s, OPT_MODEL_FROM), scale_name(info->scale));
     if (option_given(s, OPT_TRAIN_SEED))
         info->seed = option_number(s, OPT_TRAIN_SEED);
+    struct objective asked = info->objective;
+    int code = read_objective(s, &asked);
+    if (code >= 0)
+        return code;
+    if (asked.ops != info->objective.ops || asked.classes != info->objective.classes ||
+        asked.quantile != info->objective.quantile)
+        return options_wrong(s, "%s was trained with another objective: %s", option_text(s, OPT_MODEL_FROM),
+                             info->objective.ops->name);
     return model_args_continue(s, option_text(s, OPT_MODEL_FROM), info);
 }
 
 static int begin(const struct options *s, struct model_info *info)
 {
     int code = model_args_begin(s, info);
+    if (code < 0)
+        code = read_objective(s, &info->objective);
     info->hash_bits = (uint32_t)option_number(s, OPT_HASH_BITS);
     info->seed = option_number(s, OPT_TRAIN_SEED);
     info->scale = (enum scale_kind)scale_find(option_text(s, OPT_SCALE));
@@ -139,29 +163,34 @@ static int make_options(const struct options *s, struct train_options *o)
 
 /* ---- results ---- */
 
-static json_t *real_or_null(double x)
+/* "logloss", "mean_logloss": a mean loss as it is shown, under its objective's key. */
+static int put_loss(json_t *j, const char *prefix, const struct objective *o, double loss)
 {
-    return isfinite(x) ? json_real(x) : json_null();
+    char key[64];
+    (void)snprintf(key, sizeof key, "%s%s", prefix, o->ops->key);
+    return json_object_set_new(j, key, metrics_number(objective_shown(o, loss)));
 }
 
-static json_t *metrics_json(const struct metrics_result *m)
+static json_t *epoch_json(const struct objective *o, size_t number, const struct train_epoch *e, int held_out)
 {
-    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "rows", (json_int_t)m->rows, "positives",
-                     (json_int_t)m->positives, "logloss", real_or_null(m->logloss), "auc",
-                     real_or_null(m->auc), "accuracy", real_or_null(m->accuracy), "calibration",
-                     real_or_null(m->calibration));
-}
-
-static json_t *epoch_json(size_t number, const struct train_epoch *e, int held_out)
-{
-    json_t *j = json_pack(
-        "{s:I, s:I, s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "epoch", (json_int_t)number, "rows",
-        (json_int_t)e->rows, "positives", (json_int_t)e->positives, "logloss", real_or_null(e->logloss),
-        "mean_logloss", e->mean_logloss, "seconds", e->seconds, "rows_per_second",
-        e->seconds > 0 ? (double)e->rows / e->seconds : 0.0, "keys", (json_int_t)e->keys, "nonzero",
-        (json_int_t)e->nonzero, "bytes_pushed", (json_int_t)e->sent, "bytes_pulled", (json_int_t)e->received);
-    if (j != NULL && e->has_valid)
-        (void)json_object_set_new(j, held_out ? "held_out" : "valid", metrics_json(&e->valid));
+    json_t *j = json_pack("{s:I, s:I}", "epoch", (json_int_t)number, "rows", (json_int_t)e->rows);
+    json_t *rest = json_pack("{s:f, s:f, s:I, s:I, s:I, s:I}", "seconds", e->seconds, "rows_per_second",
+                             e->seconds > 0 ? (double)e->rows / e->seconds : 0.0, "keys", (json_int_t)e->keys,
+                             "nonzero", (json_int_t)e->nonzero, "bytes_pushed", (json_int_t)e->sent,
+                             "bytes_pulled", (json_int_t)e->received);
+    if (j != NULL && rest != NULL) {
+        if (o->ops->labels == LABEL_BINARY)
+            (void)json_object_set_new(j, "positives", json_integer((json_int_t)e->positives));
+        else if (!o->ops->many)
+            (void)json_object_set_new(j, "mean_label", metrics_number(e->mean_label));
+        (void)put_loss(j, "", o, e->loss);
+        if (o->ops->spread != NULL)
+            (void)put_loss(j, "mean_", o, e->guess_loss);
+        (void)json_object_update(j, rest);
+        if (e->has_valid)
+            (void)json_object_set_new(j, held_out ? "held_out" : "valid", metrics_json(o, &e->valid));
+    }
+    json_decref(rest);
     return j;
 }
 
@@ -196,15 +225,16 @@ static int print_json(const struct options *s, const struct train_options *o, co
     json_t *epochs = json_array();
     for (size_t i = r->first_epoch; i < r->epochs; i++)
         if (r->epoch[i].rows > 0)
-            (void)json_array_append_new(epochs, epoch_json(i + 1, &r->epoch[i], r->hold_out > 0));
+            (void)json_array_append_new(epochs,
+                                        epoch_json(&r->objective, i + 1, &r->epoch[i], r->hold_out > 0));
     json_t *j = json_pack(
-        "{s:s, s:s, s:i, s:i, s:I, s:i, s:b, s:i, s:I, s:s?, s:I, s:f, s:b, s:b, s:b, s:I, s:o}", "model",
-        o->model.ops->name, "vectors", paramo_cpu(), "servers", (int)r->num_servers, "workers",
-        (int)r->num_workers, "batch", (json_int_t)r->batch, "hold_out", (int)r->hold_out, "sorted_labels",
-        r->sorted, "dead_workers", (int)r->dead_workers, "parts_dealt_again", (json_int_t)r->dealt_again,
-        "warning", r->warning[0] != '\0' ? r->warning : NULL, "rows", (json_int_t)r->rows, "seconds",
-        r->seconds, "interrupted", r->interrupted, "stopped_early", r->stopped_early, "saved", r->saved,
-        "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
+        "{s:s, s:s, s:s, s:i, s:i, s:I, s:i, s:b, s:i, s:I, s:s?, s:I, s:f, s:b, s:b, s:b, s:I, s:o}",
+        "model", o->model.ops->name, "objective", o->model.objective.ops->name, "vectors", paramo_cpu(),
+        "servers", (int)r->num_servers, "workers", (int)r->num_workers, "batch", (json_int_t)r->batch,
+        "hold_out", (int)r->hold_out, "sorted_labels", r->sorted, "dead_workers", (int)r->dead_workers,
+        "parts_dealt_again", (json_int_t)r->dealt_again, "warning", r->warning[0] != '\0' ? r->warning : NULL,
+        "rows", (json_int_t)r->rows, "seconds", r->seconds, "interrupted", r->interrupted, "stopped_early",
+        r->stopped_early, "saved", r->saved, "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
     if (j != NULL && option_text(s, OPT_MODEL_OUT) != NULL)
         (void)json_object_set_new(j, "model_out", json_string(option_text(s, OPT_MODEL_OUT)));
     for (size_t t = 1; j != NULL && t < o->model.ops->tables; t++)
@@ -213,8 +243,8 @@ static int print_json(const struct options *s, const struct train_options *o, co
         (void)json_object_set_new(j, "best_epoch", json_integer((json_int_t)r->best_epoch));
     if (j != NULL && r->filters > 0)
         (void)json_object_set_new(j, "filters", filters_json(r));
-    if (j != NULL && r->base_logloss > 0)
-        (void)json_object_set_new(j, "base_logloss", json_real(r->base_logloss));
+    if (j != NULL && r->base_loss > 0)
+        (void)put_loss(j, "base_", &r->objective, r->base_loss);
     int bad = j == NULL || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
     json_decref(j);
     if (bad || putchar('\n') == EOF || fflush(stdout) != 0)
@@ -243,25 +273,32 @@ static void print_filter(const paramo_filter_counter *f)
 static int print_summary(const struct options *s, const struct train_result *r)
 {
     char a[16], b[16], c[16], d[16], rate[16];
+    const struct objective *o = &r->objective;
     if (r->epochs > r->first_epoch) {
-        int valid = r->epoch[r->first_epoch].has_valid;
-        (void)printf("epoch       rows  log-loss%s    weights     pushed     pulled     time     rows/s\n",
+        const int valid = r->epoch[r->first_epoch].has_valid;
+        const int ranks = valid && r->hold_out == 0 && (o->ops->metrics & METRIC_BIT(METRIC_AUC));
+        (void)printf("epoch       rows  %8s%s    weights     pushed     pulled     time     rows/s\n",
+                     o->ops->loss,
                      !valid            ? ""
                      : r->hold_out > 0 ? "  held-out "
-                                       : "   valid    AUC    ");
+                     : ranks           ? "   valid    AUC    "
+                                       : "    valid  ");
         for (size_t i = r->first_epoch; i < r->epochs; i++) {
             const struct train_epoch *e = &r->epoch[i];
             if (e->rows == 0)
                 continue;
             char scores[48] = "", mark = i + 1 == r->best_epoch && r->epochs > r->first_epoch + 1 ? '*' : ' ';
-            if (valid && r->hold_out > 0)
-                (void)snprintf(scores, sizeof scores, "  %.5f%c ", e->valid.logloss, mark);
+            const double shown = objective_shown(o, e->valid.loss);
+            if (ranks)
+                (void)snprintf(scores, sizeof scores, "  %.5f %.5f%c", shown, e->valid.value[METRIC_AUC],
+                               mark);
             else if (valid)
-                (void)snprintf(scores, sizeof scores, "  %.5f %.5f%c", e->valid.logloss, e->valid.auc, mark);
+                (void)snprintf(scores, sizeof scores, "  %.5f%c ", shown, mark);
             (void)printf(
-                "%5zu %10" PRIu64 "   %.5f%s %10s %10s %10s %8s %10s\n", i + 1, e->rows, e->logloss, scores,
-                progress_count(a, sizeof a, (double)e->nonzero), progress_bytes(b, sizeof b, e->sent),
-                progress_bytes(c, sizeof c, e->received), seconds_text(d, sizeof d, e->seconds),
+                "%5zu %10" PRIu64 "   %.5f%s %10s %10s %10s %8s %10s\n", i + 1, e->rows,
+                objective_shown(o, e->loss), scores, progress_count(a, sizeof a, (double)e->nonzero),
+                progress_bytes(b, sizeof b, e->sent), progress_bytes(c, sizeof c, e->received),
+                seconds_text(d, sizeof d, e->seconds),
                 progress_count(rate, sizeof rate, e->seconds > 0 ? (double)e->rows / e->seconds : 0));
         }
     }

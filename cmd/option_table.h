@@ -15,6 +15,7 @@
 #include "learn/data/holdout.h"
 #include "learn/data/parse.h"
 #include "learn/model/scale.h"
+#include "learn/objective/objective.h"
 
 /* clang-format off */
 #define OPTIONS(X, N, S)                                                                                              \
@@ -47,6 +48,12 @@
       "save without the optimizers' state: smaller, but training cannot continue from it")                            \
     X(TRAIN_SEED, TRAIN, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "seed of the first values that are drawn, and of --shuffle")                    \
     S(S_LEARN, TRAIN, "How to learn")                                                                                 \
+    X(OBJECTIVE, TRAIN, "objective", 0, WORD, OBJECTIVE_WORDS, "logistic", NULL,                                       \
+      "what is predicted: the probability of label 1, a margin for labels 0 and 1, the mean of any labels, of counts, " \
+      "a quantile, or the probability of each class")                                                                \
+    X(CLASSES, TRAIN, "classes", 0, NUMBER(2, OBJECTIVE_CLASSES_MAX), "C", NULL, NULL,                                 \
+      "softmax: labels are 0 to C-1")                                                                                 \
+    X(QUANTILE, TRAIN, "quantile", 0, POSITIVE, "Q", NULL, NULL, "quantile: which, between 0 and 1 (0.5)")             \
     X(BATCH, TRAIN, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                  \
       "rows learned at once (512 / workers / (ahead + 1), and an eighth of that at first; both at least 16)")           \
     X(SCALE, TRAIN, "scale", 0, WORD, SCALE_WORDS, "auto", NULL,                                                      \

@@ -23,6 +23,7 @@ paramo_err scoring_open(struct scoring *s)
     data_args_apply(s->options, &options);
     options.hash_bits = s->model.info.hash_bits;
     options.fields = s->model.info.ops->fields;
+    options.label = objective_label_rule(&s->model.info.objective);
     if (s->options->verb == VERB_PREDICT)
         options.label.kind = LABEL_NONE;
     return reader_open(&options, files->item, files->n, &s->reader);

@@ -13,6 +13,7 @@
 enum label_kind {
     LABEL_BINARY, /* 0 or 1; -1 counts as 0 */
     LABEL_REAL,   /* any finite number */
+    LABEL_COUNT,  /* a finite number, at least 0 */
     LABEL_CLASS,  /* the number of a class, a whole number from 0 on */
     LABEL_NONE    /* a row may have a label, any number, or none: it is NaN */
 };

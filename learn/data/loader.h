@@ -32,12 +32,8 @@ struct loader;
 struct loader_part {
     paramo_work_unit lease;
     struct batch_list list; /* n may be 0: a part without rows */
-    /* the learner's: */
-    size_t unlearned; /* batches whose push has not been answered */
-    double loss;      /* sum over the rows learned so far */
-    double rows, positives;
-    double turns;                /* rows with another label than the row before */
-    double correct, probability; /* of rows that are measured: on the label's side of 0.5; the sum */
+    size_t unlearned;       /* the learner's: batches whose push has not been answered */
+    void *sums;             /* the learner's, too */
 };
 
 enum loader_state {

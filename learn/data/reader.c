@@ -76,6 +76,7 @@ struct reader {
 
     pthread_mutex_t lock; /* of what follows */
     struct workshop *idle;
+    struct held *first; /* of a pipe: a part that was looked at and is still to be read */
     paramo_err err;
     char err_text[PARAMO_ERROR_MAX];
     char first_bad[PARAMO_ERROR_MAX];
@@ -197,6 +198,8 @@ void reader_close(struct reader *r)
         free(w->side);
         free(w);
     }
+    if (r->first)
+        held_release(r->first);
     cache_close(r->cache[HOLDOUT_LEARN]);
     cache_close(r->cache[HOLDOUT_MEASURE]);
     stream_recent_close(r->recent);
@@ -379,11 +382,26 @@ static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad
     return PARAMO_OK;
 }
 
+/* The part that was looked at, once; NULL if it is another. */
+static struct held *take_first(struct reader *r, uint32_t stream, uint64_t index)
+{
+    struct held *first = NULL;
+    (void)pthread_mutex_lock(&r->lock);
+    if (r->first && r->first->block.stream == stream && r->first->block.index == index) {
+        first = r->first;
+        r->first = NULL;
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    return first;
+}
+
 /* One side of a part, from its cache or from the text; *held NULL: the stream ends before it. */
 static paramo_err part_get(struct reader *r, uint32_t stream, uint64_t index, enum holdout_side side,
                            struct held **held)
 {
     struct bad_lines bad = {r, stream, index, NULL, 0};
+    if (side == HOLDOUT_LEARN && (*held = take_first(r, stream, index)) != NULL)
+        return PARAMO_OK;
     paramo_err err = cache_get(r->cache[side], stream, index, held, &bad.seen);
     if (err != PARAMO_OK || *held) {
         (void)atomic_fetch_add(&r->parts_cached, err == PARAMO_OK);
@@ -441,17 +459,34 @@ paramo_err reader_part(struct reader *r, uint32_t stream, uint64_t index, const 
     return part_of_side(r, stream, index, HOLDOUT_LEARN, block, ended);
 }
 
+/* The block is const for its users; only its count of owners, which is not theirs, changes. */
+static struct held *held_of(const struct block *block)
+{
+    return (struct held *)(uintptr_t)block;
+}
+
+paramo_err reader_peek(struct reader *r, uint32_t stream, uint64_t index, const struct block **block,
+                       int *ended)
+{
+    paramo_err err = part_of_side(r, stream, index, HOLDOUT_LEARN, block, ended);
+    if (err != PARAMO_OK || *block == NULL || !stream_is_pipe(r->stream[stream]))
+        return err;
+    struct held *peeked = held_of(*block), *before;
+    held_retain(peeked);
+    (void)pthread_mutex_lock(&r->lock);
+    before = r->first;
+    r->first = peeked;
+    (void)pthread_mutex_unlock(&r->lock);
+    if (before)
+        held_release(before);
+    return PARAMO_OK;
+}
+
 paramo_err reader_held_out(struct reader *r, uint32_t stream, uint64_t index, const struct block **block,
                            int *ended)
 {
     assert(r->hold_out > 0);
     return part_of_side(r, stream, index, HOLDOUT_MEASURE, block, ended);
-}
-
-/* The block is const for its users; only its count of owners, which is not theirs, changes. */
-static struct held *held_of(const struct block *block)
-{
-    return (struct held *)(uintptr_t)block;
 }
 
 void reader_release(struct reader *r, const struct block *block)
@@ -626,6 +661,27 @@ uint64_t reader_size(const struct reader *r)
         size += stream_size(r->stream[s]);
     }
     return size;
+}
+
+uint64_t reader_parts(const struct reader *r)
+{
+    uint64_t sum = 0;
+    for (uint32_t s = 0; s < r->streams; s++) {
+        const uint64_t parts = stream_parts(r->stream[s]);
+        if (stream_is_pipe(r->stream[s]) || parts == UINT64_MAX)
+            return 0;
+        sum += parts;
+    }
+    return sum;
+}
+
+void reader_place(const struct reader *r, uint64_t part, uint32_t *stream, uint64_t *index)
+{
+    uint32_t s = 0;
+    while (s + 1 < r->streams && part >= stream_parts(r->stream[s]))
+        part -= stream_parts(r->stream[s++]);
+    *stream = s;
+    *index = part;
 }
 
 void reader_progress(struct reader *r, uint32_t stream, uint64_t index, uint64_t *done, uint64_t *total)

@@ -70,6 +70,10 @@ void reader_close(struct reader *reader);
 
 /* Bytes of all files; 0 if there is a pipe among them. */
 uint64_t reader_size(const struct reader *reader);
+/* Parts of all streams, 0 if that is not known before they are read (pipes, compressed files); and where number
+ * `part` of them is. */
+uint64_t reader_parts(const struct reader *reader);
+void reader_place(const struct reader *reader, uint64_t part, uint32_t *stream, uint64_t *index);
 /* The streams, after globs are expanded: for paramo_pool_open. */
 uint32_t reader_streams(const struct reader *reader);
 const char *reader_stream_name(const struct reader *reader, uint32_t stream);
@@ -85,6 +89,11 @@ PARAMO_MUST_USE paramo_err reader_rewind(struct reader *reader);
  * every later part too. Ask for compressed streams' parts in about ascending order: going back further than a
  * few parts without a cached block reads the file again from its start. The caller releases the block. */
 PARAMO_MUST_USE paramo_err reader_part(struct reader *reader, uint32_t stream, uint64_t index,
+                                       const struct block **block, int *ended);
+
+/* The same, for a look at rows before they are learned. A part that could not be read again is kept for the next
+ * reader_part of it: of a pipe only its first. */
+PARAMO_MUST_USE paramo_err reader_peek(struct reader *reader, uint32_t stream, uint64_t index,
                                        const struct block **block, int *ended);
 
 /* The rows of that part that are held out. They are kept after the part was parsed, in memory or the temporary

@@ -1,23 +1,27 @@
 #include "learn/eval/metrics.h"
-#include "learn/model/logistic.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct metrics {
+    struct objective objective;
+    double sums[MSUMS];
+    int has_base, ranks; /* ranks: there is an AUC */
+    float base[OBJECTIVE_CLASSES_MAX];
     size_t n, cap;
     uint64_t *score; /* [cap]: the margin as an integer of the same order << 1 | label */
     uint64_t *other; /* [cap]: the sort's other half */
-    uint64_t positives, correct;
-    double loss, probability; /* sums */
+    size_t residuals;
+    float *residual; /* [residuals], scratch */
 };
 
-paramo_err metrics_new(struct metrics **metrics)
+paramo_err metrics_new(const struct objective *objective, struct metrics **metrics)
 {
     struct metrics *m = calloc(1, sizeof *m);
     if (!m)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    m->objective = *objective;
+    m->ranks = (objective->ops->metrics & METRIC_BIT(METRIC_AUC)) != 0;
     *metrics = m;
     return PARAMO_OK;
 }
@@ -28,14 +32,17 @@ void metrics_free(struct metrics *m)
         return;
     free(m->score);
     free(m->other);
+    free(m->residual);
     free(m);
 }
 
-void metrics_reset(struct metrics *m)
+void metrics_reset(struct metrics *m, const float *base)
 {
     m->n = 0;
-    m->positives = m->correct = 0;
-    m->loss = m->probability = 0;
+    memset(m->sums, 0, sizeof m->sums);
+    m->has_base = base != NULL;
+    if (base != NULL)
+        memcpy(m->base, base, objective_outputs(&m->objective) * sizeof *base);
 }
 
 static paramo_err reserve(struct metrics *m, size_t n)
@@ -54,6 +61,17 @@ static paramo_err reserve(struct metrics *m, size_t n)
     return PARAMO_OK;
 }
 
+static paramo_err reserve_residuals(struct metrics *m, size_t n)
+{
+    if (n <= m->residuals)
+        return PARAMO_OK;
+    free(m->residual);
+    m->residual = malloc(n * sizeof *m->residual);
+    m->residuals = m->residual ? n : 0;
+    return m->residual ? PARAMO_OK
+                       : paramo_error_set(PARAMO_E_MEMORY, "out of memory: scores of %zu rows", n);
+}
+
 /* Integers in the order of the floats; + 0.0f makes -0 and 0 the same. */
 static uint32_t ordered(float x)
 {
@@ -63,21 +81,20 @@ static uint32_t ordered(float x)
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-paramo_err metrics_add(struct metrics *m, const float *margin, const float *label, size_t n)
+paramo_err metrics_add(struct metrics *m, const float *margin, size_t stride, const float *label,
+                       const float *weight, size_t n)
 {
-    paramo_err err = reserve(m, m->n + n);
+    const struct objective *o = &m->objective;
+    paramo_err err = m->ranks ? reserve(m, m->n + n) : PARAMO_OK;
+    if (err == PARAMO_OK)
+        err = reserve_residuals(m, objective_outputs(o) * stride);
+    if (err == PARAMO_OK)
+        err = metric_sums_add(o, m->sums, margin, stride, label, weight, m->has_base ? m->base : NULL, n,
+                              m->residual);
     if (err != PARAMO_OK)
         return err;
-    for (size_t i = 0; i < n; i++) {
-        if (!isfinite(margin[i]))
-            return paramo_error_set(PARAMO_E_NUMERIC, "the model's score of a row is not a finite number");
-        int positive = label[i] > 0.5f;
-        m->score[m->n++] = (uint64_t)ordered(margin[i]) << 1 | (uint64_t)positive;
-        m->positives += (uint64_t)positive;
-        m->correct += (margin[i] >= 0) == positive;
-        m->loss += link_loss(margin[i], label[i]);
-        m->probability += link_probability(margin[i]);
-    }
+    for (size_t i = 0; m->ranks && i < n; i++)
+        m->score[m->n++] = (uint64_t)ordered(margin[i]) << 1 | (uint64_t)(label[i] > 0.5f);
     return PARAMO_OK;
 }
 
@@ -102,7 +119,7 @@ static void sort_scores(struct metrics *m)
 
 /* The Mann-Whitney statistic: for each group of equal scores, its positives beat every lower negative, and
  * tie with the group's own. Twice the count, so that it stays whole. */
-static double area(struct metrics *m)
+static double area(struct metrics *m, uint64_t positives)
 {
     sort_scores(m);
     double twice = 0;
@@ -116,22 +133,15 @@ static double area(struct metrics *m)
         twice += (double)positive * (double)(2 * lower + negative);
         lower += negative;
     }
-    return twice / 2 / ((double)m->positives * (double)(m->n - m->positives));
+    return twice / 2 / ((double)positives * (double)(m->n - positives));
 }
 
 paramo_err metrics_finish(struct metrics *m, struct metrics_result *result)
 {
-    if (m->n == 0)
+    if (!(m->sums[MSUM_WEIGHT] > 0))
         return paramo_error_set(PARAMO_E_INVALID, "there are no rows to measure");
-    double rows = (double)m->n;
-    int both = m->positives > 0 && m->positives < m->n;
-    *result = (struct metrics_result){
-        .rows = m->n,
-        .positives = m->positives,
-        .logloss = m->loss / rows,
-        .auc = both ? area(m) : (double)NAN,
-        .accuracy = (double)m->correct / rows,
-        .calibration = m->positives > 0 ? m->probability / (double)m->positives : (double)NAN,
-    };
+    metric_sums_finish(&m->objective, m->sums, result);
+    if (m->ranks && result->positives > 0 && result->positives < m->n)
+        result->value[METRIC_AUC] = area(m, result->positives);
     return PARAMO_OK;
 }

@@ -1,37 +1,27 @@
 /*
- * Quality of predictions: log-loss, AUC, accuracy, calibration, in double precision over all rows seen.
+ * Quality of predictions, in double precision over all rows seen: the sums of metric_sums.h, and the AUC.
  *
- * Margins are kept (4 bytes and a label bit a row), so AUC is exact: the share of (positive, negative) pairs
- * that the scores put in the right order, ties counting half. Margins rather than probabilities, because high
- * probabilities round to 1. It never knows of files or models. Tests: test/learn/test_metrics.c, against the
- * O(n^2) definition.
+ * For the AUC margins are kept (4 bytes and a label bit a row), so it is exact: the share of (positive, negative) pairs
+ * that the scores put in the right order, ties counting half; each row counts once, whatever its weight. Margins rather
+ * than probabilities, because high probabilities round to 1. It never knows of files or models. Tests:
+ * test/learn/test_metrics.c, against the O(n^2) definition.
  */
 #ifndef LEARN_EVAL_METRICS_H
 #define LEARN_EVAL_METRICS_H
 
-#include "paramo/paramo.h"
-
-#include <stddef.h>
-#include <stdint.h>
+#include "learn/eval/metric_sums.h"
 
 struct metrics; /* collects; not thread-safe */
 
-struct metrics_result {
-    uint64_t rows, positives;
-    double logloss;
-    double auc; /* NaN unless there are both kinds of rows */
-    double
-        accuracy; /* share of rows whose probability lies on the label's side of 0.5 (0.5 itself: positive) */
-    double calibration; /* mean probability / mean label; NaN without a positive row */
-};
-
-PARAMO_MUST_USE paramo_err metrics_new(struct metrics **metrics);
+/* objective is copied. */
+PARAMO_MUST_USE paramo_err metrics_new(const struct objective *objective, struct metrics **metrics);
 void metrics_free(struct metrics *metrics);
-void metrics_reset(struct metrics *metrics);
-/* NUMERIC if a margin is not finite. */
-PARAMO_MUST_USE paramo_err metrics_add(struct metrics *metrics, const float *margin, const float *label,
-                                       size_t n);
-/* INVALID if there are no rows. */
+/* base: margins of a guess for every row, one for each output, copied; NULL: there is none. */
+void metrics_reset(struct metrics *metrics, const float *base);
+/* As metric_sums_add. MEMORY leaves it as it was. */
+PARAMO_MUST_USE paramo_err metrics_add(struct metrics *metrics, const float *margin, size_t stride,
+                                       const float *label, const float *weight, size_t n);
+/* INVALID if there are no rows, or none with a weight. */
 PARAMO_MUST_USE paramo_err metrics_finish(struct metrics *metrics, struct metrics_result *result);
 
 #endif

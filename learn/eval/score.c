@@ -1,5 +1,5 @@
 #include "learn/eval/score.h"
-#include "learn/model/params.h"
+#include "learn/model/compute.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ struct scorer {
     struct batcher *batcher;
     struct batch_list list;
     struct params params;
-    struct row_scratch rows;
+    struct workspace work;
     size_t scale_keys, values; /* memory of the next two */
     float *scale, *value;
 };
@@ -37,7 +37,7 @@ void scorer_free(struct scorer *s)
     batcher_free(s->batcher);
     batch_list_free(&s->list);
     params_free(&s->params);
-    row_scratch_free(&s->rows);
+    workspace_free(&s->work);
     free(s->scale);
     free(s->value);
     free(s);
@@ -64,13 +64,12 @@ static paramo_err fit_scaled(struct scorer *s, size_t keys, size_t values)
 paramo_err scorer_block(struct scorer *s, const struct score_source *source, const struct block *block,
                         score_rows_fn rows, void *arg)
 {
-    const struct model_ops *ops = source->model->ops;
     const struct batch_list *list = &s->list;
     paramo_err err = batcher_cut(s->batcher, block, SCORE_BATCH, &s->list);
     if (err == PARAMO_OK)
         err = params_fit(&s->params, source->model, list->most_unique);
     if (err == PARAMO_OK)
-        err = row_scratch_fit(&s->rows, source->model, list->most_rows);
+        err = workspace_fit(&s->work, source->model, list->most_rows, list->most_unique);
     for (size_t i = 0; err == PARAMO_OK && i < list->n; i++) {
         const struct batch *b = &list->batch[i];
         struct batch divided = *b;
@@ -85,10 +84,13 @@ paramo_err scorer_block(struct scorer *s, const struct score_source *source, con
             divided.value = s->value;
             b = &divided;
         }
-        if (ops->mask != NULL)
-            ops->mask(source->model, b, s->params.table);
-        ops->margins(source->model, b, s->params.table, s->rows.model, s->rows.margin);
-        err = rows(arg, s->rows.margin, b->label, b->rows);
+        compute_margins(source->model, b, s->params.table, &s->work);
+        const struct scored_rows scored = {.n = b->rows,
+                                           .stride = b->rows,
+                                           .margin = s->work.margin,
+                                           .label = b->label,
+                                           .weight = b->weight};
+        err = rows(arg, &scored);
     }
     return err;
 }
@@ -111,9 +113,9 @@ paramo_err score_reader(const struct score_source *source, struct reader *reader
     return err;
 }
 
-paramo_err score_metrics(void *metrics, const float *margin, const float *label, size_t n)
+paramo_err score_metrics(void *metrics, const struct scored_rows *r)
 {
-    return metrics_add(metrics, margin, label, n);
+    return metrics_add(metrics, r->margin, r->stride, r->label, r->weight, r->n);
 }
 
 /* The first place in keys[from..n) that is not below key: steps doubled from `from`, then halved. The batch's
@@ -136,16 +138,16 @@ static uint64_t lower_bound(const uint64_t *keys, uint64_t n, uint64_t from, uin
     return low;
 }
 
-/* Returns how many of the keys it has. */
-static size_t fetch_table(const struct model_table *t, const struct batch *batch, float *out)
+/* The rows of n keys. Returns how many of them it has. */
+static size_t fetch_table(const struct model_table *t, const uint64_t *key, size_t n, float *out)
 {
     uint64_t at = 0;
     size_t known = 0;
-    for (size_t i = 0; i < batch->unique; i++) {
-        at = lower_bound(t->keys, t->n, at, batch->key[i]);
-        if (at < t->n && t->keys[at] == batch->key[i]) {
+    for (size_t i = 0; i < n; i++) {
+        at = lower_bound(t->keys, t->n, at, key[i]);
+        if (at < t->n && t->keys[at] == key[i]) {
             memcpy(out + i * t->dim, t->values + at * t->dim, t->dim * sizeof *out);
-            known += batch->key[i] != BATCH_BIAS_KEY;
+            known += key[i] != BATCH_BIAS_KEY;
         } else {
             memset(out + i * t->dim, 0, t->dim * sizeof *out);
         }
@@ -156,13 +158,15 @@ static size_t fetch_table(const struct model_table *t, const struct batch *batch
 paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *const *param, float *scale)
 {
     struct score_lookup *l = lookup;
+    const uint64_t *key;
     l->asked += batch->unique - 1;
     for (size_t t = 0; t < l->model->n; t++) {
-        size_t known = fetch_table(&l->model->table[t], batch, param[t]);
+        size_t n = model_keys(&l->model->info, t, batch, &key);
+        size_t known = fetch_table(&l->model->table[t], key, n, param[t]);
         l->known += t == 0 ? known : 0;
     }
     if (scale != NULL)
-        (void)fetch_table(&l->model->scale, batch, scale);
+        (void)fetch_table(&l->model->scale, batch->key, batch->unique, scale);
     return PARAMO_OK;
 }
 

@@ -17,8 +17,13 @@
 /* Writes the parameters of the batch's keys for each table of the model: param[t], as in learn/model/model.h; and, if
  * scale is not NULL, the rows of the table of scales. */
 typedef paramo_err (*score_fetch_fn)(void *arg, const struct batch *batch, float *const *param, float *scale);
-/* Takes the margins of n rows, which follow those of the call before. */
-typedef paramo_err (*score_rows_fn)(void *arg, const float *margin, const float *label, size_t n);
+/* Rows that are scored, and follow those of the call before: margins as for objective_residuals, labels, and weights or
+ * NULL. */
+struct scored_rows {
+    size_t n, stride;
+    const float *margin, *label, *weight;
+};
+typedef paramo_err (*score_rows_fn)(void *arg, const struct scored_rows *rows);
 
 struct score_source {
     const struct model_info *model;
@@ -38,7 +43,7 @@ PARAMO_MUST_USE paramo_err scorer_block(struct scorer *scorer, const struct scor
 PARAMO_MUST_USE paramo_err score_reader(const struct score_source *source, struct reader *reader,
                                         score_rows_fn rows, void *arg);
 /* score_rows_fn that adds to a struct metrics. */
-paramo_err score_metrics(void *metrics, const float *margin, const float *label, size_t n);
+paramo_err score_metrics(void *metrics, const struct scored_rows *rows);
 /* A model's parameters; how many keys were asked for, once a batch, and how many of them it has, the bias
  * left out. */
 struct score_lookup {

@@ -57,8 +57,8 @@ void progress_format(char *out, size_t cap, size_t width, int bar, const struct 
 {
     char tail[160], a[24], b[16], c[16], rows[16], loss[32] = "", left[32] = "", drawing[64] = "",
                                                    percent[16] = "";
-    if (!isnan(s->logloss))
-        (void)snprintf(loss, sizeof loss, "  log-loss %.5f", s->logloss);
+    if (!isnan(s->loss))
+        (void)snprintf(loss, sizeof loss, "  %s %.5f", s->loss_name, s->loss);
     if (s->part > 0.005 && s->part <= 1) { /* before, it would only be noise */
         double epoch = s->seconds / s->part,
                todo = epoch * (1 - s->part) + epoch * (double)(s->epochs - s->epoch);

@@ -22,8 +22,9 @@ struct progress_state {
     double part;            /* of this epoch, 0..1; negative: unknown */
     uint64_t rows;          /* of this epoch so far */
     double seconds;         /* this epoch so far */
-    double logloss;         /* progressive; NaN: none yet */
-    double pushed, pulled;  /* bytes of this epoch so far */
+    const char *loss_name;
+    double loss;           /* progressive, as it is shown; NaN: none yet */
+    double pushed, pulled; /* bytes of this epoch so far */
 };
 
 void progress_init(struct progress *progress, int quiet);

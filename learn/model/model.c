@@ -1,6 +1,7 @@
 #include "learn/model/model.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ const struct model_ops *model_find(const char *name)
 
 void model_info_init(struct model_info *info, const struct model_ops *ops)
 {
-    *info = (struct model_info){.ops = ops};
+    *info = (struct model_info){.ops = ops, .objective = objective_of(objective_at(0))};
     for (size_t i = 0; i < ops->settings; i++)
         info->setting[i] = ops->setting[i].initial;
     for (size_t t = 0; t < ops->tables; t++) {
@@ -58,7 +59,44 @@ double model_beta(const struct model_info *info, size_t table)
     return def != NULL ? def->beta : o != NULL ? o->beta : 0;
 }
 
-size_t model_keys(const struct model_info *info, size_t table, const struct batch *batch)
+uint32_t model_outputs(const struct model_info *info)
 {
+    return objective_outputs(&info->objective);
+}
+
+struct model_shape model_shape(const struct model_info *info, size_t table)
+{
+    return info->ops->shape(info, table);
+}
+
+uint32_t model_row_values(const struct model_info *info, size_t table)
+{
+    return model_shape(info, table).dim * model_outputs(info);
+}
+
+size_t model_fixed_rows(const struct model_info *info, size_t table)
+{
+    return info->ops->rows == NULL ? 0 : info->ops->rows(info, table);
+}
+
+static uint64_t counting[MODEL_ROWS_MAX];
+static pthread_once_t counted = PTHREAD_ONCE_INIT;
+
+static void count(void)
+{
+    for (size_t i = 0; i < MODEL_ROWS_MAX; i++)
+        counting[i] = i;
+}
+
+size_t model_keys(const struct model_info *info, size_t table, const struct batch *batch,
+                  const uint64_t **keys)
+{
+    const size_t fixed = model_fixed_rows(info, table);
+    if (fixed > 0) {
+        (void)pthread_once(&counted, count);
+        *keys = counting;
+        return fixed;
+    }
+    *keys = batch->key;
     return info->ops->table[table].bias ? batch->unique : batch->unique - 1;
 }

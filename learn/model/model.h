@@ -1,13 +1,18 @@
 /*
  * What a model is to training, scoring and model files: one struct model_ops, which says which tables it needs, which
- * settings it has and how it computes. Each model is one file, model_<name>.c, and one entry of MODELS below.
- * docs/EXTENDING.md shows how to add one.
+ * settings it has and how it computes margins from features. What margins are trained for is the objective
+ * (learn/objective/objective.h): any model has any of them. Each model is one file, model_<name>.c, and one entry of
+ * MODELS below. docs/EXTENDING.md shows how to add one.
  *
- * The computation goes over one batch. param[t] holds the rows of table t for the batch's unique keys in its
- * order, shape.dim values each; grad[t] is laid out the same. A table without a row for the bias has memory for
- * one, too, and its content is not used: the model may set it to 0. Equal input gives equal bits on every machine
- * (ARCHITECTURE.md, "Same bits"). A model never knows servers, files or threads. Tests: test/learn/test_model.c, and
- * those of each model.
+ * The computation goes over one batch. A table has a row for each feature, or (`rows`) a number of rows that follows from
+ * the settings, with keys 0, 1 .... param[t] holds the rows of table t for the batch's unique keys in its order, or all
+ * rows, shape.dim values each; grad[t] is laid out the same. A table of features without a row for the bias has memory
+ * for one, too, and its content is not used: the model may set it to 0. Equal input gives equal bits on every machine
+ * (ARCHITECTURE.md, "Same bits").
+ *
+ * If the objective has several outputs, a row on the servers has shape.dim values for each output in turn, and the model
+ * computes each output by itself (learn/model/compute.h). A model never knows servers, files or threads. Tests:
+ * test/learn/test_model.c, and those of each model.
  */
 #ifndef LEARN_MODEL_MODEL_H
 #define LEARN_MODEL_MODEL_H
@@ -15,6 +20,7 @@
 #include "learn/data/batch.h"
 #include "learn/model/optimizers.h"
 #include "learn/model/scale.h"
+#include "learn/objective/objective.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +28,7 @@
 #define MODEL_MAX_TABLES   4
 #define MODEL_MAX_SETTINGS 8
 #define MODEL_NAME_MAX     31
+#define MODEL_ROWS_MAX     4096 /* of a table whose rows are not features */
 
 /* A number that a model is made with: an option of `paramo train`, and an entry of the manifest. Models that
  * have a setting of the same name share its definition. */
@@ -51,7 +58,8 @@ struct model_table_def {
 /* What follows from the settings for one table. */
 struct model_shape {
     uint32_t dim; /* values of a row */
-    double init;  /* standard deviation of its first values; 0: they are 0 */
+    double init;  /* standard deviation of its first values; 0: they are all `mean` */
+    double mean;  /* of its first values */
 };
 
 /* How one table was trained; what --model-in continues with. */
@@ -65,30 +73,42 @@ struct model_info {
     const struct model_ops *ops;
     double setting[MODEL_MAX_SETTINGS];                 /* in the order of ops->setting */
     struct model_optimizer optimizer[MODEL_MAX_TABLES]; /* in the order of ops->table */
-    enum scale_kind scale;                              /* of the features */
-    uint32_t hash_bits;                                 /* of the keys; 0: ids as they are */
-    char data_format[MODEL_NAME_MAX + 1];               /* of the training data */
+    struct objective objective;
+    enum scale_kind scale;                /* of the features */
+    uint32_t hash_bits;                   /* of the keys; 0: ids as they are */
+    char data_format[MODEL_NAME_MAX + 1]; /* of the training data */
     uint64_t seed;
     uint64_t batch, epochs, rows; /* how it was trained; epochs and rows over all runs */
+};
+
+/* Does it use the field of each feature? */
+enum model_fields {
+    MODEL_NO_FIELDS,
+    MODEL_ANY_FIELDS, /* if the data has them; else batch->field is NULL */
+    MODEL_NEEDS_FIELDS
 };
 
 struct model_ops {
     const char *name; /* "fm": of --model, and in the manifest */
     const char *help; /* "a factorization machine" */
-    int fields;       /* batches must have the field of each feature: libffm or criteo data only */
+    enum model_fields fields;
     const struct model_setting *setting;
     size_t settings;
     const struct model_table_def *table;
     size_t tables;
     struct model_shape (*shape)(const struct model_info *info, size_t table);
+    /* Rows of a table that has none for features, at most MODEL_ROWS_MAX; 0: a row for each feature. NULL: all have. */
+    size_t (*rows)(const struct model_info *info, size_t table);
+    /* The margin of a new model whose bias is 0, for any row; NULL: 0, or about that. */
+    double (*offset)(const struct model_info *info);
     /* Floats of scratch for a batch of that many rows, which margins leaves for gradient. NULL: none. */
     size_t (*scratch)(const struct model_info *info, size_t rows);
     /* Changes pulled parameters before they are used. NULL: nothing to change. */
     void (*mask)(const struct model_info *info, const struct batch *batch, float *const *param);
-    /* margin[r], the score of row r before the logistic link. */
+    /* margin[r] of each row, one output. */
     void (*margins)(const struct model_info *info, const struct batch *batch, float *const *param,
                     float *scratch, float *margin);
-    /* The gradients of the summed loss; residual[r] is its derivative by margin[r]. */
+    /* The gradients of the summed loss; residual[r] is its derivative by margin[r]. scratch is as margins left it. */
     void (*gradient)(const struct model_info *info, const struct batch *batch, float *const *param,
                      const float *scratch, const float *residual, float *const *grad);
 };
@@ -112,7 +132,15 @@ void model_info_init(struct model_info *info, const struct model_ops *ops);
 double model_alpha(const struct model_info *info, size_t table, uint64_t in_flight);
 /* Its smoothing, where none is named. */
 double model_beta(const struct model_info *info, size_t table);
-/* Keys of a batch that the table has rows for. */
-size_t model_keys(const struct model_info *info, size_t table, const struct batch *batch);
+/* Margins of a row. */
+uint32_t model_outputs(const struct model_info *info);
+/* ops->shape of one output, and values of a row on the servers, for all outputs. */
+struct model_shape model_shape(const struct model_info *info, size_t table);
+uint32_t model_row_values(const struct model_info *info, size_t table);
+/* Rows of a table that are not those of features; 0: its rows are those of features. */
+size_t model_fixed_rows(const struct model_info *info, size_t table);
+/* The rows that a batch needs: how many, and their keys, which are valid as long as the batch. */
+size_t model_keys(const struct model_info *info, size_t table, const struct batch *batch,
+                  const uint64_t **keys);
 
 #endif

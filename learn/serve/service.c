@@ -1,6 +1,6 @@
 #include "learn/serve/service.h"
+#include "learn/eval/prediction.h"
 #include "learn/eval/score.h"
-#include "learn/model/logistic.h"
 #include "learn/serve/request.h"
 
 #include <jansson.h>
@@ -10,8 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PROBABILITY_MAX 32        /* characters of one, with what stands between two */
-#define KEPT_TEXT       (1 << 20) /* a helper with more text frees its memory after the request */
+#define KEPT_TEXT (1 << 20) /* a helper with more text frees its memory after the request */
 
 static const char json_media[] = "application/json", text_media[] = "text/plain";
 
@@ -133,21 +132,23 @@ void answer_error(struct answer *answer, int status, uint64_t row, const char *f
 }
 
 struct writer {
+    const struct objective *objective;
     struct answer *answer;
     int json;
     size_t rows; /* so far; there is memory for all */
 };
 
 /* As `paramo predict` writes a row. */
-static paramo_err write_rows(void *arg, const float *margin, const float *label, size_t n)
+static paramo_err write_rows(void *arg, const struct scored_rows *rows)
 {
     struct writer *w = arg;
     struct answer *a = w->answer;
-    (void)label;
-    for (size_t i = 0; i < n; i++, w->rows++) {
-        const char *before = w->json && w->rows > 0 ? "," : "";
-        a->len += (size_t)snprintf(a->text + a->len, PROBABILITY_MAX, "%s%.9g%s", before,
-                                   link_probability(margin[i]), w->json ? "" : "\n");
+    for (size_t i = 0; i < rows->n; i++, w->rows++) {
+        if (w->json && w->rows > 0)
+            a->text[a->len++] = ',';
+        a->len += prediction_text(w->objective, rows->margin, rows->stride, i, w->json, a->text + a->len);
+        if (!w->json)
+            a->text[a->len++] = '\n';
     }
     return PARAMO_OK;
 }
@@ -163,7 +164,8 @@ static paramo_err score(struct helper *h, const struct slot_model *m, const stru
 {
     struct score_lookup lookup = {.model = &m->model};
     struct score_source source = score_model(&lookup);
-    struct writer writer = {.answer = answer, .json = h->request.json};
+    const struct objective *objective = &m->model.info.objective;
+    struct writer writer = {.objective = objective, .answer = answer, .json = h->request.json};
     if (h->version != m->version) {
         scorer_free(h->scorer);
         h->scorer = NULL;
@@ -174,7 +176,7 @@ static paramo_err score(struct helper *h, const struct slot_model *m, const stru
         h->version = m->version;
     }
     *answer = (struct answer){.status = 200, .type = writer.json ? json_media : text_media};
-    answer->text = malloc(block->rows * PROBABILITY_MAX + 64);
+    answer->text = malloc(block->rows * prediction_max(objective) + 64);
     if (answer->text == NULL)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the answer");
     if (writer.json)

@@ -1,4 +1,5 @@
 #include "learn/store/modelio.h"
+#include "learn/store/manifest.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include <xxhash.h>
 
 #define MANIFEST     "manifest.json"
-#define MANIFEST_MAX (1 << 20) /* a manifest is about 1 KiB; a longer file is not a model's */
 #define SUFFIX       ".safetensors"
 #define TEMPORARY    ".paramo-tmp-"
 #define CHECKSUM_LEN 32
@@ -26,222 +26,11 @@ static paramo_err no_memory(void)
     return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
 }
 
-static char *path_of(const char *dir, const char *name)
-{
-    char *path;
-    return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
-}
-
 static void checksum(const void *bytes, size_t len, char out[CHECKSUM_LEN + 1])
 {
     XXH128_hash_t h = XXH3_128bits(bytes, len);
     (void)snprintf(out, CHECKSUM_LEN + 1, "%016llx%016llx", (unsigned long long)h.high64,
                    (unsigned long long)h.low64);
-}
-
-/* ---- the manifest ---- */
-
-static json_t *optimizer_json(const struct model_optimizer *o)
-{
-    return json_pack("{s:s, s:f, s:f, s:f, s:f}", "name", o->name, "alpha", o->alpha, "beta", o->beta, "l1",
-                     o->l1, "l2", o->l2);
-}
-
-/* Each model has "dim" in its manifest: 0 where it has no such setting. */
-static const char dim_entry[] = "dim";
-
-/* The settings and the optimizers of the tables after the first. Returns 0 if there is no memory. */
-static int put_settings(json_t *m, const struct model_info *info)
-{
-    const struct model_ops *ops = info->ops;
-    int done = 1;
-    for (size_t i = 0; i < ops->settings; i++) {
-        double value = info->setting[i];
-        json_t *number = ops->setting[i].whole ? json_integer((json_int_t)value) : json_real(value);
-        done &= json_object_set_new(m, ops->setting[i].manifest, number) == 0;
-    }
-    json_t *optimizers = json_object_get(m, "optimizers");
-    for (size_t t = 1; t < ops->tables; t++)
-        done &= json_object_set_new(optimizers, ops->table[t].name, optimizer_json(&info->optimizer[t])) == 0;
-    return done;
-}
-
-static json_t *manifest_json(const struct model_info *info, int scaled)
-{
-    json_t *m = json_pack("{s:s, s:i, s:s, s:i, s:i, s:s, s:I, s:I, s:I, s:s, s:{s:o}}", "format",
-                          MODEL_FORMAT, "version", scaled ? 2 : 1, "model", info->ops->name, dim_entry, 0,
-                          "hash_bits", (int)info->hash_bits, "data_format", info->data_format, "batch",
-                          (json_int_t)info->batch, "epochs", (json_int_t)info->epochs, "rows",
-                          (json_int_t)info->rows, "bias_key", "18446744073709551615", "optimizers",
-                          info->ops->table[0].name, optimizer_json(&info->optimizer[0]));
-    char seed[24];
-    (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)info->seed);
-    if (m == NULL || json_object_set_new(m, "seed", json_string(seed)) != 0 ||
-        json_object_set_new(m, "scale", json_string(scale_name(info->scale))) != 0 ||
-        json_object_set_new(m, "tables", json_array()) != 0 || !put_settings(m, info)) {
-        json_decref(m);
-        return NULL;
-    }
-    return m;
-}
-
-/* Reads one file of bounded size; the caller frees it. */
-static paramo_err slurp(const char *path, char **text, size_t *len)
-{
-    FILE *file = fopen(path, "re");
-    struct stat st;
-    if (file != NULL && fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode)) {
-        (void)fclose(file);
-        return paramo_error_set(PARAMO_E_FORMAT, "%s: is a directory", path);
-    }
-    if (file == NULL)
-        return paramo_error_set(errno == ENOENT || errno == ENOTDIR ? PARAMO_E_NOT_FOUND : PARAMO_E_IO,
-                                "%s: %s", path, strerror(errno));
-    char *buffer = malloc(MANIFEST_MAX + 1);
-    paramo_err err = buffer == NULL ? no_memory() : PARAMO_OK;
-    if (err == PARAMO_OK) {
-        *len = fread(buffer, 1, MANIFEST_MAX + 1, file);
-        if (ferror(file))
-            err = paramo_error_set(PARAMO_E_IO, "%s: %s", path, strerror(errno));
-        else if (*len > MANIFEST_MAX)
-            err = paramo_error_set(PARAMO_E_FORMAT, "%s: too long for the manifest of a Paramo model", path);
-    }
-    (void)fclose(file);
-    if (err != PARAMO_OK) {
-        free(buffer);
-        return err;
-    }
-    *text = buffer;
-    return PARAMO_OK;
-}
-
-/* The manifest of dir: a model's, of a version that this program reads. */
-static paramo_err load_manifest(const char *dir, json_t **manifest)
-{
-    char *path = path_of(dir, MANIFEST), *text = NULL;
-    size_t len = 0;
-    if (path == NULL)
-        return no_memory();
-    paramo_err err = slurp(path, &text, &len);
-    if (err == PARAMO_OK) {
-        json_error_t where;
-        json_t *m = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
-        free(text);
-        const char *format = json_string_value(json_object_get(m, "format"));
-        json_t *version = json_object_get(m, "version");
-        if (m == NULL)
-            err = paramo_error_set(PARAMO_E_CORRUPT, "%s:%d: damaged: %s", path, where.line, where.text);
-        else if (format == NULL || strcmp(format, MODEL_FORMAT) != 0)
-            err = paramo_error_set(PARAMO_E_FORMAT, "%s: not the manifest of a Paramo model", path);
-        else if (!json_is_integer(version) || json_integer_value(version) < 1)
-            err = paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: no version", path);
-        else if (json_integer_value(version) > MODEL_VERSION)
-            err = paramo_error_set(PARAMO_E_FORMAT,
-                                   "%s: the model's format is version %lld, newer than this program's %d",
-                                   path, (long long)json_integer_value(version), MODEL_VERSION);
-        if (err == PARAMO_OK)
-            *manifest = m;
-        else
-            json_decref(m);
-    }
-    free(path);
-    return err;
-}
-
-static int get_uint(json_t *object, const char *name, uint64_t most, uint64_t *out)
-{
-    json_t *value = json_object_get(object, name);
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        (uint64_t)json_integer_value(value) > most)
-        return 0;
-    *out = (uint64_t)json_integer_value(value);
-    return 1;
-}
-
-static int get_name(json_t *object, const char *name, char out[MODEL_NAME_MAX + 1])
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    if (text == NULL || strlen(text) > MODEL_NAME_MAX)
-        return 0;
-    memcpy(out, text, strlen(text) + 1);
-    return 1;
-}
-
-static int get_real(json_t *object, const char *name, double *out)
-{
-    json_t *value = json_object_get(object, name);
-    *out = json_number_value(value);
-    return json_is_number(value) && isfinite(*out) && *out >= 0;
-}
-
-static int get_optimizer(json_t *optimizers, const char *table, struct model_optimizer *o)
-{
-    json_t *object = json_object_get(optimizers, table);
-    return get_name(object, "name", o->name) && get_real(object, "alpha", &o->alpha) &&
-           get_real(object, "beta", &o->beta) && get_real(object, "l1", &o->l1) &&
-           get_real(object, "l2", &o->l2);
-}
-
-#define ENTRY_MAX 64
-
-/* Reads the settings and optimizers of info->ops. Returns the entry that is missing or not valid, perhaps in
- * `entry`, or NULL. */
-static const char *get_settings(json_t *m, struct model_info *info, char entry[ENTRY_MAX])
-{
-    const struct model_ops *ops = info->ops;
-    json_t *optimizers = json_object_get(m, "optimizers");
-    int has_dim = 0;
-    uint64_t whole;
-    for (size_t i = 0; i < ops->settings; i++) {
-        const struct model_setting *s = &ops->setting[i];
-        has_dim |= strcmp(s->manifest, dim_entry) == 0;
-        if (!s->whole && !get_real(m, s->manifest, &info->setting[i]))
-            return s->manifest;
-        if (s->whole && (!get_uint(m, s->manifest, s->max, &whole) || whole < s->min))
-            return s->manifest;
-        if (s->whole)
-            info->setting[i] = (double)whole;
-    }
-    if (!has_dim && !get_uint(m, dim_entry, 0, &whole))
-        return dim_entry;
-    for (size_t t = 0; t < ops->tables; t++)
-        if (!get_optimizer(optimizers, ops->table[t].name, &info->optimizer[t])) {
-            (void)snprintf(entry, ENTRY_MAX, "optimizers.%s", ops->table[t].name);
-            return entry;
-        }
-    return NULL;
-}
-
-/* Reads all but the tables. Returns as get_settings. */
-static const char *get_info(json_t *m, struct model_info *info, char entry[ENTRY_MAX])
-{
-    char name[MODEL_NAME_MAX + 1];
-    uint64_t hash_bits;
-    int scale;
-    const char *seed = json_string_value(json_object_get(m, "seed"));
-    *info = (struct model_info){0};
-    if (!get_name(m, "model", name) || (info->ops = model_find(name)) == NULL)
-        return "model";
-    if (!get_uint(m, "hash_bits", 63, &hash_bits))
-        return "hash_bits";
-    if (!get_name(m, "data_format", info->data_format))
-        return "data_format";
-    if (!get_uint(m, "batch", UINT32_MAX, &info->batch))
-        return "batch";
-    if (!get_uint(m, "epochs", INT64_MAX, &info->epochs))
-        return "epochs";
-    if (!get_uint(m, "rows", INT64_MAX, &info->rows))
-        return "rows";
-    if (seed == NULL)
-        return "seed";
-    if (json_object_get(m, "scale") != NULL) { /* no model had one before */
-        if (!get_name(m, "scale", name) || (scale = scale_find(name)) < 0)
-            return "scale";
-        info->scale = (enum scale_kind)scale;
-    }
-    info->hash_bits = (uint32_t)hash_bits;
-    info->seed = strtoull(seed, NULL, 10);
-    return get_settings(m, info, entry);
 }
 
 /* ---- opening ---- */
@@ -326,12 +115,13 @@ static paramo_err open_table(const char *dir, tensors_opener *opener, json_t *ob
     const char *sum = json_string_value(json_object_get(object, "xxh3_128"));
     uint64_t rows, listed_dim, state, bytes;
     if (listed == NULL || strcmp(listed, name) != 0 || !plain_name(file) || sum == NULL ||
-        !get_uint(object, "rows", INT64_MAX, &rows) || !get_uint(object, "dim", UINT32_MAX, &listed_dim) ||
-        !get_uint(object, "state", UINT32_MAX, &state) || !get_uint(object, "bytes", INT64_MAX, &bytes) ||
-        listed_dim != dim)
+        !manifest_uint(object, "rows", INT64_MAX, &rows) ||
+        !manifest_uint(object, "dim", UINT32_MAX, &listed_dim) ||
+        !manifest_uint(object, "state", UINT32_MAX, &state) ||
+        !manifest_uint(object, "bytes", INT64_MAX, &bytes) || listed_dim != dim)
         return paramo_error_set(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: table '%s'", dir, name);
     memcpy(t->name, name, strlen(name) + 1); /* a name of model_ops: it fits */
-    t->path = path_of(dir, file);
+    t->path = manifest_path(dir, file);
     if (t->path == NULL)
         return no_memory();
     paramo_err err = tensors_open(t->path, opener, &t->file);
@@ -367,15 +157,15 @@ static paramo_err model_open(const char *dir, tensors_opener *opener, struct mod
 {
     json_t *m;
     *model = (struct model){0};
-    paramo_err err = load_manifest(dir, &m);
+    paramo_err err = manifest_load(dir, &m);
     if (err == PARAMO_E_NOT_FOUND)
         return paramo_error_set(err, "%s: no model there (it has no " MANIFEST ")", dir);
     if (err != PARAMO_OK)
         return err;
     json_t *tables = json_object_get(m, "tables");
     const struct model_info *info = &model->info;
-    char entry[ENTRY_MAX];
-    const char *wrong = get_info(m, &model->info, entry);
+    char entry[MANIFEST_ENTRY_MAX];
+    const char *wrong = manifest_info(m, &model->info, entry);
     const size_t n = json_array_size(tables);
     if (wrong == NULL && n != info->ops->tables && (info->scale == SCALE_NONE || n != info->ops->tables + 1))
         wrong = "tables";
@@ -385,7 +175,7 @@ static paramo_err model_open(const char *dir, tensors_opener *opener, struct mod
     for (size_t i = 0; err == PARAMO_OK && i < info->ops->tables; i++) {
         model->n++;
         err = open_table(dir, opener, json_array_get(tables, i), info->ops->table[i].name,
-                         info->ops->shape(info, i).dim, &model->table[i]);
+                         model_row_values(info, i), &model->table[i]);
     }
     if (err == PARAMO_OK && n > info->ops->tables)
         err = open_table(dir, opener, json_array_get(tables, info->ops->tables), SCALE_TABLE,
@@ -461,7 +251,7 @@ paramo_err modelio_prepare(const char *dir)
     paramo_err err = make_directory(dir, &made);
     if (err != PARAMO_OK)
         return err;
-    err = load_manifest(dir, &m);
+    err = manifest_load(dir, &m);
     json_decref(m);
     if (err == PARAMO_E_FORMAT) {
         char why[PARAMO_ERROR_MAX];
@@ -511,7 +301,7 @@ static char *temporary_path(const char *dir, const char *name)
     if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != (ssize_t)sizeof drawn)
         drawn ^= (uint64_t)(uintptr_t)&drawn << 20;
     (void)snprintf(temporary, sizeof temporary, TEMPORARY "%016llx-%s", (unsigned long long)drawn, name);
-    return path_of(dir, temporary);
+    return manifest_path(dir, temporary);
 }
 
 /* Has the writer save one table under a temporary name, renames it, and adds it to the tables of the manifest. */
@@ -537,7 +327,7 @@ static paramo_err save_table(const char *dir, const char *name, uint32_t dim, si
         json_t *entry = json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:s}", "name", name, "file", final, "rows",
                                   (json_int_t)keys.shape[0], "dim", (int)dim, "state",
                                   (json_int_t)state.shape[1], "bytes", (json_int_t)len, "xxh3_128", sum);
-        to = path_of(dir, final);
+        to = manifest_path(dir, final);
         if (to == NULL || json_array_append_new(tables, entry) != 0)
             err = no_memory();
         else if (rename(from, to) != 0)
@@ -619,12 +409,12 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, const st
         err = remove_temporaries(dir);
     if (err != PARAMO_OK)
         return err;
-    json_t *manifest = manifest_json(info, writer->scaled), *tables = json_object_get(manifest, "tables");
-    char *from = temporary_path(dir, "manifest"), *to = path_of(dir, MANIFEST), *text = NULL;
+    json_t *manifest = manifest_of(info, writer->scaled), *tables = json_object_get(manifest, "tables");
+    char *from = temporary_path(dir, "manifest"), *to = manifest_path(dir, MANIFEST), *text = NULL;
     if (manifest == NULL || from == NULL || to == NULL)
         err = no_memory();
     for (size_t i = 0; err == PARAMO_OK && i < info->ops->tables; i++)
-        err = save_table(dir, info->ops->table[i].name, info->ops->shape(info, i).dim, i, writer, tables);
+        err = save_table(dir, info->ops->table[i].name, model_row_values(info, i), i, writer, tables);
     if (err == PARAMO_OK && writer->scaled)
         err = save_table(dir, SCALE_TABLE, scale_dim(info->scale), info->ops->tables, writer, tables);
     if (err == PARAMO_OK && (text = json_dumps(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(15))) == NULL)

@@ -30,9 +30,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MODEL_FORMAT  "paramo-model"
-#define MODEL_VERSION 2 /* the newest; a model without scales is of version 1 */
-
 struct model_table {
     char name[MODEL_NAME_MAX + 1];
     uint64_t n;

@@ -30,12 +30,12 @@ void lead_encode(const struct words *w, double out[WORDS])
         (double)w->run_rows,
         (double)w->dealt_again,
         w->best_epoch,
-        w->best_logloss,
+        w->best_loss,
         w->bad_epochs,
         (double)e->rows,
         (double)e->positives,
-        e->logloss,
-        e->mean_logloss,
+        e->loss,
+        e->guess_loss,
         e->seconds,
         e->valid_seconds,
         e->sent,
@@ -45,11 +45,19 @@ void lead_encode(const struct words *w, double out[WORDS])
         e->has_valid,
         (double)e->valid.rows,
         (double)e->valid.positives,
-        e->valid.logloss,
-        e->valid.auc,
-        e->valid.accuracy,
-        e->valid.calibration,
+        e->valid.loss,
+        e->valid.value[METRIC_AUC],
+        e->valid.value[METRIC_ACCURACY],
+        e->valid.value[METRIC_CALIBRATION],
         w->gave_up,
+        w->label_scale,
+        e->mean_label,
+        e->valid.mean_label,
+        e->valid.base,
+        e->valid.value[METRIC_RMSE],
+        e->valid.value[METRIC_MAE],
+        e->valid.value[METRIC_R2],
+        e->valid.value[METRIC_COVERAGE],
     };
     static_assert(sizeof all == WORDS * sizeof *all, "every number has its place");
     memcpy(out, all, sizeof all);
@@ -74,14 +82,15 @@ void lead_decode(const double *in, size_t n, struct words *out)
         .run_rows = whole(w[5], 0x1p53),
         .dealt_again = whole(w[6], 0x1p53),
         .best_epoch = (uint32_t)whole(w[7], UINT32_MAX),
-        .best_logloss = w[8],
+        .best_loss = w[8],
         .bad_epochs = (uint32_t)whole(w[9], UINT32_MAX),
         .epoch =
             {
                 .rows = whole(w[10], 0x1p53),
                 .positives = whole(w[11], 0x1p53),
-                .logloss = w[12],
-                .mean_logloss = w[13],
+                .mean_label = w[29],
+                .loss = w[12],
+                .guess_loss = w[13],
                 .seconds = w[14],
                 .valid_seconds = w[15],
                 .sent = w[16],
@@ -91,12 +100,19 @@ void lead_decode(const double *in, size_t n, struct words *out)
                 .has_valid = w[20] != 0,
                 .valid = {.rows = whole(w[21], 0x1p53),
                           .positives = whole(w[22], 0x1p53),
-                          .logloss = w[23],
-                          .auc = w[24],
-                          .accuracy = w[25],
-                          .calibration = w[26]},
+                          .mean_label = w[30],
+                          .loss = w[23],
+                          .base = w[31],
+                          .value = {[METRIC_AUC] = w[24],
+                                    [METRIC_ACCURACY] = w[25],
+                                    [METRIC_CALIBRATION] = w[26],
+                                    [METRIC_RMSE] = w[32],
+                                    [METRIC_MAE] = w[33],
+                                    [METRIC_R2] = w[34],
+                                    [METRIC_COVERAGE] = w[35]}},
             },
         .gave_up = (uint32_t)whole(w[27], UINT32_MAX),
+        .label_scale = w[28] > 0 ? w[28] : 0,
     };
 }
 
@@ -114,7 +130,7 @@ static paramo_err get(struct job *job, const char *key, uint32_t timeout_ms, str
     paramo_err err = paramo_kv_get(job->node, key, w, sizeof w, &len, timeout_ms);
     if (err != PARAMO_OK)
         return err;
-    if (len != WORDS * sizeof *w && len != WORDS_OLD * sizeof *w)
+    if (len < WORDS_OLD * sizeof *w || len % sizeof *w != 0)
         return paramo_error_set(PARAMO_E_INTERNAL, "the value of %s has %zu bytes, which is not valid", key,
                                 len);
     lead_decode(w, len / sizeof *w, words);
@@ -147,7 +163,7 @@ paramo_err lead_place(struct job *job, struct words *words)
 {
     *words = (struct words){0};
     paramo_err err = paramo_kv_add(job->node, NOW_KEY, (double[WORDS]){0}, WORDS);
-    if (err != PARAMO_OK && err != PARAMO_E_SIZE_MISMATCH) /* one of WORDS_OLD is there */
+    if (err != PARAMO_OK && err != PARAMO_E_SIZE_MISMATCH) /* an older program's is there */
         return err;
     return get(job, NOW_KEY, 0, words);
 }

@@ -32,17 +32,18 @@ struct words {
     uint32_t leader;  /* node id; 0: unknown; LEAD_NONE */
     uint64_t run_rows, dealt_again;
     uint32_t best_epoch; /* from 1; 0: none */
-    double best_logloss;
+    double best_loss;
     uint32_t bad_epochs;      /* since then */
     struct train_epoch epoch; /* the last that is over; rows 0: nothing is known of it */
     uint32_t gave_up;         /* leaders that could not go on, and left */
+    double label_scale;       /* 0: nothing is known of it */
 };
 
-/* Numbers of a word, all doubles: adding zeros makes a word be there. Checkpoints of before there was more
- * than one leader have the first four. */
-enum { WORDS_OLD = 4, WORDS = 28 };
+/* Numbers of a word, all doubles: adding zeros makes a word be there. Checkpoints of older programs have fewer: the first
+ * WORDS_OLD at least. */
+enum { WORDS_OLD = 4, WORDS = 36 };
 void lead_encode(const struct words *words, double out[WORDS]);
-/* n: WORDS or WORDS_OLD. */
+/* n: WORDS_OLD .. WORDS. */
 void lead_decode(const double *in, size_t n, struct words *words);
 
 /* Makes the pool. */

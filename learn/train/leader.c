@@ -45,24 +45,12 @@ static paramo_err save_model(struct customer *c)
     return err;
 }
 
-/* Reads n doubles of the scheduler's store. Adding zeros first creates them, so the read never waits for a value
- * that no worker has written. */
-static paramo_err get_doubles(struct job *job, const char *key, double *values, size_t n)
-{
-    size_t len = 0;
-    memset(values, 0, n * sizeof *values);
-    paramo_err err = paramo_kv_add(job->node, key, values, n);
-    if (err == PARAMO_OK)
-        err = paramo_kv_get(job->node, key, values, n * sizeof *values, &len, 0);
-    return err;
-}
-
 /* The job's sums of a round; zeros if no part had rows. */
-static paramo_err get_sums(struct job *job, uint32_t round, double sums[SUM_N])
+static paramo_err get_sums(struct job *job, uint32_t round, double sums[SUMS_MAX])
 {
     char key[48];
     learner_sums_key(key, sizeof key, round);
-    return get_doubles(job, key, sums, SUM_N);
+    return learner_get(job->node, key, sums, learner_sums(&job->info));
 }
 
 paramo_err leader_forget_round(struct job *job, uint32_t round)
@@ -82,14 +70,14 @@ paramo_err leader_forget_round(struct job *job, uint32_t round)
 }
 
 /* Counts the parts that were begun more often than they were done. */
-static paramo_err count_dealt_again(struct job *job, uint32_t round, const double sums[SUM_N])
+static paramo_err count_dealt_again(struct job *job, uint32_t round, const double *sums)
 {
     char key[48];
     double leases;
     if (job->embedded)
         return PARAMO_OK;
     loader_leases_key(key, sizeof key, learner_pool_round(round, job->hold_out > 0));
-    paramo_err err = get_doubles(job, key, &leases, 1);
+    paramo_err err = learner_get(job->node, key, &leases, 1);
     if (err == PARAMO_OK && leases > sums[SUM_PARTS])
         job->result->dealt_again += (uint64_t)(leases - sums[SUM_PARTS]);
     return err;
@@ -109,28 +97,27 @@ static void warn(struct job *job, const struct watch_sums *sums, const char *at)
     struct train_result *r = job->result;
     if (r->warning[0] != '\0')
         return;
-    watch_text(r->warning, sizeof r->warning, sums, at);
+    watch_text(r->warning, sizeof r->warning, &job->info.objective, sums, at);
     progress_warn(&job->progress, "%s", r->warning);
 }
 
-/* After the last epoch, which is e: is the model that is saved better than guessing the mean rate? What it was
+/* After the last epoch, which is e: is the model that is saved better than guessing the same for each row? What it was
  * warned of while it trained counts no more. */
 static void judge(struct job *job, const struct train_epoch *e)
 {
     struct train_result *r = job->result;
     if (r->best_epoch == 0 || !e->has_valid)
         return;
-    const struct watch_sums learned = {.rows = e->rows, .positives = e->positives};
-    r->base_logloss = watch_base_loss(&learned, e->valid.rows, e->valid.positives);
-    const struct watch_verdict verdict = {.first = r->epoch[r->first_epoch].valid.logloss,
-                                          .best = r->best_logloss,
-                                          .base = r->base_logloss,
+    r->base_loss = e->valid.base;
+    const struct watch_verdict verdict = {.first = r->epoch[r->first_epoch].valid.loss,
+                                          .best = r->best_loss,
+                                          .base = r->base_loss,
                                           .epochs = r->epochs,
                                           .best_epoch = r->best_epoch,
                                           .rows = e->valid.rows};
     r->measured = e->valid.rows;
     int warned = r->warning[0] != '\0';
-    watch_judge(r->warning, sizeof r->warning, &verdict,
+    watch_judge(r->warning, sizeof r->warning, &job->info.objective, &verdict,
                 job->valid != NULL ? "on the validation data" : "on the held-out rows");
     if (!warned && r->warning[0] != '\0')
         progress_warn(&job->progress, "%s", r->warning);
@@ -140,29 +127,28 @@ static void judge(struct job *job, const struct train_epoch *e)
 static paramo_err held_out(struct customer *c, uint32_t round, struct train_epoch *e)
 {
     struct job *job = c->job;
-    double sums[HELD_N];
+    const struct objective *o = &job->info.objective;
+    double sums[MSUMS];
     char key[48];
     learner_held_out_key(key, sizeof key, round);
-    paramo_err err = get_doubles(job, key, sums, HELD_N);
+    paramo_err err = learner_get(job->node, key, sums, MSUMS);
     if (err != PARAMO_OK)
         return err;
-    double rows = sums[HELD_ROWS], positives = sums[HELD_POSITIVES];
     e->valid_seconds = progress_now() - job->learned;
-    e->has_valid = positives > 0 && positives < rows;
+    e->has_valid = metric_sums_measure(o, sums);
     if (e->has_valid)
-        e->valid = (struct metrics_result){.rows = (uint64_t)rows,
-                                           .positives = (uint64_t)positives,
-                                           .logloss = sums[HELD_LOSS] / rows,
-                                           .auc = (double)NAN,
-                                           .accuracy = sums[HELD_CORRECT] / rows,
-                                           .calibration = sums[HELD_PROBABILITY] / positives};
+        metric_sums_finish(o, sums, &e->valid);
     else if (round == 0)
-        progress_line(&job->progress, "nothing is measured: the %.0f held-out rows do not have both classes",
-                      rows);
+        progress_line(&job->progress,
+                      o->ops->labels == LABEL_BINARY
+                          ? "nothing is measured: the %.0f held-out rows do not have both classes"
+                          : "nothing is measured: %.0f held-out rows are too few",
+                      sums[MSUM_ROWS]);
     return PARAMO_OK;
 }
 
-static paramo_err validate(struct customer *c, uint32_t round, struct train_epoch *e)
+/* guess: for each row, by the rows that were learned. */
+static paramo_err validate(struct customer *c, uint32_t round, const float *guess, struct train_epoch *e)
 {
     struct job *job = c->job;
     if (job->valid == NULL)
@@ -171,7 +157,7 @@ static paramo_err validate(struct customer *c, uint32_t round, struct train_epoc
     paramo_err err = scaling_look(&c->scaling);
     struct score_source source = {
         .model = &job->info, .fetch = learner_fetch, .arg = c->learner, .scaled = c->scaling.table != NULL};
-    metrics_reset(job->metrics);
+    metrics_reset(job->metrics, guess);
     if (err == PARAMO_OK)
         err = reader_rewind(job->valid);
     if (err == PARAMO_OK)
@@ -186,18 +172,20 @@ static paramo_err validate(struct customer *c, uint32_t round, struct train_epoc
 static void show_epoch(struct job *job, uint32_t round)
 {
     const struct train_epoch *e = &job->result->epoch[round];
-    char rows[16], rate[16], nonzero[16], sent[16], received[16], valid[96] = "";
-    if (e->has_valid && job->valid != NULL)
-        (void)snprintf(valid, sizeof valid, "  valid log-loss %.5f  AUC %.5f", e->valid.logloss,
-                       e->valid.auc);
-    else if (e->has_valid)
-        (void)snprintf(valid, sizeof valid, "  held-out log-loss %.5f", e->valid.logloss);
+    const struct objective *o = &job->info.objective;
+    const double auc = e->valid.value[METRIC_AUC];
+    char rows[16], rate[16], nonzero[16], sent[16], received[16], valid[96] = "", more[32] = "";
+    if (e->has_valid && isfinite(auc))
+        (void)snprintf(more, sizeof more, "  AUC %.5f", auc);
+    if (e->has_valid)
+        (void)snprintf(valid, sizeof valid, "  %s %s %.5f%s", job->valid != NULL ? "valid" : "held-out",
+                       o->ops->loss, objective_shown(o, e->valid.loss), more);
     progress_line(
         &job->progress,
-        "epoch %u/%llu  %s rows in %.1f s (%s/s)  log-loss %.5f%s  %s weights  pushed %s  pulled %s",
-        round + 1, (unsigned long long)job->epochs, progress_count(rows, sizeof rows, (double)e->rows),
-        e->seconds, progress_count(rate, sizeof rate, e->seconds > 0 ? (double)e->rows / e->seconds : 0),
-        e->logloss, valid, progress_count(nonzero, sizeof nonzero, (double)e->nonzero),
+        "epoch %u/%llu  %s rows in %.1f s (%s/s)  %s %.5f%s  %s weights  pushed %s  pulled %s", round + 1,
+        (unsigned long long)job->epochs, progress_count(rows, sizeof rows, (double)e->rows), e->seconds,
+        progress_count(rate, sizeof rate, e->seconds > 0 ? (double)e->rows / e->seconds : 0), o->ops->loss,
+        objective_shown(o, e->loss), valid, progress_count(nonzero, sizeof nonzero, (double)e->nonzero),
         progress_bytes(sent, sizeof sent, e->sent), progress_bytes(received, sizeof received, e->received));
 }
 
@@ -239,7 +227,9 @@ static void adopt(struct job *job, const struct words *words)
     job->info.epochs = job->o->model.epochs + words->round;
     job->info.rows = words->rows;
     r->best_epoch = words->best_epoch;
-    r->best_logloss = words->best_logloss;
+    r->best_loss = words->best_loss;
+    if (words->label_scale > 0)
+        job->info.objective.label_scale = r->objective.label_scale = words->label_scale;
     job->bad_epochs = words->bad_epochs;
 }
 
@@ -253,7 +243,8 @@ void leader_words(const struct job *job, uint32_t round, int go_on, struct words
                             .run_rows = r->rows,
                             .dealt_again = r->dealt_again,
                             .best_epoch = (uint32_t)r->best_epoch,
-                            .best_logloss = r->best_logloss,
+                            .best_loss = r->best_loss,
+                            .label_scale = job->info.objective.label_scale,
                             .bad_epochs = (uint32_t)job->bad_epochs};
     if (r->epochs > r->first_epoch && r->epochs == round)
         words->epoch = r->epoch[round - 1];
@@ -309,11 +300,32 @@ paramo_err leader_take_over(struct job *job, struct words *words)
     return err == PARAMO_OK && words->go_on == GOES_ON ? lead_put_now(job, words) : err;
 }
 
+/* Says once, after the first epoch, that rows are sorted by label. */
+static paramo_err look_at_order(struct job *job, const double *sums)
+{
+    double order[2], usual;
+    paramo_err err = learner_get(job->node, LEARNER_TURNS_KEY, order, 2);
+    if (err != PARAMO_OK)
+        return err;
+    job->result->sorted =
+        watch_sorted(&job->info.objective, (uint64_t)sums[SUM_ROWS], (uint64_t)sums[SUM_POSITIVES],
+                     sums + SUM_CONSTANTS, order[0], order[1], &usual);
+    if (job->result->sorted)
+        progress_warn(
+            &job->progress,
+            "the rows are sorted by label, or nearly: it changes %.0f times from row to row, where %.0f "
+            "times are usual; shuffled rows are learned better",
+            order[0], usual);
+    return PARAMO_OK;
+}
+
 /* Sums up the round and validates. */
-static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch *e, double *loss)
+static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch *e,
+                          struct watch_sums *learned)
 {
     struct job *job = c->job;
-    double sums[SUM_N];
+    double sums[SUMS_MAX];
+    float guess[OBJECTIVE_CLASSES_MAX];
     paramo_table_stats stats = {.size = sizeof stats};
     *e = (struct train_epoch){.seconds = job->learned - job->epoch_began};
     paramo_err err = get_sums(job, round, sums);
@@ -322,51 +334,39 @@ static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch
                                job->o->data[0], job->o->data_n > 1 ? " and the other files" : "");
     if (err == PARAMO_OK)
         err = paramo_table_stat(c->worker, c->table[0], &stats);
-    if (err == PARAMO_OK)
-        err = validate(c, round, e);
+    if (err == PARAMO_OK) {
+        learner_guess(&job->info, sums, guess);
+        err = validate(c, round, guess, e);
+    }
     if (err == PARAMO_OK)
         err = count_dealt_again(job, round, sums);
     if (err != PARAMO_OK)
         return err;
     e->rows = (uint64_t)sums[SUM_ROWS];
     e->positives = (uint64_t)sums[SUM_POSITIVES];
-    e->mean_logloss = watch_mean_loss(e->rows, e->positives);
-    e->logloss = sums[SUM_LOSS] / sums[SUM_ROWS];
+    learned->rows = e->rows;
+    learned->labels = (struct label_sums){sums[SUM_WEIGHT], sums[SUM_LABEL], sums[SUM_SQUARE]};
+    learned->loss = sums[SUM_LOSS];
+    e->mean_label = sums[SUM_LABEL] / sums[SUM_WEIGHT];
+    e->guess_loss = objective_spread(&job->info.objective, &learned->labels);
+    e->loss = sums[SUM_LOSS] / sums[SUM_WEIGHT];
     e->sent = sums[SUM_SENT];
     e->received = sums[SUM_RECEIVED];
     e->keys = stats.rows;
     e->nonzero = stats.nonzero;
-    *loss = sums[SUM_LOSS];
-    return PARAMO_OK;
-}
-
-/* Says once, after the first epoch, that rows are sorted by label. */
-static paramo_err look_at_order(struct job *job, const struct train_epoch *e)
-{
-    double turns, usual;
-    paramo_err err = get_doubles(job, LEARNER_TURNS_KEY, &turns, 1);
-    if (err != PARAMO_OK)
-        return err;
-    job->result->sorted = watch_sorted(e->rows, e->positives, turns, &usual);
-    if (job->result->sorted)
-        progress_warn(
-            &job->progress,
-            "the rows are sorted by label, or nearly: it changes %.0f times from row to row, where %.0f "
-            "times are usual; shuffled rows are learned better",
-            turns, usual);
-    return PARAMO_OK;
+    return round == 0 ? look_at_order(job, sums) : PARAMO_OK;
 }
 
 /* Is the epoch, which is measured, better than all before? */
 static int is_better(struct job *job, size_t number, const struct train_epoch *e)
 {
     struct train_result *r = job->result;
-    if (!e->has_valid || (r->best_epoch > 0 && e->valid.logloss >= r->best_logloss)) {
+    if (!e->has_valid || (r->best_epoch > 0 && e->valid.loss >= r->best_loss)) {
         job->bad_epochs++;
         return 0;
     }
     r->best_epoch = number;
-    r->best_logloss = e->valid.logloss;
+    r->best_loss = e->valid.loss;
     job->bad_epochs = 0;
     return 1;
 }
@@ -378,12 +378,10 @@ static paramo_err finish_round(struct customer *c, uint32_t round, int *go_on)
     struct job *job = c->job;
     struct train_result *r = job->result;
     struct train_epoch now;
-    double loss = 0;
-    paramo_err err = measure(c, round, &now, &loss);
+    struct watch_sums learned;
+    paramo_err err = measure(c, round, &now, &learned);
     if (err == PARAMO_OK)
         err = add_epoch(r, round + 1, &now);
-    if (err == PARAMO_OK && round == 0)
-        err = look_at_order(job, &now);
     if (err != PARAMO_OK)
         return err;
     const struct train_epoch *e = &r->epoch[round];
@@ -392,9 +390,8 @@ static paramo_err finish_round(struct customer *c, uint32_t round, int *go_on)
     job->info.epochs++;
     job->info.rows += e->rows;
     show_epoch(job, round);
-    struct watch_sums epoch = {.rows = e->rows, .positives = e->positives, .loss = loss};
-    if (watch_epoch(&epoch))
-        warn(job, &epoch, "over the epoch");
+    if (watch_epoch(&job->info.objective, &learned))
+        warn(job, &learned, "over the epoch");
     const int better = is_better(job, round + 1, e), last = round + 1 >= job->epochs;
     const uint32_t patience = job->o->patience;
     r->stopped_early = e->has_valid && patience > 0 && job->bad_epochs >= patience && !last;
@@ -446,7 +443,9 @@ paramo_err leader_tick(void *arg, const struct watch_sums *sums, const paramo_wo
         .part = part > 1 ? 1 : part,
         .rows = sums->rows * learners,
         .seconds = now - job->epoch_began,
-        .logloss = sums->rows > 0 ? sums->loss / (double)sums->rows : (double)NAN,
+        .loss_name = job->info.objective.ops->loss,
+        .loss = sums->rows > 0 ? objective_shown(&job->info.objective, sums->loss / sums->labels.weight)
+                               : (double)NAN,
         .pushed = sent * learners,
         .pulled = received * learners,
     };
@@ -462,7 +461,7 @@ paramo_err leader_save_ended(struct customer *c)
 paramo_err leader_save_interrupted(struct job *job)
 {
     struct train_result *r = job->result;
-    double sums[SUM_N];
+    double sums[SUMS_MAX];
     uint64_t rows = 0;
     struct words words;
     leader_words(job, (uint32_t)r->epochs, INTERRUPTED, &words);

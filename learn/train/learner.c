@@ -1,14 +1,13 @@
 #include "learn/train/learner.h"
-#include "learn/model/logistic.h"
-#include "learn/model/params.h"
-#include "learn/train/base_rate.h"
+#include "learn/model/compute.h"
 #include "paramo/paramo.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define POLL_MS 500 /* arbitrary: a value that exists is answered at once */
 
 /*
  *   slots, a ring:   [ pushed | pushed | pulled: compute next | pulling | pulling | free ]
@@ -25,13 +24,23 @@ struct slot {
     uint64_t ts[MODEL_MAX_TABLES]; /* of the pulls, then of the pushes; 0: there was none */
 };
 
+/* Sums over a part's rows so far. */
+struct part_sums {
+    struct part_sums *next; /* of those that are not in use */
+    struct watch_order order;
+    double measured[MSUMS];
+    double learned[]; /* learner_sums() */
+};
+
 struct learner {
     struct learner_options o;
     struct loader *loader;
     size_t slots;
     struct slot *slot;
-    struct row_scratch rows; /* of one batch */
-    uint32_t round;          /* as the leader counts them */
+    struct part_sums *idle;
+    struct workspace work;              /* of one batch */
+    float guess[OBJECTIVE_CLASSES_MAX]; /* of a round that measures: for each row */
+    uint32_t round;                     /* as the leader counts them */
     enum holdout_side side;
     uint64_t acked, computed, pulled;
     struct loader_part *part; /* the part that batches are taken from, and the next one's number */
@@ -86,7 +95,12 @@ void learner_free(struct learner *l)
     for (size_t i = 0; l->slot != NULL && i < l->slots; i++)
         slot_free(&l->slot[i]);
     free(l->slot);
-    row_scratch_free(&l->rows);
+    while (l->idle != NULL) {
+        struct part_sums *s = l->idle;
+        l->idle = s->next;
+        free(s);
+    }
+    workspace_free(&l->work);
     free(l);
 }
 
@@ -105,12 +119,12 @@ void learner_bytes(const struct learner *l, double *sent, double *received)
 
 void learner_sums_key(char *out, size_t cap, uint32_t round)
 {
-    (void)snprintf(out, cap, "train/sums/%u", round);
+    (void)snprintf(out, cap, "train/learned/%u", round);
 }
 
 void learner_held_out_key(char *out, size_t cap, uint32_t round)
 {
-    (void)snprintf(out, cap, "train/held-out/%u", round);
+    (void)snprintf(out, cap, "train/measured/%u", round);
 }
 
 uint32_t learner_pool_round(uint32_t round, int held_out)
@@ -129,56 +143,113 @@ static paramo_err slot_fit(struct learner *l, struct slot *s, const struct batch
     paramo_err err = params_fit(&s->param, l->o.model, b->unique);
     if (err == PARAMO_OK)
         err = params_fit(&s->grad, l->o.model, b->unique);
-    return err == PARAMO_OK ? row_scratch_fit(&l->rows, l->o.model, b->rows) : err;
+    return err == PARAMO_OK ? workspace_fit(&l->work, l->o.model, b->rows, b->unique) : err;
 }
 
-static paramo_err add_learned(struct learner *l, const struct loader_part *part)
+size_t learner_sums(const struct model_info *model)
 {
+    return SUM_CONSTANTS + objective_constants(&model->objective);
+}
+
+void learner_guess(const struct model_info *model, const double *sums, float *guess)
+{
+    model->objective.ops->constant(&model->objective, sums[SUM_WEIGHT], sums + SUM_CONSTANTS, guess);
+}
+
+/* Adding zeros first creates them, so the read never waits for a value that no worker has written. */
+paramo_err learner_get(paramo_node *node, const char *key, double *values, size_t n)
+{
+    size_t len = 0;
+    memset(values, 0, n * sizeof *values);
+    paramo_err err = paramo_kv_add(node, key, values, n);
+    return err == PARAMO_OK ? paramo_kv_get(node, key, values, n * sizeof *values, &len, 0) : err;
+}
+
+static paramo_err add_learned(struct learner *l, struct part_sums *part)
+{
+    const size_t n = learner_sums(l->o.model);
+    char key[48];
     paramo_counters now = {.size = sizeof now};
     paramo_worker_counters(l->o.worker, &now);
-    double sums[SUM_N] = {[SUM_ROWS] = part->rows,
-                          [SUM_POSITIVES] = part->positives,
-                          [SUM_LOSS] = part->loss,
-                          [SUM_PARTS] = 1,
-                          [SUM_SENT] = (double)(now.bytes_sent - l->sent),
-                          [SUM_RECEIVED] = (double)(now.bytes_received - l->received)};
-    char key[48];
-    learner_sums_key(key, sizeof key, l->round);
+    part->learned[SUM_PARTS] = 1;
+    part->learned[SUM_SENT] = (double)(now.bytes_sent - l->sent);
+    part->learned[SUM_RECEIVED] = (double)(now.bytes_received - l->received);
     l->sent = now.bytes_sent;
     l->received = now.bytes_received;
-    paramo_err err = paramo_kv_add(l->o.node, key, sums, SUM_N);
-    return err == PARAMO_OK && l->round == 0 ? paramo_kv_add(l->o.node, LEARNER_TURNS_KEY, &part->turns, 1)
-                                             : err;
+    learner_sums_key(key, sizeof key, l->round);
+    const double order[] = {part->order.turns, part->order.changes};
+    paramo_err err = paramo_kv_add(l->o.node, key, part->learned, n);
+    return err == PARAMO_OK && l->round == 0 ? paramo_kv_add(l->o.node, LEARNER_TURNS_KEY, order, 2) : err;
 }
 
-static paramo_err add_measured(struct learner *l, const struct loader_part *part)
+static paramo_err add_measured(struct learner *l, const struct part_sums *part)
 {
-    double sums[HELD_N] = {[HELD_ROWS] = part->rows,
-                           [HELD_POSITIVES] = part->positives,
-                           [HELD_LOSS] = part->loss,
-                           [HELD_CORRECT] = part->correct,
-                           [HELD_PROBABILITY] = part->probability};
     char key[48];
     learner_held_out_key(key, sizeof key, l->round);
-    return part->rows > 0 ? paramo_kv_add(l->o.node, key, sums, HELD_N) : PARAMO_OK;
+    return part->measured[MSUM_ROWS] > 0 ? paramo_kv_add(l->o.node, key, part->measured, MSUMS) : PARAMO_OK;
 }
 
 /* All pushes of the part are answered: adds its sums to the job's, then reports the part done. */
 static paramo_err part_done(struct learner *l, struct loader_part *part)
 {
-    paramo_err err = learner_measures(l) ? add_measured(l, part) : add_learned(l, part);
+    struct part_sums *sums = part->sums;
+    paramo_err err = learner_measures(l) ? add_measured(l, sums) : add_learned(l, sums);
     if (err == PARAMO_OK)
         err = paramo_pool_done(l->o.node, l->o.pool, &part->lease);
+    part->sums = NULL;
+    sums->next = l->idle;
+    l->idle = sums;
     loader_release(l->loader, part);
     return err;
 }
 
-/* Waits for the requests of each table that has keys of the batch. */
-static paramo_err wait_for(struct learner *l, const struct batch *b, const uint64_t *ts)
+/* The part's labels and the weights of their rows lie one behind the other, over all its batches. */
+static paramo_err sum_labels(struct learner *l, const struct batch_list *list, struct part_sums *sums)
+{
+    const struct objective *o = &l->o.model->objective;
+    const struct batch *first = list->batch;
+    const float *label = first->label, *weight = first->weight;
+    struct label_sums labels = {0};
+    size_t rows = 0, positives = 0;
+    for (size_t i = 0; i < list->n; i++)
+        rows += list->batch[i].rows;
+    for (size_t r = 0; r < rows; r++)
+        positives += label[r] > 0.5f;
+    objective_add_labels(&labels, label, weight, rows);
+    sums->learned[SUM_POSITIVES] = (double)positives;
+    sums->learned[SUM_WEIGHT] = labels.weight;
+    sums->learned[SUM_LABEL] = labels.label;
+    sums->learned[SUM_SQUARE] = labels.square;
+    if (l->round == 0)
+        watch_order_add(&sums->order, o, label, rows);
+    return o->ops->tally(o, label, weight, rows, sums->learned + SUM_CONSTANTS)
+               ? PARAMO_OK
+               : paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+}
+
+/* A part that comes from the loader gets sums. */
+static paramo_err begin_part(struct learner *l, struct loader_part *part)
+{
+    const size_t n = learner_sums(l->o.model);
+    struct part_sums *sums = l->idle;
+    if (sums != NULL)
+        l->idle = sums->next;
+    else
+        sums = malloc(sizeof *sums + n * sizeof *sums->learned);
+    if (sums == NULL)
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    memset(sums, 0, sizeof *sums + n * sizeof *sums->learned);
+    part->sums = sums;
+    part->unlearned = part->list.n;
+    return part->list.n > 0 && !learner_measures(l) ? sum_labels(l, &part->list, sums) : PARAMO_OK;
+}
+
+/* Waits for the request of each table (0: there is none). */
+static paramo_err wait_for(struct learner *l, const uint64_t *ts)
 {
     paramo_err err = PARAMO_OK;
     for (size_t t = 0; err == PARAMO_OK && t < l->o.model->ops->tables; t++)
-        if (model_keys(l->o.model, t, b) > 0)
+        if (ts[t] > 0)
             err = paramo_wait(l->o.worker, ts[t], 0);
     return err;
 }
@@ -188,7 +259,7 @@ static paramo_err receive_answer(struct learner *l)
 {
     assert(l->slots > 0);
     struct slot *s = &l->slot[l->acked % l->slots];
-    paramo_err err = learner_measures(l) ? PARAMO_OK : wait_for(l, s->batch, s->ts);
+    paramo_err err = learner_measures(l) ? PARAMO_OK : wait_for(l, s->ts);
     if (err == PARAMO_OK)
         err = scaled_wait(l->o.scaling, &s->scaled);
     if (err != PARAMO_OK)
@@ -212,33 +283,13 @@ static paramo_err request(struct learner *l, request_fn *fn, const struct batch 
     for (size_t t = 0; err == PARAMO_OK && t < model->ops->tables; t++) {
         paramo_kv kv;
         paramo_kv_init(&kv);
-        kv.keys = b->key;
-        kv.n = model_keys(model, t, b);
+        kv.n = model_keys(model, t, b, &kv.keys);
         kv.vals = values[t];
-        kv.vals_len = kv.n * model->ops->shape(model, t).dim;
+        kv.vals_len = kv.n * model_row_values(model, t);
         if (kv.n > 0)
             err = fn(l->o.worker, l->o.table[t], &kv, &options, &ts[t]);
     }
     return err;
-}
-
-/* Is it the part that says what the bias of a new model is? */
-static int is_first(const struct learner *l, const struct loader_part *part)
-{
-    return l->o.fresh && part->lease.round == 0 && part->lease.stream == 0 && part->lease.index == 0;
-}
-
-/* A part's labels lie one behind the other, over all its batches. */
-static double count_turns(const struct batch_list *list)
-{
-    size_t turns = 0;
-    const float *before = NULL;
-    for (size_t i = 0; i < list->n; i++) {
-        const struct batch *b = &list->batch[i];
-        for (size_t r = 0; r < b->rows; before = &b->label[r], r++)
-            turns += before != NULL && (*before > 0.5f) != (b->label[r] > 0.5f);
-    }
-    return (double)turns;
 }
 
 /* The next batch into *b, or LOADER_IDLE or LOADER_END. */
@@ -252,16 +303,11 @@ static paramo_err next_batch(struct learner *l, int may_wait, enum loader_state 
             return err;
         }
         l->next = 0;
-        l->part->unlearned = l->part->list.n;
-        l->part->rows = l->part->positives = l->part->loss = 0;
-        l->part->correct = l->part->probability = 0;
-        l->part->turns = l->round == 0 && !learner_measures(l) ? count_turns(&l->part->list) : 0;
-        if (l->part->list.n == 0) {
+        err = begin_part(l, l->part);
+        if (err == PARAMO_OK && l->part->list.n == 0) {
             struct loader_part *empty = l->part;
             l->part = NULL;
             err = part_done(l, empty);
-        } else if (is_first(l, l->part)) {
-            err = base_rate_put(l->o.node, l->o.worker, l->o.table[0], &l->part->list);
         }
         if (err == PARAMO_OK)
             err = scaling_glance(l->o.scaling);
@@ -305,19 +351,13 @@ static paramo_err fill(struct learner *l, enum loader_state *state)
     return PARAMO_OK;
 }
 
-/* Adds a batch that was scored and is not learned. Its residuals are probability - label. */
-static paramo_err measure(struct learner *l, struct slot *s, double loss)
+/* Adds a batch that is scored and not learned. */
+static paramo_err measure(struct learner *l, struct slot *s, const struct batch *b)
 {
-    const struct batch *b = s->batch;
-    for (size_t r = 0; r < b->rows; r++) {
-        const int positive = b->label[r] > 0.5f;
-        s->part->correct += (l->rows.margin[r] >= 0) == positive;
-        s->part->probability += (double)l->rows.residual[r] + (double)b->label[r];
-    }
+    struct part_sums *sums = s->part->sums;
     memset(s->ts, 0, sizeof s->ts); /* there is no push */
-    return isfinite(loss)
-               ? PARAMO_OK
-               : paramo_error_set(PARAMO_E_NUMERIC, "the model's score of a row is not a finite number");
+    return metric_sums_add(&l->o.model->objective, sums->measured, l->work.margin, b->rows, b->label,
+                           b->weight, l->guess, b->rows, l->work.residual);
 }
 
 static paramo_err compute(struct learner *l)
@@ -325,29 +365,24 @@ static paramo_err compute(struct learner *l)
     struct slot *s = &l->slot[l->computed % l->slots];
     const struct batch *b = s->batch;
     const struct model_info *model = l->o.model;
-    float *const *param = s->param.table;
-    paramo_err err = wait_for(l, b, s->ts);
+    paramo_err err = wait_for(l, s->ts);
     if (err == PARAMO_OK)
         err = scaled_batch(l->o.scaling, s->batch, &s->scaled, &b);
     if (err != PARAMO_OK)
         return err;
-    if (model->ops->mask != NULL)
-        model->ops->mask(model, b, param);
-    model->ops->margins(model, b, param, l->rows.model, l->rows.margin);
-    double loss = link_residuals(l->rows.margin, b->label, b->rows, l->rows.residual);
-    size_t positives = 0;
-    for (size_t r = 0; r < b->rows; r++)
-        positives += b->label[r] > 0.5f;
+    compute_margins(model, b, s->param.table, &l->work);
     l->computed++;
-    s->part->rows += (double)b->rows;
-    s->part->positives += (double)positives;
-    s->part->loss += loss;
     if (learner_measures(l))
-        return measure(l, s, loss);
-    model->ops->gradient(model, b, param, l->rows.model, l->rows.residual, s->grad.table);
+        return measure(l, s, b);
+    double *sums = ((struct part_sums *)s->part->sums)->learned;
+    double loss = objective_residuals(&model->objective, l->work.margin, b->rows, b->label, b->weight,
+                                      b->rows, 0, l->work.residual);
+    objective_add_labels(&l->sums.labels, b->label, b->weight, b->rows);
     l->sums.rows += b->rows;
-    l->sums.positives += positives;
     l->sums.loss += loss;
+    sums[SUM_ROWS] += (double)b->rows;
+    sums[SUM_LOSS] += loss;
+    compute_gradient(model, b, s->param.table, &l->work, s->grad.table);
     return request(l, paramo_push, b, s->grad.table, s->ts);
 }
 
@@ -419,9 +454,19 @@ paramo_err learner_round(struct learner *l, uint32_t round)
     return play(l, round, HOLDOUT_LEARN);
 }
 
+/* The round's rows have been learned by all workers, so its sums are whole. */
 paramo_err learner_measure(struct learner *l, uint32_t round)
 {
+    double sums[SUMS_MAX];
+    char key[48];
     assert(l->o.held_out);
+    size_t len = 0;
+    memset(sums, 0, sizeof sums);
+    learner_sums_key(key, sizeof key, round);
+    paramo_err err = paramo_kv_get(l->o.node, key, sums, sizeof sums, &len, POLL_MS);
+    if (err != PARAMO_OK && err != PARAMO_E_TIMEOUT) /* TIMEOUT: the leader has ended the round already */
+        return err;
+    learner_guess(l->o.model, sums, l->guess);
     return play(l, round, HOLDOUT_MEASURE);
 }
 
@@ -433,7 +478,7 @@ paramo_err learner_fetch(void *learner, const struct batch *batch, float *const 
         return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
     paramo_err err = request(l, paramo_pull, batch, param, ts);
     if (err == PARAMO_OK)
-        err = wait_for(l, batch, ts);
+        err = wait_for(l, ts);
     if (err != PARAMO_OK) { /* param belongs to the caller again */
         char why[PARAMO_ERROR_MAX];
         (void)snprintf(why, sizeof why, "%s", paramo_last_error());

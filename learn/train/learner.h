@@ -9,29 +9,40 @@
  * learned: progressive validation (Blum, Kalai, Langford, COLT 1999).
  *
  * With a held-out part (learn/data/holdout.h) each epoch has two rounds of the pool: in the first the other rows are
-  * learned, in the second the held-out rows are scored with the model as it is then. Every worker scores those of the
+ * learned, in the second the held-out rows are scored with the model as it is then. Every worker scores those of the
  * parts that it has read. No worker learns in the second: a round begins when the one before is over for all.
  *
  * A part is reported done when its last push has been answered; its sums are added to the job's (kv
- * "sums/<round>") just before. So a part that a dead worker did not report is learned and counted once by
- * another worker. It never knows of files, validation or how many workers there are. Tests:
- * test/learn/test_train.c.
+ * "train/learned/<round>") just before. A part that a dead worker did not report is learned and counted by another worker. If it
+ * died between the two, the part's rows count twice in the sums. It never knows of files, validation or how many workers
+ * there are. Tests: test/learn/test_train.c.
  */
 #ifndef LEARN_TRAIN_LEARNER_H
 #define LEARN_TRAIN_LEARNER_H
 
 #include "learn/data/loader.h"
+#include "learn/eval/metric_sums.h"
 #include "learn/eval/score.h"
 #include "learn/train/scaling.h"
 #include "learn/train/watch.h"
 
 #include <stdatomic.h>
 
-/* What is summed over a round's parts, in this order, as doubles. */
-enum learner_sum { SUM_ROWS, SUM_POSITIVES, SUM_LOSS, SUM_PARTS, SUM_SENT, SUM_RECEIVED, SUM_N };
-
-/* The same of the rows that are held out. */
-enum learner_held_out { HELD_ROWS, HELD_POSITIVES, HELD_LOSS, HELD_CORRECT, HELD_PROBABILITY, HELD_N };
+/* What is summed over a round's parts, in this order, as doubles. Behind them: what the objective's tally sums, from
+ * which its best guess follows. */
+enum learner_sum {
+    SUM_ROWS,
+    SUM_POSITIVES, /* rows with a label above 0.5 */
+    SUM_WEIGHT,
+    SUM_LABEL, /* times its weight, as the next two */
+    SUM_SQUARE,
+    SUM_LOSS,
+    SUM_PARTS,
+    SUM_SENT,
+    SUM_RECEIVED,
+    SUM_CONSTANTS
+};
+#define SUMS_MAX (SUM_CONSTANTS + OBJECTIVE_CLASSES_MAX)
 
 struct learner; /* of one thread */
 
@@ -49,7 +60,6 @@ struct learner_options {
     unsigned ahead;
     unsigned threads; /* loader threads */
     const atomic_int *stop;
-    int fresh;    /* the model has learned nothing: the bias is to begin at the mean rate of the first part */
     int held_out; /* the reader holds rows out: the pool has two rounds for each epoch */
     int alone;    /* one process is the whole cluster: no part can be dealt again */
     /* After each batch: this learner's sums of the round so far, and the part that it is at. Its error ends
@@ -73,11 +83,17 @@ uint32_t learner_pool_round(uint32_t round, int held_out);
 uint64_t learner_rows(const struct learner *learner);
 /* Bytes pushed and pulled so far in this round. */
 void learner_bytes(const struct learner *learner, double *sent, double *received);
-/* Name of the round's sums in the scheduler's store. */
+/* Name of the round's sums in the scheduler's store, and how many there are. */
 void learner_sums_key(char *out, size_t cap, uint32_t round);
-/* Of the first round: how often a row of a part has another label than the row before it, one double. */
-#define LEARNER_TURNS_KEY "train/turns"
+size_t learner_sums(const struct model_info *model);
+/* Reads n doubles of the store, zeros if no worker has added any. */
+PARAMO_MUST_USE paramo_err learner_get(paramo_node *node, const char *key, double *values, size_t n);
+/* Of the first round: turns and changes of struct watch_order. */
+#define LEARNER_TURNS_KEY "train/order"
+/* MSUMS of the rows that are held out. */
 void learner_held_out_key(char *out, size_t cap, uint32_t round);
+/* The margins that are the best guess for all rows of a round, by its sums; guess[outputs]. */
+void learner_guess(const struct model_info *model, const double *sums, float *guess);
 /* Parameters pulled from the servers, for validation: score_fetch_fn, arg is the learner. On return no
  * request has param or scale. */
 paramo_err learner_fetch(void *learner, const struct batch *batch, float *const *param, float *scale);

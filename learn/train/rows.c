@@ -7,10 +7,16 @@
  * Arbitrary: one part of plain text, a few milliseconds. */
 #define SMALL_BYTES READER_PART_BYTES
 
-/* Are both classes among the held-out rows of this stream? An error counts as yes: the reader returns it again. */
-static int both_classes(struct reader *reader, uint32_t stream, int seen[2])
+/* What is among the held-out rows: both kinds of labels, of binary ones; else two rows. */
+static int enough(const struct objective *o, const size_t seen[2])
 {
-    for (uint64_t index = 0; !seen[0] || !seen[1]; index++) {
+    return o->ops->labels == LABEL_BINARY ? seen[0] > 0 && seen[1] > 0 : seen[0] + seen[1] > 1;
+}
+
+/* Looks until there is enough, or this stream ends. An error counts as enough: the reader returns it again. */
+static int look(struct reader *reader, uint32_t stream, const struct objective *o, size_t seen[2])
+{
+    for (uint64_t index = 0; !enough(o, seen); index++) {
         const struct block *block;
         int ended = 0;
         if (reader_held_out(reader, stream, index, &block, &ended) != PARAMO_OK)
@@ -18,19 +24,20 @@ static int both_classes(struct reader *reader, uint32_t stream, int seen[2])
         if (ended)
             return 0;
         for (size_t r = 0; r < block->rows; r++)
-            seen[block->label[r] > 0.5f] = 1;
+            seen[block->label[r] > 0.5f]++;
         reader_release(reader, block);
     }
     return 1;
 }
 
-static int can_measure(struct reader *reader)
+static int can_measure(struct reader *reader, const struct objective *o)
 {
     const uint64_t size = reader_size(reader);
-    int seen[2] = {0, 0}, both = size == 0 || size > SMALL_BYTES;
-    for (uint32_t s = 0; !both && s < reader_streams(reader); s++)
-        both = both_classes(reader, s, seen);
-    return both;
+    size_t seen[2] = {0, 0};
+    int can = size == 0 || size > SMALL_BYTES;
+    for (uint32_t s = 0; !can && s < reader_streams(reader); s++)
+        can = look(reader, s, o, seen);
+    return can;
 }
 
 static uint64_t epochs_of(const struct job *job)
@@ -55,9 +62,10 @@ paramo_err rows_open(struct job *job)
     struct reader_options options = o->reader;
     options.hash_bits = job->info.hash_bits;
     options.fields = job->info.ops->fields;
+    options.label = objective_label_rule(&job->info.objective);
     job->hold_out = o->valid_n > 0 ? 0 : o->hold_out;
     paramo_err err = open_data(job, &options);
-    if (err == PARAMO_OK && job->hold_out > 0 && !can_measure(job->reader)) {
+    if (err == PARAMO_OK && job->hold_out > 0 && !can_measure(job->reader, &job->info.objective)) {
         reader_close(job->reader);
         job->reader = NULL;
         job->hold_out = 0;
@@ -70,7 +78,7 @@ paramo_err rows_open(struct job *job)
             options.cache_bytes > 0 ? options.cache_bytes / 4 : input_available_memory() / 8;
         err = reader_open(&options, o->valid, o->valid_n, &job->valid);
         if (err == PARAMO_OK)
-            err = metrics_new(&job->metrics);
+            err = metrics_new(&job->info.objective, &job->metrics);
     }
     return err;
 }
@@ -78,6 +86,7 @@ paramo_err rows_open(struct job *job)
 void rows_tell(struct job *job)
 {
     if (job->o->hold_out > 0 && job->o->valid_n == 0 && job->hold_out == 0)
-        progress_line(&job->progress, "nothing is held out: %u %% of these rows would not have both classes",
-                      job->o->hold_out);
+        progress_line(&job->progress, "nothing is held out: %u %% of these rows would %s", job->o->hold_out,
+                      job->info.objective.ops->labels == LABEL_BINARY ? "not have both classes"
+                                                                      : "be too few");
 }

@@ -1,4 +1,5 @@
 #include "learn/train/train.h"
+#include "learn/train/first_rows.h"
 #include "learn/train/lead.h"
 #include "learn/train/leader.h"
 #include "learn/train/resume.h"
@@ -61,6 +62,7 @@ static void finish(struct job *job)
     job->first_batch =
         job->o->batch > 0 ? job->batch : (size_t)train_first_batch(r->num_workers, job->o->ahead);
     r->batch = job->info.batch = job->batch;
+    r->objective = job->info.objective;
     for (size_t t = 0; t < job->info.ops->tables; t++) {
         double *alpha = &job->info.optimizer[t].alpha, *beta = &job->info.optimizer[t].beta;
         if (*alpha == 0)
@@ -76,23 +78,22 @@ static paramo_err open_table(struct customer *c, size_t number)
     const struct model_info *info = &c->job->info;
     const struct model_optimizer *o = &info->optimizer[number];
     const struct optimizer_choice *choice = optimizers_find(o->name);
-    struct model_shape shape = info->ops->shape(info, number);
+    struct model_shape shape = model_shape(info, number);
     paramo_table_options t;
     if (choice == NULL)
         return paramo_error_set(PARAMO_E_INVALID, "there is no optimizer '%s'", o->name);
     paramo_table_options_init(&t);
     t.kind = PARAMO_TABLE_SPARSE;
-    t.dim = shape.dim;
+    t.dim = model_row_values(info, number);
     t.optimizer = choice->code;
     t.alpha = (float)o->alpha;
     t.beta = (float)o->beta;
     t.l1 = (float)o->l1;
     t.l2 = (float)o->l2;
     t.seed = info->seed;
-    if (shape.init > 0) {
-        t.init = PARAMO_INIT_NORMAL;
-        t.init_b = (float)shape.init;
-    }
+    t.init = shape.init > 0 ? PARAMO_INIT_NORMAL : shape.mean != 0 ? PARAMO_INIT_CONSTANT : PARAMO_INIT_ZERO;
+    t.init_a = (float)shape.mean;
+    t.init_b = (float)shape.init;
     return paramo_table_open(c->worker, info->ops->table[number].name, &t, &c->table[number]);
 }
 
@@ -206,7 +207,7 @@ static paramo_err other_tick(struct customer *c, const paramo_work_unit *at)
     int took;
     paramo_err err = look(c, &took, &words);
     if (err == PARAMO_OK && took)
-        watch_begin(&job->watch, at->round == 0 && job->o->model_in == NULL);
+        watch_begin(&job->watch, &job->info.objective, at->round == 0 && job->o->model_in == NULL);
     else if (err == PARAMO_OK)
         err = lead_now(job, &words);
     if (err == PARAMO_OK && (words.round > at->round || words.go_on != GOES_ON))
@@ -239,6 +240,8 @@ static paramo_err prepare(struct customer *c)
         } else if (err == PARAMO_OK &&
                    !job->embedded) { /* a worker that joins later has the settings of the others */
             job->result->num_workers = words.workers;
+            if (words.label_scale > 0)
+                job->info.objective.label_scale = words.label_scale;
             finish(job);
             job->started = job->epoch_began = progress_now();
         }
@@ -251,8 +254,10 @@ static paramo_err prepare(struct customer *c)
         err = leader_begin(job, &restored, &go_on);
     if (err == PARAMO_OK && leads(c))
         rows_tell(job);
-    if (err == PARAMO_OK && leads(c) && !restored && job->o->model_in != NULL)
-        err = resume_model(c);
+    if (err == PARAMO_OK && leads(c) && !restored)
+        err = job->o->model_in != NULL ? resume_model(c) : first_rows_begin(c);
+    if (leads(c))
+        job->result->objective = job->info.objective;
     if (err == PARAMO_OK)
         err = paramo_pool_open(job->node, POOL, reader_streams(job->reader),
                                learner_pool_round((uint32_t)job->epochs, job->hold_out > 0));
@@ -273,7 +278,6 @@ static paramo_err prepare(struct customer *c)
         .table = c->table,
         .scaling = &c->scaling,
         .who = c->id,
-        .fresh = job->o->model_in == NULL,
         .pool = POOL,
         .reader = job->reader,
         .batch_rows = job->batch,
@@ -306,7 +310,7 @@ static paramo_err learn(struct customer *c)
         int mine = leads(c);
         next = round + 1;
         if (mine)
-            watch_begin(&job->watch, round == 0 && job->o->model_in == NULL);
+            watch_begin(&job->watch, &job->info.objective, round == 0 && job->o->model_in == NULL);
         err = learner_round(c->learner, round);
         if (c->id == 0)
             job->learned = progress_now();

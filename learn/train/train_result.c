@@ -5,8 +5,8 @@
 
 int train_nothing_learned(const struct train_result *r)
 {
-    return r->base_logloss > 0 && r->best_logloss >= r->base_logloss &&
-           !watch_by_chance(r->best_logloss, r->base_logloss, r->measured);
+    return r->base_loss > 0 && r->best_loss >= r->base_loss &&
+           !watch_by_chance(&r->objective, r->best_loss, r->base_loss, r->measured);
 }
 
 void train_result_free(struct train_result *result)

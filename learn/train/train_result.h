@@ -12,17 +12,19 @@ enum { TRAIN_FILTERS_MAX = 64 }; /* a filter counts pushes and pulls apart */
 
 struct train_epoch {
     uint64_t rows;
-    uint64_t positives;
-    double logloss;                /* progressive */
-    double mean_logloss;           /* of guessing the mean rate; 0 if there is one kind of rows only */
+    uint64_t positives; /* with a label above 0.5 */
+    double mean_label;
+    double loss;       /* progressive mean */
+    double guess_loss; /* mean of the best guess for all; 0: not known, or there is one kind of rows only */
     double seconds, valid_seconds; /* learning; measuring */
     double sent, received;         /* bytes, of all workers, validation not included */
     uint64_t keys, nonzero;        /* rows of w, and those that are not 0 */
-    int has_valid;                 /* the model was measured, on rows of both classes */
+    int has_valid;                 /* the model was measured; log-loss: on rows of both classes */
     struct metrics_result valid;   /* on --valid, or on the held-out rows: then without the AUC (NaN) */
 };
 
 struct train_result {
+    struct objective objective;
     int leader;                /* the rest is filled in only then */
     size_t epochs;             /* learned, those before a checkpoint that the job began with, too */
     size_t first_epoch;        /* nothing is known of this many epochs */
@@ -39,9 +41,9 @@ struct train_result {
     unsigned hold_out;              /* percent, as used */
     int sorted;                     /* the rows are sorted by label, or nearly */
     size_t best_epoch;              /* from 1; 0: the model was not measured */
-    double best_logloss;            /* that epoch's, on the rows that measure */
+    double best_loss;               /* that epoch's, on the rows that measure */
     uint64_t measured;              /* rows */
-    double base_logloss;            /* of guessing the mean rate of the learned rows for each of them */
+    double base_loss;               /* of guessing for each of them what is best for the learned rows */
     int interrupted, stopped_early, saved;
     uint64_t bad_lines; /* skipped by this process */
     char first_bad[PARAMO_ERROR_MAX];
@@ -49,7 +51,7 @@ struct train_result {
     paramo_filter_counter filter[TRAIN_FILTERS_MAX]; /* of this process's workers together */
 };
 
-/* Is the model that was saved no better than guessing the mean rate, and not by chance? 0 also if it was not
+/* Is the model that was saved no better than guessing the same for each row, and not by chance? 0 also if it was not
  * measured. */
 int train_nothing_learned(const struct train_result *result);
 void train_result_free(struct train_result *result);

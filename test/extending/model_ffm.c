@@ -120,7 +120,7 @@ static void ffm_gradient(const struct model_info *info, const struct batch *batc
 const struct model_ops model_ffm = {
     .name = "ffm",
     .help = "a field-aware factorization machine",
-    .fields = 1,
+    .fields = MODEL_NEEDS_FIELDS,
     .setting = settings,
     .settings = SETTINGS,
     .table = tables,

@@ -38,12 +38,13 @@ static const struct words full = {
     .run_rows = 99,
     .dealt_again = 5,
     .best_epoch = 4,
-    .best_logloss = 0.5,
+    .best_loss = 0.5,
     .bad_epochs = 2,
     .epoch = {.rows = 1000,
               .positives = 300,
-              .logloss = 0.25,
-              .mean_logloss = 0.75,
+              .loss = 0.25,
+              .guess_loss = 0.75,
+              .mean_label = 0.3,
               .seconds = 1.5,
               .valid_seconds = 0.5,
               .sent = 1e12,
@@ -51,8 +52,9 @@ static const struct words full = {
               .keys = 42,
               .nonzero = 41,
               .has_valid = 1,
-              .valid = {10, 3, 0.125, 0.875, 0.75, 1.25}},
+              .valid = {10, 3, 0.25, 0.125, 0.5, {0.875, 0.75, 1.25, 2, 3, 4, 5}}},
     .gave_up = 6,
+    .label_scale = 12,
 };
 
 static void same(const struct words *a, const struct words *b)

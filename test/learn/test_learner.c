@@ -17,7 +17,9 @@
 #include <cmocka.h>
 
 enum { ROWS = 400, DIM = 4 };
-static const struct model_info fm = {.ops = &model_fm, .setting = {[FM_DIM] = DIM}};
+static const struct model_info fm = {.ops = &model_fm,
+                                     .setting = {[FM_DIM] = DIM},
+                                     .objective = {.ops = &objective_logistic, .label_scale = 1}};
 
 struct job {
     paramo_node *node;

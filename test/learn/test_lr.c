@@ -1,5 +1,5 @@
-#include "learn/model/logistic.h"
 #include "learn/model/model_lr.h"
+#include "learn/objective/objective.h"
 #include "learn/support_learn.h"
 
 #include <math.h>
@@ -37,7 +37,8 @@ static void one(uint64_t seed, int values)
         fast_w[i] = (float)w[t->key[i]];
     fast_w[t->unique - 1] = (float)bias;
     lr_margins(t, fast_w, margin);
-    (void)link_residuals(margin, t->label, t->rows, residual);
+    const struct objective logistic = objective_of(&objective_logistic);
+    (void)objective_residuals(&logistic, margin, t->rows, t->label, NULL, t->rows, 0, residual);
     lr_gradient(t, residual, g);
 
     double slow_g[KEYS] = {0}, slow_bias = 0;

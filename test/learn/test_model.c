@@ -2,8 +2,8 @@
  * Every model of the table: what its definition must have for the training, the files and the options to work, and
  * its gradient against differences of its margins.
  */
+#include "learn/model/compute.h"
 #include "learn/model/model.h"
-#include "learn/model/params.h"
 #include "learn/support_learn.h"
 
 #include <math.h>
@@ -44,51 +44,65 @@ static void test_definitions_are_whole(void **state)
     assert_null(optimizers_find("no such optimizer"));
 }
 
-/* sum_r residual_r margin_r, whose derivative by a parameter is the gradient. */
+/* sum_r residual_r margin_r over all outputs, whose derivative by a parameter is the gradient. */
 static double objective(const struct model_info *info, const struct batch *b, float *const *param,
-                        struct row_scratch *s)
+                        struct workspace *s)
 {
     double sum = 0;
-    info->ops->margins(info, b, param, s->model, s->margin);
-    for (size_t r = 0; r < b->rows; r++)
-        sum += (double)s->residual[r] * (double)s->margin[r];
+    compute_margins(info, b, param, s);
+    for (size_t i = 0; i < b->rows * model_outputs(info); i++)
+        sum += (double)s->residual[i] * (double)s->margin[i];
     return sum;
+}
+
+/* By the parameter *x: central differences with steps h and 2 h, from which the error of order h^2 is removed. */
+static double slope(const struct model_info *info, const struct batch *b, float *const *param, float *x,
+                    struct workspace *s)
+{
+    const float keep = *x, h = 0x1p-4f;
+    double d[2];
+    for (int i = 0; i < 2; i++) {
+        const float step = i == 0 ? h : 2 * h;
+        *x = keep + step;
+        d[i] = objective(info, b, param, s);
+        *x = keep - step;
+        d[i] = (d[i] - objective(info, b, param, s)) / (2 * (double)step);
+    }
+    *x = keep;
+    return (4 * d[0] - d[1]) / 3;
 }
 
 static void gradient_of(const struct model_info *info, const struct batch *b, uint64_t seed)
 {
     struct params param = {0}, grad = {0};
-    struct row_scratch s = {0};
+    struct workspace s = {0};
+    const uint64_t *key;
     assert_int_equal(params_fit(&param, info, b->unique), PARAMO_OK);
     assert_int_equal(params_fit(&grad, info, b->unique), PARAMO_OK);
-    assert_int_equal(row_scratch_fit(&s, info, b->rows), PARAMO_OK);
-    for (size_t t = 0; t < info->ops->tables; t++)
-        for (size_t i = 0; i < b->unique * info->ops->shape(info, t).dim; i++)
-            param.table[t][i] = draw_float(&seed) / 2 + (t == 0 ? 1 : 0);
-    for (size_t r = 0; r < b->rows; r++)
-        s.residual[r] = draw_float(&seed);
-    if (info->ops->mask != NULL)
-        info->ops->mask(info, b, param.table);
+    assert_int_equal(workspace_fit(&s, info, b->rows, b->unique), PARAMO_OK);
+    for (size_t t = 0; t < info->ops->tables; t++) {
+        const size_t fixed = model_fixed_rows(info, t), rows = fixed > 0 ? fixed : b->unique;
+        for (size_t i = 0; i < rows * model_row_values(info, t); i++)
+            param.table[t][i] = draw_float(&seed) / 2 + (t == 0 ? 1 : (float)model_shape(info, t).mean);
+    }
+    for (size_t i = 0; i < b->rows * model_outputs(info); i++)
+        s.residual[i] = draw_float(&seed);
     (void)objective(info, b, param.table, &s); /* leaves the scratch that the gradient needs */
-    info->ops->gradient(info, b, param.table, s.model, s.residual, grad.table);
+    compute_gradient(info, b, param.table, &s, grad.table);
     for (size_t t = 0; t < info->ops->tables; t++)
-        for (size_t i = 0; i < model_keys(info, t, b) * info->ops->shape(info, t).dim; i++) {
-            float keep = param.table[t][i];
-            param.table[t][i] = keep + 0.25f;
-            double up = objective(info, b, param.table, &s);
-            param.table[t][i] = keep - 0.25f;
-            double down = objective(info, b, param.table, &s);
-            param.table[t][i] = keep;
-            if (fabs((up - down) * 2 - (double)grad.table[t][i]) > 1e-3)
+        for (size_t i = 0; i < model_keys(info, t, b, &key) * model_row_values(info, t); i++) {
+            const double by_differences = slope(info, b, param.table, &param.table[t][i], &s);
+            if (fabs(by_differences - (double)grad.table[t][i]) > 1e-3 * (1 + fabs(by_differences)))
                 fail_msg("%s, table %s, value %zu: gradient %g, by differences %g", info->ops->name,
-                         info->ops->table[t].name, i, (double)grad.table[t][i], (up - down) * 2);
+                         info->ops->table[t].name, i, (double)grad.table[t][i], by_differences);
         }
     params_free(&param);
     params_free(&grad);
-    row_scratch_free(&s);
+    workspace_free(&s);
 }
 
-/* Margins are linear, or of degree two in all parameters and linear in each, so wide differences are exact. */
+/* With one output and with several, over rows in which features and fields repeat, and fields are missing. A field that is
+ * not counted comes, too. */
 static void test_gradients_are_those_of_the_margins(void **state)
 {
     (void)state;
@@ -98,15 +112,19 @@ static void test_gradients_are_those_of_the_margins(void **state)
     for (uint64_t seed = 1; seed <= 10; seed++) {
         struct block b = random_block(seed, ROWS, FEATURES, KEYS, 1, seed % 2 == 0);
         uint16_t field[ROWS * FEATURES];
-        for (size_t r = 0; r < ROWS; r++)
-            for (uint32_t i = b.offset[r]; i < b.offset[r + 1]; i++) {
-                field[i] = (uint16_t)(i % FIELDS);
-                b.key[i] = b.key[i] % 3 * FEATURES + (i - b.offset[r]); /* distinct in a row */
-            }
+        for (size_t i = 0; i < b.offset[ROWS]; i++)
+            field[i] = (uint16_t)(b.key[i] % 13 == 0 ? UINT16_MAX : b.key[i] % FIELDS);
         for (size_t i = 0; model_at(i) != NULL; i++) {
             struct model_info info;
             model_info_init(&info, model_at(i));
-            b.field = info.ops->fields ? field : NULL;
+            for (size_t k = 0; k < info.ops->settings; k++) /* small: each parameter is tried */
+                if (info.ops->setting[k].whole && info.setting[k] > FIELDS)
+                    info.setting[k] = FIELDS;
+            if (seed > 7) {
+                info.objective = objective_of(&objective_softmax);
+                info.objective.classes = 3;
+            }
+            b.field = info.ops->fields != MODEL_NO_FIELDS ? field : NULL;
             assert_int_equal(batcher_cut(batcher, &b, ROWS / 2, &list), PARAMO_OK);
             assert_ptr_equal(list.batch[0].field, b.field);
             for (size_t k = 0; k < list.n; k++)
@@ -119,9 +137,54 @@ static void test_gradients_are_those_of_the_margins(void **state)
     batcher_free(batcher);
 }
 
+/* Each output of several has the margins that a model of its values alone has. */
+static void test_outputs_are_models_of_their_own(void **state)
+{
+    (void)state;
+    struct batcher *batcher;
+    struct batch_list list = {0};
+    uint64_t seed = 5;
+    assert_int_equal(batcher_new(&batcher), PARAMO_OK);
+    struct block b = random_block(seed, ROWS, FEATURES, KEYS, 1, 1);
+    assert_int_equal(batcher_cut(batcher, &b, ROWS, &list), PARAMO_OK);
+    struct model_info many, one;
+    model_info_init(&many, model_find("fm"));
+    one = many;
+    many.objective = objective_of(&objective_softmax);
+    many.objective.classes = 3;
+    struct params all = {0}, own = {0};
+    struct workspace s = {0}, single = {0};
+    const size_t keys = list.batch[0].unique;
+    assert_int_equal(params_fit(&all, &many, keys), PARAMO_OK);
+    assert_int_equal(params_fit(&own, &one, keys), PARAMO_OK);
+    assert_int_equal(workspace_fit(&s, &many, ROWS, keys), PARAMO_OK);
+    assert_int_equal(workspace_fit(&single, &one, ROWS, keys), PARAMO_OK);
+    for (size_t t = 0; t < many.ops->tables; t++)
+        for (size_t i = 0; i < keys * model_row_values(&many, t); i++)
+            all.table[t][i] = draw_float(&seed);
+    compute_margins(&many, &list.batch[0], all.table, &s);
+    for (uint32_t c = 0; c < 3; c++) {
+        for (size_t t = 0; t < many.ops->tables; t++) {
+            const size_t dim = model_shape(&many, t).dim;
+            for (size_t i = 0; i < keys * dim; i++)
+                own.table[t][i] = all.table[t][i / dim * 3 * dim + c * dim + i % dim];
+        }
+        compute_margins(&one, &list.batch[0], own.table, &single);
+        assert_memory_equal(single.margin, s.margin + c * ROWS, ROWS * sizeof *s.margin);
+    }
+    params_free(&all);
+    params_free(&own);
+    workspace_free(&s);
+    workspace_free(&single);
+    batch_list_free(&list);
+    batcher_free(batcher);
+    block_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_definitions_are_whole),
-                                       cmocka_unit_test(test_gradients_are_those_of_the_margins)};
+                                       cmocka_unit_test(test_gradients_are_those_of_the_margins),
+                                       cmocka_unit_test(test_outputs_are_models_of_their_own)};
     return cmocka_run_group_tests_name("model", tests, NULL, NULL);
 }

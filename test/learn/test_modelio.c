@@ -36,6 +36,7 @@ static const struct model_info fm = {
     .ops = &model_fm,
     .setting = {[FM_DIM] = DIM, [FM_INIT] = 0.01},
     .optimizer = {{"ftrl", 0.1, 1, 0.5, 0}, {"adagrad", 0.05, 1, 0, 0.001}},
+    .objective = {.ops = &objective_logistic, .label_scale = 1},
     .hash_bits = 20,
     .data_format = "libffm",
     .seed = UINT64_MAX,
@@ -287,7 +288,7 @@ static void test_refuses_foreign_models(void **state)
     assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);
     (void)unlink(in_dir("manifest.json"));
     save(5);
-    replace_in_manifest("\"version\": 1", "\"version\": 3");
+    replace_in_manifest("\"version\": 1", "\"version\": 4");
     assert_int_equal(open_it(), PARAMO_E_FORMAT);
     assert_non_null(strstr(paramo_last_error(), "newer"));
     assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);

@@ -45,7 +45,8 @@ static const struct progress_state half = {.epoch = 1,
                                            .part = 0.5,
                                            .rows = 1000000,
                                            .seconds = 2,
-                                           .logloss = 0.25,
+                                           .loss_name = "log-loss",
+                                           .loss = 0.25,
                                            .pushed = 1e6,
                                            .pulled = 2e6};
 
@@ -58,7 +59,8 @@ static void test_line(void **state)
     assert_string_equal(
         t, "epoch 1/3  50%  1.00 M rows  500 k rows/s  log-loss 0.25000  pushed 1.00 MB  pulled 2.00 MB"
            "  ETA 0:10");
-    struct progress_state start = {.epoch = 1, .epochs = 1, .part = -1, .logloss = (double)NAN};
+    struct progress_state start = {
+        .epoch = 1, .epochs = 1, .part = -1, .loss_name = "log-loss", .loss = (double)NAN};
     progress_format(t, sizeof t, 200, 1, &start);
     assert_string_equal(t, "epoch 1/1  0 rows  0 rows/s  pushed 0 B  pulled 0 B");
 }

@@ -45,7 +45,7 @@ static double train(const struct train_options *o)
     struct train_result r;
     if (train_run(o, &r) != PARAMO_OK)
         fail_msg("%s", paramo_last_error());
-    const double logloss = r.epoch[r.epochs - 1].logloss;
+    const double logloss = r.epoch[r.epochs - 1].loss;
     train_result_free(&r);
     return logloss;
 }

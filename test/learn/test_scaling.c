@@ -82,7 +82,7 @@ static double train(const struct train_options *o)
     struct train_result r;
     if (train_run(o, &r) != PARAMO_OK)
         fail_msg("%s", paramo_last_error());
-    const double logloss = r.epoch[r.epochs - 1].valid.logloss;
+    const double logloss = r.epoch[r.epochs - 1].valid.loss;
     train_result_free(&r);
     return logloss;
 }
@@ -114,7 +114,7 @@ static double measure(const char *model, const char *const *files)
     reader_options_init(&o);
     assert_int_equal(modelio_open(model, &m), PARAMO_OK);
     assert_int_equal(reader_open(&o, files, 1, &reader), PARAMO_OK);
-    assert_int_equal(metrics_new(&metrics), PARAMO_OK);
+    assert_int_equal(metrics_new(&m.info.objective, &metrics), PARAMO_OK);
     struct score_lookup lookup = {.model = &m};
     struct score_source source = score_model(&lookup);
     assert_int_equal(score_reader(&source, reader, score_metrics, metrics), PARAMO_OK);
@@ -122,7 +122,7 @@ static double measure(const char *model, const char *const *files)
     metrics_free(metrics);
     reader_close(reader);
     modelio_close(&m);
-    return result.logloss;
+    return result.loss;
 }
 
 static void columns_of_any_size_are_learned(void **state)

@@ -120,7 +120,7 @@ static struct metrics_result measure(const char *model)
     reader_options_init(&o);
     assert_int_equal(modelio_open(model, &m), PARAMO_OK);
     assert_int_equal(reader_open(&o, valid_files, 1, &reader), PARAMO_OK);
-    assert_int_equal(metrics_new(&metrics), PARAMO_OK);
+    assert_int_equal(metrics_new(&m.info.objective, &metrics), PARAMO_OK);
     struct score_lookup lookup = {.model = &m};
     struct score_source source = score_model(&lookup);
     assert_int_equal(score_reader(&source, reader, score_metrics, metrics), PARAMO_OK);
@@ -142,12 +142,13 @@ static void test_learns_and_saves_what_it_validated(void **state)
         assert_int_equal(r.rows, 40000);
         assert_int_equal(r.epoch[1].rows, 20000);
         assert_int_equal(r.epoch[1].keys, 31); /* and the bias */
-        assert_true(r.epoch[1].logloss < r.epoch[0].logloss && r.epoch[0].logloss < 0.6);
+        assert_true(r.epoch[1].loss < r.epoch[0].loss && r.epoch[0].loss < 0.6);
         assert_int_equal(r.epoch[1].valid.rows, 5000);
-        assert_true(r.epoch[1].valid.auc > 0.8);
+        assert_true(r.epoch[1].valid.value[METRIC_AUC] > 0.8);
         assert_true(r.saved);
         struct metrics_result again = measure(out); /* from the files, without servers */
-        assert_true(again.logloss == r.epoch[1].valid.logloss && again.auc == r.epoch[1].valid.auc);
+        assert_true(again.loss == r.epoch[1].valid.loss &&
+                    again.value[METRIC_AUC] == r.epoch[1].valid.value[METRIC_AUC]);
         train_result_free(&r);
         remove_dir(out);
     }
@@ -212,7 +213,7 @@ static void test_many_workers_learn_each_row_once(void **state)
     assert_int_equal(r.epochs, 3);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(r.epoch[i].rows, 20000);
-    assert_true(r.epoch[2].valid.auc > 0.8);
+    assert_true(r.epoch[2].valid.value[METRIC_AUC] > 0.8);
     train_result_free(&r);
 }
 
@@ -265,12 +266,12 @@ static void test_divergence_is_warned_of(void **state)
     struct train_result r = run(&o);
     assert_string_equal(r.warning, "");
     assert_int_equal(r.epoch[0].positives, r.epoch[1].positives);
-    assert_true(r.epoch[0].mean_logloss > 0.6 && r.epoch[0].mean_logloss < 0.6932);
+    assert_true(r.epoch[0].guess_loss > 0.6 && r.epoch[0].guess_loss < 0.6932);
     train_result_free(&r);
     o.model.optimizer[0] = (struct model_optimizer){"sgd", 5, 1, 0, 0};
     r = run(&o);
     assert_non_null(strstr(r.warning, "training diverges"));
-    assert_true(r.epoch[1].logloss > r.epoch[1].mean_logloss);
+    assert_true(r.epoch[1].loss > r.epoch[1].guess_loss);
     train_result_free(&r);
 }
 
@@ -286,7 +287,7 @@ static void test_early_stop_keeps_the_best(void **state)
     struct train_result r = run(&o);
     assert_true(r.stopped_early && r.epochs < 200 && r.best_epoch == r.epochs - 2 && r.best_epoch > 0);
     struct metrics_result saved = measure(out);
-    assert_true(saved.logloss == r.epoch[r.best_epoch - 1].valid.logloss);
+    assert_true(saved.loss == r.epoch[r.best_epoch - 1].valid.loss);
     train_result_free(&r);
     remove_dir(out);
 }
@@ -317,12 +318,12 @@ static void test_a_tenth_is_held_out_whatever_the_workers(void **state)
             assert_int_equal(e->rows + e->valid.rows, 20000);
             assert_true((rows == 0 || e->valid.rows == rows) &&
                         (rows == 0 || e->valid.positives == positives));
-            assert_true(e->valid.logloss < 0.6 && e->valid.accuracy > 0.7);
-            assert_true(e->valid.calibration > 0.8 && e->valid.calibration < 1.2);
+            assert_true(e->valid.loss < 0.6 && e->valid.value[METRIC_ACCURACY] > 0.7);
+            assert_true(fabs(e->valid.value[METRIC_CALIBRATION] - 1) < 0.2);
             rows = e->valid.rows;
             positives = e->valid.positives;
         }
-        assert_true(r.best_epoch > 0 && r.best_logloss < r.base_logloss);
+        assert_true(r.best_epoch > 0 && r.best_loss < r.base_loss);
         assert_false(train_nothing_learned(&r));
         train_result_free(&r);
     }
@@ -337,7 +338,7 @@ static void test_the_best_epoch_is_saved_and_ends_the_training(void **state)
     struct train_result r = run(&o);
     assert_true(r.stopped_early && r.epochs < TRAIN_EPOCHS && r.best_epoch == r.epochs - 2);
     for (size_t i = 0; i < r.epochs; i++)
-        assert_true(r.epoch[i].valid.logloss >= r.best_logloss);
+        assert_true(r.epoch[i].valid.loss >= r.best_loss);
     o.epochs = r.best_epoch;
     o.model_out = again;
     train_result_free(&r);
@@ -394,8 +395,8 @@ static void test_later_epochs_are_shuffled_by_the_seed(void **state)
         o.servers = run_number > 1 ? 3 : 1;
         struct train_result r = run(&o);
         double *losses = run_number > 0 ? shuffled : plain;
-        losses[0] = r.epoch[0].logloss;
-        losses[1] = r.epoch[1].logloss;
+        losses[0] = r.epoch[0].loss;
+        losses[1] = r.epoch[1].loss;
         assert_int_equal(r.epoch[1].rows, 20000);
         char *text = manifest(out);
         if (run_number == 1)

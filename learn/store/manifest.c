@@ -1,0 +1,262 @@
+#include "learn/store/manifest.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MANIFEST     "manifest.json"
+#define MANIFEST_MAX (1 << 20) /* a manifest is about 1 KiB; a longer file is not a model's */
+
+static paramo_err no_memory(void)
+{
+    return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+}
+
+char *manifest_path(const char *dir, const char *name)
+{
+    char *path;
+    return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
+}
+
+static json_t *optimizer_json(const struct model_optimizer *o)
+{
+    return json_pack("{s:s, s:f, s:f, s:f, s:f}", "name", o->name, "alpha", o->alpha, "beta", o->beta, "l1",
+                     o->l1, "l2", o->l2);
+}
+
+/* Each model has "dim" in its manifest: 0 where it has no such setting. */
+static const char dim_entry[] = "dim";
+
+/* The settings and the optimizers of the tables after the first. Returns 0 if there is no memory. */
+static int put_settings(json_t *m, const struct model_info *info)
+{
+    const struct model_ops *ops = info->ops;
+    int done = 1;
+    for (size_t i = 0; i < ops->settings; i++) {
+        double value = info->setting[i];
+        json_t *number = ops->setting[i].whole ? json_integer((json_int_t)value) : json_real(value);
+        done &= json_object_set_new(m, ops->setting[i].manifest, number) == 0;
+    }
+    json_t *optimizers = json_object_get(m, "optimizers");
+    for (size_t t = 1; t < ops->tables; t++)
+        done &= json_object_set_new(optimizers, ops->table[t].name, optimizer_json(&info->optimizer[t])) == 0;
+    return done;
+}
+
+/* Plain logistic models have no such entry: older programs read them. */
+static int is_plain(const struct objective *o)
+{
+    return o->ops == objective_at(0);
+}
+
+static json_t *objective_json(const struct objective *o)
+{
+    return json_pack("{s:s, s:i, s:f, s:f}", "name", o->ops->name, "classes", (int)o->classes, "quantile",
+                     o->quantile, "label_scale", o->label_scale);
+}
+
+json_t *manifest_of(const struct model_info *info, int scaled)
+{
+    json_t *m = json_pack(
+        "{s:s, s:i, s:s, s:i, s:i, s:s, s:I, s:I, s:I, s:s, s:{s:o}}", "format", MODEL_FORMAT, "version",
+        !is_plain(&info->objective) ? 3
+        : scaled                    ? 2
+                                    : 1,
+        "model", info->ops->name, dim_entry, 0, "hash_bits", (int)info->hash_bits, "data_format",
+        info->data_format, "batch", (json_int_t)info->batch, "epochs", (json_int_t)info->epochs, "rows",
+        (json_int_t)info->rows, "bias_key", "18446744073709551615", "optimizers", info->ops->table[0].name,
+        optimizer_json(&info->optimizer[0]));
+    char seed[24];
+    (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)info->seed);
+    if (m == NULL || json_object_set_new(m, "seed", json_string(seed)) != 0 ||
+        json_object_set_new(m, "scale", json_string(scale_name(info->scale))) != 0 ||
+        json_object_set_new(m, "tables", json_array()) != 0 || !put_settings(m, info) ||
+        (!is_plain(&info->objective) &&
+         json_object_set_new(m, "objective", objective_json(&info->objective)) != 0)) {
+        json_decref(m);
+        return NULL;
+    }
+    return m;
+}
+
+/* Reads one file of bounded size; the caller frees it. */
+static paramo_err slurp(const char *path, char **text, size_t *len)
+{
+    FILE *file = fopen(path, "re");
+    struct stat st;
+    if (file != NULL && fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode)) {
+        (void)fclose(file);
+        return paramo_error_set(PARAMO_E_FORMAT, "%s: is a directory", path);
+    }
+    if (file == NULL)
+        return paramo_error_set(errno == ENOENT || errno == ENOTDIR ? PARAMO_E_NOT_FOUND : PARAMO_E_IO,
+                                "%s: %s", path, strerror(errno));
+    char *buffer = malloc(MANIFEST_MAX + 1);
+    paramo_err err = buffer == NULL ? no_memory() : PARAMO_OK;
+    if (err == PARAMO_OK) {
+        *len = fread(buffer, 1, MANIFEST_MAX + 1, file);
+        if (ferror(file))
+            err = paramo_error_set(PARAMO_E_IO, "%s: %s", path, strerror(errno));
+        else if (*len > MANIFEST_MAX)
+            err = paramo_error_set(PARAMO_E_FORMAT, "%s: too long for the manifest of a Paramo model", path);
+    }
+    (void)fclose(file);
+    if (err != PARAMO_OK) {
+        free(buffer);
+        return err;
+    }
+    *text = buffer;
+    return PARAMO_OK;
+}
+
+/* The manifest of dir: a model's, of a version that this program reads. */
+paramo_err manifest_load(const char *dir, json_t **manifest)
+{
+    char *path = manifest_path(dir, MANIFEST), *text = NULL;
+    size_t len = 0;
+    if (path == NULL)
+        return no_memory();
+    paramo_err err = slurp(path, &text, &len);
+    if (err == PARAMO_OK) {
+        json_error_t where;
+        json_t *m = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
+        free(text);
+        const char *format = json_string_value(json_object_get(m, "format"));
+        json_t *version = json_object_get(m, "version");
+        if (m == NULL)
+            err = paramo_error_set(PARAMO_E_CORRUPT, "%s:%d: damaged: %s", path, where.line, where.text);
+        else if (format == NULL || strcmp(format, MODEL_FORMAT) != 0)
+            err = paramo_error_set(PARAMO_E_FORMAT, "%s: not the manifest of a Paramo model", path);
+        else if (!json_is_integer(version) || json_integer_value(version) < 1)
+            err = paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: no version", path);
+        else if (json_integer_value(version) > MODEL_VERSION)
+            err = paramo_error_set(PARAMO_E_FORMAT,
+                                   "%s: the model's format is version %lld, newer than this program's %d",
+                                   path, (long long)json_integer_value(version), MODEL_VERSION);
+        if (err == PARAMO_OK)
+            *manifest = m;
+        else
+            json_decref(m);
+    }
+    free(path);
+    return err;
+}
+
+int manifest_uint(json_t *object, const char *name, uint64_t most, uint64_t *out)
+{
+    json_t *value = json_object_get(object, name);
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        (uint64_t)json_integer_value(value) > most)
+        return 0;
+    *out = (uint64_t)json_integer_value(value);
+    return 1;
+}
+
+static int get_name(json_t *object, const char *name, char out[MODEL_NAME_MAX + 1])
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    if (text == NULL || strlen(text) > MODEL_NAME_MAX)
+        return 0;
+    memcpy(out, text, strlen(text) + 1);
+    return 1;
+}
+
+static int get_real(json_t *object, const char *name, double *out)
+{
+    json_t *value = json_object_get(object, name);
+    *out = json_number_value(value);
+    return json_is_number(value) && isfinite(*out) && *out >= 0;
+}
+
+static int get_optimizer(json_t *optimizers, const char *table, struct model_optimizer *o)
+{
+    json_t *object = json_object_get(optimizers, table);
+    return get_name(object, "name", o->name) && get_real(object, "alpha", &o->alpha) &&
+           get_real(object, "beta", &o->beta) && get_real(object, "l1", &o->l1) &&
+           get_real(object, "l2", &o->l2);
+}
+
+/* Returns 0 if the entry is not valid. */
+static int get_objective(json_t *m, struct objective *o)
+{
+    json_t *object = json_object_get(m, "objective");
+    char name[MODEL_NAME_MAX + 1];
+    uint64_t classes;
+    *o = objective_of(objective_at(0));
+    if (object == NULL)
+        return 1;
+    const struct objective_ops *ops = get_name(object, "name", name) ? objective_find(name) : NULL;
+    if (ops == NULL)
+        return 0;
+    *o = objective_of(ops);
+    if (!manifest_uint(object, "classes", OBJECTIVE_CLASSES_MAX, &classes) ||
+        !get_real(object, "quantile", &o->quantile) || !get_real(object, "label_scale", &o->label_scale))
+        return 0;
+    o->classes = (uint32_t)classes;
+    return objective_valid(o) == NULL;
+}
+
+/* Reads the settings and optimizers of info->ops. Returns the entry that is missing or not valid, perhaps in
+ * `entry`, or NULL. */
+static const char *get_settings(json_t *m, struct model_info *info, char entry[MANIFEST_ENTRY_MAX])
+{
+    const struct model_ops *ops = info->ops;
+    json_t *optimizers = json_object_get(m, "optimizers");
+    int has_dim = 0;
+    uint64_t whole;
+    for (size_t i = 0; i < ops->settings; i++) {
+        const struct model_setting *s = &ops->setting[i];
+        has_dim |= strcmp(s->manifest, dim_entry) == 0;
+        if (!s->whole && !get_real(m, s->manifest, &info->setting[i]))
+            return s->manifest;
+        if (s->whole && (!manifest_uint(m, s->manifest, s->max, &whole) || whole < s->min))
+            return s->manifest;
+        if (s->whole)
+            info->setting[i] = (double)whole;
+    }
+    if (!has_dim && !manifest_uint(m, dim_entry, 0, &whole))
+        return dim_entry;
+    for (size_t t = 0; t < ops->tables; t++)
+        if (!get_optimizer(optimizers, ops->table[t].name, &info->optimizer[t])) {
+            (void)snprintf(entry, MANIFEST_ENTRY_MAX, "optimizers.%s", ops->table[t].name);
+            return entry;
+        }
+    return NULL;
+}
+
+/* Reads all but the tables. Returns as get_settings. */
+const char *manifest_info(json_t *m, struct model_info *info, char entry[MANIFEST_ENTRY_MAX])
+{
+    char name[MODEL_NAME_MAX + 1];
+    uint64_t hash_bits;
+    int scale;
+    const char *seed = json_string_value(json_object_get(m, "seed"));
+    *info = (struct model_info){0};
+    if (!get_name(m, "model", name) || (info->ops = model_find(name)) == NULL)
+        return "model";
+    if (!manifest_uint(m, "hash_bits", 63, &hash_bits))
+        return "hash_bits";
+    if (!get_name(m, "data_format", info->data_format))
+        return "data_format";
+    if (!manifest_uint(m, "batch", UINT32_MAX, &info->batch))
+        return "batch";
+    if (!manifest_uint(m, "epochs", INT64_MAX, &info->epochs))
+        return "epochs";
+    if (!manifest_uint(m, "rows", INT64_MAX, &info->rows))
+        return "rows";
+    if (seed == NULL)
+        return "seed";
+    if (json_object_get(m, "scale") != NULL) { /* no model had one before */
+        if (!get_name(m, "scale", name) || (scale = scale_find(name)) < 0)
+            return "scale";
+        info->scale = (enum scale_kind)scale;
+    }
+    if (!get_objective(m, &info->objective))
+        return "objective";
+    info->hash_bits = (uint32_t)hash_bits;
+    info->seed = strtoull(seed, NULL, 10);
+    return get_settings(m, info, entry);
+}

@@ -1,0 +1,18 @@
+/*
+ * What a new model takes from the first rows of the data, before it learns: the scale of the labels, for objectives that
+ * have one, and its bias, which is the best guess for all of these rows. So no weight is spent on the mean rate, and
+ * prices are learned with the same rates as shares of one.
+ *
+ * The first rows are those of the data's first part; if all files are plain, of parts that are spread over the data, so
+ * that sorted rows have a bias, too. They follow from the files alone. The leader does this before the job is ready: no
+ * worker has learned then, and another leader may do it again. Tests: test/learn/test_first_rows.c.
+ */
+#ifndef LEARN_TRAIN_FIRST_ROWS_H
+#define LEARN_TRAIN_FIRST_ROWS_H
+
+#include "learn/train/job.h"
+
+/* Sets the label_scale of c->job->info, and puts the bias into the table of weights. */
+PARAMO_MUST_USE paramo_err first_rows_begin(struct customer *c);
+
+#endif
