@@ -53,6 +53,7 @@ adds "A verb" hello cmd/cmd_hello.c
 adds "An option" times
 adds "A reader" comma learn/data/parse_comma.c
 adds "A transport" tally src/van/tally/tally.c test/van/test_tally.c
+adds "An objective" boost learn/objective/objective_boost.c
 check "every example is used" diff <(sort "$USED") <(cd "$RECIPES" && ls)
 # What the document names in backquotes is there.
 stands() { # stands PATH: a file, or the end of the path of one; <name> is any name
@@ -71,12 +72,13 @@ fi
 DEADLINE=300 # a machine that does much else
 expect 0 "configure" cmake -S . -B build -G Ninja -DCMAKE_C_FLAGS=-O0
 expect 0 "build" cmake --build build -j 2 --target paramo man test_model test_optimizer test_head \
-    test_exists test_tally test_parse_sparse test_options test_settings
+    test_exists test_tally test_parse_sparse test_options test_settings test_objective
 NEW=$TREE/build/paramo
 [ -x "$NEW" ] || finish
 
 expect 0 "the tests of all models" build/test/test_model
 expect 0 "the tests of all optimizers" build/test/test_optimizer
+expect 0 "the test of all objectives" build/test/test_objective
 expect 0 "the test of all messages" build/test/test_head
 expect 0 "the message" build/test/test_exists
 check "--help names the model" bash -c '"$0" train --help | grep -q -- "--model lr|fm|ffm"' "$NEW"
@@ -104,6 +106,12 @@ expect 2 "its options are not those of others" "$NEW" "${train[@]}" --model lr -
 echo '1 3:1 4:1' >rows.svm
 expect 3 "data without fields is refused" "$NEW" train --model ffm --data rows.svm
 check "with the reason" grep -q 'libsvm format, which has no fields' "$ERR"
+
+expect 0 "the objective is learned" "$NEW" "${train[@]}" --model fm --objective boost --json --model-out boost
+check "is measured" grep -q '"exponential_loss"' "$OUT"
+check "is in the manifest" grep -q '"name": "boost"' boost/manifest.json
+expect 0 "and measured again" "$NEW" eval --model-in boost --data rows.ffm --json
+check "better than an even guess" awk '/"exponential_loss"/ { found = $2 + 0 < 1 } END { exit !found }' "$OUT"
 
 expect 0 "the optimizer learns" "$NEW" "${train[@]}" --model lr --optimizer rmsprop --valid rows.ffm --json --model-out rms
 cp "$OUT" rms.json
