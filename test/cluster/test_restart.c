@@ -14,9 +14,9 @@
 #include "cluster/member/admin_query.h"
 #include "cluster/meta/store_dir.h"
 #include "cluster/scheduler/sched.h"
-#include "cluster/scheduler/sched_departure.h"
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_resume.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
@@ -584,7 +584,7 @@ static void test_more_places_than_nodes(void **state)
     for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
         view->num_servers = many[i][0];
         view->num_workers = many[i][1];
-        assert_int_equal(sched_departure_expect(t.c.scheduler, view), PARAMO_E_CORRUPT);
+        assert_int_equal(sched_resume_nodes(t.c.scheduler, view), PARAMO_E_CORRUPT);
         assert_non_null(strstr(err_text(), "at most 10000 nodes"));
     }
     free(view);

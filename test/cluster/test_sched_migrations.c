@@ -8,10 +8,10 @@
 #include <cmocka.h>
 
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_announce.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_orders.h"
 #include "cluster/scheduler/sched_roster.h"
-#include "cluster/scheduler/sched_view.h"
 #include "cluster/support_simcluster.h"
 #include "wire/migration_order.h"
 #include "wire/order.h"
@@ -254,7 +254,7 @@ static void a_view_of_a_later_term(void **state)
     assert_true(lane_enter(c.lane));
     struct store *none = c.scheduler->config.store;
     c.scheduler->config.store = (struct store *)&c; /* only who has one believes that */
-    assert_int_equal(sched_view_above(c.scheduler, (term << 32) + 1), PARAMO_OK);
+    assert_int_equal(sched_announce_above(c.scheduler, (term << 32) + 1), PARAMO_OK);
     c.scheduler->config.store = none;
     struct writer fields = {0}; /* what has not been answered is not in the way of more */
     struct sched_node *holder = sched_roster_find(c.scheduler, member_id(t.holder->member));

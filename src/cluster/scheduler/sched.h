@@ -27,6 +27,7 @@ struct scheduler {
     struct sched_roster *roster;
     struct sched_calls *calls;
     struct sched_view *view;
+    struct sched_tables *tables;
     struct sched_ring *ring;
     struct sched_lost *lost;
     struct sched_migrations *migrations;

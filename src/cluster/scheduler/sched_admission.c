@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_announce.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
 #include "cluster/scheduler/sched_end.h"
@@ -521,7 +522,7 @@ static void welcome_back(struct sched_node *node, struct sched_peer *peer, uint6
             peer, err_set(PARAMO_E_CLOSED, "%s has left already", sched_roster_label(node, label)));
         return;
     }
-    paramo_err err = node->info.id ? sched_view_above(s, seen) : PARAMO_OK;
+    paramo_err err = node->info.id ? sched_announce_above(s, seen) : PARAMO_OK;
     if (err) {
         log_warn("scheduler: %s is refused: %s", sched_roster_label(node, label), err_text());
         register_reply_error(peer, err);
@@ -539,7 +540,7 @@ static void welcome_back(struct sched_node *node, struct sched_peer *peer, uint6
     reply_registered(node);
     sched_orders_unsend(node);
     if (s->state == SCHED_RUNNING) {
-        sched_view_send(node);
+        sched_announce_to(node);
         sched_orders_send(node, 0);
     } else {
         sched_end_repeat(node);

@@ -38,6 +38,7 @@
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
+#include "cluster/scheduler/sched_tables.h"
 #include "cluster/scheduler/sched_view.h"
 #include "cluster/session/control_message.h"
 #include "wire/ckpt_order.h"
@@ -646,7 +647,7 @@ static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manif
         if (!sched_lost_table(s, sched_view_table(s, i)))
             continue;
         paramo_err err =
-            from ? sched_view_table_make(s, from)
+            from ? sched_tables_make(s, from)
                  : err_set(PARAMO_E_NOT_FOUND, "%s: its last checkpoint, %" PRIu64 ", has no table %s",
                            c->order.dir, m->number, sched_view_table(s, i)->name);
         if (err)
@@ -694,7 +695,7 @@ static void opened(struct sched_ckpt *c)
         return;
     }
     for (uint32_t i = 0; i < m->tables_count && !c->err; i++) {
-        paramo_err err = sched_view_table_make(c->sched, &m->tables[i]);
+        paramo_err err = sched_tables_make(c->sched, &m->tables[i]);
         if (err)
             fail(c, err);
     }

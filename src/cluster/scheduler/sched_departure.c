@@ -89,76 +89,11 @@ static void not_here_again(struct lane_timer *timer)
         node_dies(node, "it has not registered with the scheduler that was restarted");
 }
 
-static paramo_err node_restore(struct scheduler *s, const struct view_node *info)
+paramo_err sched_departure_await(struct sched_node *node)
 {
-    struct slot_list *slots = sched_roster_slots_of(s, info->role);
-    uint32_t rank = info->role == PARAMO_ROLE_SCHEDULER ? 0 : (info->id - PARAMO_ID_SERVER(0)) / 2;
-    if (info->role == PARAMO_ROLE_SCHEDULER && !slots->count)
-        return PARAMO_OK;
-    if (rank >= slots->count || slots->node[rank])
-        return err_set(PARAMO_E_CORRUPT, "the stored view has no place for node %" PRIu32, info->id);
-    if (map_get(&s->roster->incarnations, info->incarnation))
-        return err_set(PARAMO_E_CORRUPT, "the stored view has node %" PRIu32 "'s incarnation twice",
-                       info->id);
-    struct sched_node *node = calloc(1, sizeof *node);
-    if (!node)
-        return err_memory(sizeof *node);
-    *node = (struct sched_node){.sched = s,
-                                .state = info->alive  ? SNODE_ABSENT
-                                         : info->left ? SNODE_LEFT
-                                                      : SNODE_DEAD,
-                                .info = *info,
-                                .rank = rank,
-                                .wanted_rank = -1,
-                                .heard_at = now(s),
-                                .former = info->role == PARAMO_ROLE_SCHEDULER,
-                                .timer.fire = not_here_again};
-    paramo_err err = map_put(&s->roster->incarnations, info->incarnation, node);
-    if (err) {
-        free(node);
-        return err;
-    }
-    slots->node[rank] = node;
-    slots->gone += !info->alive;
-    slots->founders_gone += !info->alive && rank < slots->founders;
-    return info->alive && !node->former ? lane_timer_arm(s->config.lane, &node->timer,
-                                                         now(s) + s->config.heartbeat_timeout_ms * ENV_MS)
-                                        : PARAMO_OK;
-}
-
-/* Makes room for workers that joined during the job. */
-static paramo_err slots_restore(struct slot_list *slots, uint32_t count)
-{
-    if (count <= slots->count)
-        return PARAMO_OK;
-    struct sched_node **places = calloc(count, sizeof(struct sched_node *));
-    if (!places)
-        return err_memory(count * sizeof(struct sched_node *));
-    free(slots->node);
-    slots->node = places;
-    slots->count = count;
-    return PARAMO_OK;
-}
-
-paramo_err sched_departure_expect(struct scheduler *s, const struct view *view)
-{
-    /* The view has an entry for each node. A scheduler never writes more places than that, so a damaged count
-     * allocates nothing. */
-    if ((uint64_t)view->num_workers + view->num_servers > VIEW_NODES_MAX)
-        return err_set(PARAMO_E_CORRUPT,
-                       "the stored view has %" PRIu32 " servers and %" PRIu32
-                       " workers, but a cluster has at most %d nodes; start with an empty store",
-                       view->num_servers, view->num_workers, VIEW_NODES_MAX);
-    paramo_err err = slots_restore(&s->roster->slots[SLOTS_WORKERS], view->num_workers);
-    if (!err)
-        err = slots_restore(&s->roster->slots[SLOTS_SERVERS], view->num_servers);
-    for (uint32_t i = 0; i < view->nodes_count && !err; i++)
-        err = node_restore(s, &view->nodes[i]);
-    for (size_t i = 0; i < SLOTS && !err; i++)
-        for (uint32_t rank = 0; rank < s->roster->slots[i].count && !err; rank++)
-            if (!s->roster->slots[i].node[rank])
-                err = err_set(PARAMO_E_CORRUPT, "the stored view lacks nodes");
-    return err;
+    const struct scheduler_config *c = &node->sched->config;
+    node->timer.fire = not_here_again;
+    return lane_timer_arm(c->lane, &node->timer, now(node->sched) + c->heartbeat_timeout_ms * ENV_MS);
 }
 
 void sched_departure_connection_lost(struct sched_node *node)

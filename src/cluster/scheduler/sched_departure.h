@@ -11,13 +11,12 @@
 
 struct scheduler;
 struct sched_node;
-struct view;
 
 void sched_departure_connection_lost(struct sched_node *node);
 void sched_departure_left(struct sched_node *node);
 /* Called by the scheduler's clock: nodes that were silent for too long are dead. */
 void sched_departure_check_silence(struct scheduler *s);
-/* The nodes of a saved view, each with heartbeat_timeout_ms to register again. */
-MUST_USE paramo_err sched_departure_expect(struct scheduler *s, const struct view *view);
+/* A node of a saved view has heartbeat_timeout_ms to register again. */
+MUST_USE paramo_err sched_departure_await(struct sched_node *node);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_admission.h"
+#include "cluster/scheduler/sched_announce.h"
 #include "cluster/scheduler/sched_barrier.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
@@ -19,6 +20,7 @@
 #include "cluster/scheduler/sched_pool.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_status.h"
+#include "cluster/scheduler/sched_tables.h"
 #include "cluster/scheduler/sched_view.h"
 #include "cluster/session/control_message.h"
 #include "wire/heartbeat.h"
@@ -72,7 +74,7 @@ static paramo_err got_heartbeat(struct sched_peer *peer, const struct wire_heart
     uint64_t now = lane_now(s->config.lane);
     if (s->state == SCHED_RUNNING && node->info.id && head->view < sched_view_announced(s) &&
         now - node->view_sent_at >= s->config.heartbeat_ms * ENV_MS)
-        sched_view_send(node);
+        sched_announce_to(node);
     sched_orders_send(node, s->config.heartbeat_ms * ENV_MS);
     if (node->state == SNODE_JOINED)
         sched_end_repeat(node);
@@ -109,7 +111,7 @@ static void call_handle(struct sched_call *call, struct reader *body)
 {
     static void (*const handlers[])(struct sched_call * call, struct reader * body) = {
         [CALL_BARRIER] = sched_barrier_enter,
-        [CALL_TABLE_OPEN] = sched_view_table_open,
+        [CALL_TABLE_OPEN] = sched_tables_open_call,
         [CALL_LEAVE] = leave_call,
         [CALL_SHUTDOWN] = shutdown_call,
         [CALL_POOL_OPEN] = sched_pool_open,
@@ -160,7 +162,7 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
         return PARAMO_OK;
     }
     if (head.call.what == CALL_ADMIN_VIEW)
-        return sched_view_admin_query(peer, &head.call, &body);
+        return sched_announce_admin_query(peer, &head.call, &body);
     if (!peer->node && head.call.what == CALL_STATUS)
         return sched_status_admin_query(peer, &head.call, &body);
     if (!peer->node && (head.call.what == CALL_CKPT_SAVE || head.call.what == CALL_CKPT_LOAD))
@@ -177,7 +179,7 @@ static void peer_writable(void *user, struct van_conn *conn)
     struct sched_peer *peer = user;
     (void)conn;
     if (peer->node && peer->node->view_due)
-        sched_view_send(peer->node);
+        sched_announce_to(peer->node);
 }
 
 static void peer_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)

@@ -16,6 +16,7 @@
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_tables.h"
 #include "cluster/scheduler/sched_view.h"
 #include "ring/chains.h"
 
@@ -213,7 +214,7 @@ void sched_lost_restored(struct scheduler *s)
     sched_ckpt_lost_ended(s);
     memset(s->lost->level, 0, sizeof s->lost->level);
     sched_view_change(s);
-    sched_view_tables_resume(s);
+    sched_tables_resume(s);
 }
 
 static void warn_of_tables(const struct scheduler *s)

@@ -9,6 +9,7 @@
 #include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_pool.h"
+#include "cluster/scheduler/sched_resume.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
 #include "cluster/scheduler/sched_view.h"
@@ -119,7 +120,7 @@ static paramo_err record_restore(struct scheduler *s, uint64_t id, struct reader
     paramo_err err;
     switch ((enum record_kind)(id >> 56)) {
     case RECORD_VIEW:
-        return sched_view_restore(s, &record);
+        return sched_resume_view(s, &record);
     case RECORD_END:
         err = sched_end_restore(s, &record);
         if (!err)

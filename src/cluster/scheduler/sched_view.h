@@ -1,23 +1,31 @@
 /*
- * The view: builds it from the parts, saves it, sends it to members; and the tables that it names. Several
- * changes of one moment are one view.
- * Must never know: why something has changed.
+ * The view: its number, the list of its tables, and when it is built, saved and announced. Several changes of
+ * one moment are one view.
+ * Must never know: what a view says beside that, and which members get it (sched_announce.h).
  * Tests: test/cluster/test_scheduler.c, test_restart.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_VIEW_H
 #define CLUSTER_SCHEDULER_SCHED_VIEW_H
 
-#include "cluster/scheduler/sched_calls.h"
+#include "base/err.h"
 #include "cluster/view/view.h"
+#include "env/lane.h"
 
 struct control_message_body;
-struct sched_peer;
+struct scheduler;
 
 /* The store may be an older copy: this many schedulers may have led since it was made. Arbitrary. */
 enum { SCHED_TERMS_AHEAD = 1024 };
 
+/* What the view asks of, and tells, the parts (sched_announce.c). */
+struct sched_view_ops {
+    struct control_message_body *(*build)(struct scheduler *s); /* encoded; NULL: there is no memory */
+    void (*announced)(struct scheduler *s);                     /* it is durable: members may have it */
+};
+
 struct sched_view {
-    struct scheduler *sched;           /* whose part it is */
+    struct scheduler *sched; /* whose part it is */
+    const struct sched_view_ops *ops;
     uint64_t number;                   /* of the newest change */
     uint64_t announced;                /* of body */
     struct control_message_body *body; /* encoded; NULL before the job is complete */
@@ -25,10 +33,9 @@ struct sched_view {
     bool changed;
     struct view_table *tables;
     uint32_t tables_count;
-    struct sched_call_queue tables_deferred; /* TABLE_OPEN of new tables while rows are lost */
 };
 
-void sched_view_init(struct scheduler *s);
+void sched_view_init(struct scheduler *s, const struct sched_view_ops *ops);
 /* Of the newest change, announced or not. */
 uint64_t sched_view_number(const struct scheduler *s);
 /* Of the last view that was announced. */
@@ -36,10 +43,7 @@ uint64_t sched_view_announced(const struct scheduler *s);
 /* A change is in no view yet. */
 bool sched_view_is_due(const struct scheduler *s);
 /* The announced view, encoded; NULL before the job is complete. */
-const struct control_message_body *sched_view_body(const struct scheduler *s);
-/* They lie in one array. */
-const struct view_table *sched_view_table(const struct scheduler *s, uint32_t index);
-uint32_t sched_view_tables_count(const struct scheduler *s);
+struct control_message_body *sched_view_body(const struct scheduler *s);
 
 /* The number goes up now; the view is built in a moment. */
 void sched_view_change(struct scheduler *s);
@@ -49,23 +53,22 @@ bool sched_view_flush(struct scheduler *s);
 void sched_view_retry(struct scheduler *s);
 /* The number of the next view, which says what changes now. */
 uint64_t sched_view_next(const struct scheduler *s);
-/* Sends the announced view to a node that may have it. */
-void sched_view_send(struct sched_node *node);
-/* Takes `view`, of this number, and sends it to all. */
+/* Takes `view`, of this number, and announces it. */
 void sched_view_announce(struct scheduler *s, struct control_message_body *view, uint64_t number);
-/* A node has seen a view of this number: the next is above it. REFUSED: that is no view of this job; a node's
- * claim never brings numbers near their end. */
-MUST_USE paramo_err sched_view_above(struct scheduler *s, uint64_t number);
-/* An admin client asks: the view as last announced, or AGAIN while there is none. */
-MUST_USE paramo_err sched_view_admin_query(struct sched_peer *peer, const struct wire_call *call,
-                                           const struct reader *body);
-MUST_USE paramo_err sched_view_restore(struct scheduler *s, struct reader *record);
+/* The number is this higher one, which a member has seen. Then sched_view_renumber makes the next view above it. */
+void sched_view_raise(struct scheduler *s, uint64_t number);
+void sched_view_renumber(struct scheduler *s);
+/* Takes the tables of a saved view, and a number above its term. CORRUPT: for the second time. */
+MUST_USE paramo_err sched_view_take(struct scheduler *s, const struct view *view);
 void sched_view_fini(struct scheduler *s);
 
-void sched_view_table_open(struct sched_call *call, struct reader *body);
-/* No rows are lost any more: handles the deferred calls. */
-void sched_view_tables_resume(struct scheduler *s);
-/* A table of a checkpoint: makes it if there is none of its name. TABLE_EXISTS: it has other options. */
-MUST_USE paramo_err sched_view_table_make(struct scheduler *s, const struct view_table *table);
+/* They lie in one array. */
+const struct view_table *sched_view_table(const struct scheduler *s, uint32_t index);
+uint32_t sched_view_tables_count(const struct scheduler *s);
+/* By name (VIEW_NAME_MAX bytes); NULL. */
+const struct view_table *sched_view_table_find(const struct scheduler *s, const char *name);
+/* A table that is not there yet, with the next number. The view changes (sched_view_change) in the same step. */
+MUST_USE paramo_err sched_view_table_add(struct scheduler *s, const char *name,
+                                         const paramo_table_options *options, const struct view_table **out);
 
 #endif

@@ -7,6 +7,7 @@
 #include "cluster/checkpoint/ckpt.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_admission.h"
+#include "cluster/scheduler/sched_announce.h"
 #include "cluster/scheduler/sched_barrier.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
@@ -23,6 +24,7 @@
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
 #include "cluster/scheduler/sched_status.h"
+#include "cluster/scheduler/sched_tables.h"
 #include "cluster/scheduler/sched_view.h"
 
 enum {
@@ -41,6 +43,7 @@ struct scheduler_parts {
     struct sched_roster roster;
     struct sched_calls calls;
     struct sched_view view;
+    struct sched_tables tables;
     struct sched_ring ring;
     struct sched_lost lost;
     struct sched_migrations migrations;
@@ -142,6 +145,7 @@ static void parts_join(struct scheduler_parts *all)
     s->roster = &all->roster;
     s->calls = &all->calls;
     s->view = &all->view;
+    s->tables = &all->tables;
     s->ring = &all->ring;
     s->lost = &all->lost;
     s->migrations = &all->migrations;
@@ -175,7 +179,7 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
     s->job = random_not_zero(lane_env(c->lane));
     s->incarnation = random_not_zero(lane_env(c->lane));
     s->term = c->store ? c->found->term : 1;
-    sched_view_init(s);
+    sched_announce_init(s);
     sched_save_init(s, &sched_records_ops);
     s->tick.fire = tick;
     sched_end_init(s);

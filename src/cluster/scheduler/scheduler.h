@@ -19,7 +19,8 @@
  * heartbeat_timeout_ms to register again.
  *
  * The parts, each a file with its own header, stand together in scheduler.c, and find each other by sched.h:
- * peers (connections), dispatch, roster, admission, departure, calls, orders, view, ring, lost (rows),
+ * peers (connections), dispatch, roster, admission, departure, calls, orders, view, announce, tables, ring, lost
+ * (rows), resume,
  * migrations, barrier, pool, kv, ckpt, status, save, records, end.
  *
  * Must never know: configuration files and the environment; rows, keys and values. All functions on the lane.
