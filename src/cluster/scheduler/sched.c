@@ -14,3 +14,8 @@ void sched_move(struct scheduler *s, enum sched_state to)
     sm_check(&machine, s->state, to);
     s->state = to;
 }
+
+bool sched_restores_lost(const struct scheduler *s)
+{
+    return s->config.on_loss_restore && !s->restoring;
+}

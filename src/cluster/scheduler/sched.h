@@ -19,6 +19,7 @@ enum sched_state { SCHED_GATHERING, SCHED_RUNNING, SCHED_ENDING, SCHED_OVER };
 struct scheduler {
     struct scheduler_config config;
     enum sched_state state;
+    bool restoring; /* the job begins with a checkpoint that is not loaded yet: workers get no view */
     uint32_t term;
     uint64_t job, incarnation;
     struct lane_timer tick;
@@ -30,6 +31,7 @@ struct scheduler {
     struct sched_tables *tables;
     struct sched_ring *ring;
     struct sched_lost *lost;
+    struct sched_recovery *recovery;
     struct sched_migrations *migrations;
     struct sched_barriers *barriers;
     struct sched_pools *pools;
@@ -42,6 +44,8 @@ struct scheduler {
     void (*node_gone)(struct sched_node *node);
 };
 
+/* Do rows whose last copy is lost return to a checkpoint? A job that was about to begin with a load ends. */
+bool sched_restores_lost(const struct scheduler *s);
 /* The job's state moves on. */
 void sched_move(struct scheduler *s, enum sched_state to);
 

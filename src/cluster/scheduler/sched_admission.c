@@ -9,63 +9,24 @@
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_announce.h"
-#include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
 #include "cluster/scheduler/sched_end.h"
-#include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_orders.h"
 #include "cluster/scheduler/sched_peers.h"
+#include "cluster/scheduler/sched_recovery.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_view.h"
+#include "cluster/scheduler/sched_waiting.h"
 #include "cluster/session/address.h"
 #include "wire/register_call.h"
 
-enum { REGISTER_SECONDS = 10, WAITING_SPARE = 16 };
+enum { WAITING_SPARE = 16 };
 
 static uint64_t now(const struct scheduler *s)
 {
     return lane_now(s->config.lane);
-}
-
-void sched_admission_forget(struct sched_node *node)
-{
-    struct scheduler *s = node->sched;
-    assert(map_get(&s->roster->incarnations, node->info.incarnation) == node);
-    lane_timer_cancel(s->config.lane, &node->timer);
-    sched_calls_drop(node, false);
-    sched_orders_drop(node, false);
-    map_remove(&s->roster->incarnations, node->info.incarnation);
-    if (node->peer)
-        node->peer->node = NULL;
-    free(node->lanes);
-    free(node->status.reports);
-    free(node);
-}
-
-static void register_reply_error(struct sched_peer *peer, paramo_err status)
-{
-    struct writer w = {0};
-    call_text_encode(err_text(), &w);
-    paramo_err err = sched_peer_reply(peer, CALL_REGISTER, 0, status, &w);
-    if (err)
-        log_debug("scheduler: an answer to REGISTER was not sent: %s", err_text());
-    writer_fini(&w);
-}
-
-/* A waiting node gets an error and is forgotten. Its connection has a few seconds to close. */
-static void refuse(struct sched_node *node, paramo_err status)
-{
-    struct scheduler *s = node->sched;
-    struct sched_peer *peer = node->peer;
-    char label[SCHED_LABEL];
-    log_info("scheduler: %s gets no place: %s", sched_roster_label(node, label), err_text());
-    register_reply_error(peer, status);
-    sched_roster_wait_remove(node);
-    sched_admission_forget(node);
-    if (lane_timer_arm(s->config.lane, &peer->timer, now(s) + REGISTER_SECONDS * ENV_SEC))
-        sched_peer_close(peer, true);
 }
 
 static paramo_err incomplete(const struct scheduler *s)
@@ -88,16 +49,10 @@ static void waited_long_enough(struct lane_timer *timer)
     struct sched_node *node = container_of(timer, struct sched_node, timer);
     struct scheduler *s = node->sched;
     if (s->state == SCHED_GATHERING)
-        refuse(node, incomplete(s));
+        sched_waiting_refuse(node, incomplete(s));
     else
-        refuse(node, err_set(PARAMO_E_TIMEOUT, "no %s's place became free in time",
-                             sched_roster_role_name(node->info.role)));
-}
-
-void sched_admission_refuse_waiting(struct scheduler *s, paramo_err status, const char *text)
-{
-    while (s->roster->waiting_first)
-        refuse(s->roster->waiting_first, err_set(status, "%s", text));
+        sched_waiting_refuse(node, err_set(PARAMO_E_TIMEOUT, "no %s's place became free in time",
+                                           sched_roster_role_name(node->info.role)));
 }
 
 /* ---- places -------------------------------------------------------------------------------------------- */
@@ -121,7 +76,7 @@ static void assign_place(struct sched_node *node, struct slot_list *slots, uint3
     static const uint32_t first_id[SLOTS] = {PARAMO_ID_SCHEDULER, PARAMO_ID_SERVER(0), PARAMO_ID_WORKER(0)};
     assert(rank < slots->count && !node->info.id);
     assert(!slots->node[rank] || slots->node[rank] == node);
-    sched_roster_wait_remove(node);
+    sched_waiting_remove(node);
     sched_roster_move(node, SNODE_JOINED);
     node->rank = rank;
     node->info.id = first_id[slots - node->sched->roster->slots] + 2 * rank;
@@ -181,6 +136,8 @@ static paramo_err place_all(struct scheduler *s)
         err = place_role(s, &s->roster->slots[i]);
     if (!err)
         err = sched_ring_build(s);
+    if (!err)
+        err = sched_migrations_init(s);
     for (size_t i = 0; i < SLOTS; i++) {
         struct slot_list *slots = &s->roster->slots[i];
         for (uint32_t rank = 0; rank < slots->count; rank++)
@@ -239,7 +196,7 @@ static bool gathered(struct scheduler *s)
         if (!err)
             came[sched_roster_slots_of(s, node->info.role) - s->roster->slots]++;
         else if (overdue(node) && !(err == PARAMO_E_FULL && may_be_extra(node)))
-            refuse(node, err);
+            sched_waiting_refuse(node, err);
     }
     for (size_t i = 0; i < SLOTS; i++) {
         complete = complete && came[i] == s->roster->slots[i].count;
@@ -298,7 +255,7 @@ static bool is_vacant(const struct sched_node *node, const struct sched_node *ho
 {
     bool left = holder->state == SNODE_LEFT && holder->info.role == PARAMO_ROLE_SERVER;
     const struct scheduler *s = node->sched;
-    if ((left || sched_ring_chains(s)->replicas || sched_lost_restores(s)) &&
+    if ((left || sched_ring_chains(s)->replicas || sched_restores_lost(s)) &&
         holder->info.shards != node->info.shards && may_be_extra(node))
         return false;
     return left || holder->state == SNODE_DEAD || holder->former;
@@ -343,6 +300,8 @@ static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
     slots->node = places;
     bool server = node->info.role == PARAMO_ROLE_SERVER;
     paramo_err err = server ? sched_ring_reserve(s, node->info.shards) : PARAMO_OK;
+    if (!err && server)
+        err = sched_migrations_reserve(s, node->info.shards);
     if (err)
         return err;
     assign_place(node, slots, slots->count++);
@@ -351,7 +310,7 @@ static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
     sched_view_change(s); /* first: orders name this view */
     if (server) {
         sched_migrations_retarget(s);
-        sched_lost_check(s); /* partitions without an owner may wait for a server */
+        sched_recovery_check(s); /* partitions without an owner may wait for a server */
     }
     node->since = sched_view_number(s);
     reply_registered(node);
@@ -373,13 +332,14 @@ static void place_timed_out(struct sched_node *node)
     }
     if (err) {
         if (!wait && err != PARAMO_E_MEMORY) /* the clock tries again */
-            refuse(node, err);
+            sched_waiting_refuse(node, err);
         return;
     }
     struct sched_node *dead = slots->node[rank];
     if (dead->info.shards != node->info.shards) {
-        refuse(node, err_set(PARAMO_E_INVALID, "the dead server that this one replaces had %u shards, not %u",
-                             dead->info.shards, node->info.shards));
+        sched_waiting_refuse(node, err_set(PARAMO_E_INVALID,
+                                           "the dead server that this one replaces had %u shards, not %u",
+                                           dead->info.shards, node->info.shards));
         return;
     }
     if (node->info.weight != dead->info.weight && dead->info.weight) { /* 0: it was being drained */
@@ -394,7 +354,7 @@ static void place_timed_out(struct sched_node *node)
     if (dead->state == SNODE_DEAD)
         s->roster->replaced[s->roster->replaced_count++ % SCHED_REPLACED] = dead->info.incarnation;
     slots->node[rank] = NULL;
-    sched_admission_forget(dead);
+    sched_waiting_forget(dead);
     node->info.recovered = true;
     if (node->info.role == PARAMO_ROLE_WORKER)
         sched_end_worker_joined(s);
@@ -402,7 +362,7 @@ static void place_timed_out(struct sched_node *node)
     sched_view_change(s);
     if (node->info.role == PARAMO_ROLE_SERVER) {
         sched_migrations_retarget(s);
-        sched_lost_check(s);
+        sched_recovery_check(s);
     }
     node->since = sched_view_number(s); /* a view that is being saved has the dead node in this place */
     reply_registered(node);
@@ -513,19 +473,19 @@ static void welcome_back(struct sched_node *node, struct sched_peer *peer, uint6
     struct scheduler *s = node->sched;
     char label[SCHED_LABEL];
     if (node->state == SNODE_DEAD) {
-        register_reply_error(
+        sched_waiting_reply_error(
             peer, err_set(PARAMO_E_FENCED, "%s was declared dead", sched_roster_label(node, label)));
         return;
     }
     if (node->state == SNODE_LEFT) {
-        register_reply_error(
+        sched_waiting_reply_error(
             peer, err_set(PARAMO_E_CLOSED, "%s has left already", sched_roster_label(node, label)));
         return;
     }
     paramo_err err = node->info.id ? sched_announce_above(s, seen) : PARAMO_OK;
     if (err) {
         log_warn("scheduler: %s is refused: %s", sched_roster_label(node, label), err_text());
-        register_reply_error(peer, err);
+        sched_waiting_reply_error(peer, err);
         return;
     }
     attach(node, peer);
@@ -570,11 +530,11 @@ void sched_admission_register(struct scheduler *s, struct sched_peer *peer, uint
     if (err) {
         log_info("scheduler: a %s at %s gets no place: %s", sched_roster_role_name(m.role), peer->conn->peer,
                  err_text());
-        register_reply_error(peer, err);
+        sched_waiting_reply_error(peer, err);
         return;
     }
     attach(node, peer);
-    sched_roster_wait_push(s, node);
+    sched_waiting_push(s, node);
     sched_admission_go_on(s);
 }
 
@@ -582,13 +542,13 @@ void sched_admission_fini(struct scheduler *s)
 {
     while (s->roster->waiting_first) {
         struct sched_node *node = s->roster->waiting_first;
-        sched_roster_wait_remove(node);
-        sched_admission_forget(node);
+        sched_waiting_remove(node);
+        sched_waiting_forget(node);
     }
     for (size_t i = 0; i < SLOTS; i++) {
         for (uint32_t rank = 0; s->roster->slots[i].node && rank < s->roster->slots[i].count; rank++)
             if (s->roster->slots[i].node[rank])
-                sched_admission_forget(s->roster->slots[i].node[rank]);
+                sched_waiting_forget(s->roster->slots[i].node[rank]);
         free(s->roster->slots[i].node);
     }
     map_fini(&s->roster->incarnations);

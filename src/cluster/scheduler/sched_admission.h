@@ -10,7 +10,6 @@
 #include "base/err.h"
 
 struct scheduler;
-struct sched_node;
 struct sched_peer;
 
 /* seen: the number of the newest view that the node has. */
@@ -18,9 +17,6 @@ void sched_admission_register(struct scheduler *s, struct sched_peer *peer, uint
                               struct reader *body);
 /* A place may have become free, or can no longer become free. */
 void sched_admission_go_on(struct scheduler *s);
-void sched_admission_refuse_waiting(struct scheduler *s, paramo_err status, const char *text);
-/* Frees a node that neither waits nor has a place any more. */
-void sched_admission_forget(struct sched_node *node);
 /* Frees all nodes. */
 void sched_admission_fini(struct scheduler *s);
 

@@ -6,11 +6,11 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
-#include "cluster/scheduler/sched_ckpt.h"
 #include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_orders.h"
 #include "cluster/scheduler/sched_peers.h"
+#include "cluster/scheduler/sched_recovery.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_view.h"
@@ -64,7 +64,7 @@ static struct control_message_body *view_build(struct scheduler *s)
 void sched_announce_to(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
-    if (sched_ckpt_restoring(s) && node->info.role == PARAMO_ROLE_WORKER)
+    if (s->restoring && node->info.role == PARAMO_ROLE_WORKER)
         return; /* before that, the node has nothing to work on */
     if (!node->peer || !sched_view_body(s) || sched_view_announced(s) < node->since ||
         (sched_view_is_due(s) && !s->config.store))
@@ -100,7 +100,7 @@ paramo_err sched_announce_admin_query(struct sched_peer *peer, const struct wire
 
 static void announced(struct scheduler *s)
 {
-    sched_ckpt_announced(s);
+    sched_recovery_announced(s);
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));) {
         sched_announce_to(node);
@@ -115,11 +115,12 @@ paramo_err sched_announce_above(struct scheduler *s, uint64_t number)
     if (number <= sched_view_number(s) || s->state != SCHED_RUNNING)
         return PARAMO_OK;
     if (!s->config.store || term > (uint64_t)s->term + SCHED_TERMS_AHEAD)
-        return err_set(
-            PARAMO_E_REFUSED,
-            "it claims to have seen view %" PRIu64 ".%" PRIu64 ", and this scheduler, of term %" PRIu32
-            ", is at %" PRIu64 ".%" PRIu64 ": that is no view of this job",
-            term, number & UINT32_MAX, s->term, sched_view_number(s) >> 32, sched_view_number(s) & UINT32_MAX);
+        return err_set(PARAMO_E_REFUSED,
+                       "it claims to have seen view %" PRIu64 ".%" PRIu64
+                       ", and this scheduler, of term %" PRIu32 ", is at %" PRIu64 ".%" PRIu64
+                       ": that is no view of this job",
+                       term, number & UINT32_MAX, s->term, sched_view_number(s) >> 32,
+                       sched_view_number(s) & UINT32_MAX);
     log_warn("scheduler: a node has seen view %" PRIx64 ", which is newer than %" PRIx64, number,
              sched_view_number(s));
     bool rises = term > sched_view_number(s) >> 32;

@@ -7,7 +7,7 @@
  *   restore   OPENING (blocking job) -> ORDERED (owners of lost rows) -> end
  *
  * HOLD keeps a change from travelling between a server that has loaded and one that has not. A restore
- * (sched_lost.c) orders only owners: a row with a follower is not lost. It starts again when more rows are
+ * (sched_recovery.c) orders only owners: a row with a follower is not lost. It starts again when more rows are
  * lost, and after a pause when a server failed; a server that has loaded its part is not asked again.
  *
  * A failure ends the checkpoint for its callers at once. The servers are then told to drop it, and the next
@@ -34,7 +34,6 @@
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_orders.h"
 #include "cluster/scheduler/sched_peers.h"
-#include "cluster/scheduler/sched_records.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
@@ -46,8 +45,8 @@
 #include "wire/status.h"
 
 enum { EVERY_TIMEOUT_MS = 600 * 1000, LOAD_TIMEOUT_MS = 24 * 3600 * 1000 };
-enum { LOST_TIMEOUT_MS = 3600 * 1000, LOST_AGAIN_MS = 500, LOST_TRIES = 120 }; /* arbitrary */
-enum { UNTOLD_AGAIN_MS = 10 };                                                 /* arbitrary */
+enum { LOST_TIMEOUT_MS = 3600 * 1000 };
+enum { UNTOLD_AGAIN_MS = 10 }; /* arbitrary */
 
 struct sched_ckpt {
     struct scheduler *sched; /* NULL: the scheduler is gone */
@@ -77,8 +76,7 @@ struct sched_ckpt {
     struct fs *fs;
     paramo_err work_err;
     char work_text[ERR_TEXT_MAX];
-    char full[ERR_TEXT_MAX];      /* why it is not incremental; "": it is, or need not be */
-    char back[FS_PATH_MAX + 160]; /* lost: the checkpoint to return to, until it is logged */
+    char full[ERR_TEXT_MAX]; /* why it is not incremental; "": it is, or need not be */
     size_t keep, removed;
     bool all_mine; /* checkpoints of earlier jobs count, too */
 };
@@ -118,32 +116,6 @@ static void answer_all(struct sched_ckpt *c)
     }
 }
 
-static void lost_due(struct lane_timer *timer);
-
-static void lost_soon(struct scheduler *s, uint64_t ms)
-{
-    struct lane *lane = s->config.lane;
-    s->ckpts->lost_timer.fire = lost_due;
-    lane_timer_cancel(lane, &s->ckpts->lost_timer);
-    if (lane_timer_arm(lane, &s->ckpts->lost_timer, lane_now(lane) + ms * ENV_MS))
-        sched_lost_end(s, err_text());
-}
-
-/* Ends it with this thread's message. A server that died or was not ready is no reason to fail. */
-static void lost_failed(struct scheduler *s, paramo_err err)
-{
-    bool again = err == PARAMO_E_NODE_LOST || err == PARAMO_E_AGAIN || err == PARAMO_E_FULL ||
-                 err == PARAMO_E_CANCELLED || err == PARAMO_E_CLOSED || err == PARAMO_E_MEMORY;
-    char text[ERR_TEXT_MAX];
-    err_text_copy(text);
-    if (again && s->ckpts->lost_tries++ < LOST_TRIES)
-        lost_soon(s, LOST_AGAIN_MS);
-    else
-        sched_lost_end(s, text);
-    if (!s->ckpts->current && !sched_lost_since(s))
-        sched_migrations_resume(s); /* migrations continue without it */
-}
-
 static void finish(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
@@ -152,13 +124,8 @@ static void finish(struct sched_ckpt *c)
     c->finished = true;
     lane_timer_cancel(s->config.lane, &c->deadline);
     if (c->lost && s->state == SCHED_RUNNING) {
-        if (!c->err) {
-            log_warn("scheduler: lost rows are restored from checkpoint %" PRIu64 " in %s", c->order.number,
-                     c->order.dir);
-            sched_lost_restored(s);
-        } else {
-            lost_failed(s, err_set(c->err, "%s", c->text));
-        }
+        s->ckpts->ops->lost_ended(s, c->order.dir, c->order.number,
+                                  c->err ? err_set(c->err, "%s", c->text) : PARAMO_OK);
         return;
     }
     if (c->err && s->state != SCHED_RUNNING)
@@ -181,7 +148,7 @@ static void finish(struct sched_ckpt *c)
     if (c->err && c->restore) {
         sched_end_begin(s, c->err, c->text);
     } else if (c->restore) {
-        s->ckpts->restoring = false;
+        s->restoring = false;
         sched_save_record_changed(s, RECORD_RESTORING, 0);
         sched_view_change(s);
         size_t cursor = 0; /* workers begin by a durable view that says so: the load is not repeated */
@@ -202,10 +169,8 @@ static void end_perhaps(struct sched_ckpt *c)
     lane_timer_cancel(s->config.lane, &c->retell);
     s->ckpts->current = NULL;
     ckpt_free(c);
-    if (!sched_lost_since(s))
-        sched_migrations_resume(s);
-    else if (!s->ckpts->lost_timer.slot && s->state == SCHED_RUNNING)
-        lost_soon(s, 0);
+    sched_migrations_resume(s);
+    s->ckpts->ops->idle(s);
 }
 
 static void order_drop_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
@@ -604,7 +569,7 @@ static void numbered(struct sched_ckpt *c)
      * snapshot. */
     struct writer extra = {0};
     size_t mark;
-    sched_records_save_extra(s, &extra);
+    s->ckpts->ops->save_extra(s, &extra);
     if (c->unasked) {
         sched_save_record_begin(&extra, RECORD_UNASKED, 0, &mark);
         write_u8(&extra, 1);
@@ -626,72 +591,18 @@ static void open_it(struct blocking_job *blocking_job)
     note_work(c, ckpt_open(c->fs, c->order.dir, c->order.number, &c->opened));
 }
 
-static const struct view_table *table_in(const struct ckpt_manifest *m, const char *name)
-{
-    for (uint32_t i = 0; i < m->tables_count; i++)
-        if (strcmp(m->tables[i].name, name) == 0)
-            return &m->tables[i];
-    return NULL;
-}
-
-/* Does the checkpoint have the lost rows? */
-static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manifest *m)
-{
-    struct scheduler *s = c->sched;
-    if (m->job != s->job && strcmp(s->config.restore_dir, c->order.dir) != 0)
-        return err_set(PARAMO_E_NOT_FOUND,
-                       "%s: the last checkpoint there is of another job, and none is of this one",
-                       c->order.dir);
-    for (uint32_t i = 0; i < sched_view_tables_count(s); i++) {
-        const struct view_table *from = table_in(m, sched_view_table(s, i)->name);
-        if (!sched_lost_table(s, sched_view_table(s, i)))
-            continue;
-        paramo_err err =
-            from ? sched_tables_make(s, from)
-                 : err_set(PARAMO_E_NOT_FOUND, "%s: its last checkpoint, %" PRIu64 ", has no table %s",
-                           c->order.dir, m->number, sched_view_table(s, i)->name);
-        if (err)
-            return err;
-    }
-    return PARAMO_OK;
-}
-
-/* Waits until the view that says so is durable: another scheduler might not know that these rows are lost. */
-void sched_ckpt_announced(struct scheduler *s)
-{
-    struct sched_ckpt *c = s->ckpts->current;
-    if (!c || !c->back[0] || s->ckpts->lost_said || sched_view_announced(s) < sched_lost_since(s))
-        return;
-    s->ckpts->lost_said = true;
-    sched_lost_warn(s, c->back);
-}
-
-static void opened_lost(struct sched_ckpt *c, const struct ckpt_manifest *m)
-{
-    char date[48] = " (which does not say when it was taken)";
-    time_t at = (time_t)m->made_at;
-    struct tm tm;
-    paramo_err err = lost_check(c, m);
-    if (err) {
-        fail(c, err);
-        return;
-    }
-    if (m->made_at && gmtime_r(&at, &tm))
-        (void)strftime(date, sizeof date, ", of %Y-%m-%d %H:%M:%S UTC", &tm);
-    (void)snprintf(c->back, sizeof c->back,
-                   "they go back to checkpoint %" PRIu64 " in %s%s: later pushes to them are lost", m->number,
-                   c->order.dir, date);
-    sched_ckpt_announced(c->sched);
-    order_all(c, ORDER_CKPT_RESTORE);
-}
-
 static void opened(struct sched_ckpt *c)
 {
+    struct scheduler *s = c->sched;
     const struct ckpt_manifest *m = ckpt_manifest(c->opened, 0);
     c->order.number = m->number;
     c->order.id = m->id;
     if (c->lost) {
-        opened_lost(c, m);
+        paramo_err err = s->ckpts->ops->lost_opened(s, c->order.dir, m);
+        if (err)
+            fail(c, err);
+        else
+            order_all(c, ORDER_CKPT_RESTORE);
         return;
     }
     for (uint32_t i = 0; i < m->tables_count && !c->err; i++) {
@@ -700,7 +611,7 @@ static void opened(struct sched_ckpt *c)
             fail(c, err);
     }
     if (!c->err && c->restore) {
-        paramo_err err = sched_records_restore_extra(c->sched, m->extra, m->extra_bytes);
+        paramo_err err = s->ckpts->ops->restore_extra(s, m->extra, m->extra_bytes);
         if (err)
             fail(c, err);
     }
@@ -856,8 +767,7 @@ static void every_due(struct lane_timer *timer)
     struct ckpt_order m;
     paramo_err err = own_order(s->config.checkpoint_dir, EVERY_TIMEOUT_MS, &m);
     m.changes = s->config.checkpoint_full_every > 1;
-    if (!err && s->state == SCHED_RUNNING && !s->ckpts->current && !s->ckpts->restoring &&
-        !sched_lost_since(s))
+    if (!err && s->state == SCHED_RUNNING && !s->ckpts->current && !s->restoring && !sched_lost_since(s))
         err = begin(s, &m, (struct how){.unasked = true});
     if (err)
         log_error("scheduler: cannot take the checkpoint that is due: %s", err_text());
@@ -867,32 +777,19 @@ static void every_due(struct lane_timer *timer)
         log_error("scheduler: cannot set the timer for the next checkpoint: %s", err_text());
 }
 
-static void lost_due(struct lane_timer *timer)
+paramo_err sched_ckpt_load_lost(struct scheduler *s)
 {
-    struct scheduler *s = container_of(timer, struct sched_ckpts, lost_timer)->sched;
     struct ckpt_order m;
-    if (!sched_lost_since(s) || s->ckpts->current || s->state != SCHED_RUNNING)
-        return; /* what runs now ends with the call */
     paramo_err err = own_order(s->config.checkpoint_dir, LOST_TIMEOUT_MS, &m);
-    if (!err)
-        err = begin(s, &m, (struct how){.load = true, .lost = true});
-    if (err)
-        lost_failed(s, err);
+    return err ? err : begin(s, &m, (struct how){.load = true, .lost = true});
 }
 
-void sched_ckpt_lost(struct scheduler *s, bool more)
+void sched_ckpt_abandon(struct scheduler *s, paramo_err err)
 {
     struct sched_ckpt *c = s->ckpts->current;
-    if (!more && (c || s->ckpts->lost_timer.slot))
-        return; /* it is running already */
-    if (c) {
-        fail(c, err_set(PARAMO_E_AGAIN, "a server has died, and rows are lost"));
-        end_perhaps(c);
-    }
-    s->ckpts->lost_tries = 0;
-    s->ckpts->lost_said = false;
-    if (s->state == SCHED_RUNNING)
-        lost_soon(s, 0);
+    assert(c && err);
+    fail(c, err);
+    end_perhaps(c);
 }
 
 paramo_err sched_ckpt_start(struct scheduler *s)
@@ -904,10 +801,10 @@ paramo_err sched_ckpt_start(struct scheduler *s)
         err = lane_timer_arm(s->config.lane, &s->ckpts->timer,
                              lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS);
     }
-    if (!err && s->ckpts->restoring && !s->config.restore_dir[0])
+    if (!err && s->restoring && !s->config.restore_dir[0])
         return err_set(PARAMO_E_INVALID, "the stored job was to begin with a checkpoint and has not loaded "
                                          "it; start the scheduler with --restore");
-    if (err || !s->ckpts->restoring)
+    if (err || !s->restoring)
         return err;
     err = own_order(s->config.restore_dir, LOAD_TIMEOUT_MS, &m);
     return err ? err : begin(s, &m, (struct how){.load = true, .restore = true});
@@ -934,11 +831,15 @@ void sched_ckpt_status(const struct scheduler *s, struct status *m)
     snprintf(m->ckpt.dir, sizeof m->ckpt.dir, "%s", s->ckpts->last.dir);
 }
 
+void sched_ckpt_init(struct scheduler *s, const struct sched_ckpt_ops *ops)
+{
+    s->ckpts->ops = ops;
+}
+
 void sched_ckpt_fini(struct scheduler *s)
 {
     struct sched_ckpt *c = s->ckpts->current;
     lane_timer_cancel(s->config.lane, &s->ckpts->timer);
-    lane_timer_cancel(s->config.lane, &s->ckpts->lost_timer);
     if (!c)
         return;
     lane_timer_cancel(s->config.lane, &c->deadline);
@@ -954,26 +855,10 @@ bool sched_ckpt_busy(const struct scheduler *s)
     return s->ckpts->current;
 }
 
-bool sched_ckpt_restoring(const struct scheduler *s)
-{
-    return s->ckpts->restoring;
-}
-
 paramo_err sched_ckpt_begin(struct scheduler *s)
 {
-    s->ckpts->restoring = s->config.restore_dir[0] != '\0';
-    if (s->ckpts->restoring)
+    s->restoring = s->config.restore_dir[0] != '\0';
+    if (s->restoring)
         sched_save_record_changed(s, RECORD_RESTORING, 0);
     return sched_ckpt_start(s);
-}
-
-void sched_ckpt_restoring_found(struct scheduler *s)
-{
-    s->ckpts->restoring = true;
-}
-
-void sched_ckpt_lost_ended(struct scheduler *s)
-{
-    s->ckpts->lost_tries = 0;
-    s->ckpts->lost_said = false;
 }

@@ -10,14 +10,14 @@
 #include "cluster/scheduler/sched_admission.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_end.h"
-#include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_orders.h"
 #include "cluster/scheduler/sched_peers.h"
 #include "cluster/scheduler/sched_pool.h"
-#include "cluster/scheduler/sched_ring.h"
+#include "cluster/scheduler/sched_recovery.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_view.h"
+#include "cluster/scheduler/sched_waiting.h"
 
 static uint64_t now(const struct scheduler *s)
 {
@@ -36,13 +36,13 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
     sched_roster_slots_of(s, node->info.role)->founders_gone += sched_roster_founder(node);
     sched_calls_drop(node, state == SNODE_LEFT);
     if (node->info.role == PARAMO_ROLE_SERVER)
-        sched_ring_gone(node);
+        sched_recovery_server_gone(node);
     sched_view_change(s);
     if (node->info.role == PARAMO_ROLE_SERVER)
         sched_migrations_retarget(s);
     sched_orders_drop(node, true);
     s->node_gone(node);
-    sched_lost_check(s);
+    sched_recovery_check(s);
     sched_admission_go_on(s);
 }
 
@@ -101,8 +101,8 @@ void sched_departure_connection_lost(struct sched_node *node)
     struct scheduler *s = node->sched;
     node->peer = NULL;
     if (node->state == SNODE_WAITING) {
-        sched_roster_wait_remove(node);
-        sched_admission_forget(node);
+        sched_waiting_remove(node);
+        sched_waiting_forget(node);
         sched_admission_go_on(s);
     } else if (node->state == SNODE_JOINED) {
         sched_roster_move(node, SNODE_ABSENT);
@@ -128,9 +128,9 @@ void sched_departure_check_silence(struct scheduler *s)
     for (struct sched_node *node = s->roster->waiting_first, *next; node; node = next) {
         next = node->next;
         if (now(s) > node->heard_at + limit) {
-            sched_roster_wait_remove(node);
+            sched_waiting_remove(node);
             sched_peer_close(node->peer, false);
-            sched_admission_forget(node);
+            sched_waiting_forget(node);
         }
     }
     size_t cursor = 0;

@@ -12,9 +12,9 @@
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
 #include "cluster/scheduler/sched_departure.h"
+#include "cluster/scheduler/sched_drain.h"
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_kv.h"
-#include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_orders.h"
 #include "cluster/scheduler/sched_peers.h"
 #include "cluster/scheduler/sched_pool.h"
@@ -125,7 +125,7 @@ static void call_handle(struct sched_call *call, struct reader *body)
         [CALL_ORDER_DONE] = sched_order_done_call,
         [CALL_CKPT_SAVE] = sched_ckpt_call,
         [CALL_CKPT_LOAD] = sched_ckpt_call,
-        [CALL_DRAIN] = sched_migrations_drain_call,
+        [CALL_DRAIN] = sched_drain_call,
     };
     const struct scheduler *s = call->node->sched;
     if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])
@@ -168,7 +168,7 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
     if (!peer->node && (head.call.what == CALL_CKPT_SAVE || head.call.what == CALL_CKPT_LOAD))
         return sched_ckpt_admin_query(peer, &head.call, &body);
     if (!peer->node && head.call.what == CALL_DRAIN)
-        return sched_migrations_drain_query(peer, &head.call, &body);
+        return sched_drain_admin_query(peer, &head.call, &body);
     if (!peer->node)
         return err_set(PARAMO_E_PROTOCOL, "%s came before REGISTER", call_kind_name(head.call.what));
     return sched_calls_received(peer->node, &head.call, &body, call_handle);

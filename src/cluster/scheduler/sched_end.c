@@ -6,14 +6,13 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
-#include "cluster/scheduler/sched_admission.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_kv.h"
-#include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_peers.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
+#include "cluster/scheduler/sched_waiting.h"
 #include "cluster/session/control_message.h"
 #include "wire/end.h"
 
@@ -127,7 +126,7 @@ void sched_end_begin(struct scheduler *s, paramo_err status, const char *text)
              text, sched_kv_count(s));
     char why[CALL_TEXT_MAX + 32];
     snprintf(why, sizeof why, "the job is over%s%s", text[0] ? ": " : "", text);
-    sched_admission_refuse_waiting(s, PARAMO_E_SHUTDOWN, why);
+    sched_waiting_refuse_all(s, PARAMO_E_SHUTDOWN, why);
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         sched_calls_drop(node, true);
@@ -174,7 +173,7 @@ static void end_if_all_gone(struct scheduler *s, bool waited)
         return;
     char names[CALL_TEXT_MAX];
     uint32_t needed =
-        sched_ring_chains(s)->replicas || sched_lost_restores(s) /* others have a server's rows */
+        sched_ring_chains(s)->replicas || sched_restores_lost(s) /* others have a server's rows */
             ? PARAMO_GROUP_WORKERS
             : PARAMO_GROUP_ALL;
     bool recovers = s->config.recovery_ms && !waited &&

@@ -1,7 +1,6 @@
-/* Rows that no server has any more. The job ends and names them, or, with --on-loss restore, these rows and
- * no others return to the last checkpoint (sched_ckpt.c). From the view that says that the server is dead
- * until all of them are restored, views list them (struct view, `lost`). So no owner takes them for empty,
- * and the next scheduler continues the restore. */
+/* Rows that no server has any more. From the view that says that the server is dead until all of them are
+ * restored, views list them (struct view, `lost`). So no owner takes them for empty, and the next scheduler
+ * continues the restore. */
 #include "cluster/scheduler/sched_lost.h"
 
 #include <inttypes.h>
@@ -11,22 +10,12 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
-#include "cluster/scheduler/sched_ckpt.h"
-#include "cluster/scheduler/sched_end.h"
-#include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
-#include "cluster/scheduler/sched_tables.h"
 #include "cluster/scheduler/sched_view.h"
 #include "ring/chains.h"
 
 enum { RANGES_SHOWN = 3 /* ranges of a table's rows that a message names before "and more"; arbitrary */ };
-
-bool sched_lost_restores(const struct scheduler *s)
-{
-    return s->config.on_loss_restore &&
-           !sched_ckpt_restoring(s); /* a job that was about to begin with a load ends */
-}
 
 /* ---- which rows ---------------------------------------------------------------------------------------- */
 
@@ -41,7 +30,7 @@ static bool level_loses(const struct view_table *table, unsigned level)
 static bool partition_dies(const struct scheduler *s, const struct view_table *table, size_t partition)
 {
     return table->since < sched_ring_owner_gone(s)[partition] &&
-           level_loses(table, s->lost->lowest[partition]);
+           level_loses(table, sched_ring_lowest(s)[partition]);
 }
 
 /* The rows to restore; without a restore those that the last deaths took. */
@@ -51,9 +40,9 @@ static bool partition_lost(const struct scheduler *s, const struct view_table *t
                        : partition_dies(s, table, partition);
 }
 
-static uint32_t partitions_lost(const struct scheduler *s, const struct view_table *table)
+uint32_t sched_lost_partitions(const struct scheduler *s, const struct view_table *table)
 {
-    const uint8_t *level = s->lost->at ? s->lost->level : s->lost->lowest;
+    const uint8_t *level = s->lost->at ? s->lost->level : sched_ring_lowest(s);
     uint32_t lost = 0;
     if (!*level && memcmp(level, level + 1, RING_PARTITIONS - 1) == 0)
         return 0; /* level 0 loses nothing, and mostly all are 0 */
@@ -64,14 +53,14 @@ static uint32_t partitions_lost(const struct scheduler *s, const struct view_tab
 
 bool sched_lost_table(const struct scheduler *s, const struct view_table *table)
 {
-    return s->lost->at && partitions_lost(s, table);
+    return s->lost->at && sched_lost_partitions(s, table);
 }
 
 /* Have the last deaths taken rows of any table there? */
 static bool partition_dies_of_any(const struct scheduler *s, size_t partition)
 {
     bool any = false;
-    for (uint32_t i = 0; s->lost->lowest[partition] && i < sched_view_tables_count(s) && !any; i++)
+    for (uint32_t i = 0; sched_ring_lowest(s)[partition] && i < sched_view_tables_count(s) && !any; i++)
         any = partition_dies(s, sched_view_table(s, i), partition);
     return any;
 }
@@ -80,9 +69,9 @@ void sched_lost_note(struct scheduler *s)
 {
     bool any = false;
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
-        uint8_t level = s->lost->lowest[a];
+        uint8_t level = sched_ring_lowest(s)[a];
         if (!partition_dies_of_any(s, a)) {
-            s->lost->lowest[a] = 0; /* nothing is lost by another owner, either */
+            sched_ring_lowest(s)[a] = 0; /* nothing is lost by another owner, either */
             continue;
         }
         any = true;
@@ -146,12 +135,11 @@ static void append_keys(const struct scheduler *s, const struct view_table *tabl
 {
     append_text(t, "table %s", table->name);
     if (table->options.placement == PARAMO_PLACE_MIXED)
-        append_text(t, " %.1f %% of the keys", 100.0 * partitions_lost(s, table) / RING_PARTITIONS);
+        append_text(t, " %.1f %% of the keys", 100.0 * sched_lost_partitions(s, table) / RING_PARTITIONS);
     else
         append_ranges(s, table, t);
 }
 
-/* Names the servers that are gone and the keys of each table that went with them. False: no table had any. */
 static bool append_lost(const struct scheduler *s, struct text *t)
 {
     char names[ERR_TEXT_MAX];
@@ -162,7 +150,7 @@ static bool append_lost(const struct scheduler *s, struct text *t)
         append_text(t, " (%s)", names);
     append_text(t, ":");
     for (uint32_t i = 0; i < sched_view_tables_count(s); i++)
-        if (partitions_lost(s, sched_view_table(s, i))) {
+        if (sched_lost_partitions(s, sched_view_table(s, i))) {
             append_text(t, any ? "; " : " ");
             append_keys(s, sched_view_table(s, i), t);
             any = true;
@@ -170,123 +158,17 @@ static bool append_lost(const struct scheduler *s, struct text *t)
     return any;
 }
 
-void sched_lost_warn(const struct scheduler *s, const char *back)
+bool sched_lost_describe(const struct scheduler *s, char text[CALL_TEXT_MAX])
 {
-    char text[CALL_TEXT_MAX];
-    struct text t = {.to = text, .capacity = sizeof text};
-    (void)append_lost(s, &t);
-    log_warn("scheduler: %s; %s", text, back);
+    struct text t = {.to = text, .capacity = CALL_TEXT_MAX};
+    return append_lost(s, &t);
 }
 
-/* ---- what becomes of it -------------------------------------------------------------------------------- */
-
-/* Is all that is gone what a job with copies can continue without? Requests for it end with DATA_LOST. */
-static bool goes_on(const struct scheduler *s)
+void sched_lost_describe_keys(const struct scheduler *s, const struct view_table *table,
+                              char text[CALL_TEXT_MAX])
 {
-    for (size_t a = 0; a < RING_PARTITIONS; a++)
-        if (s->lost->level[a] == RING_LEVELS)
-            return false;
-    for (uint32_t i = 0; i < sched_view_tables_count(s); i++)
-        if (sched_view_table(s, i)->options.replicas && partitions_lost(s, sched_view_table(s, i)))
-            return false;
-    return s->lost->at && sched_ring_chains(s)->replicas;
-}
-
-void sched_lost_end(struct scheduler *s, const char *why)
-{
-    char text[CALL_TEXT_MAX];
-    struct text t = {.to = text, .capacity = sizeof text};
-    if (!append_lost(s, &t))
-        return;
-    if (why)
-        append_text(&t, "; they cannot be restored: %s", why);
-    if (!goes_on(s)) {
-        sched_end_begin(s, PARAMO_E_DATA_LOST, text);
-        return;
-    }
-    log_warn("scheduler: %s", text);
-    sched_lost_restored(s);
-}
-
-void sched_lost_restored(struct scheduler *s)
-{
-    s->lost->at = 0;
-    sched_ckpt_lost_ended(s);
-    memset(s->lost->level, 0, sizeof s->lost->level);
-    sched_view_change(s);
-    sched_tables_resume(s);
-}
-
-static void warn_of_tables(const struct scheduler *s)
-{
-    char text[CALL_TEXT_MAX];
-    for (uint32_t i = 0; i < sched_view_tables_count(s); i++) {
-        struct text t = {.to = text, .capacity = sizeof text};
-        if (!partitions_lost(s, sched_view_table(s, i)))
-            continue;
-        append_keys(s, sched_view_table(s, i), &t);
-        log_warn("scheduler: lost, because the table has no copies: %s", text);
-    }
-}
-
-/* Are there partitions without an owner? */
-static bool orphans(struct scheduler *s)
-{
-    bool any = false;
-    for (size_t a = 0; a < RING_PARTITIONS; a++) {
-        bool orphan = sched_ring_is_orphan(s, a);
-        if (orphan && !s->lost->lowest[a])
-            s->lost->lowest[a] = RING_LEVELS; /* an earlier scheduler knew of that death */
-        any |= orphan;
-    }
-    return any;
-}
-
-static bool any_lost(const struct scheduler *s)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < sched_view_tables_count(s) && !any; i++)
-        any = partitions_lost(s, sched_view_table(s, i)) != 0;
-    return any;
-}
-
-/* Partitions without an owner on which no table has lost rows: servers that are left get them, empty. */
-static void adopt_empty(struct scheduler *s)
-{
-    memset(s->lost->lowest, 0, sizeof s->lost->lowest); /* nothing is lost by another owner, either */
-    if (!sched_ring_adopt(s))
-        return;
-    sched_ring_changed(s);
-    sched_view_change(s);
-    sched_migrations_retarget(s);
-}
-
-void sched_lost_check(struct scheduler *s)
-{
-    bool restores = sched_lost_restores(s);
-    if (s->state != SCHED_RUNNING || (!sched_ring_chains(s)->replicas && !restores && !s->lost->at))
-        return;
-    sched_ring_check_gone(s);
-    bool over = orphans(s);
-    if (over && !s->lost->at && !any_lost(s)) {
-        adopt_empty(s);
-        over = orphans(s);
-    }
-    /* the scheduler before this one had its partitions wait for its return */
-    if (over && restores && !s->lost->more) {
-        sched_lost_note(s);
-        sched_ring_changed(s);
-        sched_view_change(s);
-        over = orphans(s);
-    }
-    if (s->lost->at && restores && !over)
-        sched_ckpt_lost(s, s->lost->more);
-    else if (over || s->lost->at) /* the scheduler before this one ran without the option */
-        sched_lost_end(s, restores ? "no server is left" : NULL);
-    else
-        warn_of_tables(s);
-    memset(s->lost->lowest, 0, sizeof s->lost->lowest); /* these have been reported */
-    s->lost->more = false;
+    struct text t = {.to = text, .capacity = CALL_TEXT_MAX};
+    append_keys(s, table, &t);
 }
 
 void sched_lost_restore(struct scheduler *s, const struct view *view)
@@ -295,9 +177,21 @@ void sched_lost_restore(struct scheduler *s, const struct view *view)
     memcpy(s->lost->level, view->lost, sizeof s->lost->level);
 }
 
-uint8_t *sched_lost_lowest(struct scheduler *s)
+void sched_lost_over(struct scheduler *s)
 {
-    return s->lost->lowest;
+    s->lost->at = 0;
+    memset(s->lost->level, 0, sizeof s->lost->level);
+}
+
+void sched_lost_reported(struct scheduler *s)
+{
+    memset(sched_ring_lowest(s), 0, RING_PARTITIONS);
+    s->lost->more = false;
+}
+
+bool sched_lost_grew(const struct scheduler *s)
+{
+    return s->lost->more;
 }
 
 uint64_t sched_lost_since(const struct scheduler *s)

@@ -11,16 +11,10 @@
 #include "cluster/scheduler/migrations.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_calls.h"
-#include "cluster/scheduler/sched_ckpt.h"
-#include "cluster/scheduler/sched_departure.h"
-#include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_orders.h"
-#include "cluster/scheduler/sched_peers.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
-#include "cluster/scheduler/sched_save.h"
-#include "cluster/scheduler/sched_status.h"
 #include "cluster/scheduler/sched_view.h"
 #include "wire/migration_order.h"
 #include "wire/order.h"
@@ -49,13 +43,19 @@ static void note_free(struct migration_note *note)
 static paramo_err send_order(struct scheduler *s, const struct migration *migration, uint32_t what,
                              bool committed);
 
+/* Nothing migrates while a checkpoint is taken or loaded, or while lost rows are restored. */
+static bool is_blocked(const struct scheduler *s)
+{
+    return s->migrations->suspended || sched_lost_since(s);
+}
+
 /* Others begin after a pause: the cause of the failure may last. */
 static void hold(struct scheduler *s)
 {
     struct lane *lane = s->config.lane;
     migrations_hold(&s->migrations->machine);
-    if (sched_ckpt_busy(s))
-        return; /* the timer's end resumes migrations */
+    if (s->migrations->suspended)
+        return; /* its end resumes migrations */
     if (lane_timer_arm(lane, &s->migrations->timer, lane_now(lane) + MIGRATIONS_PAUSE))
         log_error("scheduler: %s", err_text()); /* the clock tries again */
 }
@@ -136,17 +136,6 @@ static paramo_err send_order(struct scheduler *s, const struct migration *migrat
     return send_order_to(s, shard, migration, what, committed);
 }
 
-/* ---- servers that are to go ---------------------------------------------------------------------------- */
-
-static bool may_go(const struct scheduler *s, const struct sched_node *node)
-{
-    for (uint32_t i = 0; i < sched_ring_shards_count(s); i++)
-        if (sched_ring_shard(s, i)->node == node->info.id &&
-            migrations_needs(&s->migrations->machine, (uint16_t)i))
-            return false;
-    return true;
-}
-
 /* Counts the copies that no server has (*missing) and those on absent servers (*absent). An absent server
  * is one that an earlier scheduler left, or whose connection is lost; it may be dead. */
 static void copies_missing(const struct scheduler *s, unsigned *missing, unsigned *absent)
@@ -173,7 +162,7 @@ static bool is_idle(const struct scheduler *s)
                   !migrations_converged(&s->migrations->machine); /* no plan: nothing has changed yet */
     for (size_t i = 0; i < MIGRATIONS_MAX; i++)
         migrations |= s->migrations->machine.migration[i].state != MIGRATION_NONE;
-    return s->state == SCHED_RUNNING && !migrations && !sched_lost_since(s) && !sched_ckpt_restoring(s) &&
+    return s->state == SCHED_RUNNING && !migrations && !sched_lost_since(s) && !s->restoring &&
            !sched_view_is_due(s) && sched_view_announced(s) == sched_view_number(s);
 }
 
@@ -199,105 +188,19 @@ static void log_converged(struct scheduler *s)
     s->migrations->short_of_servers = rest && !converged;
 }
 
-/* The chains or the servers have changed. A server without weight that holds nothing is told that it is free,
- * as at the end of the job. */
-static void drained(struct lane_timer *timer)
+static void check_due(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct sched_migrations, drain_timer)->sched;
-    const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
-    s->migrations->undrained = false;
-    for (uint32_t rank = 0; rank < servers->count && s->state == SCHED_RUNNING; rank++) {
-        struct sched_node *node = servers->node[rank];
-        char label[SCHED_LABEL];
-        if (node->state != SNODE_JOINED || node->info.weight || !may_go(s, node))
-            continue;
-        if (!sched_status_goodbye(node) || !sched_end_send(node, PARAMO_OK, "")) {
-            s->migrations->undrained = true;
-            continue;
-        }
-        log_info("scheduler: %s is drained", sched_roster_label(node, label));
-        sched_departure_left(node);
-    }
+    struct scheduler *s = container_of(timer, struct sched_migrations, check_timer)->sched;
+    s->migrations->undrained = !s->migrations->ops->settled(s);
     log_converged(s);
 }
 
 /* Runs as a task of its own, since the planner may not be called from its own callbacks. */
 void sched_migrations_check(struct scheduler *s)
 {
-    s->migrations->drain_timer.fire = drained;
-    if (!s->migrations->drain_timer.slot &&
-        lane_timer_arm(s->config.lane, &s->migrations->drain_timer, lane_now(s->config.lane)))
+    if (!s->migrations->check_timer.slot &&
+        lane_timer_arm(s->config.lane, &s->migrations->check_timer, lane_now(s->config.lane)))
         log_error("scheduler: %s", err_text()); /* the clock tries again */
-}
-
-static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t id)
-{
-    const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
-    char label[SCHED_LABEL];
-    bool others = false;
-    if (s->state != SCHED_RUNNING)
-        return err_set(PARAMO_E_AGAIN, "the job is not complete, or is over");
-    if (!node || node->info.role != PARAMO_ROLE_SERVER || !sched_roster_is_here(node))
-        return err_set(PARAMO_E_NOT_FOUND, "there is no server of node id %" PRIu32 " to drain", id);
-    for (uint32_t rank = 0; rank < servers->count; rank++)
-        others |= servers->node[rank] != node && sched_roster_is_here(servers->node[rank]) &&
-                  servers->node[rank]->info.weight;
-    if (!others)
-        return err_set(PARAMO_E_REFUSED, "no other server can take the partitions of %s",
-                       sched_roster_label(node, label));
-    log_info("scheduler: %s is to be drained", sched_roster_label(node, label));
-    node->info.weight = 0;
-    sched_view_change(s);
-    sched_migrations_retarget(s);
-    sched_migrations_check(s);
-    return PARAMO_OK;
-}
-
-void sched_migrations_drain_call(struct sched_call *call, struct reader *body)
-{
-    struct scheduler *s = call->node->sched;
-    uint32_t id = read_u32(body);
-    paramo_err err = call_body_end(body, "DRAIN");
-    if (!err)
-        err = drain(s, id ? sched_roster_find(s, id) : call->node, id);
-    if (err)
-        sched_call_fail(call, err);
-    else
-        sched_call_answer(call, NULL);
-}
-
-/* On an error this thread's message says why. */
-static void admin_query_answer(struct sched_peer *peer, uint64_t number, paramo_err status)
-{
-    struct writer w = {0};
-    if (status)
-        call_text_encode(err_text(), &w);
-    sched_peer_answer(peer, CALL_DRAIN, number, status, &w);
-}
-
-paramo_err sched_migrations_drain_query(struct sched_peer *peer, const struct wire_call *head,
-                                        struct reader *body)
-{
-    struct scheduler *s = peer->sched;
-    uint32_t id = read_u32(body);
-    paramo_err err = call_body_end(body, "DRAIN");
-    if (err)
-        return err;
-    err = drain(s, s->state == SCHED_RUNNING ? sched_roster_find(s, id) : NULL, id);
-    peer->drain_number = head->number;
-    peer->drain_save = err ? 0 : sched_save_due(s);
-    if (!peer->drain_save)
-        admin_query_answer(peer, head->number, err);
-    return PARAMO_OK;
-}
-
-void sched_migrations_drain_saved(struct scheduler *s, uint64_t save)
-{
-    for (struct sched_peer *peer = sched_peers_first(s); peer; peer = peer->next)
-        if (peer->drain_save && peer->drain_save <= save) {
-            peer->drain_save = 0;
-            admin_query_answer(peer, peer->drain_number, PARAMO_OK);
-        }
 }
 
 /* ---- what the machine says ----------------------------------------------------------------------------- */
@@ -407,8 +310,7 @@ static void go_on(struct lane_timer *timer)
 static void ends_due(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct sched_migrations, ends_timer)->sched;
-    if (s->state == SCHED_RUNNING && ends_told(s) && !sched_ckpt_busy(s) && !sched_lost_since(s) &&
-        !s->migrations->timer.slot)
+    if (s->state == SCHED_RUNNING && ends_told(s) && !is_blocked(s) && !s->migrations->timer.slot)
         go_on(&s->migrations->timer);
 }
 
@@ -435,7 +337,7 @@ void sched_migrations_retarget(struct scheduler *s)
         sched_ring_warn(s, target);
         migrations_set_target(&s->migrations->machine, target);
         s->migrations->converged = false;
-        if (!sched_ckpt_busy(s) && !sched_lost_since(s) && !s->migrations->timer.slot)
+        if (!is_blocked(s) && !s->migrations->timer.slot)
             go_on(&s->migrations->timer); /* those that are held without a timer, too */
         sched_migrations_check(s);
     }
@@ -451,13 +353,13 @@ void sched_migrations_retry(struct scheduler *s)
         sched_migrations_retarget(s);
     if (m->ends_count && !m->ends_timer.slot)
         ends_due(&m->ends_timer);
-    if (m->machine.held && !m->ends_count && !m->timer.slot && !sched_ckpt_busy(s) && !sched_lost_since(s))
+    if (m->machine.held && !m->ends_count && !m->timer.slot && !is_blocked(s))
         go_on(&m->timer);
     if (!m->converged || m->undrained)
         sched_migrations_check(s);
 }
 
-void sched_migrations_suspend(struct scheduler *s)
+static void abort_all(struct scheduler *s)
 {
     migrations_hold(&s->migrations->machine);
     lane_timer_cancel(s->config.lane, &s->migrations->timer);
@@ -466,9 +368,16 @@ void sched_migrations_suspend(struct scheduler *s)
             migrations_failed(&s->migrations->machine, s->migrations->machine.migration[i].id);
 }
 
+void sched_migrations_suspend(struct scheduler *s)
+{
+    s->migrations->suspended = true;
+    abort_all(s);
+}
+
 void sched_migrations_resume(struct scheduler *s)
 {
-    if (s->state == SCHED_RUNNING)
+    s->migrations->suspended = false;
+    if (s->state == SCHED_RUNNING && !sched_lost_since(s))
         go_on(&s->migrations->timer);
 }
 
@@ -476,17 +385,23 @@ void sched_migrations_restart(struct scheduler *s, uint64_t term)
 {
     if (s->migrations->machine.next_id >> 32 >= term)
         return;
-    sched_migrations_suspend(s);
+    abort_all(s);
     s->migrations->machine.next_id = (term << 32) + 1;
-    if (!sched_ckpt_busy(s) && !sched_lost_since(s))
-        sched_migrations_resume(s); /* the end of a checkpoint resumes them */
+    if (!is_blocked(s))
+        sched_migrations_resume(s); /* else what blocks them does so at its end */
 }
 
-paramo_err sched_migrations_init(struct scheduler *s, struct ring_chains *chains)
+void sched_migrations_tell(struct scheduler *s, const struct sched_migrations_ops *to)
+{
+    s->migrations->ops = to;
+    s->migrations->check_timer.fire = check_due;
+}
+
+paramo_err sched_migrations_init(struct scheduler *s)
 {
     s->migrations->timer.fire = go_on;
     s->migrations->ends_timer.fire = ends_due;
-    migrations_init(&s->migrations->machine, chains, &ops, s);
+    migrations_init(&s->migrations->machine, sched_ring_chains_mutable(s), &ops, s);
     s->migrations->machine.next_id =
         (sched_view_number(s) >> 32 << 32) + 1; /* above all numbers of an earlier scheduler of this job */
     s->migrations->shards = calloc(sched_ring_shards_count(s) + 1, sizeof *s->migrations->shards);
@@ -494,11 +409,12 @@ paramo_err sched_migrations_init(struct scheduler *s, struct ring_chains *chains
                                  : err_memory(sched_ring_shards_count(s) * sizeof *s->migrations->shards);
 }
 
-paramo_err sched_migrations_reserve(struct scheduler *s, size_t shards)
+paramo_err sched_migrations_reserve(struct scheduler *s, uint16_t shards)
 {
-    struct migrations_shard *longer = realloc(s->migrations->shards, shards * sizeof *longer);
+    size_t count = (size_t)sched_ring_shards_count(s) + shards + 1;
+    struct migrations_shard *longer = realloc(s->migrations->shards, count * sizeof *longer);
     if (!longer)
-        return err_memory(shards * sizeof *longer);
+        return err_memory(count * sizeof *longer);
     if (s->migrations->machine.shard)
         s->migrations->machine.shard = longer; /* the planner owns it */
     s->migrations->shards = longer;
@@ -507,7 +423,7 @@ paramo_err sched_migrations_reserve(struct scheduler *s, size_t shards)
 
 void sched_migrations_fini(struct scheduler *s)
 {
-    lane_timer_cancel(s->config.lane, &s->migrations->drain_timer);
+    lane_timer_cancel(s->config.lane, &s->migrations->check_timer);
     lane_timer_cancel(s->config.lane, &s->migrations->timer);
     lane_timer_cancel(s->config.lane, &s->migrations->ends_timer);
     while (s->migrations->notes)
@@ -523,6 +439,11 @@ void sched_migrations_table(struct scheduler *s, unsigned replicas)
 const struct ring_ends *sched_migrations_ends(const struct scheduler *s)
 {
     return &s->migrations->machine.ends;
+}
+
+bool sched_migrations_need(const struct scheduler *s, uint16_t shard)
+{
+    return migrations_needs(&s->migrations->machine, shard);
 }
 
 void sched_migrations_settled(struct scheduler *s)

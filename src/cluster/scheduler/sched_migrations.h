@@ -13,8 +13,6 @@
 #include "wire/head.h"
 
 struct scheduler;
-struct sched_call;
-struct sched_peer;
 
 struct migration_end {
     struct migration migration;
@@ -22,18 +20,27 @@ struct migration_end {
     bool untold[2]; /* from, to */
 };
 
+/* Whom migrations tell (sched_drain.c). */
+struct sched_migrations_ops {
+    /* Chains, servers or weights have changed: servers that hold nothing more may go. False: some could not be
+     * told, for want of memory. */
+    bool (*settled)(struct scheduler *s);
+};
+
 struct sched_migrations {
     struct scheduler *sched; /* whose part it is */
     struct migrations machine;
     struct migrations_shard *shards;
     struct lane_timer timer;       /* one has failed: others begin later */
-    struct lane_timer drain_timer; /* a drained server may have nothing left */
-    bool converged;                /* sched_migrations_converged, and it was logged */
-    bool short_of_servers;         /* nothing migrates, but there are too few servers: it was logged */
-    bool unsent;                   /* an order could not be given */
-    bool undrained;                /* a drained server has nothing left, and could not be told */
-    bool unplanned;                /* a plan is due, and there was no memory for it */
-    struct migration_note *notes;  /* orders that are not answered */
+    struct lane_timer check_timer; /* a drained server may have nothing left, or rebalancing is complete */
+    const struct sched_migrations_ops *ops;
+    bool converged;               /* sched_migrations_converged, and it was logged */
+    bool short_of_servers;        /* nothing migrates, but there are too few servers: it was logged */
+    bool unsent;                  /* an order could not be given */
+    bool undrained;               /* a drained server has nothing left, and could not be told */
+    bool suspended;               /* a checkpoint is taken or loaded: none begins */
+    bool unplanned;               /* a plan is due, and there was no memory for it */
+    struct migration_note *notes; /* orders that are not answered */
     /* Migrations that are over, whose END could not be given to a side yet. Until then no other begins, so
      * that with those in progress there are at most MIGRATIONS_MAX. */
     struct migration_end ends[MIGRATIONS_MAX];
@@ -41,33 +48,31 @@ struct sched_migrations {
     struct lane_timer ends_timer;
 };
 
-/* Commits change chains, which stay the ring's. */
-MUST_USE paramo_err sched_migrations_init(struct scheduler *s, struct ring_chains *chains);
+void sched_migrations_tell(struct scheduler *s, const struct sched_migrations_ops *to);
+/* The ring is built. Commits change its chains. */
+MUST_USE paramo_err sched_migrations_init(struct scheduler *s);
 /* Servers joined or are gone, or a weight has changed: plans again and migrates towards the plan. */
 void sched_migrations_retarget(struct scheduler *s);
 /* Called by the scheduler's clock: does what could not be done before because memory was lacking. */
 void sched_migrations_retry(struct scheduler *s);
-/* While a checkpoint is taken or loaded nothing migrates: migrations in progress end, and begin again later. */
+/* While a checkpoint is taken or loaded nothing migrates: migrations in progress end, and begin again later. So
+ * they do while lost rows are restored: resume does nothing then. */
 void sched_migrations_suspend(struct scheduler *s);
 void sched_migrations_resume(struct scheduler *s);
 /* Servers will take the next view, of this term, for another scheduler's, which knows of no migration. None
  * may be committed that they have dropped by then. They begin again. */
 void sched_migrations_restart(struct scheduler *s, uint64_t term);
-MUST_USE paramo_err sched_migrations_reserve(struct scheduler *s, size_t shards);
+/* Makes room for more shards. */
+MUST_USE paramo_err sched_migrations_reserve(struct scheduler *s, uint16_t shards);
 /* A table of this many replicas is in the next view. */
 void sched_migrations_table(struct scheduler *s, unsigned replicas);
-/* CALL_DRAIN of a server: its partitions go to others, then it is told to leave. */
-void sched_migrations_drain_call(struct sched_call *call, struct reader *body);
-/* The same of an admin client. */
-MUST_USE paramo_err sched_migrations_drain_query(struct sched_peer *peer, const struct wire_call *call,
-                                                 struct reader *body);
-/* Everything up to this save is durable: admin clients that waited for it are answered. */
-void sched_migrations_drain_saved(struct scheduler *s, uint64_t save);
 /* Every partition has all its copies, where the plan wants them, on servers that are registered with this
  * scheduler; and nothing is being restored. So any server may go whose partitions have copies. */
 bool sched_migrations_converged(const struct scheduler *s);
 /* MIGRATIONS_MAX places. */
 const struct migration *sched_migrations_all(const struct scheduler *s);
+/* The shard is in a chain, or in a migration. */
+bool sched_migrations_need(const struct scheduler *s, uint16_t shard);
 /* For ring_promote: the last level that tables use. */
 const struct ring_ends *sched_migrations_ends(const struct scheduler *s);
 /* The job is complete, and nothing has changed yet. */

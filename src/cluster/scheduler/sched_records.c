@@ -4,10 +4,9 @@
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_barrier.h"
 #include "cluster/scheduler/sched_calls.h"
-#include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_drain.h"
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_kv.h"
-#include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_pool.h"
 #include "cluster/scheduler/sched_resume.h"
 #include "cluster/scheduler/sched_roster.h"
@@ -34,7 +33,7 @@ static void record_write(const struct scheduler *s, uint64_t id, struct writer *
         sched_kv_record(s, key, w);
         break;
     case RECORD_RESTORING:
-        if (sched_ckpt_restoring(s))
+        if (s->restoring)
             write_u8(w, 1);
         break;
     default:
@@ -57,7 +56,7 @@ static void single_records_write(const struct scheduler *s, const struct sched_s
         control_message_body_write(view, w);
         store_record_end(w, mark);
     }
-    if (batch->whole && sched_ckpt_restoring(s)) {
+    if (batch->whole && s->restoring) {
         sched_save_record_begin(w, RECORD_RESTORING, 0, &mark);
         write_u8(w, 1);
         store_record_end(w, mark);
@@ -101,7 +100,7 @@ static void records_write(const struct scheduler *s, const struct sched_save_bat
 static void saved(struct scheduler *s, uint64_t save)
 {
     sched_calls_saved(s, save);
-    sched_migrations_drain_saved(s, save);
+    sched_drain_saved(s, save);
 }
 
 const struct sched_save_ops sched_records_ops = {.due = sched_view_is_due,
@@ -137,7 +136,7 @@ static paramo_err record_restore(struct scheduler *s, uint64_t id, struct reader
     case RECORD_UNITS:
         return sched_pool_restore(s, (enum record_kind)(id >> 56), key, &record);
     case RECORD_RESTORING:
-        sched_ckpt_restoring_found(s);
+        s->restoring = true;
         return PARAMO_OK;
     case RECORD_UNASKED:
         break;

@@ -5,6 +5,8 @@
 
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_departure.h"
+#include "cluster/scheduler/sched_lost.h"
+#include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_view.h"
@@ -95,6 +97,12 @@ static paramo_err view_adopt(struct scheduler *s, const struct view *view, uint3
     paramo_err err = sched_view_take(s, view);
     if (!err)
         err = sched_ring_restore(s, view);
+    if (!err) {
+        sched_lost_restore(s, view);
+        err = sched_migrations_init(s);
+    }
+    for (uint32_t i = 0; i < sched_view_tables_count(s) && !err; i++)
+        sched_migrations_table(s, sched_view_table(s, i)->options.replicas);
     return err ? err : sched_resume_nodes(s, view);
 }
 

@@ -8,8 +8,6 @@
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
-#include "cluster/scheduler/sched_lost.h"
-#include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_view.h"
 #include "ring/chains.h"
@@ -74,7 +72,7 @@ paramo_err sched_ring_build(struct scheduler *s)
     if (!err)
         sched_ring_warn(s, &s->ring->chains);
     s->ring->chains_before = s->ring->chains_told = s->ring->chains;
-    return err ? err : sched_migrations_init(s, &s->ring->chains);
+    return err;
 }
 
 paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
@@ -89,11 +87,7 @@ paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
     memcpy(s->ring->shards, view->shards, view->shards_count * sizeof *s->ring->shards);
     s->ring->chains = s->ring->chains_before = s->ring->chains_told = view->chains;
     memcpy(s->ring->owner_gone, view->owner_gone, sizeof s->ring->owner_gone);
-    sched_lost_restore(s, view);
-    err = sched_migrations_init(s, &s->ring->chains);
-    for (uint32_t i = 0; i < sched_view_tables_count(s) && !err; i++)
-        sched_migrations_table(s, sched_view_table(s, i)->options.replicas);
-    return err;
+    return PARAMO_OK;
 }
 
 static paramo_err more(void *array, size_t count, size_t bytes)
@@ -121,7 +115,7 @@ paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards)
         err = more(&s->ring->owned, count, sizeof *s->ring->owned);
     if (!err)
         err = more(&s->ring->wanted, count, sizeof *s->ring->wanted);
-    return err ? err : sched_migrations_reserve(s, count);
+    return err;
 }
 
 void sched_ring_grow(struct scheduler *s, const struct view_node *server)
@@ -202,7 +196,7 @@ static void owners_changed(struct scheduler *s, const struct ring *before)
 {
     const struct ring *now = &s->ring->chains.level[0];
     for (size_t a = 0; a < RING_PARTITIONS; a++)
-        if (now->owner[a] != before->owner[a] && sched_lost_lowest(s)[a])
+        if (now->owner[a] != before->owner[a] && s->ring->lowest[a])
             s->ring->owner_gone[a] = sched_view_next(s);
 }
 
@@ -217,29 +211,30 @@ static void owner_stays(const struct sched_node *server)
     }
 }
 
-void sched_ring_gone(const struct sched_node *server)
+bool sched_ring_gone(const struct sched_node *server, const struct ring_ends *ends)
 {
     struct scheduler *s = server->sched;
-    bool restores = sched_lost_restores(s);
     for (uint32_t i = 0; i < s->ring->shards_count; i++)
         if (s->ring->shards[i].node == server->info.id)
             s->ring->shards[i].chain_changed = sched_view_next(s);
-    bool others = s->state != SCHED_GATHERING && (s->ring->chains.replicas || restores);
+    bool others = s->state != SCHED_GATHERING && (s->ring->chains.replicas || sched_restores_lost(s));
     if (others) {
         struct ring before = s->ring->chains.level[0];
         sched_ring_check_gone(s);
         /* Several servers may die at the same time. The plan after the first death is in no view yet, and a
          * copy that was superfluous then may be the last one now. */
         ring_recall(&s->ring->chains, &s->ring->chains_told, s->ring->gone, s->ring->shards_count);
-        (void)ring_promote(&s->ring->chains, sched_migrations_ends(s), s->ring->gone, s->ring->shards_count,
-                           restores, sched_lost_lowest(s));
+        (void)ring_promote(&s->ring->chains, ends, s->ring->gone, s->ring->shards_count,
+                           sched_restores_lost(s), s->ring->lowest);
         owners_changed(s, &before);
     }
     owner_stays(server); /* without copies until another takes its place */
-    if (others && restores)
-        sched_lost_note(s);
-    if (others)
-        sched_ring_changed(s);
+    return others;
+}
+
+uint8_t *sched_ring_lowest(const struct scheduler *s)
+{
+    return s->ring->lowest;
 }
 
 void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration)
@@ -271,7 +266,7 @@ uint64_t sched_ring_weigh(struct scheduler *s)
         const struct sched_node *node = sched_ring_server(s, i);
         /* Without copies a dead server's partitions wait for the one that takes its place. */
         bool counts = sched_roster_is_here(node) ||
-                      (!s->ring->chains.replicas && !sched_lost_restores(s) && node->state == SNODE_DEAD);
+                      (!s->ring->chains.replicas && !sched_restores_lost(s) && node->state == SNODE_DEAD);
         s->ring->wanted[i] = (struct ring_shard){
             .weight = counts ? node->info.weight : 0, .server = node->rank, .domain = node->info.domain};
         weight += s->ring->wanted[i].weight;
@@ -285,6 +280,11 @@ paramo_err sched_ring_plan(const struct scheduler *s, struct ring_chains *target
 }
 
 const struct ring_chains *sched_ring_chains(const struct scheduler *s)
+{
+    return &s->ring->chains;
+}
+
+struct ring_chains *sched_ring_chains_mutable(struct scheduler *s)
 {
     return &s->ring->chains;
 }

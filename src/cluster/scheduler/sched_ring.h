@@ -19,9 +19,10 @@ struct sched_ring {
     struct view_shard *shards;
     uint32_t shards_count;
     struct ring_chains chains;
-    struct ring_chains chains_before;     /* when shards' numbers were last raised */
-    struct ring_chains chains_told;       /* of the last view that was built, without shards gone since */
-    struct ring_shard *wanted;            /* as ring_place takes them */
+    struct ring_chains chains_before; /* when shards' numbers were last raised */
+    struct ring_chains chains_told;   /* of the last view that was built, without shards gone since */
+    uint8_t lowest[RING_PARTITIONS];  /* of the last death, as ring_promote has it, until it is reported */
+    struct ring_shard *wanted;        /* as ring_place takes them */
     uint64_t owner_gone[RING_PARTITIONS]; /* as in struct view */
     char warned[160];                     /* the last warning about the placement: once is enough */
     /* By shard, allocated ahead, so that a death needs no memory. */
@@ -38,9 +39,12 @@ MUST_USE paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards);
 void sched_ring_grow(struct scheduler *s, const struct view_node *server);
 /* Takes shards and chains from a saved view. */
 MUST_USE paramo_err sched_ring_restore(struct scheduler *s, const struct view *view);
-/* A server has died or left: shards with copies take over, in the next view. What only it had on its
- * partitions is lost (owner_gone in struct view). */
-void sched_ring_gone(const struct sched_node *server);
+/* A server has died or left: shards with copies take over, in the next view. What only it had on its partitions
+ * is lost (owner_gone in struct view, sched_ring_lowest). ends: of the tables that there are. True: chains may
+ * have changed (sched_ring_changed). */
+bool sched_ring_gone(const struct sched_node *server, const struct ring_ends *ends);
+/* By partition: the first level that has a member since the last deaths; 0: the owner lives. */
+uint8_t *sched_ring_lowest(const struct scheduler *s);
 /* Notes which shards are gone, for the two below. */
 void sched_ring_check_gone(struct scheduler *s);
 /* Gives partitions without a member new owners; false: no server is left. */
@@ -61,6 +65,8 @@ void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration
 uint64_t sched_ring_weigh(struct scheduler *s);
 MUST_USE paramo_err sched_ring_plan(const struct scheduler *s, struct ring_chains *target);
 const struct ring_chains *sched_ring_chains(const struct scheduler *s);
+/* The same, for commits of migrations, which change them. */
+struct ring_chains *sched_ring_chains_mutable(struct scheduler *s);
 /* They lie in one array. */
 const struct view_shard *sched_ring_shard(const struct scheduler *s, uint32_t index);
 uint32_t sched_ring_shards_count(const struct scheduler *s);

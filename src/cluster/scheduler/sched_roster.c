@@ -76,27 +76,6 @@ size_t sched_roster_gone(const struct scheduler *s, uint32_t group, bool left, c
     return count;
 }
 
-void sched_roster_wait_push(struct scheduler *s, struct sched_node *node)
-{
-    assert(node->state == SNODE_WAITING && node->peer);
-    assert(!s->roster->waiting_first == !s->roster->waiting_last);
-    node->arrival = s->roster->arrivals++;
-    node->next = NULL;
-    node->prev = s->roster->waiting_last;
-    *(s->roster->waiting_last ? &s->roster->waiting_last->next : &s->roster->waiting_first) = node;
-    s->roster->waiting_last = node;
-}
-
-void sched_roster_wait_remove(struct sched_node *node)
-{
-    struct scheduler *s = node->sched;
-    lane_timer_cancel(s->config.lane, &node->timer);
-    assert(node->prev ? node->prev->next == node : s->roster->waiting_first == node);
-    assert(node->next ? node->next->prev == node : s->roster->waiting_last == node);
-    *(node->prev ? &node->prev->next : &s->roster->waiting_first) = node->next;
-    *(node->next ? &node->next->prev : &s->roster->waiting_last) = node->prev;
-}
-
 static const struct sm machine = {
     "node",
     {[SNODE_WAITING] = {"waiting", SM_TO(SNODE_JOINED)},

@@ -61,10 +61,8 @@ const char *sched_roster_label(const struct sched_node *node, char label[SCHED_L
 
 /* "server", ... */
 const char *sched_roster_role_name(uint32_t role);
-/* For admissions and departures: the nodes of PARAMO_ROLE_SERVER, ...; the waiting list; a node's moves. */
+/* For admissions and departures: the nodes of PARAMO_ROLE_SERVER, ...; a node's moves. */
 struct slot_list *sched_roster_slots_of(struct scheduler *s, uint32_t role);
-void sched_roster_wait_push(struct scheduler *s, struct sched_node *node);
-void sched_roster_wait_remove(struct sched_node *node);
 void sched_roster_move(struct sched_node *node, enum sched_node_state to);
 
 #endif

@@ -13,6 +13,7 @@
 #include "cluster/scheduler/sched_ckpt.h"
 #include "cluster/scheduler/sched_departure.h"
 #include "cluster/scheduler/sched_dispatch.h"
+#include "cluster/scheduler/sched_drain.h"
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_lost.h"
@@ -20,6 +21,7 @@
 #include "cluster/scheduler/sched_peers.h"
 #include "cluster/scheduler/sched_pool.h"
 #include "cluster/scheduler/sched_records.h"
+#include "cluster/scheduler/sched_recovery.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
@@ -46,6 +48,7 @@ struct scheduler_parts {
     struct sched_tables tables;
     struct sched_ring ring;
     struct sched_lost lost;
+    struct sched_recovery recovery;
     struct sched_migrations migrations;
     struct sched_barriers barriers;
     struct sched_pools pools;
@@ -133,10 +136,16 @@ static paramo_err restore(struct scheduler *s)
     else
         sched_end_check(s);
     sched_migrations_retarget(s); /* of moves that went on only its last view says anything */
-    sched_lost_check(
+    sched_recovery_check(
         s); /* the one before may have died between its last view and the end that was to follow */
     return s->state == SCHED_RUNNING ? sched_ckpt_start(s) : PARAMO_OK;
 }
+
+static const struct sched_ckpt_ops ckpt_ops = {.save_extra = sched_records_save_extra,
+                                               .restore_extra = sched_records_restore_extra,
+                                               .lost_opened = sched_recovery_opened,
+                                               .lost_ended = sched_recovery_ended,
+                                               .idle = sched_recovery_idle};
 
 static void parts_join(struct scheduler_parts *all)
 {
@@ -148,6 +157,7 @@ static void parts_join(struct scheduler_parts *all)
     s->tables = &all->tables;
     s->ring = &all->ring;
     s->lost = &all->lost;
+    s->recovery = &all->recovery;
     s->migrations = &all->migrations;
     s->barriers = &all->barriers;
     s->pools = &all->pools;
@@ -156,8 +166,8 @@ static void parts_join(struct scheduler_parts *all)
     s->status = &all->status;
     s->saves = &all->saves;
     s->end = &all->end;
-    s->view->sched = s->migrations->sched = s->ckpts->sched = s->status->sched = s->saves->sched =
-        s->end->sched = s;
+    s->view->sched = s->recovery->sched = s->migrations->sched = s->ckpts->sched = s->status->sched =
+        s->saves->sched = s->end->sched = s;
     s->node_gone = node_gone;
 }
 
@@ -180,6 +190,9 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
     s->incarnation = random_not_zero(lane_env(c->lane));
     s->term = c->store ? c->found->term : 1;
     sched_announce_init(s);
+    sched_drain_init(s);
+    sched_recovery_init(s);
+    sched_ckpt_init(s, &ckpt_ops);
     sched_save_init(s, &sched_records_ops);
     s->tick.fire = tick;
     sched_end_init(s);
@@ -228,6 +241,7 @@ void scheduler_destroy(struct scheduler *s)
     sched_end_fini(s);
     sched_save_fini(s); /* first: from here on nothing is saved */
     sched_ckpt_fini(s);
+    sched_recovery_fini(s);
     sched_status_fini(s);
     sched_peers_fini(s);
     sched_view_fini(s);

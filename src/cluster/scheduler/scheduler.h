@@ -18,10 +18,18 @@
  * they learn it, and the next scheduler continues from there under a higher term. The nodes then have
  * heartbeat_timeout_ms to register again.
  *
- * The parts, each a file with its own header, stand together in scheduler.c, and find each other by sched.h:
- * peers (connections), dispatch, roster, admission, departure, calls, orders, view, announce, tables, ring, lost
- * (rows), resume,
- * migrations, barrier, pool, kv, ckpt, status, save, records, end.
+ * The parts, each a file with its own header, stand together in scheduler.c. Each calls those above it in this
+ * list, and tells those below it by functions that they gave it:
+ *
+ *   roster, peers          which nodes there are, and their connections
+ *   save, calls, orders    what is durable; what members ask for; what they are told to do
+ *   view, ring, lost       the view's number and tables; who holds which partition; which rows are gone
+ *   barrier, pool, kv      what members share
+ *   waiting, end           nodes without a place; the end of the job
+ *   migrations, tables, ckpt, recovery     what happens to partitions, tables and lost rows
+ *   announce               builds views, and sends them
+ *   admission, departure, status, drain    nodes come and go
+ *   resume, records, dispatch              the state of an earlier scheduler; which part handles what
  *
  * Must never know: configuration files and the environment; rows, keys and values. All functions on the lane.
  * Tests: test/cluster/test_scheduler.c, test_sched_*.c, test_cluster_sim.c, test_restart.c, test_lead.c,
