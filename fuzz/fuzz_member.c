@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cluster/member/member.h"
+#include "cluster/member/member_calls.h"
+#include "cluster/member/member_orders.h"
 #include "cluster/session/control_message.h"
 #include "fakevan.h"
 #include "wire/barrier_call.h"

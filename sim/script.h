@@ -6,6 +6,7 @@
 #define SIM_SCRIPT_H
 
 #include "cluster/member/member.h"
+#include "cluster/member/member_calls.h"
 #include "sim/env/sim.h"
 
 struct machine;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/member/member_orders.h"
 #include "env/process.h"
 #include "node/checkpoint.h"
 #include "node/migrate.h"

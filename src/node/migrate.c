@@ -2,6 +2,7 @@
  * comes back here. */
 #include <stdlib.h>
 
+#include "cluster/member/member_orders.h"
 #include "node/migrate.h"
 #include "node/node.h"
 #include "wire/migration_order.h"

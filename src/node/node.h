@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 
 #include "cluster/member/member.h"
+#include "cluster/member/member_calls.h"
 #include "cluster/scheduler/scheduler.h"
 #include "cluster/session/acceptor.h"
 #include "cluster/session/address.h"

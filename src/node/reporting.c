@@ -1,6 +1,7 @@
 /* What a server's shards hold, when the scheduler asks: one shard after the other reports on its lane. */
 #include <stdlib.h>
 
+#include "cluster/member/member_orders.h"
 #include "node/node.h"
 #include "node/reporting.h"
 #include "wire/report.h"

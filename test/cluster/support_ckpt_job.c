@@ -1,5 +1,6 @@
 #include "cluster/support_ckpt_job.h"
 #include "cluster/checkpoint/ckpt.h"
+#include "cluster/member/member_orders.h"
 #include "cluster/scheduler/sched_roster.h"
 
 #include <stdio.h>

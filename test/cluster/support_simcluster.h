@@ -6,6 +6,7 @@
 #define TEST_CLUSTER_SUPPORT_SIMCLUSTER_H
 
 #include "cluster/member/member.h"
+#include "cluster/member/member_calls.h"
 #include "cluster/scheduler/scheduler.h"
 #include "env/lane.h"
 #include "sim/env/sim.h"

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "cluster/member/member_orders.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_departure.h"
 #include "cluster/scheduler/sched_orders.h"

@@ -1,5 +1,6 @@
 /* A checkpoint of a whole job: it is there when every server has done its part, and only then. */
 #include "cluster/checkpoint/ckpt.h"
+#include "cluster/member/member_orders.h"
 #include "cluster/support_ckpt_job.h"
 
 #include <stdio.h>

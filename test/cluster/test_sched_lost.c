@@ -1,5 +1,6 @@
 /* Rows whose last copy is lost go back to the last checkpoint (--on-loss restore), or the job ends and says
  * so. */
+#include "cluster/member/member_orders.h"
 #include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_view.h"

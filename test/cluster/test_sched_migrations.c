@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "cluster/member/member_orders.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_announce.h"
 #include "cluster/scheduler/sched_migrations.h"

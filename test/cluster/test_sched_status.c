@@ -1,5 +1,6 @@
 /* STATUS: what an observer is told of nodes, of what servers say of themselves, and of servers that are gone.
  */
+#include "cluster/member/member_orders.h"
 #include "unit.h"
 
 #include <stdlib.h>

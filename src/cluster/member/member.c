@@ -1,4 +1,4 @@
-#include "cluster/member/member_impl.h"
+#include "cluster/member/member.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/sm.h"
 #include "cluster/member/member_calls.h"
+#include "cluster/member/member_impl.h"
 #include "cluster/member/member_orders.h"
 #include "cluster/session/control_message.h"
 #include "wire/end.h"
@@ -24,6 +25,7 @@
 #define RETURN_TIME (600 * ENV_SEC)
 
 static void connect_again(struct member *m);
+static void lost(struct member *m, const char *why);
 
 static uint64_t now(const struct member *m)
 {
@@ -96,7 +98,7 @@ void member_fail(struct member *m, paramo_err status)
         end(m, status, false);
 }
 
-void member_has_left(struct member *m)
+static void has_left(struct member *m)
 {
     stop_dialling(m);
     if (m->state == MEMBER_JOINED)
@@ -147,7 +149,7 @@ static paramo_err got_registered(struct member *m, const struct wire_reply *head
         char text[CALL_TEXT_MAX];
         err = call_text_decode(body, text);
         if (!err && status == PARAMO_E_CLOSED)
-            member_has_left(m); /* its answer to LEAVE was lost */
+            has_left(m); /* its answer to LEAVE was lost */
         if (!err && m->state != MEMBER_ENDED)
             end(m, err_set(status, "%s", text), false);
         return err;
@@ -209,7 +211,7 @@ static void member_closed(void *user, struct van_conn *conn, paramo_err why, con
     (void)conn;
     log_info("lost the connection to the scheduler: %s", text);
     /* Which of its errors the kernel reports here is chance. */
-    member_lost(m, why == PARAMO_E_DISCONNECTED ? "connection reset" : text);
+    lost(m, why == PARAMO_E_DISCONNECTED ? "connection reset" : text);
 }
 
 static const struct van_user member_user = {.frame = member_frame, .closed = member_closed};
@@ -384,7 +386,7 @@ static void limit_reached(struct lane_timer *timer)
             false);
 }
 
-void member_lost(struct member *m, const char *why)
+static void lost(struct member *m, const char *why)
 {
     drop_connection(m);
     if (m->state == MEMBER_ENDED || m->state == MEMBER_LEAVING) {
@@ -440,7 +442,7 @@ static void beat_due(struct lane_timer *timer)
     if (late > period) /* this process was stopped: the silence was its own */
         m->heard_at += late;
     if (now(m) > m->heard_at + m->config.heartbeat_timeout_ms * ENV_MS) {
-        member_lost(m, "it sends no heartbeats");
+        lost(m, "it sends no heartbeats");
         next_scheduler(m);
         return;
     }
@@ -500,6 +502,7 @@ paramo_err member_create(const struct member_config *config, struct member **out
     m->config.host = m->host;
     m->config.name = m->name;
     m->config.domain = m->domain;
+    m->has_left = has_left;
     m->next_number = 1;
     m->pace = PACE_FIRST;
     m->redial_timer.fire = redial_due;

@@ -1,10 +1,10 @@
-#include "cluster/member/member_impl.h"
+#include "cluster/member/member_calls.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "cluster/member/member_calls.h"
+#include "cluster/member/member_impl.h"
 #include "cluster/session/control_message.h"
 #include "wire/barrier_call.h"
 #include "wire/ckpt_order.h"
@@ -200,7 +200,7 @@ paramo_err member_calls_reply(struct member *m, const struct wire_reply *head, s
     if (err || call->min_view)
         return err;
     if (call->kind == CALL_LEAVE)
-        member_has_left(m);
+        m->has_left(m);
     call_finish(m, call, PARAMO_OK);
     return PARAMO_OK;
 }

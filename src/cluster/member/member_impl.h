@@ -5,7 +5,7 @@
 #ifndef CLUSTER_MEMBER_MEMBER_IMPL_H
 #define CLUSTER_MEMBER_MEMBER_IMPL_H
 
-#include "cluster/member/member.h"
+#include "cluster/member/member_config.h"
 #include "cluster/session/address.h"
 #include "cluster/session/connector.h"
 #include "wire/calls.h"
@@ -24,6 +24,8 @@ struct member {
     char name[VIEW_NAME_MAX];
     char domain[VIEW_HOST_MAX];
     enum member_state state;
+    /* LEAVE is done: silence and lost connections mean nothing from here on. Set by member.c. */
+    void (*has_left)(struct member *m);
     struct connector *connector;
     struct van_conn *conn; /* handshake done */
     bool registered;       /* on this connection */
@@ -48,10 +50,5 @@ struct member {
     unsigned orders_count;
     uint64_t orders_floor, orders_seen; /* a bit for each id from the floor on, at id % ORDERS_WINDOW */
 };
-
-/* member.c: LEAVE is done, so silence and lost connections mean nothing from here on. */
-void member_has_left(struct member *m);
-/* member.c: the connection to the scheduler is lost. */
-void member_lost(struct member *m, const char *why);
 
 #endif

@@ -1,4 +1,5 @@
-/* Orders of the scheduler: each is handed over once, and its answer is a call, which is done once. */
+#include "cluster/member/member_orders.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -6,7 +7,6 @@
 #include "base/log.h"
 #include "cluster/member/member_calls.h"
 #include "cluster/member/member_impl.h"
-#include "cluster/member/member_orders.h"
 #include "wire/order.h"
 
 /* One window, and one of a scheduler that has been replaced since. */

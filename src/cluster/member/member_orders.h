@@ -1,12 +1,24 @@
 /*
  * The scheduler's orders to a member: each is handed over once, and its answer is a call, which is done once.
- * It never knows what an order means. Tests: test/cluster/test_orders.c.
+ * Must never know: what an order means.
+ * Tests: test/cluster/test_orders.c.
  */
 #ifndef CLUSTER_MEMBER_MEMBER_ORDERS_H
 #define CLUSTER_MEMBER_MEMBER_ORDERS_H
 
-#include "cluster/member/member.h"
+#include "base/cursor.h"
 #include "wire/head.h"
+
+struct member;
+
+/* An order has been carried out: its result (what it owns is taken), or its failure, with this thread's
+ * message. It reaches the scheduler although connections break. Does nothing if the member has ended. */
+void member_order_done(struct member *m, uint64_t order, paramo_err status, struct writer *result);
+/* Nothing of the order was carried out, for want of memory: the scheduler sends it again, after a heartbeat
+ * or later. Does nothing if the member has ended. */
+void member_order_later(struct member *m, uint64_t order);
+
+/* ---- for member.c --------------------------------------------------------------------------------------- */
 
 MUST_USE paramo_err member_order_got(struct member *m, const struct wire_order *head, struct reader *body);
 /* Sends the answers that had to wait for room among the calls. */

@@ -1,3 +1,5 @@
+#include "cluster/meta/store_etcd.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +61,7 @@ paramo_err store_etcd_check(const char *meta)
 
 static void store_free(struct etcd_store *s)
 {
-    lane_timer_cancel(s->config.lane, &s->timer);
+    lane_timer_cancel(s->lane, &s->timer);
     while (s->first) {
         struct save *next = s->first->next;
         writer_fini(&s->first->records);
@@ -69,14 +71,14 @@ static void store_free(struct etcd_store *s)
     writer_fini(&s->found);
     writer_fini(&s->body);
     writer_fini(&s->answer);
-    http_destroy(s->config.http);
+    http_destroy(s->http);
     free(s);
 }
 
 /* True: not before then. */
 static bool waits(struct etcd_store *s, uint64_t at)
 {
-    return meta_now(s) < at && lane_timer_arm(s->config.lane, &s->timer, at) == PARAMO_OK;
+    return meta_now(s) < at && lane_timer_arm(s->lane, &s->timer, at) == PARAMO_OK;
 }
 
 static void turn_leading(struct etcd_store *s)
@@ -139,7 +141,7 @@ static paramo_err etcd_start(struct store *store, store_started_fn *done, void *
     assert(s->phase == PHASE_OPEN && !s->asking);
     s->started = done;
     s->started_arg = arg;
-    s->give_up_at = meta_now(s) + s->config.patience_ms * ENV_MS;
+    s->give_up_at = meta_now(s) + s->patience_ms * ENV_MS;
     s->waited_for = 0;
     s->told[0] = '\0';
     meta_watch_in(s, 0);
@@ -177,7 +179,7 @@ static void etcd_close(struct store *store)
 {
     struct etcd_store *s = store_of(store);
     s->closed = true;
-    lane_timer_cancel(s->config.lane, &s->timer);
+    lane_timer_cancel(s->lane, &s->timer);
     if (!s->asking && !s->inside)
         store_free(s);
 }
@@ -190,8 +192,10 @@ paramo_err store_etcd_open(const struct store_etcd_config *config, struct store 
     if (!s)
         return err_memory(sizeof *s);
     s->store.ops = &ops;
-    s->config = *config;
-    s->config.meta = s->config.name = NULL;
+    s->lane = config->lane;
+    s->blocking_jobs = config->blocking_jobs;
+    s->http = config->http;
+    s->patience_ms = config->patience_ms;
     s->timer.fire = timer_due;
     s->turn = meta_turn;
     (void)snprintf(s->name, sizeof s->name, "%s", config->name);

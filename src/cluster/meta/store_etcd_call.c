@@ -35,8 +35,7 @@ static void call_work(struct blocking_job *blocking_job)
     struct http_request ask = {
         .url = s->url, .body = &s->body, .timeout_ms = s->timeout_ms, .answer_max = ANSWER_MAX};
     unsigned status = 0;
-    s->status =
-        s->body.failed ? err_memory(s->body.len) : http_post(s->config.http, &ask, &status, &s->answer);
+    s->status = s->body.failed ? err_memory(s->body.len) : http_post(s->http, &ask, &status, &s->answer);
     if (!s->status && status != 200) {
         char reason[120];
         etcd_error_text(&s->answer, reason, sizeof reason);
@@ -73,8 +72,8 @@ void meta_call(struct etcd_store *s, const char *path, uint32_t timeout_ms,
     s->timeout_ms = timeout_ms;
     s->asked_at = meta_now(s);
     s->then = then;
-    s->blocking_job = (struct blocking_job){.lane = s->config.lane, .work = call_work, .done = call_done};
-    blocking_jobs_post(s->config.blocking_jobs, &s->blocking_job);
+    s->blocking_job = (struct blocking_job){.lane = s->lane, .work = call_work, .done = call_done};
+    blocking_jobs_post(s->blocking_jobs, &s->blocking_job);
 }
 
 void meta_txn(struct etcd_store *s, struct etcd_txn *txn, uint32_t timeout_ms,

@@ -18,8 +18,10 @@
 
 #include "base/queue.h"
 #include "cluster/meta/etcd.h"
-#include "cluster/meta/store_etcd.h"
+#include "cluster/meta/store.h"
 #include "cluster/session/address.h"
+#include "env/blocking_job.h"
+#include "env/http.h"
 
 enum {
     ENDPOINTS_MAX = 8,
@@ -57,7 +59,10 @@ struct save {
 
 struct etcd_store {
     struct store store;
-    struct store_etcd_config config;
+    struct lane *lane;
+    struct blocking_jobs *blocking_jobs;
+    struct http *http;
+    uint32_t patience_ms; /* of store_start */
     char endpoint[ENDPOINTS_MAX][ADDRESS_MAX];
     unsigned endpoints, endpoint_at;
     char prefix[16 + JOB_MAX], name[ADDRESS_MAX];
@@ -106,7 +111,7 @@ struct etcd_store {
 
 static inline uint64_t meta_now(const struct etcd_store *s)
 {
-    return lane_now(s->config.lane);
+    return lane_now(s->lane);
 }
 
 #endif

@@ -16,10 +16,10 @@ struct scheduler;
 struct sched_node;
 
 struct sched_recovery {
-    struct scheduler *sched;     /* whose part it is */
-    struct lane_timer timer;     /* the next try to restore what is lost is due */
-    unsigned tries;              /* that have failed */
-    bool said;                   /* to which checkpoint these rows return */
+    struct scheduler *sched;      /* whose part it is */
+    struct lane_timer timer;      /* the next try to restore what is lost is due */
+    unsigned tries;               /* that have failed */
+    bool said;                    /* to which checkpoint these rows return */
     char back[FS_PATH_MAX + 160]; /* that checkpoint, while it is loaded; "" */
 };
 
@@ -32,7 +32,8 @@ void sched_recovery_check(struct scheduler *s);
 /* A view has been announced, and is durable. */
 void sched_recovery_announced(struct scheduler *s);
 /* Of a checkpoint that lost rows are loaded from: it is open; it has ended. No checkpoint is in progress now. */
-MUST_USE paramo_err sched_recovery_opened(struct scheduler *s, const char *dir, const struct ckpt_manifest *m);
+MUST_USE paramo_err sched_recovery_opened(struct scheduler *s, const char *dir,
+                                          const struct ckpt_manifest *m);
 void sched_recovery_ended(struct scheduler *s, const char *dir, uint64_t number, paramo_err err);
 void sched_recovery_idle(struct scheduler *s);
 void sched_recovery_fini(struct scheduler *s);
