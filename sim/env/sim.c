@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "env/blocking_job.h"
 #include "env/blocking_job_impl.h"
+#include "env/lane.h"
 #include "env/lane_impl.h"
 
 enum { CLOCK_GAPS = 8 };           /* that are remembered; arbitrary: more than there are in a lease */

@@ -60,7 +60,7 @@ static void connect_arrive(struct sim_end *e)
     lane_post(l->lane, &e->arrive);
 }
 
-void sim_packet_arrive(struct sim_event *event)
+static void packet_arrive(struct sim_event *event)
 {
     struct packet *p = container_of(event, struct packet, event);
     struct sim_end *e = p->to;
@@ -509,6 +509,7 @@ static struct sim_world *world_of(struct simnet *net)
             return NULL;
         world->sim = simnet_sim(net);
         world->net = net;
+        world->arrive = packet_arrive;
         simnet_set_world(net, world, world_free);
     }
     return world;

@@ -14,13 +14,8 @@
 #define SIM_VAN_SIMVAN_H
 
 #include "sim/van/simnet.h"
+#include "sim/van/simvan_rules.h"
 #include "van/van.h"
-
-#define SIMVAN_RESEND_NS  (200 * ENV_MS)
-#define SIMVAN_GIVE_UP_NS (15 * ENV_SEC)
-enum {
-    SIMVAN_WINDOW_BYTES = 1 << 20
-}; /* bytes of one connection and direction on the wire; the rest waits in the queue */
 
 /* A van for the node of that name. A node that has crashed gets a new one at its restart. */
 MUST_USE paramo_err van_sim_create(struct simnet *net, const char *node, struct van **van);
@@ -29,12 +24,7 @@ void van_sim_set_faulty(struct van *van, unsigned classes);
 /* Breaks this van's connections to and from a node, both ends, with all packets on their way. UINT32_MAX: the
  * connections with all nodes, itself included. */
 void van_sim_reset(struct van *van, uint32_t node);
-/* For observers: called for each frame that leaves (it is still the sender's) and for each that arrives. */
-struct simvan_watch {
-    void (*leaves)(void *arg, uint32_t from, uint32_t to, const struct van_frame *frame);
-    void (*arrives)(void *arg, uint32_t from, uint32_t to, const uint8_t head[VAN_HEAD]);
-    void *arg;
-};
+/* For observers of all vans of the net. */
 MUST_USE paramo_err van_sim_watch(struct simnet *net, const struct simvan_watch *watch);
 /* The node dies between two events. Its listeners refuse, and the other ends of its connections are reset
  * when the news has travelled. Its own ends hear nothing more and wait for van_close(). */

@@ -35,7 +35,7 @@ struct packet *sim_packet_make(struct sim_end *to, enum packet_kind kind)
     p->to = to;
     p->kind = kind;
     p->size = VAN_HEADER_BYTES;
-    p->event.fire = sim_packet_arrive;
+    p->event.fire = p->world->arrive;
     p->event.tag = SIM_TAG(SIM_TAG_PACKET, to->pipe->number << 1 | (to == &to->pipe->end[1]));
     p->next = p->world->packets;
     if (p->next)

@@ -5,7 +5,8 @@
 #ifndef SIM_VAN_SIMWIRE_H
 #define SIM_VAN_SIMWIRE_H
 
-#include "sim/van/simvan.h"
+#include "sim/van/simnet.h"
+#include "sim/van/simvan_rules.h"
 #include "van/core.h"
 #include "van/outq.h"
 
@@ -22,7 +23,8 @@ struct sim_world {
     struct packet *packets; /* all connections */
     struct packet *spare;   /* freed ones, for the next: most live for microseconds */
     struct simvan_watch watch;
-    unsigned connections; /* connections made so far */
+    void (*arrive)(struct sim_event *event); /* simvan.c: the event of a packet */
+    unsigned connections;                    /* connections made so far */
 };
 
 struct packet {
@@ -124,7 +126,5 @@ void sim_transmit_end(struct sim_end *e, paramo_err why);
 void sim_landed(struct sim_end *e, uint64_t size);
 /* The event of the stream of an end. */
 void sim_wire_fire(struct sim_event *event);
-/* simvan.c: the event of a packet. */
-void sim_packet_arrive(struct sim_event *event);
 
 #endif

@@ -1,3 +1,5 @@
+#include "env/blocking_job.h"
+
 #include "env/blocking_job_impl.h"
 
 static void blocking_job_end(struct lane_task *task)

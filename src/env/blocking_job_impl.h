@@ -3,7 +3,11 @@
 #ifndef ENV_BLOCKING_JOB_IMPL_H
 #define ENV_BLOCKING_JOB_IMPL_H
 
-#include "env/blocking_job.h"
+#include "base/err.h"
+
+struct blocking_job;
+struct blocking_jobs;
+struct env;
 
 struct blocking_job_ops {
     paramo_err (*create)(struct env *env, const char *name, struct blocking_jobs **blocking_jobs);

@@ -1,10 +1,12 @@
-#include "env/lane_impl.h"
+#include "env/lane.h"
 
 #include <assert.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "env/lane_impl.h"
 
 enum {
     BORROW_MAX = 8,    /* idle lanes that one thread has promised to run; it wakes further ones instead */

@@ -1,6 +1,6 @@
 /*
  * The inside of a lane, for env/lane.c (what real and simulated lanes share), env/real/real_lane.c and
- * sim/env/sim.c only.
+ * sim/env/sim.c only. Tests: test/env/test_lane.c.
  */
 #ifndef ENV_LANE_IMPL_H
 #define ENV_LANE_IMPL_H
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "env/lane.h"
+#include "env/lane_types.h"
 #include "env/sim_event.h"
 
 enum lane_state { LANE_IDLE, LANE_RUNNING, LANE_RUNNING_MAIL };

@@ -17,11 +17,6 @@ struct van_header {
     bool own; /* a message between two vans, never delivered to a user */
 };
 
-static inline uint64_t van_padded(uint64_t len)
-{
-    return (len + VAN_ALIGN - 1) & ~(uint64_t)(VAN_ALIGN - 1);
-}
-
 void van_header_encode(const struct van_frame *frame, uint8_t out[VAN_HEADER_BYTES]);
 /* Encodes the header of a van's own frame, with one segment. */
 void van_own_header_encode(uint64_t len, uint8_t out[VAN_HEADER_BYTES]);

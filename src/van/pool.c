@@ -3,9 +3,8 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
-
-#include "van/van.h"
 
 enum { POOL_CLASSES = POOL_MAX_SHIFT - POOL_MIN_SHIFT + 1 };
 
@@ -120,9 +119,9 @@ void hold_ref(struct van_hold *hold)
     atomic_fetch_add_explicit(&hold->refs, 1, memory_order_relaxed);
 }
 
-void van_release(struct van_hold *hold)
+void hold_unref(struct van_hold *hold)
 {
-    if (!hold || atomic_fetch_sub_explicit(&hold->refs, 1, memory_order_acq_rel) != 1)
+    if (atomic_fetch_sub_explicit(&hold->refs, 1, memory_order_acq_rel) != 1)
         return;
     struct pool *pool = hold->pool;
     pthread_mutex_lock(&pool->lock);

@@ -35,6 +35,12 @@ enum {
     VAN_ALIGN = 8 /* on the wire each segment is followed by zero bytes up to a multiple of this */
 };
 
+/* The bytes of a segment on the wire. */
+static inline uint64_t van_padded(uint64_t len)
+{
+    return (len + VAN_ALIGN - 1) & ~(uint64_t)(VAN_ALIGN - 1);
+}
+
 struct van;
 struct van_conn;
 struct van_listener;

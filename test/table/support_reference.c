@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "table/optimizer/optimizer.h"
 #include "table/optimizer/optimizer_def.h"
 #include "table/table_options.h"
 

@@ -14,6 +14,7 @@
 #include "base/cpu.h"
 #include "base/hash.h"
 #include "support_reference.h"
+#include "table/optimizer/optimizer.h"
 #include "table/optimizer/optimizer_def.h"
 #include "table/table_options.h"
 

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "env/blocking_job_impl.h"
+#include "env/lane.h"
 #include "env/lane_impl.h"
 #include "env/real/real_lane.h"
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "env/blocking_job.h"
 #include "env/blocking_job_impl.h"
 
 struct real_blocking_jobs {

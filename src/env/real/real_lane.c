@@ -28,6 +28,7 @@
 
 #include "base/log.h"
 #include "env/cores.h"
+#include "env/lane.h"
 #include "env/lane_impl.h"
 #include "env/process.h"
 #include "env/real/real_lane.h"

@@ -14,11 +14,6 @@ static paramo_err overtaken(uint64_t *over, uint64_t id)
     return PARAMO_OK;
 }
 
-void migration_set_over(uint64_t *over, uint64_t id)
-{
-    *over = id > *over ? id : *over;
-}
-
 void migration_view_changed(struct chain *c)
 {
     migration_source_view_changed(c);

@@ -39,18 +39,6 @@
 #include "server/replication/chain_impl.h"
 #include "wire/migration_order.h"
 
-/* Arbitrary. */
-enum {
-    MIGRATION_WINDOW_BYTES = 8 << 20, /* bytes of rows that are not acknowledged */
-    MIGRATION_BLOCK_BYTES = 1 << 20,
-    MIGRATION_TURN_ROWS = 8192, /* examined in one turn; then requests have theirs */
-    MIGRATION_TURN_MS = 1,
-    MIGRATION_PAUSE_MS = 1000, /* for all members to be equal; otherwise the source aborts */
-    MIGRATION_STALL_MS = 5000  /* without a sign of the other side */
-};
-
-/* Migrations up to this id are over: their orders may still come. */
-void migration_set_over(uint64_t *over, uint64_t id);
 /* A new view: it may tell how a migration ended. */
 void migration_view_changed(struct chain *c);
 void migration_close(struct chain *c);

@@ -5,7 +5,9 @@
 #ifndef SERVER_MIGRATION_SOURCE_H
 #define SERVER_MIGRATION_SOURCE_H
 
-#include "server/migration/migration.h"
+#include "server/migration/migration_bounds.h"
+#include "server/replication/chain_impl.h"
+#include "wire/migration_order.h"
 
 enum migration_source_state {
     MIGRATION_SOURCE_COPYING,

@@ -5,7 +5,9 @@
 #ifndef SERVER_MIGRATION_TARGET_H
 #define SERVER_MIGRATION_TARGET_H
 
-#include "server/migration/migration.h"
+#include "server/migration/migration_bounds.h"
+#include "server/replication/chain_impl.h"
+#include "wire/migration_order.h"
 
 enum migration_target_state { MIGRATION_TARGET_FILLING, MIGRATION_TARGET_FULL, MIGRATION_TARGET_LAST };
 /* As migration_source_state. */

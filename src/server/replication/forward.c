@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cluster/session/address.h"
 #include "cluster/session/connector.h"
+#include "server/migration/migration.h"
 #include "server/migration/source.h"
 #include "server/replication/follow.h"
 #include "server/replication/records.h"

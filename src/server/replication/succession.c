@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/migration/migration.h"
 #include "server/migration/source.h"
 #include "server/migration/target.h"
 #include "server/replication/follow.h"

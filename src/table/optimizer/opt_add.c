@@ -1,7 +1,7 @@
 /*
  * w += g, for every type of value. Integers wrap. Without state or options.
  */
-#include "table/optimizer/optimizer_def.h"
+#include "table/optimizer/optimizer.h"
 
 /* add for one type: unsigned arithmetic for the integers, which wrap. */
 #define ADD_KERNEL(name, type)                                                                               \

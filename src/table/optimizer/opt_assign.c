@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "table/optimizer/optimizer_def.h"
+#include "table/optimizer/optimizer.h"
 #include "table/table_options.h"
 
 static void assign_span(const struct optimizer *o, void *w, float *s0, float *s1, float t, const void *g,

@@ -17,29 +17,14 @@
 #ifndef TABLE_OPTIMIZER_OPTIMIZER_H
 #define TABLE_OPTIMIZER_OPTIMIZER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/err.h"
-#include "paramo/types.h"
+#include "table/optimizer/optimizer_def.h"
 
 /* Gradients of a greater magnitude are refused: their squares would leave the range of a float, and a model
  * that gets there has diverged. */
 #define OPTIMIZER_GRADIENT_MAX 0x1p60F
 /* Where a count of steps stays: the last integer that a float counts to. */
 #define OPTIMIZER_STEPS_MAX 0x1p24F
-
-struct optimizer;
-
-/* n columns: w, s0 and s1 (unused ones may be anything), g. t is the count of pushes, this one included, for
- * an optimizer that counts them. */
-typedef void optimizer_span_fn(const struct optimizer *o, void *w, float *s0, float *s1, float t,
-                               const void *g, size_t n);
-/* count distinct rows of dim columns, each laid out w, s0, s1, t without gaps; g is count * dim values.
- * Counts t up itself. */
-typedef void optimizer_rows_fn(const struct optimizer *o, void *const *rows, size_t count, size_t dim,
-                               const void *g);
 
 /* An optimizer with the options of one table. */
 struct optimizer {
@@ -66,6 +51,9 @@ MUST_USE paramo_err optimizer_check_state(const struct optimizer *o, const float
  * makes of them. s0 == NULL: only w is wanted. */
 void optimizer_start(const struct optimizer *o, void *w, float *s0, float *s1, size_t n);
 /* t of the next push, from t of the last. */
-float optimizer_next_step(float t);
+static inline float optimizer_next_step(float t)
+{
+    return t < OPTIMIZER_STEPS_MAX ? t + 1.0F : OPTIMIZER_STEPS_MAX;
+}
 
 #endif

@@ -6,8 +6,23 @@
 #ifndef TABLE_OPTIMIZER_OPTIMIZER_DEF_H
 #define TABLE_OPTIMIZER_OPTIMIZER_DEF_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/cpu.h"
-#include "table/optimizer/optimizer.h"
+#include "paramo/types.h"
+
+struct optimizer;
+
+/* n columns: w, s0 and s1 (unused ones may be anything), g. t is the count of pushes, this one included, for
+ * an optimizer that counts them. */
+typedef void optimizer_span_fn(const struct optimizer *o, void *w, float *s0, float *s1, float t,
+                               const void *g, size_t n);
+/* count distinct rows of dim columns, each laid out w, s0, s1, t without gaps; g is count * dim values.
+ * Counts t up itself. */
+typedef void optimizer_rows_fn(const struct optimizer *o, void *const *rows, size_t count, size_t dim,
+                               const void *g);
 
 /* Which pushed values are taken. */
 enum optimizer_input {

@@ -14,7 +14,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "table/optimizer/optimizer_def.h"
+#include "table/optimizer/optimizer.h"
 
 /* rows of an optimizer without a count, and of one with it: spans of its kernel. */
 optimizer_rows_fn optimizer_rows_by_span;
