@@ -8,9 +8,10 @@
 #include "base/hash.h"
 #include "env/hugemem.h"
 #include "server/replication/chain_impl.h"
-#include "server/replication/follow.h"
 #include "server/replication/forward.h"
+#include "server/replication/origins.h"
 #include "server/replication/records.h"
+#include "server/replication/replication.h"
 #include "server/replication/succession.h"
 #include "server/shard/clearing.h"
 #include "server/snapshot/load_records.h"
@@ -256,7 +257,7 @@ static void senders(unsigned n, unsigned notes)
     if (shard_create(&config, &s) || chain_create(s, &s->chain))
         exit(1);
     struct chain *c = s->chain;
-    struct chain_origin *o = follow_origin(c, (struct chain_name){.node = 8});
+    struct chain_origin *o = origin_get(c, (struct chain_name){.node = 8});
     uint64_t partitions[CHAIN_WORDS];
     memset(partitions, 0xff, sizeof partitions);
     for (unsigned a = 0; a < RING_PARTITIONS; a++, o->partitions++)
@@ -271,7 +272,7 @@ static void senders(unsigned n, unsigned notes)
         unsigned node = i % VIEW_NODES_MAX;
         struct sender_id id = {
             .node = PARAMO_ID_WORKER(node), .customer = i / VIEW_NODES_MAX, .incarnation = node + 1};
-        struct chain_sender *x = follow_sender(o, &id);
+        struct chain_sender *x = origin_sender(o, &id);
         for (unsigned k = 0; k < notes; k++)
             if (!x || applied_window_note_number(&x->applied_window, 3 + k, partitions))
                 exit(1);
@@ -291,7 +292,7 @@ static void senders(unsigned n, unsigned notes)
     step_took(cpu() - start);
     report_senders("a report to the scheduler", n);
     records(s, n, partitions);
-    struct chain_origin *to = follow_origin(c, (struct chain_name){.node = 10});
+    struct chain_origin *to = origin_get(c, (struct chain_name){.node = 10});
     if (records_pass(c, NULL, to, partitions))
         exit(1);
     memset(c->mine, 0, sizeof c->mine);

@@ -1,8 +1,9 @@
 /* The records of many senders pass from one owner to another in turns, and what comes in the middle of it:
  * requests that are sent again, views, a customer that is closed, orders, the end of the shard. The test is the
  * scheduler. */
-#include "server/replication/follow.h"
+#include "server/replication/acks.h"
 #include "server/replication/forward.h"
+#include "server/replication/origins.h"
 #include "server/replication/records.h"
 #include "server/snapshot/saving.h"
 #include "unit.h"
@@ -79,7 +80,7 @@ static void followed(unsigned server, uint32_t senders)
     static const uint64_t partitions[PARTITION_WORDS] = {5};
     for (uint32_t i = 0; i < senders; i++) {
         struct sender_id id = many_id(i);
-        struct chain_sender *x = follow_sender(chain_of(server)->origins, &id);
+        struct chain_sender *x = origin_sender(chain_of(server)->origins, &id);
         assert_non_null(x);
         assert_int_equal(applied_window_note_number(&x->applied_window, 3, partitions), PARAMO_OK);
     }

@@ -1,7 +1,7 @@
 /* What shards keep of their senders: customers that are closed and opened again, workers that fall silent,
  * hosts that vanish. Each as a script: the test is the scheduler. */
 #include "server/replication/chain_impl.h"
-#include "server/replication/follow.h"
+#include "server/replication/origins.h"
 #include "server/shard/slice.h"
 #include "unit.h"
 #include "wire/migration_order.h"
@@ -337,30 +337,30 @@ static void many_followed(void **state)
 {
     (void)state;
     enum { MANY = 5000 };
-    struct chain_origin *o = follow_origin_make((struct chain_name){.node = 8});
+    struct chain_origin *o = origin_make((struct chain_name){.node = 8});
     static struct chain_sender *made[MANY];
     for (uint32_t i = 0; i < MANY; i++) {
         struct sender_id id = name(i);
-        made[i] = follow_sender(o, &id);
+        made[i] = origin_sender(o, &id);
         assert_non_null(made[i]);
     }
     assert_int_equal(o->senders_count, MANY / 2); /* of eight, four have the name of another */
     for (uint32_t i = 0; i < MANY; i++) {
         struct sender_id id = name(i);
-        assert_ptr_equal(follow_sender(o, &id), made[i]);
+        assert_ptr_equal(origin_sender(o, &id), made[i]);
         assert_true(sender_id_equal(&made[i]->id, &id));
     }
     for (uint32_t i = 0; i < MANY; i += 16) {
         struct chain_message m = {.what = CHAIN_FORGET, .sender = name(i), .request = {.floor = 1}};
-        follow_sender_forget(o, &m);
-        follow_sender_forget(o, &m);
+        origin_sender_forget(o, &m);
+        origin_sender_forget(o, &m);
     }
     assert_int_equal(o->senders_count, MANY / 2 - (MANY + 15) / 16);
     unsigned left = 0;
     for (const struct chain_sender *x = o->senders; x; x = x->next, left++)
         assert_true(x->id.app || x->id.customer || (x->id.node - PARAMO_ID_WORKER(0)) / 2 % 2);
     assert_int_equal(left, o->senders_count);
-    follow_origin_fini(o);
+    origin_fini(o);
 }
 
 /* ---- what is said again ---- */

@@ -1,5 +1,6 @@
 /* A server dies with a request under way that asks all servers: with copies it begins anew where it must, and
  * nobody sees more of it than that it took longer. Also: a table is gone through while owners change. */
+#include "server/replication/acks.h"
 #include "server/replication/chain_impl.h"
 #include "unit.h"
 
@@ -7,7 +8,6 @@
 #include <string.h>
 
 #include "cluster/session/connector.h"
-#include "server/replication/follow.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"
@@ -286,7 +286,7 @@ static void ask(void *arg)
     for (struct chain_source *source = s->chain->sources; source; source = source->next)
         for (unsigned i = 0; i < ASKED; i++) {
             source->again = true;
-            follow_ack(source);
+            acks_send(source);
         }
 }
 

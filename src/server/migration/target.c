@@ -7,8 +7,9 @@
 
 #include "base/log.h"
 #include "base/sm.h"
-#include "server/replication/follow.h"
+#include "server/replication/acks.h"
 #include "server/replication/forward.h"
+#include "server/replication/origins.h"
 #include "server/replication/records.h"
 #include "server/replication/succession.h"
 #include "server/shard/apply.h"
@@ -84,7 +85,7 @@ bool migration_target_is_source(const struct chain_source *source)
 void migration_target_forget_sender(struct chain *c, const struct chain_message *m)
 {
     if (c->migration_target && c->migration_target->staged)
-        follow_sender_forget(c->migration_target->staged, m);
+        origin_sender_forget(c->migration_target->staged, m);
 }
 
 void migration_target_source_closed(struct chain *c, const struct chain_source *source)
@@ -251,12 +252,12 @@ paramo_err migration_target_begin(struct chain *c, const struct migration_order 
                            "this shard cannot take partition %u: it has it already, or does not follow it",
                            a);
     struct migration_target *k = calloc(1, sizeof *k);
-    struct chain_origin *o = k ? follow_origin(c, from) : NULL;
+    struct chain_origin *o = k ? origin_get(c, from) : NULL;
     uint64_t *last = k && member ? calloc(m->partitions, sizeof *last) : NULL;
-    struct chain_origin *staged = k && member ? follow_origin_make(from) : NULL;
+    struct chain_origin *staged = k && member ? origin_make(from) : NULL;
     if (!o || (member && (!last || !staged))) {
         free(last);
-        follow_origin_fini(staged);
+        origin_fini(staged);
         free(k);
         return err_memory(sizeof *k);
     }
@@ -289,7 +290,7 @@ paramo_err migration_target_begin(struct chain *c, const struct migration_order 
         if (source->for_migration &&
             chain_same(source->from, from)) { /* the messages that came before the order */
             source->again = true;
-            follow_ack_soon(source);
+            acks_soon(source);
         }
     return PARAMO_OK;
 }
@@ -375,11 +376,11 @@ static paramo_err arrive(struct migration_target *k, const uint64_t partitions[C
     struct chain_origin *o = k->staged ? k->staged : origin_of(k);
     uint64_t held[CHAIN_WORDS];
     paramo_err err = PARAMO_OK;
-    follow_partitions(k->chain, o, held);
+    origin_partitions(k->chain, o, held);
     k->chain->arrivals++;
     for (size_t i = 0; i < n && !err; i++) {
         struct applied_window theirs = {.own = list[i].dedup};
-        struct chain_sender *x = follow_sender(o, &list[i].sender);
+        struct chain_sender *x = origin_sender(o, &list[i].sender);
         if (!x)
             return err_memory(sizeof *x);
         x->applied_window.arrival = k->chain->arrivals;
@@ -420,7 +421,7 @@ static paramo_err on_applied_notes(struct migration_target *k, const struct migr
         struct sender_note note = sender_note_decode(&r);
         for (unsigned i = 0; i < CHAIN_WORDS; i++)
             note.partitions[i] &= k->partitions[i];
-        struct chain_sender *x = r.failed ? NULL : follow_sender(o, &note.sender);
+        struct chain_sender *x = r.failed ? NULL : origin_sender(o, &note.sender);
         err = x ? applied_window_note_number(&x->applied_window, note.number, note.partitions)
                 : err_memory(sizeof *x);
     }
@@ -570,6 +571,6 @@ paramo_err migration_target_frame(struct chain_source *source, const struct wire
     source->received = source->acked = seq;
     if (s->chain->migration_target)
         s->chain->migration_target->heard_at = lane_now(s->lane);
-    follow_ack_soon(source);
+    acks_soon(source);
     return PARAMO_OK;
 }

@@ -7,10 +7,13 @@
  *        ^         | ^                |  ^                   |
  *        +-answer--+ +---CHAIN_ACK----+  +----CHAIN_ACK------+
  *
+ *     origins.h     the owners that are followed, with their records of senders
+ *     acks.h        acknowledgements to the member before
  *     forward.h     streams to the next members, and what waits for their acknowledgements
+ *     records.h     records of senders that pass from one owner to another, in turns
  *     follow.h      what comes from the member before
  *     succession.h  what a new view changes
- *     records.h     records of senders that pass from one owner to another, in turns
+ *     replication.h begin and end of all that
  *
  * - Order. The owner numbers its changes. The numbers of one partition ascend for ever, whichever shard owns
  *   it. A member applies a change only to partitions whose last number is lower. So a change that is sent
@@ -230,6 +233,16 @@ static inline bool chain_has(const struct shard_table *t, int level)
     return level >= 0 && (unsigned)level <= t->replicas;
 }
 
+/* Do records of senders pass from one owner to another (records.h)? */
+static inline bool records_pending(const struct chain *c)
+{
+    return c->records.jobs.head;
+}
+/* Must requests wait for that? */
+static inline bool records_hold(const struct chain *c)
+{
+    return records_pending(c);
+}
 /* May the table have rows that this shard does not own? These are copies, or, in a dense table, rows of
  * partitions that have left. */
 static inline bool chain_mixes(const struct shard *s, const struct shard_table *t)

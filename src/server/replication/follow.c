@@ -4,214 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/log.h"
 #include "cluster/session/acceptor.h"
 #include "server/migration/target.h"
+#include "server/replication/acks.h"
 #include "server/replication/forward.h"
+#include "server/replication/origins.h"
 #include "server/replication/records.h"
 #include "server/shard/apply.h"
 #include "server/shard/clearing.h"
 #include "server/shard/partial_apply.h"
 #include "server/shard/slice.h"
 
-/* ---- origins and their senders ---- */
-
-enum { BUCKETS_FIRST = 16 };
-
-struct chain_origin *follow_origin_make(struct chain_name name)
-{
-    struct chain_origin *o = calloc(1, sizeof *o);
-    struct chain_sender **buckets = calloc(BUCKETS_FIRST, sizeof(struct chain_sender *));
-    if (!o || !buckets) {
-        free(o);
-        free(buckets);
-        return NULL;
-    }
-    o->name = name;
-    o->buckets = buckets;
-    o->buckets_count = BUCKETS_FIRST;
-    return o;
-}
-
-struct chain_origin *follow_origin(struct chain *c, struct chain_name name)
-{
-    for (struct chain_origin *o = c->origins; o; o = o->next)
-        if (chain_same(o->name, name))
-            return o;
-    struct chain_origin *o = follow_origin_make(name);
-    const struct view_node *node = c->shard->view ? view_node(c->shard->view, name.node) : NULL;
-    if (!o)
-        return NULL;
-    o->incarnation = node ? node->incarnation : 0;
-    o->next = c->origins;
-    c->origins = o;
-    return o;
-}
-
-static struct chain_sender **bucket_of(const struct chain_origin *o, const struct sender_id *id)
-{
-    return &o->buckets[sender_id_hash(id) & (o->buckets_count - 1)];
-}
-
-static void bucket_add(struct chain_origin *o, struct chain_sender *x)
-{
-    struct chain_sender **bucket = bucket_of(o, &x->id);
-    x->bucket_next = *bucket;
-    *bucket = x;
-}
-
-/* Without memory the buckets stay, and searches take longer. */
-static void buckets_grow(struct chain_origin *o)
-{
-    struct chain_sender **more = calloc(2 * (size_t)o->buckets_count, sizeof(struct chain_sender *));
-    if (!more)
-        return;
-    free(o->buckets);
-    o->buckets = more;
-    o->buckets_count *= 2;
-    for (struct chain_sender *x = o->senders; x; x = x->next)
-        bucket_add(o, x);
-}
-
-void follow_sender_free(struct chain_origin *o, struct chain_sender *x)
-{
-    struct chain_sender **at = bucket_of(o, &x->id);
-    while (*at != x) {
-        assert(*at); /* its bucket has it */
-        at = &(*at)->bucket_next;
-    }
-    assert(o->senders_count > 0);
-    assert(x->prev ? x->prev->next == x : o->senders == x);
-    *at = x->bucket_next;
-    *(x->prev ? &x->prev->next : &o->senders) = x->next;
-    if (x->next)
-        x->next->prev = x->prev;
-    o->senders_count--;
-    applied_window_fini(&x->applied_window);
-    free(x);
-}
-
-void follow_origin_fini(struct chain_origin *o)
-{
-    while (o && o->senders)
-        follow_sender_free(o, o->senders);
-    if (o)
-        free(o->buckets);
-    free(o);
-}
-
-static struct chain_sender *sender_find(const struct chain_origin *o, const struct sender_id *id)
-{
-    struct chain_sender *x = *bucket_of(o, id);
-    while (x && !sender_id_equal(&x->id, id))
-        x = x->bucket_next;
-    return x;
-}
-
-struct chain_sender *follow_sender(struct chain_origin *o, const struct sender_id *id)
-{
-    struct chain_sender *x = sender_find(o, id);
-    if (x)
-        return x;
-    x = calloc(1, sizeof *x);
-    if (!x)
-        return NULL;
-    x->id = *id;
-    applied_window_init(&x->applied_window);
-    x->next = o->senders;
-    if (x->next)
-        x->next->prev = x;
-    o->senders = x;
-    bucket_add(o, x);
-    if (++o->senders_count > o->buckets_count)
-        buckets_grow(o);
-    return x;
-}
-
-void follow_sender_forget(struct chain_origin *o, const struct chain_message *m)
-{
-    struct chain_sender *x = sender_find(o, &m->sender);
-    if (!x)
-        return;
-    applied_window_raise_floor(&x->applied_window, m->request.floor);
-    /* A repeat of a number below the floor comes by an older connection of this shard, whose own record of
-     * the sender is raised, too. */
-    if (applied_window_is_empty(&x->applied_window))
-        follow_sender_free(o, x);
-}
-
-void follow_partitions(const struct chain *c, const struct chain_origin *o, uint64_t partitions[CHAIN_WORDS])
-{
-    memset(partitions, 0, CHAIN_WORDS * sizeof *partitions);
-    for (unsigned a = 0; a < RING_PARTITIONS; a++)
-        if (c->origin_of[a] == o)
-            partition_set_add(partitions, a);
-}
-
-/* ---- acknowledging ---- */
-
-void follow_ack(struct chain_source *source)
-{
-    struct shard *s = source->shard;
-    uint8_t beyond[CHAIN_BEYOND_MAX];
-    struct chain_ack ack = {.acked = source->acked,
-                            .received = source->received,
-                            .view = s->view ? s->view->number : 0,
-                            .clock = source->beat_clock,
-                            .again = source->again && !records_pending(s->chain)};
-    for (const struct qnode *node = source->waits.head; node; node = node->next) {
-        const struct chain_wait *w = container_of(node, struct chain_wait, node);
-        uint64_t i = w->seq - source->acked - 1;
-        if (w->entries || w->elsewhere || i / 8 >= sizeof beyond)
-            continue;
-        if (i / 8 >= ack.beyond_bytes)
-            memset(beyond + ack.beyond_bytes, 0, i / 8 + 1 - ack.beyond_bytes);
-        ack.beyond_bytes = i / 8 >= ack.beyond_bytes ? i / 8 + 1 : ack.beyond_bytes;
-        beyond[i / 8] |= (uint8_t)(1u << (i % 8));
-    }
-    struct wire_head head;
-    chain_ack_head(&ack, &head);
-    /* The next ACK replaces a lost one, at the latest with the next beat. */
-    if (!source->conn || !control_message_send(source->conn, &head, beyond, ack.beyond_bytes))
-        source->again &= !ack.again;
-}
-
-static void round_end(struct lane_task *task)
-{
-    struct chain_source *source = container_of(task, struct chain_source, round);
-    source->due = false;
-    if (source->shard)
-        follow_ack(source);
-    else
-        free(source);
-}
-
-void follow_ack_soon(struct chain_source *source)
-{
-    if (source->due)
-        return;
-    source->due = true;
-    source->round.run = round_end;
-    lane_at_end(source->shard->lane, &source->round);
-}
-
-/* Acknowledges the first steps that have ended. */
-void follow_advance(struct chain_source *source)
-{
-    while (source->waits.head) {
-        struct chain_wait *w = container_of(source->waits.head, struct chain_wait, node);
-        if (w->entries || w->elsewhere)
-            break;
-        (void)queue_pop(&source->waits);
-        assert(w->source == source && w->seq > source->acked && w->seq <= source->received);
-        source->acked = w->seq;
-        w->source = NULL;
-        if (!w->entries)
-            free(w);
-    }
-    follow_ack_soon(source);
-}
+/* ---- members before us ---- */
 
 /* Detaches the steps of the source: no acknowledgement is sent for them. */
 static void waits_detach(struct chain_source *source)
@@ -323,7 +128,7 @@ static void wait_commit(struct chain_source *source, struct chain_wait *w)
         chain_append(e->to, e);
     }
     chain_send_all(c);
-    follow_advance(source);
+    acks_advance(source);
 }
 
 /* *done: applied; otherwise the member before must send it again. */
@@ -348,8 +153,8 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
         return err;
     if (any && m->request.kind != WIRE_CLEAR && clearing_touches(t, fresh))
         return PARAMO_OK;
-    struct chain_origin *origin = any ? follow_origin(c, m->origin) : NULL;
-    struct chain_sender *sender = origin ? follow_sender(origin, &m->sender) : NULL;
+    struct chain_origin *origin = any ? origin_get(c, m->origin) : NULL;
+    struct chain_sender *sender = origin ? origin_sender(origin, &m->sender) : NULL;
     struct chain_wait *w = any && !sender ? NULL : wait_make(source, t, m, seg, nseg);
     if (!w)
         return PARAMO_OK;
@@ -385,7 +190,7 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
 static paramo_err on_takeover(struct chain_source *source, const struct chain_message *m, bool *done)
 {
     struct chain *c = source->shard->chain;
-    struct chain_origin *to = follow_origin(c, m->origin);
+    struct chain_origin *to = origin_get(c, m->origin);
     paramo_err err = to ? PARAMO_OK : err_memory(sizeof *to);
     for (struct chain_origin *from = c->origins, *next; from && !err; from = next) {
         uint64_t partitions[CHAIN_WORDS] = {0};
@@ -422,7 +227,7 @@ static paramo_err on_forget(struct chain_source *source, const struct chain_mess
     if (own)
         shard_floor(c->shard, own, m->request.floor);
     for (struct chain_origin *o = c->origins; o; o = o->next)
-        follow_sender_forget(o, m);
+        origin_sender_forget(o, m);
     migration_target_forget_sender(c, m);
     wait_commit(source, w);
     *done = true;
@@ -470,7 +275,7 @@ static paramo_err beat(struct chain_source *source, const struct wire_head *head
     if (clock > source->beat_clock)
         source->beat_clock = clock;
     source->beat_at = lane_now(s->lane);
-    follow_ack_soon(source);
+    acks_soon(source);
     return PARAMO_OK;
 }
 
@@ -593,7 +398,7 @@ static paramo_err guest_frame(void *user, struct van_conn *conn, const uint8_t b
         van_close(conn, false);
         return PARAMO_OK;
     }
-    follow_ack(source);
+    acks_send(source);
     return source_frame(source, conn, bytes, seg, nseg);
 }
 

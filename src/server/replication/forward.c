@@ -7,10 +7,8 @@
 #include "base/log.h"
 #include "cluster/session/address.h"
 #include "cluster/session/connector.h"
-#include "server/migration/migration.h"
 #include "server/migration/source.h"
-#include "server/replication/follow.h"
-#include "server/replication/records.h"
+#include "server/replication/acks.h"
 #include "server/shard/partial_apply.h"
 #include "server/shard/reply.h"
 #include "server/shard/slice.h"
@@ -86,7 +84,7 @@ void chain_wait_done(struct chain_wait *w)
     if (--w->entries)
         return;
     if (w->source) {
-        follow_advance(w->source);
+        acks_advance(w->source);
         return;
     }
     struct peer *peer = w->sender ? w->sender->peer : NULL;
@@ -749,19 +747,9 @@ static void tick_fire(struct lane_timer *timer)
     chain_reopen(s);
 }
 
-/* ---- life ---- */
-
-paramo_err chain_create(struct shard *s, struct chain **chain)
+void chain_tick_init(struct chain *c)
 {
-    struct chain *c = calloc(1, sizeof *c);
-    if (!c)
-        return err_memory(sizeof *c);
-    c->shard = s;
-    memset(c->level, -1, sizeof c->level);
     c->tick.fire = tick_fire;
-    c->records.timer.fire = records_fire;
-    *chain = c;
-    return PARAMO_OK;
 }
 
 void chain_tick_start(struct chain *c)
@@ -770,25 +758,12 @@ void chain_tick_start(struct chain *c)
         tick_fire(&c->tick);
 }
 
-void chain_destroy(struct chain *c)
+void chain_streams_close(struct chain *c)
 {
-    if (!c)
-        return;
     struct queue entries = {0};
-    migration_close(c);
-    follow_guests_close(c);
-    while (c->sources)
-        follow_forget(c, c->sources);
     while (c->streams)
         chain_stream_close(c, c->streams, &entries);
     chain_cancel(&entries);
     chain_cancel(&c->stranded);
-    records_close(c);
-    while (c->origins) {
-        struct chain_origin *o = c->origins;
-        c->origins = o->next;
-        follow_origin_fini(o);
-    }
     lane_timer_cancel(c->shard->lane, &c->tick);
-    free(c);
 }

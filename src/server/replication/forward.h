@@ -7,8 +7,6 @@
 
 #include "server/replication/chain_impl.h"
 
-MUST_USE paramo_err chain_create(struct shard *s, struct chain **chain);
-void chain_destroy(struct chain *c);
 /* The chain cannot continue (no memory, or FULL: too many records differ); err and this thread's message say
  * why. This shard stops serving, and config.failed is called once. */
 void chain_fail(struct chain *c, paramo_err err);
@@ -57,7 +55,10 @@ void chain_route(struct chain *c, struct queue *entries);
 /* Frees the entries; no answers are sent. No source may be left that waits for one. */
 void chain_cancel(struct queue *entries);
 void chain_wait_done(struct chain_wait *wait);
+void chain_tick_init(struct chain *c);
 void chain_tick_start(struct chain *c);
+/* The shard closes: ends the tick and all streams, without answers. */
+void chain_streams_close(struct chain *c);
 /* Handles what waited, if the shard may serve again. */
 void chain_reopen(struct shard *s);
 struct chain_stream *chain_stream_open(struct chain *c, const struct view_node *node, struct chain_name to);

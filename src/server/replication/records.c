@@ -6,8 +6,9 @@
 
 #include "base/log.h"
 #include "server/migration/source.h"
-#include "server/replication/follow.h"
+#include "server/replication/acks.h"
 #include "server/replication/forward.h"
+#include "server/replication/origins.h"
 #include "server/shard/slice.h"
 
 /* Without memory for a record a job waits and goes on. Arbitrary. */
@@ -55,7 +56,7 @@ static struct record record_at(struct chain *c, struct chain_origin *to, struct 
     const struct sender_id *id = r.theirs ? &r.theirs->id : &r.own->id;
     struct record other = {0};
     if (to)
-        other.theirs = follow_sender(to, id);
+        other.theirs = origin_sender(to, id);
     else
         other.own = shard_sender(c->shard, id);
     return other;
@@ -117,7 +118,7 @@ static paramo_err visit(struct chain *c, const struct job *j, struct record r, u
         assert(r.theirs);
         *cost = RECORDS_COST_FREE;
         if (j->work == WORK_END || is_gone(c, r.theirs))
-            follow_sender_free(j->from, r.theirs);
+            origin_sender_free(j->from, r.theirs);
         return PARAMO_OK;
     }
     *cost = RECORDS_COST;
@@ -182,7 +183,7 @@ static paramo_err job_turn(struct chain *c, struct job *j, unsigned *left, bool 
 static void job_end(struct job *j)
 {
     if (j->work == WORK_END)
-        follow_origin_fini(j->from);
+        origin_fini(j->from);
     free(j);
 }
 
@@ -235,7 +236,7 @@ static void over(struct chain *c)
     shard_senders_check(s);
     for (struct chain_source *source = c->sources; source; source = source->next)
         if (source->again)
-            follow_ack(source);
+            acks_send(source);
     migration_source_records_over(c);
     c->held = true;
     chain_reopen(s);
@@ -307,7 +308,7 @@ static void add_or_do(struct chain *c, const struct job *j)
     if (err) /* these jobs need no memory */
         chain_fail(c, err);
     if (now.work == WORK_END)
-        follow_origin_fini(now.from);
+        origin_fini(now.from);
 }
 
 paramo_err records_pass(struct chain *c, struct chain_origin *from, struct chain_origin *to,
@@ -321,7 +322,7 @@ paramo_err records_pass(struct chain *c, struct chain_origin *from, struct chain
         if (c->origin_of[a] == from)
             partition_set_add(j->partitions, a);
     if (to)
-        follow_partitions(c, to, j->held);
+        origin_partitions(c, to, j->held);
     else
         memcpy(j->held, c->mine, sizeof j->held);
     for (partition_set_each(a, j->partitions)) {
@@ -334,7 +335,7 @@ paramo_err records_pass(struct chain *c, struct chain_origin *from, struct chain
             to->partitions++;
     }
     if (from)
-        follow_partitions(c, from, j->left);
+        origin_partitions(c, from, j->left);
     for (unsigned i = 0; i < CHAIN_WORDS && !from; i++)
         j->left[i] = c->mine[i] & ~j->partitions[i];
     add(c, j);
@@ -345,7 +346,7 @@ void records_forget(struct chain *c)
 {
     for (struct chain_origin *o = c->origins; o; o = o->next) {
         struct job j = {.work = WORK_FORGET, .from = o};
-        follow_partitions(c, o, j.left);
+        origin_partitions(c, o, j.left);
         add_or_do(c, &j);
     }
     struct job own = {.work = WORK_FORGET};

@@ -25,16 +25,6 @@
 /* What a turn may cost, and what a visit to a record costs. A turn takes at most about 1 ms (bench/steps.sh). */
 enum { RECORDS_TURN = 4096, RECORDS_COST = 8, RECORDS_COST_NOTE = 4, RECORDS_COST_FREE = 1 };
 
-/* Is a job left? */
-static inline bool records_pending(const struct chain *c)
-{
-    return c->records.jobs.head;
-}
-/* Must requests wait for it? */
-static inline bool records_hold(const struct chain *c)
-{
-    return records_pending(c);
-}
 /* What a turn of this shard may cost. */
 unsigned records_turn(const struct shard *s);
 /* Of a record's notes, and of the numbers for which two records differ: they get notes, for a moment at least. */

@@ -7,8 +7,10 @@
 #include "server/migration/migration.h"
 #include "server/migration/source.h"
 #include "server/migration/target.h"
+#include "server/replication/acks.h"
 #include "server/replication/follow.h"
 #include "server/replication/forward.h"
+#include "server/replication/origins.h"
 #include "server/replication/records.h"
 #include "server/shard/clearing.h"
 #include "server/snapshot/saving.h"
@@ -167,7 +169,7 @@ static void roles_begin(const struct chain *c, const uint64_t runs[CHAIN_WORDS],
 static void follow(struct chain *c, unsigned first, unsigned end)
 {
     const struct view *view = c->shard->view;
-    struct chain_origin *o = follow_origin(c, name_of(view, view_ring(view)->owner[first]));
+    struct chain_origin *o = origin_get(c, name_of(view, view_ring(view)->owner[first]));
     if (!o) {
         chain_fail(c, err_memory(sizeof *o));
         return;
@@ -273,7 +275,7 @@ static void demote(struct chain *c, const struct change *change)
                 partition_set_add(partitions, a);
                 any = true;
             }
-        struct chain_origin *to = any ? follow_origin(c, name_of(s->view, owner)) : NULL;
+        struct chain_origin *to = any ? origin_get(c, name_of(s->view, owner)) : NULL;
         paramo_err err = !any ? PARAMO_OK
                          : to ? records_pass(c, NULL, to, partitions)
                               : err_memory(sizeof *to);
@@ -425,7 +427,7 @@ void chain_succeed(struct chain *c)
     records_go(c);
     for (struct chain_source *source = c->sources; source; source = source->next) {
         source->again = true; /* the messages that came before our view */
-        follow_ack(source);
+        acks_send(source);
     }
     chain_connect(c);
     chain_send_all(c);

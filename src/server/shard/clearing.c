@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "server/replication/follow.h"
+#include "server/replication/acks.h"
 #include "server/replication/forward.h"
 #include "server/shard/slice.h"
 #include "server/snapshot/saving.h"
@@ -164,7 +164,7 @@ static void go_on(struct shard *s)
     s->cleared = false;
     for (struct chain_source *source = s->chain ? s->chain->sources : NULL; source; source = source->next)
         if (source->again)
-            follow_ack_soon(source);
+            acks_soon(source);
     if (!s->adopting_view)
         slice_resume_all(s);
 }

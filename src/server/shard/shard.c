@@ -11,6 +11,7 @@
 #include "server/replication/follow.h"
 #include "server/replication/forward.h"
 #include "server/replication/records.h"
+#include "server/replication/replication.h"
 #include "server/replication/succession.h"
 #include "server/shard/adopting.h"
 #include "server/shard/clearing.h"

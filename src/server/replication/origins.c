@@ -1,0 +1,137 @@
+#include "server/replication/origins.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKETS_FIRST = 16 };
+
+struct chain_origin *origin_make(struct chain_name name)
+{
+    struct chain_origin *o = calloc(1, sizeof *o);
+    struct chain_sender **buckets = calloc(BUCKETS_FIRST, sizeof(struct chain_sender *));
+    if (!o || !buckets) {
+        free(o);
+        free(buckets);
+        return NULL;
+    }
+    o->name = name;
+    o->buckets = buckets;
+    o->buckets_count = BUCKETS_FIRST;
+    return o;
+}
+
+struct chain_origin *origin_get(struct chain *c, struct chain_name name)
+{
+    for (struct chain_origin *o = c->origins; o; o = o->next)
+        if (chain_same(o->name, name))
+            return o;
+    struct chain_origin *o = origin_make(name);
+    const struct view_node *node = c->shard->view ? view_node(c->shard->view, name.node) : NULL;
+    if (!o)
+        return NULL;
+    o->incarnation = node ? node->incarnation : 0;
+    o->next = c->origins;
+    c->origins = o;
+    return o;
+}
+
+static struct chain_sender **bucket_of(const struct chain_origin *o, const struct sender_id *id)
+{
+    return &o->buckets[sender_id_hash(id) & (o->buckets_count - 1)];
+}
+
+static void bucket_add(struct chain_origin *o, struct chain_sender *x)
+{
+    struct chain_sender **bucket = bucket_of(o, &x->id);
+    x->bucket_next = *bucket;
+    *bucket = x;
+}
+
+/* Without memory the buckets stay, and searches take longer. */
+static void buckets_grow(struct chain_origin *o)
+{
+    struct chain_sender **more = calloc(2 * (size_t)o->buckets_count, sizeof(struct chain_sender *));
+    if (!more)
+        return;
+    free(o->buckets);
+    o->buckets = more;
+    o->buckets_count *= 2;
+    for (struct chain_sender *x = o->senders; x; x = x->next)
+        bucket_add(o, x);
+}
+
+void origin_sender_free(struct chain_origin *o, struct chain_sender *x)
+{
+    struct chain_sender **at = bucket_of(o, &x->id);
+    while (*at != x) {
+        assert(*at); /* its bucket has it */
+        at = &(*at)->bucket_next;
+    }
+    assert(o->senders_count > 0);
+    assert(x->prev ? x->prev->next == x : o->senders == x);
+    *at = x->bucket_next;
+    *(x->prev ? &x->prev->next : &o->senders) = x->next;
+    if (x->next)
+        x->next->prev = x->prev;
+    o->senders_count--;
+    applied_window_fini(&x->applied_window);
+    free(x);
+}
+
+void origin_fini(struct chain_origin *o)
+{
+    while (o && o->senders)
+        origin_sender_free(o, o->senders);
+    if (o)
+        free(o->buckets);
+    free(o);
+}
+
+static struct chain_sender *sender_find(const struct chain_origin *o, const struct sender_id *id)
+{
+    struct chain_sender *x = *bucket_of(o, id);
+    while (x && !sender_id_equal(&x->id, id))
+        x = x->bucket_next;
+    return x;
+}
+
+struct chain_sender *origin_sender(struct chain_origin *o, const struct sender_id *id)
+{
+    struct chain_sender *x = sender_find(o, id);
+    if (x)
+        return x;
+    x = calloc(1, sizeof *x);
+    if (!x)
+        return NULL;
+    x->id = *id;
+    applied_window_init(&x->applied_window);
+    x->next = o->senders;
+    if (x->next)
+        x->next->prev = x;
+    o->senders = x;
+    bucket_add(o, x);
+    if (++o->senders_count > o->buckets_count)
+        buckets_grow(o);
+    return x;
+}
+
+void origin_sender_forget(struct chain_origin *o, const struct chain_message *m)
+{
+    struct chain_sender *x = sender_find(o, &m->sender);
+    if (!x)
+        return;
+    applied_window_raise_floor(&x->applied_window, m->request.floor);
+    /* A repeat of a number below the floor comes by an older connection of this shard, whose own record of
+     * the sender is raised, too. */
+    if (applied_window_is_empty(&x->applied_window))
+        origin_sender_free(o, x);
+}
+
+void origin_partitions(const struct chain *c, const struct chain_origin *o, uint64_t partitions[CHAIN_WORDS])
+{
+    memset(partitions, 0, CHAIN_WORDS * sizeof *partitions);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        if (c->origin_of[a] == o)
+            partition_set_add(partitions, a);
+}
