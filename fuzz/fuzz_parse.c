@@ -44,6 +44,8 @@ static bool label_fits(const struct label_rule *rule, float label)
         return label == 0 || label == 1;
     case LABEL_REAL:
         return isfinite(label);
+    case LABEL_COUNT:
+        return isfinite(label) && label >= 0;
     case LABEL_CLASS:
         return label >= 0 && label < (float)(rule->classes ? rule->classes : LABEL_CLASSES_MAX) &&
                label == floorf(label);
@@ -146,7 +148,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     default:
         settings.format = (enum parse_format)(PARSE_AUTO + how % (PARSE_FORMATS + 1) - 1);
-        settings.label = (struct label_rule){.kind = how >> 2 & 3, .classes = how >> 7 ? 3 : 0};
+        settings.label =
+            (struct label_rule){.kind = (how >> 2) % (LABEL_NONE + 1), .classes = how >> 7 ? 3 : 0};
         rows(&settings, how & 0x40, s.at, s.left);
     }
     return 0;
