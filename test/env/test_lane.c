@@ -338,7 +338,7 @@ struct slow_source {
     struct lane_source source;
     struct lane_timer timer;
     struct lane *lane;
-    uint64_t lasts;
+    atomic_uint_fast64_t lasts;
     unsigned events; /* so far */
     atomic_bool begun;
     atomic_uint handled, empty, over;
@@ -356,7 +356,7 @@ static void slow_source_ready(struct lane_source *source, uint32_t events)
     struct slow_source *s = container_of(source, struct slow_source, source);
     assert_true(events & EPOLLIN);
     atomic_store(&s->begun, true);
-    for (uint64_t end = lane_now(s->lane) + s->lasts; lane_now(s->lane) < end;)
+    for (uint64_t end = lane_now(s->lane) + atomic_load(&s->lasts); lane_now(s->lane) < end;)
         ;
     uint64_t count;
     if (read(source->fd, &count, sizeof count) != sizeof count) {
@@ -389,7 +389,7 @@ static void an_event_is_handled_once(void **state)
     for (unsigned i = 0; i < EVENTS; i++) {
         uint64_t one = 1;
         s.events = i + 1;
-        s.lasts = (20 + i) * ENV_US;
+        atomic_store(&s.lasts, (20 + i) * ENV_US);
         atomic_store(&s.begun, false);
         assert_int_equal(write(s.source.fd, &one, sizeof one), sizeof one);
         while (!atomic_load(&s.begun))
