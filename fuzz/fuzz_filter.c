@@ -1,6 +1,6 @@
-/* The decoders of filters, over a connection's life: messages of bytes that nobody has encoded, messages that were
- * encoded and come as they were, and messages of which some bytes are others. What was encoded comes back as it
- * was; anything else is taken, missed or refused, within its bounds. And chains as a user writes them. */
+/* The decoders of filters, over a connection's life: random messages, encoded messages,
+ * and encoded messages with some bytes changed. An encoded message must decode to what it was. Any other is accepted,
+ * reported as a miss, or refused, within its bounds. Chains as a user writes them are fuzzed as well. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 #include "sim/world.h"
 
 enum {
-    UNKNOWN_ROWS_EVERY = 4, /* one check in so many asks for rows that should have left */
-    QUIET_EVERY = 16        /* one check in so many is made although no event may have changed rows */
+    UNKNOWN_ROWS_EVERY = 4, /* one check in 4 looks for rows that should have left */
+    QUIET_EVERY = 16        /* one check in 16 is made although no event can have changed rows */
 };
 
 /* Is the row gone, although it is not removed yet? No request reads it from then on. */
@@ -293,7 +293,7 @@ static void kept_answers_check(struct world *w, const struct machine *m, const s
     for (const struct sender *s = shard->senders; s; s = s->next)
         for (unsigned i = 0; s->handled && i < DATA_WINDOW; i++)
             if (s->handled[i] && s->handled[i]->head.number < s->applied_window.own.floor)
-                judge_broken(w, "%s keeps the answer to request %" PRIu64 " that nobody can ask for any more",
+                judge_broken(w, "%s keeps the answer to request %" PRIu64 " below its sender's floor",
                              m->name, s->handled[i]->head.number);
 }
 

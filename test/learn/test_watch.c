@@ -12,7 +12,7 @@ static void near(double a, double b)
 
 static const struct objective logistic = {.ops = &objective_logistic, .label_scale = 1};
 
-/* Of so many rows and positives. */
+/* The sums over rows of which `positives` have label 1. */
 static struct watch_sums sums_of(uint64_t rows, uint64_t positives, double loss)
 {
     return (struct watch_sums){rows, {(double)rows, (double)positives, (double)positives}, loss};
