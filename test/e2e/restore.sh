@@ -47,7 +47,7 @@ learner a-worker
 # The rows that a checkpoint's scheduler counted: the first number of the round's sums.
 counted() { python3 -c 'import struct, sys
 data = open(sys.argv[1], "rb").read()
-at = data.index(b"train/sums/0") + 12
+at = data.index(b"train/learned/0") + 15
 print(int(struct.unpack_from("<Id", data, at)[1]))' "taken/$(printf %08d "$(last_of taken)")/manifest"; }
 half_is_learned() { [ "$(counted)" -ge 20000 ]; }
 check "a checkpoint has half of the file" wait_for 60 half_is_learned
