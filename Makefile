@@ -2,8 +2,7 @@
 .DEFAULT_GOAL := release
 .PHONY: release debug demo test asan tsan fuzz install setup clean check-layers check-format format tidy
 
-# Most tests wait more than they compute: two for each processor. Scripts that judge times run alone.
-export CTEST_PARALLEL_LEVEL ?= $(shell expr 2 '*' $$(nproc))
+export CTEST_PARALLEL_LEVEL ?= $(shell nproc)
 # LeakSanitizer takes blocks of thread-local memory that glibc lays out for others, and crashes in one run of three of a
 # process that has loaded a library late ("DTLS" with LSAN_OPTIONS=log_threads=1); without that interceptor it does not.
 # ThreadSanitizer's same interceptor reads the size of such a block where there is none, and then "failed to allocate"
