@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -230,6 +231,51 @@ static void test_pool_order_and_affinity(void **state)
     cluster_fini(&c);
 }
 
+/* A call may be CALL_WINDOW behind the oldest one that is unanswered. The others wait at the member, and none fails. */
+static void test_calls_behind_a_long_wait(void **state)
+{
+    (void)state;
+    enum { ADDS = 600 };
+    struct cluster c;
+    cluster_start_all(&c, 0, 2);
+    struct tnode *a = &c.nodes[0], *b = &c.nodes[1];
+    struct tcall get, put, sum, *adds = calloc(ADDS, sizeof *adds);
+    const double one = 1;
+    assert_non_null(adds);
+    TCALL(a, &get, member_kv_get(a->member, &get.call, "later", in_seconds(&c, 50)));
+    for (int i = 0; i < ADDS; i++)
+        TCALL(a, &adds[i], member_kv_add(a->member, &adds[i].call, "sum", &one, 1, in_seconds(&c, 50)));
+    cluster_pass(&c, 5); /* heartbeats send again what is unsent */
+    for (int i = 0; i < ADDS; i++)
+        assert_int_equal(adds[i].done, i < CALL_WINDOW - 1);
+    TCALL(b, &put, member_kv_put(b->member, &put.call, "later", "x", 1, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &get), PARAMO_OK);
+    for (int i = 0; i < ADDS; i++)
+        assert_int_equal(tcall_wait(&c, &adds[i]), PARAMO_OK);
+    TCALL(b, &sum, member_kv_get(b->member, &sum.call, "sum", in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &sum), PARAMO_OK);
+    double total;
+    memcpy(&total, sum.value, sizeof total);
+    assert_true(total == ADDS);
+
+    /* One that waits may end by its own time, as may the first of them, and with the member. */
+    TCALL(a, &get, member_kv_get(a->member, &get.call, "never", in_seconds(&c, 50)));
+    for (int i = 0; i < ADDS; i++)
+        TCALL(a, &adds[i],
+              member_kv_add(a->member, &adds[i].call, "sum", &one, 1,
+                            in_seconds(&c, i == CALL_WINDOW - 1 ? 2 : 50)));
+    cluster_pass(&c, 5);
+    assert_int_equal(adds[CALL_WINDOW - 1].status, PARAMO_E_TIMEOUT);
+    assert_false(adds[CALL_WINDOW].done);
+    cluster_kill_scheduler(&c);
+    for (int i = 0; i < ADDS; i++)
+        assert_int_equal(tcall_wait(&c, &adds[i]), i < CALL_WINDOW - 1    ? PARAMO_OK
+                                                   : i == CALL_WINDOW - 1 ? PARAMO_E_TIMEOUT
+                                                                          : PARAMO_E_NO_SCHEDULER);
+    free(adds);
+    cluster_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_values_bounded),
         cmocka_unit_test(test_pool_order_and_affinity),
+        cmocka_unit_test(test_calls_behind_a_long_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

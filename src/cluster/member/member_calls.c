@@ -14,12 +14,32 @@
 /* How long after the deadline the scheduler's own answer, which names the missing nodes, may still come. */
 #define ANSWER_SLACK (400 * ENV_MS)
 
+enum { CALLS_MAX = 4096 }; /* from the oldest on, with those that wait for the window */
+
+static bool in_window(const struct member *m, const struct member_call *call)
+{
+    return call->call_number - member_calls_floor(m) < CALL_WINDOW;
+}
+
+/* The floor may have risen: what waits for the window is sent. */
+static void window_moved(struct member *m)
+{
+    while (m->beyond && in_window(m, m->beyond)) {
+        struct member_call *call = m->beyond;
+        m->beyond = call->newer;
+        if (m->conn && m->registered)
+            member_call_send(m, call);
+    }
+}
+
 static void call_unlink(struct member *m, struct member_call *call)
 {
     assert(call->older ? call->older->newer == call : m->oldest == call);
     assert(call->newer ? call->newer->older == call : m->newest == call);
     *(call->older ? &call->older->newer : &m->oldest) = call->newer;
     *(call->newer ? &call->newer->older : &m->newest) = call->older;
+    if (m->beyond == call)
+        m->beyond = call->newer;
     lane_timer_cancel(m->config.lane, &call->timer);
     writer_fini(&call->body);
 }
@@ -27,6 +47,7 @@ static void call_unlink(struct member *m, struct member_call *call)
 static void call_finish(struct member *m, struct member_call *call, paramo_err status)
 {
     call_unlink(m, call);
+    window_moved(m);
     call->done(call, status);
 }
 
@@ -61,7 +82,7 @@ void member_call_send(struct member *m, struct member_call *call)
 void member_calls_resend(struct member *m, uint64_t overdue)
 {
     uint64_t now = lane_now(m->config.lane);
-    for (struct member_call *call = m->oldest; call; call = call->newer)
+    for (struct member_call *call = m->oldest; call && call != m->beyond; call = call->newer)
         if (!call->min_view && !call->finished && (!call->sent_at || now - call->sent_at >= overdue))
             member_call_send(m, call);
 }
@@ -108,8 +129,8 @@ paramo_err member_call_begin(struct member *m, struct member_call *call, enum ca
         err = err_set(m->end_status, "%s", m->end_text);
     else if (m->state != MEMBER_JOINED && !(kind == CALL_LEAVE && m->state == MEMBER_ENDED))
         err = err_set(PARAMO_E_CLOSED, "this node is not part of a running job");
-    else if (m->oldest && m->next_number - m->oldest->call_number >= CALL_WINDOW)
-        err = err_set(PARAMO_E_AGAIN, "%d calls to the scheduler are in flight", CALL_WINDOW);
+    else if (m->next_number - member_calls_floor(m) >= CALLS_MAX)
+        err = err_set(PARAMO_E_AGAIN, "%d calls to the scheduler are in flight or wait", CALLS_MAX);
     call->timer = (struct lane_timer){.fire = call_due};
     if (!err)
         err = lane_timer_arm(m->config.lane, &call->timer,
@@ -129,7 +150,9 @@ paramo_err member_call_begin(struct member *m, struct member_call *call, enum ca
     call->older = m->newest;
     *(m->newest ? &m->newest->newer : &m->oldest) = call;
     m->newest = call;
-    if (m->conn && m->registered)
+    if (!in_window(m, call))
+        m->beyond = m->beyond ? m->beyond : call;
+    else if (m->conn && m->registered)
         member_call_send(m, call);
     return PARAMO_OK;
 }

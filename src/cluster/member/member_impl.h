@@ -45,6 +45,7 @@ struct member {
     uint64_t job;
     struct view *view;
     struct member_call *oldest, *newest; /* unanswered, by number */
+    struct member_call *beyond;          /* the first that waits for the window; NULL: none does */
     uint64_t next_number;
     struct member_order *orders;
     unsigned orders_count;
