@@ -26,7 +26,8 @@ struct slot {
 
 /* Sums over a part's rows so far. */
 struct part_sums {
-    struct part_sums *next; /* of those that are not in use */
+    struct part_sums *next;   /* of those that are not in use */
+    struct part_sums *before; /* of all: an interrupted round does not give its own back */
     struct watch_order order;
     double measured[MSUMS];
     double learned[]; /* learner_sums() */
@@ -37,7 +38,7 @@ struct learner {
     struct loader *loader;
     size_t slots;
     struct slot *slot;
-    struct part_sums *idle;
+    struct part_sums *idle, *made;
     struct workspace work;              /* of one batch */
     float guess[OBJECTIVE_CLASSES_MAX]; /* of a round that measures: for each row */
     uint32_t round;                     /* as the leader counts them */
@@ -95,9 +96,9 @@ void learner_free(struct learner *l)
     for (size_t i = 0; l->slot != NULL && i < l->slots; i++)
         slot_free(&l->slot[i]);
     free(l->slot);
-    while (l->idle != NULL) {
-        struct part_sums *s = l->idle;
-        l->idle = s->next;
+    while (l->made != NULL) {
+        struct part_sums *s = l->made;
+        l->made = s->before;
         free(s);
     }
     workspace_free(&l->work);
@@ -232,13 +233,18 @@ static paramo_err begin_part(struct learner *l, struct loader_part *part)
 {
     const size_t n = learner_sums(l->o.model);
     struct part_sums *sums = l->idle;
-    if (sums != NULL)
+    if (sums != NULL) {
         l->idle = sums->next;
-    else
+    } else {
         sums = malloc(sizeof *sums + n * sizeof *sums->learned);
-    if (sums == NULL)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        if (sums == NULL)
+            return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        sums->before = l->made;
+        l->made = sums;
+    }
+    struct part_sums *const before = sums->before;
     memset(sums, 0, sizeof *sums + n * sizeof *sums->learned);
+    sums->before = before;
     part->sums = sums;
     part->unlearned = part->list.n;
     return part->list.n > 0 && !learner_measures(l) ? sum_labels(l, &part->list, sums) : PARAMO_OK;
