@@ -22,7 +22,7 @@ paramo_err scoring_open(struct scoring *s)
         return err;
     data_args_apply(s->options, &options);
     options.hash_bits = s->model.info.hash_bits;
-    options.fields = s->model.info.ops->fields;
+    options.fields = s->model.info.ops->fields != MODEL_NO_FIELDS;
     options.label = objective_label_rule(&s->model.info.objective);
     if (s->options->verb == VERB_PREDICT)
         options.label.kind = LABEL_NONE;

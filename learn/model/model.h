@@ -82,11 +82,7 @@ struct model_info {
 };
 
 /* Does it use the field of each feature? */
-enum model_fields {
-    MODEL_NO_FIELDS,
-    MODEL_ANY_FIELDS, /* if the data has them; else batch->field is NULL */
-    MODEL_NEEDS_FIELDS
-};
+enum model_fields { MODEL_NO_FIELDS, MODEL_NEEDS_FIELDS };
 
 struct model_ops {
     const char *name; /* "fm": of --model, and in the manifest */

@@ -61,7 +61,7 @@ paramo_err rows_open(struct job *job)
     const struct train_options *o = job->o;
     struct reader_options options = o->reader;
     options.hash_bits = job->info.hash_bits;
-    options.fields = job->info.ops->fields;
+    options.fields = job->info.ops->fields != MODEL_NO_FIELDS;
     options.label = objective_label_rule(&job->info.objective);
     job->hold_out = o->valid_n > 0 ? 0 : o->hold_out;
     paramo_err err = open_data(job, &options);
