@@ -171,7 +171,7 @@ struct control_message_body *sched_view_body(const struct scheduler *s)
 
 const struct view_table *sched_view_table(const struct scheduler *s, uint32_t index)
 {
-    return &s->view->tables[index];
+    return s->view->tables ? &s->view->tables[index] : NULL;
 }
 
 uint32_t sched_view_tables_count(const struct scheduler *s)

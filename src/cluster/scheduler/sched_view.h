@@ -62,7 +62,7 @@ void sched_view_renumber(struct scheduler *s);
 MUST_USE paramo_err sched_view_take(struct scheduler *s, const struct view *view);
 void sched_view_fini(struct scheduler *s);
 
-/* They lie in one array. */
+/* Tables lie in one array, so that of index 0 begins it. NULL: there is none. */
 const struct view_table *sched_view_table(const struct scheduler *s, uint32_t index);
 uint32_t sched_view_tables_count(const struct scheduler *s);
 /* By name (VIEW_NAME_MAX bytes); NULL. */
