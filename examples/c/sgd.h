@@ -1,24 +1,14 @@
-/* What both SGD examples share: logistic regression on data that every process makes for itself, and the few
- * lines that every Paramo program has. */
+/* What both SGD examples share: logistic regression on data that every process makes for itself. */
 #ifndef SGD_H
 #define SGD_H
 
 #include <math.h>
-#include <paramo/paramo.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "example.h"
 
 enum { ROWS = 6000, DIM = 24, EPOCHS = 30 };
 #define STEP 2.0 /* learning rate, for the mean gradient */
-
-static inline void check(paramo_err err)
-{
-    if (err != PARAMO_OK) {
-        fprintf(stderr, "%s: %s\n", paramo_err_name(err), paramo_last_error());
-        exit(1);
-    }
-}
 
 /* The same rows everywhere: column j of row i is +-1, the label what a hidden model says, one time in ten
  * not. */
@@ -59,28 +49,10 @@ static inline unsigned part(unsigned rank, unsigned workers)
     return (unsigned)((uint64_t)ROWS * rank / workers);
 }
 
-/* Alone, a whole cluster in this process; under "paramo run", or with DMLC_ROLE and the rest set, one node.
- */
-static inline paramo_node *start(void)
-{
-    paramo_config config;
-    paramo_node *node;
-    paramo_config_init(&config);
-    config.roles = PARAMO_ROLE_ALL;
-    check(paramo_config_from_env(&config));
-    check(paramo_start(&config, &node));
-    return node;
-}
-
 /* All keys, with their values. */
 static inline paramo_kv whole(const uint64_t keys[DIM], double vals[DIM])
 {
-    paramo_kv kv;
-    paramo_kv_init(&kv);
-    kv.keys = keys;
-    kv.n = kv.vals_len = DIM;
-    kv.vals = vals;
-    return kv;
+    return pairs(keys, DIM, vals, DIM);
 }
 
 static inline void all_keys(uint64_t keys[DIM])
