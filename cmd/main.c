@@ -2,6 +2,7 @@
  * The program: finds the verb and calls its file.
  */
 #include "cmd/exitcode.h"
+#include "cmd/suggest.h"
 #include "cmd/verbs.h"
 
 #include "paramo/paramo.h"
@@ -32,8 +33,8 @@ static void print_help(void)
                  paramo_version());
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         (void)printf("  %-11s%s\n", verbs[i].name, verbs[i].help);
-    (void)printf("\n'paramo VERB --help' shows a verb's options. 'paramo --version' prints the\n"
-                 "version.\n"
+    (void)printf("\n'paramo VERB --help' and 'paramo help VERB' show a verb's options. 'paramo\n"
+                 "--version' prints the version.\n"
                  "\n"
                  "  paramo train --model lr --data train.libsvm --valid test.libsvm \\\n"
                  "      --model-out model\n"
@@ -67,6 +68,22 @@ static int has_files(void)
     return 0;
 }
 
+static int run_verb(int argc, char **argv)
+{
+    struct suggestion near;
+    suggest_begin(&near, argv[0]);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (strcmp(argv[0], verbs[i].name) == 0)
+            return has_files() ? verbs[i].run(argc, argv) : CODE_FAILED;
+        suggest_try(&near, verbs[i].name);
+    }
+    (void)fprintf(stderr, "paramo: unknown verb '%s'", argv[0]);
+    if (near.best)
+        (void)fprintf(stderr, "; did you mean '%s'?", near.best);
+    (void)fprintf(stderr, " ('paramo --help' lists the verbs)\n");
+    return CODE_USAGE;
+}
+
 int main(int argc, char **argv)
 {
     if (!hold_standard_streams()) {
@@ -83,6 +100,10 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "paramo: PARAMO_CPU: %s\n", paramo_last_error());
         return CODE_USAGE;
     }
+    if (strcmp(argv[1], "help") == 0 && argc == 3) {
+        char option[] = "--help", *words[] = {argv[2], option, NULL};
+        return run_verb(2, words);
+    }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help();
         return CODE_DONE;
@@ -92,9 +113,5 @@ int main(int argc, char **argv)
                      paramo_version(), paramo_cpu());
         return CODE_DONE;
     }
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        if (strcmp(argv[1], verbs[i].name) == 0)
-            return has_files() ? verbs[i].run(argc - 1, argv + 1) : CODE_FAILED;
-    (void)fprintf(stderr, "paramo: unknown verb '%s' ('paramo --help' lists the verbs)\n", argv[1]);
-    return CODE_USAGE;
+    return run_verb(argc - 1, argv + 1);
 }

@@ -2,6 +2,7 @@
 #include "cmd/bench/bench_report.h"
 #include "cmd/exitcode.h"
 #include "cmd/run_child.h"
+#include "cmd/suggest.h"
 #include "learn/train/train.h"
 
 #include "paramo/admin.h"
@@ -235,6 +236,25 @@ static void getopt_fill(enum verb verb, struct getopt_table *t)
     t->longs[n] = (struct option){NULL, 0, NULL, 0};
 }
 
+static int unknown_option(const struct options *o, const char *word)
+{
+    char name[64];
+    struct suggestion near;
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    suggest_begin(&near, name + strspn(name, "-"));
+    for (unsigned id = 0; id < OPTION_ALL; id++) {
+        const char *heading;
+        char one;
+        const paramo_option *option = option_line(o->verb, id, &heading, &one);
+        if (option)
+            suggest_try(&near, option->name);
+    }
+    suggest_try(&near, "help");
+    if (near.best)
+        return options_wrong(o, "unknown option '%s'; did you mean '--%s'?", word, near.best);
+    return options_wrong(o, "unknown option '%s'", word);
+}
+
 /* getopt_long has found no option: c is '?' or ':'. */
 static int wrong_option(const struct options *o, int c, char **argv)
 {
@@ -245,7 +265,7 @@ static int wrong_option(const struct options *o, int c, char **argv)
         return options_wrong(o, "%.*s takes no value", (int)strcspn(word, "="), word);
     if (optopt)
         return options_wrong(o, "unknown option '-%c'", optopt);
-    return options_wrong(o, "unknown option '%s'", word);
+    return unknown_option(o, word);
 }
 
 /* -1, or the exit code. On -1 optind is at the first word that is no option. */

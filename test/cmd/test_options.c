@@ -4,6 +4,7 @@
 
 #include "cmd/exitcode.h"
 #include "cmd/options.h"
+#include "cmd/suggest.h"
 #include "unit.h"
 
 enum { WORDS_OF_TEST = 16 };
@@ -170,6 +171,32 @@ static void the_environment_counts_before_the_default(void **state)
     assert_int_equal(unsetenv("PARAMO_REPLICAS"), 0);
 }
 
+static const char *nearest(const char *word)
+{
+    static const char *const candidates[] = {"model", "model-out", "mode", "workers", "worker", "l1", "l2"};
+    struct suggestion s;
+    suggest_begin(&s, word);
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++)
+        suggest_try(&s, candidates[i]);
+    return s.best;
+}
+
+static void a_near_word_is_suggested(void **state)
+{
+    (void)state;
+    assert_string_equal(nearest("modle"), "model"); /* two letters have changed places: one step */
+    assert_string_equal(nearest("model-uot"), "model-out");
+    assert_string_equal(nearest("wrkers"), "workers");      /* missing; "worker" has two steps */
+    assert_string_equal(nearest("mmode"), "mode");          /* too many */
+    assert_string_equal(nearest("model+oxx"), "model-out"); /* three of nine */
+    assert_null(nearest("modelling"));                      /* four */
+    assert_null(nearest("l3"));                             /* one of two letters is more than one in three */
+    assert_null(nearest(""));
+    char longer[100] = {0};
+    memset(longer, 'm', sizeof longer - 1);
+    assert_null(nearest(longer));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +204,7 @@ int main(void)
         cmocka_unit_test(values_come_in_every_form),
         cmocka_unit_test(words_and_commands),
         cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(a_near_word_is_suggested),
         cmocka_unit_test(the_environment_counts_before_the_default),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,15 @@ check "--version names the vector instructions" grep -qE '^vector instructions: 
 expect 0 "PARAMO_CPU=base" env PARAMO_CPU=base "$PARAMO" --version
 check "--version: limited" grep -q '^vector instructions: base ' "$OUT"
 refused 2 "PARAMO_CPU=sse9" "sse9" env PARAMO_CPU=sse9 "$PARAMO" train --model lr --data x
-refused 2 "an unknown verb" "bogus" "$PARAMO" bogus
+refused 2 "an unknown verb" "^paramo: unknown verb 'bogus' \('paramo --help' lists the verbs\)$" "$PARAMO" bogus
+refused 2 "a verb with a slip" "unknown verb 'trian'; did you mean 'train'\?" "$PARAMO" trian --model lr
+refused 2 "an option with a slip" "unknown option '--modle=lr'; did you mean '--model'\? \(see 'paramo train --help'\)" \
+    "$PARAMO" train --modle=lr
+refused 2 "help for no verb" "unknown verb 'evel'; did you mean 'eval'\?" "$PARAMO" help evel
+expect 0 "train --help" "$PARAMO" train --help
+cp "$OUT" train.help
+expect 0 "help train" "$PARAMO" help train
+check "says the same" cmp "$OUT" train.help
 code=0
 "$PARAMO" >"$OUT" 2>"$ERR" || code=$?
 check "no verb: usage, exit code 2" test "$code" -eq 2 -a -s "$ERR"
