@@ -12,6 +12,7 @@
  * and dies with us (PR_SET_PDEATHSIG). Tests: test/e2e/run.sh, test/e2e/kill.sh.
  */
 #include "cmd/command.h"
+#include "cmd/exitcode.h"
 #include "cmd/options.h"
 #include "cmd/run_child.h"
 #include "cmd/verbs.h"
@@ -25,6 +26,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -218,7 +220,7 @@ static int job_start_child(struct job *job, struct child *c)
     int first = c == &job->children[0];
     if (first && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, notify) != 0)
         return errno;
-    int e = child_start(c, notify[1], job->mask, command_path(command[0]), command);
+    int e = child_start(job->options, c, notify[1], job->mask, command_path(command[0]), command);
     if (first) {
         close(notify[1]); /* its end is to be seen */
         if (job->notify >= 0)
@@ -493,6 +495,8 @@ static int make_options(const struct options *o, struct run_options *run)
         .state = option_given(o, OPT_STATE) ? option_text(o, OPT_STATE) : NULL,
         .replicas = (int)option_number(o, OPT_REPLICAS),
         .restores = option_number(o, OPT_ON_LOSS) == PARAMO_ON_LOSS_RESTORE,
+        .log_dir = option_given(o, OPT_LOG_DIR) ? option_text(o, OPT_LOG_DIR) : NULL,
+        .log_format = option_text(o, OPT_LOG_FORMAT),
         .command = o->word,
     };
     if (option_given(o, OPT_CHECKPOINT_EVERY) && !option_text(o, OPT_CHECKPOINT_DIR))
@@ -504,6 +508,12 @@ static int make_options(const struct options *o, struct run_options *run)
     if (run->min_workers > run->workers)
         return options_wrong(o, "--min-workers %d: the job has only %d workers", run->min_workers,
                              run->workers);
+    if (option_given(o, OPT_LOG_FORMAT) && !run->log_dir)
+        return options_wrong(o, "--log-format needs --log-dir");
+    if (run->log_dir && mkdir(run->log_dir, 0777) != 0 && errno != EEXIST) {
+        fprintf(stderr, "paramo run: --log-dir %s cannot be made: %s\n", run->log_dir, strerror(errno));
+        return CODE_DATA;
+    }
     return -1;
 }
 

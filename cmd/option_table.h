@@ -205,6 +205,10 @@
     X(JSON, TRAIN | EVAL | DATA | RING | STATUS | CHECKPOINT | SIM | BENCH, "json", 0, FLAG, NULL, NULL, NULL,        \
       "print one JSON document instead of text")                                                                      \
     X(QUIET, TRAIN, "quiet", 'q', FLAG, NULL, NULL, NULL, "print no progress, only warnings and the summary")         \
+    X(LOG_DIR, RUN, "log-dir", 0, TEXT, "DIR", NULL, NULL,                                                            \
+      "each node adds its log to DIR/scheduler.log, DIR/server-0.log, DIR/worker-0.log and so on, with times")        \
+    X(LOG_FORMAT, RUN, "log-format", 0, WORD, "text|json", "text", NULL,                                              \
+      "lines of these files: text, or a JSON object each with time, level, pid and message")                          \
     X(RUN_VERBOSE, RUN, "verbose", 'v', FLAG, NULL, NULL, NULL, "print each node's process id and how it ended")      \
     X(VERBOSE, NODES, "verbose", 0, FLAG, NULL, NULL, NULL, "print the progress of the cluster")                      \
     X(SIM_VERBOSE, SIM, "verbose", 0, FLAG, NULL, NULL, NULL, "print the nodes' logs, with --replay")

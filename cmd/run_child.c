@@ -81,10 +81,22 @@ int run_set_environment(uint16_t port, const struct run_options *o)
     return 0;
 }
 
+/* Its own log file. */
+static void set_log(const struct run_options *o, const struct child *c)
+{
+    char path[4096];
+    int one = strcmp(c->role, "scheduler") == 0;
+    if (!o->log_dir)
+        return;
+    snprintf(path, sizeof path, one ? "%s/%s.log" : "%s/%s-%d.log", o->log_dir, c->role, c->rank);
+    setenv("PARAMO_LOG_FILE", path, 1);
+    setenv("PARAMO_LOG_FORMAT", o->log_format, 1);
+}
+
 /* In the child. Never returns; an error goes to the parent as errno through fail_fd. */
-__attribute__((noreturn)) static void child_exec(const struct child *c, pid_t parent, int out, int notify,
-                                                 int fail_fd, const sigset_t *mask, const char *path,
-                                                 char **command)
+__attribute__((noreturn)) static void child_exec(const struct run_options *o, const struct child *c,
+                                                 pid_t parent, int out, int notify, int fail_fd,
+                                                 const sigset_t *mask, const char *path, char **command)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -102,6 +114,7 @@ __attribute__((noreturn)) static void child_exec(const struct child *c, pid_t pa
             dup2(null, STDIN_FILENO);
     }
     setenv("DMLC_ROLE", c->role, 1);
+    set_log(o, c);
     unsetenv("PARAMO_NOTIFY_FD"); /* another runner's */
     if (strcmp(c->role, "scheduler") != 0)
         set_number("DMLC_RANK", c->rank);
@@ -115,7 +128,8 @@ __attribute__((noreturn)) static void child_exec(const struct child *c, pid_t pa
     _exit(127);
 }
 
-int child_start(struct child *c, int notify, const sigset_t *mask, const char *path, char **command)
+int child_start(const struct run_options *o, struct child *c, int notify, const sigset_t *mask,
+                const char *path, char **command)
 {
     int pipe_out[2] = {-1, -1}, pipe_fail[2];
     int direct = strcmp(c->role, "worker") == 0 && c->rank == 0;
@@ -133,7 +147,7 @@ int child_start(struct child *c, int notify, const sigset_t *mask, const char *p
         goto err_close_fail;
     }
     if (pid == 0)
-        child_exec(c, parent, pipe_out[1], notify, pipe_fail[1], mask, path, command);
+        child_exec(o, c, parent, pipe_out[1], notify, pipe_fail[1], mask, path, command);
     setpgid(pid, pid); /* here too: parent or child may run first */
     close(pipe_fail[1]);
     ssize_t n;

@@ -24,6 +24,8 @@ struct run_options {
     int min_workers;        /* this many must end with 0 */
     const char *state;      /* the scheduler's; NULL: it keeps none */
     int replicas, restores; /* restores: on loss */
+    const char *log_dir;    /* NULL: no log files */
+    const char *log_format;
     char **command;
 };
 
@@ -43,7 +45,8 @@ int run_reserve_port(uint16_t *port);
 int run_set_environment(uint16_t port, const struct run_options *o);
 /* Starts one child, whose role, rank and name are set; 0, or the errno of what failed. notify: the socket on
  * which the scheduler says how far the job is. */
-int child_start(struct child *c, int notify, const sigset_t *mask, const char *path, char **command);
+int child_start(const struct run_options *o, struct child *c, int notify, const sigset_t *mask,
+                const char *path, char **command);
 /* Both of its numbers, in the form that the nodes' own messages have: "server 0 (node 8)". Returns buf. */
 const char *child_label(const struct child *c, char *buf, size_t cap);
 

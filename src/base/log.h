@@ -9,6 +9,11 @@ enum log_level { LOG_ERROR = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
 
 void log_set_level(int level);
 int log_level(void);
+enum { LOG_LINE_BYTES = 512 }; /* a longer line is cut */
+const char *log_level_name(int level);
+/* Gets every line up to LOG_INFO besides, whatever the level of the log is; NULL: none. Several threads may call it at once. */
+typedef void (*log_recorder)(int level, const char *line);
+void log_set_recorder(log_recorder recorder);
 /* sink NULL: stderr. Several threads may call a sink at once. Set it while nothing logs. */
 void log_set_sink(void (*sink)(void *arg, int level, const char *line), void *arg);
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

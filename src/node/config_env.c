@@ -5,6 +5,7 @@
 
 #include "base/cpu.h"
 #include "base/log.h"
+#include "env/log_file.h"
 #include "env/process.h"
 #include "node/config.h"
 #include "node/node.h"
@@ -115,6 +116,19 @@ static paramo_err variable_root(paramo_config *config)
     return settings_keep(root, &config->scheduler);
 }
 
+static paramo_err variables_of_log(void)
+{
+    paramo_option_value path, format = {0};
+    bool given, ignored;
+    paramo_err err = settings_variable("PARAMO_LOG_FORMAT", &format, &ignored);
+    if (!err)
+        err = settings_variable("PARAMO_LOG_FILE", &path, &given);
+    if (err || !given)
+        return err;
+    err = log_file_open(path.text, (enum log_format)format.number);
+    return err ? err_prefix(err, "PARAMO_LOG_FILE") : PARAMO_OK;
+}
+
 /* What holds for the whole process. */
 static paramo_err variables_of_process(void)
 {
@@ -127,7 +141,7 @@ static paramo_err variables_of_process(void)
         err = err_prefix(err, "PARAMO_CPU");
     if (!err && verbose)
         log_set_level(verbose > 1 ? 3 : 2);
-    return err;
+    return err ? err : variables_of_log();
 }
 
 paramo_err paramo_config_from_env(paramo_config *config)

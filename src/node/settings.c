@@ -9,6 +9,7 @@
 
 #include "cluster/checkpoint/ckpt.h"
 #include "cluster/view/view.h"
+#include "env/log_file.h"
 #include "env/process.h"
 #include "ring/place.h"
 #include "van/van.h"
@@ -145,6 +146,11 @@ static const struct setting settings[] = {
       "silence after which a node counts as dead; 0: 10"}, NUMBER_AT(heartbeat_timeout_ms), 1000, 0},
     {{NULL, "PS_VERBOSE", NUMBER, 0, 1000, "N", NULL, "1 logs the progress of the cluster, 2 each message"},
      NO_FIELD, 0, 0},
+    {{NULL, "PARAMO_LOG_FILE", TEXT, "FILE", NULL,
+      "add errors, warnings and the progress of the cluster to FILE, with times; the file is made if it is missing"},
+     NO_FIELD, 0, 0},
+    {{NULL, "PARAMO_LOG_FORMAT", WORD, LOG_FORMAT_WORDS, NULL,
+      "lines of that file: text (the default), or a JSON object each with time, level, pid and message"}, NO_FIELD, 0, 0},
     {{NULL, "PS_DROP_MSG", NUMBER, 0, 90, "PERCENT", "0", "drop this share of received data messages, for tests"},
      NUMBER_AT(drop_percent), 0, 0},
     {{NULL, "PARAMO_FILTER", TEXT, "push=CHAIN[;pull=CHAIN]", NULL,

@@ -193,4 +193,19 @@ check "no node outlives it" wait_for 10 gone
 expect 0 "what a node leaves running goes with it" "$PARAMO" run -s 1 -w 1 -- sh -c 'tail -f /dev/null & echo $! >$DMLC_ROLE.left'
 pids=$(cat ./*.left)
 check "none is left" wait_for 10 gone
+# ---- a log file for each node ----
+expect 0 "--log-dir" "$PARAMO" run --log-dir logs -s 1 -w 2 -- "$(dirname "$PARAMO")/examples/c/hello"
+for node in scheduler server-0 worker-0 worker-1; do
+    check "logs/$node.log is there" test -f "logs/$node.log"
+done
+# shellcheck disable=SC2016
+check "with the time of each line" awk \
+    '!/^20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9:]*\.[0-9][0-9][0-9]Z (error|warning|info) [0-9]+: ./ { exit 1 }' logs/scheduler.log
+check "the progress of the cluster" grep -q 'complete with 1 servers and 2 workers$' logs/scheduler.log
+expect 0 "--log-format json" "$PARAMO" run --log-dir logs2 --log-format json -s 1 -w 1 -- "$(dirname "$PARAMO")/examples/c/hello"
+check "an object on each line" awk '!/^{"time":"[^"]*","level":"[a-z]*","pid":[0-9]*,"message":".*"}$/ { exit 1 }' logs2/scheduler.log
+refused 2 "--log-format without files" '^paramo run: --log-format needs --log-dir' "$PARAMO" run --log-format json -s 1 -w 1 -- true
+refused 3 "a folder that cannot be made" '^paramo run: --log-dir /proc/none cannot be made: ' \
+    "$PARAMO" run --log-dir /proc/none -s 1 -w 1 -- true
+expect 3 "a log file that cannot be written" env PARAMO_LOG_FILE=/proc/none/log "$PARAMO" train --model lr --data x
 finish
