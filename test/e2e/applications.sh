@@ -1,4 +1,5 @@
 # The paper's applications among the examples: alone, as processes, and with a server killed in their midst.
+# Sanitizers: none; what it runs are examples, and the tests of the library run the same code.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
