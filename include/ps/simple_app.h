@@ -122,7 +122,7 @@ class SimpleApp
     }
 
     /* What a Customer of a derived app's own hands over: messages with meta.simple_app. */
-    void Process(const Message &msg)
+    virtual void Process(const Message &msg)
     {
         SimpleData data = {msg.meta.head, msg.meta.body, msg.meta.sender, msg.meta.timestamp,
                            msg.meta.customer_id};

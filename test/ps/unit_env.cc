@@ -1,3 +1,4 @@
+#include "api.h"
 #include "expect.h"
 #include "ps/ps.h"
 
@@ -45,5 +46,9 @@ int main()
     EXPECT_THROW(early.Push({1}, {1.0f}));
     EXPECT_THROW(ps::KVWorker<float>(0, 0)); /* app and customer are taken */
     EXPECT(office->GetCustomer(0, 0) == early.get_customer() && office->GetCustomer(0, 1) == nullptr);
+
+    api::OwnApp own;
+    ps::SimpleApp *const base = &own;
+    EXPECT(base->Request(1, "", ps::kServerGroup) == 0 && base->get_customer() == nullptr);
     return Failures("environment");
 }
