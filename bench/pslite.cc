@@ -1,6 +1,8 @@
 // One worker, one server: what a request of one key costs when its completion is learned by a callback, or by
-// Wait. Compiled against ps-lite and against include/ps by pslite.sh, so it uses what both have. Prints NAME
-// MICROSECONDS.
+// Wait. Compiled against ps-lite and against include/ps by pslite.sh, so it uses what both have. The worker prints NAME
+// and microseconds of time for a request; worker and server print NAME and microseconds of processor time.
+#include <sys/resource.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -10,6 +12,8 @@
 #include "ps/ps.h"
 
 using namespace ps;
+
+static const int ALL = kScheduler + kServerGroup + kWorkerGroup;
 
 static KVWorker<char> *kv;
 static SArray<Key> keys;
@@ -72,13 +76,41 @@ static void PushPull(int n)
     }
 }
 
-static void Time(const char *name, int n, const std::function<void(int)> &run)
+/* A push a millisecond, as a lightly loaded job has them. */
+static void Sparse(int n)
 {
-    run(n / 10); /* once to get warm */
-    const auto begin = std::chrono::steady_clock::now();
-    run(n);
-    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
-    std::printf("%s %.2f\n", name, took.count() / n);
+    auto next = std::chrono::steady_clock::now();
+    for (int i = 0; i < n; i++) {
+        std::this_thread::sleep_until(next += std::chrono::milliseconds(1));
+        Callbacks(1, 1);
+    }
+}
+
+static double Processor() /* microseconds */
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e6 +
+           static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+/* On all nodes; the worker runs it. */
+static void Time(const std::string &name, int n, const std::function<void(int)> &run)
+{
+    using Clock = std::chrono::steady_clock;
+    if (IsWorker())
+        run(n / 10 + 1); /* once to get warm */
+    Postoffice::Get()->Barrier(0, ALL);
+    const double used = Processor();
+    const Clock::time_point begin = Clock::now();
+    if (IsWorker())
+        run(n);
+    const std::chrono::duration<double, std::micro> took = Clock::now() - begin;
+    Postoffice::Get()->Barrier(0, ALL);
+    if (IsWorker())
+        std::printf("time %s %.2f\n", name.c_str(), took.count() / n);
+    if (!IsScheduler())
+        std::printf("processor %s %.2f\n", name.c_str(), (Processor() - used) / n);
 }
 
 int main(int argc, char *argv[])
@@ -102,23 +134,25 @@ int main(int argc, char *argv[])
                 self->Response(meta, res);
             });
     }
-    Postoffice::Get()->Barrier(0, kScheduler + kServerGroup + kWorkerGroup);
+    Postoffice::Get()->Barrier(0, ALL);
     if (IsWorker()) {
         kv = new KVWorker<char>(0, 0);
         keys.push_back(5);
-        for (int bytes : {4, 1024}) {
-            vals = SArray<char>(static_cast<size_t>(bytes), 'x');
-            room = SArray<char>(static_cast<size_t>(bytes), ' ');
-            lens = SArray<int>(1, bytes);
-            const std::string size = std::to_string(bytes);
-            Time(("callback_1_of_" + size).c_str(), n, [](int k) { Callbacks(k, 1); });
-            Time(("callback_8_of_" + size).c_str(), n, [](int k) { Callbacks(k, 8); });
-            Time(("callback_64_of_" + size).c_str(), n, [](int k) { Callbacks(k, 64); });
-            Time(("chained_of_" + size).c_str(), n, [](int k) { Chained(k); });
-            Time(("push_then_pull_of_" + size).c_str(), n, [](int k) { PushPull(k); });
-        }
-        std::fflush(stdout);
     }
+    Time("idle_second", 1, [](int k) { std::this_thread::sleep_for(std::chrono::seconds(k)); });
+    for (int bytes : {4, 1024}) {
+        vals = SArray<char>(static_cast<size_t>(bytes), 'x');
+        room = SArray<char>(static_cast<size_t>(bytes), ' ');
+        lens = SArray<int>(1, bytes);
+        const std::string size = "_of_" + std::to_string(bytes);
+        Time("callback_1" + size, n, [](int k) { Callbacks(k, 1); });
+        Time("callback_8" + size, 2 * n, [](int k) { Callbacks(k, 8); });
+        Time("callback_64" + size, 8 * n, [](int k) { Callbacks(k, 64); });
+        Time("chained" + size, n, [](int k) { Chained(k); });
+        Time("push_then_pull" + size, n, [](int k) { PushPull(k); });
+        Time("sparse" + size, n / 8, [](int k) { Sparse(k); });
+    }
+    std::fflush(stdout);
     Finalize(0, true);
     delete kv;
     delete server;
