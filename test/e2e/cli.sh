@@ -1,4 +1,5 @@
 # The program itself: help, version, wrong verbs and options.
+# Sanitizers: address; it starts no threads.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

@@ -1,6 +1,7 @@
 # A job on four hosts (network namespaces with veth pairs on a bridge): links are cut in both directions, in one and in the
 # other, and come back: pushes wait meanwhile, nobody is taken for dead, and every sum is exact. A server's address that
 # stops answering for good (no reset, no refusal) ends the job in time, with an error that names it.
+# Sanitizers: address; kills has the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

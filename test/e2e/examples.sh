@@ -1,4 +1,5 @@
 # The examples in C, as this build made them: alone, and as processes; their curves side by side.
+# Sanitizers: address; train and workers have the same threads.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

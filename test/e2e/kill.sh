@@ -1,5 +1,6 @@
 # A job of 3 servers and 4 workers under load, with one of its nodes killed, stopped for a while, or interrupted: it ends
 # in time, with a correct model or an error that names the node.
+# Sanitizers: address; kills has the same threads.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

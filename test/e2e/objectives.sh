@@ -1,4 +1,5 @@
 # Every objective: learned by default, the same as processes, predicted, measured, continued; labels that are refused.
+# Sanitizers: none; test_objective and the train scripts run the same code in seconds.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

@@ -1,5 +1,6 @@
 # The targets on the real data of ../shared/data, by the settings that docs/TRAINING.md names; one worker gives the same
 # files in one process and as processes; Ctrl-C on a stream without end saves.
+# Sanitizers: none; it is about numbers, which are the same in every build.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

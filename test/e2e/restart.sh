@@ -1,5 +1,6 @@
 # A scheduler that keeps its state (--state) is killed with SIGKILL and started again, ten times in a training run: the
 # model is the same to the last bit, and the job ends in order. One that does not is another job's.
+# Sanitizers: address; cluster and etcd have the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

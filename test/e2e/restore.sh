@@ -1,5 +1,6 @@
 # A whole job is killed in the middle of training and begins again with its last checkpoint (--restore): what was learned before
 # that is not learned again, and the model is as good as that of a run that nobody has disturbed.
+# Sanitizers: address; train has the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

@@ -1,4 +1,5 @@
 # paramo ring show: of planned clusters, and of a live one, which it does not change.
+# Sanitizers: address; cluster has the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

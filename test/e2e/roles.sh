@@ -1,4 +1,5 @@
 # paramo scheduler, server, worker: usage, ports in use, a scheduler that is not there, tokens, signals.
+# Sanitizers: address; run and cluster have the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

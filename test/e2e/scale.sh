@@ -1,4 +1,5 @@
 # Raw numeric columns of different scale: learned by default, the same as processes, in files, exported, and continued.
+# Sanitizers: none; train runs the same code, and it is about numbers.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

@@ -1,5 +1,6 @@
 // What goes wrong is said and goes no further: mistakes in a call throw from it, what the server refuses
 // throws from Wait, and the server lives on.
+// Sanitizers: address; kv_untold has the same threads.
 #include "errors.h"
 #include "ps/ps.h"
 

@@ -1,6 +1,7 @@
 // Keys in any order and repeated reach a handle as they were sent, and answers under other keys than were
 // asked for are an error of the request. What MXNet sends is among them: a row-sparse push repeats its first
 // key, with a length of 0; a compressed one has two keys in descending order.
+// Sanitizers: address; kv_callbacks has the same threads.
 #include <map>
 #include <mutex>
 

@@ -1,4 +1,5 @@
 // A program in the manner of ps-lite's own first test: everybody starts, servers add, workers push and pull.
+// Sanitizers: address; kv_callbacks has the same threads.
 #include <cmath>
 #include <cstdlib>
 #include <iostream>

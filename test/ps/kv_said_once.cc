@@ -1,5 +1,6 @@
 // What a wait throws is in the log once, and Finalize does not report it again, however many requests have failed
 // since.
+// Sanitizers: address; kv_untold has the same threads.
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,5 +1,6 @@
 // A slicer of the program's own: keys by key % servers, so that the slices interleave; the server's rank is
 // checked by its handle, and the values of a pull come back in the order of the keys.
+// Sanitizers: address; kv_callbacks has the same threads.
 #include <map>
 
 #include "ps/ps.h"

@@ -1,4 +1,5 @@
 // Values of every arithmetic type, one app for each; the keys at both ends of their range.
+// Sanitizers: address; kv_callbacks has the same threads.
 #include "ps/ps.h"
 
 template <typename Val> struct App {

@@ -1,5 +1,6 @@
 // A request to several nodes, one of which refuses: all of them have handled it and the others' answers have
 // been handled when Wait throws what the one said.
+// Sanitizers: address; simple_sync_sgd has the same threads.
 #include <atomic>
 
 #include "ps/ps.h"

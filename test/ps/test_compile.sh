@@ -48,7 +48,8 @@ for compiler in g++ clang++; do
     for standard in 11 14 17 20; do
         try $compiler -std=c++$standard $flags -Itest/ps test/ps/many/main.cc
         try $compiler -std=c++$standard $flags -DNDEBUG test/ps/kv_two_apps.cc
-        # With macros of the same names before ours.
+        # With macros of the same names before ours: by the oldest and the newest standard.
+        [ $standard = 11 ] || [ $standard = 20 ] || continue
         for macros in dmlc glog mxnet; do
             try $compiler -std=c++$standard $flags -Wdangling-else -include test/ps/macros/$macros.h "$work/all.cc"
         done

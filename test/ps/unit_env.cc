@@ -1,3 +1,4 @@
+// Sanitizers: address; it has one thread.
 #include "api.h"
 #include "expect.h"
 #include "ps/ps.h"

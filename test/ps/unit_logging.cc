@@ -1,3 +1,4 @@
+// Sanitizers: address; it has one thread.
 #include "dmlc/logging.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Sanitizers: address; it has one thread.
 #include "ps/sarray.h"
 
 #include "expect.h"

@@ -1,5 +1,6 @@
 // How a request is cut for the servers and put together again, whatever macros came before ours (it is built
 // with each of macros/, too); and how this layer fails.
+// Sanitizers: address; it has one thread.
 #include "ps/ps.h"
 
 #include "expect.h"
