@@ -1,4 +1,5 @@
 /* Workers, tables and their requests: the public functions over worker/client.h. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ static void worker_takes_view(void *target, struct view *view)
 static void need_run(struct lane_task *task)
 {
     paramo_worker *w = container_of(task, paramo_worker, need);
+    assert(lane_held(w->node->control));
+    assert(atomic_load(&w->need_posted));
     atomic_store(&w->need_posted, false);
     struct member *member = w->node->own->member;
     struct view *view = member ? member_view(member) : NULL;
@@ -47,6 +50,8 @@ static void nudge_run(struct lane_task *task)
 {
     paramo_worker *w = container_of(task, paramo_worker, nudge);
     const struct member_slot *own = w->node->own;
+    assert(lane_held(w->lane));
+    assert(atomic_load(&w->nudge_posted));
     atomic_store(&w->nudge_posted, false);
     if (w->client && atomic_load(&own->state) == MEMBER_SLOT_ENDED && own->code == PARAMO_E_FENCED)
         client_fail(w->client, own->code, own->text);
@@ -93,6 +98,8 @@ static void enlist_worker(void *arg)
 {
     struct enlist *e = arg;
     paramo_worker *w = e->worker;
+    assert(lane_held(w->node->control));
+    assert(w->client && !w->next);
     for (const paramo_worker *other = w->node->workers; other; other = other->next)
         if (other->app == w->app && other->customer == w->customer)
             e->err = PARAMO_E_INVALID;
@@ -110,13 +117,13 @@ static void enlist_worker(void *arg)
 
 static void delist_worker(void *arg)
 {
-    paramo_worker *w = arg;
-    for (paramo_worker **at = &w->node->workers; *at; at = &(*at)->next) {
-        if (*at == w) {
-            *at = w->next;
-            break;
-        }
+    paramo_worker *w = arg, **at = &w->node->workers;
+    assert(lane_held(w->node->control));
+    while (*at != w) {
+        assert(*at); /* it is in the list until it is closed */
+        at = &(*at)->next;
     }
+    *at = w->next;
 }
 
 static void nothing(void *arg)

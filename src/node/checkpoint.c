@@ -1,5 +1,6 @@
 /* Checkpoints: what applications ask of the scheduler, and what servers do on its orders. An order goes to
  * all shards of the member slot, each on its lane, and is answered when the last is done. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,8 @@ static void job_end(struct ckpt_job *job)
     struct member *m = job->member_slot->member;
     struct ckpt_written *written = calloc(1, sizeof *written);
     struct writer result = {0};
+    assert(lane_held(job->member_slot->node->control));
+    assert(job->waiting == 0 && job->count == job->member_slot->shards_count);
     paramo_err err = written ? PARAMO_OK : err_memory(sizeof *written);
     for (unsigned i = 0; i < job->count && !err; i++) {
         const struct ckpt_part *p = &job->part[i];
@@ -68,14 +71,19 @@ static void job_end(struct ckpt_job *job)
 static void part_back(struct lane_task *task)
 {
     struct ckpt_part *p = container_of(task, struct ckpt_part, task);
+    assert(p->job->waiting > 0 && p->job->waiting <= p->job->count);
     if (--p->job->waiting == 0)
         job_end(p->job);
 }
+
+static void part_begin(struct lane_task *task);
 
 /* On the shard's lane. */
 static void part_done(void *arg, paramo_err status, const struct ckpt_file *file)
 {
     struct ckpt_part *p = arg;
+    assert(lane_held(p->at->lane));
+    assert(p->task.run == part_begin); /* once */
     p->err = status;
     if (status)
         err_text_copy(p->text);
@@ -96,6 +104,7 @@ static void part_begin(struct lane_task *task)
 {
     struct ckpt_part *p = container_of(task, struct ckpt_part, task);
     const struct ckpt_job *job = p->job;
+    assert(lane_held(p->at->lane));
     struct shard *s = p->at->shard;
     if (s && shard_defers(s, task))
         return;

@@ -1,5 +1,6 @@
 /* How a node joins: the scheduler starts with what its store holds, each member slot registers, and every
  * node learns the first complete view. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@ struct joining {
 static void scheduler_over(void *arg, paramo_err status, const char *text)
 {
     paramo_node *node = arg;
+    assert(lane_held(node->control));
+    assert(!atomic_load(&node->over)); /* said once */
     node->over_code = status;
     (void)snprintf(node->over_text, sizeof node->over_text, "%s", text ? text : "");
     atomic_store(&node->over, true);
@@ -82,6 +85,8 @@ static paramo_err places_of_files(const char *list, char paths[SCHEDULER_ALLOW_M
 static paramo_err join_scheduler(paramo_node *node, const struct store_state *found)
 {
     bool embedded = node->config.roles == PARAMO_ROLE_ALL;
+    assert(lane_held(node->control));
+    assert(!node->scheduler && (!found || node->store));
     const char *address = embedded ? "scheduler:1" : node->place.listen;
     struct scheduler_config config = {
         .van = node->van,
@@ -128,6 +133,7 @@ static void join_with(struct joining *j, const struct store_state *found)
 {
     paramo_node *node = j->node;
     bool embedded = node->config.roles == PARAMO_ROLE_ALL;
+    assert(!atomic_load(&j->begun)); /* once: the waiter's stack goes after it */
     if (!j->err && (node->config.roles & PARAMO_ROLE_SCHEDULER)) {
         j->err = join_scheduler(node, found);
         if (!j->err)
@@ -252,6 +258,7 @@ static void learn_self(void *arg)
     paramo_node *node = j->node;
     struct member *member = node->own->member;
     const struct view *view = member_view(member);
+    assert(view && !node->ranges); /* a member that has joined has a view */
     scheduler_dialled(node, member_scheduler(member));
     node->id = member_id(member);
     node->rank = member_rank(member);

@@ -1,4 +1,5 @@
 /* How a node ends: it drains if told to, says goodbye in order, closes what it has, and is freed. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -56,6 +57,8 @@ static void end_early(paramo_node *node)
 static void close_control(void *arg)
 {
     paramo_node *node = arg;
+    assert(lane_held(node->control));
+    assert(!node->workers);
     for (unsigned i = 0; i < node->member_slots_count; i++)
         member_slot_close_control(&node->member_slots[i]);
     scheduler_destroy(node->scheduler);
@@ -69,6 +72,8 @@ static void close_control(void *arg)
 static void close_shard(void *arg)
 {
     struct node_shard *s = arg;
+    assert(lane_held(s->lane));
+    assert(s->shard);
     dispatch_close(&s->dispatch);
     shard_close(s->shard);
     s->shard = NULL;

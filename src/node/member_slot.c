@@ -1,5 +1,6 @@
 /* One membership of this process: its member, and for a server its acceptor and shards. On the control lane.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,8 @@ static void move(struct member_slot *member_slot, enum member_slot_state to)
 static void member_slot_finish(struct member_slot *member_slot, enum member_slot_state state, paramo_err code,
                                const char *text)
 {
+    assert(lane_held(member_slot->node->control));
+    assert(state != MEMBER_SLOT_FAILED || code); /* a failure has a cause */
     member_slot->code = code;
     (void)snprintf(member_slot->text, sizeof member_slot->text, "%s", text ? text : "");
     move(member_slot, state);
@@ -62,6 +65,8 @@ static void member_slot_ended(void *arg, paramo_err status, const char *text)
 static void member_slot_view(void *arg, struct view *view)
 {
     struct member_slot *member_slot = arg;
+    assert(lane_held(member_slot->node->control));
+    assert(view->number > 0);
     if (member_slot->acceptor)
         acceptor_set_job(member_slot->acceptor, view->job);
     for (unsigned i = 0; i < member_slot->shards_count; i++)
@@ -96,6 +101,7 @@ static void member_slot_progress(void *arg, struct heartbeat *heartbeat)
 static void failure_run(struct lane_task *task)
 {
     struct member_slot *member_slot = container_of(task, struct member_slot, failure);
+    assert(atomic_load(&member_slot->failing) && member_slot->failure_code);
     if (!member_slot->member)
         return;                                /* it is closed */
     if (member_slot != member_slot->node->own) /* the application sees that slot's end */
@@ -107,6 +113,7 @@ static void failure_run(struct lane_task *task)
 static void shard_failed(void *arg, paramo_err status)
 {
     struct member_slot *member_slot = container_of(arg, struct node_shard, dispatch)->member_slot;
+    assert(status);
     if (!member_slot || atomic_exchange(&member_slot->failing, true))
         return;
     member_slot->failure_code = status;
@@ -125,6 +132,7 @@ struct arrival {
 static void conn_arrived(void *arg, struct van_conn *conn)
 {
     struct arrival *arrival = arg;
+    assert(arrival->shard && arrival->hello.incarnation);
     shard_accept(arrival->shard, conn, &arrival->hello);
     free(arrival);
 }
@@ -180,6 +188,7 @@ static void shard_takes_view(void *target, struct view *view)
 paramo_err node_shard_make(paramo_node *node, struct node_shard *s, struct lane *lane, uint64_t incarnation,
                            unsigned index)
 {
+    assert(!s->shard && incarnation);
     s->lane = lane;
     dispatch_init(&s->dispatch, node, lane);
     struct shard_config config = {
@@ -232,6 +241,7 @@ paramo_err member_slot_open(struct member_slot *member_slot, const char *schedul
     paramo_node *node = member_slot->node;
     char host[VIEW_HOST_MAX];
     uint16_t port = 0;
+    assert(!member_slot->member && !member_slot->acceptor);
     (void)snprintf(host, sizeof host, "%s", node->place.advertise);
     paramo_err err = member_slot_listen(member_slot, listen_address ? listen_address : node->place.listen);
     if (err)

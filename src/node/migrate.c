@@ -1,5 +1,6 @@
 /* The scheduler's orders to migrate partitions: each goes to the lane of the shard it names, and the answer
  * comes back here. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "cluster/member/member_orders.h"
@@ -25,6 +26,8 @@ static void job_end(struct lane_task *task)
 {
     struct migration_job *job = container_of(task, struct migration_job, task);
     struct member *m = job->member_slot->member;
+    assert(lane_held(job->member_slot->node->control));
+    assert(!job->also); /* both sides have carried it out */
     if (m)
         member_order_done(m, job->order, job->err ? err_set(job->err, "%s", job->text) : PARAMO_OK, NULL);
     free(job);
@@ -36,6 +39,8 @@ static void job_begin(struct lane_task *task);
 static void job_done(void *arg, paramo_err status)
 {
     struct migration_job *job = arg;
+    assert(lane_held(job->at->lane));
+    assert(!job->also || job->what == ORDER_MIGRATION_END);
     job->err = status;
     if (status)
         err_text_copy(job->text);
@@ -53,6 +58,8 @@ static void job_done(void *arg, paramo_err status)
 static void job_begin(struct lane_task *task)
 {
     struct migration_job *job = container_of(task, struct migration_job, task);
+    assert(lane_held(job->at->lane));
+    assert(job->at != job->also);
     if (job->at->shard && shard_defers(job->at->shard, task))
         return;
     if (job->at->shard)

@@ -1,8 +1,10 @@
 #include "node/node.h"
 
+#include <assert.h>
+
 #include "env/process.h"
 
-/* ---- errands: from any thread to a lane and back ------------------------------------------------------ */
+/* ---- calls: from any thread to a lane and back ------------------------------------------------------ */
 
 struct lane_call {
     struct lane_task task;
@@ -15,6 +17,8 @@ struct lane_call {
 static void lane_call_run(struct lane_task *task)
 {
     struct lane_call *lane_call = container_of(task, struct lane_call, task);
+    assert(lane_held(lane_call->lane));
+    assert(!atomic_load(&lane_call->done));
     lane_call->fn(lane_call->arg);
     lane_notify(lane_call->lane);
     atomic_store(&lane_call->done, true); /* last: the waiter's stack may go */
@@ -83,6 +87,8 @@ void node_lane_end(paramo_node *node, struct lane *lane)
 
 static void call_finish(struct node_call *c, paramo_err status)
 {
+    assert(lane_held(c->member_slot->node->control));
+    assert(!atomic_load(&c->done)); /* a call ends once */
     c->status = status;
     if (status)
         err_text_copy(c->text);
@@ -157,6 +163,7 @@ paramo_err node_call(struct member_slot *member_slot,
             err = err_set(PARAMO_E_CLOSED, "interrupted");
         return err;
     }
+    assert(err || atomic_load(&c.done)); /* its task has run: our stack may go */
     if (!err && c.status)
         err = err_set(c.status, "%s", c.text);
     return err;

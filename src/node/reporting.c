@@ -1,4 +1,5 @@
 /* What a server's shards hold, when the scheduler asks: one shard after the other reports on its lane. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "cluster/member/member_orders.h"
@@ -20,6 +21,8 @@ static void job_end(struct lane_task *task)
     struct report_job *job = container_of(task, struct report_job, task);
     struct member *m = job->member_slot->member;
     struct writer w = {0};
+    assert(lane_held(job->member_slot->node->control));
+    assert(job->at == job->member_slot->shards_count); /* each shard has reported */
     for (unsigned i = 0; i < job->at; i++)
         shard_report_encode(&job->shard[i], &w);
     paramo_err err = w.failed ? err_memory(w.len) : PARAMO_OK;
@@ -36,6 +39,8 @@ static void ask(struct report_job *job);
 static void ask_shard(struct lane_task *task)
 {
     struct report_job *job = container_of(task, struct report_job, task);
+    assert(job->at < job->member_slot->shards_count);
+    assert(lane_held(job->member_slot->shards[job->at].lane));
     const struct shard *shard = job->member_slot->shards[job->at].shard;
     if (shard)
         shard_get_report(shard, &job->shard[job->at]);

@@ -1,6 +1,7 @@
 /* The user's request handlers, of tables and of apps. A paramo_request is the shard's request and what the
  * handler sees of it. A handler dispatch is between a shard and the handlers; requests without a handler wait
  * there. An app without a function has a queue, from which the application's threads take. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,9 @@ static void handler_release(paramo_node *node, struct handler *h)
 {
     int closing = HANDLER_CLOSING;
     handlers_hold(node);
-    if (atomic_fetch_sub(&h->takers, 1) == 1)
+    unsigned takers = atomic_fetch_sub(&h->takers, 1);
+    assert(takers > 0 && atomic_load(&h->state) != HANDLER_FREE);
+    if (takers == 1)
         (void)atomic_compare_exchange_strong(&h->state, &closing, HANDLER_FREE);
     handlers_release(node);
 }
@@ -107,6 +110,7 @@ static void queue_add(struct handler *h, struct paramo_request *q)
 {
     q->next = NULL;
     queue_hold(h);
+    assert(!h->first == !h->last && (!h->last || !h->last->next));
     if (h->last)
         h->last->next = q;
     else
@@ -124,7 +128,9 @@ static struct paramo_request *queue_next(struct handler *h)
         h->first = q->next;
         if (!h->first)
             h->last = NULL;
-        atomic_fetch_sub(&h->queued, 1);
+        size_t queued = atomic_fetch_sub(&h->queued, 1);
+        assert(queued > 0 && (queued == 1) == !h->first);
+        (void)queued;
     }
     queue_release(h);
     return q;
@@ -154,6 +160,8 @@ static void dispatch_wait(struct dispatch *dispatch, struct paramo_request *q)
         refuse_unserved(q);
         return;
     }
+    assert(lane_held(dispatch->lane));
+    assert(!dispatch->first == !dispatch->last && dispatch->expiry.slot);
     q->next = NULL;
     if (dispatch->last)
         dispatch->last->next = q;
@@ -181,6 +189,8 @@ static void dispatch_one(struct dispatch *dispatch, struct paramo_request *q)
 static void dispatch_again(struct dispatch *dispatch)
 {
     struct paramo_request *q = dispatch->first;
+    assert(lane_held(dispatch->lane));
+    assert(!q || dispatch->expiry.slot || dispatch->last); /* what waits is due at some time */
     dispatch->first = dispatch->last = NULL;
     lane_timer_cancel(dispatch->lane, &dispatch->expiry);
     while (q) {
@@ -299,6 +309,7 @@ static paramo_err serve(paramo_node *node, const struct handler *wanted)
             place = h;
     }
     if (place && !there) {
+        assert(!place->first && !atomic_load(&place->takers)); /* whoever had it has let it go */
         place->app = wanted->app;
         memcpy(place->table, wanted->table, sizeof place->table);
         place->id = wanted->id;
@@ -363,6 +374,7 @@ paramo_err paramo_app_close(paramo_node *node, uint32_t app, uint32_t customer)
     struct handler *h = hold_app(node, app, customer, true);
     if (!h)
         return err_set(PARAMO_E_NOT_FOUND, "app %u is not served", app);
+    assert(h->app && atomic_load(&h->takers) > 0);
     err = node_run_on(node->apps, nothing, NULL); /* no step that saw it open is running any more */
     serve_nudge(node);
     queue_refuse(h);
