@@ -1,7 +1,6 @@
 #include "learn/data/parse.h"
 #include "learn/data/parse_line.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -45,11 +44,6 @@ const char *parse_format_list(char out[PARSE_LIST_MAX], enum parse_list which)
                                 lines ? " (" : "", lines ? listed[i]->line : "", lines ? ")" : "");
     }
     return out;
-}
-
-uint64_t parse_hash_id(uint64_t id, unsigned hash_bits)
-{
-    return parse_mix(id + 0x9e3779b97f4a7c15u) & parse_mask(hash_bits);
 }
 
 void parse_buffer_free(struct parse_buffer *buffer)
@@ -176,78 +170,7 @@ paramo_err parse_block(const struct parse_buffer *b, int fields, struct block *b
     return PARAMO_OK;
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------- */
-
-#define QUOTED    20 /* characters of the text in a message */
-#define QUOTE_MAX (4 * QUOTED + 4)
-
-/* The text's beginning, with unprintable bytes as \xHH. */
-static const char *quote(char out[QUOTE_MAX], const char *p, const char *end)
-{
-    size_t n = 0;
-    const char *stop = end - p > QUOTED ? p + QUOTED : end;
-    for (; p < stop; p++)
-        if (*p >= ' ' && *p <= '~')
-            out[n++] = *p;
-        else
-            n += (size_t)snprintf(out + n, QUOTE_MAX - n, "\\x%02x", (unsigned)(unsigned char)*p);
-    out[n] = '\0';
-    return out;
-}
-
-paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char *what, const char *at)
-{
-    char message[192];
-    if (!at) {
-        (void)snprintf(message, sizeof message, "%s", what);
-    } else if (at >= job->end || *at == '\n' || *at == '\r') {
-        (void)snprintf(message, sizeof message, "%s, found the end of the line", what);
-    } else if (*at == '\0') {
-        (void)snprintf(message, sizeof message, "%s, found a zero byte: this is not text", what);
-    } else {
-        char word[QUOTE_MAX];
-        const char *stop = at + 1; /* the rest of the word */
-        while (stop < job->end && (unsigned char)*stop > ' ')
-            stop++;
-        (void)snprintf(message, sizeof message, "%s, found '%s'", what, quote(word, at, stop));
-    }
-    return job->bad(job->arg, line, message);
-}
-
-const char *parse_label_slow(const struct label_rule *rule, const char *p, float *label, const char **what)
-{
-    const char *end = p, *colon = NULL;
-    for (; (unsigned char)*end > ' '; end++)
-        if (*end == ':')
-            colon = end;
-    if (rule->kind == LABEL_NONE && colon) {
-        *label = NAN;
-        return p;
-    }
-    *what = label_read(rule, p, (size_t)(end - p), label);
-    return *what ? NULL : end;
-}
-
 /* ---- which format -------------------------------------------------------------------------------------- */
-
-const char *parse_judge_label(const char *line, const char *end)
-{
-    static const struct label_rule any = {.kind = LABEL_REAL};
-    char copy[64]; /* which number_float may read beyond */
-    const char *p = line;
-    size_t n = 0;
-    while (p < end && (*p == ' ' || *p == '\t'))
-        p++;
-    while (p + n < end && n < sizeof copy - PARSE_PAD - 1 && p[n] != ' ' && p[n] != '\t') {
-        copy[n] = p[n];
-        n++;
-    }
-    memset(copy + n, '\n', sizeof copy - n);
-    float label;
-    if (!label_read(&any, copy, n, &label))
-        return p + n;
-    return memchr(copy, ':', n) ? p : NULL;
-}
 
 /* Judges one line (without its end): a format, PARSE_AUTO if it holds nothing to tell by, -1 if it is of no
  * format. */
@@ -277,21 +200,21 @@ size_t parse_mark(const char *text, size_t len)
 /* lines were judged, none of them good; bad to end is the first of them. */
 static paramo_err no_format(int lines, const char *bad, const char *end, int ended)
 {
-    char head[QUOTE_MAX], list[PARSE_LIST_MAX];
+    char head[PARSE_QUOTE_MAX], list[PARSE_LIST_MAX];
     parse_format_list(list, PARSE_LIST_LINES);
     if (!ended) {
         return paramo_error_set(
             PARAMO_E_FORMAT,
             "its first line, which has no end in %td bytes and begins '%s', is not in %s format", end - bad,
-            quote(head, bad, end), list);
+            parse_quote(head, bad, end), list);
     }
     if (lines == 1) {
         return paramo_error_set(PARAMO_E_FORMAT, "its only line, '%s'%s, is not in %s format",
-                                quote(head, bad, end), end - bad > QUOTED ? "..." : "", list);
+                                parse_quote(head, bad, end), end - bad > PARSE_QUOTED ? "..." : "", list);
     }
     return paramo_error_set(PARAMO_E_FORMAT,
                             "none of the first %d lines is in %s format; the first begins '%s'", lines, list,
-                            quote(head, bad, end));
+                            parse_quote(head, bad, end));
 }
 
 static paramo_err binary(const char *text, size_t len, const char *zero)

@@ -1,5 +1,5 @@
 /*
- * Text to rows: one parser for each format of FORMATS below, in parse_<name>.c (libsvm and libffm share
+ * Text to rows: one parser for each format of FORMATS (formats.h), in parse_<name>.c (libsvm and libffm share
  * parse_sparse.c). What a format defines is struct format_ops (parse_line.h).
  *
  * A parser takes a run of whole lines and appends their rows to a parse_buffer, whose arrays are sized from
@@ -13,48 +13,7 @@
 #define LEARN_DATA_PARSE_H
 
 #include "learn/data/block.h"
-#include "learn/data/label.h"
-
-/* The formats. A format that needs more of a line is asked for a file's format before those above it. */
-#define FORMATS(X)                                                                                           \
-    X(LIBSVM, libsvm)                                                                                        \
-    X(LIBFFM, libffm)                                                                                        \
-    X(CRITEO, criteo)
-
-enum parse_format {
-    PARSE_AUTO,
-#define FORMAT_ENUM(id, name) PARSE_##id,
-    FORMATS(FORMAT_ENUM)
-#undef FORMAT_ENUM
-        PARSE_FORMATS
-};
-
-/* The words of an option: "auto|libsvm|...". */
-#define PARSE_FORMAT_WORD(id, name) "|" #name
-#define PARSE_FORMAT_WORDS          "auto" FORMATS(PARSE_FORMAT_WORD)
-
-#define PARSE_PAD           16
-#define PARSE_MAX_FIELD     UINT16_MAX
-#define PARSE_CRITEO_FIELDS 39 /* 13 integers, fields 0..12, and 26 categories, fields 13..38 */
-
-/* Called for each bad line: line counts from 0 within the text. Returns PARAMO_OK to go on with the next
- * line. */
-typedef paramo_err (*parse_bad_fn)(void *arg, uint64_t line, const char *what);
-
-/* Scratch of one parsing thread, used again and again. Zero it before first use. */
-struct parse_buffer {
-    size_t rows, features;
-    size_t row_cap, feature_cap;
-    int not_one;    /* some value differs from 1 */
-    int has_field;  /* field[] is filled */
-    int has_weight; /* weight[] is filled */
-    uint64_t lines;
-    float *label, *weight;
-    uint32_t *offset;
-    uint64_t *key;
-    float *value;
-    uint16_t *field;
-};
+#include "learn/data/formats.h"
 
 /* Name of a format for messages and options ("auto", "libsvm", ...), and back; -1 if there is no such format.
  */
@@ -68,14 +27,6 @@ int parse_format_fields(enum parse_format format);
 enum parse_list { PARSE_LIST_NAMES, PARSE_LIST_LINES, PARSE_LIST_FIELDS };
 #define PARSE_LIST_MAX 256
 const char *parse_format_list(char out[PARSE_LIST_MAX], enum parse_list which);
-
-/* How text is to be read. hash_bits 0: ids of libsvm and libffm are keys as they are, and Criteo's keys are 64-bit
- * hashes; else every key is a hash of hash_bits bits. */
-struct parse_settings {
-    enum parse_format format;
-    unsigned hash_bits;
-    struct label_rule label;
-};
 
 /* Parses text[0..len) (see the top of this file for what must follow it) into buffer, replacing what it held.
  * len is below 4 GiB. */
@@ -94,8 +45,5 @@ PARAMO_MUST_USE paramo_err parse_detect(const char *text, size_t len, int whole,
 
 /* Length of the UTF-8 byte order mark at a file's start: 3 or 0. It is no part of the first line. */
 size_t parse_mark(const char *text, size_t len);
-
-/* The key of feature id with hash_bits > 0. */
-uint64_t parse_hash_id(uint64_t id, unsigned hash_bits);
 
 #endif

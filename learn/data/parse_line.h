@@ -5,8 +5,8 @@
 #ifndef LEARN_DATA_PARSE_LINE_H
 #define LEARN_DATA_PARSE_LINE_H
 
+#include "learn/data/formats.h"
 #include "learn/data/number.h"
-#include "learn/data/parse.h"
 
 /* What is common to one call of a parser. */
 struct parse_job {
@@ -36,6 +36,10 @@ struct format_ops {
 FORMATS(FORMAT_DECLARE)
 #undef FORMAT_DECLARE
 
+#define PARSE_QUOTED    20 /* characters of the text in a message */
+#define PARSE_QUOTE_MAX (4 * PARSE_QUOTED + 4)
+/* The text's beginning, with unprintable bytes as \xHH. */
+const char *parse_quote(char out[PARSE_QUOTE_MAX], const char *p, const char *end);
 /* Reports line: what, and what stands at `at` (NULL: say no more). */
 paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char *what, const char *at);
 
@@ -69,5 +73,8 @@ static inline uint64_t parse_mask(unsigned hash_bits)
 {
     return hash_bits == 0 || hash_bits >= 64 ? UINT64_MAX : (UINT64_C(1) << hash_bits) - 1;
 }
+
+/* The key of feature id with hash_bits > 0. */
+uint64_t parse_hash_id(uint64_t id, unsigned hash_bits);
 
 #endif

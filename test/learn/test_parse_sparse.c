@@ -1,5 +1,6 @@
 /* libsvm and libffm, good and bad lines, and telling the format. */
 #include "learn/data/parse.h"
+#include "learn/data/parse_line.h"
 #include "learn/support_text.h"
 
 #include <math.h>

@@ -1,0 +1,63 @@
+/*
+ * The list of formats, and what their parsers fill (parse.h). Must never know: what a line looks like. Tests:
+ * test/learn/test_parse_*.c.
+ */
+#ifndef LEARN_DATA_FORMATS_H
+#define LEARN_DATA_FORMATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "learn/data/label.h"
+#include "paramo/errors.h"
+
+/* The formats. A format that needs more of a line is asked for a file's format before those above it. */
+#define FORMATS(X)                                                                                           \
+    X(LIBSVM, libsvm)                                                                                        \
+    X(LIBFFM, libffm)                                                                                        \
+    X(CRITEO, criteo)
+
+enum parse_format {
+    PARSE_AUTO,
+#define FORMAT_ENUM(id, name) PARSE_##id,
+    FORMATS(FORMAT_ENUM)
+#undef FORMAT_ENUM
+        PARSE_FORMATS
+};
+
+/* The words of an option: "auto|libsvm|...". */
+#define PARSE_FORMAT_WORD(id, name) "|" #name
+#define PARSE_FORMAT_WORDS          "auto" FORMATS(PARSE_FORMAT_WORD)
+
+#define PARSE_PAD           16
+#define PARSE_MAX_FIELD     UINT16_MAX
+#define PARSE_CRITEO_FIELDS 39 /* 13 integers, fields 0..12, and 26 categories, fields 13..38 */
+
+/* Called for each bad line: line counts from 0 within the text. Returns PARAMO_OK to go on with the next
+ * line. */
+typedef paramo_err (*parse_bad_fn)(void *arg, uint64_t line, const char *what);
+
+/* Scratch of one parsing thread, used again and again. Zero it before first use. */
+struct parse_buffer {
+    size_t rows, features;
+    size_t row_cap, feature_cap;
+    int not_one;    /* some value differs from 1 */
+    int has_field;  /* field[] is filled */
+    int has_weight; /* weight[] is filled */
+    uint64_t lines;
+    float *label, *weight;
+    uint32_t *offset;
+    uint64_t *key;
+    float *value;
+    uint16_t *field;
+};
+
+/* How text is to be read. hash_bits 0: ids of libsvm and libffm are keys as they are, and Criteo's keys are 64-bit
+ * hashes; else every key is a hash of hash_bits bits. */
+struct parse_settings {
+    enum parse_format format;
+    unsigned hash_bits;
+    struct label_rule label;
+};
+
+#endif
