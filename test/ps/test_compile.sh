@@ -5,14 +5,12 @@ set -eu
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-bad=0 count=0
+count=0
+# try COMPILER OPTION...: beside others, one for each processor (ctest starts nothing else then).
 try() {
     count=$((count + 1))
-    if ! "$@" >"$work/log" 2>&1; then
-        echo "FAIL  $*"
-        sed 's/^/      | /' "$work/log"
-        bad=$((bad + 1))
-    fi
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
+    "$@" >"$work/$count.log" 2>&1 || echo "FAIL  $*" >"$work/$count.bad" &
 }
 # Every function of the headers.
 cat >"$work/all.cc" <<'END'
@@ -56,9 +54,9 @@ for compiler in g++ clang++; do
     done
 done
 for header in $(cd include && find ps dmlc -name '*.h'); do
-    echo "#include \"$header\"" >"$work/alone.cc"
+    echo "#include \"$header\"" >"$work/alone-${header//\//-}.cc"
     # shellcheck disable=SC2086
-    try g++ -std=c++14 $flags "$work/alone.cc"
+    try g++ -std=c++14 $flags "$work/alone-${header//\//-}.cc"
 done
 # What programs use without naming its header, because ps-lite's headers brought it.
 echo '#include "ps/ps.h"
@@ -81,5 +79,12 @@ int main() { ps::KVWorker<float> kv(0, 0); return 0; }' >"$work/user.cc"
 try g++ -std=c++14 $flags -DUSE_KEY32=1 "$work/user.cc"
 # shellcheck disable=SC2086
 try g++ -std=c++14 $flags -DDMLC_LOG_FATAL_THROW=0 "$work/user.cc"
-echo "$count compiled, $bad failed"
-[ "$bad" -eq 0 ]
+wait
+failed=("$work"/*.bad)
+[ -e "${failed[0]}" ] || failed=()
+for file in ${failed[@]+"${failed[@]}"}; do
+    cat "$file"
+    sed 's/^/      | /' "${file%.bad}.log"
+done
+echo "$count compiled, ${#failed[@]} failed"
+[ "${#failed[@]}" -eq 0 ]
