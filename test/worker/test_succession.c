@@ -2,6 +2,7 @@
  * nobody sees more of it than that it took longer. Also: a table is gone through while owners change. */
 #include "server/replication/acks.h"
 #include "server/replication/chain_impl.h"
+#include "server/replication/forward.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -321,6 +322,57 @@ static void test_asked_often(void **state)
     play_end(&p);
 }
 
+struct twice {
+    struct shard *shard;
+    bool closes;
+    size_t entries;
+};
+
+static void send_twice(void *arg)
+{
+    struct twice *twice = arg;
+    struct chain *c = twice->shard->chain;
+    for (unsigned i = 0; i < 2; i++) {
+        twice->entries = 0;
+        for (struct chain_stream *st = c->streams; st; st = st->next) {
+            st->unsent = st->entries.head;
+            twice->entries += st->count;
+        }
+        chain_send_all(c);
+    }
+    if (twice->closes)
+        chain_streams_close(c);
+}
+
+/* All changes are sent again while copies of them still leave. They follow when these have left, and not with the
+ * tick. They do not if the streams end first. */
+static void test_sent_while_leaving(void **state)
+{
+    (void)state;
+    struct play p;
+    unsigned sent = 0;
+    uint64_t ts[CHANGES], key = N / 2; /* server 1's */
+    float one = 1;
+    play_make(&p, 1);
+    const struct simvan_watch watch = {.leaves = count_chain, .arrives = ignore, .arg = &sent};
+    assert_int_equal(van_sim_watch(p.w.net, &watch), PARAMO_OK);
+    world_view(&p.w);
+    world_server_view(&p.w, 1); /* server 2 acknowledges nothing */
+    for (unsigned i = 0; i < CHANGES; i++)
+        assert_int_equal(world_push(&p.w, 0, DENSE, &key, 1, &one, 1, &ts[i]), PARAMO_OK);
+    world_pass(&p.w, 250 * ENV_MS);
+    struct twice twice = {.shard = p.w.servers[1].shard};
+    for (unsigned i = 0; i < 2; i++) {
+        sent = 0;
+        twice.closes = i;
+        world_on_lane(p.w.servers[1].lane, send_twice, &twice);
+        world_pass(&p.w, 1);
+        assert_true(twice.entries >= CHANGES);
+        assert_int_equal(sent, twice.closes ? 0 : 2 * twice.entries);
+    }
+    play_end(&p);
+}
+
 /* The follower has asked for a change again, and got it, too early. It then drops another change, and gets the view: it
  * gets both at once, and not when the owner sends all again by itself. */
 static void test_asked_twice(void **state)
@@ -553,6 +605,7 @@ int main(void)
                                        cmocka_unit_test(test_refused),
                                        cmocka_unit_test(test_asked_often),
                                        cmocka_unit_test(test_asked_twice),
+                                       cmocka_unit_test(test_sent_while_leaving),
                                        cmocka_unit_test(test_dialled_too_early),
                                        cmocka_unit_test(test_dialled_for_another),
                                        cmocka_unit_test(test_heir_has_not_lost_its_own),

@@ -93,8 +93,9 @@ struct chain_entry {
     struct chain_message m;
     /* if .what is not 0, the entry is this message, and m has only the seq */
     struct migration_message migration;
-    bool out;   /* the frame is the van's */
+    bool out;   /* the frame is the van's, of the stream `to` */
     bool over;  /* freed when it comes back */
+    bool next;  /* when it comes back, the stream sends it again */
     bool acked; /* by all members behind, before entries that were sent earlier */
     size_t bytes;
     struct van_seg seg[WIRE_SEG_BODY]; /* in data */
@@ -113,9 +114,10 @@ struct chain_stream {
     uint64_t some[RING_REPLICAS_MAX][CHAIN_WORDS]; /* where it has tables of [index] replicas */
     struct connector *connector;
     struct van_conn *conn;
-    uint64_t connect_at;  /* not before */
-    struct queue entries; /* not acknowledged, by seq */
-    struct qnode *unsent; /* of these */
+    uint64_t connect_at;      /* not before */
+    struct queue entries;     /* not acknowledged, by seq */
+    struct qnode *unsent;     /* of these */
+    struct lane_timer resume; /* goes on in the next round: `unsent` has come back */
     size_t count, bytes;
     uint64_t seq, acked;
     uint64_t gate;          /* nothing is served before this is acknowledged */

@@ -25,13 +25,21 @@ void chain_entry_free(struct chain_entry *e)
         free(e);
 }
 
+/* The van calls it, perhaps inside van_send or van_close: the stream goes on in the next round. A stream outlives its
+ * frames in the van, which its van_close gives back. */
 static void entry_done(struct van_frame *frame, paramo_err status)
 {
     struct chain_entry *e = container_of(frame, struct chain_entry, frame);
     (void)status; /* unacknowledged entries are sent again */
     e->out = false;
-    if (e->over)
+    if (e->over) {
         free(e);
+    } else if (e->next) {
+        struct lane *lane = e->to->shard->lane;
+        e->next = false;
+        if (lane_timer_arm(lane, &e->to->resume, lane_now(lane)))
+            log_debug("the chain to node %u goes on with the tick: %s", e->to->to.node, err_text());
+    }
 }
 
 struct chain_entry *chain_entry_new(size_t bytes)
@@ -146,8 +154,10 @@ static void stream_send(struct chain_stream *st)
             st->unsent = st->unsent->next;
             continue;
         }
-        if (e->out)
-            return; /* a copy is still leaving: the next tick sends it */
+        if (e->out) { /* a copy is still leaving */
+            e->next = true;
+            return;
+        }
         e->m.view = s->view->number;
         memcpy(e->frame.seg, e->seg, sizeof e->seg);
         if (e->migration.what) {
@@ -180,6 +190,7 @@ void chain_send_all(struct chain *c)
 void chain_append(struct chain_stream *st, struct chain_entry *e)
 {
     assert(!e->acked && !e->out && !e->over);
+    e->to = st;
     if (queue_empty(&st->entries))
         st->progressed_at = lane_now(st->shard->lane);
     e->m.seq = ++st->seq;
@@ -370,6 +381,11 @@ static void stream_failed(void *arg, paramo_err code, const char *text)
         st->connect_at = 0;
 }
 
+static void stream_resume(struct lane_timer *timer)
+{
+    stream_send(container_of(timer, struct chain_stream, resume));
+}
+
 static void stream_connect(struct chain_stream *st, uint64_t now)
 {
     struct shard *s = st->shard;
@@ -417,6 +433,7 @@ struct chain_stream *chain_stream_open(struct chain *c, const struct view_node *
     st->to = to;
     st->incarnation = node->incarnation;
     st->generation = ++c->generations;
+    st->resume.fire = stream_resume;
     st->next = c->streams;
     c->streams = st;
     return st;
@@ -433,6 +450,7 @@ void chain_stream_close(struct chain *c, struct chain_stream *st, struct queue *
     if (st->connector)
         connector_cancel(st->connector);
     stream_down(st);
+    lane_timer_cancel(c->shard->lane, &st->resume);
     for (struct qnode *node; (node = queue_pop(&st->entries));) {
         struct chain_entry *e = container_of(node, struct chain_entry, node);
         if (e->acked)
