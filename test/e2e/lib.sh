@@ -232,7 +232,7 @@ within() {
     beyond=$(awk -v most="$allowed" '$1 + 0 > most + 0' "$2" | wc -l)
     awk -v bar="$3" -v allowed="$allowed" -v wake="$(json machine.out wake_p999_ms)" -v sync="$(json machine.out fsync_p99_ms)" '{ ms[NR] = $1 } END {
         p99 = ms[int(NR * 0.99 + 0.999)]
-        printf "      | 99 %% %.1f ms: %.2f of the bar (%d ms), %.1f times a wake-up of this machine (99.9 %% of them in %.1f ms, of its fsyncs 99 %% in %.1f ms); within %d ms\n",
+        printf "      | 99 %% %.1f ms: %.2f of the bar (%d ms), %.1f times a wake-up of this machine (99.9 %% of them in %.1f ms, of its fsyncs 99 %% in %.1f ms); allowed: %d ms\n",
             p99, p99 / bar, bar, p99 / wake, wake, sync, allowed }' "$2"
     if [ "$SLOW" -gt 1 ]; then # a sanitizer's times are not judged
         passed "$1: a sanitizer's times are not judged"
