@@ -102,12 +102,11 @@ paramo_err ucx_load(const struct ucx_api **out)
     return err;
 }
 
-/* Buffers for messages outside of the area (ucx_switch.c): 64 in each direction, 1 MiB. */
-static const char *const shm_settings[][2] = {{"TLS", "posix"},
-                                              {"MM_SEG_SIZE", "16K"},
-                                              {"MM_FIFO_SIZE", "64"},
-                                              {"RNDV_THRESH", "inf"},
-                                              {"RCACHE_ENABLE", "n"}};
+/* Buffers for messages outside of the area (ucx_switch.c): 64 in each direction, 1 MiB, and the one that is read.
+ * UCX makes and clears them with the worker: its usual 512 take 15 ms of a lane's time instead of 2. */
+static const char *const shm_settings[][2] = {{"TLS", "posix"},       {"MM_SEG_SIZE", "16K"},
+                                              {"MM_FIFO_SIZE", "64"}, {"MM_RX_BUFS_GROW", "65"},
+                                              {"RNDV_THRESH", "inf"}, {"RCACHE_ENABLE", "n"}};
 static const char *const fabric_settings[][2] = {
     {"TLS", "rc,dc,ud,tcp"}, {"RNDV_THRESH", "inf"}, {"RCACHE_ENABLE", "n"}};
 
