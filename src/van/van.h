@@ -173,6 +173,7 @@ struct van_config {
     bool required;       /* ucx: a connection that cannot use UCX is closed */
     bool trusted_fabric; /* ucx: UCX may send to other hosts; it neither checks nor encrypts bytes */
     bool no_shm;         /* ucx: never use shared memory */
+    bool at_once;        /* ucx: for each connection that stays, not only for one that has carried much */
 };
 #define VAN_DECLARE(name)                                                                                    \
     MUST_USE paramo_err van_##name##_create(struct env *env, const struct van_config *config,                \

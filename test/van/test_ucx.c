@@ -4,7 +4,7 @@
 static void ucx_open(struct env **env, struct van **van)
 {
     *env = env_real();
-    assert_int_equal(van_ucx_create(*env, &(struct van_config){0}, van), PARAMO_OK);
+    assert_int_equal(van_ucx_create(*env, &(struct van_config){.at_once = true}, van), PARAMO_OK);
 }
 
 const struct conf_van conf_van = {.open = ucx_open,

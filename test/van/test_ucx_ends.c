@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "van/support_ucx.h"
 
-static struct van_config settings;
+static struct van_config settings = {.at_once = true};
 
 static void ucx_open(struct env **env, struct van **van)
 {
@@ -20,7 +20,7 @@ static void ucx_open(struct env **env, struct van **van)
 const struct conf_van conf_van = {
     .open = ucx_open, .close = van_destroy, .listen_address = "127.0.0.1:0", .dead_address = "127.0.0.1:1"};
 
-static const struct van_config plain;
+static const struct van_config plain = {.at_once = true};
 
 static void send_some(void *arg)
 {
@@ -54,9 +54,9 @@ static void test_says_which_and_why(void **state)
     static const struct {
         struct van_config config;
         const char *reason;
-    } cases[] = {{{0}, "by shared memory"},
-                 {{.no_shm = true}, "by tcp: shared memory is turned off"},
-                 {{.no_shm = true, .trusted_fabric = true}, "by the trusted fabric"}};
+    } cases[] = {{{.at_once = true}, "by shared memory"},
+                 {{.at_once = true, .no_shm = true}, "by tcp: shared memory is turned off"},
+                 {{.at_once = true, .no_shm = true, .trusted_fabric = true}, "by the trusted fabric"}};
     for (unsigned i = 0; i < 3; i++) {
         settings = cases[i].config;
         reason = cases[i].reason;
@@ -118,7 +118,7 @@ static void test_with_a_tcp_peer(void **state)
 {
     (void)state;
     struct van *other;
-    struct conf *c = between(NULL, &(struct van_config){0}, &other);
+    struct conf *c = between(NULL, &plain, &other);
     exchange(c);
     assert_int_equal(c->server[0].closed, 0);
     conf_close(c);

@@ -4,7 +4,7 @@
 
 static void ucx_open(struct env **env, struct van **van)
 {
-    static const struct van_config config = {.trusted_fabric = true, .no_shm = true};
+    static const struct van_config config = {.trusted_fabric = true, .no_shm = true, .at_once = true};
     *env = env_real();
     assert_int_equal(van_ucx_create(*env, &config, van), PARAMO_OK);
 }

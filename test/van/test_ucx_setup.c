@@ -23,7 +23,7 @@ static const struct ucx_setup said[] = {
     {.kind = SETUP_DECLINE, .why = "no"},
     {.kind = SETUP_READY, .proof = UINT64_MAX, .address = address, .address_len = UCX_ADDRESS_MIN},
     {.kind = SETUP_RETRACT},
-    {.kind = SETUP_SWITCH},
+    {.kind = SETUP_LAST},
 };
 
 static void encoded_is_decoded(void **state)
@@ -59,7 +59,7 @@ static void what_is_none_is_refused(void **state)
     struct ucx_setup got, ready = said[4];
     uint8_t bytes[SETUP_BYTES_MAX] = {0};
     assert_int_equal(ucx_setup_decode(bytes, 1, &got), PARAMO_E_PROTOCOL);
-    bytes[0] = SETUP_SWITCH + 1;
+    bytes[0] = SETUP_LAST + 1;
     assert_int_equal(ucx_setup_decode(bytes, 1, &got), PARAMO_E_PROTOCOL);
     size_t len = ucx_setup_encode(&said[1], bytes);
     bytes[1] = UCX_KINDS;

@@ -60,8 +60,6 @@ void tcp_close(struct van_conn *base, bool flush)
     base->user_ops = NULL;
     tcp_end_receiving(conn);
     van_orphan_add(base);
-    if (tcp_ways(conn))
-        tcp_ways(conn)->closing(conn);
     tcp_hook(conn);
 }
 
@@ -86,6 +84,8 @@ static void hook_run(struct lane_task *task)
         tcp_send_round(conn);
     if (conn->state >= TCP_BROKEN || conn->move_to)
         return;
+    if (conn->way && conn->state == TCP_OPEN && !conn->base.orphan)
+        tcp_ways(conn)->used(conn);
     if (conn->base.orphan && conn->state == TCP_OPEN && !tcp_send_pending(conn)) {
         if (conn->out_by == TCP_OUT_WAY)
             tcp_ways(conn)->finish(conn);
@@ -187,8 +187,9 @@ static void on_ready(struct lane_source *source, uint32_t events)
     }
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
         tcp_recv_round(conn);
-    if ((events & EPOLLOUT) && conn->state == TCP_OPEN && !conn->move_to && conn->blocked) {
-        conn->blocked = conn->out_by == TCP_OUT_WAY;
+    if ((events & EPOLLOUT) && conn->state == TCP_OPEN && !conn->move_to) {
+        if (conn->out_by != TCP_OUT_WAY)
+            conn->blocked = false; /* else it is the way that is full, if any */
         if (lane_source_change(conn->base.lane, source, EPOLLIN))
             tcp_break_later(conn, PARAMO_E_SYSTEM);
         tcp_hook(conn);

@@ -74,13 +74,13 @@ struct tcp_burst {
  * frames, after an own frame that was sent with `last`. */
 struct tcp_way_ops {
     void (*conn_stays)(struct tcp_conn *conn);
+    void (*used)(struct tcp_conn *conn); /* frames were sent in this round */
     /* An own frame was received on the socket. An error closes the connection. */
     paramo_err (*own)(struct tcp_conn *conn, const uint8_t *bytes, size_t len);
     /* Takes some of tcp_gather's bytes and returns how many. 0: the way is full; tcp_way_open is called
      * later, with the number of bytes taken until then. */
     size_t (*write)(struct tcp_conn *conn, const struct iovec *iov, int n);
-    void (*closing)(struct tcp_conn *conn); /* the connection became an orphan */
-    void (*finish)(struct tcp_conn *conn);  /* tells the peer that nothing more is written */
+    void (*finish)(struct tcp_conn *conn); /* tells the peer that nothing more is written */
     void (*end)(struct tcp_conn *conn);
 };
 

@@ -358,7 +358,7 @@ void tcp_recv_round(struct tcp_conn *conn)
         return;
     }
     struct iovec iov[2 * VAN_SEGS + 1];
-    for (size_t room = TCP_ROUND_BYTES; receiving(conn) && room >= VAN_ALIGN;) {
+    for (size_t room = TCP_ROUND_BYTES; receiving(conn) && !conn->in_by_way && room >= VAN_ALIGN;) {
         size_t want;
         ssize_t got;
         if (conn->in.active) {

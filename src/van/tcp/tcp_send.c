@@ -15,6 +15,11 @@ bool tcp_send_pending(const struct tcp_conn *conn)
            conn->own_frame_len;
 }
 
+bool tcp_send_held(const struct tcp_conn *conn)
+{
+    return conn->out_by == TCP_OUT_HELD && conn->stage_at == conn->stage_len;
+}
+
 /* ---- bursts -------------------------------------------------------------------------------------------- */
 
 /* Answers have come, and their callbacks are about to run. Each is likely to be followed by a request. A single
@@ -254,7 +259,7 @@ paramo_err tcp_send_own(struct tcp_conn *conn, const void *body, size_t len, boo
     size_t size = VAN_HEADER_BYTES + (size_t)van_padded(len);
     if (!conn->own_frame && !(conn->own_frame = malloc(TCP_OWN_MAX)))
         return err_memory(TCP_OWN_MAX);
-    if (conn->own_frame_len || size > TCP_OWN_MAX)
+    if (size > TCP_OWN_MAX)
         return err_set(PARAMO_E_INVALID, "a frame of the van itself has %zu bytes, which is too long", len);
     van_own_header_encode(len, conn->own_frame);
     memset(conn->own_frame + size - VAN_ALIGN, 0, VAN_ALIGN);

@@ -18,9 +18,11 @@ bool tcp_send_pending(const struct tcp_conn *conn);
 /* Calls done of every frame. */
 void tcp_send_abort(struct tcp_conn *conn, paramo_err status);
 
-/* Sends an own frame on the socket, before all frames that have not begun. One at a time. last: nothing
- * follows it on the socket. */
+/* Sends an own frame on the socket, before all frames that have not begun. It takes the place of an own frame
+ * that has not begun. last: nothing follows it on the socket. */
 MUST_USE paramo_err tcp_send_own(struct tcp_conn *conn, const void *body, size_t len, bool last);
+/* The last frame has left on the socket, and frames wait for the way. */
+bool tcp_send_held(const struct tcp_conn *conn);
 /* The way has room (again). taken: the bytes that it has taken. */
 void tcp_way_open(struct tcp_conn *conn, size_t taken);
 /* The bytes to send next, at most room. They stay the same until they are taken, but a withdrawn frame is

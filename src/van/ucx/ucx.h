@@ -9,10 +9,24 @@
  *       | OFFER host, kinds, area --->|
  *       |<- ACCEPT kind, area, proof, |  or DECLINE why: both stay on the socket
  *       |   address                   |
- *       | READY proof, address ------>|  the connector's last frame on the socket (or RETRACT)
- *       |<-------------------- SWITCH |  the acceptor's last frame on the socket
- *       | PROBE (by UCX) ------------>|  from here the acceptor sends by UCX
- *       |<-------------- GO (by UCX)  |  from here the connector does
+ *       | READY proof, address ------>|  or RETRACT; the acceptor may still answer DECLINE
+ *       | PROBE (by UCX) ------------>|
+ *       |<------------ ECHO (by UCX)  |  messages by UCX pass in both directions
+ *       | LAST ---------------------->|  the connector's last frame on the socket
+ *       |<-------------- GO (by UCX)  |  from here the connector sends by UCX
+ *       |<---------------------- LAST |  the acceptor's last frame on the socket
+ *       | GO (by UCX) --------------->|  from here the acceptor sends by UCX
+ *
+ * UCX takes milliseconds to make a worker and an endpoint. Until LAST all frames travel on the socket, so nothing
+ * waits for that. Whatever fails until then, or takes too long, leaves the connection on the socket: the connector
+ * sends RETRACT, and only the connector begins to switch. Behind LAST a side's frames wait for one message each way.
+ * The side that reads LAST sends GO at once, beside all frames. So the bytes by UCX never overtake those on the
+ * socket, and a long frame of the other side holds up nothing.
+ *
+ * A connection that is closed with unsent frames reads messages by UCX, but no more frames. If it has sent LAST, it
+ * needs no more than GO. Otherwise it stays on the socket: it sends no PROBE, ECHO or LAST.
+ *
+ * The connector sends OFFER when the connection has carried so much that UCX pays off, or at once if UCX is required.
  *
  * UCX trusts the addresses that it is given. So over shared memory each side first proves that it has the
  * same host and user: it sends the random bytes of the other's area (van/area.h), which no other user could

@@ -59,7 +59,7 @@ paramo_err ucx_setup_decode(const uint8_t *bytes, size_t len, struct ucx_setup *
         address_read(&r, setup);
         break;
     case SETUP_RETRACT:
-    case SETUP_SWITCH:
+    case SETUP_LAST:
         break;
     default:
         r.failed = true;

@@ -15,15 +15,8 @@
 #include "van/area.h"
 
 enum ucx_kind { UCX_SHM, UCX_FABRIC, UCX_KINDS };
-enum ucx_setup_kind {
-    SETUP_OFFER = 1,
-    SETUP_ACCEPT,
-    SETUP_DECLINE,
-    SETUP_READY,
-    SETUP_RETRACT,
-    SETUP_SWITCH
-};
-enum { SETUP_VERSION = 2, SETUP_BYTES_MAX = 2200, UCX_ADDRESS_MIN = 8, UCX_ADDRESS_MAX = 2048 };
+enum ucx_setup_kind { SETUP_OFFER = 1, SETUP_ACCEPT, SETUP_DECLINE, SETUP_READY, SETUP_RETRACT, SETUP_LAST };
+enum { SETUP_VERSION = 3, SETUP_BYTES_MAX = 2200, UCX_ADDRESS_MIN = 8, UCX_ADDRESS_MAX = 2048 };
 
 struct ucx_setup {
     uint8_t kind; /* enum ucx_setup_kind */
@@ -53,8 +46,9 @@ size_t ucx_setup_encode(const struct ucx_setup *setup, uint8_t bytes[SETUP_BYTES
 
 enum ucx_message {
     MESSAGE_DATA,  /* the next bytes of the stream */
-    MESSAGE_PROBE, /* from the connector: from here the acceptor sends by UCX */
-    MESSAGE_GO,    /* from the acceptor: from here the connector sends by UCX */
+    MESSAGE_PROBE, /* from the connector: it can send by UCX */
+    MESSAGE_ECHO,  /* from the acceptor, to PROBE: both can */
+    MESSAGE_GO,    /* the sender has read LAST: from here the receiver sends by UCX */
     MESSAGE_END,   /* nothing follows */
     MESSAGE_AREA,  /* the next bytes of the stream are in the sender's area */
     MESSAGE_ROOM,  /* the peer has read the receiver's own area up to this position */

@@ -14,7 +14,8 @@
  * neither side waits for the other for ever. */
 enum { AREA_MIN = 16 << 10, PART = 64 << 10, RUN_MAX = AREA_BYTES / 8 * 3, TELL = AREA_BYTES / 8 };
 
-static const uint64_t words[MESSAGE_KINDS] = {MESSAGE_DATA, MESSAGE_PROBE, MESSAGE_GO, MESSAGE_END};
+static const uint64_t words[MESSAGE_KINDS] = {MESSAGE_DATA, MESSAGE_PROBE, MESSAGE_ECHO, MESSAGE_GO,
+                                              MESSAGE_END};
 
 /* If both ends are in one process, ThreadSanitizer does not see that a message's sending happens before its
  * receipt. */

@@ -15,7 +15,9 @@
 #include "van/ucx/ucx_lane.h"
 #include "van/ucx/ucx_switch.h"
 
-enum { SETUP_SECONDS = 10 };
+/* WORTH: a way is worth its set-up on a connection that has carried so much. The set-up takes about 10 ms of both
+ * sides' processors (docs/PERFORMANCE.md). A chain to a migration's target often ends before that is won back. */
+enum { SETUP_SECONDS = 10, WORTH_FRAMES = 1000, WORTH_BYTES = 16 << 20 };
 #define WIRE_NS (200 * ENV_MS) /* how long the end of a way waits for UCX to connect */
 
 static struct ucx_van *van_of(const struct tcp_conn *conn)
@@ -43,10 +45,11 @@ static const struct sm machine = {
     "way",
     {[WAY_NEW] = {"new", SM_TO(WAY_OFFERED) | SM_TO(WAY_ACCEPTED) | SM_TO(WAY_OFF)},
      [WAY_OFFERED] = {"offered", SM_TO(WAY_READY_SENT) | SM_TO(WAY_OFF)},
-     [WAY_ACCEPTED] = {"accepted", SM_TO(WAY_SWITCH_SENT) | SM_TO(WAY_OFF)},
-     [WAY_READY_SENT] = {"ready_sent", SM_TO(WAY_UP) | SM_TO(WAY_OFF)},
-     [WAY_SWITCH_SENT] = {"switch_sent", SM_TO(WAY_UP) | SM_TO(WAY_OFF)},
-     [WAY_UP] = {"up", SM_TO(WAY_OFF)},
+     [WAY_ACCEPTED] = {"accepted", SM_TO(WAY_READY_CAME) | SM_TO(WAY_OFF)},
+     [WAY_READY_SENT] = {"ready_sent", SM_TO(WAY_LAST_SENT) | SM_TO(WAY_OFF)},
+     [WAY_READY_CAME] = {"ready_came", SM_TO(WAY_LAST_SENT) | SM_TO(WAY_OFF)},
+     [WAY_LAST_SENT] = {"last_sent", SM_TO(WAY_UP)},
+     [WAY_UP] = {"up", 0},
      [WAY_OFF] = {"off", 0}}};
 
 static void move(struct ucx_way *way, enum way_state to)
@@ -63,13 +66,34 @@ static void way_up(struct ucx_way *way)
     tcp_way_open(way->conn, 0);
 }
 
-static void probe_came(struct ucx_way *way)
+/* Sends PROBE or ECHO when it is due. Not before the endpoint is connected: then no message waits behind that. */
+static void prove(struct ucx_way *way)
 {
-    way->probed = true;
-    if (way->state != WAY_SWITCH_SENT)
+    bool due = way->connector ? way->state == WAY_READY_SENT : way->state == WAY_READY_CAME && way->probed;
+    if (!due || !way->wired || way->proved || way->conn->base.orphan)
         return;
-    ucx_signal(way, MESSAGE_GO);
-    way_up(way);
+    way->proved = true;
+    ucx_signal(way, way->connector ? MESSAGE_PROBE : MESSAGE_ECHO);
+}
+
+static paramo_err last_send(struct ucx_way *way);
+
+/* A message that sets the way up. What crosses a RETRACT or the close means nothing any more. */
+static paramo_err signal_came(struct ucx_way *way, enum ucx_message message)
+{
+    bool over = way->state == WAY_OFF || way->conn->base.orphan;
+    if (message == MESSAGE_PROBE && !way->connector && !way->probed) {
+        way->probed = true;
+        prove(way);
+        return PARAMO_OK;
+    }
+    if (message == MESSAGE_ECHO && way->connector && way->proved && (way->state == WAY_READY_SENT || over))
+        return over ? PARAMO_OK : last_send(way);
+    if (message == MESSAGE_GO && way->state == WAY_LAST_SENT && tcp_send_held(way->conn)) {
+        way_up(way);
+        return PARAMO_OK;
+    }
+    return err_set(PARAMO_E_PROTOCOL, "message %u by UCX is out of place", message);
 }
 
 /* Called by UCX for each message of the peer. */
@@ -84,15 +108,11 @@ static ucs_status_t message_came(void *arg, const void *header, size_t header_le
     if (!err &&
         (word.message == MESSAGE_DATA || word.message == MESSAGE_AREA || word.message == MESSAGE_ROOM))
         err = ucx_bytes_came(way, &word, data, len);
-    else if (!err && word.message == MESSAGE_PROBE && !way->connector && !way->probed)
-        probe_came(way);
-    else if (!err && word.message == MESSAGE_GO && way->state == WAY_READY_SENT)
-        way_up(way);
     else if (!err && word.message == MESSAGE_END)
         tcp_break(way->conn,
                   err_set(PARAMO_E_DISCONNECTED, "peer %s closed the connection", way->conn->base.peer));
     else if (!err)
-        err = err_set(PARAMO_E_PROTOCOL, "message %u by UCX is out of place", word.message);
+        err = signal_came(way, word.message);
     if (err && way->conn)
         tcp_break_later(way->conn, err_prefix(err, "peer %s", way->conn->base.peer));
     return UCS_OK;
@@ -115,6 +135,8 @@ static void wire_sent(void *request, ucs_status_t status, void *arg)
         return; /* kept, with its request */
     way->wired = true;
     way->context->api->request_free(request);
+    if (way->conn)
+        prove(way);
 }
 
 /* Learns when UCX has sent the message that connects the new endpoint: a flush ends after it. */
@@ -261,7 +283,7 @@ static paramo_err setup_send(struct ucx_way *way, const struct ucx_setup *what, 
     return tcp_send_own(way->conn, bytes, len, last);
 }
 
-static paramo_err setup_address(struct ucx_way *way, uint8_t kind, bool last)
+static paramo_err setup_address(struct ucx_way *way, uint8_t kind)
 {
     ucp_address_t *address;
     size_t len;
@@ -274,7 +296,7 @@ static paramo_err setup_address(struct ucx_way *way, uint8_t kind, bool last)
                              .proof = way->theirs.head ? area_proof(&way->theirs) : 0,
                              .address = (const uint8_t *)address,
                              .address_len = len};
-    paramo_err err = setup_send(way, &what, last);
+    paramo_err err = setup_send(way, &what, false);
     way->context->api->worker_release_address(way->worker, address);
     return err;
 }
@@ -294,6 +316,8 @@ static void way_off(struct ucx_way *way, const char *why)
         log_info("van: %s by tcp: %s", conn->base.peer, why);
 }
 
+static paramo_err late_arm(struct ucx_way *way);
+
 static void way_timed_out(struct lane_timer *timer)
 {
     struct ucx_way *way = container_of(timer, struct ucx_way, late);
@@ -302,11 +326,22 @@ static void way_timed_out(struct lane_timer *timer)
         way_off(way, "the peer does not speak UCX");
         return;
     }
-    /* Bytes waited for a way that did not come up: the next connections do not try. */
-    atomic_store(&way->van->failed[way->kind], true);
-    log_warn("van: %s: UCX did not start in time; later connections do not try %s", conn->base.peer,
-             kind_text(way->kind));
-    tcp_break_later(conn, err_set(PARAMO_E_DISCONNECTED, "UCX to %s did not start in time", conn->base.peer));
+    paramo_err err;
+    if (way->state == WAY_LAST_SENT && !tcp_send_held(conn)) {
+        err = late_arm(way); /* LAST is behind a long frame: nothing waits for the way yet */
+    } else {
+        atomic_store(&way->van->failed[way->kind], true);
+        log_warn("van: %s: UCX did not start in time; later connections do not try %s", conn->base.peer,
+                 kind_text(way->kind));
+        if (way->state == WAY_READY_SENT) {
+            way_off(way, "UCX did not start in time");
+            err = setup_send(way, &(struct ucx_setup){.kind = SETUP_RETRACT}, false);
+        } else { /* frames wait for GO */
+            err = err_set(PARAMO_E_DISCONNECTED, "UCX to %s did not start in time", conn->base.peer);
+        }
+    }
+    if (err)
+        tcp_break_later(conn, err);
 }
 
 static paramo_err late_arm(struct ucx_way *way)
@@ -314,6 +349,16 @@ static paramo_err late_arm(struct ucx_way *way)
     struct lane *lane = way->conn->base.lane;
     way->late.fire = way_timed_out;
     return lane_timer_arm(lane, &way->late, lane_now(lane) + SETUP_SECONDS * ENV_SEC);
+}
+
+/* From here on this side's frames wait for GO. */
+static paramo_err last_send(struct ucx_way *way)
+{
+    paramo_err err = setup_send(way, &(struct ucx_setup){.kind = SETUP_LAST}, true);
+    if (err)
+        return err;
+    move(way, WAY_LAST_SENT);
+    return late_arm(way);
 }
 
 static paramo_err offer(struct ucx_way *way)
@@ -369,7 +414,7 @@ static paramo_err offer_came(struct ucx_way *way, const struct ucx_setup *o)
         return PARAMO_OK;
     }
     paramo_err err = kind == UCX_SHM ? areas_begin(way, &o->area) : PARAMO_OK;
-    if (err || worker_begin(way, kind) || setup_address(way, SETUP_ACCEPT, false)) {
+    if (err || worker_begin(way, kind) || setup_address(way, SETUP_ACCEPT)) {
         log_info("van: %s: %s", conn_peer(way), err_text());
         decline(way, err ? "its memory cannot be shared" : "UCX failed there");
         return PARAMO_OK;
@@ -394,9 +439,10 @@ static paramo_err accept_came(struct ucx_way *way, const struct ucx_setup *a)
     if (err == PARAMO_E_PROTOCOL)
         return err;
     if (may && !err)
-        err = setup_address(way, SETUP_READY, true);
+        err = setup_address(way, SETUP_READY);
     if (may && !err) {
         move(way, WAY_READY_SENT);
+        prove(way);
         return late_arm(way);
     }
     if (err)
@@ -408,17 +454,23 @@ static paramo_err accept_came(struct ucx_way *way, const struct ucx_setup *a)
 static paramo_err ready_came(struct ucx_way *way, const struct ucx_setup *r)
 {
     paramo_err err = endpoint_begin(way, r);
-    if (!err)
-        err = setup_send(way, &(struct ucx_setup){.kind = SETUP_SWITCH}, true);
-    if (!err)
-        err = late_arm(way);
-    if (err)
+    if (err == PARAMO_E_PROTOCOL)
         return err;
-    way->conn->in_by_way = true;
-    move(way, WAY_SWITCH_SENT);
-    if (way->probed)
-        probe_came(way);
+    if (err) {
+        log_info("van: %s: %s", conn_peer(way), err_text());
+        decline(way, "UCX failed there");
+        return PARAMO_OK;
+    }
+    move(way, WAY_READY_CAME);
+    prove(way);
     return PARAMO_OK;
+}
+
+static paramo_err last_came(struct ucx_way *way)
+{
+    way->conn->in_by_way = true;
+    ucx_signal(way, MESSAGE_GO);
+    return way->connector ? PARAMO_OK : last_send(way);
 }
 
 static paramo_err way_own(struct tcp_conn *conn, const uint8_t *bytes, size_t len)
@@ -433,32 +485,33 @@ static paramo_err way_own(struct tcp_conn *conn, const uint8_t *bytes, size_t le
     if (err)
         return err;
     struct ucx_way *way = conn->way;
-    if (!way->connector && way->state == WAY_NEW && it.kind == SETUP_OFFER && !way->offered) {
+    enum way_state state = way->state;
+    if (!way->connector && state == WAY_NEW && it.kind == SETUP_OFFER && !way->offered) {
         if (way->stays)
             return offer_came(way, &it);
         way->offer = it;
         way->offered = true;
         return PARAMO_OK;
     }
-    if (way->connector && way->state == WAY_OFFERED && it.kind == SETUP_ACCEPT)
+    if (way->connector && state == WAY_OFFERED && it.kind == SETUP_ACCEPT)
         return accept_came(way, &it);
-    if (way->connector && way->state == WAY_OFFERED && it.kind == SETUP_DECLINE) {
+    if (way->connector && state == WAY_OFF && it.kind == SETUP_ACCEPT)
+        return setup_send(way, &(struct ucx_setup){.kind = SETUP_RETRACT}, false); /* too late */
+    if (!way->connector && state == WAY_ACCEPTED && it.kind == SETUP_READY)
+        return ready_came(way, &it);
+    if (way->connector && it.kind == SETUP_DECLINE && (state == WAY_OFFERED || state == WAY_READY_SENT)) {
         way_off(way, it.why);
         return PARAMO_OK;
     }
-    if (way->connector && way->state == WAY_OFF && it.kind == SETUP_ACCEPT)
-        return setup_send(way, &(struct ucx_setup){.kind = SETUP_RETRACT}, false); /* too late */
-    if (!way->connector && way->state == WAY_ACCEPTED && it.kind == SETUP_READY)
-        return ready_came(way, &it);
-    if (!way->connector && way->state == WAY_ACCEPTED && it.kind == SETUP_RETRACT) {
+    if (!way->connector && it.kind == SETUP_RETRACT && (state == WAY_ACCEPTED || state == WAY_READY_CAME)) {
         way_off(way, "UCX failed there");
         return PARAMO_OK;
     }
-    if (way->connector && way->state == WAY_READY_SENT && it.kind == SETUP_SWITCH) {
-        conn->in_by_way = true;
-        ucx_signal(way, MESSAGE_PROBE);
-        return PARAMO_OK;
-    }
+    if (state == WAY_OFF && it.kind == (way->connector ? SETUP_DECLINE : SETUP_RETRACT))
+        return PARAMO_OK; /* it has crossed ours */
+    if (it.kind == SETUP_LAST && !conn->in_by_way &&
+        (way->connector ? state == WAY_LAST_SENT || state == WAY_UP : state == WAY_READY_CAME && way->proved))
+        return last_came(way);
     return err_set(PARAMO_E_PROTOCOL, "UCX setup frame %u is out of place", it.kind);
 }
 
@@ -486,22 +539,26 @@ static void way_conn_stays(struct tcp_conn *conn)
     if (!err && !conn->way->stays) {
         struct ucx_way *way = conn->way;
         way->stays = true;
-        if (way->connector) {
+        if (way->connector && (way->van->config.required || way->van->config.at_once))
             err = offer(way);
-        } else if (way->offered) {
+        else if (!way->connector && way->offered)
             err = offer_came(way, &way->offer);
-        }
     }
     if (err)
         tcp_break_later(conn, err);
 }
 
-/* An orphan's unsent bytes would wait for a PROBE that never comes, since it reads messages by UCX only. */
-static void way_closing(struct tcp_conn *conn)
+static void way_used(struct tcp_conn *conn)
 {
     struct ucx_way *way = conn->way;
-    if (way && way->state == WAY_READY_SENT && !conn->in_by_way)
-        ucx_signal(way, MESSAGE_PROBE);
+    if (!way->connector || !way->stays || way->state != WAY_NEW)
+        return;
+    const struct van_counters *n = &conn->base.counters;
+    if (n->frames_sent + n->frames_received < WORTH_FRAMES && n->bytes_sent + n->bytes_received < WORTH_BYTES)
+        return;
+    paramo_err err = offer(way);
+    if (err)
+        tcp_break_later(conn, err);
 }
 
 static void way_end(struct tcp_conn *conn)
@@ -523,9 +580,9 @@ static void way_end(struct tcp_conn *conn)
 
 const struct tcp_way_ops ucx_way_ops = {
     .conn_stays = way_conn_stays,
+    .used = way_used,
     .own = way_own,
     .write = ucx_write,
-    .closing = way_closing,
     .finish = way_finish,
     .end = way_end,
 };

@@ -2,8 +2,10 @@
  * State of one connection's way over UCX. Holds the struct, no behaviour. Private to src/van/ucx. Tests:
  * test/van/test_ucx*.c.
  *
- *   connector: NEW -> OFFERED -> READY_SENT -----> UP
- *   acceptor:  NEW -> ACCEPTED -> SWITCH_SENT ---> UP      OFF: stays on the socket
+ *   connector: NEW -> OFFERED -> READY_SENT --> LAST_SENT -> UP
+ *   acceptor:  NEW -> ACCEPTED -> READY_CAME -> LAST_SENT -> UP
+ *
+ * OFF: stays on the socket; from each state before LAST_SENT.
  */
 #ifndef VAN_UCX_UCX_WAY_STATE_H
 #define VAN_UCX_UCX_WAY_STATE_H
@@ -11,7 +13,16 @@
 #include "van/area.h"
 #include "van/ucx/ucx.h"
 
-enum way_state { WAY_NEW, WAY_OFFERED, WAY_ACCEPTED, WAY_READY_SENT, WAY_SWITCH_SENT, WAY_UP, WAY_OFF };
+enum way_state {
+    WAY_NEW,
+    WAY_OFFERED,
+    WAY_ACCEPTED,
+    WAY_READY_SENT,
+    WAY_READY_CAME,
+    WAY_LAST_SENT,
+    WAY_UP,
+    WAY_OFF
+};
 enum { UCX_AM_ID = 1 };
 
 struct ucx_lane;
@@ -22,7 +33,8 @@ struct ucx_way {
     enum way_state state;
     bool connector;
     bool stays;
-    bool probed;            /* the peer's PROBE came before we sent SWITCH */
+    bool probed;            /* PROBE has come */
+    bool proved;            /* our PROBE or ECHO is sent */
     bool offered;           /* the peer's OFFER came before van_conn_stays: */
     struct ucx_setup offer; /* without an address */
     struct lane_timer late;
