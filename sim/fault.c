@@ -381,7 +381,7 @@ enum { SPLITS_MAX = 4, DRIFTS_MAX = 6, FREEZES_MAX = 2, BOTH_MAX = 2 };
 enum {
     COMES_AND_GOES_MAX = CLOSES_MAX + IDLES_MAX + VANISHES_MAX + DRAINS_MAX + SPLITS_MAX + DRIFTS_MAX +
                          FREEZES_MAX + 2 * BOTH_MAX + NETSPLITS_MAX + AMIDS_MAX + STALLS_MAX + 2 * LIES_MAX +
-                         MEMORIES_MAX + ISLANDS_MAX
+                         MEMORIES_MAX + ISLANDS_MAX + 1
 };
 
 static void come_and_go(struct schedule *s, struct dice *d, uint32_t last, enum fault_kind kind,
@@ -518,6 +518,12 @@ static void islands_draw(struct schedule *s, uint32_t last)
         f.n = dice_draw(&d, 1u << 30);
         s->faults[s->count++] = f;
     }
+    struct dice amid = dice_of(s->seed, 24);
+    if (!s->replicas || s->servers == 1)
+        return;
+    struct fault f = {.step = 1 + (uint32_t)dice_draw(&amid, last / 2), .kind = FAULT_island, .to = 1};
+    f.n = dice_draw(&amid, 1u << 30); /* in the middle of a migration, for which it may wait for long */
+    s->faults[s->count++] = f;
 }
 
 static void comings_draw(struct schedule *s, uint32_t last)

@@ -2,24 +2,30 @@
 
 #include <string.h>
 
+#include "ring/chains.h"
+#include "server/migration/source.h"
 #include "server/replication/chain_impl.h"
 #include "sim/sides.h"
 #include "sim/world.h"
 
 enum { LOOK_EVERY = 8 /* events */ };
 
-/* What the fault's number says. */
+/* How long an island in the middle of a migration waits for the commit. */
+#define COMMIT_MOST (500 * ENV_MS)
+
+/* What the fault says. */
 struct plan {
     struct dice dice;
     uint64_t ns;
     bool still;     /* the list of faults stands still as long as it lasts */
     unsigned depth; /* the island has the members of its owner's chains at the levels below */
+    bool paused;    /* it begins in the middle of a migration */
 };
 
-static struct plan plan_of(uint64_t n)
+static struct plan plan_of(const struct fault *f)
 {
-    struct plan p = {.dice = dice_of(n, 23)};
-    p.ns = 10 * ENV_SEC + 500 * ENV_MS + dice_draw(&p.dice, 4 * ENV_SEC);
+    struct plan p = {.dice = dice_of(f->n, 23), .paused = f->to == 1};
+    p.ns = (p.paused ? 13 * ENV_SEC : 10 * ENV_SEC + 500 * ENV_MS) + dice_draw(&p.dice, 4 * ENV_SEC);
     p.still = dice_draw(&p.dice, 4) != 0;
     p.depth = dice_draw(&p.dice, 2) ? RING_REPLICAS_MAX : 1 + (unsigned)dice_draw(&p.dice, RING_REPLICAS_MAX);
     return p;
@@ -113,17 +119,22 @@ static bool nodes_find(struct world *w, struct plan *p, uint64_t shards, struct 
     return island->reader && writers;
 }
 
-static void begin(struct world *w, const struct plan *p, struct island *found, size_t fault)
+static void begin(struct world *w, const struct plan *p, const struct island *found, size_t fault)
 {
     struct island *island = &w->island;
     memcpy(island->keys, found->keys, sizeof island->keys);
     island->nodes = found->nodes;
     island->reader = found->reader;
+    island->only_reads = p->paused;
     island->until = sim_now(w->sim) + p->ns;
     island->still = p->still;
     island->began = w->events;
     w->amid_source = found->reader;
     sides_cut(w, island->nodes, p->ns, fault);
+    struct machine *reader = &w->machines[island->reader];
+    for (unsigned i = 0; i < w->schedule->customers && p->paused; i++)
+        if (reader->customers[i].open) /* what the source holds back would hold back the reads */
+            (void)machine_close_customer(reader, i, ENV_MS);
     for (uint32_t i = 0; i < w->schedule->workers; i++)
         script_wake(&w->workers[i]);
 }
@@ -142,8 +153,10 @@ static bool found_owner(struct world *w, struct plan *p, const struct shard *sha
 
 static bool fits(struct world *w, size_t fault)
 {
-    struct plan p = plan_of(w->schedule->faults[fault].n);
+    struct plan p = plan_of(&w->schedule->faults[fault]);
     struct island found = {0};
+    if (p.paused || !judge_enough(w, w->gone + 1)) /* at least one is cut off */
+        return false;
     unsigned first = (unsigned)dice_draw(&p.dice, w->ring_shards);
     p.depth = p.depth < w->schedule->replicas ? p.depth : w->schedule->replicas;
     for (unsigned i = 0; i < w->ring_shards; i++) {
@@ -160,6 +173,117 @@ static bool fits(struct world *w, size_t fault)
     return false;
 }
 
+/* ---- in the middle of a migration ---- */
+
+/* The source has reported that it has paused. What is under way arrives, also when a link is cut. So the island first
+ * hears nothing from the scheduler, and begins when others have the view of the commit. */
+
+/* Has each row a copy on a server that works outside the island? The target of the migration is outside. */
+static bool rows_outside(struct world *w, uint32_t nodes, const uint64_t migrates[PARTITION_WORDS])
+{
+    uint64_t outside = 0, begins[PARTITION_WORDS] = {0};
+    for (unsigned shard = 0; shard < w->ring_shards; shard++) {
+        const struct machine *m = server_of(w, shard);
+        if (m && !(nodes >> m->node & 1))
+            outside |= bit(shard);
+    }
+    ring_begins(&w->chains, begins);
+    partition_set_run_starts(migrates, begins);
+    for (partition_set_runs(a, end, begins))
+        if (!partition_set_has(migrates, a) && !(members(&w->chains, a, 0, 1 + judge_spare(w)) & outside))
+            return false;
+    return true;
+}
+
+/* The paused source, and what migrates from it to another server that is to become a member. NULL: none. */
+static const struct shard *paused_source(struct world *w, uint32_t server, unsigned index,
+                                         uint64_t partitions[PARTITION_WORDS])
+{
+    const struct machine *m = &w->machines[server];
+    const struct shard *shard =
+        m->up && index < m->made->own->shards_count ? m->made->own->shards[index].shard : NULL;
+    const struct migration_source *g = shard && shard->chain ? shard->chain->migration_source : NULL;
+    uint64_t id;
+    if (!g || migration_source_state(g, &id) != MIGRATION_SOURCE_PAUSED)
+        return NULL;
+    const struct migration_order *order = migration_source_order(g);
+    partition_set_add_run(partitions, order->first, order->first + order->partitions);
+    return order->takes_over || order->handover ? NULL : shard;
+}
+
+/* The members of the chains by the source's view, and a client. */
+static bool found_paused(struct world *w, struct plan *p, const struct shard *shard,
+                         const uint64_t partitions[PARTITION_WORDS], struct island *found)
+{
+    uint64_t shards = 0;
+    for (partition_set_each(a, partitions))
+        shards |= members(&shard->view->chains, a, 0, RING_LEVELS);
+    for (const struct chain_stream *st = shard->chain->streams; st; st = st->next) {
+        int to = view_shard_index(shard->view, st->to.node, st->to.shard);
+        if (!st->migration_source && (to < 0 || !(shards & bit((unsigned)to))))
+            return false; /* the source has no lease for another partition, and answers no read */
+    }
+    found->shards = with_neighbours(w, shards);
+    return nodes_find(w, p, found->shards, found) && rows_outside(w, found->nodes, partitions);
+}
+
+/* The commit's view is there, and the source does not have it. */
+static void await_commit(struct world *w)
+{
+    struct island *island = &w->island, found = *island;
+    uint64_t partitions[PARTITION_WORDS] = {0};
+    const struct shard *shard = paused_source(w, island->source, island->index, partitions);
+    if (!shard || sim_now(w->sim) >= island->commit_until) {
+        island->commit_until = 0;
+        return;
+    }
+    size_t fault = island->waiting[island->awaits];
+    if (shard->view->number == w->newest_view || !keys_find(w, partitions, found.shards, &found) ||
+        !rows_outside(w, found.nodes, partitions))
+        return;
+    struct plan p = plan_of(&w->schedule->faults[fault]);
+    island->commit_until = 0;
+    island->waiting[island->awaits] = island->waiting[--island->count];
+    begin(w, &p, &found, fault);
+}
+
+/* No scheduler reaches the island until then. */
+static void schedulers_silent(struct world *w, size_t fault)
+{
+    const struct island *island = &w->island;
+    for (uint32_t from = 0; from < w->count; from++)
+        for (uint32_t to = 0; to < w->count && w->machines[from].role == PARAMO_ROLE_SCHEDULER; to++) {
+            struct road *road = &w->links[from][to];
+            if (!(island->nodes >> to & 1) || road->cut_until > island->commit_until)
+                continue;
+            road->cut_until = island->commit_until;
+            road->cut_by = fault;
+        }
+}
+
+/* The process has taken a step. One of its shards may have paused for a migration. */
+static void look_for_pause(struct world *w, uint32_t server, unsigned which)
+{
+    struct island *island = &w->island, found = *island;
+    size_t fault = island->waiting[which];
+    struct plan p = plan_of(&w->schedule->faults[fault]);
+    for (unsigned i = 0; p.paused && i < w->schedule->shards; i++) {
+        uint64_t partitions[PARTITION_WORDS] = {0};
+        const struct shard *shard = paused_source(w, server, i, partitions);
+        if (!shard || shard->view->number != w->newest_view ||
+            !found_paused(w, &p, shard, partitions, &found))
+            continue;
+        *island = found;
+        island->source = server;
+        island->index = i;
+        island->awaits = which;
+        island->commit_until = sim_now(w->sim) + COMMIT_MOST;
+        w->amid_source = found.reader;
+        schedulers_silent(w, fault);
+        return;
+    }
+}
+
 void island_strike(struct world *w, size_t fault)
 {
     if (w->island.count < SIM_ISLANDS)
@@ -170,9 +294,19 @@ void island_step(struct world *w)
 {
     struct island *island = &w->island;
     if (!island->count || island_lasts(w) || w->calm || !w->complete || w->scheduler_lost || w->loading ||
-        w->restoring || w->events % LOOK_EVERY || !judge_enough(w, w->gone + 1)) /* at least one is cut off */
+        w->restoring)
         return;
-    for (unsigned i = 0; i < island->count; i++)
+    uint32_t ran = sim_lane_host(w->sim);
+    if (island->commit_until) {
+        await_commit(w);
+        return;
+    }
+    for (unsigned i = 0; i < island->count && ran >= 1 && ran <= w->schedule->servers; i++) {
+        look_for_pause(w, ran, i);
+        if (island->commit_until)
+            return;
+    }
+    for (unsigned i = 0; i < island->count && w->events % LOOK_EVERY == 0; i++)
         if (fits(w, island->waiting[i])) {
             island->waiting[i] = island->waiting[--island->count];
             return;
@@ -200,8 +334,8 @@ bool island_draw(struct machine *m, struct op *op)
     struct world *w = m->world;
     const struct island *island = &w->island;
     bool reader = m->node == island->reader, often = dice_draw(&w->dice, 8);
-    /* a change that waits for the other side's members may hold back what comes behind it */
-    bool reads = reader == often || (reader && m->customers[op->customer].open);
+    /* a change that waits for the other side's members, or for a migration's end, may hold back what comes behind it */
+    bool reads = reader == often || (reader && (island->only_reads || m->customers[op->customer].open));
     unsigned first = (unsigned)dice_draw(&w->dice, SIM_TABLES), t = first;
     while (!island->keys[t])
         if ((t = (t + 1) % SIM_TABLES) == first)
@@ -215,5 +349,5 @@ bool island_draw(struct machine *m, struct op *op)
 void island_heal(struct world *w)
 {
     w->island.count = 0;
-    w->island.until = 0;
+    w->island.until = w->island.commit_until = 0;
 }

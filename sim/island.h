@@ -27,7 +27,14 @@ struct island {
     uint64_t began;            /* the count of events then */
     uint32_t nodes;            /* its own, as bits */
     uint32_t reader;           /* the node of its client */
+    bool only_reads;           /* a source holds changes back: the client issues none */
     uint64_t keys[SIM_TABLES]; /* what is read and written, as bits */
+    /* In the middle of a migration: it waits until then for the commit; 0: it does not. */
+    uint64_t commit_until;
+    unsigned awaits; /* which of the faults */
+    uint32_t source; /* the machine, and its shard */
+    unsigned index;
+    uint64_t shards; /* of the island's servers, as bits */
 };
 
 /* This fault waits from now on for a view that fits. */

@@ -315,8 +315,7 @@ bool judge_may_be_lost(const struct world *w, enum sim_table table, uint64_t fro
     return !judge_replicas(w, table) && lost_at && (t->mended_from < lost_at || from < t->mended_at);
 }
 
-/* The number of servers that may be gone. */
-static unsigned spare(const struct world *w)
+unsigned judge_spare(const struct world *w)
 {
     unsigned least = w->schedule->replicas;
     for (unsigned t = 0; t < SIM_TABLES; t++) {
@@ -328,7 +327,7 @@ static unsigned spare(const struct world *w)
 
 bool judge_enough(const struct world *w, unsigned gone)
 {
-    return gone <= spare(w);
+    return gone <= judge_spare(w);
 }
 
 bool judge_data_lost(const struct world *w)

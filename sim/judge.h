@@ -51,6 +51,8 @@ bool judge_data_lost(const struct world *w);
 /* May requests fail because a server is dead? They may if no other server has its rows and it does not
  * return. */
 bool judge_may_refuse(const struct world *w);
+/* How many servers may be gone: the replicas of the table that has the fewest, but has some. */
+unsigned judge_spare(const struct world *w);
 /* May that many servers have died? */
 bool judge_enough(const struct world *w, unsigned gone);
 /* The machine may hold the last copy of some rows. */

@@ -528,7 +528,7 @@ static void world_again(struct world *w)
     w->successions = 0;
     memset(w->death_view, 0, sizeof w->death_view);
     memset(w->barrier, 0, sizeof w->barrier);
-    w->island.until = 0;
+    w->island.until = w->island.commit_until = 0;
     w->deaths_seen = false;
     w->lost_at = w->ghost_at = 0;
     losses_forget(w);

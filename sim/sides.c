@@ -48,7 +48,7 @@ static bool pauses(const struct machine *m, uint32_t *target)
         const struct shard *shard = m->made->own->shards[i].shard;
         const struct migration_source *g = shard && shard->chain ? shard->chain->migration_source : NULL;
         if (g && migration_source_state(g, &id) >= MIGRATION_SOURCE_PAUSING) {
-            *target = migration_source_target_node(g);
+            *target = migration_source_order(g)->to.node;
             return true;
         }
     }

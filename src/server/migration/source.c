@@ -32,7 +32,6 @@ struct migration_source {
     uint64_t last; /* the number of LAST in the stream */
     bool last_due; /* it is sent when no records pass any more */
     uint64_t began_at, paused_at;
-    bool reads_wait;
     shard_migration_done paused;
     void *arg;
     struct lane_timer timer;
@@ -44,9 +43,9 @@ enum migration_source_state migration_source_state(const struct migration_source
     return g->state;
 }
 
-uint32_t migration_source_target_node(const struct migration_source *g)
+const struct migration_order *migration_source_order(const struct migration_source *g)
 {
-    return g->order.to.node;
+    return &g->order;
 }
 
 static struct chain_name name_of(const struct migration_shard *m)
@@ -327,7 +326,7 @@ void migration_source_end(struct chain *c)
                  " KiB migrated in %.2f s",
                  view_id_label(s->config.node, label), s->config.index, g->order.first,
                  g->order.first + g->order.partitions - 1, (double)ns / ENV_MS,
-                 g->reads_wait ? "all requests" : "changes", g->rows_bytes >> 10,
+                 g->order.takes_over ? "all requests" : "changes", g->rows_bytes >> 10,
                  (double)(lane_now(s->lane) - g->began_at) / ENV_SEC);
     }
     if (g)
@@ -615,7 +614,7 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
     }
     move(g, MIGRATION_SOURCE_PAUSING);
     g->paused_at = lane_now(s->lane);
-    g->reads_wait = m->takes_over;
+    g->order.takes_over = m->takes_over;
     g->paused = done;
     g->arg = arg;
     migration_source_mark_streams(c);
@@ -628,7 +627,8 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
  * already, and take over if this shard is declared dead: then its lease counts as any next member's does. */
 static bool reads_wait(const struct migration_source *g)
 {
-    return g->reads_wait || (g->state == MIGRATION_SOURCE_PAUSED && g->stream && !chain_leased(g->stream));
+    return g->order.takes_over ||
+           (g->state == MIGRATION_SOURCE_PAUSED && g->stream && !chain_leased(g->stream));
 }
 
 bool migration_source_defers(struct shard *s, const struct wire_head *h, const struct van_seg *seg)
@@ -644,7 +644,7 @@ bool migration_source_defers(struct shard *s, const struct wire_head *h, const s
     const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
     for (size_t i = 0; i < h->count && !holds; i++)
         holds = partition_set_has(g->partitions, ring_partition(ring_position(&t->placement, keys[i])));
-    s->chain->held |= holds && reads && !g->reads_wait; /* the target's next answer checks again */
+    s->chain->held |= holds && reads && !g->order.takes_over; /* the target's next answer checks again */
     return holds;
 }
 

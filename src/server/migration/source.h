@@ -17,8 +17,8 @@ enum migration_source_state {
 };
 /* For the simulator: the state, and the migration's id. */
 enum migration_source_state migration_source_state(const struct migration_source *g, uint64_t *id);
-/* The target's node. */
-uint32_t migration_source_target_node(const struct migration_source *g);
+/* What migrates where; takes_over since the pause. */
+const struct migration_order *migration_source_order(const struct migration_source *g);
 /* Does the target get this table's rows? */
 bool migration_source_sends_table(const struct migration_source *g, const struct shard_table *t);
 /* True: an answer waits until the target has acknowledged the change. */
