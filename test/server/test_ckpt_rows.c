@@ -193,12 +193,30 @@ static bool wants(void *arg, const struct ckpt_block *b)
     return false;
 }
 
+static void clear(struct table *t, const struct ring_placement *placement, const bool *mine,
+                  const struct ckpt_block *b)
+{
+    uint64_t partitions[PARTITION_WORDS] = {0}, *keys;
+    size_t n, gone = 0;
+    assert_int_equal(ckpt_cleared(t, mine, b, partitions), PARAMO_OK);
+    assert_int_equal(table_sorted_keys(t, &keys, &n), PARAMO_OK);
+    for (size_t i = 0; i < n; i++)
+        if (partition_set_has(partitions, ring_partition(ring_position(placement, keys[i]))))
+            keys[gone++] = keys[i];
+    assert_int_equal(table_delete(t, keys, gone, NULL), PARAMO_OK);
+    free(keys);
+}
+
 static paramo_err take(void *arg, const struct ckpt_block *b)
 {
     struct loading *l = arg;
     assert_in_range(b->table, 1, KINDS);
     struct ring_placement placement = placement_of(b->table - 1);
-    return ckpt_rows_apply(l->c->table[l->shard][b->table - 1], &placement, l->mine, b);
+    struct table *t = l->c->table[l->shard][b->table - 1];
+    if (b->kind != CKPT_CLEARED)
+        return ckpt_rows_apply(t, &placement, l->mine, b);
+    clear(t, &placement, l->mine, b);
+    return PARAMO_OK;
 }
 
 static void load(struct cluster *c, uint64_t number)
@@ -330,6 +348,11 @@ static void payloads_are_checked(void **state)
         bad = block;
         bad.kind = CKPT_WINDOWS;
         assert_int_equal(ckpt_rows_apply(t, &placement, NULL, &bad), PARAMO_E_CORRUPT);
+        uint64_t none[PARTITION_WORDS] = {0};
+        bad.kind = CKPT_CLEARED; /* with a payload, or of a table whose rows are all saved */
+        assert_int_equal(ckpt_cleared(t, NULL, &bad, none), PARAMO_E_CORRUPT);
+        bad.bytes = 0;
+        assert_int_equal(ckpt_cleared(t, NULL, &bad, none), kind == DENSE ? PARAMO_E_CORRUPT : PARAMO_OK);
         assert_int_equal(table_rows(t), n);
         writer_fini(&w);
         free(keys);

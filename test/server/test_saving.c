@@ -517,6 +517,43 @@ static void whole_on_base(uint64_t number, uint64_t base, const char *why)
     assert_int_equal(blocks_of(number).cleared, cleared + 1);
 }
 
+/* A base has rows of partitions that were cleared later: a load removes them in steps of the lane. */
+static void cleared_rows_go_in_steps(void **state)
+{
+    enum { STEP = 16 };
+    (void)state;
+    on(1);
+    fill();
+    save_on(1, 0);
+    commit(1);
+    assert_non_null(ask(WIRE_CLEAR, 1, NULL, NULL));
+    memset(w.sparse, 0, sizeof w.sparse);
+    memset(w.there, 0, sizeof w.there);
+    some_changes(30);
+    whole_on_base(2, 1, "a table was cleared");
+    close_shard();
+    open_shard(0);
+    w.f.shard->config.scan_keys = STEP;
+    const struct table *t = shard_table_find(w.f.shard, 1)->table;
+    struct shard_save_config config = config_of(2);
+    size_t gone = 0;
+    w.done = false;
+    assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
+    while (!w.done) {
+        size_t rows = table_rows(t);
+        fake_pass(&w.f, 20 * ENV_US);
+        if (table_rows(t) < rows) {
+            assert_in_range(rows - table_rows(t), 1, STEP);
+            gone += rows - table_rows(t);
+        }
+    }
+    assert_int_equal(w.status, PARAMO_OK);
+    assert_true(gone > 50 * STEP);
+    check_loaded(0);
+    close_shard();
+    simfs_destroy(w.disk);
+}
+
 static void changes_are_not_known(void **state)
 {
     (void)state;
@@ -693,6 +730,7 @@ int main(void)
         cmocka_unit_test(damaged),
         cmocka_unit_test(records_of_the_last),
         cmocka_unit_test(changes_are_not_known),
+        cmocka_unit_test(cleared_rows_go_in_steps),
         cmocka_unit_test(chain_of_changes),
         cmocka_unit_test(changes_are_small),
     };

@@ -294,35 +294,21 @@ static paramo_err apply_erased(struct table *t, const struct ring_placement *pla
     return n ? table_delete(t, r->in.keys, n, NULL) : PARAMO_OK;
 }
 
-/* Removes the rows of mine in the block's partitions. */
-static paramo_err apply_cleared(struct table *t, const struct ring_placement *placement, const bool *mine,
-                                const struct ckpt_block *block)
+paramo_err ckpt_cleared(const struct table *t, const bool *mine, const struct ckpt_block *block,
+                        uint64_t partitions[PARTITION_WORDS])
 {
-    uint64_t *keys;
-    size_t n, gone = 0;
     if (block->bytes || table_get_options(t)->kind == PARAMO_TABLE_DENSE)
         return wrong("its list of cleared partitions is malformed");
-    paramo_err err = table_sorted_keys(t, &keys, &n);
-    if (err)
-        return err;
-    for (size_t i = 0; i < n; i++)
-        if (partition_of(placement, keys[i]) - block->partition < block->partitions &&
-            is_mine(placement, mine, keys[i]))
-            keys[gone++] = keys[i];
-    if (gone == n)
-        table_clear(t);
-    else if (gone)
-        err = table_delete(t, keys, gone, NULL);
-    free(keys);
-    return err;
+    for (unsigned a = block->partition; a < block->partition + block->partitions; a++)
+        if (!mine || mine[a])
+            partition_set_add(partitions, a);
+    return PARAMO_OK;
 }
 
 paramo_err ckpt_rows_apply(struct table *t, const struct ring_placement *placement, const bool *mine,
                            const struct ckpt_block *block)
 {
     struct rows r = {0};
-    if (block->kind == CKPT_CLEARED)
-        return apply_cleared(t, placement, mine, block);
     if (block->kind != CKPT_ROWS && block->kind != CKPT_ERASED)
         return wrong("it has no rows");
     paramo_err err = row_block_decode(block->payload, block->bytes, &r.in);

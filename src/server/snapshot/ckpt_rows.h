@@ -8,6 +8,7 @@
 #define SERVER_SNAPSHOT_CKPT_ROWS_H
 
 #include "cluster/checkpoint/ckpt.h"
+#include "ring/partition_set.h"
 #include "table/table.h"
 
 enum { CKPT_BLOCK_BYTES = 1 << 20 /* the size of a block of rows, unless one row is larger. Arbitrary */ };
@@ -29,10 +30,14 @@ MUST_USE paramo_err ckpt_rows_pack(uint32_t table, const struct ring_placement *
 MUST_USE paramo_err ckpt_erased_encode(uint32_t table, const struct ring_placement *placement,
                                        const uint64_t *keys, size_t n, struct writer *payload,
                                        struct ckpt_block *block, size_t *took);
-/* Applies a block of ROWS, ERASED or CLEARED to the table, on the partitions that are in mine (by partition;
- * NULL: all). A dense table must hold its rows already (table_dense_own); it is never CLEARED, because all
- * its rows are saved. CORRUPT: the payload is wrong, and nothing was changed. */
+/* Applies a block of ROWS or ERASED to the table, on the partitions that are in mine (by partition; NULL: all).
+ * A dense table must hold its rows already (table_dense_own). CORRUPT: the payload is wrong, and nothing was
+ * changed. */
 MUST_USE paramo_err ckpt_rows_apply(struct table *t, const struct ring_placement *placement, const bool *mine,
                                     const struct ckpt_block *block);
+/* Adds the partitions of a block CLEARED that are in mine (NULL: all): the caller removes their rows, in steps
+ * (server/shard/clearing.h). A dense table is never CLEARED, because all its rows are saved. CORRUPT: as above. */
+MUST_USE paramo_err ckpt_cleared(const struct table *t, const bool *mine, const struct ckpt_block *block,
+                                 uint64_t partitions[PARTITION_WORDS]);
 
 #endif

@@ -359,14 +359,20 @@ static paramo_err match(struct loading *ld)
 static paramo_err apply_rows(struct loading *ld, const struct ckpt_block *b)
 {
     struct shard_table *t = map_get(&ld->tables, b->table);
-    if (ld->lost) {
-        for (unsigned a = 0; t && a < RING_PARTITIONS; a++)
-            ld->mine[0][a] = partition_set_has(t->returns, a) && ld->own[a];
-        return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[0], b) : PARAMO_OK;
-    }
-    return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[t->replicas], b)
-             : err_set(PARAMO_E_CORRUPT, "a block of table %" PRIu32 ", which is not in the manifest",
-                       b->table);
+    if (!t)
+        return ld->lost ? PARAMO_OK
+                        : err_set(PARAMO_E_CORRUPT,
+                                  "a block of table %" PRIu32 ", which is not in the manifest", b->table);
+    for (unsigned a = 0; ld->lost && a < RING_PARTITIONS; a++)
+        ld->mine[0][a] = partition_set_has(t->returns, a) && ld->own[a];
+    const bool *mine = ld->mine[ld->lost ? 0 : t->replicas];
+    if (b->kind != CKPT_CLEARED)
+        return ckpt_rows_apply(t->table, &t->placement, mine, b);
+    uint64_t partitions[PARTITION_WORDS] = {0};
+    paramo_err err = ckpt_cleared(t->table, mine, b, partitions);
+    if (!err)
+        clearing_begin(ld->shard, t, partitions); /* the next block waits for its end */
+    return err;
 }
 
 /* Of a block with records, as many as fit into a turn. done: it is applied. */
