@@ -2,19 +2,31 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/map.h"
 #include "worker/client_impl.h"
 #include "worker/link.h"
 #include "worker/route.h"
 #include "worker/slicing.h"
 
-static struct link *link_find(struct client *c, const struct view_node *node, unsigned index)
+static uint64_t place_of(uint32_t node, unsigned index)
 {
-    for (size_t i = 0; i < c->links_count; i++) {
-        struct link *l = c->links[i];
-        if (l->node == node->id && l->index == index && l->incarnation == node->incarnation)
-            return l;
-    }
-    return NULL;
+    return (uint64_t)node << 16 | index;
+}
+
+/* The links by the places of their shards. There is one for each place, whichever process has it. */
+static paramo_err places_make(const struct client *c, struct map *places)
+{
+    paramo_err err = PARAMO_OK;
+    map_init(places);
+    for (size_t i = 0; i < c->links_count && !err; i++)
+        err = map_put(places, place_of(c->links[i]->node, c->links[i]->index), c->links[i]);
+    return err;
+}
+
+static struct link *link_find(const struct map *places, const struct view_node *node, unsigned index)
+{
+    struct link *l = map_get(places, place_of(node->id, index));
+    return l && l->incarnation == node->incarnation ? l : NULL;
 }
 
 static int sole_owner(const struct ring *ring)
@@ -27,8 +39,8 @@ static int sole_owner(const struct ring *ring)
 }
 
 /* Finds or makes each shard's link. `links` becomes c->links; on an error new links are freed. */
-static paramo_err routes_make(struct client *c, const struct view *view, struct link **by_shard,
-                              struct link **links, size_t *count)
+static paramo_err links_make(struct client *c, const struct view *view, const struct map *places,
+                             struct link **by_shard, struct link **links, size_t *count)
 {
     size_t n = c->links_count;
     if (n)
@@ -37,7 +49,7 @@ static paramo_err routes_make(struct client *c, const struct view *view, struct 
         const struct view_node *node = view_node(view, view->shards[s].node);
         paramo_err err = node ? PARAMO_OK : err_set(PARAMO_E_INTERNAL, "shard %u is on no node", s);
         if (!err) {
-            by_shard[s] = link_find(c, node, view->shards[s].index);
+            by_shard[s] = link_find(places, node, view->shards[s].index);
             if (!by_shard[s]) {
                 err = link_create(c, node, view->shards[s].index, &by_shard[s]);
                 if (!err)
@@ -52,6 +64,17 @@ static paramo_err routes_make(struct client *c, const struct view *view, struct 
     }
     *count = n;
     return PARAMO_OK;
+}
+
+static paramo_err routes_make(struct client *c, const struct view *view, struct link **by_shard,
+                              struct link **links, size_t *count)
+{
+    struct map places;
+    paramo_err err = places_make(c, &places);
+    if (!err)
+        err = links_make(c, view, &places, by_shard, links, count);
+    map_fini(&places);
+    return err;
 }
 
 /* Slices all chunks of the link again. */
