@@ -804,6 +804,62 @@ static void give_to_s2(unsigned replicas, unsigned table)
     world_server_stop(&t.w, 2);
 }
 
+enum { STAYS, MOVES, GIVEN_UP, ENDS, HELD_COUNT = 8 };
+
+/* How the migration ends for s0, which has paused. */
+static void migration_ends(int end, struct migration_order m)
+{
+    if (end == GIVEN_UP) {
+        must_do(0, ORDER_MIGRATION_END, m);
+        must_do(2, ORDER_MIGRATION_END, m);
+        return;
+    }
+    chain(end == MOVES ? 2 : 0, end == MOVES ? 0 : 2, RING_NONE);
+    t.w.moved[2] = m.id;
+    changed(0);
+    changed(2);
+    world_view(&t.w);
+    world_all_view(&t.w);
+}
+
+/* Changes that a pause holds are made after it, once, and in order, with the reads between them: by s0, or by the next
+ * owner; also if they were sent again during the pause. */
+static void changes_that_a_pause_holds(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 2 * ENDS; run++) {
+        int end = run / 2;
+        uint64_t pushes[HELD_COUNT], pulls[HELD_COUNT];
+        float vals[HELD_COUNT];
+        begin(1, RING_NONE, RING_NONE);
+        push(0, DENSE);
+        struct migration_order m = migration_of(2, end == MOVES ? 0 : 1, MIGRATION_NO_LEVEL);
+        must_do(0, ORDER_MIGRATION_SOURCE, m);
+        must_do(2, ORDER_MIGRATION_TARGET, m);
+        m.takes_over = end == MOVES;
+        must_do(0, ORDER_MIGRATION_PAUSE, m);
+        for (unsigned i = 0; i < HELD_COUNT; i++) {
+            vals[i] = -1;
+            assert_int_equal(world_push(&t.w, 0, DENSE, &key, 1, &one, 1, &pushes[i]), PARAMO_OK);
+            assert_int_equal(world_pull(&t.w, 0, DENSE, &key, 1, &vals[i], 1, &pulls[i]), PARAMO_OK);
+        }
+        pass(ENV_SEC);
+        if (run % 2)
+            van_sim_reset(t.w.clients[0].van, UINT32_MAX);
+        pass(ENV_SEC);
+        assert_int_equal(client_wait(t.w.clients[0].client, pushes[0], 300), PARAMO_E_TIMEOUT);
+        assert_true(end == MOVES || pulled(1, DENSE) == 1);
+        migration_ends(end, m);
+        for (unsigned i = 0; i < HELD_COUNT; i++) {
+            assert_int_equal(world_wait(&t.w, 0, pushes[i]), PARAMO_OK);
+            assert_int_equal(world_wait(&t.w, 0, pulls[i]), PARAMO_OK);
+            assert_true(vals[i] == (float)(i + 2));
+        }
+        assert_true(pulled(1, DENSE) == HELD_COUNT + 1);
+        world_fini(&t.w);
+    }
+}
+
 /* Then s2 dies, and they are s0's again, without the rows that have no copies. */
 static void partitions_come_back(void **state)
 {
@@ -868,6 +924,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(a_late_pause_for_a_table_without_copies),
                                        cmocka_unit_test(a_late_pause_for_a_table_with_one),
                                        cmocka_unit_test(a_commit_of_what_has_not_come),
+                                       cmocka_unit_test(changes_that_a_pause_holds),
                                        cmocka_unit_test(partitions_come_back),
                                        cmocka_unit_test(partitions_come_back_by_the_next_view)};
     if (argc > 1)
