@@ -148,7 +148,7 @@ static void say_address(struct hand *h, enum ucx_setup_kind kind)
 {
     ucp_address_t *address;
     struct ucx_setup what = {
-        .kind = kind, .way = UCX_SHM, .area = h->ours.place, .proof = area_proof(&h->theirs)};
+        .kind = (uint8_t)kind, .way = UCX_SHM, .area = h->ours.place, .proof = area_proof(&h->theirs)};
     assert_int_equal(h->api->worker_get_address(h->worker, &address, &what.address_len), UCS_OK);
     what.address = (const uint8_t *)address;
     hand_say(h->fd, &what);
