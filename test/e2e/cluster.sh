@@ -86,7 +86,7 @@ knock() { # PORT: garbage, half a frame, a huge length, a web browser, silence
 start visited "$PARAMO" run --verbose -s 2 -w 2 -- paramo "${train[@]}" --epochs 100000 --model-out visited
 check "the job is there" wait_for 20 node_pid visited worker 1
 worker=$(node_pid visited worker 1)
-check "it is at work" wait_for 20 worked "$worker" $((10 * SLOW))
+check "it is at work" wait_for 20 worked "$worker" $((SLOW > 1 ? 40 : 10))
 nodes=$(sed -n 's/.* is pid //p' visited.err)
 for role in scheduler "server 0" "server 1"; do
     # shellcheck disable=SC2086 # role and rank

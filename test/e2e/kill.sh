@@ -18,7 +18,7 @@ logloss() {
 # at_work JOB ROLE RANK: the node has done enough to be in the middle of the job, and is still there.
 at_work() {
     local pid
-    pid=$(node_pid "$@") && worked "$pid" $((15 * SLOW))
+    pid=$(node_pid "$@") && worked "$pid" $((SLOW > 1 ? 40 : 15))
 }
 
 expect 0 "the job undisturbed" "${job[@]}" --model-out calm

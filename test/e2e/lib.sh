@@ -152,8 +152,8 @@ signal_node() {
     [ "$parent" = "$(job_pid "$1")" ] && kill "-$sig" "$pid"
 }
 
-# worked PID TICKS: the process has used this many hundredths of a second of CPU: it is at work. (TICKS has the factor SLOW: under a
-# sanitizer a process uses a tenth of a second before it has registered.)
+# worked PID TICKS: the process has used this many hundredths of a second of CPU: it is at work. (Forty if SLOW: under a
+# sanitizer a process uses a fifth of a second before it has registered.)
 worked() {
     local stat
     stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1

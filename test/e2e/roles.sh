@@ -115,7 +115,7 @@ begin_job() { # OPTION...: of server and worker
     start worker "$PARAMO" worker --scheduler "127.0.0.1:$PORT" "$@" -- paramo train --model lr --data small.ffm \
         --epochs 100000 --quiet --model-out never
 }
-at_work() { worked "$(job_pid worker)" $((10 * SLOW)); }
+at_work() { worked "$(job_pid worker)" $((SLOW > 1 ? 40 : 10)); }
 begin_job
 check "the worker is at work" wait_for 20 at_work
 check "the scheduler is killed" kill -KILL "$(job_pid scheduler)"

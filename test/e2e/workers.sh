@@ -14,7 +14,7 @@ joined() { # NAME: joins, as which node
 }
 at_work() { # NAME
     local pid
-    pid=$(job_pid "$1") && wait_for 30 worked "$pid" $((10 * SLOW))
+    pid=$(job_pid "$1") && wait_for 30 worked "$pid" $((SLOW > 1 ? 40 : 10))
 }
 worker() { # NAME ARGUMENT...
     local name=$1
