@@ -1,5 +1,4 @@
 // Values of any length: lens in Push, Pull and PushPull, by vectors and by SArrays, sized before and not.
-// Sanitizers: address; kv_callbacks has the same threads.
 #include "ps/ps.h"
 
 using namespace ps;

@@ -1,6 +1,5 @@
 // Small keys all fall on server 0: the job works, and each worker says so once on its standard error (run.sh
 // looks).
-// Sanitizers: address; kv_callbacks has the same threads.
 #include "ps/ps.h"
 
 int main()

@@ -1,5 +1,4 @@
 // A program in the manner of ps-lite's own first test: everybody starts, servers add, workers push and pull.
-// Sanitizers: address; kv_callbacks has the same threads.
 #include <cmath>
 #include <cstdlib>
 #include <iostream>

@@ -1,6 +1,5 @@
 // Weights (app 0) and factors (app 1) of a factorization machine, each with a handle of its own in one server
 // process; a worker object with a KVWorker for each. The server object is there before Start.
-// Sanitizers: address; kv_handles has the same threads.
 #include <ctime>
 #include <iostream>
 #include <unordered_map>

@@ -1,7 +1,6 @@
 // SimpleApp made before Start on every node: requests to nodes and to all sums of groups, from the scheduler,
 // a worker and a server, with bodies of no bytes and of some MiB; responses with bodies; NumResponse in their
 // handle.
-// Sanitizers: address; simple_sync_sgd has the same threads.
 #include <atomic>
 #include <map>
 

@@ -493,6 +493,17 @@ static void no_go_in_time(void **state)
 
 /* The peer reads nothing, and a frame fills the socket. Then own frames do not leave, and no other frame waits for
  * the way. */
+struct own_check {
+    struct hand *h;
+    bool waits;
+};
+
+static void own_frame_waits(void *arg)
+{
+    struct own_check *check = arg;
+    check->waits = tcp_of(check->h->peer->conn)->own_frame_len > 0;
+}
+
 static void own_frames_behind_a_long_one(void **state)
 {
     (void)state;
@@ -510,7 +521,8 @@ static void own_frames_behind_a_long_one(void **state)
             say_by_ucx(&h, MESSAGE_ECHO, NULL, 0);
         else
             say_address(&h, SETUP_ACCEPT);
-        while (!tcp_of(h.peer->conn)->own_frame_len)
+        struct own_check check = {&h, false};
+        for (conf_on(h.lane, own_frame_waits, &check); !check.waits; conf_on(h.lane, own_frame_waits, &check))
             turn(&h);
         conf_on(h.lane, time_is_over, &h);
         uint8_t *whole = malloc(VAN_HEADER_BYTES + LONG);
