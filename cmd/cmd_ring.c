@@ -45,7 +45,7 @@ static int failed(paramo_err err)
 
 static int no_memory(void)
 {
-    return code_fail(VERB, PARAMO_E_MEMORY, "out of memory");
+    return code_fail(VERB, PARAMO_E_MEMORY, "out of memory for the ring");
 }
 
 /* ---- the plan ------------------------------------------------------------------------------------------ */

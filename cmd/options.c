@@ -183,7 +183,7 @@ static int list_add(const struct options *o, struct option_list *list, const cha
 {
     const char **item = realloc(list->item, (list->n + 1) * sizeof *item);
     if (!item)
-        return code_fail(verb_names[o->verb], PARAMO_E_MEMORY, "out of memory");
+        return code_fail(verb_names[o->verb], PARAMO_E_MEMORY, "out of memory for the options");
     list->item = item;
     list->item[list->n++] = text;
     return -1;

@@ -159,7 +159,7 @@ static int begin(struct disturbed *m, const struct bench_settings *s, unsigned s
     m->keys = malloc(sizeof *m->keys * drawn * BATCH);
     m->ones = malloc(sizeof *m->ones * BATCH);
     if (!m->keys || !m->ones)
-        return code_fail("bench", PARAMO_E_MEMORY, "out of memory");
+        return code_fail("bench", PARAMO_E_MEMORY, "out of memory for the measurement");
     for (size_t i = 0; i < BATCH; i++)
         m->ones[i] = 1;
     int code = job_start(&m->job, servers, 0);

@@ -179,7 +179,7 @@ static int run_kind(struct embedded *e, size_t kind, const struct bench_settings
     e->pulled = malloc(sizeof(float) * BATCH * dim);
     int code = 0;
     if (!e->plain.rows || !e->plain.place || !e->keys || !e->gradient || !e->pulled)
-        code = code_fail("bench", PARAMO_E_MEMORY, "out of memory");
+        code = code_fail("bench", PARAMO_E_MEMORY, "out of memory for the measurement");
     for (size_t i = 0; i < (size_t)BATCH * dim && code == 0; i++)
         e->gradient[i] = (float)(i % 7) * 0.01F - 0.03F;
     for (size_t i = 0; i < n_keys * e->plain.row_floats && code == 0; i++)

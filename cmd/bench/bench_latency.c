@@ -137,7 +137,7 @@ static int prepare(struct latency *l, int busy)
     if (raw_wait_open(&l->wait, l->patient.fd) != 0)
         return bench_system("epoll");
     l->us = malloc(l->trips * sizeof *l->us);
-    return l->us != NULL ? 0 : code_fail("bench", PARAMO_E_MEMORY, "out of memory");
+    return l->us != NULL ? 0 : code_fail("bench", PARAMO_E_MEMORY, "out of memory for the measurement");
 }
 
 int bench_latency(const struct bench_settings *s, struct bench_report *r)

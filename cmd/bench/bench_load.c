@@ -8,7 +8,7 @@ static int wait_oldest(struct load_window *w)
     paramo_err err = paramo_wait(w->worker, w->ts[w->head], 0);
     w->head = (w->head + 1) % w->size;
     w->n--;
-    return err == PARAMO_OK ? 0 : bench_failed(err, "a request failed");
+    return err == PARAMO_OK ? 0 : bench_failed(err, "a request of the measurement failed");
 }
 
 int load_issue(struct load_window *w, enum load_op op, const paramo_kv *kv)

@@ -91,7 +91,8 @@ static int per_key(const struct memory *m)
         return bench_failed(err, "cannot open the table");
     uint64_t *keys = malloc(BATCH * sizeof *keys);
     float *ones = malloc(BATCH * sizeof *ones);
-    int code = keys && ones ? facts(m, &before) : code_fail("bench", PARAMO_E_MEMORY, "out of memory");
+    int code = keys && ones ? facts(m, &before)
+                            : code_fail("bench", PARAMO_E_MEMORY, "out of memory for the measurement");
     for (size_t i = 0; i < BATCH && code == 0; i++)
         ones[i] = 1;
     if (code == 0)

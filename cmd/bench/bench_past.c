@@ -62,7 +62,7 @@ int past_read(const char *path, struct bench_past **past)
     *past = malloc(sizeof **past);
     if (!*past) {
         json_decref(doc);
-        return refuse(path, PARAMO_E_MEMORY, "out of memory");
+        return refuse(path, PARAMO_E_MEMORY, "out of memory for the lines of that report");
     }
     **past = (struct bench_past){doc, path};
     return 0;

@@ -59,7 +59,7 @@ static int make_batches(struct replicate *m)
     m->keys = malloc(sizeof *m->keys * BATCHES * BATCH);
     m->ones = malloc(sizeof *m->ones * BATCH);
     if (!m->keys || !m->ones)
-        return code_fail("bench", PARAMO_E_MEMORY, "out of memory");
+        return code_fail("bench", PARAMO_E_MEMORY, "out of memory for the measurement");
     for (size_t i = 0; i < BATCHES; i++)
         load_draw(&seed, KEYS, m->keys + i * BATCH, BATCH);
     for (size_t i = 0; i < BATCH; i++)

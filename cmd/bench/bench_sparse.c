@@ -190,7 +190,7 @@ static int prepare(struct sparse *m)
     m->ones = malloc(m->batch * sizeof *m->ones);
     m->pulled = calloc(WINDOW * m->batch, sizeof *m->pulled);
     if (!m->keys || !m->ones || !m->pulled || bare_open(&m->bare, keys) != 0)
-        return code_fail("bench", PARAMO_E_MEMORY, "out of memory");
+        return code_fail("bench", PARAMO_E_MEMORY, "out of memory for the measurement");
     for (size_t i = 0; i < m->batch; i++)
         m->ones[i] = 1;
     if (m->peer.pid != 0 && (bare_request(m->peer.fd, BARE_OPEN, NULL, NULL, (size_t)keys) != 0 ||

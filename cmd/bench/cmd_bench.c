@@ -132,7 +132,7 @@ int cmd_bench(int argc, char **argv)
     if (compare && (code = past_read(compare, &past)) != 0)
         return code;
     struct bench_report *r = calloc(1, sizeof *r);
-    code = !r ? code_fail("bench", PARAMO_E_MEMORY, "out of memory") : run(&s, named, json, r);
+    code = !r ? code_fail("bench", PARAMO_E_MEMORY, "out of memory for the report") : run(&s, named, json, r);
     if (code == 0 && past)
         past_print(past, r);
     past_free(past);

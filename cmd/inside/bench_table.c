@@ -185,7 +185,7 @@ static int run_size(const struct bench_settings *s, struct bench_report *r, uint
     b.keys = malloc(sizeof *b.keys * BATCHES * BATCH);
     b.vals = calloc(BATCH, sizeof *b.vals);
     if (code == 0 && (!b.keys || !b.vals || bare_open(&b.bare, b.n_keys) != 0))
-        code = code_fail("bench", PARAMO_E_MEMORY, "out of memory");
+        code = code_fail("bench", PARAMO_E_MEMORY, "out of memory for the keys of the benchmark");
     (void)snprintf(b.where, sizeof b.where, "in process, %.3g M keys of one float, add, batches of %d",
                    1e-6 * (double)b.n_keys, (int)BATCH);
     if (code == 0)

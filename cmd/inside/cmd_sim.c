@@ -604,7 +604,7 @@ static int many(const struct sim_options *o)
     static struct tally sum = {.fewest = UINT64_MAX};
     double start = now();
     if (tallies == MAP_FAILED)
-        return code_fail(VERB, PARAMO_E_MEMORY, "out of memory");
+        return code_fail(VERB, PARAMO_E_MEMORY, "out of memory for the tallies of the processes");
     for (uint64_t j = 0; j < o->jobs; j++) {
         tallies[j].fewest = UINT64_MAX;
         tallies[j].next = j;
@@ -669,7 +669,7 @@ static int known_read(struct sim_options *o)
             struct known_seed *more = realloc(o->known, room * sizeof *more);
             if (!more) {
                 (void)fclose(f);
-                return code_fail(VERB, PARAMO_E_MEMORY, "out of memory");
+                return code_fail(VERB, PARAMO_E_MEMORY, "out of memory for the list of known seeds");
             }
             o->known = more;
         }

@@ -365,7 +365,7 @@ paramo_err http_start(const struct http_options *options, struct service *servic
     paramo_err err = raise_files(options);
     struct http_server *s = calloc(1, sizeof *s);
     if (err == PARAMO_OK && s == NULL)
-        err = paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        err = paramo_error_set(PARAMO_E_MEMORY, "out of memory for the HTTP server");
     if (err == PARAMO_OK) {
         s->options = *options;
         s->service = service;

@@ -36,7 +36,7 @@ paramo_err batcher_new(struct batcher **batcher)
 {
     struct batcher *b = calloc(1, sizeof *b);
     if (!b)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for batches");
     *batcher = b;
     return PARAMO_OK;
 }

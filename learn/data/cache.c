@@ -56,7 +56,7 @@ paramo_err cache_open(uint32_t streams, uint64_t limit, const char *spill_dir, s
             free(c->spill_dir);
         }
         free(c);
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a cache");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the cache of parsed data");
     }
     (void)pthread_mutex_init(&c->lock, NULL);
     c->streams = streams;
@@ -163,7 +163,7 @@ paramo_err cache_get(struct cache *c, uint32_t stream, uint64_t index, struct he
         return PARAMO_OK;
     struct held *h = calloc(1, sizeof *h);
     if (!h)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of the cache");
     paramo_err err = spill_read(fd, &e, h);
     if (err != PARAMO_OK) {
         free(h);

@@ -42,14 +42,14 @@ paramo_err loader_new(const struct loader_options *options, struct loader **load
 {
     struct loader *l = calloc(1, sizeof *l);
     if (l == NULL)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the loading of data");
     l->o = *options;
     l->o.threads = l->o.threads < 1 ? 1 : l->o.threads > THREADS_MAX ? THREADS_MAX : l->o.threads;
     l->slots = l->o.threads + l->o.held + 1;
     l->slot = calloc(l->slots, sizeof *l->slot);
     if (l->slot == NULL) {
         free(l);
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the list of batches");
     }
     (void)pthread_mutex_init(&l->lock, NULL);
     (void)pthread_cond_init(&l->changed, NULL);
@@ -214,9 +214,11 @@ paramo_err loader_start(struct loader *l, uint32_t round, enum holdout_side side
     l->stop = 0;
     l->err = PARAMO_OK;
     while (l->running < l->o.threads) {
-        if (pthread_create(&l->thread[l->running], NULL, load, l) != 0) {
+        int failed = pthread_create(&l->thread[l->running], NULL, load, l);
+        if (failed != 0) {
             loader_stop(l);
-            return paramo_error_set(PARAMO_E_SYSTEM, "a thread cannot be started");
+            return paramo_error_set(PARAMO_E_SYSTEM, "thread %u of the parser cannot be started: %s",
+                                    l->running, strerror(failed));
         }
         l->running++;
     }
@@ -267,7 +269,8 @@ paramo_err loader_next(struct loader *l, int may_wait, enum loader_state *state,
             break;
         }
         if (l->stop || atomic_load(l->o.stop)) {
-            err = paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
+            err =
+                paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the data has not been read to its end");
             break;
         }
         if (l->taken < l->leased && s->ready) {

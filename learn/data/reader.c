@@ -155,7 +155,7 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
     if (err == PARAMO_OK && count > UINT32_MAX / 2) {
         input_free_names(r->names, count);
         r->names = NULL;
-        err = paramo_error_set(PARAMO_E_TOO_LARGE, "too many input files");
+        err = paramo_error_set(PARAMO_E_TOO_LARGE, "%zu input files are too many", count);
     }
     if (err == PARAMO_OK) {
         r->streams = (uint32_t)count;
@@ -243,7 +243,9 @@ static paramo_err reader_state(struct reader *r)
 {
     if (atomic_load(&r->failed))
         return paramo_error_set(r->err, "%s", r->err_text);
-    return atomic_load(&r->stop) ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted") : PARAMO_OK;
+    return atomic_load(&r->stop)
+               ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the data has not been read to its end")
+               : PARAMO_OK;
 }
 
 void reader_interrupt(struct reader *r)
@@ -323,7 +325,7 @@ static paramo_err make_block(struct reader *r, const struct workshop *shop, cons
 {
     struct held *h = calloc(1, sizeof *h);
     if (!h)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of rows");
     paramo_err err = r->hold_out == 0
                          ? parse_block(&shop->buffer, r->fields, &h->block)
                          : parse_block_side(&shop->buffer, r->fields, shop->side, (uint8_t)side, &h->block);
@@ -624,7 +626,8 @@ paramo_err reader_next(struct reader *r, const struct block **block)
             }
             sem_take(&p->ready);
             if (atomic_load(&r->stop))
-                return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
+                return paramo_error_set(PARAMO_E_INTERRUPTED,
+                                        "interrupted: the data has not been read to its end");
             continue;
         }
         if (slot->err != PARAMO_OK)

@@ -239,7 +239,7 @@ static paramo_err line_too_long(const struct stream *s, uint64_t line)
 static paramo_err interrupted(const struct stream *s)
 {
     return atomic_load_explicit(s->stop, memory_order_relaxed)
-               ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted")
+               ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the data has not been read to its end")
                : PARAMO_OK;
 }
 

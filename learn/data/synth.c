@@ -255,7 +255,8 @@ static paramo_err write_rows(const struct model *m, struct output *out, const vo
     double best = 0, drawn = 0;
     for (uint64_t row = 0; row < m->o->rows; row++) {
         if (row % 1024 == 0 && stop && *stop)
-            return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
+            return paramo_error_set(PARAMO_E_INTERRUPTED,
+                                    "interrupted: the data has not been written to its end");
         double p = draw_row(m, row, rank);
         int label = draw_unit(m->o->seed, row, 0) < p;
         paramo_err err = output_write(out, text, put_row(m->o, rank, label, text));
@@ -288,7 +289,8 @@ paramo_err synth_write(const struct synth_options *o, const char *path, const vo
     if (err != PARAMO_OK || (err = model_make(o, &model)) != PARAMO_OK)
         return err;
     struct bins *bins = calloc(1, sizeof *bins);
-    err = bins ? output_open(path, &out) : paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    err = bins ? output_open(path, &out)
+               : paramo_error_set(PARAMO_E_MEMORY, "out of memory for synthetic data");
     if (err == PARAMO_OK) {
         err = write_rows(&model, out, stop, bins, &result);
         if (err == PARAMO_OK)

@@ -19,7 +19,7 @@ paramo_err metrics_new(const struct objective *objective, struct metrics **metri
 {
     struct metrics *m = calloc(1, sizeof *m);
     if (!m)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for metrics");
     m->objective = *objective;
     m->ranks = (objective->ops->metrics & METRIC_BIT(METRIC_AUC)) != 0;
     *metrics = m;

@@ -20,7 +20,7 @@ paramo_err scorer_new(struct scorer **scorer)
 {
     struct scorer *s = calloc(1, sizeof *s);
     if (s == NULL)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for scoring");
     paramo_err err = batcher_new(&s->batcher);
     if (err != PARAMO_OK) {
         free(s);

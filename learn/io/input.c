@@ -226,7 +226,7 @@ static paramo_err raw_read(struct input *in, char *data, size_t cap, size_t *got
             if (errno != EINTR)
                 return io_error(in->name, "cannot wait for data");
         if (fds[1].revents != 0)
-            return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
+            return paramo_error_set(PARAMO_E_INTERRUPTED, "%s: interrupted before its end", in->name);
     }
     ssize_t n;
     do {
@@ -425,7 +425,9 @@ void input_temp_close(int fd)
 paramo_err input_stop_open(int *fd)
 {
     *fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return *fd >= 0 ? PARAMO_OK : paramo_error_set(PARAMO_E_SYSTEM, "eventfd: %s", strerror(errno));
+    return *fd >= 0 ? PARAMO_OK
+                    : paramo_error_set(PARAMO_E_SYSTEM, "cannot make the eventfd that interrupts reading: %s",
+                                       strerror(errno));
 }
 
 void input_stop_raise(int fd)

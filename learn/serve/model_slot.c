@@ -60,7 +60,7 @@ static paramo_err load(struct model_slot *slot)
 {
     struct slot_model *m = calloc(1, sizeof *m), *old;
     if (m == NULL)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a new model");
     slot->tried = identity_of(slot->dir); /* before: a save during the load is seen next time */
     paramo_err err = modelio_load(slot->dir, &m->model);
     slot->retry = err != PARAMO_OK ? RETRY_LOOKS : 0;
@@ -83,7 +83,7 @@ paramo_err model_slot_open(const char *dir, struct model_slot **slot)
 {
     struct model_slot *s = calloc(1, sizeof *s);
     if (s == NULL)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the served model");
     s->dir = dir;
     (void)pthread_mutex_init(&s->lock, NULL);
     paramo_err err = load(s);

@@ -65,7 +65,7 @@ paramo_err service_open(const char *dir, struct service **service)
 {
     struct service *s = calloc(1, sizeof *s);
     if (s == NULL)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the scoring service");
     paramo_err err = model_slot_open(dir, &s->slot);
     if (err != PARAMO_OK) {
         free(s);
@@ -224,7 +224,7 @@ void service_score(struct service *s, const char *format, const char *body, size
     struct helper *h = helper_take(s);
     size_t rows = 0;
     if (h == NULL) {
-        answer_error(answer, 503, 0, "", "out of memory");
+        answer_error(answer, 503, 0, "", "the server is out of memory; try again later");
         return;
     }
     struct slot_model *m = model_slot_take(s->slot);

@@ -12,7 +12,7 @@
 
 static paramo_err no_memory(void)
 {
-    return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a model's manifest");
 }
 
 char *manifest_path(const char *dir, const char *name)

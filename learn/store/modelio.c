@@ -23,7 +23,7 @@
 
 static paramo_err no_memory(void)
 {
-    return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the files of a model");
 }
 
 static void checksum(const void *bytes, size_t len, char out[CHECKSUM_LEN + 1])
@@ -119,7 +119,8 @@ static paramo_err open_table(const char *dir, tensors_opener *opener, json_t *ob
         !manifest_uint(object, "dim", UINT32_MAX, &listed_dim) ||
         !manifest_uint(object, "state", UINT32_MAX, &state) ||
         !manifest_uint(object, "bytes", INT64_MAX, &bytes) || listed_dim != dim)
-        return paramo_error_set(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: table '%s'", dir, name);
+        return paramo_error_set(PARAMO_E_CORRUPT,
+                                "%s/" MANIFEST ": damaged: the entry of table '%s' is not valid", dir, name);
     memcpy(t->name, name, strlen(name) + 1); /* a name of model_ops: it fits */
     t->path = manifest_path(dir, file);
     if (t->path == NULL)

@@ -28,7 +28,7 @@ static paramo_err reserve(struct sample *s, size_t n)
     float *weight = realloc(s->weight, n * sizeof *weight);
     s->weight = weight != NULL ? weight : s->weight;
     if (label == NULL || weight == NULL)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the labels of %zu rows", n);
     s->cap = n;
     return PARAMO_OK;
 }
@@ -89,7 +89,7 @@ paramo_err first_rows_begin(struct customer *c)
         objective_add_labels(&sums, s.label, s.weight, s.n);
         o->label_scale = objective_label_scale(o, &sums);
         if (!o->ops->tally(o, s.label, s.weight, s.n, constants))
-            err = paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+            err = paramo_error_set(PARAMO_E_MEMORY, "out of memory for the labels of the first rows");
     }
     sample_free(&s);
     if (err != PARAMO_OK)

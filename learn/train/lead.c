@@ -299,7 +299,7 @@ paramo_err lead_put_none(struct job *job)
     struct words words = {0};
     paramo_err err = get(job, NOW_KEY, POLL_MS, &words);
     if (err == PARAMO_OK && words.workers == 0)
-        return paramo_error_set(PARAMO_E_NOT_FOUND, "the job has not begun");
+        return paramo_error_set(PARAMO_E_NOT_FOUND, "the workers of the job have not begun to train");
     if (err != PARAMO_OK)
         return err;
     job->gave_up++;

@@ -197,7 +197,7 @@ static paramo_err add_epoch(struct train_result *r, size_t number, const struct 
 {
     struct train_epoch *epochs = realloc(r->epoch, number * sizeof *epochs);
     if (epochs == NULL)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the results of %zu epochs", number);
     r->epoch = epochs;
     size_t known = r->epochs;
     if (r->epochs == r->first_epoch) {

@@ -55,7 +55,7 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
 {
     struct learner *l = calloc(1, sizeof *l);
     if (l == NULL)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a worker's training loop");
     l->o = *options;
     l->slots = l->o.ahead + 3u;
     l->slot = calloc(l->slots, sizeof *l->slot);
@@ -71,8 +71,9 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .stop = l->o.stop,
                                     .threads = l->o.threads,
                                     .alone = l->o.alone};
-    paramo_err err = l->slot == NULL ? paramo_error_set(PARAMO_E_MEMORY, "out of memory")
-                                     : loader_new(&loader, &l->loader);
+    paramo_err err = l->slot == NULL
+                         ? paramo_error_set(PARAMO_E_MEMORY, "out of memory for a worker's batches in flight")
+                         : loader_new(&loader, &l->loader);
     if (err != PARAMO_OK) {
         learner_free(l);
         return err;
@@ -225,7 +226,7 @@ static paramo_err sum_labels(struct learner *l, const struct batch_list *list, s
         watch_order_add(&sums->order, o, label, rows);
     return o->ops->tally(o, label, weight, rows, sums->learned + SUM_CONSTANTS)
                ? PARAMO_OK
-               : paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+               : paramo_error_set(PARAMO_E_MEMORY, "out of memory for a batch of %zu rows", rows);
 }
 
 /* A part that comes from the loader gets sums. */
@@ -238,7 +239,7 @@ static paramo_err begin_part(struct learner *l, struct loader_part *part)
     } else {
         sums = malloc(sizeof *sums + n * sizeof *sums->learned);
         if (sums == NULL)
-            return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+            return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the sums of a batch");
         sums->before = l->made;
         l->made = sums;
     }
@@ -446,7 +447,7 @@ static paramo_err play(struct learner *l, uint32_t round, enum holdout_side side
         finish(l, err);
     loader_stop(l->loader);
     if (err == PARAMO_OK && state != LOADER_END)
-        err = paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
+        err = paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the epoch has not ended");
     return err;
 }
 
@@ -481,7 +482,7 @@ paramo_err learner_fetch(void *learner, const struct batch *batch, float *const 
     struct learner *l = learner;
     uint64_t ts[MODEL_MAX_TABLES] = {0};
     if (atomic_load_explicit(l->o.stop, memory_order_relaxed))
-        return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
+        return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the epoch has not ended");
     paramo_err err = request(l, paramo_pull, batch, param, ts);
     if (err == PARAMO_OK)
         err = wait_for(l, ts);

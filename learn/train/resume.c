@@ -19,7 +19,8 @@ static paramo_err put_retuned(struct customer *c, size_t number, const struct mo
     const size_t width = t->dim + t->state, most = PUT_FLOATS / width > 0 ? PUT_FLOATS / width : 1;
     float *rows = malloc(most * width * sizeof *rows);
     if (rows == NULL)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for %zu rows of the model to continue from",
+                                most);
     paramo_err err = PARAMO_OK;
     for (uint64_t first = 0; err == PARAMO_OK && first < t->n; first += most) {
         const size_t n = t->n - first < most ? (size_t)(t->n - first) : most;

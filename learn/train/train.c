@@ -124,7 +124,9 @@ static paramo_err look(struct customer *c, int *took, struct words *words)
 
 static paramo_err interrupted_by_stop(const struct job *job)
 {
-    return atomic_load(&job->stop) ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted") : PARAMO_OK;
+    return atomic_load(&job->stop)
+               ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the training has not ended")
+               : PARAMO_OK;
 }
 
 /* Waits until the job is ready, or this process leads. The leader may take long, to load a model. */
@@ -164,7 +166,8 @@ static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *ne
         if (err == PARAMO_OK && words.go_on == GOES_ON && words.round <= round)
             err = lead_word(job, round, POLL_MS, &words);
         if (err == PARAMO_OK && words.go_on == INTERRUPTED)
-            return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted by the leader");
+            return paramo_error_set(PARAMO_E_INTERRUPTED,
+                                    "interrupted: the worker that leads the job ended the training");
         if (err == PARAMO_OK) {
             *next = words.round;
             *go_on = words.go_on == GOES_ON;
@@ -211,7 +214,7 @@ static paramo_err other_tick(struct customer *c, const paramo_work_unit *at)
     else if (err == PARAMO_OK)
         err = lead_now(job, &words);
     if (err == PARAMO_OK && (words.round > at->round || words.go_on != GOES_ON))
-        return paramo_error_set(PARAMO_E_INTERRUPTED, "ended by the leader");
+        return paramo_error_set(PARAMO_E_INTERRUPTED, "the worker that leads the job ended the training");
     return err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
 }
 
@@ -390,8 +393,10 @@ static void run_customers(struct job *job)
 {
     uint32_t started = 1;
     for (uint32_t i = 1; i < job->customers; i++) {
-        if (pthread_create(&job->customer[i].thread, NULL, customer_main, &job->customer[i]) != 0) {
-            (void)paramo_error_set(PARAMO_E_SYSTEM, "a thread cannot be started");
+        int failed = pthread_create(&job->customer[i].thread, NULL, customer_main, &job->customer[i]);
+        if (failed != 0) {
+            (void)paramo_error_set(PARAMO_E_SYSTEM, "the thread of worker %u cannot be started: %s", i,
+                                   strerror(failed));
             fail(job, PARAMO_E_SYSTEM);
             break;
         }
@@ -455,9 +460,10 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
         (void)train_interrupt();
     run_customers(job);
     progress_end(&job->progress);
-    err = job->err != PARAMO_OK                       ? paramo_error_set(job->err, "%s", job->message)
-          : atomic_load(&job->stop) && !job->finished ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted")
-                                                      : PARAMO_OK;
+    err = job->err != PARAMO_OK ? paramo_error_set(job->err, "%s", job->message)
+          : atomic_load(&job->stop) && !job->finished
+              ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the training has not ended")
+              : PARAMO_OK;
     char why[PARAMO_ERROR_MAX];
     (void)snprintf(why, sizeof why, "%s", paramo_last_error());
     if (err == PARAMO_E_INTERRUPTED) {
@@ -508,7 +514,7 @@ static paramo_err serve(const paramo_config *config)
     paramo_err stopped = paramo_stop(node);
     serving = NULL;
     if (interrupted)
-        return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
+        return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the training has not ended");
     return err == PARAMO_OK ? stopped : paramo_error_set(err, "%s", why);
 }
 
@@ -518,10 +524,12 @@ static paramo_err prepare_job(struct job *job, const paramo_config *config)
     job->embedded = config->roles == PARAMO_ROLE_ALL;
     job->customers = job->embedded ? o->workers : 1;
     if (job->customers > CUSTOMERS_MAX)
-        return paramo_error_set(PARAMO_E_INVALID, "at most %d workers", CUSTOMERS_MAX);
+        return paramo_error_set(PARAMO_E_INVALID,
+                                "one process can have at most %d workers, not %u; start more processes",
+                                CUSTOMERS_MAX, job->customers);
     job->customer = calloc(job->customers, sizeof *job->customer);
     if (job->customer == NULL)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for %u workers", job->customers);
     for (uint32_t i = 0; i < job->customers; i++)
         job->customer[i] = (struct customer){.job = job, .id = i};
     paramo_err err = o->model_out == NULL ? PARAMO_OK : modelio_prepare(o->model_out);

@@ -70,7 +70,7 @@ paramo_err event_create(int *fd)
 {
     int made = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (made < 0)
-        return err_errno(PARAMO_E_SYSTEM, errno, "eventfd");
+        return err_errno(PARAMO_E_SYSTEM, errno, "make an eventfd");
     *fd = made;
     return PARAMO_OK;
 }

@@ -209,7 +209,8 @@ static void join_give_up(void *arg)
         return;
     store_close(j->node->store);
     j->node->store = NULL;
-    j->err = err_set(PARAMO_E_CLOSED, "interrupted");
+    j->err =
+        err_set(PARAMO_E_CLOSED, "interrupted before the node had joined the cluster (paramo_interrupt)");
     err_text_copy(j->text);
 }
 
@@ -303,7 +304,8 @@ paramo_err paramo_join(paramo_node *node)
             return err_set(member_slot->code, "%s", member_slot->text);
     }
     if (atomic_load(&node->interrupted))
-        return err_set(PARAMO_E_CLOSED, "interrupted");
+        return err_set(PARAMO_E_CLOSED,
+                       "interrupted before the node had joined the cluster (paramo_interrupt)");
     err = node_run_on(node->control, learn_self, &j);
     if (!err && j.err)
         err = err_set(j.err, "%s", j.text);

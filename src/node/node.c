@@ -32,7 +32,8 @@ static bool lane_call_done(void *arg)
 paramo_err node_run_on(struct lane *lane, void (*fn)(void *arg), void *arg)
 {
     if (lane_inside())
-        return err_set(PARAMO_E_IN_CALLBACK, "this cannot be done in a callback or handler");
+        return err_set(PARAMO_E_IN_CALLBACK,
+                       "a callback or handler cannot make a call that waits; make it in another thread");
     struct lane_call lane_call = {.task.run = lane_call_run, .lane = lane, .fn = fn, .arg = arg};
     lane_post(lane, &lane_call.task);
     return lane_wait(lane, lane_call_done, &lane_call, UINT64_MAX);
@@ -144,7 +145,8 @@ paramo_err node_call(struct member_slot *member_slot,
                      void (*taken)(struct node_call *c, void *arg), void *arg)
 {
     if (lane_inside())
-        return err_set(PARAMO_E_IN_CALLBACK, "this cannot be done in a callback or handler");
+        return err_set(PARAMO_E_IN_CALLBACK,
+                       "a callback or handler cannot make a call that waits; make it in another thread");
     struct lane *control = member_slot->node->control;
     struct node_call c = {.task.run = call_begin,
                           .cancel.run = call_cancel,
@@ -160,7 +162,8 @@ paramo_err node_call(struct member_slot *member_slot,
         if (!err)
             err = node_run_on(control, nothing, NULL); /* the cancel task has run, too */
         if (!err)
-            err = err_set(PARAMO_E_CLOSED, "interrupted");
+            err = err_set(PARAMO_E_CLOSED,
+                          "interrupted while waiting for the scheduler's answer (paramo_interrupt)");
         return err;
     }
     assert(err || atomic_load(&c.done)); /* its task has run: our stack may go */

@@ -2,6 +2,7 @@
  * handler sees of it. A handler dispatch is between a shard and the handlers; requests without a handler wait
  * there. An app without a function has a queue, from which the application's threads take. */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,7 +237,8 @@ void dispatch_request(void *arg, struct shard_request *request, const struct sha
     struct dispatch *dispatch = arg;
     struct paramo_request *q = malloc(sizeof *q);
     if (!q) {
-        (void)!shard_answer_error(request, PARAMO_E_MEMORY, "out of memory");
+        (void)!shard_answer_error(request, PARAMO_E_MEMORY,
+                                  "the server is out of memory for one more app request");
         return;
     }
     *q = (struct paramo_request){
@@ -323,7 +325,10 @@ static paramo_err serve(paramo_node *node, const struct handler *wanted)
     }
     handlers_release(node);
     if (there)
-        return err_set(PARAMO_E_INVALID, "that is served already");
+        return wanted->app ? err_set(PARAMO_E_INVALID, "app %" PRIu32 " is served already; close it first",
+                                     wanted->id)
+                           : err_set(PARAMO_E_INVALID, "requests to %s%s are served already",
+                                     *wanted->table ? "table " : "tables", wanted->table);
     if (!place)
         return err_set(PARAMO_E_TOO_LARGE, "a node has at most %d handlers", HANDLERS_MAX);
     return node_run_on(node->control, kick_all, node);
@@ -424,11 +429,11 @@ static paramo_err wait_next(struct taker *t, uint64_t deadline, struct paramo_re
 {
     while (!(*q = queue_next(t->handler))) {
         if (!is_open(t->handler))
-            return err_set(PARAMO_E_CLOSED, "the app was closed");
+            return err_set(PARAMO_E_CLOSED, "app %" PRIu32 " was closed", t->handler->id);
         if (atomic_load(&t->node->interrupted))
-            return err_set(PARAMO_E_CLOSED, "interrupted");
+            return err_set(PARAMO_E_CLOSED, "interrupted while waiting for a request (paramo_interrupt)");
         if (job_is_over(t->node))
-            return err_set(PARAMO_E_CLOSED, "the job is over");
+            return err_set(PARAMO_E_CLOSED, "the job is over: no more requests come");
         paramo_err err = lane_wait(t->node->apps, next_ready, t, deadline);
         if (err)
             return err;

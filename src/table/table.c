@@ -32,7 +32,7 @@ paramo_err table_create(const paramo_table_options *options, uint64_t hash_seed,
         return err;
     }
     if (options->kind == PARAMO_TABLE_USER) {
-        return err_set(PARAMO_E_INVALID, "a user table has no storage");
+        return err_set(PARAMO_E_INVALID, "a table of kind user has no storage: its handler answers requests");
     }
     struct tablemem mem;
     tablemem_init(&mem, alloc);

@@ -26,7 +26,7 @@ paramo_err area_create(struct env *env, struct area *area)
 {
     int fd = memfd_create("paramo-van", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
-        return err_errno(PARAMO_E_SYSTEM, errno, "memfd_create");
+        return err_errno(PARAMO_E_SYSTEM, errno, "make %d bytes of shared memory", BYTES);
     paramo_err err = PARAMO_OK;
     if (ftruncate(fd, BYTES) || fcntl(fd, F_ADD_SEALS, SEALS))
         err = err_errno(PARAMO_E_SYSTEM, errno, "size and seal shared memory");

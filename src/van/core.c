@@ -113,8 +113,9 @@ paramo_err van_init(struct van *van, const struct van_ops *ops, struct env *env)
     van->env = env;
     van->orphans = NULL;
     atomic_init(&van->drop_percent, 0);
-    if (pthread_mutex_init(&van->orphan_lock, NULL))
-        return err_set(PARAMO_E_SYSTEM, "pthread_mutex_init failed");
+    int cause = pthread_mutex_init(&van->orphan_lock, NULL);
+    if (cause)
+        return err_errno(PARAMO_E_SYSTEM, cause, "make the lock of a van");
     paramo_err err = pool_create(&van->pool);
     if (err)
         pthread_mutex_destroy(&van->orphan_lock);

@@ -50,9 +50,10 @@ paramo_err pool_create(struct pool **out)
     struct pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         return err_memory(sizeof *pool);
-    if (pthread_mutex_init(&pool->lock, NULL)) {
+    int cause = pthread_mutex_init(&pool->lock, NULL);
+    if (cause) {
         free(pool);
-        return err_set(PARAMO_E_SYSTEM, "pthread_mutex_init failed");
+        return err_errno(PARAMO_E_SYSTEM, cause, "make the lock of the receive buffers");
     }
     *out = pool;
     return PARAMO_OK;

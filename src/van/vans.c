@@ -30,6 +30,6 @@ paramo_err van_create(struct env *env, const char *name, const struct van_config
 {
     unsigned i = find(name);
     if (i == VANS_COUNT)
-        return err_set(PARAMO_E_INVALID, "there is no van \"%s\"", name);
+        return err_set(PARAMO_E_INVALID, "there is no van \"%s\"; use inproc, tcp or ucx", name);
     return vans[i].create(env, config, van);
 }

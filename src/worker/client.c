@@ -258,7 +258,10 @@ static paramo_err issue_ts(struct client *c, bool nowait, uint64_t deadline, uin
         if (err != PARAMO_E_AGAIN)
             return err;
         if (nowait || lane_inside())
-            return err_set(PARAMO_E_AGAIN, "too many requests are in flight");
+            return err_set(PARAMO_E_AGAIN,
+                           "too many requests are in flight: at most %d are possible, %d of them with copied "
+                           "arrays; wait for one first",
+                           TRACKER_LIMIT, CLIENT_COPIES_MAX);
         err = lane_wait(c->lane, has_room, c, deadline);
         if (err)
             return err_prefix(err, "waiting for room for one more request");

@@ -20,7 +20,8 @@ static paramo_err meta_parse(const char *meta, struct etcd_store *s)
     const char *from = meta + sizeof scheme - 1, *slash = strchr(from, '/');
     size_t len = slash ? (size_t)(slash - from) : strlen(from);
     if (len >= sizeof list)
-        return err_set(PARAMO_E_INVALID, "etcd has too many addresses");
+        return err_set(PARAMO_E_INVALID, "the list of etcd addresses is longer than %zu bytes",
+                       sizeof list - 1);
     memcpy(list, from, len);
     list[len] = '\0';
     if (slash) {
@@ -37,7 +38,7 @@ static paramo_err meta_parse(const char *meta, struct etcd_store *s)
     while (address_next(&rest, address)) {
         uint16_t port;
         if (s->endpoints == ENDPOINTS_MAX)
-            return err_set(PARAMO_E_INVALID, "etcd has more than %d addresses", ENDPOINTS_MAX);
+            return err_set(PARAMO_E_INVALID, "there are more than %d etcd addresses", ENDPOINTS_MAX);
         if (address_split(address, host, sizeof host, &port) || !port)
             return err_set(PARAMO_E_INVALID, "\"%.80s\" is not HOST:PORT with a port from 1 to %d", address,
                            UINT16_MAX);

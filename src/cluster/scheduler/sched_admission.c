@@ -278,7 +278,9 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
         }
     }
     if (best >= 0 || *wait)
-        return best >= 0 ? PARAMO_OK : err_set(PARAMO_E_AGAIN, "not yet");
+        return best >= 0 ? PARAMO_OK
+                         : err_set(PARAMO_E_AGAIN, "no %s's place is free yet",
+                                   sched_roster_role_name(slots->role));
     char label[SCHED_LABEL];
     if (node->wanted_rank >= 0)
         return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is held by %s", node->wanted_rank,

@@ -163,7 +163,8 @@ void sched_kv_delete(struct sched_call *call, struct reader *body)
         if (!first)
             (void)map_remove(&s->values->by_hash, hash);
         else if (map_put(&s->values->by_hash, hash, first))
-            err = err_set(PARAMO_E_INTERNAL, "a chain of values is lost"); /* cannot be: it is there */
+            err = err_set(PARAMO_E_INTERNAL, "the map of values lost the chain of a value (a defect of "
+                                             "Paramo)"); /* cannot be: it is there */
         value_free(s, value);
         sched_save_record_changed(s, RECORD_VALUES, hash);
     }

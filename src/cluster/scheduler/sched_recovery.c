@@ -112,7 +112,7 @@ static void lost_load(struct scheduler *s, bool more)
     if (!more && (sched_ckpt_busy(s) || s->recovery->timer.slot))
         return; /* it is running already */
     if (sched_ckpt_busy(s))
-        sched_ckpt_abandon(s, err_set(PARAMO_E_AGAIN, "a server has died, and rows are lost"));
+        sched_ckpt_abandon(s, err_set(PARAMO_E_AGAIN, "a server died during it, and more rows are lost"));
     s->recovery->tries = 0;
     s->recovery->said = false;
     if (s->state == SCHED_RUNNING)

@@ -120,7 +120,7 @@ paramo_err sched_view_table_add(struct scheduler *s, const char *name, const par
 {
     assert(!sched_view_table_find(s, name));
     if (s->view->tables_count == VIEW_TABLES_MAX)
-        return err_set(PARAMO_E_FULL, "the limit of %d tables is reached", VIEW_TABLES_MAX);
+        return err_set(PARAMO_E_FULL, "the job already has %d tables, which is the limit", VIEW_TABLES_MAX);
     struct view_table *tables = realloc(s->view->tables, (s->view->tables_count + 1) * sizeof *tables);
     if (!tables)
         return err_memory((s->view->tables_count + 1) * sizeof *tables);

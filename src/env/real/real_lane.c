@@ -424,7 +424,7 @@ static paramo_err real_start(struct lane *lane)
         lane->flags |= LANE_NO_SPIN;
     lane->real.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (lane->real.epoll_fd < 0)
-        return err_errno(PARAMO_E_SYSTEM, errno, "epoll_create1");
+        return err_errno(PARAMO_E_SYSTEM, errno, "make the epoll descriptor of lane %s", lane->name);
     err = event_create(&lane->real.wake_fd);
     if (err)
         goto err_close_epoll;
@@ -433,7 +433,7 @@ static paramo_err real_start(struct lane *lane)
         goto err_close_wake;
     struct epoll_event event = {.events = EPOLLIN};
     if (epoll_ctl(lane->real.epoll_fd, EPOLL_CTL_ADD, lane->real.wake_fd, &event)) {
-        err = err_errno(PARAMO_E_SYSTEM, errno, "epoll_ctl");
+        err = err_errno(PARAMO_E_SYSTEM, errno, "watch the eventfd of lane %s", lane->name);
         goto err_close_park;
     }
     sigset_t all, before;

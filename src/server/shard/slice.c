@@ -1,6 +1,7 @@
 #include "server/shard/slice.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,7 +172,9 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
     case DEDUP_OLD:
         return PARAMO_OK; /* its sender no longer waits for it */
     case DEDUP_BEYOND:
-        return err_set(PARAMO_E_PROTOCOL, "the sender ran ahead of its window");
+        return err_set(PARAMO_E_PROTOCOL,
+                       "number %" PRIu64 " is beyond the window of its sender, whose floor is %" PRIu64,
+                       h->number, h->floor);
     case DEDUP_DONE:
         s->counters.repeats++;
         repeated = true;

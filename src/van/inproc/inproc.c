@@ -653,8 +653,9 @@ static paramo_err end_init(struct inproc_pipe *pipe, unsigned i, struct van *van
     e->task.run = end_run;
     e->hook.run = hook_run;
     e->deadline.fire = flush_deadline;
-    return pthread_mutex_init(&e->lock, NULL) == 0 ? PARAMO_OK
-                                                   : err_set(PARAMO_E_SYSTEM, "pthread_mutex_init failed");
+    int cause = pthread_mutex_init(&e->lock, NULL);
+    return cause ? err_errno(PARAMO_E_SYSTEM, cause, "make the lock of a connection of van inproc")
+                 : PARAMO_OK;
 }
 
 static paramo_err inproc_connect(struct van *base, struct lane *lane, const char *address,
@@ -785,9 +786,10 @@ paramo_err van_inproc_create(struct env *env, struct van **out)
     struct inproc_van *van = calloc(1, sizeof *van);
     if (!van)
         return err_memory(sizeof *van);
-    if (pthread_mutex_init(&van->lock, NULL)) {
+    int cause = pthread_mutex_init(&van->lock, NULL);
+    if (cause) {
         free(van);
-        return err_set(PARAMO_E_SYSTEM, "pthread_mutex_init failed");
+        return err_errno(PARAMO_E_SYSTEM, cause, "make the lock of van inproc");
     }
     paramo_err err = van_init(&van->base, &inproc_ops, env);
     if (err) {

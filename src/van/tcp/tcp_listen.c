@@ -122,7 +122,7 @@ paramo_err tcp_listen(struct van *van, struct lane *lane, const char *address,
         goto err_free;
     struct addr bound = {.len = sizeof bound.sa};
     if (getsockname(l->source.fd, (struct sockaddr *)&bound.sa, &bound.len)) {
-        err = err_errno(PARAMO_E_SYSTEM, errno, "getsockname");
+        err = err_errno(PARAMO_E_SYSTEM, errno, "listen %s: find the port", address);
         goto err_close;
     }
     addr_format(&bound, l->base.address);
