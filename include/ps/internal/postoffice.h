@@ -192,6 +192,7 @@ class Postoffice
         return std::atoi(text);
     }
 
+    static bool VanIsChosen();
     paramo_node *Join(bool process);
     void Open(paramo_node *joined);
     bool EndsWith(int by, int of) const;
@@ -314,6 +315,18 @@ inline void Postoffice::Start(int customer_id, const char *, const bool)
     throw dmlc::Error(why);
 }
 
+/* Does the environment name a transport? ps-lite's zmq, p3 and 0 are its TCP, which is the default here: programs on
+ * this interface learn by callbacks that small requests are over, and over TCP those come sooner and for less processor
+ * time than by UCX's shared memory (bench/pslite.sh, docs/MIGRATING.md). */
+inline bool Postoffice::VanIsChosen()
+{
+    std::string type = GetEnv("DMLC_PS_VAN_TYPE", std::string());
+    for (char &letter : type)
+        letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+    return Environment::Get()->find("PARAMO_VAN") != nullptr ||
+           !(type.empty() || type == "zmq" || type == "p3" || type == "0");
+}
+
 /* A node of the job: the process's, or one for another customer of it. Returns when the cluster is complete.
  */
 inline paramo_node *Postoffice::Join(bool process)
@@ -333,6 +346,8 @@ inline paramo_node *Postoffice::Join(bool process)
     config.request_timeout_ms = FOREVER_MS;
     internal::Check(paramo_config_from_env(&config), "ps::Start");
     internal::NotNull(config.scheduler, "config.scheduler");
+    if (!VanIsChosen())
+        config.van = "tcp";
     config.retry_ms =
         0; /* PS_RESEND_TIMEOUT is a guess of ps-lite's users; the time that answers take is measured */
     if (config.recovery_ms == 0)

@@ -1,0 +1,36 @@
+// Says which van the process uses: "van tcp" or "van ucx", by whether UCX's library is in its memory after ps::Start, and
+// sends more requests than a connection carries before it changes to UCX. test_van.sh judges.
+#include <fstream>
+
+#include "expect.h"
+#include "ps/ps.h"
+
+using namespace ps;
+
+int main()
+{
+    Start(0);
+    std::ifstream maps("/proc/self/maps");
+    std::string line;
+    bool ucx = false;
+    while (std::getline(maps, line))
+        ucx = ucx || line.find("libucp.so") != std::string::npos;
+    std::fprintf(stderr, "van %s\n", ucx ? "ucx" : "tcp");
+    KVServer<float> *server = IsServer() ? new KVServer<float>(0) : nullptr;
+    if (server != nullptr)
+        server->set_request_handle(KVServerDefaultHandle<float>());
+    Postoffice::Get()->Barrier(0, kScheduler + kServerGroup + kWorkerGroup);
+    if (IsWorker()) {
+        KVWorker<float> kv(0, 0);
+        for (int i = 0; i < 1200; i++)
+            kv.ZPush(SArray<Key>(1, 1), SArray<float>(1, 1), {}, 0, [] {});
+        std::vector<float> sum;
+        kv.Wait(kv.Pull({1}, &sum));
+        Postoffice::Get()->Barrier(0, kWorkerGroup);
+        kv.Wait(kv.Pull({1}, &sum));
+        EXPECT(sum.size() == 1 && sum[0] == 1200 * static_cast<float>(NumWorkers()));
+    }
+    Finalize(0);
+    delete server;
+    return Failures("van_default");
+}
