@@ -6,6 +6,7 @@
 
 #include "cluster/session/control_message.h"
 #include "fakevan.h"
+#include "server/shard/shard.h"
 #include "server/shard/shard_impl.h"
 
 enum { CONNS = 3, HELD = 24, FRAME_LIMIT = 1 << 20, SELF = 9, INCARNATION = 100, WORKERS = 3 };

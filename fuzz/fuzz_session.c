@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fakevan.h"
+#include "server/shard/shard.h"
 #include "server/shard/shard_impl.h"
 #include "table/table_options.h"
 

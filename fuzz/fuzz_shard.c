@@ -12,6 +12,7 @@
 #include "fakevan.h"
 #include "ring/chains.h"
 #include "server/replication/chain_impl.h"
+#include "server/shard/shard.h"
 #include "server/snapshot/ckpt_rows.h"
 #include "table/table_options.h"
 #include "wire/migration_order.h"

@@ -3,6 +3,7 @@
 #ifndef TEST_SERVER_SUPPORT_FAKE_H
 #define TEST_SERVER_SUPPORT_FAKE_H
 
+#include "server/shard/shard.h"
 #include "server/shard/shard_impl.h"
 #include "sim/env/sim.h"
 #include "van/core.h"

@@ -1,5 +1,6 @@
 /* A checkpoint saves and loads the records of many senders in turns, and what comes between two of them: changes,
  * views, the end of a sender, other orders, the end of the shard. */
+#include "server/shard/senders.h"
 #include "server/snapshot/load_records.h"
 #include "server/snapshot/loading.h"
 #include "server/snapshot/save_records.h"

@@ -1,5 +1,6 @@
 /* A shard's part of a checkpoint: what was applied when it began is in, nothing later is, whatever the disk
  * does; and it comes back on other partitions. */
+#include "server/shard/shard_tables.h"
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"
 #include "unit.h"

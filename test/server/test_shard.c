@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "server/shard/kept.h"
+#include "server/shard/shard_tables.h"
 #include "server/shard/slice.h"
 #include "server/support_fake.h"
 
@@ -133,7 +135,7 @@ static void test_views(void **state)
     h.view = 9;
     assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
     assert_true(f.shard->view_deferred_bytes > 0);
-    slice_drop_view_deferred(f.shard, NULL, lane_now(f.lane) + (SHARD_VIEW_DEFERRED_SECONDS + 1) * ENV_SEC);
+    kept_drop_for_view(f.shard, NULL, lane_now(f.lane) + (SHARD_VIEW_DEFERRED_SECONDS + 1) * ENV_SEC);
     assert_int_equal(f.shard->view_deferred_bytes, 0);
     assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
     fake_disconnect(c);

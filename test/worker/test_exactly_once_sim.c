@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "server/shard/shard_impl.h"
+#include "server/shard/shard_tables.h"
 #include "worker/client_impl.h"
 #include "worker/support_play.h"
 

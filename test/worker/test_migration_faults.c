@@ -4,6 +4,7 @@
 #include "server/migration/target.h"
 #include "server/replication/chain_impl.h"
 #include "server/replication/forward.h"
+#include "server/shard/shard_tables.h"
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"
 #include "unit.h"

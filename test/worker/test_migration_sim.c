@@ -15,6 +15,7 @@
 #include "cluster/scheduler/migrations.h"
 #include "ring/chains.h"
 #include "server/replication/chain_impl.h"
+#include "server/shard/shard_tables.h"
 #include "wire/migration_order.h"
 #include "wire/order.h"
 #include "worker/support_play.h"

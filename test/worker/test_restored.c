@@ -3,6 +3,7 @@
  * was under way, is done twice or not at all; everything else is as it is; nobody sees more of it than a
  * wait. */
 #include "server/replication/chain_impl.h"
+#include "server/shard/shard_tables.h"
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"
 #include "unit.h"

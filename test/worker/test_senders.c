@@ -2,6 +2,7 @@
  * hosts that vanish. Each as a script: the test is the scheduler. */
 #include "server/replication/chain_impl.h"
 #include "server/replication/origins.h"
+#include "server/shard/senders.h"
 #include "server/shard/slice.h"
 #include "unit.h"
 #include "wire/migration_order.h"

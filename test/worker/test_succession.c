@@ -3,6 +3,7 @@
 #include "server/replication/acks.h"
 #include "server/replication/chain_impl.h"
 #include "server/replication/forward.h"
+#include "server/shard/shard_tables.h"
 #include "unit.h"
 
 #include <stdlib.h>

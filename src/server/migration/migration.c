@@ -3,6 +3,7 @@
 #include "server/migration/source.h"
 #include "server/migration/target.h"
 #include "server/replication/forward.h"
+#include "server/shard/shard.h"
 #include "wire/order.h"
 
 /* A shard has one migration after the other on each side, by rising ids. An order with a lower id is late. */

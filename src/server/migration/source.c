@@ -10,6 +10,7 @@
 #include "server/replication/forward.h"
 #include "server/replication/records.h"
 #include "server/shard/clearing.h"
+#include "server/shard/shard_tables.h"
 #include "server/snapshot/ckpt_rows.h"
 #include "wire/order.h"
 

@@ -12,9 +12,10 @@
 #include "server/replication/origins.h"
 #include "server/replication/records.h"
 #include "server/replication/succession.h"
-#include "server/shard/apply.h"
+#include "server/shard/apply_rows.h"
 #include "server/shard/clearing.h"
 #include "server/shard/partial_apply.h"
+#include "server/shard/shard_tables.h"
 #include "server/snapshot/ckpt_rows.h"
 
 struct migration_target {

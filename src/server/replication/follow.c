@@ -11,9 +11,11 @@
 #include "server/replication/forward.h"
 #include "server/replication/origins.h"
 #include "server/replication/records.h"
-#include "server/shard/apply.h"
+#include "server/shard/apply_rows.h"
 #include "server/shard/clearing.h"
 #include "server/shard/partial_apply.h"
+#include "server/shard/senders.h"
+#include "server/shard/shard_tables.h"
 #include "server/shard/slice.h"
 
 /* ---- members before us ---- */

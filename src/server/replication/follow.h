@@ -6,6 +6,7 @@
 #define SERVER_REPLICATION_FOLLOW_H
 
 #include "server/replication/chain_impl.h"
+#include "wire/hello.h"
 
 void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello);
 /* Closes the connections that sent nothing after HELLO. */

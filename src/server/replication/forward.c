@@ -11,6 +11,7 @@
 #include "server/replication/acks.h"
 #include "server/shard/partial_apply.h"
 #include "server/shard/reply.h"
+#include "server/shard/shard_tables.h"
 #include "server/shard/slice.h"
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"

@@ -9,6 +9,7 @@
 #include "server/replication/acks.h"
 #include "server/replication/forward.h"
 #include "server/replication/origins.h"
+#include "server/shard/senders.h"
 #include "server/shard/slice.h"
 
 /* Without memory for a record a job waits and goes on. Arbitrary. */

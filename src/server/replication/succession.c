@@ -13,6 +13,7 @@
 #include "server/replication/origins.h"
 #include "server/replication/records.h"
 #include "server/shard/clearing.h"
+#include "server/shard/shard_tables.h"
 #include "server/snapshot/saving.h"
 
 static struct chain_name name_of(const struct view *v, unsigned shard)

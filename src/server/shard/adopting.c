@@ -5,8 +5,24 @@
 #include "cluster/view/view.h"
 #include "ring/chains.h"
 #include "server/shard/clearing.h"
+#include "server/shard/shard_tables.h"
 
 enum { TURN_TABLES = 32 }; /* 0.2 to 2 ms (bench/steps.sh) */
+
+const struct view_node *adopting_node(const struct shard *s, const struct view *view)
+{
+    for (uint32_t i = 0; i < view->nodes_count; i++)
+        if (view->nodes[i].incarnation == s->config.incarnation &&
+            (s->config.app_endpoint || view->nodes[i].role == PARAMO_ROLE_SERVER))
+            return &view->nodes[i];
+    return NULL;
+}
+
+int adopting_index(const struct shard *s, const struct view *view)
+{
+    const struct view_node *node = adopting_node(s, view);
+    return node && node->alive ? view_shard_index(view, node->id, s->config.index) : -1;
+}
 
 static bool has(const struct shard *s, uint32_t id)
 {
@@ -55,7 +71,7 @@ static void go_on(struct shard *s)
                                    lane_now(s->lane) + (s->config.turn_tables ? ENV_MS : 0)) == PARAMO_OK)
         return;
     s->next.view = NULL;
-    shard_adopt_view(s, view);
+    s->next.adopt(s, view);
     view_unref(view);
     tasks_post(s);
 }
@@ -65,8 +81,9 @@ static void next_fire(struct lane_timer *timer)
     go_on(container_of(timer, struct shard, next.timer));
 }
 
-void adopting_init(struct shard *s)
+void adopting_init(struct shard *s, void (*adopt)(struct shard *s, struct view *view))
 {
+    s->next.adopt = adopt;
     map_init(&s->next.tables);
     s->next.timer.fire = next_fire;
 }
@@ -78,7 +95,7 @@ void adopting_begin(struct shard *s, struct view *view)
         return;
     view_unref(s->next.view);
     s->next.view = view_ref(view);
-    s->next.self = shard_index_in(s, view);
+    s->next.self = adopting_index(s, view);
     memset(s->next.runs, 0, sizeof s->next.runs);
     ring_begins(&view->chains, s->next.runs);
     s->next.at = 0;
@@ -86,7 +103,7 @@ void adopting_begin(struct shard *s, struct view *view)
         go_on(s);
 }
 
-bool shard_defers(struct shard *s, struct lane_task *task)
+bool adopting_defers(struct shard *s, struct lane_task *task)
 {
     if (s->next.view)
         queue_push(&s->next.tasks, &task->node);

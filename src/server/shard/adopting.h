@@ -3,7 +3,7 @@
  * supply: 5 to 60 us each. The shard makes the tables in turns first, and keeps the view before until it has all. For
  * others this is a view that arrives later. Orders of the scheduler that come behind the view wait for it.
  *
- *     shard_set_view --> few new tables ------------------> shard_adopt_view
+ *     shard_set_view --> few new tables ------------------> adopt()
  *                   \-> make some, next turn, ..., all ---^
  *                        a newer view takes the place of the one that waits; tables that are made stay
  *
@@ -15,9 +15,16 @@
 
 #include "server/shard/shard_impl.h"
 
-void adopting_init(struct shard *s);
+/* adopt: takes the view, which is newer than the present one, if there is one. */
+void adopting_init(struct shard *s, void (*adopt)(struct shard *s, struct view *view));
+/* This shard's node in the view; NULL: it is not there. */
+const struct view_node *adopting_node(const struct shard *s, const struct view *view);
+/* -1: no partition is ours. */
+int adopting_index(const struct shard *s, const struct view *view);
 /* Adopts a view that is newer than the present one, now or later. */
 void adopting_begin(struct shard *s, struct view *view);
+/* shard_defers (shard.h). */
+MUST_USE bool adopting_defers(struct shard *s, struct lane_task *task);
 /* The table that was made for a view; the caller owns it. NULL: none was. */
 struct shard_table *adopting_take_table(struct shard *s, uint32_t id);
 void adopting_close(struct shard *s);

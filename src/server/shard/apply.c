@@ -6,174 +6,15 @@
 #include <string.h>
 
 #include "server/replication/forward.h"
+#include "server/shard/apply_rows.h"
 #include "server/shard/clearing.h"
 #include "server/shard/filtered.h"
 #include "server/shard/partial_apply.h"
 #include "server/shard/reply.h"
 #include "server/shard/scanning.h"
+#include "server/shard/shard_tables.h"
 
 enum { LEND_MIN = 16 << 10 }; /* a shorter copy costs less than sending by itself */
-
-bool apply_owned(const struct shard *s, const struct ring_placement *placement, const uint64_t *keys,
-                 size_t n)
-{
-    const uint16_t *owner = view_ring(s->view)->owner;
-    if (s->owns_all || !n)
-        return true;
-    if (placement->kind != PARAMO_PLACE_MIXED) {
-        unsigned first = ring_partition(ring_position(placement, keys[0]));
-        unsigned last = ring_partition(ring_position(placement, keys[n - 1]));
-        unsigned a = first;
-        while (a <= last && owner[a] == (unsigned)s->self)
-            a++;
-        if (a > last)
-            return true;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (owner[ring_partition(ring_position(placement, keys[i]))] != (unsigned)s->self)
-            return false;
-    }
-    return true;
-}
-
-/* Clients make the same checks, but send from the caller's arrays, which the caller may have changed since.
- * This ends the request: another connection would bring the same bytes again. */
-paramo_err apply_check_order(const struct shard_table *t, const uint64_t *keys, size_t n)
-{
-    size_t bad = data_keys_ascend(keys, n);
-    if (bad < n)
-        return err_set(keys[bad] == keys[bad - 1] ? PARAMO_E_KEYS_REPEATED : PARAMO_E_KEYS_UNSORTED,
-                       "table %s: key %" PRIu64 " came after %" PRIu64 "%s", t->name, keys[bad],
-                       keys[bad - 1], APPLY_CHANGED);
-    if (t->options.kind == PARAMO_TABLE_DENSE && n && keys[n - 1] >= t->options.rows)
-        return err_set(PARAMO_E_KEY_RANGE, "row %" PRIu64 " is not in table %s, which has %" PRIu64 " rows%s",
-                       keys[n - 1], t->name, t->options.rows, APPLY_CHANGED);
-    return PARAMO_OK;
-}
-
-paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, const uint64_t *keys,
-                            size_t n)
-{
-    paramo_err err = apply_check_order(t, keys, n);
-    if (err)
-        return err;
-    if (!apply_owned(s, &t->placement, keys, n))
-        return err_set(PARAMO_E_INVALID, "table %s: a key belongs to another shard%s", t->name,
-                       APPLY_CHANGED);
-    return PARAMO_OK;
-}
-
-static paramo_err check_len(const struct shard_table *t, const char *what, uint64_t got, uint64_t want)
-{
-    if (got != want)
-        return err_set(PARAMO_E_PROTOCOL, "%s to table %s has %" PRIu64 " bytes of values, not %" PRIu64,
-                       what, t->name, got, want);
-    return PARAMO_OK;
-}
-
-/* The bytes of values that a request must have (with lens: that it has). */
-static paramo_err check_vals(const struct shard_table *t, const struct wire_head *h,
-                             const struct van_seg *seg, unsigned nseg)
-{
-    uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS), sum = 0;
-    const char *what = wire_kind_name(h->kind);
-    if (t->options.kind == PARAMO_TABLE_VAR) {
-        if (!(h->flags & WIRE_LENS))
-            return err_set(PARAMO_E_PROTOCOL, "%s to table %s has no lens", what, t->name);
-        const uint32_t *lens = seg[WIRE_SEG_LENS].data;
-        for (uint32_t i = 0; i < h->count; i++)
-            sum += lens[i];
-        if (vals != sum * t->value_bytes)
-            return err_set(PARAMO_E_SIZE_MISMATCH,
-                           "table %s: lens that add up to %" PRIu64 " came with %" PRIu64 " values%s",
-                           t->name, sum, vals / t->value_bytes, APPLY_CHANGED);
-        return PARAMO_OK;
-    }
-    if (h->flags & WIRE_LENS)
-        return err_set(PARAMO_E_PROTOCOL, "%s to table %s has lens, but rows of a fixed length have none",
-                       what, t->name);
-    uint64_t row = t->row_values;
-    if (h->flags & WIRE_COLUMNS)
-        row = h->columns.count;
-    else if (h->kind == WIRE_PUT && (h->flags & WIRE_STATE))
-        row += t->state_values;
-    return check_len(t, what, vals, h->count * row * t->value_bytes);
-}
-
-static paramo_err check_columns(const struct shard_table *t, const struct wire_head *h)
-{
-    if (!(h->flags & WIRE_COLUMNS))
-        return PARAMO_OK;
-    if (!t->row_values || !table_options_cuttable(&t->options) || h->columns.first >= t->row_values ||
-        h->columns.count > t->row_values - h->columns.first)
-        return err_set(PARAMO_E_PROTOCOL, "columns %u to %" PRIu64 " do not fit table %s", h->columns.first,
-                       (uint64_t)h->columns.first + h->columns.count, t->name);
-    return PARAMO_OK;
-}
-
-paramo_err apply_check_rows(const struct shard_table *t, const struct wire_head *h, const struct van_seg *seg,
-                            unsigned nseg)
-{
-    bool brings = h->kind == WIRE_PUSH || h->kind == WIRE_PUSHPULL || h->kind == WIRE_PUT;
-    paramo_err err = check_columns(t, h);
-    if (!err && brings)
-        err = check_vals(t, h, seg, nseg);
-    return err;
-}
-
-/* ---- rows that are remembered ---- */
-
-static bool all_there(const uint32_t *rows, size_t n)
-{
-    bool all = true;
-    for (size_t i = 0; i < n; i++)
-        all &= rows[i] != TABLE_NO_ROW;
-    return all;
-}
-
-/* Both offer lists that were not remembered. A list is not kept if a key has no row even then. */
-static void offer_end(struct shard_table *t, const uint32_t *rows, size_t n, paramo_err err)
-{
-    if (!err && all_there(rows, n))
-        rowcache_keep(&t->rows, table_generation(t->table));
-    else
-        rowcache_drop(&t->rows);
-}
-
-static struct rowcache_list *rows_known(struct shard_table *t, const struct wire_head *h,
-                                        const uint64_t *keys)
-{
-    bool whole = (h->kind == WIRE_PUSH || h->kind == WIRE_PULL || h->kind == WIRE_PUSHPULL) &&
-                 !(h->flags & WIRE_COLUMNS) && t->options.kind == PARAMO_TABLE_SPARSE;
-    return whole ? rowcache_find(&t->rows, table_generation(t->table), keys, h->count) : NULL;
-}
-
-/* known: the result of rows_known. */
-static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t n,
-                            struct rowcache_list *known, const void *vals)
-{
-    if (known)
-        return table_push_rows(t->table, keys, known->rows, n, vals, &known->epoch);
-    uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
-    if (!rows)
-        return table_push(t->table, keys, n, vals);
-    paramo_err err = table_push_noting(t->table, keys, n, vals, rows);
-    offer_end(t, rows, n, err);
-    return err;
-}
-
-static paramo_err pull_rows(struct shard_table *t, const uint64_t *keys, size_t n,
-                            const struct rowcache_list *known, void *vals, bool create)
-{
-    if (known)
-        return table_pull_rows(t->table, keys, known->rows, n, vals);
-    uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
-    if (!rows)
-        return table_pull(t->table, keys, n, vals, create);
-    paramo_err err = table_pull_noting(t->table, keys, n, vals, create, rows);
-    offer_end(t, rows, n, err);
-    return err;
-}
 
 /* ---- reading ---- */
 
@@ -215,7 +56,7 @@ static paramo_err pull_fixed(struct shard *s, struct shard_table *t, const struc
     else
         err = columns ? table_pull_columns(t->table, keys[0], h->columns.first, h->columns.count, r->buffer,
                                            create)
-                      : pull_rows(t, keys, h->count, known, r->buffer, create);
+                      : apply_pull_rows(t, keys, h->count, known, r->buffer, create);
     if (err) {
         reply_free(r);
         return err;
@@ -262,32 +103,6 @@ static void stat(struct peer *peer, struct shard_table *t, const struct wire_hea
 
 /* ---- changing ---- */
 
-paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const struct van_seg *seg,
-                        struct rowcache_list *known)
-{
-    struct table *table = t->table;
-    size_t n = h->count;
-    const uint64_t *keys = n ? seg[WIRE_SEG_KEYS].data : NULL;
-    bool var = t->options.kind == PARAMO_TABLE_VAR;
-    switch (h->kind) {
-    case WIRE_PUSH:
-    case WIRE_PUSHPULL:
-        t->pushes += n;
-        if (var)
-            return table_var_push(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
-        if (h->flags & WIRE_COLUMNS)
-            return table_push_columns(table, keys[0], h->columns.first, h->columns.count,
-                                      seg[WIRE_SEG_VALS].data);
-        return push_rows(t, keys, n, known, seg[WIRE_SEG_VALS].data);
-    case WIRE_PUT:
-        if (var)
-            return table_var_put(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
-        return table_put_rows(table, keys, n, h->flags & WIRE_STATE, seg[WIRE_SEG_VALS].data);
-    default: /* a DELETE */
-        return table_delete(table, keys, n, NULL);
-    }
-}
-
 static paramo_err all_change(struct shard *s, struct shard_table *t, const struct wire_head *h,
                              const struct van_seg *seg, struct rowcache_list *known)
 {
@@ -330,7 +145,7 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
     }
     paramo_err err = apply_check_rows(t, h, seg, nseg);
     /* Remembered keys have been checked, but perhaps under an earlier view. */
-    struct rowcache_list *known = err ? NULL : rows_known(t, h, keys);
+    struct rowcache_list *known = err ? NULL : apply_rows_known(t, h, keys);
     if (!err && h->kind != WIRE_SCAN && !(known && apply_owned(s, &t->placement, keys, h->count)))
         err = apply_check_keys(s, t, keys, h->count);
     if (err == PARAMO_E_PROTOCOL)
@@ -381,7 +196,7 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
         if (wait) {
             /* The values are those of now; the answer leaves when the replicas have the change. */
             if (h->kind == WIRE_PUSHPULL)
-                wait->reply = pull(peer, t, h, keys, known ? known : rows_known(t, h, keys));
+                wait->reply = pull(peer, t, h, keys, known ? known : apply_rows_known(t, h, keys));
             if (wait->reply)
                 reply_own(wait->reply);
             chain_commit(s->chain, t, wait, seg, peer->sender, only);
@@ -391,8 +206,8 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
     switch (h->kind) {
     case WIRE_PULL:
     case WIRE_PUSHPULL:
-        answer =
-            pull(peer, t, h, keys, known ? known : rows_known(t, h, keys)); /* the push may have kept them */
+        answer = pull(peer, t, h, keys,
+                      known ? known : apply_rows_known(t, h, keys)); /* the push may have kept them */
         if (answer)
             reply_leave(peer, answer);
         return PARAMO_OK;

@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "server/replication/acks.h"
 #include "server/replication/forward.h"
-#include "server/shard/slice.h"
 #include "server/snapshot/saving.h"
 #include "table/table.h"
 #include "table/table_snapshot.h"
@@ -158,15 +157,13 @@ static void table_over(struct shard *s, struct shard_table *t)
     s->cleared = true;
 }
 
-/* Handles what waited for the removal. */
+/* A removal has ended: the members before may send what waited for it. */
 static void go_on(struct shard *s)
 {
     s->cleared = false;
     for (struct chain_source *source = s->chain ? s->chain->sources : NULL; source; source = source->next)
         if (source->again)
             acks_soon(source);
-    if (!s->adopting_view)
-        slice_resume_all(s);
 }
 
 /* One step of one table. False: there is nothing to do. *waits is set if the step must wait; waits NULL: the
@@ -202,14 +199,15 @@ static void steps_due(struct shard *s, uint64_t pause)
     }
 }
 
-void clearing_fire(struct lane_timer *timer)
+bool clearing_turn(struct shard *s)
 {
-    struct shard *s = container_of(timer, struct shard, clearing);
     bool waits;
     if (some_step(s, &waits) || waits) /* in a simulation, other events come between two steps */
         steps_due(s, waits || s->config.scan_keys ? ENV_MS : 0);
-    if (s->cleared)
+    bool cleared = s->cleared;
+    if (cleared)
         go_on(s);
+    return cleared;
 }
 
 void clearing_update(struct shard *s, struct shard_table *t)

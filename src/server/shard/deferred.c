@@ -2,23 +2,11 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "server/shard/housekeeping.h"
 #include "server/shard/reply.h"
-#include "server/shard/scanning.h"
-#include "server/shard/slice.h"
 
-/* There is at most one for each sender and number. */
-struct deferred {
-    struct qnode node;
-    struct peer *peer;
-    struct wire_head head;
-    uint64_t cursor, deadline;
-    uint64_t partitions_changed; /* of the shard when the count began */
-    struct table_count count;
-};
-
-static void deferred_free(struct shard *s, struct deferred *d)
+void deferred_free(struct shard *s, struct deferred *d)
 {
     assert(s->deferred_count > 0 && s->deferred_over != d);
     s->deferred_count--;
@@ -55,12 +43,29 @@ bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t
     return d;
 }
 
+void deferred_close_page(struct shard *s, struct session *x)
+{
+    x->next = s->closing;
+    s->closing = x;
+    deferred_go(s);
+}
+
+bool deferred_close_step(struct shard *s)
+{
+    struct session *x = s->closing;
+    if (x && table_page_close_step(&x->page)) {
+        s->closing = x->next;
+        free(x);
+    }
+    return !s->closing;
+}
+
 void deferred_go(struct shard *s)
 {
     if (s->deferring.slot || (queue_empty(&s->deferred) && !s->closing))
         return;
     if (lane_timer_arm(s->lane, &s->deferring, lane_now(s->lane))) { /* no memory for a timer */
-        while (!scanning_close_step(s))
+        while (!deferred_close_step(s))
             ;
         while (!queue_empty(&s->deferred)) {
             struct deferred *d = container_of(queue_pop(&s->deferred), struct deferred, node);
@@ -109,84 +114,6 @@ bool deferred_count(const struct peer *peer, const struct wire_head *h, struct t
         return false;
     *count = d->count;
     return true;
-}
-
-/* Its result is there, or an error says why not. */
-static void over(struct shard *s, struct deferred *d, paramo_err err)
-{
-    struct van_seg seg = {.data = &d->cursor, .len = sizeof d->cursor};
-    if (err) {
-        reply_status(d->peer, &d->head, err, err_text());
-    } else if (!slice_may_read(d->peer, &d->head, &seg)) {
-        queue_push(&s->deferred_held, &d->node);
-        return;
-    } else {
-        assert(!s->deferred_over);
-        s->deferred_over = d;
-        slice_handle_again(d->peer, &d->head, &seg, d->head.count ? 1 : 0); /* the peer may be gone */
-        s->deferred_over = NULL;
-    }
-    deferred_free(s, d);
-}
-
-static bool is_stat(const struct qnode *node)
-{
-    return container_of(node, struct deferred, node)->head.kind == WIRE_STAT;
-}
-
-/* The first request has had a step, and needs more. */
-static void next_turn(struct shard *s)
-{
-    struct queue *q = &s->deferred;
-    if (is_stat(q->head)) {
-        queue_push(q, queue_pop(q));
-        return;
-    }
-    struct qnode *before = q->head;
-    while (before->next && !is_stat(before->next))
-        before = before->next;
-    struct qnode *stat = before->next;
-    if (!stat)
-        return;
-    before->next = stat->next;
-    if (q->tail == stat)
-        q->tail = before;
-    stat->next = q->head;
-    q->head = stat;
-}
-
-/* One step of the first waiting request. */
-static void step(struct shard *s)
-{
-    struct deferred *d = container_of(s->deferred.head, struct deferred, node);
-    struct shard_table *t = shard_table_find(s, d->head.table);
-    paramo_err err = PARAMO_OK;
-    bool done = true;
-    if (t && d->head.kind == WIRE_SCAN) {
-        done = scanning_step(d->peer, t, &d->head, d->cursor, &err);
-    } else if (t) {
-        if (d->partitions_changed != s->partitions_changed) {
-            d->partitions_changed = s->partitions_changed;
-            d->count = (struct table_count){0};
-        }
-        counting_step(s, t, &d->count);
-        done = d->count.done;
-    }
-    if (!done) {
-        next_turn(s);
-        return;
-    }
-    (void)queue_pop(&s->deferred);
-    over(s, d, err);
-}
-
-void deferred_fire(struct lane_timer *timer)
-{
-    struct shard *s = container_of(timer, struct shard, deferring);
-    (void)scanning_close_step(s);
-    if (!queue_empty(&s->deferred))
-        step(s);
-    deferred_go(s);
 }
 
 void deferred_resume(struct shard *s)

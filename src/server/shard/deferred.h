@@ -11,19 +11,33 @@
  * A repeat replaces the request that it repeats. Nothing of this is replicated or migrated: a client asks the
  * next owner (MOVED).
  *
- * It must never know how a page is found: scanning.h does that. Tests: test/server/test_shard.c.
+ * This is the list; deferred_turn.h has the steps. It must never know how a page is found. Tests: test/server/test_shard.c.
  */
 #ifndef SERVER_SHARD_DEFERRED_H
 #define SERVER_SHARD_DEFERRED_H
 
 #include "server/shard/shard_impl.h"
 
+/* There is at most one for each sender and number. */
+struct deferred {
+    struct qnode node;
+    struct peer *peer;
+    struct wire_head head;
+    uint64_t cursor, deadline;
+    uint64_t partitions_changed; /* of the shard when the count began */
+    struct table_count count;
+};
+
 MUST_USE paramo_err deferred_add(struct peer *peer, const struct wire_head *head, uint64_t cursor);
 /* Is the request deferred? This also tells that its sender still wants it. */
 bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t number);
 /* True: a deferred STAT is being handled again, and this is its count. */
 bool deferred_count(const struct peer *peer, const struct wire_head *head, struct table_count *count);
-void deferred_fire(struct lane_timer *timer);
+void deferred_free(struct shard *s, struct deferred *d);
+/* Frees the memory of a scan's page in steps. */
+void deferred_close_page(struct shard *s, struct session *x);
+/* Frees some of it. True: all is free. */
+bool deferred_close_step(struct shard *s);
 /* Starts the timer of steps: for waiting requests, or to free memory. */
 void deferred_go(struct shard *s);
 /* The shard or a connection may be open again: held requests are handled again. */

@@ -182,21 +182,6 @@ paramo_err filtered_in(struct peer *peer, struct wire_head *h, struct van_seg se
 
 /* ---- answers ---- */
 
-/* Memory of a filtered answer. */
-struct reply_coding {
-    struct filter_memory memory;
-};
-
-void filtered_reply_free(struct shard *s, struct reply *r)
-{
-    struct reply_coding *coding = r->coding;
-    if (!coding)
-        return;
-    r->coding = NULL;
-    filter_memory_give(&coding->memory);
-    bufpool_put(&s->pool, coding, sizeof *coding);
-}
-
 /* Flag FILTERED of a header that is encoded. */
 static void flag_head(struct reply *r)
 {
@@ -215,7 +200,7 @@ void filtered_answer(struct peer *peer, const struct shard_table *t, const struc
     if (!wants || !wants->run.chain.count || r->frame.nseg > WIRE_SEG_BODY)
         return;
     struct filter_coder coder = coder_of(peer);
-    struct reply_coding *coding = bufpool_get(&s->pool, sizeof *coding);
+    struct filter_memory *coding = bufpool_get(&s->pool, sizeof *coding);
     struct van_seg body;
     struct filter_message m = {.use = FILTER_OF_ANSWER,
                                .table = t->id,
@@ -240,7 +225,7 @@ void filtered_answer(struct peer *peer, const struct shard_table *t, const struc
             r->frame.seg[i] = m.seg[i];
     r->frame.seg[WIRE_SEG_BODY] = body;
     r->frame.nseg = WIRE_SEG_BODY + 1;
-    coding->memory = m.memory;
+    *coding = m.memory;
     r->coding = coding;
     flag_head(r);
 }

@@ -1,6 +1,6 @@
 /*
  * Filters at a shard: takes them back from a request that arrives, and uses them on the answer to a request
- * that reads, as its sender has asked. It is the only file here that knows filter/, and is called where a
+ * that reads, as its sender has asked. It alone knows filters (reply.c frees their memory), and is called where a
  * request arrives (slice.c) and where values are read (apply.c); what is between the two sees plain requests.
  *
  * What a connection's filters know ends with it. When a request names what is not known here, it is dropped,
@@ -21,8 +21,6 @@ MUST_USE paramo_err filtered_in(struct peer *peer, struct wire_head *head, struc
 /* Filters a finished answer of values, if its sender wants that. */
 void filtered_answer(struct peer *peer, const struct shard_table *t, const struct wire_head *request,
                      const uint64_t *keys, struct reply *reply);
-/* The reply leaves no more. */
-void filtered_reply_free(struct shard *s, struct reply *reply);
 void filtered_peer_init(struct peer *peer);
 void filtered_peer_fini(struct peer *peer);
 void filtered_fini(struct shard *s);

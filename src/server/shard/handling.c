@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "server/shard/apply.h"
+#include "server/shard/apply_rows.h"
 #include "server/shard/reply.h"
 #include "van/pool.h"
 

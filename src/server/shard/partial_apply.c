@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/shard/apply.h"
+#include "server/shard/apply_rows.h"
 #include "server/shard/clearing.h"
 
 static unsigned partition_of(const struct shard_table *t, uint64_t key)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "server/shard/filtered.h"
 
 enum { REPLIES_CACHED = 4096 };
 
@@ -54,7 +53,10 @@ void reply_free(struct reply *r)
         bufpool_put(&s->pool, r->buffer, r->buffer_bytes);
     if (r->kept)
         kept_unref(r->kept);
-    filtered_reply_free(s, r);
+    if (r->coding) {
+        filter_memory_give(r->coding);
+        bufpool_put(&s->pool, r->coding, sizeof *r->coding);
+    }
     if (s->free_replies_count >= REPLIES_CACHED) {
         free(r);
         return;

@@ -6,26 +6,10 @@
 
 #include "server/replication/chain_impl.h"
 #include "server/shard/deferred.h"
+#include "server/shard/housekeeping.h"
 #include "server/shard/reply.h"
 
 /* ---- sessions ---- */
-
-static void session_free(struct shard *s, struct session *x)
-{
-    x->next = s->closing;
-    s->closing = x;
-    deferred_go(s);
-}
-
-bool scanning_close_step(struct shard *s)
-{
-    struct session *x = s->closing;
-    if (x && table_page_close_step(&x->page)) {
-        s->closing = x->next;
-        free(x);
-    }
-    return !s->closing;
-}
 
 /* Removes the sessions of a sender, those older than `before`, and the session `one`. */
 static void sessions_remove(struct shard *s, const struct sender *sender, uint64_t before,
@@ -37,7 +21,7 @@ static void sessions_remove(struct shard *s, const struct sender *sender, uint64
             assert(s->sessions_count > 0);
             *at = x->next;
             s->sessions_count--;
-            session_free(s, x);
+            deferred_close_page(s, x);
         } else {
             at = &x->next;
         }
@@ -117,7 +101,7 @@ static void page_drop(struct shard *s, struct session *x)
     if (rest) {
         rest->page = x->page;
         x->page = (struct table_page){0};
-        session_free(s, rest);
+        deferred_close_page(s, rest);
     } else {
         table_page_close(&x->page);
     }

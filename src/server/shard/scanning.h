@@ -15,8 +15,6 @@
 
 MUST_USE paramo_err scanning_slice(struct peer *peer, struct shard_table *t, const struct wire_head *head,
                                    const struct van_seg *seg);
-/* Frees some memory of closed pages. True: all of it. */
-bool scanning_close_step(struct shard *s);
 /* One step towards the next page of a deferred SCAN. True: the page is complete, or *err says why not. */
 bool scanning_step(struct peer *peer, struct shard_table *t, const struct wire_head *head, uint64_t cursor,
                    paramo_err *err);

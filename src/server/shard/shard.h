@@ -15,61 +15,9 @@
 #ifndef SERVER_SHARD_SHARD_H
 #define SERVER_SHARD_SHARD_H
 
-#include "base/array.h"
 #include "cluster/view/view.h"
-#include "env/lane.h"
-#include "paramo/types.h"
-#include "van/van.h"
+#include "server/shard/shard_config.h"
 #include "wire/hello.h"
-
-struct shard;
-struct shard_request; /* one request to a USER table, being handled */
-
-struct shard_request_info {
-    const char *table; /* NULL: a message to an app */
-    paramo_dtype dtype;
-    uint32_t to; /* the node that was asked: this one */
-    uint32_t sender, customer, app;
-    uint64_t ts;
-    int32_t cmd;
-    bool push, pull;
-    const uint64_t *keys;
-    size_t n;
-    const void *vals;
-    size_t vals_len;      /* values, not bytes (of a message: bytes) */
-    const uint32_t *lens; /* or NULL */
-    /* messages: app is the receiver's, customer the sender's */
-    uint32_t for_customer, flags;
-    struct van_seg seg[VAN_SEGS];
-};
-
-/* Called on the shard's lane for each new request to a USER table or an app. The handler answers exactly
- * once, now or later, from any thread. info and what it points to stay valid until then. */
-typedef void (*shard_handler)(void *arg, struct shard_request *request,
-                              const struct shard_request_info *info);
-
-struct shard_config {
-    struct lane *lane;
-    uint32_t node; /* this node's id; 0: learned from the view, by incarnation */
-    uint64_t incarnation;
-    unsigned index;        /* which shard of the node */
-    uint64_t frame_bytes;  /* the largest answer that is sent */
-    uint32_t drop_percent; /* this share of received frames is dropped, for tests */
-    struct van *van;       /* to reach other shards by; NULL: it has no part in chains */
-    const char *token;     /* the job's; outlives the shard */
-    size_t scan_keys; /* of a scan's page, and of a step; 0: as many as memory and time allow. For tests */
-    /* senders whose records pass to another owner, or are checked, in one turn; 0: a millisecond's worth. For
-     * tests */
-    size_t turn_records;
-    size_t
-        turn_tables; /* new tables of a view that are made in one turn; 0: a millisecond's worth. For tests */
-    bool app_endpoint;     /* no tables: messages to this node's apps; index is HELLO_APP_ENDPOINT */
-    shard_handler handler; /* NULL: requests to USER tables fail with HANDLER */
-    /* Called once, on the lane: the shard cannot continue (this thread's message says why). It stops serving;
-     * its node should end, so that members with copies take over. May be NULL. */
-    void (*failed)(void *arg, paramo_err status);
-    void *arg;
-};
 
 MUST_USE paramo_err shard_create(const struct shard_config *config, struct shard **shard);
 /* On the lane. An authenticated data connection that names this shard: takes it over, sets its user and frame
@@ -88,30 +36,12 @@ size_t shard_unsent(const struct shard *shard);
  * that has no effect. */
 void shard_close(struct shard *shard);
 
-/* Any thread. Answer and free the request. vals and lens are copied; lens NULL or one length per key. */
-MUST_USE paramo_err shard_answer(struct shard_request *request, const void *vals, size_t vals_len,
-                                 const uint32_t *lens);
-MUST_USE paramo_err shard_answer_error(struct shard_request *request, paramo_err status, const char *text);
-/* Answers with any segments (to a USER table: lens and values only). Where array[i] is given, segment i is
- * the whole array, and the shard takes its own reference; otherwise seg[i] is copied. */
-MUST_USE paramo_err shard_answer_segs(struct shard_request *request, const struct van_seg seg[VAN_SEGS],
-                                      struct paramo_array *const array[VAN_SEGS]);
-/* Before the answer: segment i of the request, as an array without a copy. */
-MUST_USE paramo_err shard_request_keep(struct shard_request *request, unsigned i,
-                                       struct paramo_array **array);
-
 struct migration_order;
-/* The result of a step of a migration; on an error this thread's message says why. */
-typedef void (*shard_migration_done)(void *arg, paramo_err status);
 /* On the lane. Carries out the scheduler's order (ORDER_MIGRATION_..., wire/migration_order.h), as far as it
  * concerns this shard. done is called once: from here, from a later round, or from shard_close. */
 void shard_migration_order(struct shard *shard, uint32_t what, const struct migration_order *m,
                            shard_migration_done done, void *arg);
 
-struct shard_counters {
-    uint64_t slices, repeats, moved, deferred_for_view, dropped;
-    uint64_t senders, kept_bytes, view_deferred_bytes, tables_bytes;
-};
 /* On the lane. */
 void shard_get_counters(const struct shard *shard, struct shard_counters *counters);
 struct shard_report;

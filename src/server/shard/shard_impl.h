@@ -1,19 +1,25 @@
 /*
- * The structures that all of src/server shares, and what shard.c does for the rest of it. Nothing outside
- * src/server includes this, but tests and the simulator. One lane owns everything here, unless a field says
- * otherwise.
+ * The structures that all of src/server shares. Nothing outside src/server includes this, but tests and the simulator.
+ * One lane owns everything here, unless a field says otherwise. Includes point down this list:
  *
- *     shard.h           shard.c           life, views, tables, senders, peers
- *     slice.h           slice.c           one request from its arrival: defer, refuse, dedup, dispatch, probe
- *     apply.h           apply.c           requests to built-in tables
- *     partial_apply.h   partial_apply.c   requests of which some keys were applied before
- *     handling.h        handling.c        requests to USER tables and apps: hand over, keep answers
- *     scanning.h        scanning.c        pages of rows, and counts of rows
- *     clearing.h        clearing.c        removal of many rows in steps
- *     deferred.h        deferred.c        requests that take longer than a step of the lane
- *     applied_window.h  applied_window.c  which chunks of a sender are applied, and on which partitions
- *     reply.h           reply.c           answers and their memory
- *     filtered.h        filtered.c        filters of requests and answers
+ *     shard.c           life, connections, views
+ *     adopting.c        views that name many new tables
+ *     deferred_turn.c   turns of requests that take longer than a step of the lane
+ *     slice.c           one request from its arrival: defer, refuse, dedup, dispatch, probe
+ *     senders.c         records of senders, and which are over
+ *     apply.c           requests to built-in tables
+ *     partial_apply.c   requests of which some keys were applied before
+ *     apply_rows.c      checks and changes of rows
+ *     handling.c        requests to USER tables and apps: hand over, keep answers
+ *     scanning.c        pages of rows, and counts of rows
+ *     deferred.c        the list of requests that take longer than a step of the lane
+ *     shard_tables.c    the shard's tables and their memory
+ *     clearing.c        removal of many rows in steps
+ *     kept.c            slices that cannot be handled yet
+ *     filtered.c        filters of requests and answers
+ *     reply.c           answers and their memory
+ *     housekeeping.c    the timer that removes what nobody asks for again
+ *     applied_window.c  which chunks of a sender are applied, and on which partitions
  *
  * It must never know how a chain, a migration or a checkpoint works: replication/, migration/ and snapshot/
  * own those. Tests: test/server/, test/worker/, the simulator.
@@ -26,12 +32,13 @@
 #include "base/bufpool.h"
 #include "base/map.h"
 #include "base/spread.h"
+#include "cluster/view/view.h"
 #include "env/hugemem.h"
 #include "filter/coding.h"
 #include "ring/partition_set.h"
 #include "server/shard/applied_window.h"
 #include "server/shard/rowcache.h"
-#include "server/shard/shard.h"
+#include "server/shard/shard_config.h"
 #include "table/table.h"
 #include "table/table_page.h"
 #include "wire/data.h"
@@ -157,7 +164,7 @@ struct reply {
     size_t buffer_bytes;
     bool lent; /* the last segment is the table's; the buffer has room for it */
     struct kept_answer *kept;
-    struct reply_coding *coding; /* filtered.c; NULL: it is not filtered */
+    struct filter_memory *coding; /* of a filtered answer, from the pool; NULL: it is not filtered */
 };
 
 /* The part of a shard that outlives it while handlers hold requests. */
@@ -224,7 +231,8 @@ struct shard {
     struct queue deferred_for_view; /* struct kept */
     /* a view is being adopted: what peers deferred comes behind what waited for the view */
     bool adopting_view;
-    struct {               /* adopting.c */
+    struct { /* adopting.c */
+        void (*adopt)(struct shard *s, struct view *view);
         struct view *view; /* the newest one, which waits for its tables; NULL: none does */
         int self;          /* our index in it, or -1 */
         uint64_t runs[PARTITION_WORDS];
@@ -268,38 +276,5 @@ struct shard {
     struct shard_counters counters;
     struct spread pauses; /* of partitions that migrated away: microseconds */
 };
-
-void shard_keep_house(struct shard *s);
-struct shard_table *shard_table_find(struct shard *s, uint32_t id);
-/* Marks rows of these partitions (NULL: of all) as lost, or, after a clear or a load, as not lost. */
-void shard_table_lose(struct shard_table *t, const uint64_t *partitions, bool lost);
-/* The table's memory, with what is freed but not returned yet. */
-uint64_t shard_table_bytes(const struct shard_table *t);
-/* Tables that lack memory try again soon. */
-void shard_table_again(struct shard *s);
-/* DENSE: makes rows of partitions that are held now, or soon, and were not before. room: clearing_begin_some's. */
-MUST_USE paramo_err shard_table_own(struct shard *s, struct shard_table *t, size_t *room);
-/* A table of a view that is not adopted yet, with room for the rows that the view gives this shard (self, runs: as in
- * the struct). Rows in t->clearing have no values yet. On an error nothing is made. */
-MUST_USE paramo_err shard_table_prepare(struct shard *s, const struct view_table *from,
-                                        const struct view *view, int self,
-                                        const uint64_t runs[PARTITION_WORDS], size_t *room,
-                                        struct shard_table **out);
-void shard_table_free(struct shard_table *t);
-/* This shard's node in the view; NULL: it is not there. */
-const struct view_node *shard_node_in(const struct shard *s, const struct view *view);
-/* -1: no partition is ours. */
-int shard_index_in(const struct shard *s, const struct view *view);
-/* The view is newer than the present one, if there is one. */
-void shard_adopt_view(struct shard *s, struct view *view);
-/* NULL: there is none. */
-struct sender *shard_sender_find(const struct shard *s, const struct sender_id *id);
-/* Found or made; NULL: no memory. */
-struct sender *shard_sender(struct shard *s, const struct sender_id *id);
-/* Closes connections of dead senders, and frees the records of senders that are over: in turns of less than a
- * millisecond, the first one now. Until it comes to a dead sender, the sender's requests are fenced. */
-void shard_senders_check(struct shard *s);
-/* The connection is closed already: frees the peer, and its sender when nothing is left of it. */
-void shard_peer_forget(struct shard *s, struct peer *peer);
 
 #endif

@@ -14,98 +14,11 @@
 #include "server/shard/deferred.h"
 #include "server/shard/filtered.h"
 #include "server/shard/handling.h"
+#include "server/shard/kept.h"
 #include "server/shard/reply.h"
+#include "server/shard/senders.h"
+#include "server/shard/shard_tables.h"
 #include "server/snapshot/saving.h"
-
-/* ---- slices that cannot be handled now ---- */
-
-/* Copies the slice, or takes over `hold`, which keeps its bytes already. NULL: no memory; the slice counts as
- * lost on the way. */
-static struct kept *keep(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
-                         unsigned nseg, struct van_hold **hold)
-{
-    struct kept *k = malloc(sizeof *k);
-    if (!k)
-        return NULL;
-    *k = (struct kept){.peer = peer, .head = *head, .nseg = nseg, .bytes = sizeof *k};
-    for (unsigned i = 0; i < nseg; i++) {
-        k->seg[i] = seg[i];
-        k->bytes += seg[i].len;
-    }
-    if (hold && *hold) {
-        k->hold = *hold;
-        *hold = NULL;
-    } else if (!hold && van_keep(peer->conn, k->seg, nseg, &k->hold)) {
-        free(k);
-        return NULL;
-    }
-    return k;
-}
-
-static void kept_free(struct kept *k)
-{
-    van_release(k->hold);
-    free(k);
-}
-
-static void defer_for_view(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
-                           unsigned nseg, struct van_hold **hold)
-{
-    struct shard *s = peer->shard;
-    struct kept *k = NULL;
-    if (s->view_deferred_count < SHARD_VIEW_DEFERRED_MAX &&
-        s->view_deferred_bytes < SHARD_VIEW_DEFERRED_BYTES)
-        k = keep(peer, head, seg, nseg, hold);
-    if (!k) {
-        s->counters.dropped++;
-        return;
-    }
-    k->deadline = lane_now(s->lane) + SHARD_VIEW_DEFERRED_SECONDS * ENV_SEC;
-    queue_push(&s->deferred_for_view, &k->node);
-    s->view_deferred_count++;
-    s->view_deferred_bytes += k->bytes;
-    s->counters.deferred_for_view++;
-    shard_keep_house(s);
-}
-
-void slice_drop_view_deferred(struct shard *s, const struct peer *peer, uint64_t now)
-{
-    struct queue old = s->deferred_for_view;
-    s->deferred_for_view = (struct queue){0};
-    for (struct qnode *node; (node = queue_pop(&old));) {
-        struct kept *k = container_of(node, struct kept, node);
-        if (k->peer != peer && k->deadline > now) {
-            queue_push(&s->deferred_for_view, node);
-            continue;
-        }
-        assert(s->view_deferred_count > 0 && s->view_deferred_bytes >= k->bytes);
-        s->view_deferred_count--;
-        s->view_deferred_bytes -= k->bytes;
-        kept_free(k);
-    }
-}
-
-void slice_drop_deferred(struct peer *peer)
-{
-    for (struct qnode *node; (node = queue_pop(&peer->deferred));)
-        kept_free(container_of(node, struct kept, node));
-    peer->deferred_count = peer->deferred_bytes = 0;
-}
-
-static void wait_for_room(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
-                          unsigned nseg, struct van_hold **hold)
-{
-    struct kept *k = NULL;
-    if (peer->deferred_count < PEER_DEFERRED_MAX && peer->deferred_bytes < PEER_DEFERRED_BYTES)
-        k = keep(peer, head, seg, nseg, hold);
-    if (!k) {
-        peer->shard->counters.dropped++;
-        return;
-    }
-    queue_push(&peer->deferred, &k->node);
-    peer->deferred_count++;
-    peer->deferred_bytes += k->bytes;
-}
 
 /* ---- who may ask ---- */
 
@@ -138,7 +51,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
     struct shard *s = peer->shard;
     struct sender *sender = peer->sender;
     if (!s->view || s->loading || s->restoring || h->view > s->view->number) {
-        defer_for_view(peer, h, seg, nseg, hold);
+        kept_defer_for_view(peer, h, seg, nseg, hold);
         return PARAMO_OK;
     }
     s->counters.slices++;
@@ -291,7 +204,7 @@ static paramo_err take_request(struct peer *peer, const struct wire_head *h, con
         return PARAMO_OK;
     }
     if (waits(peer, h, seg)) {
-        wait_for_room(peer, h, seg, nseg, hold);
+        kept_defer(peer, h, seg, nseg, hold);
         return PARAMO_OK;
     }
     return handle(peer, h, seg, nseg, hold);

@@ -14,9 +14,6 @@ extern const struct van_user shard_van_user;
 void shard_floor(struct shard *s, struct sender *sender, uint64_t floor);
 /* Handles slices that waited for a view. */
 void slice_resume_view_deferred(struct shard *s);
-/* Drops slices of this peer (NULL: of all peers past the deadline) that wait for a view. */
-void slice_drop_view_deferred(struct shard *s, const struct peer *peer, uint64_t now);
-void slice_drop_deferred(struct peer *peer);
 /* The backlog has left: handles the slices that waited for it. An error closes the connection. */
 MUST_USE paramo_err slice_resume(struct peer *peer);
 void slice_resume_all(struct shard *s);

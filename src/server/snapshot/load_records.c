@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "server/replication/records.h"
+#include "server/shard/senders.h"
 #include "server/shard/slice.h"
 
 paramo_err load_records_decode(const struct ckpt_block *block, struct load_records *records)

@@ -11,6 +11,7 @@
 #include "server/migration/migration.h"
 #include "server/replication/records.h"
 #include "server/shard/clearing.h"
+#include "server/shard/shard_tables.h"
 #include "server/shard/slice.h"
 #include "server/snapshot/ckpt_rows.h"
 #include "server/snapshot/load_records.h"
