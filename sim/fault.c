@@ -117,6 +117,8 @@ static void shape_draw(struct schedule *s, struct dice *d)
     s->ckpt_keep = 2 * (uint32_t)dice_draw(&ckpt, 2);
     struct dice recovery = dice_of(s->seed, 21);
     s->recovery_ms = dice_draw(&recovery, 2) ? (uint32_t)dice_scale(&recovery, 100, 20000) : 0;
+    struct dice all = dice_of(s->seed, 25);
+    s->migration_partitions = dice_draw(&all, 2) || s->servers == 2 ? RING_PARTITIONS : 0;
     struct dice loss = dice_of(s->seed, 14);
     s->restores = dice_draw(&loss, 2) && s->ckpt && s->servers > s->replicas + 1;
 }
@@ -381,7 +383,7 @@ enum { SPLITS_MAX = 4, DRIFTS_MAX = 6, FREEZES_MAX = 2, BOTH_MAX = 2 };
 enum {
     COMES_AND_GOES_MAX = CLOSES_MAX + IDLES_MAX + VANISHES_MAX + DRAINS_MAX + SPLITS_MAX + DRIFTS_MAX +
                          FREEZES_MAX + 2 * BOTH_MAX + NETSPLITS_MAX + AMIDS_MAX + STALLS_MAX + 2 * LIES_MAX +
-                         MEMORIES_MAX + ISLANDS_MAX + 1
+                         MEMORIES_MAX + ISLANDS_MAX + 2
 };
 
 static void come_and_go(struct schedule *s, struct dice *d, uint32_t last, enum fault_kind kind,
@@ -523,6 +525,15 @@ static void islands_draw(struct schedule *s, uint32_t last)
         return;
     struct fault f = {.step = 1 + (uint32_t)dice_draw(&amid, last / 2), .kind = FAULT_island, .to = 1};
     f.n = dice_draw(&amid, 1u << 30); /* in the middle of a migration, for which it may wait for long */
+    s->faults[s->count++] = f;
+    if (s->servers > 2)
+        return;
+    /* One of two servers returns. The last migration from the other has all partitions that are left to a shard. */
+    f.step += 1 + (uint32_t)dice_draw(&amid, 60);
+    f.kind = FAULT_crash;
+    f.from = 1 + (uint32_t)dice_draw(&amid, 2);
+    f.to = 0;
+    f.n = dice_scale(&amid, ENV_MS, ENV_SEC);
     s->faults[s->count++] = f;
 }
 

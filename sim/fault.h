@@ -92,6 +92,8 @@ struct schedule {
     uint32_t ckpt_keep;       /* this many are kept; 0: all */
     /* bytes that may wait for the disk; 1: each table waits for the one before; 0: the product's default */
     uint32_t ckpt_queue_bytes;
+    /* most partitions of one migration: RING_PARTITIONS, so one may have all of its source; 0: the product's default */
+    uint32_t migration_partitions;
     bool restores;        /* --on-loss restore: lost rows return to the last checkpoint */
     uint32_t recovery_ms; /* how long the job waits when its last worker has died; 0: not at all */
     uint32_t chunk_bytes; /* bytes of a chunk; 0: the product's default */

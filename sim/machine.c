@@ -132,6 +132,7 @@ static void create_scheduler(struct machine *m, struct store *store, const struc
                                       .heartbeat_ms = HEARTBEAT_MS,
                                       .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
                                       .recovery_ms = s->recovery_ms,
+                                      .migration_partitions = s->migration_partitions,
                                       .store = store,
                                       .found = found,
                                       .arg = m,

@@ -40,6 +40,7 @@ void migrations_init(struct migrations *m, struct ring_chains *chains, const str
     m->ops = ops;
     m->arg = arg;
     m->next_id = 1;
+    m->most = MIGRATION_PARTITIONS_MAX;
 }
 
 static bool holds(const struct ring_chains *chains, size_t partition, uint16_t shard)
@@ -320,8 +321,7 @@ static struct migration *begin_at(struct migrations *m, unsigned partition,
         migration++;
     if (migration == m->migration + MIGRATIONS_MAX || shard_busy(m, from, true) || shard_busy(m, to, false))
         return NULL;
-    while (end < RING_PARTITIONS && end - partition < MIGRATION_PARTITIONS_MAX &&
-           !partition_set_has(migrating, end) &&
+    while (end < RING_PARTITIONS && end - partition < m->most && !partition_set_has(migrating, end) &&
            (end == partition || !partition_set_has(begins, end) ||
             (m->chains->level[0].owner[end] == from && next_member(m, end, &other) == to && other == level &&
              level_of(m->chains, end, to) == had)))

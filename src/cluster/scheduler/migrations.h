@@ -21,7 +21,7 @@
  * first by new members, then by members of later levels.
  *
  * At most MIGRATIONS_MAX migrations run at a time, and each shard is the source of one and the target of one.
- * The partitions of a migration, at most MIGRATION_PARTITIONS_MAX, are in no other. Partitions that lack
+ * The partitions of a migration, by default at most MIGRATION_PARTITIONS_MAX, are in no other. Partitions that lack
  * copies, or have two in one process, come first; so do copies in a process that has none.
  *
  * Tests: test/cluster/test_migrations.c.
@@ -81,6 +81,8 @@ struct migrations {
     struct ring_ends ends;      /* of the tables that there are */
     bool wanted;                /* there is a target */
     bool held;                  /* none begins before migrations_resume */
+    unsigned most;              /* partitions of one migration: MIGRATION_PARTITIONS_MAX, or what the owner
+                                   sets after migrations_init */
     const struct migrations_shard *shard;
     size_t shards;
     uint64_t next_id;

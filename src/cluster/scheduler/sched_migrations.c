@@ -402,6 +402,8 @@ paramo_err sched_migrations_init(struct scheduler *s)
     s->migrations->timer.fire = go_on;
     s->migrations->ends_timer.fire = ends_due;
     migrations_init(&s->migrations->machine, sched_ring_chains_mutable(s), &ops, s);
+    if (s->config.migration_partitions)
+        s->migrations->machine.most = s->config.migration_partitions;
     s->migrations->machine.next_id =
         (sched_view_number(s) >> 32 << 32) + 1; /* above all numbers of an earlier scheduler of this job */
     s->migrations->shards = calloc(sched_ring_shards_count(s) + 1, sizeof *s->migrations->shards);
