@@ -197,6 +197,34 @@ static void tables_share_a_step(void **state)
     world_fini(&w);
 }
 
+static void all_belong_to(uint16_t owner)
+{
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        w.ring.owner[a] = owner;
+    for (unsigned s = 0; s < 2; s++)
+        w.partitions_changed[s] = w.chain_changed[s] = w.number + 1;
+    world_view(&w);
+}
+
+/* A table costs time beside its rows: of many tables with a row each, one step clears a few. */
+static void small_tables_share_a_step(void **state)
+{
+    (void)state;
+    begin(0, 2);
+    all_belong_to(0);
+    world_all_view(&w);
+    for (unsigned table = FIRST; table < TABLES; table++)
+        done(0, REQUEST_PUSH, table, 1, NULL);
+    assert_int_equal(all_rows_here(0), TABLES - FIRST - 1); /* but for the dense one */
+    all_belong_to(1);
+    world_server_view(&w, 0);
+    assert_in_range(all_rows_here(0), 1, TABLES - FIRST - 2);
+    world_all_view(&w);
+    assert_true(sim_run(w.sim, is_clear, NULL, sim_now(w.sim) + 10 * ENV_SEC));
+    assert_int_equal(all_rows_here(0), 0);
+    world_fini(&w);
+}
+
 static void dense_begin(unsigned replicas, unsigned servers)
 {
     memset(&w, 0, sizeof w);
@@ -302,6 +330,7 @@ int main(void)
         cmocka_unit_test(owner_dies),
         cmocka_unit_test(partitions_come_back),
         cmocka_unit_test(tables_share_a_step),
+        cmocka_unit_test(small_tables_share_a_step),
         cmocka_unit_test(a_dense_table_is_made_in_steps),
         cmocka_unit_test(rows_come_behind_a_removal),
     };

@@ -14,6 +14,7 @@ enum {
     STEP_KEYS = 4096,       /* examined, and at most removed, in one step: 1 to 2 ms */
     STEP_BYTES = 512 << 10, /* of rows of a dense table, which get their initial values */
     FEW_STEPS = 64,         /* of a table that has few rows, though its index may have had many */
+    TABLE_KEYS = 4,         /* what a step of a table costs beside its keys, in keys: 1 us */
 };
 
 struct portion {
@@ -135,15 +136,20 @@ size_t clearing_room(const struct shard *s)
 static size_t cost(const struct shard *s, const struct shard_table *t)
 {
     size_t most = step_keys(s);
-    bool many = t->options.kind == PARAMO_TABLE_DENSE || table_rows(t->table) > most;
-    return many ? most : (size_t)table_rows(t->table);
+    bool many = t->options.kind == PARAMO_TABLE_DENSE || table_rows(t->table) + TABLE_KEYS > most;
+    return many ? most : (size_t)table_rows(t->table) + TABLE_KEYS;
 }
 
-/* Are the rows few enough for what is left of the step? */
-static bool is_few(const struct shard *s, const struct shard_table *t, size_t room)
+/* It has no rows, and none are being removed. */
+static bool is_empty(const struct shard_table *t)
 {
-    return t->options.kind != PARAMO_TABLE_DENSE && table_rows(t->table) <= step_keys(s) &&
-           table_rows(t->table) <= room;
+    return t->options.kind != PARAMO_TABLE_DENSE && !t->clears && !table_rows(t->table);
+}
+
+/* Are the rows few enough for one step? */
+static bool is_few(const struct shard *s, const struct shard_table *t)
+{
+    return t->options.kind != PARAMO_TABLE_DENSE && table_rows(t->table) <= step_keys(s);
 }
 
 static void table_over(struct shard *s, struct shard_table *t)
@@ -166,43 +172,52 @@ static void go_on(struct shard *s)
             acks_soon(source);
 }
 
-/* One step of one table. False: there is nothing to do. *waits is set if the step must wait; waits NULL: the
- * step runs in any case. */
-static bool some_step(struct shard *s, bool *waits)
+/* A step of each table, as many as cost no more than one of a large table. False: there is nothing to do. *waits is set
+ * if a step must wait; waits NULL: the steps run in any case. */
+static bool some_steps(struct shard *s, bool *waits)
 {
     uint64_t id;
     void *value;
+    size_t room = step_keys(s);
+    bool any = false;
     if (waits)
         *waits = false;
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
         struct shard_table *t = value;
         if (waits && t->clears && saving_behind(s, t)) {
             *waits = true;
-        } else if (t->clears) {
-            if (!step(s, t))
-                table_over(s, t);
-            t->remains = table_clear_due(t->table);
-            return true;
-        } else if (t->remains) {
-            t->remains = table_clear_step(t->table);
-            return true;
+            continue;
         }
+        if (!t->clears && !t->remains)
+            continue;
+        size_t costs = t->clears ? cost(s, t) : step_keys(s);
+        if (any && costs > room)
+            return true;
+        any = true;
+        room -= costs;
+        if (!t->clears) {
+            t->remains = table_clear_step(t->table);
+            continue;
+        }
+        if (!step(s, t))
+            table_over(s, t);
+        t->remains = table_clear_due(t->table);
     }
-    return false;
+    return any;
 }
 
 static void steps_due(struct shard *s, uint64_t pause)
 {
     if (s->clearing.slot || !lane_timer_arm(s->lane, &s->clearing, lane_now(s->lane) + pause))
         return;
-    while (some_step(s, NULL)) { /* no memory for a timer */
+    while (some_steps(s, NULL)) { /* no memory for a timer */
     }
 }
 
 bool clearing_turn(struct shard *s)
 {
     bool waits;
-    if (some_step(s, &waits) || waits) /* in a simulation, other events come between two steps */
+    if (some_steps(s, &waits) || waits) /* in a simulation, other events come between two steps */
         steps_due(s, waits || s->config.scan_keys ? ENV_MS : 0);
     bool cleared = s->cleared;
     if (cleared)
@@ -268,8 +283,10 @@ bool clearing_fills_at_once(const struct shard *s, const struct shard_table *t, 
 
 void clearing_begin_some(struct shard *s, struct shard_table *t, const uint64_t *partitions, size_t *room)
 {
+    if (partitions && is_empty(t))
+        return;
     size_t costs = cost(s, t);
-    bool now = costs <= *room, few = is_few(s, t, *room), more = true;
+    bool now = costs <= *room, few = now && is_few(s, t), more = true;
     *room -= now ? costs : 0;
     if (!partitions && table_clear_is_short(t->table)) {
         whole(s, t, few);

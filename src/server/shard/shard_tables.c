@@ -50,12 +50,15 @@ static void held_partitions(const struct shard *s, const struct shard_table *t, 
 
 void shard_table_lose(struct shard_table *t, const uint64_t *partitions, bool lost)
 {
-    t->lost = false;
+    if (!lost && !t->lost)
+        return;
+    uint64_t any = 0;
     for (unsigned i = 0; i < RING_PARTITIONS / 64; i++) {
         uint64_t these = partitions ? partitions[i] : UINT64_MAX;
         t->lost_partitions[i] = lost ? t->lost_partitions[i] | these : t->lost_partitions[i] & ~these;
-        t->lost |= t->lost_partitions[i] != 0;
+        any |= t->lost_partitions[i];
     }
+    t->lost = any;
 }
 
 /* A run of partitions is one contiguous range of the table. Returns its end. */
