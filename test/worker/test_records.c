@@ -226,6 +226,32 @@ static void looks_are_short(void **state)
     world_fini(&w);
 }
 
+/* However many senders an origin has, one more moves a few buckets at most. Each sender is found at any time. */
+static void buckets_grow_in_turns(void **state)
+{
+    (void)state;
+    struct chain_origin *o = origin_make((struct chain_name){.node = 8});
+    unsigned grown = 0;
+    assert_non_null(o);
+    w.clients[2].incarnation = 1;
+    for (uint32_t i = 0; i < 3000; i++) {
+        struct sender_id id = many_id(i), early = many_id(i / 2);
+        uint32_t before = o->older ? o->older_count - o->moved : 0;
+        assert_non_null(origin_sender(o, &id));
+        uint32_t after = o->older ? o->older_count - o->moved : 0;
+        grown += after > before;
+        assert_true(after > before || before - after <= 2);
+        uint32_t count = o->senders_count;
+        struct chain_sender *x = origin_sender(o, &early);
+        if (i / 2 % 3) /* the others were freed, and are made again */
+            assert_int_equal(o->senders_count, count);
+        else
+            origin_sender_free(o, x);
+    }
+    assert_true(grown > 4);
+    origin_fini(o);
+}
+
 /* ---- in the middle ---- */
 
 /* A worker is declared dead, and a connection ends, when a look has come past them: the look begins again. */
@@ -439,11 +465,17 @@ static void ended_in_the_middle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(turns_are_short),        cmocka_unit_test(turns_of_a_demotion_are_short),
-        cmocka_unit_test(looks_are_short),        cmocka_unit_test(looked_at_in_the_middle),
-        cmocka_unit_test(resent_in_the_middle),   cmocka_unit_test(leases_in_the_middle),
-        cmocka_unit_test(reversed_in_the_middle), cmocka_unit_test(senders_in_the_middle),
-        cmocka_unit_test(saved_in_the_middle),    cmocka_unit_test(passed_in_the_middle_of_a_save),
+        cmocka_unit_test(turns_are_short),
+        cmocka_unit_test(turns_of_a_demotion_are_short),
+        cmocka_unit_test(buckets_grow_in_turns),
+        cmocka_unit_test(looks_are_short),
+        cmocka_unit_test(looked_at_in_the_middle),
+        cmocka_unit_test(resent_in_the_middle),
+        cmocka_unit_test(leases_in_the_middle),
+        cmocka_unit_test(reversed_in_the_middle),
+        cmocka_unit_test(senders_in_the_middle),
+        cmocka_unit_test(saved_in_the_middle),
+        cmocka_unit_test(passed_in_the_middle_of_a_save),
         cmocka_unit_test(ended_in_the_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,6 +182,9 @@ struct chain_origin { /* an owner whose partitions are followed */
     struct chain_sender *senders;
     struct chain_sender **buckets; /* the same, by name; a power of two, about as many as senders */
     uint32_t senders_count, buckets_count;
+    /* growing: the buckets before; those below `moved` are in `buckets` already. NULL: all are */
+    struct chain_sender **older;
+    uint32_t older_count, moved;
 };
 
 struct chain {

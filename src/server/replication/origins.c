@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS_FIRST = 16 };
+/* Buckets that grow move to twice as many, these with each sender that comes: all have moved before the next growth. */
+enum { BUCKETS_FIRST = 16, BUCKETS_MOVED = 2 };
 
 struct chain_origin *origin_make(struct chain_name name)
 {
@@ -38,7 +39,9 @@ struct chain_origin *origin_get(struct chain *c, struct chain_name name)
 
 static struct chain_sender **bucket_of(const struct chain_origin *o, const struct sender_id *id)
 {
-    return &o->buckets[sender_id_hash(id) & (o->buckets_count - 1)];
+    uint64_t hash = sender_id_hash(id);
+    uint32_t older = o->older ? (uint32_t)hash & (o->older_count - 1) : 0;
+    return o->older && older >= o->moved ? &o->older[older] : &o->buckets[hash & (o->buckets_count - 1)];
 }
 
 static void bucket_add(struct chain_origin *o, struct chain_sender *x)
@@ -51,14 +54,30 @@ static void bucket_add(struct chain_origin *o, struct chain_sender *x)
 /* Without memory the buckets stay, and searches take longer. */
 static void buckets_grow(struct chain_origin *o)
 {
+    assert(!o->older);
     struct chain_sender **more = calloc(2 * (size_t)o->buckets_count, sizeof(struct chain_sender *));
     if (!more)
         return;
-    free(o->buckets);
+    o->older = o->buckets;
+    o->older_count = o->buckets_count;
+    o->moved = 0;
     o->buckets = more;
     o->buckets_count *= 2;
-    for (struct chain_sender *x = o->senders; x; x = x->next)
-        bucket_add(o, x);
+}
+
+static void buckets_move(struct chain_origin *o)
+{
+    for (unsigned i = 0; i < BUCKETS_MOVED && o->older; i++) {
+        struct chain_sender *x = o->older[o->moved++];
+        for (struct chain_sender *next; x; x = next) {
+            next = x->bucket_next;
+            bucket_add(o, x);
+        }
+        if (o->moved == o->older_count) {
+            free(o->older);
+            o->older = NULL;
+        }
+    }
 }
 
 void origin_sender_free(struct chain_origin *o, struct chain_sender *x)
@@ -83,8 +102,10 @@ void origin_fini(struct chain_origin *o)
 {
     while (o && o->senders)
         origin_sender_free(o, o->senders);
-    if (o)
+    if (o) {
         free(o->buckets);
+        free(o->older);
+    }
     free(o);
 }
 
@@ -111,7 +132,8 @@ struct chain_sender *origin_sender(struct chain_origin *o, const struct sender_i
         x->next->prev = x;
     o->senders = x;
     bucket_add(o, x);
-    if (++o->senders_count > o->buckets_count)
+    buckets_move(o);
+    if (++o->senders_count > o->buckets_count && !o->older)
         buckets_grow(o);
     return x;
 }
