@@ -7,5 +7,5 @@ build=${1:-$here/build/release}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cc -O2 -D_GNU_SOURCE -I"$here/include" -I"$here/src" -I"$here" -o "$dir/steps" "$here/bench/steps.c" -Wl,--start-group \
-    "$build/libparamo.a" -Wl,--end-group -lpthread -lm -ldl
+    "$build/libparamo.a" -Wl,--end-group -lpthread -lm -ldl -llz4 -lzstd
 "$dir/steps" "${2:-50000000}"
