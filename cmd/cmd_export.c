@@ -14,8 +14,9 @@ static const char usage[] =
     "usage: paramo export --model-in DIR --text [--out FILE|-]\n"
     "\n"
     "Writes a model as text, sorted by key: a line 'key<TAB>w' for each feature whose weight is not 0,\n"
-    "for a factorization machine 'key<TAB>w<TAB>v1<TAB>...<TAB>vK'. The last line's key,\n"
-    "18446744073709551615, is the bias. Numbers have nine digits, which give the same floats back.\n"
+    "for a factorization machine 'key<TAB>w<TAB>v1<TAB>...<TAB>vK' (ffm: K for each field in turn). The\n"
+    "last key, 18446744073709551615, is the bias. Rows that belong to fields follow, as 'r:3<TAB>...' for\n"
+    "row 3 of table r. Numbers have nine digits, which give the same floats back.\n"
     "Weights of scaled features (train --scale) are for the values in the data. They are not exact for\n"
     "values that std holds at four times their root mean square.\n";
 
@@ -66,13 +67,34 @@ static paramo_err write_model(const struct model *m, struct output *out)
         paramo_err err = output_write(out, key, (size_t)len);
         const float scale = scale_of(m, w->keys[i], &scale_at);
         for (size_t t = 0; err == PARAMO_OK && t < m->n; t++)
-            err = write_row(out, &m->table[t], w->keys[i], scale, &at[t]);
+            if (model_fixed_rows(&m->info, t) == 0)
+                err = write_row(out, &m->table[t], w->keys[i], scale, &at[t]);
         if (err == PARAMO_OK)
             err = output_write(out, "\n", 1);
         if (err != PARAMO_OK)
             return err;
     }
     return PARAMO_OK;
+}
+
+/* The tables whose rows are not those of features: "r:3<TAB>..." is row 3 of table r. */
+static paramo_err write_fixed(const struct model *m, struct output *out)
+{
+    paramo_err err = PARAMO_OK;
+    for (size_t t = 0; t < m->n; t++) {
+        const struct model_table *table = &m->table[t];
+        uint64_t at = 0;
+        for (uint64_t i = 0; err == PARAMO_OK && model_fixed_rows(&m->info, t) > 0 && i < table->n; i++) {
+            char key[MODEL_NAME_MAX + 32];
+            int len = snprintf(key, sizeof key, "%s:%" PRIu64, m->info.ops->table[t].name, table->keys[i]);
+            err = output_write(out, key, (size_t)len);
+            if (err == PARAMO_OK)
+                err = write_row(out, table, table->keys[i], 1.0f, &at);
+            if (err == PARAMO_OK)
+                err = output_write(out, "\n", 1);
+        }
+    }
+    return err;
 }
 
 static paramo_err export_model(const char *dir, const char *path)
@@ -85,6 +107,8 @@ static paramo_err export_model(const char *dir, const char *path)
     err = output_open(path, &out);
     if (err == PARAMO_OK) {
         err = write_model(&model, out);
+        if (err == PARAMO_OK)
+            err = write_fixed(&model, out);
         if (err == PARAMO_OK)
             err = output_commit(out);
         else

@@ -36,9 +36,13 @@ static void add_choice(void)
 
 static void add_setting(const struct model_ops *ops, const struct model_setting *setting)
 {
+    char initial[32];
     for (size_t i = 0; i < list_n; i++) {
         if (list[i].kind == MODEL_SETTING && strcmp(list[i].name, setting->option) == 0) {
             join(list[i].help, sizeof list[i].help, ", ", ops->name);
+            (void)snprintf(initial, sizeof initial, "%s: %g", ops->name, setting->initial);
+            if (setting->initial != list[i].setting->initial)
+                join(list[i].initial, sizeof list[i].initial, "; ", initial);
             return;
         }
     }
@@ -47,6 +51,8 @@ static void add_setting(const struct model_ops *ops, const struct model_setting 
     o->option.type = setting->whole ? PARAMO_OPTION_NUMBER : PARAMO_OPTION_POSITIVE;
     o->option.min = setting->min;
     o->option.max = setting->max;
+    if (setting->field != FIELD_COUNT)
+        (void)snprintf(o->initial, sizeof o->initial, "%g", setting->initial);
     (void)snprintf(o->name, sizeof o->name, "%s", setting->option);
     (void)snprintf(o->meta, sizeof o->meta, "%s", setting->meta);
     (void)snprintf(o->help, sizeof o->help, "%s", ops->name);
@@ -101,19 +107,34 @@ static void optimizer_help(struct model_option *o, int first)
                                                  : optimizers_find(table->optimizer)->beta);
 }
 
-static void add_optimizer(const struct model_table_def *table)
+/* What stands for "initial" of a rate where a model has another than the first with these options. */
+static void add_rate(struct model_option *o, const struct model_ops *ops, const struct model_table_def *table)
+{
+    const double first = o->part == OPTIMIZER_ALPHA ? o->table->alpha : o->table->beta,
+                 other = o->part == OPTIMIZER_ALPHA ? table->alpha : table->beta;
+    char text[64];
+    (void)snprintf(text, sizeof text, "%s: %g", ops->name, other);
+    if ((o->part == OPTIMIZER_ALPHA || o->part == OPTIMIZER_BETA) && other != first)
+        join(o->initial, sizeof o->initial, "; ", text);
+}
+
+static void add_optimizer(const struct model_ops *ops, const struct model_table_def *table)
 {
     static const char *const names[OPTIMIZER_OPTIONS] = {"optimizer", "alpha", "beta", "l1", "l2"};
     static const char *const metas[OPTIMIZER_OPTIONS] = {NULL, "A", "B", "L", "L"};
     static const paramo_option_type types[OPTIMIZER_OPTIONS] = {PARAMO_OPTION_WORD, PARAMO_OPTION_POSITIVE,
                                                                 PARAMO_OPTION_NATURAL, PARAMO_OPTION_NATURAL,
                                                                 PARAMO_OPTION_NATURAL};
-    int first = 1;
+    int first = 1, known = 0;
     for (size_t i = 0; i < list_n; i++) {
         first &= list[i].kind != MODEL_OPTIMIZER;
-        if (list[i].kind == MODEL_OPTIMIZER && strcmp(list[i].table->prefix, table->prefix) == 0)
-            return;
+        if (list[i].kind != MODEL_OPTIMIZER || strcmp(list[i].table->prefix, table->prefix) != 0)
+            continue;
+        add_rate(&list[i], ops, table);
+        known = 1;
     }
+    if (known)
+        return;
     for (enum optimizer_option part = 0; part < OPTIMIZER_OPTIONS; part++) {
         struct model_option *o = add(MODEL_OPTIMIZER);
         o->table = table;
@@ -128,6 +149,17 @@ static void add_optimizer(const struct model_table_def *table)
     }
 }
 
+/* "(0.03; ffm: 0.1)", behind the help or in the brackets that end it. */
+static void add_initial(struct model_option *o)
+{
+    const size_t used = strlen(o->help);
+    const int brackets = o->help[used - 1] == ')';
+    if (brackets)
+        o->help[used - 1] = '\0';
+    join(o->help, sizeof o->help, brackets ? "; " : " (", o->initial);
+    join(o->help, sizeof o->help, "", ")");
+}
+
 static void make(void)
 {
     add_choice();
@@ -136,11 +168,13 @@ static void make(void)
             add_setting(model_at(i), &model_at(i)->setting[k]);
     for (size_t i = 0; model_at(i); i++)
         for (size_t t = 0; t < model_at(i)->tables; t++)
-            add_optimizer(&model_at(i)->table[t]);
+            add_optimizer(model_at(i), &model_at(i)->table[t]);
     for (size_t i = 0; i < list_n; i++) {
         struct model_option *o = &list[i];
         if (o->kind == MODEL_SETTING)
             join(o->help, sizeof o->help, ": ", o->setting->help);
+        if (o->initial[0] != '\0')
+            add_initial(o);
         o->option.name = o->name;
         o->option.meta = o->meta;
         o->option.help = o->help;

@@ -30,6 +30,7 @@ struct model_option {
     const struct model_setting *setting; /* models may share it */
     const struct model_table_def *table; /* of an optimizer; tables of several models may share the prefix */
     enum optimizer_option part;
+    char initial[96]; /* of each model that has another than the first: "8; ffm: 4" */
     char name[32], meta[128], help[256];
 };
 

@@ -74,6 +74,14 @@ uint32_t model_row_values(const struct model_info *info, size_t table)
     return model_shape(info, table).dim * model_outputs(info);
 }
 
+uint32_t model_fields(const struct model_info *info)
+{
+    for (size_t i = 0; i < info->ops->settings; i++)
+        if (info->ops->setting[i].field == FIELD_COUNT)
+            return (uint32_t)info->setting[i];
+    return 0;
+}
+
 size_t model_fixed_rows(const struct model_info *info, size_t table)
 {
     return info->ops->rows == NULL ? 0 : info->ops->rows(info, table);

@@ -30,17 +30,25 @@
 #define MODEL_NAME_MAX     31
 #define MODEL_ROWS_MAX     4096 /* of a table whose rows are not features */
 
+/* What a setting has to do with the fields of the data (learn/train/rows.h). */
+enum model_field_use {
+    FIELD_UNUSED,
+    FIELD_COUNT, /* how many there are: 0, 1, ... N - 1. Initially 0: where it is not given, those of the first rows */
+    FIELD_NUMBER /* the number of one, which the first rows must have */
+};
+
 /* A number that a model is made with: an option of `paramo train`, and an entry of the manifest. Models that
- * have a setting of the same name share its definition. */
+ * have a setting of the same name share its definition, but for the initial value. */
 struct model_setting {
     const char *option;   /* without "--": "factor-init" */
     const char *manifest; /* "factor_init" */
     const char *meta;     /* what stands for the value in --help */
-    const char *help;
-    int whole;         /* a whole number in min .. max; else a real number greater than 0 */
-    uint32_t min, max; /* max at most UINT16_MAX */
-    double initial;    /* where the option is not given */
-    int fixed;         /* a trained model cannot get another value: rows have sizes that follow from it */
+    const char *help;     /* without the initial value */
+    int whole;            /* a whole number in min .. max; else a real number greater than 0 */
+    uint32_t min, max;    /* max at most UINT16_MAX */
+    double initial;       /* where the option is not given */
+    int fixed;            /* a trained model cannot get another value: rows have sizes that follow from it */
+    enum model_field_use field;
 };
 
 /* A table of a model. The first is always "w": one weight for each feature and the bias. */
@@ -104,15 +112,18 @@ struct model_ops {
     /* margin[r] of each row, one output. */
     void (*margins)(const struct model_info *info, const struct batch *batch, float *const *param,
                     float *scratch, float *margin);
-    /* The gradients of the summed loss; residual[r] is its derivative by margin[r]. scratch is as margins left it. */
+    /* The gradients of the summed loss; residual[r] is its derivative by margin[r]. scratch is as margins left it, and may
+     * be changed. */
     void (*gradient)(const struct model_info *info, const struct batch *batch, float *const *param,
-                     const float *scratch, const float *residual, float *const *grad);
+                     float *scratch, const float *residual, float *const *grad);
 };
 
 /* All models, a line each: X(name), defined as model_<name> in model_<name>.c. */
 #define MODELS(X)                                                                                            \
     X(lr)                                                                                                    \
-    X(fm)
+    X(fm)                                                                                                    \
+    X(ffm)                                                                                                   \
+    X(fwfm)
 
 #define MODEL_DECLARE(name) extern const struct model_ops model_##name;
 MODELS(MODEL_DECLARE)
@@ -133,6 +144,8 @@ uint32_t model_outputs(const struct model_info *info);
 /* ops->shape of one output, and values of a row on the servers, for all outputs. */
 struct model_shape model_shape(const struct model_info *info, size_t table);
 uint32_t model_row_values(const struct model_info *info, size_t table);
+/* The fields that it counts: 0, 1, ... N - 1. 0: it counts none. */
+uint32_t model_fields(const struct model_info *info);
 /* Rows of a table that are not those of features; 0: its rows are those of features. */
 size_t model_fixed_rows(const struct model_info *info, size_t table);
 /* The rows that a batch needs: how many, and their keys, which are valid as long as the batch. */

@@ -1,4 +1,5 @@
 #include "learn/model/model_fm.h"
+#include "learn/model/factors.h"
 #include "learn/model/model.h"
 #include "learn/model/model_lr.h"
 #include "learn/objective/vector.h"
@@ -208,21 +209,7 @@ void fm_gradient(const struct batch *batch, uint32_t dim, const float *v, const 
 enum { W, V };
 
 static const struct model_setting settings[FM_SETTINGS] = {
-    [FM_DIM] = {.option = "dim",
-                .manifest = "dim",
-                .meta = "K",
-                .help = "factors per feature (8)",
-                .whole = 1,
-                .min = 1,
-                .max = FM_MAX_DIM,
-                .initial = 8,
-                .fixed = 1},
-    [FM_INIT] = {.option = "factor-init",
-                 .manifest = "factor_init",
-                 .meta = "S",
-                 .help = "standard deviation of the first factors (0.03)",
-                 .initial = 0.03},
-};
+    [FM_DIM] = FACTOR_SETTING(8), [FM_INIT] = FACTOR_INIT_SETTING(0.03)};
 
 /* The factors' learning rate is that of docs/TRAINING.md, "Several workers". */
 static const struct model_table_def tables[] = {
@@ -264,14 +251,14 @@ static void fm_model_margins(const struct model_info *info, const struct batch *
 }
 
 static void fm_model_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
-                              const float *scratch, const float *residual, float *const *grad)
+                              float *scratch, const float *residual, float *const *grad)
 {
     fm_gradient(batch, dim_of(info), param[V], scratch, residual, grad[W], grad[V]);
 }
 
 const struct model_ops model_fm = {
     .name = "fm",
-    .help = "a factorization machine",
+    .help = "a factorization machine (FM)",
     .setting = settings,
     .settings = FM_SETTINGS,
     .table = tables,

@@ -61,7 +61,7 @@ static void lr_model_margins(const struct model_info *info, const struct batch *
 }
 
 static void lr_model_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
-                              const float *scratch, const float *residual, float *const *grad)
+                              float *scratch, const float *residual, float *const *grad)
 {
     (void)info;
     (void)param;

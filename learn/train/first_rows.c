@@ -33,8 +33,9 @@ static paramo_err reserve(struct sample *s, size_t n)
     return PARAMO_OK;
 }
 
-static paramo_err add(struct sample *s, const struct block *b)
+static paramo_err add(void *arg, const struct block *b)
 {
+    struct sample *s = arg;
     paramo_err err = reserve(s, s->n + b->rows);
     for (size_t r = 0; err == PARAMO_OK && r < b->rows; r++, s->n++) {
         s->label[s->n] = b->label[r];
@@ -43,8 +44,9 @@ static paramo_err add(struct sample *s, const struct block *b)
     return err;
 }
 
-/* Reads the first rows. */
-static paramo_err read_rows(struct reader *reader, struct sample *s)
+/* Calls `take` with each block of the first rows. */
+static paramo_err read_rows(struct reader *reader, paramo_err (*take)(void *arg, const struct block *b),
+                            void *arg)
 {
     const uint64_t all = reader_parts(reader), parts = all == 0 ? 1 : all < PARTS ? all : PARTS;
     paramo_err err = PARAMO_OK;
@@ -57,7 +59,7 @@ static paramo_err read_rows(struct reader *reader, struct sample *s)
             reader_place(reader, i * all / parts, &stream, &index);
         err = reader_peek(reader, stream, index, &block, &ended);
         if (err == PARAMO_OK && block != NULL)
-            err = add(s, block);
+            err = take(arg, block);
         reader_release(reader, block);
     }
     return err;
@@ -84,7 +86,7 @@ paramo_err first_rows_begin(struct customer *c)
     struct label_sums sums = {0};
     double constants[OBJECTIVE_CLASSES_MAX] = {0};
     float margin[OBJECTIVE_CLASSES_MAX];
-    paramo_err err = read_rows(c->job->reader, &s);
+    paramo_err err = read_rows(c->job->reader, add, &s);
     if (err == PARAMO_OK && s.n > 0) {
         objective_add_labels(&sums, s.label, s.weight, s.n);
         o->label_scale = objective_label_scale(o, &sums);
@@ -96,4 +98,59 @@ paramo_err first_rows_begin(struct customer *c)
         return err;
     o->ops->constant(o, sums.weight, constants, margin);
     return put_bias(c, margin);
+}
+
+/* ---- fields ---- */
+
+struct seen_fields {
+    uint32_t n; /* greater than each of them */
+    uint8_t seen[UINT16_MAX + 1];
+};
+
+static paramo_err see(void *arg, const struct block *b)
+{
+    struct seen_fields *s = arg;
+    for (size_t i = 0; i < b->features; i++) {
+        s->seen[b->field[i]] = 1;
+        s->n = b->field[i] >= s->n ? b->field[i] + 1u : s->n;
+    }
+    return PARAMO_OK;
+}
+
+static paramo_err settle(struct job *job, const struct seen_fields *seen)
+{
+    const struct model_ops *ops = job->info.ops;
+    const char *data = reader_stream_name(job->reader, 0);
+    for (size_t i = 0; i < ops->settings; i++) {
+        const struct model_setting *s = &ops->setting[i];
+        double *value = &job->info.setting[i];
+        if (s->field == FIELD_NUMBER && !seen->seen[(size_t)*value])
+            return paramo_error_set(PARAMO_E_FORMAT,
+                                    "%s: no feature of the first rows has field %g: name the field with --%s",
+                                    data, *value, s->option);
+        if (s->field != FIELD_COUNT || *value > 0)
+            continue;
+        if (seen->n > s->max)
+            return paramo_error_set(
+                PARAMO_E_FORMAT,
+                "%s: has field %u, and model %s takes at most %u of them: number the fields "
+                "from 0 on",
+                data, seen->n - 1, ops->name, s->max);
+        *value = seen->n > 0 ? seen->n : 1;
+    }
+    return PARAMO_OK;
+}
+
+paramo_err first_rows_fields(struct job *job)
+{
+    if (job->info.ops->fields == MODEL_NO_FIELDS)
+        return PARAMO_OK;
+    struct seen_fields *seen = calloc(1, sizeof *seen);
+    if (seen == NULL)
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    paramo_err err = read_rows(job->reader, see, seen);
+    if (err == PARAMO_OK)
+        err = settle(job, seen);
+    free(seen);
+    return err;
 }

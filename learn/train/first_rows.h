@@ -5,7 +5,8 @@
  *
  * The first rows are those of the data's first part; if all files are plain, of parts that are spread over the data, so
  * that sorted rows have a bias, too. They follow from the files alone. The leader does this before the job is ready: no
- * worker has learned then, and another leader may do it again. Tests: test/learn/test_first_rows.c.
+ * worker has learned then, and another leader may do it again. How many fields there are is known before: it is the size
+ * of rows. Tests: test/learn/test_first_rows.c.
  */
 #ifndef LEARN_TRAIN_FIRST_ROWS_H
 #define LEARN_TRAIN_FIRST_ROWS_H
@@ -14,5 +15,8 @@
 
 /* Sets the label_scale of c->job->info, and puts the bias into the table of weights. */
 PARAMO_MUST_USE paramo_err first_rows_begin(struct customer *c);
+/* Sets the number of fields of a model that counts them, if no number was given, and checks those that it names. Each
+ * process does it, before it joins: all of them read the same rows. */
+PARAMO_MUST_USE paramo_err first_rows_fields(struct job *job);
 
 #endif

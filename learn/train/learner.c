@@ -229,6 +229,25 @@ static paramo_err sum_labels(struct learner *l, const struct batch_list *list, s
                : paramo_error_set(PARAMO_E_MEMORY, "out of memory for a batch of %zu rows", rows);
 }
 
+/* Rows to learn have no field beyond those that the model counts: their pairs would be left out in silence. */
+static paramo_err check_fields(const struct learner *l, const struct loader_part *part)
+{
+    const uint32_t fields = model_fields(l->o.model);
+    uint16_t most = 0;
+    for (size_t k = 0; fields > 0 && k < part->list.n; k++) {
+        const struct batch *b = &part->list.batch[k];
+        for (size_t i = 0, n = b->start[b->rows] - b->start[0]; i < n; i++)
+            most = b->field[i] > most ? b->field[i] : most;
+    }
+    if (fields == 0 || most < fields)
+        return PARAMO_OK;
+    return paramo_error_set(
+        PARAMO_E_FORMAT,
+        "%s: has field %u, and the model has the fields 0 to %u: a new model gets them with "
+        "--fields %u",
+        reader_stream_name(l->o.reader, part->lease.stream), (unsigned)most, fields - 1, most + 1u);
+}
+
 /* A part that comes from the loader gets sums. */
 static paramo_err begin_part(struct learner *l, struct loader_part *part)
 {
@@ -248,7 +267,10 @@ static paramo_err begin_part(struct learner *l, struct loader_part *part)
     sums->before = before;
     part->sums = sums;
     part->unlearned = part->list.n;
-    return part->list.n > 0 && !learner_measures(l) ? sum_labels(l, &part->list, sums) : PARAMO_OK;
+    if (part->list.n == 0 || learner_measures(l))
+        return PARAMO_OK;
+    paramo_err err = check_fields(l, part);
+    return err == PARAMO_OK ? sum_labels(l, &part->list, sums) : err;
 }
 
 /* Waits for the request of each table (0: there is none). */

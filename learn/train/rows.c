@@ -2,6 +2,7 @@
 
 #include "learn/data/holdout.h"
 #include "learn/io/input.h"
+#include "learn/train/first_rows.h"
 
 /* Files of at most this many bytes are looked at before the job begins: they may have too few rows to hold some out.
  * Arbitrary: one part of plain text, a few milliseconds. */
@@ -71,6 +72,8 @@ paramo_err rows_open(struct job *job)
         job->hold_out = 0;
         err = open_data(job, &options);
     }
+    if (err == PARAMO_OK)
+        err = first_rows_fields(job);
     if (err == PARAMO_OK && o->valid_n > 0) {
         options.cache = job->epochs > 1;
         /* a quarter of what the data's reader may take; 0 would be half of the memory, once more */

@@ -46,7 +46,7 @@ adds() {
 }
 names() { sed "s/<name>/$2/g" section | grep -qF "\`$1\`"; }
 
-adds "A model" ffm learn/model/model_ffm.c
+adds "A model" xfm learn/model/model_xfm.c
 adds "An optimizer" rmsprop src/table/optimizer/opt_rmsprop.c
 adds "A message" exists src/server/shard/exists.c src/server/shard/exists.h test/server/test_exists.c
 adds "A verb" hello cmd/cmd_hello.c
@@ -81,30 +81,30 @@ expect 0 "the tests of all optimizers" build/test/test_optimizer
 expect 0 "the test of all objectives" build/test/test_objective
 expect 0 "the test of all messages" build/test/test_head
 expect 0 "the message" build/test/test_exists
-check "--help names the model" bash -c '"$0" train --help | grep -q -- "--model lr|fm|ffm"' "$NEW"
-check "--help names its setting" bash -c '"$0" train --help | grep -q -- "--fields N  *ffm: "' "$NEW"
+check "--help names the model" bash -c '"$0" train --help | grep -q -- "--model lr|fm|.*|xfm"' "$NEW"
+check "--help names its setting" bash -c '"$0" train --help | grep -q -- "--fields N  *ffm, .*xfm: "' "$NEW"
 check "--help names the optimizer" bash -c '"$0" train --help | grep -q -- "--optimizer ftrl|adagrad|sgd|rmsprop"' "$NEW"
 
 expect 0 "data" "$NEW" data synth --rows 4000 --fields 6 --features 40 --factors 2 --out rows.ffm
 train=(train --data rows.ffm --epochs 3 --quiet)
-expect 0 "the model learns" "$NEW" "${train[@]}" --model ffm --dim 4 --fields 6 --valid rows.ffm --json --model-out ffm
-cp "$OUT" ffm.json
+expect 0 "the model learns" "$NEW" "${train[@]}" --model xfm --dim 4 --fields 6 --valid rows.ffm --json --model-out xfm
+cp "$OUT" xfm.json
 better() { # better THAN: the last epoch's log-loss is below that of guessing the mean rate
     python3 -c 'import json, sys; e = json.load(open(sys.argv[1]))["epochs"][-1]; sys.exit(e["valid"]["logloss"] >= e["mean_logloss"])' "$1"
 }
-check "better than guessing the mean rate" better ffm.json
-check "its setting is in the manifest" grep -q '"fields": 6' ffm/manifest.json
-expect 0 "it predicts" "$NEW" predict --model-in ffm --data rows.ffm --out scores
+check "better than guessing the mean rate" better xfm.json
+check "its setting is in the manifest" grep -q '"fields": 6' xfm/manifest.json
+expect 0 "it predicts" "$NEW" predict --model-in xfm --data rows.ffm --out scores
 check "every row" test "$(wc -l <scores)" -eq 4000
-expect 0 "it is exported" "$NEW" export --model-in ffm --text --out ffm.tsv
-check "with the factors of each field" test "$(head -n 1 ffm.tsv | wc -w)" -eq $((2 + 4 * 6))
-expect 0 "two servers" "$NEW" run -s 2 -w 1 -- "$NEW" "${train[@]}" --model ffm --dim 4 --fields 6 --valid rows.ffm --model-out two
-check "the same model" cmp ffm/manifest.json two/manifest.json
-expect 0 "it continues" "$NEW" "${train[@]}" --model-in ffm --model-out more
-expect 2 "with the same sizes only" "$NEW" "${train[@]}" --model-in ffm --fields 7
+expect 0 "it is exported" "$NEW" export --model-in xfm --text --out xfm.tsv
+check "with its factors" test "$(head -n 1 xfm.tsv | wc -w)" -eq $((2 + 4))
+expect 0 "two servers" "$NEW" run -s 2 -w 1 -- "$NEW" "${train[@]}" --model xfm --dim 4 --fields 6 --valid rows.ffm --model-out two
+check "the same model" cmp xfm/manifest.json two/manifest.json
+expect 0 "it continues" "$NEW" "${train[@]}" --model-in xfm --model-out more
+expect 2 "with the same sizes only" "$NEW" "${train[@]}" --model-in xfm --fields 7
 expect 2 "its options are not those of others" "$NEW" "${train[@]}" --model lr --fields 6
 echo '1 3:1 4:1' >rows.svm
-expect 3 "data without fields is refused" "$NEW" train --model ffm --data rows.svm
+expect 3 "data without fields is refused" "$NEW" train --model xfm --data rows.svm
 check "with the reason" grep -q 'libsvm format, which has no fields' "$ERR"
 
 expect 0 "the objective is learned" "$NEW" "${train[@]}" --model fm --objective boost --json --model-out boost
@@ -142,7 +142,7 @@ check "which is not empty" test "$(wc -l <comma.tsv)" -gt 1000
 sed '7s/:/;/' rows.comma >bad.comma
 refused 3 "a bad line" "bad.comma:7: expected a feature, index:value, found" "$NEW" train --model lr --data bad.comma
 refused 3 "it has no fields" "comma format, which has no fields; libffm and criteo have them" \
-    "$NEW" train --model ffm --data rows.comma
+    "$NEW" train --model xfm --data rows.comma
 
 expect 0 "the van keeps the contract" build/test/test_tally
 expect 0 "the settings' test" build/test/test_settings

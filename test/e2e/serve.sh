@@ -24,6 +24,7 @@ learn() { # learn NAME FORMAT MODEL [OPTION...]
 check "a model of hashed libsvm rows" learn libsvm libsvm lr --hash-bits 18
 check "a model of libffm rows" learn libffm libffm fm
 check "a model of Criteo rows" learn criteo criteo lr
+check "a model of fields" learn fields libffm fwfm
 awk 'BEGIN { for (i = 0; i < 600; i++) print i % 3 == 0, "1:" i / 7, "2:" 3.5 - i % 5, (i % 11) ":1" }' >scaled.text
 "$PARAMO" train --data scaled.text --model lr --model-out scaled --epochs 1 --any-quality -q --scale std >/dev/null 2>&1
 check "a model of scaled values" [ -e scaled/manifest.json ]
@@ -69,7 +70,7 @@ same_scores() { # same_scores NAME: text, text without labels where they may be 
     cut -d' ' -f2- "$1.rows" | get --data-binary @- "$URL/predict" >/dev/null && cmp -s body "$1.want"
 }
 
-for format in libffm criteo scaled; do
+for format in libffm fields criteo scaled; do
     serve "$format" "$format"
     check "$format: every row as predict, in each form" same_scores "$format"
     if [ "$format" = criteo ]; then

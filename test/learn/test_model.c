@@ -16,6 +16,14 @@
 
 enum { ROWS = 12, FEATURES = 5, KEYS = 20, FIELDS = 4 };
 
+/* As the first rows of the data do. */
+static void begin_fields(struct model_info *info)
+{
+    for (size_t k = 0; k < info->ops->settings; k++)
+        if (info->ops->setting[k].field == FIELD_COUNT)
+            info->setting[k] = FIELDS;
+}
+
 static void test_definitions_are_whole(void **state)
 {
     (void)state;
@@ -26,6 +34,7 @@ static void test_definitions_are_whole(void **state)
         assert_true(strlen(ops->name) <= MODEL_NAME_MAX && ops->settings <= MODEL_MAX_SETTINGS);
         assert_true(ops->tables >= 1 && ops->tables <= MODEL_MAX_TABLES);
         model_info_init(&info, ops);
+        begin_fields(&info);
         assert_string_equal(ops->table[0].name, "w");
         assert_string_equal(ops->table[0].prefix, "");
         assert_true(ops->table[0].bias && ops->shape(&info, 0).dim == 1);
@@ -36,8 +45,11 @@ static void test_definitions_are_whole(void **state)
         }
         for (size_t k = 0; k < ops->settings; k++) {
             const struct model_setting *s = &ops->setting[k];
-            assert_true(!s->whole || (s->initial >= s->min && s->initial <= s->max && s->max <= UINT16_MAX));
+            assert_true(!s->whole ||
+                        (info.setting[k] >= s->min && info.setting[k] <= s->max && s->max <= UINT16_MAX));
             assert_true(s->whole || s->initial > 0);
+            assert_true(s->field == FIELD_UNUSED || (s->whole && ops->fields == MODEL_NEEDS_FIELDS));
+            assert_true(s->field != FIELD_COUNT || (s->initial == 0 && s->fixed));
         }
     }
     assert_null(model_find("no such model"));
@@ -101,8 +113,8 @@ static void gradient_of(const struct model_info *info, const struct batch *b, ui
     workspace_free(&s);
 }
 
-/* With one output and with several, over rows in which features and fields repeat, and fields are missing. A field that is
- * not counted comes, too. */
+/* With one output and with several, over rows in which features and fields repeat, and fields are missing. A key has
+ * several fields, and a field that is not counted comes, too. */
 static void test_gradients_are_those_of_the_margins(void **state)
 {
     (void)state;
@@ -113,10 +125,11 @@ static void test_gradients_are_those_of_the_margins(void **state)
         struct block b = random_block(seed, ROWS, FEATURES, KEYS, 1, seed % 2 == 0);
         uint16_t field[ROWS * FEATURES];
         for (size_t i = 0; i < b.offset[ROWS]; i++)
-            field[i] = (uint16_t)(b.key[i] % 13 == 0 ? UINT16_MAX : b.key[i] % FIELDS);
+            field[i] = (uint16_t)(b.key[i] % 13 == 0 ? UINT16_MAX : (b.key[i] + (i % 7 == 0)) % FIELDS);
         for (size_t i = 0; model_at(i) != NULL; i++) {
             struct model_info info;
             model_info_init(&info, model_at(i));
+            begin_fields(&info);
             for (size_t k = 0; k < info.ops->settings; k++) /* small: each parameter is tried */
                 if (info.ops->setting[k].whole && info.setting[k] > FIELDS)
                     info.setting[k] = FIELDS;

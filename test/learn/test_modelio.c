@@ -222,7 +222,7 @@ static void test_refuses_damage(void **state)
         {"\"dim\": 3,\n      \"s", "\"dim\": 2,\n      \"s"},
         {"\"state\": 2", "\"state\": 3"},
         {"\"bytes\": ", "\"bytes\": 1"},
-        {"\"model\": \"fm\"", "\"model\": \"ffm\""},
+        {"\"model\": \"fm\"", "\"model\": \"fmm\""},
         {"\"alpha\": 0.1", "\"alpha\": -0.1"},
         {"\"file\": \"", "\"file\": \"../"},
         {"\"file\": \"w", "\"file\": \"u"},

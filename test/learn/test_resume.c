@@ -27,7 +27,7 @@ static int setup(void **state)
     uint64_t seed = 5;
     for (unsigned i = 0; i < 20000; i++) {
         const unsigned a = (unsigned)(draw(&seed) % 50), b = (unsigned)(draw(&seed) % 50);
-        (void)fprintf(f, "%d %u:1 %u:1\n", draw(&seed) % 50 < (a + b) / 2, a, 100 + b);
+        (void)fprintf(f, "%d 0:%u:1 1:%u:1\n", draw(&seed) % 50 < (a + b) / 2, a, 100 + b);
     }
     (void)fclose(f);
     return 0;

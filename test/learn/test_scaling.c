@@ -30,8 +30,8 @@ static void write_log(const char *path, unsigned first)
         const double p = 1 / (1 + exp(-(3 * a - 2 * b + c + 0.3 * id - 1)));
         (void)fprintf(f, "%d", (double)draw_float(&seed) < 2 * p - 1);
         if (i >= first)
-            (void)fprintf(f, " 1:%g 2:%g 3:%g", a * 1e6, b * 1e-3, 40 + c);
-        (void)fprintf(f, " %u:1\n", 10 + id);
+            (void)fprintf(f, " 0:1:%g 1:2:%g 2:3:%g", a * 1e6, b * 1e-3, 40 + c);
+        (void)fprintf(f, " %u:%u:1\n", id % 4, 10 + id);
     }
     (void)fclose(f);
 }
@@ -113,6 +113,7 @@ static double measure(const char *model, const char *const *files)
     struct metrics_result result;
     reader_options_init(&o);
     assert_int_equal(modelio_open(model, &m), PARAMO_OK);
+    o.fields = m.info.ops->fields != MODEL_NO_FIELDS;
     assert_int_equal(reader_open(&o, files, 1, &reader), PARAMO_OK);
     assert_int_equal(metrics_new(&m.info.objective, &metrics), PARAMO_OK);
     struct score_lookup lookup = {.model = &m};

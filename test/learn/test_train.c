@@ -27,9 +27,9 @@ static void write_log(const char *path, uint64_t seed, size_t rows, unsigned noi
         unsigned a = (unsigned)(draw(&seed) % 10), b = (unsigned)(draw(&seed) % 20);
         double p = 1 / (1 + exp(-((double)a - 4.5) * 0.6 - ((double)b - 9.5) * 0.1));
         int y = (double)(draw(&seed) >> 11) / 9007199254740992.0 < p;
-        (void)fprintf(f, "%d %u:1 %u:1", y, a, 100 + b);
+        (void)fprintf(f, "%d 0:%u:1 1:%u:1", y, a, 100 + b);
         if (noise > 0)
-            (void)fprintf(f, " %u:1", 1000 + (unsigned)(draw(&seed) % noise));
+            (void)fprintf(f, " 2:%u:1", 1000 + (unsigned)(draw(&seed) % noise));
         (void)fputc('\n', f);
     }
     (void)fclose(f);
@@ -119,6 +119,7 @@ static struct metrics_result measure(const char *model)
     struct metrics_result result;
     reader_options_init(&o);
     assert_int_equal(modelio_open(model, &m), PARAMO_OK);
+    o.fields = m.info.ops->fields != MODEL_NO_FIELDS;
     assert_int_equal(reader_open(&o, valid_files, 1, &reader), PARAMO_OK);
     assert_int_equal(metrics_new(&m.info.objective, &metrics), PARAMO_OK);
     struct score_lookup lookup = {.model = &m};

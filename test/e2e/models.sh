@@ -1,0 +1,54 @@
+# The models of features with fields: each learns, is the same as processes and at every vector level, in files, scored,
+# exported, continued; and data that does not fit is refused with the way out.
+# Sanitizers: address; the numbers are those of the unit tests.
+# shellcheck shell=bash
+. "$(dirname "$0")/lib.sh"
+cd "$WORK" || exit 1
+
+expect 0 "a log" "$PARAMO" data synth --rows 4000 --fields 6 --features 40 --factors 3 --seed 2 --out rows.ffm
+# The same with values, missing fields, features of one field twice, and the last field only at the end.
+awk '{ printf "%s", $1
+       for (i = 2; i <= NF; i++) { split($i, f, ":"); if ((NR + i) % 7) printf " %d:%s:%g", f[1], f[2], 1 + i * NR % 5 }
+       if (NR % 3 == 0) printf " 2:%s:0.5", NR % 40
+       print "" }' rows.ffm >values.ffm
+train=(train -q --any-quality --epochs 2 --seed 3)
+for model in ffm fwfm; do
+    for data in rows values; do
+        expect 0 "$model, $data" "$PARAMO" "${train[@]}" --model $model --data $data.ffm --model-out one
+        expect 0 "$model, $data, as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --model $model --data $data.ffm \
+            --model-out many
+        check "$model, $data: the same files" diff -r one many
+        PARAMO_CPU=base expect 0 "$model, $data, without vectors" "$PARAMO" "${train[@]}" --model $model --data $data.ffm \
+            --model-out base
+        check "$model, $data: the same files without" diff -r one base
+        check "$model, $data: its six fields are counted" grep -q '"fields": 6' one/manifest.json
+        rm -rf many base
+        [ $data = values ] || mv one $model
+    done
+    expect 0 "$model: eval" "$PARAMO" eval --model-in $model --data rows.ffm --json
+    check "$model: log-loss $(json "$OUT" logloss)" at_most "$(json "$OUT" logloss)" 0.68
+    expect 0 "$model: predict" "$PARAMO" predict --model-in one --data values.ffm --out p
+    check "$model: every row" test "$(wc -l <p)" -eq 4000
+    expect 0 "$model: export" "$PARAMO" export --model-in $model --text --out $model.tsv
+    expect 0 "$model: two workers" "$PARAMO" "${train[@]}" --model $model --data rows.ffm --workers 2 --servers 2
+    expect 0 "$model: it continues" "$PARAMO" "${train[@]}" --model-in $model --data rows.ffm --model-out more
+    refused 2 "$model: not with other fields" "was trained with --fields 6" "$PARAMO" train --model-in $model --data rows.ffm \
+        --fields 7
+    expect 0 "$model: softmax" "$PARAMO" "${train[@]}" --model $model --data rows.ffm --objective softmax --classes 2 --dim 2
+    rm -rf one more
+done
+check "ffm: four factors for each field" test "$(head -n 1 ffm.tsv | wc -w)" -eq $((2 + 4 * 6))
+check "fwfm: the weights of pairs" test "$(grep -c '^r:[0-5]	' fwfm.tsv)" -eq 6
+
+sed 's/ [0-9]*:/ /g' rows.ffm >rows.svm
+refused 3 "data without fields" "libsvm format, which has no fields; libffm and criteo have them: convert" \
+    "$PARAMO" train --model ffm --data rows.svm
+refused 3 "too many fields" "has field 5, and the model has the fields 0 to 4: a new model gets them with --fields 6" \
+    "$PARAMO" train --model fwfm --data rows.ffm --fields 5
+expect 3 "as processes" "$PARAMO" run -s 1 -w 1 -- paramo train --model fwfm --data rows.ffm --fields 5
+check "with the reason" grep -q '^paramo train: rows.ffm: has field 5, and the model has the fields 0 to 4' "$ERR"
+sed 's/ 5:/ 2000:/g' rows.ffm >far.ffm
+refused 3 "a field number that is too large" "has field 2000, and model ffm takes at most 1024" \
+    "$PARAMO" train --model ffm --data far.ffm
+expect 0 "where it is scored, such a feature has no pairs" "$PARAMO" predict --model-in ffm --data far.ffm --out p
+finish
