@@ -10,7 +10,8 @@
 #
 # Prints, for each kind of request, microseconds of time and of processor time (worker and server together) with ps-lite
 # and with Paramo, and ps-lite's divided by Paramo's. Fails if a ratio of time is below BAR (3), or one of processor time
-# below 1. Idle and sparse jobs are judged by processor time only.
+# below 1. Idle and sparse jobs are judged by processor time only. Both sides send heartbeats each second: Paramo always
+# does, and without them ps-lite never learns that a node has died.
 set -eu
 [ $# -ge 2 ] || {
     sed -n '2,/^set/p' "$0" | sed -n 's/^# \{0,1\}//p' >&2
@@ -46,7 +47,7 @@ g++ $flags -I"$pslite/include" "$library" -lzmq -lprotobuf -lpthread -o "$work/t
 # shellcheck disable=SC2046,SC2086
 g++ $flags -I"$here/../include" "$build/libparamo.a" $(sed -n 's/^Libs.private: //p' "$build/paramo.pc") -lpthread \
     -o "$work/ours"
-export PARAMO_VAN=$van DMLC_NODE_HOST=127.0.0.1 keep_logs=1
+export PARAMO_VAN=$van DMLC_NODE_HOST=127.0.0.1 PS_HEARTBEAT_INTERVAL=1 PS_HEARTBEAT_TIMEOUT=10 keep_logs=1
 for run in $(seq "$runs"); do
     for which in theirs ours; do
         job 1 1 "$work/$which" 2>&1 |

@@ -520,7 +520,9 @@ inline void Postoffice::WarnOfForgotten() const
 
 inline void Postoffice::Watch()
 {
-    const auto period = std::chrono::milliseconds(200); /* arbitrary: short beside the grace */
+    /* Each look wakes a thread of an idle process: no more of them than the grace needs. */
+    const auto period =
+        std::max(std::chrono::milliseconds(200), std::min(Grace() / 5, std::chrono::milliseconds(1000)));
     const auto never = std::chrono::steady_clock::time_point::max();
     auto lost_until = never; /* the end of a lost job's grace */
     std::string lost;
@@ -555,7 +557,14 @@ inline void Postoffice::Watch()
                 Each([](Customer *customer) { customer->GiveUp(); });
             lock.lock();
         }
-        cond_.wait_for(lock, period, [this] { return leaving_; });
+        auto next = now + period;
+        if (!doomed_.empty())
+            next = std::min(next, doomed_.front().at);
+        for (const auto &at : {lost_until, warned ? never : forgotten_at})
+            if (at > now)
+                next = std::min(next, at);
+        /* Others use cond_ for what they wait for; each time this waits on. */
+        cond_.wait_until(lock, next, [this] { return leaving_; });
     }
 }
 
