@@ -7,6 +7,7 @@
 #include "cluster/session/control_message.h"
 #include "fakevan.h"
 #include "wire/hello.h"
+#include "worker/client.h"
 #include "worker/client_impl.h"
 
 enum { REQUESTS = 24, HEARD = 64, SERVERS = 3, FRAME_LIMIT = 1 << 20, BODY = 48, INTO = 16 };

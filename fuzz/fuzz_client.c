@@ -9,6 +9,7 @@
 #include "fakevan.h"
 #include "table/table_options.h"
 #include "wire/hello.h"
+#include "worker/client.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 

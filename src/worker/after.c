@@ -7,6 +7,7 @@
 
 #include "worker/after.h"
 #include "worker/client_impl.h"
+#include "worker/ending.h"
 #include "worker/slicing.h"
 
 struct edge {

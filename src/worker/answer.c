@@ -7,10 +7,13 @@
 #include "worker/answer.h"
 #include "worker/app_request.h"
 #include "worker/check.h"
+#include "worker/chunk.h"
 #include "worker/client_impl.h"
+#include "worker/ending.h"
 #include "worker/filtering.h"
 #include "worker/link.h"
-#include "worker/scan.h"
+#include "worker/scan_batch.h"
+#include "worker/slices.h"
 #include "worker/slicing.h"
 
 /* The slice that an answer is for, if it still waits. NULL: of an older attempt, or answered before. */
@@ -230,7 +233,8 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
     if (wire_messages[h.kind].class != WIRE_CLASS_ANSWER)
         return err_set(PARAMO_E_PROTOCOL, "unexpected message %s from a server", wire_kind_name(h.kind));
     if (h.kind == WIRE_PROBE_ANSWER && h.probed.found == PROBE_LACKS) {
-        filtering_lacks(l, &h);
+        if (filtering_lacks(l, &h))
+            link_restart(l);
         client_finish(c);
         return PARAMO_OK;
     }

@@ -1,6 +1,9 @@
 #include "worker/app_request.h"
+#include "worker/chunk.h"
+#include "worker/ending.h"
 #include "worker/link.h"
-#include "worker/slicing.h"
+#include "worker/sending.h"
+#include "worker/waiting.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

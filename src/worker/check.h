@@ -5,7 +5,7 @@
 #ifndef WORKER_CHECK_H
 #define WORKER_CHECK_H
 
-#include "worker/client.h"
+#include "worker/client_types.h"
 
 /* frame_bytes: the largest message that may be sent. */
 MUST_USE paramo_err check_call(const struct client_call *call, uint64_t frame_bytes);

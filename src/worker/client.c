@@ -7,16 +7,18 @@
 #include "base/log.h"
 #include "table/table_options.h"
 #include "worker/after.h"
+#include "worker/answer.h"
 #include "worker/app_request.h"
 #include "worker/check.h"
+#include "worker/chunk.h"
+#include "worker/client.h"
 #include "worker/client_impl.h"
+#include "worker/ending.h"
 #include "worker/filtering.h"
-#include "worker/gather.h"
+#include "worker/floor.h"
 #include "worker/link.h"
-#include "worker/route.h"
-#include "worker/scan.h"
+#include "worker/scan_batch.h"
 #include "worker/slicing.h"
-#include "worker/waiting.h"
 
 void client_table_init(struct client_table *t, const struct view_table *from)
 {
@@ -65,28 +67,6 @@ static void request_put(struct client *c, struct request *r)
     r->next = c->free_requests;
     c->free_requests = r;
     c->free_requests_count++;
-}
-
-struct chunk *client_chunk_get(struct client *c)
-{
-    struct chunk *chunk = c->free_chunks;
-    if (chunk) {
-        c->free_chunks = chunk->next;
-        c->free_chunks_count--;
-        return chunk;
-    }
-    return malloc(sizeof *chunk);
-}
-
-void client_chunk_put(struct client *c, struct chunk *chunk)
-{
-    if (c->free_chunks_count >= REQUESTS_CACHED) {
-        free(chunk);
-        return;
-    }
-    chunk->next = c->free_chunks;
-    c->free_chunks = chunk;
-    c->free_chunks_count++;
 }
 
 /* The bytes that a copy of the request's input takes. */
@@ -226,6 +206,8 @@ static void request_copy_free(struct request *r)
     }
 }
 
+static void client_submit(struct client *c, struct request *r);
+
 static void submit_task(struct lane_task *task)
 {
     struct request *r = container_of(task, struct request, task);
@@ -259,9 +241,9 @@ static paramo_err issue_ts(struct client *c, bool nowait, uint64_t deadline, uin
             return err;
         if (nowait || lane_inside())
             return err_set(PARAMO_E_AGAIN,
-                           "too many requests are in flight: at most %d are possible, %d of them with copied "
+                           "too many requests are in flight: at most %d, with at most %d MiB of copied "
                            "arrays; wait for one first",
-                           TRACKER_LIMIT, CLIENT_COPIES_MAX);
+                           TRACKER_LIMIT, CLIENT_COPIES_MAX >> 20);
         err = lane_wait(c->lane, has_room, c, deadline);
         if (err)
             return err_prefix(err, "waiting for room for one more request");
@@ -328,7 +310,7 @@ static void deadline_arm(struct client *c, uint64_t at)
         c->deadline_at = at;
 }
 
-void client_submit(struct client *c, struct request *r)
+static void client_submit(struct client *c, struct request *r)
 {
     assert(r->ts && !r->ended && !r->chunks);
     assert(!c->of_slot[r->ts % TRACKER_SLOTS]);
@@ -368,121 +350,6 @@ void client_filter_counts(const struct client *c, struct filter_counts *sum)
 
 /* ---- endings ---- */
 
-void request_end(struct request *r, paramo_err status, const char *text)
-{
-    struct client *c = r->client;
-    if (r->ended)
-        return;
-    assert(!c->ended == !c->ended_tail);
-    r->ended = true;
-    r->status = status;
-    if (status)
-        tracker_failed(&c->tracker, r->ts, status, text, r->callback != NULL);
-    if (status && r->callback && text != r->error_text) {
-        free(r->error_text);
-        r->error_text = strdup(text);
-    }
-    r->ended_next = NULL;
-    if (c->ended_tail)
-        c->ended_tail->ended_next = r;
-    else
-        c->ended = r;
-    c->ended_tail = r;
-}
-
-void request_note(struct request *r, paramo_err status, const char *text)
-{
-    if (r->error)
-        return;
-    r->error = status;
-    r->error_text = strdup(text);
-}
-
-void request_close(struct request *r)
-{
-    request_end(r, r->error, r->error_text ? r->error_text : err_sentence(r->error));
-}
-
-static void number_free(struct client *c, struct chunk *chunk)
-{
-    if (!chunk->number)
-        return;
-    assert(c->numbers[chunk->number % DATA_WINDOW] == chunk);
-    assert(chunk->number >= c->floor && chunk->number < c->next_number);
-    c->numbers[chunk->number % DATA_WINDOW] = NULL;
-    chunk->number = 0;
-    while (c->floor < c->next_number && !c->numbers[c->floor % DATA_WINDOW])
-        c->floor++;
-    link_floor_rises(c);
-}
-
-static void slice_answer_free(struct client *c, struct slice *p)
-{
-    if (p->lens)
-        bufpool_put(&c->pool, p->lens, 4 * (size_t)p->span->count);
-    if (p->vals)
-        bufpool_put(&c->pool, p->vals, p->vals_bytes);
-    p->lens = NULL;
-    p->vals = NULL;
-}
-
-void chunk_withdraw(struct chunk *chunk)
-{
-    struct client *c = chunk->request->client;
-    if (chunk->split) {
-        for (uint32_t i = 0; i < chunk->count; i++) {
-            link_forget(&chunk->split[i].slice);
-            slice_answer_free(c, &chunk->split[i].slice);
-        }
-        bufpool_put(&c->pool, chunk->split, chunk->split_bytes);
-        chunk->split = NULL;
-    } else if (chunk->count) {
-        link_forget(&chunk->one);
-        slice_answer_free(c, &chunk->one);
-    }
-    chunk->count = chunk->unanswered = 0;
-}
-
-void chunk_finished(struct client *c, struct chunk *chunk)
-{
-    struct request *r = chunk->request;
-    assert(!chunk->unanswered && r->unfinished > 0);
-    number_free(c, chunk);
-    if (!r->on_reply)
-        tracker_answered(&c->tracker, r->ts);
-    if (!r->pulls_lens) {
-        if (chunk->split)
-            gather_split(chunk);
-        if (chunk->span.index && chunk->span.dst)
-            gather_chunk(chunk);
-        chunk_withdraw(chunk);
-    }
-    if (--r->unfinished)
-        return;
-    if (r->error) {
-        request_close(r);
-        return;
-    }
-    paramo_err err = r->pulls_lens ? gather_lens(r) : PARAMO_OK;
-    request_end(r, err, err ? err_text() : "");
-}
-
-void chunk_failed(struct chunk *chunk, paramo_err status, const char *text)
-{
-    struct request *r = chunk->request;
-    if (r->ended)
-        return;
-    if (r->kind != REQUEST_MESSAGE) {
-        request_end(r, status, text);
-        return;
-    }
-    request_note(r, status, text);
-    chunk_withdraw(chunk);
-    number_free(r->client, chunk);
-    if (--r->unfinished == 0)
-        request_close(r);
-}
-
 /* Back on the lane after its callback. */
 static void request_return(struct lane_task *task)
 {
@@ -507,22 +374,6 @@ static void request_callback(struct lane_task *task)
     lane_post(c->lane, &r->task);
 }
 
-void request_drop_chunks(struct client *c, struct request *r)
-{
-    for (struct chunk *chunk = r->chunks, *next; chunk; chunk = next) {
-        next = chunk->next;
-        if (chunk->need)
-            slice_unwait_view(c, chunk);
-        chunk_withdraw(chunk);
-        number_free(c, chunk);
-        if (chunk != &r->first)
-            client_chunk_put(c, chunk);
-    }
-    r->chunks = NULL;
-    r->unfinished = 0;
-    r->first_used = false;
-}
-
 static void request_release(struct client *c, struct request *r)
 {
     assert(r->ended && c->of_slot[r->ts % TRACKER_SLOTS] == r);
@@ -543,17 +394,6 @@ static void request_release(struct client *c, struct request *r)
     c->of_slot[r->ts % TRACKER_SLOTS] = NULL;
 }
 
-void client_complete(struct client *c, struct lane_task *task)
-{
-    if (!atomic_load(&c->deferred)) {
-        lane_complete(c->lane, task);
-        return;
-    }
-    mailbox_post(&c->callbacks, &task->node);
-    if (c->config.callbacks_pending)
-        c->config.callbacks_pending(c->config.arg);
-}
-
 static void request_complete(struct client *c, struct request *r)
 {
     request_release(c, r);
@@ -572,7 +412,7 @@ static void request_complete(struct client *c, struct request *r)
     client_complete(c, &r->task);
 }
 
-void client_finish(struct client *c)
+static void requests_finish(struct client *c)
 {
     for (;;) {
         struct request *r = c->ended;
@@ -732,10 +572,12 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     /* The same for ids of scans, whose batches a server keeps for a minute: no client begins a scan every
      * microsecond. */
     atomic_init(&c->scans, (unsigned)(c->next_number / ENV_US));
+    c->finish = requests_finish;
+    c->van_user = &client_van_user;
     c->deadline_at = UINT64_MAX;
     c->deadline_timer.fire = deadline_fire;
     c->view_timer.fire = route_view_again;
-    c->floor_timer.fire = link_floors_fire;
+    c->floor_timer.fire = floor_fire;
     atomic_flag_clear(&c->callbacks_running);
     bufpool_init(&c->pool, CLIENT_POOL_MAX);
     paramo_err err = tracker_init(&c->tracker);

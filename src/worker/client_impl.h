@@ -12,6 +12,24 @@
  *                                 SENT --> RESEND --> SENT   (lost, or unknown to the shard)
  *     chunk:  waiting for a view <--> sliced --> finished
  *
+ * Includes point down this list:
+ *
+ *     client.c       requests begin, end, and miss their deadlines; life
+ *     route.c        which shard is reached over which link
+ *     answer.c       what comes back over a link
+ *     after.c        requests that wait for earlier ones
+ *     slicing.c      a request to a table becomes chunks, a chunk becomes slices
+ *     app_request.c  messages to apps
+ *     sending.c      a chunk's slices are made and given to links
+ *     link.c         a connection: sends, measures, probes, connects again
+ *     chunk.c        a chunk ends; chunks that wait for a view
+ *     slices.c       the lists of a link, and the states of slices
+ *     filtering.c    filters of frames
+ *     gather.c       answers to their places
+ *     waiting.c      what other threads do: wait, cancel, read counters
+ *     ending.c       a request is marked as ended
+ *     floor.c        the floor is sent when no request carries it
+ *
  * It never knows what a server does with a slice. Tests: test/worker/.
  */
 #ifndef WORKER_CLIENT_IMPL_H
@@ -22,7 +40,7 @@
 #include "cluster/session/connector.h"
 #include "filter/keylists.h"
 #include "wire/data.h"
-#include "worker/client.h"
+#include "worker/client_types.h"
 #include "worker/tracker.h"
 
 enum {
@@ -217,6 +235,8 @@ struct probe {
 
 struct client {
     struct client_config config;
+    void (*finish)(struct client *c); /* client_finish */
+    const struct van_user *van_user;  /* of the links' connections */
     char token[HELLO_TOKEN_MAX];
     struct lane *lane;
     struct tracker tracker;
@@ -280,27 +300,10 @@ struct client {
     } published;
 };
 
-/* ---- client.c: requests begin and end ---- */
-void client_submit(struct client *c, struct request *r);
-/* Marks the request; client_finish does the rest. Only the first ending counts. */
-void request_end(struct request *r, paramo_err status, const char *text);
-void client_finish(struct client *c);
-/* All answers of the chunk have come. */
-void chunk_finished(struct client *c, struct chunk *chunk);
-/* The chunk has failed. A request to a table ends with that. One of messages ends when all its nodes have
- * answered or failed, with the first failure; its chunk has no slices in any list on return. */
-void chunk_failed(struct chunk *chunk, paramo_err status, const char *text);
-/* The same for a node of a MESSAGE that has no chunk. */
-void request_note(struct request *r, paramo_err status, const char *text);
-/* All nodes of a MESSAGE have answered or failed. */
-void request_close(struct request *r);
-/* Takes the chunk's memory back from the van and its links. */
-void chunk_withdraw(struct chunk *chunk);
-/* Drops all chunks of the request, with their numbers. */
-void request_drop_chunks(struct client *c, struct request *r);
-struct chunk *client_chunk_get(struct client *c);
-void client_chunk_put(struct client *c, struct chunk *chunk);
-/* Runs the task, a callback, off the lane, after those before it. */
-void client_complete(struct client *c, struct lane_task *task);
+/* The last thing that an entry of the lane does: completes requests that have ended, sends what may be sent now. */
+static inline void client_finish(struct client *c)
+{
+    c->finish(c);
+}
 
 #endif

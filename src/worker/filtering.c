@@ -6,8 +6,7 @@
 
 #include "base/log.h"
 #include "wire/capability.h"
-#include "worker/link.h"
-#include "worker/slicing.h"
+#include "worker/segments.h"
 
 /* What a link may filter in one step: two chunks for a compressor (a chunk takes about 2 ms), or eight times as
  * much for others. */
@@ -189,14 +188,6 @@ static void note_list(struct slice *p, const struct filter_message *m)
     m->list->refs++;
 }
 
-static void more_fire(struct lane_timer *timer)
-{
-    struct link *l = container_of(timer, struct link, more);
-    l->filtered_bytes = 0;
-    link_pump(l);
-    client_finish(l->client);
-}
-
 /* Counts what is filtered in this step of the lane. */
 static bool step_has_room(struct link *l, uint64_t bytes, bool compressed)
 {
@@ -204,7 +195,6 @@ static bool step_has_room(struct link *l, uint64_t bytes, bool compressed)
     if (l->filtered_bytes >= STEP_BYTES)
         return false;
     if (!l->more.slot) {
-        l->more.fire = more_fire;
         if (lane_timer_arm(c->lane, &l->more, lane_now(c->lane)))
             return true; /* no memory: then this step takes as long as it takes */
         l->filtered_bytes = 0;
@@ -321,14 +311,14 @@ void filtering_answered(struct slice *p)
         list->known = true;
 }
 
-void filtering_lacks(struct link *l, const struct wire_head *h)
+bool filtering_lacks(struct link *l, const struct wire_head *h)
 {
     if ((int16_t)(uint16_t)(h->filter_epoch - l->filter_epoch) <= 0)
-        return; /* an answer to a request of an earlier epoch */
+        return false; /* an answer to a request of an earlier epoch */
     log_debug("server %u (%s): the filters of the connection begin again", l->node, l->address);
     l->client->filters_again++;
     filtering_reset(l);
     l->filter_epoch = h->filter_epoch;
     l->lists.off = h->probed.full;
-    link_restart(l);
+    return true;
 }

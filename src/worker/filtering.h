@@ -48,7 +48,7 @@ MUST_USE paramo_err filtering_in(struct link *l, struct slice *p, const struct w
 void filtering_done(struct filtered_answer *answer);
 /* An answer to p came: what p brought is known at the other end. */
 void filtering_answered(struct slice *p);
-/* PROBE_LACKS: the link's filters begin again, and so do all slices that were sent. */
-void filtering_lacks(struct link *l, const struct wire_head *h);
+/* PROBE_LACKS: the link's filters begin again. True: all slices that were sent must be sent again. */
+MUST_USE bool filtering_lacks(struct link *l, const struct wire_head *h);
 
 #endif

@@ -7,10 +7,11 @@
 #include "base/log.h"
 #include "base/sm.h"
 #include "cluster/session/control_message.h"
-#include "worker/answer.h"
-#include "worker/client_impl.h"
+#include "worker/chunk.h"
 #include "worker/filtering.h"
+#include "worker/floor.h"
 #include "worker/link.h"
+#include "worker/slices.h"
 
 #define RTO_FIRST (200 * ENV_MS)
 #define RTO_MIN   (20 * ENV_MS) /* the shortest time between probes of a busy shard; arbitrary */
@@ -28,102 +29,10 @@ static const struct sm link_machine = {
      [LINK_PAUSE] = {"pause", SM_TO(LINK_IDLE)},
      [LINK_UP] = {"up", SM_TO(LINK_PAUSE)}}};
 
-static const struct sm slice_machine = {
-    "slice",
-    {[SLICE_IDLE] = {"idle", SM_TO(SLICE_IDLE) | SM_TO(SLICE_QUEUED) | SM_TO(SLICE_RESEND) |
-                                 SM_TO(SLICE_SENT) | SM_TO(SLICE_ANSWERED)},
-     [SLICE_QUEUED] = {"queued", SM_TO(SLICE_IDLE) | SM_TO(SLICE_RESEND)},
-     [SLICE_RESEND] = {"resend", SM_TO(SLICE_IDLE)},
-     [SLICE_SENT] = {"sent", SM_TO(SLICE_IDLE) | SM_TO(SLICE_RESEND)},
-     [SLICE_ANSWERED] = {"answered", SM_TO(SLICE_IDLE)}}};
-
 static void link_move(struct link *l, enum link_state to)
 {
     sm_check(&link_machine, l->state, to);
     l->state = to;
-}
-
-void slice_move(struct slice *p, enum slice_state to)
-{
-    sm_check(&slice_machine, p->state, to);
-    p->state = (uint8_t)to;
-}
-
-/* ---- lists of slices ---- */
-
-static struct slice_list *list_of(struct slice *p)
-{
-    struct link *l = p->link;
-    return p->state == SLICE_QUEUED ? &l->queue : p->state == SLICE_RESEND ? &l->resend : &l->sent;
-}
-
-/* before NULL: at the end. */
-static void list_insert(struct slice_list *list, struct slice *before, struct slice *p)
-{
-    assert(!p->prev && !p->next && list->head != p);
-    assert(!before || before->link == p->link);
-    p->next = before;
-    p->prev = before ? before->prev : list->tail;
-    if (p->prev)
-        p->prev->next = p;
-    else
-        list->head = p;
-    if (before)
-        before->prev = p;
-    else
-        list->tail = p;
-}
-
-static void list_remove(struct slice_list *list, struct slice *p)
-{
-    assert(p->prev ? p->prev->next == p : list->head == p);
-    assert(p->next ? p->next->prev == p : list->tail == p);
-    if (p->prev)
-        p->prev->next = p->next;
-    else
-        list->head = p->next;
-    if (p->next)
-        p->next->prev = p->prev;
-    else
-        list->tail = p->prev;
-    p->prev = p->next = NULL;
-}
-
-static void queue_by_priority(struct link *l, struct slice *p)
-{
-    struct slice *before = NULL;
-    for (struct slice *at = l->queue.tail; at; at = at->prev) {
-        if (at->frame.priority >= p->frame.priority || at->overtaken >= PRIORITY_OVERTAKEN_MAX)
-            break;
-        at->overtaken++;
-        before = at;
-    }
-    slice_move(p, SLICE_QUEUED);
-    list_insert(&l->queue, before, p);
-}
-
-static void resend_by_number(struct link *l, struct slice *p)
-{
-    struct slice *before = NULL;
-    for (struct slice *at = l->resend.tail; at && at->chunk->number > p->chunk->number; at = at->prev)
-        before = at;
-    slice_move(p, SLICE_RESEND);
-    list_insert(&l->resend, before, p);
-}
-
-void link_forget(struct slice *p)
-{
-    struct link *l = p->link;
-    if (p->in_van) /* calls slice_sent */
-        van_withdraw(l->conn, &p->frame);
-    if (p->placing) {
-        van_displace(l->conn, p->span->dst, p->span->dst_bytes);
-        p->placing = false;
-    }
-    if (p->state != SLICE_IDLE && p->state != SLICE_ANSWERED)
-        list_remove(list_of(p), p);
-    filtering_forget(p);
-    slice_move(p, SLICE_IDLE);
 }
 
 void link_name(const struct link *l, char text[LINK_NAME_MAX])
@@ -166,8 +75,8 @@ static void number_hurry(struct chunk *chunk, const struct slice *but)
         struct slice *p = &chunk->split[i].slice;
         if (p == but || p->state != SLICE_QUEUED)
             continue;
-        list_remove(&p->link->queue, p);
-        resend_by_number(p->link, p);
+        slices_remove(&p->link->queue, p);
+        slices_resend(p->link, p);
         p->link->client->pump = true;
     }
 }
@@ -270,7 +179,7 @@ static bool transmit(struct link *l, struct slice *p)
         return false;
     }
     if (p->state != SLICE_IDLE)
-        list_remove(list_of(p), p);
+        slices_remove(slices_of(p), p);
     slice_move(p, SLICE_IDLE);
     if (err) {
         chunk_failed(chunk, err, err_text());
@@ -284,7 +193,7 @@ static bool transmit(struct link *l, struct slice *p)
     p->probes = 0;
     p->probes_out = 0;
     p->probe_at = p->sent_at + link_rto(l, 0);
-    list_insert(&l->sent, NULL, p);
+    slices_insert(&l->sent, NULL, p);
     if (!l->retry.slot || p->probe_at < l->retry.at) /* earlier slices may have been probed already */
         retry_arm(l, p->probe_at);
     if (first && chunk->split)
@@ -313,10 +222,10 @@ void link_enqueue(struct link *l, struct slice *p)
             return;
     }
     if (p->chunk->number) {
-        resend_by_number(l, p);
+        slices_resend(l, p);
         l->client->pump = true; /* queued chunks may only be waiting for the floor */
     } else {
-        queue_by_priority(l, p);
+        slices_queue(l, p);
     }
     if (l->state == LINK_IDLE)
         link_connect(l);
@@ -326,10 +235,10 @@ void link_again(struct link *l, struct slice *p)
 {
     if (p->state != SLICE_SENT || p->in_van)
         return;
-    list_remove(&l->sent, p);
+    slices_remove(&l->sent, p);
     p->resent = true;
     l->client->retries++;
-    resend_by_number(l, p);
+    slices_resend(l, p);
     link_pump(l);
 }
 
@@ -339,12 +248,21 @@ void link_restart(struct link *l)
         struct slice *p = l->sent.head;
         if (p->in_van) /* calls slice_sent */
             van_withdraw(l->conn, &p->frame);
-        list_remove(&l->sent, p);
+        slices_remove(&l->sent, p);
         p->resent = true;
         l->client->retries++;
-        resend_by_number(l, p);
+        slices_resend(l, p);
     }
     link_pump(l);
+}
+
+/* The next step of filtering. */
+static void more_fire(struct lane_timer *timer)
+{
+    struct link *l = container_of(timer, struct link, more);
+    l->filtered_bytes = 0;
+    link_pump(l);
+    client_finish(l->client);
 }
 
 /* ---- measuring and asking ---- */
@@ -528,10 +446,10 @@ static void link_up(void *arg, struct van_conn *conn, const struct welcome *welc
     l->blocked = false;
     l->failures = 0;
     l->trouble[0] = 0;
-    van_set_user(conn, &client_van_user, l);
+    van_set_user(conn, l->client->van_user, l);
     van_conn_stays(conn);
     link_pump(l);
-    link_floor_rises(l->client);
+    floor_rises(l->client);
     client_finish(l->client);
 }
 
@@ -586,39 +504,6 @@ void link_goodbye(struct link *l)
     l->goodbye = l->state == LINK_UP && control_message_send(l->conn, &head, NULL, 0) == PARAMO_OK;
 }
 
-/* Every request carries the floor. Without one, servers would keep a silent customer's last records and
- * handlers' answers. So it is sent FLOOR_MS after the last request, once. */
-void link_floor_rises(struct client *c)
-{
-    if (c->floor_timer.slot || atomic_load(&c->down))
-        return;
-    if (lane_timer_arm(c->lane, &c->floor_timer, lane_now(c->lane) + FLOOR_MS * ENV_MS))
-        log_debug("customer %u: no memory for a timer: servers hear its floor with its next request",
-                  c->config.customer);
-}
-
-void link_floors_fire(struct lane_timer *timer)
-{
-    struct client *c = container_of(timer, struct client, floor_timer);
-    uint64_t now = lane_now(c->lane);
-    struct wire_head head = {.kind = WIRE_FLOOR, .floor = c->floor};
-    bool again = false;
-    for (size_t i = 0; i < c->links_count; i++) {
-        struct link *l = c->links[i];
-        if (l->state != LINK_UP || !l->told || l->told >= c->floor)
-            continue;
-        if (now - l->told_at >= FLOOR_MS * ENV_MS && !l->blocked &&
-            control_message_send(l->conn, &head, NULL, 0) == PARAMO_OK) {
-            l->told = c->floor;
-            l->told_at = now;
-        } else {
-            again = true;
-        }
-    }
-    if (again)
-        link_floor_rises(c);
-}
-
 void link_lost(struct link *l, const char *text)
 {
     struct client *c = l->client;
@@ -630,11 +515,11 @@ void link_lost(struct link *l, const char *text)
     l->told = l->told ? 1 : 0; /* it may have been lost */
     while (l->sent.head) {
         struct slice *p = l->sent.head;
-        list_remove(&l->sent, p);
+        slices_remove(&l->sent, p);
         p->placing = false;
         p->resent = true;
         c->retries++;
-        resend_by_number(l, p);
+        slices_resend(l, p);
     }
     if (l->left) {
         l->dead = true;
@@ -663,6 +548,7 @@ paramo_err link_create(struct client *c, const struct view_node *node, unsigned 
                   c->config.list_bytes ? c->config.list_bytes : KEYLISTS_BYTES, NULL, 0);
     l->pause.fire = pause_fire;
     l->retry.fire = retry_fire;
+    l->more.fire = more_fire;
     *link = l;
     return PARAMO_OK;
 }

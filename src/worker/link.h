@@ -14,9 +14,6 @@ MUST_USE paramo_err link_create(struct client *c, const struct view_node *node, 
 void link_goodbye(struct link *l);
 /* After its slices have been withdrawn. */
 void link_destroy(struct link *l);
-/* The floor has risen: servers that get no other message from this client are told later. */
-void link_floor_rises(struct client *c);
-void link_floors_fire(struct lane_timer *timer);
 /* The client closes: probes that are still in the van free themselves. */
 void link_orphan_probes(struct client *c);
 /* Sends the slice or queues it. */
@@ -25,10 +22,6 @@ void link_enqueue(struct link *l, struct slice *p);
 void link_again(struct link *l, struct slice *p);
 /* All slices that were sent wait to be sent again, in order. */
 void link_restart(struct link *l);
-/* Takes the slice out of the link's lists. */
-void link_forget(struct slice *p);
-/* Its state moves on; the lists are the caller's. */
-void slice_move(struct slice *p, enum slice_state to);
 /* Sends what may be sent now. */
 void link_pump(struct link *l);
 /* The connection broke: its slices wait for the next one. */

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "worker/chunk.h"
 #include "worker/client_impl.h"
 #include "worker/link.h"
 #include "worker/route.h"

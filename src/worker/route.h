@@ -5,8 +5,10 @@
 #ifndef WORKER_ROUTE_H
 #define WORKER_ROUTE_H
 
-#include "worker/client_impl.h"
+#include "worker/client_types.h"
 
+/* On the lane. Takes a reference of its own; a view that is not newer is ignored. */
+void client_set_view(struct client *client, struct view *view);
 void route_fini(struct client *c);
 /* Takes a view again for which there was no memory. */
 void route_view_again(struct lane_timer *timer);

@@ -8,8 +8,7 @@
 #ifndef WORKER_SCAN_H
 #define WORKER_SCAN_H
 
-#include "wire/head.h"
-#include "worker/client.h"
+#include "worker/scan_batch.h"
 
 struct scan_rows {
     const uint64_t *keys;
@@ -19,26 +18,6 @@ struct scan_rows {
     const uint32_t *lens; /* VAR only */
     uint32_t row_values;  /* 0 for VAR */
 };
-
-struct scan_batch {
-    uint32_t shard; /* of the view */
-    uint32_t id;    /* of the scan, within the client */
-    /* client->partitions_view when the shard was first asked; 0: not asked yet. When that rises, the batch
-     * ends with MOVED: the shard's partitions have changed. */
-    uint64_t partitions_view;
-    uint64_t cursor; /* the first key wanted */
-    bool with_state;
-    /* the answer */
-    uint64_t *keys;
-    uint32_t *lens;
-    uint8_t *vals;
-    size_t n, vals_bytes;
-    bool more;
-    size_t capacity[3]; /* of keys, lens, vals in bytes */
-};
-/* Takes an answer in. On the lane. */
-MUST_USE paramo_err scan_receive(struct scan_batch *b, const struct client_table *table,
-                                 const struct wire_head *head, const struct van_seg *seg, unsigned nseg);
 
 /* Not in a callback. fn returns non-zero to stop: INTERRUPTED. timeout_ms (0: the client's) bounds each
  * batch. */

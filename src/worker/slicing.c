@@ -11,9 +11,12 @@
 #include <string.h>
 
 #include "worker/app_request.h"
+#include "worker/chunk.h"
+#include "worker/ending.h"
 #include "worker/filtering.h"
 #include "worker/link.h"
-#include "worker/scan.h"
+#include "worker/scan_batch.h"
+#include "worker/sending.h"
 #include "worker/slicing.h"
 
 enum { RUNS_PER_SHARD = 8 }; /* arbitrary */
@@ -31,40 +34,6 @@ static unsigned owner_of(const struct view *view, const struct request *r, uint6
 static void slice_by_view(struct client *c, struct request *r);
 
 /* ---- waiting for a view ---- */
-
-void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need)
-{
-    assert(need && !chunk->need);
-    assert(!c->view_waiters_tail || !c->view_waiters_tail->wait_next);
-    chunk->need = need;
-    chunk->wait_next = NULL;
-    chunk->wait_prev = c->view_waiters_tail;
-    if (c->view_waiters_tail)
-        c->view_waiters_tail->wait_next = chunk;
-    else
-        c->view_waiters = chunk;
-    c->view_waiters_tail = chunk;
-    if (need > c->asked_view) {
-        c->asked_view = need;
-        if (c->config.need_view)
-            c->config.need_view(c->config.arg, need);
-    }
-}
-
-void slice_unwait_view(struct client *c, struct chunk *chunk)
-{
-    assert(chunk->need);
-    assert(chunk->wait_prev ? chunk->wait_prev->wait_next == chunk : c->view_waiters == chunk);
-    if (chunk->wait_prev)
-        chunk->wait_prev->wait_next = chunk->wait_next;
-    else
-        c->view_waiters = chunk->wait_next;
-    if (chunk->wait_next)
-        chunk->wait_next->wait_prev = chunk->wait_prev;
-    else
-        c->view_waiters_tail = chunk->wait_prev;
-    chunk->need = 0;
-}
 
 void slice_resume_waiting(struct client *c)
 {
@@ -84,91 +53,6 @@ void slice_resume_waiting(struct client *c)
             slice_chunk(c, chunk);
         }
     }
-}
-
-/* ---- slices ---- */
-
-static void slice_sent(struct van_frame *frame, paramo_err status)
-{
-    struct slice *p = container_of(frame, struct slice, frame);
-    (void)status;
-    filtering_sent(p);
-    p->in_van = false; /* what was not sent is sent again when the connection is back */
-}
-
-static void *unconst(const void *p)
-{
-    return (void *)(uintptr_t)p;
-}
-
-void slice_segments(struct slice *p)
-{
-    const struct request *r = p->chunk->request;
-    const struct span *s = p->span;
-    struct van_frame *f = &p->frame;
-    if (r->kind == REQUEST_MESSAGE) {
-        memcpy(f->seg, p->chunk->message->seg, sizeof f->seg);
-        for (f->nseg = VAN_SEGS; f->nseg && !f->seg[f->nseg - 1].len; f->nseg--)
-            ;
-        return;
-    }
-    f->seg[WIRE_SEG_KEYS] = (struct van_seg){.data = unconst(s->keys), .len = 8 * (uint64_t)s->count};
-    f->nseg = s->count ? 1 : 0;
-    if (s->src || r->src) {
-        f->seg[WIRE_SEG_LENS] =
-            (struct van_seg){.data = unconst(s->lens), .len = s->lens ? 4 * (uint64_t)s->count : 0};
-        f->seg[WIRE_SEG_VALS] = (struct van_seg){.data = unconst(s->src), .len = s->src_bytes};
-        f->nseg = 3;
-    }
-}
-
-static void slice_init(struct slice *p, struct chunk *chunk, struct link *link, const struct span *s)
-{
-    const struct request *r = chunk->request;
-    p->chunk = chunk;
-    p->link = link;
-    p->span = s;
-    p->prev = p->next = NULL;
-    p->state = SLICE_IDLE; /* begins */
-    p->in_van = p->placing = p->resent = false;
-    p->overtaken = 0;
-    p->lens = NULL;
-    p->vals = NULL;
-    p->coding = NULL;
-    p->has_list = p->brings = p->plain = false;
-    struct van_frame *f = &p->frame;
-    f->class = VAN_REQUEST;
-    f->priority = r->priority;
-    f->done = slice_sent;
-    slice_segments(p);
-}
-
-static bool link_usable(struct chunk *chunk, const struct link *l)
-{
-    if (!l->dead)
-        return true;
-    const struct view_node *node = view_node(l->client->view, l->node);
-    char name[LINK_NAME_MAX];
-    link_name(l, name);
-    (void)err_set(PARAMO_E_NODE_LOST, "%s has %s", name, node && node->left ? "left" : "died");
-    chunk_failed(chunk, PARAMO_E_NODE_LOST, err_text());
-    return false;
-}
-
-void slice_chunk_whole(struct client *c, struct chunk *chunk, struct link *l)
-{
-    if (!link_usable(chunk, l))
-        return;
-    assert(!chunk->split && !chunk->need);
-    chunk->view = c->view->number;
-    chunk->count = chunk->unanswered = 1;
-    slice_init(&chunk->one, chunk, l, &chunk->span);
-    link_enqueue(l, &chunk->one);
-}
-
-void slice_chunk_start(struct client *c, struct chunk *chunk, int owner)
-{
-    slice_chunk_whole(c, chunk, c->by_shard[owner]);
 }
 
 /* ---- gathering keys and values by owner ---- */
@@ -348,7 +232,7 @@ static void chunk_enqueue(struct client *c, struct chunk *chunk, struct split *s
     chunk->view = c->view->number;
     chunk->count = chunk->unanswered = count;
     for (uint32_t i = 0; i < chunk->count && !chunk->request->ended; i++) {
-        if (link_usable(chunk, split[i].slice.link))
+        if (sending_usable(chunk, split[i].slice.link))
             link_enqueue(split[i].slice.link, &split[i].slice);
     }
 }
@@ -368,7 +252,7 @@ static void chunk_split(struct client *c, struct chunk *chunk)
     struct split *split = (struct split *)(void *)g.base;
     for (size_t i = 0; i < g.count; i++) {
         split[i].span = g.groups[i].span;
-        slice_init(&split[i].slice, chunk, c->by_shard[g.groups[i].owner], &split[i].span);
+        sending_init(&split[i].slice, chunk, c->by_shard[g.groups[i].owner], &split[i].span);
     }
     bufpool_put(&c->pool, g.scratch, g.scratch_bytes);
     chunk_enqueue(c, chunk, split, (uint32_t)g.count, g.bytes);
@@ -416,7 +300,7 @@ static void chunk_everywhere(struct client *c, struct chunk *chunk)
         if (!shard_counts(view, s))
             continue;
         split[at].span = (struct span){0};
-        slice_init(&split[at].slice, chunk, c->by_shard[s], &split[at].span);
+        sending_init(&split[at].slice, chunk, c->by_shard[s], &split[at].span);
         at++;
     }
     chunk_enqueue(c, chunk, split, count, count * sizeof *split);
@@ -486,33 +370,6 @@ void slice_chunk_by(struct client *c, struct chunk *chunk, uint64_t need)
 }
 
 /* ---- a request's chunks ---- */
-
-struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct span *s, int target)
-{
-    struct chunk *chunk = &r->first;
-    if (r->first_used) {
-        chunk = client_chunk_get(c);
-        if (!chunk) {
-            request_end(r, err_memory(sizeof *chunk), err_text());
-            return NULL;
-        }
-    }
-    r->first_used = true;
-    chunk->request = r;
-    chunk->number = chunk->need = 0;
-    chunk->attempt = r->again; /* for observers: not a first transmission */
-    chunk->count = chunk->unanswered = 0;
-    chunk->target = target;
-    chunk->uncut = false;
-    chunk->message = NULL;
-    chunk->split = NULL;
-    chunk->everywhere = false;
-    chunk->span = *s;
-    chunk->next = r->chunks; /* any order does: answers are gathered by place */
-    r->chunks = chunk;
-    r->unfinished++;
-    return chunk;
-}
 
 static void chunk_add_start(struct client *c, struct request *r, const struct span *s, int owner, int target)
 {

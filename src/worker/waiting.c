@@ -1,6 +1,7 @@
 #include <inttypes.h>
 
 #include "worker/client_impl.h"
+#include "worker/ending.h"
 #include "worker/waiting.h"
 
 /* ---- cancelling, waiting ---- */
@@ -188,6 +189,17 @@ void client_run_callbacks(struct client *c)
         lane_callbacks_end();
         atomic_flag_clear(&c->callbacks_running);
     }
+}
+
+void client_complete(struct client *c, struct lane_task *task)
+{
+    if (!atomic_load(&c->deferred)) {
+        lane_complete(c->lane, task);
+        return;
+    }
+    mailbox_post(&c->callbacks, &task->node);
+    if (c->config.callbacks_pending)
+        c->config.callbacks_pending(c->config.arg);
 }
 
 /* ---- counters ---- */

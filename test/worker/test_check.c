@@ -9,6 +9,7 @@
 
 #include "table/table_options.h"
 #include "worker/check.h"
+#include "worker/client.h"
 
 static struct client_table table(paramo_table_kind kind, uint32_t dim)
 {

@@ -1,0 +1,165 @@
+#include "worker/chunk.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "worker/ending.h"
+#include "worker/floor.h"
+#include "worker/gather.h"
+#include "worker/slices.h"
+
+struct chunk *client_chunk_get(struct client *c)
+{
+    struct chunk *chunk = c->free_chunks;
+    if (chunk) {
+        c->free_chunks = chunk->next;
+        c->free_chunks_count--;
+        return chunk;
+    }
+    return malloc(sizeof *chunk);
+}
+
+void client_chunk_put(struct client *c, struct chunk *chunk)
+{
+    if (c->free_chunks_count >= REQUESTS_CACHED) {
+        free(chunk);
+        return;
+    }
+    chunk->next = c->free_chunks;
+    c->free_chunks = chunk;
+    c->free_chunks_count++;
+}
+
+/* ---- waiting for a view ---- */
+
+void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need)
+{
+    assert(need && !chunk->need);
+    assert(!c->view_waiters_tail || !c->view_waiters_tail->wait_next);
+    chunk->need = need;
+    chunk->wait_next = NULL;
+    chunk->wait_prev = c->view_waiters_tail;
+    if (c->view_waiters_tail)
+        c->view_waiters_tail->wait_next = chunk;
+    else
+        c->view_waiters = chunk;
+    c->view_waiters_tail = chunk;
+    if (need > c->asked_view) {
+        c->asked_view = need;
+        if (c->config.need_view)
+            c->config.need_view(c->config.arg, need);
+    }
+}
+
+void slice_unwait_view(struct client *c, struct chunk *chunk)
+{
+    assert(chunk->need);
+    assert(chunk->wait_prev ? chunk->wait_prev->wait_next == chunk : c->view_waiters == chunk);
+    if (chunk->wait_prev)
+        chunk->wait_prev->wait_next = chunk->wait_next;
+    else
+        c->view_waiters = chunk->wait_next;
+    if (chunk->wait_next)
+        chunk->wait_next->wait_prev = chunk->wait_prev;
+    else
+        c->view_waiters_tail = chunk->wait_prev;
+    chunk->need = 0;
+}
+
+/* ---- a chunk ends ---- */
+
+static void number_free(struct client *c, struct chunk *chunk)
+{
+    if (!chunk->number)
+        return;
+    assert(c->numbers[chunk->number % DATA_WINDOW] == chunk);
+    assert(chunk->number >= c->floor && chunk->number < c->next_number);
+    c->numbers[chunk->number % DATA_WINDOW] = NULL;
+    chunk->number = 0;
+    while (c->floor < c->next_number && !c->numbers[c->floor % DATA_WINDOW])
+        c->floor++;
+    floor_rises(c);
+}
+
+static void slice_answer_free(struct client *c, struct slice *p)
+{
+    if (p->lens)
+        bufpool_put(&c->pool, p->lens, 4 * (size_t)p->span->count);
+    if (p->vals)
+        bufpool_put(&c->pool, p->vals, p->vals_bytes);
+    p->lens = NULL;
+    p->vals = NULL;
+}
+
+void chunk_withdraw(struct chunk *chunk)
+{
+    struct client *c = chunk->request->client;
+    if (chunk->split) {
+        for (uint32_t i = 0; i < chunk->count; i++) {
+            link_forget(&chunk->split[i].slice);
+            slice_answer_free(c, &chunk->split[i].slice);
+        }
+        bufpool_put(&c->pool, chunk->split, chunk->split_bytes);
+        chunk->split = NULL;
+    } else if (chunk->count) {
+        link_forget(&chunk->one);
+        slice_answer_free(c, &chunk->one);
+    }
+    chunk->count = chunk->unanswered = 0;
+}
+
+void chunk_finished(struct client *c, struct chunk *chunk)
+{
+    struct request *r = chunk->request;
+    assert(!chunk->unanswered && r->unfinished > 0);
+    number_free(c, chunk);
+    if (!r->on_reply)
+        tracker_answered(&c->tracker, r->ts);
+    if (!r->pulls_lens) {
+        if (chunk->split)
+            gather_split(chunk);
+        if (chunk->span.index && chunk->span.dst)
+            gather_chunk(chunk);
+        chunk_withdraw(chunk);
+    }
+    if (--r->unfinished)
+        return;
+    if (r->error) {
+        request_close(r);
+        return;
+    }
+    paramo_err err = r->pulls_lens ? gather_lens(r) : PARAMO_OK;
+    request_end(r, err, err ? err_text() : "");
+}
+
+void chunk_failed(struct chunk *chunk, paramo_err status, const char *text)
+{
+    struct request *r = chunk->request;
+    if (r->ended)
+        return;
+    if (r->kind != REQUEST_MESSAGE) {
+        request_end(r, status, text);
+        return;
+    }
+    request_note(r, status, text);
+    chunk_withdraw(chunk);
+    number_free(r->client, chunk);
+    if (--r->unfinished == 0)
+        request_close(r);
+}
+
+void request_drop_chunks(struct client *c, struct request *r)
+{
+    for (struct chunk *chunk = r->chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        if (chunk->need)
+            slice_unwait_view(c, chunk);
+        chunk_withdraw(chunk);
+        number_free(c, chunk);
+        if (chunk != &r->first)
+            client_chunk_put(c, chunk);
+    }
+    r->chunks = NULL;
+    r->unfinished = 0;
+    r->first_used = false;
+}

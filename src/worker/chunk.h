@@ -1,0 +1,25 @@
+/*
+ * The life of a chunk, but for its slices: its memory, its wait for a view, its end. It never knows why a chunk fails.
+ * Tests: test/worker/test_client.c, test/worker/test_client_faults.c.
+ */
+#ifndef WORKER_CHUNK_H
+#define WORKER_CHUNK_H
+
+#include "worker/client_impl.h"
+
+struct chunk *client_chunk_get(struct client *c);
+void client_chunk_put(struct client *c, struct chunk *chunk);
+/* The chunk waits for a view of at least this number. */
+void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need);
+void slice_unwait_view(struct client *c, struct chunk *chunk);
+/* All answers of the chunk have come. */
+void chunk_finished(struct client *c, struct chunk *chunk);
+/* The chunk has failed. A request to a table ends with that. One of messages ends when all its nodes have
+ * answered or failed, with the first failure; its chunk has no slices in any list on return. */
+void chunk_failed(struct chunk *chunk, paramo_err status, const char *text);
+/* Takes the chunk's memory back from the van and its links. */
+void chunk_withdraw(struct chunk *chunk);
+/* Drops all chunks of the request, with their numbers. */
+void request_drop_chunks(struct client *c, struct request *r);
+
+#endif

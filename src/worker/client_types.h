@@ -1,0 +1,114 @@
+/*
+ * What a request and a client are made from: plain data for client.h and for the parts of the client. It never knows
+ * what a part does. Tests: test/worker/test_client.c.
+ */
+#ifndef WORKER_CLIENT_TYPES_H
+#define WORKER_CLIENT_TYPES_H
+
+#include "cluster/view/view.h"
+#include "env/lane.h"
+#include "filter/filter_chain.h"
+#include "paramo/types.h"
+#include "van/van.h"
+
+struct client;
+struct filter_counts;
+
+/* What requests need to know of a table. Plain data; must stay until the client is freed. */
+struct client_table {
+    uint32_t id;
+    uint64_t since;               /* number of the first view that has it */
+    paramo_table_options options; /* placement resolved */
+    struct ring_placement placement;
+    uint32_t value_bytes; /* of one value */
+    uint32_t row_values;  /* values of each key: dim; 0 if rows have their own lengths (VAR, USER) */
+    uint32_t state_values;
+    bool cuttable; /* rows may be split into columns */
+    char name[VIEW_NAME_MAX];
+};
+enum request_kind {
+    REQUEST_PUSH,
+    REQUEST_PULL,
+    REQUEST_PUSHPULL,
+    REQUEST_PUT,    /* kv holds whole rows: vals_len = n * (dim + state), or lens for VAR */
+    REQUEST_DELETE, /* kv: keys only */
+    REQUEST_CLEAR,  /* no kv; asks every shard */
+    REQUEST_STAT,   /* no kv; client_call.stats */
+    REQUEST_SCAN,   /* worker/scan.h only */
+    REQUEST_MESSAGE /* no table, no kv; client_call.messages */
+};
+
+struct client_stats {
+    uint64_t rows, nonzero, bytes, pushes, pulls;
+};
+
+struct scan_batch;
+
+/* As paramo_message; app and customer are resolved. */
+struct client_message {
+    uint32_t to, app, customer, flags;
+    int32_t head;
+    struct van_seg seg[VAN_SEGS];
+    void *into;
+    size_t into_len;
+};
+
+struct client_reply {
+    uint32_t node, message;
+    int32_t head;
+    bool placed;
+    struct van_seg seg[VAN_SEGS];
+    struct van_hold *hold; /* of the segments that were not placed */
+};
+/* As paramo_reply_fn; `to` is the application's function, whose type is not known here. */
+typedef void (*client_reply_fn)(void (*to)(void), void *arg, uint64_t ts, const struct client_reply *reply);
+
+struct client_call {
+    enum request_kind kind;
+    const struct client_table *table;
+    const paramo_kv *kv;                   /* NULL for CLEAR, STAT */
+    const paramo_request_options *options; /* NULL: defaults; whole (the API has completed a shorter one) */
+    bool with_state;                       /* PUT */
+    struct client_stats *stats;            /* STAT: the sum over shards, written before it completes */
+    struct scan_batch *batch;              /* SCAN */
+    /* MESSAGE */
+    const struct client_message *messages;
+    size_t messages_count;
+    client_reply_fn on_reply; /* or NULL */
+    void (*reply_to)(void);
+    void *reply_arg;
+};
+
+struct client_config {
+    struct lane *lane; /* the client's own */
+    struct van *van;
+    struct view *view; /* the present one; the client takes a reference of its own */
+    uint32_t node;     /* this node's id and incarnation */
+    uint64_t incarnation;
+    uint32_t app, customer;
+    const char *token;           /* copied */
+    const char *scheduler;       /* copied; NULL: no messages to the scheduler */
+    uint64_t frame_bytes;        /* the longest frame that is sent or received */
+    uint32_t request_timeout_ms; /* default deadline */
+    uint32_t connect_timeout_ms; /* of one attempt */
+    uint32_t retry_ms;           /* when an unanswered slice is probed; 0: as measured */
+    uint32_t chunk_bytes;        /* the approximate size of a chunk; 0: CHUNK_BYTES */
+    uint32_t list_keys;          /* the shortest list of keys that is remembered; 0: KEYLISTS_KEYS_MIN */
+    uint32_t list_bytes;         /* of the lists that a connection remembers; 0: KEYLISTS_BYTES */
+    uint32_t drop_percent;       /* the share of received frames that is dropped, for tests */
+    /* of all tables, as far as they fit them, unless client_filter says otherwise */
+    struct filter_chain filters[FILTER_DIRECTIONS];
+    /* On the lane, from a step: the client needs a view of at least this number. May be called more than once
+     * for it. */
+    void (*need_view)(void *arg, uint64_t number);
+    /* Any thread: a callback waits in client_run_callbacks (only after client_defer_callbacks). */
+    void (*callbacks_pending)(void *arg);
+    void *arg;
+};
+
+struct client_counters {
+    uint64_t bytes_sent, bytes_received, frames_sent, frames_received;
+    uint64_t requests, retries, moved, in_flight;
+};
+
+#endif

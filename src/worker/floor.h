@@ -1,0 +1,15 @@
+/*
+ * The floor of the client's numbers, for servers that get no other message from it. It never knows how the floor rises.
+ * Tests: test/worker/test_client.c, test/worker/test_senders.c.
+ */
+#ifndef WORKER_FLOOR_H
+#define WORKER_FLOOR_H
+
+#include "worker/client_impl.h"
+
+/* The floor has risen: servers that get no other message from this client are told later. */
+void floor_rises(struct client *c);
+/* The function of the timer c->floor_timer. */
+void floor_fire(struct lane_timer *timer);
+
+#endif
