@@ -126,7 +126,7 @@ static void begin_call(struct source *s)
     double one = 1;
     paramo_err err;
     c->begun = true; /* done may come only later */
-    switch (draw_below(s, 14)) {
+    switch (draw_below(s, 18)) {
     case 0:
         err = member_barrier(w.member, &c->call, PARAMO_GROUP_WORKERS, 0, deadline);
         break;
@@ -166,6 +166,18 @@ static void begin_call(struct source *s)
     case 12:
         err = draw_u8(s) & 1 ? member_ckpt_load(w.member, &c->call, "/ckpt", 0, deadline)
                              : member_ckpt_save(w.member, &c->call, "/ckpt", draw_u8(s) & 1, deadline);
+        break;
+    case 13:
+        err = member_clock_join(w.member, &c->call, 0, deadline);
+        break;
+    case 14:
+        err = member_clock_tell(w.member, &c->call, 1, 2, deadline);
+        break;
+    case 15:
+        err = member_clock_wait(w.member, &c->call, 1, 2, deadline);
+        break;
+    case 16:
+        err = member_clock_leave(w.member, &c->call, 1, deadline);
         break;
     default:
         err = member_leave(w.member, &c->call, deadline);
@@ -268,7 +280,7 @@ static void say_reply(struct source *s)
     if (how & 1)
         head.reply.number -= how >> 6;
     if (how & 2)
-        head.reply.what = how >> 4;
+        head.reply.what = how >> 3;
     if ((how & 12) == 12) {
         head.reply.status = draw_u8(s);
         call_text_encode("it failed", &body);
@@ -278,6 +290,10 @@ static void say_reply(struct source *s)
         table_open_result_encode(&(struct table_open_result){.table = 1, .view = draw_below(s, 16)}, &body);
     } else if (head.reply.what == CALL_POOL_NEXT) {
         pool_next_result_encode(&(struct pool_next_result){.state = (uint8_t)draw_below(s, 3)}, &body);
+    } else if (head.reply.what == CALL_CLOCK_JOIN) {
+        clock_joined_encode(&(struct clock_joined){.session = 1, .minimum = 2}, &body);
+    } else if (head.reply.what == CALL_CLOCK_TELL || head.reply.what == CALL_CLOCK_WAIT) {
+        clock_result_encode(&(struct clock_result){.minimum = 2, .node = 9}, &body);
     } else if (head.reply.what == CALL_KV_GET || head.reply.what == CALL_CKPT_SAVE ||
                head.reply.what == CALL_CKPT_LOAD) {
         write_u64(&body, draw_u64(s));

@@ -8,6 +8,7 @@
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
 #include "wire/ckpt_order.h"
+#include "wire/clock_calls.h"
 #include "wire/end.h"
 #include "wire/heartbeat.h"
 #include "wire/hello.h"
@@ -48,6 +49,12 @@ CODEC(pool_report, struct pool_report)
 CODEC(kv_put, struct kv_put)
 CODEC(kv_get, struct kv_get)
 CODEC(kv_delete, struct kv_delete)
+CODEC(clock_join, struct clock_join)
+CODEC(clock_joined, struct clock_joined)
+CODEC(clock_tell, struct clock_tell)
+CODEC(clock_wait, struct clock_wait)
+CODEC(clock_leave, struct clock_leave)
+CODEC(clock_result, struct clock_result)
 CODEC(heartbeat, struct heartbeat)
 CODEC(migration_order, struct migration_order)
 CODEC(order_done, struct order_done)
@@ -161,7 +168,13 @@ static const struct {
               {codec_ckpt_result, true},
               {codec_ckpt_written, true},
               {codec_shard_report, true},
-              {codec_status, true}};
+              {codec_status, true},
+              {codec_clock_join, true},
+              {codec_clock_joined, true},
+              {codec_clock_tell, true},
+              {codec_clock_wait, true},
+              {codec_clock_leave, true},
+              {codec_clock_result, true}};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

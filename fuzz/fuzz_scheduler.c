@@ -14,6 +14,7 @@
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
 #include "wire/ckpt_order.h"
+#include "wire/clock_calls.h"
 #include "wire/end.h"
 #include "wire/heartbeat.h"
 #include "wire/hello.h"
@@ -57,6 +58,8 @@ static void check_reply(const struct wire_reply *head, struct reader *body)
     struct table_open_result table;
     struct pool_next_result unit;
     struct ckpt_result ckpt;
+    struct clock_joined joined;
+    struct clock_result clock;
     struct view *view;
     char text[CALL_TEXT_MAX];
     if (head->status) {
@@ -79,6 +82,13 @@ static void check_reply(const struct wire_reply *head, struct reader *body)
     case CALL_CKPT_SAVE:
     case CALL_CKPT_LOAD:
         CHECK(ckpt_result_decode(body, &ckpt) == PARAMO_OK && ckpt.number);
+        break;
+    case CALL_CLOCK_JOIN:
+        CHECK(clock_joined_decode(body, &joined) == PARAMO_OK);
+        break;
+    case CALL_CLOCK_TELL:
+    case CALL_CLOCK_WAIT:
+        CHECK(clock_result_decode(body, &clock) == PARAMO_OK);
         break;
     case CALL_KV_GET:
         CHECK(body->left <= KV_VALUE_MAX);
@@ -226,11 +236,27 @@ static void table(struct source *s, struct writer *body)
     table_open_encode(&open, body);
 }
 
+/* Few sessions, so that some are of the node that calls. */
+static void clock_call(struct source *s, uint32_t kind, struct writer *body)
+{
+    uint64_t session = clock_session(9 + 2 * draw_below(s, 2), draw_below(s, 8));
+    if (kind == CALL_CLOCK_JOIN) {
+        clock_join_encode(&(struct clock_join){.who = draw_below(s, 2)}, body);
+    } else if (kind == CALL_CLOCK_TELL) {
+        clock_tell_encode(&(struct clock_tell){.session = session, .clock = draw_below(s, 6)}, body);
+    } else if (kind == CALL_CLOCK_WAIT) {
+        struct clock_wait m = {.session = session, .clock = draw_below(s, 6), .timeout_ms = draw_u16(s)};
+        clock_wait_encode(&m, body);
+    } else {
+        clock_leave_encode(&(struct clock_leave){.session = session}, body);
+    }
+}
+
 static void call(struct node *node, struct source *s)
 {
     uint8_t value[64] = {0};
     struct wire_head head = {.call = {.kind = WIRE_CALL,
-                                      .what = 2 + draw_below(s, CALL_STATUS - 1),
+                                      .what = 2 + draw_below(s, CALL_CLOCK_LEAVE - 1),
                                       .number = node->number,
                                       .floor = node->floor}};
     struct writer body = {0};
@@ -250,6 +276,12 @@ static void call(struct node *node, struct source *s)
         barrier_call_encode(&m, &body);
         break;
     }
+    case CALL_CLOCK_JOIN:
+    case CALL_CLOCK_TELL:
+    case CALL_CLOCK_WAIT:
+    case CALL_CLOCK_LEAVE:
+        clock_call(s, head.call.what, &body);
+        break;
     case CALL_TABLE_OPEN:
         table(s, &body);
         break;

@@ -2,10 +2,11 @@
 
 const char *call_kind_name(unsigned kind)
 {
-    static const char *const names[] = {"?",          "REGISTER",  "BARRIER",   "TABLE_OPEN", "LEAVE",
-                                        "SHUTDOWN",   "POOL_OPEN", "POOL_NEXT", "POOL_DONE",  "POOL_END",
-                                        "KV_PUT",     "KV_GET",    "KV_ADD",    "ADMIN_VIEW", "KV_DELETE",
-                                        "ORDER_DONE", "CKPT_SAVE", "CKPT_LOAD", "DRAIN",      "STATUS"};
+    static const char *const names[] = {"?",          "REGISTER",   "BARRIER",    "TABLE_OPEN", "LEAVE",
+                                        "SHUTDOWN",   "POOL_OPEN",  "POOL_NEXT",  "POOL_DONE",  "POOL_END",
+                                        "KV_PUT",     "KV_GET",     "KV_ADD",     "ADMIN_VIEW", "KV_DELETE",
+                                        "ORDER_DONE", "CKPT_SAVE",  "CKPT_LOAD",  "DRAIN",      "STATUS",
+                                        "CLOCK_JOIN", "CLOCK_TELL", "CLOCK_WAIT", "CLOCK_LEAVE"};
     return names[kind < sizeof names / sizeof *names ? kind : 0];
 }
 

@@ -5,7 +5,7 @@
  * same again until the floor has passed it: so a call is done once, however often it is sent.
  *
  * Bodies stand in files of their own: register_call.h, barrier_call.h, table_spec.h, pool_calls.h,
- * kv_calls.h, order.h, status.h; heartbeat.h and end.h are not calls. It never knows which node calls. Tests:
+ * kv_calls.h, clock_calls.h, order.h, status.h; heartbeat.h and end.h are not calls. It never knows which node calls. Tests:
  * test/wire/test_calls.c.
  */
 #ifndef WIRE_CALLS_H
@@ -34,8 +34,12 @@ enum call_kind {
     CALL_ORDER_DONE = 15,
     CALL_CKPT_SAVE = 16, /* ckpt_order.h; these two of a member, or of an admin client instead of REGISTER */
     CALL_CKPT_LOAD = 17,
-    CALL_DRAIN = 18, /* body: u32 id of a server, 0: the caller; no result */
-    CALL_STATUS = 19 /* no body; status.h. Of an admin client, as ADMIN_VIEW */
+    CALL_DRAIN = 18,  /* body: u32 id of a server, 0: the caller; no result */
+    CALL_STATUS = 19, /* no body; status.h. Of an admin client, as ADMIN_VIEW */
+    CALL_CLOCK_JOIN = 20,
+    CALL_CLOCK_TELL = 21,
+    CALL_CLOCK_WAIT = 22,
+    CALL_CLOCK_LEAVE = 23
 };
 
 enum {

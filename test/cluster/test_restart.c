@@ -146,6 +146,54 @@ static void test_goes_on(void **state)
     off();
 }
 
+/* Clocks survive it, and so do waits; those of a node that has died meanwhile do not. */
+static void test_clocks(void **state)
+{
+    (void)state;
+    on(0, 3);
+    struct tnode *node[3] = {&t.c.nodes[0], &t.c.nodes[1], &t.c.nodes[2]};
+    uint64_t session[3];
+    struct tcall call, wait;
+    for (int i = 0; i < 3; i++) {
+        TCALL(node[i], &call, member_clock_join(node[i]->member, &call.call, 0, in_seconds(&t.c, 50)));
+        assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+        session[i] = call.call.result.session;
+    }
+    for (uint64_t clock = 1; clock < 4; clock++) {
+        for (int i = 0; i < 2; i++) {
+            TCALL(node[i], &call,
+                  member_clock_tell(node[i]->member, &call.call, session[i], clock, in_seconds(&t.c, 50)));
+            assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+        }
+        TCALL(node[0], &wait,
+              member_clock_wait(node[0]->member, &wait.call, session[0], clock, in_seconds(&t.c, 50)));
+        cluster_pass(&t.c, 0.05);
+        scheduler_off(true);
+        scheduler_on();
+        cluster_pass(&t.c, 1);
+        assert_false(wait.done);
+        TCALL(node[2], &call,
+              member_clock_tell(node[2]->member, &call.call, session[2], clock, in_seconds(&t.c, 50)));
+        assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+        assert_int_equal(call.call.result.clock.minimum, clock);
+        assert_int_equal(tcall_wait(&t.c, &wait), PARAMO_OK);
+    }
+    TCALL(node[0], &call,
+          member_clock_tell(node[0]->member, &call.call, session[0], 9, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    TCALL(node[1], &call, member_clock_leave(node[1]->member, &call.call, session[1], in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    TCALL(node[0], &wait,
+          member_clock_wait(node[0]->member, &wait.call, session[0], 9, in_seconds(&t.c, 50)));
+    cluster_pass(&t.c, 0.05);
+    scheduler_off(true);
+    cluster_kill(node[2]);
+    scheduler_on();
+    assert_int_equal(tcall_wait(&t.c, &wait), PARAMO_OK);
+    assert_int_equal(wait.call.result.clock.minimum, 9);
+    off();
+}
+
 /* Its barrier, parts and their holders; a barrier is entered before and released after. */
 static void test_what_is_shared(void **state)
 {
@@ -596,6 +644,7 @@ int main(void)
     log_set_level(LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_what_is_shared),
         cmocka_unit_test(test_a_node_that_does_not_return),
         cmocka_unit_test(test_a_place_that_was_not_answered),

@@ -11,6 +11,7 @@
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
 #include "wire/ckpt_order.h"
+#include "wire/clock_calls.h"
 #include "wire/end.h"
 #include "wire/heartbeat.h"
 #include "wire/kv_calls.h"
@@ -33,6 +34,12 @@ union any {
     struct kv_put put;
     struct kv_get get;
     struct kv_delete del;
+    struct clock_join clock_join;
+    struct clock_joined clock_joined;
+    struct clock_tell clock_tell;
+    struct clock_wait clock_wait;
+    struct clock_leave clock_leave;
+    struct clock_result clock;
     struct heartbeat beat;
     struct migration_order migration;
     struct ckpt_order ckpt;
@@ -67,6 +74,12 @@ ADAPT(pool_report, report)
 ADAPT(kv_put, put)
 ADAPT(kv_get, get)
 ADAPT(kv_delete, del)
+ADAPT(clock_join, clock_join)
+ADAPT(clock_joined, clock_joined)
+ADAPT(clock_tell, clock_tell)
+ADAPT(clock_wait, clock_wait)
+ADAPT(clock_leave, clock_leave)
+ADAPT(clock_result, clock)
 ADAPT(heartbeat, beat)
 ADAPT(migration_order, migration)
 ADAPT(ckpt_order, ckpt)
@@ -112,6 +125,12 @@ static struct {
     {get_kv_put, put_kv_put, {.put = {"key", (const uint8_t *)"value", 5}}},
     {get_kv_get, put_kv_get, {.get = {"key", 100}}},
     {get_kv_delete, put_kv_delete, {.del = {"key"}}},
+    {get_clock_join, put_clock_join, {.clock_join = {3}}},
+    {get_clock_joined, put_clock_joined, {.clock_joined = {UINT64_C(9) << 32 | 5, 7}}},
+    {get_clock_tell, put_clock_tell, {.clock_tell = {UINT64_C(9) << 32 | 5, 8}}},
+    {get_clock_wait, put_clock_wait, {.clock_wait = {UINT64_C(9) << 32 | 5, 8, 1000}}},
+    {get_clock_leave, put_clock_leave, {.clock_leave = {UINT64_C(9) << 32 | 5}}},
+    {get_clock_result, put_clock_result, {.clock = {8, 11, 1}}},
     {get_heartbeat, put_heartbeat, {.beat = {2, {{5, true}, {6, false}}}}},
     {get_migration_order,
      put_migration_order,

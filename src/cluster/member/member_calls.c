@@ -165,6 +165,7 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
     struct table_open_result table;
     struct pool_next_result unit;
     struct ckpt_result ckpt;
+    struct clock_joined clock;
     paramo_err err = PARAMO_OK;
     switch (call->kind) {
     case CALL_BARRIER:
@@ -191,6 +192,14 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
         err = ckpt_result_decode(body, &ckpt);
         call->result.number = ckpt.number;
         return err;
+    case CALL_CLOCK_JOIN:
+        err = clock_joined_decode(body, &clock);
+        call->result.session = clock.session;
+        call->result.clock = (struct clock_result){.minimum = clock.minimum};
+        return err;
+    case CALL_CLOCK_TELL:
+    case CALL_CLOCK_WAIT:
+        return clock_result_decode(body, &call->result.clock);
     case CALL_KV_GET:
         call->result.value_len = body->left;
         call->result.value = read_span(body, body->left);
@@ -376,6 +385,36 @@ paramo_err member_kv_delete(struct member *m, struct member_call *call, const ch
         return err;
     kv_delete_encode(&body, &call->body);
     return member_call_begin(m, call, CALL_KV_DELETE, deadline);
+}
+
+paramo_err member_clock_join(struct member *m, struct member_call *call, uint32_t who, uint64_t deadline)
+{
+    struct clock_join body = {.who = who};
+    clock_join_encode(&body, &call->body);
+    return member_call_begin(m, call, CALL_CLOCK_JOIN, deadline);
+}
+
+paramo_err member_clock_tell(struct member *m, struct member_call *call, uint64_t session, uint64_t clock,
+                             uint64_t deadline)
+{
+    struct clock_tell body = {.session = session, .clock = clock};
+    clock_tell_encode(&body, &call->body);
+    return member_call_begin(m, call, CALL_CLOCK_TELL, deadline);
+}
+
+paramo_err member_clock_wait(struct member *m, struct member_call *call, uint64_t session, uint64_t clock,
+                             uint64_t deadline)
+{
+    struct clock_wait body = {.session = session, .clock = clock, .timeout_ms = timeout_ms(m, deadline)};
+    clock_wait_encode(&body, &call->body);
+    return member_call_begin(m, call, CALL_CLOCK_WAIT, deadline);
+}
+
+paramo_err member_clock_leave(struct member *m, struct member_call *call, uint64_t session, uint64_t deadline)
+{
+    struct clock_leave body = {.session = session};
+    clock_leave_encode(&body, &call->body);
+    return member_call_begin(m, call, CALL_CLOCK_LEAVE, deadline);
 }
 
 static paramo_err ckpt_begin_call(struct member *m, struct member_call *call, uint32_t kind,

@@ -1,5 +1,5 @@
 /*
- * A member's calls to the scheduler: barriers, tables, pools, small values, checkpoints. Each is done once,
+ * A member's calls to the scheduler: barriers, tables, pools, small values, clocks, checkpoints. Each is done once,
  * although connections break and messages are repeated: calls have numbers, and are sent again on a new
  * connection. A call waits as long as its deadline allows.
  * Must never know: what the scheduler does with a call.
@@ -12,6 +12,7 @@
 #include "env/lane.h"
 #include "paramo/types.h"
 #include "wire/calls.h"
+#include "wire/clock_calls.h"
 #include "wire/head.h"
 #include "wire/pool_calls.h"
 
@@ -29,7 +30,9 @@ struct member_call {
         struct work_unit unit; /* pool_next with POOL_GOT */
         const void *value;     /* kv_get: valid during done */
         size_t value_len;
-    } result; /* set when the status is OK */
+        uint64_t session;          /* clock_join */
+        struct clock_result clock; /* clock_join: the minimum only; clock_tell, clock_wait */
+    } result;                      /* set when the status is OK */
     /* the member's */
     struct member *member;
     struct member_call *newer, *older;
@@ -72,6 +75,17 @@ MUST_USE paramo_err member_kv_add(struct member *m, struct member_call *call, co
 /* Deleting a missing key is not an error. */
 MUST_USE paramo_err member_kv_delete(struct member *m, struct member_call *call, const char *key,
                                      uint64_t deadline);
+/* A customer's clock counts from here on, and begins with the minimum of all that count. */
+MUST_USE paramo_err member_clock_join(struct member *m, struct member_call *call, uint32_t who,
+                                      uint64_t deadline);
+/* It has reached this number. NOT_FOUND: it does not count; the next one answers that, too. */
+MUST_USE paramo_err member_clock_tell(struct member *m, struct member_call *call, uint64_t session,
+                                      uint64_t clock, uint64_t deadline);
+/* Waits until all that count have reached it, or TIMEOUT, which names those that have not. */
+MUST_USE paramo_err member_clock_wait(struct member *m, struct member_call *call, uint64_t session,
+                                      uint64_t clock, uint64_t deadline);
+MUST_USE paramo_err member_clock_leave(struct member *m, struct member_call *call, uint64_t session,
+                                       uint64_t deadline);
 /* Saves a checkpoint of the whole job into dir (an absolute path, the same on every node); with `changes`,
  * only what changed since the last one there, if possible. Loads one (number 0: the last whole one) in place
  * of the present rows. result.number: its number. */

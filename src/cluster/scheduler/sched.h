@@ -36,11 +36,12 @@ struct scheduler {
     struct sched_barriers *barriers;
     struct sched_pools *pools;
     struct sched_values *values;
+    struct sched_clocks *clocks;
     struct sched_ckpts *ckpts;
     struct sched_status *status;
     struct sched_saves *saves;
     struct sched_end *end;
-    /* The node is DEAD or LEFT. Tells barriers and pools, and ends the job if it was the last. */
+    /* The node is DEAD or LEFT. Tells barriers, pools and clocks, and ends the job if it was the last. */
     void (*node_gone)(struct sched_node *node);
 };
 

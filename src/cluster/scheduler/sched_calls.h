@@ -43,6 +43,9 @@ struct sched_call {
             uint32_t who, round;
         } pool;
         char *kv_key;
+        struct {
+            uint64_t clock, since;
+        } clock;
         struct table_open *table;
     } u;
 };

@@ -11,6 +11,7 @@
 #include "cluster/scheduler/sched_barrier.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_clock.h"
 #include "cluster/scheduler/sched_departure.h"
 #include "cluster/scheduler/sched_drain.h"
 #include "cluster/scheduler/sched_end.h"
@@ -126,6 +127,10 @@ static void call_handle(struct sched_call *call, struct reader *body)
         [CALL_CKPT_SAVE] = sched_ckpt_call,
         [CALL_CKPT_LOAD] = sched_ckpt_call,
         [CALL_DRAIN] = sched_drain_call,
+        [CALL_CLOCK_JOIN] = sched_clock_join,
+        [CALL_CLOCK_TELL] = sched_clock_tell,
+        [CALL_CLOCK_WAIT] = sched_clock_wait,
+        [CALL_CLOCK_LEAVE] = sched_clock_leave,
     };
     const struct scheduler *s = call->node->sched;
     if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])

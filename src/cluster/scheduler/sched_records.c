@@ -4,6 +4,7 @@
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_barrier.h"
 #include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_clock.h"
 #include "cluster/scheduler/sched_drain.h"
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_kv.h"
@@ -31,6 +32,9 @@ static void record_write(const struct scheduler *s, uint64_t id, struct writer *
         break;
     case RECORD_VALUES:
         sched_kv_record(s, key, w);
+        break;
+    case RECORD_CLOCK:
+        sched_clock_record(s, key, w);
         break;
     case RECORD_RESTORING:
         if (s->restoring)
@@ -85,6 +89,7 @@ static void records_write(const struct scheduler *s, const struct sched_save_bat
         sched_barrier_records(s, w);
         sched_kv_records(s, w);
         sched_pool_records(s, w);
+        sched_clock_records(s, w);
         if (!w->len)
             no_records_write(w);
         return;
@@ -138,6 +143,8 @@ static paramo_err record_restore(struct scheduler *s, uint64_t id, struct reader
     case RECORD_RESTORING:
         s->restoring = true;
         return PARAMO_OK;
+    case RECORD_CLOCK:
+        return sched_clock_restore(s, key, &record);
     case RECORD_UNASKED:
         break;
     }
@@ -169,8 +176,10 @@ static paramo_err records_restore(struct scheduler *s, const uint8_t *from, size
                 err = record_restore(s, id, record);
         }
     }
-    if (!err)
+    if (!err) {
         sched_pool_restored(s);
+        sched_clock_restored(s);
+    }
     return err;
 }
 
@@ -183,7 +192,7 @@ paramo_err sched_records_restore(struct scheduler *s)
     uint64_t view = (uint64_t)RECORD_VIEW << 56;
     /* Without a view no node has ever heard of that job. */
     if (!err && map_get(&newest, view))
-        err = records_restore(s, found->records, found->bytes, &newest, RECORD_VIEW, RECORD_RESTORING);
+        err = records_restore(s, found->records, found->bytes, &newest, RECORD_VIEW, RECORD_CLOCK);
     sched_save_all(s); /* obsolete records go */
     map_fini(&newest);
     return err;

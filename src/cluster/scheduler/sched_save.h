@@ -26,7 +26,8 @@ enum record_kind {
     RECORD_OWNERS,    /* the same */
     RECORD_UNITS,     /* pool << 20 | work unit / 64 */
     RECORD_RESTORING, /* the checkpoint that the job begins with is not loaded yet */
-    RECORD_UNASKED    /* in a checkpoint only: it was taken by the clock (sched_ckpt.c) */
+    RECORD_UNASKED,   /* in a checkpoint only: it was taken by the clock (sched_ckpt.c) */
+    RECORD_CLOCK      /* a worker's session; 0: the minimum of the clocks */
 };
 
 struct sched_save_batch {

@@ -11,6 +11,7 @@
 #include "cluster/scheduler/sched_barrier.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_clock.h"
 #include "cluster/scheduler/sched_departure.h"
 #include "cluster/scheduler/sched_dispatch.h"
 #include "cluster/scheduler/sched_drain.h"
@@ -53,6 +54,7 @@ struct scheduler_parts {
     struct sched_barriers barriers;
     struct sched_pools pools;
     struct sched_values values;
+    struct sched_clocks clocks;
     struct sched_ckpts ckpts;
     struct sched_status status;
     struct sched_saves saves;
@@ -69,6 +71,7 @@ static void node_gone(struct sched_node *node)
         return;
     sched_barrier_node_gone(node);
     sched_pool_node_gone(node);
+    sched_clock_node_gone(node);
     sched_end_check(s);
 }
 
@@ -162,6 +165,7 @@ static void parts_join(struct scheduler_parts *all)
     s->barriers = &all->barriers;
     s->pools = &all->pools;
     s->values = &all->values;
+    s->clocks = &all->clocks;
     s->ckpts = &all->ckpts;
     s->status = &all->status;
     s->saves = &all->saves;
@@ -251,6 +255,7 @@ void scheduler_destroy(struct scheduler *s)
     sched_barrier_fini(s);
     sched_pool_fini(s);
     sched_kv_fini(s);
+    sched_clock_fini(s);
     sched_peers_refuse(s);
     free(container_of(s, struct scheduler_parts, scheduler));
 }

@@ -1,0 +1,37 @@
+/*
+ * Clocks of workers: how many iterations each has ended, and the minimum of all that count. A worker counts from
+ * its join until it leaves, joins again, or its node is gone. It begins with the minimum, so the minimum never
+ * falls; nor does it when no worker counts. docs/CONSISTENCY.md.
+ * Must never know: tables, pushes, what an iteration is.
+ * Tests: test/cluster/test_sched_clock.c.
+ */
+#ifndef CLUSTER_SCHEDULER_SCHED_CLOCK_H
+#define CLUSTER_SCHEDULER_SCHED_CLOCK_H
+
+#include "base/map.h"
+#include "cluster/scheduler/sched_calls.h"
+
+enum { SCHED_CLOCKS_MAX = 65536 /* workers that count at a time */ };
+
+struct sched_clocks {
+    struct map by_session; /* -> clock */
+    uint64_t minimum;
+    uint32_t at_minimum;              /* how many of them have it */
+    uint32_t raised_node, raised_who; /* the worker that the minimum waited for last; node 0: none yet */
+    struct sched_call_queue deferred; /* CLOCK_WAIT */
+};
+
+void sched_clock_join(struct sched_call *call, struct reader *body);
+void sched_clock_tell(struct sched_call *call, struct reader *body);
+void sched_clock_wait(struct sched_call *call, struct reader *body);
+void sched_clock_leave(struct sched_call *call, struct reader *body);
+void sched_clock_node_gone(struct sched_node *node);
+void sched_clock_fini(struct scheduler *s);
+
+/* Durable records: one (key 0: the minimum; else a session), all, and back; at last sched_clock_restored. */
+void sched_clock_record(const struct scheduler *s, uint64_t key, struct writer *w);
+void sched_clock_records(const struct scheduler *s, struct writer *w);
+MUST_USE paramo_err sched_clock_restore(struct scheduler *s, uint64_t key, struct reader *record);
+void sched_clock_restored(struct scheduler *s);
+
+#endif

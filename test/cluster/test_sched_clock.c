@@ -1,0 +1,170 @@
+/* Clocks of workers: what counts, when a wait ends, and how. The scheduler's restart: test_restart.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_clock.h"
+#include "cluster/support_simcluster.h"
+
+struct one {
+    struct tnode *node;
+    uint64_t session;
+};
+
+static uint64_t join(struct cluster *c, struct one *worker, uint32_t who)
+{
+    struct tcall t;
+    TCALL(worker->node, &t, member_clock_join(worker->node->member, &t.call, who, in_seconds(c, 5)));
+    assert_int_equal(tcall_wait(c, &t), PARAMO_OK);
+    worker->session = t.call.result.session;
+    assert_int_equal(worker->session, clock_session(member_id(worker->node->member), t.call.call_number));
+    return t.call.result.clock.minimum;
+}
+
+static paramo_err tell(struct cluster *c, const struct one *worker, uint64_t clock,
+                       struct clock_result *result)
+{
+    struct tcall t;
+    TCALL(worker->node, &t,
+          member_clock_tell(worker->node->member, &t.call, worker->session, clock, in_seconds(c, 5)));
+    paramo_err err = tcall_wait(c, &t);
+    if (!err)
+        *result = t.call.result.clock;
+    return err;
+}
+
+static uint64_t told(struct cluster *c, const struct one *worker, uint64_t clock)
+{
+    struct clock_result result;
+    assert_int_equal(tell(c, worker, clock, &result), PARAMO_OK);
+    return result.minimum;
+}
+
+static void leave(struct cluster *c, const struct one *worker)
+{
+    struct tcall t;
+    TCALL(worker->node, &t,
+          member_clock_leave(worker->node->member, &t.call, worker->session, in_seconds(c, 5)));
+    assert_int_equal(tcall_wait(c, &t), PARAMO_OK);
+}
+
+#define WAIT(c, worker, t, clock, seconds)                                                                   \
+    TCALL((worker)->node, t,                                                                                 \
+          member_clock_wait((worker)->node->member, &(t)->call, (worker)->session, clock,                    \
+                            in_seconds(c, seconds)))
+
+static void test_minimum(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_all(&c, 0, 3);
+    struct one x = {&c.nodes[0], 0}, y = {&c.nodes[1], 0}, z = {&c.nodes[2], 0}, x1 = x;
+    assert_int_equal(join(&c, &x, 0), 0);
+    assert_int_equal(join(&c, &y, 0), 0);
+    assert_int_equal(told(&c, &x, 2), 0);
+    assert_int_equal(told(&c, &y, 1), 1);
+    /* Again, and an old number: nothing changes. */
+    assert_int_equal(told(&c, &y, 1), 1);
+    assert_int_equal(told(&c, &x, 1), 1);
+    struct clock_result last;
+    assert_int_equal(tell(&c, &y, 4, &last), PARAMO_OK);
+    assert_int_equal(last.minimum, 2);
+    assert_int_equal(last.node, member_id(y.node->member)); /* it was the last at 1 */
+    /* Those that join begin with the minimum. A second customer of a node is another worker. */
+    assert_int_equal(join(&c, &z, 7), 2);
+    assert_int_equal(join(&c, &x1, 1), 2);
+    assert_int_equal(told(&c, &x, 5), 2);
+    assert_int_equal(told(&c, &z, 5), 2);
+    assert_int_equal(told(&c, &x1, 3), 3);
+    /* The slowest leaves; once more is no mistake; what it says is not heard. */
+    leave(&c, &x1);
+    leave(&c, &x1);
+    assert_int_equal(tell(&c, &x1, 9, &last), PARAMO_E_NOT_FOUND);
+    assert_int_equal(told(&c, &x, 5), 4);
+    /* A worker that joins again is taken for a new one: its old session is over. */
+    struct one y2 = y;
+    assert_int_equal(join(&c, &y2, 0), 5);
+    assert_int_equal(tell(&c, &y, 9, &last), PARAMO_E_NOT_FOUND);
+    assert_int_equal(told(&c, &y2, 6), 5);
+    /* Another node's session is none of this one's. */
+    struct one thief = {x.node, y2.session};
+    assert_int_equal(tell(&c, &thief, 9, &last), PARAMO_E_NOT_FOUND);
+    /* With all gone the minimum stays. */
+    leave(&c, &x);
+    leave(&c, &y2);
+    leave(&c, &z);
+    assert_int_equal(c.scheduler->clocks->by_session.count, 0);
+    assert_int_equal(join(&c, &x, 0), 5); /* of the last that left */
+    cluster_fini(&c);
+}
+
+static void test_waits(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_all(&c, 1, 3);
+    struct one x = {&c.nodes[1], 0}, y = {&c.nodes[2], 0}, z = {&c.nodes[3], 0};
+    struct tcall t, u;
+    join(&c, &x, 0);
+    join(&c, &y, 0);
+    join(&c, &z, 3);
+    told(&c, &x, 4);
+    told(&c, &y, 1);
+    WAIT(&c, &x, &t, 1, 50);
+    WAIT(&c, &x, &u, 2, 50);
+    cluster_pass(&c, 1);
+    assert_false(t.done || u.done);
+    told(&c, &z, 5);
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    assert_int_equal(t.call.result.clock.minimum, 1);
+    assert_int_equal(t.call.result.clock.node, member_id(z.node->member));
+    assert_int_equal(t.call.result.clock.who, 3);
+    assert_false(u.done);
+    told(&c, &y, 3);
+    assert_int_equal(tcall_wait(&c, &u), PARAMO_OK);
+    /* The error names those that are behind, their clocks, and the time. */
+    WAIT(&c, &x, &t, 4, 2);
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(
+        t.text, "after 2000 ms 1 of 3 workers have not reached clock 4: worker 1 (node 11, host) is at "
+                "clock 3"));
+    told(&c, &y, 6);
+    WAIT(&c, &x, &t, 6, 2);
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(t.text, "worker 2 (node 13, host), customer 3, is at clock 5"));
+    /* A worker that leaves, and one that dies, holds nobody up: the wait ends when that is known. */
+    told(&c, &x, 9);
+    WAIT(&c, &x, &t, 6, 50);
+    WAIT(&c, &x, &u, 9, 50);
+    cluster_pass(&c, 1);
+    assert_false(t.done || u.done);
+    leave(&c, &z);
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    assert_false(u.done);
+    uint64_t killed_at = lane_now(c.lane);
+    cluster_kill(y.node);
+    assert_int_equal(tcall_wait(&c, &u), PARAMO_OK);
+    assert_true(lane_now(c.lane) - killed_at < ENV_SEC); /* its connection was reset */
+    assert_int_equal(u.call.result.clock.minimum, 9);
+    /* One that does not count waits for nothing. */
+    leave(&c, &x);
+    WAIT(&c, &x, &t, 10, 50);
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_NOT_FOUND);
+    cluster_fini(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_minimum),
+        cmocka_unit_test(test_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
