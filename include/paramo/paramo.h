@@ -209,6 +209,42 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_cancel(paramo_worker *worker, uint6
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_worker_fd(paramo_worker *worker, int *fd);
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_worker_poll(paramo_worker *worker);
 
+/* ---- clocks: how far the workers of a job may be apart (docs/CONSISTENCY.md) ---- */
+
+/* A worker's clock is the number of iterations that it has ended. Bulk-synchronous training (BSP) pulls for
+ * iteration c after paramo_clock_wait(worker, c, ...); stale-synchronous training (SSP) with bound S after
+ * paramo_clock_wait(worker, c - S, ...), from iteration S on. All workers of the job that have joined count,
+ * each customer of a process as one, until they leave, are closed, or are declared dead. A worker begins with
+ * the minimum of those that count, or with the last minimum if none does; so the minimum never falls.
+ *
+ * Counts the worker from now on. *clock (may be NULL): where it begins. INVALID: it has a clock. FULL. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock_join(paramo_worker *worker, uint64_t *clock);
+/* Ends an iteration; does not wait. *clock (may be NULL): the number that the worker reaches when all requests
+ * that it has issued before have completed. A request that fails counts as completed: its error is told where it
+ * is waited for. INVALID: it has no clock. AGAIN: 1,024 iterations are under way. NOT_FOUND, FENCED ...: the
+ * scheduler does not count it any more. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock(paramo_worker *worker, uint64_t *clock);
+/* Waits until all workers that count have reached the clock. Requests that are issued afterwards see all that
+ * these workers have pushed up to it. A number that is known to be reached costs no message. timeout_ms 0: 60 s.
+ * TIMEOUT: the message names the workers that are behind, their clocks, and how long was waited. A worker that
+ * dies counts until its death is known. INVALID: it has no clock, or has not ended so many iterations itself. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock_wait(paramo_worker *worker, uint64_t clock,
+                                                        uint32_t timeout_ms);
+/* The worker does not count any more: at the end of its data, say, while others go on. Waits until the
+ * scheduler knows the iterations before. paramo_worker_close does the same without that wait. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock_leave(paramo_worker *worker);
+typedef struct paramo_clock_info {
+    size_t size;
+    uint64_t clock;                          /* iterations ended */
+    uint64_t told;                           /* of these, the scheduler knows */
+    uint64_t minimum;                        /* that all workers have reached, as far as this one knows */
+    uint64_t waits, waited_ns;               /* of paramo_clock_wait, where it had to ask */
+    uint32_t awaited_node, awaited_customer; /* the worker for which the minimum waited last; node 0: none */
+    int counts;                              /* it has a clock */
+} paramo_clock_info;
+/* Fills in *info, whose size is set. */
+PARAMO_API void paramo_clock_get(const paramo_worker *worker, paramo_clock_info *info);
+
 /* ---- whole tables ---- */
 
 typedef struct paramo_table_stats {

@@ -6,6 +6,7 @@
 
 #include "env/process.h"
 #include "node/api_worker.h"
+#include "node/clock.h"
 #include "node/config.h"
 #include "node/node.h"
 #include "table/table_options.h"
@@ -131,13 +132,18 @@ static void nothing(void *arg)
     (void)arg;
 }
 
+static void close_clock(void *arg)
+{
+    clock_close(arg);
+}
+
 static void worker_free(paramo_worker *w)
 {
     if (w->client) {
         client_close(w->client);
         /* The client may have asked for a view until now: the control lane has run that, and our lane what
-         * the control lane has posted, while there is a client. */
-        (void)!node_run_on(w->node->control, nothing, NULL);
+         * the control lane has posted, while there is a client. Its clock's iterations have ended with it. */
+        (void)!node_run_on(w->node->control, close_clock, w);
         (void)!node_run_on(w->lane, nothing, NULL);
         client_free(w->client);
     }

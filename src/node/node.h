@@ -20,6 +20,7 @@
 #include "cluster/session/acceptor.h"
 #include "cluster/session/address.h"
 #include "env/lane.h"
+#include "node/clock_state.h"
 #include "node/view_feed.h"
 #include "paramo/paramo.h"
 #include "server/shard/shard.h"
@@ -163,6 +164,7 @@ struct paramo_worker {
     _Atomic(paramo_table *) tables; /* pushed by any thread, freed with the worker */
     atomic_int event_fd;            /* -1: paramo_worker_fd was not called */
     uint32_t app, customer;
+    struct worker_clock clock;
     struct paramo_worker *next; /* control lane */
 };
 

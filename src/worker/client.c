@@ -14,6 +14,7 @@
 #include "worker/client.h"
 #include "worker/client_impl.h"
 #include "worker/ending.h"
+#include "worker/fence.h"
 #include "worker/filtering.h"
 #include "worker/floor.h"
 #include "worker/link.h"
@@ -322,7 +323,7 @@ static void client_submit(struct client *c, struct request *r)
         c->requests = r;
     c->requests_tail = r;
     c->of_slot[r->ts % TRACKER_SLOTS] = r;
-    c->requests_total++;
+    r->number = ++c->requests_total;
     if (atomic_load_explicit(&c->down, memory_order_relaxed)) {
         request_end(r, PARAMO_E_CLOSED, "the worker was closed");
     } else if (c->failure) {
@@ -392,6 +393,7 @@ static void request_release(struct client *c, struct request *r)
     else
         c->requests_tail = r->prev;
     c->of_slot[r->ts % TRACKER_SLOTS] = NULL;
+    fence_request_over(c, r->number);
 }
 
 static void request_complete(struct client *c, struct request *r)

@@ -133,6 +133,7 @@ struct request {
     struct request *prev, *next; /* client->requests */
     struct request *ended_next;
     uint64_t ts;
+    uint64_t number; /* of all requests of the client, in the order in which the lane was given them */
     const struct client_table *table;
     enum request_kind kind;
     uint8_t wire_kind;
@@ -278,6 +279,7 @@ struct client {
 
     struct request *requests; /* in flight */
     struct request *requests_tail;
+    struct client_fence *fences; /* worker/fence.h */
     struct request *ended, *ended_tail;
     struct request *of_slot[TRACKER_SLOTS]; /* by timestamp */
     struct chunk *view_waiters, *view_waiters_tail;

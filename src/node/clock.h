@@ -1,0 +1,36 @@
+/*
+ * A worker's clock: it ends an iteration when all requests before have ended, and tells the scheduler. At most one
+ * CLOCK_TELL is in flight; it brings the highest number. The public functions that wait are in api_clock.c. It
+ * never knows what an iteration is, or which other workers there are. docs/CONSISTENCY.md.
+ *
+ *     any thread        clock_end(): issued++ --fence--> the client's lane: the requests before have ended
+ *                                                           |
+ *     the control lane                                      v
+ *                       reached --CLOCK_TELL--> scheduler --answer--> told, minimum
+ *
+ * Tests: test/node/test_clock.c; the simulator (sim/clocks.c).
+ */
+#ifndef NODE_CLOCK_H
+#define NODE_CLOCK_H
+
+#include "node/node.h"
+
+enum { CLOCK_AHEAD_MAX = 1024 /* iterations ended whose requests are in flight; arbitrary */ };
+
+/* Control lane. The scheduler counts the worker from now on, or does not any more. */
+void clock_joined(paramo_worker *worker, uint64_t session, uint64_t minimum);
+void clock_left(paramo_worker *worker);
+/* Control lane. What an answer to a wait has brought. */
+void clock_heard(paramo_worker *worker, const struct clock_result *result);
+/* Any thread. *clock: the number that the worker has reached when all its requests before have ended. INVALID: it
+ * does not count; AGAIN; MEMORY; or why it does not count any more. */
+MUST_USE paramo_err clock_end(paramo_worker *worker, uint64_t *clock);
+/* OK while it counts. */
+MUST_USE paramo_err clock_check(const paramo_worker *worker);
+/* Control lane. The worker does not count by this session: nobody waits for the answer, and a scheduler that is
+ * away hears of it later. */
+void clock_goodbye(paramo_worker *worker, uint64_t session);
+/* Control lane; the client is closed, and its tasks have run. Tells the scheduler that the worker is gone. */
+void clock_close(paramo_worker *worker);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * What a worker knows of its clock (clock.h). It never knows how it changes. Tests: test/node/test_clock.c.
+ */
+#ifndef NODE_CLOCK_STATE_H
+#define NODE_CLOCK_STATE_H
+
+#include <stdatomic.h>
+
+#include "cluster/member/member_calls.h"
+
+/* told <= reached <= issued. */
+struct worker_clock {
+    /* control lane */
+    uint64_t telling;
+    bool calling; /* a CLOCK_TELL is in flight: of `telling` */
+    struct member_call tell;
+    struct lane_timer again; /* there was no memory, or no room, for the call */
+    char text[ERR_TEXT_MAX]; /* why it does not count any more: whole before failure says so */
+    /* written on the control lane, read anywhere */
+    _Atomic uint64_t session; /* 0: it does not count */
+    _Atomic uint64_t told, reached, minimum;
+    _Atomic uint32_t awaited_node, awaited_who; /* the worker that the minimum waited for last */
+    atomic_int failure;
+    /* any thread */
+    _Atomic uint64_t issued;
+    _Atomic uint64_t waits, waited_ns;
+};
+
+#endif

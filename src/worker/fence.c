@@ -1,0 +1,56 @@
+#include "worker/fence.h"
+
+#include <assert.h>
+
+#include "worker/client_impl.h"
+
+static void begin(struct client *c, struct client_fence *fence)
+{
+    fence->upto = c->requests_total;
+    fence->left = 0;
+    for (const struct request *r = c->requests; r; r = r->next)
+        fence->left++;
+    if (!fence->left) {
+        fence->passed(fence);
+        return;
+    }
+    fence->next = c->fences;
+    c->fences = fence;
+}
+
+static void begin_task(struct lane_task *task)
+{
+    struct client_fence *fence = container_of(task, struct client_fence, task);
+    begin(fence->client, fence);
+}
+
+void client_fence(struct client *c, struct client_fence *fence)
+{
+    fence->client = c;
+    fence->task.run = begin_task;
+    if (lane_held(c->lane)) {
+        begin(c, fence);
+    } else if (lane_enter(c->lane)) { /* what was posted before has run now */
+        begin(c, fence);
+        lane_leave(c->lane);
+    } else {
+        lane_post(c->lane, &fence->task);
+    }
+}
+
+void fence_request_over(struct client *c, uint64_t number)
+{
+    for (struct client_fence **at = &c->fences, *fence; (fence = *at);) {
+        if (number > fence->upto) {
+            at = &fence->next;
+            continue;
+        }
+        assert(fence->left > 0);
+        if (--fence->left > 0) {
+            at = &fence->next;
+            continue;
+        }
+        *at = fence->next;
+        fence->passed(fence);
+    }
+}

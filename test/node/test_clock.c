@@ -1,0 +1,125 @@
+/* Clocks by the public API, on an embedded node with two workers: what is refused, who waits, and who is named. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "support_cluster.h"
+
+static void ok(paramo_err err)
+{
+    if (err)
+        (void)fprintf(stderr, "%s: %s\n", paramo_err_name(err), paramo_last_error());
+    assert_int_equal(err, PARAMO_OK);
+}
+
+static paramo_clock_info look(const paramo_worker *w)
+{
+    paramo_clock_info info = {.size = sizeof info};
+    paramo_clock_get(w, &info);
+    return info;
+}
+
+static paramo_table *sums(paramo_worker *w)
+{
+    paramo_table_options o;
+    paramo_table *t = NULL;
+    paramo_table_options_init(&o);
+    o.kind = PARAMO_TABLE_SPARSE;
+    ok(paramo_table_open(w, "sums", &o, &t));
+    return t;
+}
+
+static void push_one(paramo_worker *w, paramo_table *t)
+{
+    static const uint64_t key = 7;
+    static float one = 1;
+    paramo_kv kv;
+    paramo_kv_init(&kv);
+    kv.keys = &key;
+    kv.n = kv.vals_len = 1;
+    kv.vals = &one;
+    uint64_t ts;
+    ok(paramo_push(w, t, &kv, NULL, &ts)); /* nobody waits for it: the clock does */
+}
+
+static float pulled(paramo_worker *w, paramo_table *t)
+{
+    static const uint64_t key = 7;
+    float value = 0;
+    paramo_kv kv;
+    paramo_kv_init(&kv);
+    kv.keys = &key;
+    kv.n = kv.vals_len = 1;
+    kv.vals = &value;
+    uint64_t ts;
+    ok(paramo_pull(w, t, &kv, NULL, &ts));
+    ok(paramo_wait(w, ts, 0));
+    return value;
+}
+
+static void two_workers(void **state)
+{
+    (void)state;
+    paramo_node *node = embedded_start(2);
+    paramo_worker *a = NULL, *b = NULL;
+    uint64_t clock = 9;
+    ok(paramo_worker_open(node, 0, &a));
+    ok(paramo_worker_open(node, 1, &b));
+    paramo_table *ta = sums(a), *tb = sums(b);
+    assert_int_equal(paramo_clock(a, NULL), PARAMO_E_INVALID);
+    assert_int_equal(paramo_clock_wait(a, 0, 0), PARAMO_E_INVALID);
+    assert_int_equal(paramo_clock_leave(a), PARAMO_E_INVALID);
+    ok(paramo_clock_join(a, &clock));
+    assert_int_equal(clock, 0);
+    assert_int_equal(paramo_clock_join(a, NULL), PARAMO_E_INVALID);
+    ok(paramo_clock_join(b, NULL));
+    ok(paramo_clock_wait(a, 0, 0)); /* known: no message */
+    assert_int_equal(look(a).waits, 0);
+    assert_int_equal(paramo_clock_wait(a, 1, 0), PARAMO_E_INVALID); /* it would wait for itself */
+    /* Each sees the pushes of the other, iteration by iteration. */
+    for (uint64_t i = 1; i <= 50; i++) {
+        push_one(a, ta);
+        ok(paramo_clock(a, &clock));
+        assert_int_equal(clock, i);
+        push_one(b, tb);
+        push_one(b, tb);
+        ok(paramo_clock(b, NULL));
+        ok(paramo_clock_wait(a, i, 0));
+        assert_true(pulled(a, ta) == 3.0f * (float)i);
+        ok(paramo_clock_wait(b, i, 0));
+        assert_true(pulled(b, tb) == 3.0f * (float)i);
+    }
+    /* The worker that is behind is named. */
+    ok(paramo_clock(a, NULL));
+    ok(paramo_clock(a, NULL));
+    assert_int_equal(paramo_clock_wait(a, 52, 20), PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(paramo_last_error(), "1 of 2 workers have not reached clock 52"));
+    assert_non_null(strstr(paramo_last_error(), "customer 1, is at clock 50"));
+    assert_true(look(a).waits > 0 && look(a).waited_ns > 0);
+    /* It leaves, and begins again with the minimum. */
+    ok(paramo_clock_leave(b));
+    ok(paramo_clock_wait(a, 52, 0));
+    assert_int_equal(look(a).minimum, 52);
+    assert_int_equal(look(a).awaited_customer, 1);
+    ok(paramo_clock_join(b, &clock));
+    assert_int_equal(clock, 52);
+    /* A worker that is closed stops counting, too. */
+    ok(paramo_clock(a, NULL));
+    paramo_worker_close(b);
+    ok(paramo_clock_wait(a, 53, 0));
+    ok(paramo_worker_open(node, 1, &b));
+    ok(paramo_clock_join(b, &clock));
+    assert_int_equal(clock, 53);
+    ok(paramo_clock_leave(a));
+    paramo_worker_close(a);
+    ok(paramo_stop(node)); /* with a worker that counts */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_workers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
