@@ -484,6 +484,10 @@ static void customer_end(struct machine *m, struct customer *c)
     paramo_worker *worker = c->worker;
     client_close(worker->client);
     drain(m->made->control); /* the client may have asked for a view until now */
+    if (!lane_enter(m->made->control))
+        abort();
+    clocks_close(c);
+    lane_leave(m->made->control);
     drain(worker->lane);
     if (m->dying)
         client_task_die(m);

@@ -6,6 +6,7 @@
 #define SIM_MACHINE_H
 
 #include "node/node.h"
+#include "sim/clocks.h"
 #include "sim/memory.h"
 #include "sim/overdue.h"
 #include "sim/script.h"
@@ -32,6 +33,7 @@ struct customer {
     paramo_worker *worker; /* NULL: not open */
     bool closing;          /* by the application: its requests in flight end */
     struct machine *machine;
+    struct customer_clock clock;
     struct sim_event reopen;
     unsigned open;
     /* the last request whose first transmission went to a shard */

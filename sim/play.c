@@ -422,6 +422,8 @@ static void world_make(struct world *w, const struct schedule *s)
     if (!w->hit || !w->pending)
         abort();
     w->dice = dice_of(s->seed, 2);
+    w->clocks_dice = dice_of(s->seed, 40);
+    w->clocks = dice_draw(&w->clocks_dice, 3) > 0;
     sim_must(sim_create(s->seed, &w->sim));
     w->turns = (struct sim_turns){turn, holds, w};
     sim_set_turns(w->sim, &w->turns);
@@ -528,6 +530,7 @@ static void world_again(struct world *w)
     w->successions = 0;
     memset(w->death_view, 0, sizeof w->death_view);
     memset(w->barrier, 0, sizeof w->barrier);
+    clocks_forget(w);
     w->island.until = w->island.commit_until = 0;
     w->deaths_seen = false;
     w->lost_at = w->ghost_at = 0;

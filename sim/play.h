@@ -24,6 +24,9 @@
     X(work_units)                                                                                            \
     X(stale)                                                                                                 \
     X(values)                                                                                                \
+    X(clocks)                                                                                                \
+    X(clock_joins)                                                                                           \
+    X(clock_waits)                                                                                           \
     X(saves)                                                                                                 \
     X(took_over)                                                                                             \
     X(loads)                                                                                                 \

@@ -360,6 +360,7 @@ static void work(struct machine *m)
         client_task_start(m, client_task, dice_draw(&w->dice, 15));
     else if (what == 3)
         op_cancel(m);
+    clocks_turn(m);
     issue(m);
     if (s->lost)
         tick_in(m, 100 * ENV_MS);
@@ -398,7 +399,7 @@ static void turn(struct machine *m)
     unsigned open = 0;
     for (unsigned i = 0; i < w->schedule->customers; i++)
         open += m->customers[i].open;
-    bool due = ckpts_turn(m, false);
+    bool due = ckpts_turn(m, false), clocks_over = !w->calm || clocks_calm(m);
     unsigned last = CALM_OPS * customers(m);
     if (w->calm && s->calm_ops >= last) {
         if (!open && s->calm_ops == last) {
@@ -409,7 +410,7 @@ static void turn(struct machine *m)
             tick_in(m, 20 * ENV_MS);
         } else if (!open && pool_goes_on(m)) {
             go(m, s->holds ? SCRIPT_DONE : SCRIPT_NEXT);
-        } else if (!open && !m->client_task && !due && !ckpts_turn(m, true)) {
+        } else if (!open && !m->client_task && !due && clocks_over && !ckpts_turn(m, true)) {
             go(m, SCRIPT_LEAVE);
         } else {
             tick_in(m, 5 * ENV_MS);

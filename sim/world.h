@@ -10,6 +10,7 @@
  *     ledger.c        the model of sums: what was pushed, acknowledged, cleared; what a pull may return
  *     cells.c         the model of overwritten rows: which values a read may return
  *     deals.c         the model of the pool: which worker has which work unit
+ *     clocks.c        the clocks of customers: who ends iterations and waits, and the model of what has ended
  *     sides.c         nodes that are cut off from the rest together
  *     island.c        members of a chain and a client, cut off while others write what it reads
  *     memory.c        allocations of a process that fail
@@ -77,6 +78,9 @@ struct world {
     struct road links[SCHEDULE_NODES_MAX][SCHEDULE_NODES_MAX];
     struct simnet_node *nodes[SCHEDULE_NODES_MAX];
     struct dice dice; /* the application's */
+    struct dice clocks_dice;
+    bool clocks;             /* its customers use clocks */
+    uint64_t clocks_minimum; /* the highest that any of them has heard of */
     uint64_t events;
     uint64_t answers; /* frames that have arrived */
     uint64_t step;    /* the place in the list of faults (play.c) */

@@ -1,0 +1,40 @@
+/*
+ * Clocks: the application's customers join, end iterations, wait for others and leave, and the model of what they
+ * have ended. It must never know how clocks are kept. Tests: test/sim/test_play.c; scripts/mutants.
+ */
+#ifndef SIM_CLOCKS_H
+#define SIM_CLOCKS_H
+
+#include "cluster/member/member_calls.h"
+
+struct customer;
+struct machine;
+struct op;
+struct world;
+
+enum { CLOCKS_KEPT = 64 };
+enum clocks_state { CLOCKS_OUT, CLOCKS_JOINING, CLOCKS_IN, CLOCKS_WAITING, CLOCKS_LEAVING };
+
+/* The clock of a customer, as the application has it. */
+struct customer_clock {
+    enum clocks_state state;
+    struct member_call call;
+    uint64_t begins;            /* the clock that it joined with */
+    uint64_t ends[CLOCKS_KEPT]; /* by clock: the last request before it was ended */
+    uint64_t demand;
+    uint64_t seen; /* the highest minimum that any customer had heard of when the call began */
+    uint64_t waits_since;
+    bool patient; /* the wait must succeed once all is well */
+    bool stays;   /* it does not leave before its node does */
+};
+
+/* A turn of the application: perhaps it makes a call about a clock, or ends an iteration. */
+void clocks_turn(struct machine *m);
+/* In the calm period: no customer has, or needs, anything more from clocks. If not, it goes on. */
+bool clocks_calm(struct machine *m);
+/* The customer is about to be closed. */
+void clocks_close(struct customer *c);
+/* Another job begins. */
+void clocks_forget(struct world *w);
+
+#endif
