@@ -491,6 +491,17 @@ static void no_go_in_time(void **state)
     hand_end(&h);
 }
 
+/* The van sends a frame that the socket does not take whole, because we do not read. Its first byte has come: what the
+ * van says from now on is behind it. */
+static void fill_the_socket(struct hand *h, uint64_t len)
+{
+    int room = 1 << 16;
+    uint8_t first;
+    assert_int_equal(setsockopt(h->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room), 0);
+    conf_on(h->lane, send_one, &(struct sending){h->peer, 0, len});
+    assert_int_equal(recv(h->fd, &first, 1, MSG_PEEK), 1);
+}
+
 /* The peer reads nothing, and a frame fills the socket. Then own frames do not leave, and no other frame waits for
  * the way. */
 struct own_check {
@@ -516,7 +527,7 @@ static void own_frames_behind_a_long_one(void **state)
             ready_after_offer(&h);
             (void)by_ucx(&h, MESSAGE_PROBE);
         }
-        conf_on(h.lane, send_one, &(struct sending){h.peer, 0, LONG});
+        fill_the_socket(&h, LONG);
         if (last)
             say_by_ucx(&h, MESSAGE_ECHO, NULL, 0);
         else
