@@ -15,11 +15,8 @@ logloss() {
     "$PARAMO" eval --model-in "$1" --data test.ffm --json >"$1.json" 2>"$ERR" && json "$1.json" logloss
 }
 
-# at_work JOB ROLE RANK: the node has done enough to be in the middle of the job, and is still there.
-at_work() {
-    local pid
-    pid=$(node_pid "$@") && worked "$pid" $((SLOW > 1 ? 40 : 15))
-}
+# at_work JOB ROLE [RANK]: the job has learned for a while (most of its epochs are still to come), and the node is there.
+at_work() { node_pid "$@" >/dev/null && grep -q "^epoch 2/$epochs" "$WORK/$1.err"; }
 
 expect 0 "the job undisturbed" "${job[@]}" --model-out calm
 calm=$(logloss calm)
