@@ -1,5 +1,5 @@
 /* Processor time of the steps in which a shard removes many rows, frees what they took, and takes over the
- * records of many senders. bench/steps.sh builds and runs it. */
+ * records of many senders or the entries of a stream. bench/steps.sh builds and runs it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,11 @@
 #include "server/replication/records.h"
 #include "server/replication/replication.h"
 #include "server/replication/succession.h"
+#include "server/shard/adopting.h"
 #include "server/shard/clearing.h"
+#include "server/shard/senders.h"
+#include "server/shard/shard.h"
+#include "server/shard/shard_tables.h"
 #include "server/snapshot/load_records.h"
 #include "server/snapshot/save_records.h"
 #include "table/table.h"
@@ -310,6 +314,63 @@ static void senders(unsigned n, unsigned notes)
     lane_leave(lane);
 }
 
+/* The next member dies, and one stream is full: its entries, of one row each, go to the two members behind it. */
+static void routing(unsigned n)
+{
+    struct shard *s;
+    struct lane *lane;
+    if (lane_create(env_real(), "steps", 0, &lane))
+        exit(1);
+    while (!lane_enter(lane)) {
+    }
+    struct shard_config config = {.lane = lane, .index = 0, .incarnation = 7};
+    if (shard_create(&config, &s) || chain_create(s, &s->chain))
+        exit(1);
+    struct chain *c = s->chain;
+    struct view *view = calloc(1, sizeof *view);
+    *view = (struct view){.number = 1, .refs = 1, .tables_count = 1};
+    view->tables = calloc(1, sizeof *view->tables);
+    view->tables[0] = (struct view_table){.id = 1,
+                                          .options = {.size = sizeof(paramo_table_options),
+                                                      .kind = PARAMO_TABLE_SPARSE,
+                                                      .dim = 1,
+                                                      .replicas = 1,
+                                                      .optimizer = PARAMO_OPT_ADD}};
+    shard_set_view(s, view);
+    const struct view_node node = {.id = 10, .incarnation = 8};
+    struct chain_stream *half[2];
+    for (unsigned i = 0; i < 2; i++) {
+        half[i] = chain_stream_open(c, &node, (struct chain_name){.node = 10, .shard = (uint16_t)i});
+        memset((char *)half[i]->some[1] + i * sizeof half[i]->some[1] / 2, 0xff, sizeof half[i]->some[1] / 2);
+    }
+    struct queue entries = {0};
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t keys[] = {2 * i, 2 * i + 1};
+        float vals[] = {1, 1};
+        const struct van_seg seg[WIRE_SEG_BODY] = {
+            [WIRE_SEG_KEYS] = {keys, sizeof keys}, [WIRE_SEG_VALS] = {vals, sizeof vals}};
+        struct chain_message m = {.what = CHAIN_UPDATE,
+                                  .request = {.kind = WIRE_PUSH, .table = 1, .count = 2}};
+        static uint64_t all[CHAIN_WORDS];
+        memset(all, 0xff, sizeof all);
+        struct chain_entry *e = chain_entry_make(shard_table_find(s, 1), &m, seg, WIRE_SEG_BODY, all);
+        if (!e)
+            exit(1);
+        queue_push(&entries, &e->node);
+    }
+    static const uint64_t none[CHAIN_WORDS];
+    double start = cpu();
+    records_route(c, &entries, none, false);
+    step_took(cpu() - start);
+    while (records_pending(c)) {
+        start = cpu();
+        records_fire(&c->records.timer);
+        step_took(cpu() - start);
+    }
+    report_senders("a full stream is routed", n);
+    lane_leave(lane);
+}
+
 /* Views after deaths: a shard of many tables becomes the owner of all partitions, whose rows are lost where tables have
  * no copies; then it becomes a farther replica, and sheds what some tables have no copies for there. */
 static void tables(unsigned n)
@@ -410,7 +471,7 @@ static void many(unsigned n, uint32_t rows, uint64_t dense_rows)
     while (s->clearing.slot) {
         lane_timer_cancel(lane, &s->clearing);
         start = cpu();
-        clearing_fire(&s->clearing);
+        s->clearing.fire(&s->clearing);
         step_took(cpu() - start);
     }
     report("a dense table is made", dense_rows, 1);
@@ -424,7 +485,7 @@ static void many(unsigned n, uint32_t rows, uint64_t dense_rows)
     while (s->clearing.slot) {
         lane_timer_cancel(lane, &s->clearing);
         start = cpu();
-        clearing_fire(&s->clearing);
+        s->clearing.fire(&s->clearing);
         step_took(cpu() - start);
     }
     report("rows of many tables leave", (unsigned long long)n * rows, 1);
@@ -437,6 +498,7 @@ int main(int argc, char **argv)
     tables(4096);
     many(0, 0, most);
     many(1000, 4000, 1);
+    routing(CHAIN_STREAM_ENTRIES);
     senders(1000, 1);
     senders(10000, 1);
     senders(SHARD_SENDERS_MAX, 1);

@@ -48,6 +48,19 @@ static inline struct qnode *queue_pop(struct queue *q)
     return n;
 }
 
+/* All of `more` comes behind the last; it is empty then. */
+static inline void queue_append(struct queue *q, struct queue *more)
+{
+    if (!more->head)
+        return;
+    if (q->tail)
+        q->tail->next = more->head;
+    else
+        q->head = more->head;
+    q->tail = more->tail;
+    more->head = more->tail = NULL;
+}
+
 struct mailbox {
     _Atomic(struct qnode *) top;
 };

@@ -110,6 +110,61 @@ static void no_memory_for_a_stream(void **state)
     world_fini(&w);
 }
 
+/* Memory fails while server 0 routes, in turns, what its dead follower had not acknowledged: what has no way is never
+ * answered, and the shard says so once. */
+static void no_memory_to_route(void **state)
+{
+    (void)state;
+    struct world w;
+    struct told t = {0};
+    enum { PUSHES = 60 };
+    const uint64_t keys[] = {0, RING_PARTITIONS - 1};
+    const float vals[] = {1, 1};
+    uint64_t ts[PUSHES];
+    world_init(&w, true, 1);
+    w.replicas = 2;
+    w.failed = told;
+    w.handler_arg = &t;
+    w.timeout_ms = 5000;
+    w.turn_records = 1;
+    world_table(&w, PARAMO_TABLE_DENSE, 1)->rows = RING_PARTITIONS;
+    world_start(&w, 4, 4, 1);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++) {
+        w.ring.owner[a] = 0;
+        w.follower[1].owner[a] = 1;
+        w.follower[2].owner[a] = a < RING_PARTITIONS / 2 ? 2 : 3;
+    }
+    for (unsigned i = 0; i < 4; i++)
+        w.partitions_changed[i] = w.chain_changed[i] = w.number + 1;
+    world_view(&w);
+    world_all_view(&w);
+    world_pass(&w, ENV_SEC);
+    world_link(&w, "s0", "s1")->cut = true;
+    for (unsigned i = 0; i < PUSHES; i++)
+        assert_int_equal(world_push(&w, 0, 0, keys, 2, vals, 2, &ts[i]), PARAMO_OK);
+    world_pass(&w, 100 * ENV_MS);
+    const struct chain *c = w.servers[0].shard->chain;
+    const struct chain_stream *st = c->streams;
+    while (st->to.node != PARAMO_ID_SERVER(1))
+        st = st->next;
+    assert_int_equal(st->count, PUSHES);
+    size_t bytes = container_of(st->entries.head, struct chain_entry, node)->bytes;
+    world_server_stop(&w, 1);
+    world_server_gone(&w, 1);
+    world_all_view(&w);
+    world_pass(&w, 20 * ENV_MS);
+    assert_true(chain_routes(c));
+    assert_int_equal(t.times, 0);
+    lacking = bytes;
+    world_pass(&w, 100 * ENV_MS);
+    lacking = 0;
+    assert_false(chain_routes(c));
+    assert_int_equal(t.times, 1);
+    assert_int_equal(t.status, PARAMO_E_MEMORY);
+    assert_int_equal(world_wait(&w, 0, ts[PUSHES - 1]), PARAMO_E_TIMEOUT);
+    world_fini(&w);
+}
+
 static struct shard_table *table_of(struct world *w, unsigned server, unsigned table)
 {
     return shard_table_find(w->servers[server].shard, table + 1);
@@ -547,6 +602,7 @@ static void no_memory_for_the_rows_of_a_migration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_memory_for_a_stream),
+                                       cmocka_unit_test(no_memory_to_route),
                                        cmocka_unit_test(partitions_go_without_memory),
                                        cmocka_unit_test(no_memory_for_a_scan),
                                        cmocka_unit_test(no_memory_for_a_view),

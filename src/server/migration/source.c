@@ -540,7 +540,7 @@ void migration_source_mark_streams(struct chain *c)
 void migration_source_check_pause(struct chain *c)
 {
     struct migration_source *g = c->migration_source;
-    if (!g || g->state != MIGRATION_SOURCE_PAUSING || g->last_due)
+    if (!g || g->state != MIGRATION_SOURCE_PAUSING || g->last_due || chain_routes(c))
         return;
     for (const struct chain_stream *st = c->streams; st; st = st->next) {
         bool concerned = false;

@@ -209,6 +209,11 @@ struct chain {
         unsigned tries; /* turns in a row that had no memory */
         uint64_t spent; /* by all turns; for tests */
     } records;
+    struct {                        /* records.c, before its jobs */
+        struct queue entries;       /* of streams that have ended: each goes to the next members */
+        uint64_t left[CHAIN_WORDS]; /* no chain has had us for these since */
+        bool gated;                 /* all streams get a gate behind them */
+    } routing;
     uint32_t generations;
     uint64_t wait_until;   /* an owner that we followed may answer pulls until then; 0: none may */
     uint64_t leased_until; /* the same for members before us whose streams have ended */
@@ -238,10 +243,15 @@ static inline bool chain_has(const struct shard_table *t, int level)
     return level >= 0 && (unsigned)level <= t->replicas;
 }
 
-/* Do records of senders pass from one owner to another (records.h)? */
+/* Do entries of streams that have ended wait for their way (records.h)? */
+static inline bool chain_routes(const struct chain *c)
+{
+    return c->routing.entries.head;
+}
+/* Do these, or do records of senders pass from one owner to another? */
 static inline bool records_pending(const struct chain *c)
 {
-    return c->records.jobs.head;
+    return c->records.jobs.head || chain_routes(c);
 }
 /* Must requests wait for that? */
 static inline bool records_hold(const struct chain *c)

@@ -16,6 +16,9 @@
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"
 
+/* What routing an entry costs, in units of records.h: beside its keys, and so many keys. */
+enum { ROUTE_COST = 8, ROUTE_KEYS = 8 };
+
 /* ---- entries ---- */
 
 void chain_entry_free(struct chain_entry *e)
@@ -452,13 +455,7 @@ void chain_stream_close(struct chain *c, struct chain_stream *st, struct queue *
         connector_cancel(st->connector);
     stream_down(st);
     lane_timer_cancel(c->shard->lane, &st->resume);
-    for (struct qnode *node; (node = queue_pop(&st->entries));) {
-        struct chain_entry *e = container_of(node, struct chain_entry, node);
-        if (e->acked)
-            chain_entry_free(e);
-        else
-            queue_push(entries, node);
-    }
+    queue_append(entries, &st->entries);
     free(st);
 }
 
@@ -678,47 +675,65 @@ void chain_cancel(struct queue *entries)
     }
 }
 
-void chain_leave(struct chain *c, const struct queue *entries, const uint64_t partitions[CHAIN_WORDS])
+/* Changes that members before us sent are no longer acknowledged to them where no chain has us. */
+static void leave(const struct chain *c, const struct shard_table *t, const struct chain_entry *e)
 {
-    for (const struct qnode *node = entries->head; node; node = node->next) {
-        const struct chain_entry *e = container_of(node, struct chain_entry, node);
-        const struct shard_table *t =
-            e->m.what == CHAIN_UPDATE ? shard_table_find(c->shard, e->m.request.table) : NULL;
-        if (e->wait && e->wait->source && touches(t, &e->m, e->seg, partitions))
-            e->wait->elsewhere = true;
-    }
+    if (e->wait && e->wait->source && touches(t, &e->m, e->seg, c->routing.left))
+        e->wait->elsewhere = true;
 }
 
-void chain_route(struct chain *c, struct queue *entries)
+static void route_to(struct chain *c, struct chain_stream *st, struct chain_entry *e)
 {
-    for (struct qnode *node; (node = queue_pop(entries));) {
-        struct chain_entry *e = container_of(node, struct chain_entry, node);
-        const struct shard_table *t =
-            e->m.what == CHAIN_UPDATE ? shard_table_find(c->shard, e->m.request.table) : NULL;
-        struct queue parts = {0};
-        struct chain_stream *whole = NULL;
-        for (struct chain_stream *st = c->streams; st && !whole; st = st->next)
-            if (!e->out && !st->migration_source && within(t, &e->m, e->seg, stream_partitions(st, t)))
-                whole = st;
-        if (whole) {
-            chain_append(whole, e);
-            continue;
-        }
-        struct chain_wait *wait = e->wait;
-        paramo_err err = chain_split(c, t, &e->m, e->seg, WIRE_SEG_BODY, NULL, false, wait, &parts);
-        if (err)
-            chain_fail(c, err);
-        for (struct qnode *applied_note; (applied_note = queue_pop(&parts));) {
-            struct chain_entry *p = container_of(applied_note, struct chain_entry, node);
-            chain_append(p->to, p);
-        }
-        if (c->failed) { /* a change that followers lack must not be answered */
-            queue_push(&c->stranded, &e->node);
-            continue;
-        }
+    const struct shard_config *own = &c->shard->config;
+    chain_append(st, e);
+    if (e->m.what == CHAIN_TAKEOVER && e->m.origin.node == own->node && e->m.origin.shard == own->index)
+        st->gate = st->seq;
+}
+
+unsigned chain_route(struct chain *c)
+{
+    struct chain_entry *e = container_of(queue_pop(&c->routing.entries), struct chain_entry, node);
+    const struct shard_table *t =
+        e->m.what == CHAIN_UPDATE ? shard_table_find(c->shard, e->m.request.table) : NULL;
+    unsigned cost = ROUTE_COST + e->m.request.count / ROUTE_KEYS;
+    struct queue parts = {0};
+    struct chain_stream *whole = NULL;
+    if (e->acked) {
         chain_entry_free(e);
-        chain_wait_done(wait);
+        return 1;
     }
+    leave(c, t, e);
+    for (struct chain_stream *st = c->streams; st && !whole; st = st->next)
+        if (!e->out && !st->migration_source && within(t, &e->m, e->seg, stream_partitions(st, t)))
+            whole = st;
+    if (whole) {
+        route_to(c, whole, e);
+        return cost;
+    }
+    struct chain_wait *wait = e->wait;
+    paramo_err err = chain_split(c, t, &e->m, e->seg, WIRE_SEG_BODY, NULL, false, wait, &parts);
+    if (err)
+        chain_fail(c, err);
+    for (struct qnode *node; (node = queue_pop(&parts));) {
+        struct chain_entry *part = container_of(node, struct chain_entry, node);
+        route_to(c, part->to, part);
+    }
+    if (c->failed) { /* a change that followers lack must not be answered */
+        queue_push(&c->stranded, &e->node);
+        return cost;
+    }
+    chain_entry_free(e);
+    chain_wait_done(wait);
+    return cost;
+}
+
+paramo_err chain_route_behind(struct chain *c, const struct chain_message *m)
+{
+    struct chain_entry *e = chain_entry_make(NULL, m, NULL, 0, NULL);
+    if (!e)
+        return err_memory(sizeof *e);
+    queue_push(&c->routing.entries, &e->node);
+    return PARAMO_OK;
 }
 
 bool chain_sender_floor(struct shard *s, const struct sender *sender)
@@ -730,7 +745,8 @@ bool chain_sender_floor(struct shard *s, const struct sender *sender)
                               .sender = sender->id,
                               .request = {.floor = sender->applied_window.own.floor}};
     memcpy(m.partitions, c->mine, sizeof m.partitions);
-    bool all = chain_split(c, NULL, &m, NULL, 0, NULL, false, NULL, &entries) == PARAMO_OK;
+    bool all = chain_routes(c) ? !chain_route_behind(c, &m)
+                               : !chain_split(c, NULL, &m, NULL, 0, NULL, false, NULL, &entries);
     if (!all)
         log_debug("shard %u: cannot send a floor to followers: %s", s->config.index, err_text());
     for (struct qnode *node; (node = queue_pop(&entries));) {
@@ -783,6 +799,7 @@ void chain_streams_close(struct chain *c)
     while (c->streams)
         chain_stream_close(c, c->streams, &entries);
     chain_cancel(&entries);
+    chain_cancel(&c->routing.entries);
     chain_cancel(&c->stranded);
     lane_timer_cancel(c->shard->lane, &c->tick);
 }

@@ -17,7 +17,7 @@ bool chain_leased(const struct chain_stream *st);
 /* False: the chain never stops the shard from serving. */
 static inline bool chain_guarded(const struct chain *c)
 {
-    return c && (c->streams || c->wait_until || c->failed || c->records.jobs.head);
+    return c && (c->streams || c->wait_until || c->failed || records_pending(c));
 }
 /* Prepares an owner's change on the partitions `only` (NULL: all its partitions). Sends nothing. *wait is
  * NULL if no member follows. */
@@ -47,11 +47,11 @@ MUST_USE paramo_err chain_split(struct chain *c, const struct shard_table *t, co
                                 const struct van_seg *seg, unsigned nseg, const uint64_t *only,
                                 bool to_target, struct chain_wait *wait, struct queue *entries);
 void chain_append(struct chain_stream *st, struct chain_entry *e);
-/* Changes that members before us sent for these partitions are no longer acknowledged to them. */
-void chain_leave(struct chain *c, const struct queue *entries, const uint64_t partitions[CHAIN_WORDS]);
-/* Appends each entry, in order, to the stream that has its partitions. An entry without a follower is
- * acknowledged. */
-void chain_route(struct chain *c, struct queue *entries);
+/* Appends the first of the entries of ended streams to each stream that has some of its partitions. Without any it is
+ * acknowledged, but not to a member before us where we have left the chain. Returns what it has cost (records.h). */
+unsigned chain_route(struct chain *c);
+/* Puts a message about partitions, which has no rows, behind all such entries. */
+MUST_USE paramo_err chain_route_behind(struct chain *c, const struct chain_message *m);
 /* Frees the entries; no answers are sent. No source may be left that waits for one. */
 void chain_cancel(struct queue *entries);
 void chain_wait_done(struct chain_wait *wait);
@@ -64,7 +64,7 @@ void chain_reopen(struct shard *s);
 struct chain_stream *chain_stream_open(struct chain *c, const struct view_node *node, struct chain_name to);
 /* Connects each stream that has no connection. */
 void chain_connect(struct chain *c);
-/* Appends its unacknowledged entries to `entries`. */
+/* Appends its entries to `entries`, with some that are acknowledged. */
 void chain_stream_close(struct chain *c, struct chain_stream *st, struct queue *entries);
 void chain_send_all(struct chain *c);
 

@@ -11,6 +11,7 @@
 #include "server/replication/origins.h"
 #include "server/shard/senders.h"
 #include "server/shard/slice.h"
+#include "server/snapshot/saving.h"
 
 /* Without memory for a record a job waits and goes on. Arbitrary. */
 enum { RETRY_MS = 10, RETRIES = 100 };
@@ -188,10 +189,34 @@ static void job_end(struct job *j)
     free(j);
 }
 
-/* OK: the turn is used up, or no job is left. */
+/* All entries are in the streams. */
+static void routed(struct chain *c)
+{
+    for (struct chain_stream *st = c->streams; st && c->routing.gated; st = st->next)
+        st->gate = st->seq;
+    c->routing.gated = false;
+    memset(c->routing.left, 0, sizeof c->routing.left);
+    migration_source_mark_streams(c);
+    saving_mark(c->shard);
+}
+
+static void route(struct chain *c, unsigned *left)
+{
+    while (*left && chain_routes(c)) {
+        unsigned cost = chain_route(c);
+        c->records.spent += cost;
+        *left -= cost < *left ? cost : *left;
+    }
+    if (!chain_routes(c))
+        routed(c);
+}
+
+/* OK: the turn is used up, or nothing is left. */
 static paramo_err turn(struct chain *c, unsigned left)
 {
-    while (left && records_pending(c)) {
+    if (chain_routes(c))
+        route(c, &left);
+    while (left && c->records.jobs.head) {
         struct job *j = container_of(c->records.jobs.head, struct job, node);
         bool done;
         paramo_err err = job_turn(c, j, &left, &done);
@@ -262,9 +287,32 @@ static bool turn_taken(struct chain *c)
 void records_fire(struct lane_timer *timer)
 {
     struct chain *c = container_of(timer, struct chain, records.timer);
+    bool routes = chain_routes(c);
     c->records.waits = turn_taken(c);
+    if (routes)
+        chain_send_all(c);
+    if (routes && !chain_routes(c)) { /* the next members may have acknowledged all */
+        migration_source_check_pause(c);
+        saving_check(c->shard);
+    }
     if (!c->records.waits)
         over(c);
+}
+
+void records_route(struct chain *c, struct queue *entries, const uint64_t nothing[CHAIN_WORDS], bool gated)
+{
+    unsigned left = records_turn(c->shard);
+    queue_append(entries, &c->routing.entries);
+    queue_append(&c->routing.entries, entries);
+    for (unsigned i = 0; i < CHAIN_WORDS; i++)
+        c->routing.left[i] |= nothing[i];
+    c->routing.gated |= gated;
+    if (!c->records.waits || !chain_routes(c))
+        route(c, &left);
+    if (chain_routes(c) && !c->records.waits) {
+        turn_in(c, c->shard->config.turn_records ? ENV_MS : 0);
+        c->records.waits = records_pending(c);
+    }
 }
 
 void records_go(struct chain *c)

@@ -9,7 +9,12 @@
  * A job has copies of the partitions as they were when it was added. So jobs may be added at any time, by a
  * later view, too, and records change as if each job had been done at once.
  *
- * While a job is left the shard is held: no request is handled (chain_open), no change of a member before or
+ * Entries of streams that a view has ended, 16,384 of each, go to the streams of the new next members before all jobs,
+ * in such turns as well (chain_route). What a view says in the streams (TAKEOVER), and a floor, come behind them, and so
+ * do the marks for which a gate, a pause or a checkpoint waits. Where a later view ends a stream that has got some, these
+ * come before those that are left. So the changes of a partition stay in order.
+ *
+ * While a job or an entry is left the shard is held: no request is handled (chain_open), no change of a member before or
  * of a migration's source is taken (it comes again), no record leaves (PAUSE, checkpoints). Beats, leases,
  * acknowledgements of the next members, views and orders go on. No record of a sender is freed but by a job.
  * Senders may come: they have nothing recorded.
@@ -42,6 +47,9 @@ MUST_USE paramo_err records_restart(struct chain *c, const uint64_t partitions[C
 void records_of_gone(struct chain *c, struct chain_origin *o);
 /* Frees the origin, which nothing else names any more, and its records. NULL: nothing. */
 void records_end(struct chain *c, struct chain_origin *o);
+/* Routes these entries, before those that are left. nothing: no chain has us for these partitions. gated: the shard serves
+ * when the next members have acknowledged them. */
+void records_route(struct chain *c, struct queue *entries, const uint64_t nothing[CHAIN_WORDS], bool gated);
 /* The jobs that were just added have their first turn now. Without it the first turn comes later. */
 void records_go(struct chain *c);
 void records_fire(struct lane_timer *timer);

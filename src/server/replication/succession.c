@@ -224,6 +224,14 @@ static void roles(struct chain *c, const int8_t before[RING_PARTITIONS], const u
 static void announce(struct chain *c, struct chain_name from, const uint64_t partitions[CHAIN_WORDS])
 {
     struct chain_message m = {.what = CHAIN_TAKEOVER, .from = from, .origin = own_name(c)};
+    if (chain_routes(c)) {
+        memcpy(m.partitions, partitions, sizeof m.partitions);
+        paramo_err err =
+            partition_set_next(partitions, 0) < RING_PARTITIONS ? chain_route_behind(c, &m) : PARAMO_OK;
+        if (err)
+            chain_fail(c, err);
+        return;
+    }
     for (struct chain_stream *st = c->streams; st; st = st->next) {
         bool any = false;
         for (unsigned i = 0; i < CHAIN_WORDS && !st->migration_source; i++) {
@@ -387,7 +395,8 @@ static void forget_gone(struct chain *c, bool died)
     }
 }
 
-/* All this is one step, but for the records of senders: records.h holds the shard until they have passed. */
+/* All this is one step, but for the records of senders, and for what streams that end had not got acknowledged:
+ * records.h holds the shard until they have passed. */
 void chain_succeed(struct chain *c)
 {
     struct queue entries = {0};
@@ -407,13 +416,9 @@ void chain_succeed(struct chain *c)
         while (c->sources)
             follow_forget(c, c->sources);
         chain_cancel(&entries);
+        chain_cancel(&c->routing.entries);
     }
-    chain_leave(c, &entries, change.nothing);
-    chain_route(c, &entries);
-    for (struct chain_stream *st = c->streams; st && gated; st = st->next)
-        st->gate = st->seq;
-    migration_source_mark_streams(c);
-    saving_mark(c->shard);
+    records_route(c, &entries, change.nothing, gated);
     if (change.promotes)
         promote(c, &change);
     announce(c, own_name(c), change.fresh);

@@ -393,7 +393,7 @@ static bool all_followed(const struct shard *s)
     for (const struct chain_stream *st = s->chain ? s->chain->streams : NULL; st; st = st->next)
         if (!st->migration_source && st->acked < st->saved)
             return false;
-    return true;
+    return !s->chain || !chain_routes(s->chain);
 }
 
 void saving_mark(struct shard *s)
