@@ -1,11 +1,13 @@
 #include "ring/chains.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "ring/runs.h"
 
 void ring_ends_add(struct ring_ends *ends, unsigned replicas, unsigned most)
 {
+    assert(most < RING_LEVELS);
     if (replicas >= most || ends->before[replicas + 1] > ends->before[replicas])
         return;
     for (unsigned l = replicas + 1; l < RING_LEVELS; l++)
@@ -28,6 +30,7 @@ void ring_fill_chain(const struct ring_ends *ends, unsigned replicas, const stru
                      unsigned n, uint16_t chain[RING_LEVELS])
 {
     unsigned next = 1;
+    assert(replicas < RING_LEVELS);
     for (unsigned l = 0; l < RING_LEVELS; l++)
         chain[l] = RING_NONE;
     if (n)
@@ -91,6 +94,7 @@ uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, 
         if (orphan)
             candidates[0].shard = owner;
         ring_fill_chain(ends, chains->replicas, candidates, orphan ? 1 : left, chain);
+        assert(!left || chain[0] != RING_NONE); /* a chain with members has an owner */
         orphans += orphan;
         for (unsigned l = 0; l < RING_LEVELS; l++)
             chains->level[l].owner[a] = chain[l];
@@ -144,6 +148,7 @@ bool ring_adopt(struct ring_chains *chains, const struct ring_shard *shards, con
             continue;
         if (to == n || due(&d, to) <= 0)
             to = neediest(&d);
+        assert(to < n && !gone[to]);
         owner[a] = (uint16_t)to;
         owned[to]++;
     }

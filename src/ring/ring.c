@@ -1,5 +1,6 @@
 #include "ring/ring.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -14,6 +15,7 @@ static size_t run_end(const struct ring *ring, size_t begin)
 
 uint64_t ring_first_row(const struct ring_placement *placement, unsigned partition)
 {
+    assert(partition <= RING_PARTITIONS);
     /* The least row with row * 2^64 / rows >= partition * 2^52. */
     unsigned __int128 scaled = ((unsigned __int128)partition << RING_PARTITION_SHIFT) * placement->rows;
     return (uint64_t)((scaled + UINT64_MAX) >> 64);
@@ -57,6 +59,7 @@ paramo_err ring_runs(const struct ring *ring, const struct ring_placement *place
         unsigned partition = ring_partition(ring_position(placement, keys[i]));
         unsigned next = (unsigned)run_end(ring, partition);
         size_t end = next < RING_PARTITIONS ? lower_bound_from(keys, i, n, first_key(placement, next)) : n;
+        assert(end > i && end <= n); /* each run has a key */
         if (used == cap)
             return err_set(PARAMO_E_TOO_LARGE, "the keys fall into more than %zu runs", cap);
         runs[used++] = (struct ring_run){.shard = ring->owner[partition], .first = i, .count = end - i};

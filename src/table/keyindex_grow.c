@@ -1,5 +1,6 @@
 #include "table/keyindex_grow.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "table/keyindex_segment.h"
@@ -31,6 +32,7 @@ static size_t pieces_of(uint32_t nbuckets)
 static void *memory_get(struct keyindex *x, size_t bytes)
 {
     if (bytes == PAGE_BYTES && x->spare) {
+        assert(x->spares > 0);
         void *page = x->spare;
         memcpy(&x->spare, page, sizeof x->spare);
         x->spares--;
@@ -81,14 +83,17 @@ static uint32_t number_get(struct keyindex *x)
 {
     uint32_t number = x->page_free;
     if (number == KEYINDEX_PAGES_MAX) {
+        assert(x->page_top < x->page_room); /* numbers_room made it */
         return x->page_top++;
     }
+    assert(number < x->page_top);
     x->page_free = (uint32_t)((uintptr_t)x->page[number] >> 1);
     return number;
 }
 
 static void number_put(struct keyindex *x, uint32_t number)
 {
+    assert(number < x->page_top);
     x->page[number] = (struct keyindex_bucket *)((uintptr_t)x->page_free << 1 | 1);
     x->page_free = number;
 }
@@ -192,6 +197,7 @@ static struct keyindex_segment *segment_get(struct keyindex *x)
 /* Gives back the segment that was taken last. */
 static void segment_unget(struct keyindex *x)
 {
+    assert(x->block && x->block_left < BLOCK - 1);
     x->block_left++;
 }
 
@@ -228,6 +234,7 @@ static paramo_err segment_grow(struct keyindex *x, struct keyindex_segment *s)
     }
     struct keyindex_segment *const to[2] = {&grown, &grown};
     SLOTS_CALL(x, move_keys, s, to, 0);
+    assert(grown.count == s->count);
     buckets_put(x, s);
     *s = grown;
     return PARAMO_OK;
@@ -235,6 +242,7 @@ static paramo_err segment_grow(struct keyindex *x, struct keyindex_segment *s)
 
 static paramo_err directory_double(struct keyindex *x)
 {
+    assert(x->depth < DEPTH_MAX);
     size_t old = (size_t)1 << x->depth;
     struct keyindex_segment **directory =
         tablemem_get(x->mem, LINE, 2 * old * sizeof(struct keyindex_segment *));
@@ -299,12 +307,14 @@ static paramo_err segment_split(struct keyindex *x, struct keyindex_segment *s, 
     }
     struct keyindex_segment *const to[2] = {&low, &high};
     SLOTS_CALL(x, move_keys, s, to, bit);
+    assert(high.count == ones && low.count + ones == s->count);
     buckets_put(x, s);
     *s = low;
     *added = high;
     x->segments++;
     size_t span = (size_t)1 << (x->depth - bit); /* entries of s; half of them now belong to added */
     size_t first = ((hash >> 1) >> (63 - x->depth)) & ~(span - 1);
+    assert(x->directory[first] == s && x->directory[first + span - 1] == s);
     for (size_t i = first + span / 2; i < first + span; i++) {
         x->directory[i] = added;
     }
@@ -332,6 +342,7 @@ paramo_err keyindex_make_room(struct keyindex *x, uint64_t hash)
 paramo_err keyindex_first_segment(struct keyindex *x)
 {
     struct keyindex_segment first;
+    assert(!x->directory && !x->segments && !x->count);
     paramo_err err = buckets_get(x, BUCKETS_MIN, 0, &first);
     if (err) {
         return err;
@@ -370,6 +381,7 @@ bool keyindex_free_step(struct keyindex *x, size_t *cursor, size_t segments)
     if (*cursor < entries) {
         return false;
     }
+    assert(*cursor == entries || !entries); /* a segment's entries are neighbours */
     if (x->directory) {
         tablemem_put(x->mem, x->directory, entries * sizeof(struct keyindex_segment *));
     }

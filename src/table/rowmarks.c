@@ -1,5 +1,6 @@
 #include "table/rowmarks.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { BATCH = 64 /* marks whose cache misses overlap */, ALIGN = 64 };
@@ -42,6 +43,7 @@ static uint8_t *chunk_made(struct rowmarks *m, uint64_t at)
 {
     if (m->failed || !has_room(m, at))
         return NULL;
+    assert(at < m->room && !m->chunk[at]);
     uint8_t *chunk = tablemem_get(m->mem, ALIGN, ROWMARKS_CHUNK);
     if (chunk)
         memset(chunk, 0, ROWMARKS_CHUNK);
@@ -51,6 +53,7 @@ static uint8_t *chunk_made(struct rowmarks *m, uint64_t at)
 
 void rowmarks_set(struct rowmarks *m, uint64_t number, unsigned mark)
 {
+    assert(mark <= 3);
     uint64_t at = number >> ROWMARKS_SHIFT;
     uint8_t *chunk = at < m->room ? m->chunk[at] : NULL;
     if (!chunk) {

@@ -67,6 +67,7 @@ static void list_add(struct rowslab *s, uint32_t *list, uint32_t slab)
 static void list_remove(struct rowslab *s, uint32_t *list, uint32_t slab)
 {
     const struct slab_state *state = &s->states[slab];
+    assert(state->prev == ROWSLAB_NONE ? *list == slab : s->states[state->prev].next == slab);
     if (state->prev == ROWSLAB_NONE) {
         *list = state->next;
     } else {
@@ -118,6 +119,7 @@ static paramo_err add_slab(struct rowslab *s)
         return err ? err : err_memory(slab_bytes(s));
     }
     if (slab == s->gone) {
+        assert(!s->slabs[slab] && !s->states[slab].used);
         list_remove(s, &s->gone, slab);
     } else {
         s->count++;
@@ -139,6 +141,7 @@ paramo_err rowslab_alloc(struct rowslab *s, uint32_t *row)
     }
     uint32_t slab = s->open;
     struct slab_state *state = &s->states[slab];
+    assert(s->slabs[slab] && has_room(s, state)); /* as all slabs of the list */
     if (state->free_head != ROWSLAB_NONE) {
         *row = state->free_head;
         memcpy(&state->free_head, rowslab_row(s, *row), sizeof state->free_head);
@@ -159,7 +162,7 @@ paramo_err rowslab_alloc(struct rowslab *s, uint32_t *row)
 void rowslab_free(struct rowslab *s, uint32_t row)
 {
     uint32_t slab = row >> s->shift;
-    assert(slab < s->count && s->states[slab].used > 0);
+    assert(slab < s->count && s->states[slab].used > 0 && s->used > 0);
     struct slab_state *state = &s->states[slab];
     if (!has_room(s, state)) {
         list_add(s, &s->open, slab);

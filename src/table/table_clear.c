@@ -1,5 +1,7 @@
 #include "table/table_clear.h"
 
+#include <assert.h>
+
 #include "base/sm.h"
 #include "table/table_changes.h"
 #include "table/table_state.h"
@@ -36,6 +38,7 @@ static void move(struct table_remains *r, enum remains_phase to)
 static void store_detach(struct table *t, struct table_remains *r)
 {
     uint64_t seed = index_of(t)->seed;
+    assert(r->phase == REMAINS_VALUES && !r->rows_at && !r->segments_at);
     if (is_var(t)) {
         r->var = t->var;
         table_var_init(&t->var, &t->spec, &t->mem, seed);
@@ -53,6 +56,7 @@ static void store_detach(struct table *t, struct table_remains *r)
         t->sparse.slab.marks = r->sparse.slab.marks;
         move(r, REMAINS_INDEX);
     }
+    assert(!rows_of(t) && !index_of(t)->segments);
 }
 
 /* True: everything is freed. */
@@ -95,6 +99,7 @@ void table_remains_free(struct table *t)
     t->changes.stale = 0;
     while (table_clear_step(t)) {
     }
+    assert(!t->remains);
 }
 
 bool table_clear_is_short(const struct table *t)
@@ -110,6 +115,7 @@ bool table_clear_due(const struct table *t)
 /* Noted changes stay: there are no rows. */
 void table_emptied(struct table *t)
 {
+    assert(!is_dense(t) && !rows_of(t));
     struct table_remains *r =
         index_of(t)->segments > 1 ? tablemem_get(&t->mem, sizeof(void *), sizeof *r) : NULL;
     if (!r) {

@@ -35,6 +35,7 @@ static float *plane_at(float *plane, size_t value)
 /* Resets n rows of the run, from index `from` on. */
 static void run_reset(const struct table_dense *d, const struct dense_run *r, size_t from, size_t n)
 {
+    assert(from <= r->count && n <= r->count - from);
     const struct rowspec *spec = d->spec;
     size_t value = from * spec->dim;
     char *w = r->w + from * spec->param_bytes;
@@ -123,6 +124,9 @@ paramo_err table_dense_add_run(struct table_dense *d, uint64_t first, uint64_t c
     memmove(&d->runs[at + 1], &d->runs[at], (d->count - at) * sizeof *d->runs);
     d->runs[at] = added;
     d->count++;
+    assert(at == 0 ||
+           d->runs[at - 1].first + d->runs[at - 1].count <= first); /* runs ascend, and share no row */
+    assert(at + 1 == d->count || first + count <= d->runs[at + 1].first);
     return PARAMO_OK;
 }
 

@@ -125,6 +125,7 @@ static bool is_full(const struct table_page *page)
 static paramo_err choose_end(struct table_page *page)
 {
     size_t n = page->n < SAMPLE ? page->n : SAMPLE;
+    assert(n > 1 && page->n <= page->room);
     uint64_t *sample = malloc(2 * n * sizeof *sample);
     if (!sample)
         return err_memory(2 * n * sizeof *sample);
@@ -148,6 +149,7 @@ static void shrink(struct table_page *page, size_t keys)
         page->keys[page->kept] = key;
         page->kept += key <= page->to;
     }
+    assert(page->kept <= page->looked && page->looked <= page->n);
     if (end < page->n)
         return;
     page->n = page->kept;
@@ -156,6 +158,7 @@ static void shrink(struct table_page *page, size_t keys)
 
 static paramo_err sort_begin(struct table_page *page)
 {
+    assert(!page->sort && !page->scratch && page->n <= page->room);
     page->sort = malloc(sizeof *page->sort);
     page->scratch = malloc((page->n + 1) * sizeof *page->scratch);
     if (!page->sort || !page->scratch)
@@ -168,6 +171,7 @@ static paramo_err sort_begin(struct table_page *page)
 
 static void sort_end(struct table_page *page)
 {
+    assert(page->sort->from == page->keys || page->sort->from == page->scratch);
     if (page->sort->from != page->keys) {
         size_t room = page->room;
         page->scratch = page->keys;

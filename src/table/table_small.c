@@ -1,5 +1,6 @@
 #include "table/table_small.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { ROW = 4, ROW_STATE = 12 }; /* sizes of keyindex' payloads */
@@ -37,6 +38,7 @@ void table_small_init(struct table_small *s, const struct rowspec *spec, struct 
                       uint64_t hash_seed)
 {
     *s = (struct table_small){.spec = spec, .mem = mem, .row_bytes = row_bytes(spec)};
+    assert(s->row_bytes == ROW || s->row_bytes == ROW_STATE);
     keyindex_init(&s->index, mem, hash_seed, s->row_bytes);
     fill_row(spec, 0, s->initial);
 }
@@ -84,9 +86,12 @@ static void undo_all(struct table_small *s, const uint64_t *keys, struct undo *u
 {
     while (u->done-- > 0) {
         if (u->created[u->done]) {
-            (void)keyindex_remove(&s->index, keys[u->done], NULL);
+            bool removed = keyindex_remove(&s->index, keys[u->done], NULL);
+            assert(removed);
+            (void)removed;
         } else {
             void *row = keyindex_payload(&s->index, keys[u->done]);
+            assert(row); /* it was there before the request */
             memcpy(row, u->rows + u->done * s->row_bytes, s->row_bytes);
         }
     }
@@ -123,6 +128,7 @@ static bool chunk_note(const struct table_small *s, const uint64_t *keys, size_t
             memcpy(to + i * ROW_STATE, row[i], ROW_STATE);
         }
     }
+    assert((u->done + n) * (1 + (size_t)s->row_bytes) <= u->bytes);
     memset(u->created + u->done, 0, n);
     u->done += n;
     return true;
@@ -161,6 +167,7 @@ static paramo_err chunk_create(struct table_small *s, const struct keyindex_scan
     if (s->index.moves != moves) { /* payloads from before the last growth */
         for (size_t i = 0; i < n; i++) {
             row[i] = keyindex_payload(&s->index, keys[i]);
+            assert(row[i]);
         }
     }
     return PARAMO_OK;

@@ -1,5 +1,6 @@
 #include "table/table_snapshot.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,7 @@ static bool is_open(const struct table_snapshot *snapshot)
 static void erased_note(struct table *t, uint64_t key)
 {
     struct table_changes *c = &t->changes;
+    assert(c->tracking && c->erased_count <= c->erased_room);
     if (c->erased_count == c->erased_room) {
         size_t room = c->erased_room ? 2 * c->erased_room : ERASED_FIRST;
         uint64_t *erased = room <= TABLE_SNAPSHOT_ERASED
@@ -225,6 +227,7 @@ static void visit_block(struct table_snapshot *snapshot, uint64_t block)
          at < last && table_dense_next(&t->dense, at, &first, &end) && first < last; at = end) {
         end = end < last ? end : last;
         size_t n = (size_t)(end - first);
+        assert(n > 0 && n <= block_rows(t)); /* the buffer's room */
         for (size_t i = 0; i < n; i++)
             snapshot->keys[i] = first + i;
         if (table_dense_get(&t->dense, snapshot->keys, n, true,
@@ -246,6 +249,7 @@ static void dense_step(struct table_snapshot *snapshot, size_t bytes)
         if (snapshot->done)
             return;
         uint64_t block = first / rows;
+        assert(block >= snapshot->cursor); /* no block is visited twice */
         unsigned mark = rowmarks_get(marks, block);
         if (wants(snapshot, mark))
             visit_block(snapshot, block);
@@ -304,6 +308,7 @@ static void change_first(void *arg, uint64_t key, uint64_t number, unsigned was)
 {
     struct table_snapshot *snapshot = arg;
     const struct table *t = snapshot->table;
+    assert(t->snapshot == snapshot);
     if (!is_open(snapshot) || !wants(snapshot, was))
         return;
     if (is_dense(t)) {
@@ -357,6 +362,7 @@ static void snapshot_free(struct table_snapshot *snapshot)
 static void epoch_begin(struct table *t, struct table_snapshot *snapshot, bool track)
 {
     struct table_changes *c = &t->changes;
+    assert(!t->snapshot && c->stale <= 1);
     if (!table_changes_known(t))
         changes_lose(t);
     if (snapshot->kind == TABLE_SNAPSHOT_CHANGES) {
@@ -487,6 +493,7 @@ void table_snapshot_close(struct table_snapshot *snapshot)
         return;
     struct table *t = snapshot->table;
     struct table_changes *c = &t->changes;
+    assert(t->snapshot == snapshot);
     c->known = snapshot->done && c->tracking && !c->marks.failed;
     c->marks.first = NULL;
     if (is_small(t))

@@ -1,5 +1,6 @@
 #include "table/table_sparse.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -100,6 +101,7 @@ static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, u
         }
     }
     tablemem_put(s->mem, undo, missing * sizeof *undo);
+    assert(s->slab.used == s->index.count); /* a row for each key */
     return err;
 }
 
@@ -180,6 +182,7 @@ void table_sparse_push_columns(struct table_sparse *s, uint32_t row, uint32_t co
                                const void *vals)
 {
     const struct rowspec *spec = s->spec;
+    assert(row != KEYINDEX_NONE && col + ncols <= spec->dim);
     char *w = rowslab_row(&s->slab, row);
     spec->optimizer.span(&spec->optimizer, w + col * spec->value_bytes, state_plane(spec, w, 0) + col,
                          state_plane(spec, w, 1) + col, 0, vals, ncols);
@@ -260,5 +263,6 @@ size_t table_sparse_delete(struct table_sparse *s, const uint64_t *keys, size_t 
             removed++;
         }
     }
+    assert(s->slab.used == s->index.count);
     return removed;
 }

@@ -123,6 +123,7 @@ static void commit(struct table_var *v, uint32_t len, bool assign, const struct 
 {
     struct var_row *r = row_at(v, c->row);
     bool kept = len == r->len; /* a new row has length 0 */
+    assert(kept || !len || c->values);
     if (!kept) {
         row_free_values(v, r);
         *r = (struct var_row){.values = c->values, .len = len};

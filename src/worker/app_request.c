@@ -5,6 +5,7 @@
 #include "worker/sending.h"
 #include "worker/waiting.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,7 @@ static paramo_err link_to(struct client *c, uint32_t id, struct link **link)
 
 void app_request_slice(struct client *c, struct request *r)
 {
+    assert(!r->chunks && !r->unfinished);
     r->unfinished++; /* keeps the request open until all nodes have been asked */
     for (size_t i = 0; i < r->messages_count && !r->ended; i++) {
         const struct client_message *m = &r->messages[i];
@@ -155,6 +157,7 @@ void app_request_slice(struct client *c, struct request *r)
 
 void app_request_slice_again(struct client *c, struct chunk *chunk)
 {
+    assert(chunk->message && !chunk->split);
     const struct link *before = chunk->count ? chunk->one.link : NULL;
     bool sent = chunk->number != 0;
     chunk_withdraw(chunk);
@@ -195,6 +198,7 @@ bool app_request_take_answer(struct client *c, struct slice *p, const struct van
     struct chunk *chunk = p->chunk;
     struct request *r = chunk->request;
     const struct client_message *m = chunk->message;
+    assert(m >= r->messages && m < r->messages + r->messages_count);
     struct van_seg at[VAN_SEGS] = {{0}};
     struct van_seg *vals = &at[WIRE_SEG_VALS];
     if (nseg)

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <string.h>
 
 #include "worker/client_impl.h"
@@ -26,6 +27,7 @@ void gather_split(struct chunk *chunk)
     uint64_t row = chunk->span.dst_bytes / chunk->span.count;
     for (uint32_t i = 0; i < chunk->count; i++) {
         const struct span *s = &chunk->split[i].span;
+        assert(s->dst_bytes == row * s->count && s->index);
         rows_scatter(chunk->span.dst, s->dst, s->index, s->count, row);
     }
 }
@@ -33,6 +35,7 @@ void gather_split(struct chunk *chunk)
 void gather_chunk(struct chunk *chunk)
 {
     const struct span *s = &chunk->span;
+    assert(s->index && s->dst && !chunk->unanswered);
     rows_scatter(chunk->request->dst, s->dst, s->index, s->count, s->dst_bytes / s->count);
 }
 
@@ -60,6 +63,7 @@ paramo_err gather_lens(struct request *r)
     for (const struct chunk *chunk = r->chunks; chunk; chunk = chunk->next) {
         for (uint32_t p = 0; p < chunk->count; p++) {
             const struct slice *slice = slice_values(chunk, p);
+            assert(slice->state == SLICE_ANSWERED && slice->lens);
             for (uint32_t i = 0; i < slice->span->count; i++)
                 r->dst_lens[place_of(chunk, slice->span, i)] = slice->lens[i];
         }

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,6 +164,7 @@ void client_set_view(struct client *c, struct view *view)
         links[i]->dead = !node->alive && !links[i]->left;
     }
     for (uint32_t s = 0; s < view->shards_count; s++) {
+        assert(by_shard[s] && by_shard[s]->client == c);
         by_shard[s]->stale = false;
         by_shard[s]->dead = !view_node(view, by_shard[s]->node)->alive;
     }
@@ -174,6 +176,8 @@ void client_set_view(struct client *c, struct view *view)
     client_finish(c);
     size_t kept = 0;
     for (size_t i = 0; i < c->links_count; i++) {
+        assert(!c->links[i]->stale ||
+               (!c->links[i]->sent.head && !c->links[i]->queue.head && !c->links[i]->resend.head));
         if (c->links[i]->stale)
             link_destroy(c->links[i]);
         else

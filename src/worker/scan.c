@@ -1,5 +1,6 @@
 #include "worker/scan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ static paramo_err fetch(struct merge *m, struct source *s)
     struct scan_batch *b = &s->batch;
     paramo_request_options o = {.size = sizeof o, .timeout_ms = m->timeout_ms};
     struct client_call call = {.kind = REQUEST_SCAN, .table = m->table, .options = &o, .batch = b};
+    assert(!s->pending && s->at == b->n); /* all its rows were passed on */
     b->cursor = b->n ? b->keys[b->n - 1] + 1 : s->from;
     s->at = s->vals_at = 0;
     b->n = 0;
@@ -91,6 +93,7 @@ static paramo_err merge_rows(struct merge *m, struct source *s, size_t count)
 {
     struct scan_batch *b = &s->batch;
     size_t value = m->table->value_bytes, bytes = 0;
+    assert(count > 0 && count <= b->n - s->at);
     bool var = m->row_values == 0;
     if (var) {
         for (size_t i = 0; i < count; i++)

@@ -19,6 +19,7 @@ static void slice_sent(struct van_frame *frame, paramo_err status)
 void sending_init(struct slice *p, struct chunk *chunk, struct link *link, const struct span *s)
 {
     const struct request *r = chunk->request;
+    assert(link && !r->ended);
     p->chunk = chunk;
     p->link = link;
     p->span = s;
@@ -68,6 +69,7 @@ void slice_chunk_start(struct client *c, struct chunk *chunk, int owner)
 struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct span *s, int target)
 {
     struct chunk *chunk = &r->first;
+    assert(!r->ended);
     if (r->first_used) {
         chunk = client_chunk_get(c);
         if (!chunk) {

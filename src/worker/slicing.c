@@ -44,6 +44,7 @@ void slice_resume_waiting(struct client *c)
             continue;
         slice_unwait_view(c, chunk);
         struct request *r = chunk->request;
+        assert(!chunk->count); /* a waiting chunk has no slices */
         if (r->ended)
             continue;
         if (chunk->uncut) {
@@ -115,6 +116,7 @@ static void gather_groups(const struct span *s, const uint16_t *owner, struct gr
         vals_at += to->src_bytes > to->dst_bytes ? to->src_bytes : to->dst_bytes;
         groups[g].src_bytes = 0; /* now: filled so far */
     }
+    assert(at == s->count); /* each key has one group */
     const uint8_t *src = s->src;
     uint64_t fixed = s->count ? s->src_bytes / s->count : 0;
     for (size_t i = 0; i < s->count; i++) {
@@ -132,6 +134,8 @@ static void gather_groups(const struct span *s, const uint16_t *owner, struct gr
             src += bytes;
         }
     }
+    for (size_t g = 0; g < ngroups; g++)
+        assert(groups[g].span.count == groups[g].count);
 }
 
 /* Splits s by owner into groups, in one buffer of the client's pool behind head bytes. *groups are in scratch
@@ -227,6 +231,7 @@ static int chunk_owner(const struct client *c, const struct chunk *chunk)
 static void chunk_enqueue(struct client *c, struct chunk *chunk, struct split *split, uint32_t count,
                           size_t bytes)
 {
+    assert(!chunk->split && !chunk->need && !chunk->unanswered);
     chunk->split = split;
     chunk->split_bytes = bytes;
     chunk->view = c->view->number;
@@ -273,6 +278,7 @@ static bool shard_counts(const struct view *view, uint32_t shard)
 static void request_wait(struct client *c, struct request *r, uint64_t need)
 {
     struct span none = {0};
+    assert(!r->chunks); /* the whole request waits */
     struct chunk *chunk = slice_chunk_add(c, r, &none, -1);
     if (!chunk)
         return;
@@ -303,12 +309,14 @@ static void chunk_everywhere(struct client *c, struct chunk *chunk)
         sending_init(&split[at].slice, chunk, c->by_shard[s], &split[at].span);
         at++;
     }
+    assert(at == count);
     chunk_enqueue(c, chunk, split, count, count * sizeof *split);
 }
 
 /* The answers of shards add up only if all are of one view: the request begins again. */
 static void stat_again(struct client *c, struct request *r, uint64_t need)
 {
+    assert(r->kind == REQUEST_STAT && r->stats);
     request_drop_chunks(c, r);
     r->again++;
     *r->stats = (struct client_stats){0};
@@ -382,6 +390,7 @@ static void chunk_add_start(struct client *c, struct request *r, const struct sp
 static struct span span_sub(const struct span *s, size_t first, uint32_t count, uint64_t src_at,
                             uint64_t src_bytes)
 {
+    assert(count > 0 && first + count <= s->count);
     uint64_t dst_row = s->dst_bytes / s->count;
     struct span sub = {
         .keys = s->keys + first,
@@ -560,6 +569,7 @@ static void slice_scan(struct client *c, struct request *r)
 
 static void slice_by_view(struct client *c, struct request *r)
 {
+    assert(!r->chunks && !r->unfinished);
     if (r->kind == REQUEST_CLEAR || r->kind == REQUEST_STAT) {
         slice_everywhere(c, r);
     } else if (r->kind == REQUEST_SCAN) {

@@ -1,5 +1,6 @@
 #include "server/shard/adopting.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "cluster/view/view.h"
@@ -70,6 +71,7 @@ static void go_on(struct shard *s)
     if (!turn(s) && lane_timer_arm(s->lane, &s->next.timer,
                                    lane_now(s->lane) + (s->config.turn_tables ? ENV_MS : 0)) == PARAMO_OK)
         return;
+    assert(view && (!s->view || view->number > s->view->number));
     s->next.view = NULL;
     s->next.adopt(s, view);
     view_unref(view);
@@ -123,6 +125,7 @@ void adopting_close(struct shard *s)
     view_unref(s->next.view);
     s->next.view = NULL;
     tasks_post(s);
+    assert(queue_empty(&s->next.tasks));
     for (size_t i = 0; map_next(&s->next.tables, &i, &id, &t);)
         shard_table_free(t);
     map_fini(&s->next.tables);

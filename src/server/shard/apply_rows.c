@@ -1,5 +1,6 @@
 #include "server/shard/apply_rows.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 bool apply_owned(const struct shard *s, const struct ring_placement *placement, const uint64_t *keys,
@@ -139,6 +140,7 @@ struct rowcache_list *apply_rows_known(struct shard_table *t, const struct wire_
 static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t n,
                             struct rowcache_list *known, const void *vals)
 {
+    assert(!known || (known->n == n && known->generation == table_generation(t->table)));
     if (known)
         return table_push_rows(t->table, keys, known->rows, n, vals, &known->epoch);
     uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
@@ -152,6 +154,7 @@ static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t 
 paramo_err apply_pull_rows(struct shard_table *t, const uint64_t *keys, size_t n,
                            const struct rowcache_list *known, void *vals, bool create)
 {
+    assert(!known || (known->n == n && known->generation == table_generation(t->table)));
     if (known)
         return table_pull_rows(t->table, keys, known->rows, n, vals);
     uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
@@ -169,6 +172,7 @@ paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const 
 {
     struct table *table = t->table;
     size_t n = h->count;
+    assert(table);
     const uint64_t *keys = n ? seg[WIRE_SEG_KEYS].data : NULL;
     bool var = t->options.kind == PARAMO_TABLE_VAR;
     switch (h->kind) {

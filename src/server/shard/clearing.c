@@ -166,6 +166,7 @@ static void table_over(struct shard *s, struct shard_table *t)
 /* A removal has ended: the members before may send what waited for it. */
 static void go_on(struct shard *s)
 {
+    assert(s->cleared);
     s->cleared = false;
     for (struct chain_source *source = s->chain ? s->chain->sources : NULL; source; source = source->next)
         if (source->again)
@@ -259,6 +260,7 @@ static bool note(struct shard_table *t, const uint64_t *partitions)
 
 static void restart(struct shard *s, struct shard_table *t)
 {
+    assert(t->table);
     s->clears += !t->clears;
     t->clears = true;
     t->clear_at = 0;

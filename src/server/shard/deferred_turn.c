@@ -35,6 +35,7 @@ static bool is_stat(const struct qnode *node)
 static void next_turn(struct shard *s)
 {
     struct queue *q = &s->deferred;
+    assert(!queue_empty(q) && s->deferred_count > 0);
     if (is_stat(q->head)) {
         queue_push(q, queue_pop(q));
         return;

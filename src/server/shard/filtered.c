@@ -197,6 +197,7 @@ void filtered_answer(struct peer *peer, const struct shard_table *t, const struc
 {
     struct shard *s = peer->shard;
     struct peer_wants *wants = peer->wants_count ? wants_of(peer, t->id) : NULL;
+    assert(!r->coding && r->shard == s);
     if (!wants || !wants->run.chain.count || r->frame.nseg > WIRE_SEG_BODY)
         return;
     struct filter_coder coder = coder_of(peer);

@@ -69,13 +69,18 @@ void kept_drop_for_view(struct shard *s, const struct peer *peer, uint64_t now)
         s->view_deferred_bytes -= k->bytes;
         kept_free(k);
     }
+    assert(queue_empty(&s->deferred_for_view) == (s->view_deferred_count == 0));
 }
 
 void kept_drop(struct peer *peer)
 {
-    for (struct qnode *node; (node = queue_pop(&peer->deferred));)
-        kept_free(container_of(node, struct kept, node));
-    peer->deferred_count = peer->deferred_bytes = 0;
+    for (struct qnode *node; (node = queue_pop(&peer->deferred));) {
+        struct kept *k = container_of(node, struct kept, node);
+        peer->deferred_count--;
+        peer->deferred_bytes -= k->bytes;
+        kept_free(k);
+    }
+    assert(!peer->deferred_count && !peer->deferred_bytes);
 }
 
 void kept_defer(struct peer *peer, const struct wire_head *head, const struct van_seg *seg, unsigned nseg,

@@ -219,6 +219,7 @@ static void adopt_view(struct shard *s, struct view *view)
     if (node)
         s->config.node = node->id;
     uint64_t before[PARTITION_WORDS] = {0}, owned[PARTITION_WORDS], gained = 0;
+    assert(!s->adopting_view && (!s->view || view->number > s->view->number));
     if (s->view)
         owned_partitions(s, before);
     s->view_before = s->view ? s->view->number : 0;
@@ -229,6 +230,7 @@ static void adopt_view(struct shard *s, struct view *view)
     s->adopting_view = true;
     /* Not in the view: not yet, or declared dead, or another process has our rank; nothing is ours. */
     s->self = adopting_index(s, view);
+    assert(s->self < (int)view->shards_count);
     owned_partitions(s, owned);
     for (unsigned i = 0; i < PARTITION_WORDS; i++)
         gained |= owned[i] & ~before[i];

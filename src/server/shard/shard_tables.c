@@ -25,6 +25,7 @@ struct shard_table *shard_table_find(struct shard *s, uint32_t id)
 
 void shard_table_free(struct shard_table *t)
 {
+    assert(!t->saving);
     rowcache_fini(&t->rows);
     table_destroy(t->table);
     hugemem_fini(&t->memory);
@@ -65,7 +66,9 @@ void shard_table_lose(struct shard_table *t, const uint64_t *partitions, bool lo
 static uint64_t rows_of_run(const struct shard_table *t, unsigned from, unsigned to, uint64_t *first)
 {
     *first = ring_first_row(&t->placement, from);
-    return to == RING_PARTITIONS ? t->options.rows : ring_first_row(&t->placement, to);
+    uint64_t end = to == RING_PARTITIONS ? t->options.rows : ring_first_row(&t->placement, to);
+    assert(from < to && *first <= end);
+    return end;
 }
 
 static uint64_t rows_of(const struct shard_table *t, const uint64_t partitions[PARTITION_WORDS])

@@ -39,6 +39,7 @@ void shard_floor(struct shard *s, struct sender *sender, uint64_t floor)
     if (floor <= before)
         return;
     applied_window_raise_floor(&sender->applied_window, floor);
+    assert(sender->applied_window.own.floor >= floor);
     if (sender->handled)
         handling_floor(s, sender, before);
 }
@@ -177,6 +178,7 @@ static void floor_message(struct peer *peer, const struct wire_head *h)
     if (h->kind == WIRE_BYE && h->floor > sender->over)
         sender->over = h->floor;
     uint64_t floor = sender->applied_window.own.floor;
+    assert(sender->told <= floor);
     /* Followers are told each floor once: a repeat would only lengthen the streams. */
     if (s->chain && sender->behind && floor > sender->told && chain_sender_floor(s, sender)) {
         sender->told = floor;
@@ -295,6 +297,7 @@ static void append(struct queue *to, struct queue *from)
 void slice_resume_view_deferred(struct shard *s)
 {
     struct queue old = s->deferred_for_view;
+    assert(queue_empty(&old) == (s->view_deferred_count == 0));
     s->deferred_for_view = (struct queue){0};
     s->view_deferred_count = s->view_deferred_bytes = 0;
     for (struct peer *peer = s->peers; peer; peer = peer->next)
