@@ -102,19 +102,24 @@ static void optimizer_help(struct model_option *o, int first)
         (void)snprintf(o->help, sizeof o->help, "%s", helps[o->part][0]);
     else
         (void)snprintf(o->help, sizeof o->help, "%s of %s (%g)", helps[o->part][1], table->what,
-                       o->part != OPTIMIZER_BETA ? 0.0
+                       o->part == OPTIMIZER_L1   ? 0.0
+                       : o->part == OPTIMIZER_L2 ? table->l2
                        : table->alpha > 0        ? table->beta
                                                  : optimizers_find(table->optimizer)->beta);
 }
 
-/* What stands for "initial" of a rate where a model has another than the first with these options. */
+static double initial_rate(const struct model_table_def *table, enum optimizer_option part)
+{
+    return part == OPTIMIZER_ALPHA ? table->alpha : part == OPTIMIZER_BETA ? table->beta : table->l2;
+}
+
+/* A model whose rate is not that of the first one with these options. */
 static void add_rate(struct model_option *o, const struct model_ops *ops, const struct model_table_def *table)
 {
-    const double first = o->part == OPTIMIZER_ALPHA ? o->table->alpha : o->table->beta,
-                 other = o->part == OPTIMIZER_ALPHA ? table->alpha : table->beta;
     char text[64];
-    (void)snprintf(text, sizeof text, "%s: %g", ops->name, other);
-    if ((o->part == OPTIMIZER_ALPHA || o->part == OPTIMIZER_BETA) && other != first)
+    (void)snprintf(text, sizeof text, "%s: %g", ops->name, initial_rate(table, o->part));
+    if ((o->part == OPTIMIZER_ALPHA || o->part == OPTIMIZER_BETA || o->part == OPTIMIZER_L2) &&
+        initial_rate(table, o->part) != initial_rate(o->table, o->part))
         join(o->initial, sizeof o->initial, "; ", text);
 }
 

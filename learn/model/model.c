@@ -32,7 +32,7 @@ void model_info_init(struct model_info *info, const struct model_ops *ops)
     for (size_t t = 0; t < ops->tables; t++) {
         struct model_optimizer *o = &info->optimizer[t];
         (void)snprintf(o->name, sizeof o->name, "%s", ops->table[t].optimizer);
-        o->beta = -1;
+        o->beta = o->l2 = -1;
     }
 }
 
@@ -57,6 +57,12 @@ double model_beta(const struct model_info *info, size_t table)
     const struct model_table_def *def = own_rates(info, table);
     const struct optimizer_choice *o = optimizers_find(info->optimizer[table].name);
     return def != NULL ? def->beta : o != NULL ? o->beta : 0;
+}
+
+double model_l2(const struct model_info *info, size_t table)
+{
+    const struct model_table_def *def = own_rates(info, table);
+    return def != NULL ? def->l2 : 0;
 }
 
 uint32_t model_outputs(const struct model_info *info)

@@ -60,7 +60,7 @@ struct model_table_def {
     const char *optimizer; /* where none is named */
     /* Rates of that optimizer where none are named; alpha 0: the optimizer's own. alpha is for up to two batches in
      * flight, n of them: alpha / sqrt(n / 2). */
-    double alpha, beta;
+    double alpha, beta, l2;
 };
 
 /* What follows from the settings for one table. */
@@ -73,7 +73,7 @@ struct model_shape {
 /* How one table was trained; what --model-in continues with. */
 struct model_optimizer {
     char name[MODEL_NAME_MAX + 1]; /* learn/model/optimizers.h */
-    double alpha, beta, l1, l2;    /* alpha 0: model_alpha(); beta below 0: model_beta() */
+    double alpha, beta, l1, l2;    /* alpha 0: model_alpha(); beta, l2 below 0: model_beta(), model_l2() */
 };
 
 /* A model with its settings: what is computed with, and what a manifest says. */
@@ -123,7 +123,9 @@ struct model_ops {
     X(lr)                                                                                                    \
     X(fm)                                                                                                    \
     X(ffm)                                                                                                   \
-    X(fwfm)
+    X(fwfm)                                                                                                  \
+    X(mvm)                                                                                                   \
+    X(mf)
 
 #define MODEL_DECLARE(name) extern const struct model_ops model_##name;
 MODELS(MODEL_DECLARE)
@@ -137,8 +139,9 @@ const struct model_ops *model_find(const char *name);
 void model_info_init(struct model_info *info, const struct model_ops *ops);
 /* The learning rate of a table, where none is named, if that many batches are pulled before the first is pushed. */
 double model_alpha(const struct model_info *info, size_t table, uint64_t in_flight);
-/* Its smoothing, where none is named. */
+/* Its smoothing and its L2 regularisation, where none is named. */
 double model_beta(const struct model_info *info, size_t table);
+double model_l2(const struct model_info *info, size_t table);
 /* Margins of a row. */
 uint32_t model_outputs(const struct model_info *info);
 /* ops->shape of one output, and values of a row on the servers, for all outputs. */

@@ -141,7 +141,8 @@ static const struct model_table_def tables[TABLES] = {
            .what = "the factors",
            .optimizer = "adagrad",
            .alpha = 0.1,
-           .beta = 10},
+           .beta = 1,
+           .l2 = 0.05},
 };
 
 static uint32_t dim_of(const struct model_info *info)

@@ -64,11 +64,14 @@ static void finish(struct job *job)
     r->batch = job->info.batch = job->batch;
     r->objective = job->info.objective;
     for (size_t t = 0; t < job->info.ops->tables; t++) {
-        double *alpha = &job->info.optimizer[t].alpha, *beta = &job->info.optimizer[t].beta;
+        double *alpha = &job->info.optimizer[t].alpha, *beta = &job->info.optimizer[t].beta,
+               *l2 = &job->info.optimizer[t].l2;
         if (*alpha == 0)
             *alpha = model_alpha(&job->info, t, (uint64_t)r->num_workers * (job->o->ahead + 1));
         if (*beta < 0)
             *beta = model_beta(&job->info, t);
+        if (*l2 < 0)
+            *l2 = model_l2(&job->info, t);
         r->alpha[t] = *alpha;
     }
 }

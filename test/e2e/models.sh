@@ -5,39 +5,43 @@
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
 
-expect 0 "a log" "$PARAMO" data synth --rows 4000 --fields 6 --features 40 --factors 3 --seed 2 --out rows.ffm
+expect 0 "a log" "$PARAMO" data synth --rows 2000 --fields 6 --features 40 --factors 3 --seed 2 --out rows.ffm
 # The same with values, missing fields, features of one field twice, and the last field only at the end.
 awk '{ printf "%s", $1
        for (i = 2; i <= NF; i++) { split($i, f, ":"); if ((NR + i) % 7) printf " %d:%s:%g", f[1], f[2], 1 + i * NR % 5 }
        if (NR % 3 == 0) printf " 2:%s:0.5", NR % 40
        print "" }' rows.ffm >values.ffm
 train=(train -q --any-quality --epochs 2 --seed 3)
-for model in ffm fwfm; do
+for model in ffm fwfm mvm mf; do
     for data in rows values; do
         expect 0 "$model, $data" "$PARAMO" "${train[@]}" --model $model --data $data.ffm --model-out one
         expect 0 "$model, $data, as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --model $model --data $data.ffm \
             --model-out many
         check "$model, $data: the same files" diff -r one many
-        PARAMO_CPU=base expect 0 "$model, $data, without vectors" "$PARAMO" "${train[@]}" --model $model --data $data.ffm \
-            --model-out base
-        check "$model, $data: the same files without" diff -r one base
-        check "$model, $data: its six fields are counted" grep -q '"fields": 6' one/manifest.json
-        rm -rf many base
+        [ $model = mf ] || check "$model, $data: its six fields are counted" grep -q '"fields": 6' one/manifest.json
+        rm -rf many
         [ $data = values ] || mv one $model
     done
+    PARAMO_CPU=base expect 0 "$model, without vectors" "$PARAMO" "${train[@]}" --model $model --data values.ffm --model-out base
+    check "$model: the same files without" diff -r one base
     expect 0 "$model: eval" "$PARAMO" eval --model-in $model --data rows.ffm --json
     check "$model: log-loss $(json "$OUT" logloss)" at_most "$(json "$OUT" logloss)" 0.68
     expect 0 "$model: predict" "$PARAMO" predict --model-in one --data values.ffm --out p
-    check "$model: every row" test "$(wc -l <p)" -eq 4000
+    check "$model: every row" test "$(wc -l <p)" -eq 2000
     expect 0 "$model: export" "$PARAMO" export --model-in $model --text --out $model.tsv
     expect 0 "$model: two workers" "$PARAMO" "${train[@]}" --model $model --data rows.ffm --workers 2 --servers 2
     expect 0 "$model: it continues" "$PARAMO" "${train[@]}" --model-in $model --data rows.ffm --model-out more
-    refused 2 "$model: not with other fields" "was trained with --fields 6" "$PARAMO" train --model-in $model --data rows.ffm \
-        --fields 7
+    option=--fields
+    [ $model = mf ] && option=--user-field
+    refused 2 "$model: not with other fields" "was trained with $option [06]" "$PARAMO" train --model-in $model --data rows.ffm \
+        $option 7
     expect 0 "$model: softmax" "$PARAMO" "${train[@]}" --model $model --data rows.ffm --objective softmax --classes 2 --dim 2
-    rm -rf one more
+    rm -rf one base more
 done
 check "ffm: four factors for each field" test "$(head -n 1 ffm.tsv | wc -w)" -eq $((2 + 4 * 6))
+check "mvm: the fields' own factors" test "$(grep -c '^b:[0-5]	' mvm.tsv)" -eq 6
+refused 3 "mf: a user's field that is not there" "no feature of the first rows has field 9: name the field with --user-field" \
+    "$PARAMO" train --model mf --data rows.ffm --user-field 9
 check "fwfm: the weights of pairs" test "$(grep -c '^r:[0-5]	' fwfm.tsv)" -eq 6
 
 sed 's/ [0-9]*:/ /g' rows.ffm >rows.svm

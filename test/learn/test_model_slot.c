@@ -40,6 +40,7 @@ static void save(uint64_t seed)
     struct model_info info;
     model_info_init(&info, model_find("lr"));
     info.optimizer[0].beta = 1;
+    info.optimizer[0].l2 = 0;
     (void)snprintf(info.data_format, sizeof info.data_format, "libsvm");
     assert_int_equal(modelio_save(dir, &info, &(struct modelio_writer){.table = write_one, .arg = &seed}),
                      PARAMO_OK);

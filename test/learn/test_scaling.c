@@ -82,7 +82,7 @@ static double train(const struct train_options *o)
     struct train_result r;
     if (train_run(o, &r) != PARAMO_OK)
         fail_msg("%s", paramo_last_error());
-    const double logloss = r.epoch[r.epochs - 1].valid.loss;
+    const double logloss = r.epoch[r.best_epoch - 1].valid.loss; /* that model is saved */
     train_result_free(&r);
     return logloss;
 }
