@@ -133,6 +133,8 @@ paramo_err clock_end(paramo_worker *w, uint64_t *clock)
 void clock_joined(paramo_worker *w, uint64_t session, uint64_t minimum)
 {
     struct worker_clock *c = &w->clock;
+    if (atomic_load(&c->session)) /* two threads have joined: the scheduler counts the last */
+        clock_left(w);
     assert(lane_held(w->node->control) && !c->calling);
     atomic_store(&c->reached, minimum);
     atomic_store(&c->told, minimum);

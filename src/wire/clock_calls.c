@@ -2,13 +2,10 @@
 
 #include "wire/calls.h"
 
-/* Numbers of clocks and sessions are counts: this many are never reached. */
-#define COUNT_MAX (UINT64_C(1) << 56)
-
 static paramo_err checked(const struct reader *r, const char *message, uint64_t session, uint64_t clock)
 {
     paramo_err err = call_body_end(r, message);
-    if (!err && (session == 0 || session >= COUNT_MAX || clock >= COUNT_MAX))
+    if (!err && (session == 0 || session >= CLOCK_COUNT_MAX || clock >= CLOCK_COUNT_MAX))
         return err_set(PARAMO_E_PROTOCOL, "%s: a field is not valid", message);
     return err;
 }

@@ -8,6 +8,9 @@
 
 #include "base/cursor.h"
 
+/* Clocks and sessions are below this. */
+#define CLOCK_COUNT_MAX (UINT64_C(1) << 56)
+
 struct clock_join {
     uint32_t who; /* customer of the node */
 };

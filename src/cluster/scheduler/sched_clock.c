@@ -205,10 +205,10 @@ static void wait_timed_out(struct sched_call *call)
             names[len] = '\0';
     }
     uint64_t waited = (lane_now(s->config.lane) - call->u.clock.since) / ENV_MS;
-    sched_call_fail(call,
-                    err_set(PARAMO_E_TIMEOUT,
-                            "after %" PRIu64 " ms %zu of %zu workers have not reached clock %" PRIu64 ": %s",
-                            waited, behind, s->clocks->by_session.count, call->u.clock.clock, names));
+    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT,
+                                  "%zu of %zu workers have not reached clock %" PRIu64 ": %s; waited %" PRIu64
+                                  " ms",
+                                  behind, s->clocks->by_session.count, call->u.clock.clock, names, waited));
 }
 
 void sched_clock_wait(struct sched_call *call, struct reader *body)
@@ -275,7 +275,7 @@ paramo_err sched_clock_restore(struct scheduler *s, uint64_t key, struct reader 
     uint64_t incarnation = key ? read_u64(record) : 0;
     uint32_t who = key ? read_u32(record) : 0;
     uint64_t at = read_u64(record);
-    if (!reader_done(record))
+    if (!reader_done(record) || at >= CLOCK_COUNT_MAX)
         return err_set(PARAMO_E_CORRUPT, "the durable record of a clock is malformed");
     if (!key) {
         s->clocks->minimum = at;
