@@ -138,6 +138,9 @@ static int make_options(const struct options *s, struct train_options *o)
     if (option_given(s, OPT_HOLD_OUT) && option_number(s, OPT_HOLD_OUT) > 0 &&
         option_list(s, OPT_VALID)->n > 0)
         return options_wrong(s, "--valid measures instead of --hold-out: give one of them");
+    if (pace_parse(option_text(s, OPT_CONSISTENCY), &o->bound) != 0)
+        return options_wrong(s, "--consistency is asp, bsp or ssp:S with S up to %d, not '%s'",
+                             PACE_BOUND_MAX, option_text(s, OPT_CONSISTENCY));
     struct model_info *info = &o->model;
     int code = option_text(s, OPT_MODEL_FROM) ? continue_from(s, info) : begin(s, info);
     if (code >= 0)
@@ -223,6 +226,30 @@ static json_t *filters_json(const struct train_result *r)
     return list;
 }
 
+/* The worker that others waited for longest; -1: none. */
+static int most_awaited(const double *pace)
+{
+    int most = -1;
+    for (int i = 0; i < PACE_WORKERS; i++)
+        if (pace[PACE_AWAITED + i] > (most < 0 ? 0 : pace[PACE_AWAITED + most]))
+            most = i;
+    return most;
+}
+
+static json_t *pace_json(const struct options *s, const double *pace)
+{
+    json_t *awaited = json_array(), *stale = json_array();
+    for (int i = 0; i < PACE_WORKERS; i++)
+        if (pace[PACE_AWAITED + i] > 0)
+            (void)json_array_append_new(
+                awaited, json_pack("{s:i, s:f}", "worker", i, "seconds", pace[PACE_AWAITED + i]));
+    for (int i = 0; i < PACE_STALENESS; i++)
+        (void)json_array_append_new(stale, json_integer((json_int_t)pace[PACE_STALE + i]));
+    return json_pack("{s:s, s:I, s:f, s:o, s:o}", "model", option_text(s, OPT_CONSISTENCY), "waits",
+                     (json_int_t)pace[PACE_WAITS], "wait_seconds", pace[PACE_SECONDS], "awaited", awaited,
+                     "staleness", stale);
+}
+
 static int print_json(const struct options *s, const struct train_options *o, const struct train_result *r)
 {
     json_t *epochs = json_array();
@@ -246,6 +273,8 @@ static int print_json(const struct options *s, const struct train_options *o, co
         (void)json_object_set_new(j, "best_epoch", json_integer((json_int_t)r->best_epoch));
     if (j != NULL && r->filters > 0)
         (void)json_object_set_new(j, "filters", filters_json(r));
+    if (j != NULL && o->bound != PACE_FREE)
+        (void)json_object_set_new(j, "consistency", pace_json(s, r->pace));
     if (j != NULL && r->base_loss > 0)
         (void)put_loss(j, "base_", &r->objective, r->base_loss);
     int bad = j == NULL || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
@@ -273,7 +302,25 @@ static void print_filter(const paramo_filter_counter *f)
                  seconds_text(c, sizeof c, (double)f->time_ns / 1e9), f->messages + f->received, f->skipped);
 }
 
-static int print_summary(const struct options *s, const struct train_result *r)
+static void print_pace(const struct options *s, const double *pace)
+{
+    char a[16];
+    double batches = 0, clocks = 0;
+    const int most = most_awaited(pace);
+    for (int i = 0; i < PACE_STALENESS; i++) {
+        batches += pace[PACE_STALE + i];
+        clocks += i * pace[PACE_STALE + i];
+    }
+    (void)printf("consistency %s: %.0f waits of %s in all", option_text(s, OPT_CONSISTENCY), pace[PACE_WAITS],
+                 seconds_text(a, sizeof a, pace[PACE_SECONDS]));
+    if (most >= 0)
+        (void)printf(", the longest for worker %d", most);
+    (void)printf("; batches %.2f clocks ahead of the last worker on average\n",
+                 batches > 0 ? clocks / batches : 0.0);
+}
+
+static int print_summary(const struct options *s, const struct train_options *options,
+                         const struct train_result *r)
 {
     char a[16], b[16], c[16], d[16], rate[16];
     const struct objective *o = &r->objective;
@@ -313,6 +360,8 @@ static int print_summary(const struct options *s, const struct train_result *r)
     if (r->best_epoch > 0 && r->epochs > 1)
         (void)printf("; epoch %zu was the best", r->best_epoch);
     (void)printf(r->saved ? "; model saved to %s\n" : "\n", option_text(s, OPT_MODEL_OUT));
+    if (options->bound != PACE_FREE)
+        print_pace(s, r->pace);
     for (size_t i = 0; i < r->filters; i++)
         print_filter(&r->filter[i]);
     if (r->dead_workers > 0 || r->dealt_again > 0)
@@ -379,8 +428,8 @@ int cmd_train(int argc, char **argv)
         else if (err != PARAMO_OK)
             code = code_fail("train", err, paramo_last_error());
         if (result.leader && (code == CODE_DONE || code == CODE_INTERRUPTED) &&
-            (option_flag(&s, OPT_JSON) ? print_json(&s, &options, &result) : print_summary(&s, &result)) !=
-                CODE_DONE)
+            (option_flag(&s, OPT_JSON) ? print_json(&s, &options, &result)
+                                       : print_summary(&s, &options, &result)) != CODE_DONE)
             code = CODE_DATA;
         if (code == CODE_DONE && result.leader && result.dead_workers > 0 && result.saved)
             (void)fprintf(

@@ -65,6 +65,8 @@
     X(TRAIN_WORKERS, TRAIN, "workers", 0, NUMBER(1, 256), "W", "1", NULL,                                             \
       "in one process: learners, a thread each; in a cluster both numbers are the cluster's")                         \
     X(AHEAD, TRAIN, "ahead", 0, NUMBER(0, 64), "N", "1", NULL, "parameters are pulled N batches ahead")               \
+    X(CONSISTENCY, TRAIN, "consistency", 0, TEXT, "asp|bsp|ssp:S", "asp", NULL,                                       \
+      "how far workers may be apart: any distance, none, or S batches (docs/CONSISTENCY.md)")                         \
     X(FILTER, TRAIN, "filter", 0, LIST, "push=CHAIN|pull=CHAIN...", NULL, NULL,                                       \
       "filters between workers and servers, such as push=keycache,lz4 pull=keycache,lz4 (docs/FILTERS.md)")           \
     X(TEXT_FORM, EXPORT, "text", 0, FLAG, NULL, NULL, NULL, "write lines of text (required: the only form so far)")   \

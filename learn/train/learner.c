@@ -46,6 +46,7 @@ struct learner {
     uint64_t acked, computed, pulled;
     struct loader_part *part; /* the part that batches are taken from, and the next one's number */
     size_t next;
+    struct pace pace;
     struct watch_sums sums;                /* of the round */
     uint64_t sent, received;               /* counters when last reported */
     uint64_t sent_before, received_before; /* and when the round began */
@@ -58,6 +59,12 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a worker's training loop");
     l->o = *options;
     l->slots = l->o.ahead + 3u;
+    l->pace = (struct pace){.node = l->o.node,
+                            .worker = l->o.worker,
+                            .bound = l->o.bound,
+                            .slow = l->o.slow,
+                            .arg = l->o.arg,
+                            .embedded = l->o.alone};
     l->slot = calloc(l->slots, sizeof *l->slot);
     struct loader_options loader = {.node = l->o.node,
                                     .pool = l->o.pool,
@@ -129,6 +136,12 @@ void learner_held_out_key(char *out, size_t cap, uint32_t round)
     (void)snprintf(out, cap, "train/measured/%u", round);
 }
 
+void learner_pace(const struct learner *l, double sums[PACE_SUMS])
+{
+    for (size_t i = 0; i < PACE_SUMS; i++)
+        sums[i] += l->pace.sum[i];
+}
+
 uint32_t learner_pool_round(uint32_t round, int held_out)
 {
     return held_out ? 2 * round : round;
@@ -181,6 +194,8 @@ static paramo_err add_learned(struct learner *l, struct part_sums *part)
     learner_sums_key(key, sizeof key, l->round);
     const double order[] = {part->order.turns, part->order.changes};
     paramo_err err = paramo_kv_add(l->o.node, key, part->learned, n);
+    if (err == PARAMO_OK)
+        err = pace_report(&l->pace);
     return err == PARAMO_OK && l->round == 0 ? paramo_kv_add(l->o.node, LEARNER_TURNS_KEY, order, 2) : err;
 }
 
@@ -348,7 +363,7 @@ static paramo_err next_batch(struct learner *l, int may_wait, enum loader_state 
     return PARAMO_OK;
 }
 
-/* Issues pulls until they are ahead + 1 batches ahead of the computation, or no batch is left. */
+/* Issues pulls until they are ahead + 1 batches ahead of the computation, the pace holds them, or no batch is left. */
 static paramo_err fill(struct learner *l, enum loader_state *state)
 {
     while (l->pulled - l->computed <= l->o.ahead && !atomic_load_explicit(l->o.stop, memory_order_relaxed)) {
@@ -358,9 +373,16 @@ static paramo_err fill(struct learner *l, enum loader_state *state)
             if (err != PARAMO_OK)
                 return err;
         }
+        if (pace_holds(&l->pace, l->pulled - l->acked))
+            return PARAMO_OK;
         paramo_err err = next_batch(l, 0, state, &b);
-        if (err == PARAMO_OK && *state == LOADER_IDLE && l->pulled == l->acked)
-            err = next_batch(l, 1, state, &b); /* nothing is held: wait */
+        if (err == PARAMO_OK && *state == LOADER_IDLE && l->pulled == l->acked) { /* nothing is held: wait */
+            err = pace_idle(&l->pace);
+            if (err == PARAMO_OK)
+                err = next_batch(l, 1, state, &b);
+        }
+        if (err == PARAMO_OK && *state == LOADER_PART && !learner_measures(l))
+            err = pace_pull(&l->pace, l->o.stop);
         if (err != PARAMO_OK || *state != LOADER_PART)
             return err;
         struct slot *s = &l->slot[l->pulled % l->slots];
@@ -412,7 +434,8 @@ static paramo_err compute(struct learner *l)
     sums[SUM_ROWS] += (double)b->rows;
     sums[SUM_LOSS] += loss;
     compute_gradient(model, b, s->param.table, &l->work, s->grad.table);
-    return request(l, paramo_push, b, s->grad.table, s->ts);
+    err = request(l, paramo_push, b, s->grad.table, s->ts);
+    return err == PARAMO_OK ? pace_pushed(&l->pace) : err;
 }
 
 /* Ends the requests (0: none), so that their arrays belong to the learner again. */
@@ -465,6 +488,8 @@ static paramo_err play(struct learner *l, uint32_t round, enum holdout_side side
             break;
         }
     }
+    if (err == PARAMO_OK)
+        err = pace_idle(&l->pace);
     if (err != PARAMO_OK)
         finish(l, err);
     loader_stop(l->loader);

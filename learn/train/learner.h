@@ -23,6 +23,7 @@
 #include "learn/data/loader.h"
 #include "learn/eval/metric_sums.h"
 #include "learn/eval/score.h"
+#include "learn/train/pace.h"
 #include "learn/train/scaling.h"
 #include "learn/train/watch.h"
 
@@ -58,6 +59,7 @@ struct learner_options {
     size_t batch_rows, first_rows; /* of a batch, at most and in the first part (loader_batch_rows) */
     size_t shuffle; /* rows of a window, from the second round on (learn/data/loader.h); 0: never */
     unsigned ahead;
+    uint32_t bound;   /* struct pace has it */
     unsigned threads; /* loader threads */
     const atomic_int *stop;
     int held_out; /* the reader holds rows out: the pool has two rounds for each epoch */
@@ -65,6 +67,7 @@ struct learner_options {
     /* After each batch: this learner's sums of the round so far, and the part that it is at. Its error ends
      * the round. */
     paramo_err (*tick)(void *arg, const struct watch_sums *sums, const paramo_work_unit *at);
+    void (*slow)(void *arg, unsigned seconds, const char *why); /* struct pace has it */
     void *arg;
 };
 
@@ -76,6 +79,8 @@ void learner_free(struct learner *learner);
 PARAMO_MUST_USE paramo_err learner_round(struct learner *learner, uint32_t round);
 /* Scores the held-out rows after that round, in the same way. */
 PARAMO_MUST_USE paramo_err learner_measure(struct learner *learner, uint32_t round);
+/* Adds what it has not added to the job's sums (pace.h): of parts that are not done. */
+void learner_pace(const struct learner *learner, double sums[PACE_SUMS]);
 int learner_measures(const struct learner *learner);
 /* The pool's round in which the rows of a round are learned. */
 uint32_t learner_pool_round(uint32_t round, int held_out);

@@ -227,6 +227,13 @@ static paramo_err tick(void *arg, const struct watch_sums *sums, const paramo_wo
     return leads(c) ? leader_tick(c, sums, at) : other_tick(c, at);
 }
 
+static void other_is_slow(void *arg, unsigned seconds, const char *why)
+{
+    struct customer *c = arg;
+    if (leads(c))
+        progress_line(&c->job->progress, "waiting for %u s: %s", seconds, why);
+}
+
 /* ---- one customer ---- */
 
 static paramo_err prepare(struct customer *c)
@@ -292,9 +299,11 @@ static paramo_err prepare(struct customer *c)
         .held_out = job->hold_out > 0,
         .alone = job->embedded,
         .ahead = job->o->ahead,
+        .bound = job->o->bound,
         .threads = share > 4 ? 4 : share, /* four parse faster than one learner learns */
         .stop = &job->stop,
         .tick = tick,
+        .slow = other_is_slow,
         .arg = c,
     };
     return learner_new(&options, &c->learner);
@@ -391,6 +400,17 @@ static void count_filters(const struct customer *c, struct train_result *r)
     }
 }
 
+/* How far apart the job's workers were. Of a job that was interrupted, what other processes have not added is not known. */
+static void count_pace(const struct job *job)
+{
+    double *sums = job->result->pace;
+    if (job->o->bound == PACE_FREE || learner_get(job->node, PACE_SUMS_KEY, sums, PACE_SUMS) != PARAMO_OK)
+        return;
+    for (uint32_t i = 0; i < job->customers; i++)
+        if (job->customer[i].learner != NULL)
+            learner_pace(job->customer[i].learner, sums);
+}
+
 /* Runs the customers: 0 on this thread, the others on their own. */
 static void run_customers(struct job *job)
 {
@@ -481,6 +501,8 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     }
     if (r->leader)
         leader_count_dead(job);
+    if (r->leader && (err == PARAMO_OK || err == PARAMO_E_INTERRUPTED))
+        count_pace(job);
     learning = 0;
     running = NULL;
     for (uint32_t i = 0; i < job->customers; i++) {

@@ -7,6 +7,7 @@
 
 #include "learn/data/reader.h"
 #include "learn/store/modelio.h"
+#include "learn/train/pace.h"
 
 struct train_options {
     const char *const *data, *const *valid; /* files; valid may be none */
@@ -20,6 +21,7 @@ struct train_options {
     uint64_t batch;            /* rows; 0: train_batch, from train_first_batch on */
     uint32_t servers, workers; /* embedded */
     uint32_t ahead;
+    uint32_t bound;    /* of struct pace; PACE_FREE: asp */
     uint32_t patience; /* stop after this many epochs without a better log-loss; 0: never */
     int drop_state;    /* save without the optimizers' state */
     int quiet;

@@ -7,6 +7,7 @@
 
 #include "learn/eval/metrics.h"
 #include "learn/model/model.h"
+#include "learn/train/pace.h"
 
 enum { TRAIN_FILTERS_MAX = 64 }; /* a filter counts pushes and pulls apart */
 
@@ -47,6 +48,7 @@ struct train_result {
     int interrupted, stopped_early, saved;
     uint64_t bad_lines; /* skipped by this process */
     char first_bad[PARAMO_ERROR_MAX];
+    double pace[PACE_SUMS]; /* of all workers, by enum pace_sum; zeros with asp */
     size_t filters;
     paramo_filter_counter filter[TRAIN_FILTERS_MAX]; /* of this process's workers together */
 };

@@ -1,0 +1,129 @@
+#include "learn/train/pace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_MS    500    /* how soon a wait sees that the job is to end; arbitrary */
+#define SLOW_MS    10000  /* when a wait is worth a line; arbitrary */
+#define WAIT_MS    600000 /* a worker that stands still this long and is not dead; arbitrary */
+#define FIRST_NODE 9      /* the worker of rank 0; the next has 2 more */
+
+int pace_parse(const char *text, uint32_t *bound)
+{
+    char *end;
+    if (strcmp(text, "asp") == 0)
+        *bound = PACE_FREE;
+    else if (strcmp(text, "bsp") == 0)
+        *bound = 1;
+    else if (strncmp(text, "ssp:", 4) == 0 && text[4] >= '0' && text[4] <= '9') {
+        unsigned long n = strtoul(text + 4, &end, 10);
+        if (*end != '\0' || n > PACE_BOUND_MAX)
+            return -1;
+        *bound = (uint32_t)n + 1;
+    } else
+        return -1;
+    return 0;
+}
+
+static paramo_clock_info look(const struct pace *p)
+{
+    paramo_clock_info info = {.size = sizeof info};
+    paramo_clock_get(p->worker, &info);
+    return info;
+}
+
+/* The clock that all must have reached before the next batch is pulled. */
+static uint64_t demand(const struct pace *p)
+{
+    return p->next >= p->bound ? p->next - p->bound + 1 : 0;
+}
+
+int pace_holds(const struct pace *p, uint64_t unfinished)
+{
+    if (p->bound == PACE_FREE || !p->counts || unfinished == 0)
+        return 0;
+    return unfinished >= p->bound || demand(p) > look(p).minimum;
+}
+
+static void count_wait(struct pace *p, double seconds)
+{
+    paramo_clock_info now = look(p);
+    uint32_t worker = p->embedded ? now.awaited_customer : (now.awaited_node - FIRST_NODE) / 2;
+    p->sum[PACE_WAITS]++;
+    p->sum[PACE_SECONDS] += seconds;
+    if (now.awaited_node >= FIRST_NODE)
+        p->sum[PACE_AWAITED + (worker < PACE_WORKERS ? worker : PACE_WORKERS - 1)] += seconds;
+}
+
+/* Which workers are behind, from the error of a wait, without the time of that wait. */
+static void behind(char *why, size_t size)
+{
+    (void)snprintf(why, size, "%s", paramo_last_error());
+    char *time = strstr(why, "; waited ");
+    if (time != NULL)
+        *time = '\0';
+}
+
+static paramo_err wait_for(struct pace *p, uint64_t clock, const atomic_int *stop)
+{
+    char why[PARAMO_ERROR_MAX] = "";
+    const uint64_t before = look(p).waited_ns;
+    paramo_err err;
+    unsigned waited = 0;
+    while ((err = paramo_clock_wait(p->worker, clock, POLL_MS)) == PARAMO_E_TIMEOUT) {
+        waited += POLL_MS;
+        behind(why, sizeof why);
+        if (!atomic_load_explicit(stop, memory_order_relaxed) && waited < WAIT_MS) {
+            if (waited % SLOW_MS == 0 && p->slow != NULL)
+                p->slow(p->arg, waited / 1000, why);
+            continue;
+        }
+        err = waited < WAIT_MS ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted") : err;
+        break;
+    }
+    count_wait(p, (double)(look(p).waited_ns - before) / 1e9);
+    return err == PARAMO_E_TIMEOUT ? paramo_error_set(err, "no progress for %d s: %s", WAIT_MS / 1000, why)
+                                   : err;
+}
+
+paramo_err pace_pull(struct pace *p, const atomic_int *stop)
+{
+    if (p->bound == PACE_FREE)
+        return PARAMO_OK;
+    paramo_err err = p->counts ? PARAMO_OK : paramo_clock_join(p->worker, &p->next);
+    if (err != PARAMO_OK)
+        return err;
+    p->counts = 1;
+    if (demand(p) > look(p).minimum)
+        err = wait_for(p, demand(p), stop);
+    if (err != PARAMO_OK)
+        return err;
+    const uint64_t minimum = look(p).minimum, stale = p->next > minimum ? p->next - minimum : 0;
+    p->sum[PACE_STALE + (stale < PACE_STALENESS ? stale : PACE_STALENESS - 1)]++;
+    p->next++;
+    return PARAMO_OK;
+}
+
+paramo_err pace_pushed(struct pace *p)
+{
+    return p->counts ? paramo_clock(p->worker, NULL) : PARAMO_OK;
+}
+
+paramo_err pace_idle(struct pace *p)
+{
+    if (!p->counts)
+        return PARAMO_OK;
+    p->counts = 0;
+    return paramo_clock_leave(p->worker);
+}
+
+paramo_err pace_report(struct pace *p)
+{
+    if (p->bound == PACE_FREE)
+        return PARAMO_OK;
+    paramo_err err = paramo_kv_add(p->node, PACE_SUMS_KEY, p->sum, PACE_SUMS);
+    if (err == PARAMO_OK)
+        memset(p->sum, 0, sizeof p->sum);
+    return err;
+}

@@ -1,0 +1,61 @@
+/*
+ * How far the learners of a job may be apart: asynchronous (asp), bulk-synchronous (bsp), or stale-synchronous with a
+ * bound (ssp:S). A batch is an iteration of the learner's clock (paramo_clock). The pull of the learner's batch c waits
+ * until all learners that count have reached clock c - S, and so does the learner itself. A learner counts from a batch
+ * on until it has none: at the end of the round, or while others hold the last parts. docs/CONSISTENCY.md.
+ *
+ * It never knows of batches' contents. Tests: test/learn/test_pace.c, test/e2e/consistency.sh.
+ */
+#ifndef LEARN_TRAIN_PACE_H
+#define LEARN_TRAIN_PACE_H
+
+#include "paramo/paramo.h"
+
+#include <stdatomic.h>
+
+enum {
+    PACE_FREE = 0, /* asp */
+    PACE_BOUND_MAX = 1 << 20,
+    PACE_STALENESS = 17, /* of 0 to 15 clocks, and of more */
+    PACE_WORKERS =
+        64 /* workers that are told apart as those that others waited for; the last is all others */
+};
+
+/* What is summed over a job's learners, as doubles. */
+enum pace_sum {
+    PACE_WAITS,
+    PACE_SECONDS,
+    PACE_STALE, /* batches by how many clocks the learner was ahead of the last */
+    PACE_AWAITED = PACE_STALE + PACE_STALENESS, /* seconds, by the worker that was waited for */
+    PACE_SUMS = PACE_AWAITED + PACE_WORKERS
+};
+#define PACE_SUMS_KEY "train/pace"
+
+struct pace {
+    paramo_node *node;
+    paramo_worker *worker;
+    uint32_t bound; /* 1 more than the clocks that it may be ahead; PACE_FREE: any number */
+    void (*slow)(void *arg, unsigned seconds,
+                 const char *why); /* a wait has lasted so long; each ten seconds */
+    void *arg;
+    int embedded;  /* workers are the customers of one node */
+    int counts;    /* it has a clock */
+    uint64_t next; /* the clock of the batch that is pulled next */
+    double sum[PACE_SUMS];
+};
+
+/* "asp", "bsp", "ssp:S". Returns 0, or -1 if it is none of them. */
+int pace_parse(const char *text, uint32_t *bound);
+/* Must batches that are pulled be learned before the next is pulled? There are so many of these. */
+int pace_holds(const struct pace *pace, uint64_t unfinished);
+/* A batch is there, and is pulled next: waits until it may be. *stop ends that (INTERRUPTED). TIMEOUT after ten
+ * minutes: the message names the workers that are behind. */
+PARAMO_MUST_USE paramo_err pace_pull(struct pace *pace, const atomic_int *stop);
+/* The batch's pushes are issued. */
+PARAMO_MUST_USE paramo_err pace_pushed(struct pace *pace);
+/* No batch is there for now, and all pushes are answered. */
+PARAMO_MUST_USE paramo_err pace_idle(struct pace *pace);
+/* Adds the sums so far to the job's. */
+PARAMO_MUST_USE paramo_err pace_report(struct pace *pace);
+
+#endif

@@ -1,0 +1,53 @@
+# Two workers that may not be apart. With bsp, one is stopped: the other stands still until the death is known, then goes on
+# alone. With ssp:2, one is killed: the other goes on; undisturbed, no batch is more than two clocks ahead.
+# Sanitizers: address; ThreadSanitizer meets the same threads in test_clock.
+# shellcheck shell=bash
+. "$(dirname "$0")/lib.sh"
+cd "$WORK" || exit 1
+export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 10 : 3)) # who is stopped is dead after it
+
+for i in 1 2; do expect 0 "training log $i" "$PARAMO" data synth --rows $((30000 / SLOW)) --seed $i --model-seed 1 --out $i.ffm; done
+job=("$PARAMO" run --verbose -s 1 -w 2 -- paramo train --model lr --data 1.ffm 2.ffm --batch 16 --epochs 1000)
+ticks() { # PID: hundredths of a second of CPU that it has used
+    local stat
+    stat=$(cat "/proc/$1/stat") && stat=(${stat##*) }) && echo $((stat[11] + stat[12]))
+}
+at_work() { # JOB: both workers learn
+    local i
+    for i in 0 1; do
+        check "$1: worker $i is there" wait_for 20 node_pid "$1" worker $i
+        check "$1: worker $i is at work" wait_for 30 worked "$(node_pid "$1" worker $i)" $((SLOW > 1 ? 120 : 30))
+    done
+}
+goes_on() { # JOB
+    local pid
+    pid=$(node_pid "$1" worker 0)
+    check "$1: worker 0 goes on alone" wait_for 30 worked "$pid" $(($(ticks "$pid") + 20))
+}
+
+start bsp "${job[@]}" --consistency bsp
+at_work bsp
+check 'bsp: worker 1 is stopped' signal_node STOP bsp worker 1
+dead() { grep -q "worker 1 .*is dead: it was silent" bsp.err; }
+check 'bsp: it is dead after its silence' wait_for 30 dead
+goes_on bsp
+check 'bsp: worker 1 is killed' signal_node KILL bsp worker 1
+kill -INT "$(job_pid bsp)"
+ends bsp '130|137' 'bsp: the job is interrupted'
+waited=$(sed -n 's/.*consistency bsp: [0-9]* waits of \([0-9.]*\) s in all, the longest for worker 1; batches 0.00 clocks .*/\1/p' bsp.out)
+check "bsp: worker 0 stood still for worker 1 ($waited s)" at_least "$waited" $((PS_HEARTBEAT_TIMEOUT - 1))
+
+start ssp "${job[@]}" --consistency ssp:2
+at_work ssp
+check 'ssp: worker 1 is killed' signal_node KILL ssp worker 1
+goes_on ssp
+kill -INT "$(job_pid ssp)"
+ends ssp '130|137' 'ssp: the job is interrupted'
+
+expect 0 'ssp: undisturbed' "$PARAMO" train --model lr --data 1.ffm 2.ffm --batch 128 --workers 2 --epochs 2 --consistency ssp:2 --json -q
+staleness() { tr -d ' \n' <"$OUT" | sed -n 's/.*"staleness":\[\([0-9,]*\)\].*/\1/p'; }
+bounded() { staleness | awk -F, '{ for (i = 4; i <= NF; i++) late += $i; exit !(NF == 17 && $1 + $2 + $3 > 0 && !late) }'; }
+check "ssp: no batch is more than two clocks ahead ($(staleness))" bounded
+refused 2 'a model that does not exist' "^paramo train: --consistency is asp, bsp or ssp:S with S up to .*, not 'ssp'" \
+    "$PARAMO" train --model lr --data 1.ffm --consistency ssp
+finish
