@@ -16,6 +16,7 @@
 #include "fakevan.h"
 #include "sim/env/simfs.h"
 #include "wire/barrier_call.h"
+#include "wire/clock_calls.h"
 #include "wire/hello.h"
 #include "wire/kv_calls.h"
 #include "wire/pool_calls.h"
@@ -182,6 +183,13 @@ static void come_back(const struct view_node *info)
     barrier_call_encode(&barrier, &body);
     begin_call(c, CALL_BARRIER, 7, &body);
     begin_call(c, CALL_STATUS, 8, &body);
+    clock_join_encode(&(struct clock_join){.who = 0}, &body);
+    begin_call(c, CALL_CLOCK_JOIN, 9, &body);
+    clock_tell_encode(&(struct clock_tell){.session = clock_session(info->id, 9), .clock = 3}, &body);
+    begin_call(c, CALL_CLOCK_TELL, 10, &body);
+    clock_wait_encode(
+        &(struct clock_wait){.session = clock_session(info->id, 9), .clock = 3, .timeout_ms = 10}, &body);
+    begin_call(c, CALL_CLOCK_WAIT, 11, &body);
 }
 
 static void members_come(void)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_clock.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "node/clock.h"
 #include "sim/world.h"
@@ -246,6 +247,14 @@ void clocks_close(struct customer *c)
     else if (atomic_load(&c->worker->clock.session))
         clock_left(c->worker);
     c->clock.state = CLOCKS_OUT;
+}
+
+void clocks_check(struct world *w)
+{
+    const struct scheduler *s = world_scheduler(w);
+    const char *fault = s ? sched_clock_fault(s) : NULL;
+    if (fault)
+        judge_broken(w, "the scheduler's clocks: %s", fault);
 }
 
 void clocks_forget(struct world *w)

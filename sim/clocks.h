@@ -34,6 +34,8 @@ void clocks_turn(struct machine *m);
 bool clocks_calm(struct machine *m);
 /* The customer is about to be closed. */
 void clocks_close(struct customer *c);
+/* What the scheduler keeps of clocks fits together. */
+void clocks_check(struct world *w);
 /* Another job begins. */
 void clocks_forget(struct world *w);
 

@@ -396,6 +396,7 @@ void judge_full(struct world *w, bool last)
     w->looks += w->stirred;
     w->stirred = false;
     capabilities_check(w);
+    clocks_check(w);
     for (uint32_t k = 1; k < w->count; k++) {
         struct machine *m = &w->machines[k];
         if (m->up && m->role == PARAMO_ROLE_SERVER)

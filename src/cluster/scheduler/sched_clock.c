@@ -129,6 +129,28 @@ void sched_clock_node_gone(struct sched_node *node)
     clocks_remove(node, NULL);
 }
 
+const char *sched_clock_fault(const struct scheduler *s)
+{
+    const struct sched_clocks *c = s->clocks;
+    uint32_t at_minimum = 0;
+    size_t cursor = 0;
+    if (s->state != SCHED_RUNNING)
+        return NULL;
+    for (const struct clock *clock; (clock = clock_next(s, &cursor));) {
+        if (!sched_roster_is_here(clock->node))
+            return "the clock of a node counts that is dead or has left";
+        if (clock->clock < c->minimum)
+            return "a clock is below the minimum";
+        at_minimum += clock->clock == c->minimum;
+    }
+    if (at_minimum != c->at_minimum || (c->by_session.count && !at_minimum))
+        return "the minimum is not that of the clocks";
+    for (const struct sched_call *call = c->deferred.first; call; call = call->next)
+        if (all_reached(s, call->u.clock.clock))
+            return "a wait for a clock goes on that all have reached";
+    return NULL;
+}
+
 /* ---- calls --------------------------------------------------------------------------------------------- */
 
 /* A worker that counts already is taken for another that has its place: it begins again. */

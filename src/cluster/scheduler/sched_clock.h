@@ -26,6 +26,9 @@ void sched_clock_tell(struct sched_call *call, struct reader *body);
 void sched_clock_wait(struct sched_call *call, struct reader *body);
 void sched_clock_leave(struct sched_call *call, struct reader *body);
 void sched_clock_node_gone(struct sched_node *node);
+/* For the simulator, between events: what cannot be, in words, as a dead node's clock that counts, or a wait that goes on
+ * although nobody is behind; NULL: nothing. */
+const char *sched_clock_fault(const struct scheduler *s);
 void sched_clock_fini(struct scheduler *s);
 
 /* Durable records: one (key 0: the minimum; else a session), all, and back; at last sched_clock_restored. */
