@@ -1,5 +1,5 @@
 /* Processor time of the steps in which a shard removes many rows, frees what they took, and takes over the
- * records of many senders or the entries of a stream. bench/steps.sh builds and runs it. */
+ * records of many senders or the entries of a stream; and of a worker when an owner dies. bench/steps.sh builds and runs it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,11 @@
 #include "server/snapshot/save_records.h"
 #include "table/table.h"
 #include "table/table_snapshot.h"
+#include "van/van.h"
 #include "wire/report.h"
+#include "worker/client.h"
+#include "worker/client_impl.h"
+#include "worker/route.h"
 
 enum { BATCH = 1 << 16, STEP = 4096 }; /* STEP: as in server/shard/clearing.c */
 
@@ -433,6 +437,81 @@ static void tables(unsigned n)
     lane_leave(lane);
 }
 
+static struct view *view_of(uint64_t number, const struct view_table *table, unsigned dead)
+{
+    struct view *view = calloc(1, sizeof *view);
+    *view =
+        (struct view){.number = number, .refs = 1, .nodes_count = 3, .shards_count = 3, .tables_count = 1};
+    view->nodes = calloc(3, sizeof *view->nodes);
+    view->shards = calloc(3, sizeof *view->shards);
+    view->tables = calloc(1, sizeof *view->tables);
+    view->tables[0] = *table;
+    for (unsigned i = 0; i < 3; i++) {
+        view->nodes[i] = (struct view_node){.id = PARAMO_ID_SERVER(i),
+                                            .alive = i >= dead,
+                                            .incarnation = i + 1,
+                                            .role = PARAMO_ROLE_SERVER,
+                                            .shards = 1,
+                                            .host = "nowhere",
+                                            .port = 1};
+        view->shards[i].node = PARAMO_ID_SERVER(i);
+    }
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        view->chains.level[0].owner[a] = dead ? (uint16_t)(1 + a % 2) : 0;
+    return view;
+}
+
+/* The owner of all keys dies, for which so many full chunks of a customer wait. Two others own the keys then. */
+static void evacuated(unsigned chunks)
+{
+    enum { KEYS = 40000 };
+    struct lane *lane;
+    struct van *van;
+    struct client *client;
+    struct client_table table;
+    if (lane_create(env_real(), "steps", 0, &lane) || van_inproc_create(env_real(), &van))
+        exit(1);
+    while (!lane_enter(lane)) {
+    }
+    const struct view_table options = {.id = 1,
+                                       .options = {.size = sizeof(paramo_table_options),
+                                                   .kind = PARAMO_TABLE_SPARSE,
+                                                   .dim = 1,
+                                                   .optimizer = PARAMO_OPT_ADD}};
+    client_table_init(&table, &options);
+    struct client_config config = {.lane = lane,
+                                   .van = van,
+                                   .view = view_of(1, &options, 0),
+                                   .node = PARAMO_ID_WORKER(0),
+                                   .incarnation = 7,
+                                   .frame_bytes = 64 << 20,
+                                   .request_timeout_ms = 600000,
+                                   .connect_timeout_ms = 1000};
+    if (client_create(&config, &client))
+        exit(1);
+    uint64_t *keys = malloc(KEYS * sizeof *keys), ts;
+    float *vals = calloc(KEYS, sizeof *vals);
+    for (unsigned i = 0; i < KEYS; i++)
+        keys[i] = i;
+    const paramo_kv kv = {.size = sizeof kv, .keys = keys, .n = KEYS, .vals = vals, .vals_len = KEYS};
+    struct client_call call = {.kind = REQUEST_PUSH, .table = &table, .kv = &kv};
+    for (unsigned i = 0; i < chunks; i++)
+        if (client_issue(client, &call, &ts))
+            exit(1);
+    struct view *next = view_of(2, &options, 1);
+    double start = cpu();
+    client_set_view(client, next);
+    step_took(cpu() - start);
+    while (client->resume_timer.slot) {
+        lane_timer_cancel(lane, &client->resume_timer);
+        start = cpu();
+        client->resume_timer.fire(&client->resume_timer);
+        step_took(cpu() - start);
+    }
+    report_senders("chunks for a dead owner", chunks);
+    lane_leave(lane);
+}
+
 /* A shard of many tables with rows leaves all of its partitions; a large dense table is made. */
 static void many(unsigned n, uint32_t rows, uint64_t dense_rows)
 {
@@ -499,6 +578,7 @@ int main(int argc, char **argv)
     many(0, 0, most);
     many(1000, 4000, 1);
     routing(CHAIN_STREAM_ENTRIES);
+    evacuated(1000);
     senders(1000, 1);
     senders(10000, 1);
     senders(SHARD_SENDERS_MAX, 1);

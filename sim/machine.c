@@ -433,6 +433,7 @@ static void customer_open(struct machine *m, unsigned i)
                                    .token = "token",
                                    .frame_bytes = node->config.max_message_bytes,
                                    .chunk_bytes = m->world->schedule->chunk_bytes,
+                                   .turn_keys = 1 + (uint32_t)(node->own->incarnation >> 32) % 4 * 50,
                                    .request_timeout_ms = REQUEST_MS,
                                    .connect_timeout_ms = 5000,
                                    .need_view = needs_view,

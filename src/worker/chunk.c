@@ -32,29 +32,45 @@ void client_chunk_put(struct client *c, struct chunk *chunk)
 
 /* ---- waiting for a view ---- */
 
-void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need)
+/* before NULL: at the end. */
+static void wait_insert(struct client *c, struct chunk *chunk, uint64_t need, struct chunk *before)
 {
-    assert(need && !chunk->need);
+    assert(need && !chunk->need && !chunk->count);
     assert(!c->view_waiters_tail || !c->view_waiters_tail->wait_next);
     chunk->need = need;
-    chunk->wait_next = NULL;
-    chunk->wait_prev = c->view_waiters_tail;
-    if (c->view_waiters_tail)
-        c->view_waiters_tail->wait_next = chunk;
+    chunk->wait_next = before;
+    chunk->wait_prev = before ? before->wait_prev : c->view_waiters_tail;
+    if (chunk->wait_prev)
+        chunk->wait_prev->wait_next = chunk;
     else
         c->view_waiters = chunk;
-    c->view_waiters_tail = chunk;
-    if (need > c->asked_view) {
+    if (before)
+        before->wait_prev = chunk;
+    else
+        c->view_waiters_tail = chunk;
+}
+
+void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need)
+{
+    wait_insert(c, chunk, need, NULL);
+    if (need > c->asked_view && need > c->view->number) {
         c->asked_view = need;
         if (c->config.need_view)
             c->config.need_view(c->config.arg, need);
     }
 }
 
+void slice_wait_turn(struct client *c, struct chunk *chunk, struct chunk *before)
+{
+    wait_insert(c, chunk, c->view->number, before);
+}
+
 void slice_unwait_view(struct client *c, struct chunk *chunk)
 {
     assert(chunk->need);
     assert(chunk->wait_prev ? chunk->wait_prev->wait_next == chunk : c->view_waiters == chunk);
+    if (c->resume_at == chunk)
+        c->resume_at = chunk->wait_next;
     if (chunk->wait_prev)
         chunk->wait_prev->wait_next = chunk->wait_next;
     else

@@ -11,6 +11,8 @@ struct chunk *client_chunk_get(struct client *c);
 void client_chunk_put(struct client *c, struct chunk *chunk);
 /* The chunk waits for a view of at least this number. */
 void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need);
+/* It waits for its turn to be sliced by the present view, before another that waits. NULL: behind all. */
+void slice_wait_turn(struct client *c, struct chunk *chunk, struct chunk *before);
 void slice_unwait_view(struct client *c, struct chunk *chunk);
 /* All answers of the chunk have come. */
 void chunk_finished(struct client *c, struct chunk *chunk);

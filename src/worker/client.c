@@ -520,6 +520,7 @@ static void close_on_lane(struct lane_task *task)
     link_orphan_probes(c); /* they leave with the goodbye, perhaps after the client was freed */
     lane_timer_cancel(lane, &c->deadline_timer);
     lane_timer_cancel(lane, &c->floor_timer);
+    lane_timer_cancel(lane, &c->resume_timer);
     atomic_store(&c->gone, true); /* the closing thread may free the client from here on */
     lane_notify(lane);
 }
@@ -580,6 +581,7 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     c->deadline_timer.fire = deadline_fire;
     c->view_timer.fire = route_view_again;
     c->floor_timer.fire = floor_fire;
+    c->resume_timer.fire = slice_resume_fire;
     atomic_flag_clear(&c->callbacks_running);
     bufpool_init(&c->pool, CLIENT_POOL_MAX);
     paramo_err err = tracker_init(&c->tracker);

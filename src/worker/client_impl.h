@@ -283,6 +283,9 @@ struct client {
     struct request *ended, *ended_tail;
     struct request *of_slot[TRACKER_SLOTS]; /* by timestamp */
     struct chunk *view_waiters, *view_waiters_tail;
+    struct chunk
+        *resume_at; /* the first of these that may be sliced by the present view; NULL: none is left */
+    struct lane_timer resume_timer;
     struct lane_timer deadline_timer;
     uint64_t deadline_at; /* when it fires; UINT64_MAX: not armed */
 

@@ -79,8 +79,38 @@ static paramo_err routes_make(struct client *c, const struct view *view, struct 
     return err;
 }
 
-/* Slices all chunks of the link again. */
-static void link_evacuate(struct client *c, struct link *l)
+static bool is_over(const struct link *l)
+{
+    return l->stale || l->dead;
+}
+
+static bool waits_over(const struct slice *p)
+{
+    bool listed = p->state == SLICE_QUEUED || p->state == SLICE_RESEND || p->state == SLICE_SENT;
+    return listed && is_over(p->link);
+}
+
+/* Does the chunk wait for a link that is over? */
+static bool chunk_waits_over(const struct chunk *chunk)
+{
+    bool any = !chunk->split && chunk->count && waits_over(&chunk->one);
+    for (uint32_t i = 0; chunk->split && i < chunk->count; i++)
+        any |= waits_over(&chunk->split[i].slice);
+    return any;
+}
+
+/* Chunks that have their numbers, in that order: they were, or may have been, sent. */
+static void numbers_evacuate(struct client *c, struct chunk *before)
+{
+    for (uint64_t number = c->floor, end = c->next_number; number < end; number++) {
+        struct chunk *chunk = c->numbers[number % DATA_WINDOW];
+        if (chunk && !chunk->request->ended && chunk_waits_over(chunk))
+            slice_chunk_later(c, chunk, before);
+    }
+}
+
+/* All others of the link. */
+static void link_evacuate(struct client *c, struct link *l, struct chunk *before)
 {
     for (;;) {
         struct slice *p = l->resend.head ? l->resend.head : l->queue.head ? l->queue.head : l->sent.head;
@@ -89,8 +119,22 @@ static void link_evacuate(struct client *c, struct link *l)
         if (p->chunk->request->ended)
             chunk_withdraw(p->chunk);
         else
-            slice_chunk(c, p->chunk);
+            slice_chunk_later(c, p->chunk, before);
     }
+}
+
+/* What waits for links that are over is sliced again in turns, before what waits already. */
+static void evacuate(struct client *c, size_t count)
+{
+    struct chunk *before = c->view_waiters;
+    bool any = false;
+    for (size_t i = 0; i < count; i++)
+        any |= is_over(c->links[i]);
+    if (any)
+        numbers_evacuate(c, before);
+    for (size_t i = 0; i < count; i++) /* links may be added and move in this loop */
+        if (is_over(c->links[i]))
+            link_evacuate(c, c->links[i], before);
 }
 
 enum { VIEW_AGAIN_MS = 100 }; /* arbitrary: short for a person */
@@ -168,10 +212,7 @@ void client_set_view(struct client *c, struct view *view)
         by_shard[s]->stale = false;
         by_shard[s]->dead = !view_node(view, by_shard[s]->node)->alive;
     }
-    for (size_t i = 0; i < count; i++) { /* links may be added and move in this loop */
-        if (c->links[i]->stale || c->links[i]->dead)
-            link_evacuate(c, c->links[i]);
-    }
+    evacuate(c, count);
     slice_resume_waiting(c);
     client_finish(c);
     size_t kept = 0;

@@ -19,7 +19,12 @@
 #include "worker/sending.h"
 #include "worker/slicing.h"
 
-enum { RUNS_PER_SHARD = 8 }; /* arbitrary */
+enum {
+    RUNS_PER_SHARD = 8, /* arbitrary */
+    /* Sliced again in one turn: 1 ms (bench/steps.sh). A chunk costs as much as TURN_CHUNK keys, beside its own. */
+    TURN_KEYS = 1 << 15,
+    TURN_CHUNK = 64
+};
 
 static bool is_user(const struct request *r)
 {
@@ -33,27 +38,58 @@ static unsigned owner_of(const struct view *view, const struct request *r, uint6
 
 static void slice_by_view(struct client *c, struct request *r);
 
-/* ---- waiting for a view ---- */
+/* ---- waiting for a view, and for a turn ---- */
+
+static size_t resume_chunk(struct client *c, struct chunk *chunk)
+{
+    struct request *r = chunk->request;
+    size_t keys = TURN_CHUNK + (chunk->uncut ? r->n : chunk->span.count);
+    slice_unwait_view(c, chunk);
+    assert(!chunk->count); /* a waiting chunk has no slices */
+    if (r->ended)
+        return TURN_CHUNK;
+    if (chunk->uncut) {
+        request_drop_chunks(c, r);
+        slice_by_view(c, r);
+    } else {
+        slice_chunk(c, chunk);
+    }
+    return keys;
+}
+
+/* Chunks that must wait again come behind the others, for a later view. */
+static void resume_turn(struct client *c, size_t left)
+{
+    while (c->resume_at && left) {
+        struct chunk *chunk = c->resume_at;
+        if (chunk->need > c->view->number) {
+            c->resume_at = chunk->wait_next;
+            continue;
+        }
+        size_t keys = resume_chunk(c, chunk);
+        left -= keys < left ? keys : left;
+    }
+    uint32_t few = c->config.turn_keys; /* in a simulation, other events come between two turns */
+    if (c->resume_at && lane_timer_arm(c->lane, &c->resume_timer, lane_now(c->lane) + (few ? ENV_MS : 0)))
+        resume_turn(c, SIZE_MAX);
+}
+
+static size_t turn_keys(const struct client *c)
+{
+    return c->config.turn_keys ? c->config.turn_keys : TURN_KEYS;
+}
+
+void slice_resume_fire(struct lane_timer *timer)
+{
+    struct client *c = container_of(timer, struct client, resume_timer);
+    resume_turn(c, turn_keys(c));
+    client_finish(c);
+}
 
 void slice_resume_waiting(struct client *c)
 {
-    struct chunk *last = c->view_waiters_tail; /* chunks that must wait again come after it */
-    for (struct chunk *chunk = c->view_waiters, *next; chunk; chunk = next) {
-        next = chunk == last ? NULL : chunk->wait_next;
-        if (chunk->need > c->view->number)
-            continue;
-        slice_unwait_view(c, chunk);
-        struct request *r = chunk->request;
-        assert(!chunk->count); /* a waiting chunk has no slices */
-        if (r->ended)
-            continue;
-        if (chunk->uncut) {
-            request_drop_chunks(c, r);
-            slice_by_view(c, r);
-        } else {
-            slice_chunk(c, chunk);
-        }
-    }
+    c->resume_at = c->view_waiters;
+    resume_turn(c, turn_keys(c));
 }
 
 /* ---- gathering keys and values by owner ---- */
@@ -314,12 +350,17 @@ static void chunk_everywhere(struct client *c, struct chunk *chunk)
 }
 
 /* The answers of shards add up only if all are of one view: the request begins again. */
-static void stat_again(struct client *c, struct request *r, uint64_t need)
+static void stat_reset(struct client *c, struct request *r)
 {
     assert(r->kind == REQUEST_STAT && r->stats);
     request_drop_chunks(c, r);
     r->again++;
     *r->stats = (struct client_stats){0};
+}
+
+static void stat_again(struct client *c, struct request *r, uint64_t need)
+{
+    stat_reset(c, r);
     if (need > c->view->number)
         request_wait(c, r, need);
     else
@@ -375,6 +416,25 @@ void slice_chunk_by(struct client *c, struct chunk *chunk, uint64_t need)
         chunk_withdraw(chunk);
         slice_wait_view(c, chunk, need);
     }
+}
+
+void slice_chunk_later(struct client *c, struct chunk *chunk, struct chunk *before)
+{
+    struct request *r = chunk->request;
+    if (chunk->message) {
+        slice_chunk(c, chunk);
+        return;
+    }
+    if (r->kind == REQUEST_STAT) {
+        struct span none = {0};
+        stat_reset(c, r);
+        chunk = slice_chunk_add(c, r, &none, -1); /* the first: it needs no memory */
+        assert(chunk == &r->first);
+        chunk->uncut = true;
+    } else {
+        chunk_withdraw(chunk);
+    }
+    slice_wait_turn(c, chunk, before);
 }
 
 /* ---- a request's chunks ---- */
@@ -614,6 +674,8 @@ void slice_request(struct client *c, struct request *r)
         c->table_view = r->table->since;
     if (to_table && c->table_view > c->view->number)
         request_wait(c, r, c->table_view);
+    else if (to_table && c->resume_at) /* earlier requests wait for their turn */
+        request_wait(c, r, c->view->number);
     else
         slice_by_view(c, r);
 }

@@ -14,7 +14,11 @@ void slice_request(struct client *c, struct request *r);
 void slice_chunk(struct client *c, struct chunk *chunk);
 /* The same by a view of at least this number, as soon as the client has one. */
 void slice_chunk_by(struct client *c, struct chunk *chunk, uint64_t need);
-/* A new view has come: chunks that waited for it go on. */
+/* The same in a turn, before another that waits (slice_wait_turn). */
+void slice_chunk_later(struct client *c, struct chunk *chunk, struct chunk *before);
+/* A new view has come: chunks that waited for it, or wait for a turn, go on, in turns of a millisecond and in order. Later
+ * requests wait behind them. */
 void slice_resume_waiting(struct client *c);
+void slice_resume_fire(struct lane_timer *timer);
 
 #endif
