@@ -18,7 +18,7 @@ void run_write(int fd, const char *data, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return; /* our output has no reader any more: the job goes on */
+            return; /* nothing reads our output any more: the job continues */
         data += n;
         len -= (size_t)n;
     }
@@ -61,7 +61,7 @@ static int printed_by(const struct run_held *held, const struct run_source *sour
     return 0;
 }
 
-/* Holds a line, or adds its speaker to who said it already; 0: it must be printed now. */
+/* Holds a line, or adds this node to those that printed the same line; 0: it must be printed now. */
 static int hold(struct run_output *o, const struct run_source *s, const char *line, size_t len,
                 int64_t now_ms)
 {

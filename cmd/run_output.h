@@ -1,9 +1,8 @@
 /*
- * What the nodes of 'paramo run' print: each line passed on to standard error after the name of the node.
- * What several nodes say in the same words (one death is news to all of them) is printed once, behind all
- * their names: a message of Paramo's, a line that begins with "paramo", is held back for a moment to see who
- * else says it. Other lines are the job's own output and pass at once. It knows nothing of processes. Tests:
- * test/e2e/run.sh.
+ * What the nodes of 'paramo run' print. Each line is passed on to standard error, behind the name of its node.
+ * A line that several nodes print (all learn of one death) is printed once, behind all their names. So a message of
+ * Paramo's, a line that begins with "paramo", is held for a moment, until the other nodes have printed it, too. Other
+ * lines are the job's own output and pass at once. This module knows nothing of processes. Tests: test/e2e/run.sh.
  */
 #ifndef CMD_RUN_OUTPUT_H
 #define CMD_RUN_OUTPUT_H

@@ -1,5 +1,5 @@
 /*
- * Checkpoints of the job: who saves and loads them, and that their files are whole. It must never know what
+ * Checkpoints of the job: saves, loads, and that their files are whole. It must never know what
  * rows mean (bounds.h). Tests: test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_CKPTS_H

@@ -15,9 +15,9 @@
  *     island.c        members of a chain and a client, cut off while others write what it reads
  *     memory.c        allocations of a process that fail
  *     assertion.c     assertions of the product that fail
- *     migrations.c    partitions without rows that get another owner
+ *     migrate_fault.c partitions without rows that get another owner
  *     client_tasks.c  what the application does on a thread of its own: it saves and loads tables
- *     ckpts.c         checkpoints of the job: who saves and loads them, and that the files are whole
+ *     ckpts.c         checkpoints of the job: saves, loads, and that the files are whole
  *     bounds.c        what a checkpoint must hold and may hold, and the model after it is loaded
  *     losses.c        rows whose last copy has died, and that return to a checkpoint
  *     cover.c         (cover_sched.c) transitions of the product's state machines, and the faults before them

@@ -45,11 +45,11 @@ int job_add_server(struct bench_job *job, unsigned i);
 void job_kill_server(struct bench_job *job, unsigned i);
 /* Starts 'paramo' with these arguments, argv[0] included, as a child; what it prints is not shown. */
 int job_command(pid_t *pid, char *const argv[]);
-/* 0: it goes on; 1: it has ended well and *pid is 0; -1: it has failed, which was said. */
+/* 0: it still runs; 1: it ended well, and *pid is 0; -1: it failed, and a line says why. */
 int job_command_ended(pid_t *pid);
 /* Starts it and waits for its end: 0, or -1 as above. */
 int job_command_run(char *const argv[]);
-/* Kills it if it goes on. */
+/* Kills it if it still runs. */
 void job_command_stop(pid_t *pid);
 /* The same in this process (PARAMO_ROLE_ALL). */
 int job_start_embedded(struct bench_job *job);

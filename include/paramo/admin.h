@@ -67,7 +67,7 @@ PARAMO_API void paramo_admin_close(paramo_admin *admin);
  *   IN_CALLBACK, FORKED, MEMORY, SYSTEM    as in paramo.h
  * beside what its own comment lists. */
 
-/* The cluster as its last view has it: nodes, shards, tables, who holds each partition. AGAIN: the job is not
+/* The cluster as its last view has it: nodes, shards, tables, the owner of each partition. AGAIN: the job is not
  * complete yet. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_admin_cluster(paramo_admin *admin, paramo_cluster **cluster);
 /* The same, with what the scheduler and the servers report: paramo_cluster_status_get, _report_get and
@@ -230,7 +230,7 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_cluster_migration_get(const paramo_
                                                                    uint32_t index,
                                                                    paramo_cluster_migration *migration);
 
-/* ---- rings: who holds what, and what a change would move ---- */
+/* ---- rings: which shard owns what, and what a change would move ---- */
 
 /* A shard as placement sees it. The fields of an array's elements stay as they are. */
 typedef struct paramo_ring_shard {

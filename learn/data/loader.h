@@ -4,7 +4,7 @@
  *
  *     pool (scheduler) --lease--> loader threads: reader_part, batcher_cut --ring, in lease order--> learner
  *
- * Leases are taken one at a time and delivered in the order of the leases, whichever thread finishes first.
+ * Leases are taken one at a time. Parts are delivered in the order of the leases, not in that of the threads.
  * So with one worker the batches come in the order of the data in every run. The ring bounds how far the
  * threads run ahead.
  *

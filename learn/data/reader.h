@@ -101,7 +101,7 @@ PARAMO_MUST_USE paramo_err reader_peek(struct reader *reader, uint32_t stream, u
 PARAMO_MUST_USE paramo_err reader_held_out(struct reader *reader, uint32_t stream, uint64_t index,
                                            const struct block **block, int *ended);
 
-/* Gives a block back; from any thread. NULL is allowed. retain: one more owner for it, who releases it too.
+/* Gives a block back; from any thread. NULL is allowed. retain: one more owner, which releases the block, too.
  */
 void reader_release(struct reader *reader, const struct block *block);
 void reader_retain(struct reader *reader, const struct block *block);

@@ -29,7 +29,7 @@ PARAMO_MUST_USE paramo_err scaling_look(struct scaling *s);
 /* As scaling_look, if it was a while ago. */
 PARAMO_MUST_USE paramo_err scaling_glance(struct scaling *s);
 
-/* Of a batch under way. Zero it before first use. */
+/* Of a batch in flight. Zero it before first use. */
 struct scaled {
     struct batch batch; /* its values divided */
     size_t keys, features;

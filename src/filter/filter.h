@@ -8,7 +8,7 @@
  *     encode   for each frame that leaves over a connection; decode takes it back at the other end
  *
  * Only select and round lose anything. encode is exact: it checks that it can be taken back, and otherwise the
- * frame travels without it. So a frame that is sent again has the same values, over whichever connection, and a
+ * frame travels without it. So a frame that is sent again has the same values over each connection, and a
  * peer without the filter gets these values as they are.
  *
  * A chain (filter_chain.h) is a list of filters for one table and direction. What travels says itself which filters

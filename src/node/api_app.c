@@ -112,7 +112,7 @@ paramo_err paramo_answers(paramo_worker *worker, uint64_t ts, uint32_t *count)
     return err ? err : client_answers(worker->client, ts, count);
 }
 
-/* ---- who is there ---- */
+/* ---- nodes ---- */
 
 size_t paramo_node_ids(const paramo_node *node, uint32_t group, uint32_t *ids, size_t cap)
 {

@@ -311,7 +311,7 @@ static paramo_err serve(paramo_node *node, const struct handler *wanted)
             place = h;
     }
     if (place && !there) {
-        assert(!place->first && !atomic_load(&place->takers)); /* whoever had it has let it go */
+        assert(!place->first && !atomic_load(&place->takers)); /* no thread uses it any more */
         place->app = wanted->app;
         memcpy(place->table, wanted->table, sizeof place->table);
         place->id = wanted->id;

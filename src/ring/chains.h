@@ -58,7 +58,7 @@ MUST_USE bool ring_adopt(struct ring_chains *chains, const struct ring_shard *sh
 /* For each of n shards, as bits: how the change from before to after concerns it. */
 enum ring_touched {
     RING_TOUCHED_CHAIN = 1,     /* it is, or was, a member of a chain that changes */
-    RING_TOUCHED_PARTITIONS = 2 /* it owns, or owned, a partition whose owner changes */
+    RING_TOUCHED_PARTITIONS = 2 /* it owns, or owned, a partition that changes its owner */
 };
 void ring_touched(const struct ring_chains *before, const struct ring_chains *after, uint8_t *touched,
                   size_t n);

@@ -27,7 +27,7 @@ enum migration_what {
 };
 
 struct migration_message {
-    uint64_t seq, view; /* of the stream; of who sends */
+    uint64_t seq, view; /* of the stream; of the sender */
     uint16_t what;
     uint64_t id;
     uint16_t first, partitions; /* BEGIN */

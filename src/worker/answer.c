@@ -53,7 +53,7 @@ static paramo_err on_place(void *user, struct van_conn *conn, const uint8_t head
     return PARAMO_OK;
 }
 
-/* Sets the error's text: who says it, and what. */
+/* Sets the error's text: the name of the server, then its words. */
 static const char *in_words(struct link *l, paramo_err status, const char *text, size_t len)
 {
     char name[LINK_NAME_MAX];

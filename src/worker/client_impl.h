@@ -1,5 +1,5 @@
 /*
- * The inside of the client, for src/worker only: what a request is made of, and who owns what.
+ * The inside of the client, for src/worker only: what a request is made of, and what owns it.
  *
  *     request --- chunk: some of its keys, one number for ever
  *                   |--- slice: what one shard gets of the chunk in the present attempt; one frame

@@ -15,7 +15,7 @@ static uint64_t place_of(uint32_t node, unsigned index)
     return (uint64_t)node << 16 | index;
 }
 
-/* The links by the places of their shards. There is one for each place, whichever process has it. */
+/* The links by the places of their shards. There is one for each place, even after another process has taken it. */
 static paramo_err places_make(const struct client *c, struct map *places)
 {
     paramo_err err = PARAMO_OK;

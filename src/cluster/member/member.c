@@ -21,7 +21,7 @@
 /* After the deadline of joining, the scheduler's own answer, which names the missing nodes, may still
  * come. */
 #define JOIN_SLACK (400 * ENV_MS)
-/* A scheduler that keeps its state is started again, perhaps by an operator who has to be called first. */
+/* A scheduler that keeps its state is started again. An operator may have to be called first. */
 #define RETURN_TIME (600 * ENV_SEC)
 
 static void connect_again(struct member *m);

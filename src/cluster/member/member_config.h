@@ -1,5 +1,5 @@
 /*
- * What a member is given: its world, what it registers as, its times, and whom it tells what happens.
+ * What a member is given: its world, what it registers as, its times, and its callbacks.
  * Must never know: the state of a member; configuration files and the environment.
  * Tests: test/cluster/test_member.c.
  */

@@ -1,5 +1,5 @@
 /*
- * The start of a store in etcd: watch who leads, get a lease, campaign, read what was saved. It never knows
+ * The start of a store in etcd: watch the leader, get a lease, campaign, read what was saved. It never knows
  * how saves are written. Tests: test/cluster/test_store_etcd.c, test/cluster/test_lead.c.
  */
 #ifndef CLUSTER_META_STORE_ETCD_START_H
@@ -7,7 +7,7 @@
 
 #include "cluster/meta/store_etcd_impl.h"
 
-/* The next look at who leads, in ms. */
+/* When the leader is looked up next, in ms. */
 void meta_watch_in(struct etcd_store *s, uint32_t ms);
 void meta_watch(struct etcd_store *s);
 /* The lease's answer, as meta_grant's `then`. */

@@ -52,7 +52,7 @@ struct migration {
     enum migration_state state; /* NONE: the place is free */
     uint64_t id;                /* from 1, rising, never used again */
     uint16_t first, partitions;
-    uint16_t from, to;         /* shards: who owns the partitions while it lasts; who gets them */
+    uint16_t from, to;         /* shards: the owner of the partitions while it lasts; the one that gets them */
     uint8_t level, had;        /* to gets the tables with replicas >= level and < had; had is its present
                                   level in the chains, RING_LEVELS if it is in none */
     bool handover;             /* that is nothing: it began as FULL, with pause() */

@@ -621,7 +621,7 @@ static void opened(struct sched_ckpt *c)
     order_all(c, c->hold ? ORDER_CKPT_HOLD : ORDER_CKPT_LOAD);
 }
 
-/* ---- who asks ------------------------------------------------------------------------------------------ */
+/* ---- requests ------------------------------------------------------------------------------------------ */
 
 /* All fields but the order. */
 struct how {

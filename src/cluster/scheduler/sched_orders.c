@@ -152,7 +152,7 @@ void sched_orders_cancel(struct scheduler *s)
 {
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));) {
-        struct sched_order *order = node->orders.first; /* who is told of one may give others */
+        struct sched_order *order = node->orders.first; /* a callback may give others */
         node->orders.first = node->orders.last = NULL;
         for (struct sched_order *next; order; order = next) {
             next = order->next;

@@ -1,6 +1,6 @@
 /*
  * The roster: which nodes are in the job, their ranks and ids, which wait for a place, which are dead.
- * Must never know: who gets a place (sched_admission.h), and when a node is dead (sched_departure.h).
+ * Must never know: which node gets a place (sched_admission.h), and when a node is dead (sched_departure.h).
  * Tests: test/cluster/test_scheduler.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_ROSTER_H

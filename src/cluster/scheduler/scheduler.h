@@ -23,7 +23,7 @@
  *
  *   roster, peers          which nodes there are, and their connections
  *   save, calls, orders    what is durable; what members ask for; what they are told to do
- *   view, ring, lost       the view's number and tables; who holds which partition; which rows are gone
+ *   view, ring, lost       the view's number and tables; the owner of each partition; which rows are gone
  *   barrier, pool, kv      what members share
  *   waiting, end           nodes without a place; the end of the job
  *   migrations, tables, ckpt, recovery     what happens to partitions, tables and lost rows

@@ -1,5 +1,5 @@
 /*
- * What a scheduler is given: its world, the job's size, times and folders, and whom it tells of the end.
+ * What a scheduler is given: its world, the job's size, times and folders, and its callbacks.
  * Must never know: the parts of a scheduler; configuration files and the environment.
  * Tests: test/cluster/test_scheduler.c.
  */
@@ -38,7 +38,7 @@ struct scheduler_config {
      * found (used until scheduler_create returns). It is the scheduler's from then on, which closes it. */
     struct store *store;
     const struct store_state *found;
-    /* Checkpoints: files and who reads and writes them; NULL: none are taken. Both outlive the scheduler. */
+    /* Checkpoints: the files, and the blocking jobs that read and write them; NULL: none are taken. Both outlive the scheduler. */
     struct fs *fs;
     struct blocking_jobs *blocking_jobs;
     uint64_t (*unix_time)(void);    /* seconds, for the manifest; NULL: 0 */
@@ -55,7 +55,7 @@ struct scheduler_config {
     void *arg;
     /* A data connection, which is not the scheduler's; as acceptor_config.accept. NULL: they are refused. */
     void (*accept_data)(void *arg, struct van_conn *conn, const struct hello *hello);
-    /* Once: the job is over and its members have gone (or had their time). OK, NODE_LOST (names who),
+    /* Once: the job is over and its members have gone (or had their time). OK, NODE_LOST (names the nodes),
      * DATA_LOST (what), SHUTDOWN; or FENCED: another scheduler leads the job, which goes on. It may not
      * destroy the scheduler. */
     void (*over)(void *arg, paramo_err status, const char *text);

@@ -1,5 +1,5 @@
 /*
- * The timer by which a shard removes what nobody asks for again: slices that wait for a view, deferred requests, pages
+ * The timer by which a shard removes what no sender asks for again: slices that wait for a view, deferred requests, pages
  * of scans, connections of nodes that no view has had. shard.c says what is done when it fires. This module never knows
  * how one of these is removed. Tests: test/server/test_shard.c.
  */

@@ -18,7 +18,7 @@
  *     kept.c            slices that cannot be handled yet
  *     filtered.c        filters of requests and answers
  *     reply.c           answers and their memory
- *     housekeeping.c    the timer that removes what nobody asks for again
+ *     housekeeping.c    the timer that removes what no sender asks for again
  *     applied_window.c  which chunks of a sender are applied, and on which partitions
  *
  * It must never know how a chain, a migration or a checkpoint works: replication/, migration/ and snapshot/

@@ -20,7 +20,7 @@
 #include "server/shard/shard_tables.h"
 #include "server/snapshot/saving.h"
 
-/* ---- who may ask ---- */
+/* ---- senders ---- */
 
 /* A sender is over if the view, which is at least as new as its own, does not have it alive. */
 static bool fenced(struct shard *s, struct sender *sender)
