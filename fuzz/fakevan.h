@@ -1,5 +1,5 @@
 /*
- * A van whose other end is the fuzz target: it brings strangers to a listener, plays the frames that a peer
+ * A van whose other end is the fuzz target: it brings connections to a listener, plays the frames that a peer
  * might send, looks at those that are sent, and keeps the contract of van/van.h as strictly as it can (done
  * comes later and once, sent bytes are read again before done, received bytes lie in memory of exactly their
  * length and are gone after frame()). Everything on the lane of the connection.

@@ -11,7 +11,7 @@
 
 enum { CONNS = 6, CONNECTORS = 3 };
 
-struct dialling {
+struct connecting {
     struct connector *connector;
     struct fakeconn *conn;
     bool over;
@@ -21,8 +21,8 @@ static struct world {
     struct fakeworld world;
     struct acceptor *acceptor;
     struct fakeconn *unauth[CONNS];
-    struct dialling connector[CONNECTORS];
-    struct dialling *dialling; /* being begun */
+    struct connecting connector[CONNECTORS];
+    struct connecting *connecting; /* being begun */
     unsigned accepted, welcomes;
     unsigned mode; /* what the owner does with who is accepted */
 } w;
@@ -59,7 +59,7 @@ static void accepted(void *arg, struct van_conn *conn, const struct hello *hello
 
 static void up(void *arg, struct van_conn *conn, const struct welcome *welcome)
 {
-    struct dialling *d = arg;
+    struct connecting *d = arg;
     CHECK(!d->over && welcome->version == HELLO_VERSION_MAX);
     d->over = true;
     d->connector = NULL;
@@ -68,7 +68,7 @@ static void up(void *arg, struct van_conn *conn, const struct welcome *welcome)
 
 static void failed(void *arg, paramo_err code, const char *text)
 {
-    struct dialling *d = arg;
+    struct connecting *d = arg;
     CHECK(!d->over && code != PARAMO_OK && text);
     d->over = true;
     d->connector = NULL;
@@ -77,7 +77,7 @@ static void failed(void *arg, paramo_err code, const char *text)
 static void connected(void *arg, struct fakeconn *conn)
 {
     (void)arg;
-    w.dialling->conn = conn;
+    w.connecting->conn = conn;
 }
 
 static void sent(void *arg, struct fakeconn *conn, const struct van_frame *frame)
@@ -144,7 +144,7 @@ static void answer(struct fakeconn *c, struct source *s)
     writer_fini(&body);
 }
 
-static void start_connector(struct dialling *d, struct source *s)
+static void start_connector(struct connecting *d, struct source *s)
 {
     struct connector_config config = {.van = &w.world.van.van,
                                       .lane = w.world.lane,
@@ -155,8 +155,8 @@ static void start_connector(struct dialling *d, struct source *s)
                                       .up = up,
                                       .failed = failed,
                                       .arg = d};
-    *d = (struct dialling){0};
-    w.dialling = d;
+    *d = (struct connecting){0};
+    w.connecting = d;
     if (connector_start(&config, &d->connector) != PARAMO_OK)
         d->over = true;
 }
@@ -165,7 +165,7 @@ static void step(struct source *s)
 {
     uint8_t op = draw_u8(s);
     struct fakeconn **unauth = &w.unauth[draw_below(s, CONNS)], *c = *unauth;
-    struct dialling *d = &w.connector[draw_below(s, CONNECTORS)];
+    struct connecting *d = &w.connector[draw_below(s, CONNECTORS)];
     switch (op % 12) {
     case 0:
         if (!fakeconn_alive(c))

@@ -58,7 +58,7 @@ struct sent { /* CHAIN that has left */
     uint32_t node, customer;
 };
 
-struct behind { /* a connection that the shard has dialled */
+struct behind { /* a connection that the shard has made */
     struct fakeconn *fake;
     uint32_t server;
     bool welcomed;

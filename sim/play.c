@@ -205,7 +205,7 @@ static bool spared(const struct world *w, const struct machine *m, const struct 
 /* A process that has not joined knows no job, and joins the one that it finds: that of the scheduler that
  * comes in this one's place, which has none of these rows. The simulator does not play two jobs at a time, so
  * no such process starts any more. */
-static void strangers_go(struct world *w)
+static void unjoined_go(struct world *w)
 {
     for (uint32_t k = 1; k < w->count; k++) {
         struct machine *m = &w->machines[k];
@@ -342,7 +342,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
             if (w->serial - w->serial_before < EARLY_REQUESTS)
                 return;
             w->scheduler_lost = true;
-            strangers_go(w);
+            unjoined_go(w);
         } else if (w->scheduler_lost && machines_up(w, m->role) == 1) {
             return;
         }

@@ -41,7 +41,7 @@ static void scheduler_accept(void *arg, struct van_conn *conn, const struct hell
 }
 
 /* The address that this process connects to, where the scheduler listens on all addresses. */
-static void scheduler_dialled(paramo_node *node, const char *address)
+static void scheduler_address_note(paramo_node *node, const char *address)
 {
     char host[VIEW_HOST_MAX];
     uint16_t port;
@@ -260,7 +260,7 @@ static void learn_self(void *arg)
     struct member *member = node->own->member;
     const struct view *view = member_view(member);
     assert(view && !node->ranges); /* a member that has joined has a view */
-    scheduler_dialled(node, member_scheduler(member));
+    scheduler_address_note(node, member_scheduler(member));
     node->id = member_id(member);
     node->rank = member_rank(member);
     node->recovered = member_recovered(member);

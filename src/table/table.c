@@ -295,7 +295,7 @@ paramo_err table_pull_noting(struct table *t, const uint64_t *keys, size_t n, vo
 
 static paramo_err check_columns(const struct table *t, uint32_t col, uint32_t ncols)
 {
-    if (!table_options_cuttable(&t->options)) {
+    if (!table_options_splittable(&t->options)) {
         return err_set(PARAMO_E_UNSUPPORTED, "rows of this table cannot be pushed or pulled in parts");
     }
     if (ncols == 0 || col >= t->options.dim || ncols > t->options.dim - col) {

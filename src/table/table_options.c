@@ -238,7 +238,7 @@ size_t table_row_values(const paramo_table_options *o, bool with_state)
     return o->dim + (with_state ? table_state_values(o) : 0);
 }
 
-bool table_options_cuttable(const paramo_table_options *o)
+bool table_options_splittable(const paramo_table_options *o)
 {
     return (o->kind == PARAMO_TABLE_SPARSE || o->kind == PARAMO_TABLE_DENSE) &&
            !optimizer_def(o->optimizer)->counts;

@@ -33,6 +33,6 @@ size_t table_state_values(const paramo_table_options *o);
 /* The values per row of table_get_rows. */
 size_t table_row_values(const paramo_table_options *o, bool with_state);
 /* May a chunk be cut inside a row? Not for VAR and USER, nor if the optimizer counts the pushes of a row. */
-bool table_options_cuttable(const paramo_table_options *o);
+bool table_options_splittable(const paramo_table_options *o);
 
 #endif

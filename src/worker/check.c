@@ -72,7 +72,7 @@ static paramo_err check_size(const struct client_call *call, const char *verb, u
     if (t->row_values) {
         row = (uint64_t)t->value_bytes * (t->row_values + (call->kind == REQUEST_PUT ? t->state_values : 0)) +
               8;
-        if (t->cuttable && call->kind != REQUEST_PUT)
+        if (t->splittable && call->kind != REQUEST_PUT)
             return PARAMO_OK;
     } else if (sends && kv->lens && t->options.kind == PARAMO_TABLE_VAR) {
         for (size_t i = 0; i < kv->n; i++) {

@@ -33,7 +33,7 @@ void client_table_init(struct client_table *t, const struct view_table *from)
     if (from->options.kind == PARAMO_TABLE_SPARSE || from->options.kind == PARAMO_TABLE_DENSE) {
         t->row_values = from->options.dim;
         t->state_values = (uint32_t)table_state_values(&from->options);
-        t->cuttable = table_options_cuttable(&from->options);
+        t->splittable = table_options_splittable(&from->options);
     }
     memcpy(t->name, from->name, sizeof t->name);
 }

@@ -119,7 +119,7 @@ struct chunk {
     uint32_t unanswered;
     int32_t target; /* the shard's index in the view; -1: by its keys; of a message: the node */
     const struct client_message *message;
-    bool uncut;      /* stands for the whole request, which waits until its partitions have an owner */
+    bool unsliced;   /* stands for the whole request, which waits until its partitions have an owner */
     bool everywhere; /* a CLEAR that goes to all shards, not to its target only */
     struct span span;
     struct slice one;    /* the slice when there is one */

@@ -23,7 +23,7 @@ struct client_table {
     uint32_t value_bytes; /* of one value */
     uint32_t row_values;  /* values of each key: dim; 0 if rows have their own lengths (VAR, USER) */
     uint32_t state_values;
-    bool cuttable; /* rows may be split into columns */
+    bool splittable; /* rows may be split into columns */
     char name[VIEW_NAME_MAX];
 };
 enum request_kind {

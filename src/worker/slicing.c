@@ -43,12 +43,12 @@ static void slice_by_view(struct client *c, struct request *r);
 static size_t resume_chunk(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
-    size_t keys = TURN_CHUNK + (chunk->uncut ? r->n : chunk->span.count);
+    size_t keys = TURN_CHUNK + (chunk->unsliced ? r->n : chunk->span.count);
     slice_unwait_view(c, chunk);
     assert(!chunk->count); /* a waiting chunk has no slices */
     if (r->ended)
         return TURN_CHUNK;
-    if (chunk->uncut) {
+    if (chunk->unsliced) {
         request_drop_chunks(c, r);
         slice_by_view(c, r);
     } else {
@@ -318,7 +318,7 @@ static void request_wait(struct client *c, struct request *r, uint64_t need)
     struct chunk *chunk = slice_chunk_add(c, r, &none, -1);
     if (!chunk)
         return;
-    chunk->uncut = true;
+    chunk->unsliced = true;
     slice_wait_view(c, chunk, need);
 }
 
@@ -430,7 +430,7 @@ void slice_chunk_later(struct client *c, struct chunk *chunk, struct chunk *befo
         stat_reset(c, r);
         chunk = slice_chunk_add(c, r, &none, -1); /* the first: it needs no memory */
         assert(chunk == &r->first);
-        chunk->uncut = true;
+        chunk->unsliced = true;
     } else {
         chunk_withdraw(chunk);
     }
@@ -522,7 +522,7 @@ static void chop(struct client *c, struct request *r, const struct span *s, int 
     }
     uint64_t src_row_bytes = s->src_bytes / s->count;
     uint64_t row = src_row_bytes > dst_row ? src_row_bytes : dst_row;
-    if (row > most && r->table->cuttable && !s->index && r->kind <= REQUEST_PUSHPULL) {
+    if (row > most && r->table->splittable && !s->index && r->kind <= REQUEST_PUSHPULL) {
         chop_rows(c, r, s, owner);
         return;
     }

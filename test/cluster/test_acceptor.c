@@ -1,4 +1,4 @@
-/* The handshake from both sides, and what strangers can do at an acceptor. */
+/* The handshake from both sides, and what unauthenticated peers can do at an acceptor. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -251,7 +251,7 @@ static void test_nobody_there(void **state)
     assert_int_equal(w.failed, PARAMO_OK);
 }
 
-/* ---- strangers ---------------------------------------------------------------------------------------- */
+/* ---- unauthenticated ---------------------------------------------------------------------------------- */
 
 static bool unauth_closed[16];
 

@@ -1,4 +1,4 @@
-/* Dialling an address where somebody else answers: a bare socket of this test, over the real tcp van. */
+/* Connecting to an address where another program answers: a bare socket of this test, over the real tcp van. */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@ static int open_all(void **state)
     (void)state;
     memset(&w, 0, sizeof w);
     w.env = env_real();
-    assert_int_equal(lane_create(w.env, "dial", 0, &w.lane), PARAMO_OK);
+    assert_int_equal(lane_create(w.env, "connect", 0, &w.lane), PARAMO_OK);
     assert_int_equal(van_tcp_create(w.env, &(struct van_config){0}, &w.van), PARAMO_OK);
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof addr;
@@ -85,7 +85,7 @@ static void begin(struct lane_task *task)
     assert_int_equal(connector_start(&config, &connector), PARAMO_OK);
 }
 
-/* Dials; the listener, if it listens, says `answer` to who comes, and hangs up. */
+/* Connects. The listener, if it listens, sends `answer` and closes the connection. */
 static void connect_to(const char *answer, bool listens)
 {
     struct lane_task task = {.run = begin};

@@ -622,7 +622,7 @@ static void test_stopped_while_one_is_absent(void **state)
     for (int i = 0; i < 2; i++)
         assert_true(cluster_run(&c, tnode_joined, &c.nodes[i], 5));
     van_sim_reset(c.nodes[0].van, UINT32_MAX);
-    cluster_pass(&c, 0.015); /* it has been noticed, and the member has not dialled again */
+    cluster_pass(&c, 0.015); /* it has been noticed, and the member has not connected again */
     sim_host_pause(host, in_seconds(&c, 3));
     cluster_pass(&c, 10);
     for (int i = 0; i < 2; i++) {

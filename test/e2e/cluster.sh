@@ -1,4 +1,4 @@
-# Jobs as processes: beside each other, against the same job in one process, in every order of starting, with strangers
+# Jobs as processes: beside each other, against the same job in one process, in every order of starting, with unauthenticated connections
 # knocking at every port.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
@@ -66,7 +66,7 @@ for order in scheduler-server-worker scheduler-worker-server server-scheduler-wo
     check "$order: the same model" same_model one "$order"
 done
 
-# ---- strangers at every port ----
+# ---- unauthenticated connections at every port ----
 knock() { # PORT: garbage, half a frame, a huge length, a web browser, silence
     local port=$1
     (
@@ -105,11 +105,11 @@ rounds=0
 for _ in 1 2 3; do
     for port in $ports; do knock "$port" && rounds=$((rounds + 1)); done
 done
-check "strangers came ($rounds times to $(echo "$ports" | wc -w) ports)" test "$rounds" -ge 9
+check "unauthenticated connections came ($rounds times to $(echo "$ports" | wc -w) ports)" test "$rounds" -ge 9
 ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"; }
 check "the job goes on" wait_for 20 worked "$worker" $(($(ticks "$worker") + 30))
 kill -INT "$(job_pid visited)"
-ends visited 130 "strangers at every port: the job ends as it is asked to"
+ends visited 130 "unauthenticated connections at every port: the job ends as it is asked to"
 for fd in "${silent[@]}"; do exec {fd}>&-; done
 check "no node was lost" sh -c '! grep -Eiq "was killed by|did not end in time|died|has left|lost" "$0"' "$ERR"
 expect 0 "it has saved a model" "$PARAMO" eval --model-in visited --data train.ffm

@@ -153,7 +153,7 @@ static void step(struct model *m, struct table *t, struct failing_alloc *f, stru
         break;
     }
     case 5: { /* one row in part */
-        if (n == 0 || !table_options_cuttable(&m->options)) {
+        if (n == 0 || !table_options_splittable(&m->options)) {
             break;
         }
         uint32_t col = (uint32_t)(draw(seed) % dim);

@@ -92,9 +92,9 @@ static void sizes_follow(void **state)
         assert_int_equal(table_state_values(&o), state_values[i]);
         assert_int_equal(table_row_values(&o, false), 5);
         assert_int_equal(table_row_values(&o, true), 5 + state_values[i]);
-        assert_int_equal(table_options_cuttable(&o), i != PARAMO_OPT_ADAM);
+        assert_int_equal(table_options_splittable(&o), i != PARAMO_OPT_ADAM);
         o.kind = PARAMO_TABLE_VAR;
-        assert_false(table_options_cuttable(&o));
+        assert_false(table_options_splittable(&o));
     }
     static const size_t bytes[] = {4, 8, 4, 8, 1, 0};
     for (unsigned i = 0; i < 6; i++) {

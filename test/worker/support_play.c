@@ -431,7 +431,7 @@ static void explain_chain(const struct play *p, const struct chain *c)
             st->entries.head ? container_of(st->entries.head, struct chain_entry, node) : NULL;
         fprintf(stderr,
                 "  to node %u gen %u: count %zu head %llu acks %d; seq %llu acked %llu gate %llu conn %d "
-                "dial %d unsent %d heard %lld ms ago\n",
+                "connector %d unsent %d heard %lld ms ago\n",
                 st->to.node, st->generation, st->count, head ? (unsigned long long)head->m.seq : 0,
                 head ? head->acked : -1, (unsigned long long)st->seq, (unsigned long long)st->acked,
                 (unsigned long long)st->gate, st->conn != NULL, st->connector != NULL, st->unsent != NULL,

@@ -71,7 +71,7 @@ static void test_sizes(void **state)
     struct client_table wide = table(PARAMO_TABLE_SPARSE, 1 << 20);
     float *many = malloc(sizeof *many << 20);
     assert_int_equal(check(REQUEST_PUSH, &wide, keys, 1, many, 1 << 20, NULL, 0), PARAMO_OK);
-    wide.cuttable = false;
+    wide.splittable = false;
     assert_int_equal(check(REQUEST_PUSH, &wide, keys, 1, many, 1 << 20, NULL, 0), PARAMO_E_TOO_LARGE);
     free(many);
 }

@@ -440,10 +440,10 @@ static void connect_as_owner(void *arg)
     assert_int_equal(connector_start(&config, &strange->connector), PARAMO_OK);
 }
 
-/* The owner dials a member that is dead, though the view does not know it, and another process, which follows
+/* The owner connects to a member that is dead, though the view does not know it, and another process, which follows
  * the owner, has its address. WELCOME tells the owner; but its HELLO was taken for a later stream of its own,
  * and the one that this process is to have was refused for ever: nothing was acknowledged any more. */
-static void test_dialled_for_another(void **state)
+static void test_connected_for_another(void **state)
 {
     (void)state;
     struct play p;
@@ -454,15 +454,15 @@ static void test_dialled_for_another(void **state)
     world_on_lane(p.w.servers[1].lane, connect_as_owner, &strange);
     assert_true(sim_run(p.w.sim, is_set, &strange.up, sim_now(p.w.sim) + ENV_SEC));
     assert_false(sim_run(p.w.sim, never, NULL, sim_now(p.w.sim) + ENV_SEC));
-    van_sim_reset(p.w.servers[1].van, UINT32_MAX); /* the stream that there was is dialled anew */
+    van_sim_reset(p.w.servers[1].van, UINT32_MAX); /* the stream that there was is made anew */
     assert_int_equal(world_push(&p.w, 0, DENSE, &key, 1, &one, 1, &ts), PARAMO_OK);
     assert_int_equal(client_wait(p.client, ts, 5000), PARAMO_OK);
     play_end(&p);
 }
 
-/* A follower that has no view yet when the owner dials it is dialled again soon: copies are not late by it.
+/* A follower that has no view yet when the owner connects is connected again soon: copies are not late by it.
  */
-static void test_dialled_too_early(void **state)
+static void test_connected_too_early(void **state)
 {
     (void)state;
     struct play p;
@@ -607,8 +607,8 @@ int main(void)
                                        cmocka_unit_test(test_asked_often),
                                        cmocka_unit_test(test_asked_twice),
                                        cmocka_unit_test(test_sent_while_leaving),
-                                       cmocka_unit_test(test_dialled_too_early),
-                                       cmocka_unit_test(test_dialled_for_another),
+                                       cmocka_unit_test(test_connected_too_early),
+                                       cmocka_unit_test(test_connected_for_another),
                                        cmocka_unit_test(test_heir_has_not_lost_its_own),
                                        cmocka_unit_test(test_heir_without_a_view),
                                        cmocka_unit_test(test_without_copies),

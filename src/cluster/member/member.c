@@ -62,12 +62,12 @@ static void next_scheduler(struct member *m)
     m->scheduler = m->schedulers[m->scheduler_at];
 }
 
-static void stop_dialling(struct member *m)
+static void stop_connecting(struct member *m)
 {
     if (m->connector)
         connector_cancel(m->connector);
     m->connector = NULL;
-    lane_timer_cancel(m->config.lane, &m->redial_timer);
+    lane_timer_cancel(m->config.lane, &m->reconnect_timer);
     lane_timer_cancel(m->config.lane, &m->limit_timer);
 }
 
@@ -77,7 +77,7 @@ static void end(struct member *m, paramo_err status, bool keep_connection)
     enum member_state before = m->state;
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
-    stop_dialling(m);
+    stop_connecting(m);
     if (!keep_connection)
         drop_connection(m);
     move(m, MEMBER_ENDED);
@@ -100,7 +100,7 @@ void member_fail(struct member *m, paramo_err status)
 
 static void has_left(struct member *m)
 {
-    stop_dialling(m);
+    stop_connecting(m);
     if (m->state == MEMBER_JOINED)
         move(m, MEMBER_LEAVING);
 }
@@ -254,7 +254,7 @@ static void send_register(struct member *m)
         m->register_sent_at = now(m);
 }
 
-static void dialled(void *arg, struct van_conn *conn, const struct welcome *welcome)
+static void reached(void *arg, struct van_conn *conn, const struct welcome *welcome)
 {
     struct member *m = arg;
     assert(m->connector && !m->conn);
@@ -330,7 +330,7 @@ static void connect_now(struct member *m)
                                                 .job = known_id(m) ? m->job : 0},
                                       .frame_bytes = m->config.frame_bytes,
                                       .deadline = deadline < last ? deadline : last,
-                                      .up = dialled,
+                                      .up = reached,
                                       .failed = connect_failed,
                                       .arg = m};
     memcpy(config.hello.token, m->token, sizeof config.hello.token);
@@ -341,9 +341,9 @@ static void connect_now(struct member *m)
     }
 }
 
-static void redial_due(struct lane_timer *timer)
+static void reconnect_due(struct lane_timer *timer)
 {
-    connect_now(container_of(timer, struct member, redial_timer));
+    connect_now(container_of(timer, struct member, reconnect_timer));
 }
 
 /* Waits for the pace plus up to a quarter, so that many nodes do not connect in step, then connects. */
@@ -351,7 +351,7 @@ static void connect_again(struct member *m)
 {
     uint64_t wait = m->pace + env_random(lane_env(m->config.lane)) % (m->pace / 4);
     m->pace = m->pace * 2 < PACE_LAST ? m->pace * 2 : PACE_LAST;
-    if (lane_timer_arm(m->config.lane, &m->redial_timer, now(m) + wait))
+    if (lane_timer_arm(m->config.lane, &m->reconnect_timer, now(m) + wait))
         end(m, PARAMO_E_MEMORY, false);
 }
 
@@ -505,7 +505,7 @@ paramo_err member_create(const struct member_config *config, struct member **out
     m->has_left = has_left;
     m->next_number = 1;
     m->pace = PACE_FIRST;
-    m->redial_timer.fire = redial_due;
+    m->reconnect_timer.fire = reconnect_due;
     m->limit_timer.fire = limit_reached;
     m->beat_timer.fire = beat_due;
     m->limit = now(m) + config->connect_timeout_ms * ENV_MS;
@@ -515,7 +515,7 @@ paramo_err member_create(const struct member_config *config, struct member **out
         err = lane_timer_arm(config->lane, &m->beat_timer, now(m) + config->heartbeat_ms * ENV_MS);
     /* A timer starts the first attempt, too: callbacks never come from inside this function. */
     if (!err)
-        err = lane_timer_arm(config->lane, &m->redial_timer, now(m));
+        err = lane_timer_arm(config->lane, &m->reconnect_timer, now(m));
     if (err) {
         lane_timer_cancel(config->lane, &m->limit_timer);
         lane_timer_cancel(config->lane, &m->beat_timer);
@@ -531,7 +531,7 @@ void member_destroy(struct member *m)
     if (!m)
         return;
     move(m, MEMBER_CLOSED); /* callbacks that begin a call are refused */
-    stop_dialling(m);
+    stop_connecting(m);
     lane_timer_cancel(m->config.lane, &m->beat_timer);
     if (m->conn)
         van_close(m->conn, true);

@@ -3,7 +3,7 @@
  * and sends heartbeats. It carries calls to the scheduler (member_calls.h) and its orders to the node
  * (member_orders.h).
  *
- *   DIALING --welcome--> REGISTERING --id, complete view--> JOINED --END, fenced, scheduler lost--> ENDED
+ *   CONNECTING --welcome--> REGISTERING --id, complete view--> JOINED --END, fenced, scheduler lost--> ENDED
  *      ^                      |                               |
  *      +----- connection lost +-------------------------------+     (pace: 20 ms, doubling to 500 ms)
  *

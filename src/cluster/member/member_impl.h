@@ -38,7 +38,7 @@ struct member {
     char why[ERR_TEXT_MAX]; /* why the last attempt failed */
     paramo_err end_status;  /* ENDED: why */
     char end_text[ERR_TEXT_MAX];
-    struct lane_timer redial_timer, limit_timer, beat_timer;
+    struct lane_timer reconnect_timer, limit_timer, beat_timer;
     uint32_t id;
     bool recovered;
     bool returns; /* the scheduler keeps its state */

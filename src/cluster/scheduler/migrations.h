@@ -52,11 +52,11 @@ struct migration {
     enum migration_state state; /* NONE: the place is free */
     uint64_t id;                /* from 1, rising, never used again */
     uint16_t first, partitions;
-    uint16_t from, to;         /* shards: the owner of the partitions while it lasts; the one that gets them */
-    uint8_t level, had;        /* to gets the tables with replicas >= level and < had; had is its present
+    uint16_t from, to;  /* shards: the owner of the partitions while it lasts; the one that gets them */
+    uint8_t level, had; /* to gets the tables with replicas >= level and < had; had is its present
                                   level in the chains, RING_LEVELS if it is in none */
-    bool handover;             /* that is nothing: it began as FULL, with pause() */
-    bool takes_over;           /* since pause(): some of the partitions get another owner by the commit */
+    bool handover;      /* that is nothing: it began as FULL, with pause() */
+    bool takes_over;    /* since pause(): some of the partitions get another owner by the commit */
     bool from_ready, to_ready; /* PLANNED: which side has agreed */
 };
 

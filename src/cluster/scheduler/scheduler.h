@@ -46,7 +46,7 @@ struct scheduler;
 MUST_USE paramo_err scheduler_create(const struct scheduler_config *config, struct scheduler **scheduler);
 /* Of the scheduler in the view, when it has no member of its own. */
 uint64_t scheduler_incarnation(const struct scheduler *scheduler);
-/* The address that members dial, with the real port. */
+/* The address that members connect to, with the real port. */
 const char *scheduler_address(const struct scheduler *scheduler);
 /* Ends the job for all, as a SHUTDOWN call does (SHUTDOWN when status is that). Nothing if it is over
  * already. */

@@ -93,7 +93,7 @@ static paramo_err check_columns(const struct shard_table *t, const struct wire_h
 {
     if (!(h->flags & WIRE_COLUMNS))
         return PARAMO_OK;
-    if (!t->row_values || !table_options_cuttable(&t->options) || h->columns.first >= t->row_values ||
+    if (!t->row_values || !table_options_splittable(&t->options) || h->columns.first >= t->row_values ||
         h->columns.count > t->row_values - h->columns.first)
         return err_set(PARAMO_E_PROTOCOL, "columns %u to %" PRIu64 " do not fit table %s", h->columns.first,
                        (uint64_t)h->columns.first + h->columns.count, t->name);

@@ -168,7 +168,7 @@ static unsigned peer_check(struct shard *s, struct peer *peer)
         return peer_close(s, peer);
     if (life == LIFE_UNKNOWN && lane_now(s->lane) - peer->since >= SHARD_UNKNOWN_SENDER_SECONDS * ENV_SEC)
         return peer_close(s, peer);
-    s->strangers |= life == LIFE_UNKNOWN;
+    s->unknown_peers |= life == LIFE_UNKNOWN;
     return 1;
 }
 
@@ -186,7 +186,7 @@ static void check_begin(struct shard *s)
     s->check.again = false;
     s->check.peer = s->peers;
     s->check.sender = s->senders;
-    s->strangers = false;
+    s->unknown_peers = false;
 }
 
 /* Looks at the next connection, then at the next record, or ends. Returns the cost. */

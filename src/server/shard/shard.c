@@ -198,8 +198,8 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
         van_close(conn, false);
         shard_peer_forget(s, peer);
     }
-    s->strangers |= life == LIFE_UNKNOWN;
-    if (s->strangers)
+    s->unknown_peers |= life == LIFE_UNKNOWN;
+    if (s->unknown_peers)
         shard_keep_house(s);
 }
 
@@ -277,7 +277,7 @@ static void housekeeping_fire(struct lane_timer *timer)
     uint64_t now = lane_now(s->lane);
     kept_drop_for_view(s, NULL, now);
     deferred_drop(s, NULL, now);
-    if (s->strangers)
+    if (s->unknown_peers)
         shard_senders_check(s);
     scanning_expire(s, now > SCAN_SESSION_SECONDS * ENV_SEC ? now - SCAN_SESSION_SECONDS * ENV_SEC : 0);
     shard_keep_house(s);

@@ -219,8 +219,8 @@ struct shard {
     struct sender *sender_buckets[SHARD_SENDER_BUCKETS]; /* the same, by name */
     size_t senders_count;
     struct peer *peers;
-    bool strangers; /* there may be connections of senders that no view has had */
-    struct {        /* shard_senders_check, in turns: it holds nothing, both lists may change between them */
+    bool unknown_peers; /* there may be connections of senders that no view has had */
+    struct { /* shard_senders_check, in turns: it holds nothing, both lists may change between them */
         bool on;
         bool again;            /* it restarts at its end: there is a newer view */
         struct peer *peer;     /* the next one, and behind the last ... */
