@@ -51,12 +51,17 @@ static const char more[] =
     "(Koren et al., 2009) the factors of user and item, for ratings. All four need the fields of libffm or\n"
     "Criteo data. Feature id 18446744073709551615 is the bias. docs/TRAINING.md describes the models.\n"
     "\n"
+    "A table (CSV, TSV) has a header; --columns label=click,cat=site;app,num=age says what its columns are,\n"
+    "and the model remembers it (docs/DATA.md).\n"
+    "\n"
     "Ctrl-C finishes the current batches and saves the model; a second one exits at once.\n"
     "\n" CODE_HELP "\n"
     "  paramo train --model lr --data train.ffm.zst --valid test.ffm.zst \\\n"
     "      --model-out model\n"
     "  paramo train --model fm --dim 8 --data 'day*.gz' --epochs 10 --valid v.gz \\\n"
     "      --patience 2 --model-out m\n"
+    "  paramo train --model lr --data clicks.csv --columns 'label=click,cat=*' \\\n"
+    "      --model-out m\n"
     "  paramo run -s 2 -w 2 -- \\\n"
     "      paramo train --model lr --data train.ffm --model-out model\n";
 
@@ -115,6 +120,22 @@ static int continue_from(const struct options *s, struct model_info *info)
     return model_args_continue(s, option_text(s, OPT_MODEL_FROM), info);
 }
 
+/* The columns of --columns, which must be those of the model that training continues from. */
+static int take_columns(const struct options *s, int continues, struct model_info *info)
+{
+    struct columns *given;
+    int code = data_args_columns(s, &given);
+    if (code < 0 && given && continues && !columns_same(given, info->columns))
+        code = options_wrong(s, "%s was trained with other --columns: leave it out",
+                             option_text(s, OPT_MODEL_FROM));
+    if (code < 0 && given && !continues) {
+        info->columns = given;
+        given = NULL;
+    }
+    columns_release(given);
+    return code;
+}
+
 static int begin(const struct options *s, struct model_info *info)
 {
     int code = model_args_begin(s, info);
@@ -143,10 +164,13 @@ static int make_options(const struct options *s, struct train_options *o)
                              PACE_BOUND_MAX, option_text(s, OPT_CONSISTENCY));
     struct model_info *info = &o->model;
     int code = option_text(s, OPT_MODEL_FROM) ? continue_from(s, info) : begin(s, info);
+    if (code < 0)
+        code = take_columns(s, option_text(s, OPT_MODEL_FROM) != NULL, info);
     if (code >= 0)
         return code;
     (void)snprintf(info->data_format, sizeof info->data_format, "%s", option_text(s, OPT_FORMAT));
     data_args_apply(s, &o->reader);
+    o->reader.columns = info->columns;
     o->data = option_list(s, OPT_DATA)->item;
     o->data_n = option_list(s, OPT_DATA)->n;
     o->valid = option_list(s, OPT_VALID)->item;
@@ -443,6 +467,7 @@ int cmd_train(int argc, char **argv)
         data_args_report("train", result.bad_lines, result.first_bad);
         train_result_free(&result);
     }
+    columns_release(options.model.columns);
     options_free(&s);
     return code;
 }

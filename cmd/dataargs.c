@@ -1,4 +1,6 @@
 #include "cmd/dataargs.h"
+#include "cmd/exitcode.h"
+#include "learn/data/resolve_columns.h"
 
 #include <stdio.h>
 
@@ -7,6 +9,22 @@ void data_args_apply(const struct options *o, struct reader_options *reader)
     reader_options_init(reader);
     reader->format = (enum parse_format)parse_format_find(option_text(o, OPT_FORMAT));
     reader->skip_bad = option_number(o, OPT_SKIP_BAD);
+}
+
+int data_args_columns(const struct options *o, struct columns **columns)
+{
+    const char *text = option_text(o, OPT_COLUMNS);
+    const struct option_list *files = option_list(o, OPT_DATA);
+    const enum parse_format format = (enum parse_format)parse_format_find(option_text(o, OPT_FORMAT));
+    *columns = NULL;
+    if (!text)
+        return -1;
+    if (format != PARSE_AUTO && parse_format_columns(format) == COLUMNS_NONE)
+        return options_wrong(o, "--columns: %s has no columns with names", parse_format_name(format));
+    if (columns_parse(text, columns) != PARAMO_OK)
+        return options_wrong(o, "--columns: %s", paramo_last_error());
+    paramo_err err = columns_resolve(*columns, format, files->item, files->n);
+    return err == PARAMO_OK ? -1 : code_fail(verb_name(o->verb), err, paramo_last_error());
 }
 
 void data_args_report(const char *verb, uint64_t bad_lines, const char *first_bad)

@@ -25,7 +25,10 @@
     X(DATA, TRAIN | SCORES, "data", 0, LIST, "FILE...", NULL, NULL,                                                   \
       "files, globs in quotes, or - for standard input; .gz and .zst are read as they are")                          \
     X(FORMAT, TRAIN | SCORES, "format", 0, WORD, PARSE_FORMAT_WORDS, "auto", NULL,                                     \
-      "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV; auto looks at the first lines")            \
+      "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV, csv and tsv with a header (--columns); "   \
+      "auto looks at the first lines")                                                                                \
+    X(COLUMNS, TRAIN, "columns", 0, TEXT, "ROLE=NAME;...,...", NULL, NULL,                                            \
+      "of a table: label=, weight=, cat= (text), num= (numbers), ignore=, each with names of columns; * are the others") \
     X(SKIP_BAD, TRAIN | SCORES, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                                 \
       "skip and count up to N lines that cannot be read")                                                             \
     X(HOLD_OUT, TRAIN, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                           \

@@ -21,6 +21,9 @@ paramo_err scoring_open(struct scoring *s)
     if (err != PARAMO_OK)
         return err;
     data_args_apply(s->options, &options);
+    /* a file without columns may be named by its format */
+    if (options.format == PARSE_AUTO || parse_format_columns(options.format) != COLUMNS_NONE)
+        options.columns = s->model.info.columns;
     options.hash_bits = s->model.info.hash_bits;
     options.fields = s->model.info.ops->fields != MODEL_NO_FIELDS;
     options.label = objective_label_rule(&s->model.info.objective);

@@ -1,4 +1,4 @@
-/* Text to rows: every format, the detection of one, and numbers against the C library's. */
+/* Text to rows: every format, the detection of one, names of columns, and numbers against the C library's. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "harness.h"
+#include "learn/data/columns.h"
+#include "learn/data/header.h"
 #include "learn/data/number.h"
 #include "learn/data/parse.h"
 
@@ -133,24 +135,74 @@ static void detect(bool whole, const uint8_t *text, size_t len)
     free(copy);
 }
 
+/* The text begins with its header. */
+static void table(struct parse_settings *settings, bool stop, bool cut, const uint8_t *text, size_t len)
+{
+    static const char *const specs[] = {"label=y,cat=a;b,num=n,weight=w", "label=y,cat=a", "label=y,num=n"};
+    struct columns *columns;
+    CHECK(columns_parse(specs[settings->hash_bits % 3], &columns) == PARAMO_OK);
+    settings->columns = columns;
+    if (parse_format_columns(settings->format) == COLUMNS_BY_HEADER) {
+        struct table_header header;
+        struct table_plan *plan;
+        const char delimiter = settings->format == PARSE_TSV ? '\t' : 0;
+        if (table_header_read((const char *)text, len, !cut, delimiter, &header) == PARAMO_OK) {
+            char list[TABLE_LIST_MAX];
+            CHECK(strlen(table_header_list(&header, list)) < TABLE_LIST_MAX && header.n > 0);
+            if (table_plan_new(columns, &header, settings->label.kind != LABEL_NONE, &plan) == PARAMO_OK) {
+                settings->plan = plan;
+                settings->header = !cut;
+                rows(settings, stop, text, len);
+                free(plan);
+            }
+            table_header_free(&header);
+        }
+    } else {
+        rows(settings, stop, text, len);
+    }
+    columns_release(columns);
+}
+
+static void names(const uint8_t *text, size_t len)
+{
+    char *copy = harness_alloc(len + 1);
+    struct columns *columns;
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    if (columns_parse(copy, &columns) == PARAMO_OK) {
+        for (size_t i = 0; i < columns_count(columns); i++) {
+            const struct column *c = columns_at(columns, i);
+            CHECK(columns_find(columns, c->name, c->len) == c);
+        }
+        columns_release(columns);
+    }
+    free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct source s = {data, size};
-    uint8_t how = draw_u8(&s);
+    uint8_t which = draw_u8(&s) % 16, how = draw_u8(&s);
     static const uint8_t bits[] = {0, 1, 20, 63};
     struct parse_settings settings = {.hash_bits = bits[how >> 4 & 3]};
-    switch (how % (PARSE_FORMATS + 1)) {
+    switch (which) {
     case 0:
         number(s.at, s.left);
         break;
     case 1:
         detect(how & 0x40, s.at, s.left);
         break;
+    case 2:
+        names(s.at, s.left);
+        break;
     default:
-        settings.format = (enum parse_format)(PARSE_AUTO + how % (PARSE_FORMATS + 1) - 1);
+        settings.format = (enum parse_format)(1 + (which - 3) % (PARSE_FORMATS - 1));
         settings.label =
             (struct label_rule){.kind = (how >> 2) % (LABEL_NONE + 1), .classes = how >> 7 ? 3 : 0};
-        rows(&settings, how & 0x40, s.at, s.left);
+        if (parse_format_columns(settings.format) == COLUMNS_NONE)
+            rows(&settings, how & 0x40, s.at, s.left);
+        else
+            table(&settings, how & 0x40, how & 1, s.at, s.left);
     }
     return 0;
 }

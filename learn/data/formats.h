@@ -11,8 +11,18 @@
 #include "learn/data/label.h"
 #include "paramo/errors.h"
 
-/* The formats. A format that needs more of a line is asked for a file's format before those above it. */
+struct columns;
+struct table_plan;
+
+/* The formats. Of those whose lines tell what is in them, a format that needs more of a line is asked for a file's format
+ * before those above it. Tables need to be told what their columns are. */
 #define FORMATS(X)                                                                                           \
+    LINE_FORMATS(X)                                                                                          \
+    TABLE_FORMATS(X)
+#define TABLE_FORMATS(X)                                                                                     \
+    X(CSV, csv)                                                                                              \
+    X(TSV, tsv)
+#define LINE_FORMATS(X)                                                                                      \
     X(LIBSVM, libsvm)                                                                                        \
     X(LIBFFM, libffm)                                                                                        \
     X(CRITEO, criteo)
@@ -28,6 +38,14 @@ enum parse_format {
 /* The words of an option: "auto|libsvm|...". */
 #define PARSE_FORMAT_WORD(id, name) "|" #name
 #define PARSE_FORMAT_WORDS          "auto" FORMATS(PARSE_FORMAT_WORD)
+#define PARSE_LINE_FORMAT_WORDS     "auto" LINE_FORMATS(PARSE_FORMAT_WORD)
+
+/* How it is said what the values of a row are. */
+enum format_columns {
+    COLUMNS_NONE,     /* the line tells */
+    COLUMNS_BY_NAME,  /* struct columns, and the name stands beside each value */
+    COLUMNS_BY_HEADER /* struct columns, and the file begins with the names */
+};
 
 #define PARSE_PAD           16
 #define PARSE_MAX_FIELD     UINT16_MAX
@@ -58,6 +76,13 @@ struct parse_settings {
     enum parse_format format;
     unsigned hash_bits;
     struct label_rule label;
+    /* Of formats with columns (columns.h, header.h), borrowed. */
+    const struct columns *columns;
+    const struct table_plan *plan; /* of the file, where it has a header */
+    int header;                    /* the text begins with it */
 };
+
+/* Length of the UTF-8 byte order mark at a file's start: 3 or 0. It is no part of the first line. */
+size_t parse_mark(const char *text, size_t len);
 
 #endif

@@ -1,4 +1,5 @@
 #include "learn/data/parse.h"
+#include "learn/data/header.h"
 #include "learn/data/parse_line.h"
 
 #include <stdio.h>
@@ -29,12 +30,18 @@ int parse_format_fields(enum parse_format format)
     return formats[format]->fields;
 }
 
+enum format_columns parse_format_columns(enum parse_format format)
+{
+    return formats[format]->columns;
+}
+
 const char *parse_format_list(char out[PARSE_LIST_MAX], enum parse_list which)
 {
     const struct format_ops *listed[PARSE_FORMATS];
     size_t n = 0, len = 0;
     for (int i = PARSE_AUTO + 1; i < PARSE_FORMATS; i++)
-        if (which != PARSE_LIST_FIELDS || formats[i]->fields)
+        if (which == PARSE_LIST_NAMES ||
+            (formats[i]->columns == COLUMNS_NONE && (which == PARSE_LIST_LINES || formats[i]->fields)))
             listed[n++] = formats[i];
     out[0] = '\0';
     for (size_t i = 0; i < n && len < PARSE_LIST_MAX; i++) {
@@ -85,6 +92,9 @@ paramo_err parse_text(const struct parse_settings *settings, const char *text, s
 {
     const struct parse_job job = {text, text + len, settings, buffer, bad, arg};
     const struct format_ops *ops = formats[settings->format];
+    if ((ops->columns != COLUMNS_NONE && !settings->columns) ||
+        (ops->columns == COLUMNS_BY_HEADER && !settings->plan))
+        return paramo_error_set(PARAMO_E_INVALID, "%s needs --columns", ops->name);
     /* The shortest row is "1\n". One more: what is written of a row that turns out to be bad. One more again:
      * the divisions round down. */
     size_t rows = len / 2 + 2;
@@ -192,9 +202,44 @@ static int judge_line(const char *line, const char *end)
     return found;
 }
 
-size_t parse_mark(const char *text, size_t len)
+/* Is each cell of a header a number? */
+static int all_numbers(const struct table_header *h)
 {
-    return len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    for (size_t i = 0; i < h->n; i++) {
+        char *end;
+        (void)strtod(h->name[i], &end);
+        if (end == h->name[i] || *end != '\0')
+            return 0;
+    }
+    return 1;
+}
+
+/* FORMAT with what to do, if text is like a table: its second line has as many cells as its first, at least two. */
+static paramo_err judge_table(const char *text, size_t len, int whole)
+{
+    struct table_header first = {0}, second = {0};
+    const char *nl = memchr(text, '\n', len);
+    char list[TABLE_LIST_MAX];
+    if (!nl || table_header_read(text, len, whole, 0, &first) != PARAMO_OK)
+        return PARAMO_OK;
+    nl++;
+    paramo_err err = PARAMO_OK;
+    if (first.n > 1 &&
+        table_header_read(nl, (size_t)(text + len - nl), whole, first.delimiter, &second) == PARAMO_OK &&
+        second.n == first.n && all_numbers(&first))
+        err = paramo_error_set(
+            PARAMO_E_FORMAT,
+            "looks like CSV without a header: begin it with a line of names, and use 'paramo train "
+            "--columns label=NAME,cat=NAME;NAME,num=NAME'");
+    else if (first.n > 1 && second.n == first.n)
+        err = paramo_error_set(
+            PARAMO_E_FORMAT,
+            "looks like CSV with a header: use 'paramo train --columns label=NAME,cat=NAME;NAME,"
+            "num=NAME'; its columns: %s",
+            table_header_list(&first, list));
+    table_header_free(&first);
+    table_header_free(&second);
+    return err;
 }
 
 /* lines were judged, none of them good; bad to end is the first of them. */
@@ -254,8 +299,29 @@ paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_form
         }
         p = nl ? nl + 1 : end;
     }
-    if (bad)
-        return no_format(lines, bad, bad_end, ended);
+    if (bad) {
+        paramo_err err = judge_table(text, len, whole);
+        return err != PARAMO_OK ? err : no_format(lines, bad, bad_end, ended);
+    }
     *format = PARSE_LIBSVM;
     return PARAMO_OK;
+}
+
+/* Does the name, without the ending of a compressed file, end so? */
+static int ends_with(const char *name, const char *ending)
+{
+    size_t len = strlen(name), n = strlen(ending);
+    len -= len > 3 && strcmp(name + len - 3, ".gz") == 0    ? 3
+           : len > 4 && strcmp(name + len - 4, ".zst") == 0 ? 4
+                                                            : 0;
+    return len >= n && strncasecmp(name + len - n, ending, n) == 0;
+}
+
+enum parse_format parse_detect_columns(const char *name, const char *text, size_t len)
+{
+    if (name && (ends_with(name, ".tsv") || ends_with(name, ".tab")))
+        return PARSE_TSV;
+    if (name && ends_with(name, ".csv"))
+        return PARSE_CSV;
+    return table_sniff(text, len) == '\t' ? PARSE_TSV : PARSE_CSV;
 }

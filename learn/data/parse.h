@@ -21,9 +21,11 @@ const char *parse_format_name(enum parse_format format);
 int parse_format_find(const char *name);
 /* 1 if rows of this format have the field of each feature. Not for PARSE_AUTO. */
 int parse_format_fields(enum parse_format format);
+/* Not for PARSE_AUTO. */
+enum format_columns parse_format_columns(enum parse_format format);
 
-/* The formats for a message: "libsvm, libffm or criteo"; each with what its lines look like; or those with
- * fields only, joined by "and". */
+/* The formats for a message: "libsvm, libffm or criteo"; without tables those with what a line
+ * looks like, or with fields only, joined by "and". */
 enum parse_list { PARSE_LIST_NAMES, PARSE_LIST_LINES, PARSE_LIST_FIELDS };
 #define PARSE_LIST_MAX 256
 const char *parse_format_list(char out[PARSE_LIST_MAX], enum parse_list which);
@@ -43,7 +45,7 @@ void parse_buffer_free(struct parse_buffer *buffer);
  * name) if it looks like none; a text without any feature counts as libsvm. */
 PARAMO_MUST_USE paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_format *format);
 
-/* Length of the UTF-8 byte order mark at a file's start: 3 or 0. It is no part of the first line. */
-size_t parse_mark(const char *text, size_t len);
+/* The same where columns are named: csv, tsv or jsonl, by the file's name (NULL: none), else by the text. */
+enum parse_format parse_detect_columns(const char *name, const char *text, size_t len);
 
 #endif

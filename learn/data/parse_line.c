@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+size_t parse_mark(const char *text, size_t len)
+{
+    return len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 const char *parse_quote(char out[PARSE_QUOTE_MAX], const char *p, const char *end)
 {
     size_t n = 0;

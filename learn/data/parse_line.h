@@ -21,9 +21,10 @@ struct parse_job {
 enum judged { JUDGED_NO, JUDGED_EMPTY, JUDGED_YES };
 
 struct format_ops {
-    const char *name; /* the word after --format */
-    const char *line; /* what a line looks like, for messages */
-    int fields;       /* rows have the field of each feature */
+    const char *name;            /* the word after --format */
+    const char *line;            /* what a line looks like, for messages */
+    int fields;                  /* rows have the field of each feature */
+    enum format_columns columns; /* does it need --columns? */
     /* The arrays' sizes: a feature has at least feature_bytes of text, and of a row that turns out to be bad
      * at most row_features are written. */
     size_t feature_bytes, row_features;

@@ -1,5 +1,6 @@
 #include "learn/data/reader.h"
 #include "learn/data/cache.h"
+#include "learn/data/header.h"
 #include "learn/data/holdout.h"
 #include "learn/data/stream.h"
 #include "learn/io/input.h"
@@ -60,6 +61,7 @@ struct pass {
 struct reader {
     unsigned hash_bits, threads, hold_out;
     struct label_rule label;
+    struct columns *columns;
     int fields;
     uint64_t skip_bad;
     enum parse_format format;
@@ -67,6 +69,7 @@ struct reader {
     char **names;
     struct stream **stream;
     _Atomic int *stream_format; /* [streams], PARSE_AUTO: not told yet */
+    struct table_plan **plan;   /* [streams], of files with a header; told with the format */
     struct stream_recent *recent;
     struct cache *cache[2]; /* of each side; without a held-out part the first only */
     int stop_fd;
@@ -91,16 +94,50 @@ void reader_options_init(struct reader_options *options)
     memset(options, 0, sizeof *options);
 }
 
+struct telling {
+    struct reader *reader;
+    uint32_t stream;
+    enum parse_format format;
+};
+
+/* Reads the header, of which stream_tell's lock allows one thread at a time. */
+static paramo_err tell_columns(struct reader *r, uint32_t s, enum parse_format format, const char *text,
+                               size_t len, int whole)
+{
+    struct table_header header = {0};
+    char list[TABLE_LIST_MAX];
+    paramo_err err = table_header_read(text, len, whole, format == PARSE_TSV ? '\t' : 0, &header);
+    if (err == PARAMO_OK && r->columns == NULL)
+        err = paramo_error_set(
+            PARAMO_E_INVALID,
+            "%s needs 'paramo train --columns label=NAME,cat=NAME;NAME,num=NAME'; its columns: %s",
+            parse_format_name(format), table_header_list(&header, list));
+    if (err == PARAMO_OK && r->plan[s] == NULL)
+        err = table_plan_new(r->columns, &header, r->label.kind != LABEL_NONE, &r->plan[s]);
+    if (err == PARAMO_OK)
+        stream_set_quoted(r->stream[s]);
+    table_header_free(&header);
+    return err;
+}
+
 static paramo_err detect(const char *text, size_t len, int whole, void *arg)
 {
-    enum parse_format *format = arg;
-    return *format == PARSE_AUTO ? parse_detect(text, len, whole, format) : PARAMO_OK;
+    struct telling *t = arg;
+    paramo_err err = PARAMO_OK;
+    if (t->format == PARSE_AUTO && t->reader->columns)
+        t->format = parse_detect_columns(t->reader->names[t->stream], text, len);
+    else if (t->format == PARSE_AUTO)
+        err = parse_detect(text, len, whole, &t->format);
+    if (err == PARAMO_OK && parse_format_columns(t->format) == COLUMNS_BY_HEADER)
+        err = tell_columns(t->reader, t->stream, t->format, text, len, whole);
+    return err;
 }
 
 static paramo_err tell_format(struct reader *r, uint32_t s)
 {
-    enum parse_format format = r->format;
-    paramo_err err = stream_tell(r->stream[s], detect, &format);
+    struct telling telling = {r, s, r->format};
+    paramo_err err = stream_tell(r->stream[s], detect, &telling);
+    const enum parse_format format = telling.format;
     if (err == PARAMO_OK && r->fields && !parse_format_fields(format)) {
         char list[PARSE_LIST_MAX];
         err = paramo_error_set(PARAMO_E_FORMAT,
@@ -144,6 +181,8 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
     r->stop_fd = -1;
     r->hash_bits = o->hash_bits;
     r->label = o->label;
+    r->columns = o->columns;
+    columns_retain(r->columns);
     r->fields = o->fields;
     r->hold_out = o->hold_out;
     r->skip_bad = o->skip_bad;
@@ -163,7 +202,8 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
         r->streams = (uint32_t)count;
         r->stream = calloc(count, sizeof *r->stream);
         r->stream_format = calloc(count, sizeof *r->stream_format);
-        if (!r->stream || !r->stream_format)
+        r->plan = calloc(count, sizeof *r->plan);
+        if (!r->stream || !r->stream_format || !r->plan)
             err = paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     }
     if (err == PARAMO_OK)
@@ -207,6 +247,10 @@ void reader_close(struct reader *r)
     stream_recent_close(r->recent);
     input_temp_close(r->stop_fd);
     input_free_names(r->names, r->streams);
+    for (uint32_t s = 0; r->plan && s < r->streams; s++)
+        free(r->plan[s]);
+    free(r->plan);
+    columns_release(r->columns);
     free(r->stream);
     free(r->stream_format);
     (void)sem_destroy(&r->pass.free);
@@ -282,7 +326,7 @@ static paramo_err on_bad_line(void *arg, uint64_t line, const char *what)
         return PARAMO_OK;
     char message[PARAMO_ERROR_MAX];
     const char *name = reader_stream_name(r, bad->stream);
-    uint64_t first = stream_first_line(r->stream[bad->stream], bad->index, bad->text);
+    uint64_t first = stream_first_line(r->stream[bad->stream], bad->text);
     if (first != 0)
         (void)snprintf(message, sizeof message, "%s:%llu: %s", name, (unsigned long long)first + line, what);
     else
@@ -368,6 +412,9 @@ static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad
         .format = (enum parse_format)atomic_load(&r->stream_format[bad->stream]),
         .hash_bits = r->hash_bits,
         .label = r->label,
+        .columns = r->columns,
+        .plan = r->plan[bad->stream],
+        .header = bad->index == 0,
     };
     const size_t mark = bad->index == 0 ? parse_mark(shop->text.data, shop->text.len) : 0;
     paramo_err err =

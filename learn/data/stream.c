@@ -1,4 +1,5 @@
 #include "learn/data/stream.h"
+#include "learn/data/header.h"
 #include "learn/io/input.h"
 
 #include <pthread.h>
@@ -26,6 +27,7 @@ struct stream {
     const _Atomic int *stop;
     size_t part_bytes;
     int plain;                 /* read at offsets, without the decoder */
+    _Atomic int quoted;        /* newlines within quotes end no line */
     _Atomic uint64_t parts;    /* UINT64_MAX: not known yet */
     _Atomic uint64_t position; /* bytes of the file used by the decoder, for progress */
 
@@ -35,8 +37,10 @@ struct stream {
     uint64_t lines;       /* in the text before offset */
     struct stream_text carry;
     struct stream_text skipped; /* a buffer on its way to the ring */
-    int end;                    /* the input has no more text than carry */
-    paramo_err err;             /* of the decoder: it stays */
+    uint8_t *odd;               /* [odd_n] plain and quoted: is the number of quotes before part k odd? */
+    uint64_t odd_n;
+    int end;        /* the input has no more text than carry */
+    paramo_err err; /* of the decoder: it stays */
     char err_text[PARAMO_ERROR_MAX];
 };
 
@@ -169,6 +173,7 @@ void stream_close(struct stream *s)
     input_close(s->input);
     stream_text_free(&s->carry);
     stream_text_free(&s->skipped);
+    free(s->odd);
     (void)pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -227,13 +232,36 @@ paramo_err stream_tell(struct stream *s, stream_tell_fn tell, void *arg)
     return err;
 }
 
+void stream_set_quoted(struct stream *s)
+{
+    atomic_store(&s->quoted, 1);
+}
+
 static paramo_err line_too_long(const struct stream *s, uint64_t line)
 {
+    const char *what = atomic_load(&s->quoted) ? "a row longer than 16 MiB: is a quote not closed?"
+                                               : "a line longer than 16 MiB";
     if (line != 0) {
-        return paramo_error_set(PARAMO_E_FORMAT, "%s:%llu: a line longer than 16 MiB", stream_name(s),
-                                (unsigned long long)line);
+        return paramo_error_set(PARAMO_E_FORMAT, "%s:%llu: %s", stream_name(s), (unsigned long long)line,
+                                what);
     }
-    return paramo_error_set(PARAMO_E_FORMAT, "%s: a line longer than 16 MiB", stream_name(s));
+    return paramo_error_set(PARAMO_E_FORMAT, "%s: %s", stream_name(s), what);
+}
+
+/* The newline that ends the line in which p lies; *odd as in table_record_end. */
+static const char *line_end(const struct stream *s, const char *p, const char *end, int *odd)
+{
+    return atomic_load_explicit(&s->quoted, memory_order_relaxed) ? table_record_end(p, end, odd)
+                                                                  : memchr(p, '\n', (size_t)(end - p));
+}
+
+/* Newlines before the line or record that text ends in. A record begins at text. */
+static uint64_t lines_before_last(const struct stream *s, const char *text, size_t len)
+{
+    const char *p = text, *nl;
+    for (int odd = 0; (nl = line_end(s, p, text + len, &odd)) != NULL;)
+        p = nl + 1;
+    return count_lines(text, (size_t)(p - text));
 }
 
 static paramo_err interrupted(const struct stream *s)
@@ -290,8 +318,9 @@ static paramo_err cut_next(struct stream *s, struct stream_text *text, int *ende
         cut = text->len;
     } else if (s->offset < last) {
         size_t from = want - 1;
+        int odd = atomic_load(&s->quoted) && table_quotes_odd(text->data, text->data + from);
         for (;;) {
-            const char *nl = memchr(text->data + from, '\n', text->len - from);
+            const char *nl = line_end(s, text->data + from, text->data + text->len, &odd);
             if (nl) {
                 cut = (size_t)(nl + 1 - text->data);
                 break;
@@ -301,7 +330,7 @@ static paramo_err cut_next(struct stream *s, struct stream_text *text, int *ende
                 break;
             }
             if (text->len - want > STREAM_MAX_LINE)
-                return line_too_long(s, s->lines + count_lines(text->data, text->len) + 1);
+                return line_too_long(s, s->lines + lines_before_last(s, text->data, text->len) + 1);
             from = text->len;
             if ((err = fill(s, text, text->len + 1)) != PARAMO_OK)
                 return err;
@@ -341,6 +370,45 @@ static paramo_err decoded_part(struct stream *s, uint64_t index, struct stream_t
     return err;
 }
 
+/* Is the number of quotes before part index odd? Reads what was not read before. */
+static paramo_err odd_before(struct stream *s, uint64_t index, int *odd)
+{
+    char *buf = malloc(READ_BYTES);
+    paramo_err err = buf ? PARAMO_OK : paramo_error_set(PARAMO_E_MEMORY, "out of memory for a stream");
+    (void)pthread_mutex_lock(&s->lock);
+    if (err == PARAMO_OK && !s->odd) {
+        s->odd = calloc(stream_parts(s) + 1, 1);
+        s->odd_n = s->odd ? 1 : 0;
+        err = s->odd ? PARAMO_OK : paramo_error_set(PARAMO_E_MEMORY, "out of memory for a stream");
+    }
+    while (err == PARAMO_OK && s->odd_n <= index) {
+        uint64_t at = (s->odd_n - 1) * s->part_bytes, to = at + s->part_bytes;
+        int sum = s->odd[s->odd_n - 1];
+        for (size_t n; at < to && err == PARAMO_OK; at += n) {
+            n = to - at < READ_BYTES ? (size_t)(to - at) : READ_BYTES;
+            err = interrupted(s);
+            if (err == PARAMO_OK && (err = input_read_at(s->input, at, buf, n)) == PARAMO_OK)
+                sum ^= table_quotes_odd(buf, buf + n);
+        }
+        if (err == PARAMO_OK)
+            s->odd[s->odd_n++] = (uint8_t)sum;
+    }
+    *odd = err == PARAMO_OK && s->odd[index];
+    (void)pthread_mutex_unlock(&s->lock);
+    free(buf);
+    return err;
+}
+
+/* Part index was read: that tells of the next one. */
+static void note_odd(struct stream *s, uint64_t index, const char *own, size_t len)
+{
+    const int odd = table_quotes_odd(own, own + len);
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->odd && s->odd_n == index + 1 && index + 1 < stream_parts(s))
+        s->odd[s->odd_n++] = (uint8_t)(s->odd[index] ^ odd);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
 /* Plain files: the part with some text behind it, in which its last line ends. */
 static paramo_err plain_part(struct stream *s, uint64_t index, struct stream_text *text)
 {
@@ -354,31 +422,43 @@ static paramo_err plain_part(struct stream *s, uint64_t index, struct stream_tex
         err = input_read_at(s->input, from, text->data, (size_t)(last - from));
     if (err != PARAMO_OK)
         return err;
+    const int quoted = atomic_load(&s->quoted);
+    int odd = 0; /* of the quotes before `from` */
+    if (quoted && (err = odd_before(s, index, &odd)) != PARAMO_OK)
+        return err;
     text->len = (size_t)(last - from);
     text->first_line = index == 0;
+    if (quoted)
+        note_odd(s, index, text->data + (index > 0), text->len - (index > 0));
+    if (index > 0)
+        odd ^= text->data[0] == '"';
     size_t start = 0;
+    int odd_last = quoted && (odd ^ table_quotes_odd(text->data, text->data + text->len - 1));
     if (index > 0) {
-        const char *nl = memchr(text->data, '\n', text->len);
+        const char *nl = line_end(s, text->data, text->data + text->len, &odd);
         start = nl ? (size_t)(nl + 1 - text->data) : text->len;
     }
+    text->start = from + start;
     if (start == text->len) { /* no line starts here */
         text->len = 0;
         text_pad(text);
         return PARAMO_OK;
     }
     size_t tail = 16u << 10;
-    while (text->data[text->len - 1] != '\n' && from + text->len < size) {
+    const char *nl = line_end(s, text->data + text->len - 1, text->data + text->len, &odd_last);
+    while (!nl && from + text->len < size) {
         size_t more = from + text->len + tail < size ? tail : (size_t)(size - from - text->len);
         if ((err = interrupted(s)) != PARAMO_OK ||
             (err = text_reserve(text, text->len + more)) != PARAMO_OK ||
             (err = input_read_at(s->input, from + text->len, text->data + text->len, more)) != PARAMO_OK)
             return err;
-        const char *nl = memchr(text->data + text->len, '\n', more);
+        nl = line_end(s, text->data + text->len, text->data + text->len + more, &odd_last);
         text->len = nl ? (size_t)(nl + 1 - text->data) : text->len + more;
         if (text->len - (size_t)(last - from) > STREAM_MAX_LINE) {
-            const uint64_t before = stream_first_line(s, index, text);
+            const uint64_t before = stream_first_line(s, text);
             return line_too_long(
-                s, before == 0 ? 0 : before + count_lines(text->data + start, text->len - 1 - start));
+                s,
+                before == 0 ? 0 : before + lines_before_last(s, text->data + start, text->len - 1 - start));
         }
         tail *= 2;
     }
@@ -408,20 +488,19 @@ paramo_err stream_part(struct stream *s, uint64_t index, struct stream_text *tex
     return err;
 }
 
-uint64_t stream_first_line(struct stream *s, uint64_t index, const struct stream_text *text)
+uint64_t stream_first_line(struct stream *s, const struct stream_text *text)
 {
     if (text->first_line != 0 || !s->plain)
         return text->first_line;
     char *buf = malloc(READ_BYTES);
-    uint64_t to = index * s->part_bytes, lines = 0, at = 0;
+    const uint64_t to = text->start;
+    uint64_t lines = 0, at = 0;
     while (buf && at < to) {
         size_t n = to - at < READ_BYTES ? (size_t)(to - at) : READ_BYTES;
         if (input_read_at(s->input, at, buf, n) != PARAMO_OK)
             break;
         lines += count_lines(buf, n);
         at += n;
-        if (at == to && buf[n - 1] != '\n')
-            lines++; /* the line that runs into this part belongs to one before */
     }
     free(buf);
     return at == to ? lines + 1 : 0;

@@ -1,5 +1,5 @@
 /*
- * A stream: one input cut into parts at line boundaries. Part k holds the lines that start in text bytes
+ * A stream: one input cut into parts at line boundaries (with stream_set_quoted: at the ends of records, header.h). Part k holds the lines that start in text bytes
  * [k * part_bytes, (k + 1) * part_bytes); it exists if the text is longer than k * part_bytes.
  *
  * Parts of a plain file are read at their offset. All other inputs have one decoder, which moves forward and
@@ -24,6 +24,7 @@ struct stream_text {
     char *data;
     size_t len, cap;
     uint64_t first_line; /* from 1; 0 if unknown */
+    uint64_t start;      /* of a plain file: its place in the file */
 };
 void stream_text_free(struct stream_text *text);
 
@@ -46,6 +47,9 @@ PARAMO_MUST_USE paramo_err stream_part(struct stream *stream, uint64_t index, st
 typedef paramo_err (*stream_tell_fn)(const char *text, size_t len, int whole, void *arg);
 PARAMO_MUST_USE paramo_err stream_tell(struct stream *stream, stream_tell_fn tell, void *arg);
 
+/* Newlines within quotes end no line from now on. Called from within tell. */
+void stream_set_quoted(struct stream *stream);
+
 const char *stream_name(const struct stream *stream);
 /* Is it a pipe? Then it has no size and cannot be read twice. */
 int stream_is_pipe(const struct stream *stream);
@@ -54,7 +58,7 @@ uint64_t stream_parts(const struct stream *stream);
 /* Bytes of the file before the end of part index, about; and of the whole file (0: unknown). */
 uint64_t stream_position(const struct stream *stream, uint64_t index);
 uint64_t stream_size(const struct stream *stream);
-/* The number of part index's first line, by counting if it must be: for error messages. 0 if that fails. */
-uint64_t stream_first_line(struct stream *stream, uint64_t index, const struct stream_text *text);
+/* The number of a part's first line, by counting if it must be: for error messages. 0 if that fails. */
+uint64_t stream_first_line(struct stream *stream, const struct stream_text *text);
 
 #endif

@@ -18,6 +18,7 @@
 #define LEARN_MODEL_MODEL_H
 
 #include "learn/data/batch.h"
+#include "learn/data/columns.h"
 #include "learn/model/optimizers.h"
 #include "learn/model/scale.h"
 #include "learn/objective/objective.h"
@@ -85,6 +86,7 @@ struct model_info {
     enum scale_kind scale;                /* of the features */
     uint32_t hash_bits;                   /* of the keys; 0: ids as they are */
     char data_format[MODEL_NAME_MAX + 1]; /* of the training data */
+    struct columns *columns;              /* of its tables, or NULL; an owner of them, as the context says */
     uint64_t seed;
     uint64_t batch, epochs, rows; /* how it was trained; epochs and rows over all runs */
 };

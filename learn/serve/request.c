@@ -239,7 +239,14 @@ enum { FORMAT_NONE = -1, FORMAT_FIELDS = PARSE_FORMATS };
 /* PARSE_AUTO, a format of files, FORMAT_FIELDS, or FORMAT_NONE. */
 static int find_format(const char *name)
 {
-    return name == NULL ? PARSE_AUTO : strcmp(name, "fields") == 0 ? FORMAT_FIELDS : parse_format_find(name);
+    if (name == NULL)
+        return PARSE_AUTO;
+    const int format = strcmp(name, "fields") == 0 ? FORMAT_FIELDS : parse_format_find(name);
+    /* tables are files */
+    return format > PARSE_AUTO && format < FORMAT_FIELDS &&
+                   parse_format_columns((enum parse_format)format) != COLUMNS_NONE
+               ? FORMAT_NONE
+               : format;
 }
 
 static int put_text(struct request *r, int *format, const char *body, size_t len, struct request_error *error)

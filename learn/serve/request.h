@@ -38,7 +38,7 @@ struct request {
 
 /* Parses body into r->buffer, with at least one row. format: a word of REQUEST_FORMATS or NULL (auto); the "format"
  * of a JSON body overrides it. Returns 1, or 0 with *error set. */
-#define REQUEST_FORMATS PARSE_FORMAT_WORDS "|fields"
+#define REQUEST_FORMATS PARSE_LINE_FORMAT_WORDS "|fields"
 int request_parse(struct request *r, const struct request_model *model, const char *format, const char *body,
                   size_t len, struct request_error *error);
 void request_free(struct request *r);

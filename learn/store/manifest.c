@@ -58,6 +58,21 @@ static json_t *objective_json(const struct objective *o)
                      o->quantile, "label_scale", o->label_scale);
 }
 
+/* The columns of tables: [{"name": "site", "role": "cat"}, ...]. */
+static json_t *columns_json(const struct columns *columns)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < columns_count(columns); i++) {
+        const struct column *c = columns_at(columns, i);
+        json_t *entry = json_pack("{s:s%, s:s}", "name", c->name, c->len, "role", column_role_name(c->role));
+        if (entry == NULL || json_array_append_new(list, entry) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
 json_t *manifest_of(const struct model_info *info, int scaled)
 {
     json_t *m = json_pack(
@@ -75,7 +90,8 @@ json_t *manifest_of(const struct model_info *info, int scaled)
         json_object_set_new(m, "scale", json_string(scale_name(info->scale))) != 0 ||
         json_object_set_new(m, "tables", json_array()) != 0 || !put_settings(m, info) ||
         (!is_plain(&info->objective) &&
-         json_object_set_new(m, "objective", objective_json(&info->objective)) != 0)) {
+         json_object_set_new(m, "objective", objective_json(&info->objective)) != 0) ||
+        (info->columns != NULL && json_object_set_new(m, "columns", columns_json(info->columns)) != 0)) {
         json_decref(m);
         return NULL;
     }
@@ -199,6 +215,25 @@ static int get_objective(json_t *m, struct objective *o)
     return objective_valid(o) == NULL;
 }
 
+/* Returns 0 if the entry is not valid. */
+static int get_columns(json_t *m, struct columns **columns)
+{
+    json_t *list = json_object_get(m, "columns");
+    if (list == NULL) /* the model learned no table */
+        return 1;
+    if (!json_is_array(list) || columns_new(columns) != PARAMO_OK)
+        return 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *entry = json_array_get(list, i), *name = json_object_get(entry, "name");
+        const char *word = json_string_value(json_object_get(entry, "role"));
+        const enum column_role role = word != NULL ? column_role_find(word, strlen(word)) : COLUMN_ROLES;
+        if (!json_is_string(name) || role == COLUMN_ROLES ||
+            columns_add(*columns, role, json_string_value(name), json_string_length(name)) != PARAMO_OK)
+            return 0;
+    }
+    return columns_of_role(*columns, COLUMN_LABEL) != NULL;
+}
+
 /* Reads the settings and optimizers of info->ops. Returns the entry that is missing or not valid, perhaps in
  * `entry`, or NULL. */
 static const char *get_settings(json_t *m, struct model_info *info, char entry[MANIFEST_ENTRY_MAX])
@@ -256,6 +291,8 @@ const char *manifest_info(json_t *m, struct model_info *info, char entry[MANIFES
     }
     if (!get_objective(m, &info->objective))
         return "objective";
+    if (!get_columns(m, &info->columns))
+        return "columns";
     info->hash_bits = (uint32_t)hash_bits;
     info->seed = strtoull(seed, NULL, 10);
     return get_settings(m, info, entry);

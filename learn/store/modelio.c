@@ -205,6 +205,7 @@ void modelio_close(struct model *model)
     }
     paramo_tensors_close(model->scale.file);
     free(model->scale.path);
+    columns_release(model->info.columns);
     *model = (struct model){0};
 }
 

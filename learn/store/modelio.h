@@ -53,6 +53,7 @@ struct model {
 PARAMO_MUST_USE paramo_err modelio_open(const char *dir, struct model *model);
 /* The same, but in memory: what others do to the files later does not show. */
 PARAMO_MUST_USE paramo_err modelio_load(const char *dir, struct model *model);
+/* Releases info.columns, too. */
 void modelio_close(struct model *model);
 
 /* Checks at the start of a job that a model can be saved there, so that the job does not fail at its end. Refuses

@@ -19,8 +19,10 @@ paramo_err train_take_settings(const char *dir, struct model_info *info)
                 "%s: the model was saved without its optimizers' state; training cannot continue from it",
                 dir);
     }
-    if (err == PARAMO_OK)
+    if (err == PARAMO_OK) {
         *info = model.info;
+        columns_retain(info->columns);
+    }
     modelio_close(&model);
     return err;
 }

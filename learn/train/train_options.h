@@ -41,7 +41,7 @@ uint64_t train_batch(uint32_t workers, uint32_t ahead);
 #define TRAIN_BATCH_MIN       16
 uint64_t train_first_batch(uint32_t workers, uint32_t ahead);
 
-/* Reads the manifest of a model that training can continue from. */
+/* Reads the manifest of a model that training can continue from. The caller releases info->columns. */
 PARAMO_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info *info);
 
 #endif

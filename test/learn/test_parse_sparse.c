@@ -243,7 +243,7 @@ static void formats_are_told(void **s)
     detect("xxxxxxxxxxxxxxxxxxxxxxxxx", 0, -1);
     assert_non_null(strstr(paramo_last_error(), "no end in 25 bytes"));
     assert_int_equal(parse_format_find("LibFFM"), PARSE_LIBFFM);
-    assert_int_equal(parse_format_find("csv"), -1);
+    assert_int_equal(parse_format_find("excel"), -1);
 }
 
 /* text has one row of each label; NaN in want: none. */

@@ -489,7 +489,7 @@ static void files_that_are_no_data(void **s)
                     10);
     expect_open_error(text_path("binary"), PARAMO_E_FORMAT, "binary data");
     text_write_file(text_path("csv"), "a,b,c\n1,2,3\n", 12);
-    expect_open_error(text_path("csv"), PARAMO_E_FORMAT, "none of the first 2 lines");
+    expect_open_error(text_path("csv"), PARAMO_E_FORMAT, "looks like CSV with a header");
     expect_open_error("", PARAMO_E_INVALID, "name is empty");
     struct reader_options o = options();
     text_write_file(text_path("comments"), "# nothing\n\n\n", 12);

@@ -1,0 +1,51 @@
+/*
+ * The header of a table between delimiters (RFC 4180): its columns' names, and which of them is what (columns.h).
+ *
+ * A record ends at a newline before which the number of quotes is even; this is so for the header, for parts of files
+ * (stream.h) and for the rows (parse_csv.c). Tests: test/learn/test_csv.c.
+ */
+#ifndef LEARN_DATA_HEADER_H
+#define LEARN_DATA_HEADER_H
+
+#include "learn/data/columns.h"
+
+#include <stddef.h>
+
+/* Of one file. */
+struct table_plan {
+    char delimiter;
+    size_t n;                    /* columns of the file */
+    const struct column *use[1]; /* [n]; NULL: ignored */
+};
+
+/* A header that is cut at its cells. */
+struct table_header {
+    char delimiter;
+    size_t n;
+    char **name; /* [n], blanks around them taken off */
+    size_t *len; /* [n] */
+};
+
+/* The newline that ends the record in which p lies, or NULL. *odd: is the number of quotes before p odd, and then the
+ * same of the result, or of end. */
+const char *table_record_end(const char *p, const char *end, int *odd);
+/* Is the number of quotes in p..end odd? */
+int table_quotes_odd(const char *p, const char *end);
+
+/* The delimiter that the first record has most often, of comma, semicolon, tab and bar; a comma if none. */
+char table_sniff(const char *text, size_t len);
+/* Of the first record. delimiter 0: sniffed. whole: text is all there is. FORMAT: it has no end, or its quotes are not
+ * those of RFC 4180. */
+PARAMO_MUST_USE paramo_err table_header_read(const char *text, size_t len, int whole, char delimiter,
+                                             struct table_header *header);
+void table_header_free(struct table_header *header);
+/* "a, b, c, ...": for messages. */
+#define TABLE_LIST_MAX 200
+const char *table_header_list(const struct table_header *header, char out[TABLE_LIST_MAX]);
+
+/* Matches the columns with the header; the caller frees the plan. FORMAT: a column is missing (but label and weight, if
+ * they are not `needed`), or comes twice. The plan points into columns. */
+PARAMO_MUST_USE paramo_err table_plan_new(const struct columns *columns, const struct table_header *header,
+                                          int needed, struct table_plan **plan);
+
+#endif

@@ -1,0 +1,44 @@
+# Tables with a header: train, eval and predict, other orders of columns, several workers, and what is said of a mistake.
+# Sanitizers: address; its threads are those of the other scripts.
+# shellcheck shell=bash disable=SC2016
+. "$(dirname "$0")/lib.sh"
+cd "$WORK" || exit 1
+unset PARAMO_TOKEN
+
+# Half of the sites have delimiters, quotes and newlines in their names. Every third app is clicked.
+awk 'BEGIN {
+    print "id,click,site name,app,age"; s = 1
+    for (i = 0; i < 30000; i++) {
+        s = (s * 16807) % 2147483647
+        site = s % 20; app = int(s / 7) % 30
+        text = site % 2 ? "\"a, \"\"" site "\"\"\n0,1,x,y,7\"" : "s" site
+        print i ",", (int(s / 1000) % 100 < 10 + 60 * (app % 3 == 0)) "," text ",app" app "," (i % 5 ? i % 90 : "")
+    }
+}' | sed 's/^\([0-9]*\), \([01]\),/\1,\2,/' >table.csv
+gzip -k table.csv
+awk 'BEGIN { print "age\tapp\tclick\tsite name" ; for (i = 0; i < 300; i++) print i % 90 "\tapp" i % 30 "\t" (i % 3 == 0) "\ts" i % 20 }' >other.tsv
+cut -f 1,2,4 other.tsv >rows.tsv
+columns='label=click,cat=site name;app,num=age'
+
+expect 0 "train on csv" "$PARAMO" train --model lr --data table.csv --columns "$columns" --model-out m -q
+check "the model keeps its columns" grep -q '"site name"' m/manifest.json
+expect 0 "train on the same, compressed" "$PARAMO" train --model lr --data table.csv.gz --columns "$columns" --model-out z -q
+check "the same model" cmp m/manifest.json z/manifest.json
+expect 0 "four workers train" "$PARAMO" train --model lr --data table.csv --columns "$columns" --workers 4 --epochs 1 --hold-out 0 --json -q
+check "every row was learned once" grep -q '"rows": 30000' "$OUT"
+expect 0 "eval by the header" "$PARAMO" eval --model-in m --data other.tsv --json
+check "its columns stand in another order" grep -q '"rows": 300' "$OUT"
+check "the model knows them" awk '/"auc"/ { exit !($2 > 0.9) }' "$OUT"
+expect 0 "predict without labels" "$PARAMO" predict --model-in m --data rows.tsv --out p.txt
+check "a line for each row" test "$(wc -l <p.txt)" -eq 300
+expect 0 "continue" "$PARAMO" train --model-in m --data table.csv --model-out m2 --epochs 1 -q
+
+refused 3 "csv without --columns" "looks like CSV with a header: use 'paramo train --columns label" "$PARAMO" train --model lr --data table.csv
+refused 3 "a column that is not there" "has no column 'sight' .cat.; its columns: id, click" "$PARAMO" train --model lr --data table.csv --columns label=click,cat=sight
+refused 2 "a role that is none" "expected label=" "$PARAMO" train --model lr --data table.csv --columns label=click,dog=app
+refused 2 "another --columns" "other --columns" "$PARAMO" train --model-in m --data table.csv --columns label=click,cat=app
+refused 3 "text where numbers are" "table.csv:2: column 'app': expected a number" "$PARAMO" train --model lr --data table.csv --columns label=click,num=app
+{ cat table.csv && echo '1,0,"open,app1,3'; } >open.csv
+refused 3 "a quote that is open" "open.csv:$(wc -l <open.csv): a quote that is not closed" "$PARAMO" eval --model-in m --data open.csv
+
+finish
