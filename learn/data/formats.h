@@ -21,9 +21,11 @@ struct table_plan;
     TABLE_FORMATS(X)
 #define TABLE_FORMATS(X)                                                                                     \
     X(CSV, csv)                                                                                              \
-    X(TSV, tsv)
+    X(TSV, tsv)                                                                                              \
+    X(JSONL, jsonl)
 #define LINE_FORMATS(X)                                                                                      \
     X(LIBSVM, libsvm)                                                                                        \
+    X(VW, vw)                                                                                                \
     X(LIBFFM, libffm)                                                                                        \
     X(CRITEO, criteo)
 

@@ -91,7 +91,7 @@ static paramo_err no_memory(void)
     return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a header");
 }
 
-static paramo_err add_name(struct table_header *h, const char *name, size_t len)
+paramo_err table_header_add(struct table_header *h, const char *name, size_t len)
 {
     if ((h->n & (h->n - 1)) == 0) { /* full, at a power of two */
         const size_t cap = h->n == 0 ? 1 : 2 * h->n;
@@ -129,7 +129,7 @@ paramo_err table_header_read(const char *text, size_t len, int whole, char delim
     while (err == PARAMO_OK) {
         size_t n;
         p = take_cell(p, end, h.delimiter, name, &n);
-        err = p ? add_name(&h, name, n)
+        err = p ? table_header_add(&h, name, n)
                 : paramo_error_set(
                       PARAMO_E_FORMAT,
                       "its header has a quote in the middle of column %zu (a name with quotes begins "

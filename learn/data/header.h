@@ -38,6 +38,8 @@ char table_sniff(const char *text, size_t len);
  * those of RFC 4180. */
 PARAMO_MUST_USE paramo_err table_header_read(const char *text, size_t len, int whole, char delimiter,
                                              struct table_header *header);
+/* One more name, copied. header is zeroed before the first. */
+PARAMO_MUST_USE paramo_err table_header_add(struct table_header *header, const char *name, size_t len);
 void table_header_free(struct table_header *header);
 /* "a, b, c, ...": for messages. */
 #define TABLE_LIST_MAX 200

@@ -1,5 +1,6 @@
 #include "learn/data/parse.h"
 #include "learn/data/header.h"
+#include "learn/data/parse_jsonl.h"
 #include "learn/data/parse_line.h"
 
 #include <stdio.h>
@@ -214,10 +215,21 @@ static int all_numbers(const struct table_header *h)
     return 1;
 }
 
-/* FORMAT with what to do, if text is like a table: its second line has as many cells as its first, at least two. */
+/* FORMAT with what to do, if text is like a table: JSON objects, or its second line has as many cells as its first, at
+ * least two. */
 static paramo_err judge_table(const char *text, size_t len, int whole)
 {
     struct table_header first = {0}, second = {0};
+    if (jsonl_begins(text, len) && jsonl_keys(text, len, &first) == PARAMO_OK) {
+        char keys[TABLE_LIST_MAX];
+        paramo_err bad =
+            paramo_error_set(PARAMO_E_FORMAT,
+                             "looks like JSON lines: use 'paramo train --columns label=NAME,cat=NAME;"
+                             "NAME,num=NAME'; the keys of its first line: %s",
+                             table_header_list(&first, keys));
+        table_header_free(&first);
+        return bad;
+    }
     const char *nl = memchr(text, '\n', len);
     char list[TABLE_LIST_MAX];
     if (!nl || table_header_read(text, len, whole, 0, &first) != PARAMO_OK)
@@ -323,5 +335,7 @@ enum parse_format parse_detect_columns(const char *name, const char *text, size_
         return PARSE_TSV;
     if (name && ends_with(name, ".csv"))
         return PARSE_CSV;
+    if ((name && (ends_with(name, ".jsonl") || ends_with(name, ".ndjson"))) || jsonl_begins(text, len))
+        return PARSE_JSONL;
     return table_sniff(text, len) == '\t' ? PARSE_TSV : PARSE_CSV;
 }

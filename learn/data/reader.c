@@ -2,6 +2,7 @@
 #include "learn/data/cache.h"
 #include "learn/data/header.h"
 #include "learn/data/holdout.h"
+#include "learn/data/parse_jsonl.h"
 #include "learn/data/stream.h"
 #include "learn/io/input.h"
 
@@ -100,13 +101,17 @@ struct telling {
     enum parse_format format;
 };
 
-/* Reads the header, of which stream_tell's lock allows one thread at a time. */
+/* Reads the header, if there is one, of which stream_tell's lock allows one thread at a time. */
 static paramo_err tell_columns(struct reader *r, uint32_t s, enum parse_format format, const char *text,
                                size_t len, int whole)
 {
     struct table_header header = {0};
     char list[TABLE_LIST_MAX];
-    paramo_err err = table_header_read(text, len, whole, format == PARSE_TSV ? '\t' : 0, &header);
+    const int by_header = parse_format_columns(format) == COLUMNS_BY_HEADER;
+    if (!by_header && r->columns != NULL)
+        return PARAMO_OK;
+    paramo_err err = by_header ? table_header_read(text, len, whole, format == PARSE_TSV ? '\t' : 0, &header)
+                               : jsonl_keys(text, len, &header);
     if (err == PARAMO_OK && r->columns == NULL)
         err = paramo_error_set(
             PARAMO_E_INVALID,
@@ -128,7 +133,7 @@ static paramo_err detect(const char *text, size_t len, int whole, void *arg)
         t->format = parse_detect_columns(t->reader->names[t->stream], text, len);
     else if (t->format == PARSE_AUTO)
         err = parse_detect(text, len, whole, &t->format);
-    if (err == PARAMO_OK && parse_format_columns(t->format) == COLUMNS_BY_HEADER)
+    if (err == PARAMO_OK && parse_format_columns(t->format) != COLUMNS_NONE)
         err = tell_columns(t->reader, t->stream, t->format, text, len, whole);
     return err;
 }

@@ -1,6 +1,7 @@
 #include "learn/data/resolve_columns.h"
 #include "learn/data/header.h"
 #include "learn/data/parse.h"
+#include "learn/data/parse_jsonl.h"
 #include "learn/io/input.h"
 
 #include <string.h>
@@ -11,7 +12,9 @@ static paramo_err take_names(struct columns *columns, enum parse_format format, 
     struct table_header header = {0};
     if (format == PARSE_AUTO)
         format = parse_detect_columns(name, text, len);
-    paramo_err err = table_header_read(text, len, whole, format == PARSE_TSV ? '\t' : 0, &header);
+    paramo_err err = format == PARSE_JSONL
+                         ? jsonl_keys(text, len, &header)
+                         : table_header_read(text, len, whole, format == PARSE_TSV ? '\t' : 0, &header);
     for (size_t i = 0; err == PARAMO_OK && i < header.n; i++)
         err = columns_take_rest(columns, header.name[i], header.len[i]);
     table_header_free(&header);

@@ -130,7 +130,7 @@ check "the manual names the verb" grep -qx '[.]SS paramo hello' build/man/paramo
 check "and the option" grep -qF '\fB\-\-times\fR' build/man/paramo.1
 
 expect 0 "the test of all formats" build/test/test_parse_sparse
-check "--help names the format" bash -c '"$0" train --help | grep -q -- "--format auto|libsvm|libffm|criteo|comma"' "$NEW"
+check "--help names the format" bash -c '"$0" train --help | grep -q -- "--format auto|libsvm|vw|libffm|criteo|comma"' "$NEW"
 "$NEW" data synth --rows 4000 --format libsvm --out rows.svm >"$OUT"
 tr ' ' ',' <rows.svm >rows.comma
 for data in svm comma; do
@@ -141,7 +141,7 @@ check "the same model" cmp svm.tsv comma.tsv
 check "which is not empty" test "$(wc -l <comma.tsv)" -gt 1000
 sed '7s/:/;/' rows.comma >bad.comma
 refused 3 "a bad line" "bad.comma:7: expected a feature, index:value, found" "$NEW" train --model lr --data bad.comma
-refused 3 "it has no fields" "comma format, which has no fields; libffm and criteo have them" \
+refused 3 "it has no fields" "comma format, which has no fields; vw, libffm and criteo have them" \
     "$NEW" train --model xfm --data rows.comma
 
 expect 0 "the van keeps the contract" build/test/test_tally

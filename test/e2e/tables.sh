@@ -33,6 +33,14 @@ expect 0 "predict without labels" "$PARAMO" predict --model-in m --data rows.tsv
 check "a line for each row" test "$(wc -l <p.txt)" -eq 300
 expect 0 "continue" "$PARAMO" train --model-in m --data table.csv --model-out m2 --epochs 1 -q
 
+awk '{ print "{\"age\":" $1 ",\"app\":\"" $2 "\",\"click\":" $3 ",\"site name\":\"s" (NR - 2) % 20 "\"}" }' other.tsv | tail -n +2 >other.jsonl
+expect 0 "JSON lines, by a model of csv" "$PARAMO" eval --model-in m --data other.jsonl --json
+check "it knows their keys" awk '/"auc"/ { exit !($2 > 0.9) }' "$OUT"
+awk -F '\t' 'NR > 1 { print ($3 ? 1 : -1), 1, "'"'"'t" NR, "|user age:" $1 " |where app=" $2, $4 }' other.tsv >other.vw
+expect 0 "train on Vowpal Wabbit's format" "$PARAMO" train --model lr --data other.vw --model-out v --epochs 3 --hold-out 0 --any-quality -q
+expect 0 "eval on it" "$PARAMO" eval --model-in v --data other.vw --json
+check "it has learned" awk '/"auc"/ { exit !($2 > 0.9) }' "$OUT"
+refused 3 "JSON lines without --columns" "looks like JSON lines: .*keys of its first line: age, app, click, site name" "$PARAMO" train --model lr --data other.jsonl
 refused 3 "csv without --columns" "looks like CSV with a header: use 'paramo train --columns label" "$PARAMO" train --model lr --data table.csv
 refused 3 "a column that is not there" "has no column 'sight' .cat.; its columns: id, click" "$PARAMO" train --model lr --data table.csv --columns label=click,cat=sight
 refused 2 "a role that is none" "expected label=" "$PARAMO" train --model lr --data table.csv --columns label=click,dog=app
