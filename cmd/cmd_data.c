@@ -1,8 +1,9 @@
 /*
- * paramo data: click logs for trying things out. Its one subject, `synth`, writes a log drawn from a known
- * model and says what log-loss is the best that any model can reach on it. Tests: test/e2e/cli.sh,
- * test/learn/test_synth.c.
+ * paramo data: what is done with files of rows besides learning from them. `synth` draws a log from a known model and says
+ * what log-loss is the best that any model can reach on it; the other subjects look at files, or write their rows to
+ * others. Tests: test/e2e/data.sh, cli.sh, test/learn/test_synth.c, test_raw_rows.c.
  */
+#include "cmd/data_files.h"
 #include "cmd/exitcode.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
@@ -16,16 +17,27 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: paramo data synth --rows N --out FILE [options]\n"
+    "usage: paramo data stat --data FILE... [--columns C] [--no-labels] [--json]\n"
+    "       paramo data head --data FILE... [--rows N] [--out FILE]\n"
+    "       paramo data split --data FILE... --share P --out FILE [--rest FILE]\n"
+    "       paramo data shuffle --data FILE... --out FILE [--seed N] [--memory MB]\n"
+    "       paramo data convert --data FILE... --to libsvm|libffm|vw --out FILE\n"
+    "       paramo data synth --rows N --out FILE [options]\n"
     "\n"
-    "Writes a click log drawn from a known logistic model (with --factors: a factorization machine), and\n"
-    "prints the best log-loss and AUC that any model can reach on it. A training and a test file are drawn\n"
-    "with the same --model-seed and another --seed.\n";
+    "stat counts rows, labels, values and fields, and estimates how many features differ. head, split and\n"
+    "shuffle write rows as they stand, each file with the header if there is one. convert writes rows with\n"
+    "their keys, which are hashes where names or columns were. synth writes a click log drawn from a known\n"
+    "logistic model (with --factors: a factorization machine), and prints the best log-loss and AUC that\n"
+    "any model can reach on it. A training and a test file are drawn with the same --model-seed and another\n"
+    "--seed.\n";
 
-static const char more[] = "The report goes to standard output, or to standard error if the log goes there.\n"
-                           "If the log cannot be written whole, no file is left.\n\n" CODE_HELP "\n"
-                           "  paramo data synth --rows 1000000 --seed 1 --out train.ffm.zst\n"
-                           "  paramo data synth --rows 100000 --seed 2 --out test.ffm.zst\n";
+static const char more[] =
+    "The report goes to standard output, or to standard error if rows go there. A file appears when it is\n"
+    "whole, or not at all.\n\n" CODE_HELP "\n"
+    "  paramo data stat --data clicks.csv.gz --columns 'label=click,cat=*'\n"
+    "  paramo data split --data c.csv --share 0.2 --out test.csv --rest train.csv\n"
+    "  paramo data synth --rows 1000000 --seed 1 --out train.ffm.zst\n"
+    "  paramo data synth --rows 100000 --seed 2 --out test.ffm.zst\n";
 
 static volatile int stopped;
 
@@ -61,7 +73,8 @@ static void make_options(const struct options *o, struct synth_options *synth_op
     synth_options_init(synth_options);
     const double click_rate = option_real(o, OPT_CLICK_RATE);
     synth_options->rows = option_number(o, OPT_ROWS);
-    synth_options->format = (enum parse_format)parse_format_find(option_text(o, OPT_DATA_FORMAT));
+    if (option_given(o, OPT_DATA_FORMAT))
+        synth_options->format = (enum parse_format)parse_format_find(option_text(o, OPT_DATA_FORMAT));
     if (option_given(o, OPT_FIELDS))
         synth_options->fields = (uint32_t)option_number(o, OPT_FIELDS);
     else if (synth_options->format == PARSE_CRITEO)
@@ -99,24 +112,48 @@ static int synth(const struct options *options, const struct synth_options *o, c
     return CODE_DONE;
 }
 
+static int run_synth(const struct options *o)
+{
+    struct synth_options synth_options;
+    const char *out = option_text(o, OPT_DATA_OUT);
+    if (!option_given(o, OPT_ROWS))
+        return options_wrong(o, "--rows N is needed");
+    if (!out)
+        return options_wrong(o, "--out FILE is needed");
+    if (option_real(o, OPT_CLICK_RATE) >= 1)
+        return options_wrong(o, "--click-rate %g: must be below 1", option_real(o, OPT_CLICK_RATE));
+    make_options(o, &synth_options);
+    if (synth_options.format != PARSE_LIBFFM && synth_options.format != PARSE_LIBSVM &&
+        synth_options.format != PARSE_CRITEO)
+        return options_wrong(o, "--format %s: synth writes libffm, libsvm or criteo",
+                             option_text(o, OPT_DATA_FORMAT));
+    return synth(o, &synth_options, out);
+}
+
+static const struct subject {
+    const char *name;
+    int (*run)(const struct options *o);
+} subjects[] = {
+    {"stat", data_stat},       {"head", data_head},       {"split", data_split},
+    {"shuffle", data_shuffle}, {"convert", data_convert}, {"synth", run_synth},
+};
+
+#define SUBJECTS "'stat', 'head', 'split', 'shuffle', 'convert' or 'synth'"
+
 int cmd_data(int argc, char **argv)
 {
     struct options o;
-    struct synth_options synth_options;
     int code = options_parse(&o, VERB_DATA, argc, argv, usage, more);
-    if (code >= 0)
-        return code;
-    const char *out = option_text(&o, OPT_DATA_OUT);
-    if (!o.words)
-        return options_wrong(&o, "a subject is missing. There is 'synth'");
-    if (strcmp(o.word[0], "synth") != 0)
-        return options_wrong(&o, "unknown subject '%s': there is 'synth'", o.word[0]);
-    if (!option_given(&o, OPT_ROWS))
-        return options_wrong(&o, "--rows N is needed");
-    if (!out)
-        return options_wrong(&o, "--out FILE is needed");
-    if (option_real(&o, OPT_CLICK_RATE) >= 1)
-        return options_wrong(&o, "--click-rate %g: must be below 1", option_real(&o, OPT_CLICK_RATE));
-    make_options(&o, &synth_options);
-    return synth(&o, &synth_options, out);
+    const struct subject *found = NULL;
+    for (size_t i = 0; code < 0 && o.words && i < sizeof subjects / sizeof *subjects; i++)
+        if (strcmp(o.word[0], subjects[i].name) == 0)
+            found = &subjects[i];
+    if (code < 0 && !o.words)
+        code = options_wrong(&o, "a subject is missing: " SUBJECTS);
+    if (code < 0 && !found)
+        code = options_wrong(&o, "unknown subject '%s': there are " SUBJECTS, o.word[0]);
+    if (code < 0)
+        code = found->run(&o);
+    options_free(&o);
+    return code;
 }

@@ -4,10 +4,16 @@
 
 #include <stdio.h>
 
+enum parse_format data_args_format(const struct options *o)
+{
+    const char *name = option_text(o, o->verb == VERB_DATA ? OPT_DATA_FORMAT : OPT_FORMAT);
+    return name ? (enum parse_format)parse_format_find(name) : PARSE_AUTO;
+}
+
 void data_args_apply(const struct options *o, struct reader_options *reader)
 {
     reader_options_init(reader);
-    reader->format = (enum parse_format)parse_format_find(option_text(o, OPT_FORMAT));
+    reader->format = data_args_format(o);
     reader->skip_bad = option_number(o, OPT_SKIP_BAD);
 }
 
@@ -15,7 +21,7 @@ int data_args_columns(const struct options *o, struct columns **columns)
 {
     const char *text = option_text(o, OPT_COLUMNS);
     const struct option_list *files = option_list(o, OPT_DATA);
-    const enum parse_format format = (enum parse_format)parse_format_find(option_text(o, OPT_FORMAT));
+    const enum parse_format format = data_args_format(o);
     *columns = NULL;
     if (!text)
         return -1;

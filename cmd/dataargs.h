@@ -8,6 +8,8 @@
 #include "learn/data/columns.h"
 #include "learn/data/reader.h"
 
+/* --format. */
+enum parse_format data_args_format(const struct options *o);
 /* Into reader, which it initialises. */
 void data_args_apply(const struct options *o, struct reader_options *reader);
 /* What --columns says of the files of --data; *columns NULL: it is not given. The caller releases it. Returns -1, or the

@@ -12,6 +12,7 @@
 #ifndef CMD_OPTION_TABLE_H
 #define CMD_OPTION_TABLE_H
 
+#include "learn/data/convert.h"
 #include "learn/data/holdout.h"
 #include "learn/data/parse.h"
 #include "learn/model/scale.h"
@@ -22,14 +23,14 @@
     /* ---- data and models ---- */                                                                                   \
     X(MODEL_IN, SCORES | EXPORT, "model-in", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved")         \
     S(S_DATA, TRAIN, "What to learn from")                                                                            \
-    X(DATA, TRAIN | SCORES, "data", 0, LIST, "FILE...", NULL, NULL,                                                   \
+    X(DATA, TRAIN | SCORES | DATA, "data", 0, LIST, "FILE...", NULL, NULL,                                                   \
       "files, globs in quotes, or - for standard input; .gz and .zst are read as they are")                          \
     X(FORMAT, TRAIN | SCORES, "format", 0, WORD, PARSE_FORMAT_WORDS, "auto", NULL,                                     \
       "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV, Vowpal Wabbit's, and with --columns "      \
       "csv and tsv with a header and jsonl; auto looks at the first lines")                                           \
-    X(COLUMNS, TRAIN, "columns", 0, TEXT, "ROLE=NAME;...,...", NULL, NULL,                                            \
+    X(COLUMNS, TRAIN | DATA, "columns", 0, TEXT, "ROLE=NAME;...,...", NULL, NULL,                                            \
       "of a table: label=, weight=, cat= (text), num= (numbers), ignore=, each with names of columns; * are the others") \
-    X(SKIP_BAD, TRAIN | SCORES, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                                 \
+    X(SKIP_BAD, TRAIN | SCORES | DATA, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                                 \
       "skip and count up to N lines that cannot be read")                                                             \
     X(HOLD_OUT, TRAIN, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                           \
       "keep this share of the rows from training, and measure the model on them after each epoch; 0: none")           \
@@ -159,11 +160,18 @@
       "weight of a server's shards (1); in a live cluster a change")                                                  \
     X(DOMAINS, RING, "domain", 0, LIST, "R=NAME...", NULL, NULL, "failure domain of a server (its host)")             \
     /* ---- generated data ---- */                                                                                    \
-    X(ROWS, DATA, "rows", 0, NUMBER(1, UINT64_MAX), "N", NULL, NULL, "rows to write")                                 \
+    X(ROWS, DATA, "rows", 0, NUMBER(1, UINT64_MAX), "N", NULL, NULL, "rows to write (head: 10)")                      \
     X(DATA_OUT, DATA, "out", 0, TEXT, "FILE", NULL, NULL,                                                             \
       "output file; .gz and .zst are compressed; - is standard output")                                               \
-    X(DATA_FORMAT, DATA, "format", 0, WORD, "libffm|libsvm|criteo", "libffm", NULL,                                   \
-      "libffm 'label field:id:1', libsvm 'label id:1', or Criteo TSV")                                                \
+    X(DATA_FORMAT, DATA, "format", 0, WORD, PARSE_FORMAT_WORDS, NULL, NULL,                                           \
+      "of the files, as for train (auto); of what synth writes: libffm 'label field:id:1', libsvm 'label id:1', or "  \
+      "criteo (libffm)")                                                                                              \
+    X(NO_LABELS, DATA, "no-labels", 0, FLAG, NULL, NULL, NULL, "stat, convert: rows need no label, and have none")    \
+    X(SHARE, DATA, "share", 0, POSITIVE, "P", NULL, NULL, "split: of the rows, which go to --out, below 1")           \
+    X(REST, DATA, "rest", 0, TEXT, "FILE", NULL, NULL, "split: where the other rows go (nowhere)")                    \
+    X(TO, DATA, "to", 0, WORD, CONVERT_WORDS, NULL, NULL, "convert: the format to write")                             \
+    X(MEMORY, DATA, "memory", 0, NUMBER(1, 1 << 20), "MB", "512", NULL,                                               \
+      "shuffle: rows beyond this go through temporary files")                                                         \
     X(FIELDS, DATA, "fields", 0, NUMBER(1, UINT32_MAX), "N", NULL, NULL, "values in a row (10; criteo: 39)")          \
     X(FEATURES, DATA, "features", 0, NUMBER(1, UINT32_MAX), "N", "1000", NULL, "different values of each field")      \
     X(ZIPF, DATA, "zipf", 0, NATURAL, "X", "1.1", NULL, "exponent of the Zipf law of their frequencies; 0: uniform")  \
@@ -172,7 +180,7 @@
     X(FACTORS, DATA, "factors", 0, NUMBER(0, UINT32_MAX), "K", "0", NULL,                                             \
       "dimension of pairwise interactions; 0: none")                                                                  \
     X(FACTOR_SPREAD, DATA, "factor-spread", 0, NATURAL, "X", "1", NULL, "standard deviation of their sum")            \
-    X(DATA_SEED, DATA, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "draws the rows")                            \
+    X(DATA_SEED, DATA, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "draws the rows or their order")                            \
     X(MODEL_SEED, DATA, "model-seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "draws the model")                    \
     /* ---- simulator ---- */                                                                                         \
     X(SEEDS, SIM, "seeds", 0, NUMBER(1, UINT32_MAX), "N", "1000", NULL, "schedules to play")                          \

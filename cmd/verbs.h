@@ -20,7 +20,7 @@ enum { WORDS_NONE = 0, WORDS_ONE = 1, WORDS_TWO = 2, WORDS_MANY = 1000, WORDS_CO
     X(SCHEDULER,  scheduler,  WORDS_NONE,    "run one scheduler of a cluster")                                \
     X(SERVER,     server,     WORDS_NONE,    "run one server of a cluster")                                   \
     X(WORKER,     worker,     WORDS_COMMAND, "run a command as one worker of a cluster")                      \
-    X(DATA,       data,       WORDS_ONE,     "generate click logs for tests")                                 \
+    X(DATA,       data,       WORDS_ONE,     "look at files of rows, move, convert and generate them")        \
     X(RING,       ring,       WORDS_ONE,     "show which servers own and replicate each part of the keys")    \
     X(STATUS,     status,     WORDS_NONE,    "show the state of a live cluster")                              \
     X(DRAIN,      drain,      WORDS_ONE,     "migrate a server's partitions to the others and let it leave")  \

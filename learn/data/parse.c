@@ -339,3 +339,18 @@ enum parse_format parse_detect_columns(const char *name, const char *text, size_
         return PARSE_JSONL;
     return table_sniff(text, len) == '\t' ? PARSE_TSV : PARSE_CSV;
 }
+
+paramo_err parse_detect_file(const char *name, const char *text, size_t len, int whole,
+                             enum parse_format *format)
+{
+    static const char *const endings[] = {".tsv", ".tab", ".csv", ".jsonl", ".ndjson"};
+    int table = 0;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        table |= ends_with(name, endings[i]);
+    paramo_err err = table ? PARAMO_OK : parse_detect(text, len, whole, format);
+    if (table || (err != PARAMO_OK && judge_table(text, len, whole) != PARAMO_OK)) {
+        *format = parse_detect_columns(name, text, len);
+        return PARAMO_OK;
+    }
+    return err;
+}

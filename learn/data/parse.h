@@ -45,6 +45,9 @@ void parse_buffer_free(struct parse_buffer *buffer);
  * name) if it looks like none; a text without any feature counts as libsvm. */
 PARAMO_MUST_USE paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_format *format);
 
+/* The same, and of tables, too, by the file's name, else by the text. */
+PARAMO_MUST_USE paramo_err parse_detect_file(const char *name, const char *text, size_t len, int whole,
+                                             enum parse_format *format);
 /* The same where columns are named: csv, tsv or jsonl, by the file's name (NULL: none), else by the text. */
 enum parse_format parse_detect_columns(const char *name, const char *text, size_t len);
 

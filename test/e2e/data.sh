@@ -1,4 +1,4 @@
-# paramo data synth: formats, repeatability, errors.
+# paramo data: synth, stat, head, split, shuffle, convert; formats, repeatability, errors.
 # Sanitizers: address; it starts no threads.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
@@ -15,5 +15,36 @@ done
 check "another seed, another log" sh -c '! cmp -s libsvm.txt again.txt'
 refused 2 "synth: no rows given a number" "rows" "$PARAMO" data synth --rows many --out x.txt
 refused 3 "synth: a folder that is not there" "nonesuch/x" "$PARAMO" data synth --rows 10 --out nonesuch/x
+
+awk 'BEGIN { print "y,site,n"; for (i = 0; i < 3000; i++) print (i % 3 == 0) "," (i % 2 ? "\"a,\n" i % 7 "\"" : "s" i % 5) "," i }' >table.csv
+columns='label=y,cat=site,num=n'
+expect 0 "stat of a table" "$PARAMO" data stat --data table.csv --columns "$columns" --json
+check "its rows" grep -q '"rows": 3000' "$OUT"
+check "its greatest value" grep -q '"value_max": 2999' "$OUT"
+check "a field's name" grep -q '"name": "site"' "$OUT"
+expect 0 "stat as text" "$PARAMO" data stat --data libffm.txt
+check "a line for each field" test "$(grep -c 'about .* different  $' "$OUT")" -eq 10
+expect 0 "head" "$PARAMO" data head --data table.csv --rows 2
+check "the header and two rows" test "$(wc -l <"$OUT")" -eq 4
+expect 0 "split" "$PARAMO" data split --data table.csv --share 0.3 --seed 4 --out a.csv.gz --rest b.csv --json
+check "each row is on one side" awk -F '[:,]' '/rows/ { n += $2 } END { exit n != 3000 }' "$OUT"
+expect 0 "both sides" "$PARAMO" data stat --data a.csv.gz b.csv --columns "$columns"
+check "have all rows" grep -q '^rows *3000$' "$OUT"
+expect 0 "shuffle" "$PARAMO" data shuffle --data libsvm.txt libffm.txt --memory 1 --out s.txt
+check "the same rows" cmp <(sort libsvm.txt libffm.txt) <(sort s.txt)
+check "in another order" sh -c '! cat libsvm.txt libffm.txt | cmp -s - s.txt'
+expect 0 "convert" "$PARAMO" data convert --data table.csv --columns "$columns" --to libffm --out table.ffm
+expect 0 "train on the table" "$PARAMO" train --model lr --data table.csv --columns "$columns" --epochs 1 --hold-out 0 --any-quality --model-out m1 -q
+expect 0 "train on what it became" "$PARAMO" train --model lr --data table.ffm --epochs 1 --hold-out 0 --any-quality --model-out m2 -q
+check "the same weights" cmp m1/w-*.safetensors m2/w-*.safetensors
+refused 2 "no subject" "a subject is missing" "$PARAMO" data
+refused 2 "an unknown one" "unknown subject 'sort'" "$PARAMO" data sort
+refused 2 "split: no share" "share P is needed" "$PARAMO" data split --data table.csv --out x.csv
+refused 2 "over the data itself" "is one of the data files" "$PARAMO" data shuffle --data table.csv --out table.csv
+refused 3 "stat: a table without --columns" "looks like CSV with a header" "$PARAMO" data stat --data table.csv
+refused 3 "stat: a bad value" "table.csv:2: column 'site': expected a number" "$PARAMO" data stat --data table.csv --columns label=y,num=site
+{ cat table.csv && echo '1,"x,3'; } >open.csv
+refused 3 "head: a quote that is open" "open.csv:[0-9]*: a quote that is not closed" "$PARAMO" data head --data open.csv --rows 5000 --out x.csv
+check "nothing is left" test ! -e x.csv
 
 finish

@@ -1,0 +1,18 @@
+/*
+ * Rows as text of another format. Keys are what they were in the data: ids, or hashes of 64 bits. Tests:
+ * test/learn/test_raw_rows.c.
+ */
+#ifndef LEARN_DATA_CONVERT_H
+#define LEARN_DATA_CONVERT_H
+
+#include "learn/data/reader.h"
+
+/* The formats that can be written, for an option. */
+#define CONVERT_WORDS "libsvm|libffm|vw"
+
+/* Writes all rows to path (learn/io/output.h). For libffm and vw the reader has fields (vw: a namespace each, fN). A row
+ * whose label is not known has none. UNSUPPORTED: a row has a weight, which only vw has. */
+PARAMO_MUST_USE paramo_err convert_reader(struct reader *reader, enum parse_format to, const char *path,
+                                          uint64_t *rows);
+
+#endif
