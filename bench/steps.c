@@ -512,6 +512,56 @@ static void evacuated(unsigned chunks)
     lane_leave(lane);
 }
 
+/* A customer pushes so many keys at once. They have two owners, to which it has no connection. */
+static void sliced(unsigned n)
+{
+    struct lane *lane;
+    struct van *van;
+    struct client *client;
+    struct client_table table;
+    if (lane_create(env_real(), "steps", 0, &lane) || van_inproc_create(env_real(), &van))
+        exit(1);
+    while (!lane_enter(lane)) {
+    }
+    const struct view_table options = {.id = 1,
+                                       .options = {.size = sizeof(paramo_table_options),
+                                                   .kind = PARAMO_TABLE_SPARSE,
+                                                   .dim = 1,
+                                                   .optimizer = PARAMO_OPT_ADD}};
+    client_table_init(&table, &options);
+    struct client_config config = {.lane = lane,
+                                   .van = van,
+                                   .view = view_of(1, &options, 1),
+                                   .node = PARAMO_ID_WORKER(0),
+                                   .incarnation = 7,
+                                   .frame_bytes = 64 << 20,
+                                   .request_timeout_ms = 600000,
+                                   .connect_timeout_ms = 1000};
+    if (client_create(&config, &client))
+        exit(1);
+    uint64_t *keys = malloc(n * sizeof *keys), ts;
+    float *vals = malloc(n * sizeof *vals);
+    for (unsigned i = 0; i < n; i++) {
+        keys[i] = i;
+        vals[i] = 1;
+    }
+    const paramo_kv kv = {.size = sizeof kv, .keys = keys, .n = n, .vals = vals, .vals_len = n};
+    struct client_call call = {.kind = REQUEST_PUSH, .table = &table, .kv = &kv};
+    double start = cpu();
+    if (client_issue(client, &call, &ts)) /* it checks the order of the keys before the step begins */
+        exit(1);
+    double issued = cpu() - start;
+    while (client->resume_timer.slot) {
+        lane_timer_cancel(lane, &client->resume_timer);
+        start = cpu();
+        client->resume_timer.fire(&client->resume_timer);
+        step_took(cpu() - start);
+    }
+    report_senders("a request is sliced", n);
+    printf("(and its checks and first turn: %.3f ms)\n", issued);
+    lane_leave(lane);
+}
+
 /* A shard of many tables with rows leaves all of its partitions; a large dense table is made. */
 static void many(unsigned n, uint32_t rows, uint64_t dense_rows)
 {
@@ -579,6 +629,7 @@ int main(int argc, char **argv)
     many(1000, 4000, 1);
     routing(CHAIN_STREAM_ENTRIES);
     evacuated(1000);
+    sliced(10000000);
     senders(1000, 1);
     senders(10000, 1);
     senders(SHARD_SENDERS_MAX, 1);

@@ -433,6 +433,7 @@ static void customer_open(struct machine *m, unsigned i)
                                    .token = "token",
                                    .frame_bytes = node->config.max_message_bytes,
                                    .chunk_bytes = m->world->schedule->chunk_bytes,
+                                   .portion_keys = 2 + (uint32_t)(node->own->incarnation >> 36) % 12,
                                    .turn_keys = 1 + (uint32_t)(node->own->incarnation >> 32) % 4 * 50,
                                    .request_timeout_ms = REQUEST_MS,
                                    .connect_timeout_ms = 5000,

@@ -129,7 +129,7 @@ void chunk_finished(struct client *c, struct chunk *chunk)
     struct request *r = chunk->request;
     assert(!chunk->unanswered && r->unfinished > 0);
     number_free(c, chunk);
-    if (!r->on_reply)
+    if (!r->on_reply && !chunk->rest)
         tracker_answered(&c->tracker, r->ts);
     if (!r->pulls_lens) {
         if (chunk->split)

@@ -380,8 +380,10 @@ static void request_release(struct client *c, struct request *r)
     assert(r->ended && c->of_slot[r->ts % TRACKER_SLOTS] == r);
     assert(r->prev ? r->prev->next == r : c->requests == r);
     request_drop_chunks(c, r);
-    if (r->scatter)
-        bufpool_put(&c->pool, r->scatter, r->scatter_bytes);
+    for (struct scatter *scatter = r->scatters, *next; scatter; scatter = next) {
+        next = scatter->next;
+        bufpool_put(&c->pool, scatter, scatter->bytes);
+    }
     request_copy_free(r);
     after_done(c, r);
     if (r->prev)

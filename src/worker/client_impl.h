@@ -119,12 +119,19 @@ struct chunk {
     uint32_t unanswered;
     int32_t target; /* the shard's index in the view; -1: by its keys; of a message: the node */
     const struct client_message *message;
+    bool rest;       /* stands for the keys of the request that are not sliced yet, and waits for its turn */
     bool unsliced;   /* stands for the whole request, which waits until its partitions have an owner */
     bool everywhere; /* a CLEAR that goes to all shards, not to its target only */
     struct span span;
     struct slice one;    /* the slice when there is one */
     struct split *split; /* the slices when there are more, with their buffers behind them */
     size_t split_bytes;
+};
+
+/* The head of a buffer of gathered keys and values. */
+struct scatter {
+    struct scatter *next;
+    size_t bytes;
 };
 
 struct request {
@@ -177,8 +184,9 @@ struct request {
     struct chunk *chunks;
     void *copy; /* malloc'd copies */
     size_t copy_bytes;
-    void *scatter; /* the client's pool: keys, values, index by shard */
-    size_t scatter_bytes;
+    struct scatter *scatters; /* the client's pool: keys, values, index by shard */
+    size_t sliced;            /* so many of its keys, in turns; the bytes of their values */
+    uint64_t sliced_src;
     struct chunk first;
     _Alignas(8) uint8_t small[REQUEST_INLINE];
 };

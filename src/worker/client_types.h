@@ -95,6 +95,7 @@ struct client_config {
     uint32_t chunk_bytes;        /* the approximate size of a chunk; 0: CHUNK_BYTES */
     uint32_t list_keys;          /* the shortest list of keys that is remembered; 0: KEYLISTS_KEYS_MIN */
     uint32_t list_bytes;         /* of the lists that a connection remembers; 0: KEYLISTS_BYTES */
+    uint32_t portion_keys; /* of a request are sliced in one turn; 0: a millisecond's worth. For tests */
     uint32_t turn_keys;    /* sliced again in one turn after a view; 0: a millisecond's worth. For tests */
     uint32_t drop_percent; /* the share of received frames that is dropped, for tests */
     /* of all tables, as far as they fit them, unless client_filter says otherwise */

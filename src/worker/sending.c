@@ -83,7 +83,7 @@ struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct 
     chunk->attempt = r->again; /* for observers: not a first transmission */
     chunk->count = chunk->unanswered = 0;
     chunk->target = target;
-    chunk->unsliced = false;
+    chunk->unsliced = chunk->rest = false;
     chunk->message = NULL;
     chunk->split = NULL;
     chunk->everywhere = false;

@@ -23,7 +23,10 @@ enum {
     RUNS_PER_SHARD = 8, /* arbitrary */
     /* Sliced again in one turn: 1 ms (bench/steps.sh). A chunk costs as much as TURN_CHUNK keys, beside its own. */
     TURN_KEYS = 1 << 15,
-    TURN_CHUNK = 64
+    TURN_CHUNK = 64,
+    /* Of a request that is gathered: 2 ms. */
+    PORTION_KEYS = 1 << 16,
+    PORTION_BYTES = 4 << 20
 };
 
 static bool is_user(const struct request *r)
@@ -37,12 +40,15 @@ static unsigned owner_of(const struct view *view, const struct request *r, uint6
 }
 
 static void slice_by_view(struct client *c, struct request *r);
+static size_t slice_rest(struct client *c, struct chunk *rest);
 
 /* ---- waiting for a view, and for a turn ---- */
 
 static size_t resume_chunk(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
+    if (chunk->rest)
+        return slice_rest(c, chunk);
     size_t keys = TURN_CHUNK + (chunk->unsliced ? r->n : chunk->span.count);
     slice_unwait_view(c, chunk);
     assert(!chunk->count); /* a waiting chunk has no slices */
@@ -131,7 +137,7 @@ static void copy_row(uint8_t *to, const uint8_t *from, uint64_t bytes)
 
 /* Fills the groups' slices with their keys' part of s. cursor[owner]: the group of each owner. Values that
  * are sent and values that come back share their room: an answer comes after its values were applied. */
-static void gather_groups(const struct span *s, const uint16_t *owner, struct group *groups,
+static void gather_groups(const struct span *s, size_t from, const uint16_t *owner, struct group *groups,
                           const uint16_t *group_of, uint8_t *base, const struct layout *l, size_t ngroups,
                           uint32_t value_bytes)
 {
@@ -160,7 +166,7 @@ static void gather_groups(const struct span *s, const uint16_t *owner, struct gr
         struct span *to = &g->span;
         uint32_t k = to->count++;
         ((uint64_t *)(uintptr_t)to->keys)[k] = s->keys[i];
-        ((uint32_t *)(uintptr_t)to->index)[k] = (uint32_t)i;
+        ((uint32_t *)(uintptr_t)to->index)[k] = (uint32_t)(from + i);
         if (src) {
             uint64_t bytes = s->lens ? (uint64_t)s->lens[i] * value_bytes : fixed;
             if (s->lens)
@@ -174,7 +180,7 @@ static void gather_groups(const struct span *s, const uint16_t *owner, struct gr
         assert(groups[g].span.count == groups[g].count);
 }
 
-/* Splits s by owner into groups, in one buffer of the client's pool behind head bytes. *groups are in scratch
+/* Splits s, whose first key is the key `from` by the groups' index, by owner into groups, in one buffer of the client's pool behind head bytes. *groups are in scratch
  * memory that the caller gives back (*scratch). AGAIN: a key has no owner in this view. */
 struct gathered {
     struct group *groups;
@@ -185,8 +191,8 @@ struct gathered {
     size_t scratch_bytes;
 };
 
-static paramo_err gather(struct client *c, const struct request *r, const struct span *s, size_t head_each,
-                         struct gathered *out)
+static paramo_err gather(struct client *c, const struct request *r, const struct span *s, size_t from,
+                         size_t head_each, struct gathered *out)
 {
     uint32_t nshards = c->view->shards_count;
     /* scratch: groups, count of each shard, group of each shard, owner of each key */
@@ -234,7 +240,7 @@ static paramo_err gather(struct client *c, const struct request *r, const struct
         bufpool_put(&c->pool, scratch, bytes);
         return err_memory(l.total);
     }
-    gather_groups(s, owner, groups, group_of, base, &l, n, r->table->value_bytes);
+    gather_groups(s, from, owner, groups, group_of, base, &l, n, r->table->value_bytes);
     *out = (struct gathered){.groups = groups,
                              .count = n,
                              .base = base,
@@ -281,7 +287,7 @@ static void chunk_enqueue(struct client *c, struct chunk *chunk, struct split *s
 static void chunk_split(struct client *c, struct chunk *chunk)
 {
     struct gathered g;
-    paramo_err err = gather(c, chunk->request, &chunk->span, sizeof(struct split), &g);
+    paramo_err err = gather(c, chunk->request, &chunk->span, 0, sizeof(struct split), &g);
     if (err == PARAMO_E_AGAIN) {
         slice_wait_view(c, chunk, c->view->number + 1);
         return;
@@ -536,39 +542,119 @@ static void chop(struct client *c, struct request *r, const struct span *s, int 
     }
 }
 
+/* How many keys from `first` on are gathered in one turn, and the bytes of their values. */
+static uint32_t portion_of(const struct client *c, const struct request *r, const struct span *s,
+                           size_t first, uint64_t *src_bytes)
+{
+    uint64_t src = s->src_bytes / s->count, dst = s->dst_bytes / s->count, most = PORTION_KEYS,
+             left = s->count - first;
+    if (c->config.portion_keys)
+        most = c->config.portion_keys;
+    most = most < left ? most : left;
+    if (!s->lens) {
+        uint64_t fits = PORTION_BYTES / (8 + (src > dst ? src : dst)) + 1;
+        most = most < fits ? most : fits;
+        *src_bytes = most * src;
+        return (uint32_t)most;
+    }
+    uint32_t n = 0;
+    for (*src_bytes = 0; n < most && *src_bytes < PORTION_BYTES; n++)
+        *src_bytes += (uint64_t)s->lens[first + n] * r->table->value_bytes;
+    return n;
+}
+
 /* The keys of each owner in one buffer of the request. Rows that must be split go one by one from the
- * caller's array. */
-static void slice_gathered(struct client *c, struct request *r, const struct span *s)
+ * caller's array. AGAIN: a key has no owner in this view. */
+static paramo_err gather_some(struct client *c, struct request *r, const struct span *s)
 {
     uint64_t row = (s->src_bytes > s->dst_bytes ? s->src_bytes : s->dst_bytes) / s->count;
     if (!s->lens && !is_user(r) && row >= c->config.chunk_bytes / 2) {
         for (uint32_t i = 0; i < s->count && !r->ended; i++) {
             unsigned owner = owner_of(c->view, r, s->keys[i]);
-            if (owner >= c->view->shards_count) {
-                request_end(r, PARAMO_E_NODE_LOST, "a key has no owner");
-                return;
-            }
+            if (owner >= c->view->shards_count)
+                return err_set(PARAMO_E_NODE_LOST, "a key has no owner");
             uint64_t src = s->src_bytes / s->count;
             struct span one = span_sub(s, i, 1, i * src, src);
             chop(c, r, &one, (int)owner);
         }
-        return;
+        return PARAMO_OK;
     }
     struct gathered g;
-    paramo_err err = gather(c, r, s, 0, &g);
-    if (err == PARAMO_E_AGAIN) {
-        request_wait(c, r, c->view->number + 1);
-        return;
-    }
-    if (err) {
-        request_end(r, err, err_text());
-        return;
-    }
-    r->scatter = g.base;
-    r->scatter_bytes = g.bytes;
+    paramo_err err = gather(c, r, s, s->first, sizeof(struct scatter), &g);
+    if (err)
+        return err;
+    struct scatter *scatter = (struct scatter *)(void *)g.base;
+    *scatter = (struct scatter){.next = r->scatters, .bytes = g.bytes};
+    r->scatters = scatter;
     for (size_t i = 0; i < g.count && !r->ended; i++)
         chop(c, r, &g.groups[i].span, (int)g.groups[i].owner);
     bufpool_put(&c->pool, g.scratch, g.scratch_bytes);
+    return PARAMO_OK;
+}
+
+/* Many keys in turns, before what waits. A handler gets all of its keys in one chunk. */
+static void slice_gathered(struct client *c, struct request *r, const struct span *s)
+{
+    uint64_t src;
+    if (!is_user(r) && portion_of(c, r, s, 0, &src) < s->count) {
+        struct span none = {0};
+        struct chunk *rest = slice_chunk_add(c, r, &none, -1); /* the first: it needs no memory */
+        assert(rest == &r->first);
+        rest->rest = true;
+        r->sliced = r->sliced_src = 0;
+        slice_wait_turn(c, rest, c->resume_at);
+        c->resume_at = rest;
+        return;
+    }
+    paramo_err err = gather_some(c, r, s);
+    if (err == PARAMO_E_AGAIN)
+        request_wait(c, r, c->view->number + 1);
+    else if (err)
+        request_end(r, err, err_text());
+}
+
+static struct span span_of(const struct request *r)
+{
+    uint32_t value = r->table->value_bytes;
+    bool dst = r->dst && !r->pulls_lens;
+    return (struct span){
+        .keys = r->keys,
+        .lens = r->src_lens,
+        .src = r->src,
+        .dst = dst ? r->dst : NULL,
+        .count = (uint32_t)r->n,
+        .src_bytes = r->src ? r->src_len * value : 0,
+        .dst_bytes = dst ? r->dst_len * value : 0,
+    };
+}
+
+/* A turn. The chunk stays the next to be sliced until all keys are. What is sliced already is not concerned by a later
+ * view: its chunks fare like any others. */
+static size_t slice_rest(struct client *c, struct chunk *rest)
+{
+    struct request *r = rest->request;
+    struct span s = span_of(r);
+    uint64_t src;
+    uint32_t keys = r->ended ? 0 : portion_of(c, r, &s, r->sliced, &src);
+    if (keys) {
+        struct span some = span_sub(&s, r->sliced, keys, r->sliced_src, src);
+        paramo_err err = gather_some(c, r, &some);
+        if (err == PARAMO_E_AGAIN) {
+            slice_unwait_view(c, rest);
+            slice_wait_view(c, rest, c->view->number + 1);
+            return keys;
+        }
+        if (err)
+            request_end(r, err, err_text());
+        r->sliced += keys;
+        r->sliced_src += src;
+        if (!r->ended && r->sliced < r->n)
+            return keys;
+    }
+    slice_unwait_view(c, rest);
+    if (!r->ended)
+        chunk_finished(c, rest);
+    return TURN_CHUNK + keys;
 }
 
 static void slice_runs(struct client *c, struct request *r, const struct span *s)
@@ -637,17 +723,7 @@ static void slice_by_view(struct client *c, struct request *r)
     } else if (r->kind == REQUEST_MESSAGE) {
         app_request_slice(c, r);
     } else if (r->n) {
-        uint32_t value = r->table->value_bytes;
-        bool dst = r->dst && !r->pulls_lens;
-        struct span s = {
-            .keys = r->keys,
-            .lens = r->src_lens,
-            .src = r->src,
-            .dst = dst ? r->dst : NULL,
-            .count = (uint32_t)r->n,
-            .src_bytes = r->src ? r->src_len * value : 0,
-            .dst_bytes = dst ? r->dst_len * value : 0,
-        };
+        struct span s = span_of(r);
         int owner = c->sole;
         if (owner < 0 && r->n == 1) {
             unsigned o = owner_of(c->view, r, r->keys[0]);
@@ -678,4 +754,6 @@ void slice_request(struct client *c, struct request *r)
         request_wait(c, r, c->view->number);
     else
         slice_by_view(c, r);
+    if (to_table && c->resume_at && !c->resume_timer.slot) /* it has many keys: the first turn */
+        resume_turn(c, turn_keys(c));
 }

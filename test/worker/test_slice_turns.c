@@ -241,12 +241,167 @@ static void counts_in_the_middle(void **state)
     world_fini(&w);
 }
 
+/* ---- a request of many keys ---- */
+
+enum { KEYS = 300, PORTION = 7 };
+
+static uint64_t keys[KEYS];
+static float ones[KEYS], read[KEYS];
+static uint32_t lens[KEYS];
+
+static void begin_portions(paramo_table_kind kind, uint32_t timeout_ms)
+{
+    memset(&w, 0, sizeof w);
+    world_init(&w, true, 5);
+    w.replicas = 2;
+    w.migrations = true;
+    w.timeout_ms = timeout_ms;
+    w.turn_keys = 1;
+    w.portion_keys = PORTION;
+    world_table(&w, kind, 1);
+    world_start(&w, 3, 3, 2);
+    world_pass(&w, ENV_SEC);
+    for (unsigned i = 0; i < KEYS; i++) {
+        keys[i] = 5 * i;
+        ones[i] = (float)(1 + i);
+        lens[i] = 1;
+    }
+}
+
+static uint64_t issue(enum request_kind kind, paramo_table_kind table)
+{
+    uint64_t ts;
+    paramo_kv kv = {.size = sizeof kv,
+                    .keys = keys,
+                    .n = KEYS,
+                    .vals = kind == REQUEST_PUSH ? ones : read,
+                    .vals_len = KEYS,
+                    .lens = table == PARAMO_TABLE_VAR ? lens : NULL};
+    struct client_call call = {.kind = kind, .table = &w.tables[0], .kv = &kv};
+    memset(read, 0, sizeof read);
+    assert_int_equal(client_issue(w.clients[0].client, &call, &ts), PARAMO_OK);
+    return ts;
+}
+
+static void all_read(unsigned times)
+{
+    for (unsigned i = 0; i < KEYS; i++)
+        assert_true(read[i] == (float)(times * (1 + i)));
+    assert_int_equal(waiting(), 0);
+    assert_int_equal(client()->pool.out, 0);
+}
+
+/* No step slices more than a portion; a pull that comes in the middle reads all; values come to their places. */
+static void many_keys_in_turns(void **state)
+{
+    (void)state;
+    for (unsigned var = 0; var < 2; var++) {
+        paramo_table_kind kind = var ? PARAMO_TABLE_VAR : PARAMO_TABLE_SPARSE;
+        begin_portions(kind, 60000);
+        uint64_t push_ts = issue(REQUEST_PUSH, kind);
+        const struct request *r = client()->requests;
+        size_t before = r->sliced;
+        assert_int_equal(before, PORTION); /* the first turn is at once */
+        uint64_t pull_ts = issue(REQUEST_PULL, kind);
+        assert_int_equal(waiting(), 2);
+        while (client()->view_waiters && client()->view_waiters->request == r) {
+            assert_in_range(r->sliced - before, 0, PORTION);
+            before = r->sliced;
+            assert_true(sim_step(w.sim));
+        }
+        assert_int_equal(world_wait(&w, 0, push_ts), PARAMO_OK);
+        assert_int_equal(world_wait(&w, 0, pull_ts), PARAMO_OK);
+        all_read(1);
+        world_fini(&w);
+    }
+}
+
+/* An owner dies in the middle: the rest is sliced by the new view, and nothing is made twice. */
+static void a_view_in_the_middle_of_a_request(void **state)
+{
+    (void)state;
+    begin_portions(PARAMO_TABLE_SPARSE, 60000);
+    uint64_t ts = issue(REQUEST_PUSH, PARAMO_TABLE_SPARSE);
+    world_pass(&w, 10 * ENV_MS);
+    assert_int_equal(waiting(), 1);
+    server_gone(0);
+    next_view();
+    assert_true(waiting() > 1 || client()->view_waiters->rest);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, 0, issue(REQUEST_PULL, PARAMO_TABLE_SPARSE)), PARAMO_OK);
+    all_read(1);
+    world_fini(&w);
+}
+
+/* Partitions have no owner for a while: the rest waits for a view in which they have one. */
+static void no_owner_in_the_middle_of_a_request(void **state)
+{
+    (void)state;
+    begin_portions(PARAMO_TABLE_SPARSE, 60000);
+    struct ring ring = w.ring;
+    uint64_t ts = issue(REQUEST_PUSH, PARAMO_TABLE_SPARSE);
+    world_pass(&w, 10 * ENV_MS);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        w.ring.owner[a] = a % 2 ? RING_NONE : ring.owner[a];
+    world_view(&w);
+    world_client_view(&w, 0);
+    world_pass(&w, 100 * ENV_MS);
+    assert_true(waiting() > 0);
+    w.ring = ring;
+    next_view();
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, 0, issue(REQUEST_PULL, PARAMO_TABLE_SPARSE)), PARAMO_OK);
+    all_read(1);
+    world_fini(&w);
+}
+
+/* The deadline passes: nothing of the request is left, and later ones go on. */
+static void a_deadline_in_the_middle_of_a_request(void **state)
+{
+    (void)state;
+    begin_portions(PARAMO_TABLE_SPARSE, 20);
+    uint64_t late = issue(REQUEST_PUSH, PARAMO_TABLE_SPARSE);
+    assert_int_equal(world_wait(&w, 0, late), PARAMO_E_TIMEOUT);
+    assert_int_equal(waiting(), 0);
+    assert_null(client()->resume_at);
+    assert_int_equal(client()->pool.out, 0);
+    float one = 1;
+    uint64_t ts;
+    assert_int_equal(world_push(&w, 0, 0, keys, 1, &one, 1, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    world_fini(&w);
+}
+
+/* The customer is closed. */
+static void closed_in_the_middle_of_a_request(void **state)
+{
+    (void)state;
+    begin_portions(PARAMO_TABLE_SPARSE, 60000);
+    (void)issue(REQUEST_PUSH, PARAMO_TABLE_SPARSE);
+    (void)issue(REQUEST_PULL, PARAMO_TABLE_SPARSE);
+    world_pass(&w, 5 * ENV_MS);
+    assert_int_equal(waiting(), 2);
+    world_client_close(&w, 0);
+    world_pass(&w, ENV_SEC);
+    world_client_open(&w, 0);
+    assert_int_equal(world_wait(&w, 0, issue(REQUEST_PUSH, PARAMO_TABLE_SPARSE)), PARAMO_OK);
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(turns_are_short),      cmocka_unit_test(later_requests_wait),
-        cmocka_unit_test(a_view_in_the_middle), cmocka_unit_test(deadlines_in_the_middle),
-        cmocka_unit_test(closed_in_the_middle), cmocka_unit_test(counts_in_the_middle),
+        cmocka_unit_test(turns_are_short),
+        cmocka_unit_test(later_requests_wait),
+        cmocka_unit_test(a_view_in_the_middle),
+        cmocka_unit_test(deadlines_in_the_middle),
+        cmocka_unit_test(closed_in_the_middle),
+        cmocka_unit_test(counts_in_the_middle),
+        cmocka_unit_test(many_keys_in_turns),
+        cmocka_unit_test(a_view_in_the_middle_of_a_request),
+        cmocka_unit_test(no_owner_in_the_middle_of_a_request),
+        cmocka_unit_test(a_deadline_in_the_middle_of_a_request),
+        cmocka_unit_test(closed_in_the_middle_of_a_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
