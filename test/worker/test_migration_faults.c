@@ -484,6 +484,40 @@ static void the_gate_outlives_the_next(void **state)
     world_fini(&t.w);
 }
 
+/* The owner of chains of four reaches all members but the last, which may take its place: it answers no read without that
+ * member's lease. */
+static void the_last_member_gives_the_lease(void **state)
+{
+    (void)state;
+    uint64_t ts;
+    float val = 0;
+    memset(&t, 0, sizeof t);
+    world_init(&t.w, true, 3);
+    t.w.replicas = 3;
+    t.w.timeout_ms = 60000;
+    world_table(&t.w, PARAMO_TABLE_DENSE, 1)->rows = RING_PARTITIONS;
+    world_start(&t.w, 4, 4, 2);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++) {
+        t.w.ring.owner[a] = 0;
+        for (unsigned level = 1; level <= 3; level++)
+            t.w.follower[level].owner[a] = (uint16_t)level;
+    }
+    for (unsigned s = 0; s < 4; s++)
+        t.w.partitions_changed[s] = t.w.chain_changed[s] = t.w.number + 1;
+    world_view(&t.w);
+    world_all_view(&t.w);
+    push(0, DENSE);
+    cut("s0", "s3", true);
+    pass(2 * ENV_SEC);
+    assert_int_equal(world_pull(&t.w, 1, DENSE, &key, 1, &val, 1, &ts), PARAMO_OK);
+    if (client_wait(t.w.clients[1].client, ts, 1000) != PARAMO_E_TIMEOUT)
+        fail_msg("an owner reads without the lease of the last member");
+    cut("s0", "s3", false);
+    assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_OK);
+    assert_true(val == 1);
+    world_fini(&t.w);
+}
+
 /* ---- clocks that do not run alike ---- */
 
 /* s0 and its clients on one side, its follower s1 on the other, by whose view it is dead. Client 1 pulls all
@@ -916,6 +950,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(a_load_waits_for_a_dead_owner_s_lease),
                                        cmocka_unit_test(a_member_that_leaves_acknowledges_nothing),
                                        cmocka_unit_test(the_gate_outlives_the_next),
+                                       cmocka_unit_test(the_last_member_gives_the_lease),
                                        cmocka_unit_test(clocks_drift),
                                        cmocka_unit_test(a_clock_stands_still),
                                        cmocka_unit_test(records_that_are_ahead_of_their_updates),
