@@ -32,9 +32,8 @@ void keyindex_init(struct keyindex *x, struct tablemem *mem, uint64_t seed, unsi
 
 bool keyindex_clear_step(struct keyindex *x, size_t *cursor, size_t segments)
 {
-    if (!keyindex_free_step(x, cursor, segments)) {
+    if (!keyindex_free_step(x, cursor, segments))
         return false;
-    }
     uint64_t moves = x->moves + 1;
     keyindex_init(x, x->mem, x->seed, payload_bytes(x->slots));
     x->moves = moves;
@@ -51,9 +50,8 @@ void keyindex_clear(struct keyindex *x)
 ALWAYS_INLINE unsigned bucket_match(const struct keyindex_bucket *b, uint64_t hash, unsigned slots)
 {
     unsigned match = 0;
-    for (unsigned i = 0; i < slots; i++) {
+    for (unsigned i = 0; i < slots; i++)
         match |= (unsigned)(b->word[i] == hash) << i;
-    }
     return match & *bucket_meta(b);
 }
 
@@ -70,12 +68,10 @@ ALWAYS_INLINE struct keyindex_bucket *segment_find(const struct keyindex_segment
          steps++) { /* ends sooner unless `passed` stuck everywhere */
         struct keyindex_bucket *b = bucket_at(s, *at);
         *slot = bucket_slot(b, hash, slots);
-        if (*slot >= 0) {
+        if (*slot >= 0)
             return b;
-        }
-        if (!bucket_passed(b)) {
+        if (!bucket_passed(b))
             return NULL;
-        }
         *at = bucket_after(s, *at);
     }
     return NULL;
@@ -104,18 +100,16 @@ ALWAYS_INLINE void scan_hash(struct keyindex_scan *scan, size_t i, uint64_t key,
     const struct keyindex *x = scan->x;
     uint64_t hash = hash_key(x, key);
     scan->hash[i] = hash;
-    if (deep) {
+    if (deep)
         __builtin_prefetch(&x->directory[(hash >> 1) >> (63 - x->depth)]);
-    }
 }
 
 ALWAYS_INLINE void scan_segment(struct keyindex_scan *scan, size_t i, bool deep)
 {
     struct keyindex_segment *s = segment_of(scan->x, scan->hash[i]);
     scan->segment[i] = s;
-    if (deep) {
+    if (deep)
         __builtin_prefetch(s);
-    }
 }
 
 ALWAYS_INLINE void scan_bucket(struct keyindex_scan *scan, size_t i)
@@ -133,29 +127,23 @@ ALWAYS_INLINE void scan_begin(struct keyindex_scan *scan, size_t i, const uint64
     size_t third = i + KEYINDEX_AHEAD;
     size_t second = deep ? third + KEYINDEX_AHEAD : third;
     size_t first = deep ? second + KEYINDEX_AHEAD : third;
-    if (first < left) {
+    if (first < left)
         scan_hash(scan, first, keys[first], deep);
-    }
-    if (second < left) {
+    if (second < left)
         scan_segment(scan, second, deep);
-    }
-    if (third < left) {
+    if (third < left)
         scan_bucket(scan, third);
-    }
 }
 
 /* Fills the pipeline of fetches, up to the state that key 0 needs. */
 static void scan_fill(struct keyindex_scan *scan, const uint64_t *keys, size_t left, bool deep)
 {
-    for (size_t i = 0; i < left && i < (deep ? 3 : 1) * KEYINDEX_AHEAD; i++) {
+    for (size_t i = 0; i < left && i < (deep ? 3 : 1) * KEYINDEX_AHEAD; i++)
         scan_hash(scan, i, keys[i], deep);
-    }
-    for (size_t i = 0; i < left && i < (deep ? 2 : 1) * KEYINDEX_AHEAD; i++) {
+    for (size_t i = 0; i < left && i < (deep ? 2 : 1) * KEYINDEX_AHEAD; i++)
         scan_segment(scan, i, deep);
-    }
-    for (size_t i = 0; i < left && i < KEYINDEX_AHEAD; i++) {
+    for (size_t i = 0; i < left && i < KEYINDEX_AHEAD; i++)
         scan_bucket(scan, i);
-    }
 }
 
 /* Looks key i up in one bucket, without a branch that depends on the result: a misprediction would wait
@@ -243,9 +231,8 @@ size_t keyindex_find(const struct keyindex *x, const uint64_t *keys, size_t n, u
     for (size_t done = 0, m; (m = scan_next(&scan, &payload, 5)) > 0; done += m) {
         for (size_t i = 0; i < m; i++) {
             rows[done + i] = KEYINDEX_NONE;
-            if (payload[i]) {
+            if (payload[i])
                 memcpy(&rows[done + i], payload[i], sizeof *rows);
-            }
             found += rows[done + i] != KEYINDEX_NONE;
         }
     }
@@ -254,9 +241,8 @@ size_t keyindex_find(const struct keyindex *x, const uint64_t *keys, size_t n, u
 
 void *keyindex_payload(const struct keyindex *x, uint64_t key)
 {
-    if (!x->directory) {
+    if (!x->directory)
         return NULL;
-    }
     uint64_t hash = hash_key(x, key);
     const struct keyindex_segment *s = segment_of(x, hash);
     uint32_t at = home_of(s, hash);
@@ -278,9 +264,8 @@ ALWAYS_INLINE uint32_t place_of(const struct keyindex_segment *s, uint64_t hash,
     uintptr_t at = (uintptr_t)payload % sizeof(struct keyindex_bucket);
     uintptr_t bucket = (uintptr_t)payload - at;
     uint32_t page = home_of(s, hash) / PAGE;
-    while (__builtin_expect(bucket_from(s, page, bucket) >= PAGE, 0)) {
+    while (__builtin_expect(bucket_from(s, page, bucket) >= PAGE, 0))
         page = (page + 1) * PAGE < s->nbuckets ? page + 1 : 0;
-    }
     uint32_t slot = ((uint32_t)at - (uint32_t)sizeof(uint64_t) * slots) / payload_bytes(slots);
     return page_number(s, page) << KEYINDEX_PAGE_AT |
            (uint32_t)bucket_from(s, page, bucket) << KEYINDEX_SLOT_BITS | slot;
@@ -296,9 +281,8 @@ ALWAYS_INLINE void places_of(const struct keyindex_scan *scan, size_t n, uint32_
 
 void keyindex_scan_places(const struct keyindex_scan *scan, size_t n, uint32_t *places)
 {
-    if (scan->moves == scan->x->moves) {
+    if (scan->moves == scan->x->moves)
         SLOTS_CALL(scan->x, places_of, scan, n, places);
-    }
 }
 
 /* ---- marks ---- */
@@ -323,9 +307,8 @@ void keyindex_change(struct keyindex *x, const uint64_t *keys, void *const *payl
     for (size_t k = 0; k < lates; k++) {
         void *at = payload[late[k]];
         unsigned was = keyindex_mark(x, at);
-        if (was != x->mark && x->first) { /* it has it already if the key occurs twice */
+        if (was != x->mark && x->first) /* it has it already if the key occurs twice */
             x->first(x->first_arg, keys[late[k]], at, was);
-        }
         keyindex_set_mark(x, at, x->mark);
     }
 }
@@ -358,9 +341,8 @@ ALWAYS_INLINE paramo_err enter_at(struct keyindex *x, struct keyindex_segment *s
 {
     while (__builtin_expect(s->count >= s->limit, 0)) {
         paramo_err err = keyindex_make_room(x, hash);
-        if (err) {
+        if (err)
             return err;
-        }
         s = segment_of(x, hash);
     }
     *payload = segment_place(s, hash, x->mark, slots);
@@ -376,9 +358,8 @@ ALWAYS_INLINE paramo_err enter(struct keyindex *x, uint64_t hash, void **payload
 paramo_err keyindex_add(struct keyindex *x, uint64_t key, void **payload)
 {
     paramo_err err;
-    if (!x->directory && (err = keyindex_first_segment(x)) != PARAMO_OK) {
+    if (!x->directory && (err = keyindex_first_segment(x)) != PARAMO_OK)
         return err;
-    }
     return SLOTS_CALL(x, enter, x, hash_key(x, key), payload);
 }
 
@@ -397,28 +378,24 @@ paramo_err keyindex_scan_add(const struct keyindex_scan *scan, struct keyindex *
                              void **payload)
 {
     assert(scan->x == x);
-    if (!x->directory || scan->moves != x->moves) {
+    if (!x->directory || scan->moves != x->moves)
         return keyindex_add(x, key, payload);
-    }
     return SLOTS_CALL(x, enter_at, x, scan->segment[i], scan->hash[i], payload);
 }
 
 bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload)
 {
-    if (x->count == 0) {
+    if (x->count == 0)
         return false;
-    }
     uint64_t hash = hash_key(x, key);
     struct keyindex_segment *s = segment_of(x, hash);
     uint32_t at = home_of(s, hash);
     int slot;
     struct keyindex_bucket *b = SLOTS_CALL(x, segment_find, s, hash, &at, &slot);
-    if (!b) {
+    if (!b)
         return false;
-    }
-    if (payload) {
+    if (payload)
         memcpy(payload, bucket_payload(b, (unsigned)slot, x->slots), payload_bytes(x->slots));
-    }
     *bucket_meta(b) &= ~(1U << slot | 3U << META_MARK(slot));
     for (uint32_t i = home_of(s, hash); i != at; i = bucket_after(s, i)) {
         uint32_t *meta = bucket_meta(bucket_at(s, i));
@@ -454,23 +431,20 @@ uint64_t keyindex_hash(const struct keyindex *x, uint64_t key)
 bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
                     void (*each)(void *ctx, uint64_t key, uint64_t hash, void *payload), void *ctx)
 {
-    if (!x->directory) {
+    if (!x->directory)
         return false;
-    }
     const struct keyindex_segment *s = segment_of(x, *cursor);
     unsigned depth = s->depth;
-    for (uint64_t count = s->count; count > rows && depth < 63; count /= 2) {
+    for (uint64_t count = s->count; count > rows && depth < 63; count /= 2)
         depth++;
-    }
     uint64_t last = depth ? *cursor | (UINT64_MAX >> depth) : UINT64_MAX;
     for (uint32_t at = 0; at < s->nbuckets; at++) {
         const struct keyindex_bucket *b = bucket_at(s, at);
         for (unsigned used = *bucket_meta(b) & META_USED(x->slots); used; used &= used - 1) {
             unsigned slot = (unsigned)__builtin_ctz(used);
             uint64_t hash = b->word[slot];
-            if (hash >= *cursor && hash <= last) {
+            if (hash >= *cursor && hash <= last)
                 each(ctx, key_of(x, hash), hash, bucket_payload(b, slot, x->slots));
-            }
         }
     }
     *cursor = last + 1;
@@ -483,9 +457,8 @@ uint64_t keyindex_probes(const struct keyindex *x)
     size_t entries = x->directory ? (size_t)1 << x->depth : 0;
     for (size_t i = 0; i < entries; i = next_segment(x, i)) {
         const struct keyindex_segment *s = x->directory[i];
-        for (uint32_t at = 0; at < s->nbuckets; at++) {
+        for (uint32_t at = 0; at < s->nbuckets; at++)
             probes += (*bucket_meta(bucket_at(s, at)) & META_PASSED) / META_PASSED_ONE;
-        }
     }
     return probes;
 }

@@ -55,20 +55,16 @@ static void memory_put(struct keyindex *x, void *page, size_t bytes)
 /* Makes room in the page table for n new numbers. */
 static paramo_err numbers_room(struct keyindex *x, size_t n)
 {
-    if (n >= KEYINDEX_PAGES_MAX - x->page_top) {
+    if (n >= KEYINDEX_PAGES_MAX - x->page_top)
         return err_set(PARAMO_E_TOO_LARGE, "a shard holds at most about 2^31 rows of a table");
-    }
     size_t room = x->page_room ? x->page_room : 8;
-    while (room < x->page_top + n) {
+    while (room < x->page_top + n)
         room *= 2;
-    }
-    if (room == x->page_room) {
+    if (room == x->page_room)
         return PARAMO_OK;
-    }
     struct keyindex_bucket **page = tablemem_get(x->mem, LINE, room * sizeof(struct keyindex_bucket *));
-    if (!page) {
+    if (!page)
         return err_memory(room * sizeof(struct keyindex_bucket *));
-    }
     if (x->page) {
         memcpy(page, x->page, x->page_top * sizeof(struct keyindex_bucket *));
         tablemem_put(x->mem, x->page, x->page_room * sizeof(struct keyindex_bucket *));
@@ -103,45 +99,39 @@ static void number_put(struct keyindex *x, uint32_t number)
 static void number_page(struct keyindex *x, uint32_t number, struct keyindex_bucket *page, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (i % PAGE == 0) {
+        if (i % PAGE == 0)
             x->page[number + i / PAGE] = page + i;
-        }
         *bucket_meta(page + i) = 0;
     }
 }
 
 static void buckets_put(struct keyindex *x, const struct keyindex_segment *s)
 {
-    for (uint32_t b = 0; b < s->nbuckets; b += PAGE) {
+    for (uint32_t b = 0; b < s->nbuckets; b += PAGE)
         number_put(x, page_number(s, b / PAGE));
-    }
-    for (size_t i = 0; i < pieces_of(s->nbuckets); i++) {
+    for (size_t i = 0; i < pieces_of(s->nbuckets); i++)
         memory_put(x, s->page[i], piece_bytes(s->nbuckets));
-    }
 }
 
 /* Makes *s an empty segment of that size and depth: room for page numbers, memory, then the numbers. */
 static paramo_err buckets_get(struct keyindex *x, uint32_t nbuckets, unsigned depth,
                               struct keyindex_segment *s)
 {
-    if (nbuckets > UINT32_MAX / LINE) {
+    if (nbuckets > UINT32_MAX / LINE)
         return err_set(PARAMO_E_TOO_LARGE, "too many keys of a table have the same hash");
-    }
     unsigned percent = LOAD_PERCENT - LOAD_SPREAD + x->turn;
     x->turn = (x->turn + 5) % (2 * LOAD_SPREAD + 1); /* a step of 5 reaches all values, far apart */
     *s = (struct keyindex_segment){
         .nbuckets = nbuckets, .limit = segment_keys(nbuckets, x->slots, percent), .depth = depth};
     paramo_err err = numbers_room(x, (nbuckets + PAGE - 1) / PAGE);
-    if (err) {
+    if (err)
         return err;
-    }
     size_t bytes = piece_bytes(nbuckets);
     for (size_t i = 0; i < pieces_of(nbuckets); i++) {
         s->page[i] = memory_get(x, bytes);
         if (!s->page[i]) {
-            while (i-- > 0) {
+            while (i-- > 0)
                 memory_put(x, s->page[i], bytes);
-            }
             return err_memory(bytes);
         }
     }
@@ -162,9 +152,8 @@ static paramo_err buckets_get(struct keyindex *x, uint32_t nbuckets, unsigned de
 
 static uint32_t next_size(uint32_t nbuckets)
 {
-    if (nbuckets < PAGE) {
+    if (nbuckets < PAGE)
         return 2 * nbuckets;
-    }
     return nbuckets < SEGMENT_PAGES * PAGE ? nbuckets + PAGE
                                            : (nbuckets + nbuckets / 4 + PAGE - 1) / PAGE * PAGE;
 }
@@ -174,9 +163,8 @@ static uint32_t next_size(uint32_t nbuckets)
 static uint32_t size_for(const struct keyindex *x, uint32_t count)
 {
     uint32_t nbuckets = PAGE;
-    while (segment_keys(nbuckets, x->slots, LOAD_PERCENT) <= count + count / 16) {
+    while (segment_keys(nbuckets, x->slots, LOAD_PERCENT) <= count + count / 16)
         nbuckets = next_size(nbuckets);
-    }
     return nbuckets;
 }
 
@@ -184,9 +172,8 @@ static struct keyindex_segment *segment_get(struct keyindex *x)
 {
     if (x->block_left == 0) {
         struct keyindex_segment *block = tablemem_get(x->mem, LINE, BLOCK * sizeof *block);
-        if (!block) {
+        if (!block)
             return NULL;
-        }
         block[0].page[0] = (struct keyindex_bucket *)x->block;
         x->block = block;
         x->block_left = BLOCK - 1;
@@ -229,9 +216,8 @@ static paramo_err segment_grow(struct keyindex *x, struct keyindex_segment *s)
 {
     struct keyindex_segment grown;
     paramo_err err = buckets_get(x, next_size(s->nbuckets), s->depth, &grown);
-    if (err) {
+    if (err)
         return err;
-    }
     struct keyindex_segment *const to[2] = {&grown, &grown};
     SLOTS_CALL(x, move_keys, s, to, 0);
     assert(grown.count == s->count);
@@ -246,12 +232,10 @@ static paramo_err directory_double(struct keyindex *x)
     size_t old = (size_t)1 << x->depth;
     struct keyindex_segment **directory =
         tablemem_get(x->mem, LINE, 2 * old * sizeof(struct keyindex_segment *));
-    if (!directory) {
+    if (!directory)
         return err_memory(2 * old * sizeof(struct keyindex_segment *));
-    }
-    for (size_t i = 0; i < old; i++) {
+    for (size_t i = 0; i < old; i++)
         directory[2 * i] = directory[2 * i + 1] = x->directory[i];
-    }
     tablemem_put(x->mem, x->directory, old * sizeof(struct keyindex_segment *));
     x->directory = directory;
     x->depth++;
@@ -260,9 +244,8 @@ static paramo_err directory_double(struct keyindex *x)
 
 static bool may_split(const struct keyindex *x, const struct keyindex_segment *s)
 {
-    if (s->depth < x->depth) {
+    if (s->depth < x->depth)
         return true;
-    }
     return x->depth < DEPTH_MAX && (size_t)2 << x->depth <= DIRECTORY_SLACK * x->segments;
 }
 
@@ -274,9 +257,8 @@ static uint32_t count_bit(const struct keyindex *x, const struct keyindex_segmen
         const struct keyindex_bucket *b = bucket_at(s, at);
         __builtin_prefetch(b + FETCH_AHEAD);
         unsigned used = *bucket_meta(b);
-        for (unsigned slot = 0; slot < x->slots; slot++) {
+        for (unsigned slot = 0; slot < x->slots; slot++)
             n += (uint32_t)(b->word[slot] >> (63 - bit) & used >> slot & 1);
-        }
     }
     return n;
 }
@@ -290,21 +272,18 @@ static paramo_err segment_split(struct keyindex *x, struct keyindex_segment *s, 
     struct keyindex_segment low;
     struct keyindex_segment high;
     paramo_err err = buckets_get(x, size_for(x, s->count - ones), bit + 1, &low);
-    if (err) {
+    if (err)
         return err;
-    }
     err = buckets_get(x, size_for(x, ones), bit + 1, &high);
-    if (err) {
+    if (err)
         goto err_low;
-    }
     struct keyindex_segment *added = segment_get(x);
     if (!added) {
         err = err_memory(BLOCK * sizeof *added);
         goto err_high;
     }
-    if (bit == x->depth && (err = directory_double(x)) != PARAMO_OK) {
+    if (bit == x->depth && (err = directory_double(x)) != PARAMO_OK)
         goto err_added;
-    }
     struct keyindex_segment *const to[2] = {&low, &high};
     SLOTS_CALL(x, move_keys, s, to, bit);
     assert(high.count == ones && low.count + ones == s->count);
@@ -315,9 +294,8 @@ static paramo_err segment_split(struct keyindex *x, struct keyindex_segment *s, 
     size_t span = (size_t)1 << (x->depth - bit); /* entries of s; half of them now belong to added */
     size_t first = ((hash >> 1) >> (63 - x->depth)) & ~(span - 1);
     assert(x->directory[first] == s && x->directory[first + span - 1] == s);
-    for (size_t i = first + span / 2; i < first + span; i++) {
+    for (size_t i = first + span / 2; i < first + span; i++)
         x->directory[i] = added;
-    }
     return PARAMO_OK;
 
 err_added:
@@ -344,9 +322,8 @@ paramo_err keyindex_first_segment(struct keyindex *x)
     struct keyindex_segment first;
     assert(!x->directory && !x->segments && !x->count);
     paramo_err err = buckets_get(x, BUCKETS_MIN, 0, &first);
-    if (err) {
+    if (err)
         return err;
-    }
     struct keyindex_segment *s = segment_get(x);
     if (!s) {
         err = err_memory(BLOCK * sizeof *s);
@@ -378,16 +355,13 @@ bool keyindex_free_step(struct keyindex *x, size_t *cursor, size_t segments)
         buckets_put(x, x->directory[*cursor]);
         *cursor = next;
     }
-    if (*cursor < entries) {
+    if (*cursor < entries)
         return false;
-    }
     assert(*cursor == entries || !entries); /* a segment's entries are neighbours */
-    if (x->directory) {
+    if (x->directory)
         tablemem_put(x->mem, x->directory, entries * sizeof(struct keyindex_segment *));
-    }
-    while (x->spare) {
+    while (x->spare)
         tablemem_put(x->mem, memory_get(x, PAGE_BYTES), PAGE_BYTES);
-    }
     while (x->block) {
         struct keyindex_segment *block = x->block;
         x->block = (struct keyindex_segment *)block[0].page[0];

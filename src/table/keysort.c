@@ -18,9 +18,8 @@ static bool pass_begin(struct keysort *sort)
 {
     unsigned digit = sort->pass - 1;
     size_t *count = sort->counts[digit], start = 0;
-    if (count[sort->from[0] >> (8 * digit) & 0xff] == sort->n) {
+    if (count[sort->from[0] >> (8 * digit) & 0xff] == sort->n)
         return false;
-    }
     for (unsigned v = 0; v < KEYSORT_VALUES; v++) {
         size_t here = count[v];
         count[v] = start;
@@ -31,11 +30,9 @@ static bool pass_begin(struct keysort *sort)
 
 static void count_keys(struct keysort *sort, size_t end)
 {
-    for (size_t i = sort->at; i < end; i++) {
-        for (unsigned d = 0; d < KEYSORT_DIGITS; d++) {
+    for (size_t i = sort->at; i < end; i++)
+        for (unsigned d = 0; d < KEYSORT_DIGITS; d++)
             sort->counts[d][sort->from[i] >> (8 * d) & 0xff]++;
-        }
-    }
 }
 
 static void move_keys(struct keysort *sort, size_t end)
@@ -44,9 +41,8 @@ static void move_keys(struct keysort *sort, size_t end)
     size_t *count = sort->counts[sort->pass - 1];
     const uint64_t *from = sort->from;
     uint64_t *to = sort->to;
-    for (size_t i = sort->at; i < end; i++) {
+    for (size_t i = sort->at; i < end; i++)
         to[count[from[i] >> shift & 0xff]++] = from[i];
-    }
 }
 
 static void pass_end(struct keysort *sort)
@@ -64,19 +60,16 @@ static void pass_end(struct keysort *sort)
 
 bool keysort_step(struct keysort *sort, size_t keys)
 {
-    if (sort->pass > KEYSORT_DIGITS) {
+    if (sort->pass > KEYSORT_DIGITS)
         return true;
-    }
     size_t end = sort->n - sort->at < keys ? sort->n : sort->at + keys;
-    if (sort->pass == 0) {
+    if (sort->pass == 0)
         count_keys(sort, end);
-    } else {
+    else
         move_keys(sort, end);
-    }
     sort->at = end;
-    if (end == sort->n) {
+    if (end == sort->n)
         pass_end(sort);
-    }
     return sort->pass > KEYSORT_DIGITS;
 }
 
@@ -88,9 +81,8 @@ static void sort_few(uint64_t *keys, size_t n)
     for (size_t i = 1; i < n; i++) {
         uint64_t key = keys[i];
         size_t at = i;
-        for (; at > 0 && keys[at - 1] > key; at--) {
+        for (; at > 0 && keys[at - 1] > key; at--)
             keys[at] = keys[at - 1];
-        }
         keys[at] = key;
     }
 }
@@ -105,7 +97,6 @@ void keysort(uint64_t *keys, uint64_t *scratch, size_t n)
     keysort_start(&sort, keys, scratch, n);
     while (!keysort_step(&sort, n)) {
     }
-    if (sort.from != keys) {
+    if (sort.from != keys)
         memcpy(keys, sort.from, n * sizeof *keys);
-    }
 }

@@ -47,18 +47,16 @@ static double natural_log(double x)
     double s = (m - 1.0) / (m + 1.0);
     double q = s * s;
     double sum = 0.0;
-    for (int k = 21; k >= 1; k -= 2) {
+    for (int k = 21; k >= 1; k -= 2)
         sum = sum * q + 1.0 / k;
-    }
     return e * 0.693147180559945309417 + 2.0 * s * sum;
 }
 
 static double polynomial(const double c[8], double x)
 {
     double y = c[7];
-    for (int i = 6; i >= 0; i--) {
+    for (int i = 6; i >= 0; i--)
         y = y * x + c[i];
-    }
     return y;
 }
 
@@ -159,14 +157,12 @@ void rowinit_fill(const struct rowinit *r, uint64_t key, uint32_t col, uint32_t 
             x += (double)r->b * rowinit_normal_quantile(open_unit(mix64(state)));
         } else if (r->kind == PARAMO_INIT_UNIFORM) {
             x += ((double)r->b - (double)r->a) * ((double)(mix64(state) >> 11) * 0x1p-53);
-            if (r->dtype == PARAMO_F32) {
+            if (r->dtype == PARAMO_F32)
                 x = (double)below((float)x, r->b);
-            } else if (x >= (double)r->b) {
+            else if (x >= (double)r->b)
                 x = nextafter((double)r->b, -INFINITY);
-            }
-            if (whole) {
+            if (whole)
                 x = floor(x);
-            }
         }
         store(r->dtype, x, out, i);
     }

@@ -15,9 +15,8 @@ void rowslab_init(struct rowslab *s, struct tablemem *mem, size_t row_bytes, siz
     assert(row_bytes > 0 && (align == 4 || align == 8));
     *s = (struct rowslab){.mem = mem, .open = ROWSLAB_NONE, .gone = ROWSLAB_NONE};
     s->row_bytes = (row_bytes + align - 1) & ~(align - 1);
-    while (s->row_bytes << (s->shift + 1) <= SLAB_BYTES) {
+    while (s->row_bytes << (s->shift + 1) <= SLAB_BYTES)
         s->shift++;
-    }
 }
 
 static size_t slab_bytes(const struct rowslab *s)
@@ -33,12 +32,10 @@ static void tables_put(struct rowslab *s)
 
 bool rowslab_clear_step(struct rowslab *s, size_t slabs)
 {
-    for (; slabs && s->count; slabs--) {
+    for (; slabs && s->count; slabs--)
         tablemem_put(s->mem, s->slabs[--s->count], slab_bytes(s));
-    }
-    if (s->count) {
+    if (s->count)
         return false;
-    }
     tables_put(s);
     s->slabs = NULL;
     s->states = NULL;
@@ -58,9 +55,8 @@ static void list_add(struct rowslab *s, uint32_t *list, uint32_t slab)
 {
     s->states[slab].prev = ROWSLAB_NONE;
     s->states[slab].next = *list;
-    if (*list != ROWSLAB_NONE) {
+    if (*list != ROWSLAB_NONE)
         s->states[*list].prev = slab;
-    }
     *list = slab;
 }
 
@@ -68,14 +64,12 @@ static void list_remove(struct rowslab *s, uint32_t *list, uint32_t slab)
 {
     const struct slab_state *state = &s->states[slab];
     assert(state->prev == ROWSLAB_NONE ? *list == slab : s->states[state->prev].next == slab);
-    if (state->prev == ROWSLAB_NONE) {
+    if (state->prev == ROWSLAB_NONE)
         *list = state->next;
-    } else {
+    else
         s->states[state->prev].next = state->next;
-    }
-    if (state->next != ROWSLAB_NONE) {
+    if (state->next != ROWSLAB_NONE)
         s->states[state->next].prev = state->prev;
-    }
 }
 
 static bool has_room(const struct rowslab *s, const struct slab_state *state)
@@ -110,14 +104,12 @@ static paramo_err tables_grow(struct rowslab *s)
 static paramo_err add_slab(struct rowslab *s)
 {
     uint32_t slab = s->gone == ROWSLAB_NONE ? s->count : s->gone;
-    if (((uint64_t)slab + 1) << s->shift > ROWSLAB_NONE) {
+    if (((uint64_t)slab + 1) << s->shift > ROWSLAB_NONE)
         return err_set(PARAMO_E_TOO_LARGE, "a shard holds at most 2^32 - 1 rows of a table");
-    }
     paramo_err err = slab == s->room ? tables_grow(s) : PARAMO_OK;
     char *memory = err ? NULL : tablemem_get(s->mem, SLAB_ALIGN, slab_bytes(s));
-    if (err || !memory) {
+    if (err || !memory)
         return err ? err : err_memory(slab_bytes(s));
-    }
     if (slab == s->gone) {
         assert(!s->slabs[slab] && !s->states[slab].used);
         list_remove(s, &s->gone, slab);
@@ -136,9 +128,8 @@ static paramo_err add_slab(struct rowslab *s)
 paramo_err rowslab_alloc(struct rowslab *s, uint32_t *row)
 {
     paramo_err err = s->open == ROWSLAB_NONE ? add_slab(s) : PARAMO_OK;
-    if (err) {
+    if (err)
         return err;
-    }
     uint32_t slab = s->open;
     struct slab_state *state = &s->states[slab];
     assert(s->slabs[slab] && has_room(s, state)); /* as all slabs of the list */
@@ -150,12 +141,10 @@ paramo_err rowslab_alloc(struct rowslab *s, uint32_t *row)
     }
     s->empty -= state->used++ == 0;
     s->used++;
-    if (!has_room(s, state)) {
+    if (!has_room(s, state))
         list_remove(s, &s->open, slab);
-    }
-    if (s->marks) {
+    if (s->marks)
         rowmarks_set(s->marks, *row, s->marks->now);
-    }
     return PARAMO_OK;
 }
 
@@ -164,15 +153,13 @@ void rowslab_free(struct rowslab *s, uint32_t row)
     uint32_t slab = row >> s->shift;
     assert(slab < s->count && s->states[slab].used > 0 && s->used > 0);
     struct slab_state *state = &s->states[slab];
-    if (!has_room(s, state)) {
+    if (!has_room(s, state))
         list_add(s, &s->open, slab);
-    }
     memcpy(rowslab_row(s, row), &state->free_head, sizeof state->free_head);
     state->free_head = row;
     s->used--;
-    if (--state->used > 0) {
+    if (--state->used > 0)
         return;
-    }
     if (++s->empty > EMPTY_KEPT) {
         list_remove(s, &s->open, slab);
         list_add(s, &s->gone, slab);

@@ -23,9 +23,8 @@ void rowspec_initial(const struct rowspec *s, uint64_t key, uint32_t col, uint32
 }
 
 #define COUNT(type)                                                                                          \
-    for (size_t i = 0; i < n; i++) {                                                                         \
+    for (size_t i = 0; i < n; i++)                                                                           \
         count += ((const type *)values)[i] != 0;                                                             \
-    }                                                                                                        \
     return count
 
 uint64_t rowspec_count_nonzero(const struct rowspec *s, const void *values, size_t n)

@@ -17,9 +17,8 @@ _Static_assert(TABLE_NO_ROW == KEYINDEX_NONE, "row numbers are the index's");
 /* Called before rows of a dense table change; the other stores do this themselves. */
 static void touch(struct table *t, const uint64_t *keys, size_t n)
 {
-    if (t->changes.marking) {
+    if (t->changes.marking)
         table_snapshot_touch(t, keys, n);
-    }
 }
 
 /* ---- life ---- */
@@ -28,48 +27,42 @@ paramo_err table_create(const paramo_table_options *options, uint64_t hash_seed,
                         const struct table_alloc *alloc, struct table **table)
 {
     paramo_err err = table_options_check(options);
-    if (err) {
+    if (err)
         return err;
-    }
-    if (options->kind == PARAMO_TABLE_USER) {
+    if (options->kind == PARAMO_TABLE_USER)
         return err_set(PARAMO_E_INVALID, "a table of kind user has no storage: its handler answers requests");
-    }
     struct tablemem mem;
     tablemem_init(&mem, alloc);
     struct table *t = tablemem_get(&mem, 64, sizeof *t);
-    if (!t) {
+    if (!t)
         return err_memory(sizeof *t);
-    }
     *t = (struct table){.mem = mem, .options = *options, .generation = 1};
     rowspec_setup(&t->spec, options);
     rowmarks_init(&t->changes.marks, &t->mem);
-    if (is_dense(t)) {
+    if (is_dense(t))
         table_dense_init(&t->dense, &t->spec, &t->mem, options->rows);
-    } else if (is_var(t)) {
+    else if (is_var(t))
         table_var_init(&t->var, &t->spec, &t->mem, hash_seed);
-    } else if (is_small(t)) {
+    else if (is_small(t))
         table_small_init(&t->small, &t->spec, &t->mem, hash_seed);
-    } else {
+    else
         table_sparse_init(&t->sparse, &t->spec, &t->mem, hash_seed);
-    }
     *table = t;
     return PARAMO_OK;
 }
 
 void table_destroy(struct table *t)
 {
-    if (!t) {
+    if (!t)
         return;
-    }
-    if (is_dense(t)) {
+    if (is_dense(t))
         table_dense_fini(&t->dense);
-    } else if (is_var(t)) {
+    else if (is_var(t))
         table_var_clear(&t->var);
-    } else if (is_small(t)) {
+    else if (is_small(t))
         table_small_clear(&t->small);
-    } else {
+    else
         table_sparse_clear(&t->sparse);
-    }
     table_remains_free(t);
     tablemem_put(&t->mem, t->scratch, t->scratch_room * sizeof *t->scratch);
     table_changes_forget(t);
@@ -85,12 +78,10 @@ const paramo_table_options *table_get_options(const struct table *t)
 
 static paramo_err own(struct table *t, uint64_t first, uint64_t count, bool values)
 {
-    if (!is_dense(t)) {
+    if (!is_dense(t))
         return err_set(PARAMO_E_UNSUPPORTED, "only a dense table has ranges of rows");
-    }
-    if (t->changes.marking) {
+    if (t->changes.marking)
         table_snapshot_touch_range(t, first, count);
-    }
     return table_dense_add_run(&t->dense, first, count, values);
 }
 
@@ -123,9 +114,8 @@ static paramo_err scratch_get(struct table *t, size_t n, uint32_t **rows)
         }
     }
     *rows = tablemem_get(&t->mem, 64, room * sizeof **rows);
-    if (!*rows) {
+    if (!*rows)
         return err_memory(room * sizeof **rows);
-    }
     if (n <= SCRATCH_KEPT) {
         tablemem_put(&t->mem, t->scratch, t->scratch_room * sizeof *t->scratch);
         t->scratch = *rows;
@@ -136,9 +126,8 @@ static paramo_err scratch_get(struct table *t, size_t n, uint32_t **rows)
 
 static void scratch_put(struct table *t, uint32_t *rows, size_t n)
 {
-    if (rows != t->scratch) {
+    if (rows != t->scratch)
         tablemem_put(&t->mem, rows, n * sizeof *rows);
-    }
 }
 
 static paramo_err check_fixed(const struct table *t, size_t n)
@@ -147,9 +136,8 @@ static paramo_err check_fixed(const struct table *t, size_t n)
         return err_set(PARAMO_E_UNSUPPORTED,
                        "rows of a variable-length table are read and written with lens");
     }
-    if (n >= TABLE_NO_ROW) {
+    if (n >= TABLE_NO_ROW)
         return err_set(PARAMO_E_TOO_LARGE, "%zu keys are too many for one call", n);
-    }
     return PARAMO_OK;
 }
 
@@ -158,28 +146,24 @@ static paramo_err check_fixed(const struct table *t, size_t n)
 paramo_err table_resolve(struct table *t, const uint64_t *keys, size_t n, uint32_t *rows, bool create)
 {
     paramo_err err = check_fixed(t, n);
-    if (err) {
+    if (err)
         return err;
-    }
     if (is_dense(t)) {
         err = table_dense_check(&t->dense, keys, n);
-        if (err == PARAMO_OK) {
+        if (err == PARAMO_OK)
             memset(rows, 0, n * sizeof *rows);
-        }
         return err;
     }
-    if (is_small(t)) {
+    if (is_small(t))
         return table_small_visit(&t->small, keys, n, NULL, NULL, create, rows);
-    }
     return table_sparse_resolve(&t->sparse, keys, n, rows, create);
 }
 
 static bool all_there(const uint32_t *rows, size_t n)
 {
     bool all = true;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         all &= rows[i] != TABLE_NO_ROW;
-    }
     return all;
 }
 
@@ -187,36 +171,31 @@ paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows
                            uint64_t *epoch)
 {
     paramo_err err = check_fixed(t, n);
-    if (err) {
+    if (err)
         return err;
-    }
     if (is_dense(t)) {
         touch(t, keys, n);
         return table_dense_push(&t->dense, keys, n, vals);
     }
     bool marked = !t->changes.marking || (epoch && *epoch == t->changes.epoch);
-    if (!is_small(t)) {
+    if (!is_small(t))
         err = table_sparse_push(&t->sparse, keys, rows, n, vals, marked ? NULL : &t->changes.marks);
-    } else if (all_there(rows, n)) {
+    else if (all_there(rows, n))
         err = table_small_push_rows(&t->small, keys, rows, n, vals, marked);
-    } else {
+    else
         err = table_small_visit(&t->small, keys, n, vals, NULL, true, rows);
-    }
-    if (epoch && !err) {
+    if (epoch && !err)
         *epoch = t->changes.epoch;
-    }
     return err;
 }
 
 paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t *rows, size_t n, void *vals)
 {
     paramo_err err = check_fixed(t, n);
-    if (err) {
+    if (err)
         return err;
-    }
-    if (is_dense(t)) {
+    if (is_dense(t))
         return table_dense_pull(&t->dense, keys, n, vals);
-    }
     if (is_small(t)) {
         table_small_pull_rows(&t->small, keys, rows, n, vals);
         return PARAMO_OK;
@@ -232,9 +211,8 @@ static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, con
                             unsigned what, uint32_t *noted)
 {
     paramo_err err = check_fixed(t, n);
-    if (err || n == 0) {
+    if (err || n == 0)
         return err;
-    }
     if (is_dense(t)) {
         if (what & PUSH) {
             touch(t, keys, n);
@@ -247,19 +225,15 @@ static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, con
                                  what & CREATE, noted);
     }
     uint32_t *rows = noted;
-    if (!noted && (err = scratch_get(t, n, &rows)) != PARAMO_OK) {
+    if (!noted && (err = scratch_get(t, n, &rows)) != PARAMO_OK)
         return err;
-    }
     err = table_sparse_resolve(&t->sparse, keys, n, rows, what & CREATE);
-    if (!err && (what & PUSH)) {
+    if (!err && (what & PUSH))
         err = table_sparse_push(&t->sparse, keys, rows, n, in, t->sparse.slab.marks);
-    }
-    if (!err && (what & PULL)) {
+    if (!err && (what & PULL))
         table_sparse_pull(&t->sparse, keys, rows, n, out);
-    }
-    if (!noted) {
+    if (!noted)
         scratch_put(t, rows, n);
-    }
     return err;
 }
 
@@ -295,9 +269,8 @@ paramo_err table_pull_noting(struct table *t, const uint64_t *keys, size_t n, vo
 
 static paramo_err check_columns(const struct table *t, uint32_t col, uint32_t ncols)
 {
-    if (!table_options_splittable(&t->options)) {
+    if (!table_options_splittable(&t->options))
         return err_set(PARAMO_E_UNSUPPORTED, "rows of this table cannot be pushed or pulled in parts");
-    }
     if (ncols == 0 || col >= t->options.dim || ncols > t->options.dim - col) {
         return err_set(PARAMO_E_SIZE_MISMATCH,
                        "first column %u and %u columns from it do not fit a row of %u", col, ncols,
@@ -309,24 +282,20 @@ static paramo_err check_columns(const struct table *t, uint32_t col, uint32_t nc
 paramo_err table_push_columns(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, const void *vals)
 {
     paramo_err err = check_columns(t, col, ncols);
-    if (err) {
+    if (err)
         return err;
-    }
     if (is_dense(t)) {
         touch(t, &key, 1);
         return table_dense_push_columns(&t->dense, key, col, ncols, vals);
     }
-    if (is_small(t)) {
+    if (is_small(t))
         return table_small_push_columns(&t->small, key, col, ncols, vals);
-    }
     uint32_t row;
     if ((err = optimizer_check(&t->spec.optimizer, vals, ncols)) != PARAMO_OK ||
-        (err = table_sparse_resolve(&t->sparse, &key, 1, &row, true)) != PARAMO_OK) {
+        (err = table_sparse_resolve(&t->sparse, &key, 1, &row, true)) != PARAMO_OK)
         return err;
-    }
-    if (t->sparse.slab.marks) {
+    if (t->sparse.slab.marks)
         rowmarks_change(t->sparse.slab.marks, key, row);
-    }
     table_sparse_push_columns(&t->sparse, row, col, ncols, vals);
     return PARAMO_OK;
 }
@@ -335,20 +304,16 @@ paramo_err table_pull_columns(struct table *t, uint64_t key, uint32_t col, uint3
                               bool create)
 {
     paramo_err err = check_columns(t, col, ncols);
-    if (err) {
+    if (err)
         return err;
-    }
-    if (is_dense(t)) {
+    if (is_dense(t))
         return table_dense_pull_columns(&t->dense, key, col, ncols, vals);
-    }
-    if (is_small(t)) {
+    if (is_small(t))
         return table_small_pull_columns(&t->small, key, col, ncols, vals, create);
-    }
     uint32_t row;
     err = table_sparse_resolve(&t->sparse, &key, 1, &row, create);
-    if (err == PARAMO_OK) {
+    if (err == PARAMO_OK)
         table_sparse_pull_columns(&t->sparse, key, row, col, ncols, vals);
-    }
     return err;
 }
 
@@ -356,12 +321,10 @@ paramo_err table_pull_columns(struct table *t, uint64_t key, uint32_t col, uint3
 
 static paramo_err check_var(const struct table *t, size_t n)
 {
-    if (!is_var(t)) {
+    if (!is_var(t))
         return err_set(PARAMO_E_UNSUPPORTED, "rows of this table have a fixed length: no lens");
-    }
-    if (n >= TABLE_NO_ROW) {
+    if (n >= TABLE_NO_ROW)
         return err_set(PARAMO_E_TOO_LARGE, "%zu keys are too many for one call", n);
-    }
     return PARAMO_OK;
 }
 
@@ -415,9 +378,8 @@ paramo_err table_sorted_keys(const struct table *t, uint64_t **keys, size_t *n)
         return PARAMO_OK;
     }
     uint64_t *all = malloc(rows * sizeof *all);
-    if (!all) {
+    if (!all)
         return err_memory(rows * sizeof *all);
-    }
     if (is_dense(t)) {
         table_dense_keys(&t->dense, all);
     } else {
@@ -440,19 +402,15 @@ paramo_err table_sorted_keys(const struct table *t, uint64_t **keys, size_t *n)
 paramo_err table_get_rows(const struct table *t, const uint64_t *keys, size_t n, bool with_state, void *out)
 {
     paramo_err err = check_fixed(t, n);
-    if (err || n == 0) {
+    if (err || n == 0)
         return err;
-    }
-    if (is_dense(t)) {
+    if (is_dense(t))
         return table_dense_get(&t->dense, keys, n, with_state, out);
-    }
-    if (is_small(t)) {
+    if (is_small(t))
         return table_small_get(&t->small, keys, n, with_state, out);
-    }
     uint32_t *rows = malloc(n * sizeof *rows);
-    if (!rows) {
+    if (!rows)
         return err_memory(n * sizeof *rows);
-    }
     keyindex_find(&t->sparse.index, keys, n, rows);
     err = table_sparse_get(&t->sparse, keys, rows, n, with_state, out);
     free(rows);
@@ -525,21 +483,18 @@ size_t table_scan_rows(const struct table *t, uint64_t *keys, size_t n, bool wit
 paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool with_state, const void *in)
 {
     paramo_err err = check_fixed(t, n);
-    if (err || n == 0) {
+    if (err || n == 0)
         return err;
-    }
     if (is_dense(t)) {
         touch(t, keys, n);
         return table_dense_put(&t->dense, keys, n, with_state, in);
     }
-    if (is_small(t)) {
+    if (is_small(t))
         return table_small_put(&t->small, keys, n, with_state, in);
-    }
     uint32_t *rows;
     err = scratch_get(t, n, &rows);
-    if (err) {
+    if (err)
         return err;
-    }
     keyindex_find(&t->sparse.index, keys, n, rows);
     err = table_sparse_put(&t->sparse, keys, rows, n, with_state, in);
     scratch_put(t, rows, n);
@@ -550,24 +505,20 @@ paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t 
 {
     if (is_dense(t)) {
         touch(t, keys, n);
-        if (removed) {
+        if (removed)
             *removed = 0;
-        }
         return table_dense_reset_rows(&t->dense, keys, n);
     }
-    if (t->changes.marking) {
+    if (t->changes.marking)
         table_snapshot_remove(t, keys, n);
-    }
     size_t count = is_var(t)     ? table_var_delete(&t->var, keys, n)
                    : is_small(t) ? table_small_delete(&t->small, keys, n)
                                  : table_sparse_delete(&t->sparse, keys, n);
     t->generation += count > 0;
-    if (count > 0 && table_rows(t) == 0) {
+    if (count > 0 && table_rows(t) == 0)
         table_emptied(t);
-    }
-    if (removed) {
+    if (removed)
         *removed = count;
-    }
     return PARAMO_OK;
 }
 

@@ -66,14 +66,12 @@ static bool remains_step(const struct table *t, struct table_remains *r)
     struct rowslab *slab = is_var(t) ? &r->var.slab : &r->sparse.slab;
     switch (r->phase) {
     case REMAINS_VALUES:
-        if (table_var_free_step(&r->var, &r->rows_at, STEP_ROWS)) {
+        if (table_var_free_step(&r->var, &r->rows_at, STEP_ROWS))
             move(r, REMAINS_INDEX);
-        }
         return false;
     case REMAINS_INDEX:
-        if (!keyindex_clear_step(index, &r->segments_at, STEP_SEGMENTS)) {
+        if (!keyindex_clear_step(index, &r->segments_at, STEP_SEGMENTS))
             return false;
-        }
         move(r, REMAINS_SLAB);
         return is_small(t);
     case REMAINS_SLAB:
@@ -118,9 +116,8 @@ void table_emptied(struct table *t)
     assert(!is_dense(t) && !rows_of(t));
     struct table_remains *r =
         index_of(t)->segments > 1 ? tablemem_get(&t->mem, sizeof(void *), sizeof *r) : NULL;
-    if (!r) {
+    if (!r)
         return;
-    }
     *r = (struct table_remains){.next = t->remains};
     store_detach(t, r);
     t->remains = r;
@@ -128,9 +125,8 @@ void table_emptied(struct table *t)
 
 void table_clear(struct table *t)
 {
-    if (t->changes.marking) {
+    if (t->changes.marking)
         table_snapshot_touch_all(t);
-    }
     t->generation++;
     if (is_dense(t)) {
         table_dense_reset(&t->dense);
@@ -138,13 +134,12 @@ void table_clear(struct table *t)
     }
     struct table_remains *r = tablemem_get(&t->mem, sizeof(void *), sizeof *r);
     if (!r) { /* without memory it frees everything now */
-        if (is_var(t)) {
+        if (is_var(t))
             table_var_clear(&t->var);
-        } else if (is_small(t)) {
+        else if (is_small(t))
             table_small_clear(&t->small);
-        } else {
+        else
             table_sparse_clear(&t->sparse);
-        }
         return;
     }
     *r = (struct table_remains){.next = t->remains};

@@ -19,9 +19,8 @@ static void run_free(struct table_dense *d, const struct dense_run *r)
 
 void table_dense_fini(struct table_dense *d)
 {
-    for (size_t i = 0; i < d->count; i++) {
+    for (size_t i = 0; i < d->count; i++)
         run_free(d, &d->runs[i]);
-    }
     tablemem_put(d->mem, d->runs, d->room * sizeof *d->runs);
     d->runs = NULL;
     d->count = d->room = 0;
@@ -39,13 +38,11 @@ static void run_reset(const struct table_dense *d, const struct dense_run *r, si
     const struct rowspec *spec = d->spec;
     size_t value = from * spec->dim;
     char *w = r->w + from * spec->param_bytes;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         rowinit_fill(&spec->init, r->first + from + i, 0, spec->dim, w + i * spec->param_bytes);
-    }
     optimizer_start(&spec->optimizer, w, plane_at(r->s0, value), plane_at(r->s1, value), n * spec->dim);
-    if (r->t) {
+    if (r->t)
         memset(r->t + from, 0, n * sizeof *r->t);
-    }
 }
 
 static paramo_err run_new(struct table_dense *d, uint64_t first, uint64_t count, bool with_values,
@@ -56,15 +53,12 @@ static paramo_err run_new(struct table_dense *d, uint64_t first, uint64_t count,
     size_t values = (size_t)count * spec->dim;
     *r = (struct dense_run){.first = first, .count = count};
     r->w = tablemem_get(d->mem, ALIGN, values * spec->value_bytes);
-    if (r->w && spec->planes > 0) {
+    if (r->w && spec->planes > 0)
         r->s0 = tablemem_get(d->mem, ALIGN, values * sizeof(float));
-    }
-    if (r->w && spec->planes > 1) {
+    if (r->w && spec->planes > 1)
         r->s1 = tablemem_get(d->mem, ALIGN, values * sizeof(float));
-    }
-    if (r->w && spec->counts) {
+    if (r->w && spec->counts)
         r->t = tablemem_get(d->mem, ALIGN, (size_t)count * sizeof(float));
-    }
     if (!r->w || (spec->planes > 0 && !r->s0) || (spec->planes > 1 && !r->s1) || (spec->counts && !r->t)) {
         run_free(d, r);
         return err_memory(values * spec->value_bytes);
@@ -82,11 +76,10 @@ static size_t run_at(const struct table_dense *d, uint64_t key)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct dense_run *r = &d->runs[middle];
-        if (r->first + r->count <= key) {
+        if (r->first + r->count <= key)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
@@ -106,21 +99,18 @@ paramo_err table_dense_add_run(struct table_dense *d, uint64_t first, uint64_t c
     if (d->count == d->room) {
         size_t room = d->room ? 2 * d->room : 8;
         struct dense_run *runs = tablemem_get(d->mem, _Alignof(struct dense_run), room * sizeof *runs);
-        if (!runs) {
+        if (!runs)
             return err_memory(room * sizeof *runs);
-        }
-        if (d->count) {
+        if (d->count)
             memcpy(runs, d->runs, d->count * sizeof *runs);
-        }
         tablemem_put(d->mem, d->runs, d->room * sizeof *runs);
         d->runs = runs;
         d->room = room;
     }
     struct dense_run added;
     paramo_err err = run_new(d, first, count, values, &added);
-    if (err) {
+    if (err)
         return err;
-    }
     memmove(&d->runs[at + 1], &d->runs[at], (d->count - at) * sizeof *d->runs);
     d->runs[at] = added;
     d->count++;
@@ -133,9 +123,8 @@ paramo_err table_dense_add_run(struct table_dense *d, uint64_t first, uint64_t c
 bool table_dense_next(const struct table_dense *d, uint64_t from, uint64_t *first, uint64_t *end)
 {
     size_t at = run_at(d, from);
-    if (at == d->count) {
+    if (at == d->count)
         return false;
-    }
     const struct dense_run *r = &d->runs[at];
     *first = r->first > from ? r->first : from;
     *end = r->first + r->count;
@@ -161,9 +150,8 @@ static paramo_err refuse_key(const struct table_dense *d, uint64_t key)
  * enough. */
 static size_t consecutive(const uint64_t *keys, size_t most)
 {
-    if (keys[most - 1] - keys[0] == most - 1) {
+    if (keys[most - 1] - keys[0] == most - 1)
         return most;
-    }
     size_t good = 1; /* a length that is consecutive */
     size_t bad = 2;  /* gallop to a length that is not */
     while (bad < most && keys[bad - 1] - keys[0] == bad - 1) {
@@ -173,11 +161,10 @@ static size_t consecutive(const uint64_t *keys, size_t most)
     bad = bad < most ? bad : most;
     while (good + 1 < bad) {
         size_t middle = good + (bad - good) / 2;
-        if (keys[middle - 1] - keys[0] == middle - 1) {
+        if (keys[middle - 1] - keys[0] == middle - 1)
             good = middle;
-        } else {
+        else
             bad = middle;
-        }
     }
     return good;
 }
@@ -190,9 +177,8 @@ static paramo_err next_piece(const struct table_dense *d, const uint64_t *keys, 
     size_t at = *hint;
     if (at >= d->count || key - d->runs[at].first >= d->runs[at].count) {
         at = run_at(d, key);
-        if (at == d->count || key < d->runs[at].first) {
+        if (at == d->count || key < d->runs[at].first)
             return refuse_key(d, key);
-        }
         *hint = at;
     }
     const struct dense_run *r = &d->runs[at];
@@ -209,9 +195,8 @@ paramo_err table_dense_check(const struct table_dense *d, const uint64_t *keys, 
     struct piece p = {0};
     for (size_t done = 0; done < n; done += p.n) {
         paramo_err err = next_piece(d, keys + done, n - done, &hint, &p);
-        if (err) {
+        if (err)
             return err;
-        }
     }
     return PARAMO_OK;
 }
@@ -235,9 +220,8 @@ static void push_piece(const struct table_dense *d, const struct piece *p, const
         if (r->t) {
             float before = r->t[row];
             t = optimizer_next_step(before);
-            for (same = 0; i + same < p->n && r->t[row + same] == before; same++) {
+            for (same = 0; i + same < p->n && r->t[row + same] == before; same++)
                 r->t[row + same] = t;
-            }
         }
         o->span(o, r->w + row * spec->param_bytes, plane_at(r->s0, value), plane_at(r->s1, value), t,
                 vals + i * spec->param_bytes, same * spec->dim);
@@ -248,16 +232,14 @@ paramo_err table_dense_push(struct table_dense *d, const uint64_t *keys, size_t 
 {
     const struct rowspec *spec = d->spec;
     paramo_err err = optimizer_check(&spec->optimizer, vals, n * spec->dim);
-    if (err || (err = table_dense_check(d, keys, n)) != PARAMO_OK) {
+    if (err || (err = table_dense_check(d, keys, n)) != PARAMO_OK)
         return err;
-    }
     size_t hint = 0;
     struct piece p;
     for (size_t done = 0; done < n; done += p.n) {
         err = next_piece(d, keys + done, n - done, &hint, &p);
-        if (err) {
+        if (err)
             return err; /* never: checked above */
-        }
         push_piece(d, &p, (const char *)vals + done * spec->param_bytes);
     }
     return PARAMO_OK;
@@ -266,14 +248,12 @@ paramo_err table_dense_push(struct table_dense *d, const uint64_t *keys, size_t 
 const void *table_dense_span(const struct table_dense *d, const uint64_t *keys, size_t n)
 {
     size_t at = run_at(d, keys[0]);
-    if (at == d->count || keys[0] - d->runs[at].first >= d->runs[at].count) {
+    if (at == d->count || keys[0] - d->runs[at].first >= d->runs[at].count)
         return NULL;
-    }
     const struct dense_run *r = &d->runs[at];
     uint64_t offset = keys[0] - r->first;
-    if (n > r->count - offset || consecutive(keys, n) < n) {
+    if (n > r->count - offset || consecutive(keys, n) < n)
         return NULL;
-    }
     return r->w + offset * d->spec->param_bytes;
 }
 
@@ -284,9 +264,8 @@ paramo_err table_dense_pull(const struct table_dense *d, const uint64_t *keys, s
     struct piece p;
     for (size_t done = 0; done < n; done += p.n) {
         paramo_err err = next_piece(d, keys + done, n - done, &hint, &p);
-        if (err) {
+        if (err)
             return err;
-        }
         memcpy((char *)vals + done * bytes, piece_params(d, &p), p.n * bytes);
     }
     return PARAMO_OK;
@@ -299,9 +278,8 @@ paramo_err table_dense_push_columns(struct table_dense *d, uint64_t key, uint32_
     struct piece p;
     size_t hint = 0;
     paramo_err err = optimizer_check(&spec->optimizer, vals, ncols);
-    if (err || (err = next_piece(d, &key, 1, &hint, &p)) != PARAMO_OK) {
+    if (err || (err = next_piece(d, &key, 1, &hint, &p)) != PARAMO_OK)
         return err;
-    }
     size_t value = p.offset * spec->dim + col;
     spec->optimizer.span(&spec->optimizer, p.run->w + value * spec->value_bytes, plane_at(p.run->s0, value),
                          plane_at(p.run->s1, value), 0, vals, ncols);
@@ -314,9 +292,8 @@ paramo_err table_dense_pull_columns(const struct table_dense *d, uint64_t key, u
     struct piece p;
     size_t hint = 0;
     paramo_err err = next_piece(d, &key, 1, &hint, &p);
-    if (err) {
+    if (err)
         return err;
-    }
     size_t bytes = d->spec->value_bytes;
     memcpy(vals, (const char *)piece_params(d, &p) + col * bytes, ncols * bytes);
     return PARAMO_OK;
@@ -327,27 +304,23 @@ paramo_err table_dense_get(const struct table_dense *d, const uint64_t *keys, si
                            void *out)
 {
     const struct rowspec *spec = d->spec;
-    if (!with_state || spec->state_values == 0) {
+    if (!with_state || spec->state_values == 0)
         return table_dense_pull(d, keys, n, out);
-    }
     size_t hint = 0;
     size_t dim = spec->dim;
     float *to = out;
     for (size_t i = 0; i < n; i++) {
         struct piece p;
         paramo_err err = next_piece(d, keys + i, 1, &hint, &p);
-        if (err) {
+        if (err)
             return err;
-        }
         size_t value = p.offset * dim;
         memcpy(to, piece_params(d, &p), dim * sizeof *to);
         memcpy(to + dim, p.run->s0 + value, dim * sizeof *to);
-        if (p.run->s1) {
+        if (p.run->s1)
             memcpy(to + 2 * dim, p.run->s1 + value, dim * sizeof *to);
-        }
-        if (p.run->t) {
+        if (p.run->t)
             to[3 * dim] = p.run->t[p.offset];
-        }
         to += dim + spec->state_values;
     }
     return PARAMO_OK;
@@ -363,9 +336,8 @@ static paramo_err check_rows(const struct table_dense *d, const uint64_t *keys, 
         paramo_err err = optimizer_check_state(
             &spec->optimizer, w, state ? w + spec->dim : NULL, state ? w + 2 * (size_t)spec->dim : NULL,
             state && spec->counts ? w[3 * (size_t)spec->dim] : 0, spec->dim);
-        if (err) {
+        if (err)
             return err_prefix(err, "key %llu", (unsigned long long)keys[i]);
-        }
     }
     return table_dense_check(d, keys, n);
 }
@@ -376,18 +348,16 @@ paramo_err table_dense_put(struct table_dense *d, const uint64_t *keys, size_t n
     const struct rowspec *spec = d->spec;
     bool state = with_state && spec->state_values > 0;
     paramo_err err = check_rows(d, keys, n, state, in);
-    if (err) {
+    if (err)
         return err;
-    }
     size_t hint = 0;
     size_t dim = spec->dim;
     const char *from = in;
     for (size_t i = 0; i < n; i++) {
         struct piece p;
         err = next_piece(d, keys + i, 1, &hint, &p);
-        if (err) {
+        if (err)
             return err; /* never: checked above */
-        }
         size_t value = p.offset * dim;
         memcpy(piece_params(d, &p), from, spec->param_bytes);
         from += spec->param_bytes;
@@ -395,19 +365,16 @@ paramo_err table_dense_put(struct table_dense *d, const uint64_t *keys, size_t n
         float *s1 = plane_at(p.run->s1, value);
         if (!state) {
             optimizer_start(&spec->optimizer, piece_params(d, &p), s0, s1, dim);
-            if (p.run->t) {
+            if (p.run->t)
                 p.run->t[p.offset] = 0;
-            }
             continue;
         }
         const float *values = (const float *)(const void *)from;
         memcpy(s0, values, dim * sizeof *values);
-        if (s1) {
+        if (s1)
             memcpy(s1, values + dim, dim * sizeof *values);
-        }
-        if (p.run->t) {
+        if (p.run->t)
             p.run->t[p.offset] = values[2 * dim];
-        }
         from += spec->state_values * sizeof(float);
     }
     return PARAMO_OK;
@@ -415,9 +382,8 @@ paramo_err table_dense_put(struct table_dense *d, const uint64_t *keys, size_t n
 
 void table_dense_reset(struct table_dense *d)
 {
-    for (size_t i = 0; i < d->count; i++) {
+    for (size_t i = 0; i < d->count; i++)
         run_reset(d, &d->runs[i], 0, (size_t)d->runs[i].count);
-    }
 }
 
 paramo_err table_dense_reset_rows(struct table_dense *d, const uint64_t *keys, size_t n)
@@ -427,9 +393,8 @@ paramo_err table_dense_reset_rows(struct table_dense *d, const uint64_t *keys, s
     struct piece p = {0};
     for (size_t done = 0; done < n && !err; done += p.n) {
         err = next_piece(d, keys + done, n - done, &hint, &p);
-        if (!err) { /* always: checked above */
+        if (!err) /* always: checked above */
             run_reset(d, p.run, p.offset, p.n);
-        }
     }
     return err;
 }
@@ -437,26 +402,22 @@ paramo_err table_dense_reset_rows(struct table_dense *d, const uint64_t *keys, s
 uint64_t table_dense_rows(const struct table_dense *d)
 {
     uint64_t rows = 0;
-    for (size_t i = 0; i < d->count; i++) {
+    for (size_t i = 0; i < d->count; i++)
         rows += d->runs[i].count;
-    }
     return rows;
 }
 
 void table_dense_keys(const struct table_dense *d, uint64_t *keys)
 {
-    for (size_t i = 0; i < d->count; i++) {
-        for (uint64_t k = 0; k < d->runs[i].count; k++) {
+    for (size_t i = 0; i < d->count; i++)
+        for (uint64_t k = 0; k < d->runs[i].count; k++)
             *keys++ = d->runs[i].first + k;
-        }
-    }
 }
 
 uint64_t table_dense_nonzero(const struct table_dense *d, uint64_t first, uint64_t count)
 {
-    if (count == 0) {
+    if (count == 0)
         return 0;
-    }
     const struct dense_run *r = &d->runs[run_at(d, first)];
     assert(first >= r->first && first - r->first + count <= r->count);
     return rowspec_count_nonzero(d->spec, r->w + (size_t)(first - r->first) * d->spec->param_bytes,

@@ -41,9 +41,8 @@ size_t table_dtype_size(paramo_dtype dtype)
 
 static paramo_err check_number(const char *field, float value, bool fine, const char *rule)
 {
-    if (isfinite(value) && fine) {
+    if (isfinite(value) && fine)
         return PARAMO_OK;
-    }
     return err_set(PARAMO_E_INVALID, "table option %s is %g: must be %s", field, (double)value, rule);
 }
 
@@ -104,9 +103,8 @@ static paramo_err check_optimizer(const paramo_table_options *o)
         return err_set(PARAMO_E_INVALID,
                        "table option optimizer: a variable-length table takes assign and add only");
     }
-    if (!def->kernel[o->dtype].rows) {
+    if (!def->kernel[o->dtype].rows)
         return err_set(PARAMO_E_INVALID, "table option dtype: optimizers other than assign and add need F32");
-    }
     return check_optimizer_options(o, def->options);
 }
 
@@ -134,32 +132,27 @@ static paramo_err check_init(const paramo_table_options *o)
         return err_set(PARAMO_E_INVALID, "table option init is %u: no such kind of initial value",
                        (unsigned)o->init);
     }
-    if (o->init == PARAMO_INIT_ZERO) {
+    if (o->init == PARAMO_INIT_ZERO)
         return PARAMO_OK;
-    }
-    if (o->kind == PARAMO_TABLE_VAR) {
+    if (o->kind == PARAMO_TABLE_VAR)
         return err_set(PARAMO_E_INVALID, "table option init: variable-length rows have no initial values");
-    }
     float low;
     float high;
     dtype_limits(o->dtype, &low, &high);
     const char *within = "finite and in the range of the table's type";
     if (o->init == PARAMO_INIT_NORMAL) {
-        if (o->dtype != PARAMO_F32 && o->dtype != PARAMO_F64) {
+        if (o->dtype != PARAMO_F32 && o->dtype != PARAMO_F64)
             return err_set(PARAMO_E_INVALID, "table option init: normal initial values need F32 or F64");
-        }
         /* 9 standard deviations is more than the generator ever draws */
         float reach = high / 16;
-        if ((err = check_number("init_a", o->init_a, fabsf(o->init_a) <= reach, within))) {
+        if ((err = check_number("init_a", o->init_a, fabsf(o->init_a) <= reach, within)))
             return err;
-        }
         return check_number("init_b", o->init_b, o->init_b >= 0 && o->init_b <= reach,
                             "a standard deviation: finite and not negative");
     }
     bool a_fits = o->init_a >= low && (o->init_a < high || o->dtype == PARAMO_F32 || o->dtype == PARAMO_F64);
-    if ((err = check_number("init_a", o->init_a, a_fits, within))) {
+    if ((err = check_number("init_a", o->init_a, a_fits, within)))
         return err;
-    }
     if (o->init == PARAMO_INIT_UNIFORM) {
         return check_number("init_b", o->init_b, o->init_b > o->init_a && o->init_b <= high,
                             "greater than init_a and in the range of the table's type");
@@ -169,12 +162,10 @@ static paramo_err check_init(const paramo_table_options *o)
 
 paramo_err table_options_check(const paramo_table_options *o)
 {
-    if ((unsigned)o->kind > PARAMO_TABLE_USER) {
+    if ((unsigned)o->kind > PARAMO_TABLE_USER)
         return err_set(PARAMO_E_INVALID, "table option kind is %u: no such kind", (unsigned)o->kind);
-    }
-    if (table_dtype_size(o->dtype) == 0) {
+    if (table_dtype_size(o->dtype) == 0)
         return err_set(PARAMO_E_INVALID, "table option dtype is %u: no such type", (unsigned)o->dtype);
-    }
     if ((unsigned)o->placement > PARAMO_PLACE_RANGE) {
         return err_set(PARAMO_E_INVALID, "table option placement is %u: no such placement",
                        (unsigned)o->placement);
@@ -204,16 +195,13 @@ paramo_err table_options_check(const paramo_table_options *o)
     } else if (o->placement == PARAMO_PLACE_DENSE) {
         return err_set(PARAMO_E_INVALID, "table option placement: dense placement needs a dense table");
     }
-    if (o->kind == PARAMO_TABLE_USER) {
+    if (o->kind == PARAMO_TABLE_USER)
         return PARAMO_OK;
-    }
     if (o->kind != PARAMO_TABLE_VAR) {
-        if (o->dim == 0) {
+        if (o->dim == 0)
             return err_set(PARAMO_E_INVALID, "table option dim is 0: a row needs at least one value");
-        }
-        if (o->dim > TABLE_DIM_MAX) {
+        if (o->dim > TABLE_DIM_MAX)
             return err_set(PARAMO_E_TOO_LARGE, "table option dim is %u: at most %u", o->dim, TABLE_DIM_MAX);
-        }
     }
     paramo_err err = check_optimizer(o);
     return err ? err : check_init(o);
@@ -221,9 +209,8 @@ paramo_err table_options_check(const paramo_table_options *o)
 
 paramo_placement table_options_placement(const paramo_table_options *o)
 {
-    if (o->placement != PARAMO_PLACE_AUTO) {
+    if (o->placement != PARAMO_PLACE_AUTO)
         return o->placement;
-    }
     return o->kind == PARAMO_TABLE_DENSE ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED;
 }
 

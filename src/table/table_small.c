@@ -50,14 +50,12 @@ void table_small_clear(struct table_small *s)
 
 static void new_row(const struct table_small *s, uint64_t key, void *row)
 {
-    if (s->row_bytes == ROW) {
+    if (s->row_bytes == ROW)
         memcpy(row, s->initial, ROW);
-    } else {
+    else
         memcpy(row, s->initial, ROW_STATE);
-    }
-    if (rowinit_varies(&s->spec->init)) {
+    if (rowinit_varies(&s->spec->init))
         fill_row(s->spec, key, row);
-    }
 }
 
 /* ---- requests that may have to be undone ---- */
@@ -75,9 +73,8 @@ static paramo_err undo_open(struct table_small *s, size_t n, struct undo *u)
 {
     *u = (struct undo){.bytes = n * (1 + (size_t)s->row_bytes), .ascending = true};
     u->created = tablemem_get(s->mem, 1, u->bytes);
-    if (!u->created) {
+    if (!u->created)
         return err_memory(u->bytes);
-    }
     u->rows = (char *)u->created + n;
     return PARAMO_OK;
 }
@@ -107,27 +104,21 @@ static bool chunk_note(const struct table_small *s, const uint64_t *keys, size_t
                        struct undo *u)
 {
     bool missing = false;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         missing |= !row[i];
-    }
-    if (missing) {
+    if (missing)
         return false;
-    }
     bool ascending = u->done == 0 || keys[0] > *(keys - 1);
-    for (size_t i = 1; i < n; i++) {
+    for (size_t i = 1; i < n; i++)
         ascending &= keys[i] > keys[i - 1];
-    }
     u->ascending &= ascending;
     char *to = u->rows + u->done * s->row_bytes;
-    if (s->row_bytes == ROW) {
-        for (size_t i = 0; i < n; i++) {
+    if (s->row_bytes == ROW)
+        for (size_t i = 0; i < n; i++)
             memcpy(to + i * ROW, row[i], ROW);
-        }
-    } else {
-        for (size_t i = 0; i < n; i++) {
+    else
+        for (size_t i = 0; i < n; i++)
             memcpy(to + i * ROW_STATE, row[i], ROW_STATE);
-        }
-    }
     assert((u->done + n) * (1 + (size_t)s->row_bytes) <= u->bytes);
     memset(u->created + u->done, 0, n);
     u->done += n;
@@ -141,27 +132,23 @@ static paramo_err chunk_create(struct table_small *s, const struct keyindex_scan
 {
     uint64_t moves = s->index.moves;
     paramo_err err = PARAMO_OK;
-    if (chunk_note(s, keys, n, row, u)) {
+    if (chunk_note(s, keys, n, row, u))
         return PARAMO_OK;
-    }
     for (size_t i = 0; i < n; i++) {
         bool fresh = !row[i];
         u->ascending = u->ascending && (u->done == 0 || keys[i] > *(&keys[i] - 1));
-        if (fresh && u->ascending) {
+        if (fresh && u->ascending)
             err = keyindex_scan_add(scan, &s->index, i, keys[i], &row[i]);
-        } else if (fresh || s->index.moves != moves) {
+        else if (fresh || s->index.moves != moves)
             err = keyindex_insert(&s->index, keys[i], &row[i], &fresh);
-        }
-        if (err) {
+        if (err)
             return err;
-        }
-        if (fresh) {
+        if (fresh)
             new_row(s, keys[i], row[i]);
-        } else if (s->row_bytes == ROW) {
+        else if (s->row_bytes == ROW)
             memcpy(u->rows + u->done * ROW, row[i], ROW);
-        } else {
+        else
             memcpy(u->rows + u->done * ROW_STATE, row[i], ROW_STATE);
-        }
         u->created[u->done++] = fresh;
     }
     if (s->index.moves != moves) { /* payloads from before the last growth */
@@ -177,15 +164,13 @@ static void chunk_read(const struct rowspec *spec, const uint64_t *keys, size_t 
                        char *out)
 {
     size_t bytes = spec->param_bytes;
-    for (size_t i = 0; i < n; i++, out += bytes) {
-        if (!row[i]) {
+    for (size_t i = 0; i < n; i++, out += bytes)
+        if (!row[i])
             rowspec_initial(spec, keys[i], 0, spec->dim, out);
-        } else if (bytes == ROW) {
+        else if (bytes == ROW)
             memcpy(out, row[i], ROW);
-        } else {
+        else
             memcpy(out, row[i], bytes);
-        }
-    }
 }
 
 /* Finds all places again: growth has ended those of earlier chunks. */
@@ -194,9 +179,8 @@ static void find_places(const struct table_small *s, const uint64_t *keys, size_
     struct keyindex_scan scan;
     void **row;
     keyindex_scan_start(&scan, &s->index, keys, n);
-    for (size_t done = 0, m; (m = keyindex_scan_next(&scan, &row)) > 0; done += m) {
+    for (size_t done = 0, m; (m = keyindex_scan_next(&scan, &row)) > 0; done += m)
         keyindex_scan_places(&scan, m, rows + done);
-    }
 }
 
 paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t n, const void *in, void *out,
@@ -206,34 +190,29 @@ paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t
     struct undo u = {0};
     paramo_err err = in ? optimizer_check(&spec->optimizer, in, n * spec->dim) : PARAMO_OK;
     bool changes = in || create;
-    if (err || n == 0 || (changes && (err = undo_open(s, n, &u)) != PARAMO_OK)) {
+    if (err || n == 0 || (changes && (err = undo_open(s, n, &u)) != PARAMO_OK))
         return err;
-    }
     uint64_t moves = s->index.moves;
     struct keyindex_scan scan;
     void **row;
     keyindex_scan_start(&scan, &s->index, keys, n);
     for (size_t done = 0, m; !err && (m = keyindex_scan_next(&scan, &row)) > 0; done += m) {
-        if (changes && (err = chunk_create(s, &scan, keys + done, m, row, &u)) != PARAMO_OK) {
+        if (changes && (err = chunk_create(s, &scan, keys + done, m, row, &u)) != PARAMO_OK)
             break;
-        }
         if (in) {
             keyindex_change(&s->index, keys + done, row, m);
             spec->optimizer.rows(&spec->optimizer, row, m, spec->dim,
                                  (const char *)in + done * spec->param_bytes);
         }
-        if (out) {
+        if (out)
             chunk_read(spec, keys + done, m, row, (char *)out + done * spec->param_bytes);
-        }
-        if (rows) {
+        if (rows)
             keyindex_scan_places(&scan, m, rows + done);
-        }
     }
-    if (err) {
+    if (err)
         undo_all(s, keys, &u);
-    } else if (rows && s->index.moves != moves) {
+    else if (rows && s->index.moves != moves)
         find_places(s, keys, n, rows);
-    }
     undo_close(s, &u);
     return err;
 }
@@ -257,16 +236,14 @@ paramo_err table_small_push_rows(struct table_small *s, const uint64_t *keys, co
 {
     const struct rowspec *spec = s->spec;
     paramo_err err = optimizer_check(&spec->optimizer, vals, n * spec->dim);
-    if (err) {
+    if (err)
         return err;
-    }
     void *row[2][BATCH];
     size_t m = batch_rows(s, rows, 0, n, row[0]);
     for (size_t done = 0, batch = 0, next; done < n; done += m, m = next, batch ^= 1) {
         next = batch_rows(s, rows, done + m, n, row[batch ^ 1]);
-        if (!marked) {
+        if (!marked)
             keyindex_change(&s->index, keys + done, row[batch], m);
-        }
         spec->optimizer.rows(&spec->optimizer, row[batch], m, spec->dim,
                              (const char *)vals + done * spec->param_bytes);
     }
@@ -295,34 +272,29 @@ paramo_err table_small_put(struct table_small *s, const uint64_t *keys, size_t n
         bool state = with_state && spec->state_values > 0;
         paramo_err err = optimizer_check_state(&spec->optimizer, w, state ? w + spec->dim : NULL,
                                                state ? w + 2 * (size_t)spec->dim : NULL, 0, spec->dim);
-        if (err) {
+        if (err)
             return err_prefix(err, "key %llu", (unsigned long long)keys[i]);
-        }
     }
     struct undo u;
     paramo_err err = n == 0 ? PARAMO_OK : undo_open(s, n, &u);
-    if (err || n == 0) {
+    if (err || n == 0)
         return err;
-    }
     struct keyindex_scan scan;
     void **row;
     keyindex_scan_start(&scan, &s->index, keys, n);
     for (size_t m; (m = keyindex_scan_next(&scan, &row)) > 0; keys += m, from += m * bytes) {
         err = chunk_create(s, &scan, keys, m, row, &u);
-        if (err) {
+        if (err)
             break;
-        }
         keyindex_change(&s->index, keys, row, m);
         for (size_t i = 0; i < m; i++) {
             memcpy(row[i], from + i * bytes, bytes);
-            if (!with_state) {
+            if (!with_state)
                 start_row(spec, row[i]);
-            }
         }
     }
-    if (err) {
+    if (err)
         undo_all(s, scan.keys, &u);
-    }
     undo_close(s, &u);
     return err;
 }
@@ -335,12 +307,10 @@ static paramo_err row_made(struct table_small *s, uint64_t key, char **row)
     void *payload;
     bool fresh;
     paramo_err err = keyindex_insert(&s->index, key, &payload, &fresh);
-    if (err) {
+    if (err)
         return err;
-    }
-    if (fresh) {
+    if (fresh)
         new_row(s, key, payload);
-    }
     *row = payload;
     return PARAMO_OK;
 }
@@ -351,9 +321,8 @@ paramo_err table_small_push_columns(struct table_small *s, uint64_t key, uint32_
     const struct rowspec *spec = s->spec;
     char *row;
     paramo_err err = optimizer_check(&spec->optimizer, vals, ncols);
-    if (err || (err = row_made(s, key, &row)) != PARAMO_OK) {
+    if (err || (err = row_made(s, key, &row)) != PARAMO_OK)
         return err;
-    }
     void *changes = row;
     keyindex_change(&s->index, &key, &changes, 1);
     spec->optimizer.span(&spec->optimizer, row + col * spec->value_bytes, state_plane(spec, row, 0) + col,
@@ -368,15 +337,13 @@ paramo_err table_small_pull_columns(struct table_small *s, uint64_t key, uint32_
     char *row = keyindex_payload(&s->index, key);
     if (!row && create) {
         paramo_err err = row_made(s, key, &row);
-        if (err) {
+        if (err)
             return err;
-        }
     }
-    if (row) {
+    if (row)
         memcpy(vals, row + col * spec->value_bytes, ncols * spec->value_bytes);
-    } else {
+    else
         rowspec_initial(spec, key, col, ncols, vals);
-    }
     return PARAMO_OK;
 }
 
@@ -395,9 +362,8 @@ paramo_err table_small_get(const struct table_small *s, const uint64_t *keys, si
                     return err_set(PARAMO_E_NOT_FOUND, "the table has no row of key %llu",
                                    (unsigned long long)keys[done + i]);
                 }
-                if (copy) {
+                if (copy)
                     memcpy(to, row[i], bytes);
-                }
             }
         }
     }
@@ -426,8 +392,7 @@ size_t table_small_scan(const struct table_small *s, uint64_t *keys, size_t n, s
 size_t table_small_delete(struct table_small *s, const uint64_t *keys, size_t n)
 {
     size_t removed = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         removed += keyindex_remove(&s->index, keys[i], NULL);
-    }
     return removed;
 }

@@ -34,9 +34,8 @@ static float *state_plane(const struct rowspec *spec, void *row, unsigned plane)
 static void start_row(const struct rowspec *spec, void *row)
 {
     optimizer_start(&spec->optimizer, row, state_plane(spec, row, 0), state_plane(spec, row, 1), spec->dim);
-    if (spec->counts) {
+    if (spec->counts)
         *state_plane(spec, row, 2) = 0;
-    }
 }
 
 /* Creates the missing rows; after an error none is created. 1. the list to undo, 2. rows and index
@@ -45,33 +44,26 @@ static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, u
 {
     const struct rowspec *spec = s->spec;
     size_t missing = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         missing += rows[i] == KEYINDEX_NONE;
-    }
-    if (missing == 0) {
+    if (missing == 0)
         return PARAMO_OK;
-    }
     size_t *undo = tablemem_get(s->mem, sizeof *undo, missing * sizeof *undo);
-    if (!undo) {
+    if (!undo)
         return err_memory(missing * sizeof *undo);
-    }
     paramo_err err = PARAMO_OK;
     size_t done = 0;
-    for (size_t i = 0; i < n && i < INSERT_AHEAD; i++) {
+    for (size_t i = 0; i < n && i < INSERT_AHEAD; i++)
         keyindex_prefetch(&s->index, keys[i]);
-    }
     for (size_t i = 0; done < missing; i++) {
-        if (i + INSERT_AHEAD < n) {
+        if (i + INSERT_AHEAD < n)
             keyindex_prefetch(&s->index, keys[i + INSERT_AHEAD]);
-        }
-        if (rows[i] != KEYINDEX_NONE) {
+        if (rows[i] != KEYINDEX_NONE)
             continue;
-        }
         uint32_t fresh;
         err = rowslab_alloc(&s->slab, &fresh);
-        if (err) {
+        if (err)
             break;
-        }
         void *number;
         bool added;
         err = keyindex_insert(&s->index, keys[i], &number, &added);
@@ -94,9 +86,8 @@ static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, u
     if (err) {
         while (done > 0) {
             size_t i = undo[--done];
-            if (keyindex_remove(&s->index, keys[i], NULL)) {
+            if (keyindex_remove(&s->index, keys[i], NULL))
                 rowslab_free(&s->slab, rows[i]);
-            }
             rows[i] = KEYINDEX_NONE;
         }
     }
@@ -116,13 +107,11 @@ static void prefetch_rows(const struct table_sparse *s, const uint32_t *rows, si
 {
     size_t bytes = s->slab.row_bytes < PREFETCH_MAX ? s->slab.row_bytes : PREFETCH_MAX;
     for (size_t i = 0; i < n; i++) {
-        if (rows[i] == KEYINDEX_NONE) {
+        if (rows[i] == KEYINDEX_NONE)
             continue;
-        }
         const char *row = rowslab_row(&s->slab, rows[i]);
-        for (size_t at = 0; at < bytes; at += 64) {
+        for (size_t at = 0; at < bytes; at += 64)
             __builtin_prefetch(row + at);
-        }
     }
 }
 
@@ -136,20 +125,17 @@ paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint3
 {
     const struct rowspec *spec = s->spec;
     paramo_err err = optimizer_check(&spec->optimizer, vals, n * spec->dim);
-    if (err || (err = create_missing(s, keys, rows, n)) != PARAMO_OK) {
+    if (err || (err = create_missing(s, keys, rows, n)) != PARAMO_OK)
         return err;
-    }
     prefetch_rows(s, rows, batch_at(0, n));
     for (size_t done = 0, m; done < n; done += m) {
         void *batch[BATCH];
         m = batch_at(done, n);
         prefetch_rows(s, rows + done + m, batch_at(done + m, n));
-        if (marks) {
+        if (marks)
             rowmarks_change_all(marks, keys + done, rows + done, m);
-        }
-        for (size_t i = 0; i < m; i++) {
+        for (size_t i = 0; i < m; i++)
             batch[i] = rowslab_row(&s->slab, rows[done + i]);
-        }
         spec->optimizer.rows(&spec->optimizer, batch, m, spec->dim,
                              (const char *)vals + done * spec->param_bytes);
     }
@@ -166,15 +152,13 @@ void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const
     for (size_t done = 0, m; done < n; done += m) {
         m = batch_at(done, n);
         prefetch_rows(s, rows + done + m, batch_at(done + m, n));
-        for (size_t i = done; i < done + m; i++, out += bytes) {
-            if (rows[i] == KEYINDEX_NONE) {
+        for (size_t i = done; i < done + m; i++, out += bytes)
+            if (rows[i] == KEYINDEX_NONE)
                 rowspec_initial(spec, keys[i], 0, spec->dim, out);
-            } else if (bytes == 4) {
+            else if (bytes == 4)
                 memcpy(out, rowslab_row(&s->slab, rows[i]), 4);
-            } else {
+            else
                 memcpy(out, rowslab_row(&s->slab, rows[i]), bytes);
-            }
-        }
     }
 }
 
@@ -212,9 +196,8 @@ paramo_err table_sparse_get(const struct table_sparse *s, const uint64_t *keys, 
     char *to = out;
     prefetch_rows(s, rows, batch_at(0, n));
     for (size_t i = 0; i < n; i++) {
-        if (i % BATCH == 0) {
+        if (i % BATCH == 0)
             prefetch_rows(s, rows + i + batch_at(i, n), batch_at(i + batch_at(i, n), n));
-        }
         memcpy(to + i * bytes, rowslab_row(&s->slab, rows[i]), bytes);
     }
     return PARAMO_OK;
@@ -232,23 +215,19 @@ paramo_err table_sparse_put(struct table_sparse *s, const uint64_t *keys, uint32
         float t = state && spec->counts ? w[3 * (size_t)spec->dim] : 0;
         paramo_err err = optimizer_check_state(&spec->optimizer, w, state ? w + spec->dim : NULL,
                                                state ? w + 2 * (size_t)spec->dim : NULL, t, spec->dim);
-        if (err) {
+        if (err)
             return err_prefix(err, "key %llu", (unsigned long long)keys[i]);
-        }
     }
     paramo_err err = create_missing(s, keys, rows, n);
-    if (err) {
+    if (err)
         return err;
-    }
-    if (s->slab.marks) {
+    if (s->slab.marks)
         rowmarks_change_all(s->slab.marks, keys, rows, n);
-    }
     for (size_t i = 0; i < n; i++) {
         void *row = rowslab_row(&s->slab, rows[i]);
         memcpy(row, from + i * bytes, bytes);
-        if (!with_state) {
+        if (!with_state)
             start_row(spec, row);
-        }
     }
     return PARAMO_OK;
 }

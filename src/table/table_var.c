@@ -80,9 +80,8 @@ static paramo_err prepare(struct table_var *v, uint64_t key, uint32_t len, bool 
     paramo_err err;
     if (c->row != KEYINDEX_NONE) {
         uint32_t before = row_at(v, c->row)->len;
-        if (len == before) {
+        if (len == before)
             return PARAMO_OK;
-        }
         if (!assign) {
             return err_set(PARAMO_E_SIZE_MISMATCH, "key %llu: %u values are added to a row of %u",
                            (unsigned long long)key, len, before);
@@ -90,9 +89,8 @@ static paramo_err prepare(struct table_var *v, uint64_t key, uint32_t len, bool 
     } else {
         uint32_t row;
         void *number;
-        if ((err = rowslab_alloc(&v->slab, &row)) != PARAMO_OK) {
+        if ((err = rowslab_alloc(&v->slab, &row)) != PARAMO_OK)
             return err;
-        }
         *row_at(v, row) = (struct var_row){0};
         if ((err = keyindex_insert(&v->index, key, &number, &c->created)) != PARAMO_OK) {
             rowslab_free(&v->slab, row);
@@ -104,9 +102,8 @@ static paramo_err prepare(struct table_var *v, uint64_t key, uint32_t len, bool 
     }
     if (len > 0) {
         c->values = tablemem_get(v->mem, 8, len * v->spec->value_bytes);
-        if (!c->values) {
+        if (!c->values)
             return err_memory(len * v->spec->value_bytes);
-        }
     }
     return PARAMO_OK;
 }
@@ -114,9 +111,8 @@ static paramo_err prepare(struct table_var *v, uint64_t key, uint32_t len, bool 
 static void undo(struct table_var *v, uint64_t key, uint32_t len, struct change *c)
 {
     tablemem_put(v->mem, c->values, len * v->spec->value_bytes);
-    if (c->created && keyindex_remove(&v->index, key, NULL)) {
+    if (c->created && keyindex_remove(&v->index, key, NULL))
         rowslab_free(&v->slab, c->row);
-    }
 }
 
 static void commit(struct table_var *v, uint32_t len, bool assign, const struct change *c, const void *from)
@@ -128,9 +124,8 @@ static void commit(struct table_var *v, uint32_t len, bool assign, const struct 
         row_free_values(v, r);
         *r = (struct var_row){.values = c->values, .len = len};
     }
-    if (len == 0) {
+    if (len == 0)
         return;
-    }
     if (kept && !assign) {
         const struct optimizer *o = &v->spec->optimizer;
         o->span(o, r->values, NULL, NULL, 0, from, len);
@@ -143,9 +138,8 @@ paramo_err table_var_store(struct table_var *v, const uint64_t *keys, size_t n, 
                            const uint32_t *lens, bool assign)
 {
     paramo_err err = check_push(v, keys, n, vals, lens, assign);
-    if (err || n == 0) {
+    if (err || n == 0)
         return err;
-    }
     struct change *changes = tablemem_get(v->mem, _Alignof(struct change), n * sizeof *changes);
     uint32_t *rows = tablemem_get(v->mem, sizeof *rows, n * sizeof *rows);
     if (!changes || !rows) {
@@ -153,18 +147,16 @@ paramo_err table_var_store(struct table_var *v, const uint64_t *keys, size_t n, 
         goto err_scratch;
     }
     keyindex_find(&v->index, keys, n, rows);
-    if (v->slab.marks) {
+    if (v->slab.marks)
         rowmarks_change_all(v->slab.marks, keys, rows, n);
-    }
     size_t done = 0;
     for (; done < n && err == PARAMO_OK; done++) {
         changes[done] = (struct change){.row = rows[done]};
         err = prepare(v, keys[done], lens[done], assign, &changes[done]);
     }
     if (err) {
-        while (done-- > 0) {
+        while (done-- > 0)
             undo(v, keys[done], lens[done], &changes[done]);
-        }
         goto err_scratch;
     }
     const char *from = vals;

@@ -7,12 +7,10 @@
 static void *libc_alloc(void *ctx, size_t align, size_t size)
 {
     (void)ctx;
-    if (align <= _Alignof(max_align_t)) {
+    if (align <= _Alignof(max_align_t))
         return malloc(size);
-    }
-    if (size > SIZE_MAX - align) {
+    if (size > SIZE_MAX - align)
         return NULL;
-    }
     return aligned_alloc(align, (size + align - 1) & ~(align - 1));
 }
 
@@ -34,9 +32,8 @@ void *tablemem_get(struct tablemem *m, size_t align, size_t size)
 {
     assert(size > 0);
     void *memory = m->alloc.alloc(m->alloc.ctx, align, size);
-    if (memory) {
+    if (memory)
         m->bytes += size;
-    }
     return memory;
 }
 
