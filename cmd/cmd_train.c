@@ -162,10 +162,16 @@ static int make_options(const struct options *s, struct train_options *o)
     if (pace_parse(option_text(s, OPT_CONSISTENCY), &o->bound) != 0)
         return options_wrong(s, "--consistency is asp, bsp or ssp:S with S up to %d, not '%s'",
                              PACE_BOUND_MAX, option_text(s, OPT_CONSISTENCY));
+    o->negatives = option_given(s, OPT_NEGATIVES) ? option_real(s, OPT_NEGATIVES) : 1;
+    if (o->negatives > 1)
+        return options_wrong(s, "--negatives %g is a share: above 0, at most 1", o->negatives);
+    o->negatives = o->negatives < 1 ? o->negatives : 0;
     struct model_info *info = &o->model;
     int code = option_text(s, OPT_MODEL_FROM) ? continue_from(s, info) : begin(s, info);
     if (code < 0)
         code = take_columns(s, option_text(s, OPT_MODEL_FROM) != NULL, info);
+    if (code < 0 && o->negatives > 0 && info->objective.ops != &objective_logistic)
+        code = options_wrong(s, "--negatives needs --objective logistic");
     if (code >= 0)
         return code;
     (void)snprintf(info->data_format, sizeof info->data_format, "%s", option_text(s, OPT_FORMAT));

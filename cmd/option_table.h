@@ -42,6 +42,8 @@
       "stop after N epochs without a better measured log-loss; 0: never (2, or 0 if --epochs is given)")               \
     X(SHUFFLE, TRAIN, "shuffle", 0, NUMBER(0, UINT32_MAX), "ROWS", "100000", NULL,                                    \
       "from the second epoch on, shuffle the rows of a part within windows of this many; 0: the files' order")        \
+    X(NEGATIVES, TRAIN, "negatives", 0, POSITIVE, "SHARE", NULL, NULL,                                                 \
+      "learn this share of the rows with label 0, drawn anew for each epoch; predictions stay those for all rows (1)") \
     X(ANY_QUALITY, TRAIN, "any-quality", 0, FLAG, NULL, NULL, NULL,                                                   \
       "exit with 0, not 5, if the model is no better than guessing the mean rate")                                    \
     S(S_MODEL, TRAIN, "Where the model is")                                                                                    \

@@ -60,7 +60,7 @@ void block_free(struct block *block)
 static void copy_rows(const struct block *from, const uint32_t *place, struct block *to)
 {
     uint32_t at = 0;
-    for (size_t r = 0; r < from->rows; r++) {
+    for (size_t r = 0; r < to->rows; r++) {
         const uint32_t first = from->offset[place[r]], n = from->offset[place[r] + 1] - first;
         to->label[r] = from->label[place[r]];
         if (to->weight != NULL)
@@ -73,7 +73,28 @@ static void copy_rows(const struct block *from, const uint32_t *place, struct bl
             memcpy(to->field + at, from->field + first, n * sizeof *to->field);
         at += n;
     }
-    to->offset[from->rows] = at;
+    to->offset[to->rows] = at;
+}
+
+paramo_err block_thin(const struct block *from, double share, uint64_t seed, struct block *to)
+{
+    struct block_shape shape = block_shape(from);
+    uint32_t *place = malloc((from->rows + 1) * sizeof *place);
+    if (place == NULL)
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of %zu rows", from->rows);
+    shape.rows = shape.features = 0;
+    for (size_t r = 0; r < from->rows; r++) {
+        if (from->label[r] <= 0.5f && (double)(holdout_mix(seed + r) >> 11) * 0x1p-53 >= share)
+            continue;
+        place[shape.rows++] = (uint32_t)r;
+        shape.features += from->offset[r + 1] - from->offset[r];
+    }
+    *to = *from;
+    paramo_err err = block_alloc(to, &shape);
+    if (err == PARAMO_OK)
+        copy_rows(from, place, to);
+    free(place);
+    return err;
 }
 
 paramo_err block_shuffle(const struct block *from, size_t window, uint64_t seed, struct block *to)

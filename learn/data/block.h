@@ -45,5 +45,9 @@ void block_free(struct block *block);
  * itself. */
 PARAMO_MUST_USE paramo_err block_shuffle(const struct block *from, size_t window, uint64_t seed,
                                          struct block *to);
+/* A copy of `from` with its rows of a label above 0.5 and about `share` of the others, in their order. Which ones depends
+ * on seed and their number in the block only. */
+PARAMO_MUST_USE paramo_err block_thin(const struct block *from, double share, uint64_t seed,
+                                      struct block *to);
 
 #endif

@@ -144,6 +144,37 @@ size_t loader_batch_rows(size_t first, size_t most, uint32_t stream, uint64_t in
     return rows;
 }
 
+/* The rows of a slot's block become those of `own`, which it takes. */
+static void take_rows(struct loader *l, struct slot *s, const struct block *own)
+{
+    if (s->block != NULL)
+        reader_release(l->o.reader, s->block);
+    s->block = NULL;
+    block_free(&s->own);
+    s->own = *own;
+}
+
+/* The rows of a slot to learn in this round, in their order: s->block, or s->own. */
+static paramo_err choose_rows(struct loader *l, struct slot *s)
+{
+    const paramo_work_unit *at = &s->part.lease;
+    const uint64_t seed =
+        holdout_mix(holdout_mix(holdout_mix(l->o.seed + at->round) + at->stream) + at->index);
+    struct block own;
+    paramo_err err = PARAMO_OK;
+    if (l->o.negatives > 0) {
+        err = block_thin(s->block, l->o.negatives, ~seed, &own);
+        if (err == PARAMO_OK)
+            take_rows(l, s, &own);
+    }
+    if (err == PARAMO_OK && l->round > 0 && l->o.shuffle > 0) {
+        err = block_shuffle(s->block != NULL ? s->block : &s->own, l->o.shuffle, seed, &own);
+        if (err == PARAMO_OK)
+            take_rows(l, s, &own);
+    }
+    return err;
+}
+
 /* Fills a slot without the lock; the message of an error is written to message. */
 static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s,
                        char message[PARAMO_ERROR_MAX])
@@ -160,17 +191,10 @@ static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s
             (void)snprintf(message, PARAMO_ERROR_MAX, "%s", paramo_last_error());
         return err;
     }
-    const struct block *rows = s->block;
-    if (err == PARAMO_OK && learn && l->round > 0 && l->o.shuffle > 0) {
-        const paramo_work_unit *at = &s->part.lease;
-        uint64_t seed = holdout_mix(holdout_mix(holdout_mix(l->o.seed + at->round) + at->stream) + at->index);
-        err = block_shuffle(s->block, l->o.shuffle, seed, &s->own);
-        rows = &s->own;
-        reader_release(l->o.reader, s->block);
-        s->block = NULL;
-    }
+    if (err == PARAMO_OK && learn)
+        err = choose_rows(l, s);
     if (err == PARAMO_OK)
-        err = batcher_cut(batcher, rows,
+        err = batcher_cut(batcher, s->block != NULL ? s->block : &s->own,
                           learn ? loader_batch_rows(l->o.first_rows, l->o.batch_rows, s->part.lease.stream,
                                                     s->part.lease.index)
                                 : MEASURE_ROWS,

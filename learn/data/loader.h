@@ -50,7 +50,8 @@ struct loader_options {
     size_t batch_rows; /* of rows to learn, at most; others come in large batches */
     size_t first_rows; /* of a batch in the first part; loader_batch_rows() */
     size_t shuffle;    /* rows in a window that is shuffled, from the second round on; 0: never */
-    uint64_t seed;     /* of that order */
+    double negatives;  /* share of the rows with label 0 that is learned, drawn for each round; 0: all */
+    uint64_t seed;     /* of both */
     size_t held;       /* parts that the learner may hold at once */
     int alone;         /* no other worker's part can come back: leases are not counted */
     unsigned threads;

@@ -335,7 +335,7 @@ static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch
     if (err == PARAMO_OK)
         err = paramo_table_stat(c->worker, c->table[0], &stats);
     if (err == PARAMO_OK) {
-        learner_guess(&job->info, sums, guess);
+        learner_guess(&job->info, sums, job->o->negatives, guess);
         err = validate(c, round, guess, e);
     }
     if (err == PARAMO_OK)

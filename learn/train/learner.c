@@ -1,5 +1,6 @@
 #include "learn/train/learner.h"
 #include "learn/model/compute.h"
+#include "learn/objective/logistic.h"
 #include "paramo/paramo.h"
 
 #include <assert.h>
@@ -73,6 +74,7 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .batch_rows = l->o.batch_rows,
                                     .first_rows = l->o.first_rows,
                                     .shuffle = l->o.shuffle,
+                                    .negatives = l->o.negatives,
                                     .seed = l->o.model->seed,
                                     .held = l->slots,
                                     .stop = l->o.stop,
@@ -166,9 +168,11 @@ size_t learner_sums(const struct model_info *model)
     return SUM_CONSTANTS + objective_constants(&model->objective);
 }
 
-void learner_guess(const struct model_info *model, const double *sums, float *guess)
+void learner_guess(const struct model_info *model, const double *sums, double negatives, float *guess)
 {
     model->objective.ops->constant(&model->objective, sums[SUM_WEIGHT], sums + SUM_CONSTANTS, guess);
+    if (negatives > 0)
+        guess[0] += (float)link_log(negatives);
 }
 
 /* Adding zeros first creates them, so the read never waits for a value that no worker has written. */
@@ -425,6 +429,9 @@ static paramo_err compute(struct learner *l)
     l->computed++;
     if (learner_measures(l))
         return measure(l, s, b);
+    const float thinned = l->o.negatives > 0 ? (float)link_log(l->o.negatives) : 0;
+    for (size_t r = 0; thinned < 0 && r < b->rows; r++)
+        l->work.margin[r] -= thinned;
     double *sums = ((struct part_sums *)s->part->sums)->learned;
     double loss = objective_residuals(&model->objective, l->work.margin, b->rows, b->label, b->weight,
                                       b->rows, 0, l->work.residual);
@@ -520,7 +527,7 @@ paramo_err learner_measure(struct learner *l, uint32_t round)
     paramo_err err = paramo_kv_get(l->o.node, key, sums, sizeof sums, &len, POLL_MS);
     if (err != PARAMO_OK && err != PARAMO_E_TIMEOUT) /* TIMEOUT: the leader has ended the round already */
         return err;
-    learner_guess(l->o.model, sums, l->guess);
+    learner_guess(l->o.model, sums, l->o.negatives, l->guess);
     return play(l, round, HOLDOUT_MEASURE);
 }
 

@@ -12,6 +12,10 @@
  * learned, in the second the held-out rows are scored with the model as it is then. Every worker scores those of the
  * parts that it has read. No worker learns in the second: a round begins when the one before is over for all.
  *
+ * Where a share s of the negative rows is learned, ln(1 / s) is added to the margins of the rows that are learned: with
+ * so many negative rows fewer, the odds are 1 / s as high. So the margins themselves stay those of all rows, and scoring
+ * needs no correction (King and Zeng, "Logistic Regression in Rare Events Data", Political Analysis 9, 2001).
+ *
  * A part is reported done when its last push has been answered; its sums are added to the job's (kv
  * "train/learned/<round>") just before. A part that a dead worker did not report is learned and counted by another worker. If it
  * died between the two, the part's rows count twice in the sums. It never knows of files, validation or how many workers
@@ -57,6 +61,7 @@ struct learner_options {
     const char *pool;
     struct reader *reader;
     size_t batch_rows, first_rows; /* of a batch, at most and in the first part (loader_batch_rows) */
+    double negatives;              /* share of the rows with label 0 that is learned; 0: all */
     size_t shuffle; /* rows of a window, from the second round on (learn/data/loader.h); 0: never */
     unsigned ahead;
     uint32_t bound;   /* struct pace has it */
@@ -97,8 +102,9 @@ PARAMO_MUST_USE paramo_err learner_get(paramo_node *node, const char *key, doubl
 #define LEARNER_TURNS_KEY "train/order"
 /* MSUMS of the rows that are held out. */
 void learner_held_out_key(char *out, size_t cap, uint32_t round);
-/* The margins that are the best guess for all rows of a round, by its sums; guess[outputs]. */
-void learner_guess(const struct model_info *model, const double *sums, float *guess);
+/* The margins that are the best guess for all rows of a round, by its sums, which are those of a share of the negative
+ * rows (0: of all); guess[outputs]. */
+void learner_guess(const struct model_info *model, const double *sums, double negatives, float *guess);
 /* Parameters pulled from the servers, for validation: score_fetch_fn, arg is the learner. On return no
  * request has param or scale. */
 paramo_err learner_fetch(void *learner, const struct batch *batch, float *const *param, float *scale);

@@ -296,6 +296,7 @@ static paramo_err prepare(struct customer *c)
         .batch_rows = job->batch,
         .first_rows = job->first_batch,
         .shuffle = (size_t)job->o->shuffle,
+        .negatives = job->o->negatives,
         .held_out = job->hold_out > 0,
         .alone = job->embedded,
         .ahead = job->o->ahead,

@@ -18,6 +18,7 @@ struct train_options {
     uint64_t epochs;           /* 0: up to TRAIN_EPOCHS where the model is measured after each, else one */
     unsigned hold_out;         /* percent of the rows, not with valid (learn/data/holdout.h) */
     uint64_t shuffle;          /* rows of a window, from the second epoch on; 0: never */
+    double negatives;          /* share of the rows with label 0 that is learned, of logistic; 0: all */
     uint64_t batch;            /* rows; 0: train_batch, from train_first_batch on */
     uint32_t servers, workers; /* embedded */
     uint32_t ahead;

@@ -1,5 +1,5 @@
 # The models of features with fields: each learns, is the same as processes and at every vector level, in files, scored,
-# exported, continued; and data that does not fit is refused with the way out.
+# exported, continued; and data that does not fit is refused with the way out. --negatives.
 # Sanitizers: address; the numbers are those of the unit tests.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -55,4 +55,14 @@ sed 's/ 5:/ 2000:/g' rows.ffm >far.ffm
 refused 3 "a field number that is too large" "has field 2000, and model ffm takes at most 1024" \
     "$PARAMO" train --model ffm --data far.ffm
 expect 0 "where it is scored, such a feature has no pairs" "$PARAMO" predict --model-in ffm --data far.ffm --out p
+
+# A share of the negative rows: the same as processes; only of logistic.
+expect 0 "a third of the negative rows" "$PARAMO" "${train[@]}" --model lr --data rows.ffm --negatives 0.3 --model-out thin
+expect 0 "as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --model lr --data rows.ffm --negatives 0.3 --model-out many
+check "the same files" diff -r thin many
+expect 0 "all of them: measured" "$PARAMO" eval --model-in thin --data rows.ffm --json
+check "predictions are for all rows: calibration $(json "$OUT" calibration)" near "$(json "$OUT" calibration)" 1 0.1
+refused 2 "a share above 1" "negatives 2 is a share: above 0, at most 1" "$PARAMO" train --model lr --data rows.ffm --negatives 2
+refused 2 "of another objective" "negatives needs --objective logistic" "$PARAMO" train --model lr --data rows.ffm \
+    --objective squared --negatives 0.5
 finish

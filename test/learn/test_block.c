@@ -81,9 +81,53 @@ static void test_the_order_depends_on_the_seed_only(void **state)
     block_free(&from);
 }
 
+/* All rows of label 1, the share of the others, whole and in order; another seed takes others. */
+static void test_negative_rows_are_thinned(void **state)
+{
+    (void)state;
+    enum { ROWS = 4000 };
+    for (int values = 0; values < 2; values++) {
+        struct block from = random_block(4, ROWS, 6, 50, 1, values), a, b, c;
+        uint16_t *field = calloc(from.features + 1, sizeof *field);
+        size_t positives = 0, at = 0, differ = 0;
+        for (size_t i = 0; i < from.features; i++)
+            field[i] = (uint16_t)(i % 1000);
+        from.field = field;
+        for (size_t r = 0; r < ROWS; r++)
+            positives += from.label[r] > 0.5f;
+        assert_int_equal(block_thin(&from, 0.25, 7, &a), PARAMO_OK);
+        assert_int_equal(block_thin(&from, 0.25, 7, &b), PARAMO_OK);
+        assert_int_equal(block_thin(&from, 0.25, 8, &c), PARAMO_OK);
+        const double kept = (double)(a.rows - positives) / (double)(ROWS - positives);
+        assert_true(kept > 0.22 && kept < 0.28); /* three standard deviations */
+        for (size_t r = 0; r < a.rows; r++, at++) {
+            for (;; at++) { /* by its features' fields, which say where they were */
+                const size_t n = from.offset[at + 1] - from.offset[at];
+                if (from.label[at] == a.label[r] && n == a.offset[r + 1] - a.offset[r] &&
+                    memcmp(from.field + from.offset[at], a.field + a.offset[r], n * sizeof *field) == 0)
+                    break;
+                assert_true(at + 1 < ROWS && from.label[at] <= 0.5f); /* that one was left out */
+            }
+            check_row(&from, at, &a, r);
+        }
+        assert_int_equal(a.offset[a.rows], a.features);
+        assert_true(a.rows == b.rows && memcmp(a.offset, b.offset, (a.rows + 1) * sizeof *a.offset) == 0);
+        for (size_t r = 0; r < a.rows && r < c.rows; r++)
+            differ += a.offset[r] != c.offset[r];
+        assert_true(differ > 100);
+        block_free(&a);
+        block_free(&b);
+        block_free(&c);
+        from.field = NULL;
+        free(field);
+        block_free(&from);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows_stay_whole_and_in_their_window),
-                                       cmocka_unit_test(test_the_order_depends_on_the_seed_only)};
+                                       cmocka_unit_test(test_the_order_depends_on_the_seed_only),
+                                       cmocka_unit_test(test_negative_rows_are_thinned)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -203,6 +203,38 @@ static void test_going_on_is_as_if_never_stopped(void **state)
     }
 }
 
+/* A share of the negative rows: fewer are learned, predictions stay those for all rows, and so is the guess that the model is
+ * compared with. The bits are the same with any number of servers. */
+static void test_negative_rows_left_out_do_not_shift_predictions(void **state)
+{
+    (void)state;
+    char *first = NULL;
+    for (uint32_t servers = 1; servers <= 2; servers++) {
+        char *out = model_dir("m");
+        struct train_options o = options(&model_lr, out);
+        o.negatives = 0.1;
+        o.servers = servers;
+        o.shuffle = 100;
+        struct train_result r = run(&o);
+        const struct train_epoch *e = &r.epoch[r.epochs - 1];
+        const uint64_t negatives = e->rows - e->positives;
+        assert_true(r.epoch[0].rows != e->rows); /* others in each epoch */
+        assert_true(negatives > 750 && negatives < 1250 && e->positives > 9000);
+        assert_true(e->valid.value[METRIC_CALIBRATION] > 0.95 && e->valid.value[METRIC_CALIBRATION] < 1.05);
+        assert_true(e->valid.value[METRIC_AUC] > 0.8 && e->valid.loss < 0.55);
+        assert_true(e->valid.base > 0.68 && e->valid.base < 0.70); /* half of all rows are positive */
+        char *text = manifest(out);
+        if (first != NULL)
+            assert_string_equal(first, text);
+        else
+            first = strdup(text);
+        free(text);
+        train_result_free(&r);
+        remove_dir(out);
+    }
+    free(first);
+}
+
 static void test_many_workers_learn_each_row_once(void **state)
 {
     (void)state;
@@ -462,6 +494,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_learns_and_saves_what_it_validated, setup, teardown),
         cmocka_unit_test_setup_teardown(test_one_worker_gives_the_same_bits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_going_on_is_as_if_never_stopped, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_negative_rows_left_out_do_not_shift_predictions, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_many_workers_learn_each_row_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rows_under_way_are_bounded_whatever_the_workers, setup,
                                         teardown),
