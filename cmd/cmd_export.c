@@ -4,11 +4,14 @@
 #include "cmd/exitcode.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
+#include "learn/data/names.h"
 #include "learn/io/output.h"
 #include "learn/store/modelio.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const char usage[] =
     "usage: paramo export --model-in DIR --text [--out FILE|-]\n"
@@ -17,6 +20,7 @@ static const char usage[] =
     "for a factorization machine 'key<TAB>w<TAB>v1<TAB>...<TAB>vK' (ffm: K for each field in turn). The\n"
     "last key, 18446744073709551615, is the bias. Rows that belong to fields follow, as 'r:3<TAB>...' for\n"
     "row 3 of table r. Numbers have nine digits, which give the same floats back.\n"
+    "--names adds the feature's name: '<TAB>column<TAB>value', or '<TAB>column' of a number.\n"
     "Weights of scaled features (train --scale) are for the values in the data. They are not exact for\n"
     "values that std holds at four times their root mean square.\n";
 
@@ -55,7 +59,7 @@ static paramo_err write_row(struct output *out, const struct model_table *t, uin
 }
 
 /* w's rows that are not 0, each with the values of the same key in the other tables. */
-static paramo_err write_model(const struct model *m, struct output *out)
+static paramo_err write_model(const struct model *m, const struct names *names, struct output *out)
 {
     const struct model_table *w = &m->table[0];
     uint64_t at[MODEL_MAX_TABLES] = {0}, scale_at = 0;
@@ -69,6 +73,11 @@ static paramo_err write_model(const struct model *m, struct output *out)
         for (size_t t = 0; err == PARAMO_OK && t < m->n; t++)
             if (model_fixed_rows(&m->info, t) == 0)
                 err = write_row(out, &m->table[t], w->keys[i], scale, &at[t]);
+        const char *name = names ? names_find(names, w->keys[i]) : NULL;
+        if (err == PARAMO_OK && name)
+            err = output_write(out, "\t", 1);
+        if (err == PARAMO_OK && name)
+            err = output_write(out, name, strlen(name));
         if (err == PARAMO_OK)
             err = output_write(out, "\n", 1);
         if (err != PARAMO_OK)
@@ -97,16 +106,32 @@ static paramo_err write_fixed(const struct model *m, struct output *out)
     return err;
 }
 
-static paramo_err export_model(const char *dir, const char *path)
+static paramo_err open_names(const char *dir, struct names **names)
+{
+    char *path;
+    if (asprintf(&path, "%s/" NAMES_FILE, dir) < 0)
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    paramo_err err = names_load(path, names);
+    if (err == PARAMO_E_NOT_FOUND)
+        err = paramo_error_set(err, "%s: has no names: train with --keep-names", dir);
+    free(path);
+    return err;
+}
+
+static paramo_err export_model(const char *dir, int with_names, const char *path)
 {
     struct model model;
     struct output *out;
+    struct names *names = NULL;
     paramo_err err = modelio_open(dir, &model);
     if (err != PARAMO_OK)
         return err;
-    err = output_open(path, &out);
+    if (with_names)
+        err = open_names(dir, &names);
+    if (err == PARAMO_OK)
+        err = output_open(path, &out);
     if (err == PARAMO_OK) {
-        err = write_model(&model, out);
+        err = write_model(&model, names, out);
         if (err == PARAMO_OK)
             err = write_fixed(&model, out);
         if (err == PARAMO_OK)
@@ -114,6 +139,7 @@ static paramo_err export_model(const char *dir, const char *path)
         else
             output_abort(out);
     }
+    names_free(names);
     modelio_close(&model);
     return err;
 }
@@ -128,7 +154,8 @@ int cmd_export(int argc, char **argv)
     if (code < 0 && !option_flag(&o, OPT_TEXT_FORM))
         code = options_wrong(&o, "--text is missing");
     if (code < 0) {
-        paramo_err err = export_model(model, option_text(&o, OPT_EXPORT_OUT));
+        paramo_err err =
+            export_model(model, option_flag(&o, OPT_EXPORT_NAMES), option_text(&o, OPT_EXPORT_OUT));
         code = err ? code_fail("export", err, paramo_last_error()) : CODE_DONE;
     }
     options_free(&o);

@@ -7,6 +7,7 @@
 #include "cmd/metrics_json.h"
 #include "cmd/model_args.h"
 #include "cmd/verbs.h"
+#include "learn/data/keep_names.h"
 #include "learn/io/progress.h"
 #include "learn/train/train.h"
 
@@ -405,6 +406,36 @@ static int print_summary(const struct options *s, const struct train_options *op
     return CODE_DONE;
 }
 
+/* -1, or the exit code: the data must be read twice. */
+static int check_names(const struct options *s)
+{
+    const struct option_list *files = option_list(s, OPT_DATA);
+    if (!option_flag(s, OPT_KEEP_NAMES))
+        return -1;
+    if (!option_text(s, OPT_MODEL_OUT))
+        return options_wrong(s, "--keep-names needs --model-out");
+    for (size_t i = 0; i < files->n; i++)
+        if (strcmp(files->item[i], "-") == 0)
+            return options_wrong(s, "--keep-names reads the data twice, and standard input can be read once");
+    return -1;
+}
+
+/* Of the model that was saved. Returns the exit code. */
+static int save_names(const struct train_options *o)
+{
+    struct reader_options reader = o->reader;
+    size_t n = 0;
+    reader.hash_bits = o->model.hash_bits;
+    reader.label = objective_label_rule(&o->model.objective);
+    paramo_err err = keep_names(&reader, o->data, o->data_n, o->model_out, &n);
+    if (err != PARAMO_OK)
+        return code_fail("train", err, paramo_last_error());
+    if (n == 0)
+        (void)fprintf(stderr,
+                      "paramo train: no names are kept: features of libsvm, libffm and criteo have none\n");
+    return CODE_DONE;
+}
+
 /* For the node that has the scheduler. */
 static void export_checkpoints(const struct options *s)
 {
@@ -442,6 +473,8 @@ int cmd_train(int argc, char **argv)
         code = options_wrong(&s, "--checkpoint-every needs --checkpoint-dir");
     if (code < 0)
         code = export_filters(&s);
+    if (code < 0)
+        code = check_names(&s);
     if (code < 0) {
         export_checkpoints(&s);
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -470,6 +503,11 @@ int cmd_train(int argc, char **argv)
         if (code == CODE_DONE && result.leader && train_nothing_learned(&result) &&
             !option_flag(&s, OPT_ANY_QUALITY))
             code = CODE_QUALITY;
+        if (option_flag(&s, OPT_KEEP_NAMES) && result.leader && result.saved &&
+            (code == CODE_DONE || code == CODE_QUALITY)) {
+            const int kept = save_names(&options);
+            code = kept != CODE_DONE ? kept : code;
+        }
         data_args_report("train", result.bad_lines, result.first_bad);
         train_result_free(&result);
     }

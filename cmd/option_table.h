@@ -50,6 +50,8 @@
     X(MODEL_OUT, TRAIN, "model-out", 0, TEXT, "DIR", NULL, NULL, "save it there (the directory is made)")             \
     X(MODEL_FROM, TRAIN, "model-in", 0, TEXT, "DIR", NULL, NULL,                                                      \
       "continue from this model, with its settings unless given")                                                     \
+    X(KEEP_NAMES, TRAIN, "keep-names", 0, FLAG, NULL, NULL, NULL,                                                     \
+      "read the data once more at the end, and keep the names of features of tables and vw in names.tsv")             \
     X(NO_STATE, TRAIN, "no-state", 0, FLAG, NULL, NULL, NULL,                                                         \
       "save without the optimizers' state: smaller, but training cannot continue from it")                            \
     X(TRAIN_SEED, TRAIN, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "seed of the first values that are drawn, and of --shuffle")                    \
@@ -75,6 +77,8 @@
       "how far workers may be apart: any distance, none, or S batches (docs/CONSISTENCY.md)")                         \
     X(FILTER, TRAIN, "filter", 0, LIST, "push=CHAIN|pull=CHAIN...", NULL, NULL,                                       \
       "filters between workers and servers, such as push=keycache,lz4 pull=keycache,lz4 (docs/FILTERS.md)")           \
+    X(EXPORT_NAMES, EXPORT, "names", 0, FLAG, NULL, NULL, NULL,                                                      \
+      "add the name of each feature at the end of its line (train --keep-names)")                                    \
     X(TEXT_FORM, EXPORT, "text", 0, FLAG, NULL, NULL, NULL, "write lines of text (required: the only form so far)")   \
     X(PREDICT_OUT, PREDICT, "out", 0, TEXT, "FILE", NULL, NULL,                                                       \
       "output file; - is standard output, .gz and .zst are compressed")                                               \

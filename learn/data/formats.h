@@ -12,6 +12,7 @@
 #include "paramo/errors.h"
 
 struct columns;
+struct names;
 struct table_plan;
 
 /* The formats. Of those whose lines tell what is in them, a format that needs more of a line is asked for a file's format
@@ -82,6 +83,7 @@ struct parse_settings {
     const struct columns *columns;
     const struct table_plan *plan; /* of the file, where it has a header */
     int header;                    /* the text begins with it */
+    struct names *names;           /* NULL, or where names of keys are noted (names.h) */
 };
 
 /* Length of the UTF-8 byte order mark at a file's start: 3 or 0. It is no part of the first line. */

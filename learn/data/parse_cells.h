@@ -8,6 +8,7 @@
 #define LEARN_DATA_PARSE_CELLS_H
 
 #include "learn/data/columns.h"
+#include "learn/data/names.h"
 #include "learn/data/parse_line.h"
 
 #include <stdio.h>
@@ -25,6 +26,7 @@ struct cells {
     struct parse_buffer *b;
     uint64_t mask;
     const struct label_rule *rule;
+    struct names *names;
     size_t n, rows; /* features and rows so far */
     int not_one, has_weight;
     /* of the row */
@@ -39,8 +41,10 @@ struct cells {
 
 static inline void cells_open(struct cells *c, const struct parse_job *job)
 {
-    *c = (struct cells){
-        .b = job->buffer, .mask = parse_mask(job->settings->hash_bits), .rule = &job->settings->label};
+    *c = (struct cells){.b = job->buffer,
+                        .mask = parse_mask(job->settings->hash_bits),
+                        .rule = &job->settings->label,
+                        .names = job->settings->names};
 }
 
 static inline void cells_close(struct cells *c, uint64_t lines)
@@ -86,18 +90,30 @@ static inline int cells_end(struct cells *c)
 static inline void cells_put_number(struct cells *c, const struct column *column, float v)
 {
     c->b->key[c->n] = column->key & c->mask;
+    if (__builtin_expect(c->names != NULL, 0))
+        names_note(c->names, c->b->key[c->n], column->name, column->len, NULL, 0);
     c->b->value[c->n] = v;
     c->b->field[c->n] = column->field;
     c->not_one |= v != 1.0f;
     c->n++;
 }
 
-static inline void cells_put_category(struct cells *c, uint64_t seed, uint16_t field, const char *text,
+/* What the values of a category, or the features of a namespace, have in common. */
+struct cells_group {
+    uint64_t seed;
+    uint16_t field;
+    const char *name;
+    size_t len;
+};
+
+static inline void cells_put_category(struct cells *c, const struct cells_group *group, const char *text,
                                       size_t len, float v)
 {
-    c->b->key[c->n] = XXH3_64bits_withSeed(text, len, seed) & c->mask;
+    c->b->key[c->n] = XXH3_64bits_withSeed(text, len, group->seed) & c->mask;
+    if (__builtin_expect(c->names != NULL, 0))
+        names_note(c->names, c->b->key[c->n], group->name, group->len, text, len);
     c->b->value[c->n] = v;
-    c->b->field[c->n] = field;
+    c->b->field[c->n] = group->field;
     c->n++;
 }
 
@@ -174,7 +190,8 @@ static inline __attribute__((always_inline)) int cells_take(struct cells *c, con
     if (column->role != COLUMN_CATEGORY)
         return cells_take_slow(c, column, text, len);
     if (len > 0)
-        cells_put_category(c, column->seed, column->field, text, len, 1.0f);
+        cells_put_category(c, &(struct cells_group){column->seed, column->field, column->name, column->len},
+                           text, len, 1.0f);
     return 1;
 }
 

@@ -127,8 +127,8 @@ static inline const char *take_features(struct cells *c, const char *p, const ch
         float scale;
         p = name_end(p);
         const size_t len = (size_t)(p - name);
-        const uint64_t seed = len > 0 ? XXH3_64bits(name, len) : 0;
-        const uint16_t field = (uint16_t)field_of(name, len);
+        const struct cells_group group = {len > 0 ? XXH3_64bits(name, len) : 0, (uint16_t)field_of(name, len),
+                                          name, len};
         if (len == 0 && !is_blank(*p) && !line_ends(p))
             return wrong(c, "expected the name of a namespace or a blank behind the bar", p, end);
         if (!(p = take_value(c, p, end, &scale)))
@@ -152,7 +152,7 @@ static inline const char *take_features(struct cells *c, const char *p, const ch
             if (!__builtin_isfinite(v))
                 return wrong(c, "a value beyond the range of a float, times its namespace's", feature, end);
             c->not_one |= v != 1.0f;
-            cells_put_category(c, seed, field, feature, n, v);
+            cells_put_category(c, &group, feature, n, v);
         }
     }
     return p;

@@ -63,6 +63,7 @@ struct reader {
     unsigned hash_bits, threads, hold_out;
     struct label_rule label;
     struct columns *columns;
+    struct names *names_of_keys;
     int fields;
     uint64_t skip_bad;
     enum parse_format format;
@@ -188,6 +189,7 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
     r->label = o->label;
     r->columns = o->columns;
     columns_retain(r->columns);
+    r->names_of_keys = o->names;
     r->fields = o->fields;
     r->hold_out = o->hold_out;
     r->skip_bad = o->skip_bad;
@@ -420,6 +422,7 @@ static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad
         .columns = r->columns,
         .plan = r->plan[bad->stream],
         .header = bad->index == 0,
+        .names = r->names_of_keys,
     };
     const size_t mark = bad->index == 0 ? parse_mark(shop->text.data, shop->text.len) : 0;
     paramo_err err =

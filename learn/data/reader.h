@@ -36,13 +36,14 @@ struct reader_options {
     unsigned hash_bits;       /* 0: keys as they are; 1..63 */
     struct label_rule label;  /* zeros: 0 or 1 */
     struct columns
-        *columns;      /* what the columns of tables are (columns.h), or NULL; the reader is one more owner */
-    int fields;        /* blocks have the field of each feature; files without fields are refused */
-    uint64_t skip_bad; /* this many bad lines are skipped and counted; one more is an error */
-    size_t part_bytes; /* READER_PART_BYTES; 0: that */
-    unsigned hold_out; /* percent of the rows: reader_part has the others (holdout.h) */
-    unsigned threads;  /* parse threads of reader_next; 0: one per available CPU, at most 16 */
-    int cache;         /* keep parsed blocks for later epochs */
+        *columns; /* what the columns of tables are (columns.h), or NULL; the reader is one more owner */
+    struct names *names;   /* NULL, or where names of keys are noted (names.h); must outlive the reader */
+    int fields;            /* blocks have the field of each feature; files without fields are refused */
+    uint64_t skip_bad;     /* this many bad lines are skipped and counted; one more is an error */
+    size_t part_bytes;     /* READER_PART_BYTES; 0: that */
+    unsigned hold_out;     /* percent of the rows: reader_part has the others (holdout.h) */
+    unsigned threads;      /* parse threads of reader_next; 0: one per available CPU, at most 16 */
+    int cache;             /* keep parsed blocks for later epochs */
     uint64_t cache_bytes;  /* of memory; 0: half of what is available at reader_open */
     const char *spill_dir; /* NULL: $TMPDIR, else /var/tmp */
 };

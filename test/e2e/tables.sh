@@ -40,6 +40,12 @@ awk -F '\t' 'NR > 1 { print ($3 ? 1 : -1), 1, "'"'"'t" NR, "|user age:" $1 " |wh
 expect 0 "train on Vowpal Wabbit's format" "$PARAMO" train --model lr --data other.vw --model-out v --epochs 3 --hold-out 0 --any-quality -q
 expect 0 "eval on it" "$PARAMO" eval --model-in v --data other.vw --json
 check "it has learned" awk '/"auc"/ { exit !($2 > 0.9) }' "$OUT"
+expect 0 "keep names" "$PARAMO" train --model lr --data other.tsv --columns "$columns" --model-out k --keep-names --epochs 1 --hold-out 0 --any-quality -q
+expect 0 "export with names" "$PARAMO" export --model-in k --text --names
+check "a category's name" grep -q "$(printf '\tapp\tapp3$')" "$OUT"
+check "a number's name" grep -q "$(printf '\tage$')" "$OUT"
+refused 3 "a model without names" "m: has no names: train with --keep-names" "$PARAMO" export --model-in m --text --names
+refused 2 "names of standard input" "can be read once" "$PARAMO" train --model lr --data - --columns "$columns" --model-out x --keep-names
 refused 3 "JSON lines without --columns" "looks like JSON lines: .*keys of its first line: age, app, click, site name" "$PARAMO" train --model lr --data other.jsonl
 refused 3 "csv without --columns" "looks like CSV with a header: use 'paramo train --columns label" "$PARAMO" train --model lr --data table.csv
 refused 3 "a column that is not there" "has no column 'sight' .cat.; its columns: id, click" "$PARAMO" train --model lr --data table.csv --columns label=click,cat=sight

@@ -1,0 +1,15 @@
+/*
+ * Gathers the names of a model's features by reading its data once more. Tests: test/e2e/tables.sh.
+ */
+#ifndef LEARN_DATA_KEEP_NAMES_H
+#define LEARN_DATA_KEEP_NAMES_H
+
+#include "learn/data/names.h"
+#include "learn/data/reader.h"
+
+/* Writes dir/names.tsv. options are those that the data was learned with; *n: how many names. 0: rows of these formats
+ * have none, and there is no file. */
+PARAMO_MUST_USE paramo_err keep_names(const struct reader_options *options, const char *const *paths,
+                                      size_t paths_n, const char *dir, size_t *n);
+
+#endif
