@@ -194,7 +194,8 @@ void sched_clock_tell(struct sched_call *call, struct reader *body)
 {
     struct scheduler *s = call->node->sched;
     struct clock_tell m;
-    struct clock *clock = clock_of(call, m.session, clock_tell_decode(body, &m));
+    paramo_err err = clock_tell_decode(body, &m);
+    struct clock *clock = clock_of(call, err ? 0 : m.session, err);
     if (!clock)
         return;
     if (m.clock > clock->clock) {
@@ -237,7 +238,8 @@ void sched_clock_wait(struct sched_call *call, struct reader *body)
 {
     struct scheduler *s = call->node->sched;
     struct clock_wait m;
-    if (!clock_of(call, m.session, clock_wait_decode(body, &m)))
+    paramo_err err = clock_wait_decode(body, &m);
+    if (!clock_of(call, err ? 0 : m.session, err))
         return;
     if (all_reached(s, m.clock)) {
         answer_minimum(call);
