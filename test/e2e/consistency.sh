@@ -4,7 +4,7 @@
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
-export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 10 : 3)) # who is stopped is dead after it
+export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 10 : 4)) # who is stopped is dead after it
 
 for i in 1 2; do expect 0 "training log $i" "$PARAMO" data synth --rows $((30000 / SLOW)) --seed $i --model-seed 1 --out $i.ffm; done
 job=("$PARAMO" run --verbose -s 1 -w 2 -- paramo train --model lr --data 1.ffm 2.ffm --batch 16 --epochs 1000)
@@ -33,8 +33,9 @@ goes_on bsp
 check 'bsp: worker 1 is killed' signal_node KILL bsp worker 1
 kill -INT "$(job_pid bsp)"
 ends bsp '130|137' 'bsp: the job is interrupted'
-waited=$(sed -n 's/.*consistency bsp: [0-9]* waits of \([0-9.]*\) s in all, the longest for worker 1; batches 0.00 clocks .*/\1/p' bsp.out)
-check "bsp: worker 0 stood still for worker 1 ($waited s)" at_least "$waited" $((PS_HEARTBEAT_TIMEOUT - 1))
+waited=$(sed -n 's/.*consistency bsp: [0-9]* waits of \([0-9.:]*\) *s* in all.*; batches 0.00 clocks .*/\1/p' bsp.out)
+stood() { case $waited in *:*) true ;; *) at_least "$waited" $((PS_HEARTBEAT_TIMEOUT - 1)) ;; esac } # 1:02: a minute
+check "bsp: worker 0 stood still meanwhile ($waited s)" stood
 
 start ssp "${job[@]}" --consistency ssp:2
 at_work ssp
