@@ -155,6 +155,17 @@ static void refuse_unserved(struct paramo_request *q)
     refuse(q, PARAMO_E_HANDLER, text);
 }
 
+static bool job_is_over(paramo_node *node)
+{
+    return atomic_load(&node->own->state) == MEMBER_SLOT_ENDED;
+}
+
+static void queue_refuse(struct handler *h, const char *why)
+{
+    for (struct paramo_request *q; (q = queue_next(h));)
+        refuse(q, PARAMO_E_CLOSED, why);
+}
+
 static void dispatch_wait(struct dispatch *dispatch, struct paramo_request *q)
 {
     if (!dispatch->expiry.slot && lane_timer_arm(dispatch->lane, &dispatch->expiry, q->deadline)) {
@@ -178,6 +189,8 @@ static void dispatch_one(struct dispatch *dispatch, struct paramo_request *q)
         h->fn(h->arg, q, &q->info);
     } else if (h) {
         queue_add(h, q);
+        if (job_is_over(dispatch->node)) /* its threads have left, or leave: nobody takes what comes after */
+            queue_refuse(h, "the job is over");
         lane_notify(dispatch->lane);
     } else if (q->deadline <= lane_now(dispatch->lane)) {
         refuse_unserved(q);
@@ -358,12 +371,6 @@ paramo_err paramo_app_serve(paramo_node *node, uint32_t app, uint32_t customer, 
     return serve(node, &wanted);
 }
 
-static void queue_refuse(struct handler *h)
-{
-    for (struct paramo_request *q; (q = queue_next(h));)
-        refuse(q, PARAMO_E_CLOSED, "the app was closed");
-}
-
 static void nothing(void *arg)
 {
     (void)arg;
@@ -382,7 +389,7 @@ paramo_err paramo_app_close(paramo_node *node, uint32_t app, uint32_t customer)
     assert(h->app && atomic_load(&h->takers) > 0);
     err = node_run_on(node->apps, nothing, NULL); /* no step that saw it open is running any more */
     serve_nudge(node);
-    queue_refuse(h);
+    queue_refuse(h, "the app was closed");
     handler_release(node, h);
     return err;
 }
@@ -394,7 +401,7 @@ void serve_close_all(paramo_node *node)
         int open = HANDLER_OPEN;
         if (h->app && atomic_compare_exchange_strong(&h->state, &open, HANDLER_CLOSING)) {
             (void)!node_run_on(node->apps, nothing, NULL);
-            queue_refuse(h);
+            queue_refuse(h, "the app was closed");
         }
     }
     serve_nudge(node);
@@ -407,11 +414,6 @@ void serve_nudge(paramo_node *node)
 }
 
 /* ---- taking ---- */
-
-static bool job_is_over(paramo_node *node)
-{
-    return atomic_load(&node->own->state) == MEMBER_SLOT_ENDED;
-}
 
 struct taker {
     paramo_node *node;

@@ -592,18 +592,26 @@ static void leaving_without_waiting(void **state)
     }
 }
 
-/* A taker ends by itself when the job does. */
+/* A taker ends by itself when the job does, and what comes after that is refused. */
 static void takers_end_with_the_job(void **state)
 {
     (void)state;
     struct cluster c;
     cluster_start_with(&c, 1, 1, by_tcp);
     struct taker t = {.node = c.servers[0].node};
+    paramo_worker *w;
+    paramo_message m;
+    uint64_t ts;
+    ok(paramo_customer_open(t.node, QUEUE, 0, &w));
     ok(paramo_app_serve(t.node, QUEUE, PARAMO_ANY, NULL, NULL));
     assert_int_equal(pthread_create(&t.thread, NULL, take_all, &t), 0);
     ok(paramo_shutdown(c.workers[0].node, "enough"));
     assert_int_equal(pthread_join(t.thread, NULL), 0);
     assert_int_equal(t.end, PARAMO_E_CLOSED);
+    paramo_message_init(&m, paramo_node_id(t.node));
+    ok(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts));
+    assert_int_equal(paramo_wait(w, ts, 60000), PARAMO_E_SHUTDOWN);
+    paramo_worker_close(w);
     struct cluster_node *all[] = {&c.servers[0], &c.workers[0], &c.scheduler};
     for (int i = 0; i < 3; i++)
         (void)paramo_stop(all[i]->node);
