@@ -70,11 +70,19 @@ template <typename Val> class KVWorker : public SimpleApp
              int cmd = 0, const Callback &cb = nullptr, int priority = 0)
     {
         const internal::Given<Val> given = GivenBy(keys, vals, lens);
-        if (cb || !CopiedBelow(given))
-            return SendCopy<std::vector<Val>, std::vector<int>>(true, keys, vals, lens, nullptr, nullptr, cmd,
-                                                                cb, priority);
-        internal::KVTask<Val> task(true, given, cmd);
-        return Issue(&task, nullptr, obj_, priority, OnPushed, PARAMO_COPY | PARAMO_WAITED);
+        if (!cb && CopiedBelow(given) && !obj_->MustPutOff()) {
+            internal::KVTask<Val> task(true, given, cmd);
+            int timestamp = 0;
+            Cut(&task);
+            const paramo_err err =
+                Issue(&task, nullptr, obj_, priority, OnPushed, PARAMO_COPY | PARAMO_WAITED, &timestamp);
+            if (err != PARAMO_E_AGAIN) {
+                internal::Check(err, "a request");
+                return timestamp;
+            }
+        }
+        return SendCopy<std::vector<Val>, std::vector<int>>(true, keys, vals, lens, nullptr, nullptr, cmd, cb,
+                                                            priority);
     }
     int Pull(const std::vector<Key> &keys, std::vector<Val> *vals, std::vector<int> *lens = nullptr,
              int cmd = 0, const Callback &cb = nullptr, int priority = 0)
@@ -145,6 +153,7 @@ template <typename Val> class KVWorker : public SimpleApp
             internal::Blocks<sizeof(Task)>::Put(memory);
         }
         KVWorker *worker;
+        int put_off = -1; /* its timestamp if it was put off */
     };
 
     template <typename K, typename V, typename L>
@@ -197,14 +206,38 @@ template <typename Val> class KVWorker : public SimpleApp
     {
         if (!task->callback)
             flags |= PARAMO_WAITED;
-        int timestamp =
-            Issue(task.get(), task->pull ? OnReply : nullptr, task.get(), priority, OnDone, flags);
-        task.release(); /* OnDone deletes it */
-        return timestamp;
+        Cut(task.get());
+        if (!obj_->MustPutOff()) {
+            int timestamp = 0;
+            const paramo_err err = IssueTask(task.get(), priority, flags, &timestamp);
+            if (err == PARAMO_OK)
+                task.release(); /* OnDone deletes it */
+            if (err != PARAMO_E_AGAIN) {
+                internal::Check(err, "a request");
+                return timestamp;
+            }
+        }
+        /* In a callback, and as many requests as can be are in flight: it is issued when others have ended. No wait
+         * drives it, for it has another timestamp by then. */
+        if ((flags & PARAMO_COPY) != 0)
+            task->Own();
+        auto held = std::make_shared<std::unique_ptr<Task>>(std::move(task));
+        return obj_->PutOff([this, held, priority](int shown) {
+            Customer *const customer = obj_;
+            int timestamp = 0;
+            (*held)->put_off = shown;
+            const paramo_err err = IssueTask(held->get(), priority, 0, &timestamp);
+            if (err == PARAMO_OK) {
+                held->release();
+            } else if (err != PARAMO_E_AGAIN) {
+                customer->Failed(shown, paramo_last_error(), static_cast<bool>((*held)->callback));
+                customer->EndPutOff(shown);
+            }
+            return err != PARAMO_E_AGAIN;
+        });
     }
 
-    int Issue(internal::KVTask<Val> *task, paramo_reply_fn on_reply, void *arg, int priority,
-              paramo_callback done, uint32_t flags)
+    void Cut(internal::KVTask<Val> *task)
     {
         const std::vector<Range> &ranges = Postoffice::Get()->GetServerKeyRanges();
         if (slicer_) {
@@ -215,12 +248,22 @@ template <typename Val> class KVWorker : public SimpleApp
             task->CutByRange(ranges);
             load_.Count(task->parts, ranges.size());
         }
+    }
+
+    paramo_err IssueTask(Task *task, int priority, uint32_t flags, int *timestamp)
+    {
+        return Issue(task, task->pull ? OnReply : nullptr, task, priority, OnDone, flags, timestamp);
+    }
+
+    paramo_err Issue(internal::KVTask<Val> *task, paramo_reply_fn on_reply, void *arg, int priority,
+                     paramo_callback done, uint32_t flags, int *timestamp)
+    {
         const size_t few = 4;
         paramo_message on_stack[few];
         std::vector<paramo_message> on_heap(task->parts.size() > few ? task->parts.size() : 0);
         paramo_message *messages = on_heap.empty() ? on_stack : on_heap.data();
         task->FillMessages(messages);
-        return obj_->Ask(messages, task->parts.size(), on_reply, arg, priority, done, flags);
+        return obj_->TryAsk(messages, task->parts.size(), on_reply, arg, priority, done, flags, timestamp);
     }
 
     static void OnReply(void *arg, uint64_t, const paramo_reply *reply) noexcept
@@ -231,27 +274,37 @@ template <typename Val> class KVWorker : public SimpleApp
     {
         std::unique_ptr<Task> task(static_cast<Task *>(arg));
         Customer *const customer = task->worker->obj_;
+        const int put_off = task->put_off;
+        End(task.get(), customer, put_off >= 0 ? put_off : customer->Shown(ts), status);
+        task.reset();
+        if (put_off >= 0)
+            customer->EndPutOff(put_off);
+        customer->IssuePutOff();
+    }
+    static void End(Task *task, Customer *customer, int shown, paramo_err status)
+    {
         const bool by_callback = static_cast<bool>(task->callback);
         if (status != PARAMO_OK) {
-            customer->Ended(customer->Shown(ts), status, by_callback);
+            customer->Ended(shown, status, by_callback);
             return;
         }
         const std::string &wrong = task->Finish();
         if (!wrong.empty()) {
-            customer->Failed(customer->Shown(ts), wrong, by_callback);
+            customer->Failed(shown, wrong, by_callback);
             return;
         }
         std::string thrown;
         if (task->callback)
             customer->InCallback([&] { thrown = internal::Caught(task->callback); });
         if (!thrown.empty())
-            customer->Failed(customer->Shown(ts), "its callback has thrown: " + thrown);
+            customer->Failed(shown, "its callback has thrown: " + thrown);
     }
     /* Of a push without a callback, which needs no task. */
     static void OnPushed(void *arg, uint64_t ts, paramo_err status) noexcept
     {
         Customer *customer = static_cast<Customer *>(arg);
         customer->Ended(customer->Shown(ts), status);
+        customer->IssuePutOff();
     }
 
     Slicer slicer_;

@@ -197,6 +197,7 @@ class SimpleApp
     {
         std::unique_ptr<Call> call(static_cast<Call *>(arg));
         call->app->obj_->Ended(call->app->obj_->Shown(ts), status);
+        call->app->obj_->IssuePutOff();
     }
 
     const std::chrono::steady_clock::time_point made_;

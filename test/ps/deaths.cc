@@ -4,7 +4,7 @@
 // returns from main without Finalize; commands: servers wait in code of their own until a worker's command, as MXNet's
 // do, and a push to the last server stays in its handle until argv[4], a fifo, is written to; refused: a push with a
 // callback only is refused; told: a wait reports it; survives: when a server has died, the workers push to the other
-// one until a worker has died, too; forgets: the worker's other customer calls Finalize when the fifo says so).
+// one until a worker has died, too; deletes: worker 0 deletes its KVWorker in a callback of that; forgets: the worker's other customer calls Finalize when the fifo says so).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -120,6 +120,11 @@ int main(int argc, char *argv[])
                 if (mode == "refused")
                     done.Wait();
                 CHECK(!Error([&] { kv.Wait(ts); }).empty());
+            }
+            if (mode == "deletes" && MyRank() == 0) {
+                KVWorker<float> *own = new KVWorker<float>(0, 1);
+                own->Push({1}, {1}, {}, 0, [own] { delete own; });
+                Event("the process's end").Wait();
             }
             if (mode == "returns" && MyRank() == 0)
                 return 0;

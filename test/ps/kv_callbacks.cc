@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "event.h"
 #include "ps/ps.h"
 
 using namespace ps;
@@ -50,6 +51,52 @@ class Chain
     bool done_ = false;
 };
 
+/* More requests than can be in flight, each of which issues another, as BytePS pulls when a push is over. In a
+ * callback nobody can wait for room: those are put off, and keep their order. */
+static void Burst(KVWorker<int64_t> *kv)
+{
+    const int many = 6000;
+    std::atomic<int> pushed{0}, pulled{0};
+    std::vector<SArray<int64_t>> got(many);
+    const SArray<Key> own_key(1, Key(1000 + MyRank()));
+    std::atomic<int> last_ts{-1}, refused{0};
+    for (int i = 0; i < many; i++)
+        kv->ZPush(own_key, SArray<int64_t>(1, 1), {}, 0, [&, i] {
+            pushed++;
+            if (i % 2 == 0)
+                last_ts = kv->ZPull(own_key, &got[i], nullptr, 0, [&pulled] { pulled++; });
+            else
+                kv->Push({own_key[0]}, {0}); /* copied, and without a callback */
+        });
+    Event burst("all requests of one callback");
+    kv->ZPush(own_key, SArray<int64_t>(1, 1), {}, 0, [&] {
+        for (int i = 0; i < many; i++) {
+            std::vector<int64_t> *const into = new std::vector<int64_t>;
+            const int64_t least = many + 2 + i;
+            kv->Push({own_key[0]}, {1});
+            const int ts = kv->Pull({own_key[0]}, into, nullptr, 0, [&, into, least, i] {
+                CHECK_GE((*into)[0], least); /* in order: behind its push */
+                delete into;
+                if (i + 1 == many)
+                    burst.Set();
+            });
+            try {
+                if (i + 1 == many)
+                    kv->Wait(ts);
+            } catch (const dmlc::Error &) {
+                refused++; /* a wait in a callback of the same customer */
+            }
+        }
+    });
+    burst.Wait();
+    CHECK_EQ(refused, 1);
+    kv->Wait(last_ts);
+    std::vector<int64_t> sum;
+    kv->Wait(kv->Pull({own_key[0]}, &sum));
+    CHECK_EQ(sum[0], 2 * many + 1);
+    CHECK(pushed == many && pulled == many / 2);
+}
+
 int main()
 {
     Start(0);
@@ -88,6 +135,9 @@ int main()
         CHECK_EQ(called, 400);
         for (auto &chain : chains)
             chain->WaitEnd();
+
+        if (GetEnv("PS_DROP_MSG", 0) == 0) /* a message that is sent again is overtaken by others */
+            Burst(&kv);
 
         bool called_at_once = false; /* no keys: nothing to send, the callback is called all the same */
         kv.Wait(kv.Push({}, {}, {}, 0, [&] { called_at_once = true; }));

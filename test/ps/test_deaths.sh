@@ -201,6 +201,13 @@ ends 9
 check "a wait reports a refused push with a callback: all end well" [ "$codes" = " 0 0 0 0 0" ]
 unset PARAMO_PS_GRACE_MS
 
+begin 50 deletes
+go
+ends 9
+check "a KVWorker is deleted in its own callback: nobody ends with 0" none_well
+check "a KVWorker is deleted in its own callback: one line says so" \
+    grep -q "customer 1 is deleted in a callback of its own" "$work/3" "$work/4"
+
 begin 50 returns
 go
 ends 9

@@ -90,6 +90,21 @@ class Customer
     /* paramo_app_request, and the timestamp to show. */
     int Ask(const paramo_message *messages, size_t count, paramo_reply_fn on_reply, void *arg, int priority,
             paramo_callback done, uint32_t flags = 0);
+    /* The same, without a throw. PARAMO_E_AGAIN: no more requests can be in flight, and in a callback nobody waits. */
+    paramo_err TryAsk(const paramo_message *messages, size_t count, paramo_reply_fn on_reply, void *arg,
+                      int priority, paramo_callback done, uint32_t flags, int *timestamp);
+    /* A callback issues a request, and others are put off already, which it must not overtake. */
+    bool MustPutOff() const
+    {
+        return put_off_waiting_.load(std::memory_order_relaxed) > 0 && calling() != nullptr;
+    }
+    /* For a request that TryAsk has no room for: `issue` tries it, with the timestamp that this returns, now and when
+     * others have ended, until it returns true. Requests that are put off keep their order. */
+    int PutOff(std::function<bool(int)> issue);
+    /* A request has ended: there may be room. */
+    void IssuePutOff();
+    /* One that was put off is over. */
+    void EndPutOff(int timestamp);
     /* Takes the request out of those that wait for their answer; without one: it is not there (any more). */
     internal::Claimed Claim(const internal::Asked &asked);
     /* Answers it with an error, if it still waits. */
@@ -158,6 +173,13 @@ class Customer
     struct Own {
         int expected, received;
     };
+    /* As many as anybody asks about: those that are over, from so many numbers ago. */
+    enum : int { OWN_REMEMBERED = 1024 };
+    /* A request that is put off. */
+    struct Later {
+        int timestamp;
+        std::function<bool(int)> issue;
+    };
     struct OwnCall {
         Customer *customer;
         int timestamp;
@@ -181,6 +203,7 @@ class Customer
     static void OwnReply(void *arg, uint64_t ts, const paramo_reply *reply) noexcept;
     static void OwnDone(void *arg, uint64_t ts, paramo_err status) noexcept;
     void CountOwn(int timestamp, int num);
+    int NewOwn(int expected);
 
     uint64_t UnfoldTime(int timestamp) const;
     /* Names a request of this round, also when its timestamp, which has 30 bits, comes again. */
@@ -206,6 +229,8 @@ class Customer
     std::atomic<paramo_worker *> worker_{nullptr};
     std::atomic<uint64_t> last_ts_{0}; /* of some request a moment ago */
     std::atomic<bool> any_failed_{false};
+    std::atomic<size_t> put_off_waiting_{0}; /* the length of put_off_ */
+    std::atomic<size_t> put_off_open_{0};    /* requests that were put off and are not over */
     internal::Strand strand_;
     internal::InHand in_hand_; /* set on the strand */
 
@@ -215,6 +240,9 @@ class Customer
     std::unordered_set<internal::Asked, internal::AskedHash> stale_; /* of held_, at the last RefuseStale */
     std::unordered_map<int, Own> own_;
     int next_own_ = 0;
+    std::deque<Later> put_off_;
+    bool issuing_ = false;                         /* a thread tries those of put_off_ */
+    bool issue_again_ = false;                     /* a request has ended meanwhile */
     std::unordered_map<uint64_t, Failure> failed_; /* the latest, by NameOf */
     std::deque<uint64_t> failed_order_;
     size_t untold_ = 0; /* failures that nobody has waited for */

@@ -27,6 +27,11 @@ inline Customer::Customer(int app_id, int customer_id, internal::Serving serving
 
 inline Customer::~Customer()
 {
+    if (calling() == this) { /* it would wait for that callback */
+        LOG(ERROR) << "app " << app_id_ << ", customer " << customer_id_
+                   << " is deleted in a callback of its own";
+        std::abort();
+    }
     if (Forked()) {
         if (taker_.joinable())
             taker_.detach();
@@ -100,7 +105,10 @@ inline void Customer::Finish()
     paramo_worker *w = worker_.load(std::memory_order_acquire);
     if (w == nullptr || calling() == this) /* Detach says what is left */
         return;
-    internal::Outside(Postoffice::Get()->node(), [w] { (void)!paramo_wait_all(w, 0); });
+    internal::Outside(Postoffice::Get()->node(), [this, w] {
+        while (paramo_wait_all(w, 0) == PARAMO_OK && put_off_open_.load(std::memory_order_acquire) > 0) {
+        }
+    });
     strand_.Settle();
 }
 
@@ -147,6 +155,12 @@ inline void Customer::Detach()
     internal::Outside(node, [&] { paramo_worker_close(worker_.exchange(nullptr)); });
     strand_.Settle();
     std::lock_guard<std::mutex> lock(mu_);
+    for (const Later &later : put_off_)
+        own_[later.timestamp].received = 1;
+    dropped_ += put_off_.size();
+    put_off_.clear();
+    put_off_waiting_ = put_off_open_ = 0;
+    cond_.notify_all();
     if (dropped_ > 0)
         LOG(WARNING)
             << "app " << app_id_ << ", customer " << customer_id_ << ": " << dropped_
@@ -328,6 +342,15 @@ inline Message Customer::MessageOf(const internal::Incoming &in)
 inline int Customer::Ask(const paramo_message *messages, size_t count, paramo_reply_fn on_reply, void *arg,
                          int priority, paramo_callback done, uint32_t flags)
 {
+    int timestamp = 0;
+    internal::Check(TryAsk(messages, count, on_reply, arg, priority, done, flags, &timestamp), "a request");
+    return timestamp;
+}
+
+inline paramo_err Customer::TryAsk(const paramo_message *messages, size_t count, paramo_reply_fn on_reply,
+                                   void *arg, int priority, paramo_callback done, uint32_t flags,
+                                   int *timestamp)
+{
     paramo_request_options options;
     paramo_request_options_init(&options);
     options.flags = flags;
@@ -335,9 +358,60 @@ inline int Customer::Ask(const paramo_message *messages, size_t count, paramo_re
     options.callback = done;
     options.callback_arg = arg;
     uint64_t ts = 0;
-    internal::Check(paramo_app_request(worker(), messages, count, on_reply, arg, &options, &ts), "a request");
-    last_ts_.store(ts, std::memory_order_relaxed);
-    return Shown(ts);
+    const paramo_err err = paramo_app_request(worker(), messages, count, on_reply, arg, &options, &ts);
+    if (err == PARAMO_OK) {
+        last_ts_.store(ts, std::memory_order_relaxed);
+        *timestamp = Shown(ts);
+    }
+    return err;
+}
+
+inline int Customer::PutOff(std::function<bool(int)> issue)
+{
+    const int timestamp = NewOwn(1);
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        put_off_.push_back({timestamp, std::move(issue)});
+        put_off_waiting_++;
+        put_off_open_++;
+    }
+    IssuePutOff(); /* all that were in flight may have ended since */
+    return timestamp;
+}
+
+inline void Customer::IssuePutOff()
+{
+    if (put_off_waiting_.load(std::memory_order_acquire) == 0)
+        return;
+    std::unique_lock<std::mutex> lock(mu_);
+    issue_again_ = true;
+    if (issuing_)
+        return;
+    issuing_ = true;
+    while (issue_again_ && !put_off_.empty() && worker_.load(std::memory_order_acquire) != nullptr) {
+        Later later = std::move(put_off_.front());
+        put_off_.pop_front();
+        issue_again_ = false;
+        lock.unlock();
+        const bool issued = later.issue(later.timestamp);
+        lock.lock();
+        if (issued) {
+            put_off_waiting_--;
+            issue_again_ = true;
+        } else {
+            put_off_.push_front(std::move(later));
+        }
+    }
+    issuing_ = false;
+}
+
+inline void Customer::EndPutOff(int timestamp)
+{
+    CountOwn(timestamp, 1);
+    put_off_open_--;
+    std::lock_guard<std::mutex> lock(mu_);
+    if (((next_own_ - timestamp) & internal::TIME_MASK) > OWN_REMEMBERED) /* NewOwn has passed it */
+        own_.erase(timestamp);
 }
 
 /* The request that shows this timestamp, nearest to a recent one of any thread. */
@@ -392,6 +466,7 @@ inline void Customer::WaitRequest(int timestamp)
             wait();
         strand_.Settle();
     } else {
+        PS_REQUIRE(calling() != this) << "a callback cannot wait for a request of its own customer";
         std::unique_lock<std::mutex> lock(mu_);
         PS_REQUIRE(own_.count(timestamp) != 0 || (timestamp & internal::TIME_MASK) < next_own_)
             << "no request has timestamp " << timestamp;
@@ -526,7 +601,11 @@ inline size_t Customer::TakeUntold(std::string *first)
 
 inline int Customer::NewRequest(int recver)
 {
-    int expected = static_cast<int>(Postoffice::Get()->GetNodeIDs(recver).size());
+    return NewOwn(static_cast<int>(Postoffice::Get()->GetNodeIDs(recver).size()));
+}
+
+inline int Customer::NewOwn(int expected)
+{
     std::lock_guard<std::mutex> lock(mu_);
     const int base = recv_handle_ ? 0 : static_cast<int>(internal::TIME_OWN); /* see Shown */
     int timestamp = base + next_own_;
@@ -534,9 +613,7 @@ inline int Customer::NewRequest(int recver)
     Own &own = own_[timestamp];
     own.expected = expected;
     own.received = 0;
-    /* As many as anybody asks about: those that are over, from 1,024 numbers ago. */
-    const int remembered = 1024;
-    auto old = own_.find(base + ((timestamp - remembered) & internal::TIME_MASK));
+    auto old = own_.find(base + ((timestamp - OWN_REMEMBERED) & internal::TIME_MASK));
     if (old != own_.end() && old->second.received >= old->second.expected)
         own_.erase(old);
     return timestamp;

@@ -200,6 +200,17 @@ template <typename Val> class KVTask
     KVTask(const KVTask &) = delete;
     KVTask &operator=(const KVTask &) = delete;
 
+    /* Keeps what is given, which was the caller's. */
+    void Own()
+    {
+        kvs.keys.CopyFrom(given.keys, given.n);
+        kvs.vals.CopyFrom(given.vals, given.vals_count);
+        kvs.lens.CopyFrom(given.lens, given.lens_count);
+        given.keys = kvs.keys.data();
+        given.vals = kvs.vals.data();
+        given.lens = kvs.lens.data();
+    }
+
     template <typename C, typename D> void PullInto(C *vals, D *lens)
     {
         using T = TargetOf<Val, C, D>;
