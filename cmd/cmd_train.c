@@ -25,7 +25,7 @@
 static const char usage[] =
     "usage: paramo train --model MODEL --data FILE... [options]\n"
     "\n"
-    "Trains a click model, by default all in this process. Started by 'paramo run -s S -w W -- paramo\n"
+    "Trains a model, by default all in this process. Started by 'paramo run -s S -w W -- paramo\n"
     "train ...', or with DMLC_ROLE and the scheduler's address in the environment, it is one node of a\n"
     "cluster; all nodes get the same options. Workers take the data part by part from the scheduler.\n";
 
@@ -43,14 +43,14 @@ static const char more[] =
     "training.\n"
     "\n"
     "With one worker (the default) every run gives the same model to the last bit, in one process or on a\n"
-    "cluster with any number of servers. Several workers do not wait for each other, so results differ a\n"
-    "little from run to run.\n"
+    "cluster with any number of servers. Results of several workers differ a little from run to run.\n"
+    "Workers do not wait for each other unless --consistency says so.\n"
     "\n"
     "FM (Rendle, ICDM 2010) scores with w and factors v; a feature whose w is 0 has no factors. In FFM\n"
     "(Juan et al., RecSys 2016) a feature has factors for each field, in FwFM (Pan et al., WWW 2018) a\n"
     "pair of fields has a weight. MVM (Cao et al., WSDM 2016) multiplies the sums of all fields, and MF\n"
-    "(Koren et al., 2009) the factors of user and item, for ratings. All four need the fields of libffm or\n"
-    "Criteo data. Feature id 18446744073709551615 is the bias. docs/TRAINING.md describes the models.\n"
+    "(Koren et al., 2009) the factors of user and item, for ratings. All four need fields, which libsvm\n"
+    "data lacks. Feature id 18446744073709551615 is the bias. docs/TRAINING.md describes the models.\n"
     "\n"
     "A table has a header (CSV, TSV) or keys (JSON lines); --columns label=click,cat=site;app,num=age says\n"
     "what its columns are, and the model remembers it (docs/DATA.md).\n"

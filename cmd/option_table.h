@@ -29,7 +29,7 @@
       "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV, Vowpal Wabbit's, and with --columns "      \
       "csv and tsv with a header and jsonl; auto looks at the first lines")                                           \
     X(COLUMNS, TRAIN | DATA, "columns", 0, TEXT, "ROLE=NAME;...,...", NULL, NULL,                                            \
-      "of a table: label=, weight=, cat= (text), num= (numbers), ignore=, each with names of columns; * are the others") \
+      "of a table: label=, weight=, cat= (text), num= (numbers), ignore=, each with names of columns; * means the others") \
     X(SKIP_BAD, TRAIN | SCORES | DATA, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                                 \
       "skip and count up to N lines that cannot be read")                                                             \
     X(HOLD_OUT, TRAIN, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                           \
@@ -172,8 +172,8 @@
     X(DATA_FORMAT, DATA, "format", 0, WORD, PARSE_FORMAT_WORDS, NULL, NULL,                                           \
       "of the files, as for train (auto); of what synth writes: libffm 'label field:id:1', libsvm 'label id:1', or "  \
       "criteo (libffm)")                                                                                              \
-    X(NO_LABELS, DATA, "no-labels", 0, FLAG, NULL, NULL, NULL, "stat, convert: rows need no label, and have none")    \
-    X(SHARE, DATA, "share", 0, POSITIVE, "P", NULL, NULL, "split: of the rows, which go to --out, below 1")           \
+    X(NO_LABELS, DATA, "no-labels", 0, FLAG, NULL, NULL, NULL, "stat, convert: the rows have no labels")              \
+    X(SHARE, DATA, "share", 0, POSITIVE, "P", NULL, NULL, "split: share of the rows for --out, below 1")              \
     X(REST, DATA, "rest", 0, TEXT, "FILE", NULL, NULL, "split: where the other rows go (nowhere)")                    \
     X(TO, DATA, "to", 0, WORD, CONVERT_WORDS, NULL, NULL, "convert: the format to write")                             \
     X(MEMORY, DATA, "memory", 0, NUMBER(1, 1 << 20), "MB", "512", NULL,                                               \
