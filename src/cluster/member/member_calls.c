@@ -32,6 +32,42 @@ static void window_moved(struct member *m)
     }
 }
 
+static uint32_t timeout_ms(struct member *m, uint64_t deadline)
+{
+    uint64_t now = lane_now(m->config.lane);
+    uint64_t ms = deadline > now ? (deadline - now) / ENV_MS : 0;
+    return ms < CALL_TIMEOUT_MAX_MS ? (uint32_t)ms : CALL_TIMEOUT_MAX_MS;
+}
+
+/* The oldest call, if it is a wait for a clock, which changes nothing: it is given up at the scheduler, and asked again
+ * behind all others, so that the window moves. What it waits for may be among them. */
+static bool oldest_asked_again(struct member *m)
+{
+    struct member_call *call = m->oldest;
+    struct clock_wait body;
+    if (call->kind != CALL_CLOCK_WAIT || call == m->newest)
+        return false;
+    assert(!call->min_view && !call->finished && call != m->beyond);
+    struct reader r = reader_over(call->body.data, call->body.len);
+    paramo_err err = clock_wait_decode(&r, &body);
+    assert(!err); /* it is our own */
+    (void)err;
+    body.timeout_ms = timeout_ms(m, call->deadline);
+    call->body.len = 0;
+    clock_wait_encode(&body, &call->body);
+    assert(!call->body.failed); /* it is as long as before */
+    m->oldest = call->newer;
+    m->oldest->older = NULL;
+    call->call_number = m->next_number++;
+    call->sent_at = 0;
+    call->older = m->newest;
+    call->newer = NULL;
+    m->newest = m->newest->newer = call;
+    m->beyond = m->beyond ? m->beyond : call;
+    window_moved(m);
+    return true;
+}
+
 static void call_unlink(struct member *m, struct member_call *call)
 {
     assert(call->older ? call->older->newer == call : m->oldest == call);
@@ -85,6 +121,9 @@ void member_calls_resend(struct member *m, uint64_t overdue)
     for (struct member_call *call = m->oldest; call && call != m->beyond; call = call->newer)
         if (!call->min_view && !call->finished && (!call->sent_at || now - call->sent_at >= overdue))
             member_call_send(m, call);
+    /* A wait that is done may lie behind as many that are not. */
+    for (unsigned i = 0; m->beyond && i < CALL_WINDOW / 2 && oldest_asked_again(m); i++)
+        ;
 }
 
 void member_calls_unsend(struct member *m)
@@ -154,6 +193,8 @@ paramo_err member_call_begin(struct member *m, struct member_call *call, enum ca
         m->beyond = m->beyond ? m->beyond : call;
     else if (m->conn && m->registered)
         member_call_send(m, call);
+    while (kind != CALL_CLOCK_WAIT && !in_window(m, call) && oldest_asked_again(m))
+        ;
     return PARAMO_OK;
 }
 
@@ -238,13 +279,6 @@ paramo_err member_calls_reply(struct member *m, const struct wire_reply *head, s
 }
 
 /* ---- the calls ---------------------------------------------------------------------------------------- */
-
-static uint32_t timeout_ms(struct member *m, uint64_t deadline)
-{
-    uint64_t now = lane_now(m->config.lane);
-    uint64_t ms = deadline > now ? (deadline - now) / ENV_MS : 0;
-    return ms < CALL_TIMEOUT_MAX_MS ? (uint32_t)ms : CALL_TIMEOUT_MAX_MS;
-}
 
 static paramo_err set_name(char *dst, size_t capacity, const char *what, const char *name)
 {

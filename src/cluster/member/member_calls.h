@@ -48,8 +48,9 @@ struct member_call {
 
 /* All return INVALID, TOO_LARGE, CLOSED (not joined), the status that the member ended with, AGAIN
  * (4,096 calls since the oldest that is unanswered) or MEMORY at once. A call that is CALL_WINDOW or more behind the
- * oldest waits here until the scheduler may get it: one long wait (a barrier, pool_next) does not fail the others. deadline: lane_now's clock. TIMEOUT (or the scheduler's own
- * error) comes within half a second of it. */
+ * oldest waits here until the scheduler may get it: one long wait (a barrier, pool_next) does not fail the others.
+ * A clock_wait does not hold them up either: it is given up and asked again behind them. deadline: lane_now's
+ * clock. TIMEOUT (or the scheduler's own error) comes within half a second of it. */
 MUST_USE paramo_err member_barrier(struct member *m, struct member_call *call, uint32_t group,
                                    uint32_t customer, uint64_t deadline);
 /* options NULL: it must exist. */
