@@ -558,6 +558,17 @@ static bool counts(const struct world *w, bool answered)
     return near || answered || w->events % IDLE == 0;
 }
 
+/* Work that goes on at one time without end: a schedule has some 40,000 events. */
+static void instant_check(struct world *w)
+{
+    enum { INSTANT_EVENTS = 1000000 };
+    uint64_t now = sim_now(w->sim);
+    w->instant_events = now == w->instant ? w->instant_events + 1 : 0;
+    w->instant = now;
+    if (w->instant_events >= INSTANT_EVENTS)
+        judge_broken(w, "%d events came at one time, and there is no end of them", INSTANT_EVENTS);
+}
+
 static bool step(struct world *w)
 {
     uint64_t answers = w->answers;
@@ -565,6 +576,7 @@ static bool step(struct world *w)
     if (w->broken[0] || !sim_step(w->sim))
         return false;
     w->events++;
+    instant_check(w);
     uint32_t ran = sim_lane_host(w->sim), first = 0, end = w->count;
     if (ran < w->count)
         cover_watch(&w->machines[ran]);

@@ -82,8 +82,9 @@ struct world {
     bool clocks;             /* its customers use clocks */
     uint64_t clocks_minimum; /* the highest that any of them has heard of */
     uint64_t events;
-    uint64_t answers; /* frames that have arrived */
-    uint64_t step;    /* the place in the list of faults (play.c) */
+    uint64_t instant, instant_events; /* the time of the last event, and how many there were at that time */
+    uint64_t answers;                 /* frames that have arrived */
+    uint64_t step;                    /* the place in the list of faults (play.c) */
     size_t next_fault;
     size_t waiting; /* faults that wait for a packet */
     size_t struck;

@@ -465,6 +465,62 @@ static void test_counts_and_scans_take_turns(void **state)
     world_fini(&w);
 }
 
+/* Two requests of one scan to a page whose rows are gone, as when a copy of the first comes late: each would lose for
+ * the other how far it has come, for ever. The latest one counts. */
+static void test_a_late_copy_of_a_scan(void **state)
+{
+    (void)state;
+    enum { N = 400, STEPS = 10000 };
+    struct world w;
+    static uint64_t keys[N];
+    static const float vals[N];
+    uint64_t ts;
+    for (size_t i = 0; i < N; i++)
+        keys[i] = i * 7;
+    world_init(&w, true, 42);
+    w.scan_keys = 8;
+    world_table(&w, PARAMO_TABLE_SPARSE, 1);
+    world_start(&w, 1, 1, 1);
+    struct client *c = w.clients[0].client;
+    struct shard *s = w.servers[0].shard;
+    assert_ok(world_push(&w, 0, 0, keys, N, vals, N, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    struct scan_batch page = {.id = 1};
+    struct client_call call = {.kind = REQUEST_SCAN, .table = &w.tables[0], .batch = &page};
+    assert_ok(client_issue(c, &call, &ts));
+    assert_ok(client_wait(c, ts, 0));
+    assert_in_range(page.n, 1, N / 2);
+    paramo_kv kv = {.size = sizeof kv, .keys = page.keys, .n = page.n};
+    struct client_call delete = {.kind = REQUEST_DELETE, .table = &w.tables[0], .kv = &kv};
+    assert_ok(client_issue(c, &delete, &ts));
+    assert_ok(client_wait(c, ts, 0));
+    struct scan_batch batch[2] = {{.id = 1}, {.id = 1, .cursor = page.keys[page.n - 1]}};
+    uint64_t scans[2];
+    int done = 0;
+    s->restoring = true; /* both come before the first begins */
+    for (unsigned i = 0; i < 2; i++) {
+        call.batch = &batch[i];
+        assert_ok(client_issue(c, &call, &scans[i]));
+    }
+    world_pass(&w, ENV_SEC);
+    world_on_lane(w.servers[0].lane, restored, s);
+    for (unsigned i = 0; i < STEPS && !done; i++) {
+        assert_true(sim_step(w.sim));
+        assert_ok(client_test(c, scans[1], &done));
+    }
+    assert_true(done);
+    assert_ok(client_wait(c, scans[1], 0));
+    assert_true(batch[1].n > 0 && batch[1].keys[0] > batch[1].cursor);
+    assert_ok(client_test(c, scans[0], &done));
+    assert_false(done);
+    assert_ok(client_cancel(c, scans[0]));
+    free(page.keys);
+    free(page.vals);
+    free(batch[1].keys);
+    free(batch[1].vals);
+    world_fini(&w);
+}
+
 static void test_copy_and_callback(void **state);
 
 struct called {
@@ -573,6 +629,7 @@ int main(void)
         cmocka_unit_test(test_memory_bounded),
         cmocka_unit_test(test_count_that_takes_long),
         cmocka_unit_test(test_counts_and_scans_take_turns),
+        cmocka_unit_test(test_a_late_copy_of_a_scan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,13 @@ static struct session *session_get(struct shard *s, const struct sender *sender,
     return x;
 }
 
+/* A copy of an earlier request that comes late: its sender has gone on, and no longer waits for it. A session has one
+ * place; two requests that are both deferred would each take it from the other, without end. */
+static bool is_late(const struct session *x, const struct wire_head *h)
+{
+    return h->number < x->number;
+}
+
 /* ---- pages ---- */
 
 struct mine {
@@ -352,6 +359,12 @@ paramo_err scanning_slice(struct peer *peer, struct shard_table *t, const struct
         answered = !err;
     } else {
         struct session *x = session_get(s, peer->sender, h);
+        if (x && is_late(x, h)) { /* as if it had been lost on the way */
+            s->counters.dropped++;
+            return PARAMO_OK;
+        }
+        if (x)
+            x->number = h->number;
         err = x ? scan(peer, t, h, x, cursor, &answered) : err_memory(sizeof *x);
         if (x && (err || x->over))
             sessions_remove(s, NULL, 0, x);
@@ -371,6 +384,8 @@ bool scanning_step(struct peer *peer, struct shard_table *t, const struct wire_h
     struct session *x = session_get(s, peer->sender, h);
     bool done = false;
     *err = x ? PARAMO_OK : err_memory(sizeof *x);
+    if (x && is_late(x, h))
+        return true;
     if (x)
         cursor = session_cursor(x, cursor);
     if (x && x->page.phase == TABLE_PAGE_DONE && x->page.keys &&

@@ -196,6 +196,7 @@ struct session {
     struct session *next;
     struct sender_id sender;
     uint32_t id, table;
+    uint64_t number; /* of the sender's latest request for it */
     uint64_t used_at;
     uint64_t partitions_changed; /* of the shard when the page was begun */
     struct table_page page;      /* being found, or there, or closed */
