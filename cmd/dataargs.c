@@ -29,6 +29,8 @@ int data_args_columns(const struct options *o, struct columns **columns)
         return options_wrong(o, "--columns: %s has no columns with names", parse_format_name(format));
     if (columns_parse(text, columns) != PARAMO_OK)
         return options_wrong(o, "--columns: %s", paramo_last_error());
+    if (!columns_of_role(*columns, COLUMN_LABEL) && !(o->verb == VERB_DATA && option_flag(o, OPT_NO_LABELS)))
+        return options_wrong(o, "--columns: label=NAME is missing");
     paramo_err err = columns_resolve(*columns, format, files->item, files->n);
     return err == PARAMO_OK ? -1 : code_fail(verb_name(o->verb), err, paramo_last_error());
 }

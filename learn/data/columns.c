@@ -261,8 +261,6 @@ paramo_err columns_parse(const char *text, struct columns **columns)
         p++;
     }
     free(name);
-    if (err == PARAMO_OK && !columns_of_role(c, COLUMN_LABEL))
-        err = paramo_error_set(PARAMO_E_INVALID, "label=NAME is missing");
     if (err == PARAMO_OK && c->features == 0 && c->rest == COLUMN_IGNORED)
         err = paramo_error_set(PARAMO_E_INVALID, "no feature is named: cat=NAME or num=NAME is missing");
     if (err != PARAMO_OK) {

@@ -43,7 +43,8 @@ enum column_role column_role_find(const char *word, size_t len);
 
 PARAMO_MUST_USE paramo_err columns_new(struct columns **columns);
 /* From the text of --columns: roles between commas, names of a role between semicolons; a backslash takes the next
- * character as it is. INVALID: what is wrong. There is exactly one label. */
+ * character as it is. INVALID: what is wrong. There is at most one
+ * label: whether one is needed depends on what the rows are for. */
 PARAMO_MUST_USE paramo_err columns_parse(const char *text, struct columns **columns);
 /* INVALID: a name that comes twice, is not UTF-8 or has a zero byte; TOO_LARGE: too many for a manifest. */
 PARAMO_MUST_USE paramo_err columns_add(struct columns *columns, enum column_role role, const char *name,

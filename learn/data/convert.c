@@ -83,7 +83,8 @@ static paramo_err put_block(struct lines *l, const struct block *b, enum parse_f
     for (size_t r = 0; r < b->rows; r++) {
         long field = -1;
         if (to != PARSE_VW && b->weight && b->weight[r] != 1.0f)
-            return paramo_error_set(PARAMO_E_UNSUPPORTED, "rows have weights, which %s cannot have: vw can",
+            return paramo_error_set(PARAMO_E_INVALID,
+                                    "rows have weights, which %s cannot have: --to vw keeps them",
                                     parse_format_name(to));
         l->len += put_head(l->text + l->len, b, r, to);
         for (size_t i = b->offset[r]; i < b->offset[r + 1]; i++)

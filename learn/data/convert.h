@@ -11,7 +11,7 @@
 #define CONVERT_WORDS "libsvm|libffm|vw"
 
 /* Writes all rows to path (learn/io/output.h). For libffm and vw the reader has fields (vw: a namespace each, fN). A row
- * whose label is not known has none. UNSUPPORTED: a row has a weight, which only vw has. */
+ * whose label is not known has none. INVALID: a row has a weight, which only vw has. */
 PARAMO_MUST_USE paramo_err convert_reader(struct reader *reader, enum parse_format to, const char *path,
                                           uint64_t *rows);
 

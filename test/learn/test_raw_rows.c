@@ -255,7 +255,7 @@ static void converts(void **s)
     write_text("w.vw", "1 2 |a b\n");
     struct reader *r = open_reader("w.vw", 0, LABEL_REAL);
     uint64_t rows;
-    assert_int_equal(convert_reader(r, PARSE_LIBSVM, text_path("c.txt"), &rows), PARAMO_E_UNSUPPORTED);
+    assert_int_equal(convert_reader(r, PARSE_LIBSVM, text_path("c.txt"), &rows), PARAMO_E_INVALID);
     reader_close(r);
 }
 
