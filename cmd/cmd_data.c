@@ -130,15 +130,56 @@ static int run_synth(const struct options *o)
     return synth(o, &synth_options, out);
 }
 
+enum { STAT = 1, HEAD = 2, SPLIT = 4, SHUFFLE = 8, CONVERT = 16, SYNTH = 32 };
+
 static const struct subject {
     const char *name;
     int (*run)(const struct options *o);
+    unsigned bit;
 } subjects[] = {
-    {"stat", data_stat},       {"head", data_head},       {"split", data_split},
-    {"shuffle", data_shuffle}, {"convert", data_convert}, {"synth", run_synth},
+    {"stat", data_stat, STAT},          {"head", data_head, HEAD},          {"split", data_split, SPLIT},
+    {"shuffle", data_shuffle, SHUFFLE}, {"convert", data_convert, CONVERT}, {"synth", run_synth, SYNTH},
 };
 
 #define SUBJECTS "'stat', 'head', 'split', 'shuffle', 'convert' or 'synth'"
+
+/* The options that only some subjects have. */
+static const struct {
+    enum option_id id;
+    unsigned of;
+} partial[] = {
+    {OPT_DATA, ~(unsigned)SYNTH},
+    {OPT_COLUMNS, STAT | CONVERT},
+    {OPT_SKIP_BAD, STAT | CONVERT},
+    {OPT_ROWS, HEAD | SYNTH},
+    {OPT_DATA_OUT, ~(unsigned)STAT},
+    {OPT_NO_LABELS, STAT | CONVERT},
+    {OPT_SHARE, SPLIT},
+    {OPT_REST, SPLIT},
+    {OPT_TO, CONVERT},
+    {OPT_MEMORY, SHUFFLE},
+    {OPT_FIELDS, SYNTH},
+    {OPT_FEATURES, SYNTH},
+    {OPT_ZIPF, SYNTH},
+    {OPT_CLICK_RATE, SYNTH},
+    {OPT_SPREAD, SYNTH},
+    {OPT_FACTORS, SYNTH},
+    {OPT_FACTOR_SPREAD, SYNTH},
+    {OPT_DATA_SEED, SPLIT | SHUFFLE | SYNTH},
+    {OPT_MODEL_SEED, SYNTH},
+};
+
+/* An option of another subject would do nothing: -1, or the exit code. */
+static int check_options(const struct options *o, const struct subject *subject)
+{
+    const char *heading;
+    char letter;
+    for (size_t i = 0; i < sizeof partial / sizeof *partial; i++)
+        if (option_given(o, partial[i].id) && !(partial[i].of & subject->bit))
+            return options_wrong(o, "'%s' has no option --%s", subject->name,
+                                 option_line(VERB_DATA, partial[i].id, &heading, &letter)->name);
+    return -1;
+}
 
 int cmd_data(int argc, char **argv)
 {
@@ -152,6 +193,8 @@ int cmd_data(int argc, char **argv)
         code = options_wrong(&o, "a subject is missing: " SUBJECTS);
     if (code < 0 && !found)
         code = options_wrong(&o, "unknown subject '%s': there are " SUBJECTS, o.word[0]);
+    if (code < 0)
+        code = check_options(&o, found);
     if (code < 0)
         code = found->run(&o);
     options_free(&o);

@@ -37,8 +37,16 @@ expect 0 "convert" "$PARAMO" data convert --data table.csv --columns "$columns" 
 expect 0 "train on the table" "$PARAMO" train --model lr --data table.csv --columns "$columns" --epochs 1 --hold-out 0 --any-quality --model-out m1 -q
 expect 0 "train on what it became" "$PARAMO" train --model lr --data table.ffm --epochs 1 --hold-out 0 --any-quality --model-out m2 -q
 check "the same weights" cmp m1/w-*.safetensors m2/w-*.safetensors
+refused 2 "weights, where the format has none" "rows have weights, which libsvm cannot have: --to vw keeps them" \
+    "$PARAMO" data convert --data table.csv --columns label=y,cat=site,weight=n --to libsvm --out x.csv
+printf 'site,n\ns1,2\ns2,3\n' >rows.csv
+expect 0 "no label is named where rows have none" "$PARAMO" data convert --data rows.csv --columns 'cat=site,num=n' --no-labels --to libsvm --out rows.svm
+check "the rows are there" test "$(wc -l <rows.svm)" -eq 2
+refused 2 "no label is named" "label=NAME is missing" "$PARAMO" data convert --data rows.csv --columns 'cat=site,num=n' --to libsvm --out rows.svm
 refused 2 "no subject" "a subject is missing" "$PARAMO" data
 refused 2 "an unknown one" "unknown subject 'sort'" "$PARAMO" data sort
+refused 2 "an option of another subject" "'stat' has no option --rows" "$PARAMO" data stat --data table.csv --columns "$columns" --rows 3
+refused 2 "columns, where rows are copied" "'shuffle' has no option --columns" "$PARAMO" data shuffle --data table.csv --columns "$columns" --out x.csv
 refused 2 "split: no share" "share P is needed" "$PARAMO" data split --data table.csv --out x.csv
 refused 2 "over the data itself" "is one of the data files" "$PARAMO" data shuffle --data table.csv --out table.csv
 refused 3 "stat: a table without --columns" "looks like CSV with a header" "$PARAMO" data stat --data table.csv
