@@ -166,6 +166,8 @@ const char *table_header_list(const struct table_header *h, char out[TABLE_LIST_
 static paramo_err missing(const struct column *column, const struct table_header *h)
 {
     char list[TABLE_LIST_MAX], quote[PARSE_QUOTE_MAX];
+    if (h->n == 0 || (h->n == 1 && h->len[0] == 0))
+        return paramo_error_set(PARAMO_E_FORMAT, "its first line is empty; it names the columns");
     return paramo_error_set(PARAMO_E_FORMAT, "has no column '%s' (%s); its columns: %s",
                             parse_quote(quote, column->name, column->name + column->len),
                             column_role_name(column->role), table_header_list(h, list));

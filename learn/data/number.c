@@ -38,6 +38,20 @@ static const char *by_strtof(const char *start, const char *end, float *value, c
     return end;
 }
 
+/* Begins p with inf or nan? */
+static int is_special(const char *p)
+{
+    static const char words[][3] = {{'i', 'n', 'f'}, {'n', 'a', 'n'}};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        size_t i = 0;
+        while (i < sizeof *words && (p[i] | 0x20) == words[w][i])
+            i++;
+        if (i == sizeof *words)
+            return 1;
+    }
+    return 0;
+}
+
 static inline int is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -65,8 +79,7 @@ const char *number_float(const char *p, float *value, const char **what)
         exponent = fraction - p < -1000 ? -1000 : (int)(fraction - p);
     }
     if (count == 0) {
-        *what = (*p | 0x20) == 'i' || (*p | 0x20) == 'n' ? "inf and nan are not valid values"
-                                                         : "expected a number";
+        *what = is_special(p) ? "inf and nan are not valid values" : "expected a number";
         return NULL;
     }
     if (*p == 'e' || *p == 'E') {

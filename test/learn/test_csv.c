@@ -151,6 +151,8 @@ static void bad_rows(void **s)
         {"5,2,x", "column 'y': expected a label, 0 or 1 (or -1 or +1), found '5'"},
         {"yes,2,x", "column 'y': expected a label, 0 or 1 (or -1 or +1), found 'yes'"},
         {"1,inf,x", "column 'n': inf and nan are not valid values, found 'inf'"},
+        {"1,n/a,x", "column 'n': expected a number, found 'n/a'"},
+        {"1,-i,x", "column 'n': expected a number, found '-i'"},
         {"1,2 3,x", "column 'n': expected a number"},
         {"1,2x,x", "column 'n'"},
         {"1,2,x\"", "a quote in column 3"},
@@ -245,6 +247,8 @@ static void headers(void **s)
     struct table_plan *plan;
     static const char *const files[][2] = {{"y,a,c", "has no column 'b' (cat); its columns: y, a, c"},
                                            {"a,b", "has no column 'y' (label)"},
+                                           {"\n\n", "its first line is empty"},
+                                           {"\xef\xbb\xbf", "its first line is empty"},
                                            {"a,b,y,a", "has two columns 'a'"}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         assert_int_equal(table_header_read(files[i][0], strlen(files[i][0]), 1, 0, &h), PARAMO_OK);
