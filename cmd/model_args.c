@@ -81,6 +81,19 @@ static void apply(const struct options *o, struct model_info *info)
     }
 }
 
+/* Two fields that a model tells apart must differ. */
+static int check_fields(const struct options *o, const struct model_info *info)
+{
+    const struct model_setting *setting = info->ops->setting;
+    for (size_t a = 0; a < info->ops->settings; a++)
+        for (size_t b = a + 1; b < info->ops->settings; b++)
+            if (setting[a].field == FIELD_NUMBER && setting[b].field == FIELD_NUMBER &&
+                info->setting[a] == info->setting[b])
+                return options_wrong(o, "--%s and --%s are both %g: they must differ", setting[a].option,
+                                     setting[b].option, info->setting[a]);
+    return -1;
+}
+
 int model_args_begin(const struct options *o, struct model_info *info)
 {
     const struct model_ops *ops = model_find(model_args_name(o));
@@ -89,7 +102,7 @@ int model_args_begin(const struct options *o, struct model_info *info)
         return code;
     model_info_init(info, ops);
     apply(o, info);
-    return -1;
+    return check_fields(o, info);
 }
 
 /* What the trained model cannot change. */

@@ -147,8 +147,8 @@ static paramo_err tell_format(struct reader *r, uint32_t s)
     if (err == PARAMO_OK && r->fields && !parse_format_fields(format)) {
         char list[PARSE_LIST_MAX];
         err = paramo_error_set(PARAMO_E_FORMAT,
-                               "%s: is in %s format, which has no fields; %s have them: convert the "
-                               "file, or take a model that needs no fields",
+                               "%s: is in %s format, which has no fields; csv, tsv, jsonl, %s have "
+                               "them: convert the file, or take a model that needs no fields",
                                r->names[s], parse_format_name(format),
                                parse_format_list(list, PARSE_LIST_FIELDS));
     }

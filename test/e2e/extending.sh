@@ -141,7 +141,7 @@ check "the same model" cmp svm.tsv comma.tsv
 check "which is not empty" test "$(wc -l <comma.tsv)" -gt 1000
 sed '7s/:/;/' rows.comma >bad.comma
 refused 3 "a bad line" "bad.comma:7: expected a feature, index:value, found" "$NEW" train --model lr --data bad.comma
-refused 3 "it has no fields" "comma format, which has no fields; vw, libffm and criteo have them" \
+refused 3 "it has no fields" "comma format, which has no fields; csv, tsv, jsonl, vw, libffm and criteo have them" \
     "$NEW" train --model xfm --data rows.comma
 
 expect 0 "the van keeps the contract" build/test/test_tally

@@ -42,10 +42,12 @@ check "ffm: four factors for each field" test "$(head -n 1 ffm.tsv | wc -w)" -eq
 check "mvm: the fields' own factors" test "$(grep -c '^b:[0-5]	' mvm.tsv)" -eq 6
 refused 3 "mf: a user's field that is not there" "no feature of the first rows has field 9: name the field with --user-field" \
     "$PARAMO" train --model mf --data rows.ffm --user-field 9
+refused 2 "mf: one field as both" "user-field and --item-field are both 1: they must differ" \
+    "$PARAMO" train --model mf --data rows.ffm --user-field 1
 check "fwfm: the weights of pairs" test "$(grep -c '^r:[0-5]	' fwfm.tsv)" -eq 6
 
 sed 's/ [0-9]*:/ /g' rows.ffm >rows.svm
-refused 3 "data without fields" "libsvm format, which has no fields; vw, libffm and criteo have them: convert" \
+refused 3 "data without fields" "libsvm format, which has no fields; csv, tsv, jsonl, vw, libffm and criteo have them: convert" \
     "$PARAMO" train --model ffm --data rows.svm
 refused 3 "too many fields" "has field 5, and the model has the fields 0 to 4: a new model gets them with --fields 6" \
     "$PARAMO" train --model fwfm --data rows.ffm --fields 5
