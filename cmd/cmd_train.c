@@ -114,6 +114,9 @@ static int continue_from(const struct options *s, struct model_info *info)
     int code = read_objective(s, &asked);
     if (code >= 0)
         return code;
+    if (asked.ops == info->objective.ops && asked.classes != info->objective.classes)
+        return options_wrong(s, "%s was trained with --classes %" PRIu32, option_text(s, OPT_MODEL_FROM),
+                             info->objective.classes);
     if (asked.ops != info->objective.ops || asked.classes != info->objective.classes ||
         asked.quantile != info->objective.quantile)
         return options_wrong(s, "%s was trained with another objective: %s", option_text(s, OPT_MODEL_FROM),

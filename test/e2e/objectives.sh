@@ -83,7 +83,7 @@ expect 0 "measured" "$PARAMO" eval --model-in more --data price.test --json
 check "is as good: $(json "$OUT" rmse)" at_most "$(json "$OUT" rmse)" 30000
 refused 2 "with another objective" "squared was trained with another objective: squared" \
     "$PARAMO" train --model-in squared --objective poisson --data price.train
-refused 2 "with other classes" "another objective" "$PARAMO" train --model-in softmax --classes 4 --data class.train
+refused 2 "with other classes" "softmax was trained with --classes 3" "$PARAMO" train --model-in softmax --classes 4 --data class.train
 
 refused 2 "softmax without classes" "softmax needs --classes" "$PARAMO" train --model lr --objective softmax --data class.train
 refused 2 "classes without softmax" "logistic has no --classes" "$PARAMO" train --model lr --classes 3 --data click.train
