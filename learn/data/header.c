@@ -115,6 +115,9 @@ paramo_err table_header_add(struct table_header *h, const char *name, size_t len
 paramo_err table_header_read(const char *text, size_t len, int whole, char delimiter,
                              struct table_header *header)
 {
+    if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
+        return paramo_error_set(PARAMO_E_FORMAT,
+                                "UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
     struct table_header h = {.delimiter = delimiter ? delimiter : table_sniff(text, len)};
     const char *p = text + parse_mark(text, len), *end = text + len;
     int odd = 0;

@@ -2,9 +2,26 @@
 #include "learn/data/header.h"
 #include "learn/data/parse.h"
 #include "learn/data/parse_jsonl.h"
+#include "learn/data/parse_line.h"
 #include "learn/io/input.h"
 
 #include <string.h>
+
+/* A slip in the name of a column that is to be ignored would make it a feature. */
+static paramo_err check_ignored(const struct columns *columns, const struct table_header *h)
+{
+    for (size_t c = 0; c < columns_count(columns); c++) {
+        const struct column *column = columns_at(columns, c);
+        char quote[PARSE_QUOTE_MAX];
+        int found = column->role != COLUMN_IGNORED;
+        for (size_t i = 0; i < h->n && !found; i++)
+            found = h->len[i] == column->len && memcmp(h->name[i], column->name, column->len) == 0;
+        if (!found)
+            return paramo_error_set(PARAMO_E_FORMAT, "has no column '%s' (ignore), so '*' would take another",
+                                    parse_quote(quote, column->name, column->name + column->len));
+    }
+    return PARAMO_OK;
+}
 
 static paramo_err take_names(struct columns *columns, enum parse_format format, const char *name,
                              const char *text, size_t len, int whole)
@@ -17,6 +34,8 @@ static paramo_err take_names(struct columns *columns, enum parse_format format, 
                          : table_header_read(text, len, whole, format == PARSE_TSV ? '\t' : 0, &header);
     for (size_t i = 0; err == PARAMO_OK && i < header.n; i++)
         err = columns_take_rest(columns, header.name[i], header.len[i]);
+    if (err == PARAMO_OK && format != PARSE_JSONL) /* whose first line need not have all keys */
+        err = check_ignored(columns, &header);
     table_header_free(&header);
     return err == PARAMO_OK ? columns_end_rest(columns) : err;
 }

@@ -237,6 +237,8 @@ static void headers(void **s)
     }
     assert_int_equal(table_header_read("a,b", 3, 0, 0, &h), PARAMO_E_FORMAT);
     assert_non_null(strstr(paramo_last_error(), "no end"));
+    assert_int_equal(table_header_read("\xff\xfe\x61\0", 4, 1, 0, &h), PARAMO_E_FORMAT);
+    assert_non_null(strstr(paramo_last_error(), "UTF-16"));
     assert_int_equal(table_header_read("a", 1, 1, 0, &h), PARAMO_OK);
     assert_int_equal(h.n, 1);
     table_header_free(&h);
@@ -404,6 +406,10 @@ static void the_star_takes_the_files_columns(void **s)
     assert_int_equal(columns_resolve(c, PARSE_AUTO, paths, 1), PARAMO_OK);
     assert_int_equal(columns_count(c), 3);
     assert_string_equal(columns_at(c, 2)->name, "a\nb");
+    columns_release(c);
+    c = columns_of("label=y,cat=*,ignore=m");
+    assert_int_equal(columns_resolve(c, PARSE_AUTO, paths, 1), PARAMO_E_FORMAT);
+    assert_non_null(strstr(paramo_last_error(), "has no column 'm' (ignore)"));
     columns_release(c);
     c = columns_of("label=y,cat=*");
     paths[0] = "-";
