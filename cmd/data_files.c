@@ -59,7 +59,7 @@ static int print_written(const struct options *o, const char *out, uint64_t rows
     if (option_flag(o, OPT_JSON)) {
         json_t *j = json_pack("{s:s, s:I}", "out", out, "rows", (json_int_t)rows);
         if (j && rest)
-            (void)json_object_update_missing(
+            (void)json_object_update_missing_new(
                 j, json_pack("{s:s, s:I}", "rest", rest, "rest_rows", (json_int_t)others));
         return print_json(to, j);
     }
