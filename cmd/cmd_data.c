@@ -53,7 +53,7 @@ static int print_json(FILE *to, const struct synth_options *o, const char *path,
                           parse_format_name(o->format), "rows", (json_int_t)r->rows, "positives",
                           (json_int_t)r->positives, "best_logloss", r->best_logloss, "drawn_logloss",
                           r->drawn_logloss, "best_auc", r->best_auc, "base_logloss", r->base_logloss);
-    int ok = j != NULL && json_dumpf(j, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF;
+    int ok = j && json_dumpf(j, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF;
     json_decref(j);
     return ok;
 }

@@ -32,9 +32,8 @@ static paramo_err write_rows(void *arg, const struct scored_rows *rows)
 {
     const struct writer *w = arg;
     char *line = malloc(prediction_max(w->objective) + 1);
-    paramo_err err = line == NULL
-                         ? paramo_error_set(PARAMO_E_MEMORY, "out of memory for a line of the output")
-                         : PARAMO_OK;
+    paramo_err err =
+        !line ? paramo_error_set(PARAMO_E_MEMORY, "out of memory for a line of the output") : PARAMO_OK;
     for (size_t i = 0; err == PARAMO_OK && i < rows->n; i++) {
         size_t len = prediction_text(w->objective, rows->margin, rows->stride, i, 0, line);
         line[len++] = '\n';

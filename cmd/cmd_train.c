@@ -92,7 +92,7 @@ static int read_objective(const struct options *s, struct objective *o)
     if (option_given(s, OPT_QUANTILE))
         o->quantile = option_real(s, OPT_QUANTILE);
     const char *wrong = objective_valid(o);
-    return wrong == NULL ? -1 : options_wrong(s, "--objective %s %s", o->ops->name, wrong);
+    return !wrong ? -1 : options_wrong(s, "--objective %s %s", o->ops->name, wrong);
 }
 
 /* Continues from a model: what was trained stands, and settings that were not given stay as they were. Returns
@@ -218,13 +218,13 @@ static json_t *epoch_json(const struct objective *o, size_t number, const struct
                              e->seconds > 0 ? (double)e->rows / e->seconds : 0.0, "keys", (json_int_t)e->keys,
                              "nonzero", (json_int_t)e->nonzero, "bytes_pushed", (json_int_t)e->sent,
                              "bytes_pulled", (json_int_t)e->received);
-    if (j != NULL && rest != NULL) {
+    if (j && rest) {
         if (o->ops->labels == LABEL_BINARY)
             (void)json_object_set_new(j, "positives", json_integer((json_int_t)e->positives));
         else if (!o->ops->many)
             (void)json_object_set_new(j, "mean_label", metrics_number(e->mean_label));
         (void)put_loss(j, "", o, e->loss);
-        if (o->ops->spread != NULL)
+        if (o->ops->spread)
             (void)put_loss(j, "mean_", o, e->guess_loss);
         (void)json_object_update(j, rest);
         if (e->has_valid)
@@ -299,19 +299,19 @@ static int print_json(const struct options *s, const struct train_options *o, co
         "parts_dealt_again", (json_int_t)r->dealt_again, "warning", r->warning[0] != '\0' ? r->warning : NULL,
         "rows", (json_int_t)r->rows, "seconds", r->seconds, "interrupted", r->interrupted, "stopped_early",
         r->stopped_early, "saved", r->saved, "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
-    if (j != NULL && option_text(s, OPT_MODEL_OUT) != NULL)
+    if (j && option_text(s, OPT_MODEL_OUT) != NULL)
         (void)json_object_set_new(j, "model_out", json_string(option_text(s, OPT_MODEL_OUT)));
-    for (size_t t = 1; j != NULL && t < o->model.ops->tables; t++)
+    for (size_t t = 1; j && t < o->model.ops->tables; t++)
         put_alpha(j, o->model.ops->table[t].prefix, r->alpha[t]);
-    if (j != NULL && r->best_epoch > 0)
+    if (j && r->best_epoch > 0)
         (void)json_object_set_new(j, "best_epoch", json_integer((json_int_t)r->best_epoch));
-    if (j != NULL && r->filters > 0)
+    if (j && r->filters > 0)
         (void)json_object_set_new(j, "filters", filters_json(r));
-    if (j != NULL && o->bound != PACE_FREE)
+    if (j && o->bound != PACE_FREE)
         (void)json_object_set_new(j, "consistency", pace_json(s, r->pace));
-    if (j != NULL && r->base_loss > 0)
+    if (j && r->base_loss > 0)
         (void)put_loss(j, "base_", &r->objective, r->base_loss);
-    int bad = j == NULL || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
+    int bad = !j || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
     json_decref(j);
     if (bad || putchar('\n') == EOF || fflush(stdout) != 0)
         return code_fail("train", PARAMO_E_IO, "standard output cannot be written");

@@ -10,7 +10,7 @@ json_t *metrics_number(double x)
 json_t *metrics_json(const struct objective *o, const struct metrics_result *r)
 {
     json_t *j = json_pack("{s:I}", "rows", (json_int_t)r->rows);
-    int bad = j == NULL;
+    int bad = !j;
     if (!bad && o->ops->labels == LABEL_BINARY)
         bad |= json_object_set_new(j, "positives", json_integer((json_int_t)r->positives)) != 0;
     else if (!bad && !o->ops->many)

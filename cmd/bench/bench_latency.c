@@ -74,7 +74,7 @@ static int measure(struct latency *l, const struct bench_settings *s, struct ben
                                               "bare ping-pong of 128 bytes, polling briefly, then asleep",
                                               "the same request of a job that never polls (PARAMO_POLL=0)"};
     struct bench_line *line[2][LIMITS][FIGURES]; /* push or pull */
-    int limits = l->asleep.worker != NULL ? LIMITS : LIMITS - 1;
+    int limits = l->asleep.worker ? LIMITS : LIMITS - 1;
     char settings[100];
     (void)snprintf(settings, sizeof settings,
                    "%s, 1 server, one key and one float, one request at a time; busy processes: %u",
@@ -137,7 +137,7 @@ static int prepare(struct latency *l, int busy)
     if (raw_wait_open(&l->wait, l->patient.fd) != 0)
         return bench_system("epoll");
     l->us = malloc(l->trips * sizeof *l->us);
-    return l->us != NULL ? 0 : code_fail("bench", PARAMO_E_MEMORY, "out of memory for the measurement");
+    return l->us ? 0 : code_fail("bench", PARAMO_E_MEMORY, "out of memory for the measurement");
 }
 
 int bench_latency(const struct bench_settings *s, struct bench_report *r)

@@ -14,13 +14,13 @@ uint64_t clock_ns(void)
 struct connection *connection_add(struct connections *all, int fd, size_t limit)
 {
     struct connection *c = calloc(1, sizeof *c);
-    if (c == NULL)
+    if (!c)
         return NULL;
     c->fd = fd;
     connection_set_busy(c, 0);
     (void)pthread_mutex_lock(&all->lock);
     c->after = all->first;
-    if (c->after != NULL)
+    if (c->after)
         c->after->before = c;
     all->first = c;
     c->refused = ++all->n > limit;
@@ -31,11 +31,11 @@ struct connection *connection_add(struct connections *all, int fd, size_t limit)
 void connection_remove(struct connections *all, struct connection *c)
 {
     (void)pthread_mutex_lock(&all->lock);
-    if (c->before != NULL)
+    if (c->before)
         c->before->after = c->after;
     else
         all->first = c->after;
-    if (c->after != NULL)
+    if (c->after)
         c->after->before = c->before;
     all->n--;
     (void)pthread_mutex_unlock(&all->lock);
@@ -54,7 +54,7 @@ size_t connections_expire(struct connections *all, uint64_t request_ns, uint64_t
     size_t expired = 0;
     (void)pthread_mutex_lock(&all->lock);
     uint64_t now = clock_ns();
-    for (struct connection *c = all->first; c != NULL; c = c->after) {
+    for (struct connection *c = all->first; c; c = c->after) {
         uint64_t limit = c->busy ? request_ns : idle_ns + request_ns;
         uint64_t changed = c->changed; /* may have become later than now */
         if (changed < now && now - changed > limit) {
@@ -70,7 +70,7 @@ size_t connections_expire(struct connections *all, uint64_t request_ns, uint64_t
 size_t connections_drain(struct connections *all)
 {
     (void)pthread_mutex_lock(&all->lock);
-    for (struct connection *c = all->first; c != NULL; c = c->after)
+    for (struct connection *c = all->first; c; c = c->after)
         if (!c->busy)
             (void)shutdown(c->fd, SHUT_RD);
     size_t open = all->n;

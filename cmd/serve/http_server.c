@@ -38,7 +38,7 @@ struct route {
 static void plain(struct answer *answer, int status, const char *text)
 {
     *answer = (struct answer){.status = status, .type = "text/plain", .text = strdup(text)};
-    answer->len = answer->text != NULL ? strlen(text) : 0;
+    answer->len = answer->text ? strlen(text) : 0;
 }
 
 /* Counts an answer until its client has it (on_done). One beyond the limit is thrown away: what clients do not read
@@ -113,16 +113,16 @@ static int takes(const struct route *route, const char *method)
 static enum MHD_Result send_answer(struct http_server *server, struct MHD_Connection *mhd,
                                    const struct connection *c, const char *allow, struct answer *answer)
 {
-    if (answer->text == NULL)
+    if (!answer->text)
         return MHD_NO; /* out of memory: the connection is closed */
     size_t len = answer->len;
     struct MHD_Response *response = MHD_create_response_from_buffer(len, answer->text, MHD_RESPMEM_MUST_FREE);
-    if (response == NULL) {
+    if (!response) {
         free(answer->text);
         return MHD_NO;
     }
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type);
-    if (allow != NULL)
+    if (allow)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);
     if (server->draining || c->refused)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
@@ -145,7 +145,7 @@ static enum MHD_Result answer_request(struct http_server *server, struct MHD_Con
     server->stats->bytes_in += c->len;
     if (c->refused)
         answer_error(&answer, 503, 0, "", "too many connections (--max-connections)");
-    else if (route == NULL)
+    else if (!route)
         answer_error(&answer, 404, 0, "", "there is POST /predict, GET /healthz, /readyz and /metrics");
     else if (!takes(route, method)) {
         allow = route->allow;
@@ -162,7 +162,7 @@ static int body_fit(struct connection *c, size_t want)
     if (want <= c->cap)
         return 1;
     char *body = realloc(c->body, want);
-    if (body == NULL)
+    if (!body)
         return 0;
     c->body = body;
     c->cap = want;
@@ -192,11 +192,11 @@ static enum MHD_Result on_header(struct http_server *server, struct MHD_Connecti
 {
     const char *length = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     const char *expect = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);
-    unsigned long long bytes = length != NULL ? strtoull(length, NULL, 10) : 0;
+    unsigned long long bytes = length ? strtoull(length, NULL, 10) : 0;
     c->began = clock_ns();
     c->len = 0;
     c->too_large = bytes > server->options.max_body;
-    if (c->too_large && expect != NULL && strcasecmp(expect, "100-continue") == 0)
+    if (c->too_large && expect && strcasecmp(expect, "100-continue") == 0)
         return answer_request(server, mhd, c, url, method);
     return c->too_large || body_fit(c, (size_t)bytes) ? MHD_YES : MHD_NO;
 }
@@ -204,7 +204,7 @@ static enum MHD_Result on_header(struct http_server *server, struct MHD_Connecti
 static struct connection *connection_of(struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info != NULL ? info->socket_context : NULL;
+    return info ? info->socket_context : NULL;
 }
 
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const char *url, const char *method,
@@ -213,7 +213,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const c
     struct http_server *server = arg;
     struct connection *c = *context;
     (void)version;
-    if (c == NULL)
+    if (!c)
         return MHD_NO; /* out of memory when it was accepted */
     if (c->began == 0)
         return on_header(server, mhd, c, url, method);
@@ -230,7 +230,7 @@ static void *on_request_line(void *arg, const char *uri, struct MHD_Connection *
 {
     struct connection *c = connection_of(mhd);
     (void)arg, (void)uri;
-    if (c != NULL)
+    if (c)
         connection_set_busy(c, 1);
     return c;
 }
@@ -241,7 +241,7 @@ static void on_done(void *arg, struct MHD_Connection *mhd, void **context,
     struct http_server *server = arg;
     struct connection *c = *context;
     (void)mhd, (void)code;
-    if (c == NULL)
+    if (!c)
         return;
     if (c->cap > FEW_BYTES) {
         free(c->body);
@@ -268,9 +268,9 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
         *context = c;
         stats->connections++;
         stats->connections_open++;
-        stats->connections_refused += c != NULL && c->refused;
+        stats->connections_refused += c && c->refused;
     } else {
-        if (*context != NULL)
+        if (*context)
             connection_remove(&server->connections, *context);
         *context = NULL;
         stats->connections_open--;
@@ -283,7 +283,7 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
 static int split(const char *listen, char host[256], const char **port)
 {
     const char *colon = strrchr(listen, ':');
-    size_t len = colon != NULL ? (size_t)(colon - listen) : 0;
+    size_t len = colon ? (size_t)(colon - listen) : 0;
     char *end;
     if (len == 0 || len > 255 || colon[1] < '0' || colon[1] > '9' || strtoul(colon + 1, &end, 10) > 65535 ||
         *end != '\0')
@@ -343,11 +343,11 @@ static paramo_err start_daemon(struct http_server *s, const struct sockaddr *add
         MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, s,
                          MHD_OPTION_NOTIFY_COMPLETED, on_done, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
                          s, MHD_OPTION_ARRAY, items, MHD_OPTION_END);
-    if (s->daemon == NULL)
+    if (!s->daemon)
         return paramo_error_set(errno == EADDRINUSE ? PARAMO_E_ADDRESS_IN_USE : PARAMO_E_ADDRESS,
                                 "%s: cannot listen there: %s", o->listen, strerror(errno));
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    s->port = info != NULL ? info->port : 0;
+    s->port = info ? info->port : 0;
     return PARAMO_OK;
 }
 
@@ -364,7 +364,7 @@ paramo_err http_start(const struct http_options *options, struct service *servic
         return paramo_error_set(PARAMO_E_ADDRESS, "%s: %s", options->listen, gai_strerror(code));
     paramo_err err = raise_files(options);
     struct http_server *s = calloc(1, sizeof *s);
-    if (err == PARAMO_OK && s == NULL)
+    if (err == PARAMO_OK && !s)
         err = paramo_error_set(PARAMO_E_MEMORY, "out of memory for the HTTP server");
     if (err == PARAMO_OK) {
         s->options = *options;
@@ -373,7 +373,7 @@ paramo_err http_start(const struct http_options *options, struct service *servic
         s->listening = -1;
         (void)pthread_mutex_init(&s->connections.lock, NULL);
         err = PARAMO_E_ADDRESS;
-        for (const struct addrinfo *a = found; a != NULL && err != PARAMO_OK; a = a->ai_next)
+        for (const struct addrinfo *a = found; a && err != PARAMO_OK; a = a->ai_next)
             err = start_daemon(s, a->ai_addr);
     }
     freeaddrinfo(found);

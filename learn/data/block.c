@@ -24,7 +24,7 @@ paramo_err block_alloc(struct block *block, const struct block_shape *s)
 {
     /* widest elements first: every array is aligned without padding */
     char *p = malloc(block_bytes(s));
-    if (p == NULL)
+    if (!p)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of %zu rows (%zu bytes)", s->rows,
                                 block_bytes(s));
     block->rows = s->rows;
@@ -63,13 +63,13 @@ static void copy_rows(const struct block *from, const uint32_t *place, struct bl
     for (size_t r = 0; r < to->rows; r++) {
         const uint32_t first = from->offset[place[r]], n = from->offset[place[r] + 1] - first;
         to->label[r] = from->label[place[r]];
-        if (to->weight != NULL)
+        if (to->weight)
             to->weight[r] = from->weight[place[r]];
         to->offset[r] = at;
         memcpy(to->key + at, from->key + first, n * sizeof *to->key);
-        if (to->value != NULL)
+        if (to->value)
             memcpy(to->value + at, from->value + first, n * sizeof *to->value);
-        if (to->field != NULL)
+        if (to->field)
             memcpy(to->field + at, from->field + first, n * sizeof *to->field);
         at += n;
     }
@@ -80,7 +80,7 @@ paramo_err block_thin(const struct block *from, double share, uint64_t seed, str
 {
     struct block_shape shape = block_shape(from);
     uint32_t *place = malloc((from->rows + 1) * sizeof *place);
-    if (place == NULL)
+    if (!place)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of %zu rows", from->rows);
     shape.rows = shape.features = 0;
     for (size_t r = 0; r < from->rows; r++) {
@@ -101,7 +101,7 @@ paramo_err block_shuffle(const struct block *from, size_t window, uint64_t seed,
 {
     const struct block_shape shape = block_shape(from);
     uint32_t *place = malloc((from->rows + 1) * sizeof *place);
-    if (place == NULL)
+    if (!place)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of %zu rows", from->rows);
     *to = *from;
     paramo_err err = block_alloc(to, &shape);

@@ -108,7 +108,7 @@ const struct column *columns_of_role(const struct columns *c, enum column_role r
 
 int columns_same(const struct columns *a, const struct columns *b)
 {
-    if (a == NULL || b == NULL || a->n != b->n)
+    if (!a || !b || a->n != b->n)
         return a == b;
     for (size_t i = 0; i < a->n; i++)
         if (a->column[i].role != b->column[i].role || a->column[i].len != b->column[i].len ||

@@ -41,13 +41,13 @@ struct loader {
 paramo_err loader_new(const struct loader_options *options, struct loader **loader)
 {
     struct loader *l = calloc(1, sizeof *l);
-    if (l == NULL)
+    if (!l)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the loading of data");
     l->o = *options;
     l->o.threads = l->o.threads < 1 ? 1 : l->o.threads > THREADS_MAX ? THREADS_MAX : l->o.threads;
     l->slots = l->o.threads + l->o.held + 1;
     l->slot = calloc(l->slots, sizeof *l->slot);
-    if (l->slot == NULL) {
+    if (!l->slot) {
         free(l);
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the list of batches");
     }
@@ -59,7 +59,7 @@ paramo_err loader_new(const struct loader_options *options, struct loader **load
 
 void loader_free(struct loader *l)
 {
-    if (l == NULL)
+    if (!l)
         return;
     loader_stop(l);
     for (size_t i = 0; i < l->slots; i++)
@@ -147,7 +147,7 @@ size_t loader_batch_rows(size_t first, size_t most, uint32_t stream, uint64_t in
 /* The rows of a slot's block become those of `own`, which it takes. */
 static void take_rows(struct loader *l, struct slot *s, const struct block *own)
 {
-    if (s->block != NULL)
+    if (s->block)
         reader_release(l->o.reader, s->block);
     s->block = NULL;
     block_free(&s->own);
@@ -168,7 +168,7 @@ static paramo_err choose_rows(struct loader *l, struct slot *s)
             take_rows(l, s, &own);
     }
     if (err == PARAMO_OK && l->round > 0 && l->o.shuffle > 0) {
-        err = block_shuffle(s->block != NULL ? s->block : &s->own, l->o.shuffle, seed, &own);
+        err = block_shuffle(s->block ? s->block : &s->own, l->o.shuffle, seed, &own);
         if (err == PARAMO_OK)
             take_rows(l, s, &own);
     }
@@ -194,7 +194,7 @@ static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s
     if (err == PARAMO_OK && learn)
         err = choose_rows(l, s);
     if (err == PARAMO_OK)
-        err = batcher_cut(batcher, s->block != NULL ? s->block : &s->own,
+        err = batcher_cut(batcher, s->block ? s->block : &s->own,
                           learn ? loader_batch_rows(l->o.first_rows, l->o.batch_rows, s->part.lease.stream,
                                                     s->part.lease.index)
                                 : MEASURE_ROWS,
@@ -213,7 +213,7 @@ static void *load(void *arg)
     (void)pthread_mutex_lock(&l->lock);
     if (err != PARAMO_OK)
         fail(l, err, paramo_last_error());
-    for (struct slot *s; (s = lease(l)) != NULL;) {
+    for (struct slot *s; (s = lease(l));) {
         (void)pthread_mutex_unlock(&l->lock);
         err = fill(l, batcher, s, message);
         (void)pthread_mutex_lock(&l->lock);
@@ -251,7 +251,7 @@ paramo_err loader_start(struct loader *l, uint32_t round, enum holdout_side side
 
 static void release_block(struct loader *l, struct slot *s)
 {
-    if (s->block != NULL)
+    if (s->block)
         reader_release(l->o.reader, s->block);
     s->block = NULL;
     block_free(&s->own);

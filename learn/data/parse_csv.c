@@ -62,7 +62,7 @@ static const char *skip_record(const char *p, const char *end, uint64_t *lines)
 {
     int odd = 0;
     const char *nl = table_record_end(p, end, &odd), *stop = nl ? nl + 1 : end;
-    for (const char *at = p; (at = memchr(at, '\n', (size_t)(stop - at))) != NULL; at++)
+    for (const char *at = p; (at = memchr(at, '\n', (size_t)(stop - at))); at++)
         (*lines)++;
     *lines += stop > p && stop[-1] != '\n';
     return stop;
@@ -119,7 +119,7 @@ static inline const char *take_row(struct cells *c, const struct table_plan *pla
                                i);
                 return NULL;
             }
-            for (const char *nl = p; (nl = memchr(nl, '\n', (size_t)(q - nl))) != NULL; nl++)
+            for (const char *nl = p; (nl = memchr(nl, '\n', (size_t)(q - nl))); nl++)
                 (*lines)++;
             p = q;
         } else if (column && column->role != COLUMN_CATEGORY &&

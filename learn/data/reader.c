@@ -109,16 +109,16 @@ static paramo_err tell_columns(struct reader *r, uint32_t s, enum parse_format f
     struct table_header header = {0};
     char list[TABLE_LIST_MAX];
     const int by_header = parse_format_columns(format) == COLUMNS_BY_HEADER;
-    if (!by_header && r->columns != NULL)
+    if (!by_header && r->columns)
         return PARAMO_OK;
     paramo_err err = by_header ? table_header_read(text, len, whole, format == PARSE_TSV ? '\t' : 0, &header)
                                : jsonl_keys(text, len, &header);
-    if (err == PARAMO_OK && r->columns == NULL)
+    if (err == PARAMO_OK && !r->columns)
         err = paramo_error_set(
             PARAMO_E_INVALID,
             "%s needs 'paramo train --columns label=NAME,cat=NAME;NAME,num=NAME'; its columns: %s",
             parse_format_name(format), table_header_list(&header, list));
-    if (err == PARAMO_OK && r->plan[s] == NULL)
+    if (err == PARAMO_OK && !r->plan[s])
         err = table_plan_new(r->columns, &header, r->label.kind != LABEL_NONE, &r->plan[s]);
     if (err == PARAMO_OK)
         stream_set_quoted(r->stream[s]);
@@ -459,7 +459,7 @@ static paramo_err part_get(struct reader *r, uint32_t stream, uint64_t index, en
                            struct held **held)
 {
     struct bad_lines bad = {r, stream, index, NULL, 0};
-    if (side == HOLDOUT_LEARN && (*held = take_first(r, stream, index)) != NULL)
+    if (side == HOLDOUT_LEARN && (*held = take_first(r, stream, index)))
         return PARAMO_OK;
     paramo_err err = cache_get(r->cache[side], stream, index, held, &bad.seen);
     if (err != PARAMO_OK || *held) {
@@ -528,7 +528,7 @@ paramo_err reader_peek(struct reader *r, uint32_t stream, uint64_t index, const 
                        int *ended)
 {
     paramo_err err = part_of_side(r, stream, index, HOLDOUT_LEARN, block, ended);
-    if (err != PARAMO_OK || *block == NULL || !stream_is_pipe(r->stream[stream]))
+    if (err != PARAMO_OK || !*block || !stream_is_pipe(r->stream[stream]))
         return err;
     struct held *peeked = held_of(*block), *before;
     held_retain(peeked);

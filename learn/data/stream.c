@@ -259,7 +259,7 @@ static const char *line_end(const struct stream *s, const char *p, const char *e
 static uint64_t lines_before_last(const struct stream *s, const char *text, size_t len)
 {
     const char *p = text, *nl;
-    for (int odd = 0; (nl = line_end(s, p, text + len, &odd)) != NULL;)
+    for (int odd = 0; (nl = line_end(s, p, text + len, &odd));)
         p = nl + 1;
     return count_lines(text, (size_t)(p - text));
 }

@@ -26,11 +26,11 @@ paramo_err metric_sums_add(const struct objective *o, double sums[MSUMS], const 
     sums[MSUM_LABEL] = labels.label;
     sums[MSUM_SQUARE] = labels.square;
     for (size_t i = 0; i < n; i++) {
-        const double w = weight == NULL ? 1 : (double)weight[i], y = (double)label[i];
+        const double w = !weight ? 1 : (double)weight[i], y = (double)label[i];
         sums[MSUM_POSITIVES] += label[i] > 0.5f;
-        if (o->ops->correct != NULL)
+        if (o->ops->correct)
             sums[MSUM_CORRECT] += w * o->ops->correct(o, margin + i, stride, label[i]);
-        if (base != NULL)
+        if (base)
             sums[MSUM_BASE] += w * objective_loss(o, base, 1, label[i]);
         if (o->ops->many)
             continue;

@@ -41,7 +41,7 @@ void metrics_reset(struct metrics *m, const float *base)
     m->n = 0;
     memset(m->sums, 0, sizeof m->sums);
     m->has_base = base != NULL;
-    if (base != NULL)
+    if (base)
         memcpy(m->base, base, objective_outputs(&m->objective) * sizeof *base);
 }
 

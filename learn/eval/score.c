@@ -19,7 +19,7 @@ struct scorer {
 paramo_err scorer_new(struct scorer **scorer)
 {
     struct scorer *s = calloc(1, sizeof *s);
-    if (s == NULL)
+    if (!s)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for scoring");
     paramo_err err = batcher_new(&s->batcher);
     if (err != PARAMO_OK) {
@@ -32,7 +32,7 @@ paramo_err scorer_new(struct scorer **scorer)
 
 void scorer_free(struct scorer *s)
 {
-    if (s == NULL)
+    if (!s)
         return;
     batcher_free(s->batcher);
     batch_list_free(&s->list);
@@ -49,12 +49,12 @@ static paramo_err fit_scaled(struct scorer *s, size_t keys, size_t values)
     if (keys > s->scale_keys) {
         free(s->scale);
         s->scale = malloc(keys * SCALE_MAX_DIM * sizeof *s->scale);
-        s->scale_keys = s->scale == NULL ? 0 : keys;
+        s->scale_keys = !s->scale ? 0 : keys;
     }
     if (values > s->values) {
         free(s->value);
         s->value = malloc(values * sizeof *s->value);
-        s->values = s->value == NULL ? 0 : values;
+        s->values = !s->value ? 0 : values;
     }
     return s->scale_keys < keys || s->values < values
                ? paramo_error_set(PARAMO_E_MEMORY, "out of memory: a batch of %zu keys", keys)
@@ -103,7 +103,7 @@ paramo_err score_reader(const struct score_source *source, struct reader *reader
     paramo_err err = scorer_new(&scorer);
     if (err != PARAMO_OK)
         return err;
-    while ((err = reader_next(reader, &block)) == PARAMO_OK && block != NULL) {
+    while ((err = reader_next(reader, &block)) == PARAMO_OK && block) {
         err = scorer_block(scorer, source, block, rows, arg);
         reader_release(reader, block);
         if (err != PARAMO_OK)
@@ -165,7 +165,7 @@ paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *con
         size_t known = fetch_table(&l->model->table[t], key, n, param[t]);
         l->known += t == 0 ? known : 0;
     }
-    if (scale != NULL)
+    if (scale)
         (void)fetch_table(&l->model->scale, batch->key, batch->unique, scale);
     return PARAMO_OK;
 }

@@ -124,7 +124,7 @@ static float *scratch_at(const struct model_info *info, const struct batch *batc
 
 static void mask(const struct model_info *info, const struct batch *batch, float *const *param)
 {
-    if (info->ops->mask != NULL)
+    if (info->ops->mask)
         info->ops->mask(info, batch, param);
 }
 

@@ -45,7 +45,7 @@ VECTOR_INLINE size_t row_to(const struct batch *b, size_t r)
 }
 VECTOR_INLINE float value_of(const struct batch *b, size_t i)
 {
-    return b->value == NULL ? 1.0f : b->value[i];
+    return !b->value ? 1.0f : b->value[i];
 }
 
 /* out += x v; wide is VECTOR_FLOATS. */

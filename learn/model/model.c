@@ -47,22 +47,22 @@ double model_alpha(const struct model_info *info, size_t table, uint64_t in_flig
 {
     const struct model_table_def *def = own_rates(info, table);
     const struct optimizer_choice *o = optimizers_find(info->optimizer[table].name);
-    if (def != NULL)
+    if (def)
         return def->alpha / sqrt(in_flight > 2 ? (double)in_flight / 2 : 1);
-    return o != NULL ? o->alpha : 0;
+    return o ? o->alpha : 0;
 }
 
 double model_beta(const struct model_info *info, size_t table)
 {
     const struct model_table_def *def = own_rates(info, table);
     const struct optimizer_choice *o = optimizers_find(info->optimizer[table].name);
-    return def != NULL ? def->beta : o != NULL ? o->beta : 0;
+    return def ? def->beta : o ? o->beta : 0;
 }
 
 double model_l2(const struct model_info *info, size_t table)
 {
     const struct model_table_def *def = own_rates(info, table);
-    return def != NULL ? def->l2 : 0;
+    return def ? def->l2 : 0;
 }
 
 uint32_t model_outputs(const struct model_info *info)
@@ -90,7 +90,7 @@ uint32_t model_fields(const struct model_info *info)
 
 size_t model_fixed_rows(const struct model_info *info, size_t table)
 {
-    return info->ops->rows == NULL ? 0 : info->ops->rows(info, table);
+    return !info->ops->rows ? 0 : info->ops->rows(info, table);
 }
 
 static uint64_t counting[MODEL_ROWS_MAX];

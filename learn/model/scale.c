@@ -46,7 +46,7 @@ static size_t features(const struct batch *b)
 
 int scale_wanted(const struct batch *b)
 {
-    for (size_t i = 0, n = b->value == NULL ? 0 : features(b); i < n; i++)
+    for (size_t i = 0, n = !b->value ? 0 : features(b); i < n; i++)
         if (b->value[i] != 0.0f && b->value[i] != 1.0f)
             return 1;
     return 0;
@@ -55,7 +55,7 @@ int scale_wanted(const struct batch *b)
 static void measure_std(const struct batch *b, float *own)
 {
     for (size_t i = 0, n = features(b); i < n; i++) {
-        const float x = b->value == NULL ? 1.0f : b->value[i], square = x * x;
+        const float x = !b->value ? 1.0f : b->value[i], square = x * x;
         float *row = own + (size_t)b->index[i] * 2;
         row[SEEN] += x != 0.0f;
         row[SQUARES] += square < STD_SQUARE ? square : STD_SQUARE;
@@ -65,7 +65,7 @@ static void measure_std(const struct batch *b, float *own)
 static void measure_max(const struct batch *b, float *own)
 {
     for (size_t i = 0, n = features(b); i < n; i++) {
-        const float x = b->value == NULL ? 1.0f : fabsf(b->value[i]);
+        const float x = !b->value ? 1.0f : fabsf(b->value[i]);
         float *most = own + b->index[i];
         *most = x > *most ? x : *most;
     }
@@ -110,7 +110,7 @@ void scale_divide(enum scale_kind kind, const struct batch *b, float *rows, floa
         rows[i] = scale_divisor(kind, rows + i * scale_dim(kind));
     rows[b->unique - 1] = 1.0f; /* a feature with the bias's id */
     for (size_t i = 0, n = features(b); i < n; i++)
-        value[i] = (b->value == NULL ? 1.0f : b->value[i]) / rows[b->index[i]];
+        value[i] = (!b->value ? 1.0f : b->value[i]) / rows[b->index[i]];
     for (size_t i = 0, n = by_max(kind) ? 0 : features(b); i < n; i++)
         value[i] = fminf(fmaxf(value[i], -SCALE_MOST), SCALE_MOST);
 }

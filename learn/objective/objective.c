@@ -74,10 +74,10 @@ double objective_residuals(const struct objective *o, const float *margin, size_
     for (size_t at = 0; at < n; at += OBJECTIVE_STRIP) {
         const size_t rows = n - at < OBJECTIVE_STRIP ? n - at : OBJECTIVE_STRIP;
         strip(o, margin + at, stride, label + at, rows, loss, residual + at);
-        for (uint32_t c = 0; weight != NULL && c < outputs; c++)
+        for (uint32_t c = 0; weight && c < outputs; c++)
             for (size_t i = 0; i < rows; i++)
                 residual[c * stride + at + i] *= weight[at + i];
-        if (weight == NULL)
+        if (!weight)
             for (size_t i = 0; i < rows; i++)
                 sum += loss[i];
         else
@@ -102,7 +102,7 @@ double objective_loss(const struct objective *o, const float *margin, size_t str
 void objective_add_labels(struct label_sums *sums, const float *label, const float *weight, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const double y = (double)label[i], w = weight == NULL ? 1.0 : (double)weight[i];
+        const double y = (double)label[i], w = !weight ? 1.0 : (double)weight[i];
         sums->weight += w;
         sums->label += w * y;
         sums->square += w * y * y;
@@ -145,15 +145,15 @@ double objective_label_scale(const struct objective *o, const struct label_sums 
 
 double objective_spread(const struct objective *o, const struct label_sums *sums)
 {
-    return o->ops->spread == NULL || !(sums->weight > 0) ? 0 : o->ops->spread(o, sums);
+    return !o->ops->spread || !(sums->weight > 0) ? 0 : o->ops->spread(o, sums);
 }
 
 double objective_toss(const struct objective *o)
 {
-    return o->ops->toss == NULL ? 0 : o->ops->toss(o);
+    return !o->ops->toss ? 0 : o->ops->toss(o);
 }
 
 double objective_shown(const struct objective *o, double loss)
 {
-    return o->ops->shown == NULL ? loss : o->ops->shown(loss);
+    return !o->ops->shown ? loss : o->ops->shown(loss);
 }

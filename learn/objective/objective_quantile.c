@@ -45,10 +45,10 @@ static int quantile_tally(const struct objective *o, const float *y, const float
 {
     struct weighed *row = malloc((n + 1) * sizeof *row);
     double all = 0, below = 0;
-    if (row == NULL)
+    if (!row)
         return 0;
     for (size_t i = 0; i < n; i++) {
-        row[i] = (struct weighed){.y = y[i], .w = w == NULL ? 1.0f : w[i]};
+        row[i] = (struct weighed){.y = y[i], .w = !w ? 1.0f : w[i]};
         all += (double)row[i].w;
     }
     qsort(row, n, sizeof *row, by_label);

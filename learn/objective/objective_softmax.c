@@ -74,7 +74,7 @@ static int softmax_tally(const struct objective *o, const float *y, const float 
 {
     for (size_t i = 0; i < n; i++)
         if (y[i] >= 0 && y[i] < (float)o->classes)
-            sum[(uint32_t)y[i]] += w == NULL ? 1.0 : (double)w[i];
+            sum[(uint32_t)y[i]] += !w ? 1.0 : (double)w[i];
     return 1;
 }
 

@@ -48,7 +48,7 @@ static int same(const struct identity *a, const struct identity *b)
 static void put_user(struct model_slot *slot, struct slot_model *m)
 {
     (void)pthread_mutex_lock(&slot->lock);
-    int last = m != NULL && --m->users == 0;
+    int last = m && --m->users == 0;
     (void)pthread_mutex_unlock(&slot->lock);
     if (last) {
         modelio_close(&m->model);
@@ -59,7 +59,7 @@ static void put_user(struct model_slot *slot, struct slot_model *m)
 static paramo_err load(struct model_slot *slot)
 {
     struct slot_model *m = calloc(1, sizeof *m), *old;
-    if (m == NULL)
+    if (!m)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a new model");
     slot->tried = identity_of(slot->dir); /* before: a save during the load is seen next time */
     paramo_err err = modelio_load(slot->dir, &m->model);
@@ -72,7 +72,7 @@ static paramo_err load(struct model_slot *slot)
     m->users = 1;
     (void)pthread_mutex_lock(&slot->lock);
     old = slot->current;
-    m->version = old != NULL ? old->version + 1 : 1;
+    m->version = old ? old->version + 1 : 1;
     slot->current = m;
     (void)pthread_mutex_unlock(&slot->lock);
     put_user(slot, old);
@@ -82,7 +82,7 @@ static paramo_err load(struct model_slot *slot)
 paramo_err model_slot_open(const char *dir, struct model_slot **slot)
 {
     struct model_slot *s = calloc(1, sizeof *s);
-    if (s == NULL)
+    if (!s)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the served model");
     s->dir = dir;
     (void)pthread_mutex_init(&s->lock, NULL);
@@ -97,7 +97,7 @@ paramo_err model_slot_open(const char *dir, struct model_slot **slot)
 
 void model_slot_close(struct model_slot *slot)
 {
-    if (slot == NULL)
+    if (!slot)
         return;
     put_user(slot, slot->current);
     (void)pthread_mutex_destroy(&slot->lock);

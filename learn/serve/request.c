@@ -53,7 +53,7 @@ static int reserve(struct request *r, size_t n, struct request_error *error)
         return 1;
     want += want / 2;
     char *text = realloc(r->text, want);
-    if (text == NULL)
+    if (!text)
         return request_fail(error, 503, 0, "out of memory for a request of %zu bytes", r->len + n);
     r->text = text;
     r->cap = want;
@@ -150,7 +150,7 @@ static int set_field(struct named_row *named, uint64_t row, const char *name, si
     int column = column_of(name, name_len);
     if (column < 0)
         return fail_field(error, row, name, name_len, "not a field: the fields are I1 to I13 and C1 to C26");
-    if (named->value[column].at != NULL)
+    if (named->value[column].at)
         return fail_field(error, row, name, name_len, "the field is given twice");
     if (column < INTEGERS && !is_integer(value, len))
         return fail_field(error, row, name, name_len, "expected an integer of at most 15 digits");
@@ -189,9 +189,9 @@ static int put_named_line(struct request *r, uint64_t row, const char *line, con
         return put_line(r, "", "", 0, error);
     for (int i = 0; (stop = first_word(stop, end, &word)) > word; i++) {
         const char *equals = memchr(word, '=', (size_t)(stop - word));
-        if (equals == NULL && i == 0)
+        if (!equals && i == 0)
             continue; /* the label */
-        if (equals == NULL)
+        if (!equals)
             return fail_field(error, row, word, (size_t)(stop - word), "expected name=value");
         if (!set_field(&named, row, word, (size_t)(equals - word), equals + 1, (size_t)(stop - equals - 1),
                        error))
@@ -208,7 +208,7 @@ static int put_named_object(struct request *r, uint64_t number, json_t *row, str
     char numbers[PARSE_CRITEO_FIELDS][24];
     int n = 0;
     struct named_row named = {0};
-    for (void *at = json_object_iter(row); at != NULL; at = json_object_iter_next(row, at)) {
+    for (void *at = json_object_iter(row); at; at = json_object_iter_next(row, at)) {
         const char *name = json_object_iter_key(at);
         const json_t *value = json_object_iter_value(at);
         const char *text;
@@ -239,7 +239,7 @@ enum { FORMAT_NONE = -1, FORMAT_FIELDS = PARSE_FORMATS };
 /* PARSE_AUTO, a format of files, FORMAT_FIELDS, or FORMAT_NONE. */
 static int find_format(const char *name)
 {
-    if (name == NULL)
+    if (!name)
         return PARSE_AUTO;
     const int format = strcmp(name, "fields") == 0 ? FORMAT_FIELDS : parse_format_find(name);
     /* tables are files */
@@ -255,7 +255,7 @@ static int put_text(struct request *r, int *format, const char *body, size_t len
     int first = *format == PARSE_AUTO; /* the first row decides, as in JSON */
     for (uint64_t row = 1; p < end; row++) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
-        const char *stop = nl != NULL ? nl : end;
+        const char *stop = nl ? nl : end;
         if (first && !blank_or_comment(p, stop)) {
             *format = is_named(p, stop) ? FORMAT_FIELDS : PARSE_AUTO;
             first = 0;
@@ -273,17 +273,17 @@ static int put_json_rows(struct request *r, int *format, json_t *rows, struct re
     for (size_t i = 0; i < json_array_size(rows); i++) {
         json_t *row = json_array_get(rows, i);
         const char *line = json_string_value(row);
-        const char *end = line != NULL ? line + json_string_length(row) : NULL;
-        if (line == NULL && !json_is_object(row))
+        const char *end = line ? line + json_string_length(row) : NULL;
+        if (!line && !json_is_object(row))
             return request_fail(error, 400, i + 1, "a row is a string or an object");
-        if (line != NULL && memchr(line, '\n', (size_t)(end - line)) != NULL)
+        if (line && memchr(line, '\n', (size_t)(end - line)) != NULL)
             return request_fail(error, 400, i + 1, "a row with a line break in it");
-        if (i == 0 && *format == PARSE_AUTO && (line == NULL || is_named(line, end)))
+        if (i == 0 && *format == PARSE_AUTO && (!line || is_named(line, end)))
             *format = FORMAT_FIELDS;
-        if (line == NULL && *format != FORMAT_FIELDS)
+        if (!line && *format != FORMAT_FIELDS)
             return request_fail(error, 400, i + 1, "an object, but the rows before it are strings");
         struct named_row none = {0};
-        int done = line == NULL                  ? put_named_object(r, i + 1, row, error)
+        int done = !line                         ? put_named_object(r, i + 1, row, error)
                    : *format != FORMAT_FIELDS    ? put_line(r, line, end, 1, error)
                    : blank_or_comment(line, end) ? put_named(r, &none, error)
                                                  : put_named_line(r, i + 1, line, end, error);
@@ -298,11 +298,11 @@ static int put_json(struct request *r, int *format, const char *body, size_t len
     json_error_t where;
     json_t *document = json_loadb(body, len, JSON_REJECT_DUPLICATES, &where);
     int done = 0;
-    if (document == NULL)
+    if (!document)
         return request_fail(error, 400, 0, "not valid JSON: line %d, column %d: %s", where.line, where.column,
                             where.text);
     json_t *rows = json_object_get(document, "rows"), *name = json_object_get(document, "format");
-    if (name != NULL)
+    if (name)
         *format = json_is_string(name) ? find_format(json_string_value(name)) : FORMAT_NONE;
     if (*format == FORMAT_NONE)
         (void)request_fail(error, 400, 0, "\"format\" is not one of " REQUEST_FORMATS);

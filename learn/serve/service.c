@@ -41,15 +41,15 @@ static struct helper *helper_take(struct service *s)
 {
     (void)pthread_mutex_lock(&s->lock);
     struct helper *h = s->idle;
-    if (h != NULL)
+    if (h)
         s->idle = h->next;
     (void)pthread_mutex_unlock(&s->lock);
-    return h != NULL ? h : calloc(1, sizeof *h);
+    return h ? h : calloc(1, sizeof *h);
 }
 
 static void helper_give(struct service *s, struct helper *h)
 {
-    if (h == NULL)
+    if (!h)
         return;
     if (h->request.cap > KEPT_TEXT) {
         helper_free(h);
@@ -64,7 +64,7 @@ static void helper_give(struct service *s, struct helper *h)
 paramo_err service_open(const char *dir, struct service **service)
 {
     struct service *s = calloc(1, sizeof *s);
-    if (s == NULL)
+    if (!s)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the scoring service");
     paramo_err err = model_slot_open(dir, &s->slot);
     if (err != PARAMO_OK) {
@@ -78,9 +78,9 @@ paramo_err service_open(const char *dir, struct service **service)
 
 void service_close(struct service *s)
 {
-    if (s == NULL)
+    if (!s)
         return;
-    while (s->idle != NULL) {
+    while (s->idle) {
         struct helper *h = s->idle;
         s->idle = h->next;
         helper_free(h);
@@ -126,8 +126,8 @@ void answer_error(struct answer *answer, int status, uint64_t row, const char *f
         (void)json_object_set_new(error, "field", json_string(field));
     json_t *document = json_pack("{s:o}", "error", error);
     *answer = (struct answer){.status = status, .type = json_media};
-    answer->text = document != NULL ? json_dumps(document, JSON_COMPACT) : NULL;
-    answer->len = answer->text != NULL ? strlen(answer->text) : 0;
+    answer->text = document ? json_dumps(document, JSON_COMPACT) : NULL;
+    answer->len = answer->text ? strlen(answer->text) : 0;
     json_decref(document);
 }
 
@@ -177,7 +177,7 @@ static paramo_err score(struct helper *h, const struct slot_model *m, const stru
     }
     *answer = (struct answer){.status = 200, .type = writer.json ? json_media : text_media};
     answer->text = malloc(block->rows * prediction_max(objective) + 64);
-    if (answer->text == NULL)
+    if (!answer->text)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the answer");
     if (writer.json)
         append(answer, "{\"predictions\":[");
@@ -190,7 +190,7 @@ static paramo_err score(struct helper *h, const struct slot_model *m, const stru
         return err;
     }
     char *whole = realloc(answer->text, answer->len + 1); /* it may wait long for its client */
-    answer->text = whole != NULL ? whole : answer->text;
+    answer->text = whole ? whole : answer->text;
     return PARAMO_OK;
 }
 
@@ -223,7 +223,7 @@ void service_score(struct service *s, const char *format, const char *body, size
 {
     struct helper *h = helper_take(s);
     size_t rows = 0;
-    if (h == NULL) {
+    if (!h) {
         answer_error(answer, 503, 0, "", "the server is out of memory; try again later");
         return;
     }
@@ -243,7 +243,7 @@ void service_metrics(struct service *s, int ready, struct answer *answer)
     gauges.model_age_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - m->saved_s;
     *answer = (struct answer){.status = 200, .type = "text/plain; version=0.0.4"};
     FILE *out = open_memstream(&answer->text, &answer->len);
-    if (out != NULL) {
+    if (out) {
         stats_write(&s->stats, &gauges, out);
         (void)fclose(out);
     }

@@ -62,10 +62,10 @@ static json_t *objective_json(const struct objective *o)
 static json_t *columns_json(const struct columns *columns)
 {
     json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < columns_count(columns); i++) {
+    for (size_t i = 0; list && i < columns_count(columns); i++) {
         const struct column *c = columns_at(columns, i);
         json_t *entry = json_pack("{s:s%, s:s}", "name", c->name, c->len, "role", column_role_name(c->role));
-        if (entry == NULL || json_array_append_new(list, entry) != 0) {
+        if (!entry || json_array_append_new(list, entry) != 0) {
             json_decref(list);
             return NULL;
         }
@@ -86,12 +86,12 @@ json_t *manifest_of(const struct model_info *info, int scaled)
         optimizer_json(&info->optimizer[0]));
     char seed[24];
     (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)info->seed);
-    if (m == NULL || json_object_set_new(m, "seed", json_string(seed)) != 0 ||
+    if (!m || json_object_set_new(m, "seed", json_string(seed)) != 0 ||
         json_object_set_new(m, "scale", json_string(scale_name(info->scale))) != 0 ||
         json_object_set_new(m, "tables", json_array()) != 0 || !put_settings(m, info) ||
         (!is_plain(&info->objective) &&
          json_object_set_new(m, "objective", objective_json(&info->objective)) != 0) ||
-        (info->columns != NULL && json_object_set_new(m, "columns", columns_json(info->columns)) != 0)) {
+        (info->columns && json_object_set_new(m, "columns", columns_json(info->columns)) != 0)) {
         json_decref(m);
         return NULL;
     }
@@ -103,15 +103,15 @@ static paramo_err slurp(const char *path, char **text, size_t *len)
 {
     FILE *file = fopen(path, "re");
     struct stat st;
-    if (file != NULL && fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (file && fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode)) {
         (void)fclose(file);
         return paramo_error_set(PARAMO_E_FORMAT, "%s: is a directory", path);
     }
-    if (file == NULL)
+    if (!file)
         return paramo_error_set(errno == ENOENT || errno == ENOTDIR ? PARAMO_E_NOT_FOUND : PARAMO_E_IO,
                                 "%s: %s", path, strerror(errno));
     char *buffer = malloc(MANIFEST_MAX + 1);
-    paramo_err err = buffer == NULL ? no_memory() : PARAMO_OK;
+    paramo_err err = !buffer ? no_memory() : PARAMO_OK;
     if (err == PARAMO_OK) {
         *len = fread(buffer, 1, MANIFEST_MAX + 1, file);
         if (ferror(file))
@@ -133,7 +133,7 @@ paramo_err manifest_load(const char *dir, json_t **manifest)
 {
     char *path = manifest_path(dir, MANIFEST), *text = NULL;
     size_t len = 0;
-    if (path == NULL)
+    if (!path)
         return no_memory();
     paramo_err err = slurp(path, &text, &len);
     if (err == PARAMO_OK) {
@@ -142,9 +142,9 @@ paramo_err manifest_load(const char *dir, json_t **manifest)
         free(text);
         const char *format = json_string_value(json_object_get(m, "format"));
         json_t *version = json_object_get(m, "version");
-        if (m == NULL)
+        if (!m)
             err = paramo_error_set(PARAMO_E_CORRUPT, "%s:%d: damaged: %s", path, where.line, where.text);
-        else if (format == NULL || strcmp(format, MODEL_FORMAT) != 0)
+        else if (!format || strcmp(format, MODEL_FORMAT) != 0)
             err = paramo_error_set(PARAMO_E_FORMAT, "%s: not the manifest of a Paramo model", path);
         else if (!json_is_integer(version) || json_integer_value(version) < 1)
             err = paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: no version", path);
@@ -174,7 +174,7 @@ int manifest_uint(json_t *object, const char *name, uint64_t most, uint64_t *out
 static int get_name(json_t *object, const char *name, char out[MODEL_NAME_MAX + 1])
 {
     const char *text = json_string_value(json_object_get(object, name));
-    if (text == NULL || strlen(text) > MODEL_NAME_MAX)
+    if (!text || strlen(text) > MODEL_NAME_MAX)
         return 0;
     memcpy(out, text, strlen(text) + 1);
     return 1;
@@ -202,10 +202,10 @@ static int get_objective(json_t *m, struct objective *o)
     char name[MODEL_NAME_MAX + 1];
     uint64_t classes;
     *o = objective_of(objective_at(0));
-    if (object == NULL)
+    if (!object)
         return 1;
     const struct objective_ops *ops = get_name(object, "name", name) ? objective_find(name) : NULL;
-    if (ops == NULL)
+    if (!ops)
         return 0;
     *o = objective_of(ops);
     if (!manifest_uint(object, "classes", OBJECTIVE_CLASSES_MAX, &classes) ||
@@ -219,14 +219,14 @@ static int get_objective(json_t *m, struct objective *o)
 static int get_columns(json_t *m, struct columns **columns)
 {
     json_t *list = json_object_get(m, "columns");
-    if (list == NULL) /* the model learned no table */
+    if (!list) /* the model learned no table */
         return 1;
     if (!json_is_array(list) || columns_new(columns) != PARAMO_OK)
         return 0;
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *entry = json_array_get(list, i), *name = json_object_get(entry, "name");
         const char *word = json_string_value(json_object_get(entry, "role"));
-        const enum column_role role = word != NULL ? column_role_find(word, strlen(word)) : COLUMN_ROLES;
+        const enum column_role role = word ? column_role_find(word, strlen(word)) : COLUMN_ROLES;
         if (!json_is_string(name) || role == COLUMN_ROLES ||
             columns_add(*columns, role, json_string_value(name), json_string_length(name)) != PARAMO_OK)
             return 0;
@@ -270,7 +270,7 @@ const char *manifest_info(json_t *m, struct model_info *info, char entry[MANIFES
     int scale;
     const char *seed = json_string_value(json_object_get(m, "seed"));
     *info = (struct model_info){0};
-    if (!get_name(m, "model", name) || (info->ops = model_find(name)) == NULL)
+    if (!get_name(m, "model", name) || !(info->ops = model_find(name)))
         return "model";
     if (!manifest_uint(m, "hash_bits", 63, &hash_bits))
         return "hash_bits";
@@ -282,7 +282,7 @@ const char *manifest_info(json_t *m, struct model_info *info, char entry[MANIFES
         return "epochs";
     if (!manifest_uint(m, "rows", INT64_MAX, &info->rows))
         return "rows";
-    if (seed == NULL)
+    if (!seed)
         return "seed";
     if (json_object_get(m, "scale") != NULL) { /* no model had one before */
         if (!get_name(m, "scale", name) || (scale = scale_find(name)) < 0)

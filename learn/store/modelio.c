@@ -37,8 +37,7 @@ static void checksum(const void *bytes, size_t len, char out[CHECKSUM_LEN + 1])
 
 static int plain_name(const char *name)
 {
-    return name != NULL && name[0] != 0 && name[0] != '.' && strchr(name, '/') == NULL &&
-           strlen(name) < NAME_MAX;
+    return name && name[0] != 0 && name[0] != '.' && strchr(name, '/') == NULL && strlen(name) < NAME_MAX;
 }
 
 static paramo_err check_rows(const struct model_table *t)
@@ -114,7 +113,7 @@ static paramo_err open_table(const char *dir, tensors_opener *opener, json_t *ob
     const char *file = json_string_value(json_object_get(object, "file"));
     const char *sum = json_string_value(json_object_get(object, "xxh3_128"));
     uint64_t rows, listed_dim, state, bytes;
-    if (listed == NULL || strcmp(listed, name) != 0 || !plain_name(file) || sum == NULL ||
+    if (!listed || strcmp(listed, name) != 0 || !plain_name(file) || !sum ||
         !manifest_uint(object, "rows", INT64_MAX, &rows) ||
         !manifest_uint(object, "dim", UINT32_MAX, &listed_dim) ||
         !manifest_uint(object, "state", UINT32_MAX, &state) ||
@@ -123,7 +122,7 @@ static paramo_err open_table(const char *dir, tensors_opener *opener, json_t *ob
                                 "%s/" MANIFEST ": damaged: the entry of table '%s' is not valid", dir, name);
     memcpy(t->name, name, strlen(name) + 1); /* a name of model_ops: it fits */
     t->path = manifest_path(dir, file);
-    if (t->path == NULL)
+    if (!t->path)
         return no_memory();
     paramo_err err = tensors_open(t->path, opener, &t->file);
     if (err == PARAMO_E_NOT_FOUND)
@@ -168,9 +167,9 @@ static paramo_err model_open(const char *dir, tensors_opener *opener, struct mod
     char entry[MANIFEST_ENTRY_MAX];
     const char *wrong = manifest_info(m, &model->info, entry);
     const size_t n = json_array_size(tables);
-    if (wrong == NULL && n != info->ops->tables && (info->scale == SCALE_NONE || n != info->ops->tables + 1))
+    if (!wrong && n != info->ops->tables && (info->scale == SCALE_NONE || n != info->ops->tables + 1))
         wrong = "tables";
-    if (wrong != NULL)
+    if (wrong)
         err = paramo_error_set(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: '%s' is missing or not valid",
                                dir, wrong);
     for (size_t i = 0; err == PARAMO_OK && i < info->ops->tables; i++) {
@@ -231,7 +230,7 @@ static paramo_err could_make(const char *dir)
     while (len > 1 && dir[len - 1] == '/')
         len--;
     char *name = malloc(len + 32);
-    if (name == NULL)
+    if (!name)
         return no_memory();
     (void)snprintf(name, len + 32, "%.*s.%ld", (int)len, dir, (long)getpid());
     paramo_err err = mkdir(name, 0777) == 0
@@ -313,7 +312,7 @@ static paramo_err save_table(const char *dir, const char *name, uint32_t dim, si
     char final[MODEL_NAME_MAX + 64], sum[CHECKSUM_LEN + 1];
     char *from = temporary_path(dir, name), *to = NULL;
     paramo_tensors *file = NULL;
-    paramo_err err = from == NULL ? no_memory() : writer->table(writer->arg, number, from);
+    paramo_err err = !from ? no_memory() : writer->table(writer->arg, number, from);
     if (err == PARAMO_OK)
         err = tensors_open(from, paramo_tensors_open, &file);
     paramo_tensor keys, state = {0};
@@ -330,12 +329,12 @@ static paramo_err save_table(const char *dir, const char *name, uint32_t dim, si
                                   (json_int_t)keys.shape[0], "dim", (int)dim, "state",
                                   (json_int_t)state.shape[1], "bytes", (json_int_t)len, "xxh3_128", sum);
         to = manifest_path(dir, final);
-        if (to == NULL || json_array_append_new(tables, entry) != 0)
+        if (!to || json_array_append_new(tables, entry) != 0)
             err = no_memory();
         else if (rename(from, to) != 0)
             err = paramo_error_set(PARAMO_E_IO, "%s: %s", to, strerror(errno));
     }
-    if (err != PARAMO_OK && from != NULL)
+    if (err != PARAMO_OK && from)
         (void)unlink(from);
     paramo_tensors_close(file);
     free(from);
@@ -380,10 +379,10 @@ static int ours(const char *file)
 static paramo_err remove_temporaries(const char *dir)
 {
     DIR *d = opendir(dir);
-    if (d == NULL)
+    if (!d)
         return paramo_error_set(PARAMO_E_IO, "%s: %s", dir, strerror(errno));
     paramo_err err = PARAMO_OK;
-    for (struct dirent *e; (e = readdir(d)) != NULL && err == PARAMO_OK;)
+    for (struct dirent *e; (e = readdir(d)) && err == PARAMO_OK;)
         if (is_temporary(e->d_name) && unlinkat(dirfd(d), e->d_name, 0) != 0 && errno != ENOENT)
             err = paramo_error_set(PARAMO_E_IO, "%s/%s: cannot be removed: %s", dir, e->d_name,
                                    strerror(errno));
@@ -395,9 +394,9 @@ static paramo_err remove_temporaries(const char *dir)
 static void remove_stale(const char *dir, json_t *tables)
 {
     DIR *d = opendir(dir);
-    if (d == NULL)
+    if (!d)
         return;
-    for (struct dirent *e; (e = readdir(d)) != NULL;)
+    for (struct dirent *e; (e = readdir(d));)
         if (ours(e->d_name) && !named_in(tables, e->d_name))
             (void)unlinkat(dirfd(d), e->d_name, 0);
     (void)closedir(d);
@@ -413,13 +412,13 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, const st
         return err;
     json_t *manifest = manifest_of(info, writer->scaled), *tables = json_object_get(manifest, "tables");
     char *from = temporary_path(dir, "manifest"), *to = manifest_path(dir, MANIFEST), *text = NULL;
-    if (manifest == NULL || from == NULL || to == NULL)
+    if (!manifest || !from || !to)
         err = no_memory();
     for (size_t i = 0; err == PARAMO_OK && i < info->ops->tables; i++)
         err = save_table(dir, info->ops->table[i].name, model_row_values(info, i), i, writer, tables);
     if (err == PARAMO_OK && writer->scaled)
         err = save_table(dir, SCALE_TABLE, scale_dim(info->scale), info->ops->tables, writer, tables);
-    if (err == PARAMO_OK && (text = json_dumps(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(15))) == NULL)
+    if (err == PARAMO_OK && !(text = json_dumps(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(15))))
         err = no_memory();
     if (err == PARAMO_OK) {
         size_t len = strlen(text);
@@ -428,7 +427,7 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, const st
     }
     if (err == PARAMO_OK)
         err = sync_directory(dir); /* the tables' names, before the manifest that needs them */
-    if (err == PARAMO_OK && writer->may_commit != NULL)
+    if (err == PARAMO_OK && writer->may_commit)
         err = writer->may_commit(writer->arg); /* OK: no other writer has begun; see modelio.h */
     if (err == PARAMO_OK && rename(from, to) != 0)
         err = paramo_error_set(PARAMO_E_IO, "%s: %s", to, strerror(errno));
@@ -436,10 +435,10 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, const st
         err = sync_directory(dir);
     if (err == PARAMO_OK)
         remove_stale(dir, tables);
-    else if (from != NULL)
+    else if (from)
         (void)unlink(from);
     /* Not where another process may have begun to save into it, as the next leader does. */
-    if (err != PARAMO_OK && made && writer->may_commit == NULL)
+    if (err != PARAMO_OK && made && !writer->may_commit)
         (void)rmdir(dir); /* if nothing is in it */
     free(text);
     free(from);

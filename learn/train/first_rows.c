@@ -24,10 +24,10 @@ static paramo_err reserve(struct sample *s, size_t n)
     if (n <= s->cap)
         return PARAMO_OK;
     float *label = realloc(s->label, n * sizeof *label);
-    s->label = label != NULL ? label : s->label;
+    s->label = label ? label : s->label;
     float *weight = realloc(s->weight, n * sizeof *weight);
-    s->weight = weight != NULL ? weight : s->weight;
-    if (label == NULL || weight == NULL)
+    s->weight = weight ? weight : s->weight;
+    if (!label || !weight)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the labels of %zu rows", n);
     s->cap = n;
     return PARAMO_OK;
@@ -39,7 +39,7 @@ static paramo_err add(void *arg, const struct block *b)
     paramo_err err = reserve(s, s->n + b->rows);
     for (size_t r = 0; err == PARAMO_OK && r < b->rows; r++, s->n++) {
         s->label[s->n] = b->label[r];
-        s->weight[s->n] = b->weight == NULL ? 1.0f : b->weight[r];
+        s->weight[s->n] = !b->weight ? 1.0f : b->weight[r];
     }
     return err;
 }
@@ -58,7 +58,7 @@ static paramo_err read_rows(struct reader *reader, paramo_err (*take)(void *arg,
         if (all > 0)
             reader_place(reader, i * all / parts, &stream, &index);
         err = reader_peek(reader, stream, index, &block, &ended);
-        if (err == PARAMO_OK && block != NULL)
+        if (err == PARAMO_OK && block)
             err = take(arg, block);
         reader_release(reader, block);
     }
@@ -70,7 +70,7 @@ static paramo_err put_bias(struct customer *c, const float *margin)
     const struct model_info *info = &c->job->info;
     const uint32_t outputs = model_outputs(info);
     const uint64_t key = BATCH_BIAS_KEY;
-    const float offset = info->ops->offset == NULL ? 0 : (float)info->ops->offset(info);
+    const float offset = !info->ops->offset ? 0 : (float)info->ops->offset(info);
     float bias[OBJECTIVE_CLASSES_MAX];
     assert(outputs == model_row_values(info, 0));
     for (uint32_t i = 0; i < outputs; i++)
@@ -146,7 +146,7 @@ paramo_err first_rows_fields(struct job *job)
     if (job->info.ops->fields == MODEL_NO_FIELDS)
         return PARAMO_OK;
     struct seen_fields *seen = calloc(1, sizeof *seen);
-    if (seen == NULL)
+    if (!seen)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     paramo_err err = read_rows(job->reader, see, seen);
     if (err == PARAMO_OK)

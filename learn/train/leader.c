@@ -27,7 +27,7 @@ static paramo_err still_leads(void *arg)
 static paramo_err save_model(struct customer *c)
 {
     struct job *job = c->job;
-    if (job->o->model_out == NULL)
+    if (!job->o->model_out)
         return PARAMO_OK;
     paramo_err err = scaling_look(&c->scaling);
     if (err != PARAMO_OK)
@@ -151,7 +151,7 @@ static paramo_err held_out(struct customer *c, uint32_t round, struct train_epoc
 static paramo_err validate(struct customer *c, uint32_t round, const float *guess, struct train_epoch *e)
 {
     struct job *job = c->job;
-    if (job->valid == NULL)
+    if (!job->valid)
         return job->hold_out > 0 ? held_out(c, round, e) : PARAMO_OK;
     double began = progress_now();
     paramo_err err = scaling_look(&c->scaling);
@@ -178,8 +178,8 @@ static void show_epoch(struct job *job, uint32_t round)
     if (e->has_valid && isfinite(auc))
         (void)snprintf(more, sizeof more, "  AUC %.5f", auc);
     if (e->has_valid)
-        (void)snprintf(valid, sizeof valid, "  %s %s %.5f%s", job->valid != NULL ? "valid" : "held-out",
-                       o->ops->loss, objective_shown(o, e->valid.loss), more);
+        (void)snprintf(valid, sizeof valid, "  %s %s %.5f%s", job->valid ? "valid" : "held-out", o->ops->loss,
+                       objective_shown(o, e->valid.loss), more);
     progress_line(
         &job->progress,
         "epoch %u/%llu  %s rows in %.1f s (%s/s)  %s %.5f%s  %s weights  pushed %s  pulled %s", round + 1,
@@ -196,7 +196,7 @@ static void show_epoch(struct job *job, uint32_t round)
 static paramo_err add_epoch(struct train_result *r, size_t number, const struct train_epoch *e)
 {
     struct train_epoch *epochs = realloc(r->epoch, number * sizeof *epochs);
-    if (epochs == NULL)
+    if (!epochs)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the results of %zu epochs", number);
     r->epoch = epochs;
     size_t known = r->epochs;
@@ -291,7 +291,7 @@ paramo_err leader_take_over(struct job *job, struct words *words)
     r->rows = words->run_rows;
     r->dealt_again = words->dealt_again;
     /* the best epoch's model was saved before its word was put; where none is measured, the last one's */
-    r->saved = job->o->model_out != NULL && (words->go_on == ENDED || words->best_epoch > 0);
+    r->saved = job->o->model_out && (words->go_on == ENDED || words->best_epoch > 0);
     r->seconds = progress_now() - job->started;
     if (words->go_on != ENDED)
         leader_announce(job);
@@ -467,8 +467,8 @@ paramo_err leader_save_interrupted(struct job *job)
     leader_words(job, (uint32_t)r->epochs, INTERRUPTED, &words);
     paramo_err err = lead_put_interrupted(job, &words); /* so that the others do not finish the round */
     for (uint32_t i = 0; i < job->customers; i++)
-        rows += job->customer[i].learner == NULL ? 0 : learner_rows(job->customer[i].learner);
-    if (err != PARAMO_OK || job->customer[0].learner == NULL)
+        rows += !job->customer[i].learner ? 0 : learner_rows(job->customer[i].learner);
+    if (err != PARAMO_OK || !job->customer[0].learner)
         return err;
     err = get_sums(job, (uint32_t)r->epochs, sums);
     if (err != PARAMO_OK)

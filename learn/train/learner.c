@@ -56,7 +56,7 @@ struct learner {
 paramo_err learner_new(const struct learner_options *options, struct learner **learner)
 {
     struct learner *l = calloc(1, sizeof *l);
-    if (l == NULL)
+    if (!l)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a worker's training loop");
     l->o = *options;
     l->slots = l->o.ahead + 3u;
@@ -80,7 +80,7 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .stop = l->o.stop,
                                     .threads = l->o.threads,
                                     .alone = l->o.alone};
-    paramo_err err = l->slot == NULL
+    paramo_err err = !l->slot
                          ? paramo_error_set(PARAMO_E_MEMORY, "out of memory for a worker's batches in flight")
                          : loader_new(&loader, &l->loader);
     if (err != PARAMO_OK) {
@@ -100,13 +100,13 @@ static void slot_free(struct slot *s)
 
 void learner_free(struct learner *l)
 {
-    if (l == NULL)
+    if (!l)
         return;
     loader_free(l->loader);
-    for (size_t i = 0; l->slot != NULL && i < l->slots; i++)
+    for (size_t i = 0; l->slot && i < l->slots; i++)
         slot_free(&l->slot[i]);
     free(l->slot);
-    while (l->made != NULL) {
+    while (l->made) {
         struct part_sums *s = l->made;
         l->made = s->before;
         free(s);
@@ -272,11 +272,11 @@ static paramo_err begin_part(struct learner *l, struct loader_part *part)
 {
     const size_t n = learner_sums(l->o.model);
     struct part_sums *sums = l->idle;
-    if (sums != NULL) {
+    if (sums) {
         l->idle = sums->next;
     } else {
         sums = malloc(sizeof *sums + n * sizeof *sums->learned);
-        if (sums == NULL)
+        if (!sums)
             return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the sums of a batch");
         sums->before = l->made;
         l->made = sums;
@@ -344,7 +344,7 @@ static paramo_err request(struct learner *l, request_fn *fn, const struct batch 
 static paramo_err next_batch(struct learner *l, int may_wait, enum loader_state *state,
                              const struct batch **b)
 {
-    while (l->part == NULL || l->next == l->part->list.n) {
+    while (!l->part || l->next == l->part->list.n) {
         paramo_err err = loader_next(l->loader, may_wait, state, &l->part);
         if (err != PARAMO_OK || *state != LOADER_PART) {
             l->part = NULL;
@@ -546,5 +546,5 @@ paramo_err learner_fetch(void *learner, const struct batch *batch, float *const 
         cancel(l, ts);
         (void)paramo_error_set(err, "%s", why);
     }
-    return err == PARAMO_OK && scale != NULL ? scaling_fetch(l->o.scaling, batch, scale) : err;
+    return err == PARAMO_OK && scale ? scaling_fetch(l->o.scaling, batch, scale) : err;
 }

@@ -61,7 +61,7 @@ static void behind(char *why, size_t size)
 {
     (void)snprintf(why, size, "%s", paramo_last_error());
     char *time = strstr(why, "; waited ");
-    if (time != NULL)
+    if (time)
         *time = '\0';
 }
 
@@ -75,7 +75,7 @@ static paramo_err wait_for(struct pace *p, uint64_t clock, const atomic_int *sto
         waited += POLL_MS;
         behind(why, sizeof why);
         if (!atomic_load_explicit(stop, memory_order_relaxed) && waited < WAIT_MS) {
-            if (waited % SLOW_MS == 0 && p->slow != NULL)
+            if (waited % SLOW_MS == 0 && p->slow)
                 p->slow(p->arg, waited / 1000, why);
             continue;
         }

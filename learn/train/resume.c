@@ -18,7 +18,7 @@ static paramo_err put_retuned(struct customer *c, size_t number, const struct mo
 {
     const size_t width = t->dim + t->state, most = PUT_FLOATS / width > 0 ? PUT_FLOATS / width : 1;
     float *rows = malloc(most * width * sizeof *rows);
-    if (rows == NULL)
+    if (!rows)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for %zu rows of the model to continue from",
                                 most);
     paramo_err err = PARAMO_OK;
@@ -44,7 +44,7 @@ static paramo_err load_table(struct customer *c, const struct model *model, size
     const struct optimizer_choice *choice = optimizers_find(model->info.optimizer[number].name);
     const struct optimizer_rates old = rates(&model->info.optimizer[number]),
                                  now = rates(&c->job->info.optimizer[number]);
-    if (t->state > 0 && choice->retune != NULL && (old.alpha != now.alpha || old.beta != now.beta))
+    if (t->state > 0 && choice->retune && (old.alpha != now.alpha || old.beta != now.beta))
         return put_retuned(c, number, t, choice, &old, &now);
     return paramo_table_load(c->worker, c->table[number], t->path);
 }
@@ -57,9 +57,9 @@ paramo_err resume_model(struct customer *c)
         return err;
     for (size_t t = 0; err == PARAMO_OK && t < model.n; t++)
         err = load_table(c, &model, t);
-    if (err == PARAMO_OK && model.scale.file != NULL)
+    if (err == PARAMO_OK && model.scale.file)
         err = scaling_turn_on(&c->scaling);
-    if (err == PARAMO_OK && model.scale.file != NULL)
+    if (err == PARAMO_OK && model.scale.file)
         err = paramo_table_load(c->worker, c->scaling.table, model.scale.path);
     modelio_close(&model);
     return err;

@@ -27,7 +27,7 @@ static paramo_err open_table(struct scaling *s)
 paramo_err scaling_turn_on(struct scaling *s)
 {
     const double one = 1;
-    if (s->table != NULL)
+    if (s->table)
         return PARAMO_OK;
     paramo_err err = open_table(s);
     return err == PARAMO_OK ? paramo_kv_add(s->node, FLAG, &one, 1) : err;
@@ -37,7 +37,7 @@ paramo_err scaling_look(struct scaling *s)
 {
     double on = 0;
     size_t len;
-    if (s->kind == SCALE_NONE || s->table != NULL)
+    if (s->kind == SCALE_NONE || s->table)
         return PARAMO_OK;
     if (s->kind != SCALE_AUTO)
         return scaling_turn_on(s);
@@ -50,7 +50,7 @@ paramo_err scaling_look(struct scaling *s)
 
 paramo_err scaling_glance(struct scaling *s)
 {
-    if (s->kind == SCALE_NONE || s->table != NULL || now() - s->looked < LOOK_PERIOD)
+    if (s->kind == SCALE_NONE || s->table || now() - s->looked < LOOK_PERIOD)
         return PARAMO_OK;
     return scaling_look(s);
 }
@@ -107,11 +107,11 @@ paramo_err scaled_pull(struct scaling *s, const struct batch *batch, int learn, 
     paramo_err err = PARAMO_OK;
     b->on = 0;
     b->pull = b->push = 0;
-    if (learn && s->table == NULL && s->kind == SCALE_AUTO && scale_wanted(batch))
+    if (learn && !s->table && s->kind == SCALE_AUTO && scale_wanted(batch))
         err = scaling_turn_on(s);
-    if (err == PARAMO_OK && s->table != NULL)
+    if (err == PARAMO_OK && s->table)
         err = fit(b, scale_dim(s->kind), batch);
-    if (err != PARAMO_OK || s->table == NULL)
+    if (err != PARAMO_OK || !s->table)
         return err;
     b->on = 1;
     b->learn = learn;

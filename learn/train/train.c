@@ -28,15 +28,15 @@ int train_interrupt(void)
 {
     interrupted = 1;
     struct job *job = running;
-    if (serving != NULL) {
+    if (serving) {
         paramo_interrupt(serving);
         return 2;
     }
-    if (job == NULL || !learning)
+    if (!job || !learning)
         return 0;
     atomic_store(&job->stop, 1);
     reader_interrupt(job->reader);
-    if (job->valid != NULL)
+    if (job->valid)
         reader_interrupt(job->valid);
     return 1;
 }
@@ -83,7 +83,7 @@ static paramo_err open_table(struct customer *c, size_t number)
     const struct optimizer_choice *choice = optimizers_find(o->name);
     struct model_shape shape = model_shape(info, number);
     paramo_table_options t;
-    if (choice == NULL)
+    if (!choice)
         return paramo_error_set(PARAMO_E_INVALID, "there is no optimizer '%s'", o->name);
     paramo_table_options_init(&t);
     t.kind = PARAMO_TABLE_SPARSE;
@@ -213,7 +213,7 @@ static paramo_err other_tick(struct customer *c, const paramo_work_unit *at)
     int took;
     paramo_err err = look(c, &took, &words);
     if (err == PARAMO_OK && took)
-        watch_begin(&job->watch, &job->info.objective, at->round == 0 && job->o->model_in == NULL);
+        watch_begin(&job->watch, &job->info.objective, at->round == 0 && !job->o->model_in);
     else if (err == PARAMO_OK)
         err = lead_now(job, &words);
     if (err == PARAMO_OK && (words.round > at->round || words.go_on != GOES_ON))
@@ -268,7 +268,7 @@ static paramo_err prepare(struct customer *c)
     if (err == PARAMO_OK && leads(c))
         rows_tell(job);
     if (err == PARAMO_OK && leads(c) && !restored)
-        err = job->o->model_in != NULL ? resume_model(c) : first_rows_begin(c);
+        err = job->o->model_in ? resume_model(c) : first_rows_begin(c);
     if (leads(c))
         job->result->objective = job->info.objective;
     if (err == PARAMO_OK)
@@ -326,7 +326,7 @@ static paramo_err learn(struct customer *c)
         int mine = leads(c);
         next = round + 1;
         if (mine)
-            watch_begin(&job->watch, &job->info.objective, round == 0 && job->o->model_in == NULL);
+            watch_begin(&job->watch, &job->info.objective, round == 0 && !job->o->model_in);
         err = learner_round(c->learner, round);
         if (c->id == 0)
             job->learned = progress_now();
@@ -359,7 +359,7 @@ static void *customer_main(void *arg)
         err = PARAMO_E_INTERRUPTED;
     if (err != PARAMO_OK && err != PARAMO_E_INTERRUPTED)
         fail(job, err);
-    if (err == PARAMO_E_INTERRUPTED && !job->embedded && c->worker != NULL && !leads(c))
+    if (err == PARAMO_E_INTERRUPTED && !job->embedded && c->worker && !leads(c))
         err = wait_for_save(c);
     if (err == PARAMO_E_INTERRUPTED)
         atomic_store(&job->stop, 1);
@@ -379,7 +379,7 @@ static void customer_close(struct customer *c)
 static void count_filters(const struct customer *c, struct train_result *r)
 {
     paramo_filter_counter f[TRAIN_FILTERS_MAX];
-    size_t n = c->worker != NULL ? paramo_filter_counters(c->worker, f, TRAIN_FILTERS_MAX) : 0;
+    size_t n = c->worker ? paramo_filter_counters(c->worker, f, TRAIN_FILTERS_MAX) : 0;
     for (size_t i = 0; i < n && i < TRAIN_FILTERS_MAX; i++) {
         size_t at = 0;
         while (at < r->filters &&
@@ -408,7 +408,7 @@ static void count_pace(const struct job *job)
     if (job->o->bound == PACE_FREE || learner_get(job->node, PACE_SUMS_KEY, sums, PACE_SUMS) != PARAMO_OK)
         return;
     for (uint32_t i = 0; i < job->customers; i++)
-        if (job->customer[i].learner != NULL)
+        if (job->customer[i].learner)
             learner_pace(job->customer[i].learner, sums);
 }
 
@@ -554,11 +554,11 @@ static paramo_err prepare_job(struct job *job, const paramo_config *config)
                                 "one process can have at most %d workers, not %u; start more processes",
                                 CUSTOMERS_MAX, job->customers);
     job->customer = calloc(job->customers, sizeof *job->customer);
-    if (job->customer == NULL)
+    if (!job->customer)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for %u workers", job->customers);
     for (uint32_t i = 0; i < job->customers; i++)
         job->customer[i] = (struct customer){.job = job, .id = i};
-    paramo_err err = o->model_out == NULL ? PARAMO_OK : modelio_prepare(o->model_out);
+    paramo_err err = !o->model_out ? PARAMO_OK : modelio_prepare(o->model_out);
     return err == PARAMO_OK ? rows_open(job) : err;
 }
 
@@ -589,7 +589,7 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
     err = prepare_job(&job, &config);
     if (err == PARAMO_OK)
         err = run_worker(&job, &config);
-    if (job.reader != NULL) {
+    if (job.reader) {
         struct reader_stats stats;
         reader_get_stats(job.reader, &stats);
         result->bad_lines = stats.bad_lines;

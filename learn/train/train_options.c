@@ -9,7 +9,7 @@ paramo_err train_take_settings(const char *dir, struct model_info *info)
         return err;
     for (size_t i = 0; err == PARAMO_OK && i < model.n; i++) {
         const struct optimizer_choice *o = optimizers_find(model.info.optimizer[i].name);
-        if (o == NULL)
+        if (!o)
             err = paramo_error_set(PARAMO_E_UNSUPPORTED,
                                    "%s: was trained with optimizer '%s', which is not known here", dir,
                                    model.info.optimizer[i].name);

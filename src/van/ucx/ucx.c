@@ -73,8 +73,9 @@ paramo_err ucx_van_init(struct ucx_van *van, const struct van_config *config,
     van->config = *config;
     van->host = host_identity();
     van->pack = pack;
-    if (pthread_mutex_init(&van->lock, NULL))
-        return err_set(PARAMO_E_SYSTEM, "pthread_mutex_init failed");
+    int cause = pthread_mutex_init(&van->lock, NULL);
+    if (cause)
+        return err_errno(PARAMO_E_SYSTEM, cause, "make the lock of van ucx");
     return PARAMO_OK;
 }
 
