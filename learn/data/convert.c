@@ -40,12 +40,23 @@ static size_t put_float(char *out, float v)
     return (size_t)n;
 }
 
+/* A namespace whose first letter stands for the field (parse_vw.c): 0 has no name, and those from 63 on are one. */
+static size_t put_namespace(char *out, uint16_t field)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    if (field >= sizeof letters)
+        return (size_t)snprintf(out, PIECE_MAX, " |_%u", (unsigned)field);
+    if (field > 0)
+        return (size_t)snprintf(out, PIECE_MAX, " |%c", letters[field - 1]);
+    return (size_t)snprintf(out, PIECE_MAX, " |");
+}
+
 static size_t put_feature(char *out, const struct block *b, size_t i, enum parse_format to, long *field)
 {
     size_t n = 0;
     if (to == PARSE_VW && *field != (long)b->field[i]) {
         *field = b->field[i];
-        n += (size_t)snprintf(out, PIECE_MAX, " |f%ld", *field);
+        n += put_namespace(out, b->field[i]);
     }
     out[n++] = ' ';
     if (to == PARSE_LIBFFM) {

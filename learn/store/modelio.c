@@ -1,4 +1,5 @@
 #include "learn/store/modelio.h"
+#include "learn/data/names.h"
 #include "learn/store/manifest.h"
 
 #include <dirent.h>
@@ -363,10 +364,10 @@ static int of_table(const char *file, const char *name)
            strspn(file + length + 1, "0123456789abcdef") == 16 && strcmp(file + length + 17, SUFFIX) == 0;
 }
 
-/* Is it a file of a model, or a temporary file? No other is removed. */
+/* Is it a file of a model (the names of its features are written after it), or a temporary file? No other is removed. */
 static int ours(const char *file)
 {
-    if (is_temporary(file) || of_table(file, SCALE_TABLE))
+    if (is_temporary(file) || of_table(file, SCALE_TABLE) || strcmp(file, NAMES_FILE) == 0)
         return 1;
     for (size_t i = 0; model_at(i) != NULL; i++)
         for (size_t t = 0; t < model_at(i)->tables; t++)

@@ -144,6 +144,7 @@ static void test_a_failed_save_leaves_the_old_model(void **state)
      * them */
     write_file(in_dir(".paramo-tmp-123-w"), "x", 1);
     write_file(in_dir("w-0123456789abcdef.safetensors"), "x", 1);
+    write_file(in_dir("names.tsv"), "1\tsite\ta\n", 9); /* of the old model */
     write_file(in_dir("w-notes.txt"), "mine", 4);
     assert_int_equal(saved_seed(), 5);
     save(7);

@@ -249,9 +249,11 @@ static void converts(void **s)
     expect_converted("c.ffm", LABEL_REAL, PARSE_LIBSVM,
                      "1 7:0.1 18446744073709551615:1\n-2.5 7:-3e+10\n0\n3 0:0\n");
     expect_converted("c.ffm", LABEL_REAL, PARSE_VW,
-                     "1 |f0 7:0.1 |f2 18446744073709551615\n-2.5 |f0 7:-3e+10\n0 |\n3 |f2 0:0\n");
+                     "1 | 7:0.1 |b 18446744073709551615\n-2.5 | 7:-3e+10\n0 |\n3 |b 0:0\n");
     expect_converted("c.ffm", LABEL_NONE, PARSE_LIBFFM,
                      " 0:7:0.1 2:18446744073709551615:1\n 0:7:-3e+10\n\n 2:0:0\n");
+    write_text("v.ffm", "1 0:1:1 1:2:1 26:3:1 27:4:1 53:5:1 62:6:1 63:7:1 100:8:1\n");
+    expect_converted("v.ffm", LABEL_REAL, PARSE_VW, "1 | 1 |a 2 |z 3 |A 4 |0 5 |9 6 |_63 7 |_100 8\n");
     write_text("w.vw", "1 2 |a b\n");
     struct reader *r = open_reader("w.vw", 0, LABEL_REAL);
     uint64_t rows;
