@@ -224,8 +224,8 @@ static paramo_err judge_table(const char *text, size_t len, int whole)
         char keys[TABLE_LIST_MAX];
         paramo_err bad =
             paramo_error_set(PARAMO_E_FORMAT,
-                             "looks like JSON lines: use 'paramo train --columns label=NAME,cat=NAME;"
-                             "NAME,num=NAME'; the keys of its first line: %s",
+                             "looks like JSON lines: use --columns 'label=NAME,cat=NAME;NAME,num=NAME'; the "
+                             "keys of its first line: %s",
                              table_header_list(&first, keys));
         table_header_free(&first);
         return bad;
@@ -241,14 +241,13 @@ static paramo_err judge_table(const char *text, size_t len, int whole)
         second.n == first.n && all_numbers(&first))
         err = paramo_error_set(
             PARAMO_E_FORMAT,
-            "looks like CSV without a header: begin it with a line of names, and use 'paramo train "
-            "--columns label=NAME,cat=NAME;NAME,num=NAME'");
+            "looks like CSV without a header: begin it with a line of names, and use --columns "
+            "'label=NAME,cat=NAME;NAME,num=NAME'");
     else if (first.n > 1 && second.n == first.n)
-        err = paramo_error_set(
-            PARAMO_E_FORMAT,
-            "looks like CSV with a header: use 'paramo train --columns label=NAME,cat=NAME;NAME,"
-            "num=NAME'; its columns: %s",
-            table_header_list(&first, list));
+        err = paramo_error_set(PARAMO_E_FORMAT,
+                               "looks like CSV with a header: use --columns "
+                               "'label=NAME,cat=NAME;NAME,num=NAME'; its columns: %s",
+                               table_header_list(&first, list));
     table_header_free(&first);
     table_header_free(&second);
     return err;

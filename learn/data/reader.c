@@ -114,10 +114,9 @@ static paramo_err tell_columns(struct reader *r, uint32_t s, enum parse_format f
     paramo_err err = by_header ? table_header_read(text, len, whole, format == PARSE_TSV ? '\t' : 0, &header)
                                : jsonl_keys(text, len, &header);
     if (err == PARAMO_OK && !r->columns)
-        err = paramo_error_set(
-            PARAMO_E_INVALID,
-            "%s needs 'paramo train --columns label=NAME,cat=NAME;NAME,num=NAME'; its columns: %s",
-            parse_format_name(format), table_header_list(&header, list));
+        err = paramo_error_set(PARAMO_E_INVALID,
+                               "%s needs --columns 'label=NAME,cat=NAME;NAME,num=NAME'; its columns: %s",
+                               parse_format_name(format), table_header_list(&header, list));
     if (err == PARAMO_OK && !r->plan[s])
         err = table_plan_new(r->columns, &header, r->label.kind != LABEL_NONE, &r->plan[s]);
     if (err == PARAMO_OK)

@@ -47,7 +47,7 @@ check "a number's name" grep -q "$(printf '\tage$')" "$OUT"
 refused 3 "a model without names" "m: has no names: train with --keep-names" "$PARAMO" export --model-in m --text --names
 refused 2 "names of standard input" "can be read once" "$PARAMO" train --model lr --data - --columns "$columns" --model-out x --keep-names
 refused 3 "JSON lines without --columns" "looks like JSON lines: .*keys of its first line: age, app, click, site name" "$PARAMO" train --model lr --data other.jsonl
-refused 3 "csv without --columns" "looks like CSV with a header: use 'paramo train --columns label" "$PARAMO" train --model lr --data table.csv
+refused 3 "csv without --columns" "looks like CSV with a header: use --columns 'label" "$PARAMO" train --model lr --data table.csv
 refused 3 "a column that is not there" "has no column 'sight' .cat.; its columns: id, click" "$PARAMO" train --model lr --data table.csv --columns label=click,cat=sight
 refused 2 "a role that is none" "expected label=" "$PARAMO" train --model lr --data table.csv --columns label=click,dog=app
 refused 2 "another --columns" "other --columns" "$PARAMO" train --model-in m --data table.csv --columns label=click,cat=app

@@ -163,7 +163,7 @@ static void keys_and_format(void **s)
     assert_string_equal(table_header_list(&keys, list), "ba, n, c d");
     table_header_free(&keys);
     assert_int_equal(parse_detect(text, sizeof text - 1, 1, &format), PARAMO_E_FORMAT);
-    assert_non_null(strstr(paramo_last_error(), "looks like JSON lines: use 'paramo train --columns"));
+    assert_non_null(strstr(paramo_last_error(), "looks like JSON lines: use --columns 'label"));
     assert_non_null(strstr(paramo_last_error(), "ba, n, c d"));
     assert_int_equal(parse_detect_columns(NULL, text, sizeof text - 1), PARSE_JSONL);
     assert_int_equal(parse_detect_columns("x.ndjson.gz", "a,b\n", 4), PARSE_JSONL);
