@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "learn/data/columns.h"
 #include "learn/serve/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -11,13 +12,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char *const formats[] = {NULL, "libsvm", "libffm", "criteo", "fields", "csv"};
     struct source s = {data, size};
     uint8_t how = draw_u8(&s);
-    struct request_model model = {.hash_bits = how & 0x40 ? 20 : 0, .fields = how >> 7};
+    struct columns *columns = NULL;
+    if (how & 0x20)
+        CHECK(columns_parse("label=y,weight=w,cat=a;b,num=c,ignore=d", &columns) == PARAMO_OK);
+    struct request_model model = {.hash_bits = how & 0x40 ? 20 : 0, .fields = how >> 7, .columns = columns};
     struct request request = {0};
     struct request_error error = {0};
     size_t len;
     uint8_t *body = draw_bytes(&s, s.left, &len);
     for (int pass = 0; pass < 2; pass++) { /* the memory is used again */
-        int done = request_parse(&request, &model, formats[how % 6], (const char *)body, len, &error);
+        int done =
+            request_parse(&request, &model, formats[(how & 0x1f) % 6], (const char *)body, len, &error);
         const struct parse_buffer *b = &request.buffer;
         if (done) {
             CHECK(b->rows > 0 && b->offset[0] == 0 && b->offset[b->rows] == b->features);
@@ -33,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     request_free(&request);
+    columns_release(columns);
     free(body);
     return 0;
 }

@@ -232,6 +232,18 @@ static int put_named_object(struct request *r, uint64_t number, json_t *row, str
     return put_named(r, &named, error);
 }
 
+/* ---- tables ---- */
+
+/* The row as a line of JSON. A number is written with 15 digits, as a category reads it from text. */
+static int put_table_object(struct request *r, const json_t *row, struct request_error *error)
+{
+    char *line = json_dumps(row, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    const int done = line ? put_line(r, line, line + strlen(line), 0, error)
+                          : request_fail(error, 503, 0, "out of memory for a row");
+    free(line);
+    return done;
+}
+
 /* ---- bodies ---- */
 
 enum { FORMAT_NONE = -1, FORMAT_FIELDS = PARSE_FORMATS };
@@ -268,32 +280,52 @@ static int put_text(struct request *r, int *format, const char *body, size_t len
     return 1;
 }
 
-static int put_json_rows(struct request *r, int *format, json_t *rows, struct request_error *error)
+static int put_json_row(struct request *r, int format, uint64_t number, json_t *row,
+                        struct request_error *error)
+{
+    const char *line = json_string_value(row), *end = line ? line + json_string_length(row) : NULL;
+    const struct named_row none = {0};
+    if (!line && !json_is_object(row))
+        return request_fail(error, 400, number, "a row is a string or an object");
+    if (line && memchr(line, '\n', (size_t)(end - line)) != NULL)
+        return request_fail(error, 400, number, "a row with a line break in it");
+    if (!line && format != FORMAT_FIELDS && format != PARSE_JSONL)
+        return request_fail(error, 400, number, "an object, but the rows before it are strings");
+    if (line && format == PARSE_JSONL)
+        return request_fail(error, 400, number, "a string, but the rows before it are objects");
+    if (!line)
+        return format == PARSE_JSONL ? put_table_object(r, row, error)
+                                     : put_named_object(r, number, row, error);
+    if (format != FORMAT_FIELDS)
+        return put_line(r, line, end, 1, error);
+    return blank_or_comment(line, end) ? put_named(r, &none, error)
+                                       : put_named_line(r, number, line, end, error);
+}
+
+/* The format of JSON rows that do not say it: the first one decides. */
+static int first_format(const struct request_model *model, const json_t *row)
+{
+    const char *line = json_string_value(row);
+    if (line)
+        return is_named(line, line + json_string_length(row)) ? FORMAT_FIELDS : PARSE_AUTO;
+    return model->columns ? PARSE_JSONL : FORMAT_FIELDS;
+}
+
+static int put_json_rows(struct request *r, const struct request_model *model, int *format, json_t *rows,
+                         struct request_error *error)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {
         json_t *row = json_array_get(rows, i);
-        const char *line = json_string_value(row);
-        const char *end = line ? line + json_string_length(row) : NULL;
-        if (!line && !json_is_object(row))
-            return request_fail(error, 400, i + 1, "a row is a string or an object");
-        if (line && memchr(line, '\n', (size_t)(end - line)) != NULL)
-            return request_fail(error, 400, i + 1, "a row with a line break in it");
-        if (i == 0 && *format == PARSE_AUTO && (!line || is_named(line, end)))
-            *format = FORMAT_FIELDS;
-        if (!line && *format != FORMAT_FIELDS)
-            return request_fail(error, 400, i + 1, "an object, but the rows before it are strings");
-        struct named_row none = {0};
-        int done = !line                         ? put_named_object(r, i + 1, row, error)
-                   : *format != FORMAT_FIELDS    ? put_line(r, line, end, 1, error)
-                   : blank_or_comment(line, end) ? put_named(r, &none, error)
-                                                 : put_named_line(r, i + 1, line, end, error);
-        if (!done)
+        if (i == 0 && *format == PARSE_AUTO)
+            *format = first_format(model, row);
+        if (!put_json_row(r, *format, i + 1, row, error))
             return 0;
     }
     return 1;
 }
 
-static int put_json(struct request *r, int *format, const char *body, size_t len, struct request_error *error)
+static int put_json(struct request *r, const struct request_model *model, int *format, const char *body,
+                    size_t len, struct request_error *error)
 {
     json_error_t where;
     json_t *document = json_loadb(body, len, JSON_REJECT_DUPLICATES, &where);
@@ -309,7 +341,7 @@ static int put_json(struct request *r, int *format, const char *body, size_t len
     else if (!json_is_array(rows))
         (void)request_fail(error, 400, 0, "expected {\"rows\": [...]}");
     else
-        done = put_json_rows(r, format, rows, error);
+        done = put_json_rows(r, model, format, rows, error);
     json_decref(document);
     return done;
 }
@@ -342,8 +374,10 @@ static int parse_lines(struct request *r, const struct request_model *model, int
         return request_fail(error, 400, 0, "the model needs the field of each feature, which %s has",
                             parse_format_list(list, PARSE_LIST_FIELDS));
     error->status = 0;
-    const struct parse_settings settings = {
-        .format = format, .hash_bits = model->hash_bits, .label = {.kind = LABEL_NONE}};
+    const struct parse_settings settings = {.format = format,
+                                            .hash_bits = model->hash_bits,
+                                            .label = {.kind = LABEL_NONE},
+                                            .columns = format == PARSE_JSONL ? model->columns : NULL};
     paramo_err err = parse_text(&settings, r->text, r->len, &r->buffer, on_bad_line, error);
     if (err != PARAMO_OK)
         return error->status != 0 ? 0 : fail_cause(error, err);
@@ -362,7 +396,8 @@ int request_parse(struct request *r, const struct request_model *model, const ch
     if (wanted == FORMAT_NONE)
         return request_fail(error, 400, 0, "the format is not one of " REQUEST_FORMATS);
     return reserve(r, len, error) &&
-           (r->json ? put_json(r, &wanted, body, len, error) : put_text(r, &wanted, body, len, error)) &&
+           (r->json ? put_json(r, model, &wanted, body, len, error)
+                    : put_text(r, &wanted, body, len, error)) &&
            parse_lines(r, model, wanted, error);
 }
 

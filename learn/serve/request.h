@@ -5,6 +5,7 @@
  *     {"rows": ["0 3:1 17:0.5", "9:1"]}              JSON: the same lines
  *     {"rows": [{"I1": 5, "C3": "68fd1e64"}]}        JSON: values by the names of Criteo's columns
  *     I1=5 C3=68fd1e64                               text: the same
+ *     {"rows": [{"site": "a.com", "age": 31}]}       JSON, for a model of a table: values by its columns
  *
  * A body whose first character is '{' is JSON. The rows are parsed by the parsers of data files (learn/data/parse.h),
  * so they give the same features. A row may be without its label, which is ignored. It never knows of HTTP or
@@ -26,6 +27,8 @@ struct request_error {
 struct request_model {
     unsigned hash_bits;
     int fields; /* rows must have the field of each feature */
+    const struct columns
+        *columns; /* of a model of a table: what the keys of objects are; NULL: Criteo's columns */
 };
 
 /* Memory of one thread, reused for each request. Zero it before first use. */

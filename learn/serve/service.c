@@ -200,7 +200,8 @@ static void score_request(struct helper *h, const struct slot_model *m, const ch
 {
     const struct model_info *info = &m->model.info;
     struct request_model needs = {.hash_bits = info->hash_bits,
-                                  .fields = info->ops->fields == MODEL_NEEDS_FIELDS};
+                                  .fields = info->ops->fields == MODEL_NEEDS_FIELDS,
+                                  .columns = info->columns};
     struct request_error error;
     struct block block = {0};
     if (!request_parse(&h->request, &needs, format, body, len, &error)) {

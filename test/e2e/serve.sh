@@ -87,6 +87,22 @@ for format in libffm fields criteo scaled; do
     stop "$format" "$format: SIGTERM ends it with 0"
 done
 
+# A model of a table takes objects of its columns, and the lines that data convert writes.
+awk 'BEGIN { print "click,site,age"; for (i = 0; i < 600; i++) printf "%d,s%d,%g\n", (i % 3 == 0), i % 7, i % 50 / 4 }' >table.csv
+"$PARAMO" train --data table.csv --columns 'label=click,cat=site,num=age' --model lr --model-out table --epochs 1 --any-quality -q >/dev/null 2>&1
+head -n 201 table.csv >rows.csv
+check "a model of a table" "$PARAMO" predict --model-in table --data rows.csv --out table.want
+"$PARAMO" data convert --no-labels --data rows.csv --columns 'cat=site,num=age' --to libffm --out table.lines >/dev/null
+awk -F, 'NR > 1 { printf "%s{\"site\":\"%s\",\"age\":%s}", (NR == 2 ? "{\"rows\":[" : ","), $2, $3 } END { print "]}" }' rows.csv >json
+serve table table
+get --data-binary @json "$URL/predict" >/dev/null
+check "objects of its columns as predict" cmp -s <(numbers body) table.want
+get --data-binary @table.lines "$URL/predict?format=libffm" >/dev/null
+check "... and converted lines" cmp -s body table.want
+answers 400 "a value that is no number: row and column" "\"message\":\"column 'age': expected a number, found 'old'\",\"row\":2" \
+    -d '{"rows":[{"age":1},{"age":"old"}]}' "$URL/predict"
+stop table "table: SIGTERM ends it with 0"
+
 serve main libsvm --max-body 4096
 head -n 20 libsvm.rows >few.rows && head -n 20 libsvm.want >few.want
 cp few.rows whole.rows && cp few.want whole.want

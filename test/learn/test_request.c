@@ -1,4 +1,5 @@
 /* Bodies of scoring requests: text, JSON, named fields, and what is wrong with them. */
+#include "learn/data/columns.h"
 #include "learn/serve/request.h"
 #include "learn/support_text.h"
 
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 static const struct request_model plain = {0}, fields = {.fields = 1}, hashed = {.hash_bits = 18};
+static struct request_model table; /* its columns: table_columns */
 static struct request request;
 static struct request_error error;
 
@@ -43,11 +45,12 @@ static void same_rows(enum parse_format format, unsigned bits, const char *lines
     struct parse_buffer want = {0};
     const struct parse_buffer *got = &request.buffer;
     char *text = text_padded(lines, strlen(lines));
-    assert_int_equal(
-        parse_text(
-            &(struct parse_settings){.format = format, .hash_bits = bits, .label = {.kind = LABEL_NONE}},
-            text, strlen(lines), &want, no_bad_line, NULL),
-        PARAMO_OK);
+    assert_int_equal(parse_text(&(struct parse_settings){.format = format,
+                                                         .hash_bits = bits,
+                                                         .label = {.kind = LABEL_NONE},
+                                                         .columns = table.columns},
+                                text, strlen(lines), &want, no_bad_line, NULL),
+                     PARAMO_OK);
     assert_int_equal(got->rows, want.rows);
     assert_int_equal(got->features, want.features);
     assert_memory_equal(got->offset, want.offset, (want.rows + 1) * sizeof *want.offset);
@@ -104,6 +107,39 @@ static void named_fields_are_columns_of_criteo(void **state)
     assert_int_equal(request.buffer.rows, 3);
 }
 
+/* Objects of a model of a table, hashed or not, are its JSON lines. */
+static void objects_are_rows_of_a_table(void **state)
+{
+    (void)state;
+    struct columns *columns;
+    assert_int_equal(columns_parse("label=click,weight=w,cat=site;app,num=age", &columns), PARAMO_OK);
+    static const char lines[] =
+        "{\"site\":\"a \\\"b\\\"\",\"app\":7,\"age\":0.1}\n{\"age\":null,\"app\":\"\"}\n"
+        "{\"app\":0.25,\"age\":-3e10,\"site\":true}\n{}\n";
+    for (unsigned bits = 0; bits <= 18; bits += 18) {
+        table = (struct request_model){.hash_bits = bits, .fields = 1, .columns = columns};
+        assert_true(
+            parse(&table, NULL,
+                  "{\"rows\": [{\"site\": \"a \\\"b\\\"\", \"app\": 7, \"click\": 1, \"age\": 0.1, \"w\": 2},"
+                  "{\"age\": null, \"app\": \"\", \"more\": [1, {}]},"
+                  "{\"app\": 0.25, \"age\": -3e10, \"site\": true}, {}]}"));
+        assert_int_equal(request.buffer.rows, 4);
+        assert_int_equal(request.buffer.features, 6);
+        same_rows(PARSE_JSONL, bits, lines);
+    }
+    assert_false(parse(&table, NULL, "{\"rows\": [{}, {\"age\": \"old\"}]}"));
+    assert_int_equal(error.row, 2);
+    assert_non_null(strstr(error.message, "column 'age': expected a number, found 'old'"));
+    assert_false(parse(&table, NULL, "{\"rows\": [{}, \"1 0:3:1\"]}"));
+    assert_non_null(strstr(error.message, "before it are objects"));
+    assert_false(parse(&table, NULL, "{\"rows\": [\"1 0:3:1\", {}]}"));
+    assert_non_null(strstr(error.message, "before it are strings"));
+    assert_true(parse(&table, NULL, "{\"rows\": [\"1 0:3:1\"]}")); /* as data convert writes them */
+    assert_true(parse(&table, NULL, "{\"rows\": [{\"I1\": 5}], \"format\": \"fields\"}"));
+    table = (struct request_model){0};
+    columns_release(columns);
+}
+
 static void refused(const struct request_model *model, const char *format, const char *body, uint64_t row,
                     const char *field, const char *message)
 {
@@ -151,6 +187,7 @@ int main(void)
         cmocka_unit_test_teardown(text_rows_are_as_in_a_file, teardown),
         cmocka_unit_test_teardown(json_rows_are_the_same, teardown),
         cmocka_unit_test_teardown(named_fields_are_columns_of_criteo, teardown),
+        cmocka_unit_test_teardown(objects_are_rows_of_a_table, teardown),
         cmocka_unit_test_teardown(errors_name_row_and_field, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
