@@ -95,8 +95,9 @@ static void job_ended(struct machine *m, paramo_err status)
         m->deposed = true;
         return;
     }
-    /* a former leader may have announced the end, and the next one announces it again */
-    if (w->over && !w->schedule->meta)
+    /* A former leader may have announced the end, and the next one announces it again. So does the next scheduler over a
+     * store that was not emptied, because the machine crashed at that: it finds the end there. */
+    if (w->over && !w->schedule->meta && !(w->over_crashed && m->found_end))
         judge_broken(w, "the job ended twice");
     if (m->found_end && status != m->found_status)
         judge_broken(w, "the job has ended with %s, and the scheduler that starts again says %s",
@@ -109,6 +110,7 @@ static void job_ended(struct machine *m, paramo_err status)
     w->over_status = status;
     w->over_view = m->made->scheduler->view->number;
     w->over_unsaved = m->made->scheduler->saves->failing && !m->made->scheduler->saves->end_saved;
+    w->over_crashed = m->files && simfs_crashed(m->files);
 }
 
 static void job_over(void *arg, paramo_err status, const char *text)

@@ -519,7 +519,7 @@ static void world_again(struct world *w)
     w->serial_before = w->serial;
     bool goes_on = ckpts_again(w, w->renew || w->over_status);
     w->renew = w->complete = w->gathered = w->scheduler_lost = w->over = w->emptying = w->recovered = false;
-    w->over_unsaved = false;
+    w->over_unsaved = w->over_crashed = false;
     memset(w->term_view, 0, sizeof w->term_view);
     w->over_status = PARAMO_OK;
     memset(w->deaths, 0, sizeof w->deaths);

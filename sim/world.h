@@ -103,6 +103,7 @@ struct world {
     paramo_err over_status;
     uint64_t over_view; /* the newest view of the scheduler that said so */
     bool over_unsaved;  /* that scheduler could not save the end */
+    bool over_crashed;  /* its machine crashed as it emptied its store */
     bool emptying;      /* a scheduler has announced the end, and empties its store before it reports so */
     paramo_err emptying_status;
     /* The same of the job before this one, which the store may still hold. */
