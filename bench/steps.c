@@ -461,7 +461,7 @@ static struct view *view_of(uint64_t number, const struct view_table *table, uns
     return view;
 }
 
-/* The owner of all keys dies, for which so many full chunks of a customer wait. Two others own the keys then. */
+/* The owner of all keys dies, for which full chunks of a customer wait. Two others own the keys then. */
 static void evacuated(unsigned chunks)
 {
     enum { KEYS = 40000 };
@@ -512,7 +512,7 @@ static void evacuated(unsigned chunks)
     lane_leave(lane);
 }
 
-/* A customer pushes so many keys at once. They have two owners, to which it has no connection. */
+/* A customer pushes many keys at once. They have two owners, to which it has no connection. */
 static void sliced(unsigned n)
 {
     struct lane *lane;

@@ -227,7 +227,7 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock(paramo_worker *worker, uint64
 /* Waits until all workers that count have reached the clock. Requests that are issued afterwards see all that
  * these workers have pushed up to it. A number that is known to be reached costs no message. timeout_ms 0: 60 s.
  * TIMEOUT: the message names the workers that are behind, their clocks, and how long was waited. A worker that
- * dies counts until its death is known. INVALID: it has no clock, or has not ended so many iterations itself. */
+ * dies counts until its death is known. INVALID: it has no clock, or has itself ended fewer iterations. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock_wait(paramo_worker *worker, uint64_t clock,
                                                         uint32_t timeout_ms);
 /* The worker does not count any more: at the end of its data, say, while others go on. Waits until the

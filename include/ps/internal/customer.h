@@ -90,7 +90,7 @@ class Customer
     /* paramo_app_request, and the timestamp to show. */
     int Ask(const paramo_message *messages, size_t count, paramo_reply_fn on_reply, void *arg, int priority,
             paramo_callback done, uint32_t flags = 0);
-    /* The same, without a throw. PARAMO_E_AGAIN: no more requests can be in flight, and in a callback nobody waits. */
+    /* The same, without a throw. PARAMO_E_AGAIN: no more requests fit, and a callback cannot wait. */
     paramo_err TryAsk(const paramo_message *messages, size_t count, paramo_reply_fn on_reply, void *arg,
                       int priority, paramo_callback done, uint32_t flags, int *timestamp);
     /* A callback issues a request, and others are put off already, which it must not overtake. */
@@ -173,7 +173,7 @@ class Customer
     struct Own {
         int expected, received;
     };
-    /* As many as anybody asks about: those that are over, from so many numbers ago. */
+    /* How many requests that are over are remembered. */
     enum : int { OWN_REMEMBERED = 1024 };
     /* A request that is put off. */
     struct Later {
@@ -242,7 +242,7 @@ class Customer
     int next_own_ = 0;
     std::deque<Later> put_off_;
     bool issuing_ = false;                         /* a thread tries those of put_off_ */
-    bool issue_again_ = false;                     /* a request has ended meanwhile */
+    bool issue_again_ = false;                     /* a request has ended since it began */
     std::unordered_map<uint64_t, Failure> failed_; /* the latest, by NameOf */
     std::deque<uint64_t> failed_order_;
     size_t untold_ = 0; /* failures that nobody has waited for */
