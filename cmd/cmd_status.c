@@ -20,6 +20,8 @@ struct row {
     paramo_cluster_node node;
     bool reported;                /* report is set */
     paramo_cluster_report report; /* of all its shards together */
+    bool counts;                  /* clocks is set */
+    paramo_cluster_clocks clocks;
 };
 
 struct state {
@@ -47,6 +49,8 @@ static paramo_err state_read(struct state *s, const paramo_cluster *cluster)
         row->node.size = sizeof row->node;
         row->report.size = sizeof row->report;
         err = paramo_cluster_node_get(cluster, i, &row->node);
+        row->clocks.size = sizeof row->clocks;
+        row->counts = !paramo_cluster_clocks_get(cluster, i, &row->clocks);
         row->reported = !paramo_cluster_report_get(cluster, i, PARAMO_ALL_SHARDS, &row->report);
     }
     return err;
@@ -54,13 +58,21 @@ static paramo_err state_read(struct state *s, const paramo_cluster *cluster)
 
 /* ---- words --------------------------------------------------------------------------------------------- */
 
-enum { ADDRESS_BYTES = 300 };
+enum { ADDRESS_BYTES = 300, NAME_BYTES = 24 };
 
 static const char *role_name(const paramo_cluster_node *node)
 {
     return node->role == PARAMO_ROLE_SCHEDULER ? "scheduler"
            : node->role == PARAMO_ROLE_SERVER  ? "server"
                                                : "worker";
+}
+
+static void node_name(const paramo_cluster_node *node, char text[NAME_BYTES])
+{
+    if (node->role == PARAMO_ROLE_SCHEDULER)
+        (void)snprintf(text, NAME_BYTES, "scheduler");
+    else
+        (void)snprintf(text, NAME_BYTES, "%s %" PRIu32, role_name(node), node->rank);
 }
 
 static const char *state_name(const paramo_cluster_node *node)
@@ -125,12 +137,9 @@ static void print_nodes(const struct state *s)
     (void)printf("\nnode          name             address                 state         heard  shards\n");
     for (uint32_t i = 0; i < s->info.nodes; i++) {
         const paramo_cluster_node *node = &s->row[i].node;
-        char name[24];
+        char name[NAME_BYTES];
         address_of(node, address);
-        if (node->role == PARAMO_ROLE_SCHEDULER)
-            (void)snprintf(name, sizeof name, "scheduler");
-        else
-            (void)snprintf(name, sizeof name, "%s %" PRIu32, role_name(node), node->rank);
+        node_name(node, name);
         (void)printf("%-13s %-16s %-23s %-9s", name, node->name, address, state_name(node));
         if (node->heard_ms != PARAMO_NEVER && node->state != PARAMO_NODE_DEAD &&
             node->state != PARAMO_NODE_LEFT)
@@ -169,6 +178,31 @@ static void print_servers(const struct state *s)
         if (report->reported_ms > 1000)
             (void)printf("  (%.1f s ago)", (double)report->reported_ms / 1000);
         (void)printf("\n");
+    }
+}
+
+static void print_clocks(const struct state *s)
+{
+    uint64_t lowest = UINT64_MAX;
+    for (uint32_t i = 0; i < s->info.nodes; i++)
+        if (s->row[i].counts && s->row[i].clocks.lowest < lowest)
+            lowest = s->row[i].clocks.lowest;
+    if (lowest == UINT64_MAX)
+        return;
+    (void)printf("\nnode          clocks      lowest     highest   waits  longest\n");
+    for (uint32_t i = 0; i < s->info.nodes; i++) {
+        const struct row *row = &s->row[i];
+        char name[NAME_BYTES];
+        if (!row->counts)
+            continue;
+        node_name(&row->node, name);
+        (void)printf("%-13s %6" PRIu32 " %11" PRIu64 " %11" PRIu64 " %7" PRIu32, name, row->clocks.workers,
+                     row->clocks.lowest, row->clocks.highest, row->clocks.waits);
+        if (row->clocks.waits)
+            (void)printf(" %6.1f s", (double)row->clocks.waited_ms / 1000);
+        else
+            (void)printf(" %8s", "");
+        (void)printf("%s\n", row->clocks.lowest == lowest ? "  last" : "");
     }
 }
 
@@ -223,6 +257,7 @@ static void print_text(const struct state *s)
     print_converged(m);
     print_nodes(s);
     print_servers(s);
+    print_clocks(s);
     (void)printf("\n");
     print_migrations(s);
     (void)printf("write pauses, of servers that have left too: %" PRIu64
@@ -259,6 +294,13 @@ static json_t *json_server(const struct row *row)
     return o;
 }
 
+static json_t *json_clocks(const paramo_cluster_clocks *c)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "workers", (json_int_t)c->workers, "lowest",
+                     (json_int_t)c->lowest, "highest", (json_int_t)c->highest, "waits", (json_int_t)c->waits,
+                     "waited_ms", (json_int_t)c->waited_ms);
+}
+
 static json_t *json_nodes(const struct state *s)
 {
     json_t *list = json_array();
@@ -273,6 +315,8 @@ static json_t *json_nodes(const struct state *s)
             (void)json_object_set_new(o, "heard_ms", json_integer(node->heard_ms));
         if (o && node->role == PARAMO_ROLE_SERVER)
             (void)json_object_set_new(o, "server", json_server(&s->row[i]));
+        if (o && s->row[i].counts)
+            (void)json_object_set_new(o, "clocks", json_clocks(&s->row[i].clocks));
         (void)json_array_append_new(list, o);
     }
     return list;
@@ -336,15 +380,18 @@ static int show(const struct options *o)
     return code < 0 ? CODE_DONE : code;
 }
 
-static const char usage[] = "usage: paramo status --scheduler HOST:PORT [options]\n"
-                            "\n"
-                            "Shows the state of a live cluster without changing it: its nodes; for each "
-                            "server the partitions that it\n"
-                            "owns, keeps copies of and receives, its rows and their memory, how long writes "
-                            "were held while partitions\n"
-                            "migrated, and the memory of its applied windows (its record of applied "
-                            "requests); migrations in progress;\n"
-                            "checkpoints.\n";
+static const char usage[] =
+    "usage: paramo status --scheduler HOST:PORT [options]\n"
+    "\n"
+    "Shows the state of a live cluster without changing it: its nodes; for each "
+    "server the partitions that it\n"
+    "owns, keeps copies of and receives, its rows and their memory, how long writes "
+    "were held while partitions\n"
+    "migrated, and the memory of its applied windows (its record of applied "
+    "requests); for each node with\n"
+    "worker clocks (train --consistency) the lowest and the highest, and how long its "
+    "waits have lasted;\n"
+    "migrations in progress; checkpoints.\n";
 static const char more[] =
     "Servers have one second to report. For a server that does not, the last report is shown with its age.\n"
     "Percentiles are at most an eighth too high.\n"
@@ -352,6 +399,7 @@ static const char more[] =
     "of\n"
     "each partition are on servers that are registered with this scheduler, and nothing migrates or is\n"
     "restored. Only then may the next server be taken down.\n"
+    "'last' stands behind a node with the lowest clock of all: that is what the others wait for.\n"
     "\n"
     "  paramo status --scheduler 10.0.0.1:9000\n"
     "\n" CODE_HELP;

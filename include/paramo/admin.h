@@ -210,6 +210,18 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_cluster_report_get(const paramo_clu
                                                                 uint32_t shard,
                                                                 paramo_cluster_report *report);
 
+/* The worker clocks of a node (docs/CONSISTENCY.md): its customers that count, and those of their waits that the scheduler
+ * has not answered. A wait that a member asks again behind other calls begins again. */
+typedef struct paramo_cluster_clocks {
+    size_t size;
+    uint32_t workers;          /* that count, at least 1 */
+    uint64_t lowest, highest;  /* their clocks */
+    uint32_t waits, waited_ms; /* now; how long the oldest of them has lasted */
+} paramo_cluster_clocks;
+/* Of the index-th node. NOT_FOUND: none of its workers counts, or the snapshot is without status. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_cluster_clocks_get(const paramo_cluster *cluster, uint32_t index,
+                                                                paramo_cluster_clocks *clocks);
+
 typedef enum paramo_migration_state {
     PARAMO_MIGRATION_PLANNED = 1,
     PARAMO_MIGRATION_COPYING = 2,

@@ -301,6 +301,23 @@ paramo_err paramo_cluster_report_get(const paramo_cluster *c, uint32_t index, ui
     return PARAMO_OK;
 }
 
+paramo_err paramo_cluster_clocks_get(const paramo_cluster *c, uint32_t index, paramo_cluster_clocks *out)
+{
+    paramo_err err = check_status(c, out);
+    if (err)
+        return err;
+    const struct status_node *node = index < c->view->nodes_count ? c->node[index].status : NULL;
+    if (!node || !node->clocks.workers)
+        return err_set(PARAMO_E_NOT_FOUND, "no worker of node number %u has a clock that counts", index);
+    paramo_cluster_clocks whole = {.workers = node->clocks.workers,
+                                   .lowest = node->clocks.lowest,
+                                   .highest = node->clocks.highest,
+                                   .waits = node->clocks.waits,
+                                   .waited_ms = node->clocks.waited_ms};
+    options_copy_out(out, &whole, sizeof whole);
+    return PARAMO_OK;
+}
+
 static uint32_t server_of(const struct view *view, uint16_t shard)
 {
     return shard < view->shards_count ? view->shards[shard].node : 0;

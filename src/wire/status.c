@@ -4,7 +4,27 @@
 
 #include "wire/calls.h"
 
-enum { NODE_BYTES = 17 }; /* without its shards */
+enum { NODE_BYTES = 45 }; /* without its shards */
+
+static void clocks_encode(const struct status_clocks *m, struct writer *w)
+{
+    write_u32(w, m->workers);
+    write_u64(w, m->lowest);
+    write_u64(w, m->highest);
+    write_u32(w, m->waits);
+    write_u32(w, m->waited_ms);
+}
+
+static void clocks_decode(struct reader *r, struct status_clocks *m)
+{
+    m->workers = read_u32(r);
+    m->lowest = read_u64(r);
+    m->highest = read_u64(r);
+    m->waits = read_u32(r);
+    m->waited_ms = read_u32(r);
+    r->failed |=
+        m->lowest > m->highest || (!m->workers && (m->highest || m->waits)) || (!m->waits && m->waited_ms);
+}
 
 void status_encode(const struct status *m, struct writer *w)
 {
@@ -36,6 +56,7 @@ void status_encode(const struct status *m, struct writer *w)
         write_u8(w, (uint8_t)node->state);
         write_u32(w, node->heard_ms);
         write_u32(w, node->reported_ms);
+        clocks_encode(&node->clocks, w);
         write_u32(w, node->shards);
         for (uint32_t k = 0; k < node->shards; k++)
             shard_report_encode(&node->shard[k], w);
@@ -75,6 +96,7 @@ static void decode_node(struct reader *r, struct status *m, struct status_node *
     uint8_t state = read_u8(r);
     node->heard_ms = read_u32(r);
     node->reported_ms = read_u32(r);
+    clocks_decode(r, &node->clocks);
     node->shards = read_u32(r);
     r->failed |= state < STATUS_JOINED || state > STATUS_LEFT || node->shards > *shards ||
                  (node->reported_ms == STATUS_NEVER) != (node->shards == 0);

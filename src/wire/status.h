@@ -21,6 +21,13 @@ enum {
 enum status_state { STATUS_JOINED = 1, STATUS_ABSENT, STATUS_DEAD, STATUS_LEFT };
 enum status_ckpt { STATUS_NO_CKPT, STATUS_SAVING, STATUS_LOADING };
 
+/* The workers of a node that count (docs/CONSISTENCY.md), and their waits that are deferred now. */
+struct status_clocks {
+    uint32_t workers; /* 0: none, and the rest is 0 */
+    uint64_t lowest, highest;
+    uint32_t waits, waited_ms; /* waited_ms: of the oldest; 0 without waits */
+};
+
 struct status_node {
     uint32_t id;
     enum status_state state;
@@ -28,6 +35,7 @@ struct status_node {
     uint32_t reported_ms; /* ago; NEVER: there is no report */
     uint32_t shards;      /* of the report; 0: there is none */
     struct shard_report *shard;
+    struct status_clocks clocks;
 };
 
 struct status_migration { /* partitions from one shard to another (cluster/scheduler/migrations.h), by their

@@ -176,6 +176,45 @@ static void tells_what_servers_say(void **state)
     finish();
 }
 
+static void tells_clocks(void **state)
+{
+    (void)state;
+    struct tnode *worker = &c.nodes[9];
+    struct tcall join[2], tell, wait;
+    start();
+    for (uint32_t i = 0; i < 2; i++) {
+        TCALL(worker, &join[i], member_clock_join(worker->member, &join[i].call, i, in_seconds(&c, 5)));
+        assert_int_equal(tcall_wait(&c, &join[i]), PARAMO_OK);
+    }
+    TCALL(worker, &tell,
+          member_clock_tell(worker->member, &tell.call, join[1].call.result.session, 7, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &tell), PARAMO_OK);
+    TCALL(worker, &wait,
+          member_clock_wait(worker->member, &wait.call, join[1].call.result.session, 7, in_seconds(&c, 60)));
+    cluster_pass(&c, 2);
+    (void)admin_query();
+    assert_int_equal(t.status, PARAMO_OK);
+    const struct status_clocks *of_worker = &of(member_id(worker->member))->clocks;
+    assert_int_equal(of_worker->workers, 2);
+    assert_int_equal(of_worker->lowest, 0);
+    assert_int_equal(of_worker->highest, 7);
+    assert_int_equal(of_worker->waits, 1);
+    assert_in_range(of_worker->waited_ms, 1500, 3500);
+    assert_int_equal(of(member_id(c.nodes[0].member))->clocks.workers, 0);
+
+    TCALL(worker, &tell,
+          member_clock_tell(worker->member, &tell.call, join[0].call.result.session, 9, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &tell), PARAMO_OK);
+    assert_int_equal(tcall_wait(&c, &wait), PARAMO_OK);
+    (void)admin_query();
+    of_worker = &of(member_id(worker->member))->clocks;
+    assert_int_equal(of_worker->lowest, 7);
+    assert_int_equal(of_worker->highest, 9);
+    assert_int_equal(of_worker->waits, 0);
+    assert_int_equal(of_worker->waited_ms, 0);
+    finish();
+}
+
 /* ---- settled: the next server may be taken down ------------------------------------------------------- */
 
 static void scheduler_on(void)
@@ -405,9 +444,13 @@ static void not_needed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_what_servers_say),          cmocka_unit_test(converged_after_a_restart),
-        cmocka_unit_test(converged_when_nothing_migrates), cmocka_unit_test(does_not_wait_for_ever),
-        cmocka_unit_test(the_gone_are_remembered),         cmocka_unit_test(not_needed),
+        cmocka_unit_test(tells_what_servers_say),
+        cmocka_unit_test(tells_clocks),
+        cmocka_unit_test(converged_after_a_restart),
+        cmocka_unit_test(converged_when_nothing_migrates),
+        cmocka_unit_test(does_not_wait_for_ever),
+        cmocka_unit_test(the_gone_are_remembered),
+        cmocka_unit_test(not_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,10 +4,12 @@
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
+export PARAMO_TOKEN=consistency
 export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 10 : 4)) # who is stopped is dead after it
 
 for i in 1 2; do expect 0 "training log $i" "$PARAMO" data synth --rows $((30000 / SLOW)) --seed $i --model-seed 1 --out $i.ffm; done
-job=("$PARAMO" run --verbose -s 1 -w 2 -- paramo train --model lr --data 1.ffm 2.ffm --batch 16 --epochs 1000)
+# shellcheck disable=SC2016
+job=("$PARAMO" run --verbose -s 1 -w 2 -- sh -c 'echo "$DMLC_PS_ROOT_PORT" >port; exec "$0" "$@"' "$PARAMO" train --model lr --data 1.ffm 2.ffm --batch 16 --epochs 1000)
 ticks() { # PID: hundredths of a second of CPU that it has used
     sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'
 }
@@ -27,6 +29,9 @@ goes_on() { # JOB
 start bsp "${job[@]}" --consistency bsp
 at_work bsp
 check 'bsp: worker 1 is stopped' signal_node STOP bsp worker 1
+status() { "$PARAMO" status --scheduler "127.0.0.1:$(cat port)" >status.out; }
+last() { status && grep -Eq '^worker 1 +1 +[0-9]+ +[0-9]+ +0 +last$' status.out && grep -Eq '^worker 0 +1 +[0-9]+ +[0-9]+ +1 +[0-9.]+ s$' status.out; }
+check 'bsp: status names worker 1 as the last, and that worker 0 waits' wait_for 4 last
 dead() { grep -q "worker 1 .*is dead: it was silent" bsp.err; }
 check 'bsp: it is dead after its silence' wait_for 30 dead
 goes_on bsp

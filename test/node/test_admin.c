@@ -100,7 +100,9 @@ static void status_is_read(paramo_admin *admin, uint64_t rows)
     for (uint32_t i = 0; i < info.nodes; i++) {
         paramo_cluster_node node = {.size = sizeof node};
         paramo_cluster_report report = {.size = sizeof report};
+        paramo_cluster_clocks clocks = {.size = sizeof clocks};
         ok(paramo_cluster_node_get(cluster, i, &node));
+        assert_int_equal(paramo_cluster_clocks_get(cluster, i, &clocks), PARAMO_E_NOT_FOUND);
         if (node.role != PARAMO_ROLE_SERVER) {
             assert_int_equal(paramo_cluster_report_get(cluster, i, PARAMO_ALL_SHARDS, &report),
                              PARAMO_E_NOT_FOUND);

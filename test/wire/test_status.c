@@ -69,7 +69,11 @@ static void answers(void **state)
     (void)state;
     struct shard_report shards[] = {shard(1), shard(2), shard(3)};
     struct status_node nodes[] = {
-        {.id = 1, .state = STATUS_JOINED, .heard_ms = 3, .reported_ms = STATUS_NEVER},
+        {.id = 1,
+         .state = STATUS_JOINED,
+         .heard_ms = 3,
+         .reported_ms = STATUS_NEVER,
+         .clocks = {.workers = 2, .lowest = 1ull << 40, .highest = 1ull << 41, .waits = 1, .waited_ms = 9}},
         {.id = 8, .state = STATUS_ABSENT, .reported_ms = 7, .shards = 2, .shard = shards},
         {.id = 9, .state = STATUS_DEAD, .reported_ms = STATUS_NEVER},
         {.id = 10, .state = STATUS_LEFT, .reported_ms = 1, .shards = 1, .shard = shards + 2}};
@@ -98,6 +102,8 @@ static void answers(void **state)
     assert_int_equal(got.migrations_count, 2);
     assert_memory_equal(got.migration, m.migration, sizeof m.migration);
     assert_int_equal(got.nodes_count, 4);
+    assert_memory_equal(&got.nodes[0].clocks, &nodes[0].clocks, sizeof nodes[0].clocks);
+    assert_int_equal(got.nodes[1].clocks.workers, 0);
     assert_int_equal(got.nodes[1].state, STATUS_ABSENT);
     assert_int_equal(got.nodes[1].shards, 2);
     same(&got.nodes[1].shard[1], &shards[1]);
@@ -119,9 +125,30 @@ static void answers(void **state)
     writer_fini(&w);
 }
 
+static void clocks_that_lie(void **state)
+{
+    (void)state;
+    static const struct status_clocks lies[] = {
+        {.workers = 1, .lowest = 2, .highest = 1},   /* upside down */
+        {.highest = 1},                              /* of no worker */
+        {.waits = 1},                                /* the same */
+        {.workers = 1, .highest = 1, .waited_ms = 5} /* without a wait */
+    };
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        struct status_node node = {
+            .id = 1, .state = STATUS_JOINED, .reported_ms = STATUS_NEVER, .clocks = lies[i]};
+        struct status m = {.nodes_count = 1, .nodes = &node, .view = "view", .view_len = 4}, got;
+        struct writer w = {0};
+        status_encode(&m, &w);
+        struct reader r = reader_over(w.data, w.len);
+        assert_int_equal(status_decode(&r, &got), PARAMO_E_PROTOCOL);
+        writer_fini(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reports), cmocka_unit_test(spreads_that_lie),
-                                       cmocka_unit_test(answers)};
+                                       cmocka_unit_test(answers), cmocka_unit_test(clocks_that_lie)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,6 +151,34 @@ const char *sched_clock_fault(const struct scheduler *s)
     return NULL;
 }
 
+static struct status_clocks *clocks_of(struct status *m, const struct sched_node *node)
+{
+    assert(node->status.place < m->nodes_count && m->nodes[node->status.place].id == node->info.id);
+    return &m->nodes[node->status.place].clocks;
+}
+
+void sched_clock_status(const struct scheduler *s, struct status *m)
+{
+    uint64_t now = lane_now(s->config.lane);
+    size_t cursor = 0;
+    for (const struct clock *clock; (clock = clock_next(s, &cursor));) {
+        struct status_clocks *c = clocks_of(m, clock->node);
+        c->lowest = c->workers && c->lowest < clock->clock ? c->lowest : clock->clock;
+        c->highest = c->highest > clock->clock ? c->highest : clock->clock;
+        c->workers++;
+    }
+    for (const struct sched_call *call = s->clocks->deferred.first; call; call = call->next) {
+        struct status_clocks *c = clocks_of(m, call->node);
+        uint64_t ms = (now - call->u.clock.since) / ENV_MS;
+        assert(now >= call->u.clock.since);
+        if (!c->workers)
+            continue; /* its clock has left; its wait ends with its deadline */
+        c->waits++;
+        c->waited_ms =
+            ms > c->waited_ms ? (uint32_t)(ms < STATUS_NEVER ? ms : STATUS_NEVER - 1) : c->waited_ms;
+    }
+}
+
 /* ---- calls --------------------------------------------------------------------------------------------- */
 
 /* A worker that counts already is taken for another that has its place: it begins again. */

@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "cluster/scheduler/sched_calls.h"
+#include "wire/status.h"
 
 enum { SCHED_CLOCKS_MAX = 65536 /* workers that count at a time */ };
 
@@ -26,6 +27,8 @@ void sched_clock_tell(struct sched_call *call, struct reader *body);
 void sched_clock_wait(struct sched_call *call, struct reader *body);
 void sched_clock_leave(struct sched_call *call, struct reader *body);
 void sched_clock_node_gone(struct sched_node *node);
+/* Adds the clocks and the waits of each node to the status, whose nodes have their places (sched_node_status). */
+void sched_clock_status(const struct scheduler *s, struct status *m);
 /* For the simulator, between events: what cannot be, in words, as a dead node's clock that counts, or a wait that goes on
  * although nobody is behind; NULL: nothing. */
 const char *sched_clock_fault(const struct scheduler *s);

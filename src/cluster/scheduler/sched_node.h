@@ -31,8 +31,9 @@ struct sched_node_orders {
     uint64_t next_id;                 /* 0: none was given yet */
 };
 
-/* The reports of one server. */
+/* The reports of one server, and the place of any node in the status that is being built. */
 struct sched_node_status {
+    uint32_t place;
     struct sched_reports *reports; /* NULL: none, or they are in pauses_gone */
     bool asked;
     enum { GOODBYE_NONE, GOODBYE_ASKED, GOODBYE_REPORTED } goodbye; /* the last report of a drained server */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_clock.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_orders.h"
 #include "cluster/scheduler/sched_peers.h"
@@ -159,8 +160,10 @@ static struct control_message_body *status_build(const struct scheduler *s)
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));) {
         for (unsigned i = 0; node->status.reports && i < node->info.shards; i++)
             spread_join(&m.pauses, &node->status.reports->shard[i].pauses);
+        node->status.place = m.nodes_count;
         m.nodes[m.nodes_count++] = status_of(s, node);
     }
+    sched_clock_status(s, &m);
     add_migrations(s, &m);
     sched_ckpt_status(s, &m);
     control_message_body_write(sched_view_body(s), &view);
