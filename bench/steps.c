@@ -175,9 +175,9 @@ static void report_senders(const char *what, unsigned n)
 /* All turns of a look at all senders. */
 static void look(struct shard *s)
 {
-    while (s->check.on) {
+    while (s->senders->check.on) {
         double start = cpu();
-        s->check.timer.fire(&s->check.timer);
+        s->senders->check.timer.fire(&s->senders->check.timer);
         step_took(cpu() - start);
     }
 }
@@ -412,10 +412,10 @@ static void tables(unsigned n)
     double start = cpu();
     shard_set_view(s, view[0]);
     step_took(cpu() - start);
-    while (s->next.timer.slot) {
-        lane_timer_cancel(lane, &s->next.timer);
+    while (s->adopting->timer.slot) {
+        lane_timer_cancel(lane, &s->adopting->timer);
         start = cpu();
-        s->next.timer.fire(&s->next.timer);
+        s->adopting->timer.fire(&s->adopting->timer);
         step_took(cpu() - start);
     }
     report_senders("tables are made", n);
@@ -502,10 +502,10 @@ static void evacuated(unsigned chunks)
     double start = cpu();
     client_set_view(client, next);
     step_took(cpu() - start);
-    while (client->resume_timer.slot) {
-        lane_timer_cancel(lane, &client->resume_timer);
+    while (client->chunks->resume_timer.slot) {
+        lane_timer_cancel(lane, &client->chunks->resume_timer);
         start = cpu();
-        client->resume_timer.fire(&client->resume_timer);
+        client->chunks->resume_timer.fire(&client->chunks->resume_timer);
         step_took(cpu() - start);
     }
     report_senders("chunks for a dead owner", chunks);
@@ -551,10 +551,10 @@ static void sliced(unsigned n)
     if (client_issue(client, &call, &ts)) /* it checks the order of the keys before the step begins */
         exit(1);
     double issued = cpu() - start;
-    while (client->resume_timer.slot) {
-        lane_timer_cancel(lane, &client->resume_timer);
+    while (client->chunks->resume_timer.slot) {
+        lane_timer_cancel(lane, &client->chunks->resume_timer);
         start = cpu();
-        client->resume_timer.fire(&client->resume_timer);
+        client->chunks->resume_timer.fire(&client->chunks->resume_timer);
         step_took(cpu() - start);
     }
     report_senders("a request is sliced", n);
@@ -593,14 +593,14 @@ static void many(unsigned n, uint32_t rows, uint64_t dense_rows)
     double start = cpu();
     shard_set_view(s, view);
     step_took(cpu() - start);
-    while (s->next.timer.slot) {
-        lane_timer_cancel(lane, &s->next.timer);
-        s->next.timer.fire(&s->next.timer);
+    while (s->adopting->timer.slot) {
+        lane_timer_cancel(lane, &s->adopting->timer);
+        s->adopting->timer.fire(&s->adopting->timer);
     }
-    while (s->clearing.slot) {
-        lane_timer_cancel(lane, &s->clearing);
+    while (s->clearing->timer.slot) {
+        lane_timer_cancel(lane, &s->clearing->timer);
         start = cpu();
-        s->clearing.fire(&s->clearing);
+        s->clearing->timer.fire(&s->clearing->timer);
         step_took(cpu() - start);
     }
     report("a dense table is made", dense_rows, 1);
@@ -611,10 +611,10 @@ static void many(unsigned n, uint32_t rows, uint64_t dense_rows)
     start = cpu();
     chain_drop(s->chain, all);
     step_took(cpu() - start);
-    while (s->clearing.slot) {
-        lane_timer_cancel(lane, &s->clearing);
+    while (s->clearing->timer.slot) {
+        lane_timer_cancel(lane, &s->clearing->timer);
         start = cpu();
-        s->clearing.fire(&s->clearing);
+        s->clearing->timer.fire(&s->clearing->timer);
         step_took(cpu() - start);
     }
     report("rows of many tables leave", (unsigned long long)n * rows, 1);

@@ -33,7 +33,7 @@ static void end_check(struct world *w, const struct machine *m, const struct van
 
 static void shard_check(struct world *w, const struct machine *m, const struct shard *s)
 {
-    for (const struct peer *p = s->peers; p; p = p->next)
+    for (const struct peer *p = s->peers->first; p; p = p->next)
         end_check(w, m, p->conn, p->sender->id.incarnation);
     for (const struct chain_stream *st = s->chain ? s->chain->streams : NULL; st; st = st->next)
         end_check(w, m, st->conn, st->incarnation);
@@ -50,8 +50,8 @@ void capabilities_check(struct world *w)
         for (unsigned i = 0; i < m->made->own->shards_count; i++)
             shard_check(w, m, m->made->own->shards[i].shard);
         for (const paramo_worker *worker = m->made->workers; worker; worker = worker->next)
-            for (size_t i = 0; worker->client && i < worker->client->links_count; i++) {
-                const struct link *l = worker->client->links[i];
+            for (size_t i = 0; worker->client && i < worker->client->links->count; i++) {
+                const struct link *l = worker->client->links->all[i];
                 end_check(w, m, l->state == LINK_UP ? l->conn : NULL, l->incarnation);
             }
     }

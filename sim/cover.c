@@ -184,12 +184,12 @@ static void watch_shard(struct watch *l, const struct shard *s, uint64_t number)
         [HOLDING] = IS_holding, [HELD] = IS_held, [LOADING] = IS_loading, [LOADED] = IS_loaded};
     if (s->chain)
         watch_chain(l, s->chain, number);
-    if (s->saving)
-        watch_state(l, COVER_saving, number | saving_number(s->saving) << 8, IS_running, 0);
-    if (s->loading) {
+    if (s->saves->current)
+        watch_state(l, COVER_saving, number | saving_number(s->saves->current) << 8, IS_running, 0);
+    if (s->loads->current) {
         uint64_t load;
         enum loading_phase phase;
-        bool restores = loading_state(s->loading, &phase, &load);
+        bool restores = loading_state(s->loads->current, &phase, &load);
         watch_state(l, COVER_loading, number ^ load << 8,
                     restores ? IS_restoring : (enum cover_state)loads[phase], 0);
     }
@@ -200,8 +200,8 @@ static void watch_links(struct watch *l)
     static const uint8_t links[] = {
         [LINK_IDLE] = IS_idle, [LINK_CONNECTING] = IS_connecting, [LINK_PAUSE] = IS_pause, [LINK_UP] = IS_up};
     for (const paramo_worker *w = l->m->made->workers; w; w = w->next)
-        for (size_t i = 0; i < w->client->links_count; i++) {
-            const struct link *x = w->client->links[i];
+        for (size_t i = 0; i < w->client->links->count; i++) {
+            const struct link *x = w->client->links->all[i];
             watch_state(l, COVER_link, x->incarnation ^ (uint64_t)w->customer << 32 ^ x->index,
                         (enum cover_state)links[x->state], x->incarnation);
         }

@@ -408,7 +408,7 @@ static void clear_failed(struct ledger_table *t, const struct op *op)
             (struct late_clear){.node = member_id(m->made->own->member),
                                 .customer = op->customer,
                                 .incarnation = m->made->own->incarnation,
-                                .floor = m->customers[op->customer].worker->client->next_number};
+                                .floor = m->customers[op->customer].worker->client->numbers->next};
     t->late_count++;
 }
 

@@ -495,8 +495,8 @@ static void customer_end(struct machine *m, struct customer *c)
     drain(worker->lane);
     if (m->dying)
         client_task_die(m);
-    m->world->counts[PLAY_refused_moved] += (uint32_t)worker->client->moved;
-    m->world->counts[PLAY_filters_again] += (uint32_t)worker->client->filters_again;
+    m->world->counts[PLAY_refused_moved] += (uint32_t)worker->client->counts->moved;
+    m->world->counts[PLAY_filters_again] += (uint32_t)worker->client->counts->filters_again;
     filters_count(m->world, worker->client);
     client_free(worker->client);
     end_lane(m, worker->lane);

@@ -89,7 +89,7 @@ static bool lacks(const struct machine *m)
     bool any = false;
     for (unsigned i = 0; i < m->made->own->shards_count && !any; i++) {
         const struct shard *s = m->made->own->shards[i].shard;
-        for (size_t at = 0; s && map_next(&s->tables, &at, &id, &value);)
+        for (size_t at = 0; s && map_next(&s->tables->by_id, &at, &id, &value);)
             any = any || ((const struct shard_table *)value)->lacks;
     }
     return any;

@@ -280,7 +280,7 @@ void op_issue(struct machine *m, unsigned customer)
     m->script.ops++;
     op->saw_dead = judge_sees_dead(c->worker->client->view);
     op->issued_view = c->worker->client->view->number;
-    op->issued_partitions = c->worker->client->partitions_view;
+    op->issued_partitions = c->worker->client->views->partitions_changed;
     memory_of(m);
     paramo_err err = client_issue(c->worker->client, &call, &op->ts);
     memory_of(NULL);

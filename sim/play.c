@@ -636,7 +636,7 @@ static bool some_clear(const struct world *w)
         const struct machine *m = &w->machines[k];
         const struct member_slot *member_slot = m->up ? m->made->own : NULL;
         for (unsigned i = 0; member_slot && i < member_slot->shards_count; i++)
-            if (member_slot->shards[i].shard && member_slot->shards[i].shard->clears)
+            if (member_slot->shards[i].shard && member_slot->shards[i].shard->clearing->tables)
                 return true;
     }
     return false;

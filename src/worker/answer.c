@@ -19,7 +19,7 @@
 /* The slice that an answer is for, if it still waits. NULL: of an older attempt, or answered before. */
 static struct slice *slice_of(struct link *l, const struct wire_head *h)
 {
-    struct chunk *chunk = l->client->numbers[h->number % DATA_WINDOW];
+    struct chunk *chunk = l->client->numbers->chunk[h->number % DATA_WINDOW];
     if (!chunk || chunk->number != h->number || chunk->attempt != h->attempt || h->slice >= chunk->count)
         return NULL;
     struct slice *p = chunk->split ? &chunk->split[h->slice].slice : &chunk->one;
@@ -158,7 +158,7 @@ static bool place(struct link *l, struct slice *p, const struct wire_head *h, co
 
 static void on_moved(struct client *c, struct chunk *chunk, uint64_t number)
 {
-    c->moved++;
+    c->counts->moved++;
     /* The shard has no newer view than this client: only a newer view can help. */
     slice_chunk_by(c, chunk, number > chunk->view ? number : chunk->view + 1);
 }

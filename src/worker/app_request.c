@@ -19,7 +19,7 @@ static bool is_group(uint32_t to)
 
 static bool is_node(const struct client *c, uint32_t to)
 {
-    return to >= 8 && (to - 8) / 2 < atomic_load(to % 2 ? &c->num_workers : &c->num_servers);
+    return to >= 8 && (to - 8) / 2 < atomic_load(to % 2 ? &c->shared->num_workers : &c->shared->num_servers);
 }
 
 static paramo_err message_check(const struct client *c, const struct client_message *m, size_t i)
@@ -85,7 +85,7 @@ paramo_err app_request_fill(struct request *r, const struct client_call *call)
     r->messages_count = n;
     r->copy = to;
     r->copy_bytes = bytes;
-    atomic_fetch_add(&r->client->copied, bytes);
+    atomic_fetch_add(&r->client->shared->copied, bytes);
     r->on_reply = call->on_reply;
     r->reply_to = call->reply_to;
     r->reply_arg = call->reply_arg;
@@ -96,20 +96,20 @@ paramo_err app_request_fill(struct request *r, const struct client_call *call)
 
 static struct link *app_endpoint_link(struct client *c, const struct view_node *node)
 {
-    for (size_t i = 0; i < c->links_count; i++) {
-        struct link *l = c->links[i];
+    for (size_t i = 0; i < c->links->count; i++) {
+        struct link *l = c->links->all[i];
         if (l->index == HELLO_APP_ENDPOINT && l->node == node->id && l->incarnation == node->incarnation)
             return l;
     }
-    struct link **links = realloc(c->links, (c->links_count + 1) * sizeof *links);
+    struct link **links = realloc(c->links->all, (c->links->count + 1) * sizeof *links);
     if (!links) {
-        (void)err_memory((c->links_count + 1) * sizeof *links);
+        (void)err_memory((c->links->count + 1) * sizeof *links);
         return NULL;
     }
-    c->links = links;
-    if (link_create(c, node, HELLO_APP_ENDPOINT, &links[c->links_count]))
+    c->links->all = links;
+    if (link_create(c, node, HELLO_APP_ENDPOINT, &links[c->links->count]))
         return NULL;
-    return links[c->links_count++];
+    return links[c->links->count++];
 }
 
 static paramo_err link_to(struct client *c, uint32_t id, struct link **link)
@@ -119,7 +119,7 @@ static paramo_err link_to(struct client *c, uint32_t id, struct link **link)
         return err_set(PARAMO_E_NODE_LOST, "the job has no node %" PRIu32, id);
     if (!node->alive)
         return err_set(PARAMO_E_NODE_LOST, "node %" PRIu32 " has %s", id, node->left ? "left" : "died");
-    if (!node->port && !(node->role == PARAMO_ROLE_SCHEDULER && c->scheduler[0]))
+    if (!node->port && !(node->role == PARAMO_ROLE_SCHEDULER && c->links->scheduler[0]))
         return err_set(PARAMO_E_UNSUPPORTED, "node %" PRIu32 " does not listen: it takes no requests", id);
     *link = app_endpoint_link(c, node);
     return *link ? PARAMO_OK : PARAMO_E_MEMORY;
@@ -162,7 +162,7 @@ void app_request_slice_again(struct client *c, struct chunk *chunk)
     bool sent = chunk->number != 0;
     chunk_withdraw(chunk);
     chunk->attempt++;
-    c->retries++;
+    c->counts->retries++;
     struct link *l = NULL;
     paramo_err err = link_to(c, (uint32_t)chunk->target, &l);
     /* It is unknown whether the dead process has done it; the new one must not do it again. */

@@ -10,10 +10,10 @@
 
 struct chunk *client_chunk_get(struct client *c)
 {
-    struct chunk *chunk = c->free_chunks;
+    struct chunk *chunk = c->chunks->free;
     if (chunk) {
-        c->free_chunks = chunk->next;
-        c->free_chunks_count--;
+        c->chunks->free = chunk->next;
+        c->chunks->free_count--;
         return chunk;
     }
     return malloc(sizeof *chunk);
@@ -21,13 +21,13 @@ struct chunk *client_chunk_get(struct client *c)
 
 void client_chunk_put(struct client *c, struct chunk *chunk)
 {
-    if (c->free_chunks_count >= REQUESTS_CACHED) {
+    if (c->chunks->free_count >= REQUESTS_CACHED) {
         free(chunk);
         return;
     }
-    chunk->next = c->free_chunks;
-    c->free_chunks = chunk;
-    c->free_chunks_count++;
+    chunk->next = c->chunks->free;
+    c->chunks->free = chunk;
+    c->chunks->free_count++;
 }
 
 /* ---- waiting for a view ---- */
@@ -36,25 +36,25 @@ void client_chunk_put(struct client *c, struct chunk *chunk)
 static void wait_insert(struct client *c, struct chunk *chunk, uint64_t need, struct chunk *before)
 {
     assert(need && !chunk->need && !chunk->count);
-    assert(!c->view_waiters_tail || !c->view_waiters_tail->wait_next);
+    assert(!c->chunks->waiters_tail || !c->chunks->waiters_tail->wait_next);
     chunk->need = need;
     chunk->wait_next = before;
-    chunk->wait_prev = before ? before->wait_prev : c->view_waiters_tail;
+    chunk->wait_prev = before ? before->wait_prev : c->chunks->waiters_tail;
     if (chunk->wait_prev)
         chunk->wait_prev->wait_next = chunk;
     else
-        c->view_waiters = chunk;
+        c->chunks->waiters = chunk;
     if (before)
         before->wait_prev = chunk;
     else
-        c->view_waiters_tail = chunk;
+        c->chunks->waiters_tail = chunk;
 }
 
 void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need)
 {
     wait_insert(c, chunk, need, NULL);
-    if (need > c->asked_view && need > c->view->number) {
-        c->asked_view = need;
+    if (need > c->views->asked && need > c->view->number) {
+        c->views->asked = need;
         if (c->config.need_view)
             c->config.need_view(c->config.arg, need);
     }
@@ -68,17 +68,17 @@ void slice_wait_turn(struct client *c, struct chunk *chunk, struct chunk *before
 void slice_unwait_view(struct client *c, struct chunk *chunk)
 {
     assert(chunk->need);
-    assert(chunk->wait_prev ? chunk->wait_prev->wait_next == chunk : c->view_waiters == chunk);
-    if (c->resume_at == chunk)
-        c->resume_at = chunk->wait_next;
+    assert(chunk->wait_prev ? chunk->wait_prev->wait_next == chunk : c->chunks->waiters == chunk);
+    if (c->chunks->resume_at == chunk)
+        c->chunks->resume_at = chunk->wait_next;
     if (chunk->wait_prev)
         chunk->wait_prev->wait_next = chunk->wait_next;
     else
-        c->view_waiters = chunk->wait_next;
+        c->chunks->waiters = chunk->wait_next;
     if (chunk->wait_next)
         chunk->wait_next->wait_prev = chunk->wait_prev;
     else
-        c->view_waiters_tail = chunk->wait_prev;
+        c->chunks->waiters_tail = chunk->wait_prev;
     chunk->need = 0;
 }
 
@@ -88,12 +88,12 @@ static void number_free(struct client *c, struct chunk *chunk)
 {
     if (!chunk->number)
         return;
-    assert(c->numbers[chunk->number % DATA_WINDOW] == chunk);
-    assert(chunk->number >= c->floor && chunk->number < c->next_number);
-    c->numbers[chunk->number % DATA_WINDOW] = NULL;
+    assert(c->numbers->chunk[chunk->number % DATA_WINDOW] == chunk);
+    assert(chunk->number >= c->numbers->floor && chunk->number < c->numbers->next);
+    c->numbers->chunk[chunk->number % DATA_WINDOW] = NULL;
     chunk->number = 0;
-    while (c->floor < c->next_number && !c->numbers[c->floor % DATA_WINDOW])
-        c->floor++;
+    while (c->numbers->floor < c->numbers->next && !c->numbers->chunk[c->numbers->floor % DATA_WINDOW])
+        c->numbers->floor++;
     floor_rises(c);
 }
 

@@ -43,10 +43,10 @@ void client_table_init(struct client_table *t, const struct view_table *from)
 /* on_lane: from the free list, which is the lane's. */
 static struct request *request_get(struct client *c, bool on_lane)
 {
-    struct request *r = on_lane ? c->free_requests : NULL;
+    struct request *r = on_lane ? c->requests->free : NULL;
     if (r) {
-        c->free_requests = r->next;
-        c->free_requests_count--;
+        c->requests->free = r->next;
+        c->requests->free_count--;
     } else {
         r = malloc(sizeof *r);
         if (!r)
@@ -61,13 +61,13 @@ static struct request *request_get(struct client *c, bool on_lane)
 static void request_put(struct client *c, struct request *r)
 {
     free(r->error_text);
-    if (r->posted || c->free_requests_count >= REQUESTS_CACHED) {
+    if (r->posted || c->requests->free_count >= REQUESTS_CACHED) {
         free(r);
         return;
     }
-    r->next = c->free_requests;
-    c->free_requests = r;
-    c->free_requests_count++;
+    r->next = c->requests->free;
+    c->requests->free = r;
+    c->requests->free_count++;
 }
 
 /* The bytes that a copy of the request's input takes. */
@@ -191,7 +191,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
                 return err_memory(bytes);
             r->copy = to;
             r->copy_bytes = bytes;
-            atomic_fetch_add(&r->client->copied, bytes);
+            atomic_fetch_add(&r->client->shared->copied, bytes);
         }
         copy_in(r, to, call->table->value_bytes);
     }
@@ -201,7 +201,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
 static void request_copy_free(struct request *r)
 {
     if (r->copy) {
-        atomic_fetch_sub(&r->client->copied, r->copy_bytes);
+        atomic_fetch_sub(&r->client->shared->copied, r->copy_bytes);
         free(r->copy);
         r->copy = NULL;
     }
@@ -218,12 +218,12 @@ static void submit_task(struct lane_task *task)
 static bool has_room(void *arg)
 {
     struct client *c = arg;
-    return client_has_room(c) || atomic_load(&c->closed) || atomic_load(&c->interrupted);
+    return client_has_room(c) || atomic_load(&c->life->closed) || atomic_load(&c->life->interrupted);
 }
 
 bool client_has_room(struct client *c)
 {
-    return tracker_has_room(&c->tracker) && atomic_load(&c->copied) < CLIENT_COPIES_MAX;
+    return tracker_has_room(&c->tracker) && atomic_load(&c->shared->copied) < CLIENT_COPIES_MAX;
 }
 
 static paramo_err closed_error(void)
@@ -236,7 +236,7 @@ static paramo_err issue_ts(struct client *c, bool nowait, uint64_t deadline, uin
 {
     for (;;) {
         paramo_err err = PARAMO_E_AGAIN;
-        if (atomic_load_explicit(&c->copied, memory_order_relaxed) < CLIENT_COPIES_MAX)
+        if (atomic_load_explicit(&c->shared->copied, memory_order_relaxed) < CLIENT_COPIES_MAX)
             err = tracker_issue(&c->tracker, ts);
         if (err != PARAMO_E_AGAIN)
             return err;
@@ -248,14 +248,14 @@ static paramo_err issue_ts(struct client *c, bool nowait, uint64_t deadline, uin
         err = lane_wait(c->lane, has_room, c, deadline);
         if (err)
             return err_prefix(err, "waiting for room for one more request");
-        if (atomic_load(&c->closed) || atomic_load(&c->interrupted))
+        if (atomic_load(&c->life->closed) || atomic_load(&c->life->interrupted))
             return closed_error();
     }
 }
 
 paramo_err client_issue(struct client *c, const struct client_call *call, uint64_t *ts)
 {
-    if (atomic_load_explicit(&c->closed, memory_order_acquire))
+    if (atomic_load_explicit(&c->life->closed, memory_order_acquire))
         return closed_error();
     const paramo_request_options *o = call->options;
     paramo_err err =
@@ -303,31 +303,31 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
 
 static void deadline_arm(struct client *c, uint64_t at)
 {
-    if (at >= c->deadline_at)
+    if (at >= c->requests->deadline_at)
         return;
-    if (lane_timer_arm(c->lane, &c->deadline_timer, at))
+    if (lane_timer_arm(c->lane, &c->requests->deadline_timer, at))
         log_error("customer %u: no memory for a timer, deadlines are late", c->config.customer);
     else
-        c->deadline_at = at;
+        c->requests->deadline_at = at;
 }
 
 static void client_submit(struct client *c, struct request *r)
 {
     assert(r->ts && !r->ended && !r->chunks);
-    assert(!c->of_slot[r->ts % TRACKER_SLOTS]);
-    r->prev = c->requests_tail;
+    assert(!c->requests->of_slot[r->ts % TRACKER_SLOTS]);
+    r->prev = c->requests->last;
     r->next = NULL;
-    if (c->requests_tail)
-        c->requests_tail->next = r;
+    if (c->requests->last)
+        c->requests->last->next = r;
     else
-        c->requests = r;
-    c->requests_tail = r;
-    c->of_slot[r->ts % TRACKER_SLOTS] = r;
-    r->number = ++c->requests_total;
-    if (atomic_load_explicit(&c->down, memory_order_relaxed)) {
+        c->requests->first = r;
+    c->requests->last = r;
+    c->requests->of_slot[r->ts % TRACKER_SLOTS] = r;
+    r->number = ++c->requests->total;
+    if (atomic_load_explicit(&c->life->down, memory_order_relaxed)) {
         request_end(r, PARAMO_E_CLOSED, "the worker was closed");
-    } else if (c->failure) {
-        request_end(r, c->failure, c->failure_text);
+    } else if (c->life->failure) {
+        request_end(r, c->life->failure, c->life->failure_text);
     } else {
         deadline_arm(c, r->deadline);
         if (r->stats)
@@ -358,7 +358,7 @@ static void request_return(struct lane_task *task)
     struct client *c = r->client;
     struct lane *lane = c->lane;
     request_put(c, r);
-    atomic_fetch_sub(&c->callbacks_out, 1); /* a closing thread may free the client from here on */
+    atomic_fetch_sub(&c->callbacks->out, 1); /* a closing thread may free the client from here on */
     lane_notify(lane);
 }
 
@@ -377,8 +377,8 @@ static void request_callback(struct lane_task *task)
 
 static void request_release(struct client *c, struct request *r)
 {
-    assert(r->ended && c->of_slot[r->ts % TRACKER_SLOTS] == r);
-    assert(r->prev ? r->prev->next == r : c->requests == r);
+    assert(r->ended && c->requests->of_slot[r->ts % TRACKER_SLOTS] == r);
+    assert(r->prev ? r->prev->next == r : c->requests->first == r);
     request_drop_chunks(c, r);
     for (struct scatter *scatter = r->scatters, *next; scatter; scatter = next) {
         next = scatter->next;
@@ -389,12 +389,12 @@ static void request_release(struct client *c, struct request *r)
     if (r->prev)
         r->prev->next = r->next;
     else
-        c->requests = r->next;
+        c->requests->first = r->next;
     if (r->next)
         r->next->prev = r->prev;
     else
-        c->requests_tail = r->prev;
-    c->of_slot[r->ts % TRACKER_SLOTS] = NULL;
+        c->requests->last = r->prev;
+    c->requests->of_slot[r->ts % TRACKER_SLOTS] = NULL;
     fence_request_over(c, r->number);
 }
 
@@ -411,7 +411,7 @@ static void request_complete(struct client *c, struct request *r)
         lane_notify(c->lane);
         return;
     }
-    atomic_fetch_add(&c->callbacks_out, 1);
+    atomic_fetch_add(&c->callbacks->out, 1);
     r->task.run = request_callback;
     client_complete(c, &r->task);
 }
@@ -419,16 +419,17 @@ static void request_complete(struct client *c, struct request *r)
 static void requests_finish(struct client *c)
 {
     for (;;) {
-        struct request *r = c->ended;
+        struct request *r = c->requests->ended;
         if (r) {
-            c->ended = r->ended_next;
-            if (!c->ended)
-                c->ended_tail = NULL;
+            c->requests->ended = r->ended_next;
+            if (!c->requests->ended)
+                c->requests->ended_tail = NULL;
             request_complete(c, r);
-        } else if (c->pump || (c->window_full && c->next_number - c->floor < DATA_WINDOW)) {
-            c->pump = c->window_full = false;
-            for (size_t i = 0; i < c->links_count; i++)
-                link_pump(c->links[i]);
+        } else if (c->links->pump ||
+                   (c->numbers->full && c->numbers->next - c->numbers->floor < DATA_WINDOW)) {
+            c->links->pump = c->numbers->full = false;
+            for (size_t i = 0; i < c->links->count; i++)
+                link_pump(c->links->all[i]);
         } else {
             return;
         }
@@ -446,7 +447,7 @@ static void deadline_text(const struct request *r)
         return;
     }
     for (const struct chunk *chunk = r->chunks; chunk; chunk = chunk->next) {
-        if (chunk->need && r->client->table_view > r->client->view->number) {
+        if (chunk->need && r->client->views->table > r->client->view->number) {
             (void)err_set(PARAMO_E_TIMEOUT, "%s to table %s: no view that has its table came in time", what,
                           table);
             return;
@@ -473,10 +474,10 @@ static void deadline_text(const struct request *r)
 
 static void deadline_fire(struct lane_timer *timer)
 {
-    struct client *c = container_of(timer, struct client, deadline_timer);
+    struct client *c = container_of(timer, struct client_requests, deadline_timer)->client;
     uint64_t now = lane_now(c->lane), next = UINT64_MAX;
-    c->deadline_at = UINT64_MAX;
-    for (struct request *r = c->requests; r; r = r->next) {
+    c->requests->deadline_at = UINT64_MAX;
+    for (struct request *r = c->requests->first; r; r = r->next) {
         if (r->deadline <= now && r->error) {
             request_close(r);
         } else if (r->deadline <= now) {
@@ -497,40 +498,40 @@ static void deadline_fire(struct lane_timer *timer)
 
 void client_fail(struct client *c, paramo_err status, const char *text)
 {
-    if (c->failure)
+    if (c->life->failure)
         return;
-    c->failure = status;
-    (void)snprintf(c->failure_text, sizeof c->failure_text, "%s", text);
-    for (struct request *r = c->requests; r; r = r->next)
-        request_end(r, status, c->failure_text);
+    c->life->failure = status;
+    (void)snprintf(c->life->failure_text, sizeof c->life->failure_text, "%s", text);
+    for (struct request *r = c->requests->first; r; r = r->next)
+        request_end(r, status, c->life->failure_text);
     client_finish(c);
     lane_notify(c->lane);
 }
 
 static void close_on_lane(struct lane_task *task)
 {
-    struct client *c = container_of(task, struct client, close_task);
+    struct client *c = container_of(task, struct client_life, close_task)->client;
     struct lane *lane = c->lane;
-    atomic_store(&c->down, true);
-    for (struct request *r = c->requests; r; r = r->next)
+    atomic_store(&c->life->down, true);
+    for (struct request *r = c->requests->first; r; r = r->next)
         request_end(r, PARAMO_E_CLOSED, "the worker was closed");
     client_finish(c);
     client_publish(c);
-    for (size_t i = 0; i < c->links_count; i++)
-        link_goodbye(c->links[i]);
+    for (size_t i = 0; i < c->links->count; i++)
+        link_goodbye(c->links->all[i]);
     route_fini(c);
     link_orphan_probes(c); /* they leave with the goodbye, perhaps after the client was freed */
-    lane_timer_cancel(lane, &c->deadline_timer);
-    lane_timer_cancel(lane, &c->floor_timer);
-    lane_timer_cancel(lane, &c->resume_timer);
-    atomic_store(&c->gone, true); /* the closing thread may free the client from here on */
+    lane_timer_cancel(lane, &c->requests->deadline_timer);
+    lane_timer_cancel(lane, &c->numbers->timer);
+    lane_timer_cancel(lane, &c->chunks->resume_timer);
+    atomic_store(&c->life->gone, true); /* the closing thread may free the client from here on */
     lane_notify(lane);
 }
 
 static bool close_done(void *arg)
 {
     struct client *c = arg;
-    return atomic_load(&c->gone) && atomic_load(&c->callbacks_out) == 0 &&
+    return atomic_load(&c->life->gone) && atomic_load(&c->callbacks->out) == 0 &&
            atomic_load(&c->tracker.in_flight) == 0;
 }
 
@@ -538,14 +539,14 @@ static bool close_done(void *arg)
 static bool close_or_callbacks(void *arg)
 {
     struct client *c = arg;
-    return close_done(c) || !mailbox_empty(&c->callbacks);
+    return close_done(c) || !mailbox_empty(&c->callbacks->queue);
 }
 
 void client_close(struct client *c)
 {
-    if (!atomic_exchange(&c->closed, true)) {
-        c->close_task.run = close_on_lane;
-        lane_post(c->lane, &c->close_task);
+    if (!atomic_exchange(&c->life->closed, true)) {
+        c->life->close_task.run = close_on_lane;
+        lane_post(c->lane, &c->life->close_task);
     }
     while (!close_done(c)) {
         if (lane_wait(c->lane, close_or_callbacks, c, UINT64_MAX))
@@ -554,44 +555,78 @@ void client_close(struct client *c)
     }
 }
 
+/* All of one client. */
+struct client_parts {
+    struct client client;
+    struct client_life life;
+    struct client_callbacks callbacks;
+    struct client_shared shared;
+    struct client_links links;
+    struct client_views views;
+    struct client_chunks chunks;
+    struct client_numbers numbers;
+    struct client_requests requests;
+    struct client_probes probes;
+    struct client_counts counts;
+};
+
+static void parts_join(struct client_parts *all)
+{
+    struct client *c = &all->client;
+    c->life = &all->life;
+    c->callbacks = &all->callbacks;
+    c->shared = &all->shared;
+    c->links = &all->links;
+    c->views = &all->views;
+    c->chunks = &all->chunks;
+    c->numbers = &all->numbers;
+    c->requests = &all->requests;
+    c->probes = &all->probes;
+    c->counts = &all->counts;
+    c->life->client = c->views->client = c->chunks->client = c->numbers->client = c->requests->client = c;
+}
+
 paramo_err client_create(const struct client_config *config, struct client **client)
 {
-    struct client *c = calloc(1, sizeof *c);
-    if (!c)
-        return err_memory(sizeof *c);
+    struct client_parts *all = calloc(1, sizeof *all);
+    if (!all)
+        return err_memory(sizeof *all);
+    struct client *c = &all->client;
+    parts_join(all);
     c->config = *config;
     if (!c->config.chunk_bytes)
         c->config.chunk_bytes = CHUNK_BYTES;
     c->lane = config->lane;
-    (void)snprintf(c->token, sizeof c->token, "%s", config->token ? config->token : "");
-    c->config.token = c->token;
-    (void)snprintf(c->scheduler, sizeof c->scheduler, "%s", config->scheduler ? config->scheduler : "");
-    c->config.scheduler = c->scheduler;
-    atomic_init(&c->num_servers, config->view->num_servers);
-    atomic_init(&c->num_workers, config->view->num_workers);
+    (void)snprintf(c->links->token, sizeof c->links->token, "%s", config->token ? config->token : "");
+    c->config.token = c->links->token;
+    (void)snprintf(c->links->scheduler, sizeof c->links->scheduler, "%s",
+                   config->scheduler ? config->scheduler : "");
+    c->config.scheduler = c->links->scheduler;
+    atomic_init(&c->shared->num_servers, config->view->num_servers);
+    atomic_init(&c->shared->num_workers, config->view->num_workers);
     c->config.view = NULL;
-    c->sole = -1;
+    c->links->sole = -1;
     /* A customer that is opened again is the same sender: its numbers must be above all that it used before.
      * The clock ensures that, since no client sends a chunk every nanosecond. */
-    c->next_number = c->floor = lane_now(c->lane);
+    c->numbers->next = c->numbers->floor = lane_now(c->lane);
     /* The same for ids of scans, whose batches a server keeps for a minute: no client begins a scan every
      * microsecond. */
-    atomic_init(&c->scans, (unsigned)(c->next_number / ENV_US));
+    atomic_init(&c->shared->scans, (unsigned)(c->numbers->next / ENV_US));
     c->finish = requests_finish;
-    c->van_user = &client_van_user;
-    c->deadline_at = UINT64_MAX;
-    c->deadline_timer.fire = deadline_fire;
-    c->view_timer.fire = route_view_again;
-    c->floor_timer.fire = floor_fire;
-    c->resume_timer.fire = slice_resume_fire;
-    atomic_flag_clear(&c->callbacks_running);
+    c->links->van_user = &client_van_user;
+    c->requests->deadline_at = UINT64_MAX;
+    c->requests->deadline_timer.fire = deadline_fire;
+    c->views->timer.fire = route_view_again;
+    c->numbers->timer.fire = floor_fire;
+    c->chunks->resume_timer.fire = slice_resume_fire;
+    atomic_flag_clear(&c->callbacks->running);
     bufpool_init(&c->pool, CLIENT_POOL_MAX);
     paramo_err err = tracker_init(&c->tracker);
     if (err)
         goto err_free_client;
-    c->runs = malloc((RING_PARTITIONS + 1) * sizeof *c->runs);
-    if (!c->runs) {
-        err = err_memory((RING_PARTITIONS + 1) * sizeof *c->runs);
+    c->chunks->runs = malloc((RING_PARTITIONS + 1) * sizeof *c->chunks->runs);
+    if (!c->chunks->runs) {
+        err = err_memory((RING_PARTITIONS + 1) * sizeof *c->chunks->runs);
         goto err_fini_tracker;
     }
     client_set_view(c, config->view);
@@ -602,11 +637,11 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     *client = c;
     return PARAMO_OK;
 err_free_runs:
-    free(c->runs);
+    free(c->chunks->runs);
 err_fini_tracker:
     tracker_fini(&c->tracker);
 err_free_client:
-    free(c);
+    free(all);
     return err;
 }
 
@@ -614,21 +649,21 @@ void client_free(struct client *c)
 {
     if (!c)
         return;
-    for (struct request *r = c->free_requests, *next; r; r = next) {
+    for (struct request *r = c->requests->free, *next; r; r = next) {
         next = r->next;
         free(r);
     }
-    for (struct chunk *chunk = c->free_chunks, *next; chunk; chunk = next) {
+    for (struct chunk *chunk = c->chunks->free, *next; chunk; chunk = next) {
         next = chunk->next;
         free(chunk);
     }
-    for (struct probe *probe = c->free_probes, *next; probe; probe = next) {
+    for (struct probe *probe = c->probes->free, *next; probe; probe = next) {
         next = probe->next;
         free(probe);
     }
     filtering_fini(c);
     bufpool_fini(&c->pool);
-    free(c->runs);
+    free(c->chunks->runs);
     tracker_fini(&c->tracker);
-    free(c);
+    free(container_of(c, struct client_parts, client));
 }

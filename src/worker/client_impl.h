@@ -137,7 +137,7 @@ struct scatter {
 struct request {
     struct lane_task task; /* submission, later the callback, later its return */
     struct client *client;
-    struct request *prev, *next; /* client->requests */
+    struct request *prev, *next; /* client->requests->first */
     struct request *ended_next;
     uint64_t ts;
     uint64_t number; /* of all requests of the client, in the order in which the lane was given them */
@@ -242,75 +242,127 @@ struct probe {
     bool out; /* in the van */
 };
 
-struct client {
-    struct client_config config;
-    void (*finish)(struct client *c); /* client_finish */
-    const struct van_user *van_user;  /* of the links' connections */
-    char token[HELLO_TOKEN_MAX];
-    struct lane *lane;
-    struct tracker tracker;
+/* ---- parts of the client; each is owned by the file named above it ---- */
+
+/* client.c */
+struct client_life {
+    struct client *client;
     atomic_bool closed; /* no new requests */
     atomic_bool interrupted;
-    atomic_bool deferred; /* callbacks wait for client_run_callbacks */
-    atomic_bool down;     /* client_close runs on the lane, or has: requests end at once */
-    atomic_bool gone;   /* it has: the lane will not touch the client again, but for callbacks that are out */
-    atomic_uint shards; /* of the present view */
-    atomic_uint scans;  /* ids given */
-    atomic_size_t copied;      /* bytes of copies in flight */
-    atomic_uint callbacks_out; /* requests whose callback has not returned to the lane */
-    struct mailbox callbacks;  /* deferred */
-    atomic_flag callbacks_running;
+    atomic_bool down; /* client_close runs on the lane, or has: requests end at once */
+    atomic_bool gone; /* it has: the lane will not touch the client again, but for callbacks that are out */
     struct lane_task close_task;
     paramo_err failure; /* of client_fail; PARAMO_OK: not called */
     char failure_text[ERR_TEXT_MAX];
-    char scheduler[ADDRESS_MAX];
+};
+
+/* waiting.c */
+struct client_callbacks {
+    atomic_bool deferred; /* callbacks wait for client_run_callbacks */
+    atomic_uint out;      /* requests whose callback has not returned to the lane */
+    struct mailbox queue; /* deferred */
+    atomic_flag running;
+};
+
+/* What other threads read, and what they count. */
+struct client_shared {
+    atomic_uint shards;                        /* of the present view */
+    atomic_uint scans;                         /* ids given */
+    atomic_size_t copied;                      /* bytes of copies in flight */
     _Atomic uint32_t num_servers, num_workers; /* so far: others may join; written on the lane */
-
-    struct view *view;
-    struct view *view_missed; /* a newer one for which there was no memory; NULL: none */
-    struct lane_timer view_timer;
-    uint64_t partitions_view; /* number of the last view that changed the owner of any partition */
-    int sole;                 /* the shard that owns every partition, or -1 */
-    struct link **by_shard;   /* view->shards_count of them */
-    struct link **links;
-    size_t links_count;
-    struct ring_run *runs; /* scratch: RING_PARTITIONS + 1 */
-    uint64_t asked_view;
-    uint64_t table_view; /* the first that has all tables that requests have named; they wait for it */
-
-    uint64_t next_number, floor;
-    struct chunk *numbers[DATA_WINDOW];
-    bool window_full; /* a link waits for the floor */
-    bool pump;        /* a link has a numbered slice that may be sent at once; client_finish does it */
-    struct lane_timer floor_timer; /* a server may not know the floor */
-    struct filtering *filtering;   /* NULL: no table has filters */
-
-    struct request *requests; /* in flight */
-    struct request *requests_tail;
-    struct client_fence *fences; /* worker/fence.h */
-    struct request *ended, *ended_tail;
-    struct request *of_slot[TRACKER_SLOTS]; /* by timestamp */
-    struct chunk *view_waiters, *view_waiters_tail;
-    struct chunk
-        *resume_at; /* the first of these that may be sliced by the present view; NULL: none is left */
-    struct lane_timer resume_timer;
-    struct lane_timer deadline_timer;
-    uint64_t deadline_at; /* when it fires; UINT64_MAX: not armed */
-
-    struct bufpool pool;
-    struct request *free_requests;
-    size_t free_requests_count;
-    struct chunk *free_chunks;
-    size_t free_chunks_count;
-    struct probe *free_probes;
-    struct probe *made_probes;
-    size_t probes_made, probes_out;
-    struct van_counters closed_conns; /* sums of connections that are gone */
-    uint64_t requests_total, retries, moved;
-    uint64_t filters_again; /* how often the filters of a connection began again */
     struct {
         _Atomic uint64_t bytes_sent, bytes_received, frames_sent, frames_received, requests, retries, moved;
     } published;
+};
+
+/* link.c, route.c */
+struct client_links {
+    const struct van_user *van_user; /* of the links' connections */
+    char token[HELLO_TOKEN_MAX];
+    char scheduler[ADDRESS_MAX];
+    struct link **all;
+    size_t count;
+    struct link **by_shard; /* view->shards_count of them */
+    int sole;               /* the shard that owns every partition, or -1 */
+    bool pump;              /* a link has a numbered slice that may be sent at once; client_finish does it */
+    struct van_counters closed_conns; /* sums of connections that are gone */
+};
+
+/* route.c */
+struct client_views {
+    struct client *client;
+    struct view *missed; /* a newer one for which there was no memory; NULL: none */
+    struct lane_timer timer;
+    uint64_t partitions_changed; /* number of the last view that changed the owner of any partition */
+    uint64_t asked;
+    uint64_t table; /* the first that has all tables that requests have named; they wait for it */
+};
+
+/* chunk.c */
+struct client_chunks {
+    struct client *client;
+    struct chunk *waiters, *waiters_tail; /* for a view */
+    struct chunk
+        *resume_at; /* the first of these that may be sliced by the present view; NULL: none is left */
+    struct lane_timer resume_timer;
+    struct ring_run *runs; /* scratch: RING_PARTITIONS + 1 */
+    struct chunk *free;
+    size_t free_count;
+};
+
+/* slices.c */
+struct client_numbers {
+    struct client *client;
+    uint64_t next, floor;
+    struct chunk *chunk[DATA_WINDOW];
+    bool full;               /* a link waits for the floor */
+    struct lane_timer timer; /* a server may not know the floor */
+};
+
+/* client.c, ending.c */
+struct client_requests {
+    struct client *client;
+    struct request *first, *last; /* in flight */
+    struct request *ended, *ended_tail;
+    struct request *of_slot[TRACKER_SLOTS]; /* by timestamp */
+    struct lane_timer deadline_timer;
+    uint64_t deadline_at; /* when it fires; UINT64_MAX: not armed */
+    struct request *free;
+    size_t free_count;
+    uint64_t total;
+};
+
+/* link.c */
+struct client_probes {
+    struct probe *free;
+    struct probe *made;
+    size_t made_count, out;
+};
+
+struct client_counts {
+    uint64_t retries, moved;
+    uint64_t filters_again; /* how often the filters of a connection began again */
+};
+
+struct client {
+    struct client_config config;
+    void (*finish)(struct client *c); /* client_finish */
+    struct lane *lane;
+    struct tracker tracker;
+    struct view *view;
+    struct client_life *life;
+    struct client_callbacks *callbacks;
+    struct client_shared *shared;
+    struct client_links *links;
+    struct client_views *views;
+    struct client_chunks *chunks;
+    struct client_numbers *numbers;
+    struct client_requests *requests;
+    struct client_probes *probes;
+    struct client_counts *counts;
+    struct filtering *filtering; /* NULL: no table has filters */
+    struct client_fence *fences; /* worker/fence.h */
+    struct bufpool pool;
 };
 
 /* The last thing that an entry of the lane does: completes requests that have ended, sends what may be sent now. */

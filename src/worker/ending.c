@@ -9,7 +9,7 @@ void request_end(struct request *r, paramo_err status, const char *text)
     struct client *c = r->client;
     if (r->ended)
         return;
-    assert(!c->ended == !c->ended_tail);
+    assert(!c->requests->ended == !c->requests->ended_tail);
     r->ended = true;
     r->status = status;
     if (status)
@@ -19,11 +19,11 @@ void request_end(struct request *r, paramo_err status, const char *text)
         r->error_text = strdup(text);
     }
     r->ended_next = NULL;
-    if (c->ended_tail)
-        c->ended_tail->ended_next = r;
+    if (c->requests->ended_tail)
+        c->requests->ended_tail->ended_next = r;
     else
-        c->ended = r;
-    c->ended_tail = r;
+        c->requests->ended = r;
+    c->requests->ended_tail = r;
 }
 
 void request_note(struct request *r, paramo_err status, const char *text)

@@ -6,9 +6,9 @@
 
 static void begin(struct client *c, struct client_fence *fence)
 {
-    fence->upto = c->requests_total;
+    fence->upto = c->requests->total;
     fence->left = 0;
-    for (const struct request *r = c->requests; r; r = r->next)
+    for (const struct request *r = c->requests->first; r; r = r->next)
         fence->left++;
     if (!fence->left) {
         fence->passed(fence);

@@ -316,7 +316,7 @@ bool filtering_lacks(struct link *l, const struct wire_head *h)
     if ((int16_t)(uint16_t)(h->filter_epoch - l->filter_epoch) <= 0)
         return false; /* an answer to a request of an earlier epoch */
     log_debug("server %u (%s): the filters of the connection begin again", l->node, l->address);
-    l->client->filters_again++;
+    l->client->counts->filters_again++;
     filtering_reset(l);
     l->filter_epoch = h->filter_epoch;
     l->lists.off = h->probed.full;

@@ -9,7 +9,7 @@
 
 /* The floor has risen: servers that get no other message from this client are told later. */
 void floor_rises(struct client *c);
-/* The function of the timer c->floor_timer. */
+/* The function of the timer c->numbers->timer. */
 void floor_fire(struct lane_timer *timer);
 
 #endif

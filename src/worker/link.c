@@ -49,22 +49,22 @@ void link_name(const struct link *l, char text[LINK_NAME_MAX])
 /* Gives the chunk its number, if the window has room. */
 static bool number_draw(struct client *c, struct chunk *chunk)
 {
-    if (c->next_number - c->floor >= DATA_WINDOW) {
-        c->window_full = true;
+    if (c->numbers->next - c->numbers->floor >= DATA_WINDOW) {
+        c->numbers->full = true;
         return false;
     }
-    assert(!chunk->number && !c->numbers[c->next_number % DATA_WINDOW]);
-    chunk->number = c->next_number++;
-    c->numbers[chunk->number % DATA_WINDOW] = chunk;
+    assert(!chunk->number && !c->numbers->chunk[c->numbers->next % DATA_WINDOW]);
+    chunk->number = c->numbers->next++;
+    c->numbers->chunk[chunk->number % DATA_WINDOW] = chunk;
     return true;
 }
 
 /* It was the last number given, and nothing was sent with it. */
 static void number_return(struct client *c, struct chunk *chunk)
 {
-    assert(chunk->number + 1 == c->next_number && c->numbers[chunk->number % DATA_WINDOW] == chunk);
-    c->numbers[chunk->number % DATA_WINDOW] = NULL;
-    c->next_number--;
+    assert(chunk->number + 1 == c->numbers->next && c->numbers->chunk[chunk->number % DATA_WINDOW] == chunk);
+    c->numbers->chunk[chunk->number % DATA_WINDOW] = NULL;
+    c->numbers->next--;
     chunk->number = 0;
 }
 
@@ -77,7 +77,7 @@ static void number_hurry(struct chunk *chunk, const struct slice *but)
             continue;
         slices_remove(&p->link->queue, p);
         slices_resend(p->link, p);
-        p->link->client->pump = true;
+        p->link->client->links->pump = true;
     }
 }
 
@@ -91,7 +91,7 @@ static void slice_head(const struct client *c, const struct slice *p, uint8_t ki
         .flags = r->flags,
         .table = r->table->id,
         .number = chunk->number,
-        .floor = c->floor,
+        .floor = c->numbers->floor,
         .ts = r->ts,
         .view = chunk->view,
         .attempt = chunk->attempt,
@@ -188,7 +188,7 @@ static bool transmit(struct link *l, struct slice *p)
     p->in_van = true;
     slice_move(p, SLICE_SENT);
     p->sent_at = lane_now(c->lane);
-    l->told = c->floor;
+    l->told = c->numbers->floor;
     l->told_at = p->sent_at;
     p->probes = 0;
     p->probes_out = 0;
@@ -223,7 +223,7 @@ void link_enqueue(struct link *l, struct slice *p)
     }
     if (p->chunk->number) {
         slices_resend(l, p);
-        l->client->pump = true; /* queued chunks may only be waiting for the floor */
+        l->client->links->pump = true; /* queued chunks may only be waiting for the floor */
     } else {
         slices_queue(l, p);
     }
@@ -237,7 +237,7 @@ void link_again(struct link *l, struct slice *p)
         return;
     slices_remove(&l->sent, p);
     p->resent = true;
-    l->client->retries++;
+    l->client->counts->retries++;
     slices_resend(l, p);
     link_pump(l);
 }
@@ -250,7 +250,7 @@ void link_restart(struct link *l)
             van_withdraw(l->conn, &p->frame);
         slices_remove(&l->sent, p);
         p->resent = true;
-        l->client->retries++;
+        l->client->counts->retries++;
         slices_resend(l, p);
     }
     link_pump(l);
@@ -299,33 +299,33 @@ static void probe_sent(struct van_frame *frame, paramo_err status)
         free(probe);
         return;
     }
-    probe->next = probe->client->free_probes;
-    probe->client->free_probes = probe;
-    probe->client->probes_out--;
+    probe->next = probe->client->probes->free;
+    probe->client->probes->free = probe;
+    probe->client->probes->out--;
 }
 
 /* A probe that cannot leave now is not needed: the next one will do. */
 static bool probe_send(struct link *l, struct slice *p)
 {
     struct client *c = l->client;
-    struct probe *probe = c->free_probes;
+    struct probe *probe = c->probes->free;
     if (probe) {
-        c->free_probes = probe->next;
+        c->probes->free = probe->next;
     } else {
-        if (c->probes_made >= PROBES_OUT_MAX)
+        if (c->probes->made_count >= PROBES_OUT_MAX)
             return false;
         probe = calloc(1, sizeof *probe);
         if (!probe)
             return false;
-        c->probes_made++;
+        c->probes->made_count++;
         probe->client = c;
-        probe->made_next = c->made_probes;
-        c->made_probes = probe;
+        probe->made_next = c->probes->made;
+        c->probes->made = probe;
         probe->frame.class = VAN_REQUEST;
         probe->frame.done = probe_sent;
     }
     slice_head(c, p, WIRE_PROBE, probe->frame.head);
-    c->probes_out++;
+    c->probes->out++;
     probe->out = true;
     if (van_send(l->conn, &probe->frame)) {
         probe_sent(&probe->frame, PARAMO_E_AGAIN);
@@ -336,7 +336,7 @@ static bool probe_send(struct link *l, struct slice *p)
 
 void link_orphan_probes(struct client *c)
 {
-    for (struct probe *probe = c->made_probes; probe; probe = probe->made_next)
+    for (struct probe *probe = c->probes->made; probe; probe = probe->made_next)
         if (probe->out)
             probe->client = NULL;
 }
@@ -446,7 +446,7 @@ static void link_up(void *arg, struct van_conn *conn, const struct welcome *welc
     l->blocked = false;
     l->failures = 0;
     l->trouble[0] = 0;
-    van_set_user(conn, l->client->van_user, l);
+    van_set_user(conn, l->client->links->van_user, l);
     van_conn_stays(conn);
     link_pump(l);
     floor_rises(l->client);
@@ -475,7 +475,7 @@ static void link_connect(struct link *l)
         .customer = c->config.customer,
         .shard = l->index,
     };
-    memcpy(config.hello.token, c->token, sizeof config.hello.token);
+    memcpy(config.hello.token, c->links->token, sizeof config.hello.token);
     assert(!l->connector && !l->conn);
     link_move(l, LINK_CONNECTING);
     if (connector_start(&config, &l->connector)) {
@@ -488,7 +488,7 @@ static void link_connect(struct link *l)
 static void link_hang_up(struct link *l)
 {
     assert(l->conn && !l->connector);
-    struct van_counters *sum = &l->client->closed_conns;
+    struct van_counters *sum = &l->client->links->closed_conns;
     const struct van_counters *n = &l->conn->counters;
     sum->bytes_sent += n->bytes_sent;
     sum->bytes_received += n->bytes_received;
@@ -500,7 +500,7 @@ static void link_hang_up(struct link *l)
 
 void link_goodbye(struct link *l)
 {
-    struct wire_head head = {.kind = WIRE_BYE, .floor = l->client->next_number};
+    struct wire_head head = {.kind = WIRE_BYE, .floor = l->client->numbers->next};
     l->goodbye = l->state == LINK_UP && control_message_send(l->conn, &head, NULL, 0) == PARAMO_OK;
 }
 
@@ -518,7 +518,7 @@ void link_lost(struct link *l, const char *text)
         slices_remove(&l->sent, p);
         p->placing = false;
         p->resent = true;
-        c->retries++;
+        c->counts->retries++;
         slices_resend(l, p);
     }
     if (l->left) {
@@ -541,7 +541,7 @@ paramo_err link_create(struct client *c, const struct view_node *node, unsigned 
     l->index = (uint16_t)index;
     l->incarnation = node->incarnation;
     if (index == HELLO_APP_ENDPOINT && node->role == PARAMO_ROLE_SCHEDULER)
-        memcpy(l->address, c->scheduler, sizeof l->address);
+        memcpy(l->address, c->links->scheduler, sizeof l->address);
     else
         address_join(node->host, node->port, l->address);
     keylists_init(&l->lists, c->config.list_keys,

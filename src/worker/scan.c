@@ -204,11 +204,11 @@ static void sources_drop(struct merge *m, paramo_err *err)
 /* Asks each shard of the present view for its rows after the last that was taken. */
 static paramo_err sources_open(struct merge *m)
 {
-    m->count = atomic_load(&m->client->shards);
+    m->count = atomic_load(&m->client->shared->shards);
     m->sources = calloc(m->count + 1, sizeof *m->sources);
     if (!m->sources)
         return err_memory(m->count * sizeof *m->sources);
-    uint32_t id = atomic_fetch_add(&m->client->scans, 1) | 1u << 31; /* never 0 */
+    uint32_t id = atomic_fetch_add(&m->client->shared->scans, 1) | 1u << 31; /* never 0 */
     paramo_err err = PARAMO_OK;
     for (uint32_t i = 0; i < m->count && !err; i++) {
         struct source *s = &m->sources[i];

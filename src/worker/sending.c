@@ -63,7 +63,7 @@ void slice_chunk_whole(struct client *c, struct chunk *chunk, struct link *l)
 
 void slice_chunk_start(struct client *c, struct chunk *chunk, int owner)
 {
-    slice_chunk_whole(c, chunk, c->by_shard[owner]);
+    slice_chunk_whole(c, chunk, c->links->by_shard[owner]);
 }
 
 struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct span *s, int target)

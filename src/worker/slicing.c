@@ -66,17 +66,18 @@ static size_t resume_chunk(struct client *c, struct chunk *chunk)
 /* Chunks that must wait again come behind the others, for a later view. */
 static void resume_turn(struct client *c, size_t left)
 {
-    while (c->resume_at && left) {
-        struct chunk *chunk = c->resume_at;
+    while (c->chunks->resume_at && left) {
+        struct chunk *chunk = c->chunks->resume_at;
         if (chunk->need > c->view->number) {
-            c->resume_at = chunk->wait_next;
+            c->chunks->resume_at = chunk->wait_next;
             continue;
         }
         size_t keys = resume_chunk(c, chunk);
         left -= keys < left ? keys : left;
     }
     uint32_t few = c->config.turn_keys; /* in a simulation, other events come between two turns */
-    if (c->resume_at && lane_timer_arm(c->lane, &c->resume_timer, lane_now(c->lane) + (few ? ENV_MS : 0)))
+    if (c->chunks->resume_at &&
+        lane_timer_arm(c->lane, &c->chunks->resume_timer, lane_now(c->lane) + (few ? ENV_MS : 0)))
         resume_turn(c, SIZE_MAX);
 }
 
@@ -87,14 +88,14 @@ static size_t turn_keys(const struct client *c)
 
 void slice_resume_fire(struct lane_timer *timer)
 {
-    struct client *c = container_of(timer, struct client, resume_timer);
+    struct client *c = container_of(timer, struct client_chunks, resume_timer)->client;
     resume_turn(c, turn_keys(c));
     client_finish(c);
 }
 
 void slice_resume_waiting(struct client *c)
 {
-    c->resume_at = c->view_waiters;
+    c->chunks->resume_at = c->chunks->waiters;
     resume_turn(c, turn_keys(c));
 }
 
@@ -258,8 +259,8 @@ static int chunk_owner(const struct client *c, const struct chunk *chunk)
     const struct span *s = &chunk->span;
     if (chunk->target >= 0)
         return (uint32_t)chunk->target < c->view->shards_count ? chunk->target : -2;
-    if (c->sole >= 0)
-        return c->sole;
+    if (c->links->sole >= 0)
+        return c->links->sole;
     unsigned first = owner_of(c->view, chunk->request, s->keys[0]);
     if (first >= c->view->shards_count)
         return -2;
@@ -299,7 +300,7 @@ static void chunk_split(struct client *c, struct chunk *chunk)
     struct split *split = (struct split *)(void *)g.base;
     for (size_t i = 0; i < g.count; i++) {
         split[i].span = g.groups[i].span;
-        sending_init(&split[i].slice, chunk, c->by_shard[g.groups[i].owner], &split[i].span);
+        sending_init(&split[i].slice, chunk, c->links->by_shard[g.groups[i].owner], &split[i].span);
     }
     bufpool_put(&c->pool, g.scratch, g.scratch_bytes);
     chunk_enqueue(c, chunk, split, (uint32_t)g.count, g.bytes);
@@ -348,7 +349,7 @@ static void chunk_everywhere(struct client *c, struct chunk *chunk)
         if (!shard_counts(view, s))
             continue;
         split[at].span = (struct span){0};
-        sending_init(&split[at].slice, chunk, c->by_shard[s], &split[at].span);
+        sending_init(&split[at].slice, chunk, c->links->by_shard[s], &split[at].span);
         at++;
     }
     assert(at == count);
@@ -377,9 +378,9 @@ static void stat_again(struct client *c, struct request *r, uint64_t need)
 static bool partitions_gone(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
-    if (r->kind == REQUEST_CLEAR && (c->partitions_view > chunk->view || chunk->everywhere))
+    if (r->kind == REQUEST_CLEAR && (c->views->partitions_changed > chunk->view || chunk->everywhere))
         chunk_everywhere(c, chunk);
-    else if (r->kind == REQUEST_SCAN && c->partitions_view != r->batch->partitions_view)
+    else if (r->kind == REQUEST_SCAN && c->views->partitions_changed != r->batch->partitions_view)
         request_end(r, PARAMO_E_MOVED, "partitions have changed owners");
     else if (!shard_counts(c->view, (uint32_t)chunk->target))
         chunk_finished(c, chunk); /* it had no keys */
@@ -394,7 +395,7 @@ void slice_chunk(struct client *c, struct chunk *chunk)
         app_request_slice_again(c, chunk);
         return;
     }
-    c->retries++;
+    c->counts->retries++;
     if (chunk->request->kind == REQUEST_STAT) {
         stat_again(c, chunk->request, 0);
         return;
@@ -602,8 +603,8 @@ static void slice_gathered(struct client *c, struct request *r, const struct spa
         assert(rest == &r->first);
         rest->rest = true;
         r->sliced = r->sliced_src = 0;
-        slice_wait_turn(c, rest, c->resume_at);
-        c->resume_at = rest;
+        slice_wait_turn(c, rest, c->chunks->resume_at);
+        c->chunks->resume_at = rest;
         return;
     }
     paramo_err err = gather_some(c, r, s);
@@ -660,14 +661,14 @@ static size_t slice_rest(struct client *c, struct chunk *rest)
 static void slice_runs(struct client *c, struct request *r, const struct span *s)
 {
     size_t count = 0;
-    paramo_err err = ring_runs(view_ring(c->view), &r->table->placement, s->keys, s->count, c->runs,
+    paramo_err err = ring_runs(view_ring(c->view), &r->table->placement, s->keys, s->count, c->chunks->runs,
                                RING_PARTITIONS + 1, &count);
     if (err) {
         request_end(r, err, err_text());
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        if (c->runs[i].shard >= c->view->shards_count) {
+        if (c->chunks->runs[i].shard >= c->view->shards_count) {
             request_wait(c, r, c->view->number + 1);
             return;
         }
@@ -678,7 +679,7 @@ static void slice_runs(struct client *c, struct request *r, const struct span *s
     }
     uint64_t at = 0, row = s->src_bytes / s->count;
     for (size_t i = 0; i < count && !r->ended; i++) {
-        const struct ring_run *run = &c->runs[i];
+        const struct ring_run *run = &c->chunks->runs[i];
         uint64_t bytes = row * run->count;
         if (s->lens) {
             bytes = 0;
@@ -704,8 +705,8 @@ static void slice_scan(struct client *c, struct request *r)
     struct scan_batch *b = r->batch;
     struct span s = {.keys = &b->cursor, .count = 1, .scan = b->id};
     if (!b->partitions_view)
-        b->partitions_view = c->partitions_view;
-    if (b->partitions_view != c->partitions_view)
+        b->partitions_view = c->views->partitions_changed;
+    if (b->partitions_view != c->views->partitions_changed)
         request_end(r, PARAMO_E_MOVED, "partitions have changed owners");
     else if (b->shard >= c->view->shards_count)
         request_end(r, PARAMO_E_MOVED, "the shard is gone");
@@ -724,7 +725,7 @@ static void slice_by_view(struct client *c, struct request *r)
         app_request_slice(c, r);
     } else if (r->n) {
         struct span s = span_of(r);
-        int owner = c->sole;
+        int owner = c->links->sole;
         if (owner < 0 && r->n == 1) {
             unsigned o = owner_of(c->view, r, r->keys[0]);
             owner = o < c->view->shards_count ? (int)o : -1;
@@ -746,14 +747,15 @@ static void slice_by_view(struct client *c, struct request *r)
 void slice_request(struct client *c, struct request *r)
 {
     bool to_table = r->kind != REQUEST_MESSAGE;
-    if (to_table && r->table->since > c->table_view)
-        c->table_view = r->table->since;
-    if (to_table && c->table_view > c->view->number)
-        request_wait(c, r, c->table_view);
-    else if (to_table && c->resume_at) /* earlier requests wait for their turn */
+    if (to_table && r->table->since > c->views->table)
+        c->views->table = r->table->since;
+    if (to_table && c->views->table > c->view->number)
+        request_wait(c, r, c->views->table);
+    else if (to_table && c->chunks->resume_at) /* earlier requests wait for their turn */
         request_wait(c, r, c->view->number);
     else
         slice_by_view(c, r);
-    if (to_table && c->resume_at && !c->resume_timer.slot) /* it has many keys: the first turn */
+    /* it has many keys: the first turn */
+    if (to_table && c->chunks->resume_at && !c->chunks->resume_timer.slot)
         resume_turn(c, turn_keys(c));
 }

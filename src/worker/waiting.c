@@ -22,8 +22,8 @@ static void cancel_task(struct lane_task *task)
 {
     struct canceller *w = container_of(task, struct canceller, task);
     struct client *c = w->client;
-    struct request *only = c->of_slot[w->ts % TRACKER_SLOTS];
-    for (struct request *r = w->earlier ? c->requests : only; r; r = w->earlier ? r->next : NULL) {
+    struct request *only = c->requests->of_slot[w->ts % TRACKER_SLOTS];
+    for (struct request *r = w->earlier ? c->requests->first : only; r; r = w->earlier ? r->next : NULL) {
         if (w->earlier ? r->ts > w->ts : r->ts != w->ts)
             continue;
         request_end(r, w->status, w->text);
@@ -89,7 +89,7 @@ static bool wait_done(void *arg)
 {
     struct waiter *w = arg;
     return tracker_done(&w->client->tracker, w->ts) ||
-           atomic_load_explicit(&w->client->interrupted, memory_order_relaxed);
+           atomic_load_explicit(&w->client->life->interrupted, memory_order_relaxed);
 }
 
 static uint64_t wait_deadline(struct client *c, uint32_t timeout_ms)
@@ -102,9 +102,9 @@ static void flush_links(struct client *c)
 {
     if (!lane_enter(c->lane))
         return;
-    for (size_t i = 0; i < c->links_count; i++) {
-        if (c->links[i]->conn && c->links[i]->sent.head)
-            van_flush(c->links[i]->conn);
+    for (size_t i = 0; i < c->links->count; i++) {
+        if (c->links->all[i]->conn && c->links->all[i]->sent.head)
+            van_flush(c->links->all[i]->conn);
     }
     lane_leave(c->lane);
 }
@@ -134,7 +134,8 @@ struct waiter_all {
 static bool wait_all_done(void *arg)
 {
     struct waiter_all *w = arg;
-    return tracker_all_done(&w->all) || atomic_load_explicit(&w->client->interrupted, memory_order_relaxed);
+    return tracker_all_done(&w->all) ||
+           atomic_load_explicit(&w->client->life->interrupted, memory_order_relaxed);
 }
 
 paramo_err client_wait_all(struct client *c, uint32_t timeout_ms)
@@ -166,38 +167,38 @@ paramo_err client_answers(struct client *c, uint64_t ts, uint32_t *count)
 
 void client_interrupt(struct client *c)
 {
-    atomic_store(&c->interrupted, true);
+    atomic_store(&c->life->interrupted, true);
 }
 
 /* ---- callbacks in the application's own loop ---- */
 
 void client_defer_callbacks(struct client *c)
 {
-    atomic_store(&c->deferred, true);
+    atomic_store(&c->callbacks->deferred, true);
 }
 
 void client_run_callbacks(struct client *c)
 {
-    while (!mailbox_empty(&c->callbacks)) {
-        if (atomic_flag_test_and_set(&c->callbacks_running))
+    while (!mailbox_empty(&c->callbacks->queue)) {
+        if (atomic_flag_test_and_set(&c->callbacks->running))
             return; /* another thread runs them */
         struct queue tasks = {0};
-        mailbox_drain(&c->callbacks, &tasks);
+        mailbox_drain(&c->callbacks->queue, &tasks);
         lane_callbacks_begin();
         for (struct qnode *node; (node = queue_pop(&tasks));)
             container_of(node, struct lane_task, node)->run(container_of(node, struct lane_task, node));
         lane_callbacks_end();
-        atomic_flag_clear(&c->callbacks_running);
+        atomic_flag_clear(&c->callbacks->running);
     }
 }
 
 void client_complete(struct client *c, struct lane_task *task)
 {
-    if (!atomic_load(&c->deferred)) {
+    if (!atomic_load(&c->callbacks->deferred)) {
         lane_complete(c->lane, task);
         return;
     }
-    mailbox_post(&c->callbacks, &task->node);
+    mailbox_post(&c->callbacks->queue, &task->node);
     if (c->config.callbacks_pending)
         c->config.callbacks_pending(c->config.arg);
 }
@@ -206,9 +207,9 @@ void client_complete(struct client *c, struct lane_task *task)
 
 void client_publish(struct client *c)
 {
-    struct van_counters sum = c->closed_conns;
-    for (size_t i = 0; i < c->links_count; i++) {
-        const struct van_conn *conn = c->links[i]->conn;
+    struct van_counters sum = c->links->closed_conns;
+    for (size_t i = 0; i < c->links->count; i++) {
+        const struct van_conn *conn = c->links->all[i]->conn;
         if (!conn)
             continue;
         sum.bytes_sent += conn->counters.bytes_sent;
@@ -216,13 +217,13 @@ void client_publish(struct client *c)
         sum.frames_sent += conn->counters.frames_sent;
         sum.frames_received += conn->counters.frames_received;
     }
-    atomic_store_explicit(&c->published.bytes_sent, sum.bytes_sent, memory_order_relaxed);
-    atomic_store_explicit(&c->published.bytes_received, sum.bytes_received, memory_order_relaxed);
-    atomic_store_explicit(&c->published.frames_sent, sum.frames_sent, memory_order_relaxed);
-    atomic_store_explicit(&c->published.frames_received, sum.frames_received, memory_order_relaxed);
-    atomic_store_explicit(&c->published.requests, c->requests_total, memory_order_relaxed);
-    atomic_store_explicit(&c->published.retries, c->retries, memory_order_relaxed);
-    atomic_store_explicit(&c->published.moved, c->moved, memory_order_relaxed);
+    atomic_store_explicit(&c->shared->published.bytes_sent, sum.bytes_sent, memory_order_relaxed);
+    atomic_store_explicit(&c->shared->published.bytes_received, sum.bytes_received, memory_order_relaxed);
+    atomic_store_explicit(&c->shared->published.frames_sent, sum.frames_sent, memory_order_relaxed);
+    atomic_store_explicit(&c->shared->published.frames_received, sum.frames_received, memory_order_relaxed);
+    atomic_store_explicit(&c->shared->published.requests, c->requests->total, memory_order_relaxed);
+    atomic_store_explicit(&c->shared->published.retries, c->counts->retries, memory_order_relaxed);
+    atomic_store_explicit(&c->shared->published.moved, c->counts->moved, memory_order_relaxed);
 }
 
 void client_get_counters(struct client *c, struct client_counters *out)
@@ -232,13 +233,13 @@ void client_get_counters(struct client *c, struct client_counters *out)
         lane_leave(c->lane);
     }
     *out = (struct client_counters){
-        .bytes_sent = atomic_load_explicit(&c->published.bytes_sent, memory_order_relaxed),
-        .bytes_received = atomic_load_explicit(&c->published.bytes_received, memory_order_relaxed),
-        .frames_sent = atomic_load_explicit(&c->published.frames_sent, memory_order_relaxed),
-        .frames_received = atomic_load_explicit(&c->published.frames_received, memory_order_relaxed),
-        .requests = atomic_load_explicit(&c->published.requests, memory_order_relaxed),
-        .retries = atomic_load_explicit(&c->published.retries, memory_order_relaxed),
-        .moved = atomic_load_explicit(&c->published.moved, memory_order_relaxed),
+        .bytes_sent = atomic_load_explicit(&c->shared->published.bytes_sent, memory_order_relaxed),
+        .bytes_received = atomic_load_explicit(&c->shared->published.bytes_received, memory_order_relaxed),
+        .frames_sent = atomic_load_explicit(&c->shared->published.frames_sent, memory_order_relaxed),
+        .frames_received = atomic_load_explicit(&c->shared->published.frames_received, memory_order_relaxed),
+        .requests = atomic_load_explicit(&c->shared->published.requests, memory_order_relaxed),
+        .retries = atomic_load_explicit(&c->shared->published.retries, memory_order_relaxed),
+        .moved = atomic_load_explicit(&c->shared->published.moved, memory_order_relaxed),
         .in_flight = atomic_load(&c->tracker.in_flight),
     };
 }

@@ -369,7 +369,7 @@ static void partition_leaves_meanwhile(void **state)
     (void)state;
     on();
     struct shard_save_config config = config_of(ID);
-    const struct shard_table *t = map_get(&w.f.shard->tables, 1);
+    const struct shard_table *t = map_get(&w.f.shard->tables->by_id, 1);
     uint32_t row = TABLE_NO_ROW;
     save();
     hold();

@@ -223,15 +223,15 @@ static void turns_are_short(const struct ckpt_block *block)
     static bool own[RING_PARTITIONS];
     struct load_records records;
     unsigned turns = 0;
-    uint64_t begun = w.f.shard->loads_spent;
+    uint64_t begun = w.f.shard->loads->spent;
     memset(own, true, sizeof own);
     assert_int_equal(load_records_decode(block, &records), PARAMO_OK);
     for (bool done = false; !done; turns++) {
-        uint64_t before = w.f.shard->loads_spent;
+        uint64_t before = w.f.shard->loads->spent;
         assert_int_equal(load_records_turn(w.f.shard, own, &records, &done), PARAMO_OK);
-        assert_in_range(w.f.shard->loads_spent - before, 1, STEP);
+        assert_in_range(w.f.shard->loads->spent - before, 1, STEP);
     }
-    assert_true(w.f.shard->loads_spent - begun >= records.n * RECORDS_COST);
+    assert_true(w.f.shard->loads->spent - begun >= records.n * RECORDS_COST);
     assert_in_range(turns, records.n * RECORDS_COST / STEP, 100);
     load_records_fini(&records);
 }
@@ -360,7 +360,7 @@ static void senders_gone_in_the_middle(void **state)
     w.f.shard->config.turn_records = MANY; /* all are freed at once */
     fake_view(&w.f);
     w.f.shard->config.turn_records = 1;
-    assert_int_equal(w.f.shard->senders_count, 1);
+    assert_int_equal(w.f.shard->senders->count, 1);
     assert_false(w.done);
     until_done(PARAMO_OK);
     assert_true(pulled(50) == 2);
@@ -375,7 +375,7 @@ static void load_and_wait(void)
     load();
     fake_pass(&w.f, 100 * ENV_MS);
     assert_false(w.done);
-    assert_in_range(w.f.shard->senders_count, 2, SOME);
+    assert_in_range(w.f.shard->senders->count, 2, SOME);
     assert_false(push(2));
 }
 
@@ -402,12 +402,12 @@ static void partitions_leave_in_the_middle(void **state)
 {
     (void)state;
     load_and_wait();
-    size_t before = w.f.shard->senders_count;
+    size_t before = w.f.shard->senders->count;
     w.f.foreign = RING_PARTITIONS;
     w.f.partitions_changed = w.f.number;
     fake_view(&w.f);
     until_done(PARAMO_OK);
-    assert_int_equal(w.f.shard->senders_count, before);
+    assert_int_equal(w.f.shard->senders->count, before);
     off();
 }
 
@@ -420,7 +420,7 @@ static void senders_die_in_the_middle(void **state)
     fake_view(&w.f);
     until_done(PARAMO_OK);
     fake_pass(&w.f, 10 * ENV_SEC);
-    assert_int_equal(w.f.shard->senders_count, 1);
+    assert_int_equal(w.f.shard->senders->count, 1);
     assert_true(pulled(50) == 2);
     off();
 }

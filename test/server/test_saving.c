@@ -293,7 +293,7 @@ static void every_fault(void **state)
             some_changes(20);
             for (size_t i = 0; i < KEYS; i += 100)
                 assert_true(value_of(1, key_of(i)) == w.sparse[i]);
-            assert_null(w.f.shard->saving);
+            assert_null(w.f.shard->saves->current);
             paramo_err status = w.status;
             if (status) {
                 assert_true(w.text[0]);
@@ -318,7 +318,7 @@ static void given_up(void **state)
     (void)state;
     on_saving();
     shard_save_drop(w.f.shard, 2); /* another one */
-    assert_non_null(w.f.shard->saving);
+    assert_non_null(w.f.shard->saves->current);
     shard_save_drop(w.f.shard, 1);
     until_done();
     assert_int_equal(w.status, PARAMO_E_CANCELLED);
@@ -408,7 +408,7 @@ static void repeated_after_load(void **state)
     w.f.worker_dead = true;
     fake_view(&w.f);
     load(1); /* nobody is left who would send again */
-    assert_int_equal(w.f.shard->senders_count, 0);
+    assert_int_equal(w.f.shard->senders->count, 0);
     close_shard();
     simfs_destroy(w.disk);
 }
@@ -709,7 +709,7 @@ static void closed_after_it_was_given_up(void **state)
         assert_false(w.done);
         new_term(3);
         assert_int_equal(w.status, PARAMO_E_CANCELLED);
-        left += w.f.shard->saving_left != NULL;
+        left += w.f.shard->saves->left != NULL;
         close_shard();
         assert_int_equal(fs_load(simfs_fs(w.disk), "/var/ckpt/00000001/blocks-0", 1 << 30, &old),
                          PARAMO_E_NOT_FOUND);

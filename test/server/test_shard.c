@@ -99,7 +99,7 @@ static void test_views(void **state)
     fake_view(&f);
     assert_int_equal(fake_last(c)->head.kind, WIRE_ANSWER);
     assert_int_equal(fake_last(c)->head.number, 1);
-    assert_int_equal(f.shard->view_deferred_bytes, 0);
+    assert_int_equal(f.shard->kept->bytes, 0);
     assert_true(value_of(&f, c, 2, 2) == 1);
     probe.probe.kind = WIRE_PUSH;
     assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
@@ -134,12 +134,12 @@ static void test_views(void **state)
     /* parked slices go with their connection, or after a while */
     h.view = 9;
     assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
-    assert_true(f.shard->view_deferred_bytes > 0);
+    assert_true(f.shard->kept->bytes > 0);
     kept_drop_for_view(f.shard, NULL, lane_now(f.lane) + (SHARD_VIEW_DEFERRED_SECONDS + 1) * ENV_SEC);
-    assert_int_equal(f.shard->view_deferred_bytes, 0);
+    assert_int_equal(f.shard->kept->bytes, 0);
     assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
     fake_disconnect(c);
-    assert_int_equal(f.shard->view_deferred_bytes, 0);
+    assert_int_equal(f.shard->kept->bytes, 0);
     fake_fini(&f);
 }
 
@@ -327,7 +327,7 @@ static void test_partial_apply(void **state)
     last.floor = 11;
     assert_int_equal(fake_send(c, &last, keys, vals), PARAMO_OK);
     assert_null(applied_window->applied_notes);
-    assert_int_equal(f.shard->pool.out, 0);
+    assert_int_equal(f.shard->replies->pool.out, 0);
     fake_disconnect(c);
     fake_fini(&f);
 }
@@ -344,15 +344,15 @@ static void test_fence(void **state)
     f.worker_dead = true;
     fake_view(&f);
     assert_true(c->closed); /* its host may have vanished, and reset nothing */
-    assert_int_equal(f.shard->senders_count, 0);
+    assert_int_equal(f.shard->senders->count, 0);
     fake_disconnect(c);
     c = fake_connect(&f, 0); /* it does not know yet */
     assert_true(c->closed);
-    assert_int_equal(f.shard->senders_count, 0);
+    assert_int_equal(f.shard->senders->count, 0);
     fake_disconnect(c);
     struct fake_conn *d = fake_connect(&f, 1);
     fake_disconnect(d);
-    assert_int_equal(f.shard->senders_count, 1); /* it is alive, and may come back */
+    assert_int_equal(f.shard->senders->count, 1); /* it is alive, and may come back */
     fake_fini(&f);
 }
 
@@ -406,7 +406,7 @@ static void test_lost_of_others(void **state)
     f.foreign = 2;
     fake_view(&f);
     struct fake_conn *c = fake_connect(&f, 0);
-    struct shard_table *t = map_get(&f.shard->tables, 1);
+    struct shard_table *t = map_get(&f.shard->tables->by_id, 1);
     for (unsigned lost = 0; lost < 2; lost++) {
         shard_table_lose(t, lost ? own : others, true);
         struct wire_head h = fake_head(&f, WIRE_STAT, 1, 1 + lost);
@@ -540,8 +540,8 @@ static void test_back_pressure(void **state)
         assert_int_equal(fake_send(c, &h, &key, NULL), PARAMO_OK);
     }
     fake_disconnect(c);
-    assert_int_equal(f.shard->replies_out, 0);
-    assert_int_equal(f.shard->pool.out, 0);
+    assert_int_equal(f.shard->replies->out, 0);
+    assert_int_equal(f.shard->replies->pool.out, 0);
     fake_fini(&f);
 }
 
@@ -657,7 +657,7 @@ static void test_handler(void **state)
     assert_int_equal(fake_last(c)->head.probed.found, PROBE_WORKING);
     assert_int_equal(shard_answer(dispatch.open[0], &(float){3}, 1, NULL), PARAMO_OK);
     assert_true(fake_last(c)->vals[0] == 3);
-    size_t kept = f.shard->kept_bytes;
+    size_t kept = f.shard->handling->kept_bytes;
     assert_true(kept > 0);
     unsigned before = c->count;
     assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK);
@@ -670,7 +670,7 @@ static void test_handler(void **state)
     h.floor = 2;
     h.cmd = 0;
     assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK);
-    assert_int_equal(f.shard->kept_bytes, 0);
+    assert_int_equal(f.shard->handling->kept_bytes, 0);
     assert_int_equal(shard_answer_error(dispatch.open[1], PARAMO_E_INVALID, "no"), PARAMO_OK);
     assert_int_equal(fake_last(c)->head.status, PARAMO_E_INVALID);
     assert_string_equal(fake_last(c)->text, "no");
@@ -765,19 +765,19 @@ static void test_many_new_tables(void **state)
     assert_int_equal(s->view->number, 1);
     assert_true(shard_defers(s, &first.task));
     for (unsigned turns = 1; turns <= MANY / TURN / 2; turns++) {
-        assert_int_equal(s->next.tables.count, turns * TURN);
-        assert_int_equal(s->tables.count, 3);
+        assert_int_equal(s->adopting->tables.count, turns * TURN);
+        assert_int_equal(s->tables->by_id.count, 3);
         fake_pass(&f, ENV_MS);
     }
     f.more = MANY; /* a newer view takes its place, and needs no table again */
     fake_view(&f);
-    assert_int_equal(s->next.tables.count, (MANY / TURN / 2 + 1) * TURN);
+    assert_int_equal(s->adopting->tables.count, (MANY / TURN / 2 + 1) * TURN);
     assert_true(shard_defers(s, &last.task));
     assert_int_equal(first.runs, 0);
     fake_pass(&f, (MANY / TURN + 1) / 2 * ENV_MS);
     assert_int_equal(s->view->number, 3);
-    assert_int_equal(s->next.tables.count, 0);
-    assert_int_equal(s->tables.count, VIEW_TABLES_MAX);
+    assert_int_equal(s->adopting->tables.count, 0);
+    assert_int_equal(s->tables->by_id.count, VIEW_TABLES_MAX);
     fake_pass(&f, ENV_SEC); /* rows of some dense tables got no values with them */
     assert_int_equal(first.runs, 1);
     assert_int_equal(last.runs, 1);
@@ -808,7 +808,7 @@ static void test_closed_before_its_view(void **state)
     f.more = 1000;
     fake_view(&f);
     assert_int_equal(f.shard->view->number, 1); /* as without a bound for tests */
-    assert_in_range(f.shard->next.tables.count, 1, 64);
+    assert_in_range(f.shard->adopting->tables.count, 1, 64);
     struct order order = {.task.run = order_run, .shard = f.shard};
     assert_true(shard_defers(f.shard, &order.task));
     struct shard other = {.view = f.view};

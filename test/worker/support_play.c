@@ -455,7 +455,7 @@ void play_explain(const struct play *p)
                 (unsigned long long)server->shard->view->number, (unsigned long long)p->w.number, c->shut,
                 c->failed, (unsigned long long)c->order);
         explain_chain(p, c);
-        for (const struct peer *peer = server->shard->peers; peer; peer = peer->next)
+        for (const struct peer *peer = server->shard->peers->first; peer; peer = peer->next)
             fprintf(stderr, "  peer %u waiting %zu blocked %d pending %d\n", peer->sender->id.node,
                     peer->deferred_count, peer->blocked, peer->sender->pending != NULL);
     }

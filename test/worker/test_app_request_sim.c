@@ -148,8 +148,8 @@ static void run_seed(uint64_t seed)
     }
     for (unsigned c = 0; c < CLIENTS; c++) {
         struct client *client = r->p.w.clients[c].client;
-        play_check(&r->p, client->pool.out == 0 && client->floor == client->next_number);
-        retries += client->retries;
+        play_check(&r->p, client->pool.out == 0 && client->numbers->floor == client->numbers->next);
+        retries += client->counts->retries;
     }
     play_close(&r->p);
     free(r);

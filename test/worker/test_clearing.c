@@ -67,7 +67,7 @@ static void done(unsigned client, unsigned kind, unsigned table, size_t n, struc
 
 static bool clears(unsigned server)
 {
-    return w.servers[server].shard->clears > 0;
+    return w.servers[server].shard->clearing->tables > 0;
 }
 
 static bool is_clear(void *world)
@@ -282,7 +282,7 @@ static void a_dense_table_is_made_in_steps(void **state)
         dense_begin(replicas, 3);
         for (unsigned s = 0; s < 3; s++) {
             struct shard *shard = w.servers[s].shard;
-            assert_int_equal(shard->clears, TABLES - FIRST); /* none has been made at once */
+            assert_int_equal(shard->clearing->tables, TABLES - FIRST); /* none has been made at once */
             for (unsigned table = FIRST; table < TABLES; table++)
                 assert_int_equal(shard_table_find(shard, table - FIRST + 1)->clear_at, 0);
         }

@@ -365,13 +365,13 @@ static void test_whole_tables(void **state)
 
 static bool is_deferred(void *shard)
 {
-    return ((const struct shard *)shard)->deferred_count > 0;
+    return ((const struct shard *)shard)->deferred->count > 0;
 }
 
 static void restored(void *arg)
 {
     struct shard *s = arg;
-    s->restoring = false;
+    s->loads->restoring = false;
     slice_resume_view_deferred(s);
 }
 
@@ -398,9 +398,9 @@ static void test_count_that_takes_long(void **state)
     struct client_call stat = {.kind = REQUEST_STAT, .table = &w.tables[0], .stats = &stats};
     assert_ok(client_issue(w.clients[0].client, &stat, &ts));
     assert_true(sim_run(w.sim, is_deferred, s, sim_now(w.sim) + ENV_SEC));
-    s->restoring = true; /* it is not handled again meanwhile */
+    s->loads->restoring = true; /* it is not handled again meanwhile */
     world_pass(&w, 5 * SHARD_VIEW_DEFERRED_SECONDS * ENV_SEC);
-    assert_int_equal(s->deferred_count, 1);
+    assert_int_equal(s->deferred->count, 1);
     world_on_lane(w.servers[0].lane, restored, s);
     assert_ok(world_wait(&w, 0, ts));
     assert_int_equal(stats.rows, N);
@@ -441,7 +441,7 @@ static void test_counts_and_scans_take_turns(void **state)
     struct scan_batch batch = {.id = 1};
     unsigned place[ALL] = {0};
     ended = 0;
-    w.servers[0].shard->restoring = true; /* all come before the first begins */
+    w.servers[0].shard->loads->restoring = true; /* all come before the first begins */
     for (unsigned i = 0; i < ALL; i++) {
         paramo_request_options o = {.size = sizeof o, .callback = in_turn, .callback_arg = &place[i]};
         struct client_call call = {.kind = i == LONG ? REQUEST_SCAN : REQUEST_STAT,
@@ -497,7 +497,7 @@ static void test_a_late_copy_of_a_scan(void **state)
     struct scan_batch batch[2] = {{.id = 1}, {.id = 1, .cursor = page.keys[page.n - 1]}};
     uint64_t scans[2];
     int done = 0;
-    s->restoring = true; /* both come before the first begins */
+    s->loads->restoring = true; /* both come before the first begins */
     for (unsigned i = 0; i < 2; i++) {
         call.batch = &batch[i];
         assert_ok(client_issue(c, &call, &scans[i]));
@@ -608,8 +608,8 @@ static void test_memory_bounded(void **state)
     assert_ok(world_pull(&w, 0, DENSE, &key, 1, out, 2, &ts));
     assert_ok(world_wait(&w, 0, ts));
     assert_true(out[0] == MANY);
-    assert_true(c->free_requests_count <= 128); /* about as many as were in flight */
-    assert_int_equal(c->free_chunks_count, 0);
+    assert_true(c->requests->free_count <= 128); /* about as many as were in flight */
+    assert_int_equal(c->chunks->free_count, 0);
     assert_int_equal(c->pool.out, 0);
     assert_int_equal(atomic_load(&c->tracker.in_flight), 0);
     world_fini(&w);

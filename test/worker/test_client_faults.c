@@ -187,10 +187,10 @@ static void test_patience(void **state)
     van_sim_set_faulty(w.clients[0].van, 1u << VAN_REQUEST);
     assert_true(lost_push(&w) < 100 * ENV_MS);
     key = 30; /* while one waits that has been asked about several times */
-    uint64_t before = c->links[0]->conn->counters.frames_sent;
+    uint64_t before = c->links->all[0]->conn->counters.frames_sent;
     assert_ok(world_push(&w, 0, USER, &key, 1, &val, 1, &ts));
     run_for(&w, 10 * ENV_SEC);
-    assert_true(c->links[0]->conn->counters.frames_sent - before < 13);
+    assert_true(c->links->all[0]->conn->counters.frames_sent - before < 13);
     assert_true(lost_push(&w) < 100 * ENV_MS);
     assert_ok(world_wait(&w, 0, ts));
     c->config.retry_ms = 5000;
@@ -288,7 +288,7 @@ static void test_changed_in_flight(void **state)
     float vals[2] = {1, 1};
     assert_ok(world_push(&w, 0, DENSE, keys, 2, vals, 2, &ts));
     assert_ok(world_wait(&w, 0, ts));
-    const struct van_conn *conn = c->links[0]->conn;
+    const struct van_conn *conn = c->links->all[0]->conn;
     van_sim_set_faulty(w.clients[0].van, 1u << VAN_REQUEST);
     van_sim_set_faulty(w.servers[0].van, 1u << VAN_ANSWER);
     for (unsigned table = DENSE; table <= SPARSE; table++) {
@@ -312,7 +312,7 @@ static void test_changed_in_flight(void **state)
     keys[0] = 7;
     cut(&w, "s0", "w0", false);
     assert_ok(world_wait(&w, 0, ts));
-    assert_ptr_equal(c->links[0]->conn, conn);
+    assert_ptr_equal(c->links->all[0]->conn, conn);
     world_fini(&w);
 }
 
@@ -343,7 +343,7 @@ static bool cancel_after(unsigned steps, bool push)
     for (size_t i = 0; i < n; i++)
         vals[i] = -77;
     assert_int_equal(c->pool.out, 0);
-    assert_null(c->requests);
+    assert_null(c->requests->first);
     run_for(&w, 5 * ENV_SEC);
     for (size_t i = 0; i < n; i++)
         assert_true(vals[i] == -77);
@@ -420,7 +420,7 @@ static void test_cancel_takes_memory_back(void **state)
     struct world w;
     world_make(&w, 1, NULL);
     struct client *c = w.clients[0].client;
-    struct link *l = c->by_shard[0];
+    struct link *l = c->links->by_shard[0];
     fake.conn.lane = c->lane;
     fake.conn.user_ops = &client_van_user;
     fake.conn.user = l;
@@ -497,7 +497,7 @@ static void test_interrupted(void **state)
         assert_int_equal(done, all); /* nobody has waited for this one alone */
         assert_int_equal(client_wait(c, pushed, 0), PARAMO_E_CLOSED);
         assert_ok(client_wait_all(c, 0)); /* told once */
-        assert_null(c->requests);
+        assert_null(c->requests->first);
         /* nothing reads or writes them any more */
         cut(&w, "w0", "s0", false);
         cut(&w, "s0", "w0", false);
@@ -550,7 +550,7 @@ static void test_fenced(void **state)
         assert_int_equal(done, 1);
         assert_int_equal(client_wait(c, pulled, 0), PARAMO_E_FENCED);
         assert_non_null(strstr(err_text(), "it was silent"));
-        assert_null(c->requests);
+        assert_null(c->requests->first);
         assert_ok(client_issue(c, &call, &ts));
         assert_ok(world_pull(&w, 0, DENSE, &key, 1, &into, 1, &pulled));
     }
@@ -618,7 +618,7 @@ static void test_wrong_token(void **state)
     (void)state;
     struct world w;
     world_make(&w, 1, NULL);
-    memcpy(w.clients[0].client->token, "wrong", 6);
+    memcpy(w.clients[0].client->links->token, "wrong", 6);
     uint64_t key = 3, ts, began = sim_now(w.sim);
     float val = 1;
     assert_ok(world_push(&w, 0, DENSE, &key, 1, &val, 1, &ts));

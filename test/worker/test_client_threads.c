@@ -85,7 +85,7 @@ static void test_many_threads(void **state)
     for (unsigned i = 0; i < THREADS; i++)
         assert_true(vals[7 + i] == PUSHES);
     assert_int_equal(atomic_load(&callbacks), THREADS * (PUSHES / 3));
-    assert_int_equal(atomic_load(&w.clients[0].client->copied), 0);
+    assert_int_equal(atomic_load(&w.clients[0].client->shared->copied), 0);
     world_fini(&w);
 }
 

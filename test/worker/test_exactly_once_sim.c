@@ -327,8 +327,9 @@ static void run_verify(struct run *r)
         play_check(&r->p, r->handled[i] == r->model[USER][i]);
     for (unsigned c = 0; c < CLIENTS; c++) {
         struct client *client = r->p.w.clients[c].client;
-        play_check(&r->p, client->pool.out == 0 && client->requests == NULL && client->view_waiters == NULL);
-        play_check(&r->p, client->floor == client->next_number);
+        play_check(&r->p, client->pool.out == 0 && client->requests->first == NULL &&
+                              client->chunks->waiters == NULL);
+        play_check(&r->p, client->numbers->floor == client->numbers->next);
     }
 }
 
@@ -349,8 +350,8 @@ static void run_seed(uint64_t seed)
     play_views(&r->p, true);
     run_verify(r);
     for (unsigned c = 0; c < CLIENTS; c++) {
-        retries += r->p.w.clients[c].client->retries;
-        moved += r->p.w.clients[c].client->moved;
+        retries += r->p.w.clients[c].client->counts->retries;
+        moved += r->p.w.clients[c].client->counts->moved;
     }
     while (r->ops) {
         struct op *next = r->ops->next;

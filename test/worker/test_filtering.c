@@ -163,13 +163,13 @@ static void results_are_the_same(void **state)
 
 static struct link *link_of(struct world *w)
 {
-    return client(w)->by_shard[0];
+    return client(w)->links->by_shard[0];
 }
 
 /* The client's list is forgotten here, and was never heard of there. */
 static void forget_at_server(struct world *w)
 {
-    for (struct peer *p = w->servers[0].shard->peers; p; p = p->next)
+    for (struct peer *p = w->servers[0].shard->peers->first; p; p = p->next)
         keylists_clear(&p->lists);
 }
 
@@ -180,13 +180,13 @@ static void a_miss_begins_the_filters_again(void **state)
     world_make(&w, 1, "push=keycache;pull=keycache", CAPABILITIES, NULL);
     uint64_t want = push_pull(&w, USER, 0, 500, 1);
     assert_int_equal(push_pull(&w, USER, 0, 500, 1), want);
-    assert_int_equal(client(&w)->filters_again, 0);
+    assert_int_equal(client(&w)->counts->filters_again, 0);
     forget_at_server(&w);
     assert_int_equal(push_pull(&w, USER, 0, 500, 1), want);
-    assert_int_equal(client(&w)->filters_again, 1);
+    assert_int_equal(client(&w)->counts->filters_again, 1);
     assert_int_equal(link_of(&w)->filter_epoch, 1);
     assert_int_equal(push_pull(&w, USER, 0, 500, 1), want); /* it is remembered again */
-    assert_int_equal(client(&w)->filters_again, 1);
+    assert_int_equal(client(&w)->counts->filters_again, 1);
     struct filter_counts counts = {0};
     client_filter_counts(client(&w), &counts);
     assert_true(counts.of[FILTER_INDEX_keycache][FILTER_PUSH].messages >= 6);
@@ -222,7 +222,7 @@ static void nothing_overtakes_a_miss(void **state)
         for (unsigned i = 0; i < COUNT; i++)
             assert_int_equal(seen.ts[i], ts[i]);
     }
-    assert_int_equal(client(&w)->filters_again, 3);
+    assert_int_equal(client(&w)->counts->filters_again, 3);
     world_fini(&w);
 }
 
@@ -241,8 +241,8 @@ static void a_cancelled_miss_holds_nothing_up(void **state)
     assert_ok(client_cancel(client(&w), first));
     assert_ok(world_wait(&w, 0, second));
     assert_int_equal(push_pull(&w, USER, 0, 500, 1), want);
-    assert_int_equal(client(&w)->filters_again, 1);
-    assert_int_equal(client(&w)->retries, 1); /* the second one */
+    assert_int_equal(client(&w)->counts->filters_again, 1);
+    assert_int_equal(client(&w)->counts->retries, 1); /* the second one */
     world_fini(&w);
 }
 
@@ -258,7 +258,7 @@ static void a_new_connection_knows_nothing(void **state)
         van_sim_reset(w.clients[0].van, UINT32_MAX);
         assert_int_equal(push_pull(&w, USER, 0, 500, 1), want);
     }
-    assert_int_equal(client(&w)->filters_again, 0);
+    assert_int_equal(client(&w)->counts->filters_again, 0);
     world_fini(&w);
 }
 
@@ -270,17 +270,17 @@ static void a_full_server_is_sent_no_lists(void **state)
     world_make(&w, 1, "push=keycache;pull=keycache", CAPABILITIES, NULL);
     uint64_t want = push_pull(&w, USER, 0, 500, 1);
     forget_at_server(&w);
-    w.servers[0].shard->peers->lists.most = 100;
+    w.servers[0].shard->peers->first->lists.most = 100;
     uint64_t keys[500], ts;
     float vals[500] = {0};
     keys_fill(keys, 0, 500);
     assert_ok(world_push(&w, 0, USER, keys, 500, vals, 500, &ts));
     assert_ok(world_wait(&w, 0, ts));
-    assert_int_equal(client(&w)->filters_again, 1);
+    assert_int_equal(client(&w)->counts->filters_again, 1);
     assert_false(link_of(&w)->lists.off); /* this miss was not for lack of room, but its list was not kept */
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(push_pull(&w, USER, 0, 500, 1), want);
-    assert_int_equal(client(&w)->filters_again, 2);
+    assert_int_equal(client(&w)->counts->filters_again, 2);
     assert_true(link_of(&w)->lists.off);
     world_fini(&w);
 }

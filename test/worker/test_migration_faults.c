@@ -934,7 +934,7 @@ static void partitions_come_back_by_the_next_view(void **state)
     world_all_view(&t.w);
     struct shard *s = t.w.servers[0].shard;
     const struct shard_table *dense = shard_table_find(s, DENSE + 1);
-    assert_true(s->restoring);
+    assert_true(s->loads->restoring);
     for (unsigned a = 0; a < RING_PARTITIONS; a++)
         assert_true(partition_set_has(dense->lost_partitions, a) == (a < PARTITIONS));
     world_fini(&t.w);

@@ -210,7 +210,7 @@ static void no_memory_for_the_values_of_a_pushpull(void **state)
 
 static bool cleared(void *shard)
 {
-    return !((const struct shard *)shard)->clears;
+    return !((const struct shard *)shard)->clearing->tables;
 }
 
 /* Every second partition of server 0 goes to server 1, and there is no memory at all as server 0 hears of it.
@@ -496,8 +496,8 @@ static void too_many_senders(void **state)
         assert_int_equal(client_issue(w.clients[0].client, &push, &ts), PARAMO_OK);
         assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
         struct shard *s = w.servers[1].shard;
-        size_t before = s->senders_count;
-        s->senders_count += SHARD_SENDERS_MAX;
+        size_t before = s->senders->count;
+        s->senders->count += SHARD_SENDERS_MAX;
         if (replicas) {
             world_server_gone(&w, 0); /* 1 has followed it */
         } else {                      /* nobody has */
@@ -513,8 +513,8 @@ static void too_many_senders(void **state)
         }
         world_server_view(&w, 1);
         assert_int_equal(t.times, 0);
-        assert_int_equal(s->senders_count, before + SHARD_SENDERS_MAX + replicas);
-        s->senders_count -= SHARD_SENDERS_MAX;
+        assert_int_equal(s->senders->count, before + SHARD_SENDERS_MAX + replicas);
+        s->senders->count -= SHARD_SENDERS_MAX;
         world_fini(&w);
     }
 }

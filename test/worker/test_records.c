@@ -209,17 +209,17 @@ static void looks_are_short(void **state)
         senders_of(0, dead ? 0 : MANY);
         w.clients[2].dead = dead;
         world_view(&w);
-        uint64_t seen = s->check.spent, before = seen;
+        uint64_t seen = s->senders->check.spent, before = seen;
         unsigned turns = 0;
         world_all_view(&w);
         do {
-            assert_in_range(s->check.spent - seen, 0, 2 * (SHARD_CHECK_TURN + SHARD_CHECK_FREE));
-            turns += s->check.spent > seen;
-            seen = s->check.spent;
-        } while (sim_step(w.sim) && (!turns || s->check.on));
-        assert_true(s->check.spent - before >= (dead ? SHARD_CHECK_FREE : 1) * MANY);
+            assert_in_range(s->senders->check.spent - seen, 0, 2 * (SHARD_CHECK_TURN + SHARD_CHECK_FREE));
+            turns += s->senders->check.spent > seen;
+            seen = s->senders->check.spent;
+        } while (sim_step(w.sim) && (!turns || s->senders->check.on));
+        assert_true(s->senders->check.spent - before >= (dead ? SHARD_CHECK_FREE : 1) * MANY);
         assert_true(turns > 1);
-        assert_int_equal(s->senders_count, dead ? 2 : MANY + 3);
+        assert_int_equal(s->senders->count, dead ? 2 : MANY + 3);
     }
     push(0, 7);
     assert_true(pulled(1, 7) == 4);
@@ -266,18 +266,18 @@ static void looked_at_in_the_middle(void **state)
     world_view(&w);
     world_all_view(&w);
     world_pass(&w, 100 * ENV_MS);
-    assert_true(s->check.on && !s->check.peer);
+    assert_true(s->senders->check.on && !s->senders->check.peer);
     world_client_close(&w, 0);
     w.clients[1].dead = true;
     world_view(&w);
     world_all_view(&w);
     world_pass(&w, 100 * ENV_MS);
-    assert_true(s->check.on && !s->check.peer);
-    assert_non_null(s->peers->next);
+    assert_true(s->senders->check.on && !s->senders->check.peer);
+    assert_non_null(s->peers->first->next);
     world_pass(&w, 4 * ENV_SEC);
-    assert_false(s->check.on);
-    assert_null(s->peers->next);
-    assert_ptr_equal(s->peers->sender,
+    assert_false(s->senders->check.on);
+    assert_null(s->peers->first->next);
+    assert_ptr_equal(s->peers->first->sender,
                      shard_sender_find(s, &(struct sender_id){.node = PARAMO_ID_WORKER(2),
                                                               .customer = 3,
                                                               .incarnation = w.clients[2].incarnation}));

@@ -437,7 +437,7 @@ static void followers_have_what_is_saved(void **state)
     unsigned all = each_begins(save_one);
     pass(3 * ENV_SEC);
     assert_int_equal(t.done, SERVERS - 1);
-    assert_non_null(t.w.servers[1].shard->saving);
+    assert_non_null(t.w.servers[1].shard->saves->current);
     chain->cut = false;
     assert_int_equal(each_ends(all), PARAMO_OK);
     assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_OK);

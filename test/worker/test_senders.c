@@ -528,12 +528,12 @@ static void vanished(void **state)
     }
     world_pass(&w, 60 * ENV_SEC);
     for (unsigned s = 0; s < 2; s++)
-        assert_int_equal(w.servers[s].shard->senders_count, 1);
+        assert_int_equal(w.servers[s].shard->senders->count, 1);
     w.clients[1].dead = true;
     view();
     for (unsigned s = 0; s < 2; s++) {
-        assert_int_equal(w.servers[s].shard->senders_count, 0);
-        assert_null(w.servers[s].shard->peers);
+        assert_int_equal(w.servers[s].shard->senders->count, 0);
+        assert_null(w.servers[s].shard->peers->first);
         assert_int_equal(kept_at(s, 1), 0);
     }
     push(0, 7);
@@ -568,7 +568,7 @@ static void idle(void **state)
     world_pass(&w, 3 * ENV_SEC);
     for (unsigned s = 0; s < 3; s++) {
         assert_int_equal(kept_at(s, 0), 0);
-        assert_int_equal(w.servers[s].shard->kept_bytes, 0);
+        assert_int_equal(w.servers[s].shard->handling->kept_bytes, 0);
     }
     assert_int_equal(frames_of(0), before + 1);
     world_pass(&w, 60 * ENV_SEC);
@@ -594,9 +594,9 @@ static void answers_below_a_floor_that_came(void **state)
     assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
     push(0, 7);
     push(0, 7);
-    assert_true(w.servers[1].shard->kept_bytes > 0);
+    assert_true(w.servers[1].shard->handling->kept_bytes > 0);
     assert_true(migration(0, 1, 0, 32));
-    assert_int_equal(w.servers[1].shard->kept_bytes, 0);
+    assert_int_equal(w.servers[1].shard->handling->kept_bytes, 0);
     world_fini(&w);
 }
 
@@ -617,8 +617,8 @@ static void in_order(void **state)
         assert_int_equal(client_issue(w.clients[0].client, &call, &ts), PARAMO_OK);
         world_pass(&w, 200 * ENV_MS);
     }
-    assert_false(queue_empty(&w.servers[0].shard->deferred_for_view));
-    assert_false(queue_empty(&w.servers[0].shard->peers->deferred));
+    assert_false(queue_empty(&w.servers[0].shard->kept->for_view));
+    assert_false(queue_empty(&w.servers[0].shard->peers->first->deferred));
     world_all_view(&w);
     world_link(&w, "s0", "s1")->cut = world_link(&w, "s1", "s0")->cut = false;
     assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);

@@ -64,7 +64,7 @@ static const struct client *client(void)
 static unsigned waiting(void)
 {
     unsigned n = 0;
-    for (const struct chunk *chunk = client()->view_waiters; chunk; chunk = chunk->wait_next)
+    for (const struct chunk *chunk = client()->chunks->waiters; chunk; chunk = chunk->wait_next)
         n++;
     return n;
 }
@@ -73,7 +73,7 @@ static unsigned waiting(void)
 static void check_order(void)
 {
     uint64_t number = 0;
-    for (const struct chunk *chunk = client()->view_waiters; chunk; chunk = chunk->wait_next) {
+    for (const struct chunk *chunk = client()->chunks->waiters; chunk; chunk = chunk->wait_next) {
         uint64_t next = chunk->number ? chunk->number : UINT64_MAX;
         assert_true(next > number || next == UINT64_MAX);
         number = next;
@@ -104,7 +104,7 @@ static void all_pushed(void)
     for (unsigned i = 0; i < MANY; i++)
         assert_int_equal(world_wait(&w, 0, pushes[i]), PARAMO_OK);
     assert_int_equal(waiting(), 0);
-    assert_null(client()->resume_at);
+    assert_null(client()->chunks->resume_at);
 }
 
 static float row_at(unsigned server)
@@ -147,7 +147,7 @@ static void later_requests_wait(void **state)
     float val = 0;
     assert_int_equal(world_pull(&w, 0, 0, &key, 1, &val, 1, &ts), PARAMO_OK);
     push(0, &last);
-    assert_ptr_equal(client()->view_waiters_tail->request, client()->requests_tail);
+    assert_ptr_equal(client()->chunks->waiters_tail->request, client()->requests->last);
     assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
     assert_true(val == MANY);
     assert_int_equal(world_wait(&w, 0, last), PARAMO_OK);
@@ -168,7 +168,7 @@ static void a_view_in_the_middle(void **state)
     server_gone(1);
     next_view();
     assert_true(waiting() > before);
-    assert_true(client()->view_waiters->number);
+    assert_true(client()->chunks->waiters->number);
     check_order();
     all_pushed();
     assert_true(row_at(2) == MANY);
@@ -299,12 +299,12 @@ static void many_keys_in_turns(void **state)
         paramo_table_kind kind = var ? PARAMO_TABLE_VAR : PARAMO_TABLE_SPARSE;
         begin_portions(kind, 60000);
         uint64_t push_ts = issue(REQUEST_PUSH, kind);
-        const struct request *r = client()->requests;
+        const struct request *r = client()->requests->first;
         size_t before = r->sliced;
         assert_int_equal(before, PORTION); /* the first turn is at once */
         uint64_t pull_ts = issue(REQUEST_PULL, kind);
         assert_int_equal(waiting(), 2);
-        while (client()->view_waiters && client()->view_waiters->request == r) {
+        while (client()->chunks->waiters && client()->chunks->waiters->request == r) {
             assert_in_range(r->sliced - before, 0, PORTION);
             before = r->sliced;
             assert_true(sim_step(w.sim));
@@ -326,7 +326,7 @@ static void a_view_in_the_middle_of_a_request(void **state)
     assert_int_equal(waiting(), 1);
     server_gone(0);
     next_view();
-    assert_true(waiting() > 1 || client()->view_waiters->rest);
+    assert_true(waiting() > 1 || client()->chunks->waiters->rest);
     assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
     assert_int_equal(world_wait(&w, 0, issue(REQUEST_PULL, PARAMO_TABLE_SPARSE)), PARAMO_OK);
     all_read(1);
@@ -363,7 +363,7 @@ static void a_deadline_in_the_middle_of_a_request(void **state)
     uint64_t late = issue(REQUEST_PUSH, PARAMO_TABLE_SPARSE);
     assert_int_equal(world_wait(&w, 0, late), PARAMO_E_TIMEOUT);
     assert_int_equal(waiting(), 0);
-    assert_null(client()->resume_at);
+    assert_null(client()->chunks->resume_at);
     assert_int_equal(client()->pool.out, 0);
     float one = 1;
     uint64_t ts;

@@ -70,7 +70,7 @@ void shard_migration_order(struct shard *s, uint32_t what, const struct migratio
             chain_reopen(s);
     } else if (!c || !s->view || s->self < 0 || c->failed) {
         err = err_set(PARAMO_E_NOT_FOUND, "this shard is in no chain now");
-    } else if (s->loading) {
+    } else if (s->loads->current) {
         err = err_set(PARAMO_E_AGAIN, "a checkpoint is being loaded");
     } else if (what == ORDER_MIGRATION_SOURCE) {
         err = overtaken(&c->sources_over, m->id);

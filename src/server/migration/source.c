@@ -142,7 +142,7 @@ static struct shard_table *next_table(const struct migration_source *g)
     struct shard_table *next = NULL;
     uint64_t id;
     void *value;
-    for (size_t i = 0; map_next(&g->chain->shard->tables, &i, &id, &value);) {
+    for (size_t i = 0; map_next(&g->chain->shard->tables->by_id, &i, &id, &value);) {
         struct shard_table *t = value;
         bool later = t->id > g->table || (t->id == g->table && g->table_begun);
         bool has = migration_source_sends_table(g, t);
@@ -447,10 +447,10 @@ static paramo_err send_records(struct migration_source *g)
 {
     const struct shard *s = g->chain->shard;
     size_t n = 0;
-    struct sender_window *list = calloc(s->senders_count + 1, sizeof *list);
+    struct sender_window *list = calloc(s->senders->count + 1, sizeof *list);
     if (!list)
-        return err_memory(s->senders_count * sizeof *list);
-    for (const struct sender *x = s->senders; x; x = x->next) {
+        return err_memory(s->senders->count * sizeof *list);
+    for (const struct sender *x = s->senders->first; x; x = x->next) {
         list[n] = (struct sender_window){.sender = x->id,
                                          .dedup = applied_window_extract(&x->applied_window, g->partitions)};
         n++;
@@ -468,7 +468,7 @@ static paramo_err send_applied_notes(struct migration_source *g)
 {
     struct writer w = {0};
     paramo_err err = PARAMO_OK;
-    for (const struct sender *x = g->chain->shard->senders; x && !err; x = x->next)
+    for (const struct sender *x = g->chain->shard->senders->first; x && !err; x = x->next)
         for (const struct applied_note *applied_note = x->applied_window.applied_notes; applied_note && !err;
              applied_note = applied_note->next) {
             if (!applied_note_splits(applied_note, g->partitions))
@@ -495,7 +495,7 @@ static paramo_err send_lost(struct migration_source *g)
     uint64_t id;
     void *value;
     paramo_err err = PARAMO_OK;
-    for (size_t i = 0; map_next(&g->chain->shard->tables, &i, &id, &value) && !err;) {
+    for (size_t i = 0; map_next(&g->chain->shard->tables->by_id, &i, &id, &value) && !err;) {
         const struct shard_table *t = value;
         struct writer w = {0};
         uint64_t lost[CHAIN_WORDS];

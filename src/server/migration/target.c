@@ -100,7 +100,7 @@ size_t migration_target_frame_bytes(const struct shard *s)
     size_t most = 0;
     uint64_t id;
     void *value;
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
         const struct shard_table *t = value;
         size_t row = ((size_t)t->row_values + t->state_values) * t->value_bytes;
         most = row > most ? row : most;
@@ -136,7 +136,7 @@ static void rows_drop(const struct migration_target *k)
     uint64_t id;
     void *value;
     size_t room = clearing_room(s);
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
         struct shard_table *t = value;
         if (!t->table || !migration_target_gets_table(k->chain, t))
             continue;
@@ -226,7 +226,7 @@ static paramo_err make_room(struct shard *s)
     uint64_t id;
     void *value;
     size_t room = clearing_room(s);
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
         struct shard_table *t = value;
         paramo_err err =
             t->options.kind == PARAMO_TABLE_DENSE && t->table ? shard_table_own(s, t, &room) : PARAMO_OK;

@@ -198,7 +198,7 @@ struct chain {
     int8_t level[RING_PARTITIONS];       /* our place in the chain, by the view; 0: owner, -1: none */
     uint16_t next[RING_PARTITIONS];      /* the member after us, by the view; or RING_NONE */
     uint8_t next_level[RING_PARTITIONS]; /* at this level */
-    uint64_t runs[CHAIN_WORDS];          /* where these begin to differ: shard->runs of that view */
+    uint64_t runs[CHAIN_WORDS];          /* where these begin to differ: shard->place->runs of that view */
     uint64_t last[RING_PARTITIONS];      /* the number of its last change */
     uint64_t order;    /* the highest number assigned, or seen on a partition that is ours */
     uint64_t arrivals; /* counts imports of records */

@@ -253,7 +253,7 @@ static paramo_err follow(struct chain_source *source, const struct wire_head *he
         return err;
     if (m.seq <= source->received)
         return PARAMO_OK; /* the next beat says so; an answer to each message would only add load */
-    if (s->view && m.view < s->chain_changed)
+    if (s->view && m.view < s->place->chain_changed)
         return refuse_view(source);
     if (m.seq == source->received + 1 && s->view && s->self >= 0 && m.view <= s->view->number &&
         !records_pending(s->chain))
@@ -272,7 +272,7 @@ static paramo_err beat(struct chain_source *source, const struct wire_head *head
     paramo_err err = chain_beat_decode(head, nseg, &clock);
     if (err)
         return err;
-    if (s->view && head->chain_beat.view < s->chain_changed)
+    if (s->view && head->chain_beat.view < s->place->chain_changed)
         return refuse_view(source);
     if (clock > source->beat_clock)
         source->beat_clock = clock;

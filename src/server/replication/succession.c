@@ -31,7 +31,7 @@ static void places(struct chain *c)
 {
     const struct shard *s = c->shard;
     const struct ring_chains *chains = &s->view->chains;
-    memcpy(c->runs, s->runs, sizeof c->runs);
+    memcpy(c->runs, s->place->runs, sizeof c->runs);
     for (partition_set_runs(first, end, c->runs)) {
         int8_t own = -1;
         uint8_t after = 0;
@@ -304,7 +304,7 @@ static void restart_empty(struct chain *c)
     if (!s->view->lost_at) /* nothing is lost */
         return;
     for (partition_set_each(a, c->mine))
-        if (s->view->lost[a] >= RING_LEVELS && s->view->owner_gone[a] > s->view_before) {
+        if (s->view->lost[a] >= RING_LEVELS && s->view->owner_gone[a] > s->place->view_before) {
             partition_set_add(gone, a);
             any = 1;
         }
@@ -327,7 +327,7 @@ void chain_shed(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
             partition_set_add(farther[r], a);
             any[r] = true;
         }
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
         struct shard_table *t = value;
         if (!t->table || t->replicas >= RING_REPLICAS_MAX || !any[t->replicas])
             continue;
@@ -352,7 +352,7 @@ void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
     uint64_t id;
     void *value;
     size_t room = clearing_room(s);
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
         struct shard_table *t = value;
         shard_table_lose(t, partitions, false);
         if (t->table)

@@ -27,16 +27,17 @@ int adopting_index(const struct shard *s, const struct view *view)
 
 static bool has(const struct shard *s, uint32_t id)
 {
-    return map_get(&s->tables, id) || map_get(&s->next.tables, id);
+    return map_get(&s->tables->by_id, id) || map_get(&s->adopting->tables, id);
 }
 
 static paramo_err make(struct shard *s, const struct view_table *from, size_t *room)
 {
     struct shard_table *t;
-    paramo_err err = shard_table_prepare(s, from, s->next.view, s->next.self, s->next.runs, room, &t);
+    paramo_err err =
+        shard_table_prepare(s, from, s->adopting->view, s->adopting->self, s->adopting->runs, room, &t);
     if (err)
         return err;
-    err = map_put(&s->next.tables, t->id, t);
+    err = map_put(&s->adopting->tables, t->id, t);
     if (err)
         shard_table_free(t);
     return err;
@@ -45,10 +46,10 @@ static paramo_err make(struct shard *s, const struct view_table *from, size_t *r
 /* Makes some of the tables that are missing. True: no more are, or there is no memory. */
 static bool turn(struct shard *s)
 {
-    const struct view *view = s->next.view;
+    const struct view *view = s->adopting->view;
     size_t few = s->config.turn_tables, left = few ? few : TURN_TABLES, room = clearing_room(s);
-    for (; s->next.at < view->tables_count && !s->config.app_endpoint; s->next.at++) {
-        const struct view_table *from = &view->tables[s->next.at];
+    for (; s->adopting->at < view->tables_count && !s->config.app_endpoint; s->adopting->at++) {
+        const struct view_table *from = &view->tables[s->adopting->at];
         if (has(s, from->id))
             continue;
         if (!left--)
@@ -61,72 +62,72 @@ static bool turn(struct shard *s)
 
 static void tasks_post(struct shard *s)
 {
-    for (struct qnode *node; (node = queue_pop(&s->next.tasks));)
+    for (struct qnode *node; (node = queue_pop(&s->adopting->tasks));)
         lane_post(s->lane, container_of(node, struct lane_task, node));
 }
 
 static void go_on(struct shard *s)
 {
-    struct view *view = s->next.view;
-    if (!turn(s) && lane_timer_arm(s->lane, &s->next.timer,
+    struct view *view = s->adopting->view;
+    if (!turn(s) && lane_timer_arm(s->lane, &s->adopting->timer,
                                    lane_now(s->lane) + (s->config.turn_tables ? ENV_MS : 0)) == PARAMO_OK)
         return;
     assert(view && (!s->view || view->number > s->view->number));
-    s->next.view = NULL;
-    s->next.adopt(s, view);
+    s->adopting->view = NULL;
+    s->adopting->adopt(s, view);
     view_unref(view);
     tasks_post(s);
 }
 
 static void next_fire(struct lane_timer *timer)
 {
-    go_on(container_of(timer, struct shard, next.timer));
+    go_on(container_of(timer, struct shard_adopting, timer)->shard);
 }
 
 void adopting_init(struct shard *s, void (*adopt)(struct shard *s, struct view *view))
 {
-    s->next.adopt = adopt;
-    map_init(&s->next.tables);
-    s->next.timer.fire = next_fire;
+    s->adopting->adopt = adopt;
+    map_init(&s->adopting->tables);
+    s->adopting->timer.fire = next_fire;
 }
 
 void adopting_begin(struct shard *s, struct view *view)
 {
-    bool waits = s->next.view != NULL;
-    if (waits && view->number <= s->next.view->number)
+    bool waits = s->adopting->view != NULL;
+    if (waits && view->number <= s->adopting->view->number)
         return;
-    view_unref(s->next.view);
-    s->next.view = view_ref(view);
-    s->next.self = adopting_index(s, view);
-    memset(s->next.runs, 0, sizeof s->next.runs);
-    ring_begins(&view->chains, s->next.runs);
-    s->next.at = 0;
+    view_unref(s->adopting->view);
+    s->adopting->view = view_ref(view);
+    s->adopting->self = adopting_index(s, view);
+    memset(s->adopting->runs, 0, sizeof s->adopting->runs);
+    ring_begins(&view->chains, s->adopting->runs);
+    s->adopting->at = 0;
     if (!waits) /* otherwise the timer is armed */
         go_on(s);
 }
 
 bool adopting_defers(struct shard *s, struct lane_task *task)
 {
-    if (s->next.view)
-        queue_push(&s->next.tasks, &task->node);
-    return s->next.view != NULL;
+    if (s->adopting->view)
+        queue_push(&s->adopting->tasks, &task->node);
+    return s->adopting->view != NULL;
 }
 
 struct shard_table *adopting_take_table(struct shard *s, uint32_t id)
 {
-    return map_remove(&s->next.tables, id);
+    return map_remove(&s->adopting->tables, id);
 }
 
 void adopting_close(struct shard *s)
 {
     uint64_t id;
     void *t;
-    lane_timer_cancel(s->lane, &s->next.timer);
-    view_unref(s->next.view);
-    s->next.view = NULL;
+    lane_timer_cancel(s->lane, &s->adopting->timer);
+    view_unref(s->adopting->view);
+    s->adopting->view = NULL;
     tasks_post(s);
-    assert(queue_empty(&s->next.tasks));
-    for (size_t i = 0; map_next(&s->next.tables, &i, &id, &t);)
+    assert(queue_empty(&s->adopting->tasks));
+    for (size_t i = 0; map_next(&s->adopting->tables, &i, &id, &t);)
         shard_table_free(t);
-    map_fini(&s->next.tables);
+    map_fini(&s->adopting->tables);
 }

@@ -7,7 +7,7 @@ bool apply_owned(const struct shard *s, const struct ring_placement *placement, 
                  size_t n)
 {
     const uint16_t *owner = view_ring(s->view)->owner;
-    if (s->owns_all || !n)
+    if (s->place->owns_all || !n)
         return true;
     if (placement->kind != PARAMO_PLACE_MIXED) {
         unsigned first = ring_partition(ring_position(placement, keys[0]));

@@ -117,7 +117,7 @@ bool clearing_touches(const struct shard_table *t, const uint64_t *partitions)
 
 bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg)
 {
-    const struct shard_table *t = s->clears ? map_get(&s->tables, h->table) : NULL;
+    const struct shard_table *t = s->clearing->tables ? map_get(&s->tables->by_id, h->table) : NULL;
     if (!t || !t->clears || h->kind == WIRE_CLEAR)
         return false;
     bool holds = !h->count || h->kind == WIRE_SCAN;
@@ -156,18 +156,18 @@ static void table_over(struct shard *s, struct shard_table *t)
 {
     if (!t->clears)
         return;
-    assert(s->clears > 0);
+    assert(s->clearing->tables > 0);
     t->clears = false;
     memset(t->clearing, 0, sizeof t->clearing);
-    s->clears--;
-    s->cleared = true;
+    s->clearing->tables--;
+    s->clearing->ended = true;
 }
 
 /* A removal has ended: the members before may send what waited for it. */
 static void go_on(struct shard *s)
 {
-    assert(s->cleared);
-    s->cleared = false;
+    assert(s->clearing->ended);
+    s->clearing->ended = false;
     for (struct chain_source *source = s->chain ? s->chain->sources : NULL; source; source = source->next)
         if (source->again)
             acks_soon(source);
@@ -183,7 +183,7 @@ static bool some_steps(struct shard *s, bool *waits)
     bool any = false;
     if (waits)
         *waits = false;
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
         struct shard_table *t = value;
         if (waits && t->clears && saving_behind(s, t)) {
             *waits = true;
@@ -209,7 +209,7 @@ static bool some_steps(struct shard *s, bool *waits)
 
 static void steps_due(struct shard *s, uint64_t pause)
 {
-    if (s->clearing.slot || !lane_timer_arm(s->lane, &s->clearing, lane_now(s->lane) + pause))
+    if (s->clearing->timer.slot || !lane_timer_arm(s->lane, &s->clearing->timer, lane_now(s->lane) + pause))
         return;
     while (some_steps(s, NULL)) { /* no memory for a timer */
     }
@@ -220,7 +220,7 @@ bool clearing_turn(struct shard *s)
     bool waits;
     if (some_steps(s, &waits) || waits) /* in a simulation, other events come between two steps */
         steps_due(s, waits || s->config.scan_keys ? ENV_MS : 0);
-    bool cleared = s->cleared;
+    bool cleared = s->clearing->ended;
     if (cleared)
         go_on(s);
     return cleared;
@@ -242,7 +242,7 @@ static void whole(struct shard *s, struct shard_table *t, bool few)
     }
     t->remains = !few;
     table_over(s, t);
-    if (!few || s->cleared) /* requests that waited are handled later */
+    if (!few || s->clearing->ended) /* requests that waited are handled later */
         steps_due(s, 0);
 }
 
@@ -261,7 +261,7 @@ static bool note(struct shard_table *t, const uint64_t *partitions)
 static void restart(struct shard *s, struct shard_table *t)
 {
     assert(t->table);
-    s->clears += !t->clears;
+    s->clearing->tables += !t->clears;
     t->clears = true;
     t->clear_at = 0;
 }
@@ -307,7 +307,7 @@ void clearing_begin_some(struct shard *s, struct shard_table *t, const uint64_t 
             t->table); /* a checkpoint that adds to the last would not know which rows go later */
         steps_due(s, 0);
     }
-    if (s->cleared)
+    if (s->clearing->ended)
         steps_due(s, 0);
 }
 

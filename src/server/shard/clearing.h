@@ -38,7 +38,8 @@ bool clearing_touches(const struct shard_table *t, const uint64_t *partitions);
 bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg);
 /* Rows were deleted: their memory may be freed. */
 void clearing_update(struct shard *s, struct shard_table *t);
-/* One step, when the timer s->clearing fires. True: a removal has ended, and requests that waited for it may go on. */
+/* One step, when the timer s->clearing->timer fires. True: a removal has ended, and requests that waited for it
+ * may go on. */
 MUST_USE bool clearing_turn(struct shard *s);
 
 #endif

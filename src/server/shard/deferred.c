@@ -8,8 +8,8 @@
 
 void deferred_free(struct shard *s, struct deferred *d)
 {
-    assert(s->deferred_count > 0 && s->deferred_over != d);
-    s->deferred_count--;
+    assert(s->deferred->count > 0 && s->deferred->over != d);
+    s->deferred->count--;
     free(d);
 }
 
@@ -25,8 +25,8 @@ static struct deferred *find_in(const struct queue *queue, const struct sender *
 
 static struct deferred *find(const struct shard *s, const struct sender *sender, uint64_t number)
 {
-    struct deferred *d = find_in(&s->deferred, sender, number);
-    return d ? d : find_in(&s->deferred_held, sender, number);
+    struct deferred *d = find_in(&s->deferred->turn, sender, number);
+    return d ? d : find_in(&s->deferred->held, sender, number);
 }
 
 /* Its sender has not asked for it since then, and may not wait any more. */
@@ -45,30 +45,30 @@ bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t
 
 void deferred_close_page(struct shard *s, struct session *x)
 {
-    x->next = s->closing;
-    s->closing = x;
+    x->next = s->scans->closing;
+    s->scans->closing = x;
     deferred_go(s);
 }
 
 bool deferred_close_step(struct shard *s)
 {
-    struct session *x = s->closing;
+    struct session *x = s->scans->closing;
     if (x && table_page_close_step(&x->page)) {
-        s->closing = x->next;
+        s->scans->closing = x->next;
         free(x);
     }
-    return !s->closing;
+    return !s->scans->closing;
 }
 
 void deferred_go(struct shard *s)
 {
-    if (s->deferring.slot || (queue_empty(&s->deferred) && !s->closing))
+    if (s->deferred->timer.slot || (queue_empty(&s->deferred->turn) && !s->scans->closing))
         return;
-    if (lane_timer_arm(s->lane, &s->deferring, lane_now(s->lane))) { /* no memory for a timer */
+    if (lane_timer_arm(s->lane, &s->deferred->timer, lane_now(s->lane))) { /* no memory for a timer */
         while (!deferred_close_step(s))
             ;
-        while (!queue_empty(&s->deferred)) {
-            struct deferred *d = container_of(queue_pop(&s->deferred), struct deferred, node);
+        while (!queue_empty(&s->deferred->turn)) {
+            struct deferred *d = container_of(queue_pop(&s->deferred->turn), struct deferred, node);
             reply_status(d->peer, &d->head, PARAMO_E_MEMORY, "the server is out of memory for this request");
             deferred_free(s, d);
         }
@@ -86,7 +86,7 @@ paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t c
         d->deadline = deadline_of(s);
         return PARAMO_OK;
     }
-    if (s->deferred_count >= SHARD_DEFERRED_MAX) { /* as if it had been lost on the way */
+    if (s->deferred->count >= SHARD_DEFERRED_MAX) { /* as if it had been lost on the way */
         s->counters.dropped++;
         return PARAMO_OK;
     }
@@ -96,10 +96,10 @@ paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t c
     d->peer = peer;
     d->head = *h;
     d->cursor = cursor;
-    d->partitions_changed = s->partitions_changed;
+    d->partitions_changed = s->place->partitions_changed;
     d->deadline = deadline_of(s);
-    queue_push(&s->deferred, &d->node);
-    s->deferred_count++;
+    queue_push(&s->deferred->turn, &d->node);
+    s->deferred->count++;
     deferred_go(s);
     shard_keep_house(s);
     return PARAMO_OK;
@@ -108,9 +108,9 @@ paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t c
 bool deferred_count(const struct peer *peer, const struct wire_head *h, struct table_count *count)
 {
     const struct shard *s = peer->shard;
-    const struct deferred *d = s->deferred_over;
+    const struct deferred *d = s->deferred->over;
     if (!d || d->head.kind != WIRE_STAT || d->peer != peer || d->head.number != h->number ||
-        d->partitions_changed != s->partitions_changed || !d->count.done)
+        d->partitions_changed != s->place->partitions_changed || !d->count.done)
         return false;
     *count = d->count;
     return true;
@@ -118,8 +118,8 @@ bool deferred_count(const struct peer *peer, const struct wire_head *h, struct t
 
 void deferred_resume(struct shard *s)
 {
-    for (struct qnode *node; (node = queue_pop(&s->deferred_held));)
-        queue_push(&s->deferred, node);
+    for (struct qnode *node; (node = queue_pop(&s->deferred->held));)
+        queue_push(&s->deferred->turn, node);
     deferred_go(s);
 }
 
@@ -138,6 +138,6 @@ static void drop_from(struct shard *s, struct queue *queue, const struct peer *p
 
 void deferred_drop(struct shard *s, const struct peer *peer, uint64_t now)
 {
-    drop_from(s, &s->deferred, peer, now);
-    drop_from(s, &s->deferred_held, peer, now);
+    drop_from(s, &s->deferred->turn, peer, now);
+    drop_from(s, &s->deferred->held, peer, now);
 }

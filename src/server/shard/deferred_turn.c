@@ -15,13 +15,13 @@ static void over(struct shard *s, struct deferred *d, paramo_err err)
     if (err) {
         reply_status(d->peer, &d->head, err, err_text());
     } else if (!slice_may_read(d->peer, &d->head, &seg)) {
-        queue_push(&s->deferred_held, &d->node);
+        queue_push(&s->deferred->held, &d->node);
         return;
     } else {
-        assert(!s->deferred_over);
-        s->deferred_over = d;
+        assert(!s->deferred->over);
+        s->deferred->over = d;
         slice_handle_again(d->peer, &d->head, &seg, d->head.count ? 1 : 0); /* the peer may be gone */
-        s->deferred_over = NULL;
+        s->deferred->over = NULL;
     }
     deferred_free(s, d);
 }
@@ -34,8 +34,8 @@ static bool is_stat(const struct qnode *node)
 /* The first request has had a step, and needs more. */
 static void next_turn(struct shard *s)
 {
-    struct queue *q = &s->deferred;
-    assert(!queue_empty(q) && s->deferred_count > 0);
+    struct queue *q = &s->deferred->turn;
+    assert(!queue_empty(q) && s->deferred->count > 0);
     if (is_stat(q->head)) {
         queue_push(q, queue_pop(q));
         return;
@@ -56,15 +56,15 @@ static void next_turn(struct shard *s)
 /* One step of the first waiting request. */
 static void step(struct shard *s)
 {
-    struct deferred *d = container_of(s->deferred.head, struct deferred, node);
+    struct deferred *d = container_of(s->deferred->turn.head, struct deferred, node);
     struct shard_table *t = shard_table_find(s, d->head.table);
     paramo_err err = PARAMO_OK;
     bool done = true;
     if (t && d->head.kind == WIRE_SCAN) {
         done = scanning_step(d->peer, t, &d->head, d->cursor, &err);
     } else if (t) {
-        if (d->partitions_changed != s->partitions_changed) {
-            d->partitions_changed = s->partitions_changed;
+        if (d->partitions_changed != s->place->partitions_changed) {
+            d->partitions_changed = s->place->partitions_changed;
             d->count = (struct table_count){0};
         }
         counting_step(s, t, &d->count);
@@ -74,15 +74,15 @@ static void step(struct shard *s)
         next_turn(s);
         return;
     }
-    (void)queue_pop(&s->deferred);
+    (void)queue_pop(&s->deferred->turn);
     over(s, d, err);
 }
 
 void deferred_turn(struct lane_timer *timer)
 {
-    struct shard *s = container_of(timer, struct shard, deferring);
+    struct shard *s = container_of(timer, struct shard_deferred, timer)->shard;
     (void)deferred_close_step(s);
-    if (!queue_empty(&s->deferred))
+    if (!queue_empty(&s->deferred->turn))
         step(s);
     deferred_go(s);
 }

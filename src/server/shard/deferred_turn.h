@@ -7,7 +7,7 @@
 
 #include "server/shard/shard_impl.h"
 
-/* The function of the timer s->deferring. */
+/* The function of the timer s->deferred->timer. */
 void deferred_turn(struct lane_timer *timer);
 
 #endif

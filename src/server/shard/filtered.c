@@ -21,7 +21,8 @@ struct peer_wants {
 
 void filtered_peer_init(struct peer *peer)
 {
-    keylists_init(&peer->lists, 1, KEYLISTS_KEPT_BYTES, &peer->shard->lists_bytes, SHARD_LISTS_BYTES);
+    keylists_init(&peer->lists, 1, KEYLISTS_KEPT_BYTES, &peer->shard->filters->lists_bytes,
+                  SHARD_LISTS_BYTES);
 }
 
 void filtered_peer_fini(struct peer *peer)
@@ -34,15 +35,15 @@ void filtered_peer_fini(struct peer *peer)
 
 void filtered_fini(struct shard *s)
 {
-    assert(!s->lists_bytes);
-    filter_tools_fini(&s->filter_tools);
+    assert(!s->filters->lists_bytes);
+    filter_tools_fini(&s->filters->tools);
 }
 
 static struct filter_coder coder_of(const struct peer *peer)
 {
     struct shard *s = peer->shard;
     return (struct filter_coder){
-        .env = lane_env(s->lane), .capabilities = peer->conn->capabilities, .counts = &s->filter_counts};
+        .env = lane_env(s->lane), .capabilities = peer->conn->capabilities, .counts = &s->filters->counts};
 }
 
 /* ---- what a sender wants ---- */
@@ -139,8 +140,8 @@ static paramo_err take_back(struct peer *peer, struct wire_head *h, struct van_s
                                .table = h->table,
                                .count = h->count,
                                .lists = &peer->lists,
-                               .tools = &peer->shard->filter_tools,
-                               .memory = {.pool = &peer->shard->pool}};
+                               .tools = &peer->shard->filters->tools,
+                               .memory = {.pool = &peer->shard->replies->pool}};
     struct filter_chain wants;
     memcpy(m.seg, seg, sizeof m.seg);
     paramo_err err = filter_decode(&coder, &seg[WIRE_SEG_BODY], &m, &wants);
@@ -201,7 +202,7 @@ void filtered_answer(struct peer *peer, const struct shard_table *t, const struc
     if (!wants || !wants->run.chain.count || r->frame.nseg > WIRE_SEG_BODY)
         return;
     struct filter_coder coder = coder_of(peer);
-    struct filter_memory *coding = bufpool_get(&s->pool, sizeof *coding);
+    struct filter_memory *coding = bufpool_get(&s->replies->pool, sizeof *coding);
     struct van_seg body;
     struct filter_message m = {.use = FILTER_OF_ANSWER,
                                .table = t->id,
@@ -211,13 +212,13 @@ void filtered_answer(struct peer *peer, const struct shard_table *t, const struc
                                .value_bytes = t->value_bytes,
                                .row_bytes = t->row_values * t->value_bytes,
                                .lists = &peer->lists,
-                               .tools = &s->filter_tools,
-                               .memory = {.pool = &s->pool}};
+                               .tools = &s->filters->tools,
+                               .memory = {.pool = &s->replies->pool}};
     for (unsigned i = 0; i < r->frame.nseg; i++)
         m.seg[i] = r->frame.seg[i];
     if (!coding || !filter_encode(&coder, &wants->run, NULL, &m, &body)) {
         filter_memory_give(&m.memory);
-        bufpool_put(&s->pool, coding, sizeof *coding);
+        bufpool_put(&s->replies->pool, coding, sizeof *coding);
         return;
     }
     reply_own(r); /* the values that it lends are not its last segment any more */

@@ -39,11 +39,11 @@ static struct shard_request *find(struct sender *sender, uint64_t number)
 
 static void handling_unlink(struct shard *s, struct shard_request *q)
 {
-    assert(q->prev ? q->prev->next == q : s->handling == q);
+    assert(q->prev ? q->prev->next == q : s->handling->first == q);
     if (q->prev)
         q->prev->next = q->next;
     else
-        s->handling = q->next;
+        s->handling->first = q->next;
     if (q->next)
         q->next->prev = q->prev;
     q->prev = q->next = NULL;
@@ -58,8 +58,8 @@ static size_t answer_bytes(const struct shard_request *q)
 static void request_release(struct shard *s, struct shard_request *q)
 {
     if (q->answered) {
-        assert(q->sender->kept_bytes >= answer_bytes(q) && s->kept_bytes >= q->sender->kept_bytes);
-        s->kept_bytes -= answer_bytes(q);
+        assert(q->sender->kept_bytes >= answer_bytes(q) && s->handling->kept_bytes >= q->sender->kept_bytes);
+        s->handling->kept_bytes -= answer_bytes(q);
         q->sender->kept_bytes -= answer_bytes(q);
         request_free(q);
     } else {
@@ -103,8 +103,8 @@ static void finish(struct shard_request *q)
 {
     struct shard *s = q->shard;
     handling_unlink(s, q);
-    assert(s->handling_bytes >= q->bytes);
-    s->handling_bytes -= q->bytes;
+    assert(s->handling->bytes >= q->bytes);
+    s->handling->bytes -= q->bytes;
     van_release(q->hold);
     q->hold = NULL;
     q->answered = true;
@@ -112,7 +112,7 @@ static void finish(struct shard_request *q)
         request_free(q);
         return;
     }
-    s->kept_bytes += answer_bytes(q);
+    s->handling->kept_bytes += answer_bytes(q);
     q->sender->kept_bytes += answer_bytes(q);
     if (q->sender->peer)
         reply_kept(q->sender->peer, &q->head, q->status, q->answer);
@@ -316,9 +316,9 @@ static struct shard_request *request_make(struct peer *peer, struct shard_table 
     }
     for (unsigned i = 0; i < nseg; i++)
         q->bytes += (size_t)seg[i].len;
-    s->handling_bytes += q->bytes;
-    q->gate = s->gate;
-    atomic_fetch_add(&s->gate->refs, 1);
+    s->handling->bytes += q->bytes;
+    q->gate = s->handling->gate;
+    atomic_fetch_add(&s->handling->gate->refs, 1);
     q->shard = s;
     q->sender = peer->sender;
     q->head = *h;
@@ -347,10 +347,10 @@ static struct shard_request *request_make(struct peer *peer, struct shard_table 
         info->for_customer = h->to.customer;
         info->flags = h->to.flags;
     }
-    q->next = s->handling;
-    if (s->handling)
-        s->handling->prev = q;
-    s->handling = q;
+    q->next = s->handling->first;
+    if (s->handling->first)
+        s->handling->first->prev = q;
+    s->handling->first = q;
     return q;
 }
 
@@ -397,7 +397,7 @@ paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct
     if (!sender->handled)
         sender->handled = calloc(DATA_WINDOW, sizeof *sender->handled);
     if (!sender->handled || sender->kept_bytes > SENDER_KEPT_BYTES ||
-        s->handling_bytes > SHARD_HANDLING_BYTES) {
+        s->handling->bytes > SHARD_HANDLING_BYTES) {
         s->counters.dropped++; /* the client asks again; floors may have risen by then */
         return PARAMO_OK;
     }
@@ -436,8 +436,8 @@ bool handling_probe(struct peer *peer, const struct wire_head *h)
 
 void handling_close(struct shard *s)
 {
-    atomic_store(&s->gate->closed, true);
-    while (atomic_load(&s->gate->posting))
+    atomic_store(&s->handling->gate->closed, true);
+    while (atomic_load(&s->handling->gate->posting))
         ; /* a poster needs only a few more instructions */
-    gate_unref(s->gate);
+    gate_unref(s->handling->gate);
 }

@@ -6,7 +6,7 @@ void shard_keep_house(struct shard *s)
 {
     char label[VIEW_LABEL_MAX];
     if (s->housekeeping.slot ||
-        (!s->view_deferred_count && !s->sessions && !s->deferred_count && !s->unknown_peers))
+        (!s->kept->count && !s->scans->sessions && !s->deferred->count && !s->peers->unknown))
         return;
     if (lane_timer_arm(s->lane, &s->housekeeping, lane_now(s->lane) + 5 * ENV_SEC))
         log_warn("%s: no memory for a timer: abandoned requests stay until the next request",

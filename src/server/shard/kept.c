@@ -39,37 +39,36 @@ void kept_defer_for_view(struct peer *peer, const struct wire_head *head, const 
 {
     struct shard *s = peer->shard;
     struct kept *k = NULL;
-    if (s->view_deferred_count < SHARD_VIEW_DEFERRED_MAX &&
-        s->view_deferred_bytes < SHARD_VIEW_DEFERRED_BYTES)
+    if (s->kept->count < SHARD_VIEW_DEFERRED_MAX && s->kept->bytes < SHARD_VIEW_DEFERRED_BYTES)
         k = keep(peer, head, seg, nseg, hold);
     if (!k) {
         s->counters.dropped++;
         return;
     }
     k->deadline = lane_now(s->lane) + SHARD_VIEW_DEFERRED_SECONDS * ENV_SEC;
-    queue_push(&s->deferred_for_view, &k->node);
-    s->view_deferred_count++;
-    s->view_deferred_bytes += k->bytes;
+    queue_push(&s->kept->for_view, &k->node);
+    s->kept->count++;
+    s->kept->bytes += k->bytes;
     s->counters.deferred_for_view++;
     shard_keep_house(s);
 }
 
 void kept_drop_for_view(struct shard *s, const struct peer *peer, uint64_t now)
 {
-    struct queue old = s->deferred_for_view;
-    s->deferred_for_view = (struct queue){0};
+    struct queue old = s->kept->for_view;
+    s->kept->for_view = (struct queue){0};
     for (struct qnode *node; (node = queue_pop(&old));) {
         struct kept *k = container_of(node, struct kept, node);
         if (k->peer != peer && k->deadline > now) {
-            queue_push(&s->deferred_for_view, node);
+            queue_push(&s->kept->for_view, node);
             continue;
         }
-        assert(s->view_deferred_count > 0 && s->view_deferred_bytes >= k->bytes);
-        s->view_deferred_count--;
-        s->view_deferred_bytes -= k->bytes;
+        assert(s->kept->count > 0 && s->kept->bytes >= k->bytes);
+        s->kept->count--;
+        s->kept->bytes -= k->bytes;
         kept_free(k);
     }
-    assert(queue_empty(&s->deferred_for_view) == (s->view_deferred_count == 0));
+    assert(queue_empty(&s->kept->for_view) == (s->kept->count == 0));
 }
 
 void kept_drop(struct peer *peer)

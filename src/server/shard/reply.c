@@ -16,17 +16,17 @@ static void reply_done(struct van_frame *frame, paramo_err status)
 
 static void replies_count(struct shard *s, int change)
 {
-    size_t n = atomic_load_explicit(&s->replies_out, memory_order_relaxed) + (size_t)change;
+    size_t n = atomic_load_explicit(&s->replies->out, memory_order_relaxed) + (size_t)change;
     assert(n != SIZE_MAX); /* an answer that is freed was counted */
-    atomic_store_explicit(&s->replies_out, n, memory_order_relaxed);
+    atomic_store_explicit(&s->replies->out, n, memory_order_relaxed);
 }
 
 static struct reply *reply_get(struct shard *s)
 {
-    struct reply *r = s->free_replies;
+    struct reply *r = s->replies->free;
     if (r) {
-        s->free_replies = r->next;
-        s->free_replies_count--;
+        s->replies->free = r->next;
+        s->replies->free_count--;
     } else {
         r = malloc(sizeof *r);
         if (!r)
@@ -50,20 +50,20 @@ void reply_free(struct reply *r)
     struct shard *s = r->shard;
     replies_count(s, -1);
     if (r->buffer)
-        bufpool_put(&s->pool, r->buffer, r->buffer_bytes);
+        bufpool_put(&s->replies->pool, r->buffer, r->buffer_bytes);
     if (r->kept)
         kept_unref(r->kept);
     if (r->coding) {
         filter_memory_give(r->coding);
-        bufpool_put(&s->pool, r->coding, sizeof *r->coding);
+        bufpool_put(&s->replies->pool, r->coding, sizeof *r->coding);
     }
-    if (s->free_replies_count >= REPLIES_CACHED) {
+    if (s->replies->free_count >= REPLIES_CACHED) {
         free(r);
         return;
     }
-    r->next = s->free_replies;
-    s->free_replies = r;
-    s->free_replies_count++;
+    r->next = s->replies->free;
+    s->replies->free = r;
+    s->replies->free_count++;
 }
 
 void kept_unref(struct kept_answer *kept)
@@ -162,7 +162,7 @@ static struct reply *reply_plain(struct shard *s, const struct wire_head *reques
         return NULL; /* as if the answer was lost: the client asks again */
     size_t len = text ? strnlen(text, ERR_TEXT_MAX) : 0;
     if (len) {
-        r->buffer = bufpool_get(&s->pool, len);
+        r->buffer = bufpool_get(&s->replies->pool, len);
         r->buffer_bytes = len;
         if (r->buffer) {
             memcpy(r->buffer, text, len);
@@ -217,7 +217,7 @@ paramo_err reply_make(struct shard *s, size_t bytes, struct reply **reply)
                        bytes, (unsigned long long)s->config.frame_bytes);
     struct reply *r = reply_get(s);
     if (r && bytes) {
-        r->buffer = bufpool_get(&s->pool, bytes);
+        r->buffer = bufpool_get(&s->replies->pool, bytes);
         r->buffer_bytes = bytes;
         if (!r->buffer) {
             reply_free(r);

@@ -15,12 +15,12 @@
 static void sessions_remove(struct shard *s, const struct sender *sender, uint64_t before,
                             const struct session *one)
 {
-    for (struct session **at = &s->sessions; *at;) {
+    for (struct session **at = &s->scans->sessions; *at;) {
         struct session *x = *at;
         if ((sender && sender_id_equal(&x->sender, &sender->id)) || x->used_at < before || x == one) {
-            assert(s->sessions_count > 0);
+            assert(s->scans->count > 0);
             *at = x->next;
-            s->sessions_count--;
+            s->scans->count--;
             deferred_close_page(s, x);
         } else {
             at = &x->next;
@@ -40,7 +40,7 @@ void scanning_forget(struct shard *s, const struct sender *sender)
 
 static struct session *session_find(struct shard *s, const struct sender *sender, const struct wire_head *h)
 {
-    for (struct session *x = s->sessions; x; x = x->next) {
+    for (struct session *x = s->scans->sessions; x; x = x->next) {
         if (sender_id_equal(&x->sender, &sender->id) && x->id == h->scan.id && x->table == h->table)
             return x;
     }
@@ -50,7 +50,7 @@ static struct session *session_find(struct shard *s, const struct sender *sender
 static struct session *session_oldest(struct shard *s, const struct session *but, bool with_page)
 {
     struct session *oldest = NULL;
-    for (struct session *x = s->sessions; x; x = x->next)
+    for (struct session *x = s->scans->sessions; x; x = x->next)
         if (x != but && (x->page.keys || !with_page) && (!oldest || x->used_at < oldest->used_at))
             oldest = x;
     return oldest;
@@ -60,7 +60,7 @@ static struct session *session_get(struct shard *s, const struct sender *sender,
 {
     struct session *x = session_find(s, sender, h);
     if (!x) {
-        if (s->sessions_count >= SCAN_SESSIONS_MAX)
+        if (s->scans->count >= SCAN_SESSIONS_MAX)
             sessions_remove(s, NULL, 0, session_oldest(s, NULL, false));
         x = calloc(1, sizeof *x);
         if (!x)
@@ -68,9 +68,9 @@ static struct session *session_get(struct shard *s, const struct sender *sender,
         x->sender = sender->id;
         x->id = h->scan.id;
         x->table = h->table;
-        x->next = s->sessions;
-        s->sessions = x;
-        s->sessions_count++;
+        x->next = s->scans->sessions;
+        s->scans->sessions = x;
+        s->scans->count++;
     }
     x->used_at = lane_now(s->lane);
     return x;
@@ -118,11 +118,11 @@ static void page_drop(struct shard *s, struct session *x)
  * until it is sorted, then 8. */
 static size_t page_room(struct shard *s, const struct session *x, const struct shard_table *t)
 {
-    assert(s->sessions_count > 0); /* x is one of them */
+    assert(s->scans->count > 0); /* x is one of them */
     uint64_t rows = table_rows(t->table) + table_rows(t->table) / 8 + 64;
-    size_t share = s->config.scan_keys ? s->config.scan_keys : SCAN_BYTES / 16 / s->sessions_count;
+    size_t share = s->config.scan_keys ? s->config.scan_keys : SCAN_BYTES / 16 / s->scans->count;
     size_t room = rows < share ? (size_t)rows : share, bytes = 16 * room;
-    for (const struct session *other = s->sessions; other; other = other->next)
+    for (const struct session *other = s->scans->sessions; other; other = other->next)
         bytes += other == x ? 0 : table_page_bytes(&other->page);
     for (struct session *oldest; bytes > SCAN_BYTES && (oldest = session_oldest(s, x, true));) {
         assert(bytes >= table_page_bytes(&oldest->page));
@@ -138,10 +138,10 @@ static paramo_err page_step(struct shard *s, struct session *x, struct shard_tab
 {
     struct mine mine = {s, t};
     *done = false;
-    if (!x->page.keys || x->partitions_changed != s->partitions_changed || cursor < x->page.from ||
+    if (!x->page.keys || x->partitions_changed != s->place->partitions_changed || cursor < x->page.from ||
         cursor > x->page.to) {
         page_drop(s, x);
-        x->partitions_changed = s->partitions_changed;
+        x->partitions_changed = s->place->partitions_changed;
         paramo_err err = table_page_open(&x->page, t->table, cursor, page_room(s, x, t));
         if (err)
             return err;
@@ -226,7 +226,7 @@ static paramo_err answer_var(struct peer *peer, struct shard_table *t, const str
 {
     struct shard *s = peer->shard;
     size_t bytes = *n * 12, total, vals = 0, fit = 0;
-    uint64_t *keys = bufpool_get(&s->pool, bytes);
+    uint64_t *keys = bufpool_get(&s->replies->pool, bytes);
     if (!keys)
         return err_memory(bytes);
     uint32_t *lens = (uint32_t *)(keys + *n);
@@ -250,7 +250,7 @@ static paramo_err answer_var(struct peer *peer, struct shard_table *t, const str
         table_var_pull(t->table, keys, fit, (uint8_t *)b.reply->buffer + vals_at);
         batch_send(peer, h, &b, true);
     }
-    bufpool_put(&s->pool, keys, bytes);
+    bufpool_put(&s->replies->pool, keys, bytes);
     return PARAMO_OK;
 }
 
@@ -339,7 +339,8 @@ static paramo_err scan(struct peer *peer, struct shard_table *t, const struct wi
     do {
         uint64_t at = session_cursor(x, cursor);
         there = x->page.keys && x->page.phase == TABLE_PAGE_DONE &&
-                x->partitions_changed == s->partitions_changed && at >= x->page.from && at <= x->page.to;
+                x->partitions_changed == s->place->partitions_changed && at >= x->page.from &&
+                at <= x->page.to;
         if (!there && is_short(s, t))
             err = page_step(s, x, t, at, &there);
     } while (!err && !there && is_short(s, t));
@@ -389,7 +390,8 @@ bool scanning_step(struct peer *peer, struct shard_table *t, const struct wire_h
     if (x)
         cursor = session_cursor(x, cursor);
     if (x && x->page.phase == TABLE_PAGE_DONE && x->page.keys &&
-        x->partitions_changed == s->partitions_changed && cursor >= x->page.from && cursor <= x->page.to)
+        x->partitions_changed == s->place->partitions_changed && cursor >= x->page.from &&
+        cursor <= x->page.to)
         return true;
     if (x)
         *err = page_step(s, x, t, cursor, &done);

@@ -38,24 +38,24 @@ static unsigned sender_bucket(const struct sender_id *id)
 
 void shard_sender_free(struct shard *s, struct sender *sender)
 {
-    struct sender **at = &s->sender_buckets[sender_bucket(&sender->id)];
-    if (s->check.sender == sender)
-        s->check.sender = sender->next;
+    struct sender **at = &s->senders->bucket[sender_bucket(&sender->id)];
+    if (s->senders->check.sender == sender)
+        s->senders->check.sender = sender->next;
     saving_sender_gone(s, sender);
     while (*at != sender) {
         assert(*at); /* its bucket has it */
         at = &(*at)->bucket_next;
     }
-    assert(!sender->peers && !sender->peer && s->senders_count > 0);
-    assert(sender->prev ? sender->prev->next == sender : s->senders == sender);
+    assert(!sender->peers && !sender->peer && s->senders->count > 0);
+    assert(sender->prev ? sender->prev->next == sender : s->senders->first == sender);
     *at = sender->bucket_next;
     if (sender->prev)
         sender->prev->next = sender->next;
     else
-        s->senders = sender->next;
+        s->senders->first = sender->next;
     if (sender->next)
         sender->next->prev = sender->prev;
-    s->senders_count--;
+    s->senders->count--;
     handling_forget(s, sender);
     applied_window_fini(&sender->applied_window);
     chain_sender_gone(sender);
@@ -86,7 +86,7 @@ static bool sender_over(const struct shard *s, const struct sender *sender)
 
 struct sender *shard_sender_find(const struct shard *s, const struct sender_id *id)
 {
-    struct sender *sender = s->sender_buckets[sender_bucket(id)];
+    struct sender *sender = s->senders->bucket[sender_bucket(id)];
     while (sender && !sender_id_equal(&sender->id, id))
         sender = sender->bucket_next;
     return sender;
@@ -103,14 +103,14 @@ struct sender *shard_sender(struct shard *s, const struct sender_id *id)
     sender->id = *id;
     sender->checked = UINT64_MAX;
     applied_window_init(&sender->applied_window);
-    sender->next = s->senders;
-    if (s->senders)
-        s->senders->prev = sender;
-    s->senders = sender;
-    struct sender **bucket = &s->sender_buckets[sender_bucket(id)];
+    sender->next = s->senders->first;
+    if (s->senders->first)
+        s->senders->first->prev = sender;
+    s->senders->first = sender;
+    struct sender **bucket = &s->senders->bucket[sender_bucket(id)];
     sender->bucket_next = *bucket;
     *bucket = sender;
-    s->senders_count++;
+    s->senders->count++;
     return sender;
 }
 
@@ -123,19 +123,19 @@ static bool senders_stay(const struct shard *s)
 void shard_peer_forget(struct shard *s, struct peer *peer)
 {
     struct sender *sender = peer->sender;
-    if (s->check.peer == peer)
-        s->check.peer = peer->next;
+    if (s->senders->check.peer == peer)
+        s->senders->check.peer = peer->next;
     kept_drop_for_view(s, peer, 0);
     deferred_drop(s, peer, 0);
     kept_drop(peer);
     for (struct qnode *node; (node = queue_pop(&peer->backlog));)
         reply_free(container_of(container_of(node, struct van_frame, node), struct reply, frame));
     assert(queue_empty(&peer->behind) && sender->peers > 0);
-    assert(peer->prev ? peer->prev->next == peer : s->peers == peer);
+    assert(peer->prev ? peer->prev->next == peer : s->peers->first == peer);
     if (peer->prev)
         peer->prev->next = peer->next;
     else
-        s->peers = peer->next;
+        s->peers->first = peer->next;
     if (peer->next)
         peer->next->prev = peer->prev;
     sender->peers--;
@@ -151,7 +151,7 @@ void shard_peer_forget(struct shard *s, struct peer *peer)
 
 static unsigned peer_close(struct shard *s, struct peer *peer)
 {
-    size_t waiting = s->view_deferred_count + s->deferred_count;
+    size_t waiting = s->kept->count + s->deferred->count;
     van_close(peer->conn, false);
     shard_peer_forget(s, peer);
     return CHECK_COST_CLOSE + (unsigned)(waiting / CHECK_WAITING);
@@ -168,7 +168,7 @@ static unsigned peer_check(struct shard *s, struct peer *peer)
         return peer_close(s, peer);
     if (life == LIFE_UNKNOWN && lane_now(s->lane) - peer->since >= SHARD_UNKNOWN_SENDER_SECONDS * ENV_SEC)
         return peer_close(s, peer);
-    s->unknown_peers |= life == LIFE_UNKNOWN;
+    s->peers->unknown |= life == LIFE_UNKNOWN;
     return 1;
 }
 
@@ -182,29 +182,29 @@ static unsigned sender_check(struct shard *s, struct sender *sender)
 
 static void check_begin(struct shard *s)
 {
-    s->check.on = true;
-    s->check.again = false;
-    s->check.peer = s->peers;
-    s->check.sender = s->senders;
-    s->unknown_peers = false;
+    s->senders->check.on = true;
+    s->senders->check.again = false;
+    s->senders->check.peer = s->peers->first;
+    s->senders->check.sender = s->senders->first;
+    s->peers->unknown = false;
 }
 
 /* Looks at the next connection, then at the next record, or ends. Returns the cost. */
 static unsigned check_next(struct shard *s)
 {
-    struct peer *peer = s->check.peer;
-    struct sender *sender = s->check.sender;
+    struct peer *peer = s->senders->check.peer;
+    struct sender *sender = s->senders->check.sender;
     if (peer) {
-        s->check.peer = peer->next;
+        s->senders->check.peer = peer->next;
         return peer_check(s, peer);
     }
     if (sender && !senders_stay(s)) {
-        s->check.sender = sender->next;
+        s->senders->check.sender = sender->next;
         return sender_check(s, sender);
     }
-    s->check.on = false;
-    s->check.sender = NULL;
-    if (s->check.again)
+    s->senders->check.on = false;
+    s->senders->check.sender = NULL;
+    if (s->senders->check.again)
         check_begin(s);
     else
         shard_keep_house(s);
@@ -213,9 +213,9 @@ static unsigned check_next(struct shard *s)
 
 static void check_turn(struct shard *s, uint64_t left)
 {
-    while (left && s->check.on) {
+    while (left && s->senders->check.on) {
         unsigned cost = check_next(s);
-        s->check.spent += cost;
+        s->senders->check.spent += cost;
         left -= cost < left ? cost : left;
     }
 }
@@ -225,19 +225,20 @@ static void check_go_on(struct shard *s)
 {
     size_t few = s->config.turn_records;
     check_turn(s, few ? few : SHARD_CHECK_TURN);
-    if (s->check.on && lane_timer_arm(s->lane, &s->check.timer, lane_now(s->lane) + (few ? ENV_MS : 0)))
+    if (s->senders->check.on &&
+        lane_timer_arm(s->lane, &s->senders->check.timer, lane_now(s->lane) + (few ? ENV_MS : 0)))
         check_turn(s, UINT64_MAX); /* without memory for a timer */
 }
 
 static void check_fire(struct lane_timer *timer)
 {
-    check_go_on(container_of(timer, struct shard, check.timer));
+    check_go_on(container_of(timer, struct shard_senders, check.timer)->shard);
 }
 
 void shard_senders_check(struct shard *s)
 {
-    if (s->check.on) {
-        s->check.again = true;
+    if (s->senders->check.on) {
+        s->senders->check.again = true;
         return;
     }
     check_begin(s);
@@ -246,13 +247,13 @@ void shard_senders_check(struct shard *s)
 
 void senders_init(struct shard *s)
 {
-    s->check.timer.fire = check_fire;
+    s->senders->check.timer.fire = check_fire;
 }
 
 void senders_close(struct shard *s)
 {
-    assert(!s->peers); /* a record stays while a connection refers to it */
-    lane_timer_cancel(s->lane, &s->check.timer);
-    while (s->senders)
-        shard_sender_free(s, s->senders);
+    assert(!s->peers->first); /* a record stays while a connection refers to it */
+    lane_timer_cancel(s->lane, &s->senders->check.timer);
+    while (s->senders->first)
+        shard_sender_free(s, s->senders->first);
 }

@@ -41,7 +41,7 @@ static paramo_err table_add(struct shard *s, const struct view_table *from)
     paramo_err err = t ? PARAMO_OK : shard_table_make(s, from, &t);
     if (err)
         return err;
-    err = map_put(&s->tables, t->id, t);
+    err = map_put(&s->tables->by_id, t->id, t);
     if (err)
         shard_table_free(t);
     else if (partition_set_next(t->clearing, 0) < RING_PARTITIONS)
@@ -53,7 +53,7 @@ static void tables_update(struct shard *s)
 {
     for (uint32_t i = 0; i < s->view->tables_count; i++) {
         const struct view_table *from = &s->view->tables[i];
-        paramo_err err = map_get(&s->tables, from->id) ? PARAMO_OK : table_add(s, from);
+        paramo_err err = map_get(&s->tables->by_id, from->id) ? PARAMO_OK : table_add(s, from);
         if (!err)
             continue;
         err = err_prefix(err, "shard %u cannot continue: table %s", s->config.index, from->name);
@@ -88,9 +88,9 @@ static void gone_after(const struct shard *s, const uint64_t owned[PARTITION_WOR
         if (!owned[word])
             continue;
         for (unsigned i = 0; i < 64; i++) /* without a branch, so that it becomes vector code */
-            any |= gone[i] > s->view_before;
+            any |= gone[i] > s->place->view_before;
         for (unsigned i = 0; i < 64 && any; i++)
-            after[word] |= (uint64_t)(gone[i] > s->view_before) << i;
+            after[word] |= (uint64_t)(gone[i] > s->place->view_before) << i;
         after[word] &= owned[word];
     }
 }
@@ -139,7 +139,7 @@ static void tables_bereave(struct shard *s, const uint64_t owned[PARTITION_WORDS
     uint64_t id, lost[PARTITION_WORDS];
     void *value;
     bereaved_find(s, owned, &bereaved);
-    for (size_t i = 0; bereaved.last && map_next(&s->tables, &i, &id, &value);) {
+    for (size_t i = 0; bereaved.last && map_next(&s->tables->by_id, &i, &id, &value);) {
         struct shard_table *t = value;
         const struct view_table *from = view_table(s->view, t->id);
         rows_lost(s, &bereaved, from ? from->since : 0, replaces ? 0 : t->replicas, lost);
@@ -168,7 +168,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     }
     struct sender_id id = hello_sender(hello);
     struct sender *sender = shard_sender_find(s, &id);
-    if (!sender && s->senders_count >= SHARD_SENDERS_MAX) {
+    if (!sender && s->senders->count >= SHARD_SENDERS_MAX) {
         acceptor_reject(conn, PARAMO_E_FULL, "the server has too many senders");
         return;
     }
@@ -186,10 +186,10 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     peer->sender = sender;
     peer->since = lane_now(s->lane);
     filtered_peer_init(peer);
-    peer->next = s->peers;
-    if (s->peers)
-        s->peers->prev = peer;
-    s->peers = peer;
+    peer->next = s->peers->first;
+    if (s->peers->first)
+        s->peers->first->prev = peer;
+    s->peers->first = peer;
     sender->peers++;
     van_set_user(conn, &shard_van_user, peer);
     van_set_frame_limit(conn, s->config.frame_bytes);
@@ -198,8 +198,8 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
         van_close(conn, false);
         shard_peer_forget(s, peer);
     }
-    s->unknown_peers |= life == LIFE_UNKNOWN;
-    if (s->unknown_peers)
+    s->peers->unknown |= life == LIFE_UNKNOWN;
+    if (s->peers->unknown)
         shard_keep_house(s);
 }
 
@@ -208,7 +208,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
 static void owned_partitions(const struct shard *s, uint64_t partitions[PARTITION_WORDS])
 {
     memset(partitions, 0, PARTITION_WORDS * sizeof *partitions);
-    for (partition_set_runs(a, end, s->runs))
+    for (partition_set_runs(a, end, s->place->runs))
         if (s->self >= 0 && view_ring(s->view)->owner[a] == (unsigned)s->self)
             partition_set_add_run(partitions, a, end);
 }
@@ -219,15 +219,15 @@ static void adopt_view(struct shard *s, struct view *view)
     if (node)
         s->config.node = node->id;
     uint64_t before[PARTITION_WORDS] = {0}, owned[PARTITION_WORDS], gained = 0;
-    assert(!s->adopting_view && (!s->view || view->number > s->view->number));
+    assert(!s->adopting->in_progress && (!s->view || view->number > s->view->number));
     if (s->view)
         owned_partitions(s, before);
-    s->view_before = s->view ? s->view->number : 0;
+    s->place->view_before = s->view ? s->view->number : 0;
     view_unref(s->view);
     s->view = view_ref(view);
-    memset(s->runs, 0, sizeof s->runs);
-    ring_begins(&view->chains, s->runs);
-    s->adopting_view = true;
+    memset(s->place->runs, 0, sizeof s->place->runs);
+    ring_begins(&view->chains, s->place->runs);
+    s->adopting->in_progress = true;
     /* Not in the view: not yet, or declared dead, or another process has our rank; nothing is ours. */
     s->self = adopting_index(s, view);
     assert(s->self < (int)view->shards_count);
@@ -235,23 +235,23 @@ static void adopt_view(struct shard *s, struct view *view)
     for (unsigned i = 0; i < PARTITION_WORDS; i++)
         gained |= owned[i] & ~before[i];
     if (gained) /* only the previous owner knows its changes since the last checkpoint */
-        s->saved_id = 0;
-    s->partitions_changed = s->self >= 0 ? view->shards[s->self].partitions_changed : UINT64_MAX;
-    s->owns_all = partition_set_next_absent(owned, 0) == RING_PARTITIONS;
+        s->saves->id = 0;
+    s->place->partitions_changed = s->self >= 0 ? view->shards[s->self].partitions_changed : UINT64_MAX;
+    s->place->owns_all = partition_set_next_absent(owned, 0) == RING_PARTITIONS;
     if (!s->config.app_endpoint)
         tables_update(s);
-    s->chain_changed = s->self >= 0 ? view->shards[s->self].chain_changed : UINT64_MAX;
-    s->restoring = view->lost_at != 0; /* nothing is answered until loading_update has looked */
+    s->place->chain_changed = s->self >= 0 ? view->shards[s->self].chain_changed : UINT64_MAX;
+    s->loads->restoring = view->lost_at != 0; /* nothing is answered until loading_update has looked */
     if (s->chain)
         chain_succeed(s->chain);
-    tables_bereave(s, owned, !s->view_before && node && node->recovered);
+    tables_bereave(s, owned, !s->place->view_before && node && node->recovered);
     loading_update(s);
     loading_check(s);
     saving_new_view(s);
     saving_check(s);
     shard_senders_check(s);
     slice_resume_view_deferred(s);
-    s->adopting_view = false;
+    s->adopting->in_progress = false;
     if (s->chain)
         chain_reopen(s);
     slice_resume_all(s);
@@ -259,7 +259,7 @@ static void adopt_view(struct shard *s, struct view *view)
 
 void shard_set_view(struct shard *s, struct view *view)
 {
-    assert(!s->adopting_view);
+    assert(!s->adopting->in_progress);
     if (!s->view || view->number > s->view->number)
         adopting_begin(s, view);
 }
@@ -277,7 +277,7 @@ static void housekeeping_fire(struct lane_timer *timer)
     uint64_t now = lane_now(s->lane);
     kept_drop_for_view(s, NULL, now);
     deferred_drop(s, NULL, now);
-    if (s->unknown_peers)
+    if (s->peers->unknown)
         shard_senders_check(s);
     scanning_expire(s, now > SCAN_SESSION_SECONDS * ENV_SEC ? now - SCAN_SESSION_SECONDS * ENV_SEC : 0);
     shard_keep_house(s);
@@ -286,12 +286,12 @@ static void housekeeping_fire(struct lane_timer *timer)
 void shard_get_counters(const struct shard *s, struct shard_counters *counters)
 {
     *counters = s->counters;
-    counters->senders = s->senders_count;
-    counters->kept_bytes = s->kept_bytes;
-    counters->view_deferred_bytes = s->view_deferred_bytes;
+    counters->senders = s->senders->count;
+    counters->kept_bytes = s->handling->kept_bytes;
+    counters->view_deferred_bytes = s->kept->bytes;
     uint64_t key;
     void *value;
-    for (size_t i = 0; map_next(&s->tables, &i, &key, &value);) {
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &key, &value);) {
         const struct shard_table *t = value;
         counters->tables_bytes += shard_table_bytes(t);
     }
@@ -302,17 +302,17 @@ void shard_get_report(const struct shard *s, struct shard_report *report)
     size_t bytes = 0;
     uint64_t key;
     void *value;
-    *report = (struct shard_report){.senders = s->senders_count,
+    *report = (struct shard_report){.senders = s->senders->count,
                                     .requests = s->counters.slices,
                                     .repeats = s->counters.repeats,
                                     .pauses = s->pauses};
-    for (size_t i = 0; map_next(&s->tables, &i, &key, &value);) {
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &key, &value);) {
         const struct shard_table *t = value;
         struct table_stats stats = t->table ? table_get_stats(t->table) : (struct table_stats){0};
         report->rows += stats.rows;
         report->table_bytes += shard_table_bytes(t);
     }
-    for (const struct sender *x = s->senders; x; x = x->next) {
+    for (const struct sender *x = s->senders->first; x; x = x->next) {
         bytes += sizeof *x;
         report->applied_window_notes += applied_window_count_notes(&x->applied_window, &bytes);
     }
@@ -323,33 +323,74 @@ void shard_get_report(const struct shard *s, struct shard_report *report)
 
 static void clearing_fire(struct lane_timer *timer)
 {
-    struct shard *s = container_of(timer, struct shard, clearing);
-    if (clearing_turn(s) && !s->adopting_view)
+    struct shard *s = container_of(timer, struct shard_clearing, timer)->shard;
+    if (clearing_turn(s) && !s->adopting->in_progress)
         slice_resume_all(s);
+}
+
+/* All of one shard. */
+struct shard_parts {
+    struct shard shard;
+    struct shard_place place;
+    struct shard_adopting adopting;
+    struct shard_tables tables;
+    struct shard_senders senders;
+    struct shard_peers peers;
+    struct shard_kept kept;
+    struct shard_handling handling;
+    struct shard_scans scans;
+    struct shard_deferred deferred;
+    struct shard_saves saves;
+    struct shard_loads loads;
+    struct shard_clearing clearing;
+    struct shard_replies replies;
+    struct shard_filters filters;
+};
+
+static void parts_join(struct shard_parts *all)
+{
+    struct shard *s = &all->shard;
+    s->place = &all->place;
+    s->adopting = &all->adopting;
+    s->tables = &all->tables;
+    s->senders = &all->senders;
+    s->peers = &all->peers;
+    s->kept = &all->kept;
+    s->handling = &all->handling;
+    s->scans = &all->scans;
+    s->deferred = &all->deferred;
+    s->saves = &all->saves;
+    s->loads = &all->loads;
+    s->clearing = &all->clearing;
+    s->replies = &all->replies;
+    s->filters = &all->filters;
+    s->adopting->shard = s->tables->shard = s->senders->shard = s->deferred->shard = s->clearing->shard = s;
 }
 
 paramo_err shard_create(const struct shard_config *config, struct shard **shard)
 {
-    struct shard *s = calloc(1, sizeof *s);
+    struct shard_parts *all = calloc(1, sizeof *all);
     struct gate *gate = calloc(1, sizeof *gate);
-    if (!s || !gate) {
-        free(s);
+    if (!all || !gate) {
+        free(all);
         free(gate);
-        return err_memory(sizeof *s + sizeof *gate);
+        return err_memory(sizeof *all + sizeof *gate);
     }
+    struct shard *s = &all->shard;
+    parts_join(all);
     s->config = *config;
     s->lane = config->lane;
     s->self = -1;
-    s->gate = gate;
+    s->handling->gate = gate;
     s->housekeeping.fire = housekeeping_fire;
     shard_tables_init(s);
     senders_init(s);
     adopting_init(s, adopt_view);
-    s->deferring.fire = deferred_turn;
-    s->clearing.fire = clearing_fire;
+    s->deferred->timer.fire = deferred_turn;
+    s->clearing->timer.fire = clearing_fire;
     gate->lane = config->lane;
     atomic_store(&gate->refs, 1);
-    bufpool_init(&s->pool, SHARD_POOL_BYTES);
+    bufpool_init(&s->replies->pool, SHARD_POOL_BYTES);
     if (config->van) {
         paramo_err err = chain_create(s, &s->chain);
         if (err) {
@@ -363,7 +404,7 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
 
 size_t shard_unsent(const struct shard *s)
 {
-    return atomic_load_explicit(&s->replies_out, memory_order_relaxed);
+    return atomic_load_explicit(&s->replies->out, memory_order_relaxed);
 }
 
 void shard_close(struct shard *s)
@@ -374,8 +415,8 @@ void shard_close(struct shard *s)
     handling_close(s);
     saving_close(s);
     loading_close(s);
-    while (s->peers) {
-        struct peer *peer = s->peers;
+    while (s->peers->first) {
+        struct peer *peer = s->peers->first;
         van_close(peer->conn, false);
         shard_peer_forget(s, peer);
     }
@@ -384,26 +425,26 @@ void shard_close(struct shard *s)
     senders_close(s);
     scanning_expire(s, UINT64_MAX);
     lane_timer_cancel(s->lane, &s->housekeeping);
-    lane_timer_cancel(s->lane, &s->furnishing);
+    lane_timer_cancel(s->lane, &s->tables->furnishing);
     while (!deferred_close_step(s))
         ;
-    lane_timer_cancel(s->lane, &s->deferring);
-    lane_timer_cancel(s->lane, &s->clearing);
+    lane_timer_cancel(s->lane, &s->deferred->timer);
+    lane_timer_cancel(s->lane, &s->clearing->timer);
     uint64_t key;
     void *value;
-    for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &key, &value);)
         shard_table_free(value);
-    map_fini(&s->tables);
-    lane_timer_cancel(s->lane, &s->trimming); /* freeing tables may have armed it */
-    assert(s->replies_out == 0 && s->kept_bytes == 0 && s->senders_count == 0);
-    assert(s->deferred_count == 0 && s->view_deferred_count == 0 && s->sessions_count == 0);
-    while (s->free_replies) {
-        struct reply *next = s->free_replies->next;
-        free(s->free_replies);
-        s->free_replies = next;
+    map_fini(&s->tables->by_id);
+    lane_timer_cancel(s->lane, &s->tables->trimming); /* freeing tables may have armed it */
+    assert(s->replies->out == 0 && s->handling->kept_bytes == 0 && s->senders->count == 0);
+    assert(s->deferred->count == 0 && s->kept->count == 0 && s->scans->count == 0);
+    while (s->replies->free) {
+        struct reply *next = s->replies->free->next;
+        free(s->replies->free);
+        s->replies->free = next;
     }
     filtered_fini(s);
-    bufpool_fini(&s->pool);
+    bufpool_fini(&s->replies->pool);
     view_unref(s->view);
-    free(s);
+    free(container_of(s, struct shard_parts, shard));
 }

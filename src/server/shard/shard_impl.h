@@ -186,7 +186,7 @@ struct shard_request {
     char table[VIEW_NAME_MAX];
     struct van_hold *hold;
     size_t bytes;                      /* held */
-    struct shard_request *prev, *next; /* shard->handling */
+    struct shard_request *prev, *next; /* shard->handling->first */
     bool answered;
     paramo_err status;
     struct kept_answer *answer; /* the body is a text when status is an error */
@@ -204,23 +204,46 @@ struct session {
     bool over;                   /* its last row has been sent */
 };
 
-struct shard {
-    struct shard_config config;
-    struct lane *lane;
-    struct view *view;
-    int self; /* our index in the view, or -1 */
+/* ---- parts of the shard; each is owned by the file named above it, others call its functions ---- */
+
+/* shard.c: what the present view says about this shard */
+struct shard_place {
     uint64_t partitions_changed, chain_changed;
     uint64_t view_before; /* number of the view before the present one; 0: none */
-    struct chain *chain;  /* NULL: an app endpoint, or a shard without a van to reach others */
     bool owns_all;
     uint64_t runs[PARTITION_WORDS]; /* where runs of partitions begin that have the same chain in the view */
-    struct map tables;              /* by id */
-    struct shard_table *last;       /* the table asked for last */
-    struct sender *senders;
-    struct sender *sender_buckets[SHARD_SENDER_BUCKETS]; /* the same, by name */
-    size_t senders_count;
-    struct peer *peers;
-    bool unknown_peers; /* there may be connections of senders that no view has had */
+};
+
+/* adopting.c */
+struct shard_adopting {
+    struct shard *shard;
+    void (*adopt)(struct shard *s, struct view *view);
+    struct view *view; /* the newest one, which waits for its tables; NULL: none does */
+    int self;          /* our index in it, or -1 */
+    uint64_t runs[PARTITION_WORDS];
+    uint32_t at;        /* which table is the next to be looked for */
+    struct map tables;  /* by id: they have no view yet */
+    struct queue tasks; /* of the lane, which came behind the view */
+    struct lane_timer timer;
+    /* a view is being adopted: what peers deferred comes behind what waited for the view */
+    bool in_progress;
+};
+
+/* shard_tables.c */
+struct shard_tables {
+    struct shard *shard;
+    struct map by_id;
+    struct shard_table *last;     /* the table asked for last */
+    struct lane_timer trimming;   /* memory that tables have freed goes back */
+    struct lane_timer furnishing; /* tables that lack memory try again */
+};
+
+/* senders.c */
+struct shard_senders {
+    struct shard *shard;
+    struct sender *first;
+    struct sender *bucket[SHARD_SENDER_BUCKETS]; /* the same, by name */
+    size_t count;
     struct { /* shard_senders_check, in turns: it holds nothing, both lists may change between them */
         bool on;
         bool again;            /* it restarts at its end: there is a newer view */
@@ -229,51 +252,103 @@ struct shard {
         struct lane_timer timer;
         uint64_t spent; /* by all turns; for tests */
     } check;
-    struct queue deferred_for_view; /* struct kept */
-    /* a view is being adopted: what peers deferred comes behind what waited for the view */
-    bool adopting_view;
-    struct { /* adopting.c */
-        void (*adopt)(struct shard *s, struct view *view);
-        struct view *view; /* the newest one, which waits for its tables; NULL: none does */
-        int self;          /* our index in it, or -1 */
-        uint64_t runs[PARTITION_WORDS];
-        uint32_t at;        /* which table is the next to be looked for */
-        struct map tables;  /* by id: they have no view yet */
-        struct queue tasks; /* of the lane, which came behind the view */
-        struct lane_timer timer;
-    } next;
-    size_t view_deferred_count, view_deferred_bytes;
-    struct shard_request *handling;
+};
+
+/* senders.c: connections of senders */
+struct shard_peers {
+    struct peer *first;
+    bool unknown; /* there may be connections of senders that no view has had */
+};
+
+/* kept.c: slices that wait for a view */
+struct shard_kept {
+    struct queue for_view; /* struct kept */
+    size_t count, bytes;
+};
+
+/* handling.c */
+struct shard_handling {
+    struct shard_request *first;
     struct gate *gate;
-    size_t kept_bytes, handling_bytes;
+    size_t kept_bytes, bytes;
+};
+
+/* scanning.c */
+struct shard_scans {
     struct session *sessions, *closing; /* closing: their pages' memory is being freed in steps */
-    unsigned sessions_count;
-    struct queue deferred, deferred_held; /* struct deferred: in turn; until they may be handled again */
-    size_t deferred_count;
-    const struct deferred *deferred_over; /* is being handled again */
-    struct lane_timer deferring;
-    struct saving *saving;      /* NULL: none is in progress */
-    struct saving *saving_left; /* aborted; a blocking job still removes its file */
-    uint64_t saved_id;       /* the checkpoint since which changes of all our partitions are known; 0: none */
-    struct loading *loading; /* the same */
-    uint64_t loads;          /* begun so far */
-    uint64_t loads_spent;    /* by all turns with senders' records of loads; for tests */
-    uint64_t load_over;      /* the number of the last GO order */
-    uint64_t load_aborted; /* id of the last load that ended before GO; 0: none, or a later one was loaded */
-    bool restoring;        /* lost rows of ours will be restored: requests wait */
-    struct lane_timer clearing; /* the next step */
-    unsigned clears;            /* tables of which rows are being removed */
-    bool cleared;               /* a removal has ended: what waited for it may go on */
-    struct lane_timer housekeeping;
-    struct lane_timer trimming;   /* memory that tables have freed goes back */
-    struct lane_timer furnishing; /* tables that lack memory try again */
+    unsigned count;
+};
+
+/* deferred.c */
+struct shard_deferred {
+    struct shard *shard;
+    struct queue turn, held; /* struct deferred: in turn; until they may be handled again */
+    size_t count;
+    const struct deferred *over; /* is being handled again */
+    struct lane_timer timer;
+};
+
+/* snapshot/saving.c */
+struct shard_saves {
+    struct saving *current; /* NULL: none is in progress */
+    struct saving *left;    /* aborted; a blocking job still removes its file */
+    uint64_t id;            /* the checkpoint since which changes of all our partitions are known; 0: none */
+};
+
+/* snapshot/loading.c */
+struct shard_loads {
+    struct loading *current; /* NULL: none is in progress */
+    uint64_t begun;          /* so far */
+    uint64_t spent;          /* by all turns with senders' records of loads; for tests */
+    uint64_t over;           /* the number of the last GO order */
+    uint64_t aborted; /* id of the last load that ended before GO; 0: none, or a later one was loaded */
+    bool restoring;   /* lost rows of ours will be restored: requests wait */
+};
+
+/* clearing.c */
+struct shard_clearing {
+    struct shard *shard;
+    struct lane_timer timer; /* the next step */
+    unsigned tables;         /* of which rows are being removed */
+    bool ended;              /* a removal has ended: what waited for it may go on */
+};
+
+/* reply.c */
+struct shard_replies {
     struct bufpool pool;
-    struct reply *free_replies;
-    size_t free_replies_count;
-    _Atomic size_t replies_out; /* written on the lane */
-    struct filter_counts filter_counts;
-    struct filter_tools filter_tools;
+    struct reply *free;
+    size_t free_count;
+    _Atomic size_t out; /* written on the lane */
+};
+
+/* filtered.c */
+struct shard_filters {
+    struct filter_counts counts;
+    struct filter_tools tools;
     size_t lists_bytes; /* of all connections */
+};
+
+struct shard {
+    struct shard_config config;
+    struct lane *lane;
+    struct view *view;
+    int self;            /* our index in the view, or -1 */
+    struct chain *chain; /* NULL: an app endpoint, or a shard without a van to reach others */
+    struct shard_place *place;
+    struct shard_adopting *adopting;
+    struct shard_tables *tables;
+    struct shard_senders *senders;
+    struct shard_peers *peers;
+    struct shard_kept *kept;
+    struct shard_handling *handling;
+    struct shard_scans *scans;
+    struct shard_deferred *deferred;
+    struct shard_saves *saves;
+    struct shard_loads *loads;
+    struct shard_clearing *clearing;
+    struct shard_replies *replies;
+    struct shard_filters *filters;
+    struct lane_timer housekeeping;
     struct shard_counters counters;
     struct spread pauses; /* of partitions that migrated away: microseconds */
 };

@@ -17,9 +17,9 @@ enum {
 
 struct shard_table *shard_table_find(struct shard *s, uint32_t id)
 {
-    struct shard_table *t = map_get(&s->tables, id);
+    struct shard_table *t = map_get(&s->tables->by_id, id);
     if (t)
-        s->last = t;
+        s->tables->last = t;
     return t;
 }
 
@@ -115,7 +115,7 @@ static bool is_any(const uint64_t partitions[PARTITION_WORDS])
 paramo_err shard_table_own(struct shard *s, struct shard_table *t, size_t *room)
 {
     uint64_t fresh[PARTITION_WORDS], bare[PARTITION_WORDS] = {0};
-    held_partitions(s, t, s->view, s->self, s->runs, fresh);
+    held_partitions(s, t, s->view, s->self, s->place->runs, fresh);
     for (unsigned i = 0; i < PARTITION_WORDS; i++)
         fresh[i] &= ~t->held[i];
     paramo_err err = own(s, t, fresh, room, bare);
@@ -127,12 +127,12 @@ paramo_err shard_table_own(struct shard *s, struct shard_table *t, size_t *room)
 /* Returns freed memory of tables to the system in steps. */
 static void trimming_fire(struct lane_timer *timer)
 {
-    struct shard *s = container_of(timer, struct shard, trimming);
+    struct shard *s = container_of(timer, struct shard_tables, trimming)->shard;
     unsigned chunks = TRIM_CHUNKS;
     bool more = false;
     uint64_t id;
     void *value;
-    for (size_t i = 0; !more && map_next(&s->tables, &i, &id, &value);) {
+    for (size_t i = 0; !more && map_next(&s->tables->by_id, &i, &id, &value);) {
         struct hugemem *m = &((struct shard_table *)value)->memory;
         size_t before = m->chunks.count;
         more = hugemem_trim(m, chunks);
@@ -146,8 +146,8 @@ static void trimming_fire(struct lane_timer *timer)
 static void trim_soon(void *shard)
 {
     struct shard *s = shard;
-    if (!s->trimming.slot &&
-        lane_timer_arm(s->lane, &s->trimming, lane_now(s->lane) + TRIM_AFTER_MS * ENV_MS))
+    if (!s->tables->trimming.slot &&
+        lane_timer_arm(s->lane, &s->tables->trimming, lane_now(s->lane) + TRIM_AFTER_MS * ENV_MS))
         log_debug("shard %u: no memory for a timer: freed memory is kept", s->config.index);
 }
 
@@ -164,7 +164,7 @@ paramo_err shard_table_make(struct shard *s, const struct view_table *from, stru
     hugemem_init(&t->memory);
     t->memory.emptied = trim_soon;
     t->memory.ctx = s;
-    rowcache_init(&t->rows, &s->pool);
+    rowcache_init(&t->rows, &s->replies->pool);
     t->id = from->id;
     memcpy(t->name, from->name, sizeof t->name);
     t->options = from->options;
@@ -228,7 +228,7 @@ void shard_tables_furnish(struct shard *s)
     uint64_t id;
     void *value;
     size_t room = clearing_room(s);
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
         struct shard_table *t = value;
         bool before = t->lacks;
         t->lacks = table_furnish(s, t, &room) != PARAMO_OK;
@@ -246,19 +246,19 @@ void shard_tables_furnish(struct shard *s)
 
 void shard_table_again(struct shard *s)
 {
-    if (!s->furnishing.slot &&
-        lane_timer_arm(s->lane, &s->furnishing, lane_now(s->lane) + TABLE_AGAIN_MS * ENV_MS))
+    if (!s->tables->furnishing.slot &&
+        lane_timer_arm(s->lane, &s->tables->furnishing, lane_now(s->lane) + TABLE_AGAIN_MS * ENV_MS))
         log_debug("shard %u: no memory for a timer: tables wait for the next request", s->config.index);
 }
 
 static void furnishing_fire(struct lane_timer *timer)
 {
-    shard_tables_furnish(container_of(timer, struct shard, furnishing));
+    shard_tables_furnish(container_of(timer, struct shard_tables, furnishing)->shard);
 }
 
 void shard_tables_init(struct shard *s)
 {
-    map_init(&s->tables);
-    s->furnishing.fire = furnishing_fire;
-    s->trimming.fire = trimming_fire;
+    map_init(&s->tables->by_id);
+    s->tables->furnishing.fire = furnishing_fire;
+    s->tables->trimming.fire = trimming_fire;
 }

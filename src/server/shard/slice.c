@@ -51,12 +51,12 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
 {
     struct shard *s = peer->shard;
     struct sender *sender = peer->sender;
-    if (!s->view || s->loading || s->restoring || h->view > s->view->number) {
+    if (!s->view || s->loads->current || s->loads->restoring || h->view > s->view->number) {
         kept_defer_for_view(peer, h, seg, nseg, hold);
         return PARAMO_OK;
     }
     s->counters.slices++;
-    if (!s->config.app_endpoint && (s->self < 0 || h->view < s->partitions_changed)) {
+    if (!s->config.app_endpoint && (s->self < 0 || h->view < s->place->partitions_changed)) {
         reply_moved(peer, h);
         return PARAMO_OK;
     }
@@ -68,7 +68,8 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         shard_floor(s, sender, h->floor);
         return handling_slice(peer, NULL, h, seg, nseg, hold);
     }
-    struct shard_table *t = s->last && s->last->id == h->table ? s->last : shard_table_find(s, h->table);
+    struct shard_table *t =
+        s->tables->last && s->tables->last->id == h->table ? s->tables->last : shard_table_find(s, h->table);
     if (!t && !view_table(s->view, h->table)) {
         reply_status(peer, h, PARAMO_E_NO_TABLE, "the server has no table of this id");
         return PARAMO_OK;
@@ -124,7 +125,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
         reply_moved(peer, h);
         return;
     }
-    if (is_kept(&peer->deferred, sender, h->number) || is_kept(&s->deferred_for_view, sender, h->number) ||
+    if (is_kept(&peer->deferred, sender, h->number) || is_kept(&s->kept->for_view, sender, h->number) ||
         deferred_asked(s, sender, h->number)) {
         reply_probe(peer, h, PROBE_WORKING);
         return;
@@ -145,7 +146,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
         return;
     /* The record covers partitions that are here. The slice may have keys of partitions that have left since
      * it was cut. */
-    if (!s->config.app_endpoint && s->view && h->view < s->partitions_changed) {
+    if (!s->config.app_endpoint && s->view && h->view < s->place->partitions_changed) {
         reply_moved(peer, h);
         return;
     }
@@ -163,8 +164,9 @@ static bool waits(const struct peer *peer, const struct wire_head *h, const stru
 {
     struct shard *s = peer->shard;
     bool shut = chain_guarded(s->chain) && !chain_open(s);
-    return peer->blocked || shut || !queue_empty(&peer->deferred) || (s->saving && saving_holds(s, h, seg)) ||
-           migration_source_defers(s, h, seg) || clearing_holds(s, h, seg);
+    return peer->blocked || shut || !queue_empty(&peer->deferred) ||
+           (s->saves->current && saving_holds(s, h, seg)) || migration_source_defers(s, h, seg) ||
+           clearing_holds(s, h, seg);
 }
 
 /* FLOOR: a sender's floor without a request. A goodbye says that the customer assigns no more numbers and
@@ -249,8 +251,8 @@ paramo_err slice_resume(struct peer *peer)
 {
     reply_backlog(peer);
     struct shard *s = peer->shard;
-    while (!peer->blocked && !s->adopting_view && !(s->chain && (s->chain->shut || records_hold(s->chain))) &&
-           !queue_empty(&peer->deferred)) {
+    while (!peer->blocked && !s->adopting->in_progress &&
+           !(s->chain && (s->chain->shut || records_hold(s->chain))) && !queue_empty(&peer->deferred)) {
         struct kept *k = container_of(peer->deferred.head, struct kept, node);
         if (saving_holds(s, &k->head, k->seg) || migration_source_defers(s, &k->head, k->seg) ||
             clearing_holds(s, &k->head, k->seg))
@@ -279,7 +281,7 @@ static void peer_fail(struct peer *peer)
 
 static void fail_broken(struct shard *s)
 {
-    for (struct peer *peer = s->peers, *next; peer; peer = next) {
+    for (struct peer *peer = s->peers->first, *next; peer; peer = next) {
         next = peer->next;
         if (peer->broken)
             peer_fail(peer);
@@ -296,11 +298,11 @@ static void append(struct queue *to, struct queue *from)
  * other slice waits for a view. So it comes first here. */
 void slice_resume_view_deferred(struct shard *s)
 {
-    struct queue old = s->deferred_for_view;
-    assert(queue_empty(&old) == (s->view_deferred_count == 0));
-    s->deferred_for_view = (struct queue){0};
-    s->view_deferred_count = s->view_deferred_bytes = 0;
-    for (struct peer *peer = s->peers; peer; peer = peer->next)
+    struct queue old = s->kept->for_view;
+    assert(queue_empty(&old) == (s->kept->count == 0));
+    s->kept->for_view = (struct queue){0};
+    s->kept->count = s->kept->bytes = 0;
+    for (struct peer *peer = s->peers->first; peer; peer = peer->next)
         append(&peer->behind, &peer->deferred);
     for (struct qnode *node; (node = queue_pop(&old));) {
         struct kept *k = container_of(node, struct kept, node);
@@ -314,7 +316,7 @@ void slice_resume_view_deferred(struct shard *s)
         else if (peer->broken)
             kept_free(k);
     }
-    for (struct peer *peer = s->peers; peer; peer = peer->next)
+    for (struct peer *peer = s->peers->first; peer; peer = peer->next)
         append(&peer->deferred, &peer->behind);
     deferred_resume(s);
     fail_broken(s);
@@ -322,7 +324,7 @@ void slice_resume_view_deferred(struct shard *s)
 
 void slice_resume_all(struct shard *s)
 {
-    for (struct peer *peer = s->peers; peer; peer = peer->next)
+    for (struct peer *peer = s->peers->first; peer; peer = peer->next)
         peer->broken |= slice_resume(peer) != PARAMO_OK;
     fail_broken(s);
 }
@@ -331,7 +333,7 @@ bool slice_may_read(const struct peer *peer, const struct wire_head *h, const st
 {
     struct shard *s = peer->shard;
     bool shut = chain_guarded(s->chain) && !chain_open(s);
-    return !shut && !peer->blocked && s->view && !s->loading && !s->restoring &&
+    return !shut && !peer->blocked && s->view && !s->loads->current && !s->loads->restoring &&
            !migration_source_defers(s, h, seg) && !clearing_holds(s, h, seg);
 }
 

@@ -37,7 +37,7 @@ static bool turn_begin(struct turn *turn, struct shard *s, const bool own[RING_P
 {
     uint64_t any = 0;
     *turn = (struct turn){.shard = s, .left = records_turn(s)};
-    for (partition_set_runs(a, end, s->runs))
+    for (partition_set_runs(a, end, s->place->runs))
         if (view_ring(s->view)->owner[a] == (unsigned)s->self)
             partition_set_add_run(turn->held, a, end);
     for (unsigned i = 0; i < records->partitions && records->partition + i < RING_PARTITIONS; i++)
@@ -57,7 +57,7 @@ static bool lives(const struct shard *s, const struct sender_id *id)
 
 static void spend(struct turn *turn, unsigned cost)
 {
-    turn->shard->loads_spent += cost;
+    turn->shard->loads->spent += cost;
     turn->left -= cost < turn->left ? cost : turn->left;
 }
 

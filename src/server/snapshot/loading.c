@@ -228,9 +228,9 @@ static void told(struct loading *ld, paramo_err status)
 static void release(struct loading *ld)
 {
     struct shard *s = ld->shard;
-    assert(s->loading == ld && !ld->posted);
-    s->loading = NULL;
-    s->load_aborted = 0;
+    assert(s->loads->current == ld && !ld->posted);
+    s->loads->current = NULL;
+    s->loads->aborted = 0;
     lane_timer_cancel(s->lane, &ld->next);
     lane_timer_cancel(s->lane, &ld->limit);
     loading_free(ld);
@@ -295,13 +295,14 @@ void loading_update(struct shard *s)
 {
     uint64_t id;
     void *value;
-    if (s->loading)
-        keep_held(s->loading);
-    s->restoring = s->view->lost_at && s->loading && s->loading->lost; /* its end calls this again */
-    if (!s->view->lost_at || s->restoring)
+    if (s->loads->current)
+        keep_held(s->loads->current);
+    /* the end of such a load calls this again */
+    s->loads->restoring = s->view->lost_at && s->loads->current && s->loads->current->lost;
+    if (!s->view->lost_at || s->loads->restoring)
         return;
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);)
-        s->restoring |= ((struct shard_table *)value)->lost && find_returns(s, value);
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);)
+        s->loads->restoring |= ((struct shard_table *)value)->lost && find_returns(s, value);
 }
 
 static paramo_err clear_returns(struct loading *ld)
@@ -312,7 +313,7 @@ static paramo_err clear_returns(struct loading *ld)
     size_t found = 0, due = 0, room = clearing_room(s);
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value); found++)
         ;
-    for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &key, &value);)
         due += returns(value);
     if (found != due)
         return err_set(PARAMO_E_NOT_FOUND, "the checkpoint lacks some of the lost tables");
@@ -326,7 +327,7 @@ static paramo_err match_table(struct loading *ld, const struct view_table *from)
 {
     struct shard *s = ld->shard;
     const struct view_table *here = view_table_named(s->view, from->name);
-    struct shard_table *t = here ? map_get(&s->tables, here->id) : NULL;
+    struct shard_table *t = here ? map_get(&s->tables->by_id, here->id) : NULL;
     if (ld->lost)
         return t && returns(t) ? map_put(&ld->tables, from->id, t) : PARAMO_OK;
     if (t && t->lacks)
@@ -402,7 +403,7 @@ static void next(struct lane_timer *timer)
 {
     struct loading *ld = container_of(timer, struct loading, next);
     paramo_err err = PARAMO_OK;
-    assert(!ld->posted && ld->shard->loading == ld);
+    assert(!ld->posted && ld->shard->loads->current == ld);
     if (ld->work_err) {
         ld->err = ld->work_err;
         memcpy(ld->text, ld->work_text, sizeof ld->text);
@@ -450,9 +451,9 @@ static void worked(struct blocking_job *blocking_job)
 /* Aborts the load; requests wait on. */
 static void load_abort(struct shard *s, paramo_err why)
 {
-    struct loading *ld = s->loading;
-    s->loading = NULL;
-    s->load_aborted = ld->config.id;
+    struct loading *ld = s->loads->current;
+    s->loads->current = NULL;
+    s->loads->aborted = ld->config.id;
     lane_timer_cancel(s->lane, &ld->next);
     lane_timer_cancel(s->lane, &ld->limit);
     if (ld->matched)
@@ -488,7 +489,7 @@ static bool old_owner_reads(const struct shard *s)
 
 void loading_check(struct shard *s)
 {
-    struct loading *ld = s->loading;
+    struct loading *ld = s->loads->current;
     if (!ld || !ld->hold)
         return;
     if (s->view->number >> 32 != ld->term) {
@@ -504,7 +505,7 @@ void loading_check(struct shard *s)
 static paramo_err check_order(const struct shard *s, const struct shard_save_config *config)
 {
     paramo_err late = saving_check_term(s, config->term);
-    if (late || config->order >= s->load_over)
+    if (late || config->order >= s->loads->over)
         return late;
     return err_set(PARAMO_E_CANCELLED, "the scheduler has ended this load already");
 }
@@ -514,9 +515,9 @@ static paramo_err loading_begin(struct shard *s, const struct shard_save_config 
     paramo_err late = check_order(s, config);
     if (late)
         return late;
-    if (s->loading && s->loading->config.id == config->id)
+    if (s->loads->current && s->loads->current->config.id == config->id)
         load_abort(s, err_set(PARAMO_E_CANCELLED, "the checkpoint is loaded again"));
-    if (s->saving || s->loading)
+    if (s->saves->current || s->loads->current)
         return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
     if (s->self < 0)
         return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
@@ -529,7 +530,7 @@ static paramo_err loading_begin(struct shard *s, const struct shard_save_config 
     if (!ld)
         return err_memory(sizeof *ld);
     ld->shard = s;
-    ld->number = ++s->loads;
+    ld->number = ++s->loads->begun;
     ld->config = *config;
     ld->blocking_job = (struct blocking_job){.lane = s->lane, .work = work, .done = worked};
     ld->next.fire = next;
@@ -550,10 +551,10 @@ paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *conf
         loading_free(ld);
         return err;
     }
-    assert(!s->loading);
+    assert(!s->loads->current);
     ld->hold = true;
     ld->term = (uint32_t)(s->view->number >> 32);
-    s->loading = ld;
+    s->loads->current = ld;
     loading_check(s);
     return PARAMO_OK;
 }
@@ -566,15 +567,15 @@ static paramo_err err_hold_expired(const struct shard *s)
 
 paramo_err shard_load_go(struct shard *s, uint64_t id, uint64_t order)
 {
-    struct loading *ld = s->loading;
-    s->load_over = order > s->load_over ? order : s->load_over;
+    struct loading *ld = s->loads->current;
+    s->loads->over = order > s->loads->over ? order : s->loads->over;
     if (!ld || !ld->hold || ld->config.id != id)
-        return s->load_aborted == id ? err_hold_expired(s) : PARAMO_OK;
+        return s->loads->aborted == id ? err_hold_expired(s) : PARAMO_OK;
     if (ld->phase == LOADED) {
         release(ld);
     } else {
         load_abort(s, err_set(PARAMO_E_CANCELLED, "the scheduler aborted the load"));
-        s->load_aborted = 0; /* the scheduler learns it by this answer */
+        s->loads->aborted = 0; /* the scheduler learns it by this answer */
         slice_resume_view_deferred(s);
     }
     return PARAMO_OK;
@@ -582,11 +583,11 @@ paramo_err shard_load_go(struct shard *s, uint64_t id, uint64_t order)
 
 void shard_load_drop(struct shard *s, uint64_t id, uint64_t order)
 {
-    s->load_over = order > s->load_over ? order : s->load_over;
-    if (!s->loading || !s->loading->hold || s->loading->config.id != id)
+    s->loads->over = order > s->loads->over ? order : s->loads->over;
+    if (!s->loads->current || !s->loads->current->hold || s->loads->current->config.id != id)
         return;
     load_abort(s, err_set(PARAMO_E_CANCELLED, "the scheduler aborted the load"));
-    s->load_aborted = 0; /* the scheduler knows it */
+    s->loads->aborted = 0; /* the scheduler knows it */
     slice_resume_view_deferred(s);
 }
 
@@ -598,9 +599,9 @@ static paramo_err start(struct shard *s, struct loading *ld)
         return err_memory(strlen(ld->config.dir));
     memcpy(ld->reads, ld->mine[RING_REPLICAS_MAX], sizeof ld->reads);
     move(ld, LOADING);
-    assert(!ld->posted && (!s->loading || s->loading == ld));
-    s->loading = ld;
-    s->saved_id = 0;
+    assert(!ld->posted && (!s->loads->current || s->loads->current == ld));
+    s->loads->current = ld;
+    s->saves->id = 0;
     ld->posted = true;
     blocking_jobs_post(ld->config.blocking_jobs, &ld->blocking_job);
     return PARAMO_OK;
@@ -610,7 +611,7 @@ static paramo_err start(struct shard *s, struct loading *ld)
 static bool in_a_chain(const struct shard *s)
 {
     const struct ring_chains *chains = &s->view->chains;
-    for (partition_set_runs(a, end, s->runs))
+    for (partition_set_runs(a, end, s->place->runs))
         for (unsigned level = 0; level <= chains->replicas; level++)
             if (s->self >= 0 && chains->level[level].owner[a] == (unsigned)s->self)
                 return true;
@@ -619,7 +620,7 @@ static bool in_a_chain(const struct shard *s)
 
 paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
 {
-    struct loading *ld = s->loading;
+    struct loading *ld = s->loads->current;
     /* A shard that served after its hold has sent changes to copies that are loaded, or will be. */
     bool copies = s->view && s->view->chains.replicas;
     if (ld && ld->phase == HELD && ld->config.id == config->id) {
@@ -652,7 +653,7 @@ paramo_err shard_restore(struct shard *s, const struct shard_save_config *config
     paramo_err late = saving_check_term(s, config->term);
     if (late)
         return late;
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
         const struct shard_table *t = value;
         if (t->lost && t->lacks) {
             shard_table_again(s);
@@ -662,13 +663,13 @@ paramo_err shard_restore(struct shard *s, const struct shard_save_config *config
         }
     }
     shard_save_drop(s, 0);
-    if (s->loading)
+    if (s->loads->current)
         load_abort(s, err_set(PARAMO_E_CANCELLED, "lost rows are being restored"));
     paramo_err err = loading_begin(s, config, &ld);
     if (err)
         return err;
     ld->lost = true;
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
         struct shard_table *t = value;
         any |= find_returns(s, t);
         for (unsigned a = 0; a < RING_PARTITIONS; a++)
@@ -685,6 +686,6 @@ paramo_err shard_restore(struct shard *s, const struct shard_save_config *config
 
 void loading_close(struct shard *s)
 {
-    if (s->loading)
+    if (s->loads->current)
         load_abort(s, err_set(PARAMO_E_CLOSED, "the node is closed"));
 }

@@ -47,7 +47,7 @@ bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t
 void loading_close(struct shard *s);
 /* An acknowledgement or a new view came, or some time has passed. */
 void loading_check(struct shard *s);
-/* Sets s->restoring: does the view have rows of ours to restore that are not restored yet? */
+/* Sets s->loads->restoring: does the view have rows of ours to restore that are not restored yet? */
 void loading_update(struct shard *s);
 
 #endif

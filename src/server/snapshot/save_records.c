@@ -16,7 +16,7 @@ struct save_notes {
 paramo_err save_records_begin(struct save_records *r, const struct shard *s,
                               const uint64_t partitions[PARTITION_WORDS])
 {
-    *r = (struct save_records){.shard = s, .next = s->senders, .windows_room = s->senders_count};
+    *r = (struct save_records){.shard = s, .next = s->senders->first, .windows_room = s->senders->count};
     memcpy(r->partitions, partitions, sizeof r->partitions);
     r->windows = malloc((r->windows_room + 1) * sizeof *r->windows);
     return r->windows ? PARAMO_OK : err_memory(r->windows_room * sizeof *r->windows);

@@ -58,7 +58,7 @@ struct saving_table {
 
 struct saving {
     struct shard *shard;  /* NULL: the shard is closed, or has aborted this saving */
-    struct shard *former; /* the open shard in whose list saving_left this one is */
+    struct shard *former; /* the open shard in whose list saves->left this one is */
     struct saving *next_left;
     struct shard_save_config config;
     char *dir;
@@ -321,10 +321,10 @@ static void finish(struct saving *sv)
     if (err)
         log_warn("%s, shard %u: saving checkpoint %llu failed: %s", view_id_label(s->config.node, label),
                  s->config.index, (unsigned long long)sv->config.number, sv->text);
-    assert(s->saving == sv);
-    s->saving = NULL;
+    assert(s->saves->current == sv);
+    s->saves->current = NULL;
     if (err)
-        s->saved_id = 0;
+        s->saves->id = 0;
     lane_timer_cancel(s->lane, &sv->walk);
     if (err)
         (void)err_set(err, "%s", sv->text);
@@ -342,7 +342,7 @@ static void leave(struct saving *sv)
         post(sv);
         return;
     }
-    struct saving **at = &sv->former->saving_left;
+    struct saving **at = &sv->former->saves->left;
     while (*at != sv) {
         assert(*at);
         at = &(*at)->next_left;
@@ -371,7 +371,7 @@ static void worked(struct blocking_job *blocking_job)
     }
     struct shard *s = sv->shard;
     saving_go(sv);
-    if (s->saving == sv)
+    if (s->saves->current == sv)
         slice_resume_all(s);
 }
 
@@ -398,15 +398,16 @@ static bool all_followed(const struct shard *s)
 
 void saving_mark(struct shard *s)
 {
-    for (struct chain_stream *st = s->chain && s->saving ? s->chain->streams : NULL; st; st = st->next)
+    for (struct chain_stream *st = s->chain && s->saves->current ? s->chain->streams : NULL; st;
+         st = st->next)
         st->saved = st->seq;
 }
 
 void saving_check(struct shard *s)
 {
-    if (s->saving && !s->saving->posted &&
-        s->saving->ended) /* the blocking job owns `ended` while one runs */
-        saving_go(s->saving);
+    if (s->saves->current && !s->saves->current->posted &&
+        s->saves->current->ended) /* the blocking job owns `ended` while one runs */
+        saving_go(s->saves->current);
 }
 
 /* Continues wherever it can. Afterwards a blocking job runs, or the timer is armed, or an acknowledgement is
@@ -448,7 +449,7 @@ static void walk(struct lane_timer *timer)
     struct shard *s = sv->shard;
     struct saving_table *t = sv->current;
     bool done = false;
-    assert(s && s->saving == sv && (sv->err || t));
+    assert(s && s->saves->current == sv && (sv->err || t));
     uint64_t begun = lane_now(s->lane);
     paramo_err err = sv->err ? sv->err : table_snapshot_step(t->snapshot, STEP_BYTES, &done);
     if (err)
@@ -540,9 +541,9 @@ static paramo_err add_tables(struct saving *sv)
     uint64_t key;
     void *value;
     paramo_err err = PARAMO_OK;
-    sv->changes = sv->config.base_id && s->saved_id && s->saved_id == sv->config.base_id;
-    s->saved_id = 0;
-    for (size_t i = 0; !err && map_next(&s->tables, &i, &key, &value);)
+    sv->changes = sv->config.base_id && s->saves->id && s->saves->id == sv->config.base_id;
+    s->saves->id = 0;
+    for (size_t i = 0; !err && map_next(&s->tables->by_id, &i, &key, &value);)
         if (((struct shard_table *)value)->options.kind != PARAMO_TABLE_USER)
             err = ((struct shard_table *)value)->lacks ? err_set(PARAMO_E_MEMORY, "out of memory for a table")
                                                        : add_table(sv, value);
@@ -567,8 +568,8 @@ static paramo_err collect(struct saving *sv)
 static void tables_begin(struct saving *sv)
 {
     struct shard *s = sv->shard;
-    assert(s->saving == sv && !sv->collecting);
-    s->saved_id = sv->config.changes ? sv->config.id : 0;
+    assert(s->saves->current == sv && !sv->collecting);
+    s->saves->id = sv->config.changes ? sv->config.id : 0;
     saving_mark(s);
     sv->walk.fire = walk;
     sv->current = sv->tables;
@@ -589,9 +590,9 @@ static void collect_fire(struct lane_timer *timer)
 {
     struct saving *sv = container_of(timer, struct saving, walk);
     struct shard *s = sv->shard;
-    assert(s->saving == sv && !sv->err && !sv->posted);
+    assert(s->saves->current == sv && !sv->err && !sv->posted);
     paramo_err err = check_records(s);
-    if (!err && s->partitions_changed != sv->partitions_changed)
+    if (!err && s->place->partitions_changed != sv->partitions_changed)
         err = err_set(PARAMO_E_AGAIN, "partitions changed owners while the checkpoint began");
     if (!err)
         err = collect(sv);
@@ -609,7 +610,7 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
     paramo_err late = saving_check_term(s, config->term);
     if (late)
         return late;
-    if (s->saving || s->loading)
+    if (s->saves->current || s->loads->current)
         return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
     if (s->self < 0)
         return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
@@ -627,7 +628,7 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
     sv->blocking_job = (struct blocking_job){.lane = s->lane, .work = work, .done = worked};
     sv->walk.fire = collect_fire;
     sv->dir = strdup(config->dir);
-    sv->partitions_changed = s->partitions_changed;
+    sv->partitions_changed = s->place->partitions_changed;
     group_partitions(sv, s);
     uint64_t mine[PARTITION_WORDS] = {0};
     for (unsigned a = 0; a < RING_PARTITIONS; a++)
@@ -642,7 +643,7 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
         saving_free(sv);
         return err;
     }
-    s->saving = sv;
+    s->saves->current = sv;
     if (!sv->collecting)
         tables_begin(sv);
     return PARAMO_OK;
@@ -650,7 +651,7 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
 
 void shard_save_drop(struct shard *s, uint64_t number)
 {
-    struct saving *sv = s->saving;
+    struct saving *sv = s->saves->current;
     if (!sv || (number && sv->config.number != number))
         return;
     fail(sv, err_set(PARAMO_E_CANCELLED, "the scheduler aborted the checkpoint"));
@@ -659,20 +660,20 @@ void shard_save_drop(struct shard *s, uint64_t number)
 
 void saving_sender_gone(struct shard *s, const struct sender *sender)
 {
-    if (s->saving && s->saving->collecting)
-        save_records_sender_gone(&s->saving->records, sender);
+    if (s->saves->current && s->saves->current->collecting)
+        save_records_sender_gone(&s->saves->current->records, sender);
 }
 
 bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg)
 {
-    const struct saving *sv = s->saving;
+    const struct saving *sv = s->saves->current;
     if (!sv || sv->err || !data_changes(h->kind))
         return false;
     if (sv->collecting)
         return true;
     if (sv->queued < sv->config.queue_bytes && h->kind != WIRE_CLEAR)
         return false;
-    const struct shard_table *t = map_get(&s->tables, h->table);
+    const struct shard_table *t = map_get(&s->tables->by_id, h->table);
     if (!t || !t->saving || !t->saving->snapshot)
         return false;
     return table_snapshot_holds(
@@ -681,7 +682,7 @@ bool saving_holds(const struct shard *s, const struct wire_head *h, const struct
 
 bool saving_behind(const struct shard *s, const struct shard_table *t)
 {
-    const struct saving *sv = s->saving;
+    const struct saving *sv = s->saves->current;
     return sv && !sv->err && t->saving && t->saving->snapshot && sv->queued >= sv->config.queue_bytes &&
            table_snapshot_holds(t->saving->snapshot, NULL, 0);
 }
@@ -689,9 +690,9 @@ bool saving_behind(const struct shard *s, const struct shard_table *t)
 /* Ends the saving with err and this thread's message. Only what a blocking job works on remains. */
 static void report_end(struct shard *s, paramo_err err)
 {
-    struct saving *sv = s->saving;
+    struct saving *sv = s->saves->current;
     fail(sv, err);
-    s->saving = NULL;
+    s->saves->current = NULL;
     lane_timer_cancel(s->lane, &sv->walk);
     tables_end(sv);
     queue_clear(sv, &sv->full);
@@ -701,10 +702,10 @@ static void report_end(struct shard *s, paramo_err err)
 
 void saving_close(struct shard *s)
 {
-    for (struct saving *left = s->saving_left; left; left = left->next_left)
+    for (struct saving *left = s->saves->left; left; left = left->next_left)
         left->closed = true;
-    s->saving_left = NULL;
-    struct saving *sv = s->saving;
+    s->saves->left = NULL;
+    struct saving *sv = s->saves->current;
     if (!sv)
         return;
     report_end(s, err_set(PARAMO_E_CLOSED, "the node is closed"));
@@ -724,15 +725,15 @@ paramo_err saving_check_term(const struct shard *s, uint32_t term)
 
 void saving_new_view(struct shard *s)
 {
-    struct saving *sv = s->saving;
+    struct saving *sv = s->saves->current;
     paramo_err err = sv ? saving_check_term(s, sv->config.term) : PARAMO_OK;
     if (!err)
         return;
     report_end(s, err);
-    s->saved_id = 0;
+    s->saves->id = 0;
     sv->former = s;
-    sv->next_left = s->saving_left;
-    s->saving_left = sv;
+    sv->next_left = s->saves->left;
+    s->saves->left = sv;
     if (!sv->posted)
         leave(sv);
     slice_resume_all(s);
