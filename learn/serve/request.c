@@ -357,12 +357,25 @@ static int fail_cause(struct request_error *error, paramo_err err)
     return request_fail(error, err == PARAMO_E_MEMORY ? 503 : 400, 0, "%s", paramo_last_error());
 }
 
+/* Can rows of a format have the keys of a table? Of those, lines must say their format: ids of another origin look the
+ * same as keys that 'paramo data convert' wrote. */
+static int of_table(int wanted)
+{
+    return wanted == PARSE_JSONL || wanted == PARSE_LIBSVM || wanted == PARSE_LIBFFM;
+}
+
 /* The lines of r->text to r->buffer. */
 static int parse_lines(struct request *r, const struct request_model *model, int wanted,
                        struct request_error *error)
 {
     char list[PARSE_LIST_MAX];
     enum parse_format format = wanted == FORMAT_FIELDS ? PARSE_CRITEO : (enum parse_format)wanted;
+    if (r->len == 0)
+        return request_fail(error, 400, 0, "the request has no row");
+    if (model->columns && !of_table(wanted))
+        return request_fail(error, 400, 0,
+                            "the model learned a table: a row is an object of its columns, {\"rows\": "
+                            "[{\"site\": \"a\"}]}; lines of 'paramo data convert' need format=libsvm or libffm");
     memset(r->text + r->len, 0, PARSE_PAD);
     r->text[r->len] = '\n';
     if (format == PARSE_AUTO) {

@@ -27,8 +27,9 @@ struct request_error {
 struct request_model {
     unsigned hash_bits;
     int fields; /* rows must have the field of each feature */
-    const struct columns
-        *columns; /* of a model of a table: what the keys of objects are; NULL: Criteo's columns */
+    /* Of a model of a table: what the keys of objects are. Its rows are objects, or lines of libsvm or libffm if the
+     * request says so. NULL: another model; objects have Criteo's columns. */
+    const struct columns *columns;
 };
 
 /* Memory of one thread, reused for each request. Zero it before first use. */

@@ -99,6 +99,7 @@ get --data-binary @json "$URL/predict" >/dev/null
 check "objects of its columns as predict" cmp -s <(numbers body) table.want
 get --data-binary @table.lines "$URL/predict?format=libffm" >/dev/null
 check "... and converted lines" cmp -s body table.want
+answers 400 "lines of ids are not its rows" 'the model learned a table: a row is an object of its columns' -d '0 3:1 17:1' "$URL/predict"
 answers 400 "a value that is no number: row and column" "\"message\":\"column 'age': expected a number, found 'old'\",\"row\":2" \
     -d '{"rows":[{"age":1},{"age":"old"}]}' "$URL/predict"
 stop table "table: SIGTERM ends it with 0"

@@ -134,8 +134,16 @@ static void objects_are_rows_of_a_table(void **state)
     assert_non_null(strstr(error.message, "before it are objects"));
     assert_false(parse(&table, NULL, "{\"rows\": [\"1 0:3:1\", {}]}"));
     assert_non_null(strstr(error.message, "before it are strings"));
-    assert_true(parse(&table, NULL, "{\"rows\": [\"1 0:3:1\"]}")); /* as data convert writes them */
-    assert_true(parse(&table, NULL, "{\"rows\": [{\"I1\": 5}], \"format\": \"fields\"}"));
+    assert_true(parse(&table, "libffm", "{\"rows\": [\"1 0:3:1\"]}")); /* as data convert writes them */
+    static const char *const others[] = {"0 3:1", "{\"rows\": [\"1 0:3:1\"]}", "I1=5", "a,7,0.1"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_false(parse(&table, NULL, others[i]));
+        assert_int_equal(error.status, 400);
+        assert_non_null(strstr(error.message, "the model learned a table: a row is an object of its columns"));
+    }
+    assert_false(parse(&table, "vw", "|a b"));
+    assert_false(parse(&table, NULL, "{\"rows\": [{\"I1\": 5}], \"format\": \"fields\"}"));
+    assert_non_null(strstr(error.message, "the model learned a table"));
     table = (struct request_model){0};
     columns_release(columns);
 }
