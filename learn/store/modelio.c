@@ -224,22 +224,28 @@ static paramo_err make_directory(const char *dir, int *made)
     return PARAMO_OK;
 }
 
-/* Makes and removes a folder of another name, because all workers of a job do this at the same time. */
+/* Could dir be made? An unnamed file in the folder above it shows that, and nothing is left of it when the process is
+ * killed. Not every file system has such files; then the permissions have to do. */
 static paramo_err could_make(const char *dir)
 {
     size_t len = strlen(dir);
     while (len > 1 && dir[len - 1] == '/')
         len--;
-    char *name = malloc(len + 32);
-    if (!name)
+    while (len > 0 && dir[len - 1] != '/')
+        len--;
+    char *above = len > 0 ? strndup(dir, len) : strdup(".");
+    if (!above)
         return no_memory();
-    (void)snprintf(name, len + 32, "%.*s.%ld", (int)len, dir, (long)getpid());
-    paramo_err err = mkdir(name, 0777) == 0
+    int fd = open(above, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    int possible = fd >= 0;
+    if (!possible && (errno == EOPNOTSUPP || errno == EISDIR))
+        possible = access(above, W_OK | X_OK) == 0;
+    paramo_err err = possible
                          ? PARAMO_OK
                          : paramo_error_set(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
-    if (err == PARAMO_OK)
-        (void)rmdir(name);
-    free(name);
+    if (fd >= 0)
+        (void)close(fd);
+    free(above);
     return err;
 }
 
@@ -248,7 +254,7 @@ paramo_err modelio_prepare(const char *dir)
     json_t *m = NULL;
     int made;
     struct stat st;
-    if (stat(dir, &st) != 0 && errno == ENOENT)
+    if (lstat(dir, &st) != 0 && errno == ENOENT)
         return could_make(dir);
     paramo_err err = make_directory(dir, &made);
     if (err != PARAMO_OK)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -298,17 +299,25 @@ static void test_refuses_foreign_models(void **state)
 static void test_prepare(void **state)
 {
     (void)state;
-    char *sub = strdup(in_dir("model"));
+    char *sub = strdup(in_dir("model")), seen[256];
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(watch >= 0 && inotify_add_watch(watch, dir, IN_CREATE) >= 0);
     assert_int_equal(modelio_prepare(sub), PARAMO_OK);
-    assert_int_equal(access(sub, F_OK), -1); /* nothing is left */
+    assert_int_equal(read(watch, seen, sizeof seen), -1); /* nothing was there, not even for a moment */
+    assert_int_equal(access(sub, F_OK), -1);
+    (void)close(watch);
     assert_int_equal(mkdir(sub, 0777), 0);
     assert_int_equal(modelio_prepare(sub), PARAMO_OK);
     assert_int_equal(access(sub, F_OK), 0);
     assert_int_equal(rmdir(sub), 0);
     write_file(sub, "x", 1);
     assert_int_equal(modelio_prepare(sub), PARAMO_E_IO);
+    assert_int_equal(unlink(sub), 0);
+    assert_int_equal(symlink("nowhere", sub), 0);
+    assert_int_equal(modelio_prepare(sub), PARAMO_E_IO);
     free(sub);
-    assert_int_equal(modelio_prepare("/proc/nowhere"), PARAMO_E_IO);
+    assert_int_equal(modelio_prepare(in_dir("none/model")), PARAMO_E_IO);
+    assert_non_null(strstr(paramo_last_error(), "none/model: cannot be made: No such file"));
 }
 
 int main(void)
