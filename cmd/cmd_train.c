@@ -409,8 +409,8 @@ static int print_summary(const struct options *s, const struct train_options *op
     return CODE_DONE;
 }
 
-/* -1, or the exit code: the data must be read twice. */
-static int check_names(const struct options *s)
+/* -1, or the exit code: the data must have names and be read twice. */
+static int check_names(const struct options *s, const struct train_options *o)
 {
     const struct option_list *files = option_list(s, OPT_DATA);
     if (!option_flag(s, OPT_KEEP_NAMES))
@@ -420,6 +420,8 @@ static int check_names(const struct options *s)
     for (size_t i = 0; i < files->n; i++)
         if (strcmp(files->item[i], "-") == 0)
             return options_wrong(s, "--keep-names reads the data twice, and standard input can be read once");
+    if (keep_names_check(&o->reader, o->data, o->data_n) != PARAMO_OK)
+        return options_wrong(s, "--keep-names: %s", paramo_last_error());
     return -1;
 }
 
@@ -434,8 +436,7 @@ static int save_names(const struct train_options *o)
     if (err != PARAMO_OK)
         return code_fail("train", err, paramo_last_error());
     if (n == 0)
-        (void)fprintf(stderr,
-                      "paramo train: no names are kept: features of libsvm, libffm and criteo have none\n");
+        (void)fprintf(stderr, "paramo train: no names are kept: the rows have no features\n");
     return CODE_DONE;
 }
 
@@ -477,7 +478,7 @@ int cmd_train(int argc, char **argv)
     if (code < 0)
         code = export_filters(&s);
     if (code < 0)
-        code = check_names(&s);
+        code = check_names(&s, &options);
     if (code < 0) {
         export_checkpoints(&s);
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};

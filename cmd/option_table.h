@@ -26,10 +26,10 @@
     X(DATA, TRAIN | SCORES | DATA, "data", 0, LIST, "FILE...", NULL, NULL,                                                   \
       "files, globs in quotes, or - for standard input; .gz and .zst are read as they are")                          \
     X(FORMAT, TRAIN | SCORES, "format", 0, WORD, PARSE_FORMAT_WORDS, "auto", NULL,                                     \
-      "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV, Vowpal Wabbit's, and with --columns "      \
-      "csv and tsv with a header and jsonl; auto looks at the first lines")                                           \
+      "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV, Vowpal Wabbit's, and tables: csv and tsv " \
+      "with a header, jsonl; auto looks at the first lines")                                                          \
     X(COLUMNS, TRAIN | DATA, "columns", 0, TEXT, "ROLE=NAME;...,...", NULL, NULL,                                            \
-      "of a table: label=, weight=, cat= (text), num= (numbers), ignore=, each with names of columns; * means the others") \
+      "of a table (csv, tsv, jsonl): label=, weight=, cat= (text), num= (numbers), ignore=, each with names of columns; * means the others") \
     X(SKIP_BAD, TRAIN | SCORES | DATA, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                                 \
       "skip and count up to N lines that cannot be read")                                                             \
     X(HOLD_OUT, TRAIN, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                           \

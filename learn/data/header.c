@@ -35,6 +35,40 @@ const char *table_record_end(const char *p, const char *end, int *odd)
     return NULL;
 }
 
+paramo_err table_text_check(const char *text, size_t len)
+{
+    const int mark = len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0);
+    if (mark || (len >= 4 && (text[0] == '\0') != (text[1] == '\0') &&
+                 (text[2] == '\0') == (text[0] == '\0') && (text[3] == '\0') == (text[1] == '\0')))
+        return paramo_error_set(PARAMO_E_FORMAT,
+                                "UTF-16 text; convert it to UTF-8 (iconv -f UTF-16%s -t UTF-8)",
+                                mark              ? ""
+                                : text[0] == '\0' ? "BE"
+                                                  : "LE");
+    const char *p = text + parse_mark(text, len), *const end = text + len;
+    for (int bracket = 0; p < end; p++)
+        if (*p == '[' && !bracket)
+            bracket = 1;
+        else if (*p == '{' && bracket)
+            return paramo_error_set(PARAMO_E_FORMAT,
+                                    "a JSON array; write each object on a line of its own (jq -c "
+                                    "'.[]' FILE > FILE.jsonl)");
+        else if (*p != ' ' && *p != '\t' && *p != '\r' && *p != '\n')
+            break;
+    return PARAMO_OK;
+}
+
+size_t table_cells(const char *record, size_t len, char delimiter)
+{
+    size_t n = 1;
+    int odd = 0;
+    for (size_t i = 0; i < len; i++) {
+        odd ^= record[i] == '"';
+        n += record[i] == delimiter && !odd;
+    }
+    return n;
+}
+
 char table_sniff(const char *text, size_t len)
 {
     static const char delimiters[] = ",;\t|";
@@ -115,9 +149,9 @@ paramo_err table_header_add(struct table_header *h, const char *name, size_t len
 paramo_err table_header_read(const char *text, size_t len, int whole, char delimiter,
                              struct table_header *header)
 {
-    if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
-        return paramo_error_set(PARAMO_E_FORMAT,
-                                "UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    paramo_err err = table_text_check(text, len);
+    if (err != PARAMO_OK)
+        return err;
     struct table_header h = {.delimiter = delimiter ? delimiter : table_sniff(text, len)};
     const char *p = text + parse_mark(text, len), *end = text + len;
     int odd = 0;
@@ -128,7 +162,7 @@ paramo_err table_header_read(const char *text, size_t len, int whole, char delim
     end = nl ? nl : end;
     end -= end > p && end[-1] == '\r';
     char *name = malloc((size_t)(end - p) + 1);
-    paramo_err err = name ? PARAMO_OK : no_memory();
+    err = name ? PARAMO_OK : no_memory();
     while (err == PARAMO_OK) {
         size_t n;
         p = take_cell(p, end, h.delimiter, name, &n);

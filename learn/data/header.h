@@ -26,6 +26,11 @@ struct table_header {
     size_t *len; /* [n] */
 };
 
+/* FORMAT, with the way out, if a file that begins with text is UTF-16, or one JSON array of objects. */
+PARAMO_MUST_USE paramo_err table_text_check(const char *text, size_t len);
+/* How many cells the record has. */
+size_t table_cells(const char *record, size_t len, char delimiter);
+
 /* The newline that ends the record in which p lies, or NULL. *odd: is the number of quotes before p odd, and then the
  * same of the result, or of end. */
 const char *table_record_end(const char *p, const char *end, int *odd);
@@ -34,8 +39,8 @@ int table_quotes_odd(const char *p, const char *end);
 
 /* The delimiter that the first record has most often, of comma, semicolon, tab and bar; a comma if none. */
 char table_sniff(const char *text, size_t len);
-/* Of the first record. delimiter 0: sniffed. whole: text is all there is. FORMAT: it has no end, or its quotes are not
- * those of RFC 4180. */
+/* Of the first record. delimiter 0: sniffed. whole: text is all there is. FORMAT: it has no end, its quotes are not
+ * those of RFC 4180, or table_text_check refuses it. */
 PARAMO_MUST_USE paramo_err table_header_read(const char *text, size_t len, int whole, char delimiter,
                                              struct table_header *header);
 /* One more name, copied. header is zeroed before the first. */

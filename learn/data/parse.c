@@ -31,6 +31,11 @@ int parse_format_fields(enum parse_format format)
     return formats[format]->fields;
 }
 
+int parse_format_names(enum parse_format format)
+{
+    return formats[format]->names;
+}
+
 enum format_columns parse_format_columns(enum parse_format format)
 {
     return formats[format]->columns;
@@ -273,11 +278,8 @@ static paramo_err no_format(int lines, const char *bad, const char *end, int end
                             parse_quote(head, bad, end));
 }
 
-static paramo_err binary(const char *text, size_t len, const char *zero)
+static paramo_err binary(const char *text, const char *zero)
 {
-    if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
-        return paramo_error_set(PARAMO_E_FORMAT,
-                                "UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
     char list[PARSE_LIST_MAX];
     return paramo_error_set(PARAMO_E_FORMAT, "binary data (a zero byte at offset %td), not %s text",
                             zero - text, parse_format_list(list, PARSE_LIST_NAMES));
@@ -287,6 +289,9 @@ paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_form
 {
     const char *p = text + parse_mark(text, len), *end = text + len, *bad = NULL, *bad_end = NULL;
     int lines = 0, ended = 1;
+    paramo_err err = table_text_check(text, len);
+    if (err != PARAMO_OK)
+        return err;
     while (p < end && lines < DETECT_LINES) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         const char *stop = nl ? nl : end;
@@ -294,7 +299,7 @@ paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_form
             break;
         const char *zero = memchr(p, '\0', (size_t)(stop - p));
         if (zero)
-            return binary(text, len, zero);
+            return binary(text, zero);
         lines++;
         if (stop > p && stop[-1] == '\r')
             stop--;
@@ -311,7 +316,7 @@ paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_form
         p = nl ? nl + 1 : end;
     }
     if (bad) {
-        paramo_err err = judge_table(text, len, whole);
+        err = judge_table(text, len, whole);
         return err != PARAMO_OK ? err : no_format(lines, bad, bad_end, ended);
     }
     *format = PARSE_LIBSVM;

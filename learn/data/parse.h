@@ -21,6 +21,8 @@ const char *parse_format_name(enum parse_format format);
 int parse_format_find(const char *name);
 /* 1 if rows of this format have the field of each feature. Not for PARSE_AUTO. */
 int parse_format_fields(enum parse_format format);
+/* 1 if its features have names, and keys are their hashes. Not for PARSE_AUTO. */
+int parse_format_names(enum parse_format format);
 /* Not for PARSE_AUTO. */
 enum format_columns parse_format_columns(enum parse_format format);
 

@@ -268,9 +268,12 @@ paramo_err jsonl_keys(const char *text, size_t len, struct table_header *keys)
     const char *begin = memchr(text, '{', len), *name;
     const char *nl = begin ? memchr(begin, '\n', (size_t)(text + len - begin)) : NULL;
     struct cells c = {0};
+    paramo_err err = table_text_check(text, len);
+    if (err != PARAMO_OK)
+        return err;
     size_t line = begin ? (size_t)((nl ? nl : text + len) - begin) : 0, n;
     char *copy = malloc(line + PARSE_PAD); /* with the pad that the parsers want */
-    paramo_err err = copy ? PARAMO_OK : paramo_error_set(PARAMO_E_MEMORY, "out of memory for keys");
+    err = copy ? PARAMO_OK : paramo_error_set(PARAMO_E_MEMORY, "out of memory for keys");
     *keys = (struct table_header){0};
     if (copy && begin)
         memcpy(copy, begin, line);
@@ -307,6 +310,7 @@ static enum judged judge_none(const char *line, const char *end)
 const struct format_ops format_jsonl = {.name = "jsonl",
                                         .line = "a JSON object",
                                         .fields = 1,
+                                        .names = 1,
                                         .columns = COLUMNS_BY_NAME,
                                         .feature_bytes = 4,
                                         .row_features = 1,

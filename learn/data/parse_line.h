@@ -24,6 +24,7 @@ struct format_ops {
     const char *name;            /* the word after --format */
     const char *line;            /* what a line looks like, for messages */
     int fields;                  /* rows have the field of each feature */
+    int names;                   /* keys are hashes of names, which settings.names takes */
     enum format_columns columns; /* does it need --columns? */
     /* The arrays' sizes: a feature has at least feature_bytes of text, and of a row that turns out to be bad
      * at most row_features are written. */

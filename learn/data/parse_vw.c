@@ -218,6 +218,7 @@ static enum judged judge_vw(const char *line, const char *end)
 const struct format_ops format_vw = {.name = "vw",
                                      .line = "label |namespace feature:value",
                                      .fields = 1,
+                                     .names = 1,
                                      .feature_bytes = 2,
                                      .row_features = 1,
                                      .judge = judge_vw,

@@ -19,7 +19,8 @@ struct raw_rows {
     int end;       /* of the file */
     uint64_t line; /* of text[at], from 1 */
     char *header;
-    size_t header_len;
+    size_t header_len, cells; /* of a table */
+    char delimiter;
     uint64_t size;
 };
 
@@ -163,6 +164,8 @@ static paramo_err take_header(struct raw_rows *r)
         memcpy(r->header, text, len);
         r->header_len = len;
     }
+    r->delimiter = r->format == PARSE_TSV ? '\t' : table_sniff(text, len);
+    r->cells = table_cells(text, len, r->delimiter);
     return PARAMO_OK;
 }
 
@@ -180,6 +183,8 @@ static paramo_err open_file(struct raw_rows *r)
     r->end = 0;
     r->line = 1;
     r->format = r->wanted;
+    if ((err = table_text_check(head, len)) != PARAMO_OK)
+        return paramo_error_set(err, "%s: %s", name, paramo_last_error());
     if (r->format == PARSE_AUTO && (err = parse_detect_file(name, head, len, whole, &r->format)) != PARAMO_OK)
         return paramo_error_set(err, "%s: %s", name, paramo_last_error());
     const size_t mark = parse_mark(head, len);
@@ -187,6 +192,17 @@ static paramo_err open_file(struct raw_rows *r)
         return err;
     r->at = mark;
     return is_table(r) ? take_header(r) : PARAMO_OK;
+}
+
+/* A row of a table has as many cells as the header. */
+static paramo_err check_cells(const struct raw_rows *r, const char *text, size_t len)
+{
+    const size_t n = is_table(r) ? table_cells(text, len, r->delimiter) : r->cells;
+    return n == r->cells ? PARAMO_OK
+                         : paramo_error_set(PARAMO_E_FORMAT,
+                                            "%s:%llu: a row of %s columns than the header, which has %zu",
+                                            r->names[r->file], (unsigned long long)r->line,
+                                            n < r->cells ? "fewer" : "more", r->cells);
 }
 
 /* Is it an empty line, or a comment of a format of lines? */
@@ -220,9 +236,12 @@ paramo_err raw_rows_next(struct raw_rows *r, const char **text, size_t *len)
             r->file++;
             continue;
         }
+        const int row = !is_no_row(r, *text, *len);
+        if (row && (err = check_cells(r, *text, *len)) != PARAMO_OK)
+            return err;
         for (size_t i = 0; i < *len; i++)
             r->line += (*text)[i] == '\n';
-        if (!is_no_row(r, *text, *len))
+        if (row)
             return PARAMO_OK;
     }
 }

@@ -373,9 +373,10 @@ static int parse_lines(struct request *r, const struct request_model *model, int
     if (r->len == 0)
         return request_fail(error, 400, 0, "the request has no row");
     if (model->columns && !of_table(wanted))
-        return request_fail(error, 400, 0,
-                            "the model learned a table: a row is an object of its columns, {\"rows\": "
-                            "[{\"site\": \"a\"}]}; lines of 'paramo data convert' need format=libsvm or libffm");
+        return request_fail(
+            error, 400, 0,
+            "the model learned a table: a row is an object of its columns, {\"rows\": "
+            "[{\"site\": \"a\"}]}; lines of 'paramo data convert' need format=libsvm or libffm");
     memset(r->text + r->len, 0, PARSE_PAD);
     r->text[r->len] = '\n';
     if (format == PARSE_AUTO) {

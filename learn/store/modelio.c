@@ -240,9 +240,8 @@ static paramo_err could_make(const char *dir)
     int possible = fd >= 0;
     if (!possible && (errno == EOPNOTSUPP || errno == EISDIR))
         possible = access(above, W_OK | X_OK) == 0;
-    paramo_err err = possible
-                         ? PARAMO_OK
-                         : paramo_error_set(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
+    paramo_err err =
+        possible ? PARAMO_OK : paramo_error_set(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
     if (fd >= 0)
         (void)close(fd);
     free(above);

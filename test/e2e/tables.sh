@@ -45,6 +45,9 @@ expect 0 "export with names" "$PARAMO" export --model-in k --text --names
 check "a category's name" grep -q "$(printf '\tapp\tapp3$')" "$OUT"
 check "a number's name" grep -q "$(printf '\tage$')" "$OUT"
 refused 3 "a model without names" "m: has no names: train with --keep-names" "$PARAMO" export --model-in m --text --names
+printf '%s\n' '1 3:1' '0 5:1' >ids.libsvm
+refused 2 "names of ids" "keep-names: ids.libsvm: features of libsvm have no names" "$PARAMO" train --model lr --data ids.libsvm --model-out x --keep-names
+check "... before training" test ! -e x
 refused 2 "names of standard input" "can be read once" "$PARAMO" train --model lr --data - --columns "$columns" --model-out x --keep-names
 refused 3 "JSON lines without --columns" "looks like JSON lines: .*keys of its first line: age, app, click, site name" "$PARAMO" train --model lr --data other.jsonl
 refused 3 "csv without --columns" "looks like CSV with a header: use --columns 'label" "$PARAMO" train --model lr --data table.csv

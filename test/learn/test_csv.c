@@ -3,6 +3,7 @@
  * same file read as one part.
  */
 #include "learn/data/header.h"
+#include "learn/data/parse_jsonl.h"
 #include "learn/data/parse_line.h"
 #include "learn/data/reader.h"
 #include "learn/data/resolve_columns.h"
@@ -239,6 +240,18 @@ static void headers(void **s)
     assert_non_null(strstr(paramo_last_error(), "no end"));
     assert_int_equal(table_header_read("\xff\xfe\x61\0", 4, 1, 0, &h), PARAMO_E_FORMAT);
     assert_non_null(strstr(paramo_last_error(), "UTF-16"));
+    static const char *const arrays[] = {"[{\"y\":1,\"a\":2},{\"y\":0}]", "\xef\xbb\xbf [\r\n\t{"};
+    enum parse_format format;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(table_header_read(arrays[i], strlen(arrays[i]), 1, 0, &h), PARAMO_E_FORMAT);
+        assert_non_null(strstr(paramo_last_error(), "a JSON array; write each object on a line of its own"));
+        assert_int_equal(jsonl_keys(arrays[i], strlen(arrays[i]), &h), PARAMO_E_FORMAT);
+        assert_non_null(strstr(paramo_last_error(), "a JSON array"));
+        assert_int_equal(parse_detect(arrays[i], strlen(arrays[i]), 1, &format), PARAMO_E_FORMAT);
+        assert_non_null(strstr(paramo_last_error(), "a JSON array"));
+    }
+    assert_int_equal(table_header_read("[a,{b\n", 7, 1, 0, &h), PARAMO_OK);
+    table_header_free(&h);
     assert_int_equal(table_header_read("a", 1, 1, 0, &h), PARAMO_OK);
     assert_int_equal(h.n, 1);
     table_header_free(&h);

@@ -139,7 +139,8 @@ static void objects_are_rows_of_a_table(void **state)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         assert_false(parse(&table, NULL, others[i]));
         assert_int_equal(error.status, 400);
-        assert_non_null(strstr(error.message, "the model learned a table: a row is an object of its columns"));
+        assert_non_null(
+            strstr(error.message, "the model learned a table: a row is an object of its columns"));
     }
     assert_false(parse(&table, "vw", "|a b"));
     assert_false(parse(&table, NULL, "{\"rows\": [{\"I1\": 5}], \"format\": \"fields\"}"));
