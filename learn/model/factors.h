@@ -1,14 +1,15 @@
 /*
- * What models with factors share: their settings, and loops over the factors of one feature.
+ * What models with factors share: their settings and tables, and loops over the factors of one feature.
  *
  * Factors are lanes that do not depend on each other. A sum over them runs in eight lanes (factor k in lane k % 8, in
  * order) and is then folded in halves: so every width of vectors gives the same bits (learn/objective/vector.h). It
- * never knows of tables or servers. Tests: test/learn/test_ffm.c, test_fwfm.c.
+ * never knows of servers. Tests: test/learn/test_ffm.c, test_fwfm.c.
  */
 #ifndef LEARN_MODEL_FACTORS_H
 #define LEARN_MODEL_FACTORS_H
 
 #include "learn/data/batch.h"
+#include "learn/model/model.h"
 #include "learn/objective/vector.h"
 
 #define FACTORS_MAX  512
@@ -30,6 +31,32 @@
         .help = "the fields are 0 .. N-1 (those of the first rows)", .whole = 1, .min = 1,                   \
         .max = FIELDS_MAX, .fixed = 1, .field = FIELD_COUNT                                                  \
     }
+
+/* Places of settings and tables that these models have in common: W for weights, V for factors, and where fields have
+ * rows of their own, T for those. */
+enum { FACTORS_DIM, FACTORS_INIT, FACTORS_FIELDS };
+enum { FACTORS_W, FACTORS_V, FACTORS_T };
+#define WEIGHTS_TABLE                                                                                        \
+    {                                                                                                        \
+        .name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl"                     \
+    }
+
+/* Factors of a feature. */
+uint32_t factors_dim(const struct model_info *info);
+/* Rows of one weight, and of one group of factors that are drawn. */
+struct model_shape factors_shape(const struct model_info *info, size_t table);
+/* fm_mask of the first two tables. */
+void factors_mask(const struct model_info *info, const struct batch *batch, float *const *param);
+/* The gradient of the weights; those of the other tables become 0. */
+void factors_gradient(const struct model_info *info, const struct batch *batch, const float *residual,
+                      float *const *grad);
+/* Rows of the table T: one for each field. Scratch for two rows of factors for each field. */
+size_t fields_rows(const struct model_info *info, size_t table);
+size_t fields_scratch(const struct model_info *info, size_t rows);
+
+/* loop(dim, ...) with the usual number of factors as a constant: its inner loops are unrolled. */
+#define FACTORS_USUAL(usual, loop, dim, ...)                                                                 \
+    ((dim) == (usual) ? loop(usual, __VA_ARGS__) : loop(dim, __VA_ARGS__))
 
 typedef float factor_wide8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float factor_wide4 __attribute__((vector_size(16), aligned(4), may_alias));

@@ -1,7 +1,21 @@
-#include "learn/model/model_ffm.h"
+/*
+ * Field-aware factorization machine over one batch (Y. Juan, Y. Zhuang, W.-S. Chin, C.-J. Lin, "Field-aware Factorization
+ * Machines for CTR Prediction", RecSys 2016).
+ *
+ * Eq. (4), with weights and a bias:
+ *   margin = bias + sum_i w_i x_i + sum_{i<j} <v_{i,f_j}, v_{j,f_i}> x_i x_j
+ * over the features i, j of a row, f_i the field of feature i. A feature has `dim` factors for each of the fields
+ * 0 .. fields - 1: v holds fields * dim values a key, those for field g from g * dim on. Two features of one field are
+ * a pair, too. So are two features with the same key.
+ *
+ * Gradient, d the residual of the row: of w_i, d x_i; of v_{i,g}, d x_i times the sum of v_{j,f_i} x_j over the other
+ * features j of field g.
+ *
+ * A feature whose w is exactly 0 has no factors, as in an FM (model_fm.h). A feature of a field that is not counted has
+ * its weight and no pairs. All pairs are computed: time grows with the square of the features of a row.
+ * It never knows of tables, servers or files. Tests: test/learn/test_ffm.c.
+ */
 #include "learn/model/factors.h"
-#include "learn/model/model.h"
-#include "learn/model/model_fm.h"
 #include "learn/model/model_lr.h"
 
 #include <string.h>
@@ -51,7 +65,7 @@ VECTOR_INLINE float pairs_sum(const struct batch *b, size_t from, size_t to, int
     return factors_fold(lane);
 }
 
-VECTOR_INLINE void margins(const struct batch *b, int wide, size_t fields, size_t dim, const float *v,
+VECTOR_INLINE void margins(size_t dim, const struct batch *b, int wide, size_t fields, const float *v,
                            float *margin)
 {
     for (size_t r = 0; r < b->rows; r++)
@@ -59,7 +73,7 @@ VECTOR_INLINE void margins(const struct batch *b, int wide, size_t fields, size_
 }
 
 /* Both groups of a pair may be the same one: the second addition follows the first. */
-VECTOR_INLINE void gradients(const struct batch *b, int wide, size_t fields, size_t dim, const float *v,
+VECTOR_INLINE void gradients(size_t dim, const struct batch *b, int wide, size_t fields, const float *v,
                              const float *residual, float *gv)
 {
     for (size_t r = 0; r < b->rows; r++) {
@@ -80,100 +94,57 @@ VECTOR_INLINE void gradients(const struct batch *b, int wide, size_t fields, siz
     }
 }
 
-/* The usual numbers of factors are constants. */
-VECTOR_INLINE void any_margins(const struct batch *b, int wide, size_t fields, size_t dim, const float *v,
-                               float *margin)
-{
-    if (dim == 4)
-        margins(b, wide, fields, 4, v, margin);
-    else if (dim == 8)
-        margins(b, wide, fields, 8, v, margin);
-    else
-        margins(b, wide, fields, dim, v, margin);
-}
-
-VECTOR_INLINE void any_gradients(const struct batch *b, int wide, size_t fields, size_t dim, const float *v,
-                                 const float *residual, float *gv)
-{
-    if (dim == 4)
-        gradients(b, wide, fields, 4, v, residual, gv);
-    else if (dim == 8)
-        gradients(b, wide, fields, 8, v, residual, gv);
-    else
-        gradients(b, wide, fields, dim, v, residual, gv);
-}
-
+/* 4 and 8 are constants. */
 VECTOR_LOOP(void, pair_margins,
             (const struct batch *b, size_t fields, size_t dim, const float *v, float *margin),
-            any_margins(b, VECTOR_FLOATS, fields, dim, v, margin));
+            dim == 4 ? margins(4, b, VECTOR_FLOATS, fields, v, margin)
+                     : FACTORS_USUAL(8, margins, dim, b, VECTOR_FLOATS, fields, v, margin));
 VECTOR_LOOP(void, pair_gradients,
             (const struct batch *b, size_t fields, size_t dim, const float *v, const float *residual,
              float *gv),
-            any_gradients(b, VECTOR_FLOATS, fields, dim, v, residual, gv));
-
-void ffm_margins(const struct batch *batch, uint32_t fields, uint32_t dim, const float *w, const float *v,
-                 float *margin)
-{
-    lr_margins(batch, w, margin);
-    pair_margins_at[vector_level()](batch, fields, dim, v, margin);
-}
-
-void ffm_gradient(const struct batch *batch, uint32_t fields, uint32_t dim, const float *v,
-                  const float *residual, float *gw, float *gv)
-{
-    lr_gradient(batch, residual, gw);
-    memset(gv, 0, batch->unique * fields * dim * sizeof *gv);
-    pair_gradients_at[vector_level()](batch, fields, dim, v, residual, gv);
-}
+            dim == 4 ? gradients(4, b, VECTOR_FLOATS, fields, v, residual, gv)
+                     : FACTORS_USUAL(8, gradients, dim, b, VECTOR_FLOATS, fields, v, residual, gv));
 
 /* ---- the model ---- */
 
-enum { W, V, TABLES };
-enum { DIM, INIT, FIELDS, SETTINGS };
+static const struct model_setting settings[] = {[FACTORS_DIM] = FACTOR_SETTING(4),
+                                                [FACTORS_INIT] = FACTOR_INIT_SETTING(0.03),
+                                                [FACTORS_FIELDS] = FIELDS_SETTING};
 
-static const struct model_setting settings[SETTINGS] = {
-    [DIM] = FACTOR_SETTING(4), [INIT] = FACTOR_INIT_SETTING(0.03), [FIELDS] = FIELDS_SETTING};
-
-static const struct model_table_def tables[TABLES] = {
-    [W] = {.name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl"},
-    [V] = {.name = "v",
-           .prefix = "factor-",
-           .what = "the factors",
-           .optimizer = "adagrad",
-           .alpha = 0.1,
-           .beta = 1,
-           .l2 = 0.05},
+static const struct model_table_def tables[] = {
+    [FACTORS_W] = WEIGHTS_TABLE,
+    [FACTORS_V] = {.name = "v",
+                   .prefix = "factor-",
+                   .what = "the factors",
+                   .optimizer = "adagrad",
+                   .alpha = 0.1,
+                   .beta = 1,
+                   .l2 = 0.05},
 };
-
-static uint32_t dim_of(const struct model_info *info)
-{
-    return (uint32_t)info->setting[DIM];
-}
 
 static struct model_shape ffm_shape(const struct model_info *info, size_t table)
 {
-    if (table == W)
-        return (struct model_shape){.dim = 1};
-    return (struct model_shape){.dim = dim_of(info) * model_fields(info), .init = info->setting[INIT]};
+    struct model_shape shape = factors_shape(info, table);
+    if (table == FACTORS_V)
+        shape.dim *= model_fields(info);
+    return shape;
 }
 
-static void ffm_model_mask(const struct model_info *info, const struct batch *batch, float *const *param)
-{
-    fm_mask(batch, dim_of(info) * model_fields(info), param[W], param[V]);
-}
-
-static void ffm_model_margins(const struct model_info *info, const struct batch *batch, float *const *param,
-                              float *scratch, float *margin)
+static void ffm_margins(const struct model_info *info, const struct batch *batch, float *const *param,
+                        float *scratch, float *margin)
 {
     (void)scratch;
-    ffm_margins(batch, model_fields(info), dim_of(info), param[W], param[V], margin);
+    lr_margins(batch, param[FACTORS_W], margin);
+    pair_margins_at[vector_level()](batch, model_fields(info), factors_dim(info), param[FACTORS_V], margin);
 }
 
-static void ffm_model_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
-                               float *scratch, const float *residual, float *const *grad)
+static void ffm_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
+                         float *scratch, const float *residual, float *const *grad)
 {
     (void)scratch;
-    ffm_gradient(batch, model_fields(info), dim_of(info), param[V], residual, grad[W], grad[V]);
+    factors_gradient(info, batch, residual, grad);
+    pair_gradients_at[vector_level()](batch, model_fields(info), factors_dim(info), param[FACTORS_V],
+                                      residual, grad[FACTORS_V]);
 }
 
 const struct model_ops model_ffm = {
@@ -181,11 +152,11 @@ const struct model_ops model_ffm = {
     .help = "a field-aware FM",
     .fields = MODEL_NEEDS_FIELDS,
     .setting = settings,
-    .settings = SETTINGS,
+    .settings = sizeof settings / sizeof *settings,
     .table = tables,
-    .tables = TABLES,
+    .tables = sizeof tables / sizeof *tables,
     .shape = ffm_shape,
-    .mask = ffm_model_mask,
-    .margins = ffm_model_margins,
-    .gradient = ffm_model_gradient,
+    .mask = factors_mask,
+    .margins = ffm_margins,
+    .gradient = ffm_gradient,
 };

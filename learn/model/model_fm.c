@@ -206,66 +206,48 @@ void fm_gradient(const struct batch *batch, uint32_t dim, const float *v, const 
 
 /* ---- the model ---- */
 
-enum { W, V };
-
-static const struct model_setting settings[FM_SETTINGS] = {
-    [FM_DIM] = FACTOR_SETTING(8), [FM_INIT] = FACTOR_INIT_SETTING(0.03)};
+static const struct model_setting settings[] = {
+    [FACTORS_DIM] = FACTOR_SETTING(8), [FACTORS_INIT] = FACTOR_INIT_SETTING(0.03)};
 
 /* The factors' learning rate is that of docs/TRAINING.md, "Several workers". */
 static const struct model_table_def tables[] = {
-    [W] = {.name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl"},
-    [V] = {.name = "v",
-           .prefix = "factor-",
-           .what = "the factors",
-           .optimizer = "adagrad",
-           .alpha = 0.1,
-           .beta = 10},
+    [FACTORS_W] = WEIGHTS_TABLE,
+    [FACTORS_V] = {.name = "v",
+                   .prefix = "factor-",
+                   .what = "the factors",
+                   .optimizer = "adagrad",
+                   .alpha = 0.1,
+                   .beta = 10},
 };
-
-static uint32_t dim_of(const struct model_info *info)
-{
-    return (uint32_t)info->setting[FM_DIM];
-}
-
-static struct model_shape fm_shape(const struct model_info *info, size_t table)
-{
-    if (table == W)
-        return (struct model_shape){.dim = 1};
-    return (struct model_shape){.dim = dim_of(info), .init = info->setting[FM_INIT]};
-}
 
 static size_t fm_scratch(const struct model_info *info, size_t rows)
 {
-    return rows * dim_of(info);
-}
-
-static void fm_model_mask(const struct model_info *info, const struct batch *batch, float *const *param)
-{
-    fm_mask(batch, dim_of(info), param[W], param[V]);
+    return rows * factors_dim(info);
 }
 
 static void fm_model_margins(const struct model_info *info, const struct batch *batch, float *const *param,
                              float *scratch, float *margin)
 {
-    fm_margins(batch, dim_of(info), param[W], param[V], scratch, margin);
+    fm_margins(batch, factors_dim(info), param[FACTORS_W], param[FACTORS_V], scratch, margin);
 }
 
 static void fm_model_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
                               float *scratch, const float *residual, float *const *grad)
 {
-    fm_gradient(batch, dim_of(info), param[V], scratch, residual, grad[W], grad[V]);
+    fm_gradient(batch, factors_dim(info), param[FACTORS_V], scratch, residual, grad[FACTORS_W],
+                grad[FACTORS_V]);
 }
 
 const struct model_ops model_fm = {
     .name = "fm",
     .help = "a factorization machine (FM)",
     .setting = settings,
-    .settings = FM_SETTINGS,
+    .settings = sizeof settings / sizeof *settings,
     .table = tables,
     .tables = sizeof tables / sizeof *tables,
-    .shape = fm_shape,
+    .shape = factors_shape,
     .scratch = fm_scratch,
-    .mask = fm_model_mask,
+    .mask = factors_mask,
     .margins = fm_model_margins,
     .gradient = fm_model_gradient,
 };

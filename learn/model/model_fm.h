@@ -18,11 +18,6 @@
 
 #include "learn/data/batch.h"
 
-#define FM_MAX_DIM 512
-
-/* The settings, by their places in struct model_info. */
-enum { FM_DIM, FM_INIT, FM_SETTINGS };
-
 /* Sets v's rows to 0 where w is 0, and the bias's row. */
 void fm_mask(const struct batch *batch, uint32_t dim, const float *w, float *v);
 /* sum[r * dim + f] = sum_i v_if x_i of row r, kept for the gradient. */

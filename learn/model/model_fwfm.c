@@ -1,7 +1,24 @@
-#include "learn/model/model_fwfm.h"
+/*
+ * Field-weighted factorization machine over one batch (J. Pan, J. Xu, A. L. Ruiz, W. Zhao, S. Pan, Y. Sun, Q. Lu,
+ * "Field-weighted Factorization Machines for Click-Through Rate Prediction in Display Advertising", WWW 2018).
+ *
+ * Eq. (4), with weights and a bias:
+ *   margin = bias + sum_i w_i x_i + sum_{i<j} r_{f_i,f_j} <v_i, v_j> x_i x_j
+ * over the features i, j of a row, f_i the field of feature i. r_{f,g} = r_{g,f} is a weight of the pair of fields; with
+ * all of them 1 this is an FM.
+ *
+ * Computed over fields: s_f = sum of v_i x_i over the features of field f. Pairs of different fields give
+ * sum_{f<g} r_{f,g} <s_f, s_g>, and those within a field r_{f,f} / 2 (|s_f|^2 - sum_i |v_i x_i|^2).
+ * Gradient, d the residual of the row: of v_i, d x_i (sum_{g != f_i} r_{f_i,g} s_g + r_{f_i,f_i} (s_{f_i} - v_i x_i));
+ * of r_{f,g}, d <s_f, s_g>; of r_{f,f}, d / 2 (|s_f|^2 - sum_i |v_i x_i|^2). A field with one feature in the row has no
+ * pair of its own: that is exactly 0.
+ *
+ * r has `fields` rows of `fields` values; the weight of fields f <= g is value g of row f, and values before the diagonal
+ * are not used. A feature whose w is exactly 0 has no factors, as in an FM (model_fm.h). A feature of a field that is
+ * not counted has its weight and no pairs.
+ * It never knows of tables, servers or files. Tests: test/learn/test_fwfm.c.
+ */
 #include "learn/model/factors.h"
-#include "learn/model/model.h"
-#include "learn/model/model_fm.h"
 #include "learn/model/model_lr.h"
 
 #include <string.h>
@@ -56,7 +73,7 @@ VECTOR_INLINE void own_pairs(const struct batch *b, size_t r, int wide, size_t d
     }
 }
 
-VECTOR_INLINE void margins(const struct batch *b, int wide, size_t fields, size_t dim, const float *v,
+VECTOR_INLINE void margins(size_t dim, const struct batch *b, int wide, size_t fields, const float *v,
                            const float *weight, float *scratch, float *margin)
 {
     struct row_fields row = {.sum = scratch};
@@ -104,7 +121,7 @@ VECTOR_INLINE void row_meet(const struct batch *b, size_t r, int wide, size_t fi
     }
 }
 
-VECTOR_INLINE void gradients(const struct batch *b, int wide, size_t fields, size_t dim, const float *v,
+VECTOR_INLINE void gradients(size_t dim, const struct batch *b, int wide, size_t fields, const float *v,
                              const float *weight, float *scratch, const float *residual, float *gv, float *gr)
 {
     struct row_fields row = {.sum = scratch};
@@ -128,122 +145,58 @@ VECTOR_INLINE void gradients(const struct batch *b, int wide, size_t fields, siz
     }
 }
 
-/* The usual number of factors is a constant. */
-VECTOR_INLINE void any_margins(const struct batch *b, int wide, size_t fields, size_t dim, const float *v,
-                               const float *weight, float *scratch, float *margin)
-{
-    if (dim == 8)
-        margins(b, wide, fields, 8, v, weight, scratch, margin);
-    else
-        margins(b, wide, fields, dim, v, weight, scratch, margin);
-}
-
-VECTOR_INLINE void any_gradients(const struct batch *b, int wide, size_t fields, size_t dim, const float *v,
-                                 const float *weight, float *scratch, const float *residual, float *gv,
-                                 float *gr)
-{
-    if (dim == 8)
-        gradients(b, wide, fields, 8, v, weight, scratch, residual, gv, gr);
-    else
-        gradients(b, wide, fields, dim, v, weight, scratch, residual, gv, gr);
-}
-
 VECTOR_LOOP(void, pair_margins,
             (const struct batch *b, size_t fields, size_t dim, const float *v, const float *weight,
              float *scratch, float *margin),
-            any_margins(b, VECTOR_FLOATS, fields, dim, v, weight, scratch, margin));
+            FACTORS_USUAL(8, margins, dim, b, VECTOR_FLOATS, fields, v, weight, scratch, margin));
 VECTOR_LOOP(void, pair_gradients,
             (const struct batch *b, size_t fields, size_t dim, const float *v, const float *weight,
              float *scratch, const float *residual, float *gv, float *gr),
-            any_gradients(b, VECTOR_FLOATS, fields, dim, v, weight, scratch, residual, gv, gr));
-
-size_t fwfm_scratch(uint32_t fields, uint32_t dim)
-{
-    return (size_t)2 * fields * dim;
-}
-
-void fwfm_margins(const struct batch *batch, uint32_t fields, uint32_t dim, const float *w, const float *v,
-                  const float *r, float *scratch, float *margin)
-{
-    lr_margins(batch, w, margin);
-    pair_margins_at[vector_level()](batch, fields, dim, v, r, scratch, margin);
-}
-
-void fwfm_gradient(const struct batch *batch, uint32_t fields, uint32_t dim, const float *v, const float *r,
-                   float *scratch, const float *residual, float *gw, float *gv, float *gr)
-{
-    lr_gradient(batch, residual, gw);
-    memset(gv, 0, batch->unique * dim * sizeof *gv);
-    memset(gr, 0, (size_t)fields * fields * sizeof *gr);
-    pair_gradients_at[vector_level()](batch, fields, dim, v, r, scratch, residual, gv, gr);
-}
+            FACTORS_USUAL(8, gradients, dim, b, VECTOR_FLOATS, fields, v, weight, scratch, residual, gv, gr));
 
 /* ---- the model ---- */
 
-enum { W, V, R, TABLES };
-enum { DIM, INIT, FIELDS, SETTINGS };
+static const struct model_setting settings[] = {[FACTORS_DIM] = FACTOR_SETTING(8),
+                                                [FACTORS_INIT] = FACTOR_INIT_SETTING(0.03),
+                                                [FACTORS_FIELDS] = FIELDS_SETTING};
 
-static const struct model_setting settings[SETTINGS] = {
-    [DIM] = FACTOR_SETTING(8), [INIT] = FACTOR_INIT_SETTING(0.03), [FIELDS] = FIELDS_SETTING};
-
-static const struct model_table_def tables[TABLES] = {
-    [W] = {.name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl"},
-    [V] = {.name = "v",
-           .prefix = "factor-",
-           .what = "the factors",
-           .optimizer = "adagrad",
-           .alpha = 0.1,
-           .beta = 10},
-    [R] = {.name = "r",
-           .prefix = "pair-",
-           .what = "the weights of pairs of fields",
-           .optimizer = "adagrad",
-           .alpha = 0.1,
-           .beta = 10},
+static const struct model_table_def tables[] = {
+    [FACTORS_W] = WEIGHTS_TABLE,
+    [FACTORS_V] = {.name = "v",
+                   .prefix = "factor-",
+                   .what = "the factors",
+                   .optimizer = "adagrad",
+                   .alpha = 0.1,
+                   .beta = 10},
+    [FACTORS_T] = {.name = "r",
+                   .prefix = "pair-",
+                   .what = "the weights of pairs of fields",
+                   .optimizer = "adagrad",
+                   .alpha = 0.1,
+                   .beta = 10},
 };
-
-static uint32_t dim_of(const struct model_info *info)
-{
-    return (uint32_t)info->setting[DIM];
-}
 
 /* An FM at first. */
 static struct model_shape fwfm_shape(const struct model_info *info, size_t table)
 {
-    if (table == W)
-        return (struct model_shape){.dim = 1};
-    if (table == R)
-        return (struct model_shape){.dim = model_fields(info), .mean = 1};
-    return (struct model_shape){.dim = dim_of(info), .init = info->setting[INIT]};
+    return table == FACTORS_T ? (struct model_shape){.dim = model_fields(info), .mean = 1}
+                              : factors_shape(info, table);
 }
 
-static size_t fwfm_rows(const struct model_info *info, size_t table)
+static void fwfm_margins(const struct model_info *info, const struct batch *batch, float *const *param,
+                         float *scratch, float *margin)
 {
-    return table == R ? model_fields(info) : 0;
+    lr_margins(batch, param[FACTORS_W], margin);
+    pair_margins_at[vector_level()](batch, model_fields(info), factors_dim(info), param[FACTORS_V],
+                                    param[FACTORS_T], scratch, margin);
 }
 
-static size_t fwfm_model_scratch(const struct model_info *info, size_t rows)
+static void fwfm_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
+                          float *scratch, const float *residual, float *const *grad)
 {
-    (void)rows;
-    return fwfm_scratch(model_fields(info), dim_of(info));
-}
-
-static void fwfm_model_mask(const struct model_info *info, const struct batch *batch, float *const *param)
-{
-    fm_mask(batch, dim_of(info), param[W], param[V]);
-}
-
-static void fwfm_model_margins(const struct model_info *info, const struct batch *batch, float *const *param,
-                               float *scratch, float *margin)
-{
-    fwfm_margins(batch, model_fields(info), dim_of(info), param[W], param[V], param[R], scratch, margin);
-}
-
-static void fwfm_model_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
-                                float *scratch, const float *residual, float *const *grad)
-{
-    fwfm_gradient(batch, model_fields(info), dim_of(info), param[V], param[R], scratch, residual, grad[W],
-                  grad[V], grad[R]);
+    factors_gradient(info, batch, residual, grad);
+    pair_gradients_at[vector_level()](batch, model_fields(info), factors_dim(info), param[FACTORS_V],
+                                      param[FACTORS_T], scratch, residual, grad[FACTORS_V], grad[FACTORS_T]);
 }
 
 const struct model_ops model_fwfm = {
@@ -251,13 +204,13 @@ const struct model_ops model_fwfm = {
     .help = "a field-weighted FM",
     .fields = MODEL_NEEDS_FIELDS,
     .setting = settings,
-    .settings = SETTINGS,
+    .settings = sizeof settings / sizeof *settings,
     .table = tables,
-    .tables = TABLES,
+    .tables = sizeof tables / sizeof *tables,
     .shape = fwfm_shape,
-    .rows = fwfm_rows,
-    .scratch = fwfm_model_scratch,
-    .mask = fwfm_model_mask,
-    .margins = fwfm_model_margins,
-    .gradient = fwfm_model_gradient,
+    .rows = fields_rows,
+    .scratch = fields_scratch,
+    .mask = factors_mask,
+    .margins = fwfm_margins,
+    .gradient = fwfm_gradient,
 };

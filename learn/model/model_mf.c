@@ -1,10 +1,27 @@
-#include "learn/model/model_mf.h"
+/*
+ * Matrix factorization with biases over one batch (Y. Koren, R. Bell, C. Volinsky, "Matrix Factorization Techniques for
+ * Recommender Systems", IEEE Computer 42(8), 2009), for ratings with --objective squared and for others alike.
+ *
+ * Eq. (4), with the features of two fields as user and item:
+ *   margin = bias + sum_i w_i x_i + <p, q>,   p = sum over the features i of the user's field of v_i x_i, q of the item's
+ * The bias is the mean rating mu, and the weights of user and item are b_u and b_i. A user that is one id has p = v_user.
+ * A field may have several features: with the ids of the items that a user rated, each with the value 1 / sqrt(their
+ * number), in the user's field p is that of SVD++ (Koren, KDD 2008). Features of other fields have their weights only.
+ *
+ * Gradient, d the residual of the row: of v_i, d x_i q in the user's field and d x_i p in the item's.
+ *
+ * A feature whose w is exactly 0 has no factors, as in an FM (model_fm.h): so a new user or item has its mean.
+ * It never knows of tables, servers or files. Tests: test/learn/test_mf.c.
+ */
 #include "learn/model/factors.h"
-#include "learn/model/model.h"
-#include "learn/model/model_fm.h"
 #include "learn/model/model_lr.h"
 
 #include <string.h>
+
+/* Which fields are user and item. */
+struct mf_fields {
+    uint32_t user, item;
+};
 
 /* p at both, and q behind it. */
 VECTOR_INLINE void user_and_item(const struct batch *b, size_t r, const struct mf_fields *fields, int wide,
@@ -56,29 +73,13 @@ VECTOR_LOOP(void, rating_gradients,
              const float *residual, float *gv),
             gradients(b, fields, VECTOR_FLOATS, dim, v, both, residual, gv));
 
-void mf_margins(const struct batch *batch, const struct mf_fields *fields, uint32_t dim, const float *w,
-                const float *v, float *scratch, float *margin)
-{
-    lr_margins(batch, w, margin);
-    rating_margins_at[vector_level()](batch, fields, dim, v, scratch, margin);
-}
-
-void mf_gradient(const struct batch *batch, const struct mf_fields *fields, uint32_t dim, const float *v,
-                 float *scratch, const float *residual, float *gw, float *gv)
-{
-    lr_gradient(batch, residual, gw);
-    memset(gv, 0, batch->unique * dim * sizeof *gv);
-    rating_gradients_at[vector_level()](batch, fields, dim, v, scratch, residual, gv);
-}
-
 /* ---- the model ---- */
 
-enum { W, V, TABLES };
-enum { DIM, INIT, USER, ITEM, SETTINGS };
+enum { USER = FACTORS_INIT + 1, ITEM, SETTINGS };
 
 static const struct model_setting settings[SETTINGS] = {
-    [DIM] = FACTOR_SETTING(32),
-    [INIT] = FACTOR_INIT_SETTING(0.1),
+    [FACTORS_DIM] = FACTOR_SETTING(32),
+    [FACTORS_INIT] = FACTOR_INIT_SETTING(0.1),
     [USER] = {.option = "user-field",
               .manifest = "user_field",
               .meta = "F",
@@ -99,57 +100,43 @@ static const struct model_setting settings[SETTINGS] = {
               .field = FIELD_NUMBER},
 };
 
-static const struct model_table_def tables[TABLES] = {
-    [W] = {.name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl"},
-    [V] = {.name = "v",
-           .prefix = "factor-",
-           .what = "the factors",
-           .optimizer = "adagrad",
-           .alpha = 0.1,
-           .beta = 1,
-           .l2 = 0.1},
+static const struct model_table_def tables[] = {
+    [FACTORS_W] = WEIGHTS_TABLE,
+    [FACTORS_V] = {.name = "v",
+                   .prefix = "factor-",
+                   .what = "the factors",
+                   .optimizer = "adagrad",
+                   .alpha = 0.1,
+                   .beta = 1,
+                   .l2 = 0.1},
 };
-
-static uint32_t dim_of(const struct model_info *info)
-{
-    return (uint32_t)info->setting[DIM];
-}
 
 static struct mf_fields fields_of(const struct model_info *info)
 {
     return (struct mf_fields){.user = (uint32_t)info->setting[USER], .item = (uint32_t)info->setting[ITEM]};
 }
 
-static struct model_shape mf_shape(const struct model_info *info, size_t table)
-{
-    if (table == W)
-        return (struct model_shape){.dim = 1};
-    return (struct model_shape){.dim = dim_of(info), .init = info->setting[INIT]};
-}
-
 static size_t mf_scratch(const struct model_info *info, size_t rows)
 {
     (void)rows;
-    return (size_t)2 * dim_of(info);
+    return (size_t)2 * factors_dim(info);
 }
 
-static void mf_model_mask(const struct model_info *info, const struct batch *batch, float *const *param)
-{
-    fm_mask(batch, dim_of(info), param[W], param[V]);
-}
-
-static void mf_model_margins(const struct model_info *info, const struct batch *batch, float *const *param,
-                             float *scratch, float *margin)
+static void mf_margins(const struct model_info *info, const struct batch *batch, float *const *param,
+                       float *scratch, float *margin)
 {
     const struct mf_fields fields = fields_of(info);
-    mf_margins(batch, &fields, dim_of(info), param[W], param[V], scratch, margin);
+    lr_margins(batch, param[FACTORS_W], margin);
+    rating_margins_at[vector_level()](batch, &fields, factors_dim(info), param[FACTORS_V], scratch, margin);
 }
 
-static void mf_model_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
-                              float *scratch, const float *residual, float *const *grad)
+static void mf_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
+                        float *scratch, const float *residual, float *const *grad)
 {
     const struct mf_fields fields = fields_of(info);
-    mf_gradient(batch, &fields, dim_of(info), param[V], scratch, residual, grad[W], grad[V]);
+    factors_gradient(info, batch, residual, grad);
+    rating_gradients_at[vector_level()](batch, &fields, factors_dim(info), param[FACTORS_V], scratch,
+                                        residual, grad[FACTORS_V]);
 }
 
 const struct model_ops model_mf = {
@@ -159,10 +146,10 @@ const struct model_ops model_mf = {
     .setting = settings,
     .settings = SETTINGS,
     .table = tables,
-    .tables = TABLES,
-    .shape = mf_shape,
+    .tables = sizeof tables / sizeof *tables,
+    .shape = factors_shape,
     .scratch = mf_scratch,
-    .mask = mf_model_mask,
-    .margins = mf_model_margins,
-    .gradient = mf_model_gradient,
+    .mask = factors_mask,
+    .margins = mf_margins,
+    .gradient = mf_gradient,
 };

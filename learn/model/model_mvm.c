@@ -1,7 +1,23 @@
-#include "learn/model/model_mvm.h"
+/*
+ * Multi-view machine over one batch (B. Cao, H. Zhou, G. Li, P. S. Yu, "Multi-view Machines", WSDM 2016). A view is a
+ * field.
+ *
+ * Eq. (6), with weights and a bias:
+ *   margin = bias + sum_i w_i x_i + sum_k prod_f s_{f,k},   s_{f,k} = b_{f,k} + sum over the features i of field f of
+ *   v_{i,k} x_i
+ * over the factors k and all fields f = 0 .. fields - 1. b_f are the factors of field f itself, those of a constant feature
+ * in each view. So the product has the interactions of every order, from single features to all fields at once, and
+ * where a row has no feature of a field, its factor is b_f.
+ *
+ * Gradient, d the residual of the row and p_{f,k} the product of s_{g,k} over the fields g other than f: of b_{f,k},
+ * d p_{f,k}; of v_{i,k}, d x_i p_{f_i,k}. p is a product of those before f and those after it. No division: a sum may
+ * be 0.
+ *
+ * b has `fields` rows of `dim` values. They begin at 1, so the margin of a new model without bias is about dim. A feature whose w
+ * is exactly 0 has no factors, as in an FM (model_fm.h). A feature of a field that is not counted has its weight only.
+ * It never knows of tables, servers or files. Tests: test/learn/test_mvm.c.
+ */
 #include "learn/model/factors.h"
-#include "learn/model/model.h"
-#include "learn/model/model_fm.h"
 #include "learn/model/model_lr.h"
 
 #include <string.h>
@@ -18,7 +34,7 @@ VECTOR_INLINE void field_sums(const struct batch *batch, size_t r, int wide, siz
     }
 }
 
-VECTOR_INLINE void margins(const struct batch *batch, int wide, size_t fields, size_t dim, const float *v,
+VECTOR_INLINE void margins(size_t dim, const struct batch *batch, int wide, size_t fields, const float *v,
                            const float *b, float *scratch, float *margin)
 {
     float *sum = scratch;
@@ -49,7 +65,7 @@ VECTOR_INLINE void other_products(int wide, size_t fields, size_t dim, float *su
     }
 }
 
-VECTOR_INLINE void gradients(const struct batch *batch, int wide, size_t fields, size_t dim, const float *v,
+VECTOR_INLINE void gradients(size_t dim, const struct batch *batch, int wide, size_t fields, const float *v,
                              const float *b, float *scratch, const float *residual, float *gv, float *gb)
 {
     float *sum = scratch, *p = scratch + fields * dim;
@@ -67,127 +83,63 @@ VECTOR_INLINE void gradients(const struct batch *batch, int wide, size_t fields,
     }
 }
 
-/* The usual number of factors is a constant. */
-VECTOR_INLINE void any_margins(const struct batch *batch, int wide, size_t fields, size_t dim, const float *v,
-                               const float *b, float *scratch, float *margin)
-{
-    if (dim == 8)
-        margins(batch, wide, fields, 8, v, b, scratch, margin);
-    else
-        margins(batch, wide, fields, dim, v, b, scratch, margin);
-}
-
-VECTOR_INLINE void any_gradients(const struct batch *batch, int wide, size_t fields, size_t dim,
-                                 const float *v, const float *b, float *scratch, const float *residual,
-                                 float *gv, float *gb)
-{
-    if (dim == 8)
-        gradients(batch, wide, fields, 8, v, b, scratch, residual, gv, gb);
-    else
-        gradients(batch, wide, fields, dim, v, b, scratch, residual, gv, gb);
-}
-
 VECTOR_LOOP(void, view_margins,
             (const struct batch *batch, size_t fields, size_t dim, const float *v, const float *b,
              float *scratch, float *margin),
-            any_margins(batch, VECTOR_FLOATS, fields, dim, v, b, scratch, margin));
+            FACTORS_USUAL(8, margins, dim, batch, VECTOR_FLOATS, fields, v, b, scratch, margin));
 VECTOR_LOOP(void, view_gradients,
             (const struct batch *batch, size_t fields, size_t dim, const float *v, const float *b,
              float *scratch, const float *residual, float *gv, float *gb),
-            any_gradients(batch, VECTOR_FLOATS, fields, dim, v, b, scratch, residual, gv, gb));
-
-size_t mvm_scratch(uint32_t fields, uint32_t dim)
-{
-    return (size_t)2 * fields * dim;
-}
-
-void mvm_margins(const struct batch *batch, uint32_t fields, uint32_t dim, const float *w, const float *v,
-                 const float *b, float *scratch, float *margin)
-{
-    lr_margins(batch, w, margin);
-    view_margins_at[vector_level()](batch, fields, dim, v, b, scratch, margin);
-}
-
-void mvm_gradient(const struct batch *batch, uint32_t fields, uint32_t dim, const float *v, const float *b,
-                  float *scratch, const float *residual, float *gw, float *gv, float *gb)
-{
-    lr_gradient(batch, residual, gw);
-    memset(gv, 0, batch->unique * dim * sizeof *gv);
-    memset(gb, 0, (size_t)fields * dim * sizeof *gb);
-    view_gradients_at[vector_level()](batch, fields, dim, v, b, scratch, residual, gv, gb);
-}
+            FACTORS_USUAL(8, gradients, dim, batch, VECTOR_FLOATS, fields, v, b, scratch, residual, gv, gb));
 
 /* ---- the model ---- */
 
-enum { W, V, B, TABLES };
-enum { DIM, INIT, FIELDS, SETTINGS };
+static const struct model_setting settings[] = {[FACTORS_DIM] = FACTOR_SETTING(8),
+                                                [FACTORS_INIT] = FACTOR_INIT_SETTING(0.03),
+                                                [FACTORS_FIELDS] = FIELDS_SETTING};
 
-static const struct model_setting settings[SETTINGS] = {
-    [DIM] = FACTOR_SETTING(8), [INIT] = FACTOR_INIT_SETTING(0.03), [FIELDS] = FIELDS_SETTING};
-
-static const struct model_table_def tables[TABLES] = {
-    [W] = {.name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl"},
-    [V] = {.name = "v",
-           .prefix = "factor-",
-           .what = "the factors",
-           .optimizer = "adagrad",
-           .alpha = 0.2,
-           .beta = 10,
-           .l2 = 0.05},
-    [B] = {.name = "b",
-           .prefix = "field-",
-           .what = "the fields' own factors",
-           .optimizer = "adagrad",
-           .alpha = 0.002,
-           .beta = 10},
+static const struct model_table_def tables[] = {
+    [FACTORS_W] = WEIGHTS_TABLE,
+    [FACTORS_V] = {.name = "v",
+                   .prefix = "factor-",
+                   .what = "the factors",
+                   .optimizer = "adagrad",
+                   .alpha = 0.2,
+                   .beta = 10,
+                   .l2 = 0.05},
+    [FACTORS_T] = {.name = "b",
+                   .prefix = "field-",
+                   .what = "the fields' own factors",
+                   .optimizer = "adagrad",
+                   .alpha = 0.002,
+                   .beta = 10},
 };
-
-static uint32_t dim_of(const struct model_info *info)
-{
-    return (uint32_t)info->setting[DIM];
-}
 
 static struct model_shape mvm_shape(const struct model_info *info, size_t table)
 {
-    if (table == W)
-        return (struct model_shape){.dim = 1};
-    if (table == B)
-        return (struct model_shape){.dim = dim_of(info), .mean = 1};
-    return (struct model_shape){.dim = dim_of(info), .init = info->setting[INIT]};
-}
-
-static size_t mvm_rows(const struct model_info *info, size_t table)
-{
-    return table == B ? model_fields(info) : 0;
+    return table == FACTORS_T ? (struct model_shape){.dim = factors_dim(info), .mean = 1}
+                              : factors_shape(info, table);
 }
 
 static double mvm_offset(const struct model_info *info)
 {
-    return dim_of(info);
+    return factors_dim(info);
 }
 
-static size_t mvm_model_scratch(const struct model_info *info, size_t rows)
+static void mvm_margins(const struct model_info *info, const struct batch *batch, float *const *param,
+                        float *scratch, float *margin)
 {
-    (void)rows;
-    return mvm_scratch(model_fields(info), dim_of(info));
+    lr_margins(batch, param[FACTORS_W], margin);
+    view_margins_at[vector_level()](batch, model_fields(info), factors_dim(info), param[FACTORS_V],
+                                    param[FACTORS_T], scratch, margin);
 }
 
-static void mvm_model_mask(const struct model_info *info, const struct batch *batch, float *const *param)
+static void mvm_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
+                         float *scratch, const float *residual, float *const *grad)
 {
-    fm_mask(batch, dim_of(info), param[W], param[V]);
-}
-
-static void mvm_model_margins(const struct model_info *info, const struct batch *batch, float *const *param,
-                              float *scratch, float *margin)
-{
-    mvm_margins(batch, model_fields(info), dim_of(info), param[W], param[V], param[B], scratch, margin);
-}
-
-static void mvm_model_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
-                               float *scratch, const float *residual, float *const *grad)
-{
-    mvm_gradient(batch, model_fields(info), dim_of(info), param[V], param[B], scratch, residual, grad[W],
-                 grad[V], grad[B]);
+    factors_gradient(info, batch, residual, grad);
+    view_gradients_at[vector_level()](batch, model_fields(info), factors_dim(info), param[FACTORS_V],
+                                      param[FACTORS_T], scratch, residual, grad[FACTORS_V], grad[FACTORS_T]);
 }
 
 const struct model_ops model_mvm = {
@@ -195,14 +147,14 @@ const struct model_ops model_mvm = {
     .help = "a multi-view machine",
     .fields = MODEL_NEEDS_FIELDS,
     .setting = settings,
-    .settings = SETTINGS,
+    .settings = sizeof settings / sizeof *settings,
     .table = tables,
-    .tables = TABLES,
+    .tables = sizeof tables / sizeof *tables,
     .shape = mvm_shape,
-    .rows = mvm_rows,
+    .rows = fields_rows,
     .offset = mvm_offset,
-    .scratch = mvm_model_scratch,
-    .mask = mvm_model_mask,
-    .margins = mvm_model_margins,
-    .gradient = mvm_model_gradient,
+    .scratch = fields_scratch,
+    .mask = factors_mask,
+    .margins = mvm_margins,
+    .gradient = mvm_gradient,
 };

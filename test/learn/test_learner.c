@@ -1,5 +1,5 @@
 /* A round that an interrupt ends: no request has memory of it any more. */
-#include "learn/model/model_fm.h"
+#include "learn/model/factors.h"
 #include "learn/support_learn.h"
 #include "learn/support_text.h"
 #include "learn/train/learner.h"
@@ -18,7 +18,7 @@
 
 enum { ROWS = 400, DIM = 4 };
 static const struct model_info fm = {.ops = &model_fm,
-                                     .setting = {[FM_DIM] = DIM},
+                                     .setting = {[FACTORS_DIM] = DIM},
                                      .objective = {.ops = &objective_logistic, .label_scale = 1}};
 
 struct job {

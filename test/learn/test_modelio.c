@@ -1,4 +1,4 @@
-#include "learn/model/model_fm.h"
+#include "learn/model/factors.h"
 #include "learn/store/modelio.h"
 #include "learn/support_learn.h"
 
@@ -35,7 +35,7 @@ enum { DIM = 3 };
 
 static const struct model_info fm = {
     .ops = &model_fm,
-    .setting = {[FM_DIM] = DIM, [FM_INIT] = 0.01},
+    .setting = {[FACTORS_DIM] = DIM, [FACTORS_INIT] = 0.01},
     .optimizer = {{"ftrl", 0.1, 1, 0.5, 0}, {"adagrad", 0.05, 1, 0, 0.001}},
     .objective = {.ops = &objective_logistic, .label_scale = 1},
     .hash_bits = 20,

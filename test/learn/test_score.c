@@ -1,5 +1,5 @@
 #include "learn/eval/score.h"
-#include "learn/model/model_fm.h"
+#include "learn/model/factors.h"
 #include "learn/support_learn.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static void test_fetch_finds_each_key(void **state)
     for (int t = 0; t < 200; t++) {
         struct model m = {.n = 2};
         model_info_init(&m.info, &model_fm);
-        m.info.setting[FM_DIM] = DIM;
+        m.info.setting[FACTORS_DIM] = DIM;
         uint64_t n = draw(&s) % N, at = 0;
         for (uint64_t i = 0; i < n; i++) {
             keys[i] = at += 1 + draw(&s) % 4;

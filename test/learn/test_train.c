@@ -1,6 +1,6 @@
 #include "learn/data/loader.h"
 #include "learn/eval/score.h"
-#include "learn/model/model_fm.h"
+#include "learn/model/factors.h"
 #include "learn/support_learn.h"
 #include "learn/train/train.h"
 
@@ -76,8 +76,8 @@ static struct train_options options(const struct model_ops *model, char *out)
     (void)strcpy(o.model.data_format, "auto");
     o.model.seed = 1;
     if (model == &model_fm) {
-        o.model.setting[FM_DIM] = 4;
-        o.model.setting[FM_INIT] = 0.05;
+        o.model.setting[FACTORS_DIM] = 4;
+        o.model.setting[FACTORS_INIT] = 0.05;
         o.model.optimizer[1].alpha = 0.05;
     }
     return o;
