@@ -7,6 +7,7 @@
 #include "learn/data/parse_line.h"
 #include "learn/data/reader.h"
 #include "learn/data/resolve_columns.h"
+#include "learn/support_parse.h"
 #include "learn/support_text.h"
 
 #include <math.h>
@@ -20,36 +21,6 @@
 
 #include <cmocka.h>
 
-static struct parse_buffer buffer;
-static uint64_t bad_lines[16];
-static char bad_text[16][256];
-static int bads;
-
-static paramo_err on_bad(void *arg, uint64_t line, const char *what)
-{
-    (void)arg;
-    assert_true(bads < 16);
-    bad_lines[bads] = line;
-    (void)snprintf(bad_text[bads++], sizeof bad_text[0], "%s", what);
-    return PARAMO_OK;
-}
-
-static paramo_err on_bad_any(void *arg, uint64_t line, const char *what)
-{
-    (void)arg;
-    (void)line;
-    assert_true(what[0] != '\0');
-    return PARAMO_OK;
-}
-
-static struct columns *columns_of(const char *text)
-{
-    struct columns *c = NULL;
-    if (columns_parse(text, &c) != PARAMO_OK)
-        fail_msg("%s", paramo_last_error());
-    return c;
-}
-
 /* The text begins with its header. */
 static void parse(const char *columns, enum label_kind kind, unsigned bits, const char *text)
 {
@@ -57,8 +28,6 @@ static void parse(const char *columns, enum label_kind kind, unsigned bits, cons
     struct table_header h;
     struct table_plan *plan = NULL;
     const size_t len = strlen(text);
-    char *t = text_padded(text, len);
-    bads = 0;
     if (table_header_read(text, len, 1, 0, &h) != PARAMO_OK ||
         table_plan_new(c, &h, kind != LABEL_NONE, &plan) != PARAMO_OK)
         fail_msg("%s", paramo_last_error());
@@ -68,10 +37,9 @@ static void parse(const char *columns, enum label_kind kind, unsigned bits, cons
                                             .columns = c,
                                             .plan = plan,
                                             .header = 1};
-    assert_int_equal(parse_text(&settings, t, len, &buffer, on_bad, NULL), PARAMO_OK);
+    parse_with(&settings, text, len);
     table_header_free(&h);
     free(plan);
-    free(t);
     columns_release(c);
 }
 
@@ -169,8 +137,7 @@ static void bad_rows(void **s)
         assert_int_equal(bad_lines[0], 3);
         assert_int_equal(buffer.rows, 1);
         assert_int_equal(buffer.features, 2);
-        if (strncmp(bad_text[0], bad[i].what, strlen(bad[i].what)) != 0)
-            fail_msg("'%s' gives '%s', not '%s'", bad[i].row, bad_text[0], bad[i].what);
+        bad_begins(bad[i].row, bad[i].what);
     }
     /* the next row is the next record */
     parse("label=y,cat=a", LABEL_BINARY, 0, "y,a\n1,b \"c\nd\" e\n0,x\n7,\"\n\n\"\n1,z\n");
@@ -206,7 +173,7 @@ static void noise(void **s)
         char *t = text_padded(text, len);
         const struct parse_settings settings = {.format = PARSE_CSV, .columns = c, .plan = plan, .header = 1};
         struct parse_buffer b = {0};
-        assert_int_equal(parse_text(&settings, t, len, &b, on_bad_any, NULL), PARAMO_OK);
+        assert_int_equal(parse_text(&settings, t, len, &b, bad_any, NULL), PARAMO_OK);
         assert_int_equal(b.offset[b.rows], b.features);
         assert_int_equal(b.lines, lines);
         parse_buffer_free(&b);
@@ -329,11 +296,8 @@ static int make_table(void **s)
 
 static int drop_table(void **s)
 {
-    (void)s;
-    parse_buffer_free(&buffer);
     free(table);
-    text_cleanup();
-    return 0;
+    return parse_teardown(s);
 }
 
 static struct reader *open_table(const char *name, const char *columns, size_t part_bytes)

@@ -4,6 +4,7 @@
 #include "learn/data/parse_jsonl.h"
 #include "learn/data/parse_line.h"
 #include "learn/data/resolve_columns.h"
+#include "learn/support_parse.h"
 #include "learn/support_text.h"
 
 #include <math.h>
@@ -17,35 +18,11 @@
 
 #include <cmocka.h>
 
-static struct parse_buffer buffer;
-static uint64_t bad_lines[16];
-static char bad_text[16][256];
-static int bads;
-
-static paramo_err on_bad(void *arg, uint64_t line, const char *what)
-{
-    (void)arg;
-    bad_lines[bads % 16] = line;
-    (void)snprintf(bad_text[bads++ % 16], sizeof bad_text[0], "%s", what);
-    return PARAMO_OK;
-}
-
-static struct columns *columns_of(const char *text)
-{
-    struct columns *c = NULL;
-    if (columns_parse(text, &c) != PARAMO_OK)
-        fail_msg("%s", paramo_last_error());
-    return c;
-}
-
 static void parse(const char *columns, enum label_kind kind, const char *text, size_t len)
 {
     struct columns *c = columns_of(columns);
-    char *t = text_padded(text, len);
     const struct parse_settings settings = {.format = PARSE_JSONL, .label = {.kind = kind}, .columns = c};
-    bads = 0;
-    assert_int_equal(parse_text(&settings, t, len, &buffer, on_bad, NULL), PARAMO_OK);
-    free(t);
+    parse_with(&settings, text, len);
     columns_release(c);
 }
 
@@ -176,14 +153,6 @@ static void keys_and_format(void **s)
     columns_release(c);
 }
 
-static int close_all(void **s)
-{
-    (void)s;
-    parse_buffer_free(&buffer);
-    text_cleanup();
-    return 0;
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -192,5 +161,5 @@ int main(void)
         cmocka_unit_test(noise),
         cmocka_unit_test(keys_and_format),
     };
-    return cmocka_run_group_tests(tests, NULL, close_all);
+    return cmocka_run_group_tests(tests, NULL, parse_teardown);
 }

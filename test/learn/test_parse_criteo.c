@@ -1,6 +1,6 @@
 /* Criteo TSV: columns, missing values, buckets, bad lines. */
 #include "learn/data/parse.h"
-#include "learn/support_text.h"
+#include "learn/support_parse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,26 +11,9 @@
 
 #include <cmocka.h>
 
-static struct parse_buffer buffer;
-static uint64_t bad_line;
-static char bad_text[256];
-
-static paramo_err on_bad(void *arg, uint64_t line, const char *what)
-{
-    (void)arg;
-    bad_line = line;
-    (void)snprintf(bad_text, sizeof bad_text, "%s", what);
-    return PARAMO_OK;
-}
-
 static void parse(unsigned bits, const char *text)
 {
-    char *t = text_padded(text, strlen(text));
-    bad_text[0] = '\0';
-    assert_int_equal(parse_text(&(struct parse_settings){.format = PARSE_CRITEO, .hash_bits = bits}, t,
-                                strlen(text), &buffer, on_bad, NULL),
-                     PARAMO_OK);
-    free(t);
+    parse_with(&(struct parse_settings){.format = PARSE_CRITEO, .hash_bits = bits}, text, strlen(text));
 }
 
 /* A row with these columns, the rest missing. */
@@ -48,7 +31,7 @@ static const char *row(const char *label, int column, const char *value)
 static uint64_t key_of(int column, const char *value)
 {
     parse(0, row("1", column, value));
-    assert_string_equal(bad_text, "");
+    assert_string_equal(bad_text[0], "");
     assert_int_equal(buffer.rows, 1);
     return buffer.key[column];
 }
@@ -63,7 +46,7 @@ static void rows_have_39_features(void **s)
     strcat(text, "\n\n");
     strcat(text, row("-1", 0, "-1"));
     parse(0, text);
-    assert_string_equal(bad_text, "");
+    assert_string_equal(bad_text[0], "");
     assert_int_equal(buffer.rows, 3);
     assert_int_equal(buffer.features, 3 * 39);
     assert_int_equal(buffer.lines, 4);
@@ -120,10 +103,10 @@ static void bad(const char *bad_row, const char *what)
     strcat(text, "\n");
     strcat(text, row("1", 5, "8"));
     parse(0, text);
-    if (strstr(bad_text, what) == NULL) {
-        fail_msg("\"%s\", not \"%s\"", bad_text, what);
+    if (strstr(bad_text[0], what) == NULL) {
+        fail_msg("\"%s\", not \"%s\"", bad_text[0], what);
     }
-    assert_int_equal(bad_line, 1);
+    assert_int_equal(bad_lines[0], 1);
     assert_int_equal(buffer.rows, 2);
     assert_int_equal(buffer.features, 78);
 }
@@ -152,24 +135,14 @@ static void rows_without_labels_have_the_same_keys(void **s)
     parse(0, labelled);
     memcpy(want, buffer.key, sizeof want);
     parse(0, labelled + 2);
-    assert_string_equal(bad_text, "expected a label, 0 or 1 (or -1 or +1), found '\\x09'");
+    assert_string_equal(bad_text[0], "expected a label, 0 or 1 (or -1 or +1), found '\\x09'");
     for (int i = 0; i < 2; i++) { /* with the label, and without */
         const char *line = labelled + (i == 0 ? 0 : 2);
-        char *t = text_padded(line, strlen(line));
-        bad_text[0] = '\0';
-        assert_int_equal(parse_text(&none, t, strlen(line), &buffer, on_bad, NULL), PARAMO_OK);
-        free(t);
-        assert_string_equal(bad_text, "");
+        parse_with(&none, line, strlen(line));
+        assert_string_equal(bad_text[0], "");
         assert_true(buffer.rows == 1 && buffer.label[0] != buffer.label[0]);
         assert_memory_equal(buffer.key, want, sizeof want);
     }
-}
-
-static int done(void **s)
-{
-    (void)s;
-    parse_buffer_free(&buffer);
-    return 0;
 }
 
 int main(void)
@@ -181,5 +154,5 @@ int main(void)
         cmocka_unit_test(bad_lines_say_why),
         cmocka_unit_test(rows_without_labels_have_the_same_keys),
     };
-    return cmocka_run_group_tests(tests, NULL, done);
+    return cmocka_run_group_tests(tests, NULL, parse_teardown);
 }

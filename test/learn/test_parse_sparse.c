@@ -1,6 +1,7 @@
 /* libsvm and libffm, good and bad lines, and telling the format. */
 #include "learn/data/parse.h"
 #include "learn/data/parse_line.h"
+#include "learn/support_parse.h"
 #include "learn/support_text.h"
 
 #include <math.h>
@@ -12,28 +13,9 @@
 
 #include <cmocka.h>
 
-static struct parse_buffer buffer;
-static uint64_t bad_lines[16];
-static char bad_text[16][256];
-static int bads;
-
-static paramo_err on_bad(void *arg, uint64_t line, const char *what)
-{
-    (void)arg;
-    assert_true(bads < 16);
-    bad_lines[bads] = line;
-    (void)strncpy(bad_text[bads++], what, sizeof bad_text[0] - 1);
-    return PARAMO_OK;
-}
-
 static void parse(enum parse_format format, unsigned bits, const char *text)
 {
-    char *t = text_padded(text, strlen(text));
-    bads = 0;
-    assert_int_equal(parse_text(&(struct parse_settings){.format = format, .hash_bits = bits}, t,
-                                strlen(text), &buffer, on_bad, NULL),
-                     PARAMO_OK);
-    free(t);
+    parse_with(&(struct parse_settings){.format = format, .hash_bits = bits}, text, strlen(text));
 }
 
 static void libsvm_rows(void **s)
@@ -140,14 +122,9 @@ static void bad_lines_say_why(void **s)
     assert_int_equal(buffer.rows + buffer.lines, 0);
 
     char zero[] = "1 1:1\n1 2:\0001 3:1\n";
-    char *t = text_padded(zero, sizeof zero - 1);
-    bads = 0;
-    assert_int_equal(parse_text(&(struct parse_settings){.format = PARSE_LIBSVM, .hash_bits = 0}, t,
-                                sizeof zero - 1, &buffer, on_bad, NULL),
-                     PARAMO_OK);
+    parse_with(&(struct parse_settings){.format = PARSE_LIBSVM}, zero, sizeof zero - 1);
     assert_non_null(strstr(bad_text[0], "zero byte"));
     assert_int_equal(bad_lines[0], 1);
-    free(t);
 }
 
 static paramo_err on_bad_stop(void *arg, uint64_t line, const char *what)
@@ -181,7 +158,6 @@ static void noise(void **s)
         }
         char *t = text_padded(text, len);
         for (int f = PARSE_LIBSVM; f < PARSE_FORMATS; f++) {
-            bads = 0;
             struct parse_buffer b = {0};
             paramo_err err =
                 parse_text(&(struct parse_settings){.format = (enum parse_format)f, .hash_bits = 0}, t, len,
@@ -251,10 +227,7 @@ static void labels(const struct label_rule *rule, enum parse_format format, cons
                    const float *want, size_t n)
 {
     const struct parse_settings settings = {.format = format, .label = *rule};
-    char *t = text_padded(text, strlen(text));
-    bads = 0;
-    assert_int_equal(parse_text(&settings, t, strlen(text), &buffer, on_bad, NULL), PARAMO_OK);
-    free(t);
+    parse_with(&settings, text, strlen(text));
     assert_int_equal(buffer.rows, n);
     for (size_t i = 0; i < n; i++)
         assert_true(isnan(want[i]) ? isnan(buffer.label[i]) : buffer.label[i] == want[i]);
@@ -294,13 +267,6 @@ static void rows_without_labels(void **s)
     assert_int_equal(bads, 1);
 }
 
-static int done(void **s)
-{
-    (void)s;
-    parse_buffer_free(&buffer);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,5 +280,5 @@ int main(void)
         cmocka_unit_test(rows_without_labels),
         cmocka_unit_test(formats_are_told),
     };
-    return cmocka_run_group_tests(tests, NULL, done);
+    return cmocka_run_group_tests(tests, NULL, parse_teardown);
 }

@@ -1,7 +1,7 @@
 /* Vowpal Wabbit's text format: good and bad lines, and telling it from others. */
 #include "learn/data/parse.h"
 #include "learn/data/parse_line.h"
-#include "learn/support_text.h"
+#include "learn/support_parse.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,27 +14,10 @@
 
 #include <cmocka.h>
 
-static struct parse_buffer buffer;
-static uint64_t bad_lines[16];
-static char bad_text[16][256];
-static int bads;
-
-static paramo_err on_bad(void *arg, uint64_t line, const char *what)
-{
-    (void)arg;
-    assert_true(bads < 16);
-    bad_lines[bads] = line;
-    (void)snprintf(bad_text[bads++], sizeof bad_text[0], "%s", what);
-    return PARAMO_OK;
-}
-
 static void parse(enum label_kind kind, unsigned bits, const char *text)
 {
-    char *t = text_padded(text, strlen(text));
     const struct parse_settings settings = {.format = PARSE_VW, .hash_bits = bits, .label = {.kind = kind}};
-    bads = 0;
-    assert_int_equal(parse_text(&settings, t, strlen(text), &buffer, on_bad, NULL), PARAMO_OK);
-    free(t);
+    parse_with(&settings, text, strlen(text));
 }
 
 static uint64_t key_of(const char *space, const char *feature)
@@ -117,8 +100,7 @@ static void bad_rows(void **s)
         assert_int_equal(bad_lines[0], 1);
         assert_int_equal(buffer.rows, 2);
         assert_int_equal(buffer.features, 2);
-        if (strncmp(bad_text[0], bad[i].what, strlen(bad[i].what)) != 0)
-            fail_msg("'%s' gives '%s', not '%s'", bad[i].row, bad_text[0], bad[i].what);
+        bad_begins(bad[i].row, bad[i].what);
     }
 }
 
@@ -141,13 +123,6 @@ static void is_told(void **s)
     }
 }
 
-static int close_all(void **s)
-{
-    (void)s;
-    parse_buffer_free(&buffer);
-    return 0;
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -156,5 +131,5 @@ int main(void)
         cmocka_unit_test(bad_rows),
         cmocka_unit_test(is_told),
     };
-    return cmocka_run_group_tests(tests, NULL, close_all);
+    return cmocka_run_group_tests(tests, NULL, parse_teardown);
 }
