@@ -1,8 +1,16 @@
 #include "learn/model/factors.h"
-#include "learn/model/model_fm.h"
 #include "learn/model/model_lr.h"
 
 #include <string.h>
+
+void factors_clear(const struct batch *batch, uint32_t dim, const float *w, float *v)
+{
+    size_t last = batch->unique - 1;
+    for (size_t i = 0; i < last; i++)
+        if (w[i] == 0.0f)
+            memset(v + i * dim, 0, dim * sizeof *v);
+    memset(v + last * dim, 0, dim * sizeof *v);
+}
 
 uint32_t factors_dim(const struct model_info *info)
 {
@@ -18,7 +26,7 @@ struct model_shape factors_shape(const struct model_info *info, size_t table)
 
 void factors_mask(const struct model_info *info, const struct batch *batch, float *const *param)
 {
-    fm_mask(batch, model_shape(info, FACTORS_V).dim, param[FACTORS_W], param[FACTORS_V]);
+    factors_clear(batch, model_shape(info, FACTORS_V).dim, param[FACTORS_W], param[FACTORS_V]);
 }
 
 void factors_gradient(const struct model_info *info, const struct batch *batch, const float *residual,

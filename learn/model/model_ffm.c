@@ -11,7 +11,7 @@
  * Gradient, d the residual of the row: of w_i, d x_i; of v_{i,g}, d x_i times the sum of v_{j,f_i} x_j over the other
  * features j of field g.
  *
- * A feature whose w is exactly 0 has no factors, as in an FM (model_fm.h). A feature of a field that is not counted has
+ * A feature whose w is exactly 0 has no factors, as in an FM (factors_clear). A feature of a field that is not counted has
  * its weight and no pairs. All pairs are computed: time grows with the square of the features of a row.
  * It never knows of tables, servers or files. Tests: test/learn/test_ffm.c.
  */

@@ -6,15 +6,6 @@
 
 #include <string.h>
 
-void fm_mask(const struct batch *batch, uint32_t dim, const float *w, float *v)
-{
-    size_t last = batch->unique - 1;
-    for (size_t i = 0; i < last; i++)
-        if (w[i] == 0.0f)
-            memset(v + i * dim, 0, dim * sizeof *v);
-    memset(v + last * dim, 0, dim * sizeof *v);
-}
-
 /*
  * A row's factors are worked on in spans of 16, 8, 4 or 1: `width`, a constant wherever these bodies are
  * inlined, so that the compiler keeps a span's sums in registers. Factors are lanes that do not depend on

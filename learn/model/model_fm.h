@@ -7,7 +7,7 @@
  *
  * A feature whose w is exactly 0 (never seen, or put to zero by L1) has no factors: they count as 0. So a
  * feature that was never trained adds nothing rather than its random initial factors, and L1 on w thins out v
- * too; the rule is that of DiFacto (Li et al., WSDM 2016, section 3). fm_mask applies it to pulled factors.
+ * too; the rule is that of DiFacto (Li et al., WSDM 2016, section 3). factors_clear (factors.h) applies it to pulled factors.
  *
  * w, v and their gradients hold rows for the batch's unique keys in its order; the last is the bias, which
  * has no factors. Vector code of three widths, chosen at run time, with the same bits (learn/objective/vector.h).
@@ -18,8 +18,6 @@
 
 #include "learn/data/batch.h"
 
-/* Sets v's rows to 0 where w is 0, and the bias's row. */
-void fm_mask(const struct batch *batch, uint32_t dim, const float *w, float *v);
 /* sum[r * dim + f] = sum_i v_if x_i of row r, kept for the gradient. */
 void fm_margins(const struct batch *batch, uint32_t dim, const float *w, const float *v, float *sum,
                 float *margin);

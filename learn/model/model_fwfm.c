@@ -14,7 +14,7 @@
  * pair of its own: that is exactly 0.
  *
  * r has `fields` rows of `fields` values; the weight of fields f <= g is value g of row f, and values before the diagonal
- * are not used. A feature whose w is exactly 0 has no factors, as in an FM (model_fm.h). A feature of a field that is
+ * are not used. A feature whose w is exactly 0 has no factors, as in an FM (factors_clear). A feature of a field that is
  * not counted has its weight and no pairs.
  * It never knows of tables, servers or files. Tests: test/learn/test_fwfm.c.
  */

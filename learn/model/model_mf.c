@@ -10,7 +10,7 @@
  *
  * Gradient, d the residual of the row: of v_i, d x_i q in the user's field and d x_i p in the item's.
  *
- * A feature whose w is exactly 0 has no factors, as in an FM (model_fm.h): so a new user or item has its mean.
+ * A feature whose w is exactly 0 has no factors, as in an FM (factors_clear): so a new user or item has its mean.
  * It never knows of tables, servers or files. Tests: test/learn/test_mf.c.
  */
 #include "learn/model/factors.h"

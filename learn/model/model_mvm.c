@@ -14,7 +14,7 @@
  * be 0.
  *
  * b has `fields` rows of `dim` values. They begin at 1, so the margin of a new model without bias is about dim. A feature whose w
- * is exactly 0 has no factors, as in an FM (model_fm.h). A feature of a field that is not counted has its weight only.
+ * is exactly 0 has no factors, as in an FM (factors_clear). A feature of a field that is not counted has its weight only.
  * It never knows of tables, servers or files. Tests: test/learn/test_mvm.c.
  */
 #include "learn/model/factors.h"

@@ -1,3 +1,4 @@
+#include "learn/model/factors.h"
 #include "learn/model/model_fm.h"
 #include "learn/support_learn.h"
 
@@ -61,7 +62,7 @@ static void one(uint64_t seed, uint32_t dim, int values)
         w[i] = draw(&s) % 8 == 0 ? 0.0f : draw_float(&s);
     for (size_t i = 0; i < n * dim; i++)
         v[i] = draw_float(&s);
-    fm_mask(t, dim, w, v);
+    factors_clear(t, dim, w, v);
     for (size_t i = 0; i < n; i++)
         for (size_t f = 0; f < dim; f++)
             assert_true((v[i * dim + f] == 0) == (w[i] == 0 || i + 1 == n));
