@@ -2,15 +2,14 @@
  * paramo export: a model as text. Tests: test/e2e/train.sh, cli.sh.
  */
 #include "cmd/exitcode.h"
+#include "cmd/model_names.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
-#include "learn/data/names.h"
 #include "learn/io/output.h"
 #include "learn/store/modelio.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
@@ -106,18 +105,6 @@ static paramo_err write_fixed(const struct model *m, struct output *out)
     return err;
 }
 
-static paramo_err open_names(const char *dir, struct names **names)
-{
-    char *path;
-    if (asprintf(&path, "%s/" NAMES_FILE, dir) < 0)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
-    paramo_err err = names_load(path, names);
-    if (err == PARAMO_E_NOT_FOUND)
-        err = paramo_error_set(err, "%s: has no names: train with --keep-names", dir);
-    free(path);
-    return err;
-}
-
 static paramo_err export_model(const char *dir, int with_names, const char *path)
 {
     struct model model;
@@ -127,7 +114,7 @@ static paramo_err export_model(const char *dir, int with_names, const char *path
     if (err != PARAMO_OK)
         return err;
     if (with_names)
-        err = open_names(dir, &names);
+        err = model_names_open(dir, &names);
     if (err == PARAMO_OK)
         err = output_open(path, &out);
     if (err == PARAMO_OK) {

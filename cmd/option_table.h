@@ -84,6 +84,12 @@
       "output file; - is standard output, .gz and .zst are compressed")                                               \
     X(EXPORT_OUT, EXPORT, "out", 0, TEXT, "FILE", "-", NULL,                                                          \
       "output file; - is standard output, .gz and .zst are compressed")                                               \
+    /* ---- understanding models ---- */                                                                              \
+    X(ROW, EXPLAIN, "row", 0, NUMBER(1, UINT64_MAX), "N", "1", NULL, "which row of the data")                        \
+    X(CLASS, EXPLAIN, "class", 0, NUMBER(0, OBJECTIVE_CLASSES_MAX - 1), "C", NULL, NULL,                               \
+      "softmax: which class's margin (that of the highest probability)")                                             \
+    X(TOP, INSPECT | EXPLAIN, "top", 0, NUMBER(0, 1000000), "N", "20", NULL,                                          \
+      "how many features to show, the largest first")                                                                \
     /* ---- serving ---- */                                                                                          \
     X(SERVE_MODEL, SERVE, "model", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved")                   \
     X(SERVE_LISTEN, SERVE, "listen", 0, TEXT, "HOST:PORT", "127.0.0.1:8080", NULL,                                    \
@@ -221,7 +227,7 @@
       "then show ratios against an earlier run's document (bench/history/)")                                          \
     /* ---- output ---- */                                                                                            \
     S(S_OUTPUT, TRAIN, "Output")                                                                                      \
-    X(JSON, TRAIN | EVAL | DATA | RING | STATUS | CHECKPOINT | SIM | BENCH, "json", 0, FLAG, NULL, NULL, NULL,        \
+    X(JSON, TRAIN | EVAL | INSPECT | EXPLAIN | DATA | RING | STATUS | CHECKPOINT | SIM | BENCH, "json", 0, FLAG, NULL, NULL, NULL,        \
       "print one JSON document instead of text")                                                                      \
     X(QUIET, TRAIN, "quiet", 'q', FLAG, NULL, NULL, NULL, "print no progress, only warnings and the summary")         \
     X(LOG_DIR, RUN, "log-dir", 0, TEXT, "DIR", NULL, NULL,                                                            \

@@ -30,7 +30,7 @@ enum {
 #define VERB_BIT(id, name, words, summary) id = 1 << VERB_##id,
     VERBS(VERB_BIT)
 #undef VERB_BIT
-        SCORES = PREDICT | EVAL,
+        SCORES = PREDICT | EVAL | EXPLAIN,
     NODES = SCHEDULER | SERVER | WORKER,
     ADMINS = RING | STATUS | DRAIN | CHECKPOINT
 };

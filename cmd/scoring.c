@@ -27,7 +27,7 @@ paramo_err scoring_open(struct scoring *s)
     options.hash_bits = s->model.info.hash_bits;
     options.fields = s->model.info.ops->fields != MODEL_NO_FIELDS;
     options.label = objective_label_rule(&s->model.info.objective);
-    if (s->options->verb == VERB_PREDICT)
+    if (s->options->verb != VERB_EVAL)
         options.label.kind = LABEL_NONE;
     return reader_open(&options, files->item, files->n, &s->reader);
 }

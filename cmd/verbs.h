@@ -14,6 +14,8 @@ enum { WORDS_NONE = 0, WORDS_ONE = 1, WORDS_TWO = 2, WORDS_MANY = 1000, WORDS_CO
     X(TRAIN,      train,      WORDS_NONE,    "train a click model, in one process or as one node of a cluster") \
     X(PREDICT,    predict,    WORDS_NONE,    "write a model's probability for each row")                      \
     X(EVAL,       eval,       WORDS_NONE,    "measure a model: log-loss, AUC, accuracy, calibration")         \
+    X(INSPECT,    inspect,    WORDS_ONE,     "show what is in a model: sizes, norms, largest weights")         \
+    X(EXPLAIN,    explain,    WORDS_NONE,    "show each feature's share in a model's score of a row")         \
     X(SERVE,      serve,      WORDS_NONE,    "score rows over HTTP with a model")                              \
     X(EXPORT,     export,     WORDS_NONE,    "write a model as text: keys and values")                        \
     X(RUN,        run,        WORDS_COMMAND, "run a job on this machine: scheduler, servers, workers")        \

@@ -102,6 +102,9 @@ struct model_ops {
     size_t settings;
     const struct model_table_def *table;
     size_t tables;
+    /* The most features that one product of the margin has: 1 is a sum over features, 2 has pairs. 0: as many as the row
+     * has fields. No feature is squared, and a feature's parameters come with its value (learn/explain/explain.h). */
+    unsigned order;
     struct model_shape (*shape)(const struct model_info *info, size_t table);
     /* Rows of a table that has none for features, at most MODEL_ROWS_MAX; 0: a row for each feature. NULL: all have. */
     size_t (*rows)(const struct model_info *info, size_t table);

@@ -155,6 +155,7 @@ const struct model_ops model_ffm = {
     .settings = sizeof settings / sizeof *settings,
     .table = tables,
     .tables = sizeof tables / sizeof *tables,
+    .order = 2,
     .shape = ffm_shape,
     .mask = factors_mask,
     .margins = ffm_margins,

@@ -236,6 +236,7 @@ const struct model_ops model_fm = {
     .settings = sizeof settings / sizeof *settings,
     .table = tables,
     .tables = sizeof tables / sizeof *tables,
+    .order = 2,
     .shape = factors_shape,
     .scratch = fm_scratch,
     .mask = factors_mask,

@@ -207,6 +207,7 @@ const struct model_ops model_fwfm = {
     .settings = sizeof settings / sizeof *settings,
     .table = tables,
     .tables = sizeof tables / sizeof *tables,
+    .order = 2,
     .shape = fwfm_shape,
     .rows = fields_rows,
     .scratch = fields_scratch,

@@ -74,6 +74,7 @@ const struct model_ops model_lr = {
     .help = "logistic regression",
     .table = tables,
     .tables = sizeof tables / sizeof *tables,
+    .order = 1,
     .shape = lr_shape,
     .margins = lr_model_margins,
     .gradient = lr_model_gradient,

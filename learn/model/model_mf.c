@@ -147,6 +147,7 @@ const struct model_ops model_mf = {
     .settings = SETTINGS,
     .table = tables,
     .tables = sizeof tables / sizeof *tables,
+    .order = 2,
     .shape = factors_shape,
     .scratch = mf_scratch,
     .mask = factors_mask,

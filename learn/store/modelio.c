@@ -209,6 +209,18 @@ void modelio_close(struct model *model)
     *model = (struct model){0};
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+const float *modelio_row(const struct model_table *t, uint64_t key)
+{
+    const uint64_t *found = t->n > 0 ? bsearch(&key, t->keys, (size_t)t->n, sizeof key, by_key) : NULL;
+    return found ? t->values + (size_t)(found - t->keys) * t->dim : NULL;
+}
+
 /* ---- saving ---- */
 
 static paramo_err make_directory(const char *dir, int *made)

@@ -55,6 +55,8 @@ PARAMO_MUST_USE paramo_err modelio_open(const char *dir, struct model *model);
 PARAMO_MUST_USE paramo_err modelio_load(const char *dir, struct model *model);
 /* Releases info.columns, too. */
 void modelio_close(struct model *model);
+/* The values of a key's row, [dim]; NULL: there is none. */
+const float *modelio_row(const struct model_table *table, uint64_t key);
 
 /* Checks at the start of a job that a model can be saved there, so that the job does not fail at its end. Refuses
  * a directory with another program's manifest.json, and one that cannot be written. A missing directory is not made

@@ -108,6 +108,7 @@ const struct model_ops model_xfm = {
     .settings = SETTINGS,
     .table = tables,
     .tables = TABLES,
+    .order = 2,
     .shape = xfm_shape,
     .mask = xfm_mask,
     .margins = xfm_margins,
