@@ -76,7 +76,7 @@
     X(CONSISTENCY, TRAIN, "consistency", 0, TEXT, "asp|bsp|ssp:S", "asp", NULL,                                       \
       "how far workers may be apart: any distance, none, or S batches (docs/CONSISTENCY.md)")                         \
     X(FILTER, TRAIN, "filter", 0, LIST, "push=CHAIN|pull=CHAIN...", NULL, NULL,                                       \
-      "filters between workers and servers, such as push=keycache,lz4 pull=keycache,lz4 (docs/FILTERS.md)")           \
+      "filters between workers and servers, such as push=fixed:2,keycache,lz4 pull=keycache,lz4 (docs/FILTERS.md)")           \
     X(EXPORT_NAMES, EXPORT, "names", 0, FLAG, NULL, NULL, NULL,                                                      \
       "add the name of each feature at the end of its line (train --keep-names)")                                    \
     X(TEXT_FORM, EXPORT, "text", 0, FLAG, NULL, NULL, NULL, "write lines of text (required: the only form so far)")   \

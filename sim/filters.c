@@ -3,11 +3,16 @@
 #include <stdlib.h>
 
 #include "server/shard/shard_impl.h"
+#include "sim/reals.h"
 #include "worker/client_impl.h"
 #include "worker/filtering.h"
 
-static const char *const pushes[] = {"none", "keycache", "lz4", "keycache,lz4", "zstd:1", "keycache,zstd:3"};
-static const char *const pulls[] = {"none", "keycache", "lz4", "keycache,lz4", "zstd:1", "keycache,zstd:3"};
+static const char *const pushes[] = {"none",    "keycache",        "lz4",  "keycache,lz4",
+                                     "zstd:1",  "keycache,zstd:3", "bf16", "fixed:1,keycache",
+                                     "fixed:2", "fixed:4,lz4",     "fp16", "fixed:3,keycache,zstd:1"};
+static const char *const pulls[] = {"none",   "keycache",        "lz4",     "keycache,lz4",
+                                    "zstd:1", "keycache,zstd:3", "fixed:2", "keycache,bf16",
+                                    "fp16",   "fixed:3,lz4"};
 
 /* Requests between changes of a chain, and between shards that forget; bytes of a few key lists, and of none. */
 enum { CHANGE_EVERY = 64, FORGET_EVERY = 200, FEW_LISTS = 1200, NO_LIST = 100 };
@@ -19,11 +24,12 @@ static void draw(struct world *w, enum filter_direction direction, struct filter
     sim_must(filter_chain_parse(list[dice_draw(&w->dice, count)], direction, chain));
 }
 
-void filters_draw(struct machine *m, struct client_config *config)
+void filters_draw(struct machine *m, struct customer *customer, struct client_config *config)
 {
     struct world *w = m->world;
     for (unsigned d = 0; d < FILTER_DIRECTIONS; d++)
         draw(w, (enum filter_direction)d, &config->filters[d]);
+    reals_open(customer, config->filters);
     config->list_keys = 1;
     config->list_bytes = dice_draw(&w->dice, 2) ? FEW_LISTS : 0;
 }
@@ -58,6 +64,8 @@ void filters_change(struct machine *m, unsigned customer, enum sim_table table)
     if (!lane_enter(client->lane))
         abort();
     sim_must(client_filter(client, &m->tables[table], direction, &chain));
+    if (table == SIM_REALS)
+        reals_chain(&m->customers[customer], direction, &chain);
     lane_leave(client->lane);
 }
 
@@ -69,5 +77,8 @@ void filters_count(struct world *w, const struct client *client)
         w->counts[PLAY_lists_named] += (uint32_t)counts.of[FILTER_INDEX_keycache][d].messages;
         w->counts[PLAY_compressed] +=
             (uint32_t)(counts.of[FILTER_INDEX_lz4][d].messages + counts.of[FILTER_INDEX_zstd][d].messages);
+        w->counts[PLAY_rounded] +=
+            (uint32_t)(counts.of[FILTER_INDEX_fixed][d].messages + counts.of[FILTER_INDEX_bf16][d].messages +
+                       counts.of[FILTER_INDEX_fp16][d].messages);
     }
 }

@@ -9,7 +9,7 @@
 #include "sim/world.h"
 
 /* The chains of a customer that opens now, and how many key lists it remembers. */
-void filters_draw(struct machine *m, struct client_config *config);
+void filters_draw(struct machine *m, struct customer *customer, struct client_config *config);
 /* Before a request: sometimes the table gets another chain, and sometimes a shard forgets the key lists of its
  * connections, or has no room for more. */
 void filters_change(struct machine *m, unsigned customer, enum sim_table table);

@@ -22,7 +22,7 @@
 /* In the calm period: until a death is known. A restarted scheduler waits for all nodes again. */
 #define PATIENCE(w) (((w)->schedule->durable ? 30 : 10) * ENV_SEC)
 
-const char *const sim_table_names[SIM_TABLES] = {"dense", "sparse", "var", "user", "rows", "cells"};
+const char *const sim_table_names[SIM_TABLES] = {"dense", "sparse", "var", "user", "rows", "cells", "reals"};
 
 void judge_broken(struct world *w, const char *fmt, ...)
 {

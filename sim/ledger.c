@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "sim/losses.h"
 #include "sim/overdue.h"
+#include "sim/reals.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 
@@ -54,6 +55,7 @@ unsigned ledger_row(enum sim_table table, unsigned index)
     case SIM_ROWS:
         return SIM_WIDE;
     case SIM_CELLS:
+    case SIM_REALS:
         return 2; /* the second value is derived from the first: a torn row shows */
     default:
         return 1;
@@ -156,7 +158,7 @@ static bool count_key(struct world *w, struct op *op, unsigned i)
     bool cells = op->table == SIM_CELLS, writes = pushes(op->kind);
     if (cells && (writes || op->kind == OP_DELETE) && !cell_room(w, &w->cells[i]))
         return false;
-    if (!cells && writes && k->used == SIM_DIGITS)
+    if (!cells && writes && k->used == (op->table == SIM_REALS ? SIM_REAL_DIGITS : SIM_DIGITS))
         return false;
     unsigned at = op->n++, row = ledger_row(op->table, i);
     op->index[at] = (uint16_t)i;
@@ -172,7 +174,9 @@ static bool count_key(struct world *w, struct op *op, unsigned i)
         k->sent |= op->digit[at];
     }
     for (unsigned c = 0; c < row; c++)
-        op->vals[op->vals_n++] = cells && c && op->digit[at] ? ~op->digit[at] : op->digit[at];
+        op->vals[op->vals_n++] = op->table == SIM_REALS        ? reals_value(op->digit[at], c)
+                                 : cells && c && op->digit[at] ? ~op->digit[at]
+                                                               : op->digit[at];
     return true;
 }
 
@@ -251,15 +255,20 @@ static bool of_before_load(const struct world *w, enum sim_table table, const st
 }
 
 static void row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
-                      const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
+                      const uint64_t *vals, unsigned n, uint64_t must, uint64_t from, double error)
 {
     const struct ledger_key *k = &w->ledger[table].keys[index];
-    uint64_t gone = k->gone && !of_before_load(w, table, k, from) ? k->gone : 0;
+    uint64_t digits[2], gone = k->gone && !of_before_load(w, table, k, from) ? k->gone : 0;
     uint64_t any = 0, all = UINT64_MAX; /* digits in some of the values, digits in all of them */
     must = of_the_dead(w, table, from) && w->loaded_at ? 0 : must;
     if (table == SIM_VAR && n != 0 && n != ledger_row(table, index))
         judge_broken(w, "%s: a row of %u values, all of this key have %u", where, n,
                      ledger_row(table, index));
+    if (table == SIM_REALS && n) {
+        if (n != 2 || !reals_digits(w, where, k, vals, n, must, gone, error, digits))
+            return;
+        vals = digits;
+    }
     if (!n)
         ledger_check(w, where, table, k, 0, must);
     for (unsigned c = 0; c < n; c++) {
@@ -289,8 +298,8 @@ static void cell_check(struct world *w, const char *where, unsigned index, const
             where, index, value);
 }
 
-void ledger_row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
-                      const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
+static void check(struct world *w, const char *where, enum sim_table table, unsigned index,
+                  const uint64_t *vals, unsigned n, uint64_t must, uint64_t from, double error)
 {
     static const uint64_t none[2];
     if (w->restoring)
@@ -298,7 +307,13 @@ void ledger_row_check(struct world *w, const char *where, enum sim_table table, 
     if (table == SIM_CELLS)
         cell_check(w, where, index, n ? vals : none, from);
     else
-        row_check(w, where, table, index, vals, n, must, from);
+        row_check(w, where, table, index, vals, n, must, from, error);
+}
+
+void ledger_row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
+                      const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
+{
+    check(w, where, table, index, vals, n, must, from, 0);
 }
 
 /* What is acknowledged is applied at that moment: by the process that has held the place since the issue,
@@ -343,6 +358,7 @@ static void pulled(struct world *w, const struct op *op)
 {
     const struct ledger_table *t = &w->ledger[op->table];
     bool own = op->kind == OP_PUSHPULL && op->certain && !t->tainted && t->clears == op->clears;
+    double error = op->table == SIM_REALS ? reals_pulled(op) : 0;
     unsigned at = 0;
     for (unsigned i = 0; i < op->n; i++) {
         const struct ledger_key *k = &t->keys[op->index[i]];
@@ -359,7 +375,7 @@ static void pulled(struct world *w, const struct op *op)
                          ledger_row(op->table, op->index[i]));
             return;
         }
-        ledger_row_check(w, "a pull", op->table, op->index[i], op->vals + at, row, must, from);
+        check(w, "a pull", op->table, op->index[i], op->vals + at, row, must, from, error);
         at += row;
     }
 }

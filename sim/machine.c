@@ -441,7 +441,7 @@ static void customer_open(struct machine *m, unsigned i)
                                    .connect_timeout_ms = 5000,
                                    .need_view = needs_view,
                                    .arg = worker};
-    filters_draw(m, &config);
+    filters_draw(m, &m->customers[i], &config);
     sim_must(client_create(&config, &worker->client));
     view_feed_init(&worker->feed, worker->lane, takes_view, worker->client);
     worker->next = node->workers;

@@ -9,6 +9,7 @@
 #include "sim/clocks.h"
 #include "sim/memory.h"
 #include "sim/overdue.h"
+#include "sim/reals.h"
 #include "sim/script.h"
 #include "sim/sizes.h"
 
@@ -41,6 +42,7 @@ struct customer {
     uint64_t handled_ts[SIM_SHARDS][SIM_PRIORITIES]; /* the last request that a handler received */
     uint64_t view_seen;
     uint64_t last_ts;
+    struct reals_error pushed_error, pulled_error;
     uint64_t last_keys[SIM_TABLES]; /* of the last request with keys, as bits */
     uint64_t failed[SIM_RECENT];    /* timestamps, by slot */
     struct {                        /* a scan that has more rows */

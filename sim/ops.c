@@ -8,6 +8,7 @@
 #include "sim/filters.h"
 #include "sim/losses.h"
 #include "sim/overdue.h"
+#include "sim/reals.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
@@ -248,6 +249,8 @@ void op_issue(struct machine *m, unsigned customer)
     while (w->by_serial[op->serial % SIM_SERIALS]); /* a request that is open for long keeps its place */
     op_fill(m, op);
     filters_change(m, customer, op->table);
+    if (op->table == SIM_REALS)
+        reals_issued(w, op);
     paramo_request_options o = {.size = sizeof o,
                                 .flags = flags_draw(w, op),
                                 .priority = op->priority,

@@ -41,7 +41,8 @@
     X(lies)                                                                                                  \
     X(lists_named)                                                                                           \
     X(filters_again)                                                                                         \
-    X(compressed)
+    X(compressed)                                                                                            \
+    X(rounded)
 
 enum play_count {
 #define PLAY_ENUM(name) PLAY_##name,

@@ -17,7 +17,8 @@ enum {
     SIM_STREAMS = 2,      /* streams of the pool, of 3 and 2 work units */
     SIM_UNITS = 3,
     SIM_ROUNDS = 2,
-    SIM_DIGITS = 31, /* pushes to a key: each has two bits of a 64-bit sum */
+    SIM_DIGITS = 31,      /* pushes to a key: each has two bits of a 64-bit sum */
+    SIM_REAL_DIGITS = 20, /* the same of SIM_REALS, whose sums are doubles */
     SIM_PRIORITIES = 2,
     SIM_CUSTOMERS = 2,
     SIM_SERVERS = 2 * SCHEDULE_SERVERS_MAX, /* places: a server that returns may join as one more ... */
@@ -32,7 +33,8 @@ enum {
     SIM_QUARANTINE = 32 /* requests whose arrays are watched after their end */
 };
 
-/* Requests add to all tables but the last. In the last they overwrite and delete rows. */
-enum sim_table { SIM_DENSE, SIM_SPARSE, SIM_VAR, SIM_USER, SIM_ROWS, SIM_CELLS, SIM_TABLES };
+/* Requests overwrite and delete rows of SIM_CELLS, and add to all other tables. SIM_REALS has values of type F64, which
+ * filters may round (reals.h). The others are of type I64. */
+enum sim_table { SIM_DENSE, SIM_SPARSE, SIM_VAR, SIM_USER, SIM_ROWS, SIM_CELLS, SIM_REALS, SIM_TABLES };
 
 #endif

@@ -9,6 +9,7 @@
  *     ops.c           its requests, and the server's handler
  *     ledger.c        the model of sums: what was pushed, acknowledged, cleared; what a pull may return
  *     cells.c         the model of overwritten rows: which values a read may return
+ *     reals.c         the model of values that filters round: as which sums they may be read
  *     deals.c         the model of the pool: which worker has which work unit
  *     clocks.c        the clocks of customers: who ends iterations and waits, and the model of what has ended
  *     sides.c         nodes that are cut off from the rest together
@@ -42,6 +43,7 @@
 #include "sim/losses.h"
 #include "sim/machine.h"
 #include "sim/play.h"
+#include "sim/reals.h"
 #include "sim/van/simvan.h"
 
 /* Faults that wait for a packet of a link, oldest first: indices into the schedule, linked by world.pending.
@@ -120,8 +122,9 @@ struct world {
 
     struct ledger_table ledger[SIM_TABLES];
     uint64_t moment;
-    struct cell cells[SIM_KEYS];            /* of SIM_CELLS */
-    struct cell values[SCHEDULE_NODES_MAX]; /* small values at the scheduler, one of each worker */
+    double reals_error[SIM_KEYS][SIM_DIGITS]; /* of SIM_REALS: how far each push is off at most (reals.h) */
+    struct cell cells[SIM_KEYS];              /* of SIM_CELLS */
+    struct cell values[SCHEDULE_NODES_MAX];   /* small values at the scheduler, one of each worker */
     uint64_t values_put;
     struct deal deals[SIM_STREAMS][SIM_UNITS];
     uint64_t death_view[SIM_SERVERS]; /* the last view in which the server of this place had died */

@@ -24,6 +24,28 @@ static bool its_turn(struct filter_pace *pace)
     return !pace->waits;
 }
 
+bool filter_round(const struct filter_coder *c, const struct filter_chain *chain,
+                  enum filter_direction direction, bool wire, struct filter_rows *rows)
+{
+    bool changed = false;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_ops *ops = chain->at[i].ops;
+        if (!ops->round || !filter_rows_rounds(rows->dtype))
+            continue;
+        struct filter_count *count = &c->counts->of[filter_index(ops)][direction];
+        uint64_t from = env_now(c->env), bytes = rows->n * (rows->dtype == PARAMO_F32 ? 4 : 8);
+        bool done = ops->round(&chain->at[i], rows);
+        count->time_ns += env_now(c->env) - from;
+        changed = changed || done;
+        if (done && !(wire && (ops->capability & c->capabilities) == ops->capability)) {
+            count->messages++; /* no encode will count it */
+            count->before += bytes;
+            count->after += bytes;
+        }
+    }
+    return changed;
+}
+
 static bool encode_one(const struct filter_coder *c, const struct filter_setting *s, struct filter_pace *pace,
                        struct filter_message *m, struct writer *body)
 {

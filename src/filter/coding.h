@@ -9,6 +9,7 @@
 #include "env/env.h"
 #include "filter/envelope.h"
 #include "filter/message.h"
+#include "filter/rounding.h"
 
 struct filter_count {
     uint64_t messages;      /* that the filter changed */
@@ -39,6 +40,10 @@ struct filter_coder {
     struct filter_counts *counts;
 };
 
+/* Rounds rows, the values of m, by the chain's filters that round. wire: they will be encoded for a connection.
+ * False: nothing has changed. */
+bool filter_round(const struct filter_coder *c, const struct filter_chain *chain,
+                  enum filter_direction direction, bool wire, struct filter_rows *rows);
 /* Encodes m by the chain. wants: of the answer, perhaps none; NULL: the message wants nothing. True: *body is the envelope, and m's segments are what
  * travels; all of it lies in m's memory and its lists. False: nothing has changed. */
 bool filter_encode(const struct filter_coder *c, struct filter_run *run, const struct filter_chain *wants,

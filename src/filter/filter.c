@@ -19,6 +19,13 @@ unsigned filter_index(const struct filter_ops *ops)
     return i;
 }
 
+const char *filter_unfit_float(const struct filter_table *table, enum filter_direction direction)
+{
+    (void)direction;
+    bool floats = table->dtype == PARAMO_F32 || table->dtype == PARAMO_F64;
+    return floats ? NULL : "the values of the table are not of type F32 or F64";
+}
+
 const struct filter_ops *filter_of_name(const char *name, size_t len)
 {
     for (unsigned i = 0; i < FILTER_COUNT; i++)

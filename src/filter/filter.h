@@ -4,7 +4,8 @@
  * struct filter_ops:
  *
  *     select   at the worker, once for each push: which rows travel, and which are held back
- *     round    once for each push, and once for each answer: values that take fewer bytes
+ *     round    for each frame that leaves with values, before encode: values that take fewer bytes; they
+ *              depend on the push or the answer only, not on the transmission
  *     encode   for each frame that leaves over a connection; decode takes it back at the other end
  *
  * Only select and round lose anything. encode is exact: it checks that it can be taken back, and otherwise the
@@ -76,7 +77,9 @@ struct filter_ops {
     /* Why it cannot be used on this table; NULL: it can. */
     const char *(*unfit)(const struct filter_table *table, enum filter_direction direction);
     void (*select)(const struct filter_setting *setting, struct filter_rows *rows);
-    void (*round)(const struct filter_setting *setting, struct filter_rows *rows);
+    /* Rounds the values in place. The result depends on rows only (rounding.h): the same for each transmission. False:
+     * nothing has changed. */
+    bool (*round)(const struct filter_setting *setting, struct filter_rows *rows);
     /* True: the message has changed, and params has what decode needs. False: it has not, because that would
      * not pay or cannot be taken back exactly. */
     bool (*encode)(const struct filter_setting *setting, struct filter_message *m, struct writer *params);
@@ -87,6 +90,9 @@ struct filter_ops {
 /* The filters of this build, by name: filter_<name>, in the order of documents and counters. */
 #define FILTERS(X)                                                                                           \
     X(keycache)                                                                                              \
+    X(fixed)                                                                                                 \
+    X(bf16)                                                                                                  \
+    X(fp16)                                                                                                  \
     X(lz4)                                                                                                   \
     X(zstd)
 
@@ -104,6 +110,8 @@ enum filter_index {
 /* By index, from 0 to FILTER_COUNT - 1. */
 const struct filter_ops *filter_at(unsigned index);
 unsigned filter_index(const struct filter_ops *ops);
+/* For `unfit` of a filter that needs values of type F32 or F64. */
+const char *filter_unfit_float(const struct filter_table *table, enum filter_direction direction);
 /* NULL: there is none. */
 const struct filter_ops *filter_of_name(const char *name, size_t len);
 const struct filter_ops *filter_of_id(unsigned id);

@@ -330,6 +330,7 @@ static void client_submit(struct client *c, struct request *r)
         request_end(r, c->life->failure, c->life->failure_text);
     } else {
         deadline_arm(c, r->deadline);
+        filtering_begin(r);
         if (r->stats)
             *r->stats = (struct client_stats){0};
         if (!after_hold(c, r))
@@ -385,6 +386,7 @@ static void request_release(struct client *c, struct request *r)
         bufpool_put(&c->pool, scatter, scatter->bytes);
     }
     request_copy_free(r);
+    filtering_end(r);
     after_done(c, r);
     if (r->prev)
         r->prev->next = r->next;

@@ -167,8 +167,9 @@ struct request {
     struct scan_batch *batch;
     paramo_callback callback;
     void *callback_arg;
-    uint32_t unfinished; /* chunks */
-    uint32_t again;      /* how often it began again, with new chunks */
+    uint32_t unfinished;           /* chunks */
+    uint32_t again;                /* how often it began again, with new chunks */
+    struct table_filters *filters; /* filtering.c: NULL: it is not filtered */
     const struct client_message *messages;
     size_t messages_count;
     client_reply_fn on_reply;

@@ -8,12 +8,13 @@
 #include "wire/capability.h"
 #include "worker/segments.h"
 
-/* What a link may filter in one step: two chunks for a compressor (a chunk takes about 2 ms), or eight times as
- * much for others. */
+/* What a link may filter in one step: two chunks for a compressor (a chunk takes about 2 ms), as much for filters that
+ * round, or eight times as much for others. */
 enum { STEP_BYTES = 512 << 10, CHUNK_COMPRESSED = 256 << 10, CHEAP = 8 };
 
-/* The chains of one table. */
+/* The chains of one table. A request keeps those with which it began: each of its transmissions rounds alike. */
 struct table_filters {
+    unsigned refs; /* requests in flight, and 1 while they are the table's present ones */
     struct filter_table table;
     struct filter_run run[FILTER_DIRECTIONS];
 };
@@ -58,6 +59,7 @@ static paramo_err table_make(struct client *c, const struct client_table *t, str
     struct table_filters *f = calloc(1, sizeof *f);
     if (!f)
         return err_memory(sizeof *f);
+    f->refs = 1;
     f->table = filtering_table(t);
     for (unsigned d = 0; d < FILTER_DIRECTIONS; d++)
         f->run[d].chain = filter_chain_fitting(&c->config.filters[d], &f->table, (enum filter_direction)d);
@@ -92,8 +94,34 @@ paramo_err filtering_set(struct client *c, const struct client_table *t, enum fi
         err = table_make(c, t, &f);
     if (err)
         return err;
+    if (f->refs > 1) {
+        struct table_filters *old = f;
+        err = table_make(c, t, &f);
+        if (err)
+            return err;
+        memcpy(f->run, old->run, sizeof f->run);
+        old->refs--;
+    }
     f->run[direction] = (struct filter_run){.chain = *chain};
     return PARAMO_OK;
+}
+
+void filtering_begin(struct request *r)
+{
+    struct client *c = r->client;
+    bool reads = r->kind == REQUEST_PULL || r->kind == REQUEST_PUSHPULL;
+    if (!reads && r->kind != REQUEST_PUSH)
+        return;
+    r->filters = filters_of(c, r->table);
+    if (r->filters)
+        r->filters->refs++;
+}
+
+void filtering_end(struct request *r)
+{
+    if (r->filters && --r->filters->refs == 0)
+        free(r->filters);
+    r->filters = NULL;
 }
 
 void filtering_fini(struct client *c)
@@ -103,8 +131,10 @@ void filtering_fini(struct client *c)
     void *f;
     if (!c->filtering)
         return;
-    while (map_next(&c->filtering->tables, &at, &id, &f))
+    while (map_next(&c->filtering->tables, &at, &id, &f)) {
+        assert(((struct table_filters *)f)->refs == 1); /* all requests are over */
         free(f);
+    }
     map_fini(&c->filtering->tables);
     filter_tools_fini(&c->filtering->tools);
     free(c->filtering);
@@ -119,11 +149,6 @@ void filtering_counts(const struct client *c, struct filter_counts *sum)
 
 /* ---- frames that leave ---- */
 
-static bool is_filtered(const struct request *r)
-{
-    return r->kind == REQUEST_PUSH || r->kind == REQUEST_PULL || r->kind == REQUEST_PUSHPULL;
-}
-
 static bool compresses(const struct table_filters *f, enum filter_direction direction)
 {
     return filter_chain_has(&f->run[direction].chain, FILTER_COMPRESSES);
@@ -131,7 +156,7 @@ static bool compresses(const struct table_filters *f, enum filter_direction dire
 
 uint32_t filtering_chunk_bytes(struct client *c, const struct request *r)
 {
-    const struct table_filters *f = is_filtered(r) ? filters_of(c, r->table) : NULL;
+    const struct table_filters *f = r->filters;
     bool small = f && c->config.chunk_bytes > CHUNK_COMPRESSED &&
                  (compresses(f, FILTER_PUSH) || compresses(f, FILTER_PULL));
     return small ? CHUNK_COMPRESSED : c->config.chunk_bytes;
@@ -188,8 +213,13 @@ static void note_list(struct slice *p, const struct filter_message *m)
     m->list->refs++;
 }
 
+static bool is_slow(const struct table_filters *f, enum filter_direction direction)
+{
+    return compresses(f, direction) || filter_chain_has(&f->run[direction].chain, FILTER_ROUNDS);
+}
+
 /* Counts what is filtered in this step of the lane. */
-static bool step_has_room(struct link *l, uint64_t bytes, bool compressed)
+static bool step_has_room(struct link *l, uint64_t bytes, bool slow)
 {
     struct client *c = l->client;
     if (l->filtered_bytes >= STEP_BYTES)
@@ -199,55 +229,123 @@ static bool step_has_room(struct link *l, uint64_t bytes, bool compressed)
             return true; /* no memory: then this step takes as long as it takes */
         l->filtered_bytes = 0;
     }
-    l->filtered_bytes += compressed ? bytes : bytes / CHEAP;
+    l->filtered_bytes += slow ? bytes : bytes / CHEAP;
     return true;
 }
 
-static void frame_filter(struct link *l, struct slice *p, struct table_filters *f, struct filter_message *m)
+static bool wire_filters(const struct link *l)
+{
+    return l->conn->capabilities & CAPABILITY_FILTERS && !l->conn->van->ops->in_process;
+}
+
+/* The chain that the answer is to use; NULL: the message says nothing of it. Without a wire only rounding counts. */
+static const struct filter_chain *wanted(const struct link *l, const struct slice *p, struct table_filters *f,
+                                         struct filter_chain *lossy)
+{
+    static const struct filter_chain none;
+    const struct filter_chain *chain = &f->run[FILTER_PULL].chain;
+    if (p->chunk->request->kind == REQUEST_PUSH || !chain->count)
+        return NULL;
+    if (wire_filters(l))
+        return p->plain ? &none : chain;
+    lossy->count = 0;
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->at[i].ops->lossy)
+            lossy->at[lossy->count++] = chain->at[i];
+    return lossy->count && l->conn->van->ops->in_process ? lossy : NULL;
+}
+
+/* Replaces the values by rounded ones. MEMORY: the frame must not leave as it is. */
+static paramo_err frame_round(struct filter_coder *coder, const struct link *l, const struct slice *p,
+                              const struct table_filters *f, struct filter_message *m, bool *rounded)
+{
+    const struct request *r = p->chunk->request;
+    const struct span *s = p->span, *whole = &p->chunk->span;
+    struct van_seg *vals = &m->seg[WIRE_SEG_VALS];
+    if (m->use != FILTER_OF_PUSH || !vals->len || whole->src_bytes > FILTER_MESSAGE_MAX ||
+        !filter_chain_has(&f->run[FILTER_PUSH].chain, FILTER_ROUNDS))
+        return PARAMO_OK;
+    uint8_t *copy = filter_memory_take(&m->memory, (size_t)vals->len);
+    if (!copy)
+        return err_memory((size_t)vals->len);
+    memcpy(copy, vals->data, (size_t)vals->len);
+    uint64_t sender = (uint64_t)l->client->config.node << 32 | l->client->config.customer;
+    struct filter_rows rows = {.dtype = m->dtype,
+                               .vals = copy,
+                               .n = (size_t)vals->len / m->value_bytes,
+                               .whole = whole->src,
+                               .whole_n = (size_t)whole->src_bytes / m->value_bytes,
+                               .keys = s->keys,
+                               .count = s->count,
+                               .lens = s->lens,
+                               .row_values = (uint32_t)(vals->len / m->value_bytes / s->count),
+                               .column = s->columns.count ? s->columns.first : 0,
+                               .seed = mix64(f->table.seed ^ mix64(r->ts ^ mix64(sender)))};
+    *rounded = filter_round(coder, &f->run[FILTER_PUSH].chain, FILTER_PUSH, wire_filters(l), &rows);
+    if (*rounded)
+        vals->data = copy;
+    return PARAMO_OK;
+}
+
+static paramo_err frame_filter(struct link *l, struct slice *p, struct table_filters *f,
+                               struct filter_message *m)
 {
     struct client *c = l->client;
     struct filter_coder coder = coder_of(l);
-    bool push = m->use == FILTER_OF_PUSH, reads = p->chunk->request->kind != REQUEST_PUSH;
-    static const struct filter_chain none;
-    const struct filter_chain *wants =
-        reads && f->run[FILTER_PULL].chain.count ? &f->run[FILTER_PULL].chain : NULL;
-    wants = wants && p->plain ? &none : wants;
+    struct filter_chain lossy;
+    bool push = m->use == FILTER_OF_PUSH, wire = wire_filters(l), rounded = false, coded = false;
+    struct filter_run *run = &f->run[push ? FILTER_PUSH : FILTER_PULL];
+    static struct filter_run nothing;
+    const struct filter_chain *wants = wanted(l, p, f, &lossy);
     struct slice_coding *coding = bufpool_get(&c->pool, sizeof *coding);
     struct van_seg body;
-    if (!coding)
-        return;
     for (unsigned i = 0; i < FILTER_SEGS; i++)
         m->seg[i] = i < p->frame.nseg ? p->frame.seg[i] : (struct van_seg){0};
-    if (!filter_encode(&coder, &f->run[push ? FILTER_PUSH : FILTER_PULL], wants, m, &body)) {
+    paramo_err err = coding ? frame_round(&coder, l, p, f, m, &rounded) : err_memory(sizeof *coding);
+    if (!err && (wire || wants))
+        coded = filter_encode(&coder, wire ? run : &nothing, wants, m, &body);
+    if (err || (!coded && !rounded)) {
         filter_memory_give(&m->memory);
         bufpool_put(&c->pool, coding, sizeof *coding);
-        return;
+        return err;
     }
     memcpy(p->frame.seg, m->seg, sizeof m->seg);
-    p->frame.seg[WIRE_SEG_BODY] = body;
-    p->frame.nseg = WIRE_SEG_BODY + 1;
+    if (coded) {
+        p->frame.seg[WIRE_SEG_BODY] = body;
+        p->frame.nseg = WIRE_SEG_BODY + 1;
+    }
     coding->memory = m->memory;
     p->coding = coding;
     note_list(p, m);
+    return PARAMO_OK;
 }
 
-bool filtering_out(struct link *l, struct slice *p)
+/* Does it do anything for frames of this request over this link? */
+static bool link_filters(const struct link *l, const struct request *r, const struct table_filters *f)
+{
+    bool pushes = r->kind != REQUEST_PULL, reads = r->kind != REQUEST_PUSH;
+    if (wire_filters(l) || (pushes && filter_chain_has(&f->run[FILTER_PUSH].chain, FILTER_ROUNDS)))
+        return true;
+    return reads && l->conn->van->ops->in_process &&
+           filter_chain_has(&f->run[FILTER_PULL].chain, FILTER_ROUNDS);
+}
+
+paramo_err filtering_out(struct link *l, struct slice *p)
 {
     const struct request *r = p->chunk->request;
-    struct table_filters *f = is_filtered(r) ? filters_of(l->client, r->table) : NULL;
+    struct table_filters *f = r->filters;
     assert(!p->coding);
     filtering_forget(p);
-    if (p->frame.nseg == WIRE_SEG_BODY + 1 && r->kind != REQUEST_MESSAGE)
+    if (f)
         slice_segments(p); /* as it was before the filters of an earlier transmission */
-    if (!f || !(l->conn->capabilities & CAPABILITY_FILTERS) || l->conn->van->ops->in_process)
-        return true;
+    if (!f || !link_filters(l, r, f))
+        return PARAMO_OK;
     enum filter_use use = r->kind == REQUEST_PULL ? FILTER_OF_ASK : FILTER_OF_PUSH;
     uint64_t bytes = p->span->src_bytes + 8 * (uint64_t)p->span->count;
-    if (!step_has_room(l, bytes, compresses(f, use == FILTER_OF_PUSH ? FILTER_PUSH : FILTER_PULL)))
-        return false;
+    if (!step_has_room(l, bytes, is_slow(f, use == FILTER_OF_PUSH ? FILTER_PUSH : FILTER_PULL)))
+        return PARAMO_E_AGAIN;
     struct filter_message m = message_of(l, p, use);
-    frame_filter(l, p, f, &m);
-    return true;
+    return frame_filter(l, p, f, &m);
 }
 
 void filtering_sent(struct slice *p)

@@ -2,6 +2,7 @@
  * Filters at the worker: the chains of each table, what they do to a frame that leaves over a link, and to an
  * answer that comes. It is the only file here that knows filter/. The rest calls it at these points:
  *
+ *     client.c    filtering_begin, filtering_end: a request begins and ends
  *     slicing.c   filtering_chunk_bytes
  *     link.c      filtering_out before a slice is sent; filtering_sent when the van has let go of the frame;
  *                 filtering_forget when the slice is sent no more; filtering_reset when the connection ends
@@ -31,12 +32,15 @@ void filtering_fini(struct client *c);
 /* Adds what the filters of this client have done. */
 void filtering_counts(const struct client *c, struct filter_counts *sum);
 
+/* The request keeps the chains that its table has now until filtering_end. */
+void filtering_begin(struct request *r);
+void filtering_end(struct request *r);
 /* The approximate size of the request's chunks. */
 uint32_t filtering_chunk_bytes(struct client *c, const struct request *r);
 
-/* Makes the slice's frame as it is to leave; false: the link has filtered enough in this step, and goes on in
- * the next. */
-bool filtering_out(struct link *l, struct slice *p);
+/* Makes the slice's frame as it is to leave. AGAIN: the link has filtered enough in this step, and continues in the
+ * next. MEMORY: there is none for the rounded values. */
+MUST_USE paramo_err filtering_out(struct link *l, struct slice *p);
 void filtering_sent(struct slice *p);
 void filtering_forget(struct slice *p);
 void filtering_reset(struct link *l);

@@ -117,7 +117,8 @@ static void slice_head(const struct client *c, const struct slice *p, uint8_t ki
     } else if (!chunk->message && s->columns.count) {
         h.flags |= WIRE_COLUMNS;
     }
-    if (kind != WIRE_PROBE && p->coding)
+    if (kind != WIRE_PROBE && p->coding &&
+        p->frame.nseg > WIRE_SEG_BODY) /* else its values are only rounded */
         h.flags |= WIRE_FILTERED;
     wire_head_encode(&h, head);
 }
@@ -163,13 +164,16 @@ static bool transmit(struct link *l, struct slice *p)
     assert(l->state == LINK_UP && l->conn && p->link == l && !p->in_van);
     if (first && !number_draw(c, chunk))
         return false;
-    if (!filtering_out(l, p)) {
+    paramo_err err = filtering_out(l, p);
+    if (err == PARAMO_E_AGAIN) {
         if (first)
             number_return(c, chunk);
         return false;
     }
-    slice_head(c, p, chunk->request->wire_kind, p->frame.head);
-    paramo_err err = van_send(l->conn, &p->frame);
+    if (!err) {
+        slice_head(c, p, chunk->request->wire_kind, p->frame.head);
+        err = van_send(l->conn, &p->frame);
+    }
     if (err)
         filtering_sent(p);
     if (err == PARAMO_E_AGAIN || err == PARAMO_E_DISCONNECTED) {

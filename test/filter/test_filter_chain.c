@@ -43,7 +43,7 @@ static void chains_are_read(void **state)
 static void wrong_chains_are_refused(void **state)
 {
     (void)state;
-    refused("gzip", FILTER_PUSH, "there is no filter \"gzip\"; there are keycache, lz4");
+    refused("gzip", FILTER_PUSH, "there is no filter \"gzip\"; there are keycache, fixed, bf16, fp16, lz4");
     refused("lz4,", FILTER_PUSH, "there is no filter \"\"");
     refused("lz4:3", FILTER_PUSH, "takes no argument");
     refused("zstd:", FILTER_PUSH, "a whole number from 1 to 3");
@@ -54,6 +54,28 @@ static void wrong_chains_are_refused(void **state)
     refused("keycache,keycache", FILTER_PUSH, "twice");
     refused("lz4,zstd", FILTER_PUSH, "not both");
     refused("lz4,keycache", FILTER_PUSH, "keycache must come before lz4");
+    refused("fixed", FILTER_PUSH, "filter fixed needs an argument: fixed:BYTES");
+    refused("fixed:0", FILTER_PULL, "a whole number from 1 to 4");
+    refused("fixed:5", FILTER_PUSH, "a whole number from 1 to 4");
+    refused("bf16:2", FILTER_PUSH, "takes no argument");
+    refused("bf16,fixed:2", FILTER_PUSH, "a chain has bf16 or fixed, not both");
+    refused("lz4,fp16", FILTER_PUSH, "fp16 must come before lz4");
+}
+
+static void rounding_needs_floats(void **state)
+{
+    (void)state;
+    struct filter_chain chain = parsed("keycache,fixed:2,lz4", FILTER_PUSH);
+    char text[FILTER_CHAIN_TEXT];
+    filter_chain_text(&chain, text);
+    assert_string_equal(text, "fixed:2,keycache,lz4"); /* in the order in which they are applied */
+    for (unsigned dtype = PARAMO_F32; dtype <= PARAMO_U8; dtype++) {
+        struct filter_table table = {.dtype = (paramo_dtype)dtype};
+        bool fits = dtype <= PARAMO_F64;
+        assert_int_equal(filter_chain_fits(&chain, &table, FILTER_PUSH),
+                         fits ? PARAMO_OK : PARAMO_E_UNSUPPORTED);
+        assert_int_equal(filter_chain_fitting(&chain, &table, FILTER_PUSH).count, fits ? 3 : 2);
+    }
 }
 
 static void both_directions_are_read(void **state)
@@ -104,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chains_are_read), cmocka_unit_test(wrong_chains_are_refused),
-        cmocka_unit_test(both_directions_are_read), cmocka_unit_test(every_filter_is_whole)};
+        cmocka_unit_test(rounding_needs_floats), cmocka_unit_test(both_directions_are_read),
+        cmocka_unit_test(every_filter_is_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Requests through filters: the same results as without, fewer bytes, and nothing misread when what the ends of a
  * connection know has gone. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -304,6 +305,105 @@ static void a_chain_may_change(void **state)
     world_fini(&w);
 }
 
+/* Pushes three times and pulls without the filters of pulls: the hash of what the tables hold. changes: the chain becomes
+ * another while a push is in flight; resets: the connections end while it is. */
+static uint64_t pushed(const char *filters, uint64_t capabilities, bool resets, bool changes,
+                       uint64_t *retries)
+{
+    struct world w;
+    enum { MANY = 30000 };
+    struct filter_chain none = {0};
+    world_make(&w, 2, filters, capabilities, NULL);
+    uint64_t *keys = malloc(MANY * sizeof *keys), ts;
+    float *vals = malloc(2 * MANY * sizeof *vals);
+    keys_fill(keys, 3, MANY);
+    for (unsigned round = 0; round < 3; round++) {
+        for (size_t i = 0; i < 2 * (size_t)MANY; i++)
+            vals[i] = (float)(mix64(i + round) % 10007) / 7919.f - 0.5f;
+        assert_ok(world_push(&w, 0, SPARSE, keys, MANY, vals, 2 * (size_t)MANY, &ts));
+        if (changes) {
+            assert_true(lane_enter(w.clients[0].lane));
+            assert_ok(client_filter(client(&w), &w.tables[SPARSE], FILTER_PUSH, &none));
+            lane_leave(w.clients[0].lane);
+        }
+        if (resets)
+            van_sim_reset(w.clients[0].van, UINT32_MAX);
+        assert_ok(world_wait(&w, 0, ts));
+        if (changes) {
+            struct filter_chain again;
+            assert_ok(filter_chain_parse(strchr(filters, '=') + 1, FILTER_PUSH, &again));
+            assert_true(lane_enter(w.clients[0].lane));
+            assert_ok(client_filter(client(&w), &w.tables[SPARSE], FILTER_PUSH, &again));
+            lane_leave(w.clients[0].lane);
+        }
+    }
+    assert_ok(world_pull(&w, 0, SPARSE, keys, MANY, vals, 2 * (size_t)MANY, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    uint64_t hash = hash_bytes(vals, 2 * (size_t)MANY * sizeof *vals);
+    *retries = client(&w)->counts->retries;
+    assert_int_equal(client(&w)->pool.out, 0);
+    world_fini(&w);
+    free(keys);
+    free(vals);
+    return hash;
+}
+
+/* A push is rounded alike in each transmission, over each connection, and when its chain has changed since it began. */
+static void a_push_is_rounded_once(void **state)
+{
+    static const char *const filters[] = {"push=fixed:1", "push=fixed:2", "push=fixed:3,keycache",
+                                          "push=bf16", "push=fp16"};
+    (void)state;
+    uint64_t retries, plain = pushed("push=none", CAPABILITIES, false, false, &retries);
+    for (unsigned i = 0; i < sizeof filters / sizeof *filters; i++) {
+        uint64_t want = pushed(filters[i], CAPABILITIES, false, false, &retries);
+        assert_int_not_equal(want, plain);
+        assert_int_equal(pushed(filters[i], 0, false, false, &retries),
+                         want); /* no server can take it back */
+        assert_int_equal(pushed(filters[i], CAPABILITIES, true, false, &retries), want);
+        assert_true(retries > 0);
+        assert_int_equal(pushed(filters[i], CAPABILITIES, true, true, &retries), want);
+    }
+}
+
+/* What is pulled is near what is there, and takes fewer bytes. */
+static void a_pull_is_rounded(void **state)
+{
+    static const struct {
+        const char *filters;
+        double share; /* of the greatest value */
+        unsigned bytes;
+    } cases[] = {{"pull=fixed:1", 2 / 127., 1},
+                 {"pull=fixed:2", 2 / 32767., 2},
+                 {"pull=bf16", 1 / 256., 2},
+                 {"pull=fp16", 1 / 2048., 2}};
+    (void)state;
+    for (unsigned k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct world w;
+        world_make(&w, 1, cases[k].filters, CAPABILITIES, NULL);
+        static uint64_t keys[N];
+        static float vals[2 * N], out[2 * N];
+        uint64_t ts, before;
+        struct client_counters c;
+        keys_fill(keys, 3, N);
+        for (size_t i = 0; i < 2 * N; i++)
+            vals[i] = (float)(mix64(i) % 10007) / 10007.f;
+        assert_ok(world_push(&w, 0, SPARSE, keys, N, vals, 2 * N, &ts));
+        assert_ok(world_wait(&w, 0, ts));
+        client_get_counters(client(&w), &c);
+        before = c.bytes_received;
+        assert_ok(world_pull(&w, 0, SPARSE, keys, N, out, 2 * N, &ts));
+        assert_ok(world_wait(&w, 0, ts));
+        client_get_counters(client(&w), &c);
+        assert_in_range(c.bytes_received - before, 2 * N * cases[k].bytes, 2 * N * cases[k].bytes + 300);
+        for (size_t i = 0; i < 2 * N; i++)
+            if (fabsf(out[i] - vals[i]) > (float)cases[k].share)
+                fail_msg("%s: %g came as %g", cases[k].filters, (double)vals[i], (double)out[i]);
+        assert_memory_not_equal(out, vals, sizeof out);
+        world_fini(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(results_are_the_same),
@@ -312,6 +412,8 @@ int main(void)
                                        cmocka_unit_test(a_cancelled_miss_holds_nothing_up),
                                        cmocka_unit_test(a_new_connection_knows_nothing),
                                        cmocka_unit_test(a_full_server_is_sent_no_lists),
-                                       cmocka_unit_test(a_chain_may_change)};
+                                       cmocka_unit_test(a_chain_may_change),
+                                       cmocka_unit_test(a_push_is_rounded_once),
+                                       cmocka_unit_test(a_pull_is_rounded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,6 +193,31 @@ static void flag_head(struct reply *r)
     wire_head_encode(&head, r->frame.head);
 }
 
+/* Rounds the values of an answer in its own memory. */
+static void answer_round(struct peer *peer, const struct shard_table *t, const struct wire_head *h,
+                         const uint64_t *keys, const struct filter_chain *chain, struct reply *r)
+{
+    struct filter_coder coder = coder_of(peer);
+    if (r->frame.nseg <= WIRE_SEG_VALS || !r->frame.seg[WIRE_SEG_VALS].len || !h->count ||
+        r->frame.seg[WIRE_SEG_VALS].len > FILTER_MESSAGE_MAX)
+        return;
+    reply_own(r);
+    struct van_seg *vals = &r->frame.seg[WIRE_SEG_VALS];
+    size_t n = (size_t)vals->len / t->value_bytes;
+    struct filter_rows rows = {.dtype = t->options.dtype,
+                               .vals = vals->data,
+                               .n = n,
+                               .whole = vals->data,
+                               .whole_n = n,
+                               .keys = keys,
+                               .count = h->count,
+                               .lens = r->frame.seg[WIRE_SEG_LENS].data,
+                               .row_values = (uint32_t)(n / h->count),
+                               .column = h->flags & WIRE_COLUMNS ? h->columns.first : 0,
+                               .seed = mix64(t->options.seed ^ mix64(~h->ts))};
+    (void)filter_round(&coder, chain, FILTER_PULL, !peer->conn->van->ops->in_process, &rows);
+}
+
 void filtered_answer(struct peer *peer, const struct shard_table *t, const struct wire_head *h,
                      const uint64_t *keys, struct reply *r)
 {
@@ -200,6 +225,10 @@ void filtered_answer(struct peer *peer, const struct shard_table *t, const struc
     struct peer_wants *wants = peer->wants_count ? wants_of(peer, t->id) : NULL;
     assert(!r->coding && r->shard == s);
     if (!wants || !wants->run.chain.count || r->frame.nseg > WIRE_SEG_BODY)
+        return;
+    if (filter_chain_has(&wants->run.chain, FILTER_ROUNDS))
+        answer_round(peer, t, h, keys, &wants->run.chain, r);
+    if (peer->conn->van->ops->in_process)
         return;
     struct filter_coder coder = coder_of(peer);
     struct filter_memory *coding = bufpool_get(&s->replies->pool, sizeof *coding);

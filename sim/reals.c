@@ -1,0 +1,138 @@
+#include "sim/reals.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "sim/world.h"
+
+/* Of sums of doubles, and of what a bound itself is rounded by. */
+static const double slack = 1.0 / 64, more = 1 + 1.0 / 1024;
+
+static double amount(unsigned digit)
+{
+    return ldexp(4.0 / 3, 2 * (int)digit);
+}
+
+uint64_t reals_value(uint64_t digit, unsigned column)
+{
+    double value = digit ? amount((unsigned)__builtin_ctzll(digit) / 2) : 0;
+    uint64_t bits;
+    value = column ? -value : value;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static double real(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static struct reals_error error_of(const struct filter_chain *chain)
+{
+    struct reals_error e = {0};
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_ops *ops = chain->at[i].ops;
+        if (ops == &filter_fixed)
+            e.share = 2 / (ldexp(1, 8 * (int)chain->at[i].arg - 1) -
+                           1); /* a power of two is at most twice as large */
+        else if (ops == &filter_bf16)
+            e.own = 0x1p-8;
+        else if (ops == &filter_fp16) {
+            e.own = 0x1p-11;
+            e.least = 0x1p-25;
+        }
+    }
+    return e;
+}
+
+void reals_open(struct customer *c, const struct filter_chain chains[FILTER_DIRECTIONS])
+{
+    c->pushed_error = error_of(&chains[FILTER_PUSH]);
+    c->pulled_error = error_of(&chains[FILTER_PULL]);
+}
+
+/* A pull that waits at a shard is answered as a later one wants: the worst of all counts. */
+void reals_chain(struct customer *c, enum filter_direction direction, const struct filter_chain *chain)
+{
+    struct reals_error e = error_of(chain), *worst = &c->pulled_error;
+    if (direction == FILTER_PUSH) {
+        c->pushed_error = e;
+        return;
+    }
+    worst->share = fmax(worst->share, e.share);
+    worst->own = fmax(worst->own, e.own);
+    worst->least = fmax(worst->least, e.least);
+}
+
+static double greatest(const struct op *op)
+{
+    double most = 0;
+    for (unsigned i = 0; i < op->vals_n; i++)
+        most = fmax(most, fabs(real(op->vals[i])));
+    return most;
+}
+
+void reals_issued(struct world *w, const struct op *op)
+{
+    const struct reals_error *e = &op->machine->customers[op->customer].pushed_error;
+    double most = op->n ? greatest(op) : 0;
+    for (unsigned i = 0; i < op->n; i++) {
+        unsigned digit = op->digit[i] ? (unsigned)__builtin_ctzll(op->digit[i]) / 2 : 0;
+        if (op->digit[i])
+            w->reals_error[op->index[i]][digit] =
+                more * (e->share * most + fmax(e->own * amount(digit), e->least));
+    }
+}
+
+double reals_pulled(const struct op *op)
+{
+    const struct reals_error *e = &op->machine->customers[op->customer].pulled_error;
+    double most = greatest(op);
+    /* the greatest value before it was rounded may have been greater, by as much as that is off */
+    return more * (1 + 2 * e->share + 2 * e->own) * (e->share * most + e->own * most + e->least);
+}
+
+/* Finds digits of `free` whose amounts sum up to x, as far as error allows. An amount is more than twice the sum of all
+ * below it. If a digit may be in as well as out, then error is so large that the lower ones can make up for it. */
+static bool sum_find(double x, double error, uint64_t free, uint64_t *digits)
+{
+    double below[SIM_DIGITS + 1] = {0};
+    for (unsigned d = 0; d < SIM_DIGITS; d++)
+        below[d + 1] = below[d] + (free >> 2 * d & 1 ? amount(d) : 0);
+    *digits = 0;
+    for (unsigned d = SIM_DIGITS; d-- > 0;) {
+        if (!(free >> 2 * d & 1) || fabs(x - below[d] / 2) <= below[d] / 2 + error)
+            continue;
+        x -= amount(d);
+        *digits |= UINT64_C(1) << 2 * d;
+    }
+    return fabs(x) <= error;
+}
+
+bool reals_digits(struct world *w, const char *where, const struct ledger_key *key, const uint64_t *vals,
+                  unsigned n, uint64_t must, uint64_t gone, double error, uint64_t *digits)
+{
+    size_t index = (size_t)(key - w->ledger[SIM_REALS].keys);
+    double sum = 0;
+    for (unsigned d = 0; d < SIM_DIGITS; d++) {
+        error += key->sent >> 2 * d & 1 ? w->reals_error[index][d] : 0;
+        sum += must >> 2 * d & 1 ? amount(d) : 0;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        double x = i ? -real(vals[i]) : real(vals[i]);
+        if (sum_find(x - sum, error + slack, key->sent & ~must & ~gone, &digits[i])) {
+            digits[i] |= must;
+            continue;
+        }
+        judge_broken(w,
+                     "%s: table %d key %" PRIu64 " holds %.17g, which is no sum of what was pushed: %" PRIx64
+                     " was, %" PRIx64 " was acknowledged, %" PRIx64
+                     " was not in the checkpoint that was loaded, roundings move it by at most %g",
+                     where, (int)SIM_REALS, key->key, x, key->sent, must, gone, error);
+        return false;
+    }
+    return true;
+}
