@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "server/replication/chain_impl.h"
+#include "server/shard/peers.h"
 #include "worker/client_impl.h"
 
 uint64_t capabilities_draw(const struct world *w, uint32_t node)
@@ -33,7 +34,7 @@ static void end_check(struct world *w, const struct machine *m, const struct van
 
 static void shard_check(struct world *w, const struct machine *m, const struct shard *s)
 {
-    for (const struct peer *p = s->peers->first; p; p = p->next)
+    for (const struct peer *p = peers_first(s); p; p = p->next)
         end_check(w, m, p->conn, p->sender->id.incarnation);
     for (const struct chain_stream *st = s->chain ? s->chain->streams : NULL; st; st = st->next)
         end_check(w, m, st->conn, st->incarnation);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "server/shard/peers.h"
 #include "server/shard/shard_impl.h"
 #include "sim/reals.h"
 #include "worker/client_impl.h"
@@ -42,7 +43,7 @@ static void forget(struct world *w)
     if (!m->up || m->role != PARAMO_ROLE_SERVER)
         return;
     for (unsigned i = 0; i < m->made->own->shards_count; i++)
-        for (struct peer *p = m->made->own->shards[i].shard->peers->first; p; p = p->next) {
+        for (struct peer *p = peers_first(m->made->own->shards[i].shard); p; p = p->next) {
             keylists_clear(&p->lists);
             p->lists.most = full ? NO_LIST : KEYLISTS_KEPT_BYTES;
         }

@@ -6,6 +6,11 @@
 #include "ring/partition_set.h"
 #include "server/migration/target.h"
 #include "server/replication/chain_impl.h"
+#include "server/shard/clearing.h"
+#include "server/shard/handling.h"
+#include "server/shard/kept.h"
+#include "server/shard/senders.h"
+#include "server/shard/table_map.h"
 #include "sim/capabilities.h"
 #include "sim/losses.h"
 #include "sim/world.h"
@@ -136,7 +141,7 @@ static const struct shard_table *any_table_of(struct world *w, const struct shar
                                               enum sim_table table)
 {
     const struct view_table *vt = named(w, shard->view, table);
-    const struct shard_table *st = vt ? map_get(&shard->tables->by_id, vt->id) : NULL;
+    const struct shard_table *st = vt ? shard_table_get(shard, vt->id) : NULL;
     return st && st->table ? st : NULL;
 }
 
@@ -290,7 +295,7 @@ static void kept_answers_check(struct world *w, const struct machine *m, const s
     for (const struct qnode *node = shard->kept->for_view.head; node; node = node->next)
         if (container_of(node, struct kept, node)->deadline + 6 * ENV_SEC < lane_now(shard->lane))
             judge_broken(w, "%s keeps a request that waits for a view beyond its time", m->name);
-    for (const struct sender *s = shard->senders->first; s; s = s->next)
+    for (const struct sender *s = senders_first(shard); s; s = s->next)
         for (unsigned i = 0; s->handled && i < DATA_WINDOW; i++)
             if (s->handled[i] && s->handled[i]->head.number < s->applied_window.own.floor)
                 judge_broken(w, "%s keeps the answer to request %" PRIu64 " below its sender's floor",
@@ -331,8 +336,8 @@ static void server_check(struct world *w, struct machine *m, bool last)
         const struct shard *shard = member_slot->shards[i].shard;
         if (last)
             kept_answers_check(w, m, shard);
-        if (shard->senders->count > (size_t)w->schedule->workers * w->schedule->customers * 8)
-            judge_broken(w, "%s remembers %zu senders", m->name, shard->senders->count);
+        if (senders_count(shard) > (size_t)w->schedule->workers * w->schedule->customers * 8)
+            judge_broken(w, "%s remembers %zu senders", m->name, senders_count(shard));
         if (!in_place || shard->self < 0)
             continue;
         for (unsigned t = 0; t < SIM_TABLES; t++) {
@@ -355,7 +360,7 @@ static void server_check(struct world *w, struct machine *m, bool last)
 /* Would this shard refuse that clear? */
 static bool refuses(const struct shard *shard, const struct late_clear *late)
 {
-    for (const struct sender *s = shard->senders->first; s; s = s->next)
+    for (const struct sender *s = senders_first(shard); s; s = s->next)
         if (s->id.incarnation == late->incarnation && s->id.customer == late->customer)
             return s->fenced || s->applied_window.own.floor >= late->floor;
     const struct view_node *node = shard->view ? view_node(shard->view, late->node) : NULL;

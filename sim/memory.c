@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "server/shard/shard_impl.h"
+#include "server/shard/table_map.h"
 #include "sim/world.h"
 
 void *__real_malloc(size_t size);
@@ -84,13 +85,12 @@ char *__wrap_strdup(const char *text)
 /* A server answers MEMORY for a table that lacks memory, until it has it. */
 static bool lacks(const struct machine *m)
 {
-    uint64_t id;
-    void *value;
+    const struct shard_table *t;
     bool any = false;
     for (unsigned i = 0; i < m->made->own->shards_count && !any; i++) {
         const struct shard *s = m->made->own->shards[i].shard;
-        for (size_t at = 0; s && map_next(&s->tables->by_id, &at, &id, &value);)
-            any = any || ((const struct shard_table *)value)->lacks;
+        for (size_t at = 0; s && (t = shard_table_next(s, &at));)
+            any |= t->lacks;
     }
     return any;
 }

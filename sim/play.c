@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "cluster/member/member_impl.h"
+#include "server/shard/clearing.h"
 #include "server/shard/shard_impl.h"
 #include "sim/ckpts.h"
 #include "sim/client_tasks.h"

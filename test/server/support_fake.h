@@ -3,8 +3,20 @@
 #ifndef TEST_SERVER_SUPPORT_FAKE_H
 #define TEST_SERVER_SUPPORT_FAKE_H
 
+#include "server/shard/adopting.h"
+#include "server/shard/clearing.h"
+#include "server/shard/deferred.h"
+#include "server/shard/handling.h"
+#include "server/shard/kept.h"
+#include "server/shard/peers.h"
+#include "server/shard/reply.h"
+#include "server/shard/scanning.h"
+#include "server/shard/senders.h"
 #include "server/shard/shard.h"
 #include "server/shard/shard_impl.h"
+#include "server/shard/table_map.h"
+#include "server/snapshot/loading.h"
+#include "server/snapshot/saving.h"
 #include "sim/env/sim.h"
 #include "van/core.h"
 

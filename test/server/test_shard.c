@@ -327,7 +327,7 @@ static void test_partial_apply(void **state)
     last.floor = 11;
     assert_int_equal(fake_send(c, &last, keys, vals), PARAMO_OK);
     assert_null(applied_window->applied_notes);
-    assert_int_equal(f.shard->replies->pool.out, 0);
+    assert_int_equal(f.shard->pool.out, 0);
     fake_disconnect(c);
     fake_fini(&f);
 }
@@ -541,7 +541,7 @@ static void test_back_pressure(void **state)
     }
     fake_disconnect(c);
     assert_int_equal(f.shard->replies->out, 0);
-    assert_int_equal(f.shard->replies->pool.out, 0);
+    assert_int_equal(f.shard->pool.out, 0);
     fake_fini(&f);
 }
 

@@ -1,5 +1,6 @@
 #include "worker/support_play.h"
 #include "server/replication/chain_impl.h"
+#include "server/shard/peers.h"
 #include "server/shard/shard_tables.h"
 
 #include <stdio.h>

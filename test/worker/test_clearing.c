@@ -1,6 +1,7 @@
 /* Rows that go many at a time: CLEAR with copies, and partitions that leave. They are gone at once, and
  * removed in steps with everything else between these. */
 #include "server/replication/chain_impl.h"
+#include "server/shard/clearing.h"
 #include "server/shard/shard_tables.h"
 #include "unit.h"
 

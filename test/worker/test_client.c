@@ -7,8 +7,10 @@
 
 #include <cmocka.h>
 
+#include "server/shard/deferred.h"
 #include "server/shard/shard_impl.h"
 #include "server/shard/slice.h"
+#include "server/snapshot/load_state.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "filter/coding.h"
+#include "server/shard/peers.h"
 #include "server/shard/shard_impl.h"
 #include "wire/capability.h"
 #include "worker/client_impl.h"

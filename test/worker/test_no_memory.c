@@ -1,6 +1,9 @@
 /* Memory, or room, fails where a chain cannot do without it: the shard says so, once, and serves no more.
  * Where it can, it does. */
 #include "server/replication/chain_impl.h"
+#include "server/shard/clearing.h"
+#include "server/shard/reply.h"
+#include "server/shard/senders.h"
 #include "server/shard/shard_tables.h"
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"

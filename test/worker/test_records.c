@@ -5,6 +5,7 @@
 #include "server/replication/forward.h"
 #include "server/replication/origins.h"
 #include "server/replication/records.h"
+#include "server/shard/peers.h"
 #include "server/shard/senders.h"
 #include "server/snapshot/saving.h"
 #include "unit.h"

@@ -2,6 +2,9 @@
  * hosts that vanish. Each as a script: the test is the scheduler. */
 #include "server/replication/chain_impl.h"
 #include "server/replication/origins.h"
+#include "server/shard/handling.h"
+#include "server/shard/kept.h"
+#include "server/shard/peers.h"
 #include "server/shard/senders.h"
 #include "server/shard/slice.h"
 #include "unit.h"

@@ -4,6 +4,7 @@
 #include "server/migration/target.h"
 #include "server/replication/forward.h"
 #include "server/shard/shard.h"
+#include "server/snapshot/load_state.h"
 #include "wire/order.h"
 
 /* A shard has one migration after the other on each side, by rising ids. An order with a lower id is late. */
@@ -70,7 +71,7 @@ void shard_migration_order(struct shard *s, uint32_t what, const struct migratio
             chain_reopen(s);
     } else if (!c || !s->view || s->self < 0 || c->failed) {
         err = err_set(PARAMO_E_NOT_FOUND, "this shard is in no chain now");
-    } else if (s->loads->current) {
+    } else if (loading_now(s)) {
         err = err_set(PARAMO_E_AGAIN, "a checkpoint is being loaded");
     } else if (what == ORDER_MIGRATION_SOURCE) {
         err = overtaken(&c->sources_over, m->id);

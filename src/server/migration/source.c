@@ -10,6 +10,7 @@
 #include "server/replication/forward.h"
 #include "server/replication/records.h"
 #include "server/shard/clearing.h"
+#include "server/shard/senders.h"
 #include "server/shard/shard_tables.h"
 #include "server/snapshot/ckpt_rows.h"
 #include "wire/order.h"
@@ -140,10 +141,8 @@ void migration_source_rows_acked(struct migration_source *g, size_t bytes)
 static struct shard_table *next_table(const struct migration_source *g)
 {
     struct shard_table *next = NULL;
-    uint64_t id;
-    void *value;
-    for (size_t i = 0; map_next(&g->chain->shard->tables->by_id, &i, &id, &value);) {
-        struct shard_table *t = value;
+    struct shard_table *t;
+    for (size_t i = 0; (t = shard_table_next(g->chain->shard, &i));) {
         bool later = t->id > g->table || (t->id == g->table && g->table_begun);
         bool has = migration_source_sends_table(g, t);
         if (t->table && has && later && (!next || t->id < next->id))
@@ -447,10 +446,10 @@ static paramo_err send_records(struct migration_source *g)
 {
     const struct shard *s = g->chain->shard;
     size_t n = 0;
-    struct sender_window *list = calloc(s->senders->count + 1, sizeof *list);
+    struct sender_window *list = calloc(senders_count(s) + 1, sizeof *list);
     if (!list)
-        return err_memory(s->senders->count * sizeof *list);
-    for (const struct sender *x = s->senders->first; x; x = x->next) {
+        return err_memory(senders_count(s) * sizeof *list);
+    for (const struct sender *x = senders_first(s); x; x = x->next) {
         list[n] = (struct sender_window){.sender = x->id,
                                          .dedup = applied_window_extract(&x->applied_window, g->partitions)};
         n++;
@@ -468,7 +467,7 @@ static paramo_err send_applied_notes(struct migration_source *g)
 {
     struct writer w = {0};
     paramo_err err = PARAMO_OK;
-    for (const struct sender *x = g->chain->shard->senders->first; x && !err; x = x->next)
+    for (const struct sender *x = senders_first(g->chain->shard); x && !err; x = x->next)
         for (const struct applied_note *applied_note = x->applied_window.applied_notes; applied_note && !err;
              applied_note = applied_note->next) {
             if (!applied_note_splits(applied_note, g->partitions))
@@ -492,11 +491,9 @@ static paramo_err send_applied_notes(struct migration_source *g)
 /* Sends which rows are lost: the loss goes with the partitions. */
 static paramo_err send_lost(struct migration_source *g)
 {
-    uint64_t id;
-    void *value;
+    struct shard_table *t;
     paramo_err err = PARAMO_OK;
-    for (size_t i = 0; map_next(&g->chain->shard->tables->by_id, &i, &id, &value) && !err;) {
-        const struct shard_table *t = value;
+    for (size_t i = 0; (t = shard_table_next(g->chain->shard, &i)) && !err;) {
         struct writer w = {0};
         uint64_t lost[CHAIN_WORDS];
         bool any = false;

@@ -98,10 +98,8 @@ void migration_target_source_closed(struct chain *c, const struct chain_source *
 size_t migration_target_frame_bytes(const struct shard *s)
 {
     size_t most = 0;
-    uint64_t id;
-    void *value;
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
-        const struct shard_table *t = value;
+    struct shard_table *t;
+    for (size_t i = 0; (t = shard_table_next(s, &i));) {
         size_t row = ((size_t)t->row_values + t->state_values) * t->value_bytes;
         most = row > most ? row : most;
     }
@@ -133,11 +131,9 @@ static void target_free(struct migration_target *k)
 static void rows_drop(const struct migration_target *k)
 {
     struct shard *s = k->chain->shard;
-    uint64_t id;
-    void *value;
+    struct shard_table *t;
     size_t room = clearing_room(s);
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
-        struct shard_table *t = value;
+    for (size_t i = 0; (t = shard_table_next(s, &i));) {
         if (!t->table || !migration_target_gets_table(k->chain, t))
             continue;
         shard_table_lose(t, k->partitions, false);
@@ -223,11 +219,9 @@ static void fire(struct lane_timer *timer)
 /* Makes room in dense tables for rows that will arrive. */
 static paramo_err make_room(struct shard *s)
 {
-    uint64_t id;
-    void *value;
+    struct shard_table *t;
     size_t room = clearing_room(s);
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
-        struct shard_table *t = value;
+    for (size_t i = 0; (t = shard_table_next(s, &i));) {
         paramo_err err =
             t->options.kind == PARAMO_TABLE_DENSE && t->table ? shard_table_own(s, t, &room) : PARAMO_OK;
         if (err)

@@ -149,7 +149,7 @@ static void phase_begin(const struct chain *c, struct job *j)
     const struct chain_origin *o = visited(j);
     j->begun = true;
     j->theirs = o ? o->senders : NULL;
-    j->own = o ? NULL : c->shard->senders->first;
+    j->own = o ? NULL : senders_first(c->shard);
 }
 
 /* Visits records until the turn is used up, or all are visited: *done. */

@@ -317,18 +317,16 @@ static void restart_empty(struct chain *c)
 void chain_shed(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
 {
     struct shard *s = c->shard;
-    uint64_t id,
-        farther[RING_REPLICAS_MAX][CHAIN_WORDS] = {0}; /* than a table of [index] replicas has copies */
+    uint64_t farther[RING_REPLICAS_MAX][CHAIN_WORDS] = {0}; /* than a table of [index] replicas has copies */
     bool any[RING_REPLICAS_MAX] = {false};
-    void *value;
+    struct shard_table *t;
     size_t room = clearing_room(s);
     for (partition_set_each(a, partitions))
         for (int r = 0; r < c->level[a]; r++) {
             partition_set_add(farther[r], a);
             any[r] = true;
         }
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
-        struct shard_table *t = value;
+    for (size_t i = 0; (t = shard_table_next(s, &i));) {
         if (!t->table || t->replicas >= RING_REPLICAS_MAX || !any[t->replicas])
             continue;
         shard_table_lose(t, farther[t->replicas], false);
@@ -349,11 +347,9 @@ void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
         c->last[a] = 0;
     }
     records_forget(c);
-    uint64_t id;
-    void *value;
+    struct shard_table *t;
     size_t room = clearing_room(s);
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
-        struct shard_table *t = value;
+    for (size_t i = 0; (t = shard_table_next(s, &i));) {
         shard_table_lose(t, partitions, false);
         if (t->table)
             clearing_begin_some(s, t, partitions, &room);

@@ -27,7 +27,7 @@ int adopting_index(const struct shard *s, const struct view *view)
 
 static bool has(const struct shard *s, uint32_t id)
 {
-    return map_get(&s->tables->by_id, id) || map_get(&s->adopting->tables, id);
+    return shard_table_get(s, id) || map_get(&s->adopting->tables, id);
 }
 
 static paramo_err make(struct shard *s, const struct view_table *from, size_t *room)
@@ -86,6 +86,7 @@ static void next_fire(struct lane_timer *timer)
 
 void adopting_init(struct shard *s, void (*adopt)(struct shard *s, struct view *view))
 {
+    s->adopting->shard = s;
     s->adopting->adopt = adopt;
     map_init(&s->adopting->tables);
     s->adopting->timer.fire = next_fire;

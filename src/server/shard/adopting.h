@@ -15,6 +15,18 @@
 
 #include "server/shard/shard_impl.h"
 
+struct shard_adopting {
+    struct shard *shard;
+    void (*adopt)(struct shard *s, struct view *view);
+    struct view *view; /* the newest one, which waits for its tables; NULL: none does */
+    int self;          /* our index in it, or -1 */
+    uint64_t runs[PARTITION_WORDS];
+    uint32_t at;        /* which table is the next to be looked for */
+    struct map tables;  /* by id: they have no view yet */
+    struct queue tasks; /* of the lane, which came behind the view */
+    struct lane_timer timer;
+};
+
 /* adopt: takes the view, which is newer than the present one, if there is one. */
 void adopting_init(struct shard *s, void (*adopt)(struct shard *s, struct view *view));
 /* This shard's node in the view; NULL: it is not there. */

@@ -23,7 +23,7 @@ static paramo_err pull_var(struct shard *s, struct shard_table *t, const struct 
 {
     /* The lengths say how much room the values need. */
     size_t n = h->count, total = 0, lens_bytes = (4 * n + 7) & ~(size_t)7;
-    uint32_t *lens = bufpool_get(&s->replies->pool, lens_bytes);
+    uint32_t *lens = bufpool_get(&s->pool, lens_bytes);
     if (!lens)
         return err_set(PARAMO_E_MEMORY, "the server is out of memory for the answer");
     table_var_lens(t->table, keys, n, lens, &total);
@@ -36,7 +36,7 @@ static paramo_err pull_var(struct shard *s, struct shard_table *t, const struct 
         reply_seg(r, WIRE_SEG_VALS, lens_bytes, total * t->value_bytes);
         reply_finish(r, h, true, h->count, false);
     }
-    bufpool_put(&s->replies->pool, lens, lens_bytes);
+    bufpool_put(&s->pool, lens, lens_bytes);
     return err;
 }
 

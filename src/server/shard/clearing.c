@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "server/replication/acks.h"
 #include "server/replication/forward.h"
+#include "server/shard/table_map.h"
 #include "server/snapshot/saving.h"
 #include "table/table.h"
 #include "table/table_snapshot.h"
@@ -117,7 +118,7 @@ bool clearing_touches(const struct shard_table *t, const uint64_t *partitions)
 
 bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg)
 {
-    const struct shard_table *t = s->clearing->tables ? map_get(&s->tables->by_id, h->table) : NULL;
+    const struct shard_table *t = s->clearing->tables ? shard_table_get(s, h->table) : NULL;
     if (!t || !t->clears || h->kind == WIRE_CLEAR)
         return false;
     bool holds = !h->count || h->kind == WIRE_SCAN;
@@ -177,14 +178,12 @@ static void go_on(struct shard *s)
  * if a step must wait; waits NULL: the steps run in any case. */
 static bool some_steps(struct shard *s, bool *waits)
 {
-    uint64_t id;
-    void *value;
     size_t room = step_keys(s);
     bool any = false;
     if (waits)
         *waits = false;
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
-        struct shard_table *t = value;
+    struct shard_table *t;
+    for (size_t i = 0; (t = shard_table_next(s, &i));) {
         if (waits && t->clears && saving_behind(s, t)) {
             *waits = true;
             continue;
@@ -215,15 +214,29 @@ static void steps_due(struct shard *s, uint64_t pause)
     }
 }
 
-bool clearing_turn(struct shard *s)
+/* One step. */
+static void turn_fire(struct lane_timer *timer)
 {
+    struct shard *s = container_of(timer, struct shard_clearing, timer)->shard;
     bool waits;
     if (some_steps(s, &waits) || waits) /* in a simulation, other events come between two steps */
         steps_due(s, waits || s->config.scan_keys ? ENV_MS : 0);
-    bool cleared = s->clearing->ended;
-    if (cleared)
+    if (s->clearing->ended) {
         go_on(s);
-    return cleared;
+        s->clearing->over(s);
+    }
+}
+
+void clearing_init(struct shard *s, void (*over)(struct shard *s))
+{
+    s->clearing->shard = s;
+    s->clearing->over = over;
+    s->clearing->timer.fire = turn_fire;
+}
+
+void clearing_close(struct shard *s)
+{
+    lane_timer_cancel(s->lane, &s->clearing->timer);
 }
 
 void clearing_update(struct shard *s, struct shard_table *t)

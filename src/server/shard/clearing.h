@@ -20,6 +20,17 @@
 
 #include "server/shard/shard_impl.h"
 
+struct shard_clearing {
+    struct shard *shard;
+    void (*over)(struct shard *s); /* a removal has ended: requests that waited for it may go on */
+    struct lane_timer timer;       /* the next step */
+    unsigned tables;               /* of which rows are being removed */
+    bool ended;                    /* since the last turn */
+};
+
+void clearing_init(struct shard *s, void (*over)(struct shard *s));
+void clearing_close(struct shard *s);
+
 /* All rows of these partitions (NULL: of the table, which has no others) are gone from now on; dense rows
  * have their initial values again. Needs no memory. */
 void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *partitions);
@@ -38,8 +49,5 @@ bool clearing_touches(const struct shard_table *t, const uint64_t *partitions);
 bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg);
 /* Rows were deleted: their memory may be freed. */
 void clearing_update(struct shard *s, struct shard_table *t);
-/* One step, when the timer s->clearing->timer fires. True: a removal has ended, and requests that waited for it
- * may go on. */
-MUST_USE bool clearing_turn(struct shard *s);
 
 #endif

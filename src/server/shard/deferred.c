@@ -45,24 +45,24 @@ bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t
 
 void deferred_close_page(struct shard *s, struct session *x)
 {
-    x->next = s->scans->closing;
-    s->scans->closing = x;
+    x->next = s->deferred->closing;
+    s->deferred->closing = x;
     deferred_go(s);
 }
 
 bool deferred_close_step(struct shard *s)
 {
-    struct session *x = s->scans->closing;
+    struct session *x = s->deferred->closing;
     if (x && table_page_close_step(&x->page)) {
-        s->scans->closing = x->next;
+        s->deferred->closing = x->next;
         free(x);
     }
-    return !s->scans->closing;
+    return !s->deferred->closing;
 }
 
 void deferred_go(struct shard *s)
 {
-    if (s->deferred->timer.slot || (queue_empty(&s->deferred->turn) && !s->scans->closing))
+    if (s->deferred->timer.slot || (queue_empty(&s->deferred->turn) && !s->deferred->closing))
         return;
     if (lane_timer_arm(s->lane, &s->deferred->timer, lane_now(s->lane))) { /* no memory for a timer */
         while (!deferred_close_step(s))
@@ -140,4 +140,18 @@ void deferred_drop(struct shard *s, const struct peer *peer, uint64_t now)
 {
     drop_from(s, &s->deferred->turn, peer, now);
     drop_from(s, &s->deferred->held, peer, now);
+}
+
+void deferred_init(struct shard *s, void (*turn)(struct lane_timer *timer))
+{
+    s->deferred->shard = s;
+    s->deferred->timer.fire = turn;
+}
+
+void deferred_close(struct shard *s)
+{
+    while (!deferred_close_step(s))
+        ;
+    lane_timer_cancel(s->lane, &s->deferred->timer);
+    assert(s->deferred->count == 0 && queue_empty(&s->deferred->turn) && queue_empty(&s->deferred->held));
 }

@@ -18,6 +18,19 @@
 
 #include "server/shard/shard_impl.h"
 
+/* What is known of a scan between its batches (scanning.h). Here, for its page is freed in steps. */
+struct session {
+    struct session *next;
+    struct sender_id sender;
+    uint32_t id, table;
+    uint64_t number; /* of the sender's latest request for it */
+    uint64_t used_at;
+    uint64_t partitions_changed; /* of the shard when the page was begun */
+    struct table_page page;      /* being found, or there, or closed */
+    uint64_t asked, past;        /* a scan from `asked` found no row in any key before `past` */
+    bool over;                   /* its last row has been sent */
+};
+
 /* There is at most one for each sender and number. */
 struct deferred {
     struct qnode node;
@@ -27,6 +40,25 @@ struct deferred {
     uint64_t partitions_changed; /* of the shard when the count began */
     struct table_count count;
 };
+
+struct shard_deferred {
+    struct shard *shard;
+    struct queue turn, held; /* struct deferred: in turn; until they may be handled again */
+    size_t count;
+    const struct deferred *over; /* is being handled again */
+    struct session *closing;     /* their pages' memory is being freed in steps */
+    struct lane_timer timer;
+};
+
+/* turn: the function of the timer. */
+void deferred_init(struct shard *s, void (*turn)(struct lane_timer *timer));
+/* Frees the pages at once. No request is deferred any more. */
+void deferred_close(struct shard *s);
+/* Requests that are deferred. */
+static inline size_t deferred_waiting(const struct shard *s)
+{
+    return s->deferred->count;
+}
 
 MUST_USE paramo_err deferred_add(struct peer *peer, const struct wire_head *head, uint64_t cursor);
 /* Is the request deferred? This also tells that its sender still wants it. */

@@ -141,7 +141,7 @@ static paramo_err take_back(struct peer *peer, struct wire_head *h, struct van_s
                                .count = h->count,
                                .lists = &peer->lists,
                                .tools = &peer->shard->filters->tools,
-                               .memory = {.pool = &peer->shard->replies->pool}};
+                               .memory = {.pool = &peer->shard->pool}};
     struct filter_chain wants;
     memcpy(m.seg, seg, sizeof m.seg);
     paramo_err err = filter_decode(&coder, &seg[WIRE_SEG_BODY], &m, &wants);
@@ -231,7 +231,7 @@ void filtered_answer(struct peer *peer, const struct shard_table *t, const struc
     if (peer->conn->van->ops->in_process)
         return;
     struct filter_coder coder = coder_of(peer);
-    struct filter_memory *coding = bufpool_get(&s->replies->pool, sizeof *coding);
+    struct filter_memory *coding = bufpool_get(&s->pool, sizeof *coding);
     struct van_seg body;
     struct filter_message m = {.use = FILTER_OF_ANSWER,
                                .table = t->id,
@@ -242,12 +242,12 @@ void filtered_answer(struct peer *peer, const struct shard_table *t, const struc
                                .row_bytes = t->row_values * t->value_bytes,
                                .lists = &peer->lists,
                                .tools = &s->filters->tools,
-                               .memory = {.pool = &s->replies->pool}};
+                               .memory = {.pool = &s->pool}};
     for (unsigned i = 0; i < r->frame.nseg; i++)
         m.seg[i] = r->frame.seg[i];
     if (!coding || !filter_encode(&coder, &wants->run, NULL, &m, &body)) {
         filter_memory_give(&m.memory);
-        bufpool_put(&s->replies->pool, coding, sizeof *coding);
+        bufpool_put(&s->pool, coding, sizeof *coding);
         return;
     }
     reply_own(r); /* the values that it lends are not its last segment any more */

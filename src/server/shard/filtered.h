@@ -12,7 +12,14 @@
 #ifndef SERVER_SHARD_FILTERED_H
 #define SERVER_SHARD_FILTERED_H
 
+#include "server/shard/reply.h"
 #include "server/shard/shard_impl.h"
+
+struct shard_filters {
+    struct filter_counts counts;
+    struct filter_tools tools;
+    size_t lists_bytes; /* of all connections */
+};
 
 /* A request has come. OK: seg and nseg are as without filters, and *hold keeps them if it is set; the caller
  * releases it. AGAIN: the request was dropped. PROTOCOL closes the connection. */

@@ -434,6 +434,17 @@ bool handling_probe(struct peer *peer, const struct wire_head *h)
     return true;
 }
 
+paramo_err handling_init(struct shard *s)
+{
+    struct gate *gate = calloc(1, sizeof *gate);
+    if (!gate)
+        return err_memory(sizeof *gate);
+    gate->lane = s->lane;
+    atomic_store(&gate->refs, 1);
+    s->handling->gate = gate;
+    return PARAMO_OK;
+}
+
 void handling_close(struct shard *s)
 {
     atomic_store(&s->handling->gate->closed, true);

@@ -8,6 +8,45 @@
 
 #include "server/shard/shard_impl.h"
 
+/* The part of a shard that outlives it while handlers hold requests. */
+struct gate {
+    atomic_uint refs;
+    atomic_uint posting;
+    atomic_bool closed;
+    struct lane *lane;
+};
+
+struct shard_request {
+    struct lane_task task;
+    struct gate *gate;
+    struct shard *shard;
+    struct sender *sender; /* NULL: no sender waits for it any more */
+    struct wire_head head; /* of the latest attempt */
+    uint64_t keys_hash;
+    struct shard_request_info info;
+    char table[VIEW_NAME_MAX];
+    struct van_hold *hold;
+    size_t bytes;                      /* held */
+    struct shard_request *prev, *next; /* shard->handling->first */
+    bool answered;
+    paramo_err status;
+    struct kept_answer *answer; /* the body is a text when status is an error */
+};
+
+struct shard_handling {
+    struct shard_request *first;
+    struct gate *gate;
+    size_t kept_bytes; /* of answers that are kept */
+    size_t bytes;      /* of requests that handlers have */
+};
+
+/* Memory: nothing is made. */
+MUST_USE paramo_err handling_init(struct shard *s);
+static inline size_t handling_kept_bytes(const struct shard *s)
+{
+    return s->handling->kept_bytes;
+}
+
 /* t NULL: a message. */
 MUST_USE paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct wire_head *head,
                                    const struct van_seg *seg, unsigned nseg, struct van_hold **hold);

@@ -71,14 +71,36 @@ void kept_drop_for_view(struct shard *s, const struct peer *peer, uint64_t now)
     assert(queue_empty(&s->kept->for_view) == (s->kept->count == 0));
 }
 
+struct queue kept_take_for_view(struct shard *s)
+{
+    struct queue all = s->kept->for_view;
+    assert(queue_empty(&all) == (s->kept->count == 0) && (s->kept->bytes == 0) == (s->kept->count == 0));
+    *s->kept = (struct shard_kept){0};
+    return all;
+}
+
+void kept_push(struct kept *k)
+{
+    struct peer *peer = k->peer;
+    assert((peer->deferred_count == 0) == queue_empty(&peer->deferred) || !queue_empty(&peer->behind));
+    queue_push(&peer->deferred, &k->node);
+    peer->deferred_count++;
+    peer->deferred_bytes += k->bytes;
+}
+
+struct kept *kept_pop(struct peer *peer)
+{
+    struct kept *k = container_of(queue_pop(&peer->deferred), struct kept, node);
+    assert(k->peer == peer && peer->deferred_count > 0 && peer->deferred_bytes >= k->bytes);
+    peer->deferred_count--;
+    peer->deferred_bytes -= k->bytes;
+    return k;
+}
+
 void kept_drop(struct peer *peer)
 {
-    for (struct qnode *node; (node = queue_pop(&peer->deferred));) {
-        struct kept *k = container_of(node, struct kept, node);
-        peer->deferred_count--;
-        peer->deferred_bytes -= k->bytes;
-        kept_free(k);
-    }
+    while (!queue_empty(&peer->deferred))
+        kept_free(kept_pop(peer));
     assert(!peer->deferred_count && !peer->deferred_bytes);
 }
 
@@ -92,7 +114,22 @@ void kept_defer(struct peer *peer, const struct wire_head *head, const struct va
         peer->shard->counters.dropped++;
         return;
     }
-    queue_push(&peer->deferred, &k->node);
-    peer->deferred_count++;
-    peer->deferred_bytes += k->bytes;
+    kept_push(k);
+}
+
+/* Is the slice that the probe asks about deferred here? */
+static bool is_kept(const struct queue *queue, const struct sender *sender, uint64_t number)
+{
+    for (const struct qnode *node = queue->head; node; node = node->next) {
+        const struct kept *k = container_of(node, struct kept, node);
+        if (k->peer->sender == sender && k->head.number == number)
+            return true;
+    }
+    return false;
+}
+
+bool kept_has(const struct peer *peer, uint64_t number)
+{
+    return is_kept(&peer->deferred, peer->sender, number) ||
+           is_kept(&peer->shard->kept->for_view, peer->sender, number);
 }

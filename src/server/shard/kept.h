@@ -8,6 +8,43 @@
 
 #include "server/shard/shard_impl.h"
 
+/* A slice that cannot be handled yet. */
+struct kept {
+    struct qnode node;
+    struct peer *peer;
+    struct wire_head head;
+    struct van_seg seg[VAN_SEGS];
+    unsigned nseg;
+    struct van_hold *hold;
+    size_t bytes;
+    uint64_t deadline;
+};
+
+struct shard_kept {
+    struct queue for_view; /* struct kept: slices that wait for a view */
+    size_t count, bytes;
+};
+
+/* Slices that wait for a view, and their bytes. */
+static inline size_t kept_for_view(const struct shard *s)
+{
+    return s->kept->count;
+}
+
+static inline size_t kept_for_view_bytes(const struct shard *s)
+{
+    return s->kept->bytes;
+}
+
+/* Takes all slices that wait for a view off their list. The caller owns them. */
+struct queue kept_take_for_view(struct shard *s);
+/* Puts a slice at the end of those that its connection defers. */
+void kept_push(struct kept *k);
+/* Takes the first slice that the connection defers, which has one. The caller owns it. */
+struct kept *kept_pop(struct peer *peer);
+/* Is a slice of this sender and number kept for a view or by this connection? */
+bool kept_has(const struct peer *peer, uint64_t number);
+
 /* Both copy the slice, or take over *hold, which keeps its bytes already. */
 void kept_defer_for_view(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                          unsigned nseg, struct van_hold **hold);

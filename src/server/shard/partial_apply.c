@@ -66,7 +66,7 @@ static paramo_err change_some(struct shard *s, struct shard_table *t, const stru
                               const struct van_seg *seg, unsigned nseg, const uint64_t *partitions)
 {
     size_t bytes = rows_some_bytes(h, seg, nseg);
-    uint8_t *buffer = bufpool_get(&s->replies->pool, bytes);
+    uint8_t *buffer = bufpool_get(&s->pool, bytes);
     if (!buffer)
         return err_memory(bytes);
     struct wire_head head;
@@ -75,7 +75,7 @@ static paramo_err change_some(struct shard *s, struct shard_table *t, const stru
     paramo_err err = head.count ? apply_change(t, &head, some, NULL) : PARAMO_OK;
     if (h->kind == WIRE_DELETE)
         clearing_update(s, t);
-    bufpool_put(&s->replies->pool, buffer, bytes);
+    bufpool_put(&s->pool, buffer, bytes);
     return err;
 }
 

@@ -50,12 +50,12 @@ void reply_free(struct reply *r)
     struct shard *s = r->shard;
     replies_count(s, -1);
     if (r->buffer)
-        bufpool_put(&s->replies->pool, r->buffer, r->buffer_bytes);
+        bufpool_put(&s->pool, r->buffer, r->buffer_bytes);
     if (r->kept)
         kept_unref(r->kept);
     if (r->coding) {
         filter_memory_give(r->coding);
-        bufpool_put(&s->replies->pool, r->coding, sizeof *r->coding);
+        bufpool_put(&s->pool, r->coding, sizeof *r->coding);
     }
     if (s->replies->free_count >= REPLIES_CACHED) {
         free(r);
@@ -162,7 +162,7 @@ static struct reply *reply_plain(struct shard *s, const struct wire_head *reques
         return NULL; /* as if the answer was lost: the client asks again */
     size_t len = text ? strnlen(text, ERR_TEXT_MAX) : 0;
     if (len) {
-        r->buffer = bufpool_get(&s->replies->pool, len);
+        r->buffer = bufpool_get(&s->pool, len);
         r->buffer_bytes = len;
         if (r->buffer) {
             memcpy(r->buffer, text, len);
@@ -217,7 +217,7 @@ paramo_err reply_make(struct shard *s, size_t bytes, struct reply **reply)
                        bytes, (unsigned long long)s->config.frame_bytes);
     struct reply *r = reply_get(s);
     if (r && bytes) {
-        r->buffer = bufpool_get(&s->replies->pool, bytes);
+        r->buffer = bufpool_get(&s->pool, bytes);
         r->buffer_bytes = bytes;
         if (!r->buffer) {
             reply_free(r);
@@ -273,4 +273,21 @@ void reply_kept(struct peer *peer, const struct wire_head *request, paramo_err s
                              .count = request->count};
     reply_head(r, request, &head);
     reply_leave(peer, r);
+}
+
+size_t reply_out(const struct shard *s)
+{
+    return atomic_load_explicit(&s->replies->out, memory_order_relaxed);
+}
+
+void reply_fini(struct shard *s)
+{
+    assert(reply_out(s) == 0);
+    while (s->replies->free) {
+        struct reply *next = s->replies->free->next;
+        free(s->replies->free);
+        s->replies->free = next;
+        s->replies->free_count--;
+    }
+    assert(s->replies->free_count == 0);
 }

@@ -9,6 +9,39 @@
 
 #include "server/shard/shard_impl.h"
 
+/* A handler's answer, shared by the record and the frames that carry it: segments lie in data, or in an
+ * array. */
+struct kept_answer {
+    atomic_uint refs;
+    size_t bytes; /* of all segments */
+    unsigned nseg;
+    struct van_seg seg[VAN_SEGS];
+    struct paramo_array *array[VAN_SEGS];
+    _Alignas(8) uint8_t data[];
+};
+
+struct reply {
+    struct van_frame frame;
+    struct shard *shard;
+    struct reply *next;
+    void *buffer; /* the shard's pool */
+    size_t buffer_bytes;
+    bool lent; /* the last segment is the table's; the buffer has room for it */
+    struct kept_answer *kept;
+    struct filter_memory *coding; /* of a filtered answer, from the pool; NULL: it is not filtered */
+};
+
+struct shard_replies {
+    struct reply *free;
+    size_t free_count;
+    _Atomic size_t out; /* written on the lane */
+};
+
+/* Frees the cached replies; none is out. */
+void reply_fini(struct shard *s);
+/* Answers that have not left yet. Any thread. */
+size_t reply_out(const struct shard *s);
+
 /* Answers head with a status; text only for errors. */
 void reply_status(struct peer *peer, const struct wire_head *head, paramo_err status, const char *text);
 void reply_moved(struct peer *peer, const struct wire_head *head);

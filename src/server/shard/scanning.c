@@ -226,7 +226,7 @@ static paramo_err answer_var(struct peer *peer, struct shard_table *t, const str
 {
     struct shard *s = peer->shard;
     size_t bytes = *n * 12, total, vals = 0, fit = 0;
-    uint64_t *keys = bufpool_get(&s->replies->pool, bytes);
+    uint64_t *keys = bufpool_get(&s->pool, bytes);
     if (!keys)
         return err_memory(bytes);
     uint32_t *lens = (uint32_t *)(keys + *n);
@@ -250,7 +250,7 @@ static paramo_err answer_var(struct peer *peer, struct shard_table *t, const str
         table_var_pull(t->table, keys, fit, (uint8_t *)b.reply->buffer + vals_at);
         batch_send(peer, h, &b, true);
     }
-    bufpool_put(&s->replies->pool, keys, bytes);
+    bufpool_put(&s->pool, keys, bytes);
     return PARAMO_OK;
 }
 

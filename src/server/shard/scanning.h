@@ -13,6 +13,16 @@
 
 #include "server/shard/shard_impl.h"
 
+struct shard_scans {
+    struct session *sessions;
+    unsigned count;
+};
+
+static inline unsigned scanning_sessions(const struct shard *s)
+{
+    return s->scans->count;
+}
+
 MUST_USE paramo_err scanning_slice(struct peer *peer, struct shard_table *t, const struct wire_head *head,
                                    const struct van_seg *seg);
 /* One step towards the next page of a deferred SCAN. True: the page is complete, or *err says why not. */

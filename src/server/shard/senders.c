@@ -11,6 +11,7 @@
 #include "server/shard/handling.h"
 #include "server/shard/housekeeping.h"
 #include "server/shard/kept.h"
+#include "server/shard/peers.h"
 #include "server/shard/reply.h"
 #include "server/shard/scanning.h"
 #include "server/snapshot/saving.h"
@@ -131,13 +132,7 @@ void shard_peer_forget(struct shard *s, struct peer *peer)
     for (struct qnode *node; (node = queue_pop(&peer->backlog));)
         reply_free(container_of(container_of(node, struct van_frame, node), struct reply, frame));
     assert(queue_empty(&peer->behind) && sender->peers > 0);
-    assert(peer->prev ? peer->prev->next == peer : s->peers->first == peer);
-    if (peer->prev)
-        peer->prev->next = peer->next;
-    else
-        s->peers->first = peer->next;
-    if (peer->next)
-        peer->next->prev = peer->prev;
+    peers_remove(s, peer);
     sender->peers--;
     if (sender->peer == peer)
         sender->peer = NULL;
@@ -151,7 +146,7 @@ void shard_peer_forget(struct shard *s, struct peer *peer)
 
 static unsigned peer_close(struct shard *s, struct peer *peer)
 {
-    size_t waiting = s->kept->count + s->deferred->count;
+    size_t waiting = kept_for_view(s) + deferred_waiting(s);
     van_close(peer->conn, false);
     shard_peer_forget(s, peer);
     return CHECK_COST_CLOSE + (unsigned)(waiting / CHECK_WAITING);
@@ -168,7 +163,8 @@ static unsigned peer_check(struct shard *s, struct peer *peer)
         return peer_close(s, peer);
     if (life == LIFE_UNKNOWN && lane_now(s->lane) - peer->since >= SHARD_UNKNOWN_SENDER_SECONDS * ENV_SEC)
         return peer_close(s, peer);
-    s->peers->unknown |= life == LIFE_UNKNOWN;
+    if (life == LIFE_UNKNOWN)
+        peers_set_unknown(s, true);
     return 1;
 }
 
@@ -184,9 +180,9 @@ static void check_begin(struct shard *s)
 {
     s->senders->check.on = true;
     s->senders->check.again = false;
-    s->senders->check.peer = s->peers->first;
+    s->senders->check.peer = peers_first(s);
     s->senders->check.sender = s->senders->first;
-    s->peers->unknown = false;
+    peers_set_unknown(s, false);
 }
 
 /* Looks at the next connection, then at the next record, or ends. Returns the cost. */
@@ -247,12 +243,13 @@ void shard_senders_check(struct shard *s)
 
 void senders_init(struct shard *s)
 {
+    s->senders->shard = s;
     s->senders->check.timer.fire = check_fire;
 }
 
 void senders_close(struct shard *s)
 {
-    assert(!s->peers->first); /* a record stays while a connection refers to it */
+    assert(!peers_first(s)); /* a record stays while a connection refers to it */
     lane_timer_cancel(s->lane, &s->senders->check.timer);
     while (s->senders->first)
         shard_sender_free(s, s->senders->first);

@@ -8,6 +8,32 @@
 
 #include "server/shard/shard_impl.h"
 
+struct shard_senders {
+    struct shard *shard;
+    struct sender *first;
+    struct sender *bucket[SHARD_SENDER_BUCKETS]; /* the same, by name */
+    size_t count;
+    struct { /* shard_senders_check, in turns: it holds nothing, both lists may change between them */
+        bool on;
+        bool again;            /* it restarts at its end: there is a newer view */
+        struct peer *peer;     /* the next one, and behind the last ... */
+        struct sender *sender; /* ... the next one of these */
+        struct lane_timer timer;
+        uint64_t spent; /* by all turns; for tests */
+    } check;
+};
+
+static inline size_t senders_count(const struct shard *s)
+{
+    return s->senders->count;
+}
+
+/* The first of all records; sender->next is the next one. */
+static inline struct sender *senders_first(const struct shard *s)
+{
+    return s->senders->first;
+}
+
 enum sender_life { LIFE_UNKNOWN, LIFE_ALIVE, LIFE_OVER };
 
 void senders_init(struct shard *s);

@@ -20,6 +20,7 @@
 #include "server/shard/handling.h"
 #include "server/shard/housekeeping.h"
 #include "server/shard/kept.h"
+#include "server/shard/peers.h"
 #include "server/shard/reply.h"
 #include "server/shard/scanning.h"
 #include "server/shard/senders.h"
@@ -41,7 +42,7 @@ static paramo_err table_add(struct shard *s, const struct view_table *from)
     paramo_err err = t ? PARAMO_OK : shard_table_make(s, from, &t);
     if (err)
         return err;
-    err = map_put(&s->tables->by_id, t->id, t);
+    err = shard_table_add(s, t);
     if (err)
         shard_table_free(t);
     else if (partition_set_next(t->clearing, 0) < RING_PARTITIONS)
@@ -53,7 +54,7 @@ static void tables_update(struct shard *s)
 {
     for (uint32_t i = 0; i < s->view->tables_count; i++) {
         const struct view_table *from = &s->view->tables[i];
-        paramo_err err = map_get(&s->tables->by_id, from->id) ? PARAMO_OK : table_add(s, from);
+        paramo_err err = shard_table_get(s, from->id) ? PARAMO_OK : table_add(s, from);
         if (!err)
             continue;
         err = err_prefix(err, "shard %u cannot continue: table %s", s->config.index, from->name);
@@ -136,11 +137,10 @@ static void rows_lost(const struct shard *s, const struct bereaved *b, uint64_t 
 static void tables_bereave(struct shard *s, const uint64_t owned[PARTITION_WORDS], bool replaces)
 {
     struct bereaved bereaved;
-    uint64_t id, lost[PARTITION_WORDS];
-    void *value;
+    uint64_t lost[PARTITION_WORDS];
+    struct shard_table *t;
     bereaved_find(s, owned, &bereaved);
-    for (size_t i = 0; bereaved.last && map_next(&s->tables->by_id, &i, &id, &value);) {
-        struct shard_table *t = value;
+    for (size_t i = 0; bereaved.last && (t = shard_table_next(s, &i));) {
         const struct view_table *from = view_table(s->view, t->id);
         rows_lost(s, &bereaved, from ? from->since : 0, replaces ? 0 : t->replicas, lost);
         if (t->options.kind != PARAMO_TABLE_USER)
@@ -168,7 +168,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     }
     struct sender_id id = hello_sender(hello);
     struct sender *sender = shard_sender_find(s, &id);
-    if (!sender && s->senders->count >= SHARD_SENDERS_MAX) {
+    if (!sender && senders_count(s) >= SHARD_SENDERS_MAX) {
         acceptor_reject(conn, PARAMO_E_FULL, "the server has too many senders");
         return;
     }
@@ -186,10 +186,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     peer->sender = sender;
     peer->since = lane_now(s->lane);
     filtered_peer_init(peer);
-    peer->next = s->peers->first;
-    if (s->peers->first)
-        s->peers->first->prev = peer;
-    s->peers->first = peer;
+    peers_add(s, peer);
     sender->peers++;
     van_set_user(conn, &shard_van_user, peer);
     van_set_frame_limit(conn, s->config.frame_bytes);
@@ -198,8 +195,9 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
         van_close(conn, false);
         shard_peer_forget(s, peer);
     }
-    s->peers->unknown |= life == LIFE_UNKNOWN;
-    if (s->peers->unknown)
+    if (life == LIFE_UNKNOWN)
+        peers_set_unknown(s, true);
+    if (peers_unknown(s))
         shard_keep_house(s);
 }
 
@@ -219,7 +217,7 @@ static void adopt_view(struct shard *s, struct view *view)
     if (node)
         s->config.node = node->id;
     uint64_t before[PARTITION_WORDS] = {0}, owned[PARTITION_WORDS], gained = 0;
-    assert(!s->adopting->in_progress && (!s->view || view->number > s->view->number));
+    assert(!s->place->adopting && (!s->view || view->number > s->view->number));
     if (s->view)
         owned_partitions(s, before);
     s->place->view_before = s->view ? s->view->number : 0;
@@ -227,7 +225,7 @@ static void adopt_view(struct shard *s, struct view *view)
     s->view = view_ref(view);
     memset(s->place->runs, 0, sizeof s->place->runs);
     ring_begins(&view->chains, s->place->runs);
-    s->adopting->in_progress = true;
+    s->place->adopting = true;
     /* Not in the view: not yet, or declared dead, or another process has our rank; nothing is ours. */
     s->self = adopting_index(s, view);
     assert(s->self < (int)view->shards_count);
@@ -235,13 +233,13 @@ static void adopt_view(struct shard *s, struct view *view)
     for (unsigned i = 0; i < PARTITION_WORDS; i++)
         gained |= owned[i] & ~before[i];
     if (gained) /* only the previous owner knows its changes since the last checkpoint */
-        s->saves->id = 0;
+        saving_lose_base(s);
     s->place->partitions_changed = s->self >= 0 ? view->shards[s->self].partitions_changed : UINT64_MAX;
     s->place->owns_all = partition_set_next_absent(owned, 0) == RING_PARTITIONS;
     if (!s->config.app_endpoint)
         tables_update(s);
     s->place->chain_changed = s->self >= 0 ? view->shards[s->self].chain_changed : UINT64_MAX;
-    s->loads->restoring = view->lost_at != 0; /* nothing is answered until loading_update has looked */
+    loading_expect(s);
     if (s->chain)
         chain_succeed(s->chain);
     tables_bereave(s, owned, !s->place->view_before && node && node->recovered);
@@ -251,7 +249,7 @@ static void adopt_view(struct shard *s, struct view *view)
     saving_check(s);
     shard_senders_check(s);
     slice_resume_view_deferred(s);
-    s->adopting->in_progress = false;
+    s->place->adopting = false;
     if (s->chain)
         chain_reopen(s);
     slice_resume_all(s);
@@ -259,7 +257,7 @@ static void adopt_view(struct shard *s, struct view *view)
 
 void shard_set_view(struct shard *s, struct view *view)
 {
-    assert(!s->adopting->in_progress);
+    assert(!s->place->adopting);
     if (!s->view || view->number > s->view->number)
         adopting_begin(s, view);
 }
@@ -271,48 +269,46 @@ bool shard_defers(struct shard *s, struct lane_task *task)
 
 /* ---- housekeeping ---- */
 
-static void housekeeping_fire(struct lane_timer *timer)
+static bool house_needed(const struct shard *s)
 {
-    struct shard *s = container_of(timer, struct shard, housekeeping);
+    return kept_for_view(s) || scanning_sessions(s) || deferred_waiting(s) || peers_unknown(s);
+}
+
+static void house_keep(struct shard *s)
+{
     uint64_t now = lane_now(s->lane);
     kept_drop_for_view(s, NULL, now);
     deferred_drop(s, NULL, now);
-    if (s->peers->unknown)
+    if (peers_unknown(s))
         shard_senders_check(s);
     scanning_expire(s, now > SCAN_SESSION_SECONDS * ENV_SEC ? now - SCAN_SESSION_SECONDS * ENV_SEC : 0);
-    shard_keep_house(s);
 }
 
 void shard_get_counters(const struct shard *s, struct shard_counters *counters)
 {
     *counters = s->counters;
-    counters->senders = s->senders->count;
-    counters->kept_bytes = s->handling->kept_bytes;
-    counters->view_deferred_bytes = s->kept->bytes;
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &key, &value);) {
-        const struct shard_table *t = value;
+    counters->senders = senders_count(s);
+    counters->kept_bytes = handling_kept_bytes(s);
+    counters->view_deferred_bytes = kept_for_view_bytes(s);
+    const struct shard_table *t;
+    for (size_t i = 0; (t = shard_table_next(s, &i));)
         counters->tables_bytes += shard_table_bytes(t);
-    }
 }
 
 void shard_get_report(const struct shard *s, struct shard_report *report)
 {
     size_t bytes = 0;
-    uint64_t key;
-    void *value;
-    *report = (struct shard_report){.senders = s->senders->count,
+    const struct shard_table *t;
+    *report = (struct shard_report){.senders = senders_count(s),
                                     .requests = s->counters.slices,
                                     .repeats = s->counters.repeats,
                                     .pauses = s->pauses};
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &key, &value);) {
-        const struct shard_table *t = value;
+    for (size_t i = 0; (t = shard_table_next(s, &i));) {
         struct table_stats stats = t->table ? table_get_stats(t->table) : (struct table_stats){0};
         report->rows += stats.rows;
         report->table_bytes += shard_table_bytes(t);
     }
-    for (const struct sender *x = s->senders->first; x; x = x->next) {
+    for (const struct sender *x = senders_first(s); x; x = x->next) {
         bytes += sizeof *x;
         report->applied_window_notes += applied_window_count_notes(&x->applied_window, &bytes);
     }
@@ -321,10 +317,9 @@ void shard_get_report(const struct shard *s, struct shard_report *report)
 
 /* ---- life ---- */
 
-static void clearing_fire(struct lane_timer *timer)
+static void clearing_over(struct shard *s)
 {
-    struct shard *s = container_of(timer, struct shard_clearing, timer)->shard;
-    if (clearing_turn(s) && !s->adopting->in_progress)
+    if (!s->place->adopting)
         slice_resume_all(s);
 }
 
@@ -334,6 +329,7 @@ struct shard_parts {
     struct shard_place place;
     struct shard_adopting adopting;
     struct shard_tables tables;
+    struct shard_upkeep upkeep;
     struct shard_senders senders;
     struct shard_peers peers;
     struct shard_kept kept;
@@ -345,6 +341,7 @@ struct shard_parts {
     struct shard_clearing clearing;
     struct shard_replies replies;
     struct shard_filters filters;
+    struct shard_house house;
 };
 
 static void parts_join(struct shard_parts *all)
@@ -353,6 +350,7 @@ static void parts_join(struct shard_parts *all)
     s->place = &all->place;
     s->adopting = &all->adopting;
     s->tables = &all->tables;
+    s->upkeep = &all->upkeep;
     s->senders = &all->senders;
     s->peers = &all->peers;
     s->kept = &all->kept;
@@ -364,35 +362,33 @@ static void parts_join(struct shard_parts *all)
     s->clearing = &all->clearing;
     s->replies = &all->replies;
     s->filters = &all->filters;
-    s->adopting->shard = s->tables->shard = s->senders->shard = s->deferred->shard = s->clearing->shard = s;
+    s->house = &all->house;
 }
 
 paramo_err shard_create(const struct shard_config *config, struct shard **shard)
 {
     struct shard_parts *all = calloc(1, sizeof *all);
-    struct gate *gate = calloc(1, sizeof *gate);
-    if (!all || !gate) {
-        free(all);
-        free(gate);
-        return err_memory(sizeof *all + sizeof *gate);
-    }
+    if (!all)
+        return err_memory(sizeof *all);
     struct shard *s = &all->shard;
     parts_join(all);
     s->config = *config;
     s->lane = config->lane;
     s->self = -1;
-    s->handling->gate = gate;
-    s->housekeeping.fire = housekeeping_fire;
+    paramo_err err = handling_init(s);
+    if (err) {
+        free(all);
+        return err;
+    }
+    shard_house_init(s, house_needed, house_keep);
     shard_tables_init(s);
     senders_init(s);
     adopting_init(s, adopt_view);
-    s->deferred->timer.fire = deferred_turn;
-    s->clearing->timer.fire = clearing_fire;
-    gate->lane = config->lane;
-    atomic_store(&gate->refs, 1);
-    bufpool_init(&s->replies->pool, SHARD_POOL_BYTES);
+    deferred_init(s, deferred_turn);
+    clearing_init(s, clearing_over);
+    bufpool_init(&s->pool, SHARD_POOL_BYTES);
     if (config->van) {
-        paramo_err err = chain_create(s, &s->chain);
+        err = chain_create(s, &s->chain);
         if (err) {
             shard_close(s);
             return err;
@@ -404,7 +400,7 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
 
 size_t shard_unsent(const struct shard *s)
 {
-    return atomic_load_explicit(&s->replies->out, memory_order_relaxed);
+    return reply_out(s);
 }
 
 void shard_close(struct shard *s)
@@ -415,8 +411,7 @@ void shard_close(struct shard *s)
     handling_close(s);
     saving_close(s);
     loading_close(s);
-    while (s->peers->first) {
-        struct peer *peer = s->peers->first;
+    for (struct peer *peer; (peer = peers_first(s));) {
         van_close(peer->conn, false);
         shard_peer_forget(s, peer);
     }
@@ -424,27 +419,15 @@ void shard_close(struct shard *s)
     s->chain = NULL;
     senders_close(s);
     scanning_expire(s, UINT64_MAX);
-    lane_timer_cancel(s->lane, &s->housekeeping);
-    lane_timer_cancel(s->lane, &s->tables->furnishing);
-    while (!deferred_close_step(s))
-        ;
-    lane_timer_cancel(s->lane, &s->deferred->timer);
-    lane_timer_cancel(s->lane, &s->clearing->timer);
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &key, &value);)
-        shard_table_free(value);
-    map_fini(&s->tables->by_id);
-    lane_timer_cancel(s->lane, &s->tables->trimming); /* freeing tables may have armed it */
-    assert(s->replies->out == 0 && s->handling->kept_bytes == 0 && s->senders->count == 0);
-    assert(s->deferred->count == 0 && s->kept->count == 0 && s->scans->count == 0);
-    while (s->replies->free) {
-        struct reply *next = s->replies->free->next;
-        free(s->replies->free);
-        s->replies->free = next;
-    }
+    shard_house_close(s);
+    deferred_close(s);
+    clearing_close(s);
+    shard_tables_close(s);
+    assert(handling_kept_bytes(s) == 0 && senders_count(s) == 0);
+    assert(kept_for_view(s) == 0 && scanning_sessions(s) == 0);
+    reply_fini(s);
     filtered_fini(s);
-    bufpool_fini(&s->replies->pool);
+    bufpool_fini(&s->pool);
     view_unref(s->view);
     free(container_of(s, struct shard_parts, shard));
 }

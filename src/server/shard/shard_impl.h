@@ -1,5 +1,6 @@
 /*
- * The structures that all of src/server shares. Nothing outside src/server includes this, but tests and the simulator.
+ * The shard as its parts see it: its configuration, its view, where each part's state is, and the records that all parts
+ * share: tables, senders, connections. Nothing outside src/server includes this, but tests and the simulator.
  * One lane owns everything here, unless a field says otherwise. Includes point down this list:
  *
  *     shard.c           life, connections, views
@@ -13,11 +14,13 @@
  *     handling.c        requests to USER tables and apps: hand over, keep answers
  *     scanning.c        pages of rows, and counts of rows
  *     deferred.c        the list of requests that take longer than a step of the lane
- *     shard_tables.c    the shard's tables and their memory
+ *     shard_tables.c    the memory of the shard's tables
  *     clearing.c        removal of many rows in steps
  *     kept.c            slices that cannot be handled yet
  *     filtered.c        filters of requests and answers
  *     reply.c           answers and their memory
+ *     table_map.c       the shard's tables by id
+ *     peers.c           the list of connections
  *     housekeeping.c    the timer that removes what no sender asks for again
  *     applied_window.c  which chunks of a sender are applied, and on which partitions
  *
@@ -133,222 +136,41 @@ struct peer {
     bool broken; /* closed at the end of slice_resume_view_deferred */
 };
 
-/* A slice that cannot be handled yet. */
-struct kept {
-    struct qnode node;
-    struct peer *peer;
-    struct wire_head head;
-    struct van_seg seg[VAN_SEGS];
-    unsigned nseg;
-    struct van_hold *hold;
-    size_t bytes;
-    uint64_t deadline;
-};
-
-/* A handler's answer, shared by the record and the frames that carry it: segments lie in data, or in an
- * array. */
-struct kept_answer {
-    atomic_uint refs;
-    size_t bytes; /* of all segments */
-    unsigned nseg;
-    struct van_seg seg[VAN_SEGS];
-    struct paramo_array *array[VAN_SEGS];
-    _Alignas(8) uint8_t data[];
-};
-
-struct reply {
-    struct van_frame frame;
-    struct shard *shard;
-    struct reply *next;
-    void *buffer; /* the shard's pool */
-    size_t buffer_bytes;
-    bool lent; /* the last segment is the table's; the buffer has room for it */
-    struct kept_answer *kept;
-    struct filter_memory *coding; /* of a filtered answer, from the pool; NULL: it is not filtered */
-};
-
-/* The part of a shard that outlives it while handlers hold requests. */
-struct gate {
-    atomic_uint refs;
-    atomic_uint posting;
-    atomic_bool closed;
-    struct lane *lane;
-};
-
-struct shard_request {
-    struct lane_task task;
-    struct gate *gate;
-    struct shard *shard;
-    struct sender *sender; /* NULL: no sender waits for it any more */
-    struct wire_head head; /* of the latest attempt */
-    uint64_t keys_hash;
-    struct shard_request_info info;
-    char table[VIEW_NAME_MAX];
-    struct van_hold *hold;
-    size_t bytes;                      /* held */
-    struct shard_request *prev, *next; /* shard->handling->first */
-    bool answered;
-    paramo_err status;
-    struct kept_answer *answer; /* the body is a text when status is an error */
-};
-
-struct session {
-    struct session *next;
-    struct sender_id sender;
-    uint32_t id, table;
-    uint64_t number; /* of the sender's latest request for it */
-    uint64_t used_at;
-    uint64_t partitions_changed; /* of the shard when the page was begun */
-    struct table_page page;      /* being found, or there, or closed */
-    uint64_t asked, past;        /* a scan from `asked` found no row in any key before `past` */
-    bool over;                   /* its last row has been sent */
-};
-
-/* ---- parts of the shard; each is owned by the file named above it, others call its functions ---- */
-
-/* shard.c: what the present view says about this shard */
+/* What the present view says about this shard. shard.c writes it, all read it. */
 struct shard_place {
     uint64_t partitions_changed, chain_changed;
     uint64_t view_before; /* number of the view before the present one; 0: none */
     bool owns_all;
     uint64_t runs[PARTITION_WORDS]; /* where runs of partitions begin that have the same chain in the view */
+    /* The view is being adopted: what peers deferred comes behind what waited for the view. */
+    bool adopting;
 };
 
-/* adopting.c */
-struct shard_adopting {
-    struct shard *shard;
-    void (*adopt)(struct shard *s, struct view *view);
-    struct view *view; /* the newest one, which waits for its tables; NULL: none does */
-    int self;          /* our index in it, or -1 */
-    uint64_t runs[PARTITION_WORDS];
-    uint32_t at;        /* which table is the next to be looked for */
-    struct map tables;  /* by id: they have no view yet */
-    struct queue tasks; /* of the lane, which came behind the view */
-    struct lane_timer timer;
-    /* a view is being adopted: what peers deferred comes behind what waited for the view */
-    bool in_progress;
-};
-
-/* shard_tables.c */
-struct shard_tables {
-    struct shard *shard;
-    struct map by_id;
-    struct shard_table *last;     /* the table asked for last */
-    struct lane_timer trimming;   /* memory that tables have freed goes back */
-    struct lane_timer furnishing; /* tables that lack memory try again */
-};
-
-/* senders.c */
-struct shard_senders {
-    struct shard *shard;
-    struct sender *first;
-    struct sender *bucket[SHARD_SENDER_BUCKETS]; /* the same, by name */
-    size_t count;
-    struct { /* shard_senders_check, in turns: it holds nothing, both lists may change between them */
-        bool on;
-        bool again;            /* it restarts at its end: there is a newer view */
-        struct peer *peer;     /* the next one, and behind the last ... */
-        struct sender *sender; /* ... the next one of these */
-        struct lane_timer timer;
-        uint64_t spent; /* by all turns; for tests */
-    } check;
-};
-
-/* senders.c: connections of senders */
-struct shard_peers {
-    struct peer *first;
-    bool unknown; /* there may be connections of senders that no view has had */
-};
-
-/* kept.c: slices that wait for a view */
-struct shard_kept {
-    struct queue for_view; /* struct kept */
-    size_t count, bytes;
-};
-
-/* handling.c */
-struct shard_handling {
-    struct shard_request *first;
-    struct gate *gate;
-    size_t kept_bytes, bytes;
-};
-
-/* scanning.c */
-struct shard_scans {
-    struct session *sessions, *closing; /* closing: their pages' memory is being freed in steps */
-    unsigned count;
-};
-
-/* deferred.c */
-struct shard_deferred {
-    struct shard *shard;
-    struct queue turn, held; /* struct deferred: in turn; until they may be handled again */
-    size_t count;
-    const struct deferred *over; /* is being handled again */
-    struct lane_timer timer;
-};
-
-/* snapshot/saving.c */
-struct shard_saves {
-    struct saving *current; /* NULL: none is in progress */
-    struct saving *left;    /* aborted; a blocking job still removes its file */
-    uint64_t id;            /* the checkpoint since which changes of all our partitions are known; 0: none */
-};
-
-/* snapshot/loading.c */
-struct shard_loads {
-    struct loading *current; /* NULL: none is in progress */
-    uint64_t begun;          /* so far */
-    uint64_t spent;          /* by all turns with senders' records of loads; for tests */
-    uint64_t over;           /* the number of the last GO order */
-    uint64_t aborted; /* id of the last load that ended before GO; 0: none, or a later one was loaded */
-    bool restoring;   /* lost rows of ours will be restored: requests wait */
-};
-
-/* clearing.c */
-struct shard_clearing {
-    struct shard *shard;
-    struct lane_timer timer; /* the next step */
-    unsigned tables;         /* of which rows are being removed */
-    bool ended;              /* a removal has ended: what waited for it may go on */
-};
-
-/* reply.c */
-struct shard_replies {
-    struct bufpool pool;
-    struct reply *free;
-    size_t free_count;
-    _Atomic size_t out; /* written on the lane */
-};
-
-/* filtered.c */
-struct shard_filters {
-    struct filter_counts counts;
-    struct filter_tools tools;
-    size_t lists_bytes; /* of all connections */
-};
-
+/* Each part owns the state behind its pointer and has its own header: other parts call its functions. All run on the
+ * shard's lane. shard.c makes the parts and sets the pointers. */
 struct shard {
     struct shard_config config;
     struct lane *lane;
     struct view *view;
-    int self;            /* our index in the view, or -1 */
-    struct chain *chain; /* NULL: an app endpoint, or a shard without a van to reach others */
+    int self; /* our index in the view, or -1 */
     struct shard_place *place;
-    struct shard_adopting *adopting;
-    struct shard_tables *tables;
-    struct shard_senders *senders;
-    struct shard_peers *peers;
-    struct shard_kept *kept;
-    struct shard_handling *handling;
-    struct shard_scans *scans;
-    struct shard_deferred *deferred;
-    struct shard_saves *saves;
-    struct shard_loads *loads;
-    struct shard_clearing *clearing;
-    struct shard_replies *replies;
-    struct shard_filters *filters;
-    struct lane_timer housekeeping;
+    struct chain *chain;             /* replication/; NULL: an app endpoint, or no van to reach others */
+    struct shard_adopting *adopting; /* adopting.h */
+    struct shard_tables *tables;     /* table_map.h */
+    struct shard_upkeep *upkeep;     /* shard_tables.h */
+    struct shard_senders *senders;   /* senders.h */
+    struct shard_peers *peers;       /* peers.h */
+    struct shard_kept *kept;         /* kept.h */
+    struct shard_handling *handling; /* handling.h */
+    struct shard_scans *scans;       /* scanning.h */
+    struct shard_deferred *deferred; /* deferred.h */
+    struct shard_saves *saves;       /* snapshot/saving.h */
+    struct shard_loads *loads;       /* snapshot/loading.h */
+    struct shard_clearing *clearing; /* clearing.h */
+    struct shard_replies *replies;   /* reply.h */
+    struct shard_filters *filters;   /* filtered.h */
+    struct shard_house *house;       /* housekeeping.h */
+    struct bufpool pool;             /* of answers, and of scratch within a step */
     struct shard_counters counters;
     struct spread pauses; /* of partitions that migrated away: microseconds */
 };

@@ -15,14 +15,6 @@ enum {
     TRIM_CHUNKS = 8,      /* in a step, each 1 ms: without huge pages 100 us each */
 };
 
-struct shard_table *shard_table_find(struct shard *s, uint32_t id)
-{
-    struct shard_table *t = map_get(&s->tables->by_id, id);
-    if (t)
-        s->tables->last = t;
-    return t;
-}
-
 void shard_table_free(struct shard_table *t)
 {
     assert(!t->saving);
@@ -127,13 +119,12 @@ paramo_err shard_table_own(struct shard *s, struct shard_table *t, size_t *room)
 /* Returns freed memory of tables to the system in steps. */
 static void trimming_fire(struct lane_timer *timer)
 {
-    struct shard *s = container_of(timer, struct shard_tables, trimming)->shard;
+    struct shard *s = container_of(timer, struct shard_upkeep, trimming)->shard;
     unsigned chunks = TRIM_CHUNKS;
     bool more = false;
-    uint64_t id;
-    void *value;
-    for (size_t i = 0; !more && map_next(&s->tables->by_id, &i, &id, &value);) {
-        struct hugemem *m = &((struct shard_table *)value)->memory;
+    struct shard_table *t;
+    for (size_t i = 0; !more && (t = shard_table_next(s, &i));) {
+        struct hugemem *m = &t->memory;
         size_t before = m->chunks.count;
         more = hugemem_trim(m, chunks);
         assert(before >= m->chunks.count && before - m->chunks.count <= chunks);
@@ -146,8 +137,8 @@ static void trimming_fire(struct lane_timer *timer)
 static void trim_soon(void *shard)
 {
     struct shard *s = shard;
-    if (!s->tables->trimming.slot &&
-        lane_timer_arm(s->lane, &s->tables->trimming, lane_now(s->lane) + TRIM_AFTER_MS * ENV_MS))
+    if (!s->upkeep->trimming.slot &&
+        lane_timer_arm(s->lane, &s->upkeep->trimming, lane_now(s->lane) + TRIM_AFTER_MS * ENV_MS))
         log_debug("shard %u: no memory for a timer: freed memory is kept", s->config.index);
 }
 
@@ -164,7 +155,7 @@ paramo_err shard_table_make(struct shard *s, const struct view_table *from, stru
     hugemem_init(&t->memory);
     t->memory.emptied = trim_soon;
     t->memory.ctx = s;
-    rowcache_init(&t->rows, &s->replies->pool);
+    rowcache_init(&t->rows, &s->pool);
     t->id = from->id;
     memcpy(t->name, from->name, sizeof t->name);
     t->options = from->options;
@@ -225,11 +216,9 @@ void shard_tables_furnish(struct shard *s)
 {
     char label[VIEW_LABEL_MAX];
     bool lacks = false;
-    uint64_t id;
-    void *value;
+    struct shard_table *t;
     size_t room = clearing_room(s);
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
-        struct shard_table *t = value;
+    for (size_t i = 0; (t = shard_table_next(s, &i));) {
         bool before = t->lacks;
         t->lacks = table_furnish(s, t, &room) != PARAMO_OK;
         lacks |= t->lacks;
@@ -246,19 +235,30 @@ void shard_tables_furnish(struct shard *s)
 
 void shard_table_again(struct shard *s)
 {
-    if (!s->tables->furnishing.slot &&
-        lane_timer_arm(s->lane, &s->tables->furnishing, lane_now(s->lane) + TABLE_AGAIN_MS * ENV_MS))
+    if (!s->upkeep->furnishing.slot &&
+        lane_timer_arm(s->lane, &s->upkeep->furnishing, lane_now(s->lane) + TABLE_AGAIN_MS * ENV_MS))
         log_debug("shard %u: no memory for a timer: tables wait for the next request", s->config.index);
 }
 
 static void furnishing_fire(struct lane_timer *timer)
 {
-    shard_tables_furnish(container_of(timer, struct shard_tables, furnishing)->shard);
+    shard_tables_furnish(container_of(timer, struct shard_upkeep, furnishing)->shard);
 }
 
 void shard_tables_init(struct shard *s)
 {
-    map_init(&s->tables->by_id);
-    s->tables->furnishing.fire = furnishing_fire;
-    s->tables->trimming.fire = trimming_fire;
+    shard_table_map_init(s);
+    s->upkeep->shard = s;
+    s->upkeep->furnishing.fire = furnishing_fire;
+    s->upkeep->trimming.fire = trimming_fire;
+}
+
+void shard_tables_close(struct shard *s)
+{
+    struct shard_table *t;
+    lane_timer_cancel(s->lane, &s->upkeep->furnishing);
+    for (size_t i = 0; (t = shard_table_next(s, &i));)
+        shard_table_free(t);
+    shard_table_map_fini(s);
+    lane_timer_cancel(s->lane, &s->upkeep->trimming); /* freeing tables may have armed it */
 }

@@ -7,9 +7,17 @@
 #define SERVER_SHARD_SHARD_TABLES_H
 
 #include "server/shard/shard_impl.h"
+#include "server/shard/table_map.h"
+
+struct shard_upkeep {
+    struct shard *shard;
+    struct lane_timer trimming;   /* memory that tables have freed goes back */
+    struct lane_timer furnishing; /* tables that lack memory try again */
+};
 
 void shard_tables_init(struct shard *s);
-struct shard_table *shard_table_find(struct shard *s, uint32_t id);
+/* Frees all tables. */
+void shard_tables_close(struct shard *s);
 /* Marks rows of these partitions (NULL: of all) as lost, or, after a clear or a load, as not lost. */
 void shard_table_lose(struct shard_table *t, const uint64_t *partitions, bool lost);
 /* The table's memory, with what is freed but not returned yet. */

@@ -15,9 +15,11 @@
 #include "server/shard/filtered.h"
 #include "server/shard/handling.h"
 #include "server/shard/kept.h"
+#include "server/shard/peers.h"
 #include "server/shard/reply.h"
 #include "server/shard/senders.h"
 #include "server/shard/shard_tables.h"
+#include "server/snapshot/load_state.h"
 #include "server/snapshot/saving.h"
 
 /* ---- senders ---- */
@@ -51,7 +53,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
 {
     struct shard *s = peer->shard;
     struct sender *sender = peer->sender;
-    if (!s->view || s->loads->current || s->loads->restoring || h->view > s->view->number) {
+    if (!s->view || loading_holds(s) || h->view > s->view->number) {
         kept_defer_for_view(peer, h, seg, nseg, hold);
         return PARAMO_OK;
     }
@@ -68,8 +70,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         shard_floor(s, sender, h->floor);
         return handling_slice(peer, NULL, h, seg, nseg, hold);
     }
-    struct shard_table *t =
-        s->tables->last && s->tables->last->id == h->table ? s->tables->last : shard_table_find(s, h->table);
+    struct shard_table *t = shard_table_find(s, h->table);
     if (!t && !view_table(s->view, h->table)) {
         reply_status(peer, h, PARAMO_E_NO_TABLE, "the server has no table of this id");
         return PARAMO_OK;
@@ -102,17 +103,6 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
     return apply_slice(peer, t, h, seg, nseg, repeated);
 }
 
-/* Is the slice that the probe asks about deferred here? */
-static bool is_kept(const struct queue *queue, const struct sender *sender, uint64_t number)
-{
-    for (const struct qnode *node = queue->head; node; node = node->next) {
-        const struct kept *k = container_of(node, struct kept, node);
-        if (k->peer->sender == sender && k->head.number == number)
-            return true;
-    }
-    return false;
-}
-
 static void probe(struct peer *peer, const struct wire_head *h)
 {
     struct shard *s = peer->shard;
@@ -125,8 +115,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
         reply_moved(peer, h);
         return;
     }
-    if (is_kept(&peer->deferred, sender, h->number) || is_kept(&s->kept->for_view, sender, h->number) ||
-        deferred_asked(s, sender, h->number)) {
+    if (kept_has(peer, h->number) || deferred_asked(s, sender, h->number)) {
         reply_probe(peer, h, PROBE_WORKING);
         return;
     }
@@ -165,7 +154,7 @@ static bool waits(const struct peer *peer, const struct wire_head *h, const stru
     struct shard *s = peer->shard;
     bool shut = chain_guarded(s->chain) && !chain_open(s);
     return peer->blocked || shut || !queue_empty(&peer->deferred) ||
-           (s->saves->current && saving_holds(s, h, seg)) || migration_source_defers(s, h, seg) ||
+           (saving_now(s) && saving_holds(s, h, seg)) || migration_source_defers(s, h, seg) ||
            clearing_holds(s, h, seg);
 }
 
@@ -251,17 +240,13 @@ paramo_err slice_resume(struct peer *peer)
 {
     reply_backlog(peer);
     struct shard *s = peer->shard;
-    while (!peer->blocked && !s->adopting->in_progress &&
+    while (!peer->blocked && !s->place->adopting &&
            !(s->chain && (s->chain->shut || records_hold(s->chain))) && !queue_empty(&peer->deferred)) {
         struct kept *k = container_of(peer->deferred.head, struct kept, node);
         if (saving_holds(s, &k->head, k->seg) || migration_source_defers(s, &k->head, k->seg) ||
             clearing_holds(s, &k->head, k->seg))
             break;
-        (void)queue_pop(&peer->deferred);
-        assert(peer->deferred_count > 0 && peer->deferred_bytes >= k->bytes);
-        peer->deferred_count--;
-        peer->deferred_bytes -= k->bytes;
-        paramo_err err = handle_kept(k);
+        paramo_err err = handle_kept(kept_pop(peer));
         if (err)
             return err;
     }
@@ -281,7 +266,7 @@ static void peer_fail(struct peer *peer)
 
 static void fail_broken(struct shard *s)
 {
-    for (struct peer *peer = s->peers->first, *next; peer; peer = next) {
+    for (struct peer *peer = peers_first(s), *next; peer; peer = next) {
         next = peer->next;
         if (peer->broken)
             peer_fail(peer);
@@ -298,25 +283,20 @@ static void append(struct queue *to, struct queue *from)
  * other slice waits for a view. So it comes first here. */
 void slice_resume_view_deferred(struct shard *s)
 {
-    struct queue old = s->kept->for_view;
-    assert(queue_empty(&old) == (s->kept->count == 0));
-    s->kept->for_view = (struct queue){0};
-    s->kept->count = s->kept->bytes = 0;
-    for (struct peer *peer = s->peers->first; peer; peer = peer->next)
+    struct queue old = kept_take_for_view(s);
+    for (struct peer *peer = peers_first(s); peer; peer = peer->next)
         append(&peer->behind, &peer->deferred);
     for (struct qnode *node; (node = queue_pop(&old));) {
         struct kept *k = container_of(node, struct kept, node);
         struct peer *peer = k->peer;
         if (!peer->broken && waits(peer, &k->head, k->seg)) {
-            queue_push(&peer->deferred, &k->node);
-            peer->deferred_count++;
-            peer->deferred_bytes += k->bytes;
+            kept_push(k);
         } else if (!peer->broken && handle_kept(k)) /* it may be deferred again */
             peer->broken = true;
         else if (peer->broken)
             kept_free(k);
     }
-    for (struct peer *peer = s->peers->first; peer; peer = peer->next)
+    for (struct peer *peer = peers_first(s); peer; peer = peer->next)
         append(&peer->deferred, &peer->behind);
     deferred_resume(s);
     fail_broken(s);
@@ -324,7 +304,7 @@ void slice_resume_view_deferred(struct shard *s)
 
 void slice_resume_all(struct shard *s)
 {
-    for (struct peer *peer = s->peers->first; peer; peer = peer->next)
+    for (struct peer *peer = peers_first(s); peer; peer = peer->next)
         peer->broken |= slice_resume(peer) != PARAMO_OK;
     fail_broken(s);
 }
@@ -333,8 +313,8 @@ bool slice_may_read(const struct peer *peer, const struct wire_head *h, const st
 {
     struct shard *s = peer->shard;
     bool shut = chain_guarded(s->chain) && !chain_open(s);
-    return !shut && !peer->blocked && s->view && !s->loads->current && !s->loads->restoring &&
-           !migration_source_defers(s, h, seg) && !clearing_holds(s, h, seg);
+    return !shut && !peer->blocked && s->view && !loading_holds(s) && !migration_source_defers(s, h, seg) &&
+           !clearing_holds(s, h, seg);
 }
 
 void slice_handle_again(struct peer *peer, const struct wire_head *h, const struct van_seg *seg,

@@ -6,6 +6,7 @@
 #include "server/replication/records.h"
 #include "server/shard/senders.h"
 #include "server/shard/slice.h"
+#include "server/snapshot/load_state.h"
 
 paramo_err load_records_decode(const struct ckpt_block *block, struct load_records *records)
 {
@@ -57,7 +58,7 @@ static bool lives(const struct shard *s, const struct sender_id *id)
 
 static void spend(struct turn *turn, unsigned cost)
 {
-    turn->shard->loads->spent += cost;
+    loading_spend(turn->shard, cost);
     turn->left -= cost < turn->left ? cost : turn->left;
 }
 

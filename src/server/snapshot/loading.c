@@ -291,18 +291,22 @@ static bool find_returns(const struct shard *s, struct shard_table *t)
     return returns(t);
 }
 
+void loading_expect(struct shard *s)
+{
+    s->loads->restoring = s->view->lost_at != 0;
+}
+
 void loading_update(struct shard *s)
 {
-    uint64_t id;
-    void *value;
+    struct shard_table *t;
     if (s->loads->current)
         keep_held(s->loads->current);
     /* the end of such a load calls this again */
     s->loads->restoring = s->view->lost_at && s->loads->current && s->loads->current->lost;
     if (!s->view->lost_at || s->loads->restoring)
         return;
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);)
-        s->loads->restoring |= ((struct shard_table *)value)->lost && find_returns(s, value);
+    for (size_t i = 0; (t = shard_table_next(s, &i));)
+        s->loads->restoring |= t->lost && find_returns(s, t);
 }
 
 static paramo_err clear_returns(struct loading *ld)
@@ -313,8 +317,9 @@ static paramo_err clear_returns(struct loading *ld)
     size_t found = 0, due = 0, room = clearing_room(s);
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value); found++)
         ;
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &key, &value);)
-        due += returns(value);
+    const struct shard_table *t;
+    for (size_t i = 0; (t = shard_table_next(s, &i));)
+        due += returns(t);
     if (found != due)
         return err_set(PARAMO_E_NOT_FOUND, "the checkpoint lacks some of the lost tables");
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
@@ -327,7 +332,7 @@ static paramo_err match_table(struct loading *ld, const struct view_table *from)
 {
     struct shard *s = ld->shard;
     const struct view_table *here = view_table_named(s->view, from->name);
-    struct shard_table *t = here ? map_get(&s->tables->by_id, here->id) : NULL;
+    struct shard_table *t = here ? shard_table_get(s, here->id) : NULL;
     if (ld->lost)
         return t && returns(t) ? map_put(&ld->tables, from->id, t) : PARAMO_OK;
     if (t && t->lacks)
@@ -517,7 +522,7 @@ static paramo_err loading_begin(struct shard *s, const struct shard_save_config 
         return late;
     if (s->loads->current && s->loads->current->config.id == config->id)
         load_abort(s, err_set(PARAMO_E_CANCELLED, "the checkpoint is loaded again"));
-    if (s->saves->current || s->loads->current)
+    if (saving_now(s) || s->loads->current)
         return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
     if (s->self < 0)
         return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
@@ -601,7 +606,7 @@ static paramo_err start(struct shard *s, struct loading *ld)
     move(ld, LOADING);
     assert(!ld->posted && (!s->loads->current || s->loads->current == ld));
     s->loads->current = ld;
-    s->saves->id = 0;
+    saving_lose_base(s);
     ld->posted = true;
     blocking_jobs_post(ld->config.blocking_jobs, &ld->blocking_job);
     return PARAMO_OK;
@@ -647,14 +652,12 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
 paramo_err shard_restore(struct shard *s, const struct shard_save_config *config)
 {
     struct loading *ld;
-    uint64_t id;
-    void *value;
+    struct shard_table *t;
     bool any = false;
     paramo_err late = saving_check_term(s, config->term);
     if (late)
         return late;
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
-        const struct shard_table *t = value;
+    for (size_t i = 0; (t = shard_table_next(s, &i));) {
         if (t->lost && t->lacks) {
             shard_table_again(s);
             return err_set(PARAMO_E_MEMORY,
@@ -669,8 +672,7 @@ paramo_err shard_restore(struct shard *s, const struct shard_save_config *config
     if (err)
         return err;
     ld->lost = true;
-    for (size_t i = 0; map_next(&s->tables->by_id, &i, &id, &value);) {
-        struct shard_table *t = value;
+    for (size_t i = 0; (t = shard_table_next(s, &i));) {
         any |= find_returns(s, t);
         for (unsigned a = 0; a < RING_PARTITIONS; a++)
             ld->own[a] |= partition_set_has(t->returns, a);

@@ -10,7 +10,11 @@
 #ifndef SERVER_SNAPSHOT_LOADING_H
 #define SERVER_SNAPSHOT_LOADING_H
 
+#include "server/snapshot/load_state.h"
 #include "server/snapshot/saving.h"
+
+/* A new view is being adopted. If it says that rows are lost, nothing is answered until loading_update has looked. */
+void loading_expect(struct shard *s);
 
 /* Loads rows and records of checkpoint `number`, which must have config.id. done gets no file. A load of this
  * id that is in progress ends with CANCELLED: the scheduler that ordered it is gone. After a hold, requests
@@ -38,7 +42,6 @@ MUST_USE paramo_err shard_load_go(struct shard *s, uint64_t id, uint64_t order);
  * stay. order: as in shard_load_go. */
 void shard_load_drop(struct shard *s, uint64_t id, uint64_t order);
 
-struct loading;
 /* HOLDING --> HELD --> LOADING --> LOADED. A load without a hold has only LOADING. */
 enum loading_phase { HOLDING, HELD, LOADING, LOADED };
 /* For the simulator: the phase, and which of the shard's loads this is. True: it restores only lost rows. */

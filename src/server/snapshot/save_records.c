@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/replication/records.h"
+#include "server/shard/senders.h"
 
 /* A block of notes. */
 struct save_notes {
@@ -16,7 +17,7 @@ struct save_notes {
 paramo_err save_records_begin(struct save_records *r, const struct shard *s,
                               const uint64_t partitions[PARTITION_WORDS])
 {
-    *r = (struct save_records){.shard = s, .next = s->senders->first, .windows_room = s->senders->count};
+    *r = (struct save_records){.shard = s, .next = senders_first(s), .windows_room = senders_count(s)};
     memcpy(r->partitions, partitions, sizeof r->partitions);
     r->windows = malloc((r->windows_room + 1) * sizeof *r->windows);
     return r->windows ? PARAMO_OK : err_memory(r->windows_room * sizeof *r->windows);

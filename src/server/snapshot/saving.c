@@ -9,7 +9,9 @@
 #include "server/shard/clearing.h"
 #include "server/shard/shard_impl.h"
 #include "server/shard/slice.h"
+#include "server/shard/table_map.h"
 #include "server/snapshot/ckpt_rows.h"
+#include "server/snapshot/load_state.h"
 #include "server/snapshot/save_records.h"
 #include "table/table.h"
 #include "table/table_snapshot.h"
@@ -88,6 +90,11 @@ struct saving {
 };
 
 static void saving_go(struct saving *sv);
+
+void saving_lose_base(struct shard *s)
+{
+    s->saves->id = 0;
+}
 
 uint64_t saving_number(const struct saving *sv)
 {
@@ -538,15 +545,13 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
 static paramo_err add_tables(struct saving *sv)
 {
     struct shard *s = sv->shard;
-    uint64_t key;
-    void *value;
+    struct shard_table *t;
     paramo_err err = PARAMO_OK;
     sv->changes = sv->config.base_id && s->saves->id && s->saves->id == sv->config.base_id;
     s->saves->id = 0;
-    for (size_t i = 0; !err && map_next(&s->tables->by_id, &i, &key, &value);)
-        if (((struct shard_table *)value)->options.kind != PARAMO_TABLE_USER)
-            err = ((struct shard_table *)value)->lacks ? err_set(PARAMO_E_MEMORY, "out of memory for a table")
-                                                       : add_table(sv, value);
+    for (size_t i = 0; !err && (t = shard_table_next(s, &i));)
+        if (t->options.kind != PARAMO_TABLE_USER)
+            err = t->lacks ? err_set(PARAMO_E_MEMORY, "out of memory for a table") : add_table(sv, t);
     return err;
 }
 
@@ -610,7 +615,7 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
     paramo_err late = saving_check_term(s, config->term);
     if (late)
         return late;
-    if (s->saves->current || s->loads->current)
+    if (s->saves->current || loading_now(s))
         return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
     if (s->self < 0)
         return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
@@ -673,7 +678,7 @@ bool saving_holds(const struct shard *s, const struct wire_head *h, const struct
         return true;
     if (sv->queued < sv->config.queue_bytes && h->kind != WIRE_CLEAR)
         return false;
-    const struct shard_table *t = map_get(&s->tables->by_id, h->table);
+    const struct shard_table *t = shard_table_get(s, h->table);
     if (!t || !t->saving || !t->saving->snapshot)
         return false;
     return table_snapshot_holds(

@@ -25,10 +25,24 @@
 #include "env/blocking_job.h"
 #include "env/fs.h"
 #include "server/shard/shard.h"
+#include "server/shard/shard_impl.h"
 
-struct sender;
-struct shard_table;
-struct wire_head;
+struct saving;
+
+struct shard_saves {
+    struct saving *current; /* NULL: none is in progress */
+    struct saving *left;    /* aborted; a blocking job still removes its file */
+    uint64_t id;            /* the checkpoint since which changes of all our partitions are known; 0: none */
+};
+
+/* Is a saving in progress? */
+static inline bool saving_now(const struct shard *s)
+{
+    return s->saves->current != NULL;
+}
+
+/* Not all changes since the last checkpoint are known any more: the next saving is full. */
+void saving_lose_base(struct shard *s);
 
 enum {
     SAVE_QUEUE_BYTES = 16 << 20, /* rows that wait for the disk */
@@ -60,7 +74,6 @@ struct shard_save_config {
 MUST_USE paramo_err shard_save(struct shard *s, const struct shard_save_config *config);
 /* Aborts the saving of this number (0: any), if it is in progress; done is called. */
 void shard_save_drop(struct shard *s, uint64_t number);
-struct saving;
 /* For the simulator: the number of its checkpoint. */
 uint64_t saving_number(const struct saving *sv);
 
