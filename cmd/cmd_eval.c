@@ -3,6 +3,7 @@
  */
 #include "cmd/exitcode.h"
 #include "cmd/metrics_json.h"
+#include "cmd/plots.h"
 #include "cmd/scoring.h"
 #include "cmd/verbs.h"
 
@@ -10,33 +11,76 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char usage[] =
-    "usage: paramo eval --model-in DIR --data FILE... [--json]\n"
+    "usage: paramo eval --model-in DIR --data FILE... [--plot FILE.svg] [--json]\n"
     "\n"
     "Measures a model on labelled rows, by the objective that it was trained with. logistic: rows,\n"
     "positives, log-loss (natural logarithm), area under the ROC curve (AUC), accuracy at 0.5, calibration\n"
     "(mean prediction / mean label). hinge: hinge loss, AUC, accuracy. squared: root of the mean squared\n"
     "error, mean absolute error, R2. poisson: half the mean deviance, calibration, RMSE, MAE. quantile:\n"
-    "pinball loss, MAE, share of the labels that are at most the prediction. softmax: log-loss, accuracy.\n";
+    "pinball loss, MAE, share of the labels that are at most the prediction. softmax: log-loss, accuracy.\n"
+    "--plot draws the ROC curve, precision against recall, reliability (mean label against mean prediction)\n"
+    "and lift of a model of labels 0 and 1, as one SVG.\n";
 
 static const char more[] = CODE_HELP "\n"
                                      "  paramo eval --model-in model --data test.libffm.zst\n";
+
+struct measuring {
+    struct metrics *metrics;
+    struct curves *curves; /* NULL: no plot is wanted */
+};
+
+static paramo_err measure(void *arg, const struct scored_rows *rows)
+{
+    const struct measuring *m = arg;
+    paramo_err err = score_metrics(m->metrics, rows);
+    return err == PARAMO_OK && m->curves ? curves_add(m->curves, rows) : err;
+}
+
+/* Draws the curves of the rows that were measured. */
+static paramo_err plot(const struct scoring *scoring, struct curves *curves,
+                       const struct metrics_result *result)
+{
+    struct curves_result *r = malloc(sizeof *r);
+    if (!r)
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for curves");
+    paramo_err err = curves_finish(curves, r);
+    if (err == PARAMO_OK)
+        err = plots_eval(option_text(scoring->options, OPT_PLOT), option_text(scoring->options, OPT_MODEL_IN),
+                         option_list(scoring->options, OPT_DATA)->item[0], &scoring->model.info.objective,
+                         result, r);
+    free(r);
+    return err;
+}
 
 /* *objective: that of the model. */
 static paramo_err evaluate(struct scoring *scoring, struct metrics_result *result,
                            struct objective *objective)
 {
-    struct metrics *metrics = NULL;
-    paramo_err err = scoring_open(scoring);
+    const char *path = option_text(scoring->options, OPT_PLOT);
+    struct measuring m = {0};
+    paramo_err err = path ? plots_check(path) : PARAMO_OK;
     if (err == PARAMO_OK)
-        err = metrics_new(&scoring->model.info.objective, &metrics);
-    if (err == PARAMO_OK)
-        err = scoring_run(scoring, score_metrics, metrics);
-    if (err == PARAMO_OK)
-        err = metrics_finish(metrics, result);
-    metrics_free(metrics);
+        err = scoring_open(scoring);
     *objective = scoring->model.info.objective;
+    if (err == PARAMO_OK && path && objective->ops->labels != LABEL_BINARY)
+        err = paramo_error_set(PARAMO_E_INVALID,
+                               "--plot needs a model of labels 0 and 1, and this one has objective %s",
+                               objective->ops->name);
+    if (err == PARAMO_OK)
+        err = metrics_new(objective, &m.metrics);
+    if (err == PARAMO_OK && path)
+        err = curves_new(objective, &m.curves);
+    if (err == PARAMO_OK)
+        err = scoring_run(scoring, measure, &m);
+    if (err == PARAMO_OK)
+        err = metrics_finish(m.metrics, result);
+    if (err == PARAMO_OK && path)
+        err = plot(scoring, m.curves, result);
+    metrics_free(m.metrics);
+    curves_free(m.curves);
     scoring_close(scoring);
     return err;
 }

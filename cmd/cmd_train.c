@@ -6,6 +6,7 @@
 #include "cmd/exitcode.h"
 #include "cmd/metrics_json.h"
 #include "cmd/model_args.h"
+#include "cmd/plots.h"
 #include "cmd/verbs.h"
 #include "learn/data/keep_names.h"
 #include "learn/io/progress.h"
@@ -409,6 +410,24 @@ static int print_summary(const struct options *s, const struct train_options *op
     return CODE_DONE;
 }
 
+/* Draws the losses, if it is asked for and there is an epoch. Returns the exit code. */
+static int plot(const struct options *s, const struct train_options *o, const struct train_result *r)
+{
+    const char *path = option_text(s, OPT_PLOT);
+    if (!path || r->epochs == r->first_epoch)
+        return CODE_DONE;
+    paramo_err err = plots_train(path, o->model.ops->name, o->data[0], r);
+    return err == PARAMO_OK ? CODE_DONE : code_fail("train", err, paramo_last_error());
+}
+
+/* -1, or the exit code: can the plot be written? */
+static int check_plot(const struct options *s)
+{
+    const char *path = option_text(s, OPT_PLOT);
+    paramo_err err = path ? plots_check(path) : PARAMO_OK;
+    return err == PARAMO_OK ? -1 : code_fail("train", err, paramo_last_error());
+}
+
 /* -1, or the exit code: the data must have names and be read twice. */
 static int check_names(const struct options *s, const struct train_options *o)
 {
@@ -479,6 +498,8 @@ int cmd_train(int argc, char **argv)
         code = export_filters(&s);
     if (code < 0)
         code = check_names(&s, &options);
+    if (code < 0)
+        code = check_plot(&s);
     if (code < 0) {
         export_checkpoints(&s);
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -497,6 +518,9 @@ int cmd_train(int argc, char **argv)
         if (result.leader && (code == CODE_DONE || code == CODE_INTERRUPTED) &&
             (option_flag(&s, OPT_JSON) ? print_json(&s, &options, &result)
                                        : print_summary(&s, &options, &result)) != CODE_DONE)
+            code = CODE_DATA;
+        if (result.leader && (code == CODE_DONE || code == CODE_INTERRUPTED) &&
+            plot(&s, &options, &result) != CODE_DONE)
             code = CODE_DATA;
         if (code == CODE_DONE && result.leader && result.dead_workers > 0 && result.saved)
             (void)fprintf(

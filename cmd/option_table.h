@@ -88,6 +88,8 @@
     X(ROW, EXPLAIN, "row", 0, NUMBER(1, UINT64_MAX), "N", "1", NULL, "which row of the data")                        \
     X(CLASS, EXPLAIN, "class", 0, NUMBER(0, OBJECTIVE_CLASSES_MAX - 1), "C", NULL, NULL,                               \
       "softmax: which class's margin (that of the highest probability)")                                             \
+    X(PLOT, TRAIN | EVAL, "plot", 0, TEXT, "FILE.svg", NULL, NULL,                                                    \
+      "draw it, too: train the loss of each epoch, eval ROC, precision and recall, reliability and lift")              \
     X(TOP, INSPECT | EXPLAIN, "top", 0, NUMBER(0, 1000000), "N", "20", NULL,                                          \
       "how many features to show, the largest first")                                                                \
     /* ---- serving ---- */                                                                                          \
