@@ -27,6 +27,7 @@
 #include "worker/client.h"
 #include "worker/client_impl.h"
 #include "worker/route.h"
+#include "worker/slicing.h"
 
 enum { BATCH = 1 << 16, STEP = 4096 }; /* STEP: as in server/shard/clearing.c */
 
@@ -502,10 +503,10 @@ static void evacuated(unsigned chunks)
     double start = cpu();
     client_set_view(client, next);
     step_took(cpu() - start);
-    while (client->chunks->resume_timer.slot) {
-        lane_timer_cancel(lane, &client->chunks->resume_timer);
+    while (client->turns->timer.slot) {
+        lane_timer_cancel(lane, &client->turns->timer);
         start = cpu();
-        client->chunks->resume_timer.fire(&client->chunks->resume_timer);
+        client->turns->timer.fire(&client->turns->timer);
         step_took(cpu() - start);
     }
     report_senders("chunks for a dead owner", chunks);
@@ -551,10 +552,10 @@ static void sliced(unsigned n)
     if (client_issue(client, &call, &ts)) /* it checks the order of the keys before the step begins */
         exit(1);
     double issued = cpu() - start;
-    while (client->chunks->resume_timer.slot) {
-        lane_timer_cancel(lane, &client->chunks->resume_timer);
+    while (client->turns->timer.slot) {
+        lane_timer_cancel(lane, &client->turns->timer);
         start = cpu();
-        client->chunks->resume_timer.fire(&client->chunks->resume_timer);
+        client->turns->timer.fire(&client->turns->timer);
         step_took(cpu() - start);
     }
     report_senders("a request is sliced", n);

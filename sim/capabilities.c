@@ -4,6 +4,7 @@
 #include "server/replication/chain_impl.h"
 #include "server/shard/peers.h"
 #include "worker/client_impl.h"
+#include "worker/links.h"
 
 uint64_t capabilities_draw(const struct world *w, uint32_t node)
 {
@@ -51,8 +52,8 @@ void capabilities_check(struct world *w)
         for (unsigned i = 0; i < m->made->own->shards_count; i++)
             shard_check(w, m, m->made->own->shards[i].shard);
         for (const paramo_worker *worker = m->made->workers; worker; worker = worker->next)
-            for (size_t i = 0; worker->client && i < worker->client->links->count; i++) {
-                const struct link *l = worker->client->links->all[i];
+            for (size_t i = 0; worker->client && i < links_count(worker->client); i++) {
+                const struct link *l = links_at(worker->client, i);
                 end_check(w, m, l->state == LINK_UP ? l->conn : NULL, l->incarnation);
             }
     }

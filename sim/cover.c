@@ -12,6 +12,7 @@
 #include "server/replication/records.h"
 #include "sim/cover_impl.h"
 #include "worker/client_impl.h"
+#include "worker/links.h"
 
 static const char *const state_names[] = {
 #define NAME(name) #name,
@@ -200,8 +201,8 @@ static void watch_links(struct watch *l)
     static const uint8_t links[] = {
         [LINK_IDLE] = IS_idle, [LINK_CONNECTING] = IS_connecting, [LINK_PAUSE] = IS_pause, [LINK_UP] = IS_up};
     for (const paramo_worker *w = l->m->made->workers; w; w = w->next)
-        for (size_t i = 0; i < w->client->links->count; i++) {
-            const struct link *x = w->client->links->all[i];
+        for (size_t i = 0; i < links_count(w->client); i++) {
+            const struct link *x = links_at(w->client, i);
             watch_state(l, COVER_link, x->incarnation ^ (uint64_t)w->customer << 32 ^ x->index,
                         (enum cover_state)links[x->state], x->incarnation);
         }

@@ -17,7 +17,11 @@
 #include "sim/overdue.h"
 #include "sim/world.h"
 #include "wire/head.h"
+#include "worker/chunk.h"
 #include "worker/client_impl.h"
+#include "worker/numbers.h"
+#include "worker/requests.h"
+#include "worker/views.h"
 
 /* In the calm period: until a death is known. A restarted scheduler waits for all nodes again. */
 #define PATIENCE(w) (((w)->schedule->durable ? 30 : 10) * ENV_SEC)
@@ -46,7 +50,7 @@ uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2])
 /* No slice of a request leaves before the requests that it comes after have ended. */
 static void judge_held(struct world *w, const struct op *op, const struct client *client)
 {
-    for (const struct request *r = op->after_n ? client->requests->first : NULL; r; r = r->next) {
+    for (const struct request *r = op->after_n ? requests_first(client) : NULL; r; r = r->next) {
         bool named = r->ts <= op->after_all;
         for (unsigned i = 0; i < 2; i++)
             named = named || r->ts == op->after[i];
@@ -193,12 +197,12 @@ void judge_status(struct op *op, paramo_err status)
         break;
     /* it was sliced by another view, or names a shard that its client does not know yet */
     case PARAMO_E_MOVED:
-        ok = op->kind == OP_SCAN && (client->views->partitions_changed > op->issued_partitions ||
+        ok = op->kind == OP_SCAN && (views_partitions_changed(client) > op->issued_partitions ||
                                      op->shard >= client->view->shards_count);
         break;
     case PARAMO_E_HANDLER: /* handled for some keys, and sliced again for others */
         ok = op->table == SIM_USER && op->kind == OP_PUSHPULL &&
-             client->views->partitions_changed > op->issued_partitions;
+             views_partitions_changed(client) > op->issued_partitions;
         break;
     case PARAMO_E_FENCED:
         ok = m->declared_dead;
@@ -612,7 +616,7 @@ static void customers_check(struct world *w, struct machine *m)
             judge_broken(w, "customer %u of %s: %u requests are tracked, %u are in flight", i, m->name,
                          atomic_load(&client->tracker.in_flight), c->open);
         if (!c->open &&
-            (client->pool.out || client->numbers->floor != client->numbers->next || client->chunks->waiters))
+            (client->pool.out || numbers_floor(client) != numbers_next(client) || chunk_first_waiter(client)))
             judge_broken(w, "customer %u of %s keeps something although nothing is in flight", i, m->name);
     }
 }

@@ -10,6 +10,7 @@
 #include "sim/reals.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
+#include "worker/numbers.h"
 
 #define TWICE UINT64_C(0x2aaaaaaaaaaaaaaa) /* the upper bits of the digits */
 
@@ -424,7 +425,7 @@ static void clear_failed(struct ledger_table *t, const struct op *op)
             (struct late_clear){.node = member_id(m->made->own->member),
                                 .customer = op->customer,
                                 .incarnation = m->made->own->incarnation,
-                                .floor = m->customers[op->customer].worker->client->numbers->next};
+                                .floor = numbers_next(m->customers[op->customer].worker->client)};
     t->late_count++;
 }
 

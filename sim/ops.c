@@ -12,6 +12,7 @@
 #include "sim/world.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
+#include "worker/views.h"
 
 static struct op *op_get(struct world *w)
 {
@@ -283,7 +284,7 @@ void op_issue(struct machine *m, unsigned customer)
     m->script.ops++;
     op->saw_dead = judge_sees_dead(c->worker->client->view);
     op->issued_view = c->worker->client->view->number;
-    op->issued_partitions = c->worker->client->views->partitions_changed;
+    op->issued_partitions = views_partitions_changed(c->worker->client);
     memory_of(m);
     paramo_err err = client_issue(c->worker->client, &call, &op->ts);
     memory_of(NULL);

@@ -8,6 +8,7 @@
 #include "worker/after.h"
 #include "worker/client_impl.h"
 #include "worker/ending.h"
+#include "worker/requests.h"
 #include "worker/slicing.h"
 
 struct edge {
@@ -54,7 +55,7 @@ static void after_check(struct client *c, struct request *r, uint64_t ts)
 
 static void depend(struct client *c, struct request *r, uint64_t ts, struct edge **at)
 {
-    struct request *on = c->requests->of_slot[ts % TRACKER_SLOTS];
+    struct request *on = requests_of_slot(c, ts);
     if (on && on->ts == ts && !on->ended && on != r)
         edge_join((*at)++, r, on);
     else
@@ -66,7 +67,7 @@ bool after_hold(struct client *c, struct request *r)
     if (!r->after_count && !r->after_all)
         return false;
     size_t most = r->after_count;
-    for (const struct request *on = c->requests->first; on && r->after_all; on = on->next)
+    for (const struct request *on = requests_first(c); on && r->after_all; on = on->next)
         most += on->ts <= r->after_all;
     if (most)
         r->edges = malloc(most * sizeof *r->edges);
@@ -77,7 +78,7 @@ bool after_hold(struct client *c, struct request *r)
     struct edge *at = r->edges;
     for (size_t i = 0; i < r->after_count && !r->ended; i++)
         depend(c, r, r->after[i], &at);
-    for (struct request *on = c->requests->first; on && r->after_all && !r->ended; on = on->next)
+    for (struct request *on = requests_first(c); on && r->after_all && !r->ended; on = on->next)
         if (on->ts <= r->after_all && on != r && !on->ended)
             edge_join(at++, r, on);
     r->edges_count = (size_t)(at - r->edges);

@@ -12,6 +12,7 @@
 #include "worker/ending.h"
 #include "worker/filtering.h"
 #include "worker/link.h"
+#include "worker/numbers.h"
 #include "worker/scan_batch.h"
 #include "worker/slices.h"
 #include "worker/slicing.h"
@@ -19,7 +20,7 @@
 /* The slice that an answer is for, if it still waits. NULL: of an older attempt, or answered before. */
 static struct slice *slice_of(struct link *l, const struct wire_head *h)
 {
-    struct chunk *chunk = l->client->numbers->chunk[h->number % DATA_WINDOW];
+    struct chunk *chunk = numbers_chunk(l->client, h->number);
     if (!chunk || chunk->number != h->number || chunk->attempt != h->attempt || h->slice >= chunk->count)
         return NULL;
     struct slice *p = chunk->split ? &chunk->split[h->slice].slice : &chunk->one;

@@ -2,6 +2,7 @@
 #include "worker/chunk.h"
 #include "worker/ending.h"
 #include "worker/link.h"
+#include "worker/links.h"
 #include "worker/sending.h"
 #include "worker/waiting.h"
 
@@ -96,20 +97,16 @@ paramo_err app_request_fill(struct request *r, const struct client_call *call)
 
 static struct link *app_endpoint_link(struct client *c, const struct view_node *node)
 {
-    for (size_t i = 0; i < c->links->count; i++) {
-        struct link *l = c->links->all[i];
+    for (size_t i = 0; i < links_count(c); i++) {
+        struct link *l = links_at(c, i);
         if (l->index == HELLO_APP_ENDPOINT && l->node == node->id && l->incarnation == node->incarnation)
             return l;
     }
-    struct link **links = realloc(c->links->all, (c->links->count + 1) * sizeof *links);
-    if (!links) {
-        (void)err_memory((c->links->count + 1) * sizeof *links);
+    struct link *l;
+    if (links_make_room(c) || link_create(c, node, HELLO_APP_ENDPOINT, &l))
         return NULL;
-    }
-    c->links->all = links;
-    if (link_create(c, node, HELLO_APP_ENDPOINT, &links[c->links->count]))
-        return NULL;
-    return links[c->links->count++];
+    links_add(c, l);
+    return l;
 }
 
 static paramo_err link_to(struct client *c, uint32_t id, struct link **link)
@@ -119,7 +116,7 @@ static paramo_err link_to(struct client *c, uint32_t id, struct link **link)
         return err_set(PARAMO_E_NODE_LOST, "the job has no node %" PRIu32, id);
     if (!node->alive)
         return err_set(PARAMO_E_NODE_LOST, "node %" PRIu32 " has %s", id, node->left ? "left" : "died");
-    if (!node->port && !(node->role == PARAMO_ROLE_SCHEDULER && c->links->scheduler[0]))
+    if (!node->port && !(node->role == PARAMO_ROLE_SCHEDULER && c->config.scheduler[0]))
         return err_set(PARAMO_E_UNSUPPORTED, "node %" PRIu32 " does not listen: it takes no requests", id);
     *link = app_endpoint_link(c, node);
     return *link ? PARAMO_OK : PARAMO_E_MEMORY;

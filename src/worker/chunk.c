@@ -6,14 +6,16 @@
 #include "worker/ending.h"
 #include "worker/floor.h"
 #include "worker/gather.h"
+#include "worker/numbers.h"
 #include "worker/slices.h"
+#include "worker/views.h"
 
 struct chunk *client_chunk_get(struct client *c)
 {
-    struct chunk *chunk = c->chunks->free;
+    struct chunk *chunk = c->waiters->free;
     if (chunk) {
-        c->chunks->free = chunk->next;
-        c->chunks->free_count--;
+        c->waiters->free = chunk->next;
+        c->waiters->free_count--;
         return chunk;
     }
     return malloc(sizeof *chunk);
@@ -21,43 +23,54 @@ struct chunk *client_chunk_get(struct client *c)
 
 void client_chunk_put(struct client *c, struct chunk *chunk)
 {
-    if (c->chunks->free_count >= REQUESTS_CACHED) {
+    if (c->waiters->free_count >= REQUESTS_CACHED) {
         free(chunk);
         return;
     }
-    chunk->next = c->chunks->free;
-    c->chunks->free = chunk;
-    c->chunks->free_count++;
+    chunk->next = c->waiters->free;
+    c->waiters->free = chunk;
+    c->waiters->free_count++;
+}
+
+void chunk_fini(struct client *c)
+{
+    assert(!c->waiters->first && !c->waiters->last && !c->waiters->resume_at);
+    for (struct chunk *chunk; (chunk = c->waiters->free);) {
+        c->waiters->free = chunk->next;
+        free(chunk);
+    }
 }
 
 /* ---- waiting for a view ---- */
+
+void chunk_resume_from(struct client *c, struct chunk *chunk)
+{
+    assert(!chunk || chunk->need); /* it waits */
+    c->waiters->resume_at = chunk;
+}
 
 /* before NULL: at the end. */
 static void wait_insert(struct client *c, struct chunk *chunk, uint64_t need, struct chunk *before)
 {
     assert(need && !chunk->need && !chunk->count);
-    assert(!c->chunks->waiters_tail || !c->chunks->waiters_tail->wait_next);
+    assert(!c->waiters->last || !c->waiters->last->wait_next);
     chunk->need = need;
     chunk->wait_next = before;
-    chunk->wait_prev = before ? before->wait_prev : c->chunks->waiters_tail;
+    chunk->wait_prev = before ? before->wait_prev : c->waiters->last;
     if (chunk->wait_prev)
         chunk->wait_prev->wait_next = chunk;
     else
-        c->chunks->waiters = chunk;
+        c->waiters->first = chunk;
     if (before)
         before->wait_prev = chunk;
     else
-        c->chunks->waiters_tail = chunk;
+        c->waiters->last = chunk;
 }
 
 void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need)
 {
     wait_insert(c, chunk, need, NULL);
-    if (need > c->views->asked && need > c->view->number) {
-        c->views->asked = need;
-        if (c->config.need_view)
-            c->config.need_view(c->config.arg, need);
-    }
+    views_ask(c, need);
 }
 
 void slice_wait_turn(struct client *c, struct chunk *chunk, struct chunk *before)
@@ -68,17 +81,17 @@ void slice_wait_turn(struct client *c, struct chunk *chunk, struct chunk *before
 void slice_unwait_view(struct client *c, struct chunk *chunk)
 {
     assert(chunk->need);
-    assert(chunk->wait_prev ? chunk->wait_prev->wait_next == chunk : c->chunks->waiters == chunk);
-    if (c->chunks->resume_at == chunk)
-        c->chunks->resume_at = chunk->wait_next;
+    assert(chunk->wait_prev ? chunk->wait_prev->wait_next == chunk : c->waiters->first == chunk);
+    if (c->waiters->resume_at == chunk)
+        c->waiters->resume_at = chunk->wait_next;
     if (chunk->wait_prev)
         chunk->wait_prev->wait_next = chunk->wait_next;
     else
-        c->chunks->waiters = chunk->wait_next;
+        c->waiters->first = chunk->wait_next;
     if (chunk->wait_next)
         chunk->wait_next->wait_prev = chunk->wait_prev;
     else
-        c->chunks->waiters_tail = chunk->wait_prev;
+        c->waiters->last = chunk->wait_prev;
     chunk->need = 0;
 }
 
@@ -88,12 +101,7 @@ static void number_free(struct client *c, struct chunk *chunk)
 {
     if (!chunk->number)
         return;
-    assert(c->numbers->chunk[chunk->number % DATA_WINDOW] == chunk);
-    assert(chunk->number >= c->numbers->floor && chunk->number < c->numbers->next);
-    c->numbers->chunk[chunk->number % DATA_WINDOW] = NULL;
-    chunk->number = 0;
-    while (c->numbers->floor < c->numbers->next && !c->numbers->chunk[c->numbers->floor % DATA_WINDOW])
-        c->numbers->floor++;
+    numbers_over(c, chunk);
     floor_rises(c);
 }
 

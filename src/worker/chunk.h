@@ -7,6 +7,31 @@
 
 #include "worker/client_impl.h"
 
+struct client_waiters {
+    struct chunk *first, *last; /* chunks that wait for a view, or for a turn */
+    struct chunk
+        *resume_at; /* the first of these that may be sliced by the present view; NULL: none is left */
+    struct chunk *free;
+    size_t free_count;
+};
+
+/* The first chunk that waits; NULL: none does. */
+static inline struct chunk *chunk_first_waiter(const struct client *c)
+{
+    return c->waiters->first;
+}
+
+/* The first waiting chunk that may be sliced by the present view; NULL: none is left. */
+static inline struct chunk *chunk_resume_at(const struct client *c)
+{
+    return c->waiters->resume_at;
+}
+
+/* Chunks from this one on may be sliced by the present view. */
+void chunk_resume_from(struct client *c, struct chunk *chunk);
+/* Frees the cached chunks. */
+void chunk_fini(struct client *c);
+
 struct chunk *client_chunk_get(struct client *c);
 void client_chunk_put(struct client *c, struct chunk *chunk);
 /* The chunk waits for a view of at least this number. */

@@ -9,6 +9,7 @@
 #include "worker/after.h"
 #include "worker/answer.h"
 #include "worker/app_request.h"
+#include "worker/callbacks.h"
 #include "worker/check.h"
 #include "worker/chunk.h"
 #include "worker/client.h"
@@ -18,8 +19,12 @@
 #include "worker/filtering.h"
 #include "worker/floor.h"
 #include "worker/link.h"
+#include "worker/links.h"
+#include "worker/numbers.h"
+#include "worker/requests.h"
 #include "worker/scan_batch.h"
 #include "worker/slicing.h"
+#include "worker/views.h"
 
 void client_table_init(struct client_table *t, const struct view_table *from)
 {
@@ -39,36 +44,6 @@ void client_table_init(struct client_table *t, const struct view_table *from)
 }
 
 /* ---- requests come and go ---- */
-
-/* on_lane: from the free list, which is the lane's. */
-static struct request *request_get(struct client *c, bool on_lane)
-{
-    struct request *r = on_lane ? c->requests->free : NULL;
-    if (r) {
-        c->requests->free = r->next;
-        c->requests->free_count--;
-    } else {
-        r = malloc(sizeof *r);
-        if (!r)
-            return NULL;
-    }
-    /* Sets all but the frames and what is set at use. */
-    memset(r, 0, offsetof(struct request, first));
-    r->client = c;
-    return r;
-}
-
-static void request_put(struct client *c, struct request *r)
-{
-    free(r->error_text);
-    if (r->posted || c->requests->free_count >= REQUESTS_CACHED) {
-        free(r);
-        return;
-    }
-    r->next = c->requests->free;
-    c->requests->free = r;
-    c->requests->free_count++;
-}
 
 /* The bytes that a copy of the request's input takes. */
 static size_t copy_size(const struct client_call *call, const struct request *r)
@@ -272,7 +247,7 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
         return err;
     bool held = lane_held(c->lane);
     bool entered = !held && lane_enter(c->lane), expects = false;
-    struct request *r = request_get(c, held || entered);
+    struct request *r = requests_get(c, held || entered);
     err = r ? request_fill(r, call, deadline) : err_memory(sizeof *r);
     if (err) {
         tracker_complete(&c->tracker, issued);
@@ -303,28 +278,19 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
 
 static void deadline_arm(struct client *c, uint64_t at)
 {
-    if (at >= c->requests->deadline_at)
+    if (at >= c->life->deadline_at)
         return;
-    if (lane_timer_arm(c->lane, &c->requests->deadline_timer, at))
+    if (lane_timer_arm(c->lane, &c->life->deadline_timer, at))
         log_error("customer %u: no memory for a timer, deadlines are late", c->config.customer);
     else
-        c->requests->deadline_at = at;
+        c->life->deadline_at = at;
 }
 
 static void client_submit(struct client *c, struct request *r)
 {
     assert(r->ts && !r->ended && !r->chunks);
-    assert(!c->requests->of_slot[r->ts % TRACKER_SLOTS]);
-    r->prev = c->requests->last;
-    r->next = NULL;
-    if (c->requests->last)
-        c->requests->last->next = r;
-    else
-        c->requests->first = r;
-    c->requests->last = r;
-    c->requests->of_slot[r->ts % TRACKER_SLOTS] = r;
-    r->number = ++c->requests->total;
-    if (atomic_load_explicit(&c->life->down, memory_order_relaxed)) {
+    requests_add(c, r);
+    if (client_is_down(c)) {
         request_end(r, PARAMO_E_CLOSED, "the worker was closed");
     } else if (c->life->failure) {
         request_end(r, c->life->failure, c->life->failure_text);
@@ -358,8 +324,8 @@ static void request_return(struct lane_task *task)
     struct request *r = container_of(task, struct request, task);
     struct client *c = r->client;
     struct lane *lane = c->lane;
-    request_put(c, r);
-    atomic_fetch_sub(&c->callbacks->out, 1); /* a closing thread may free the client from here on */
+    requests_put(c, r);
+    callbacks_ended(c); /* a closing thread may free the client from here on */
     lane_notify(lane);
 }
 
@@ -378,8 +344,7 @@ static void request_callback(struct lane_task *task)
 
 static void request_release(struct client *c, struct request *r)
 {
-    assert(r->ended && c->requests->of_slot[r->ts % TRACKER_SLOTS] == r);
-    assert(r->prev ? r->prev->next == r : c->requests->first == r);
+    assert(r->ended);
     request_drop_chunks(c, r);
     for (struct scatter *scatter = r->scatters, *next; scatter; scatter = next) {
         next = scatter->next;
@@ -388,15 +353,7 @@ static void request_release(struct client *c, struct request *r)
     request_copy_free(r);
     filtering_end(r);
     after_done(c, r);
-    if (r->prev)
-        r->prev->next = r->next;
-    else
-        c->requests->first = r->next;
-    if (r->next)
-        r->next->prev = r->prev;
-    else
-        c->requests->last = r->prev;
-    c->requests->of_slot[r->ts % TRACKER_SLOTS] = NULL;
+    requests_remove(c, r);
     fence_request_over(c, r->number);
 }
 
@@ -408,30 +365,34 @@ static void request_complete(struct client *c, struct request *r)
         lane_expected(c->lane);
     if (!r->callback && !r->on_reply) {
         uint64_t ts = r->ts;
-        request_put(c, r);
+        requests_put(c, r);
         tracker_complete(&c->tracker, ts);
         lane_notify(c->lane);
         return;
     }
-    atomic_fetch_add(&c->callbacks->out, 1);
+    callbacks_begun(c);
     r->task.run = request_callback;
     client_complete(c, &r->task);
+}
+
+/* May links send slices that had to wait? */
+static bool may_pump(struct client *c)
+{
+    if (!links_hurried(c) && !numbers_room_again(c))
+        return false;
+    numbers_wait_over(c);
+    return true;
 }
 
 static void requests_finish(struct client *c)
 {
     for (;;) {
-        struct request *r = c->requests->ended;
+        struct request *r = requests_take_ended(c);
         if (r) {
-            c->requests->ended = r->ended_next;
-            if (!c->requests->ended)
-                c->requests->ended_tail = NULL;
             request_complete(c, r);
-        } else if (c->links->pump ||
-                   (c->numbers->full && c->numbers->next - c->numbers->floor < DATA_WINDOW)) {
-            c->links->pump = c->numbers->full = false;
-            for (size_t i = 0; i < c->links->count; i++)
-                link_pump(c->links->all[i]);
+        } else if (may_pump(c)) {
+            for (size_t i = 0; i < links_count(c); i++)
+                link_pump(links_at(c, i));
         } else {
             return;
         }
@@ -449,7 +410,7 @@ static void deadline_text(const struct request *r)
         return;
     }
     for (const struct chunk *chunk = r->chunks; chunk; chunk = chunk->next) {
-        if (chunk->need && r->client->views->table > r->client->view->number) {
+        if (chunk->need && views_of_tables(r->client) > r->client->view->number) {
             (void)err_set(PARAMO_E_TIMEOUT, "%s to table %s: no view that has its table came in time", what,
                           table);
             return;
@@ -476,10 +437,10 @@ static void deadline_text(const struct request *r)
 
 static void deadline_fire(struct lane_timer *timer)
 {
-    struct client *c = container_of(timer, struct client_requests, deadline_timer)->client;
+    struct client *c = container_of(timer, struct client_life, deadline_timer)->client;
     uint64_t now = lane_now(c->lane), next = UINT64_MAX;
-    c->requests->deadline_at = UINT64_MAX;
-    for (struct request *r = c->requests->first; r; r = r->next) {
+    c->life->deadline_at = UINT64_MAX;
+    for (struct request *r = requests_first(c); r; r = r->next) {
         if (r->deadline <= now && r->error) {
             request_close(r);
         } else if (r->deadline <= now) {
@@ -504,7 +465,7 @@ void client_fail(struct client *c, paramo_err status, const char *text)
         return;
     c->life->failure = status;
     (void)snprintf(c->life->failure_text, sizeof c->life->failure_text, "%s", text);
-    for (struct request *r = c->requests->first; r; r = r->next)
+    for (struct request *r = requests_first(c); r; r = r->next)
         request_end(r, status, c->life->failure_text);
     client_finish(c);
     lane_notify(c->lane);
@@ -515,17 +476,17 @@ static void close_on_lane(struct lane_task *task)
     struct client *c = container_of(task, struct client_life, close_task)->client;
     struct lane *lane = c->lane;
     atomic_store(&c->life->down, true);
-    for (struct request *r = c->requests->first; r; r = r->next)
+    for (struct request *r = requests_first(c); r; r = r->next)
         request_end(r, PARAMO_E_CLOSED, "the worker was closed");
     client_finish(c);
     client_publish(c);
-    for (size_t i = 0; i < c->links->count; i++)
-        link_goodbye(c->links->all[i]);
+    for (size_t i = 0; i < links_count(c); i++)
+        link_goodbye(links_at(c, i));
     route_fini(c);
     link_orphan_probes(c); /* they leave with the goodbye, perhaps after the client was freed */
-    lane_timer_cancel(lane, &c->requests->deadline_timer);
-    lane_timer_cancel(lane, &c->numbers->timer);
-    lane_timer_cancel(lane, &c->chunks->resume_timer);
+    lane_timer_cancel(lane, &c->life->deadline_timer);
+    floor_close(c);
+    slicing_close(c);
     atomic_store(&c->life->gone, true); /* the closing thread may free the client from here on */
     lane_notify(lane);
 }
@@ -533,15 +494,14 @@ static void close_on_lane(struct lane_task *task)
 static bool close_done(void *arg)
 {
     struct client *c = arg;
-    return atomic_load(&c->life->gone) && atomic_load(&c->callbacks->out) == 0 &&
-           atomic_load(&c->tracker.in_flight) == 0;
+    return atomic_load(&c->life->gone) && callbacks_out(c) == 0 && atomic_load(&c->tracker.in_flight) == 0;
 }
 
 /* Runs deferred callbacks for which no thread polls any more. */
 static bool close_or_callbacks(void *arg)
 {
     struct client *c = arg;
-    return close_done(c) || !mailbox_empty(&c->callbacks->queue);
+    return close_done(c) || callbacks_deferred(c);
 }
 
 void client_close(struct client *c)
@@ -561,31 +521,35 @@ void client_close(struct client *c)
 struct client_parts {
     struct client client;
     struct client_life life;
-    struct client_callbacks callbacks;
     struct client_shared shared;
-    struct client_links links;
-    struct client_views views;
-    struct client_chunks chunks;
-    struct client_numbers numbers;
-    struct client_requests requests;
-    struct client_probes probes;
     struct client_counts counts;
+    struct client_callbacks callbacks;
+    struct client_requests requests;
+    struct client_numbers numbers;
+    struct client_floor floor;
+    struct client_links links;
+    struct client_probes probes;
+    struct client_views views;
+    struct client_waiters waiters;
+    struct client_turns turns;
 };
 
 static void parts_join(struct client_parts *all)
 {
     struct client *c = &all->client;
     c->life = &all->life;
-    c->callbacks = &all->callbacks;
     c->shared = &all->shared;
-    c->links = &all->links;
-    c->views = &all->views;
-    c->chunks = &all->chunks;
-    c->numbers = &all->numbers;
-    c->requests = &all->requests;
-    c->probes = &all->probes;
     c->counts = &all->counts;
-    c->life->client = c->views->client = c->chunks->client = c->numbers->client = c->requests->client = c;
+    c->callbacks = &all->callbacks;
+    c->requests = &all->requests;
+    c->numbers = &all->numbers;
+    c->floor = &all->floor;
+    c->links = &all->links;
+    c->probes = &all->probes;
+    c->views = &all->views;
+    c->waiters = &all->waiters;
+    c->turns = &all->turns;
+    c->life->client = c;
 }
 
 paramo_err client_create(const struct client_config *config, struct client **client)
@@ -599,47 +563,42 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     if (!c->config.chunk_bytes)
         c->config.chunk_bytes = CHUNK_BYTES;
     c->lane = config->lane;
-    (void)snprintf(c->links->token, sizeof c->links->token, "%s", config->token ? config->token : "");
-    c->config.token = c->links->token;
-    (void)snprintf(c->links->scheduler, sizeof c->links->scheduler, "%s",
-                   config->scheduler ? config->scheduler : "");
-    c->config.scheduler = c->links->scheduler;
+    (void)snprintf(c->token, sizeof c->token, "%s", config->token ? config->token : "");
+    c->config.token = c->token;
+    (void)snprintf(c->scheduler, sizeof c->scheduler, "%s", config->scheduler ? config->scheduler : "");
+    c->config.scheduler = c->scheduler;
     atomic_init(&c->shared->num_servers, config->view->num_servers);
     atomic_init(&c->shared->num_workers, config->view->num_workers);
     c->config.view = NULL;
-    c->links->sole = -1;
     /* A customer that is opened again is the same sender: its numbers must be above all that it used before.
      * The clock ensures that, since no client sends a chunk every nanosecond. */
-    c->numbers->next = c->numbers->floor = lane_now(c->lane);
+    numbers_init(c, lane_now(c->lane));
     /* The same for ids of scans, whose batches a server keeps for a minute: no client begins a scan every
      * microsecond. */
-    atomic_init(&c->shared->scans, (unsigned)(c->numbers->next / ENV_US));
+    atomic_init(&c->shared->scans, (unsigned)(numbers_next(c) / ENV_US));
     c->finish = requests_finish;
-    c->links->van_user = &client_van_user;
-    c->requests->deadline_at = UINT64_MAX;
-    c->requests->deadline_timer.fire = deadline_fire;
-    c->views->timer.fire = route_view_again;
-    c->numbers->timer.fire = floor_fire;
-    c->chunks->resume_timer.fire = slice_resume_fire;
-    atomic_flag_clear(&c->callbacks->running);
+    c->van_user = &client_van_user;
+    c->life->deadline_at = UINT64_MAX;
+    c->life->deadline_timer.fire = deadline_fire;
+    route_init(c);
+    floor_init(c);
+    callbacks_init(c);
     bufpool_init(&c->pool, CLIENT_POOL_MAX);
     paramo_err err = tracker_init(&c->tracker);
     if (err)
         goto err_free_client;
-    c->chunks->runs = malloc((RING_PARTITIONS + 1) * sizeof *c->chunks->runs);
-    if (!c->chunks->runs) {
-        err = err_memory((RING_PARTITIONS + 1) * sizeof *c->chunks->runs);
+    err = slicing_init(c);
+    if (err)
         goto err_fini_tracker;
-    }
     client_set_view(c, config->view);
     if (!c->view) {
         err = err_prefix(PARAMO_E_MEMORY, "cannot take the first view");
-        goto err_free_runs;
+        goto err_fini_slicing;
     }
     *client = c;
     return PARAMO_OK;
-err_free_runs:
-    free(c->chunks->runs);
+err_fini_slicing:
+    slicing_fini(c);
 err_fini_tracker:
     tracker_fini(&c->tracker);
 err_free_client:
@@ -651,21 +610,12 @@ void client_free(struct client *c)
 {
     if (!c)
         return;
-    for (struct request *r = c->requests->free, *next; r; r = next) {
-        next = r->next;
-        free(r);
-    }
-    for (struct chunk *chunk = c->chunks->free, *next; chunk; chunk = next) {
-        next = chunk->next;
-        free(chunk);
-    }
-    for (struct probe *probe = c->probes->free, *next; probe; probe = next) {
-        next = probe->next;
-        free(probe);
-    }
+    requests_fini(c);
+    chunk_fini(c);
+    link_free_probes(c);
     filtering_fini(c);
     bufpool_fini(&c->pool);
-    free(c->chunks->runs);
+    slicing_fini(c);
     tracker_fini(&c->tracker);
     free(container_of(c, struct client_parts, client));
 }

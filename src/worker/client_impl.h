@@ -29,6 +29,10 @@
  *     waiting.c      what other threads do: wait, cancel, read counters
  *     ending.c       a request is marked as ended
  *     floor.c        the floor is sent when no request carries it
+ *     requests.c     the list of requests in flight
+ *     links.c        the list of links
+ *     numbers.c      the numbers of chunks, and the floor
+ *     views.c        what the client knows of views that it does not have
  *
  * It never knows what a server does with a slice. Tests: test/worker/.
  */
@@ -110,7 +114,7 @@ struct split {
 struct chunk {
     struct request *request;
     struct chunk *next;                  /* of the request */
-    struct chunk *wait_prev, *wait_next; /* client->waiting */
+    struct chunk *wait_prev, *wait_next; /* client->waiters */
     uint64_t number;                     /* 0: not sent yet */
     uint64_t view;                       /* number of the view by which it was sliced */
     uint64_t need;                       /* waiting: for a view of at least this number; 0: not waiting */
@@ -137,7 +141,7 @@ struct scatter {
 struct request {
     struct lane_task task; /* submission, later the callback, later its return */
     struct client *client;
-    struct request *prev, *next; /* client->requests->first */
+    struct request *prev, *next; /* client->requests */
     struct request *ended_next;
     uint64_t ts;
     uint64_t number; /* of all requests of the client, in the order in which the lane was given them */
@@ -234,137 +238,70 @@ struct link {
     char trouble[ERR_TEXT_MAX]; /* why the last connection failed; "" while all is well */
 };
 
-/* A header without segments. */
-struct probe {
-    struct van_frame frame;
-    struct client *client; /* NULL: it was closed, the probe frees itself */
-    struct probe *next;    /* of the free ones */
-    struct probe *made_next;
-    bool out; /* in the van */
-};
-
-/* ---- parts of the client; each is owned by the file named above it ---- */
-
-/* client.c */
+/* Whether the client still takes requests. client.c writes it, all read it. */
 struct client_life {
     struct client *client;
-    atomic_bool closed; /* no new requests */
-    atomic_bool interrupted;
-    atomic_bool down; /* client_close runs on the lane, or has: requests end at once */
+    atomic_bool closed;      /* no new requests */
+    atomic_bool interrupted; /* client_interrupt: waits end */
+    atomic_bool down;        /* client_close runs on the lane, or has: requests end at once */
     atomic_bool gone; /* it has: the lane will not touch the client again, but for callbacks that are out */
     struct lane_task close_task;
     paramo_err failure; /* of client_fail; PARAMO_OK: not called */
     char failure_text[ERR_TEXT_MAX];
+    struct lane_timer deadline_timer;
+    uint64_t deadline_at; /* when it fires; UINT64_MAX: not armed */
 };
 
-/* waiting.c */
-struct client_callbacks {
-    atomic_bool deferred; /* callbacks wait for client_run_callbacks */
-    atomic_uint out;      /* requests whose callback has not returned to the lane */
-    struct mailbox queue; /* deferred */
-    atomic_flag running;
-};
-
-/* What other threads read, and what they count. */
+/* What other threads read and count. */
 struct client_shared {
     atomic_uint shards;                        /* of the present view */
     atomic_uint scans;                         /* ids given */
     atomic_size_t copied;                      /* bytes of copies in flight */
     _Atomic uint32_t num_servers, num_workers; /* so far: others may join; written on the lane */
-    struct {
+    struct {                                   /* waiting.c */
         _Atomic uint64_t bytes_sent, bytes_received, frames_sent, frames_received, requests, retries, moved;
     } published;
 };
 
-/* link.c, route.c */
-struct client_links {
-    const struct van_user *van_user; /* of the links' connections */
-    char token[HELLO_TOKEN_MAX];
-    char scheduler[ADDRESS_MAX];
-    struct link **all;
-    size_t count;
-    struct link **by_shard; /* view->shards_count of them */
-    int sole;               /* the shard that owns every partition, or -1 */
-    bool pump;              /* a link has a numbered slice that may be sent at once; client_finish does it */
-    struct van_counters closed_conns; /* sums of connections that are gone */
-};
-
-/* route.c */
-struct client_views {
-    struct client *client;
-    struct view *missed; /* a newer one for which there was no memory; NULL: none */
-    struct lane_timer timer;
-    uint64_t partitions_changed; /* number of the last view that changed the owner of any partition */
-    uint64_t asked;
-    uint64_t table; /* the first that has all tables that requests have named; they wait for it */
-};
-
-/* chunk.c */
-struct client_chunks {
-    struct client *client;
-    struct chunk *waiters, *waiters_tail; /* for a view */
-    struct chunk
-        *resume_at; /* the first of these that may be sliced by the present view; NULL: none is left */
-    struct lane_timer resume_timer;
-    struct ring_run *runs; /* scratch: RING_PARTITIONS + 1 */
-    struct chunk *free;
-    size_t free_count;
-};
-
-/* slices.c */
-struct client_numbers {
-    struct client *client;
-    uint64_t next, floor;
-    struct chunk *chunk[DATA_WINDOW];
-    bool full;               /* a link waits for the floor */
-    struct lane_timer timer; /* a server may not know the floor */
-};
-
-/* client.c, ending.c */
-struct client_requests {
-    struct client *client;
-    struct request *first, *last; /* in flight */
-    struct request *ended, *ended_tail;
-    struct request *of_slot[TRACKER_SLOTS]; /* by timestamp */
-    struct lane_timer deadline_timer;
-    uint64_t deadline_at; /* when it fires; UINT64_MAX: not armed */
-    struct request *free;
-    size_t free_count;
-    uint64_t total;
-};
-
-/* link.c */
-struct client_probes {
-    struct probe *free;
-    struct probe *made;
-    size_t made_count, out;
-};
-
+/* What happened so far. All files count; waiting.c publishes it. */
 struct client_counts {
     uint64_t retries, moved;
     uint64_t filters_again; /* how often the filters of a connection began again */
 };
 
+/* Each part owns the state behind its pointer and has its own header: other parts call its functions. All run on the
+ * client's lane. client.c makes the parts and sets the pointers. */
 struct client {
     struct client_config config;
     void (*finish)(struct client *c); /* client_finish */
+    const struct van_user *van_user;  /* of the links' connections */
+    char token[HELLO_TOKEN_MAX];      /* of the config */
+    char scheduler[ADDRESS_MAX];
     struct lane *lane;
-    struct tracker tracker;
     struct view *view;
+    struct tracker tracker;
     struct client_life *life;
-    struct client_callbacks *callbacks;
     struct client_shared *shared;
-    struct client_links *links;
-    struct client_views *views;
-    struct client_chunks *chunks;
-    struct client_numbers *numbers;
-    struct client_requests *requests;
-    struct client_probes *probes;
     struct client_counts *counts;
-    struct filtering *filtering; /* NULL: no table has filters */
-    struct client_fence *fences; /* worker/fence.h */
-    struct bufpool pool;
+    struct client_callbacks *callbacks; /* callbacks.h */
+    struct client_requests *requests;   /* requests.h */
+    struct client_numbers *numbers;     /* numbers.h */
+    struct client_floor *floor;         /* floor.h */
+    struct client_links *links;         /* links.h */
+    struct client_probes *probes;       /* link.h */
+    struct client_views *views;         /* views.h */
+    struct client_waiters *waiters;     /* chunk.h */
+    struct client_turns *turns;         /* slicing.h */
+    struct filtering *filtering;        /* filtering.c; NULL: no table has filters */
+    struct client_fence *fences;        /* fence.h */
+    struct bufpool pool;                /* of frames, gathered keys and answers */
 };
+
+/* client_close runs on the lane, or has. Any thread. */
+static inline bool client_is_down(const struct client *c)
+{
+    return atomic_load_explicit(&c->life->down, memory_order_relaxed);
+}
 
 /* The last thing that an entry of the lane does: completes requests that have ended, sends what may be sent now. */
 static inline void client_finish(struct client *c)

@@ -1,5 +1,7 @@
 #include "worker/ending.h"
 
+#include "worker/requests.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,6 @@ void request_end(struct request *r, paramo_err status, const char *text)
     struct client *c = r->client;
     if (r->ended)
         return;
-    assert(!c->requests->ended == !c->requests->ended_tail);
     r->ended = true;
     r->status = status;
     if (status)
@@ -18,12 +19,7 @@ void request_end(struct request *r, paramo_err status, const char *text)
         free(r->error_text);
         r->error_text = strdup(text);
     }
-    r->ended_next = NULL;
-    if (c->requests->ended_tail)
-        c->requests->ended_tail->ended_next = r;
-    else
-        c->requests->ended = r;
-    c->requests->ended_tail = r;
+    requests_note_ended(c, r);
 }
 
 void request_note(struct request *r, paramo_err status, const char *text)

@@ -3,12 +3,13 @@
 #include <assert.h>
 
 #include "worker/client_impl.h"
+#include "worker/requests.h"
 
 static void begin(struct client *c, struct client_fence *fence)
 {
-    fence->upto = c->requests->total;
+    fence->upto = requests_total(c);
     fence->left = 0;
-    for (const struct request *r = c->requests->first; r; r = r->next)
+    for (const struct request *r = requests_first(c); r; r = r->next)
         fence->left++;
     if (!fence->left) {
         fence->passed(fence);

@@ -2,31 +2,33 @@
 
 #include "base/log.h"
 #include "cluster/session/control_message.h"
+#include "worker/links.h"
+#include "worker/numbers.h"
 
 /* Every request carries the floor. Without one, servers would keep a silent customer's last records and
  * handlers' answers. So it is sent FLOOR_MS after the last request, once. */
 void floor_rises(struct client *c)
 {
-    if (c->numbers->timer.slot || atomic_load(&c->life->down))
+    if (c->floor->timer.slot || client_is_down(c))
         return;
-    if (lane_timer_arm(c->lane, &c->numbers->timer, lane_now(c->lane) + FLOOR_MS * ENV_MS))
+    if (lane_timer_arm(c->lane, &c->floor->timer, lane_now(c->lane) + FLOOR_MS * ENV_MS))
         log_debug("customer %u: no memory for a timer: servers hear its floor with its next request",
                   c->config.customer);
 }
 
-void floor_fire(struct lane_timer *timer)
+static void floor_fire(struct lane_timer *timer)
 {
-    struct client *c = container_of(timer, struct client_numbers, timer)->client;
+    struct client *c = container_of(timer, struct client_floor, timer)->client;
     uint64_t now = lane_now(c->lane);
-    struct wire_head head = {.kind = WIRE_FLOOR, .floor = c->numbers->floor};
+    struct wire_head head = {.kind = WIRE_FLOOR, .floor = numbers_floor(c)};
     bool again = false;
-    for (size_t i = 0; i < c->links->count; i++) {
-        struct link *l = c->links->all[i];
-        if (l->state != LINK_UP || !l->told || l->told >= c->numbers->floor)
+    for (size_t i = 0; i < links_count(c); i++) {
+        struct link *l = links_at(c, i);
+        if (l->state != LINK_UP || !l->told || l->told >= numbers_floor(c))
             continue;
         if (now - l->told_at >= FLOOR_MS * ENV_MS && !l->blocked &&
             control_message_send(l->conn, &head, NULL, 0) == PARAMO_OK) {
-            l->told = c->numbers->floor;
+            l->told = numbers_floor(c);
             l->told_at = now;
         } else {
             again = true;
@@ -34,4 +36,14 @@ void floor_fire(struct lane_timer *timer)
     }
     if (again)
         floor_rises(c);
+}
+
+void floor_init(struct client *c)
+{
+    *c->floor = (struct client_floor){.client = c, .timer.fire = floor_fire};
+}
+
+void floor_close(struct client *c)
+{
+    lane_timer_cancel(c->lane, &c->floor->timer);
 }

@@ -7,9 +7,15 @@
 
 #include "worker/client_impl.h"
 
+struct client_floor {
+    struct client *client;
+    struct lane_timer timer; /* a server may not know the floor */
+};
+
+void floor_init(struct client *c);
+void floor_close(struct client *c);
+
 /* The floor has risen: servers that get no other message from this client are told later. */
 void floor_rises(struct client *c);
-/* The function of the timer c->numbers->timer. */
-void floor_fire(struct lane_timer *timer);
 
 #endif

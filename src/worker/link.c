@@ -11,6 +11,8 @@
 #include "worker/filtering.h"
 #include "worker/floor.h"
 #include "worker/link.h"
+#include "worker/links.h"
+#include "worker/numbers.h"
 #include "worker/slices.h"
 
 #define RTO_FIRST (200 * ENV_MS)
@@ -46,28 +48,6 @@ void link_name(const struct link *l, char text[LINK_NAME_MAX])
 
 /* ---- sending ---- */
 
-/* Gives the chunk its number, if the window has room. */
-static bool number_draw(struct client *c, struct chunk *chunk)
-{
-    if (c->numbers->next - c->numbers->floor >= DATA_WINDOW) {
-        c->numbers->full = true;
-        return false;
-    }
-    assert(!chunk->number && !c->numbers->chunk[c->numbers->next % DATA_WINDOW]);
-    chunk->number = c->numbers->next++;
-    c->numbers->chunk[chunk->number % DATA_WINDOW] = chunk;
-    return true;
-}
-
-/* It was the last number given, and nothing was sent with it. */
-static void number_return(struct client *c, struct chunk *chunk)
-{
-    assert(chunk->number + 1 == c->numbers->next && c->numbers->chunk[chunk->number % DATA_WINDOW] == chunk);
-    c->numbers->chunk[chunk->number % DATA_WINDOW] = NULL;
-    c->numbers->next--;
-    chunk->number = 0;
-}
-
 /* A chunk that has its number may not wait behind one that waits for the floor to move. */
 static void number_hurry(struct chunk *chunk, const struct slice *but)
 {
@@ -77,7 +57,7 @@ static void number_hurry(struct chunk *chunk, const struct slice *but)
             continue;
         slices_remove(&p->link->queue, p);
         slices_resend(p->link, p);
-        p->link->client->links->pump = true;
+        links_hurry(p->link->client);
     }
 }
 
@@ -91,7 +71,7 @@ static void slice_head(const struct client *c, const struct slice *p, uint8_t ki
         .flags = r->flags,
         .table = r->table->id,
         .number = chunk->number,
-        .floor = c->numbers->floor,
+        .floor = numbers_floor(c),
         .ts = r->ts,
         .view = chunk->view,
         .attempt = chunk->attempt,
@@ -162,12 +142,12 @@ static bool transmit(struct link *l, struct slice *p)
     struct chunk *chunk = p->chunk;
     bool first = chunk->number == 0;
     assert(l->state == LINK_UP && l->conn && p->link == l && !p->in_van);
-    if (first && !number_draw(c, chunk))
+    if (first && !numbers_give(c, chunk))
         return false;
     paramo_err err = filtering_out(l, p);
     if (err == PARAMO_E_AGAIN) {
         if (first)
-            number_return(c, chunk);
+            numbers_take_back(c, chunk);
         return false;
     }
     if (!err) {
@@ -178,7 +158,7 @@ static bool transmit(struct link *l, struct slice *p)
         filtering_sent(p);
     if (err == PARAMO_E_AGAIN || err == PARAMO_E_DISCONNECTED) {
         if (first)
-            number_return(c, chunk);
+            numbers_take_back(c, chunk);
         l->blocked = true; /* writable() or closed() will come */
         return false;
     }
@@ -192,7 +172,7 @@ static bool transmit(struct link *l, struct slice *p)
     p->in_van = true;
     slice_move(p, SLICE_SENT);
     p->sent_at = lane_now(c->lane);
-    l->told = c->numbers->floor;
+    l->told = numbers_floor(c);
     l->told_at = p->sent_at;
     p->probes = 0;
     p->probes_out = 0;
@@ -227,7 +207,7 @@ void link_enqueue(struct link *l, struct slice *p)
     }
     if (p->chunk->number) {
         slices_resend(l, p);
-        l->client->links->pump = true; /* queued chunks may only be waiting for the floor */
+        links_hurry(l->client); /* queued chunks may only be waiting for the floor */
     } else {
         slices_queue(l, p);
     }
@@ -345,6 +325,14 @@ void link_orphan_probes(struct client *c)
             probe->client = NULL;
 }
 
+void link_free_probes(struct client *c)
+{
+    for (struct probe *probe; (probe = c->probes->free);) {
+        c->probes->free = probe->next;
+        free(probe);
+    }
+}
+
 static void retry_fire(struct lane_timer *timer)
 {
     struct link *l = container_of(timer, struct link, retry);
@@ -450,7 +438,7 @@ static void link_up(void *arg, struct van_conn *conn, const struct welcome *welc
     l->blocked = false;
     l->failures = 0;
     l->trouble[0] = 0;
-    van_set_user(conn, l->client->links->van_user, l);
+    van_set_user(conn, l->client->van_user, l);
     van_conn_stays(conn);
     link_pump(l);
     floor_rises(l->client);
@@ -479,7 +467,7 @@ static void link_connect(struct link *l)
         .customer = c->config.customer,
         .shard = l->index,
     };
-    memcpy(config.hello.token, c->links->token, sizeof config.hello.token);
+    memcpy(config.hello.token, c->token, sizeof config.hello.token);
     assert(!l->connector && !l->conn);
     link_move(l, LINK_CONNECTING);
     if (connector_start(&config, &l->connector)) {
@@ -492,19 +480,14 @@ static void link_connect(struct link *l)
 static void link_hang_up(struct link *l)
 {
     assert(l->conn && !l->connector);
-    struct van_counters *sum = &l->client->links->closed_conns;
-    const struct van_counters *n = &l->conn->counters;
-    sum->bytes_sent += n->bytes_sent;
-    sum->bytes_received += n->bytes_received;
-    sum->frames_sent += n->frames_sent;
-    sum->frames_received += n->frames_received;
+    links_count_closed(l->client, &l->conn->counters);
     van_close(l->conn, l->goodbye);
     l->conn = NULL;
 }
 
 void link_goodbye(struct link *l)
 {
-    struct wire_head head = {.kind = WIRE_BYE, .floor = l->client->numbers->next};
+    struct wire_head head = {.kind = WIRE_BYE, .floor = numbers_next(l->client)};
     l->goodbye = l->state == LINK_UP && control_message_send(l->conn, &head, NULL, 0) == PARAMO_OK;
 }
 
@@ -545,7 +528,7 @@ paramo_err link_create(struct client *c, const struct view_node *node, unsigned 
     l->index = (uint16_t)index;
     l->incarnation = node->incarnation;
     if (index == HELLO_APP_ENDPOINT && node->role == PARAMO_ROLE_SCHEDULER)
-        memcpy(l->address, c->links->scheduler, sizeof l->address);
+        memcpy(l->address, c->scheduler, sizeof l->address);
     else
         address_join(node->host, node->port, l->address);
     keylists_init(&l->lists, c->config.list_keys,

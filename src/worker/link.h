@@ -8,6 +8,24 @@
 
 #include "worker/client_impl.h"
 
+/* A header without segments. */
+struct probe {
+    struct van_frame frame;
+    struct client *client; /* NULL: it was closed, the probe frees itself */
+    struct probe *next;    /* of the free ones */
+    struct probe *made_next;
+    bool out; /* in the van */
+};
+
+struct client_probes {
+    struct probe *free;
+    struct probe *made;
+    size_t made_count, out;
+};
+
+/* Frees those that are not in the van. */
+void link_free_probes(struct client *c);
+
 MUST_USE paramo_err link_create(struct client *c, const struct view_node *node, unsigned index,
                                 struct link **link);
 /* Tells the server that this customer will not come back; link_destroy follows. */

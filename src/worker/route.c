@@ -7,8 +7,11 @@
 #include "worker/chunk.h"
 #include "worker/client_impl.h"
 #include "worker/link.h"
+#include "worker/links.h"
+#include "worker/numbers.h"
 #include "worker/route.h"
 #include "worker/slicing.h"
+#include "worker/views.h"
 
 static uint64_t place_of(uint32_t node, unsigned index)
 {
@@ -20,8 +23,8 @@ static paramo_err places_make(const struct client *c, struct map *places)
 {
     paramo_err err = PARAMO_OK;
     map_init(places);
-    for (size_t i = 0; i < c->links->count && !err; i++)
-        err = map_put(places, place_of(c->links->all[i]->node, c->links->all[i]->index), c->links->all[i]);
+    for (size_t i = 0; i < links_count(c) && !err; i++)
+        err = map_put(places, place_of(links_at(c, i)->node, links_at(c, i)->index), links_at(c, i));
     return err;
 }
 
@@ -40,13 +43,13 @@ static int sole_owner(const struct ring *ring)
     return ring->owner[0] == RING_NONE ? -1 : ring->owner[0];
 }
 
-/* Finds or makes each shard's link. `links` becomes c->links->all; on an error new links are freed. */
+/* Finds or makes each shard's link. `links` gets all links, the new ones last; on an error new links are freed. */
 static paramo_err links_make(struct client *c, const struct view *view, const struct map *places,
                              struct link **by_shard, struct link **links, size_t *count)
 {
-    size_t n = c->links->count;
-    if (n)
-        memcpy(links, c->links->all, n * sizeof *links);
+    size_t n = 0;
+    for (; n < links_count(c); n++)
+        links[n] = links_at(c, n);
     for (uint32_t s = 0; s < view->shards_count; s++) {
         const struct view_node *node = view_node(view, view->shards[s].node);
         paramo_err err = node ? PARAMO_OK : err_set(PARAMO_E_INTERNAL, "shard %u is on no node", s);
@@ -59,7 +62,7 @@ static paramo_err links_make(struct client *c, const struct view *view, const st
             }
         }
         if (err) {
-            while (n > c->links->count)
+            while (n > links_count(c))
                 free(links[--n]);
             return err;
         }
@@ -102,8 +105,8 @@ static bool chunk_waits_over(const struct chunk *chunk)
 /* Chunks that have their numbers, in that order: they were, or may have been, sent. */
 static void numbers_evacuate(struct client *c, struct chunk *before)
 {
-    for (uint64_t number = c->numbers->floor, end = c->numbers->next; number < end; number++) {
-        struct chunk *chunk = c->numbers->chunk[number % DATA_WINDOW];
+    for (uint64_t number = numbers_floor(c), end = numbers_next(c); number < end; number++) {
+        struct chunk *chunk = numbers_chunk(c, number);
         if (chunk && !chunk->request->ended && chunk_waits_over(chunk))
             slice_chunk_later(c, chunk, before);
     }
@@ -126,76 +129,51 @@ static void link_evacuate(struct client *c, struct link *l, struct chunk *before
 /* What waits for links that are over is sliced again in turns, before what waits already. */
 static void evacuate(struct client *c, size_t count)
 {
-    struct chunk *before = c->chunks->waiters;
+    struct chunk *before = chunk_first_waiter(c);
     bool any = false;
     for (size_t i = 0; i < count; i++)
-        any |= is_over(c->links->all[i]);
+        any |= is_over(links_at(c, i));
     if (any)
         numbers_evacuate(c, before);
     for (size_t i = 0; i < count; i++) /* links may be added and move in this loop */
-        if (is_over(c->links->all[i]))
-            link_evacuate(c, c->links->all[i], before);
+        if (is_over(links_at(c, i)))
+            link_evacuate(c, links_at(c, i), before);
 }
 
-enum { VIEW_AGAIN_MS = 100 }; /* arbitrary: short for a person */
-
-static void view_forget(struct client *c)
+/* Drops a link that is no shard of the view. */
+static bool keep(struct link *l)
 {
-    lane_timer_cancel(c->lane, &c->views->timer);
-    view_unref(c->views->missed);
-    c->views->missed = NULL;
+    assert(!l->stale || (!l->sent.head && !l->queue.head && !l->resend.head));
+    bool stays = !l->stale;
+    if (!stays)
+        link_destroy(l);
+    return stays;
 }
 
-/* Keeps a view for which there was no memory, and tries it again, since the scheduler does not send it twice.
- * If there is no memory for the timer either, the next request that needs the view asks for it. */
-static void view_miss(struct client *c, struct view *view)
+static bool drop(struct link *l)
 {
-    if (!c->views->missed)
-        log_error("customer %u: cannot take view %llu yet: out of memory", c->config.customer,
-                  (unsigned long long)view->number);
-    if (!c->view)
-        return; /* client_create fails */
-    c->views->asked = c->view->number;
-    struct view *older = c->views->missed;
-    c->views->missed = view_ref(view);
-    view_unref(older);
-    if (lane_timer_arm(c->lane, &c->views->timer, lane_now(c->lane) + VIEW_AGAIN_MS * ENV_MS))
-        view_forget(c);
-}
-
-void route_view_again(struct lane_timer *timer)
-{
-    struct client *c = container_of(timer, struct client_views, timer)->client;
-    struct view *view = view_ref(c->views->missed);
-    client_set_view(c, view);
-    view_unref(view);
+    link_destroy(l);
+    return false;
 }
 
 void client_set_view(struct client *c, struct view *view)
 {
-    if (atomic_load(&c->life->down) || (c->view && view->number <= c->view->number))
+    if (client_is_down(c) || (c->view && view->number <= c->view->number))
         return;
     struct link **by_shard = malloc((view->shards_count + 1) * sizeof *by_shard);
-    struct link **links = malloc((c->links->count + view->shards_count + 1) * sizeof *links);
+    struct link **links = malloc((links_count(c) + view->shards_count + 1) * sizeof *links);
     size_t count = 0;
     if (!by_shard || !links || routes_make(c, view, by_shard, links, &count)) {
         free(by_shard);
         free(links);
-        view_miss(c, view);
+        views_missed(c, view);
         return;
     }
-    if (c->views->missed && c->views->missed->number <= view->number)
-        view_forget(c);
-    free(c->links->all);
-    free(c->links->by_shard);
+    links_set(c, links, count, by_shard, sole_owner(view_ring(view)));
     view_unref(c->view);
-    c->links->all = links;
-    c->links->count = count;
-    c->links->by_shard = by_shard;
     c->view = view_ref(view);
     atomic_store(&c->shared->shards, view->shards_count);
-    c->views->partitions_changed = view_partitions_changed(view);
-    c->links->sole = sole_owner(view_ring(view));
+    views_taken(c);
     atomic_store(&c->shared->num_servers, view->num_servers);
     atomic_store(&c->shared->num_workers, view->num_workers);
     for (size_t i = 0; i < count; i++) {
@@ -215,28 +193,20 @@ void client_set_view(struct client *c, struct view *view)
     evacuate(c, count);
     slice_resume_waiting(c);
     client_finish(c);
-    size_t kept = 0;
-    for (size_t i = 0; i < c->links->count; i++) {
-        assert(!c->links->all[i]->stale || (!c->links->all[i]->sent.head && !c->links->all[i]->queue.head &&
-                                            !c->links->all[i]->resend.head));
-        if (c->links->all[i]->stale)
-            link_destroy(c->links->all[i]);
-        else
-            c->links->all[kept++] = c->links->all[i];
-    }
-    c->links->count = kept;
+    links_keep(c, keep);
+}
+
+void route_init(struct client *c)
+{
+    links_init(c);
+    views_init(c, client_set_view);
 }
 
 void route_fini(struct client *c)
 {
-    view_forget(c);
-    for (size_t i = 0; i < c->links->count; i++)
-        link_destroy(c->links->all[i]);
-    free(c->links->all);
-    free(c->links->by_shard);
-    c->links->all = NULL;
-    c->links->by_shard = NULL;
-    c->links->count = 0;
+    views_close(c);
+    links_keep(c, drop);
+    links_fini(c);
     view_unref(c->view);
     c->view = NULL;
 }

@@ -9,8 +9,7 @@
 
 /* On the lane. Takes a reference of its own; a view that is not newer is ignored. */
 void client_set_view(struct client *client, struct view *view);
+void route_init(struct client *c);
 void route_fini(struct client *c);
-/* Takes a view again for which there was no memory. */
-void route_view_again(struct lane_timer *timer);
 
 #endif

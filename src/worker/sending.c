@@ -6,6 +6,7 @@
 #include "worker/ending.h"
 #include "worker/filtering.h"
 #include "worker/link.h"
+#include "worker/links.h"
 #include "worker/segments.h"
 
 static void slice_sent(struct van_frame *frame, paramo_err status)
@@ -63,7 +64,7 @@ void slice_chunk_whole(struct client *c, struct chunk *chunk, struct link *l)
 
 void slice_chunk_start(struct client *c, struct chunk *chunk, int owner)
 {
-    slice_chunk_whole(c, chunk, c->links->by_shard[owner]);
+    slice_chunk_whole(c, chunk, links_to_shard(c, (size_t)owner));
 }
 
 struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct span *s, int target)

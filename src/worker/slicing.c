@@ -8,6 +8,7 @@
  *                                        answers scattered back
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "worker/app_request.h"
@@ -15,9 +16,11 @@
 #include "worker/ending.h"
 #include "worker/filtering.h"
 #include "worker/link.h"
+#include "worker/links.h"
 #include "worker/scan_batch.h"
 #include "worker/sending.h"
 #include "worker/slicing.h"
+#include "worker/views.h"
 
 enum {
     RUNS_PER_SHARD = 8, /* arbitrary */
@@ -66,18 +69,18 @@ static size_t resume_chunk(struct client *c, struct chunk *chunk)
 /* Chunks that must wait again come behind the others, for a later view. */
 static void resume_turn(struct client *c, size_t left)
 {
-    while (c->chunks->resume_at && left) {
-        struct chunk *chunk = c->chunks->resume_at;
+    while (chunk_resume_at(c) && left) {
+        struct chunk *chunk = chunk_resume_at(c);
         if (chunk->need > c->view->number) {
-            c->chunks->resume_at = chunk->wait_next;
+            chunk_resume_from(c, chunk->wait_next);
             continue;
         }
         size_t keys = resume_chunk(c, chunk);
         left -= keys < left ? keys : left;
     }
     uint32_t few = c->config.turn_keys; /* in a simulation, other events come between two turns */
-    if (c->chunks->resume_at &&
-        lane_timer_arm(c->lane, &c->chunks->resume_timer, lane_now(c->lane) + (few ? ENV_MS : 0)))
+    if (chunk_resume_at(c) &&
+        lane_timer_arm(c->lane, &c->turns->timer, lane_now(c->lane) + (few ? ENV_MS : 0)))
         resume_turn(c, SIZE_MAX);
 }
 
@@ -86,16 +89,16 @@ static size_t turn_keys(const struct client *c)
     return c->config.turn_keys ? c->config.turn_keys : TURN_KEYS;
 }
 
-void slice_resume_fire(struct lane_timer *timer)
+static void resume_fire(struct lane_timer *timer)
 {
-    struct client *c = container_of(timer, struct client_chunks, resume_timer)->client;
+    struct client *c = container_of(timer, struct client_turns, timer)->client;
     resume_turn(c, turn_keys(c));
     client_finish(c);
 }
 
 void slice_resume_waiting(struct client *c)
 {
-    c->chunks->resume_at = c->chunks->waiters;
+    chunk_resume_from(c, chunk_first_waiter(c));
     resume_turn(c, turn_keys(c));
 }
 
@@ -259,8 +262,8 @@ static int chunk_owner(const struct client *c, const struct chunk *chunk)
     const struct span *s = &chunk->span;
     if (chunk->target >= 0)
         return (uint32_t)chunk->target < c->view->shards_count ? chunk->target : -2;
-    if (c->links->sole >= 0)
-        return c->links->sole;
+    if (links_sole(c) >= 0)
+        return links_sole(c);
     unsigned first = owner_of(c->view, chunk->request, s->keys[0]);
     if (first >= c->view->shards_count)
         return -2;
@@ -300,7 +303,7 @@ static void chunk_split(struct client *c, struct chunk *chunk)
     struct split *split = (struct split *)(void *)g.base;
     for (size_t i = 0; i < g.count; i++) {
         split[i].span = g.groups[i].span;
-        sending_init(&split[i].slice, chunk, c->links->by_shard[g.groups[i].owner], &split[i].span);
+        sending_init(&split[i].slice, chunk, links_to_shard(c, g.groups[i].owner), &split[i].span);
     }
     bufpool_put(&c->pool, g.scratch, g.scratch_bytes);
     chunk_enqueue(c, chunk, split, (uint32_t)g.count, g.bytes);
@@ -349,7 +352,7 @@ static void chunk_everywhere(struct client *c, struct chunk *chunk)
         if (!shard_counts(view, s))
             continue;
         split[at].span = (struct span){0};
-        sending_init(&split[at].slice, chunk, c->links->by_shard[s], &split[at].span);
+        sending_init(&split[at].slice, chunk, links_to_shard(c, s), &split[at].span);
         at++;
     }
     assert(at == count);
@@ -378,9 +381,9 @@ static void stat_again(struct client *c, struct request *r, uint64_t need)
 static bool partitions_gone(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
-    if (r->kind == REQUEST_CLEAR && (c->views->partitions_changed > chunk->view || chunk->everywhere))
+    if (r->kind == REQUEST_CLEAR && (views_partitions_changed(c) > chunk->view || chunk->everywhere))
         chunk_everywhere(c, chunk);
-    else if (r->kind == REQUEST_SCAN && c->views->partitions_changed != r->batch->partitions_view)
+    else if (r->kind == REQUEST_SCAN && views_partitions_changed(c) != r->batch->partitions_view)
         request_end(r, PARAMO_E_MOVED, "partitions have changed owners");
     else if (!shard_counts(c->view, (uint32_t)chunk->target))
         chunk_finished(c, chunk); /* it had no keys */
@@ -603,8 +606,8 @@ static void slice_gathered(struct client *c, struct request *r, const struct spa
         assert(rest == &r->first);
         rest->rest = true;
         r->sliced = r->sliced_src = 0;
-        slice_wait_turn(c, rest, c->chunks->resume_at);
-        c->chunks->resume_at = rest;
+        slice_wait_turn(c, rest, chunk_resume_at(c));
+        chunk_resume_from(c, rest);
         return;
     }
     paramo_err err = gather_some(c, r, s);
@@ -661,14 +664,14 @@ static size_t slice_rest(struct client *c, struct chunk *rest)
 static void slice_runs(struct client *c, struct request *r, const struct span *s)
 {
     size_t count = 0;
-    paramo_err err = ring_runs(view_ring(c->view), &r->table->placement, s->keys, s->count, c->chunks->runs,
+    paramo_err err = ring_runs(view_ring(c->view), &r->table->placement, s->keys, s->count, c->turns->runs,
                                RING_PARTITIONS + 1, &count);
     if (err) {
         request_end(r, err, err_text());
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        if (c->chunks->runs[i].shard >= c->view->shards_count) {
+        if (c->turns->runs[i].shard >= c->view->shards_count) {
             request_wait(c, r, c->view->number + 1);
             return;
         }
@@ -679,7 +682,7 @@ static void slice_runs(struct client *c, struct request *r, const struct span *s
     }
     uint64_t at = 0, row = s->src_bytes / s->count;
     for (size_t i = 0; i < count && !r->ended; i++) {
-        const struct ring_run *run = &c->chunks->runs[i];
+        const struct ring_run *run = &c->turns->runs[i];
         uint64_t bytes = row * run->count;
         if (s->lens) {
             bytes = 0;
@@ -705,8 +708,8 @@ static void slice_scan(struct client *c, struct request *r)
     struct scan_batch *b = r->batch;
     struct span s = {.keys = &b->cursor, .count = 1, .scan = b->id};
     if (!b->partitions_view)
-        b->partitions_view = c->views->partitions_changed;
-    if (b->partitions_view != c->views->partitions_changed)
+        b->partitions_view = views_partitions_changed(c);
+    if (b->partitions_view != views_partitions_changed(c))
         request_end(r, PARAMO_E_MOVED, "partitions have changed owners");
     else if (b->shard >= c->view->shards_count)
         request_end(r, PARAMO_E_MOVED, "the shard is gone");
@@ -725,7 +728,7 @@ static void slice_by_view(struct client *c, struct request *r)
         app_request_slice(c, r);
     } else if (r->n) {
         struct span s = span_of(r);
-        int owner = c->links->sole;
+        int owner = links_sole(c);
         if (owner < 0 && r->n == 1) {
             unsigned o = owner_of(c->view, r, r->keys[0]);
             owner = o < c->view->shards_count ? (int)o : -1;
@@ -747,15 +750,33 @@ static void slice_by_view(struct client *c, struct request *r)
 void slice_request(struct client *c, struct request *r)
 {
     bool to_table = r->kind != REQUEST_MESSAGE;
-    if (to_table && r->table->since > c->views->table)
-        c->views->table = r->table->since;
-    if (to_table && c->views->table > c->view->number)
-        request_wait(c, r, c->views->table);
-    else if (to_table && c->chunks->resume_at) /* earlier requests wait for their turn */
+    if (to_table)
+        views_need_table(c, r->table->since);
+    if (to_table && views_of_tables(c) > c->view->number)
+        request_wait(c, r, views_of_tables(c));
+    else if (to_table && chunk_resume_at(c)) /* earlier requests wait for their turn */
         request_wait(c, r, c->view->number);
     else
         slice_by_view(c, r);
     /* it has many keys: the first turn */
-    if (to_table && c->chunks->resume_at && !c->chunks->resume_timer.slot)
+    if (to_table && chunk_resume_at(c) && !c->turns->timer.slot)
         resume_turn(c, turn_keys(c));
+}
+
+paramo_err slicing_init(struct client *c)
+{
+    c->turns->client = c;
+    c->turns->timer.fire = resume_fire;
+    c->turns->runs = malloc((RING_PARTITIONS + 1) * sizeof *c->turns->runs);
+    return c->turns->runs ? PARAMO_OK : err_memory((RING_PARTITIONS + 1) * sizeof *c->turns->runs);
+}
+
+void slicing_close(struct client *c)
+{
+    lane_timer_cancel(c->lane, &c->turns->timer);
+}
+
+void slicing_fini(struct client *c)
+{
+    free(c->turns->runs);
 }

@@ -8,6 +8,17 @@
 
 #include "worker/client_impl.h"
 
+struct client_turns {
+    struct client *client;
+    struct lane_timer timer; /* the next turn of chunks that wait */
+    struct ring_run *runs;   /* scratch: RING_PARTITIONS + 1 */
+};
+
+MUST_USE paramo_err slicing_init(struct client *c);
+/* No more turns. */
+void slicing_close(struct client *c);
+void slicing_fini(struct client *c);
+
 /* Makes the request's chunks and starts them; the request may have ended on return. */
 void slice_request(struct client *c, struct request *r);
 /* A new attempt of the whole chunk by the present view; the chunk may be gone on return. */
@@ -19,6 +30,5 @@ void slice_chunk_later(struct client *c, struct chunk *chunk, struct chunk *befo
 /* A new view has come: chunks that waited for it, or wait for a turn, go on, in turns of a millisecond and in order. Later
  * requests wait behind them. */
 void slice_resume_waiting(struct client *c);
-void slice_resume_fire(struct lane_timer *timer);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "worker/client_impl.h"
 #include "worker/ending.h"
+#include "worker/links.h"
+#include "worker/requests.h"
 #include "worker/waiting.h"
 
 /* ---- cancelling, waiting ---- */
@@ -22,8 +24,8 @@ static void cancel_task(struct lane_task *task)
 {
     struct canceller *w = container_of(task, struct canceller, task);
     struct client *c = w->client;
-    struct request *only = c->requests->of_slot[w->ts % TRACKER_SLOTS];
-    for (struct request *r = w->earlier ? c->requests->first : only; r; r = w->earlier ? r->next : NULL) {
+    struct request *only = requests_of_slot(c, w->ts);
+    for (struct request *r = w->earlier ? requests_first(c) : only; r; r = w->earlier ? r->next : NULL) {
         if (w->earlier ? r->ts > w->ts : r->ts != w->ts)
             continue;
         request_end(r, w->status, w->text);
@@ -102,9 +104,10 @@ static void flush_links(struct client *c)
 {
     if (!lane_enter(c->lane))
         return;
-    for (size_t i = 0; i < c->links->count; i++) {
-        if (c->links->all[i]->conn && c->links->all[i]->sent.head)
-            van_flush(c->links->all[i]->conn);
+    for (size_t i = 0; i < links_count(c); i++) {
+        const struct link *l = links_at(c, i);
+        if (l->conn && l->sent.head)
+            van_flush(l->conn);
     }
     lane_leave(c->lane);
 }
@@ -170,58 +173,16 @@ void client_interrupt(struct client *c)
     atomic_store(&c->life->interrupted, true);
 }
 
-/* ---- callbacks in the application's own loop ---- */
-
-void client_defer_callbacks(struct client *c)
-{
-    atomic_store(&c->callbacks->deferred, true);
-}
-
-void client_run_callbacks(struct client *c)
-{
-    while (!mailbox_empty(&c->callbacks->queue)) {
-        if (atomic_flag_test_and_set(&c->callbacks->running))
-            return; /* another thread runs them */
-        struct queue tasks = {0};
-        mailbox_drain(&c->callbacks->queue, &tasks);
-        lane_callbacks_begin();
-        for (struct qnode *node; (node = queue_pop(&tasks));)
-            container_of(node, struct lane_task, node)->run(container_of(node, struct lane_task, node));
-        lane_callbacks_end();
-        atomic_flag_clear(&c->callbacks->running);
-    }
-}
-
-void client_complete(struct client *c, struct lane_task *task)
-{
-    if (!atomic_load(&c->callbacks->deferred)) {
-        lane_complete(c->lane, task);
-        return;
-    }
-    mailbox_post(&c->callbacks->queue, &task->node);
-    if (c->config.callbacks_pending)
-        c->config.callbacks_pending(c->config.arg);
-}
-
 /* ---- counters ---- */
 
 void client_publish(struct client *c)
 {
-    struct van_counters sum = c->links->closed_conns;
-    for (size_t i = 0; i < c->links->count; i++) {
-        const struct van_conn *conn = c->links->all[i]->conn;
-        if (!conn)
-            continue;
-        sum.bytes_sent += conn->counters.bytes_sent;
-        sum.bytes_received += conn->counters.bytes_received;
-        sum.frames_sent += conn->counters.frames_sent;
-        sum.frames_received += conn->counters.frames_received;
-    }
+    struct van_counters sum = links_sum(c);
     atomic_store_explicit(&c->shared->published.bytes_sent, sum.bytes_sent, memory_order_relaxed);
     atomic_store_explicit(&c->shared->published.bytes_received, sum.bytes_received, memory_order_relaxed);
     atomic_store_explicit(&c->shared->published.frames_sent, sum.frames_sent, memory_order_relaxed);
     atomic_store_explicit(&c->shared->published.frames_received, sum.frames_received, memory_order_relaxed);
-    atomic_store_explicit(&c->shared->published.requests, c->requests->total, memory_order_relaxed);
+    atomic_store_explicit(&c->shared->published.requests, requests_total(c), memory_order_relaxed);
     atomic_store_explicit(&c->shared->published.retries, c->counts->retries, memory_order_relaxed);
     atomic_store_explicit(&c->shared->published.moved, c->counts->moved, memory_order_relaxed);
 }

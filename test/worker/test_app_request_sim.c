@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "worker/client_impl.h"
+#include "worker/numbers.h"
 #include "worker/support_play.h"
 
 enum { SEEDS = 60, CLIENTS = 2, SERVERS = 3, REQUESTS = 120 };

@@ -11,7 +11,9 @@
 #include "server/shard/shard_impl.h"
 #include "server/shard/slice.h"
 #include "server/snapshot/load_state.h"
+#include "worker/chunk.h"
 #include "worker/client_impl.h"
+#include "worker/requests.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"
 
@@ -611,7 +613,7 @@ static void test_memory_bounded(void **state)
     assert_ok(world_wait(&w, 0, ts));
     assert_true(out[0] == MANY);
     assert_true(c->requests->free_count <= 128); /* about as many as were in flight */
-    assert_int_equal(c->chunks->free_count, 0);
+    assert_int_equal(c->waiters->free_count, 0);
     assert_int_equal(c->pool.out, 0);
     assert_int_equal(atomic_load(&c->tracker.in_flight), 0);
     world_fini(&w);

@@ -9,6 +9,8 @@
 
 #include "worker/answer.h"
 #include "worker/client_impl.h"
+#include "worker/links.h"
+#include "worker/requests.h"
 #include "worker/support_world.h"
 
 #define assert_ok(e)                                                                                         \
@@ -618,7 +620,7 @@ static void test_wrong_token(void **state)
     (void)state;
     struct world w;
     world_make(&w, 1, NULL);
-    memcpy(w.clients[0].client->links->token, "wrong", 6);
+    memcpy(w.clients[0].client->token, "wrong", 6);
     uint64_t key = 3, ts, began = sim_now(w.sim);
     float val = 1;
     assert_ok(world_push(&w, 0, DENSE, &key, 1, &val, 1, &ts));

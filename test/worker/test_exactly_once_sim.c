@@ -12,7 +12,10 @@
 
 #include "server/shard/shard_impl.h"
 #include "server/shard/shard_tables.h"
+#include "worker/chunk.h"
 #include "worker/client_impl.h"
+#include "worker/numbers.h"
+#include "worker/requests.h"
 #include "worker/support_play.h"
 
 enum { DENSE, SPARSE, USER, TABLES };
@@ -328,7 +331,7 @@ static void run_verify(struct run *r)
     for (unsigned c = 0; c < CLIENTS; c++) {
         struct client *client = r->p.w.clients[c].client;
         play_check(&r->p, client->pool.out == 0 && client->requests->first == NULL &&
-                              client->chunks->waiters == NULL);
+                              client->waiters->first == NULL);
         play_check(&r->p, client->numbers->floor == client->numbers->next);
     }
 }

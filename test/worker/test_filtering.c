@@ -15,6 +15,7 @@
 #include "server/shard/shard_impl.h"
 #include "wire/capability.h"
 #include "worker/client_impl.h"
+#include "worker/links.h"
 #include "worker/support_world.h"
 
 #define assert_ok(e)                                                                                         \

@@ -3,10 +3,12 @@
 #include "server/shard/shard_tables.h"
 #include "table/table.h"
 #include "unit.h"
+#include "worker/chunk.h"
 
 #include <string.h>
 
 #include "worker/client_impl.h"
+#include "worker/requests.h"
 #include "worker/support_world.h"
 
 /* Row i lies on partition i. A turn slices one request, and the next comes a millisecond later. */
@@ -64,7 +66,7 @@ static const struct client *client(void)
 static unsigned waiting(void)
 {
     unsigned n = 0;
-    for (const struct chunk *chunk = client()->chunks->waiters; chunk; chunk = chunk->wait_next)
+    for (const struct chunk *chunk = client()->waiters->first; chunk; chunk = chunk->wait_next)
         n++;
     return n;
 }
@@ -73,7 +75,7 @@ static unsigned waiting(void)
 static void check_order(void)
 {
     uint64_t number = 0;
-    for (const struct chunk *chunk = client()->chunks->waiters; chunk; chunk = chunk->wait_next) {
+    for (const struct chunk *chunk = client()->waiters->first; chunk; chunk = chunk->wait_next) {
         uint64_t next = chunk->number ? chunk->number : UINT64_MAX;
         assert_true(next > number || next == UINT64_MAX);
         number = next;
@@ -104,7 +106,7 @@ static void all_pushed(void)
     for (unsigned i = 0; i < MANY; i++)
         assert_int_equal(world_wait(&w, 0, pushes[i]), PARAMO_OK);
     assert_int_equal(waiting(), 0);
-    assert_null(client()->chunks->resume_at);
+    assert_null(client()->waiters->resume_at);
 }
 
 static float row_at(unsigned server)
@@ -147,7 +149,7 @@ static void later_requests_wait(void **state)
     float val = 0;
     assert_int_equal(world_pull(&w, 0, 0, &key, 1, &val, 1, &ts), PARAMO_OK);
     push(0, &last);
-    assert_ptr_equal(client()->chunks->waiters_tail->request, client()->requests->last);
+    assert_ptr_equal(client()->waiters->last->request, client()->requests->last);
     assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
     assert_true(val == MANY);
     assert_int_equal(world_wait(&w, 0, last), PARAMO_OK);
@@ -168,7 +170,7 @@ static void a_view_in_the_middle(void **state)
     server_gone(1);
     next_view();
     assert_true(waiting() > before);
-    assert_true(client()->chunks->waiters->number);
+    assert_true(client()->waiters->first->number);
     check_order();
     all_pushed();
     assert_true(row_at(2) == MANY);
@@ -304,7 +306,7 @@ static void many_keys_in_turns(void **state)
         assert_int_equal(before, PORTION); /* the first turn is at once */
         uint64_t pull_ts = issue(REQUEST_PULL, kind);
         assert_int_equal(waiting(), 2);
-        while (client()->chunks->waiters && client()->chunks->waiters->request == r) {
+        while (client()->waiters->first && client()->waiters->first->request == r) {
             assert_in_range(r->sliced - before, 0, PORTION);
             before = r->sliced;
             assert_true(sim_step(w.sim));
@@ -326,7 +328,7 @@ static void a_view_in_the_middle_of_a_request(void **state)
     assert_int_equal(waiting(), 1);
     server_gone(0);
     next_view();
-    assert_true(waiting() > 1 || client()->chunks->waiters->rest);
+    assert_true(waiting() > 1 || client()->waiters->first->rest);
     assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
     assert_int_equal(world_wait(&w, 0, issue(REQUEST_PULL, PARAMO_TABLE_SPARSE)), PARAMO_OK);
     all_read(1);
@@ -363,7 +365,7 @@ static void a_deadline_in_the_middle_of_a_request(void **state)
     uint64_t late = issue(REQUEST_PUSH, PARAMO_TABLE_SPARSE);
     assert_int_equal(world_wait(&w, 0, late), PARAMO_E_TIMEOUT);
     assert_int_equal(waiting(), 0);
-    assert_null(client()->chunks->resume_at);
+    assert_null(client()->waiters->resume_at);
     assert_int_equal(client()->pool.out, 0);
     float one = 1;
     uint64_t ts;

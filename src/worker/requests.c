@@ -1,0 +1,102 @@
+#include "worker/requests.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct request *requests_get(struct client *c, bool on_lane)
+{
+    struct request *r = on_lane ? c->requests->free : NULL;
+    if (r) {
+        c->requests->free = r->next;
+        c->requests->free_count--;
+    } else {
+        r = malloc(sizeof *r);
+        if (!r)
+            return NULL;
+    }
+    /* Sets all but the frames and what is set at use. */
+    memset(r, 0, offsetof(struct request, first));
+    r->client = c;
+    return r;
+}
+
+void requests_put(struct client *c, struct request *r)
+{
+    free(r->error_text);
+    if (r->posted || c->requests->free_count >= REQUESTS_CACHED) {
+        free(r);
+        return;
+    }
+    r->next = c->requests->free;
+    c->requests->free = r;
+    c->requests->free_count++;
+}
+
+void requests_add(struct client *c, struct request *r)
+{
+    struct client_requests *q = c->requests;
+    assert(!q->of_slot[r->ts % TRACKER_SLOTS]);
+    assert(!q->first == !q->last && (!q->last || !q->last->next));
+    r->prev = q->last;
+    r->next = NULL;
+    if (q->last)
+        q->last->next = r;
+    else
+        q->first = r;
+    q->last = r;
+    q->of_slot[r->ts % TRACKER_SLOTS] = r;
+    r->number = ++q->total;
+}
+
+void requests_remove(struct client *c, struct request *r)
+{
+    struct client_requests *q = c->requests;
+    assert(r->ended && q->of_slot[r->ts % TRACKER_SLOTS] == r);
+    assert(r->prev ? r->prev->next == r : q->first == r);
+    assert(r->next ? r->next->prev == r : q->last == r);
+    if (r->prev)
+        r->prev->next = r->next;
+    else
+        q->first = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    else
+        q->last = r->prev;
+    q->of_slot[r->ts % TRACKER_SLOTS] = NULL;
+}
+
+void requests_note_ended(struct client *c, struct request *r)
+{
+    struct client_requests *q = c->requests;
+    assert(r->ended && !q->ended == !q->ended_tail);
+    r->ended_next = NULL;
+    if (q->ended_tail)
+        q->ended_tail->ended_next = r;
+    else
+        q->ended = r;
+    q->ended_tail = r;
+}
+
+struct request *requests_take_ended(struct client *c)
+{
+    struct client_requests *q = c->requests;
+    struct request *r = q->ended;
+    if (!r)
+        return NULL;
+    assert(r->ended && (r->ended_next || q->ended_tail == r));
+    q->ended = r->ended_next;
+    if (!q->ended)
+        q->ended_tail = NULL;
+    return r;
+}
+
+void requests_fini(struct client *c)
+{
+    struct client_requests *q = c->requests;
+    assert(!q->first && !q->last && !q->ended);
+    for (struct request *r; (r = q->free);) {
+        q->free = r->next;
+        free(r);
+    }
+}
