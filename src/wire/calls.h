@@ -4,6 +4,10 @@
  * its body the result, or, when the status is not OK, a text. A call that was answered before is answered the
  * same again until the floor has passed it: so a call is done once, however often it is sent.
  *
+ * A number is a sequence, which rises from 1, times CALL_PLACES, plus a place. No two calls in flight have one place: a
+ * call that has the place of an earlier one says that the caller has the earlier one's answer, or has given it up. So
+ * a call that waits for long, and holds the floor, holds up no other one.
+ *
  * Bodies stand in files of their own: register_call.h, barrier_call.h, table_spec.h, pool_calls.h,
  * kv_calls.h, clock_calls.h, order.h, status.h; heartbeat.h and end.h are not calls. It never knows which node calls. Tests:
  * test/wire/test_calls.c.
@@ -43,7 +47,7 @@ enum call_kind {
 };
 
 enum {
-    CALL_WINDOW = 256,    /* calls that a member may have between floor and number */
+    CALL_PLACES = 4096,   /* calls that a member may have in flight */
     CALL_TEXT_MAX = 2048, /* longest text of a reply or SHUTDOWN, with the end */
     CALL_TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000
 };

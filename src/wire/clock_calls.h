@@ -7,6 +7,7 @@
 #define WIRE_CLOCK_CALLS_H
 
 #include "base/cursor.h"
+#include "wire/calls.h"
 
 /* Clocks and sessions are below this. */
 #define CLOCK_COUNT_MAX (UINT64_C(1) << 56)
@@ -14,11 +15,11 @@
 struct clock_join {
     uint32_t who; /* customer of the node */
 };
-/* The session of the CLOCK_JOIN with this number, of this node. A caller that has given up the call knows it, too:
+/* The session of the CLOCK_JOIN with this number (its sequence), of this node. A caller that has given up the call knows it, too:
  * the scheduler may have counted the worker. */
 static inline uint64_t clock_session(uint32_t node, uint64_t call)
 {
-    return (uint64_t)node << 32 | (uint32_t)call;
+    return (uint64_t)node << 32 | (uint32_t)(call / CALL_PLACES);
 }
 struct clock_joined {
     uint64_t session;

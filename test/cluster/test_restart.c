@@ -639,11 +639,45 @@ static void test_more_places_than_nodes(void **state)
     off();
 }
 
+/* A node has CALL_PLACES calls in flight; one that is given up makes room. The next scheduler gets all of them. */
+static void test_calls_in_flight(void **state)
+{
+    (void)state;
+    on(0, 2);
+    struct tnode *a = &t.c.nodes[0], *b = &t.c.nodes[1];
+    struct tcall *gets = calloc(CALL_PLACES, sizeof *gets), call;
+    assert_non_null(gets);
+    for (unsigned i = 0; i < CALL_PLACES; i++)
+        TCALL(a, &gets[i], member_kv_get(a->member, &gets[i].call, "later", in_seconds(&t.c, 90)));
+    cluster_pass(&t.c, 3);
+    tcall_init(&call);
+    tnode_enter(a);
+    assert_int_equal(member_kv_get(a->member, &call.call, "none", in_seconds(&t.c, 9)), PARAMO_E_AGAIN);
+    assert_string_equal(err_text(), "4096 calls to the scheduler are in flight");
+    member_cancel(a->member, &gets[7].call);
+    tnode_leave(a);
+    assert_int_equal(gets[7].status, PARAMO_E_CANCELLED);
+    const double one = 1;
+    TCALL(a, &call, member_kv_add(a->member, &call.call, "sum", &one, 1, in_seconds(&t.c, 9)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    scheduler_off(false);
+    scheduler_on();
+    TCALL(a, &call, member_kv_add(a->member, &call.call, "sum", &one, 1, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    assert_true(sum_of(b) == 2);
+    TCALL(b, &call, member_kv_put(b->member, &call.call, "later", "x", 1, in_seconds(&t.c, 9)));
+    for (unsigned i = 0; i < CALL_PLACES; i++)
+        assert_int_equal(tcall_wait(&t.c, &gets[i]), i == 7 ? PARAMO_E_CANCELLED : PARAMO_OK);
+    free(gets);
+    off();
+}
+
 int main(void)
 {
     log_set_level(LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_calls_in_flight),
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_what_is_shared),
         cmocka_unit_test(test_a_node_that_does_not_return),

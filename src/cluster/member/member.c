@@ -165,7 +165,7 @@ static paramo_err got_registered(struct member *m, const struct wire_reply *head
     m->returns = result.returns;
     if (m->state == MEMBER_JOINED)
         lane_timer_cancel(m->config.lane, &m->limit_timer);
-    member_calls_resend(m, 0);
+    member_calls_resend(m, UINT64_MAX); /* on this connection none is sent */
     return joined_perhaps(m);
 }
 
@@ -503,11 +503,12 @@ paramo_err member_create(const struct member_config *config, struct member **out
     m->config.name = m->name;
     m->config.domain = m->domain;
     m->has_left = has_left;
-    m->next_number = 1;
+    m->next_sequence = 1;
     m->pace = PACE_FIRST;
     m->reconnect_timer.fire = reconnect_due;
     m->limit_timer.fire = limit_reached;
     m->beat_timer.fire = beat_due;
+    m->resend_timer.fire = member_calls_resend_due;
     m->limit = now(m) + config->connect_timeout_ms * ENV_MS;
     if (!err)
         err = lane_timer_arm(config->lane, &m->limit_timer, m->limit);
@@ -533,6 +534,7 @@ void member_destroy(struct member *m)
     move(m, MEMBER_CLOSED); /* callbacks that begin a call are refused */
     stop_connecting(m);
     lane_timer_cancel(m->config.lane, &m->beat_timer);
+    lane_timer_cancel(m->config.lane, &m->resend_timer);
     if (m->conn)
         van_close(m->conn, true);
     m->conn = NULL;
@@ -540,6 +542,7 @@ void member_destroy(struct member *m)
     member_calls_fail(m, PARAMO_E_CLOSED, true);
     member_orders_fini(m);
     view_unref(m->view);
+    free(m->places);
     free(m);
 }
 

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cluster/member/member_impl.h"
@@ -14,23 +15,7 @@
 /* How long after the deadline the scheduler's own answer, which names the missing nodes, may still come. */
 #define ANSWER_SLACK (400 * ENV_MS)
 
-enum { CALLS_MAX = 4096 }; /* from the oldest on, with those that wait for the window */
-
-static bool in_window(const struct member *m, const struct member_call *call)
-{
-    return call->call_number - member_calls_floor(m) < CALL_WINDOW;
-}
-
-/* The floor may have risen: what waits for the window is sent. */
-static void window_moved(struct member *m)
-{
-    while (m->beyond && in_window(m, m->beyond)) {
-        struct member_call *call = m->beyond;
-        m->beyond = call->newer;
-        if (m->conn && m->registered)
-            member_call_send(m, call);
-    }
-}
+enum { RESEND_MAX = 256 /* calls that are sent in one step */ };
 
 static uint32_t timeout_ms(struct member *m, uint64_t deadline)
 {
@@ -39,33 +24,34 @@ static uint32_t timeout_ms(struct member *m, uint64_t deadline)
     return ms < CALL_TIMEOUT_MAX_MS ? (uint32_t)ms : CALL_TIMEOUT_MAX_MS;
 }
 
-/* The oldest call, if it is a wait for a clock, which changes nothing: it is given up at the scheduler, and asked again
- * behind all others, so that the window moves. What it waits for may be among them. */
-static bool oldest_asked_again(struct member *m)
+/* ---- places ------------------------------------------------------------------------------------------- */
+
+/* The lowest free place, so that the scheduler keeps no more of this node than it needs. */
+static paramo_err place_find(struct member *m, uint32_t *out)
 {
-    struct member_call *call = m->oldest;
-    struct clock_wait body;
-    if (call->kind != CALL_CLOCK_WAIT || call == m->newest)
-        return false;
-    assert(!call->min_view && !call->finished && call != m->beyond);
-    struct reader r = reader_over(call->body.data, call->body.len);
-    paramo_err err = clock_wait_decode(&r, &body);
-    assert(!err); /* it is our own */
-    (void)err;
-    body.timeout_ms = timeout_ms(m, call->deadline);
-    call->body.len = 0;
-    clock_wait_encode(&body, &call->body);
-    assert(!call->body.failed); /* it is as long as before */
-    m->oldest = call->newer;
-    m->oldest->older = NULL;
-    call->call_number = m->next_number++;
-    call->sent_at = 0;
-    call->older = m->newest;
-    call->newer = NULL;
-    m->newest = m->newest->newer = call;
-    m->beyond = m->beyond ? m->beyond : call;
-    window_moved(m);
-    return true;
+    uint32_t place = m->place_free;
+    while (place < m->places_count && m->places[place])
+        place++;
+    if (place == CALL_PLACES)
+        return err_set(PARAMO_E_AGAIN, "%d calls to the scheduler are in flight", CALL_PLACES);
+    if (place == m->places_count) {
+        uint32_t count = m->places_count ? 2 * m->places_count : 8;
+        struct member_call **places = realloc(m->places, count * sizeof(struct member_call *));
+        if (!places)
+            return err_memory(count * sizeof(struct member_call *));
+        memset(places + m->places_count, 0, (count - m->places_count) * sizeof(struct member_call *));
+        m->places = places;
+        m->places_count = count;
+    }
+    *out = place;
+    return PARAMO_OK;
+}
+
+static struct member_call *call_numbered(const struct member *m, uint64_t number)
+{
+    uint32_t place = number % CALL_PLACES;
+    struct member_call *call = place < m->places_count ? m->places[place] : NULL;
+    return call && call->call_number == number ? call : NULL;
 }
 
 static void call_unlink(struct member *m, struct member_call *call)
@@ -74,8 +60,10 @@ static void call_unlink(struct member *m, struct member_call *call)
     assert(call->newer ? call->newer->older == call : m->newest == call);
     *(call->older ? &call->older->newer : &m->oldest) = call->newer;
     *(call->newer ? &call->newer->older : &m->newest) = call->older;
-    if (m->beyond == call)
-        m->beyond = call->newer;
+    uint32_t place = call->call_number % CALL_PLACES;
+    assert(m->places[place] == call);
+    m->places[place] = NULL;
+    m->place_free = place < m->place_free ? place : m->place_free;
     lane_timer_cancel(m->config.lane, &call->timer);
     writer_fini(&call->body);
 }
@@ -83,7 +71,6 @@ static void call_unlink(struct member *m, struct member_call *call)
 static void call_finish(struct member *m, struct member_call *call, paramo_err status)
 {
     call_unlink(m, call);
-    window_moved(m);
     call->done(call, status);
 }
 
@@ -100,30 +87,44 @@ static void call_due(struct lane_timer *timer)
 
 uint64_t member_calls_floor(const struct member *m)
 {
-    return m->oldest ? m->oldest->call_number : m->next_number;
+    return m->oldest ? m->oldest->call_number : m->next_sequence * CALL_PLACES;
 }
 
-void member_call_send(struct member *m, struct member_call *call)
+bool member_call_send(struct member *m, struct member_call *call)
 {
     struct wire_head head = {.call = {.kind = WIRE_CALL,
                                       .what = call->kind,
                                       .number = call->call_number,
                                       .floor = member_calls_floor(m),
                                       .view = m->view ? m->view->number : 0}};
-    if (control_message_send(m->conn, &head, call->body.data, call->body.len) == PARAMO_OK)
-        call->sent_at = lane_now(m->config.lane);
-    /* else it stays unsent; the next heartbeat tries again */
+    if (control_message_send(m->conn, &head, call->body.data, call->body.len))
+        return false;
+    call->sent_at = lane_now(m->config.lane);
+    return true;
 }
 
 void member_calls_resend(struct member *m, uint64_t overdue)
 {
     uint64_t now = lane_now(m->config.lane);
-    for (struct member_call *call = m->oldest; call && call != m->beyond; call = call->newer)
-        if (!call->min_view && !call->finished && (!call->sent_at || now - call->sent_at >= overdue))
-            member_call_send(m, call);
-    /* A wait that is done may lie behind as many that are not. */
-    for (unsigned i = 0; m->beyond && i < CALL_WINDOW / 2 && oldest_asked_again(m); i++)
-        ;
+    unsigned sent = 0;
+    for (struct member_call *call = m->oldest; call; call = call->newer) {
+        if (call->min_view || call->finished || (call->sent_at && now - call->sent_at < overdue))
+            continue;
+        if (sent++ == RESEND_MAX) {
+            paramo_err err = lane_timer_arm(m->config.lane, &m->resend_timer, now);
+            (void)err; /* without memory the next heartbeat sends the others */
+            return;
+        }
+        if (!member_call_send(m, call))
+            return; /* the queue is full: the next heartbeat tries again */
+    }
+}
+
+void member_calls_resend_due(struct lane_timer *timer)
+{
+    struct member *m = container_of(timer, struct member, resend_timer);
+    if (m->conn && m->registered)
+        member_calls_resend(m, UINT64_MAX);
 }
 
 void member_calls_unsend(struct member *m)
@@ -147,7 +148,7 @@ void member_calls_fail(struct member *m, paramo_err status, bool with_leave)
 {
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
-    uint64_t end = m->next_number; /* excludes calls that the callbacks begin */
+    uint64_t end = m->next_sequence * CALL_PLACES; /* excludes calls that the callbacks begin */
     for (struct member_call *call = m->oldest; call && call->call_number < end;) {
         if (call->kind == CALL_LEAVE && !with_leave) {
             call = call->newer;
@@ -161,6 +162,7 @@ void member_calls_fail(struct member *m, paramo_err status, bool with_leave)
 paramo_err member_call_begin(struct member *m, struct member_call *call, enum call_kind kind,
                              uint64_t deadline)
 {
+    uint32_t place = 0;
     paramo_err err = PARAMO_OK;
     if (call->body.failed)
         err = err_memory(call->body.len);
@@ -168,8 +170,8 @@ paramo_err member_call_begin(struct member *m, struct member_call *call, enum ca
         err = err_set(m->end_status, "%s", m->end_text);
     else if (m->state != MEMBER_JOINED && !(kind == CALL_LEAVE && m->state == MEMBER_ENDED))
         err = err_set(PARAMO_E_CLOSED, "this node is not part of a running job");
-    else if (m->next_number - member_calls_floor(m) >= CALLS_MAX)
-        err = err_set(PARAMO_E_AGAIN, "%d calls to the scheduler are in flight or wait", CALLS_MAX);
+    else
+        err = place_find(m, &place);
     call->timer = (struct lane_timer){.fire = call_due};
     if (!err)
         err = lane_timer_arm(m->config.lane, &call->timer,
@@ -181,7 +183,9 @@ paramo_err member_call_begin(struct member *m, struct member_call *call, enum ca
     call->member = m;
     call->kind = kind;
     call->deadline = deadline;
-    call->call_number = m->next_number++;
+    call->call_number = m->next_sequence++ * CALL_PLACES + place;
+    m->places[place] = call;
+    m->place_free = place + 1;
     call->sent_at = call->min_view = 0;
     call->finished = false;
     call->newer = NULL;
@@ -189,12 +193,8 @@ paramo_err member_call_begin(struct member *m, struct member_call *call, enum ca
     call->older = m->newest;
     *(m->newest ? &m->newest->newer : &m->oldest) = call;
     m->newest = call;
-    if (!in_window(m, call))
-        m->beyond = m->beyond ? m->beyond : call;
-    else if (m->conn && m->registered)
-        member_call_send(m, call);
-    while (kind != CALL_CLOCK_WAIT && !in_window(m, call) && oldest_asked_again(m))
-        ;
+    if (m->conn && m->registered)
+        (void)member_call_send(m, call); /* else a heartbeat does */
     return PARAMO_OK;
 }
 
@@ -252,9 +252,7 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
 
 paramo_err member_calls_reply(struct member *m, const struct wire_reply *head, struct reader *body)
 {
-    struct member_call *call = m->oldest;
-    while (call && call->call_number != head->number)
-        call = call->newer;
+    struct member_call *call = call_numbered(m, head->number);
     if (!call || call->min_view || call->finished)
         return PARAMO_OK; /* a repeated answer, or the answer to an abandoned call */
     if (call->kind != head->what)

@@ -47,10 +47,8 @@ struct member_call {
 };
 
 /* All return INVALID, TOO_LARGE, CLOSED (not joined), the status that the member ended with, AGAIN
- * (4,096 calls since the oldest that is unanswered) or MEMORY at once. A call that is CALL_WINDOW or more behind the
- * oldest waits here until the scheduler may get it: one long wait (a barrier, pool_next) does not fail the others.
- * A clock_wait does not hold them up either: it is given up and asked again behind them. deadline: lane_now's
- * clock. TIMEOUT (or the scheduler's own error) comes within half a second of it. */
+ * (CALL_PLACES calls are unanswered) or MEMORY at once. However long a call waits (a barrier, pool_next, kv_get), it
+ * holds no other one up. deadline: lane_now's clock. TIMEOUT (or the scheduler's own error) comes within half a second of it. */
 MUST_USE paramo_err member_barrier(struct member *m, struct member_call *call, uint32_t group,
                                    uint32_t customer, uint64_t deadline);
 /* options NULL: it must exist. */
@@ -111,10 +109,12 @@ void member_cancel(struct member *m, struct member_call *call);
 /* Begins a call whose body is written; after OK its done comes. */
 MUST_USE paramo_err member_call_begin(struct member *m, struct member_call *call, enum call_kind kind,
                                       uint64_t deadline);
-/* Sends one call over the present connection. */
-void member_call_send(struct member *m, struct member_call *call);
-/* Sends the calls that were not sent on this connection, and those whose answer is overdue. */
+/* Sends one call over the present connection. False: its queue is full. */
+bool member_call_send(struct member *m, struct member_call *call);
+/* Sends the calls that were not sent on this connection, and those whose answer is overdue. Many of them are sent in
+ * turns, by the timer. */
 void member_calls_resend(struct member *m, uint64_t overdue);
+void member_calls_resend_due(struct lane_timer *timer);
 /* The connection is lost: all calls count as not sent. */
 void member_calls_unsend(struct member *m);
 MUST_USE paramo_err member_calls_reply(struct member *m, const struct wire_reply *head, struct reader *body);

@@ -38,15 +38,17 @@ struct member {
     char why[ERR_TEXT_MAX]; /* why the last attempt failed */
     paramo_err end_status;  /* ENDED: why */
     char end_text[ERR_TEXT_MAX];
-    struct lane_timer reconnect_timer, limit_timer, beat_timer;
+    struct lane_timer reconnect_timer, limit_timer, beat_timer, resend_timer;
     uint32_t id;
     bool recovered;
     bool returns; /* the scheduler keeps its state */
     uint64_t job;
     struct view *view;
     struct member_call *oldest, *newest; /* unanswered, by number */
-    struct member_call *beyond;          /* the first that waits for the window; NULL: none does */
-    uint64_t next_number;
+    struct member_call **places;         /* the unanswered calls at their places (wire/calls.h) */
+    uint32_t places_count;               /* 0 or a power of two */
+    uint32_t place_free;                 /* none below is free */
+    uint64_t next_sequence;
     struct member_order *orders;
     unsigned orders_count;
     uint64_t orders_floor, orders_seen; /* a bit for each id from the floor on, at id % ORDERS_WINDOW */

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
@@ -10,6 +11,10 @@
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
 #include "wire/pool_calls.h"
+
+enum { PLACE_BITS = 12 };
+
+_Static_assert(CALL_PLACES == 1 << PLACE_BITS, "the key of a durable record has a node's id above the place");
 
 static struct lane *lane_of(const struct sched_call *call)
 {
@@ -80,7 +85,36 @@ static bool call_kept(const struct sched_call *call)
 
 static uint64_t call_key(const struct sched_call *call)
 {
-    return (uint64_t)call->node->info.id << 8 | call->number % CALL_WINDOW;
+    return (uint64_t)call->node->info.id << PLACE_BITS | call->number % CALL_PLACES;
+}
+
+/* The call that has this place; NULL: none. */
+static struct sched_call *call_at(const struct sched_node *node, uint32_t place)
+{
+    return place < node->calls.kept_count ? node->calls.kept[place] : NULL;
+}
+
+static paramo_err place_make(struct sched_node *node, uint32_t place)
+{
+    uint32_t have = node->calls.kept_count, count = have ? have : 8;
+    while (count <= place)
+        count *= 2;
+    if (count == have)
+        return PARAMO_OK;
+    struct sched_call **kept = realloc(node->calls.kept, count * sizeof(struct sched_call *));
+    if (!kept)
+        return err_memory(count * sizeof(struct sched_call *));
+    memset(kept + have, 0, (count - have) * sizeof(struct sched_call *));
+    node->calls.kept = kept;
+    node->calls.kept_count = count;
+    return PARAMO_OK;
+}
+
+static void place_free(struct sched_node *node, uint32_t place)
+{
+    assert(node->calls.kept[place]->number % CALL_PLACES == place);
+    call_free(node->calls.kept[place]);
+    node->calls.kept[place] = NULL;
 }
 
 /* What a call has changed, and what it has seen, is durable before it is answered. */
@@ -120,8 +154,8 @@ static void call_write(const struct sched_call *call, struct writer *w)
 
 void sched_calls_record(const struct scheduler *s, uint64_t key, struct writer *w)
 {
-    const struct sched_node *node = sched_roster_find(s, (uint32_t)(key >> 8));
-    const struct sched_call *call = node ? node->calls.kept[key % CALL_WINDOW] : NULL;
+    const struct sched_node *node = sched_roster_find(s, (uint32_t)(key >> PLACE_BITS));
+    const struct sched_call *call = node ? call_at(node, key % CALL_PLACES) : NULL;
     if (call && call_kept(call))
         call_write(call, w);
 }
@@ -130,7 +164,7 @@ void sched_calls_records(const struct scheduler *s, struct writer *w)
 {
     size_t cursor = 0, mark;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
-        for (size_t i = 0; i < CALL_WINDOW; i++)
+        for (size_t i = 0; i < node->calls.kept_count; i++)
             if (node->calls.kept[i] && call_kept(node->calls.kept[i])) {
                 sched_save_record_begin(w, RECORD_CALL, call_key(node->calls.kept[i]), &mark);
                 call_write(node->calls.kept[i], w);
@@ -140,20 +174,23 @@ void sched_calls_records(const struct scheduler *s, struct writer *w)
 
 paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader *record)
 {
-    struct sched_node *node = sched_roster_find(s, (uint32_t)(key >> 8));
+    struct sched_node *node = sched_roster_find(s, (uint32_t)(key >> PLACE_BITS));
     uint64_t incarnation = read_u64(record), number = read_u64(record);
     uint32_t kind = read_u32(record);
-    if (record->failed || number % CALL_WINDOW != key % CALL_WINDOW)
+    if (record->failed || number % CALL_PLACES != key % CALL_PLACES)
         return err_set(PARAMO_E_CORRUPT, "the durable record of a call is malformed");
     if (!node || node->info.incarnation != incarnation)
         return PARAMO_OK; /* of one that had the place before */
+    paramo_err err = place_make(node, key % CALL_PLACES);
+    if (err)
+        return err;
     struct sched_call *call = calloc(1, sizeof *call);
     if (!call)
         return err_memory(sizeof *call);
     *call = (struct sched_call){.node = node, .number = number, .kind = kind, .answered = true};
     if (record->left)
         write_bytes(&call->answer, record->at, record->left);
-    node->calls.kept[key % CALL_WINDOW] = call;
+    node->calls.kept[key % CALL_PLACES] = call;
     return call->answer.failed ? err_memory(record->left) : PARAMO_OK;
 }
 
@@ -216,23 +253,22 @@ paramo_err sched_calls_floor(struct sched_node *node, uint64_t floor)
 {
     if (floor <= node->calls.floor)
         return PARAMO_OK;
-    for (size_t i = 0; i < CALL_WINDOW; i++)
-        if (node->calls.kept[i] && node->calls.kept[i]->number < floor) {
-            assert(node->calls.kept[i]->number % CALL_WINDOW == i);
-            call_free(node->calls.kept[i]);
-            node->calls.kept[i] = NULL;
-        }
+    for (uint32_t i = 0; i < node->calls.kept_count; i++)
+        if (node->calls.kept[i] && node->calls.kept[i]->number < floor)
+            place_free(node, i);
     node->calls.floor = floor;
     return PARAMO_OK;
 }
 
 void sched_calls_drop(struct sched_node *node, bool keep_answered)
 {
-    for (size_t i = 0; i < CALL_WINDOW; i++)
-        if (node->calls.kept[i] && !(keep_answered && node->calls.kept[i]->answered)) {
-            call_free(node->calls.kept[i]);
-            node->calls.kept[i] = NULL;
-        }
+    for (uint32_t i = 0; i < node->calls.kept_count; i++)
+        if (node->calls.kept[i] && !(keep_answered && node->calls.kept[i]->answered))
+            place_free(node, i);
+    if (keep_answered)
+        return;
+    free(node->calls.kept);
+    node->calls = (struct sched_node_calls){.floor = node->calls.floor};
 }
 
 paramo_err sched_calls_received(struct sched_node *node, const struct wire_call *head, struct reader *body,
@@ -241,26 +277,29 @@ paramo_err sched_calls_received(struct sched_node *node, const struct wire_call 
     if (node->info.id == 0 || head->number == 0)
         return err_set(PARAMO_E_PROTOCOL, "%s came before the node had its place",
                        call_kind_name(head->what));
-    if (head->floor > head->number || head->number - head->floor >= CALL_WINDOW)
-        return err_set(PARAMO_E_PROTOCOL, "call %" PRIu64 " is too far from the floor %" PRIu64, head->number,
+    if (head->floor > head->number)
+        return err_set(PARAMO_E_PROTOCOL, "call %" PRIu64 " is below its floor %" PRIu64, head->number,
                        head->floor);
     paramo_err err = sched_calls_floor(node, head->floor);
     if (err || head->number < node->calls.floor)
         return err; /* given up or answered long ago: an old copy */
-    struct sched_call **place = &node->calls.kept[head->number % CALL_WINDOW];
-    if (*place && (*place)->number != head->number)
-        return PARAMO_OK; /* an old copy that overtook: beyond what this side keeps; it will be sent again */
-    if (*place) {
-        if ((*place)->answered && !(*place)->queue)
-            answer_send(*place);
+    uint32_t place = head->number % CALL_PLACES;
+    struct sched_call *known = call_at(node, place);
+    if (known && known->number > head->number)
+        return PARAMO_OK; /* an old copy: the caller has used its place again */
+    if (known && known->number == head->number) {
+        if (known->answered && !known->queue)
+            answer_send(known);
         return PARAMO_OK;
     }
-    struct sched_call *call = calloc(1, sizeof *call);
+    if (known)
+        place_free(node, place); /* the caller has its answer, or has given it up */
+    struct sched_call *call = place_make(node, place) ? NULL : calloc(1, sizeof *call);
     if (!call) {
         log_debug("scheduler: no memory for %s: it will be sent again", call_kind_name(head->what));
         return PARAMO_OK;
     }
-    *place = call;
+    node->calls.kept[place] = call;
     call->node = node;
     call->number = head->number;
     call->kind = head->what;

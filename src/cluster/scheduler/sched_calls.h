@@ -21,7 +21,7 @@ struct table_open;
 /* Bytes of an answer that needs no memory: the longest are of POOL_NEXT and the text below. */
 enum { SCHED_CALL_ROOM = 64 };
 
-/* Lives from its first arrival until the caller's floor has passed it. */
+/* Lives from its first arrival until the caller's floor has passed it, or a later call has its place. */
 struct sched_call {
     struct sched_node *node;
     uint64_t number;

@@ -22,7 +22,8 @@ enum sched_node_state { SNODE_WAITING, SNODE_JOINED, SNODE_ABSENT, SNODE_DEAD, S
 /* The calls of one node. */
 struct sched_node_calls {
     uint64_t floor;
-    struct sched_call *kept[CALL_WINDOW]; /* at number % CALL_WINDOW */
+    struct sched_call **kept; /* at their places: number % CALL_PLACES */
+    uint32_t kept_count;      /* 0 or a power of two */
 };
 
 /* The orders of one node. */

@@ -19,7 +19,7 @@ struct scheduler;
 enum record_kind {
     RECORD_VIEW = 1,  /* the last announced, or about to be */
     RECORD_END,       /* the job is over: status and text */
-    RECORD_CALL,      /* an answer that may be asked for again; node id << 8 | number % CALL_WINDOW */
+    RECORD_CALL,      /* an answer that may be asked for again; node id << 12 | number % CALL_PLACES */
     RECORD_BARRIER,   /* customer << 3 | group */
     RECORD_VALUES,    /* of one hash */
     RECORD_POOL,      /* its place among the pools */
