@@ -373,6 +373,24 @@ static void routing(unsigned n)
         step_took(cpu() - start);
     }
     report_senders("a full stream is routed", n);
+    for (unsigned i = 0; i < 2; i++) {
+        for (struct qnode *node = half[i]->entries.head; node; node = node->next) {
+            struct chain_wait *wait = calloc(1, sizeof *wait);
+            wait->entries = 1;
+            container_of(node, struct chain_entry, node)->wait = wait;
+        }
+        start = cpu();
+        chain_stream_ack(half[i],
+                         &(struct chain_ack){.acked = half[i]->seq, .received = half[i]->seq, .clock = 1});
+        step_took(cpu() - start);
+        while (half[i]->release.timer.slot) {
+            lane_timer_cancel(lane, &half[i]->release.timer);
+            start = cpu();
+            half[i]->release.timer.fire(&half[i]->release.timer);
+            step_took(cpu() - start);
+        }
+    }
+    report_senders("and acknowledged, without answers", n);
     lane_leave(lane);
 }
 

@@ -16,7 +16,9 @@ void acks_send(struct chain_source *source)
     for (const struct qnode *node = source->waits.head; node; node = node->next) {
         const struct chain_wait *w = container_of(node, struct chain_wait, node);
         uint64_t i = w->seq - source->acked - 1;
-        if (w->entries || w->elsewhere || i / 8 >= sizeof beyond)
+        if (i / 8 >= sizeof beyond)
+            break;
+        if (w->entries || w->elsewhere)
             continue;
         if (i / 8 >= ack.beyond_bytes)
             memset(beyond + ack.beyond_bytes, 0, i / 8 + 1 - ack.beyond_bytes);

@@ -65,6 +65,9 @@ enum {
 };
 _Static_assert((int)PARTITION_BITS == (int)RING_PARTITIONS, "wire/partition_bits.h knows no ring");
 
+/* What a turn may cost, and what a visit to a record costs. A turn takes at most about 1 ms (bench/steps.sh). */
+enum { RECORDS_TURN = 4096, RECORDS_COST = 8, RECORDS_COST_NOTE = 4, RECORDS_COST_FREE = 1 };
+
 struct chain_source;
 struct migration_source;
 struct migration_target;
@@ -119,7 +122,14 @@ struct chain_stream {
     struct qnode *unsent;     /* of these */
     struct lane_timer resume; /* goes on in the next round: `unsent` has come back */
     size_t count, bytes;
-    uint64_t seq, acked;
+    uint64_t seq, acked;      /* acked: these are released, too */
+    struct {                  /* entries that are acknowledged are released in turns (forward.c) */
+        struct chain_ack ack; /* the latest, while a turn is left; its bits are in `beyond` */
+        uint8_t *beyond;      /* CHAIN_BEYOND_MAX bytes, or NULL */
+        struct qnode *at;     /* the next entry to look at; NULL: all were looked at */
+        bool again;           /* a later ACK has come since: from the first entry */
+        struct lane_timer timer;
+    } release;
     uint64_t gate;          /* nothing is served before this is acknowledged */
     uint64_t heard_at;      /* when the last CHAIN_BEAT that was answered had been sent; 0: none was */
     uint64_t progressed_at; /* when `acked` last rose, or nothing was outstanding */
@@ -209,6 +219,7 @@ struct chain {
         unsigned tries; /* turns in a row that had no memory */
         uint64_t spent; /* by all turns; for tests */
     } records;
+    uint64_t release_spent;         /* by all turns of streams that release entries; for tests */
     struct {                        /* records.c, before its jobs */
         struct queue entries;       /* of streams that have ended: each goes to the next members */
         uint64_t left[CHAIN_WORDS]; /* no chain has had us for these since */
@@ -230,6 +241,13 @@ struct chain {
     uint64_t sources_over,
         targets_over; /* migrations from us and to us up to these ids are over: orders may come late */
 };
+
+/* What a turn of this shard may cost. */
+static inline unsigned records_turn(const struct shard *s)
+{
+    size_t records = s->config.turn_records;
+    return records ? (unsigned)records * RECORDS_COST : RECORDS_TURN;
+}
 
 /* Our level in a partition's chain, by the view. 0: owner; -1: no member. */
 static inline int chain_level(const struct shard *s, unsigned partition)

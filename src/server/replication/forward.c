@@ -16,8 +16,11 @@
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"
 
-/* What routing an entry costs, in units of records.h: beside its keys, and so many keys. */
+/* What routing an entry costs, in units of RECORDS_TURN: beside its keys, and so many keys. */
 enum { ROUTE_COST = 8, ROUTE_KEYS = 8 };
+/* What an entry that is acknowledged costs, with its answer; what it costs to free one, for each 16 KiB of it, too; and
+ * to look at one. */
+enum { RELEASE_COST = 8, RELEASE_FREE = 2, RELEASE_FREE_SHIFT = 14, RELEASE_LOOK = 1 };
 
 /* ---- entries ---- */
 
@@ -142,6 +145,12 @@ void chain_sender_gone(struct sender *sender)
 
 /* ---- streams ---- */
 
+/* Does an ACK cover it that is still being worked on? */
+static bool releases(const struct chain_stream *st, const struct chain_entry *e)
+{
+    return (st->release.at || st->release.again) && chain_acks(&st->release.ack, e->m.seq);
+}
+
 static void stream_send(struct chain_stream *st)
 {
     struct shard *s = st->shard;
@@ -154,7 +163,7 @@ static void stream_send(struct chain_stream *st)
     while (st->conn && !st->blocked && st->unsent) {
         struct chain_entry *e = container_of(st->unsent, struct chain_entry, node);
         struct wire_head head;
-        if (e->acked) {
+        if (e->acked || releases(st, e)) {
             st->unsent = st->unsent->next;
             continue;
         }
@@ -271,34 +280,110 @@ static void stream_asked(struct chain_stream *st, const struct chain_ack *ack)
         st->again = false; /* it has come since */
 }
 
-static void stream_ack(struct chain_stream *st, const struct chain_ack *ack)
+static void first_free(struct chain_stream *st)
+{
+    struct qnode *node = queue_pop(&st->entries);
+    struct chain_entry *e = container_of(node, struct chain_entry, node);
+    assert(e->acked && st->acked < e->m.seq);
+    st->unsent = st->unsent == node ? node->next : st->unsent;
+    st->release.at = st->release.at == node ? node->next : st->release.at;
+    st->acked = e->m.seq;
+    chain_entry_free(e);
+}
+
+/* The last entry that the ACK can cover. */
+static uint64_t ack_end(const struct chain_ack *ack)
+{
+    uint64_t end = ack->acked + 8 * ack->beyond_bytes;
+    return end < ack->received ? end : ack->received;
+}
+
+/* An ACK may cover a full stream, 16,384 entries with as many answers, or more behind a routed one. So entries are
+ * released in turns. What is left when the stream ends counts as not acknowledged. True: some are left. */
+static bool release_turn(struct chain_stream *st, unsigned left)
+{
+    while (left) {
+        unsigned cost = RELEASE_LOOK;
+        struct chain_entry *first =
+            st->entries.head ? container_of(st->entries.head, struct chain_entry, node) : NULL;
+        if (first && first->acked) {
+            cost = RELEASE_FREE + (unsigned)(first->bytes >> RELEASE_FREE_SHIFT);
+            first_free(st);
+        } else if (st->release.at) {
+            struct chain_entry *e = container_of(st->release.at, struct chain_entry, node);
+            bool over = e->m.seq > ack_end(&st->release.ack);
+            st->release.at = over ? NULL : st->release.at->next;
+            if (!over && !e->acked && chain_acks(&st->release.ack, e->m.seq)) {
+                cost = RELEASE_COST;
+                entry_acked(st, e);
+            }
+        } else if (st->release.again) {
+            st->release.again = false;
+            st->release.at = st->entries.head;
+        } else {
+            return false;
+        }
+        st->shard->chain->release_spent += cost;
+        left -= cost < left ? cost : left;
+    }
+    return true;
+}
+
+/* The bits of the ACK are in its frame. Without memory for them the next ACK brings them again. */
+static void release_keep(struct chain_stream *st)
+{
+    struct chain_ack *ack = &st->release.ack;
+    if (ack->beyond_bytes && !st->release.beyond)
+        st->release.beyond = malloc(CHAIN_BEYOND_MAX);
+    if (ack->beyond_bytes && st->release.beyond)
+        memcpy(st->release.beyond, ack->beyond, ack->beyond_bytes);
+    else
+        ack->beyond_bytes = 0;
+    ack->beyond = st->release.beyond;
+}
+
+/* In a simulation, other events come between two turns. */
+static void release_go_on(struct chain_stream *st)
 {
     struct shard *s = st->shard;
-    if (ack->clock > st->heard_at)
-        st->heard_at = ack->clock;
-    if (ack->acked > st->acked)
-        st->progressed_at = lane_now(s->lane);
-    for (struct qnode *node = st->entries.head; node; node = node->next) {
-        struct chain_entry *e = container_of(node, struct chain_entry, node);
-        if (e->m.seq > ack->received)
-            break;
-        if (!e->acked && chain_acks(ack, e->m.seq))
-            entry_acked(st, e);
-    }
-    while (st->entries.head && container_of(st->entries.head, struct chain_entry, node)->acked) {
-        struct qnode *node = queue_pop(&st->entries);
-        if (st->unsent == node)
-            st->unsent = node->next;
-        assert(st->acked < container_of(node, struct chain_entry, node)->m.seq);
-        st->acked = container_of(node, struct chain_entry, node)->m.seq;
-        chain_entry_free(container_of(node, struct chain_entry, node));
-    }
-    stream_asked(st, ack);
+    uint64_t pause = s->config.turn_records ? ENV_MS : 0;
+    if (release_turn(st, records_turn(s)) &&
+        lane_timer_arm(s->lane, &st->release.timer, lane_now(s->lane) + pause))
+        while (release_turn(st, UINT32_MAX))
+            ;
+}
+
+static void stream_released(struct chain_stream *st)
+{
+    struct shard *s = st->shard;
     stream_send(st);
     migration_source_check_pause(s->chain);
     loading_check(s);
     saving_check(s);
     chain_reopen(s);
+}
+
+static void release_fire(struct lane_timer *timer)
+{
+    struct chain_stream *st = container_of(timer, struct chain_stream, release.timer);
+    release_go_on(st);
+    stream_released(st);
+}
+
+void chain_stream_ack(struct chain_stream *st, const struct chain_ack *ack)
+{
+    if (ack->clock > st->heard_at)
+        st->heard_at = ack->clock;
+    if (ack->acked > st->acked)
+        st->progressed_at = lane_now(st->shard->lane);
+    st->release.ack = *ack;
+    st->release.again = true;
+    if (!st->release.timer.slot)
+        release_go_on(st);
+    if (st->release.timer.slot)
+        release_keep(st);
+    stream_asked(st, ack);
+    stream_released(st);
 }
 
 static void stream_down(struct chain_stream *st)
@@ -334,7 +419,7 @@ static paramo_err stream_frame(void *user, struct van_conn *conn, const uint8_t 
     if (!err && (ack.received > st->seq || ack.clock > lane_now(st->shard->lane)))
         err = err_set(PARAMO_E_PROTOCOL, "CHAIN_ACK names a change that was not sent");
     if (!err)
-        stream_ack(st, &ack);
+        chain_stream_ack(st, &ack);
     return err;
 }
 
@@ -438,6 +523,7 @@ struct chain_stream *chain_stream_open(struct chain *c, const struct view_node *
     st->incarnation = node->incarnation;
     st->generation = ++c->generations;
     st->resume.fire = stream_resume;
+    st->release.timer.fire = release_fire;
     st->next = c->streams;
     c->streams = st;
     return st;
@@ -455,6 +541,8 @@ void chain_stream_close(struct chain *c, struct chain_stream *st, struct queue *
         connector_cancel(st->connector);
     stream_down(st);
     lane_timer_cancel(c->shard->lane, &st->resume);
+    lane_timer_cancel(c->shard->lane, &st->release.timer);
+    free(st->release.beyond);
     queue_append(entries, &st->entries);
     free(st);
 }

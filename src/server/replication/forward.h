@@ -47,8 +47,10 @@ MUST_USE paramo_err chain_split(struct chain *c, const struct shard_table *t, co
                                 const struct van_seg *seg, unsigned nseg, const uint64_t *only,
                                 bool to_target, struct chain_wait *wait, struct queue *entries);
 void chain_append(struct chain_stream *st, struct chain_entry *e);
+/* The next member has acknowledged: these entries are released, in turns, and what waited for them goes on. */
+void chain_stream_ack(struct chain_stream *st, const struct chain_ack *ack);
 /* Appends the first of the entries of ended streams to each stream that has some of its partitions. Without any it is
- * acknowledged, but not to a member before us where we have left the chain. Returns what it has cost (records.h). */
+ * acknowledged, but not to a member before us where we have left the chain. Returns what it has cost (RECORDS_TURN). */
 unsigned chain_route(struct chain *c);
 /* Puts a message about partitions, which has no rows, behind all such entries. */
 MUST_USE paramo_err chain_route_behind(struct chain *c, const struct chain_message *m);

@@ -230,12 +230,6 @@ static paramo_err turn(struct chain *c, unsigned left)
     return PARAMO_OK;
 }
 
-unsigned records_turn(const struct shard *s)
-{
-    size_t records = s->config.turn_records;
-    return records ? (unsigned)records * RECORDS_COST : RECORDS_TURN;
-}
-
 /* Without memory for a timer or a job. */
 static void all_turns(struct chain *c)
 {

@@ -27,11 +27,6 @@
 
 #include "server/replication/chain_impl.h"
 
-/* What a turn may cost, and what a visit to a record costs. A turn takes at most about 1 ms (bench/steps.sh). */
-enum { RECORDS_TURN = 4096, RECORDS_COST = 8, RECORDS_COST_NOTE = 4, RECORDS_COST_FREE = 1 };
-
-/* What a turn of this shard may cost. */
-unsigned records_turn(const struct shard *s);
 /* Of a record's notes, and of the numbers for which two records differ: they get notes, for a moment at least. */
 unsigned records_cost_of_notes(const struct applied_window *w);
 unsigned records_cost_of_bits(const struct dedup *a, const struct dedup *b);
