@@ -31,8 +31,11 @@ struct migration_source {
     uint64_t rows_bytes; /* sent so far */
     int64_t credit;      /* bytes that may be sent now */
     uint64_t credited_at;
-    uint64_t last; /* the number of LAST in the stream */
-    bool last_due; /* it is sent when no records pass any more */
+    uint64_t last;      /* the number of LAST in the stream */
+    bool last_due;      /* it is sent behind the records of all senders; these wait while others pass */
+    bool records_begun; /* of this sender next: */
+    const struct sender *sender;
+    uint64_t records_spent; /* by all turns; for tests */
     uint64_t began_at, paused_at;
     shard_migration_done paused;
     void *arg;
@@ -363,14 +366,132 @@ static bool too_slow(const struct migration_source *g)
             st->count >= CHAIN_STREAM_ENTRIES);
 }
 
+/* ---- what is sent at the pause ---- */
+
+/* The numbers of one sender that are applied on some of the partitions. */
+static void put_applied_notes(const struct migration_source *g, const struct sender *x, struct writer *w)
+{
+    for (const struct applied_note *from = x->applied_window.applied_notes; from; from = from->next) {
+        if (!applied_note_splits(from, g->partitions))
+            continue;
+        struct sender_note note = {.sender = x->id, .number = from->number};
+        for (unsigned i = 0; i < CHAIN_WORDS; i++)
+            note.partitions[i] = from->partitions[i] & g->partitions[i];
+        sender_note_encode(&note, w);
+    }
+}
+
+/* Sends the records of some senders: numbers that are applied on all of the partitions, and behind them notes of those
+ * that are applied on some. Requests for the partitions wait, so a record that has left does not change there. A turn
+ * has at most 1 MiB of notes, and those of one sender. *done: these were the last. */
+static paramo_err send_records(struct migration_source *g, bool *done)
+{
+    unsigned left = records_turn(g->chain->shard);
+    size_t n = 0, most = left / RECORDS_COST + 1;
+    struct writer windows = {0}, notes = {0};
+    struct sender_window *list = calloc(most, sizeof *list);
+    if (!list)
+        return err_memory(most * sizeof *list);
+    for (; g->sender && left && n < most; g->sender = g->sender->next) {
+        const struct applied_window *w = &g->sender->applied_window;
+        unsigned cost = RECORDS_COST + records_cost_of_notes(w);
+        list[n].sender = g->sender->id;
+        list[n++].dedup = applied_window_extract(w, g->partitions);
+        put_applied_notes(g, g->sender, &notes);
+        g->records_spent += cost;
+        left -= cost < left ? cost : left;
+    }
+    migration_records_encode(g->partitions, list, n, &windows);
+    free(list);
+    paramo_err err = send_step(g, MIGRATION_STEP_RECORDS, &windows, 0);
+    if (!err && (notes.len || notes.failed))
+        err = send_step(g, MIGRATION_STEP_NOTES, &notes, 0);
+    writer_fini(&windows);
+    writer_fini(&notes);
+    *done = !g->sender;
+    return err;
+}
+
+void migration_source_sender_gone(struct chain *c, const struct sender *sender)
+{
+    struct migration_source *g = c->migration_source;
+    if (g && g->sender == sender)
+        g->sender = sender->next;
+}
+
+uint64_t migration_source_records_spent(const struct migration_source *g)
+{
+    return g->records_spent;
+}
+
+/* Sends which rows are lost: the loss goes with the partitions. */
+static paramo_err send_lost(struct migration_source *g)
+{
+    struct shard_table *t;
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; (t = shard_table_next(g->chain->shard, &i)) && !err;) {
+        struct writer w = {0};
+        uint64_t lost[CHAIN_WORDS];
+        bool any = false;
+        for (unsigned k = 0; k < CHAIN_WORDS; k++) {
+            lost[k] = t->lost_partitions[k] & g->partitions[k];
+            any |= lost[k] != 0;
+        }
+        partition_bits_encode(lost, &w);
+        if (any && migration_source_sends_table(g, t))
+            err = send_step(g, MIGRATION_STEP_LOST, &w, t->id);
+        writer_fini(&w);
+    }
+    return err;
+}
+
+static paramo_err send_last(struct migration_source *g)
+{
+    struct chain *c = g->chain;
+    struct writer w = {0};
+    migration_last_encode(&c->last[g->order.first], g->order.partitions, &w);
+    paramo_err err = send_step(g, MIGRATION_STEP_LAST, &w, 0);
+    writer_fini(&w);
+    g->last = g->stream->seq;
+    g->last_due = false;
+    return err;
+}
+
+/* What the target gets before the commit. OK: or some of it is sent later. */
+static paramo_err end_turn(struct migration_source *g)
+{
+    paramo_err err = PARAMO_OK;
+    bool done;
+    if (!g->last_due || records_pending(g->chain))
+        return PARAMO_OK;
+    if (!g->records_begun) {
+        err = send_lost(g);
+        g->records_begun = true;
+        g->sender = g->chain->shard->senders->first;
+    }
+    if (!err)
+        err = send_records(g, &done);
+    return err || !done ? err : send_last(g);
+}
+
 /* ---- turns ---- */
+
+/* In a simulation, other events come between two turns with records. err: of the last turn. */
+static uint64_t next_fire(const struct migration_source *g, paramo_err err)
+{
+    const struct shard *s = g->chain->shard;
+    uint64_t now = lane_now(s->lane);
+    if (g->last_due && !records_pending(g->chain))
+        return now + (s->config.turn_records ? ENV_MS : 0);
+    return now + (g->state != MIGRATION_SOURCE_COPYING || err ? 10 : MIGRATION_TURN_MS) * ENV_MS;
+}
 
 static void fire(struct lane_timer *timer)
 {
     struct migration_source *g = container_of(timer, struct migration_source, timer);
     struct chain *c = g->chain;
     struct shard *s = c->shard;
-    uint64_t now = lane_now(s->lane), next = MIGRATION_TURN_MS;
+    uint64_t now = lane_now(s->lane);
     paramo_err err = PARAMO_OK;
     credit_more(g, now);
     if (g->state == MIGRATION_SOURCE_COPYING && g->rows_out < MIGRATION_WINDOW_BYTES &&
@@ -383,15 +504,20 @@ static void fire(struct lane_timer *timer)
     if (!err && g->state == MIGRATION_SOURCE_PAUSING && now - g->paused_at > MIGRATION_PAUSE_MS * ENV_MS)
         err = err_set(PARAMO_E_TIMEOUT, "some members of the chain did not get the last change within %d ms",
                       MIGRATION_PAUSE_MS);
+    bool due = g->last_due;
+    if (!err)
+        err = end_turn(g);
     if (err && !(err == PARAMO_E_MEMORY && g->state == MIGRATION_SOURCE_COPYING)) {
         abort_migration(g, err);
         return;
     }
-    chain_send_all(c);
-    if (g->state != MIGRATION_SOURCE_COPYING || err)
-        next = 10;
-    if (lane_timer_arm(s->lane, &g->timer, now + next * ENV_MS))
+    if (lane_timer_arm(s->lane, &g->timer, next_fire(g, err)))
         log_error("no memory for a timer: a migration from this shard has stalled");
+    if (due)
+        migration_source_mark_streams(c);
+    chain_send_all(c);
+    if (due)
+        migration_source_check_pause(c);
 }
 
 paramo_err migration_source_begin(struct chain *c, const struct migration_order *m)
@@ -441,91 +567,6 @@ paramo_err migration_source_begin(struct chain *c, const struct migration_order 
 
 /* ---- the pause ---- */
 
-/* Sends the records of numbers that are applied on all of the partitions. */
-static paramo_err send_records(struct migration_source *g)
-{
-    const struct shard *s = g->chain->shard;
-    size_t n = 0;
-    struct sender_window *list = calloc(senders_count(s) + 1, sizeof *list);
-    if (!list)
-        return err_memory(senders_count(s) * sizeof *list);
-    for (const struct sender *x = senders_first(s); x; x = x->next) {
-        list[n] = (struct sender_window){.sender = x->id,
-                                         .dedup = applied_window_extract(&x->applied_window, g->partitions)};
-        n++;
-    }
-    struct writer w = {0};
-    migration_records_encode(g->partitions, list, n, &w);
-    free(list);
-    paramo_err err = send_step(g, MIGRATION_STEP_RECORDS, &w, 0);
-    writer_fini(&w);
-    return err;
-}
-
-/* Sends notes of numbers that are applied on some of them. They come behind the records. */
-static paramo_err send_applied_notes(struct migration_source *g)
-{
-    struct writer w = {0};
-    paramo_err err = PARAMO_OK;
-    for (const struct sender *x = senders_first(g->chain->shard); x && !err; x = x->next)
-        for (const struct applied_note *applied_note = x->applied_window.applied_notes; applied_note && !err;
-             applied_note = applied_note->next) {
-            if (!applied_note_splits(applied_note, g->partitions))
-                continue;
-            struct sender_note note = {.sender = x->id, .number = applied_note->number};
-            for (unsigned i = 0; i < CHAIN_WORDS; i++)
-                note.partitions[i] = applied_note->partitions[i] & g->partitions[i];
-            sender_note_encode(&note, &w);
-            if (w.len < MIGRATION_BLOCK_BYTES && !w.failed)
-                continue;
-            err = send_step(g, MIGRATION_STEP_NOTES, &w, 0);
-            writer_fini(&w);
-            w = (struct writer){0};
-        }
-    if (!err && (w.len || w.failed))
-        err = send_step(g, MIGRATION_STEP_NOTES, &w, 0);
-    writer_fini(&w);
-    return err;
-}
-
-/* Sends which rows are lost: the loss goes with the partitions. */
-static paramo_err send_lost(struct migration_source *g)
-{
-    struct shard_table *t;
-    paramo_err err = PARAMO_OK;
-    for (size_t i = 0; (t = shard_table_next(g->chain->shard, &i)) && !err;) {
-        struct writer w = {0};
-        uint64_t lost[CHAIN_WORDS];
-        bool any = false;
-        for (unsigned k = 0; k < CHAIN_WORDS; k++) {
-            lost[k] = t->lost_partitions[k] & g->partitions[k];
-            any |= lost[k] != 0;
-        }
-        partition_bits_encode(lost, &w);
-        if (any && migration_source_sends_table(g, t))
-            err = send_step(g, MIGRATION_STEP_LOST, &w, t->id);
-        writer_fini(&w);
-    }
-    return err;
-}
-
-static paramo_err send_last(struct migration_source *g)
-{
-    struct chain *c = g->chain;
-    struct writer w = {0};
-    paramo_err err = send_lost(g);
-    if (!err)
-        err = send_records(g);
-    if (!err)
-        err = send_applied_notes(g);
-    migration_last_encode(&c->last[g->order.first], g->order.partitions, &w);
-    if (!err)
-        err = send_step(g, MIGRATION_STEP_LAST, &w, 0);
-    writer_fini(&w);
-    g->last = g->stream->seq;
-    return err;
-}
-
 void migration_source_mark_streams(struct chain *c)
 {
     if (!c->migration_source || c->migration_source->state != MIGRATION_SOURCE_PAUSING)
@@ -550,21 +591,12 @@ void migration_source_check_pause(struct chain *c)
     report_paused(g, PARAMO_OK);
 }
 
-/* OK: or it is sent later. */
-static paramo_err last_sent(struct migration_source *g)
-{
-    if (!g->last_due || records_pending(g->chain))
-        return PARAMO_OK;
-    g->last_due = false;
-    return send_last(g);
-}
-
 void migration_source_records_over(struct chain *c)
 {
     struct migration_source *g = c->migration_source;
     if (!g || !g->last_due)
         return;
-    paramo_err err = last_sent(g);
+    paramo_err err = end_turn(g);
     if (err) {
         abort_migration(g, err);
         return;
@@ -602,9 +634,9 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
     if (g->state != MIGRATION_SOURCE_FULL)
         return err_set(PARAMO_E_NOT_FOUND, "some rows are not sent yet");
     g->last_due = g->stream;
-    paramo_err err = last_sent(g);
-    if (!err && !g->timer.slot)
-        err = lane_timer_arm(s->lane, &g->timer, lane_now(s->lane));
+    paramo_err err = end_turn(g);
+    if (!err && (g->last_due || !g->timer.slot))
+        err = lane_timer_arm(s->lane, &g->timer, next_fire(g, PARAMO_OK));
     if (err) {
         migration_source_end(c);
         chain_reopen(s);

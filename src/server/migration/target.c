@@ -31,6 +31,7 @@ struct migration_target {
      * there. */
     uint64_t *last;
     struct chain_origin *staged;
+    bool emptied;                /* the owner's records replace what is known: that begins with nothing */
     struct chain_source *source; /* the stream that began it; or NULL */
     uint64_t heard_at;
     shard_migration_done full; /* NULL: it has been called */
@@ -103,7 +104,7 @@ size_t migration_target_frame_bytes(const struct shard *s)
         size_t row = ((size_t)t->row_values + t->state_values) * t->value_bytes;
         most = row > most ? row : most;
     }
-    return most + 2 * (size_t)MIGRATION_BLOCK_BYTES + SHARD_SENDERS_MAX * sizeof(struct sender_window);
+    return most + 2 * (size_t)MIGRATION_BLOCK_BYTES;
 }
 
 /* ---- life ---- */
@@ -364,26 +365,30 @@ static paramo_err on_rows(struct migration_target *k, const struct migration_mes
     return err == PARAMO_E_MEMORY ? PARAMO_OK : err ? wrong(err_text()) : PARAMO_OK;
 }
 
-/* Replaces the records of these partitions. MEMORY: perhaps for some senders only. */
-static paramo_err arrive(struct migration_target *k, const uint64_t partitions[CHAIN_WORDS],
-                         const struct sender_window *list, size_t n)
+/* Before the first records: nothing is applied on the partitions. *done: all of that is done. */
+static paramo_err records_empty(struct migration_target *k, struct chain_origin *o, bool *done)
 {
-    struct chain_origin *o = k->staged ? k->staged : origin_of(k);
+    paramo_err err = k->emptied ? PARAMO_OK : records_restart(k->chain, o, k->partitions);
+    if (!err && !k->emptied)
+        records_go(k->chain);
+    k->emptied |= !err;
+    *done = !err && !records_pending(k->chain);
+    return err;
+}
+
+/* These records, on these partitions. MEMORY: perhaps for some senders only. */
+static paramo_err arrive(struct migration_target *k, struct chain_origin *o,
+                         const uint64_t partitions[CHAIN_WORDS], const struct sender_window *list, size_t n)
+{
     uint64_t held[CHAIN_WORDS];
     paramo_err err = PARAMO_OK;
     origin_partitions(k->chain, o, held);
-    k->chain->arrivals++;
     for (size_t i = 0; i < n && !err; i++) {
         struct applied_window theirs = {.own = list[i].dedup};
         struct chain_sender *x = origin_sender(o, &list[i].sender);
-        if (!x)
-            return err_memory(sizeof *x);
-        x->applied_window.arrival = k->chain->arrivals;
-        err = applied_window_import(&x->applied_window, held, partitions, &theirs);
+        err =
+            x ? applied_window_import(&x->applied_window, held, partitions, &theirs) : err_memory(sizeof *x);
     }
-    for (struct chain_sender *x = o->senders; x && !err; x = x->next)
-        if (x->applied_window.arrival != k->chain->arrivals)
-            err = applied_window_import(&x->applied_window, held, partitions, NULL);
     return err;
 }
 
@@ -396,12 +401,14 @@ static paramo_err on_records(struct migration_target *k, const struct migration_
     for (unsigned i = 0; i < CHAIN_WORDS; i++)
         if (partitions[i] & ~k->partitions[i])
             return wrong("it has records of other partitions");
-    if (!origin_of(k))
-        return PARAMO_OK;
+    struct chain_origin *o = k->staged ? k->staged : origin_of(k);
+    bool emptied = false;
+    if (!origin_of(k) || records_empty(k, o, &emptied) || !emptied)
+        return PARAMO_OK; /* it comes again */
     paramo_err err = sender_windows_decode(m->payload, m->bytes, &list, &n);
     if (err)
         return err == PARAMO_E_MEMORY ? PARAMO_OK : wrong(err_text());
-    err = arrive(k, partitions, list, n);
+    err = arrive(k, o, partitions, list, n);
     free(list);
     *done = !err;
     return PARAMO_OK; /* MEMORY: it comes again */

@@ -397,14 +397,17 @@ void records_forget(struct chain *c)
     add_or_do(c, &own);
 }
 
-paramo_err records_restart(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
+paramo_err records_restart(struct chain *c, struct chain_origin *o, const uint64_t partitions[CHAIN_WORDS])
 {
     struct job *j = malloc(sizeof *j);
     if (!j)
         return err_memory(sizeof *j);
-    *j = (struct job){.work = WORK_RESTART};
+    *j = (struct job){.work = WORK_RESTART, .from = o};
     memcpy(j->partitions, partitions, sizeof j->partitions);
-    memcpy(j->held, c->mine, sizeof j->held);
+    if (o)
+        origin_partitions(c, o, j->held);
+    else
+        memcpy(j->held, c->mine, sizeof j->held);
     add(c, j);
     return PARAMO_OK;
 }

@@ -36,8 +36,9 @@ MUST_USE paramo_err records_pass(struct chain *c, struct chain_origin *from, str
                                  const uint64_t partitions[CHAIN_WORDS]);
 /* All records forget the partitions that their owners do not have. */
 void records_forget(struct chain *c);
-/* This shard's records of these partitions begin again: no number is applied there. */
-MUST_USE paramo_err records_restart(struct chain *c, const uint64_t partitions[CHAIN_WORDS]);
+/* The origin's records of these partitions, NULL: this shard's own, begin again: no number is applied there. */
+MUST_USE paramo_err records_restart(struct chain *c, struct chain_origin *o,
+                                    const uint64_t partitions[CHAIN_WORDS]);
 /* Frees the origin's records of senders that the view no longer has. */
 void records_of_gone(struct chain *c, struct chain_origin *o);
 /* Frees the origin, which nothing else names any more, and its records. NULL: nothing. */

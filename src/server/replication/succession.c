@@ -309,7 +309,7 @@ static void restart_empty(struct chain *c)
             any = 1;
         }
     if (any)
-        err = records_restart(c, gone);
+        err = records_restart(c, NULL, gone);
     if (err)
         chain_fail(c, err);
 }

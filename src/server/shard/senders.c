@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "server/migration/source.h"
 #include "server/replication/forward.h"
 #include "server/replication/records.h"
 #include "server/replication/replication.h"
@@ -43,6 +44,8 @@ void shard_sender_free(struct shard *s, struct sender *sender)
     if (s->senders->check.sender == sender)
         s->senders->check.sender = sender->next;
     saving_sender_gone(s, sender);
+    if (s->chain)
+        migration_source_sender_gone(s->chain, sender);
     while (*at != sender) {
         assert(*at); /* its bucket has it */
         at = &(*at)->bucket_next;
