@@ -21,6 +21,8 @@ static void edge_cut(struct edge *e)
 {
     if (!e->on)
         return;
+    assert(e->prev ? e->prev->next == e : e->on->waiters == e);
+    assert(!e->next || e->next->prev == e);
     *(e->prev ? &e->prev->next : &e->on->waiters) = e->next;
     if (e->next)
         e->next->prev = e->prev;
@@ -66,6 +68,7 @@ bool after_hold(struct client *c, struct request *r)
 {
     if (!r->after_count && !r->after_all)
         return false;
+    assert(!r->edges && !r->edges_open && !r->chunks);
     size_t most = r->after_count;
     for (const struct request *on = requests_first(c); on && r->after_all; on = on->next)
         most += on->ts <= r->after_all;
@@ -82,6 +85,7 @@ bool after_hold(struct client *c, struct request *r)
         if (on->ts <= r->after_all && on != r && !on->ended)
             edge_join(at++, r, on);
     r->edges_count = (size_t)(at - r->edges);
+    assert(r->edges_open <= r->edges_count && r->edges_count <= most);
     return r->edges_open || r->ended;
 }
 
@@ -89,7 +93,7 @@ void after_done(struct client *c, struct request *on)
 {
     while (on->waiters) {
         struct request *r = on->waiters->by;
-        assert(r->edges_open > 0);
+        assert(on->waiters->on == on && r != on && r->edges_open > 0);
         edge_cut(on->waiters);
         r->edges_open--;
         if (r->ended)
@@ -106,4 +110,5 @@ void after_done(struct client *c, struct request *on)
     on->edges = NULL;
     on->after = NULL;
     on->edges_count = 0;
+    assert(!on->waiters);
 }

@@ -159,6 +159,7 @@ static bool place(struct link *l, struct slice *p, const struct wire_head *h, co
 
 static void on_moved(struct client *c, struct chunk *chunk, uint64_t number)
 {
+    assert(chunk->number && !chunk->request->ended);
     c->counts->moved++;
     /* The shard has no newer view than this client: only a newer view can help. */
     slice_chunk_by(c, chunk, number > chunk->view ? number : chunk->view + 1);
@@ -169,6 +170,7 @@ static void on_values(struct link *l, struct slice *p, const struct wire_head *h
 {
     struct client *c = l->client;
     struct chunk *chunk = p->chunk;
+    assert(chunk->number && !chunk->need && !chunk->request->ended);
     if (!place(l, p, h, seg, nseg))
         return;
     link_forget(p);

@@ -157,6 +157,7 @@ void app_request_slice_again(struct client *c, struct chunk *chunk)
     assert(chunk->message && !chunk->split);
     const struct link *before = chunk->count ? chunk->one.link : NULL;
     bool sent = chunk->number != 0;
+    assert(chunk->request->kind == REQUEST_MESSAGE && chunk->request->unfinished > 0);
     chunk_withdraw(chunk);
     chunk->attempt++;
     c->counts->retries++;

@@ -13,6 +13,7 @@
 struct chunk *client_chunk_get(struct client *c)
 {
     struct chunk *chunk = c->waiters->free;
+    assert(!chunk == !c->waiters->free_count);
     if (chunk) {
         c->waiters->free = chunk->next;
         c->waiters->free_count--;
@@ -23,6 +24,7 @@ struct chunk *client_chunk_get(struct client *c)
 
 void client_chunk_put(struct client *c, struct chunk *chunk)
 {
+    assert(!chunk->need && !chunk->number && !chunk->split);
     if (c->waiters->free_count >= REQUESTS_CACHED) {
         free(chunk);
         return;
@@ -54,6 +56,7 @@ static void wait_insert(struct client *c, struct chunk *chunk, uint64_t need, st
 {
     assert(need && !chunk->need && !chunk->count);
     assert(!c->waiters->last || !c->waiters->last->wait_next);
+    assert(!before || before->need); /* it waits as well */
     chunk->need = need;
     chunk->wait_next = before;
     chunk->wait_prev = before ? before->wait_prev : c->waiters->last;
@@ -82,6 +85,7 @@ void slice_unwait_view(struct client *c, struct chunk *chunk)
 {
     assert(chunk->need);
     assert(chunk->wait_prev ? chunk->wait_prev->wait_next == chunk : c->waiters->first == chunk);
+    assert(chunk->wait_next ? chunk->wait_next->wait_prev == chunk : c->waiters->last == chunk);
     if (c->waiters->resume_at == chunk)
         c->waiters->resume_at = chunk->wait_next;
     if (chunk->wait_prev)
@@ -107,6 +111,7 @@ static void number_free(struct client *c, struct chunk *chunk)
 
 static void slice_answer_free(struct client *c, struct slice *p)
 {
+    assert(p->state == SLICE_IDLE && !p->in_van && !p->placing);
     if (p->lens)
         bufpool_put(&c->pool, p->lens, 4 * (size_t)p->span->count);
     if (p->vals)
@@ -135,7 +140,7 @@ void chunk_withdraw(struct chunk *chunk)
 void chunk_finished(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
-    assert(!chunk->unanswered && r->unfinished > 0);
+    assert(!chunk->unanswered && !chunk->need && r->unfinished > 0);
     number_free(c, chunk);
     if (!r->on_reply && !chunk->rest)
         tracker_answered(&c->tracker, r->ts);
@@ -165,6 +170,7 @@ void chunk_failed(struct chunk *chunk, paramo_err status, const char *text)
         request_end(r, status, text);
         return;
     }
+    assert(chunk->message && r->unfinished > 0);
     request_note(r, status, text);
     chunk_withdraw(chunk);
     number_free(r->client, chunk);

@@ -360,7 +360,7 @@ static void request_release(struct client *c, struct request *r)
 static void request_complete(struct client *c, struct request *r)
 {
     request_release(c, r);
-    assert(!r->chunks && !r->edges && !r->waiters);
+    assert(!r->chunks && !r->edges && !r->waiters && !r->copy && !r->unfinished);
     if (r->expects)
         lane_expected(c->lane);
     if (!r->callback && !r->on_reply) {
@@ -474,6 +474,7 @@ void client_fail(struct client *c, paramo_err status, const char *text)
 static void close_on_lane(struct lane_task *task)
 {
     struct client *c = container_of(task, struct client_life, close_task)->client;
+    assert(!client_is_down(c) && lane_held(c->lane));
     struct lane *lane = c->lane;
     atomic_store(&c->life->down, true);
     for (struct request *r = requests_first(c); r; r = r->next)
@@ -487,7 +488,9 @@ static void close_on_lane(struct lane_task *task)
     lane_timer_cancel(lane, &c->life->deadline_timer);
     floor_close(c);
     slicing_close(c);
-    atomic_store(&c->life->gone, true); /* the closing thread may free the client from here on */
+    assert(!requests_first(c) && !chunk_first_waiter(c) && !links_count(c));
+    assert(numbers_floor(c) == numbers_next(c)); /* all chunks are over */
+    atomic_store(&c->life->gone, true);          /* the closing thread may free the client from here on */
     lane_notify(lane);
 }
 

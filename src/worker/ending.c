@@ -11,6 +11,7 @@ void request_end(struct request *r, paramo_err status, const char *text)
     struct client *c = r->client;
     if (r->ended)
         return;
+    assert(r->ts && !r->ended_next);
     r->ended = true;
     r->status = status;
     if (status)
@@ -24,6 +25,7 @@ void request_end(struct request *r, paramo_err status, const char *text)
 
 void request_note(struct request *r, paramo_err status, const char *text)
 {
+    assert(status && r->kind == REQUEST_MESSAGE);
     if (r->error)
         return;
     r->error = status;
@@ -32,5 +34,6 @@ void request_note(struct request *r, paramo_err status, const char *text)
 
 void request_close(struct request *r)
 {
+    assert(r->error && r->kind == REQUEST_MESSAGE);
     request_end(r, r->error, r->error_text ? r->error_text : err_sentence(r->error));
 }

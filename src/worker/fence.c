@@ -46,7 +46,7 @@ void fence_request_over(struct client *c, uint64_t number)
             at = &fence->next;
             continue;
         }
-        assert(fence->left > 0);
+        assert(fence->left > 0 && fence->upto <= requests_total(c));
         if (--fence->left > 0) {
             at = &fence->next;
             continue;

@@ -206,6 +206,7 @@ static void note_list(struct slice *p, const struct filter_message *m)
 {
     if (!m->list)
         return;
+    assert(!p->has_list && m->lists == &p->link->lists);
     p->has_list = true;
     p->list = (uint16_t)keylists_slot(m->lists, m->list);
     p->list_generation = m->lists->generation;
@@ -309,6 +310,7 @@ static paramo_err frame_filter(struct link *l, struct slice *p, struct table_fil
         bufpool_put(&c->pool, coding, sizeof *coding);
         return err;
     }
+    assert(!p->in_van && !p->coding);
     memcpy(p->frame.seg, m->seg, sizeof m->seg);
     if (coded) {
         p->frame.seg[WIRE_SEG_BODY] = body;

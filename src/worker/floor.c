@@ -1,5 +1,7 @@
 #include "worker/floor.h"
 
+#include <assert.h>
+
 #include "base/log.h"
 #include "cluster/session/control_message.h"
 #include "worker/links.h"
@@ -24,6 +26,7 @@ static void floor_fire(struct lane_timer *timer)
     bool again = false;
     for (size_t i = 0; i < links_count(c); i++) {
         struct link *l = links_at(c, i);
+        assert(l->client == c && l->told <= numbers_floor(c));
         if (l->state != LINK_UP || !l->told || l->told >= numbers_floor(c))
             continue;
         if (now - l->told_at >= FLOOR_MS * ENV_MS && !l->blocked &&

@@ -142,6 +142,7 @@ static bool transmit(struct link *l, struct slice *p)
     struct chunk *chunk = p->chunk;
     bool first = chunk->number == 0;
     assert(l->state == LINK_UP && l->conn && p->link == l && !p->in_van);
+    assert(chunk->unanswered > 0 && chunk->unanswered <= chunk->count && !chunk->need);
     if (first && !numbers_give(c, chunk))
         return false;
     paramo_err err = filtering_out(l, p);
@@ -200,6 +201,7 @@ void link_pump(struct link *l)
 
 void link_enqueue(struct link *l, struct slice *p)
 {
+    assert(p->link == l && p->state == SLICE_IDLE && !p->in_van);
     if (l->state == LINK_UP && !l->blocked && !l->resend.head && !l->queue.head) {
         slice_move(p, SLICE_IDLE);
         if (transmit(l, p))
@@ -217,6 +219,7 @@ void link_enqueue(struct link *l, struct slice *p)
 
 void link_again(struct link *l, struct slice *p)
 {
+    assert(p->link == l && p->chunk->number);
     if (p->state != SLICE_SENT || p->in_van)
         return;
     slices_remove(&l->sent, p);
@@ -266,6 +269,7 @@ static void rtt_sample(struct link_rtt *t, uint64_t rtt)
 void link_heard(struct link *l, struct slice *p, bool probe_answer)
 {
     uint64_t now = lane_now(l->client->lane);
+    assert(p->link == l && p->probes_out <= 2 && now >= p->sent_at);
     l->backoff = 0;
     if (probe_answer && p->probes_out == 1)
         rtt_sample(&l->probed, now - p->probed_at);
@@ -278,6 +282,7 @@ static void probe_sent(struct van_frame *frame, paramo_err status)
 {
     (void)status;
     struct probe *probe = container_of(frame, struct probe, frame);
+    assert(probe->out && (!probe->client || probe->client->probes->out > 0));
     probe->out = false;
     if (!probe->client) {
         free(probe);
@@ -310,6 +315,7 @@ static bool probe_send(struct link *l, struct slice *p)
     }
     slice_head(c, p, WIRE_PROBE, probe->frame.head);
     c->probes->out++;
+    assert(!probe->out && c->probes->out <= c->probes->made_count);
     probe->out = true;
     if (van_send(l->conn, &probe->frame)) {
         probe_sent(&probe->frame, PARAMO_E_AGAIN);
@@ -341,6 +347,7 @@ static void retry_fire(struct lane_timer *timer)
     if (l->state != LINK_UP)
         return;
     for (struct slice *p = l->sent.head; p && seen < DATA_WINDOW; p = p->next, seen++) {
+        assert(p->state == SLICE_SENT && p->link == l);
         if (p->probe_at <= now) {
             if (sent == PROBES_AT_ONCE) {
                 next = now + RTO_MIN; /* the others soon after */
@@ -376,6 +383,7 @@ static void retry_fire(struct lane_timer *timer)
 static void link_pause(struct link *l)
 {
     struct client *c = l->client;
+    assert(!l->conn && !l->connector && !l->sent.head);
     link_move(l, LINK_PAUSE);
     uint64_t pause = PAUSE_MIN << (l->failures < 7 ? l->failures : 7);
     if (pause > PAUSE_MAX)
@@ -543,6 +551,7 @@ paramo_err link_create(struct client *c, const struct view_node *node, unsigned 
 void link_destroy(struct link *l)
 {
     struct lane *lane = l->client->lane;
+    assert(!l->queue.head && !l->resend.head && !l->sent.head);
     if (l->connector)
         connector_cancel(l->connector);
     if (l->conn)

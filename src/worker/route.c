@@ -119,6 +119,7 @@ static void link_evacuate(struct client *c, struct link *l, struct chunk *before
         struct slice *p = l->resend.head ? l->resend.head : l->queue.head ? l->queue.head : l->sent.head;
         if (!p)
             return;
+        assert(p->link == l);
         if (p->chunk->request->ended)
             chunk_withdraw(p->chunk);
         else
@@ -190,6 +191,7 @@ void client_set_view(struct client *c, struct view *view)
         by_shard[s]->stale = false;
         by_shard[s]->dead = !view_node(view, by_shard[s]->node)->alive;
     }
+    assert(links_count(c) == count && c->view == view);
     evacuate(c, count);
     slice_resume_waiting(c);
     client_finish(c);

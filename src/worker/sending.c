@@ -12,6 +12,7 @@
 static void slice_sent(struct van_frame *frame, paramo_err status)
 {
     struct slice *p = container_of(frame, struct slice, frame);
+    assert(p->in_van);
     (void)status;
     filtering_sent(p);
     p->in_van = false; /* what was not sent is sent again when the connection is back */

@@ -67,6 +67,7 @@ void slices_queue(struct link *l, struct slice *p)
         at->overtaken++;
         before = at;
     }
+    assert(p->link == l && !p->chunk->number);
     slice_move(p, SLICE_QUEUED);
     slices_insert(&l->queue, before, p);
 }
@@ -76,6 +77,7 @@ void slices_resend(struct link *l, struct slice *p)
     struct slice *before = NULL;
     for (struct slice *at = l->resend.tail; at && at->chunk->number > p->chunk->number; at = at->prev)
         before = at;
+    assert(p->link == l && p->chunk->number && !p->in_van);
     slice_move(p, SLICE_RESEND);
     slices_insert(&l->resend, before, p);
 }
@@ -92,5 +94,6 @@ void link_forget(struct slice *p)
     if (p->state != SLICE_IDLE && p->state != SLICE_ANSWERED)
         slices_remove(slices_of(p), p);
     filtering_forget(p);
+    assert(!p->prev && !p->next && !p->in_van && !p->coding);
     slice_move(p, SLICE_IDLE);
 }

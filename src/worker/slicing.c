@@ -394,6 +394,7 @@ static bool partitions_gone(struct client *c, struct chunk *chunk)
 
 void slice_chunk(struct client *c, struct chunk *chunk)
 {
+    assert(!chunk->need && !chunk->request->ended);
     if (chunk->message) {
         app_request_slice_again(c, chunk);
         return;
@@ -431,6 +432,7 @@ void slice_chunk_by(struct client *c, struct chunk *chunk, uint64_t need)
 void slice_chunk_later(struct client *c, struct chunk *chunk, struct chunk *before)
 {
     struct request *r = chunk->request;
+    assert(!chunk->need && !r->ended && !chunk->rest);
     if (chunk->message) {
         slice_chunk(c, chunk);
         return;
@@ -639,6 +641,7 @@ static size_t slice_rest(struct client *c, struct chunk *rest)
     struct request *r = rest->request;
     struct span s = span_of(r);
     uint64_t src;
+    assert(rest == &r->first && rest->need && r->sliced <= r->n);
     uint32_t keys = r->ended ? 0 : portion_of(c, r, &s, r->sliced, &src);
     if (keys) {
         struct span some = span_sub(&s, r->sliced, keys, r->sliced_src, src);
@@ -652,6 +655,7 @@ static size_t slice_rest(struct client *c, struct chunk *rest)
             request_end(r, err, err_text());
         r->sliced += keys;
         r->sliced_src += src;
+        assert(r->sliced <= r->n && r->sliced_src <= s.src_bytes);
         if (!r->ended && r->sliced < r->n)
             return keys;
     }

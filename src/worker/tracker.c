@@ -85,7 +85,9 @@ void tracker_failed(struct tracker *t, uint64_t ts, paramo_err status, const cha
 {
     size_t len = strnlen(text, ERR_TEXT_MAX - 1);
     _Atomic uint16_t *bucket = bucket_of(t, ts);
+    assert(status);
     failures_hold(t);
+    assert(t->failures_next <= t->failures_count && t->failures_count <= TRACKER_FAILURES);
     struct tracker_failure *f = &t->failures[t->failures_next];
     if (t->failures_next < t->failures_count)
         failure_forget(t, f);
@@ -129,7 +131,9 @@ void tracker_complete(struct tracker *t, uint64_t ts)
 {
     assert(atomic_load_explicit(&t->slots[ts % TRACKER_SLOTS], memory_order_relaxed) == ts);
     atomic_store_explicit(&t->slots[ts % TRACKER_SLOTS], 0, memory_order_release);
-    atomic_fetch_sub(&t->in_flight, 1);
+    size_t before = atomic_fetch_sub(&t->in_flight, 1);
+    assert(before > 0);
+    (void)before;
 }
 
 paramo_err tracker_result(struct tracker *t, uint64_t ts)

@@ -1,5 +1,7 @@
 #include "server/migration/migration.h"
 
+#include <assert.h>
+
 #include "server/migration/source.h"
 #include "server/migration/target.h"
 #include "server/replication/forward.h"
@@ -26,6 +28,7 @@ void migration_close(struct chain *c)
 {
     migration_source_close(c);
     migration_target_close(c);
+    assert(!c->migration_source && !c->migration_target);
 }
 
 /* Has the source told the scheduler that it has paused? Then it must not abort. */
@@ -44,6 +47,7 @@ paramo_err migration_suspend(struct shard *s)
         migration_source_end(c);
         chain_reopen(s);
         migration_target_end(c, true);
+        assert(!c->migration_source && !c->migration_target);
     }
     return PARAMO_OK;
 }

@@ -114,6 +114,8 @@ static paramo_err send_step(struct migration_source *g, uint16_t what, const str
                             uint32_t table)
 {
     struct migration_message m = {.what = what, .id = g->order.id, .table = table};
+    assert(g->stream && g->stream->migration_source == g);
+    assert(what != MIGRATION_STEP_ROWS || g->state == MIGRATION_SOURCE_COPYING);
     if (what == MIGRATION_STEP_BEGIN) {
         m.first = g->order.first;
         m.partitions = g->order.partitions;
@@ -176,6 +178,7 @@ static void collect_key(void *ctx, uint64_t key)
         g->keys = keys;
         g->keys_room = room;
     }
+    assert(g->keys_count < g->keys_room);
     g->keys[g->keys_count++] = key;
 }
 
@@ -231,6 +234,7 @@ static paramo_err turn(struct migration_source *g)
 {
     size_t looked = 0;
     uint64_t sent = g->rows_bytes;
+    assert(!g->keys_count);
     while (g->state == MIGRATION_SOURCE_COPYING && looked < MIGRATION_TURN_ROWS &&
            g->rows_bytes - sent < MIGRATION_BLOCK_BYTES) {
         struct shard_table *t = next_table(g);
@@ -310,6 +314,7 @@ static void source_free(struct migration_source *g)
             chain_wait_done(wait);
         }
     }
+    assert(!g->paused);
     free(g->keys);
     free(g);
 }
@@ -449,6 +454,8 @@ static paramo_err send_last(struct migration_source *g)
 {
     struct chain *c = g->chain;
     struct writer w = {0};
+    assert(g->state == MIGRATION_SOURCE_FULL || g->state == MIGRATION_SOURCE_PAUSING);
+    assert(g->last_due && !records_pending(c)); /* all records are here */
     migration_last_encode(&c->last[g->order.first], g->order.partitions, &w);
     paramo_err err = send_step(g, MIGRATION_STEP_LAST, &w, 0);
     writer_fini(&w);
@@ -467,7 +474,7 @@ static paramo_err end_turn(struct migration_source *g)
     if (!g->records_begun) {
         err = send_lost(g);
         g->records_begun = true;
-        g->sender = g->chain->shard->senders->first;
+        g->sender = senders_first(g->chain->shard);
     }
     if (!err)
         err = send_records(g, &done);
@@ -596,6 +603,7 @@ void migration_source_records_over(struct chain *c)
     struct migration_source *g = c->migration_source;
     if (!g || !g->last_due)
         return;
+    assert(g->state == MIGRATION_SOURCE_PAUSING && g->stream);
     paramo_err err = end_turn(g);
     if (err) {
         abort_migration(g, err);
@@ -643,6 +651,7 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
         return err;
     }
     move(g, MIGRATION_SOURCE_PAUSING);
+    assert(!g->paused);
     g->paused_at = lane_now(s->lane);
     g->order.takes_over = m->takes_over;
     g->paused = done;

@@ -133,6 +133,7 @@ static void rows_drop(const struct migration_target *k)
 {
     struct shard *s = k->chain->shard;
     struct shard_table *t;
+    assert(is_member(k)); /* another shard has no level to keep: it drops all */
     size_t room = clearing_room(s);
     for (size_t i = 0; (t = shard_table_next(s, &i));) {
         if (!t->table || !migration_target_gets_table(k->chain, t))
@@ -192,6 +193,7 @@ static void target_commit(struct migration_target *k)
         uint64_t *last = &c->last[k->order.first + i];
         *last = k->state == MIGRATION_TARGET_LAST && k->last[i] > *last ? k->last[i] : *last;
     }
+    assert(!k->last == !k->staged && !k->last == !is_member(k));
     if (k->state == MIGRATION_TARGET_LAST && k->staged) {
         paramo_err err = adopt_records(k);
         if (err)
@@ -380,6 +382,7 @@ static paramo_err records_empty(struct migration_target *k, struct chain_origin 
 static paramo_err arrive(struct migration_target *k, struct chain_origin *o,
                          const uint64_t partitions[CHAIN_WORDS], const struct sender_window *list, size_t n)
 {
+    assert(k->state != MIGRATION_TARGET_LAST);
     uint64_t held[CHAIN_WORDS];
     paramo_err err = PARAMO_OK;
     origin_partitions(k->chain, o, held);
@@ -552,6 +555,7 @@ paramo_err migration_target_frame(struct chain_source *source, const struct wire
     struct chain_message change;
     struct migration_message migration;
     bool is_migration = head->kind == WIRE_MIGRATION, done = false;
+    assert(source->for_migration && source->acked == source->received && queue_empty(&source->waits));
     paramo_err err =
         is_migration ? migration_decode(head, seg, nseg, &migration) : chain_decode(head, seg, nseg, &change);
     if (err)

@@ -15,6 +15,7 @@ void acks_send(struct chain_source *source)
                             .again = source->again && !records_pending(s->chain)};
     for (const struct qnode *node = source->waits.head; node; node = node->next) {
         const struct chain_wait *w = container_of(node, struct chain_wait, node);
+        assert(w->source == source && w->seq > source->acked && w->seq <= source->received);
         uint64_t i = w->seq - source->acked - 1;
         if (i / 8 >= sizeof beyond)
             break;
@@ -35,6 +36,7 @@ void acks_send(struct chain_source *source)
 static void round_end(struct lane_task *task)
 {
     struct chain_source *source = container_of(task, struct chain_source, round);
+    assert(source->due);
     source->due = false;
     if (source->shard)
         acks_send(source);
@@ -65,5 +67,6 @@ void acks_advance(struct chain_source *source)
         if (!w->entries)
             free(w);
     }
+    assert(source->acked <= source->received);
     acks_soon(source);
 }

@@ -25,6 +25,7 @@ static void waits_detach(struct chain_source *source)
 {
     for (struct qnode *node; (node = queue_pop(&source->waits));) {
         struct chain_wait *w = container_of(node, struct chain_wait, node);
+        assert(w->source == source && w->seq > source->acked);
         w->source = NULL;
         if (!w->entries)
             free(w);
@@ -41,6 +42,7 @@ void follow_lease(struct chain *c, const struct chain_source *source)
 void follow_forget(struct chain *c, struct chain_source *source)
 {
     struct chain_source **at = &c->sources;
+    assert(source->shard == c->shard);
     while (*at != source) {
         assert(*at);
         at = &(*at)->next;
@@ -120,7 +122,8 @@ static struct chain_wait *wait_make(struct chain_source *source, const struct sh
 static void wait_commit(struct chain_source *source, struct chain_wait *w)
 {
     struct chain *c = source->shard->chain;
-    assert(w->seq > source->received);
+    assert(w->source == source && !w->sender);
+    assert(w->seq == source->received + 1); /* nothing between was dropped */
     source->received = w->seq;
     queue_push(&source->waits, &w->node);
     struct queue made = w->made;
@@ -260,6 +263,7 @@ static paramo_err follow(struct chain_source *source, const struct wire_head *he
         err = m.what == CHAIN_UPDATE     ? on_update(source, &m, seg, nseg, &done)
               : m.what == CHAIN_TAKEOVER ? on_takeover(source, &m, &done)
                                          : on_forget(source, &m, &done);
+    assert(!done || (!err && source->received == m.seq));
     if (!err && !done)
         source->again = true; /* the next beat or view tells the member before */
     return err;
@@ -323,8 +327,10 @@ static const struct van_user source_user = {.frame = source_frame, .closed = sou
 static void guest_forget(struct chain_guest *g)
 {
     struct chain_guest **at = &g->shard->chain->guests;
-    while (*at != g)
+    while (*at != g) {
+        assert(*at);
         at = &(*at)->next;
+    }
     *at = g->next;
     free(g);
 }
@@ -376,6 +382,7 @@ static struct chain_source *guest_stays(const struct chain_guest *g)
         source->received = source->acked = 0;
         source->generation = g->generation;
     }
+    assert(source->acked <= source->received && source->generation == g->generation);
     source->conn = g->conn;
     source->again = true;
     van_set_user(source->conn, &source_user, source);

@@ -37,6 +37,7 @@ void chain_entry_free(struct chain_entry *e)
 static void entry_done(struct van_frame *frame, paramo_err status)
 {
     struct chain_entry *e = container_of(frame, struct chain_entry, frame);
+    assert(e->out);
     (void)status; /* unacknowledged entries are sent again */
     e->out = false;
     if (e->over) {
@@ -82,6 +83,7 @@ static void wait_unlink(struct chain_wait *w)
     if (!w->sender)
         return;
     assert(w->prev ? w->prev->next == w : w->sender->pending == w);
+    assert(!w->next || w->next->prev == w);
     if (w->prev)
         w->prev->next = w->next;
     else
@@ -95,7 +97,8 @@ void chain_wait_done(struct chain_wait *w)
 {
     if (!w)
         return;
-    assert(w->entries > 0);
+    assert(w->entries > 0 && queue_empty(&w->made));
+    assert(!w->source || !w->sender); /* it is an answer, or a place in a source */
     if (--w->entries)
         return;
     if (w->source) {
@@ -171,6 +174,7 @@ static void stream_send(struct chain_stream *st)
             e->next = true;
             return;
         }
+        assert(e->to == st && e->m.seq > st->acked && e->m.seq <= st->seq);
         e->m.view = s->view->number;
         memcpy(e->frame.seg, e->seg, sizeof e->seg);
         if (e->migration.what) {
@@ -212,12 +216,13 @@ void chain_append(struct chain_stream *st, struct chain_entry *e)
         st->unsent = &e->node;
     st->count++;
     st->bytes += e->bytes;
+    assert(st->count <= st->seq - st->acked);
 }
 
 static void entry_acked(struct chain_stream *st, struct chain_entry *e)
 {
     struct chain_wait *wait = e->wait;
-    assert(!e->acked && st->count > 0 && st->bytes >= e->bytes);
+    assert(!e->acked && e->to == st && st->count > 0 && st->bytes >= e->bytes);
     e->acked = true;
     e->wait = NULL;
     st->count--;
@@ -248,6 +253,7 @@ static void stream_beat(struct chain_stream *st)
 static void stream_resend(struct chain_stream *st, uint64_t received)
 {
     bool progress = received > st->resent_after;
+    assert(received <= st->seq);
     st->again = false;
     st->resent_at = lane_now(st->shard->lane);
     st->resent_after = received;
@@ -289,6 +295,8 @@ static void first_free(struct chain_stream *st)
     st->release.at = st->release.at == node ? node->next : st->release.at;
     st->acked = e->m.seq;
     chain_entry_free(e);
+    assert(st->acked <= st->seq && st->count <= st->seq - st->acked);
+    assert(!queue_empty(&st->entries) || (st->acked == st->seq && !st->count && !st->bytes && !st->unsent));
 }
 
 /* The last entry that the ACK can cover. */
@@ -540,6 +548,7 @@ void chain_stream_close(struct chain *c, struct chain_stream *st, struct queue *
     if (st->connector)
         connector_cancel(st->connector);
     stream_down(st);
+    assert(!st->conn && st->acked <= st->seq);
     lane_timer_cancel(c->shard->lane, &st->resume);
     lane_timer_cancel(c->shard->lane, &st->release.timer);
     free(st->release.beyond);
@@ -659,6 +668,7 @@ paramo_err chain_prepare(struct peer *peer, struct shard_table *t, const struct 
     struct chain *c = peer->shard->chain;
     struct sender *sender = peer->sender;
     *wait = NULL;
+    assert(!records_pending(c)); /* requests wait for that */
     if (!c->streams)
         return PARAMO_OK;
     struct chain_wait *w = calloc(1, sizeof *w);
@@ -709,8 +719,10 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
     /* A table without copies has no other member: its changes go at most to a migration's target. */
     for (size_t i = 0; i < w->head.count && t->replicas; i++) {
         unsigned partition = ring_partition(ring_position(&t->placement, keys[i]));
-        if (!only || partition_set_has(only, partition))
-            c->last[partition] = c->order;
+        if (only && !partition_set_has(only, partition))
+            continue;
+        assert(c->last[partition] <= c->order && partition_set_has(c->mine, partition));
+        c->last[partition] = c->order;
     }
     for (unsigned a = 0; w->head.kind == WIRE_CLEAR && t->replicas && a < RING_PARTITIONS; a++)
         if (partition_set_has(c->mine, a) && (!only || partition_set_has(only, a)))
@@ -780,12 +792,14 @@ static void route_to(struct chain *c, struct chain_stream *st, struct chain_entr
 
 unsigned chain_route(struct chain *c)
 {
+    assert(chain_routes(c));
     struct chain_entry *e = container_of(queue_pop(&c->routing.entries), struct chain_entry, node);
     const struct shard_table *t =
         e->m.what == CHAIN_UPDATE ? shard_table_find(c->shard, e->m.request.table) : NULL;
     unsigned cost = ROUTE_COST + e->m.request.count / ROUTE_KEYS;
     struct queue parts = {0};
     struct chain_stream *whole = NULL;
+    assert(!e->migration.what); /* of a migration nothing is sent on */
     if (e->acked) {
         chain_entry_free(e);
         return 1;
@@ -890,4 +904,5 @@ void chain_streams_close(struct chain *c)
     chain_cancel(&c->routing.entries);
     chain_cancel(&c->stranded);
     lane_timer_cancel(c->shard->lane, &c->tick);
+    assert(!c->streams && !chain_routes(c));
 }

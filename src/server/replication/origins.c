@@ -68,6 +68,7 @@ static void buckets_grow(struct chain_origin *o)
 static void buckets_move(struct chain_origin *o)
 {
     for (unsigned i = 0; i < BUCKETS_MOVED && o->older; i++) {
+        assert(o->moved < o->older_count && o->older_count < o->buckets_count);
         struct chain_sender *x = o->older[o->moved++];
         for (struct chain_sender *next; x; x = next) {
             next = x->bucket_next;
@@ -89,6 +90,7 @@ void origin_sender_free(struct chain_origin *o, struct chain_sender *x)
     }
     assert(o->senders_count > 0);
     assert(x->prev ? x->prev->next == x : o->senders == x);
+    assert(!x->next || x->next->prev == x);
     *at = x->bucket_next;
     *(x->prev ? &x->prev->next : &o->senders) = x->next;
     if (x->next)
@@ -103,6 +105,7 @@ void origin_fini(struct chain_origin *o)
     while (o && o->senders)
         origin_sender_free(o, o->senders);
     if (o) {
+        assert(!o->senders_count);
         free(o->buckets);
         free(o->older);
     }
@@ -128,6 +131,7 @@ struct chain_sender *origin_sender(struct chain_origin *o, const struct sender_i
     x->id = *id;
     applied_window_init(&x->applied_window);
     x->next = o->senders;
+    assert(!x->next == !o->senders_count);
     if (x->next)
         x->next->prev = x;
     o->senders = x;

@@ -91,6 +91,7 @@ static unsigned cost_of_import(const struct applied_window *to, const struct app
 static paramo_err import(struct chain *c, const struct job *j, struct record r, unsigned *cost)
 {
     const struct applied_window *w = window_of(r);
+    assert(j->work == WORK_PASS && j->arrival && j->arrival <= c->arrivals);
     struct record other = record_at(c, j->to, r);
     struct applied_window *to = window_of(other);
     if (!to)
@@ -147,6 +148,7 @@ static struct chain_origin *visited(const struct job *j)
 static void phase_begin(const struct chain *c, struct job *j)
 {
     const struct chain_origin *o = visited(j);
+    assert(!j->begun && (j->work == WORK_PASS ? j->phase <= 2 : !j->phase));
     j->begun = true;
     j->theirs = o ? o->senders : NULL;
     j->own = o ? NULL : senders_first(c->shard);
@@ -184,6 +186,7 @@ static paramo_err job_turn(struct chain *c, struct job *j, unsigned *left, bool 
 
 static void job_end(struct job *j)
 {
+    assert(j->work != WORK_END || !j->from->partitions);
     if (j->work == WORK_END)
         origin_fini(j->from);
     free(j);
@@ -224,6 +227,7 @@ static paramo_err turn(struct chain *c, unsigned left)
             return err;
         if (!done)
             continue;
+        assert(c->records.jobs.head == &j->node);
         (void)queue_pop(&c->records.jobs);
         job_end(j);
     }
@@ -253,6 +257,7 @@ static void turn_in(struct chain *c, uint64_t ns)
 static void over(struct chain *c)
 {
     struct shard *s = c->shard;
+    assert(!records_pending(c) && !c->records.waits);
     shard_senders_check(s);
     for (struct chain_source *source = c->sources; source; source = source->next)
         if (source->again)
@@ -357,6 +362,7 @@ static void add_or_do(struct chain *c, const struct job *j)
 paramo_err records_pass(struct chain *c, struct chain_origin *from, struct chain_origin *to,
                         const uint64_t partitions[CHAIN_WORDS])
 {
+    assert(from != to);
     struct job *j = malloc(sizeof *j);
     if (!j)
         return err_memory(sizeof *j);
@@ -377,6 +383,7 @@ paramo_err records_pass(struct chain *c, struct chain_origin *from, struct chain
         if (to)
             to->partitions++;
     }
+    assert(!to || to->partitions > 0);
     if (from)
         origin_partitions(c, from, j->left);
     for (unsigned i = 0; i < CHAIN_WORDS && !from; i++)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert_slow.h"
 #include "server/migration/migration.h"
 #include "server/migration/source.h"
 #include "server/migration/target.h"
@@ -45,6 +46,7 @@ static void places(struct chain *c)
                 after = level;
             }
         }
+        assert(next == RING_NONE || (own >= 0 && after > own));
         memset(c->level + first, own, end - first);
         memset(c->next_level + first, after, end - first);
         for (unsigned a = first; a < end; a++)
@@ -175,8 +177,10 @@ static void follow(struct chain *c, unsigned first, unsigned end)
         chain_fail(c, err_memory(sizeof *o));
         return;
     }
-    for (unsigned a = first; a < end; a++)
+    for (unsigned a = first; a < end; a++) {
+        assert(!c->origin_of[a] && c->level[a] > 0);
         c->origin_of[a] = o;
+    }
     o->partitions += end - first;
 }
 
@@ -391,6 +395,20 @@ static void forget_gone(struct chain *c, bool died)
     }
 }
 
+/* Each origin counts its partitions, and no partition that is ours has one. */
+static bool origins_count(const struct chain *c)
+{
+    unsigned counted = 0, followed = 0;
+    for (const struct chain_origin *o = c->origins; o; o = o->next)
+        counted += o->partitions;
+    for (unsigned a = 0; a < RING_PARTITIONS; a++) {
+        followed += c->origin_of[a] != NULL;
+        if (c->origin_of[a] && partition_set_has(c->mine, a) && !c->failed)
+            return false;
+    }
+    return counted == followed;
+}
+
 /* All this is one step, but for the records of senders, and for what streams that end had not got acknowledged:
  * records.h holds the shard until they have passed. */
 void chain_succeed(struct chain *c)
@@ -426,6 +444,7 @@ void chain_succeed(struct chain *c)
         chain_shed(c, change.farther);
     restart_empty(c);
     forget_gone(c, died);
+    assert_slow(origins_count(c));
     records_go(c);
     for (struct chain_source *source = c->sources; source; source = source->next) {
         source->again = true; /* the messages that came before our view */

@@ -37,6 +37,7 @@ static paramo_err make(struct shard *s, const struct view_table *from, size_t *r
         shard_table_prepare(s, from, s->adopting->view, s->adopting->self, s->adopting->runs, room, &t);
     if (err)
         return err;
+    assert(!has(s, t->id));
     err = map_put(&s->adopting->tables, t->id, t);
     if (err)
         shard_table_free(t);
@@ -72,7 +73,7 @@ static void go_on(struct shard *s)
     if (!turn(s) && lane_timer_arm(s->lane, &s->adopting->timer,
                                    lane_now(s->lane) + (s->config.turn_tables ? ENV_MS : 0)) == PARAMO_OK)
         return;
-    assert(view && (!s->view || view->number > s->view->number));
+    assert(view && (!s->view || view->number > s->view->number) && !s->adopting->timer.slot);
     s->adopting->view = NULL;
     s->adopting->adopt(s, view);
     view_unref(view);
@@ -103,7 +104,8 @@ void adopting_begin(struct shard *s, struct view *view)
     memset(s->adopting->runs, 0, sizeof s->adopting->runs);
     ring_begins(&view->chains, s->adopting->runs);
     s->adopting->at = 0;
-    if (!waits) /* otherwise the timer is armed */
+    assert(!waits || s->adopting->timer.slot); /* it waits for its next turn */
+    if (!waits)
         go_on(s);
 }
 

@@ -105,6 +105,7 @@ void applied_window_attach(struct applied_window *applied_window, struct applied
             (*at)->partitions[i] |= applied_note->partitions[i];
         free(applied_note);
     } else {
+        assert(!*at || (*at)->number > applied_note->number); /* by number */
         applied_note->next = *at;
         *at = applied_note;
     }
@@ -251,6 +252,7 @@ paramo_err applied_window_import(struct applied_window *applied_window, const ui
     struct dedup own;
     struct applied_note *spare = NULL;
     uint64_t all[PARTITION_WORDS];
+    assert(theirs != applied_window);
     dedup_init(&own);
     if (theirs)
         own = theirs->own;
@@ -266,6 +268,7 @@ paramo_err applied_window_import(struct applied_window *applied_window, const ui
     for (unsigned i = 0; i < PARTITION_WORDS; i++)
         all[i] = held[i] | partitions[i];
     normalize(applied_window, all);
+    assert(own.floor == applied_window->own.floor);
     return err;
 }
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/assert_slow.h"
 #include "base/log.h"
 #include "server/replication/acks.h"
 #include "server/replication/forward.h"
@@ -234,9 +235,20 @@ void clearing_init(struct shard *s, void (*over)(struct shard *s))
     s->clearing->timer.fire = turn_fire;
 }
 
+/* Tables of which rows are being removed. */
+static unsigned tables_count(const struct shard *s)
+{
+    const struct shard_table *t;
+    unsigned n = 0;
+    for (size_t i = 0; (t = shard_table_next(s, &i));)
+        n += t->clears;
+    return n;
+}
+
 void clearing_close(struct shard *s)
 {
     lane_timer_cancel(s->lane, &s->clearing->timer);
+    assert_slow(tables_count(s) == s->clearing->tables);
 }
 
 void clearing_update(struct shard *s, struct shard_table *t)
@@ -277,6 +289,7 @@ static void restart(struct shard *s, struct shard_table *t)
     s->clearing->tables += !t->clears;
     t->clears = true;
     t->clear_at = 0;
+    assert(s->clearing->tables > 0);
 }
 
 void clearing_fill(struct shard *s, struct shard_table *t, const uint64_t *partitions)
@@ -302,6 +315,7 @@ void clearing_begin_some(struct shard *s, struct shard_table *t, const uint64_t 
         return;
     size_t costs = cost(s, t);
     bool now = costs <= *room, few = now && is_few(s, t), more = true;
+    assert(costs > 0);
     *room -= now ? costs : 0;
     if (!partitions && table_clear_is_short(t->table)) {
         whole(s, t, few);

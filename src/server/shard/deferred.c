@@ -8,7 +8,7 @@
 
 void deferred_free(struct shard *s, struct deferred *d)
 {
-    assert(s->deferred->count > 0 && s->deferred->over != d);
+    assert(s->deferred->count > 0 && s->deferred->count <= SHARD_DEFERRED_MAX && s->deferred->over != d);
     s->deferred->count--;
     free(d);
 }
@@ -64,6 +64,7 @@ void deferred_go(struct shard *s)
 {
     if (s->deferred->timer.slot || (queue_empty(&s->deferred->turn) && !s->deferred->closing))
         return;
+    assert(queue_empty(&s->deferred->turn) || s->deferred->count > 0);
     if (lane_timer_arm(s->lane, &s->deferred->timer, lane_now(s->lane))) { /* no memory for a timer */
         while (!deferred_close_step(s))
             ;
@@ -98,6 +99,7 @@ paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t c
     d->cursor = cursor;
     d->partitions_changed = s->place->partitions_changed;
     d->deadline = deadline_of(s);
+    assert(queue_empty(&s->deferred->turn) || s->deferred->count > 0);
     queue_push(&s->deferred->turn, &d->node);
     s->deferred->count++;
     deferred_go(s);
@@ -140,6 +142,7 @@ void deferred_drop(struct shard *s, const struct peer *peer, uint64_t now)
 {
     drop_from(s, &s->deferred->turn, peer, now);
     drop_from(s, &s->deferred->held, peer, now);
+    assert(s->deferred->count > 0 || (queue_empty(&s->deferred->turn) && queue_empty(&s->deferred->held)));
 }
 
 void deferred_init(struct shard *s, void (*turn)(struct lane_timer *timer))

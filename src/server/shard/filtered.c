@@ -79,6 +79,7 @@ static void wants_note(struct peer *peer, uint32_t table, const struct filter_ch
             return;
         peer->wants = more;
         w = &more[peer->wants_count++];
+        assert(peer->wants_count <= PEER_TABLES_MAX);
         *w = (struct peer_wants){.table = table};
     }
     if (w && !same_chain(&w->run.chain, chain))

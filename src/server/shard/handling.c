@@ -63,7 +63,8 @@ static void request_release(struct shard *s, struct shard_request *q)
         q->sender->kept_bytes -= answer_bytes(q);
         request_free(q);
     } else {
-        q->sender = NULL; /* freed when it is answered */
+        assert(s->handling->first); /* it is with its handler */
+        q->sender = NULL;           /* freed when it is answered */
     }
 }
 
@@ -74,6 +75,7 @@ void handling_floor(struct shard *s, struct sender *sender, uint64_t from)
         to = from + DATA_WINDOW;
     for (uint64_t n = from; n < to; n++) {
         struct shard_request **slot = slot_of(sender, n);
+        assert(!*slot || (*slot)->sender == sender);
         if (*slot && (*slot)->head.number < sender->applied_window.own.floor) {
             request_release(s, *slot);
             *slot = NULL;
@@ -102,8 +104,10 @@ bool handling_any(const struct sender *sender)
 static void finish(struct shard_request *q)
 {
     struct shard *s = q->shard;
+    assert(!q->answered && q->gate == s->handling->gate);
     handling_unlink(s, q);
     assert(s->handling->bytes >= q->bytes);
+    assert(!q->sender || *slot_of(q->sender, q->head.number) == q);
     s->handling->bytes -= q->bytes;
     van_release(q->hold);
     q->hold = NULL;
@@ -348,6 +352,7 @@ static struct shard_request *request_make(struct peer *peer, struct shard_table 
         info->flags = h->to.flags;
     }
     q->next = s->handling->first;
+    assert(!q->next || !q->next->prev);
     if (s->handling->first)
         s->handling->first->prev = q;
     s->handling->first = q;
@@ -451,4 +456,5 @@ void handling_close(struct shard *s)
     while (atomic_load(&s->handling->gate->posting))
         ; /* a poster needs only a few more instructions */
     gate_unref(s->handling->gate);
+    s->handling->gate = NULL;
 }

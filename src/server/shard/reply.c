@@ -61,6 +61,7 @@ void reply_free(struct reply *r)
         free(r);
         return;
     }
+    assert(!s->replies->free == !s->replies->free_count);
     r->next = s->replies->free;
     s->replies->free = r;
     s->replies->free_count++;

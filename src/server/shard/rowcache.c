@@ -39,6 +39,7 @@ void rowcache_fini(struct rowcache *c)
 {
     while (c->count)
         drop_oldest(c);
+    assert(!c->bytes);
 }
 
 struct rowcache_list *rowcache_find(struct rowcache *c, uint64_t generation, const uint64_t *keys, size_t n)
@@ -80,6 +81,7 @@ uint32_t *rowcache_offer(struct rowcache *c, const uint64_t *keys, size_t n)
     assert(!c->mark[newest(c)]);
     struct rowcache_list *l = &c->list[newest(c)];
     *l = (struct rowcache_list){.n = n, .keys = copy, .rows = (uint32_t *)(void *)(copy + n)};
+    assert(c->count <= ROWCACHE_LISTS && c->bytes <= ROWCACHE_BYTES);
     return l->rows; /* its mark is 0 until it is kept */
 }
 
@@ -94,7 +96,7 @@ void rowcache_keep(struct rowcache *c, uint64_t generation)
 void rowcache_drop(struct rowcache *c)
 {
     struct rowcache_list *l = &c->list[newest(c)];
-    assert(c->count > 0 && !c->mark[newest(c)]);
+    assert(c->count > 0 && !c->mark[newest(c)] && c->bytes >= bytes_of(l->n));
     bufpool_put(c->pool, l->keys, bytes_of(l->n));
     c->bytes -= bytes_of(l->n);
     c->count--;

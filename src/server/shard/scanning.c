@@ -26,6 +26,7 @@ static void sessions_remove(struct shard *s, const struct sender *sender, uint64
             at = &x->next;
         }
     }
+    assert(!s->scans->sessions == !s->scans->count);
 }
 
 void scanning_expire(struct shard *s, uint64_t before)
@@ -71,6 +72,7 @@ static struct session *session_get(struct shard *s, const struct sender *sender,
         x->next = s->scans->sessions;
         s->scans->sessions = x;
         s->scans->count++;
+        assert(s->scans->count <= SCAN_SESSIONS_MAX);
     }
     x->used_at = lane_now(s->lane);
     return x;
@@ -278,6 +280,7 @@ static paramo_err batch(struct peer *peer, struct shard_table *t, const struct w
         err = answer_var(peer, t, h, page, first, &n, answered);
     else if (n)
         *answered = answer_rows(peer, t, h, page, first, n);
+    assert(first + n <= page->n);
     bool last = first + n == page->n;
     if (!err && !*answered && last && page->to == UINT64_MAX) {
         answer_none(peer, h, var);

@@ -52,6 +52,7 @@ void shard_sender_free(struct shard *s, struct sender *sender)
     }
     assert(!sender->peers && !sender->peer && s->senders->count > 0);
     assert(sender->prev ? sender->prev->next == sender : s->senders->first == sender);
+    assert(!sender->next || sender->next->prev == sender);
     *at = sender->bucket_next;
     if (sender->prev)
         sender->prev->next = sender->next;
@@ -115,6 +116,7 @@ struct sender *shard_sender(struct shard *s, const struct sender_id *id)
     sender->bucket_next = *bucket;
     *bucket = sender;
     s->senders->count++;
+    assert(!sender->next || sender->next->prev == sender);
     return sender;
 }
 
@@ -127,6 +129,7 @@ static bool senders_stay(const struct shard *s)
 void shard_peer_forget(struct shard *s, struct peer *peer)
 {
     struct sender *sender = peer->sender;
+    assert(peer->shard == s);
     if (s->senders->check.peer == peer)
         s->senders->check.peer = peer->next;
     kept_drop_for_view(s, peer, 0);
@@ -256,4 +259,5 @@ void senders_close(struct shard *s)
     lane_timer_cancel(s->lane, &s->senders->check.timer);
     while (s->senders->first)
         shard_sender_free(s, s->senders->first);
+    assert(!s->senders->count && !s->senders->check.sender);
 }

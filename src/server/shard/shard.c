@@ -250,6 +250,8 @@ static void adopt_view(struct shard *s, struct view *view)
     shard_senders_check(s);
     slice_resume_view_deferred(s);
     s->place->adopting = false;
+    assert(s->view == view && (!s->place->owns_all || s->self >= 0));
+    assert(s->self < 0 || s->place->partitions_changed <= view->number);
     if (s->chain)
         chain_reopen(s);
     slice_resume_all(s);
@@ -257,7 +259,7 @@ static void adopt_view(struct shard *s, struct view *view)
 
 void shard_set_view(struct shard *s, struct view *view)
 {
-    assert(!s->place->adopting);
+    assert(!s->place->adopting && lane_held(s->lane));
     if (!s->view || view->number > s->view->number)
         adopting_begin(s, view);
 }

@@ -41,7 +41,7 @@ void shard_floor(struct shard *s, struct sender *sender, uint64_t floor)
     if (floor <= before)
         return;
     applied_window_raise_floor(&sender->applied_window, floor);
-    assert(sender->applied_window.own.floor >= floor);
+    assert(sender->applied_window.own.floor == floor && sender->told <= floor);
     if (sender->handled)
         handling_floor(s, sender, before);
 }

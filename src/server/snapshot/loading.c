@@ -132,6 +132,7 @@ static paramo_err read_some(struct loading *ld)
 static void work(struct blocking_job *blocking_job)
 {
     struct loading *ld = container_of(blocking_job, struct loading, blocking_job);
+    assert(ld->posted);
     ld->work_err = read_some(ld);
     if (ld->work_err)
         err_text_copy(ld->work_text);
@@ -228,7 +229,7 @@ static void told(struct loading *ld, paramo_err status)
 static void release(struct loading *ld)
 {
     struct shard *s = ld->shard;
-    assert(s->loads->current == ld && !ld->posted);
+    assert(s->loads->current == ld && !ld->posted && ld->phase == LOADED);
     s->loads->current = NULL;
     s->loads->aborted = 0;
     lane_timer_cancel(s->lane, &ld->next);
@@ -242,6 +243,7 @@ static void finish(struct loading *ld)
 {
     struct shard *s = ld->shard;
     char label[VIEW_LABEL_MAX];
+    assert(!ld->posted && ld->phase == LOADING && !ld->next.slot);
     if (ld->matched)
         mark(ld, ld->err != PARAMO_OK);
     if (ld->err)
@@ -353,6 +355,7 @@ static paramo_err match(struct loading *ld)
         err = match_table(ld, &m->tables[i]);
     if (err)
         return err;
+    assert(!ld->matched);
     ld->matched = true;
     if (ld->lost)
         return clear_returns(ld);
@@ -408,7 +411,7 @@ static void next(struct lane_timer *timer)
 {
     struct loading *ld = container_of(timer, struct loading, next);
     paramo_err err = PARAMO_OK;
-    assert(!ld->posted && ld->shard->loads->current == ld);
+    assert(!ld->posted && ld->phase == LOADING && ld->shard->loads->current == ld);
     if (ld->work_err) {
         ld->err = ld->work_err;
         memcpy(ld->text, ld->work_text, sizeof ld->text);
@@ -446,6 +449,7 @@ static void next(struct lane_timer *timer)
 static void worked(struct blocking_job *blocking_job)
 {
     struct loading *ld = container_of(blocking_job, struct loading, blocking_job);
+    assert(ld->posted);
     ld->posted = false;
     if (ld->shard)
         again(ld);
@@ -457,6 +461,7 @@ static void worked(struct blocking_job *blocking_job)
 static void load_abort(struct shard *s, paramo_err why)
 {
     struct loading *ld = s->loads->current;
+    assert(ld->shard == s);
     s->loads->current = NULL;
     s->loads->aborted = ld->config.id;
     lane_timer_cancel(s->lane, &ld->next);
@@ -472,7 +477,9 @@ static void load_abort(struct shard *s, paramo_err why)
 
 static void too_long(struct lane_timer *timer)
 {
-    struct shard *s = container_of(timer, struct loading, limit)->shard;
+    struct loading *ld = container_of(timer, struct loading, limit);
+    struct shard *s = ld->shard;
+    assert(s->loads->current == ld && ld->hold);
     load_abort(s, err_set(PARAMO_E_TIMEOUT, "the load has not ended in time"));
     slice_resume_view_deferred(s);
 }
@@ -603,6 +610,7 @@ static paramo_err start(struct shard *s, struct loading *ld)
     if (!ld->dir)
         return err_memory(strlen(ld->config.dir));
     memcpy(ld->reads, ld->mine[RING_REPLICAS_MAX], sizeof ld->reads);
+    assert(ld->phase == (ld->hold ? HELD : HOLDING));
     move(ld, LOADING);
     assert(!ld->posted && (!s->loads->current || s->loads->current == ld));
     s->loads->current = ld;

@@ -328,7 +328,8 @@ static void finish(struct saving *sv)
     if (err)
         log_warn("%s, shard %u: saving checkpoint %llu failed: %s", view_id_label(s->config.node, label),
                  s->config.index, (unsigned long long)sv->config.number, sv->text);
-    assert(s->saves->current == sv);
+    assert(s->saves->current == sv && !sv->posted && (sv->err || sv->ended));
+    assert(!sv->current && !sv->writer);
     s->saves->current = NULL;
     if (err)
         s->saves->id = 0;
@@ -345,6 +346,7 @@ static void post(struct saving *sv);
 /* The shard has aborted the saving: removes its file, then frees it. */
 static void leave(struct saving *sv)
 {
+    assert(!sv->shard && !sv->posted && sv->former);
     if (sv->writer) {
         post(sv);
         return;
@@ -361,6 +363,7 @@ static void leave(struct saving *sv)
 static void worked(struct blocking_job *blocking_job)
 {
     struct saving *sv = container_of(blocking_job, struct saving, blocking_job);
+    assert(sv->posted);
     sv->posted = false;
     queue_clear(sv, &sv->batch);
     if (!sv->shard) {
@@ -428,6 +431,8 @@ static void saving_go(struct saving *sv)
         queue_clear(sv, &sv->full);
     }
     bool walking = sv->current != NULL;
+    assert(s->saves->current == sv && !(sv->err && sv->tables));
+    assert(!walking || !sv->collecting);
     if (!sv->posted) {
         sv->ending = !walking && !sv->err;
         if (sv->ended && !sv->err && !all_followed(s))
@@ -567,6 +572,7 @@ static paramo_err collect(struct saving *sv)
     if (!done) /* in a simulation, other events come between two turns */
         return lane_timer_arm(s->lane, &sv->walk, lane_now(s->lane) + (s->config.turn_records ? ENV_MS : 0));
     sv->collecting = false;
+    assert(!sv->tables && !sv->gone && !sv->posted);
     return add_tables(sv);
 }
 
@@ -696,6 +702,7 @@ bool saving_behind(const struct shard *s, const struct shard_table *t)
 static void report_end(struct shard *s, paramo_err err)
 {
     struct saving *sv = s->saves->current;
+    assert(sv->shard == s && !sv->former);
     fail(sv, err);
     s->saves->current = NULL;
     lane_timer_cancel(s->lane, &sv->walk);
