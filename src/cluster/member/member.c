@@ -81,6 +81,7 @@ static void end(struct member *m, paramo_err status, bool keep_connection)
     if (!keep_connection)
         drop_connection(m);
     move(m, MEMBER_ENDED);
+    assert(!m->connector && !m->limit_timer.slot);
     if (status == PARAMO_OK)
         (void)err_set(PARAMO_E_SHUTDOWN, "the job is over");
     m->end_status = status ? status : PARAMO_E_SHUTDOWN;
@@ -131,6 +132,7 @@ static paramo_err got_view(struct member *m, struct reader *body)
         view_unref(view);
         return err;
     }
+    assert(!m->view || view->number > m->view->number);
     view_unref(m->view);
     m->view = view;
     if (m->state == MEMBER_JOINING || m->state == MEMBER_JOINED)
@@ -144,6 +146,7 @@ static paramo_err got_registered(struct member *m, const struct wire_reply *head
 {
     if (m->registered)
         return PARAMO_OK;
+    assert(m->conn && !m->connector);
     paramo_err status = err_from_wire(head->status), err;
     if (status) {
         char text[CALL_TEXT_MAX];

@@ -307,6 +307,7 @@ static bool blocking_job_over(struct store_blocking_job *c)
 {
     struct dir_store *s = c->store;
     bool wanted = !s->closed;
+    assert(s->pending > 0);
     s->pending--;
     if (wanted && c->status)
         (void)err_set(c->status, "%s", c->text);
@@ -418,6 +419,7 @@ static bool dir_sure(const struct store *store)
 static void dir_close(struct store *store)
 {
     struct dir_store *s = store_of(store);
+    assert(!s->closed);
     s->closed = true;
     if (!s->pending)
         store_free(s);

@@ -148,6 +148,7 @@ static void best_chain(const struct migrations *m, size_t partition, uint16_t to
 static bool chain_put(struct migrations *m, size_t partition, const uint16_t chain[RING_LEVELS])
 {
     bool changed = false;
+    assert(chain[0] != RING_NONE); /* the partition keeps an owner */
     for (unsigned l = 0; l < RING_LEVELS; l++) {
         changed |= m->chains->level[l].owner[partition] != chain[l];
         m->chains->level[l].owner[partition] = chain[l];
@@ -284,6 +285,7 @@ static bool changes_owner(const struct migrations *m, const struct migration *mi
 /* Tells the owner what the commit will do: if the owner changes, reads wait, too. */
 static void pause(struct migrations *m, struct migration *migration)
 {
+    assert(migration->state == MIGRATION_FULL);
     migration->takes_over = changes_owner(m, migration);
     m->ops->pause(m->arg, migration);
 }
@@ -301,9 +303,11 @@ static void mark_migrating(const struct migrations *m, uint64_t migrating[PARTIT
 {
     memset(migrating, 0, PARTITION_WORDS * sizeof *migrating);
     for (size_t i = 0; i < MIGRATIONS_MAX; i++)
-        if (m->migration[i].state != MIGRATION_NONE)
+        if (m->migration[i].state != MIGRATION_NONE) {
+            assert(!partition_set_has(migrating, m->migration[i].first)); /* it is in one only */
             partition_set_add_run(migrating, m->migration[i].first,
                                   m->migration[i].first + m->migration[i].partitions);
+        }
 }
 
 /* Begins a migration of the partition and those behind it, as far as they concern the same two shards. NULL:
@@ -326,6 +330,8 @@ static struct migration *begin_at(struct migrations *m, unsigned partition,
             (m->chains->level[0].owner[end] == from && next_member(m, end, &other) == to && other == level &&
              level_of(m->chains, end, to) == had)))
         partition_set_add(migrating, end++);
+    assert(end > partition && from != to && from != RING_NONE && to != RING_NONE);
+    assert(had > level || (handover && had)); /* it gets tables, or only the partitions */
     *migration = (struct migration){.state = handover ? MIGRATION_FULL : MIGRATION_PLANNED,
                                     .handover = handover,
                                     .level = level,
@@ -449,6 +455,7 @@ static bool still_wanted(const struct migrations *m, const struct migration *mig
 
 static void commit(struct migrations *m, struct migration *migration)
 {
+    assert(migration->state == MIGRATION_PAUSED);
     for (size_t a = migration->first; a < (size_t)migration->first + migration->partitions; a++)
         (void)chain_set(m, a, migration);
     m->ops->commit(m->arg, migration);

@@ -351,6 +351,8 @@ static void place_timed_out(struct sched_node *node)
                  sched_roster_label(dead, label), dead->info.weight, node->info.weight);
         node->info.weight = dead->info.weight;
     }
+    assert(dead->former || slots->gone > 0);
+    assert(dead->former || rank >= slots->founders || slots->founders_gone > 0);
     slots->gone -= !dead->former;
     slots->founders_gone -= !dead->former && rank < slots->founders;
     if (dead->state == SNODE_DEAD)
@@ -468,6 +470,7 @@ static void attach(struct sched_node *node, struct sched_peer *peer)
         before->node = NULL;
         sched_peer_close(before, false);
     }
+    assert(node->peer == peer && peer->node == node);
 }
 
 static void welcome_back(struct sched_node *node, struct sched_peer *peer, uint64_t seen)

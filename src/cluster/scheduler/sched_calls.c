@@ -123,6 +123,7 @@ static void call_complete(struct sched_call *call, paramo_err status)
     struct scheduler *s = call->node->sched;
     assert(!call->answered && call->number);
     call_dequeue(call);
+    assert(!call->queue && !call->timer.slot);
     call->answered = true;
     call->status = status;
     call->withdrawn = NULL;
@@ -138,6 +139,7 @@ static void call_complete(struct sched_call *call, paramo_err status)
 void sched_calls_saved(struct scheduler *s, uint64_t save)
 {
     for (struct sched_call *call; (call = s->calls->held.first) && call->save <= save;) {
+        assert(call->answered && call->save);
         call_dequeue(call);
         answer_send(call);
     }

@@ -165,6 +165,7 @@ static void end_perhaps(struct sched_ckpt *c)
         return;
     finish(c);
     struct scheduler *s = c->sched;
+    assert(s->ckpts->current == c && c->finished);
     /* a save: all servers have ended it, although some were not told to drop it */
     lane_timer_cancel(s->config.lane, &c->retell);
     s->ckpts->current = NULL;
@@ -182,6 +183,7 @@ static void order_go_done(void *arg, struct sched_node *node, paramo_err status,
 {
     struct sched_ckpt *c = arg;
     (void)node, (void)status, (void)result;
+    assert(c->load && c->orders_out > 0);
     c->orders_out--;
     end_perhaps(c);
 }
@@ -259,6 +261,7 @@ static void too_late(struct lane_timer *timer)
 static void worked(struct blocking_job *blocking_job)
 {
     struct sched_ckpt *c = container_of(blocking_job, struct sched_ckpt, blocking_job);
+    assert(c->posted);
     c->posted = false;
     if (!c->sched) {
         ckpt_free(c);
@@ -276,6 +279,7 @@ static void do_work(struct sched_ckpt *c, void (*work)(struct blocking_job *bloc
 {
     c->blocking_job = (struct blocking_job){.lane = c->sched->config.lane, .work = work, .done = worked};
     c->then = then;
+    assert(!c->posted);
     c->posted = true;
     blocking_jobs_post(c->sched->config.blocking_jobs, &c->blocking_job);
 }
@@ -447,6 +451,7 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
 {
     struct sched_ckpt *c = arg;
     char label[SCHED_LABEL];
+    assert(c->orders_out > 0);
     c->orders_out--;
     if (status == PARAMO_E_NODE_LOST && left_with_nothing(c->sched, node)) {
         status = PARAMO_OK; /* drained: it owned nothing */
@@ -697,6 +702,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
         choose_base(c, &s->ckpts->base);
     }
     s->ckpts->base.number = 0;
+    assert(!s->ckpts->current);
     while (!c->order.id)
         c->order.id = env_random(lane_env(s->config.lane));
     s->ckpts->current = c;

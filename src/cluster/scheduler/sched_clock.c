@@ -82,6 +82,7 @@ static void minimum_left(struct scheduler *s, uint32_t node, uint32_t who)
         c->minimum = least;
         changed(s, 0);
     }
+    assert(!c->by_session.count || c->at_minimum > 0);
     wake(s);
 }
 
@@ -105,6 +106,7 @@ static paramo_err clock_add(struct sched_node *node, uint32_t who, uint64_t sess
 static void clock_remove(struct scheduler *s, struct clock *clock)
 {
     uint32_t node = clock->node->info.id, who = clock->who;
+    assert(map_get(&s->clocks->by_session, clock->session) == clock && clock->clock >= s->clocks->minimum);
     bool last = clock->clock == s->clocks->minimum;
     (void)map_remove(&s->clocks->by_session, clock->session);
     changed(s, clock->session);
@@ -198,6 +200,7 @@ void sched_clock_join(struct sched_call *call, struct reader *body)
         return;
     }
     c->at_minimum++;
+    assert(c->at_minimum <= c->by_session.count);
     changed(s, session);
     changed(s, 0);
     struct clock_joined result = {.session = session, .minimum = c->minimum};

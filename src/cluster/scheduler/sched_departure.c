@@ -32,8 +32,11 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
     sched_roster_move(node, state);
     node->info.alive = false;
     node->info.left = state == SNODE_LEFT;
-    sched_roster_slots_of(s, node->info.role)->gone++;
-    sched_roster_slots_of(s, node->info.role)->founders_gone += sched_roster_founder(node);
+    struct slot_list *slots = sched_roster_slots_of(s, node->info.role);
+    slots->gone++;
+    slots->founders_gone += sched_roster_founder(node);
+    assert(slots->node[node->rank] == node);
+    assert(slots->gone <= slots->count && slots->founders_gone <= slots->gone);
     sched_calls_drop(node, state == SNODE_LEFT);
     if (node->info.role == PARAMO_ROLE_SERVER)
         sched_recovery_server_gone(node);

@@ -86,6 +86,7 @@ static void end_due(struct lane_timer *timer)
         end_if_all_gone(s, true);
         return;
     }
+    assert(s->state == SCHED_ENDING);
     uint64_t now = lane_now(s->config.lane);
     bool sure = !s->config.store || store_sure(s->config.store);
     if (!s->end->told && !sure && now < s->end->since + UNSURE_MS * ENV_MS) {

@@ -56,6 +56,7 @@ static paramo_err value_resize(struct scheduler *s, const char *key, size_t len,
 {
     struct kv_value *value = value_find(s, key);
     size_t before = value ? value->len : 0;
+    assert(s->values->bytes >= before && s->values->count <= SCHED_KV_MAX);
     if (s->values->bytes - before + len > SCHED_KV_BYTES)
         return err_set(PARAMO_E_FULL, "the scheduler's limit of %d bytes of values is reached",
                        SCHED_KV_BYTES);
@@ -257,6 +258,7 @@ void sched_kv_fini(struct scheduler *s)
             next = value->next;
             value_free(s, value);
         }
+    assert(!s->values->count && !s->values->bytes);
     map_fini(&s->values->by_hash);
     map_init(&s->values->by_hash);
 }

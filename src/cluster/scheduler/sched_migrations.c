@@ -34,6 +34,7 @@ struct migration_note {
 
 static void note_free(struct migration_note *note)
 {
+    assert(*note->at == note);
     *note->at = note->next;
     if (note->next)
         note->next->at = note->at;
@@ -264,6 +265,7 @@ static void ends_soon(struct scheduler *s)
 static void end(void *arg, const struct migration *migration, bool committed)
 {
     struct scheduler *s = arg;
+    assert(migration->id < s->migrations->machine.next_id);
     struct migration_end e = {.migration = *migration, .committed = committed, .untold = {true, true}};
     if (end_told(s, &e))
         return;
@@ -285,6 +287,7 @@ static bool ends_told(struct scheduler *s)
     for (unsigned i = 0; i < s->migrations->ends_count; i++)
         if (!end_told(s, &s->migrations->ends[i]))
             s->migrations->ends[left++] = s->migrations->ends[i];
+    assert(left <= s->migrations->ends_count);
     s->migrations->ends_count = left;
     if (left)
         ends_soon(s);

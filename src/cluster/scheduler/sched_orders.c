@@ -108,6 +108,7 @@ static struct sched_order *order_find(struct sched_node *node, uint64_t id)
     *at = order->next;
     if (node->orders.last == order)
         node->orders.last = before;
+    assert(!node->orders.first == !node->orders.last);
     return order;
 }
 

@@ -24,6 +24,7 @@ void sched_peer_close(struct sched_peer *peer, bool flush)
     van_close(peer->conn, flush);
     assert(s->peers->count > 0);
     assert(peer->prev ? peer->prev->next == peer : s->peers->first == peer);
+    assert(!peer->next || peer->next->prev == peer);
     *(peer->prev ? &peer->prev->next : &s->peers->first) = peer->next;
     if (peer->next)
         peer->next->prev = peer->prev;
@@ -134,6 +135,7 @@ void sched_peers_fini(struct scheduler *s)
 {
     while (s->peers->first)
         sched_peer_close(s->peers->first, true);
+    assert(!s->peers->count);
 }
 
 struct sched_peer *sched_peers_first(const struct scheduler *s)

@@ -98,6 +98,8 @@ static void units_changed(struct sched_pool *pool, uint32_t first)
 
 static void lease_remove(struct sched_pool *pool, struct lease *lease)
 {
+    assert(lease->prev ? lease->prev->next == lease : pool->leased == lease);
+    assert(!lease->next || lease->next->prev == lease);
     map_remove(&pool->leases, lease->token);
     unit_changed(pool, lease->unit);
     *(lease->prev ? &lease->prev->next : &pool->leased) = lease->next;
@@ -114,6 +116,7 @@ static paramo_err lease_put(struct sched_pool *pool, uint64_t token, uint32_t un
     struct lease *lease = calloc(1, sizeof *lease);
     if (!lease)
         return err_memory(sizeof *lease);
+    assert(unit < pool->count && owner >= 0 && (uint32_t)owner < pool->owners_count);
     *lease = (struct lease){.token = token, .unit = unit, .owner = owner, .node = node, .next = pool->leased};
     paramo_err err = map_put(&pool->leases, lease->token, lease);
     if (err) {
@@ -215,6 +218,7 @@ static void chain_owners(struct sched_pool *pool)
 
 static void begin_round(struct sched_pool *pool)
 {
+    assert(!pool->leased && pool->stream == pool->streams); /* all units are known, and done */
     for (uint32_t i = 0; i < pool->count; i++)
         if (pool->units[i].state != UNIT_VOID && pool->units[i].state != UNIT_FREE)
             unit_move(&pool->units[i], UNIT_FREE);
@@ -281,6 +285,7 @@ static bool lease_free_unit(struct sched_pool *pool, int32_t owner, uint32_t *ou
     }
     if (!pool->free)
         return false;
+    assert(pool->free <= pool->count && pool->cursor < pool->count);
     while (pool->units[pool->cursor].state != UNIT_FREE) {
         pool->cursor++;
         assert(pool->cursor < pool->count); /* one of pool->free is there */
@@ -461,6 +466,7 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
     unit_move(unit, UNIT_DONE);
     unit->owner = lease->owner;
     pool->done++;
+    assert(pool->free + pool->done + pool->voids <= pool->count);
     lease_remove(pool, lease);
     sched_call_answer(call, NULL);
     finish_round(pool);
@@ -497,6 +503,7 @@ static void stream_ends(struct sched_pool *pool, uint32_t first)
     }
     if (pool->cursor > pool->count)
         pool->cursor = pool->count;
+    assert(pool->free + pool->done + pool->voids <= pool->count);
 }
 
 void sched_pool_end(struct sched_call *call, struct reader *body)

@@ -2,6 +2,7 @@
  */
 #include "cluster/scheduler/sched_ring.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,7 @@ void sched_ring_grow(struct scheduler *s, const struct view_node *server)
 {
     uint64_t number = sched_view_next(s);
     for (uint16_t i = 0; i < server->shards; i++) {
+        assert(s->ring->shards_count < VIEW_SHARDS_MAX);
         s->ring->gone[s->ring->shards_count] = false;
         s->ring->shards[s->ring->shards_count++] = (struct view_shard){
             .node = server->id, .index = i, .partitions_changed = number, .chain_changed = number};
@@ -160,6 +162,7 @@ void sched_ring_changed(struct scheduler *s)
 
 void sched_ring_told(struct scheduler *s, size_t first, size_t partitions)
 {
+    assert(first + partitions <= RING_PARTITIONS);
     for (unsigned l = 0; l < RING_LEVELS; l++)
         memcpy(s->ring->chains_told.level[l].owner + first, s->ring->chains.level[l].owner + first,
                partitions * sizeof *s->ring->chains.level[l].owner);
@@ -239,6 +242,7 @@ uint8_t *sched_ring_lowest(const struct scheduler *s)
 
 void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration)
 {
+    assert(shard < s->ring->shards_count && migration > s->ring->shards[shard].last_migration);
     s->ring->shards[shard].last_migration = migration;
 }
 

@@ -88,6 +88,7 @@ static void save_ended(void *arg, paramo_err status)
 {
     struct scheduler *s = arg;
     struct sched_saves *v = s->saves;
+    assert(v->ended + 1 == v->begun);
     v->ended = v->begun;
     if (status == PARAMO_E_FENCED) {
         v->ops->deposed(s);
@@ -128,6 +129,7 @@ static void save_begin(struct scheduler *s)
         .whole = whole, .view = v->view, .end = v->end, .changed = &v->dirty};
     v->ops->write(s, &batch, &w);
     assert(!whole || w.len || w.failed); /* only the end of the job saves nothing (sched_save_nothing) */
+    assert(v->ended == v->begun && !v->view_flying && !v->end_flying); /* one save at a time */
     v->begun++;
     v->all = v->proof = false;
     v->view_flying = v->view;

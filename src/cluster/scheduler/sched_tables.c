@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_tables.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,5 +124,6 @@ void sched_tables_resume(struct scheduler *s)
     for (struct sched_call *call; !sched_lost_since(s) && (call = s->tables->deferred.first);) {
         struct table_open m = *call->u.table;
         table_opens(call, &m);
+        assert(s->tables->deferred.first != call); /* it is answered */
     }
 }

@@ -47,6 +47,7 @@ void sched_view_retry(struct scheduler *s)
 
 void sched_view_announce(struct scheduler *s, struct control_message_body *view, uint64_t number)
 {
+    assert(number >= s->view->announced && number <= s->view->number);
     control_message_body_unref(s->view->body);
     s->view->body = view;
     s->view->announced = number;

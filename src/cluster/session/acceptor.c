@@ -131,6 +131,7 @@ static void unauth_accept(void *arg, struct van_conn *conn)
     unauth->acceptor = acceptor;
     unauth->conn = conn;
     unauth->timer.fire = unauth_timeout;
+    assert(!acceptor->oldest == !acceptor->unauth_count && !acceptor->oldest == !acceptor->newest);
     unauth->older = acceptor->newest;
     *(acceptor->newest ? &acceptor->newest->newer : &acceptor->oldest) = unauth;
     acceptor->newest = unauth;
@@ -172,6 +173,7 @@ void acceptor_close(struct acceptor *acceptor)
     van_listener_close(acceptor->listener);
     while (acceptor->oldest)
         unauth_drop(acceptor->oldest);
+    assert(!acceptor->unauth_count);
     free(acceptor);
 }
 

@@ -1,5 +1,6 @@
 #include "cluster/session/control_message.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct control_message {
@@ -70,12 +71,14 @@ struct control_message_body *control_message_body_new(struct writer *w)
 
 struct control_message_body *control_message_body_ref(struct control_message_body *body)
 {
+    assert(body->refs > 0);
     body->refs++;
     return body;
 }
 
 void control_message_body_unref(struct control_message_body *body)
 {
+    assert(!body || body->refs > 0);
     if (!body || --body->refs)
         return;
     free(body->data);
