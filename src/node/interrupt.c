@@ -1,5 +1,7 @@
 #include "node/interrupt.h"
 
+#include <assert.h>
+
 #include <sys/epoll.h>
 
 #include "env/process.h"
@@ -10,6 +12,7 @@ static void interrupt_ready(struct lane_source *source, uint32_t events)
 {
     (void)events;
     paramo_node *node = container_of(source, paramo_node, interrupt);
+    assert(lane_held(node->control)); /* which owns the list of workers */
     event_drain(node->interrupt_fd);
     for (paramo_worker *w = node->workers; w; w = w->next) {
         client_interrupt(w->client);

@@ -40,6 +40,7 @@ static void end_scheduler(void *arg)
 static void end_gathering(void *arg)
 {
     paramo_node *node = arg;
+    assert(lane_held(node->control) && !node->joined);
     if (node->scheduler && atomic_load(&node->own->state) == MEMBER_SLOT_FAILED)
         scheduler_end(node->scheduler, node->own->code, node->own->text);
     else if (node->scheduler)
@@ -61,6 +62,8 @@ static void close_control(void *arg)
     assert(!node->workers);
     for (unsigned i = 0; i < node->member_slots_count; i++)
         member_slot_close_control(&node->member_slots[i]);
+    for (unsigned i = 0; i < node->member_slots_count; i++)
+        assert(!node->member_slots[i].member && !node->member_slots[i].acceptor);
     scheduler_destroy(node->scheduler);
     node->scheduler = NULL;
     store_close(node->store);

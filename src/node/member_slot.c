@@ -89,6 +89,7 @@ static void member_slot_view(void *arg, struct view *view)
 static void member_slot_progress(void *arg, struct heartbeat *heartbeat)
 {
     const struct member_slot *member_slot = arg;
+    assert(lane_held(member_slot->node->control) && member_slot->member);
     unsigned n =
         member_slot->shards_count < HEARTBEAT_LANES_MAX ? member_slot->shards_count : HEARTBEAT_LANES_MAX;
     heartbeat->lanes = n;
@@ -155,6 +156,7 @@ void node_shard_accept(struct node_shard *to, struct van_conn *conn, const struc
 static void member_slot_accept(void *arg, struct van_conn *conn, const struct hello *hello)
 {
     struct member_slot *member_slot = arg;
+    assert(lane_held(member_slot->node->control) && member_slot->acceptor);
     struct node_shard *to = hello->shard == HELLO_APP_ENDPOINT
                                 ? (member_slot->app_endpoint.shard ? &member_slot->app_endpoint : NULL)
                             : hello->shard < member_slot->shards_count ? &member_slot->shards[hello->shard]

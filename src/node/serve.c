@@ -222,6 +222,7 @@ static void dispatch_expire(struct lane_timer *timer)
 static void dispatch_retry(struct lane_task *task)
 {
     struct dispatch *dispatch = container_of(task, struct dispatch, retry);
+    assert(atomic_load(&dispatch->retry_posted));
     atomic_store(&dispatch->retry_posted, false);
     dispatch_again(dispatch);
 }
@@ -243,11 +244,13 @@ void dispatch_close(struct dispatch *dispatch)
     }
     dispatch->last = NULL;
     lane_timer_cancel(dispatch->lane, &dispatch->expiry);
+    assert(lane_held(dispatch->lane) && !dispatch->first);
 }
 
 void dispatch_request(void *arg, struct shard_request *request, const struct shard_request_info *info)
 {
     struct dispatch *dispatch = arg;
+    assert(lane_held(dispatch->lane));
     struct paramo_request *q = malloc(sizeof *q);
     if (!q) {
         (void)!shard_answer_error(request, PARAMO_E_MEMORY,
@@ -296,6 +299,7 @@ static void dispatch_kick(struct node_shard *s)
 static void kick_all(void *arg)
 {
     paramo_node *node = arg;
+    assert(lane_held(node->control));
     for (unsigned i = 0; i < node->member_slots_count; i++) {
         for (unsigned k = 0; k < node->member_slots[i].shards_count; k++)
             dispatch_kick(&node->member_slots[i].shards[k]);
