@@ -409,6 +409,25 @@ static bool origins_count(const struct chain *c)
     return counted == followed;
 }
 
+/* Each stream counts its entries that are not acknowledged, which have rising numbers. */
+static bool streams_count(const struct chain *c)
+{
+    for (const struct chain_stream *st = c->streams; st; st = st->next) {
+        size_t count = 0, bytes = 0;
+        uint64_t before = st->acked;
+        for (const struct qnode *node = st->entries.head; node; node = node->next) {
+            const struct chain_entry *e = container_of(node, const struct chain_entry, node);
+            if (e->m.seq != ++before)
+                return false;
+            count += !e->acked;
+            bytes += e->acked ? 0 : e->bytes;
+        }
+        if (before != st->seq || count != st->count || bytes != st->bytes)
+            return false;
+    }
+    return true;
+}
+
 /* All this is one step, but for the records of senders, and for what streams that end had not got acknowledged:
  * records.h holds the shard until they have passed. */
 void chain_succeed(struct chain *c)
@@ -445,6 +464,7 @@ void chain_succeed(struct chain *c)
     restart_empty(c);
     forget_gone(c, died);
     assert_slow(origins_count(c));
+    assert_slow(streams_count(c));
     records_go(c);
     for (struct chain_source *source = c->sources; source; source = source->next) {
         source->again = true; /* the messages that came before our view */

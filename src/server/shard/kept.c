@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/assert_slow.h"
 #include "server/shard/housekeeping.h"
 
 /* Copies the slice, or takes over `hold`, which keeps its bytes already. NULL: no memory; the slice counts as
@@ -71,8 +72,19 @@ void kept_drop_for_view(struct shard *s, const struct peer *peer, uint64_t now)
     assert(queue_empty(&s->kept->for_view) == (s->kept->count == 0));
 }
 
+static bool for_view_adds_up(const struct shard *s)
+{
+    size_t count = 0, bytes = 0;
+    for (const struct qnode *node = s->kept->for_view.head; node; node = node->next) {
+        count++;
+        bytes += container_of(node, const struct kept, node)->bytes;
+    }
+    return count == s->kept->count && bytes == s->kept->bytes;
+}
+
 struct queue kept_take_for_view(struct shard *s)
 {
+    assert_slow(for_view_adds_up(s));
     struct queue all = s->kept->for_view;
     assert(queue_empty(&all) == (s->kept->count == 0) && (s->kept->bytes == 0) == (s->kept->count == 0));
     *s->kept = (struct shard_kept){0};

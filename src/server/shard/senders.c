@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/assert_slow.h"
 #include "server/migration/source.h"
 #include "server/replication/forward.h"
 #include "server/replication/records.h"
@@ -191,6 +192,20 @@ static void check_begin(struct shard *s)
     peers_set_unknown(s, false);
 }
 
+/* The count is that of the list, and the records count the connections and the answers that are kept. */
+static bool counts_are_right(const struct shard *s)
+{
+    size_t senders = 0, peers = 0, counted = 0, kept = 0;
+    for (const struct sender *x = s->senders->first; x; x = x->next) {
+        senders++;
+        counted += x->peers;
+        kept += x->kept_bytes;
+    }
+    for (const struct peer *peer = peers_first(s); peer; peer = peer->next)
+        peers++;
+    return senders == s->senders->count && peers == counted && kept == handling_kept_bytes(s);
+}
+
 /* Looks at the next connection, then at the next record, or ends. Returns the cost. */
 static unsigned check_next(struct shard *s)
 {
@@ -206,6 +221,7 @@ static unsigned check_next(struct shard *s)
     }
     s->senders->check.on = false;
     s->senders->check.sender = NULL;
+    assert_slow(counts_are_right(s));
     if (s->senders->check.again)
         check_begin(s);
     else
