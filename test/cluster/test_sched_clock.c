@@ -207,12 +207,115 @@ static void test_long_wait(void **state)
     cluster_fini(&c);
 }
 
+/* ---- many ---- */
+
+static uint64_t joined(struct cluster *c, struct tnode *node, uint32_t who)
+{
+    struct one worker = {node, 0};
+    (void)join(c, &worker, who);
+    return worker.session;
+}
+
+static size_t waits_left(const struct cluster *c)
+{
+    size_t n = 0;
+    for (const struct sched_call *call = c->scheduler->clocks->deferred.first; call; call = call->next)
+        n++;
+    return n;
+}
+
+/* A node has so many customers that count, at different clocks. The minimum is right whichever of them leaves, and when
+ * the node dies. */
+static void test_many_of_a_node(void **state)
+{
+    (void)state;
+    static struct one many[SCHED_NODE_CLOCKS_MAX];
+    struct cluster c;
+    struct tcall t;
+    cluster_start_all(&c, 0, 2);
+    struct one other = {&c.nodes[1], 0};
+    join(&c, &other, 0);
+    for (uint32_t i = 0; i < SCHED_NODE_CLOCKS_MAX; i++)
+        many[i] = (struct one){&c.nodes[0], joined(&c, &c.nodes[0], i)};
+    TCALL(&c.nodes[0], &t,
+          member_clock_join(c.nodes[0].member, &t.call, SCHED_NODE_CLOCKS_MAX, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_FULL);
+    assert_string_equal(t.text, "the limit of 1024 workers with a clock in one process is reached");
+    told(&c, &other, 5000);
+    for (uint32_t i = 0; i < SCHED_NODE_CLOCKS_MAX; i++) { /* 1 to 1,024, in another order than they joined */
+        uint32_t at = i * 337 % SCHED_NODE_CLOCKS_MAX;
+        assert_int_equal(told(&c, &many[at], at + 1), i + 1 < SCHED_NODE_CLOCKS_MAX ? 0 : 1);
+    }
+    assert_null(sched_clock_fault(c.scheduler));
+    for (uint32_t i = 0; i < 300; i++) {
+        leave(&c, &many[i]);
+        assert_int_equal(c.scheduler->clocks->minimum, i + 2);
+        leave(&c, &many[SCHED_NODE_CLOCKS_MAX - 1 - i]);
+        assert_null(sched_clock_fault(c.scheduler));
+    }
+    WAIT(&c, &other, &t, 5000, 2);
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(t.text, "424 of 425 workers have not reached clock 5000: worker 0 (node 9, host), customer "
+                                   "300, is at clock 301; "));
+    assert_int_equal(joined(&c, &c.nodes[0], 400) >> 32, 9); /* it begins again */
+    assert_null(sched_clock_fault(c.scheduler));
+    WAIT(&c, &other, &t, 5000, 50);
+    cluster_kill(&c.nodes[0]);
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    assert_int_equal(c.scheduler->clocks->by_session.count, 1);
+    assert_null(sched_clock_fault(c.scheduler));
+    cluster_fini(&c);
+}
+
+/* No step ends more than some waits. A node that dies in the middle takes its own with it. */
+static void test_waits_end_in_turns(void **state)
+{
+    (void)state;
+    enum { WAITS = 2000, MOST = SCHED_CLOCKS_TURN / SCHED_CLOCKS_ANSWER };
+    static struct tcall waits[2][WAITS];
+    struct cluster c;
+    cluster_start_all(&c, 0, 3);
+    struct one x = {&c.nodes[0], 0}, y = {&c.nodes[1], 0}, z = {&c.nodes[2], 0};
+    struct tcall t, u;
+    join(&c, &x, 0);
+    join(&c, &y, 0);
+    join(&c, &z, 0);
+    told(&c, &x, 9);
+    told(&c, &y, 9);
+    for (unsigned i = 0; i < WAITS; i++) {
+        WAIT(&c, &x, &waits[0][i], i % 4 ? 5 : 6, 50);
+        WAIT(&c, &y, &waits[1][i], i % 2 ? 5 : 7, 50);
+    }
+    cluster_pass(&c, 1);
+    assert_int_equal(waits_left(&c), 2 * WAITS);
+    TCALL(z.node, &t, member_clock_tell(z.node->member, &t.call, z.session, 5, in_seconds(&c, 5)));
+    size_t before = 2 * WAITS, turns = 0;
+    while (before > WAITS) {
+        assert_true(sim_step(c.sim));
+        assert_true(before - waits_left(&c) <= 2 * (MOST + 1));
+        turns += waits_left(&c) < before;
+        before = waits_left(&c);
+    }
+    assert_true(turns >= WAITS / MOST / 2);
+    assert_true(c.scheduler->clocks->wake.timer.slot);
+    TCALL(z.node, &u, member_clock_tell(z.node->member, &u.call, z.session, 6, in_seconds(&c, 5)));
+    cluster_kill(y.node);
+    cluster_pass(&c, 1);
+    for (unsigned i = 0; i < WAITS; i++)
+        assert_int_equal(tcall_wait(&c, &waits[0][i]), PARAMO_OK);
+    assert_int_equal(waits_left(&c), 0);
+    assert_null(sched_clock_fault(c.scheduler));
+    cluster_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_long_wait),
         cmocka_unit_test(test_minimum),
         cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_many_of_a_node),
+        cmocka_unit_test(test_waits_end_in_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_roster.h"
@@ -13,8 +14,10 @@
 /* One worker that counts. */
 struct clock {
     struct sched_node *node;
+    struct clock *next, *prev; /* of the node */
     uint32_t who;
     uint64_t session, clock;
+    size_t place; /* in the heap */
 };
 
 static void changed(struct scheduler *s, uint64_t key)
@@ -52,37 +55,109 @@ static bool all_reached(const struct scheduler *s, uint64_t clock)
     return clock <= s->clocks->minimum || !s->clocks->by_session.count;
 }
 
-static void wake(struct scheduler *s)
+/* Ends waits that are over. True: some may be left. A wait that ends in another way is taken out by wait_left(). */
+static bool wake_turn(struct scheduler *s, unsigned left)
 {
-    for (struct sched_call *call = s->clocks->deferred.first, *next; call; call = next) {
-        next = call->next;
-        if (all_reached(s, call->u.clock.clock))
+    struct sched_clocks *c = s->clocks;
+    while (left) {
+        if (!c->wake.next) {
+            if (!c->wake.again)
+                return false;
+            c->wake.again = false;
+            c->wake.next = c->deferred.first;
+            continue;
+        }
+        struct sched_call *call = c->wake.next;
+        bool over = all_reached(s, call->u.clock.clock);
+        unsigned cost = over ? SCHED_CLOCKS_ANSWER : 1;
+        c->wake.next = call->next;
+        if (over)
             answer_minimum(call);
+        left -= cost < left ? cost : left;
     }
+    return true;
 }
 
-/* One of those at the minimum is there no more: node and who. The count makes this a look at all clocks only when
- * it was the last. */
+static void wake_go_on(struct scheduler *s)
+{
+    struct lane *lane = s->config.lane;
+    if (wake_turn(s, SCHED_CLOCKS_TURN) && lane_timer_arm(lane, &s->clocks->wake.timer, lane_now(lane)))
+        while (wake_turn(s, UINT32_MAX))
+            ;
+}
+
+static void wake_due(struct lane_timer *timer)
+{
+    wake_go_on(container_of(timer, struct sched_clocks, wake.timer)->wake.sched);
+}
+
+/* The minimum has risen, or no worker counts. */
+static void wake(struct scheduler *s)
+{
+    struct sched_clocks *c = s->clocks;
+    c->wake.again = true;
+    c->wake.sched = s;
+    c->wake.timer.fire = wake_due;
+    if (!c->wake.timer.slot)
+        wake_go_on(s);
+}
+
+static void wait_left(struct sched_call *call)
+{
+    struct sched_clocks *c = call->node->sched->clocks;
+    if (c->wake.next == call)
+        c->wake.next = call->next;
+}
+
+/* ---- the heap ------------------------------------------------------------------------------------------ */
+
+static void heap_put(struct sched_clocks *c, size_t place, struct clock *clock)
+{
+    c->heap[place] = clock;
+    clock->place = place;
+}
+
+/* Moves it from this place to one between a parent that is not higher and children that are not lower. */
+static void heap_settle(struct sched_clocks *c, size_t place, struct clock *clock, size_t count)
+{
+    for (size_t up; place > 0 && c->heap[up = (place - 1) / 2]->clock > clock->clock; place = up)
+        heap_put(c, place, c->heap[up]);
+    for (size_t down; (down = 2 * place + 1) < count; place = down) {
+        down += down + 1 < count && c->heap[down + 1]->clock < c->heap[down]->clock;
+        if (c->heap[down]->clock >= clock->clock)
+            break;
+        heap_put(c, place, c->heap[down]);
+    }
+    heap_put(c, place, clock);
+}
+
+static paramo_err heap_make_room(struct sched_clocks *c)
+{
+    if (c->by_session.count < c->heap_room)
+        return PARAMO_OK;
+    size_t room = c->heap_room ? 2 * c->heap_room : 16;
+    struct clock **heap = realloc(c->heap, room * sizeof(struct clock *));
+    if (!heap)
+        return err_memory(room * sizeof(struct clock *));
+    c->heap = heap;
+    c->heap_room = room;
+    return PARAMO_OK;
+}
+
+/* The worker has left the minimum, where it was: perhaps as the last one. */
 static void minimum_left(struct scheduler *s, uint32_t node, uint32_t who)
 {
     struct sched_clocks *c = s->clocks;
-    assert(c->at_minimum > 0);
-    if (--c->at_minimum > 0)
+    bool any = c->by_session.count;
+    if (any && c->heap[0]->clock == c->minimum)
         return;
     c->raised_node = node;
     c->raised_who = who;
-    uint64_t least = UINT64_MAX;
-    size_t cursor = 0;
-    for (const struct clock *clock; (clock = clock_next(s, &cursor));) {
-        assert(clock->clock >= c->minimum);
-        c->at_minimum = clock->clock < least ? 1 : c->at_minimum + (clock->clock == least);
-        least = clock->clock < least ? clock->clock : least;
-    }
-    if (c->by_session.count && least > c->minimum) {
-        c->minimum = least;
+    if (any) {
+        assert(c->heap[0]->clock > c->minimum);
+        c->minimum = c->heap[0]->clock;
         changed(s, 0);
     }
-    assert(!c->by_session.count || c->at_minimum > 0);
     wake(s);
 }
 
@@ -93,37 +168,61 @@ static paramo_err clock_add(struct sched_node *node, uint32_t who, uint64_t sess
     struct sched_clocks *c = node->sched->clocks;
     if (c->by_session.count >= SCHED_CLOCKS_MAX)
         return err_set(PARAMO_E_FULL, "the limit of %d workers with a clock is reached", SCHED_CLOCKS_MAX);
+    if (node->clocks_count >= SCHED_NODE_CLOCKS_MAX)
+        return err_set(PARAMO_E_FULL, "the limit of %d workers with a clock in one process is reached",
+                       SCHED_NODE_CLOCKS_MAX);
+    paramo_err err = heap_make_room(c);
+    if (err)
+        return err;
     struct clock *clock = calloc(1, sizeof *clock);
     if (!clock)
         return err_memory(sizeof *clock);
-    *clock = (struct clock){.node = node, .who = who, .session = session, .clock = at};
-    paramo_err err = map_put(&c->by_session, session, clock);
-    if (err)
+    *clock =
+        (struct clock){.node = node, .next = node->clocks, .who = who, .session = session, .clock = at};
+    size_t place = c->by_session.count;
+    err = map_put(&c->by_session, session, clock);
+    if (err) {
         free(clock);
-    return err;
+        return err;
+    }
+    assert(c->by_session.count == place + 1);
+    heap_settle(c, place, clock, place + 1);
+    if (node->clocks)
+        node->clocks->prev = clock;
+    node->clocks = clock;
+    node->clocks_count++;
+    return PARAMO_OK;
 }
 
 static void clock_remove(struct scheduler *s, struct clock *clock)
 {
-    uint32_t node = clock->node->info.id, who = clock->who;
-    assert(map_get(&s->clocks->by_session, clock->session) == clock && clock->clock >= s->clocks->minimum);
-    bool last = clock->clock == s->clocks->minimum;
-    (void)map_remove(&s->clocks->by_session, clock->session);
+    struct sched_clocks *c = s->clocks;
+    struct sched_node *node = clock->node;
+    uint32_t who = clock->who;
+    bool last = clock->clock == c->minimum;
+    size_t count = c->by_session.count - 1;
+    assert(c->heap[clock->place] == clock && node->clocks_count > 0);
+    (void)map_remove(&c->by_session, clock->session);
+    if (c->heap[count] != clock)
+        heap_settle(c, clock->place, c->heap[count], count);
+    *(clock->prev ? &clock->prev->next : &node->clocks) = clock->next;
+    if (clock->next)
+        clock->next->prev = clock->prev;
+    node->clocks_count--;
     changed(s, clock->session);
     free(clock);
     if (last)
-        minimum_left(s, node, who);
+        minimum_left(s, node->info.id, who);
 }
 
-/* Takes out the node's clocks, or that of one of its customers. Each removal changes the map: begins again. */
+/* Takes out the node's clocks, or that of one of its customers. */
 static void clocks_remove(struct sched_node *node, const uint32_t *who)
 {
-    size_t cursor = 0;
-    for (struct clock *clock; (clock = clock_next(node->sched, &cursor));)
-        if (clock->node == node && (!who || clock->who == *who)) {
+    for (struct clock *clock = node->clocks, *next; clock; clock = next) {
+        next = clock->next;
+        if (!who || clock->who == *who)
             clock_remove(node->sched, clock);
-            cursor = 0;
-        }
+    }
 }
 
 void sched_clock_node_gone(struct sched_node *node)
@@ -134,7 +233,6 @@ void sched_clock_node_gone(struct sched_node *node)
 const char *sched_clock_fault(const struct scheduler *s)
 {
     const struct sched_clocks *c = s->clocks;
-    uint32_t at_minimum = 0;
     size_t cursor = 0;
     if (s->state != SCHED_RUNNING)
         return NULL;
@@ -143,11 +241,12 @@ const char *sched_clock_fault(const struct scheduler *s)
             return "the clock of a node counts that is dead or has left";
         if (clock->clock < c->minimum)
             return "a clock is below the minimum";
-        at_minimum += clock->clock == c->minimum;
+        if (c->heap[clock->place] != clock || c->heap[(clock->place - !!clock->place) / 2]->clock > clock->clock)
+            return "the clocks are out of order";
     }
-    if (at_minimum != c->at_minimum || (c->by_session.count && !at_minimum))
+    if (c->by_session.count && c->heap[0]->clock != c->minimum)
         return "the minimum is not that of the clocks";
-    for (const struct sched_call *call = c->deferred.first; call; call = call->next)
+    for (const struct sched_call *call = c->deferred.first; call && !c->wake.timer.slot; call = call->next)
         if (all_reached(s, call->u.clock.clock))
             return "a wait for a clock goes on that all have reached";
     return NULL;
@@ -199,8 +298,6 @@ void sched_clock_join(struct sched_call *call, struct reader *body)
         sched_call_fail(call, err);
         return;
     }
-    c->at_minimum++;
-    assert(c->at_minimum <= c->by_session.count);
     changed(s, session);
     changed(s, 0);
     struct clock_joined result = {.session = session, .minimum = c->minimum};
@@ -232,6 +329,7 @@ void sched_clock_tell(struct sched_call *call, struct reader *body)
     if (m.clock > clock->clock) {
         bool last = clock->clock == s->clocks->minimum;
         clock->clock = m.clock;
+        heap_settle(s->clocks, clock->place, clock, s->clocks->by_session.count);
         changed(s, clock->session);
         if (last)
             minimum_left(s, call->node->info.id, clock->who);
@@ -239,30 +337,37 @@ void sched_clock_tell(struct sched_call *call, struct reader *body)
     answer_minimum(call);
 }
 
+/* Counts the clocks from this place of the heap on that are behind, and adds their names to the text. */
+static size_t behind_count(const struct scheduler *s, size_t place, uint64_t at, size_t known, char *names,
+                           size_t size)
+{
+    const struct sched_clocks *c = s->clocks;
+    char label[SCHED_LABEL], customer[24] = "";
+    if (place >= c->by_session.count || c->heap[place]->clock >= at || known >= SCHED_CLOCKS_NAMED_MAX)
+        return known;
+    const struct clock *clock = c->heap[place];
+    size_t len = strlen(names);
+    if (clock->who)
+        (void)snprintf(customer, sizeof customer, ", customer %" PRIu32 ",", clock->who);
+    int wrote = snprintf(names + len, size - len, "%s%s%s is at clock %" PRIu64, len ? "; " : "",
+                         sched_roster_label(clock->node, label), customer, clock->clock);
+    if (wrote < 0 || (size_t)wrote >= size - len)
+        names[len] = '\0';
+    known = behind_count(s, 2 * place + 1, at, known + 1, names, size);
+    return behind_count(s, 2 * place + 2, at, known, names, size);
+}
+
 static void wait_timed_out(struct sched_call *call)
 {
     const struct scheduler *s = call->node->sched;
-    char names[240] = "", label[SCHED_LABEL], customer[24] = "";
-    size_t len = 0, behind = 0, cursor = 0;
-    for (const struct clock *clock; (clock = clock_next(s, &cursor));) {
-        if (clock->clock >= call->u.clock.clock)
-            continue;
-        behind++;
-        if (clock->who)
-            (void)snprintf(customer, sizeof customer, ", customer %" PRIu32 ",", clock->who);
-        int wrote =
-            snprintf(names + len, sizeof names - len, "%s%s%s is at clock %" PRIu64, len ? "; " : "",
-                     sched_roster_label(clock->node, label), clock->who ? customer : "", clock->clock);
-        if (wrote > 0 && (size_t)wrote < sizeof names - len)
-            len += (size_t)wrote;
-        else
-            names[len] = '\0';
-    }
+    char names[240] = "";
+    size_t behind = behind_count(s, 0, call->u.clock.clock, 0, names, sizeof names);
     uint64_t waited = (lane_now(s->config.lane) - call->u.clock.since) / ENV_MS;
     sched_call_fail(call, err_set(PARAMO_E_TIMEOUT,
-                                  "%zu of %zu workers have not reached clock %" PRIu64 ": %s; waited %" PRIu64
-                                  " ms",
-                                  behind, s->clocks->by_session.count, call->u.clock.clock, names, waited));
+                                  "%zu%s of %zu workers have not reached clock %" PRIu64
+                                  ": %s; waited %" PRIu64 " ms",
+                                  behind, behind == SCHED_CLOCKS_NAMED_MAX ? " or more" : "",
+                                  s->clocks->by_session.count, call->u.clock.clock, names, waited));
 }
 
 void sched_clock_wait(struct sched_call *call, struct reader *body)
@@ -278,6 +383,7 @@ void sched_clock_wait(struct sched_call *call, struct reader *body)
     }
     call->u.clock.clock = m.clock;
     call->u.clock.since = lane_now(s->config.lane);
+    call->withdrawn = wait_left;
     (void)sched_call_defer(call, &s->clocks->deferred, m.timeout_ms, wait_timed_out);
 }
 
@@ -346,16 +452,8 @@ paramo_err sched_clock_restore(struct scheduler *s, uint64_t key, struct reader 
 void sched_clock_restored(struct scheduler *s)
 {
     struct sched_clocks *c = s->clocks;
-    uint64_t least = UINT64_MAX;
-    size_t cursor = 0;
-    c->at_minimum = 0;
-    for (const struct clock *clock; (clock = clock_next(s, &cursor));)
-        least = clock->clock < least ? clock->clock : least;
-    if (c->by_session.count && least != c->minimum)
-        c->minimum = least;
-    cursor = 0;
-    for (const struct clock *clock; (clock = clock_next(s, &cursor));)
-        c->at_minimum += clock->clock == c->minimum;
+    if (c->by_session.count)
+        c->minimum = c->heap[0]->clock;
 }
 
 void sched_clock_fini(struct scheduler *s)
@@ -364,4 +462,6 @@ void sched_clock_fini(struct scheduler *s)
     for (struct clock *clock; (clock = clock_next(s, &cursor));)
         free(clock);
     map_fini(&s->clocks->by_session);
+    free(s->clocks->heap);
+    lane_timer_cancel(s->config.lane, &s->clocks->wake.timer);
 }

@@ -12,14 +12,31 @@
 #include "cluster/scheduler/sched_calls.h"
 #include "wire/status.h"
 
-enum { SCHED_CLOCKS_MAX = 65536 /* workers that count at a time */ };
+enum {
+    SCHED_CLOCKS_MAX = 65536,      /* workers that count at a time */
+    SCHED_NODE_CLOCKS_MAX = 1024,  /* ... of one node: when it dies, they all stop counting in one step */
+    SCHED_CLOCKS_NAMED_MAX = 1024, /* workers that an error looks at */
+    /* Waits that a turn looks at, and what it costs to answer one instead. Less than 1 ms. */
+    SCHED_CLOCKS_TURN = 4096,
+    SCHED_CLOCKS_ANSWER = 16
+};
+
+struct clock;
 
 struct sched_clocks {
     struct map by_session; /* -> clock */
-    uint64_t minimum;
-    uint32_t at_minimum;              /* how many of them have it */
+    /* the same as a binary heap, the lowest first: no child of [i], which are [2 i + 1] and [2 i + 2], is lower */
+    struct clock **heap;
+    size_t heap_room;
+    uint64_t minimum;                 /* that of the lowest, or of the last that counted */
     uint32_t raised_node, raised_who; /* the worker that the minimum waited for last; node 0: none yet */
     struct sched_call_queue deferred; /* CLOCK_WAIT */
+    struct {                          /* waits end in turns */
+        struct scheduler *sched;
+        struct lane_timer timer;
+        struct sched_call *next; /* the next one to look at; NULL: all were looked at */
+        bool again;              /* the minimum has risen since: from the first one */
+    } wake;
 };
 
 void sched_clock_join(struct sched_call *call, struct reader *body);

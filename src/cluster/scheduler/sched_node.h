@@ -61,6 +61,8 @@ struct sched_node {
         bool reported;
     } * lanes;
     uint32_t lanes_count;
+    struct clock *clocks; /* sched_clock.c: those of its customers */
+    uint32_t clocks_count;
     bool ckpt_untold; /* sched_ckpt.c: the last order of the present checkpoint could not be given */
     struct sched_node_calls calls;
     struct sched_node_orders orders;
