@@ -299,7 +299,13 @@ static int print_json(const struct options *s, const struct train_options *o, co
         "hold_out", (int)r->hold_out, "sorted_labels", r->sorted, "dead_workers", (int)r->dead_workers,
         "parts_dealt_again", (json_int_t)r->dealt_again, "warning", r->warning[0] != '\0' ? r->warning : NULL,
         "rows", (json_int_t)r->rows, "seconds", r->seconds, "interrupted", r->interrupted, "stopped_early",
-        r->stopped_early, "saved", r->saved, "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
+        r->stopped_early, "saved", r->saved, "bad_lines", (json_int_t)r->read.bad_lines, "epochs", epochs);
+    if (j && o->reader.disk_cache)
+        (void)json_object_set_new(
+            j, "cache",
+            json_pack("{s:I, s:I, s:I, s:s}", "parts_parsed", (json_int_t)r->read.parts_parsed, "parts_read",
+                      (json_int_t)r->read.parts_kept, "bytes", (json_int_t)r->read.disk_cache_bytes, "note",
+                      r->read.disk_cache_note));
     if (j && option_text(s, OPT_MODEL_OUT) != NULL)
         (void)json_object_set_new(j, "model_out", json_string(option_text(s, OPT_MODEL_OUT)));
     for (size_t t = 1; j && t < o->model.ops->tables; t++)
@@ -536,7 +542,7 @@ int cmd_train(int argc, char **argv)
             const int kept = save_names(&options);
             code = kept != CODE_DONE ? kept : code;
         }
-        data_args_report("train", result.bad_lines, result.first_bad);
+        data_args_report("train", &result.read);
         train_result_free(&result);
     }
     columns_release(options.model.columns);

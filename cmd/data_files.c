@@ -151,7 +151,7 @@ int data_convert(const struct options *o)
         paramo_err err = convert_reader(reader, to, out, &rows);
         struct reader_stats stats;
         reader_get_stats(reader, &stats);
-        data_args_report("data", stats.bad_lines, stats.first_bad);
+        data_args_report("data", &stats);
         code = err == PARAMO_OK ? print_written(o, out, rows, NULL, 0) : fail(err);
     }
     reader_close(reader);
@@ -265,7 +265,7 @@ int data_stat(const struct options *o)
         paramo_err err = describe_reader(reader, &result);
         struct reader_stats stats;
         reader_get_stats(reader, &stats);
-        data_args_report("data", stats.bad_lines, stats.first_bad);
+        data_args_report("data", &stats);
         if (err != PARAMO_OK) {
             code = fail(err);
         } else {

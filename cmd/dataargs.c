@@ -15,6 +15,7 @@ void data_args_apply(const struct options *o, struct reader_options *reader)
     reader_options_init(reader);
     reader->format = data_args_format(o);
     reader->skip_bad = option_number(o, OPT_SKIP_BAD);
+    reader->disk_cache = o->verb == VERB_DATA ? NULL : option_text(o, OPT_CACHE);
 }
 
 int data_args_columns(const struct options *o, struct columns **columns)
@@ -35,9 +36,12 @@ int data_args_columns(const struct options *o, struct columns **columns)
     return err == PARAMO_OK ? -1 : code_fail(verb_name(o->verb), err, paramo_last_error());
 }
 
-void data_args_report(const char *verb, uint64_t bad_lines, const char *first_bad)
+void data_args_report(const char *verb, const struct reader_stats *stats)
 {
-    if (bad_lines > 0)
+    if (stats->bad_lines > 0)
         (void)fprintf(stderr, "paramo %s: %llu bad line%s skipped; the first: %s\n", verb,
-                      (unsigned long long)bad_lines, bad_lines == 1 ? "" : "s", first_bad);
+                      (unsigned long long)stats->bad_lines, stats->bad_lines == 1 ? "" : "s",
+                      stats->first_bad);
+    if (stats->disk_cache_note[0] != '\0')
+        (void)fprintf(stderr, "paramo %s: --cache: %s\n", verb, stats->disk_cache_note);
 }

@@ -15,7 +15,7 @@ void data_args_apply(const struct options *o, struct reader_options *reader);
 /* What --columns says of the files of --data; *columns NULL: it is not given. The caller releases it. Returns -1, or the
  * exit code after a message. */
 int data_args_columns(const struct options *o, struct columns **columns);
-/* Says on standard error how many lines were skipped, if any were. */
-void data_args_report(const char *verb, uint64_t bad_lines, const char *first_bad);
+/* Says on standard error how many lines were skipped, if any were, and what went wrong with --cache. */
+void data_args_report(const char *verb, const struct reader_stats *stats);
 
 #endif

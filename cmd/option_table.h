@@ -30,6 +30,8 @@
       "with a header, jsonl; auto looks at the first lines")                                                          \
     X(COLUMNS, TRAIN | DATA, "columns", 0, TEXT, "ROLE=NAME;...,...", NULL, NULL,                                            \
       "of a table (csv, tsv, jsonl): label=, weight=, cat= (text), num= (numbers), ignore=, each with names of columns; * means the others") \
+    X(CACHE, TRAIN | SCORES, "cache", 0, TEXT, "DIR", NULL, NULL,                                                      \
+      "keep what was parsed in this folder, and read it from there while the files are unchanged")                    \
     X(SKIP_BAD, TRAIN | SCORES | DATA, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                                 \
       "skip and count up to N lines that cannot be read")                                                             \
     X(HOLD_OUT, TRAIN, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                           \

@@ -42,7 +42,7 @@ paramo_err scoring_run(struct scoring *s, score_rows_fn rows, void *arg)
         return err;
     struct reader_stats stats;
     reader_get_stats(s->reader, &stats);
-    data_args_report(verb, stats.bad_lines, stats.first_bad);
+    data_args_report(verb, &stats);
     if ((double)lookup.known < KNOWN_LEAST * (double)lookup.asked)
         (void)fprintf(
             stderr,

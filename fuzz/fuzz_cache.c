@@ -119,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (op & 1) {
             struct held *held = block_make(stream, index);
             disk_holds(op & 128 ? (rlim_t)draw_u16(&s) * 8 : RLIM_INFINITY);
-            CHECK(cache_put(cache, held) == PARAMO_OK);
+            CHECK(cache_put(cache, held, 1) == PARAMO_OK);
             disk_holds(RLIM_INFINITY);
             held_release(held);
             put[stream][index] = true;

@@ -1,4 +1,5 @@
 #include "learn/data/cache.h"
+#include "learn/data/packed.h"
 #include "learn/io/input.h"
 
 #include <pthread.h>
@@ -10,8 +11,8 @@ struct entry {
     struct held *held; /* in memory */
     uint64_t offset;   /* in the file, if spilled */
     uint64_t first_line;
-    struct block_shape shape;
-    unsigned seen : 1, spilled : 1, narrow : 1;
+    struct packed packed; /* if spilled */
+    unsigned seen : 1, spilled : 1;
 };
 
 struct entries {
@@ -83,65 +84,6 @@ void cache_close(struct cache *c)
     free(c);
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------ */
-
-/* A block in the file: its keys (as 32 bits where all fit: most ids and hashed keys do), then its other
- * arrays as they lie in memory behind the keys. */
-#define CHUNK 4096
-
-static size_t key_bytes(const struct entry *e)
-{
-    return e->shape.features * (e->narrow ? sizeof(uint32_t) : sizeof(uint64_t));
-}
-
-static size_t rest_bytes(const struct entry *e)
-{
-    return block_bytes(&e->shape) - e->shape.features * sizeof(uint64_t);
-}
-
-static paramo_err spill_write(int fd, const struct entry *e, const struct block *b)
-{
-    uint64_t offset = e->offset;
-    if (e->narrow) {
-        uint32_t key[CHUNK];
-        for (size_t i = 0; i < e->shape.features;) {
-            size_t n = e->shape.features - i < CHUNK ? e->shape.features - i : CHUNK;
-            for (size_t k = 0; k < n; k++)
-                key[k] = (uint32_t)b->key[i + k];
-            paramo_err err = input_temp_write(fd, offset, key, n * sizeof *key);
-            if (err != PARAMO_OK)
-                return err;
-            offset += n * sizeof *key;
-            i += n;
-        }
-        return input_temp_write(fd, offset, b->key + e->shape.features, rest_bytes(e));
-    }
-    return input_temp_write(fd, offset, b->key, key_bytes(e) + rest_bytes(e));
-}
-
-static paramo_err spill_read(int fd, const struct entry *e, struct held *held)
-{
-    struct block *b = &held->block;
-    paramo_err err = block_alloc(b, &e->shape);
-    if (err != PARAMO_OK)
-        return err;
-    held->bytes = block_bytes(&e->shape);
-    /* narrow keys go to the upper half of their array and are widened from the front: a wide key never covers
-     * a narrow one that has not been read */
-    char *narrow = (char *)b->key + e->shape.features * (sizeof(uint64_t) - sizeof(uint32_t));
-    err = input_temp_read(fd, e->offset, e->narrow ? narrow : (char *)b->key, key_bytes(e) + rest_bytes(e));
-    if (err != PARAMO_OK) {
-        block_free(b);
-        return err;
-    }
-    for (size_t i = 0; e->narrow && i < e->shape.features; i++) {
-        uint32_t key;
-        memcpy(&key, narrow + i * sizeof key, sizeof key);
-        b->key[i] = key;
-    }
-    return PARAMO_OK;
-}
-
 /* ---- get and put --------------------------------------------------------------------------------------- */
 
 paramo_err cache_get(struct cache *c, uint32_t stream, uint64_t index, struct held **held, int *seen)
@@ -164,11 +106,12 @@ paramo_err cache_get(struct cache *c, uint32_t stream, uint64_t index, struct he
     struct held *h = calloc(1, sizeof *h);
     if (!h)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of the cache");
-    paramo_err err = spill_read(fd, &e, h);
+    paramo_err err = packed_read(fd, e.offset, &e.packed, &h->block, NULL);
     if (err != PARAMO_OK) {
         free(h);
         return err;
     }
+    h->bytes = block_bytes(&e.packed.shape);
     h->block.stream = stream;
     h->block.index = index;
     h->block.first_line = e.first_line;
@@ -205,12 +148,7 @@ static void spill_give_up(struct cache *c)
 static void spill(struct cache *c, const struct held *held)
 {
     const struct block *b = &held->block;
-    struct entry e = {
-        .shape = block_shape(b), .first_line = b->first_line, .seen = 1, .spilled = 1, .narrow = 1};
-    uint64_t all = 0;
-    for (size_t i = 0; i < b->features; i++)
-        all |= b->key[i];
-    e.narrow = all <= UINT32_MAX;
+    struct entry e = {.packed = packed_of(b), .first_line = b->first_line, .seen = 1, .spilled = 1};
     (void)pthread_mutex_lock(&c->lock);
     int fd = c->fd;
     paramo_err err = PARAMO_OK;
@@ -219,10 +157,10 @@ static void spill(struct cache *c, const struct held *held)
         fd = c->fd;
     }
     e.offset = c->spilled;
-    c->spilled += key_bytes(&e) + rest_bytes(&e);
+    c->spilled += packed_bytes(&e.packed);
     (void)pthread_mutex_unlock(&c->lock);
     if (err == PARAMO_OK)
-        err = spill_write(fd, &e, b);
+        err = packed_write(fd, e.offset, &e.packed, b, NULL);
     if (err != PARAMO_OK) {
         spill_give_up(c);
         return;
@@ -234,7 +172,7 @@ static void spill(struct cache *c, const struct held *held)
     (void)pthread_mutex_unlock(&c->lock);
 }
 
-paramo_err cache_put(struct cache *c, struct held *held)
+paramo_err cache_put(struct cache *c, struct held *held, int may_spill)
 {
     const struct block *b = &held->block;
     (void)pthread_mutex_lock(&c->lock);
@@ -251,7 +189,7 @@ paramo_err cache_put(struct cache *c, struct held *held)
             entry->held = held;
             c->memory += held->bytes;
         } else {
-            to_file = !c->spill_failed;
+            to_file = may_spill && !c->spill_failed;
         }
     }
     (void)pthread_mutex_unlock(&c->lock);

@@ -33,8 +33,9 @@ void cache_close(struct cache *cache);
 /* The block, owned by the caller too, or NULL if it is not kept. *seen: this part was put before. */
 PARAMO_MUST_USE paramo_err cache_get(struct cache *cache, uint32_t stream, uint64_t index, struct held **held,
                                      int *seen);
-/* Keeps held, if there is room, and remembers its part. */
-PARAMO_MUST_USE paramo_err cache_put(struct cache *cache, struct held *held);
+/* Keeps held, if there is room, and remembers its part. may_spill: if there is none in memory, it goes to the temporary
+ * file. */
+PARAMO_MUST_USE paramo_err cache_put(struct cache *cache, struct held *held, int may_spill);
 
 void cache_stats(struct cache *cache, uint64_t *memory_bytes, uint64_t *spill_bytes, char *spill_error,
                  size_t cap);

@@ -16,6 +16,9 @@
  * epoch and reader_stats says why. For an input that cannot be read twice (stdin), reading such a block again
  * is an error.
  *
+ * With `disk_cache`, parsed parts are kept for later runs, too. Blocks, bad lines and errors are the same with it and
+ * without.
+ *
  * Errors name the file and line ("train.txt:17: expected ':' after the index"), and stop the reader: every
  * later call returns the same error.  It never knows of models, servers or the scheduler. Tests:
  * test/learn/test_reader.c.
@@ -46,17 +49,24 @@ struct reader_options {
     int cache;             /* keep parsed blocks for later epochs */
     uint64_t cache_bytes;  /* of memory; 0: half of what is available at reader_open */
     const char *spill_dir; /* NULL: $TMPDIR, else /var/tmp */
+    const char *
+        disk_cache; /* a folder for parsed parts of files, used by later readers (disk_cache.h); NULL: none. Not with
+                               names. */
 };
 
 struct reader_stats {
     uint64_t bad_lines;    /* skipped so far; each counts once, however many epochs there are */
     uint64_t parts_parsed; /* parts that were parsed from text */
     uint64_t parts_cached; /* parts that came from the cache */
+    uint64_t parts_kept;   /* parts that came from the folder disk_cache */
     uint64_t rows_parsed;
-    uint64_t text_bytes;   /* parsed */
-    uint64_t cache_bytes;  /* in memory now */
-    uint64_t spill_bytes;  /* in the temporary file */
-    char spill_error[160]; /* why the temporary file cannot be used; "" if it can */
+    uint64_t text_bytes;  /* parsed */
+    uint64_t cache_bytes; /* in memory now */
+    uint64_t spill_bytes; /* in the temporary file */
+    uint64_t disk_cache_bytes;
+    char disk_cache_note
+        [PARAMO_ERROR_MAX]; /* what went wrong with the folder disk_cache first; "" if nothing */
+    char spill_error[160];  /* why the temporary file cannot be used; "" if it can */
     char
         first_bad[PARAMO_ERROR_MAX]; /* the first bad line that was skipped, as file:line: what; "" if none */
 };

@@ -589,12 +589,8 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
     err = prepare_job(&job, &config);
     if (err == PARAMO_OK)
         err = run_worker(&job, &config);
-    if (job.reader) {
-        struct reader_stats stats;
-        reader_get_stats(job.reader, &stats);
-        result->bad_lines = stats.bad_lines;
-        (void)snprintf(result->first_bad, sizeof result->first_bad, "%s", stats.first_bad);
-    }
+    if (job.reader)
+        reader_get_stats(job.reader, &result->read);
     char why[PARAMO_ERROR_MAX];
     (void)snprintf(why, sizeof why, "%s", paramo_last_error());
     reader_close(job.reader);

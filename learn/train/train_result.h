@@ -5,6 +5,7 @@
 #ifndef LEARN_TRAIN_TRAIN_RESULT_H
 #define LEARN_TRAIN_TRAIN_RESULT_H
 
+#include "learn/data/reader.h"
 #include "learn/eval/metrics.h"
 #include "learn/model/model.h"
 #include "learn/train/pace.h"
@@ -46,9 +47,8 @@ struct train_result {
     uint64_t measured;              /* rows */
     double base_loss;               /* of guessing for each of them what is best for the learned rows */
     int interrupted, stopped_early, saved;
-    uint64_t bad_lines; /* skipped by this process */
-    char first_bad[PARAMO_ERROR_MAX];
-    double pace[PACE_SUMS]; /* of all workers, by enum pace_sum; zeros with asp */
+    struct reader_stats read; /* of the data, by this process */
+    double pace[PACE_SUMS];   /* of all workers, by enum pace_sum; zeros with asp */
     size_t filters;
     paramo_filter_counter filter[TRAIN_FILTERS_MAX]; /* of this process's workers together */
 };

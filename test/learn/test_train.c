@@ -483,7 +483,7 @@ static void test_failures_leave_nothing_behind(void **state)
     assert_int_not_equal(remove(out), 0); /* not even the directory */
     o.reader.skip_bad = 1;
     r = run(&o);
-    assert_int_equal(r.bad_lines, 1);
+    assert_int_equal(r.read.bad_lines, 1);
     train_result_free(&r);
     remove_dir(out);
 }
