@@ -32,6 +32,7 @@ struct shown {
     struct explanation e;
     size_t *order; /* [e.n]: places of the terms, the greatest share first */
     char *prediction;
+    float calibrated[OBJECTIVE_CLASSES_MAX]; /* e.margin, by the model's calibration */
 };
 
 /* The terms whose order is sought: qsort has no argument for them. */
@@ -129,7 +130,7 @@ static json_t *explanation_json(const struct scoring *s, const struct names *nam
     for (size_t i = 0; i < e->n; i++)
         (void)json_array_append_new(
             list, term_json(&e->term[x->order[i]], names, s->model.info.ops->fields == MODEL_NEEDS_FIELDS));
-    o->ops->predict(o, e->margin, 1, prediction);
+    o->ops->predict(o, x->calibrated, 1, prediction);
     json_t *j =
         json_pack("{s:i, s:s, s:s, s:I, s:f, s:f, s:f, s:o}", "version", 1, "model", s->model.info.ops->name,
                   "objective", o->ops->name, "row", (json_int_t)row, "prediction", prediction[e->output],
@@ -203,7 +204,9 @@ static paramo_err explain(struct scoring *s)
     if (err == PARAMO_OK && !(x.prediction = malloc(prediction_max(o) + 1)))
         err = paramo_error_set(PARAMO_E_MEMORY, "out of memory for a prediction");
     if (err == PARAMO_OK) {
-        x.prediction[prediction_text(o, x.e.margin, 1, 0, 0, x.prediction)] = '\0';
+        memcpy(x.calibrated, x.e.margin, x.e.outputs * sizeof *x.calibrated);
+        calibration_apply(&s->model.info.calibration, x.calibrated, 1);
+        x.prediction[prediction_text(o, x.calibrated, 1, 0, 0, x.prediction)] = '\0';
         err = print(s, names, row, &x);
     }
     shown_free(&x);

@@ -152,6 +152,63 @@ static int begin(const struct options *s, struct model_info *info)
     return code;
 }
 
+/* One LABEL=W. Returns 0 if it is none. */
+static int read_class_weight(const char *text, struct class_weights *c)
+{
+    char *end;
+    const unsigned long label = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '=' || label >= c->n)
+        return 0;
+    const char *number = end + 1;
+    const double weight = strtod(number, &end);
+    c->weight[label] = (float)weight;
+    return end > number && *end == '\0' && isfinite(c->weight[label]) && c->weight[label] > 0;
+}
+
+/* --class-weight over what a model learned with. Returns -1 or the exit code. */
+static int read_class_weights(const struct options *s, struct train_options *o)
+{
+    const struct option_list *list = option_list(s, OPT_CLASS_WEIGHT);
+    const struct objective *objective = &o->model.objective;
+    struct class_weights *c = &o->model.class_weight;
+    if (list->n == 0)
+        return -1;
+    memset(c, 0, sizeof *c);
+    if (!objective->ops->correct)
+        return options_wrong(s, "--class-weight needs an objective with classes: logistic, hinge or softmax");
+    o->balance = list->n == 1 && strcmp(list->item[0], "balanced") == 0;
+    if (o->balance)
+        return -1;
+    c->n = objective->ops->many ? objective->classes : 2;
+    for (uint32_t i = 0; i < c->n; i++)
+        c->weight[i] = 1;
+    for (size_t i = 0; i < list->n; i++)
+        if (!read_class_weight(list->item[i], c))
+            return options_wrong(
+                s,
+                "--class-weight %s: expected LABEL=W, with a label below %u and a weight above "
+                "0, or balanced",
+                list->item[i], (unsigned)c->n);
+    return -1;
+}
+
+/* A model that was calibrated is calibrated again, unless told otherwise. Returns -1 or the exit code. */
+static int read_calibration(const struct options *s, struct train_options *o)
+{
+    struct calibration *before = &o->model.calibration;
+    const int given = option_given(s, OPT_CALIBRATE);
+    const int measured = option_list(s, OPT_VALID)->n > 0 || option_number(s, OPT_HOLD_OUT) > 0;
+    o->calibrate = given      ? (enum calibration_kind)calibration_find(option_text(s, OPT_CALIBRATE))
+                   : measured ? before->kind
+                              : CALIBRATION_NONE;
+    memset(before, 0, sizeof *before); /* it is for the parameters as they were */
+    if (o->calibrate != CALIBRATION_NONE && o->model.objective.ops != &objective_logistic)
+        return options_wrong(s, "--calibrate needs --objective logistic");
+    if (o->calibrate != CALIBRATION_NONE && !measured)
+        return options_wrong(s, "--calibrate needs rows that are not learned: --hold-out or --valid");
+    return -1;
+}
+
 static int make_options(const struct options *s, struct train_options *o)
 {
     if (option_list(s, OPT_DATA)->n == 0)
@@ -177,6 +234,10 @@ static int make_options(const struct options *s, struct train_options *o)
         code = take_columns(s, option_text(s, OPT_MODEL_FROM) != NULL, info);
     if (code < 0 && o->negatives > 0 && info->objective.ops != &objective_logistic)
         code = options_wrong(s, "--negatives needs --objective logistic");
+    if (code < 0)
+        code = read_class_weights(s, o);
+    if (code < 0)
+        code = read_calibration(s, o);
     if (code >= 0)
         return code;
     (void)snprintf(info->data_format, sizeof info->data_format, "%s", option_text(s, OPT_FORMAT));
@@ -271,6 +332,33 @@ static int most_awaited(const double *pace)
     return most;
 }
 
+static json_t *calibration_json(const struct train_result *r)
+{
+    json_t *j = json_pack("{s:s, s:f, s:f}", "method", calibration_name(r->calibration.kind), "before",
+                          r->uncalibrated_loss, "after", r->calibrated_loss);
+    if (j && r->calibration.kind == CALIBRATION_PLATT)
+        (void)json_object_update_new(j,
+                                     json_pack("{s:f, s:f}", "a", r->calibration.a, "b", r->calibration.b));
+    else if (j)
+        (void)json_object_set_new(j, "knots", json_integer(r->calibration.knots));
+    return j;
+}
+
+static void print_calibration(const struct train_result *r)
+{
+    const struct calibration *c = &r->calibration;
+    if (c->kind == CALIBRATION_NONE) {
+        (void)printf("not calibrated: no rows with both labels were measured\n");
+        return;
+    }
+    (void)printf("calibrated (%s): log-loss of the rows that measure %.5f -> %.5f", calibration_name(c->kind),
+                 r->uncalibrated_loss, r->calibrated_loss);
+    if (c->kind == CALIBRATION_PLATT)
+        (void)printf("; margin x %.4g %c %.4g\n", c->a, c->b < 0 ? '-' : '+', c->b < 0 ? -c->b : c->b);
+    else
+        (void)printf("; %u steps\n", c->knots);
+}
+
 static json_t *pace_json(const struct options *s, const double *pace)
 {
     json_t *awaited = json_array(), *stale = json_array();
@@ -316,6 +404,8 @@ static int print_json(const struct options *s, const struct train_options *o, co
         (void)json_object_set_new(j, "filters", filters_json(r));
     if (j && o->bound != PACE_FREE)
         (void)json_object_set_new(j, "consistency", pace_json(s, r->pace));
+    if (j && r->calibration.kind != CALIBRATION_NONE)
+        (void)json_object_set_new(j, "calibration", calibration_json(r));
     if (j && r->base_loss > 0)
         (void)put_loss(j, "base_", &r->objective, r->base_loss);
     int bad = !j || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
@@ -401,6 +491,8 @@ static int print_summary(const struct options *s, const struct train_options *op
     if (r->best_epoch > 0 && r->epochs > 1)
         (void)printf("; epoch %zu was the best", r->best_epoch);
     (void)printf(r->saved ? "; model saved to %s\n" : "\n", option_text(s, OPT_MODEL_OUT));
+    if (options->calibrate != CALIBRATION_NONE)
+        print_calibration(r);
     if (options->bound != PACE_FREE)
         print_pace(s, r->pace);
     for (size_t i = 0; i < r->filters; i++)

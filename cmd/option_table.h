@@ -16,6 +16,7 @@
 #include "learn/data/holdout.h"
 #include "learn/data/parse.h"
 #include "learn/model/scale.h"
+#include "learn/objective/calibration.h"
 #include "learn/objective/objective.h"
 
 /* clang-format off */
@@ -46,6 +47,10 @@
       "from the second epoch on, shuffle the rows of a part within windows of this many; 0: the files' order")        \
     X(NEGATIVES, TRAIN, "negatives", 0, POSITIVE, "SHARE", NULL, NULL,                                                 \
       "learn this share of the rows with label 0, drawn anew for each epoch; predictions stay those for all rows (1)") \
+    X(CLASS_WEIGHT, TRAIN, "class-weight", 0, LIST, "LABEL=W...|balanced", NULL, NULL,                                 \
+      "rows of this label weigh W times as much, learned and measured; balanced: each label as much in all (1)")      \
+    X(CALIBRATE, TRAIN, "calibrate", 0, WORD, CALIBRATION_WORDS, "none", NULL,                                        \
+      "correct the probabilities by the rows that measure: by a line through the margins, or by steps")               \
     X(ANY_QUALITY, TRAIN, "any-quality", 0, FLAG, NULL, NULL, NULL,                                                   \
       "exit with 0, not 5, if the model is no better than guessing the mean rate")                                    \
     S(S_MODEL, TRAIN, "Where the model is")                                                                                    \

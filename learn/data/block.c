@@ -1,5 +1,6 @@
 #include "learn/data/block.h"
 #include "learn/data/holdout.h"
+#include "learn/data/label.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,27 @@ static void copy_rows(const struct block *from, const uint32_t *place, struct bl
         at += n;
     }
     to->offset[to->rows] = at;
+}
+
+paramo_err block_weigh(const struct block *from, const float *class_weight, uint32_t n, struct block *to)
+{
+    struct block_shape shape = block_shape(from);
+    shape.has_weight = 1;
+    *to = *from;
+    paramo_err err = block_alloc(to, &shape);
+    if (err != PARAMO_OK)
+        return err;
+    memcpy(to->key, from->key, from->features * sizeof *to->key);
+    memcpy(to->label, from->label, from->rows * sizeof *to->label);
+    memcpy(to->offset, from->offset, (from->rows + 1) * sizeof *to->offset);
+    if (to->value)
+        memcpy(to->value, from->value, from->features * sizeof *to->value);
+    if (to->field)
+        memcpy(to->field, from->field, from->features * sizeof *to->field);
+    for (size_t r = 0; r < from->rows; r++)
+        to->weight[r] =
+            (from->weight ? from->weight[r] : 1.0f) * label_weight(class_weight, n, from->label[r]);
+    return PARAMO_OK;
 }
 
 paramo_err block_thin(const struct block *from, double share, uint64_t seed, struct block *to)

@@ -27,6 +27,12 @@ struct label_rule {
     uint32_t classes; /* LABEL_CLASS: labels are below this; 0: below LABEL_CLASSES_MAX */
 };
 
+/* The weight of a label that is the number of a class, below n; 1 for others. */
+static inline float label_weight(const float *class_weight, uint32_t n, float label)
+{
+    return label >= 0 && label < (float)n ? class_weight[(uint32_t)label] : 1.0f;
+}
+
 /* Reads the label word[0..len), which has no blanks and is followed by PARSE_PAD readable bytes (parse.h). Returns
  * NULL, or what a label should be: "expected a label, 0 or 1 (or -1 or +1)". */
 const char *label_read(const struct label_rule *rule, const char *word, size_t len, float *label);

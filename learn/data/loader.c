@@ -154,6 +154,16 @@ static void take_rows(struct loader *l, struct slot *s, const struct block *own)
     s->own = *own;
 }
 
+/* Gives the rows of a slot the weights of their classes. */
+static paramo_err weigh_rows(struct loader *l, struct slot *s)
+{
+    struct block own;
+    paramo_err err = block_weigh(s->block ? s->block : &s->own, l->o.class_weight, l->o.classes, &own);
+    if (err == PARAMO_OK)
+        take_rows(l, s, &own);
+    return err;
+}
+
 /* The rows of a slot to learn in this round, in their order: s->block, or s->own. */
 static paramo_err choose_rows(struct loader *l, struct slot *s)
 {
@@ -193,6 +203,8 @@ static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s
     }
     if (err == PARAMO_OK && learn)
         err = choose_rows(l, s);
+    if (err == PARAMO_OK && l->o.classes > 0)
+        err = weigh_rows(l, s);
     if (err == PARAMO_OK)
         err = batcher_cut(batcher, s->block ? s->block : &s->own,
                           learn ? loader_batch_rows(l->o.first_rows, l->o.batch_rows, s->part.lease.stream,

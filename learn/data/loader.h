@@ -51,9 +51,11 @@ struct loader_options {
     size_t first_rows; /* of a batch in the first part; loader_batch_rows() */
     size_t shuffle;    /* rows in a window that is shuffled, from the second round on; 0: never */
     double negatives;  /* share of the rows with label 0 that is learned, drawn for each round; 0: all */
-    uint64_t seed;     /* of both */
-    size_t held;       /* parts that the learner may hold at once */
-    int alone;         /* no other worker's part can come back: leases are not counted */
+    const float *class_weight; /* [classes]: rows of both sides weigh so much more, by their label */
+    uint32_t classes;          /* 0: they do not */
+    uint64_t seed;             /* of both that are drawn */
+    size_t held;               /* parts that the learner may hold at once */
+    int alone;                 /* no other worker's part can come back: leases are not counted */
     unsigned threads;
     const atomic_int
         *stop; /* once set, loader_next ends with INTERRUPTED (within LEASE_WAIT_MS if it waits for work) */

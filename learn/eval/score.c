@@ -85,6 +85,8 @@ paramo_err scorer_block(struct scorer *s, const struct score_source *source, con
             b = &divided;
         }
         compute_margins(source->model, b, s->params.table, &s->work);
+        calibration_apply(&source->model->calibration, s->work.margin,
+                          b->rows); /* none has several outputs */
         const struct scored_rows scored = {.n = b->rows,
                                            .stride = b->rows,
                                            .margin = s->work.margin,

@@ -65,6 +65,14 @@ double model_l2(const struct model_info *info, size_t table)
     return def ? def->l2 : 0;
 }
 
+void model_own_weights(const struct model_info *info, const float *label, const float *weight, size_t n,
+                       float *own)
+{
+    const struct class_weights *c = &info->class_weight;
+    for (size_t i = 0; i < n; i++)
+        own[i] = !weight ? 1.0f : weight[i] / label_weight(c->weight, c->n, label[i]);
+}
+
 uint32_t model_outputs(const struct model_info *info)
 {
     return objective_outputs(&info->objective);

@@ -21,6 +21,7 @@
 #include "learn/data/columns.h"
 #include "learn/model/optimizers.h"
 #include "learn/model/scale.h"
+#include "learn/objective/calibration.h"
 #include "learn/objective/objective.h"
 
 #include <stddef.h>
@@ -77,12 +78,20 @@ struct model_optimizer {
     double alpha, beta, l1, l2;    /* alpha 0: model_alpha(); beta, l2 below 0: model_beta(), model_l2() */
 };
 
+/* What a row's weight is multiplied by: that of its label. */
+struct class_weights {
+    uint32_t n; /* labels 0 .. n - 1; 0: all weigh the same */
+    float weight[OBJECTIVE_CLASSES_MAX];
+};
+
 /* A model with its settings: what is computed with, and what a manifest says. */
 struct model_info {
     const struct model_ops *ops;
     double setting[MODEL_MAX_SETTINGS];                 /* in the order of ops->setting */
     struct model_optimizer optimizer[MODEL_MAX_TABLES]; /* in the order of ops->table */
     struct objective objective;
+    struct calibration calibration;       /* of its margins, of a model that is trained */
+    struct class_weights class_weight;    /* that it learned with */
     enum scale_kind scale;                /* of the features */
     uint32_t hash_bits;                   /* of the keys; 0: ids as they are */
     char data_format[MODEL_NAME_MAX + 1]; /* of the training data */
@@ -147,6 +156,9 @@ double model_alpha(const struct model_info *info, size_t table, uint64_t in_flig
 /* Its smoothing and its L2 regularisation, where none is named. */
 double model_beta(const struct model_info *info, size_t table);
 double model_l2(const struct model_info *info, size_t table);
+/* The weights of n rows without those of their classes, which are in weight (NULL: all 1, and there are none). */
+void model_own_weights(const struct model_info *info, const float *label, const float *weight, size_t n,
+                       float *own);
 /* Margins of a row. */
 uint32_t model_outputs(const struct model_info *info);
 /* ops->shape of one output, and values of a row on the servers, for all outputs. */

@@ -58,6 +58,22 @@ static json_t *objective_json(const struct objective *o)
                      o->quantile, "label_scale", o->label_scale);
 }
 
+static json_t *reals_json(const float *value, uint32_t n)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < n; i++)
+        (void)json_array_append_new(list, json_real((double)value[i]));
+    return list;
+}
+
+static json_t *calibration_json(const struct calibration *c)
+{
+    if (c->kind == CALIBRATION_PLATT)
+        return json_pack("{s:s, s:f, s:f}", "method", calibration_name(c->kind), "a", c->a, "b", c->b);
+    return json_pack("{s:s, s:o, s:o}", "method", calibration_name(c->kind), "margins",
+                     reals_json(c->from, c->knots), "calibrated", reals_json(c->to, c->knots));
+}
+
 /* The columns of tables: [{"name": "site", "role": "cat"}, ...]. */
 static json_t *columns_json(const struct columns *columns)
 {
@@ -77,9 +93,10 @@ json_t *manifest_of(const struct model_info *info, int scaled)
 {
     json_t *m = json_pack(
         "{s:s, s:i, s:s, s:i, s:i, s:s, s:I, s:I, s:I, s:s, s:{s:o}}", "format", MODEL_FORMAT, "version",
-        !is_plain(&info->objective) ? 3
-        : scaled                    ? 2
-                                    : 1,
+        info->calibration.kind != CALIBRATION_NONE ? 4
+        : !is_plain(&info->objective)              ? 3
+        : scaled                                   ? 2
+                                                   : 1,
         "model", info->ops->name, dim_entry, 0, "hash_bits", (int)info->hash_bits, "data_format",
         info->data_format, "batch", (json_int_t)info->batch, "epochs", (json_int_t)info->epochs, "rows",
         (json_int_t)info->rows, "bias_key", "18446744073709551615", "optimizers", info->ops->table[0].name,
@@ -91,6 +108,11 @@ json_t *manifest_of(const struct model_info *info, int scaled)
         json_object_set_new(m, "tables", json_array()) != 0 || !put_settings(m, info) ||
         (!is_plain(&info->objective) &&
          json_object_set_new(m, "objective", objective_json(&info->objective)) != 0) ||
+        (info->class_weight.n > 0 &&
+         json_object_set_new(m, "class_weight",
+                             reals_json(info->class_weight.weight, info->class_weight.n)) != 0) ||
+        (info->calibration.kind != CALIBRATION_NONE &&
+         json_object_set_new(m, "calibration", calibration_json(&info->calibration)) != 0) ||
         (info->columns && json_object_set_new(m, "columns", columns_json(info->columns)) != 0)) {
         json_decref(m);
         return NULL;
@@ -215,6 +237,56 @@ static int get_objective(json_t *m, struct objective *o)
     return objective_valid(o) == NULL;
 }
 
+/* Numbers of an array into out[most]. Returns how many, or 0: they are not valid. */
+static uint32_t get_reals(json_t *list, float *out, size_t most)
+{
+    const size_t n = json_array_size(list);
+    for (size_t i = 0; i < n && n <= most; i++) {
+        if (!json_is_number(json_array_get(list, i)))
+            return 0;
+        out[i] = (float)json_number_value(json_array_get(list, i));
+    }
+    return n <= most ? (uint32_t)n : 0;
+}
+
+/* Returns 0 if the entry is not valid. */
+static int get_class_weight(json_t *m, struct class_weights *c)
+{
+    json_t *list = json_object_get(m, "class_weight");
+    memset(c, 0, sizeof *c);
+    if (!list)
+        return 1;
+    c->n = get_reals(list, c->weight, OBJECTIVE_CLASSES_MAX);
+    for (uint32_t i = 0; i < c->n; i++)
+        if (!isfinite(c->weight[i]) || c->weight[i] <= 0)
+            return 0;
+    return c->n > 0;
+}
+
+/* Returns 0 if the entry is not valid. */
+static int get_calibration(json_t *m, struct calibration *c)
+{
+    json_t *object = json_object_get(m, "calibration"), *a, *b;
+    char name[MODEL_NAME_MAX + 1];
+    memset(c, 0, sizeof *c);
+    if (!object)
+        return 1;
+    const int kind = get_name(object, "method", name) ? calibration_find(name) : -1;
+    if (kind <= CALIBRATION_NONE)
+        return 0;
+    c->kind = (enum calibration_kind)kind;
+    if (c->kind == CALIBRATION_PLATT) {
+        a = json_object_get(object, "a");
+        b = json_object_get(object, "b");
+        c->a = (double)(float)json_number_value(a); /* as they were written */
+        c->b = (double)(float)json_number_value(b);
+        return json_is_number(a) && json_is_number(b) && calibration_valid(c);
+    }
+    c->knots = get_reals(json_object_get(object, "margins"), c->from, CALIBRATION_BINS);
+    return c->knots == get_reals(json_object_get(object, "calibrated"), c->to, CALIBRATION_BINS) &&
+           calibration_valid(c);
+}
+
 /* Returns 0 if the entry is not valid. */
 static int get_columns(json_t *m, struct columns **columns)
 {
@@ -291,6 +363,10 @@ const char *manifest_info(json_t *m, struct model_info *info, char entry[MANIFES
     }
     if (!get_objective(m, &info->objective))
         return "objective";
+    if (!get_class_weight(m, &info->class_weight))
+        return "class_weight";
+    if (!get_calibration(m, &info->calibration))
+        return "calibration";
     if (!get_columns(m, &info->columns))
         return "columns";
     info->hash_bits = (uint32_t)hash_bits;

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #define MODEL_FORMAT  "paramo-model"
-#define MODEL_VERSION 3
+#define MODEL_VERSION 4
 
 #define MANIFEST_ENTRY_MAX 64
 

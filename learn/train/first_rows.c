@@ -86,7 +86,10 @@ paramo_err first_rows_begin(struct customer *c)
     struct label_sums sums = {0};
     double constants[OBJECTIVE_CLASSES_MAX] = {0};
     float margin[OBJECTIVE_CLASSES_MAX];
+    const struct class_weights *w = &c->job->info.class_weight;
     paramo_err err = read_rows(c->job->reader, add, &s);
+    for (size_t i = 0; i < s.n && w->n > 0; i++)
+        s.weight[i] *= label_weight(w->weight, w->n, s.label[i]);
     if (err == PARAMO_OK && s.n > 0) {
         objective_add_labels(&sums, s.label, s.weight, s.n);
         o->label_scale = objective_label_scale(o, &sums);
@@ -98,6 +101,27 @@ paramo_err first_rows_begin(struct customer *c)
         return err;
     o->ops->constant(o, sums.weight, constants, margin);
     return put_bias(c, margin);
+}
+
+/* ---- weights of classes ---- */
+
+paramo_err first_rows_balance(struct job *job)
+{
+    struct class_weights *w = &job->info.class_weight;
+    double of_class[OBJECTIVE_CLASSES_MAX] = {0}, all = 0;
+    struct sample s = {0};
+    if (!job->o->balance)
+        return PARAMO_OK;
+    w->n = job->info.objective.ops->many ? job->info.objective.classes : 2;
+    paramo_err err = read_rows(job->reader, add, &s);
+    for (size_t i = 0; i < s.n; i++) {
+        of_class[(uint32_t)s.label[i]] += (double)s.weight[i];
+        all += (double)s.weight[i];
+    }
+    for (uint32_t k = 0; k < w->n; k++)
+        w->weight[k] = of_class[k] > 0 ? (float)(all / (w->n * of_class[k])) : 1.0f;
+    sample_free(&s);
+    return err;
 }
 
 /* ---- fields ---- */

@@ -15,6 +15,9 @@
 
 /* Sets the label_scale of c->job->info, and puts the bias into the table of weights. */
 PARAMO_MUST_USE paramo_err first_rows_begin(struct customer *c);
+/* Sets the weights of classes to those that give each class the same weight in the first rows, if that is asked for. Each
+ * process does it, as the next. */
+PARAMO_MUST_USE paramo_err first_rows_balance(struct job *job);
 /* Sets the number of fields of a model that counts them, if no number was given, and checks those that it names. Each
  * process does it, before it joins: all of them read the same rows. */
 PARAMO_MUST_USE paramo_err first_rows_fields(struct job *job);

@@ -43,6 +43,7 @@ struct job {
     int finished;     /* every epoch was learned: a late Ctrl-C changes nothing */
     struct customer *customer;
     struct metrics *metrics;
+    double bins[CALIBRATION_SUMS]; /* of the epoch that was measured last, if the model is calibrated */
     struct progress progress;
     double joined, started;
     struct model_info info;      /* as saved */

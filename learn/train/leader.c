@@ -24,9 +24,23 @@ static paramo_err still_leads(void *arg)
     return c->job->embedded ? PARAMO_OK : lead_still(c->job);
 }
 
+/* The model as it is saved, which is calibrated on the rows that were measured last. */
+static struct model_info calibrated(struct job *job)
+{
+    struct train_result *r = job->result;
+    struct model_info info = job->info;
+    if (calibration_fit(job->o->calibrate, job->bins, &info.calibration)) {
+        r->uncalibrated_loss = calibration_loss(NULL, job->bins);
+        r->calibrated_loss = calibration_loss(&info.calibration, job->bins);
+    }
+    r->calibration = info.calibration;
+    return info;
+}
+
 static paramo_err save_model(struct customer *c)
 {
     struct job *job = c->job;
+    const struct model_info info = calibrated(job);
     if (!job->o->model_out)
         return PARAMO_OK;
     paramo_err err = scaling_look(&c->scaling);
@@ -34,7 +48,7 @@ static paramo_err save_model(struct customer *c)
         return err;
     struct modelio_writer writer = {
         .table = write_table, .may_commit = still_leads, .arg = c, .scaled = c->scaling.table != NULL};
-    err = modelio_save(job->o->model_out, &job->info, &writer);
+    err = modelio_save(job->o->model_out, &info, &writer);
     if (err != PARAMO_OK && !job->embedded) { /* perhaps because the next leader has removed its files */
         char why[PARAMO_ERROR_MAX];
         (void)snprintf(why, sizeof why, "%s", paramo_last_error());
@@ -60,6 +74,9 @@ paramo_err leader_forget_round(struct job *job, uint32_t round)
     paramo_err err = paramo_kv_delete(job->node, key);
     learner_held_out_key(key, sizeof key, round);
     if (err == PARAMO_OK && job->hold_out > 0)
+        err = paramo_kv_delete(job->node, key);
+    learner_calibration_key(key, sizeof key, round);
+    if (err == PARAMO_OK && job->hold_out > 0 && job->o->calibrate != CALIBRATION_NONE)
         err = paramo_kv_delete(job->node, key);
     if (err == PARAMO_OK && round == 0)
         err = paramo_kv_delete(job->node, LEARNER_TURNS_KEY);
@@ -134,6 +151,12 @@ static paramo_err held_out(struct customer *c, uint32_t round, struct train_epoc
     paramo_err err = learner_get(job->node, key, sums, MSUMS);
     if (err != PARAMO_OK)
         return err;
+    if (job->o->calibrate != CALIBRATION_NONE) {
+        learner_calibration_key(key, sizeof key, round);
+        err = learner_get(job->node, key, job->bins, CALIBRATION_SUMS);
+        if (err != PARAMO_OK)
+            return err;
+    }
     e->valid_seconds = progress_now() - job->learned;
     e->has_valid = metric_sums_measure(o, sums);
     if (e->has_valid)
@@ -147,10 +170,32 @@ static paramo_err held_out(struct customer *c, uint32_t round, struct train_epoc
     return PARAMO_OK;
 }
 
+/* score_rows_fn: measures rows of --valid. */
+static paramo_err add_valid(void *arg, const struct scored_rows *r)
+{
+    struct job *job = arg;
+    const struct class_weights *w = &job->info.class_weight;
+    struct scored_rows weighed = *r;
+    if (job->o->calibrate != CALIBRATION_NONE)
+        calibration_add(job->bins, r->margin, r->label, r->weight, r->n);
+    if (w->n == 0)
+        return score_metrics(job->metrics, r);
+    float *weight = malloc(r->n * sizeof *weight);
+    if (!weight)
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the weights of %zu rows", r->n);
+    for (size_t i = 0; i < r->n; i++)
+        weight[i] = (r->weight ? r->weight[i] : 1.0f) * label_weight(w->weight, w->n, r->label[i]);
+    weighed.weight = weight;
+    paramo_err err = score_metrics(job->metrics, &weighed);
+    free(weight);
+    return err;
+}
+
 /* guess: for each row, by the rows that were learned. */
 static paramo_err validate(struct customer *c, uint32_t round, const float *guess, struct train_epoch *e)
 {
     struct job *job = c->job;
+    memset(job->bins, 0, sizeof job->bins);
     if (!job->valid)
         return job->hold_out > 0 ? held_out(c, round, e) : PARAMO_OK;
     double began = progress_now();
@@ -161,7 +206,7 @@ static paramo_err validate(struct customer *c, uint32_t round, const float *gues
     if (err == PARAMO_OK)
         err = reader_rewind(job->valid);
     if (err == PARAMO_OK)
-        err = score_reader(&source, job->valid, score_metrics, job->metrics);
+        err = score_reader(&source, job->valid, add_valid, job);
     if (err == PARAMO_OK)
         err = metrics_finish(job->metrics, &e->valid);
     e->has_valid = err == PARAMO_OK;

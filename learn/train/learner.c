@@ -31,6 +31,7 @@ struct part_sums {
     struct part_sums *before; /* of all: an interrupted round does not give its own back */
     struct watch_order order;
     double measured[MSUMS];
+    double *bins;     /* behind learned[]: CALIBRATION_SUMS, if the model is calibrated */
     double learned[]; /* learner_sums() */
 };
 
@@ -75,6 +76,8 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .first_rows = l->o.first_rows,
                                     .shuffle = l->o.shuffle,
                                     .negatives = l->o.negatives,
+                                    .class_weight = l->o.model->class_weight.weight,
+                                    .classes = l->o.model->class_weight.n,
                                     .seed = l->o.model->seed,
                                     .held = l->slots,
                                     .stop = l->o.stop,
@@ -136,6 +139,11 @@ void learner_sums_key(char *out, size_t cap, uint32_t round)
 void learner_held_out_key(char *out, size_t cap, uint32_t round)
 {
     (void)snprintf(out, cap, "train/measured/%u", round);
+}
+
+void learner_calibration_key(char *out, size_t cap, uint32_t round)
+{
+    (void)snprintf(out, cap, "train/calibration/%u", round);
 }
 
 void learner_pace(const struct learner *l, double sums[PACE_SUMS])
@@ -206,8 +214,14 @@ static paramo_err add_learned(struct learner *l, struct part_sums *part)
 static paramo_err add_measured(struct learner *l, const struct part_sums *part)
 {
     char key[48];
+    if (part->measured[MSUM_ROWS] == 0)
+        return PARAMO_OK;
     learner_held_out_key(key, sizeof key, l->round);
-    return part->measured[MSUM_ROWS] > 0 ? paramo_kv_add(l->o.node, key, part->measured, MSUMS) : PARAMO_OK;
+    paramo_err err = paramo_kv_add(l->o.node, key, part->measured, MSUMS);
+    if (err != PARAMO_OK || !l->o.calibrate)
+        return err;
+    learner_calibration_key(key, sizeof key, l->round);
+    return paramo_kv_add(l->o.node, key, part->bins, CALIBRATION_SUMS);
 }
 
 /* All pushes of the part are answered: adds its sums to the job's, then reports the part done. */
@@ -270,7 +284,7 @@ static paramo_err check_fields(const struct learner *l, const struct loader_part
 /* A part that comes from the loader gets sums. */
 static paramo_err begin_part(struct learner *l, struct loader_part *part)
 {
-    const size_t n = learner_sums(l->o.model);
+    const size_t learned = learner_sums(l->o.model), n = learned + (l->o.calibrate ? CALIBRATION_SUMS : 0);
     struct part_sums *sums = l->idle;
     if (sums) {
         l->idle = sums->next;
@@ -284,6 +298,7 @@ static paramo_err begin_part(struct learner *l, struct loader_part *part)
     struct part_sums *const before = sums->before;
     memset(sums, 0, sizeof *sums + n * sizeof *sums->learned);
     sums->before = before;
+    sums->bins = sums->learned + learned;
     part->sums = sums;
     part->unlearned = part->list.n;
     if (part->list.n == 0 || learner_measures(l))
@@ -411,6 +426,10 @@ static paramo_err measure(struct learner *l, struct slot *s, const struct batch 
 {
     struct part_sums *sums = s->part->sums;
     memset(s->ts, 0, sizeof s->ts); /* there is no push */
+    if (l->o.calibrate) {
+        model_own_weights(l->o.model, b->label, b->weight, b->rows, l->work.residual);
+        calibration_add(sums->bins, l->work.margin, b->label, l->work.residual, b->rows);
+    }
     return metric_sums_add(&l->o.model->objective, sums->measured, l->work.margin, b->rows, b->label,
                            b->weight, l->guess, b->rows, l->work.residual);
 }

@@ -67,8 +67,9 @@ struct learner_options {
     uint32_t bound;   /* struct pace has it */
     unsigned threads; /* loader threads */
     const atomic_int *stop;
-    int held_out; /* the reader holds rows out: the pool has two rounds for each epoch */
-    int alone;    /* one process is the whole cluster: no part can be dealt again */
+    int calibrate; /* held-out rows are summed for a calibration, too */
+    int held_out;  /* the reader holds rows out: the pool has two rounds for each epoch */
+    int alone;     /* one process is the whole cluster: no part can be dealt again */
     /* After each batch: this learner's sums of the round so far, and the part that it is at. Its error ends
      * the round. */
     paramo_err (*tick)(void *arg, const struct watch_sums *sums, const paramo_work_unit *at);
@@ -102,6 +103,8 @@ PARAMO_MUST_USE paramo_err learner_get(paramo_node *node, const char *key, doubl
 #define LEARNER_TURNS_KEY "train/order"
 /* MSUMS of the rows that are held out. */
 void learner_held_out_key(char *out, size_t cap, uint32_t round);
+/* CALIBRATION_SUMS of the same rows. */
+void learner_calibration_key(char *out, size_t cap, uint32_t round);
 /* The margins that are the best guess for all rows of a round, by its sums, which are those of a share of the negative
  * rows (0: of all); guess[outputs]. */
 void learner_guess(const struct model_info *model, const double *sums, double negatives, float *guess);

@@ -74,6 +74,8 @@ paramo_err rows_open(struct job *job)
     }
     if (err == PARAMO_OK)
         err = first_rows_fields(job);
+    if (err == PARAMO_OK)
+        err = first_rows_balance(job);
     if (err == PARAMO_OK && o->valid_n > 0) {
         options.cache = job->epochs > 1;
         /* a quarter of what the data's reader may take; 0 would be half of the memory, once more */

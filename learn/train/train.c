@@ -298,6 +298,7 @@ static paramo_err prepare(struct customer *c)
         .shuffle = (size_t)job->o->shuffle,
         .negatives = job->o->negatives,
         .held_out = job->hold_out > 0,
+        .calibrate = job->o->calibrate != CALIBRATION_NONE,
         .alone = job->embedded,
         .ahead = job->o->ahead,
         .bound = job->o->bound,

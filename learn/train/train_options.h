@@ -14,13 +14,15 @@ struct train_options {
     size_t data_n, valid_n;
     const char *model_in, *model_out; /* or NULL */
     struct reader_options reader;
-    struct model_info model;   /* to begin with; epochs and rows are filled in */
-    uint64_t epochs;           /* 0: up to TRAIN_EPOCHS where the model is measured after each, else one */
-    unsigned hold_out;         /* percent of the rows, not with valid (learn/data/holdout.h) */
-    uint64_t shuffle;          /* rows of a window, from the second epoch on; 0: never */
-    double negatives;          /* share of the rows with label 0 that is learned, of logistic; 0: all */
-    uint64_t batch;            /* rows; 0: train_batch, from train_first_batch on */
-    uint32_t servers, workers; /* embedded */
+    struct model_info model; /* to begin with; epochs and rows are filled in */
+    uint64_t epochs;         /* 0: up to TRAIN_EPOCHS where the model is measured after each, else one */
+    unsigned hold_out;       /* percent of the rows, not with valid (learn/data/holdout.h) */
+    uint64_t shuffle;        /* rows of a window, from the second epoch on; 0: never */
+    double negatives;        /* share of the rows with label 0 that is learned, of logistic; 0: all */
+    int balance;             /* weights of classes from the first rows, in place of those of the model */
+    enum calibration_kind calibrate; /* of logistic: on the rows that are measured */
+    uint64_t batch;                  /* rows; 0: train_batch, from train_first_batch on */
+    uint32_t servers, workers;       /* embedded */
     uint32_t ahead;
     uint32_t bound;    /* of struct pace; PACE_FREE: asp */
     uint32_t patience; /* stop after this many epochs without a better log-loss; 0: never */

@@ -47,8 +47,10 @@ struct train_result {
     uint64_t measured;              /* rows */
     double base_loss;               /* of guessing for each of them what is best for the learned rows */
     int interrupted, stopped_early, saved;
-    struct reader_stats read; /* of the data, by this process */
-    double pace[PACE_SUMS];   /* of all workers, by enum pace_sum; zeros with asp */
+    struct calibration calibration;            /* of the model that was saved */
+    double uncalibrated_loss, calibrated_loss; /* of the rows it was fitted to, with margins in bins */
+    struct reader_stats read;                  /* of the data, by this process */
+    double pace[PACE_SUMS];                    /* of all workers, by enum pace_sum; zeros with asp */
     size_t filters;
     paramo_filter_counter filter[TRAIN_FILTERS_MAX]; /* of this process's workers together */
 };

@@ -81,6 +81,35 @@ static void test_the_order_depends_on_the_seed_only(void **state)
     block_free(&from);
 }
 
+/* Weights are times that of the label; the rest is the same. */
+static void test_rows_weigh_as_their_class(void **state)
+{
+    (void)state;
+    static const float class_weight[] = {0.5f, 3};
+    for (int weighed = 0; weighed < 2; weighed++) {
+        struct block from = random_block(5, 300, 6, 50, 1, 1), to;
+        float *weight = calloc(from.rows, sizeof *weight), *own = from.weight;
+        for (size_t r = 0; r < from.rows; r++) {
+            from.label[r] = (float)(r % 3);
+            weight[r] = (float)(r % 5);
+        }
+        from.weight = weighed ? weight : NULL;
+        assert_int_equal(block_weigh(&from, class_weight, 2, &to), PARAMO_OK);
+        for (size_t r = 0; r < from.rows; r++) {
+            const float of_class = r % 3 == 0 ? 0.5f : r % 3 == 1 ? 3 : 1;
+            assert_true(to.weight[r] == (weighed ? (float)(r % 5) : 1) * of_class);
+            assert_true(to.label[r] == from.label[r]);
+        }
+        from.weight = NULL; /* check_row compares all but these */
+        for (size_t r = 0; r < from.rows; r++)
+            check_row(&from, r, &to, r);
+        from.weight = own;
+        free(weight);
+        block_free(&from);
+        block_free(&to);
+    }
+}
+
 /* All rows of label 1, the share of the others, whole and in order; another seed takes others. */
 static void test_negative_rows_are_thinned(void **state)
 {
@@ -128,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows_stay_whole_and_in_their_window),
                                        cmocka_unit_test(test_the_order_depends_on_the_seed_only),
+                                       cmocka_unit_test(test_rows_weigh_as_their_class),
                                        cmocka_unit_test(test_negative_rows_are_thinned)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,11 +61,16 @@ static paramo_err write_one(void *arg, size_t table, const char *path)
     return PARAMO_OK;
 }
 
-static void save(uint64_t seed)
+static void save_as(const struct model_info *info, uint64_t seed)
 {
     struct writer w = {seed, SIZE_MAX};
-    assert_int_equal(modelio_save(dir, &fm, &(struct modelio_writer){.table = write_one, .arg = &w}),
+    assert_int_equal(modelio_save(dir, info, &(struct modelio_writer){.table = write_one, .arg = &w}),
                      PARAMO_OK);
+}
+
+static void save(uint64_t seed)
+{
+    save_as(&fm, seed);
 }
 
 static size_t files(void)
@@ -290,10 +295,40 @@ static void test_refuses_foreign_models(void **state)
     assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);
     (void)unlink(in_dir("manifest.json"));
     save(5);
-    replace_in_manifest("\"version\": 1", "\"version\": 4");
+    replace_in_manifest("\"version\": 1", "\"version\": 5");
     assert_int_equal(open_it(), PARAMO_E_FORMAT);
     assert_non_null(strstr(paramo_last_error(), "newer"));
     assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);
+}
+
+/* The calibration and the weights of classes come back to the last bit; what none could be is refused. */
+static void test_calibrations_are_kept(void **state)
+{
+    (void)state;
+    struct model_info info = fm;
+    struct model m;
+    double sums[CALIBRATION_SUMS] = {0};
+    uint64_t seed = 3;
+    for (int i = 0; i < 3000; i++) {
+        const float margin = 4 * draw_float(&seed), label = draw_float(&seed) < margin / 4 ? 1 : 0;
+        calibration_add(sums, &margin, &label, NULL, 1);
+    }
+    info.class_weight = (struct class_weights){.n = 2, .weight = {0.1f, 7.3f}};
+    for (int kind = CALIBRATION_PLATT; kind < CALIBRATION_KINDS; kind++) {
+        assert_true(calibration_fit((enum calibration_kind)kind, sums, &info.calibration));
+        save_as(&info, 5);
+        assert_int_equal(modelio_open(dir, &m), PARAMO_OK);
+        assert_memory_equal(&m.info.calibration, &info.calibration, sizeof info.calibration);
+        assert_memory_equal(&m.info.class_weight, &info.class_weight, sizeof info.class_weight);
+        modelio_close(&m);
+    }
+    replace_in_manifest("\"isotonic\"", "\"platt\"");
+    assert_int_equal(open_it(), PARAMO_E_CORRUPT);
+    assert_non_null(strstr(paramo_last_error(), "'calibration'"));
+    save_as(&info, 5);
+    replace_in_manifest("7.3", "-7.");
+    assert_int_equal(open_it(), PARAMO_E_CORRUPT);
+    assert_non_null(strstr(paramo_last_error(), "'class_weight'"));
 }
 
 static void test_prepare(void **state)
@@ -329,6 +364,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_of_two_that_save_the_later_stands, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refuses_damage, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refuses_foreign_models, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_calibrations_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(test_prepare, setup, teardown),
     };
     return cmocka_run_group_tests_name("modelio", tests, NULL, NULL);
