@@ -1,58 +1,6 @@
 #include "base/cursor.h"
 
-#include <endian.h>
 #include <stdlib.h>
-
-const uint8_t *read_span(struct reader *r, size_t len)
-{
-    if (r->failed || r->left < len) {
-        r->failed = true;
-        return NULL;
-    }
-    const uint8_t *at = r->at;
-    r->at += len;
-    r->left -= len;
-    return at;
-}
-
-void read_bytes(struct reader *r, void *dst, size_t len)
-{
-    const uint8_t *at = read_span(r, len);
-    if (!len)
-        return;
-    if (at)
-        memcpy(dst, at, len);
-    else
-        memset(dst, 0, len);
-}
-
-uint8_t read_u8(struct reader *r)
-{
-    uint8_t v;
-    read_bytes(r, &v, sizeof v);
-    return v;
-}
-
-uint16_t read_u16(struct reader *r)
-{
-    uint16_t v;
-    read_bytes(r, &v, sizeof v);
-    return le16toh(v);
-}
-
-uint32_t read_u32(struct reader *r)
-{
-    uint32_t v;
-    read_bytes(r, &v, sizeof v);
-    return le32toh(v);
-}
-
-uint64_t read_u64(struct reader *r)
-{
-    uint64_t v;
-    read_bytes(r, &v, sizeof v);
-    return le64toh(v);
-}
 
 float read_f32(struct reader *r)
 {
@@ -83,47 +31,19 @@ void read_string(struct reader *r, char *dst, size_t capacity)
     dst[len] = '\0';
 }
 
-void write_bytes(struct writer *w, const void *src, size_t len)
+bool writer_room(struct writer *w, size_t len)
 {
-    if (w->failed || len == 0)
-        return;
-    if (len > w->capacity - w->len) {
-        size_t capacity = w->capacity ? w->capacity : 64;
-        while (capacity - w->len < len)
-            capacity *= 2;
-        uint8_t *data = w->fixed ? NULL : realloc(w->data, capacity);
-        if (!data) {
-            w->failed = true;
-            return;
-        }
-        w->data = data;
-        w->capacity = capacity;
+    size_t capacity = w->capacity ? w->capacity : 64;
+    while (capacity - w->len < len)
+        capacity *= 2;
+    uint8_t *data = w->fixed ? NULL : realloc(w->data, capacity);
+    if (!data) {
+        w->failed = true;
+        return false;
     }
-    memcpy(w->data + w->len, src, len);
-    w->len += len;
-}
-
-void write_u8(struct writer *w, uint8_t v)
-{
-    write_bytes(w, &v, sizeof v);
-}
-
-void write_u16(struct writer *w, uint16_t v)
-{
-    v = htole16(v);
-    write_bytes(w, &v, sizeof v);
-}
-
-void write_u32(struct writer *w, uint32_t v)
-{
-    v = htole32(v);
-    write_bytes(w, &v, sizeof v);
-}
-
-void write_u64(struct writer *w, uint64_t v)
-{
-    v = htole64(v);
-    write_bytes(w, &v, sizeof v);
+    w->data = data;
+    w->capacity = capacity;
+    return true;
 }
 
 void write_f32(struct writer *w, float v)
