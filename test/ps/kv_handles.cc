@@ -82,6 +82,8 @@ int main()
         });
         simple.Request(0, "", Postoffice::ServerRankToID(0));
         answered.Wait();
+        Postoffice::Get()->Barrier(
+            0, kWorkerGroup); /* LASTS keeps app 0's handle: no worker may need it after that */
         if (MyRank() == 0)
             first.Wait(first.Push({1, kMaxKey}, {1, 1}, {}, LASTS));
         Finalize(0);
