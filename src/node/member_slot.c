@@ -207,6 +207,7 @@ paramo_err node_shard_make(paramo_node *node, struct node_shard *s, struct lane 
         .van = index == HELLO_APP_ENDPOINT ? NULL : node->van,
         .token = node->config.token,
         .handler = dispatch_request,
+        .request_room = dispatch_room(),
         .failed = shard_failed,
         .arg = &s->dispatch,
     };

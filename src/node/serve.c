@@ -1,5 +1,5 @@
 /* The user's request handlers, of tables and of apps. A paramo_request is the shard's request and what the
- * handler sees of it. A handler dispatch is between a shard and the handlers; requests without a handler wait
+ * handler sees of it; it lies in the shard's request, and ends with it when it is answered. A handler dispatch is between a shard and the handlers; requests without a handler wait
  * there. An app without a function has a queue, from which the application's threads take. */
 #include <assert.h>
 #include <inttypes.h>
@@ -142,7 +142,6 @@ static struct paramo_request *queue_next(struct handler *h)
 static void refuse(struct paramo_request *q, paramo_err status, const char *text)
 {
     (void)!shard_answer_error(q->request, status, text); /* fails only for PARAMO_OK */
-    free(q);
 }
 
 static void refuse_unserved(struct paramo_request *q)
@@ -247,16 +246,16 @@ void dispatch_close(struct dispatch *dispatch)
     assert(lane_held(dispatch->lane) && !dispatch->first);
 }
 
+size_t dispatch_room(void)
+{
+    return sizeof(struct paramo_request);
+}
+
 void dispatch_request(void *arg, struct shard_request *request, const struct shard_request_info *info)
 {
     struct dispatch *dispatch = arg;
     assert(lane_held(dispatch->lane));
-    struct paramo_request *q = malloc(sizeof *q);
-    if (!q) {
-        (void)!shard_answer_error(request, PARAMO_E_MEMORY,
-                                  "the server is out of memory for one more app request");
-        return;
-    }
+    struct paramo_request *q = shard_request_room(request);
     *q = (struct paramo_request){
         .request = request,
         .deadline = lane_now(dispatch->lane) + dispatch->node->config.handler_wait_ms * ENV_MS,
@@ -477,24 +476,17 @@ paramo_err paramo_app_take(paramo_node *node, uint32_t app, uint32_t customer, u
 
 /* ---- answers ---- */
 
-static paramo_err answered(paramo_request *request, paramo_err err)
-{
-    if (!err)
-        free(request);
-    return err;
-}
-
 paramo_err paramo_answer(paramo_request *request, const void *vals, size_t vals_len, const uint32_t *lens)
 {
     if (!request || (!vals && vals_len))
         return err_set(PARAMO_E_INVALID, "request or vals is NULL");
-    return answered(request, shard_answer(request->request, vals, vals_len, lens));
+    return shard_answer(request->request, vals, vals_len, lens);
 }
 
 static paramo_err answer_segs(paramo_request *request, const struct van_seg seg[VAN_SEGS],
                               paramo_array *const array[PARAMO_SEGS])
 {
-    return answered(request, shard_answer_segs(request->request, seg, array));
+    return shard_answer_segs(request->request, seg, array);
 }
 
 paramo_err paramo_answer_body(paramo_request *request, const void *body, size_t len)
@@ -519,8 +511,7 @@ paramo_err paramo_answer_error(paramo_request *request, paramo_err status, const
 {
     if (!request || status == PARAMO_OK)
         return err_set(PARAMO_E_INVALID, "request is NULL, or status is not an error");
-    return answered(request,
-                    shard_answer_error(request->request, status, message ? message : err_sentence(status)));
+    return shard_answer_error(request->request, status, message ? message : err_sentence(status));
 }
 
 paramo_err paramo_request_keep(paramo_request *request, unsigned i, paramo_array **array)

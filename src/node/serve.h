@@ -9,6 +9,8 @@
 #include "node/node.h"
 
 void dispatch_init(struct dispatch *dispatch, paramo_node *node, struct lane *lane);
+/* What dispatch_request needs of each request's memory (shard_config.request_room). */
+size_t dispatch_room(void);
 /* Takes a request from the shard, on its lane. */
 void dispatch_request(void *dispatch, struct shard_request *request, const struct shard_request_info *info);
 /* On the lane, before the shard closes: requests that wait are answered with CLOSED. */

@@ -16,14 +16,48 @@ static void gate_unref(struct gate *gate)
         free(gate);
 }
 
-/* Any thread. */
-static void request_free(struct shard_request *q)
+static void request_fini(struct shard_request *q)
 {
     van_release(q->hold);
     if (q->answer)
         kept_unref(q->answer);
     gate_unref(q->gate);
+}
+
+/* Any thread; the shard is closed, and perhaps gone. */
+static void request_free(struct shard_request *q)
+{
+    request_fini(q);
     free(q);
+}
+
+/* On the lane, like request_put. Requests come and end in bursts, for which malloc has no short cut. */
+static struct shard_request *request_get(struct shard *s)
+{
+    struct shard_handling *h = s->handling;
+    struct shard_request *q = h->free;
+    assert(!h->free == !h->free_count);
+    if (q) {
+        h->free = q->next;
+        h->free_count--;
+    } else {
+        q = malloc(sizeof *q + s->config.request_room);
+    }
+    if (q)
+        memset(q, 0, sizeof *q);
+    return q;
+}
+
+static void request_put(struct shard *s, struct shard_request *q)
+{
+    struct shard_handling *h = s->handling;
+    if (h->free_count == SHARD_REQUESTS_FREE) {
+        free(q);
+        return;
+    }
+    q->next = h->free;
+    h->free = q;
+    h->free_count++;
 }
 
 static struct shard_request **slot_of(struct sender *sender, uint64_t number)
@@ -51,7 +85,7 @@ static void handling_unlink(struct shard *s, struct shard_request *q)
 
 static size_t answer_bytes(const struct shard_request *q)
 {
-    return sizeof *q + (q->answer ? q->answer->bytes : 0);
+    return sizeof *q + q->shard->config.request_room + (q->answer ? q->answer->bytes : 0);
 }
 
 /* No sender waits for the request any more. */
@@ -61,7 +95,8 @@ static void request_release(struct shard *s, struct shard_request *q)
         assert(q->sender->kept_bytes >= answer_bytes(q) && s->handling->kept_bytes >= q->sender->kept_bytes);
         s->handling->kept_bytes -= answer_bytes(q);
         q->sender->kept_bytes -= answer_bytes(q);
-        request_free(q);
+        request_fini(q);
+        request_put(s, q);
     } else {
         assert(s->handling->first); /* it is with its handler */
         q->sender = NULL;           /* freed when it is answered */
@@ -113,7 +148,8 @@ static void finish(struct shard_request *q)
     q->hold = NULL;
     q->answered = true;
     if (!q->sender) {
-        request_free(q);
+        request_fini(q);
+        request_put(s, q);
         return;
     }
     s->handling->kept_bytes += answer_bytes(q);
@@ -260,6 +296,11 @@ paramo_err shard_answer_error(struct shard_request *q, paramo_err status, const 
     return PARAMO_OK;
 }
 
+void *shard_request_room(struct shard_request *q)
+{
+    return q->room;
+}
+
 static void hold_release(void *arg, void *data)
 {
     (void)data;
@@ -306,7 +347,7 @@ static struct shard_request *request_make(struct peer *peer, struct shard_table 
 {
     struct shard *s = peer->shard;
     struct van_seg at[VAN_SEGS] = {{0}};
-    struct shard_request *q = calloc(1, sizeof *q);
+    struct shard_request *q = request_get(s);
     if (!q)
         return NULL;
     for (unsigned i = 0; i < nseg; i++)
@@ -315,7 +356,7 @@ static struct shard_request *request_make(struct peer *peer, struct shard_table 
         q->hold = *hold;
         *hold = NULL;
     } else if (van_keep(peer->conn, at, nseg, &q->hold)) {
-        free(q);
+        request_put(s, q);
         return NULL;
     }
     for (unsigned i = 0; i < nseg; i++)
@@ -457,4 +498,14 @@ void handling_close(struct shard *s)
         ; /* a poster needs only a few more instructions */
     gate_unref(s->handling->gate);
     s->handling->gate = NULL;
+}
+
+void handling_fini(struct shard *s)
+{
+    for (struct shard_request *q = s->handling->free, *next; q; q = next) {
+        next = q->next;
+        free(q);
+    }
+    s->handling->free = NULL;
+    s->handling->free_count = 0;
 }

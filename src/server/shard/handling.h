@@ -30,11 +30,14 @@ struct shard_request {
     struct shard_request *prev, *next; /* shard->handling->first */
     bool answered;
     paramo_err status;
-    struct kept_answer *answer; /* the body is a text when status is an error */
+    struct kept_answer *answer;           /* the body is a text when status is an error */
+    _Alignas(max_align_t) uint8_t room[]; /* the handler's */
 };
 
 struct shard_handling {
     struct shard_request *first;
+    struct shard_request *free; /* by next */
+    size_t free_count;
     struct gate *gate;
     size_t kept_bytes; /* of answers that are kept */
     size_t bytes;      /* of requests that handlers have */
@@ -58,5 +61,7 @@ void handling_forget(struct shard *s, struct sender *sender);
 /* Does a handler or a kept answer still refer to the sender? */
 bool handling_any(const struct sender *sender);
 void handling_close(struct shard *s);
+/* After handling_close and handling_forget of all senders. */
+void handling_fini(struct shard *s);
 
 #endif

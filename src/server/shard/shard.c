@@ -428,6 +428,7 @@ void shard_close(struct shard *s)
     assert(handling_kept_bytes(s) == 0 && senders_count(s) == 0);
     assert(kept_for_view(s) == 0 && scanning_sessions(s) == 0);
     reply_fini(s);
+    handling_fini(s);
     filtered_fini(s);
     bufpool_fini(&s->pool);
     view_unref(s->view);

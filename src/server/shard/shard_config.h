@@ -27,6 +27,7 @@ struct shard_config {
         turn_tables; /* new tables of a view that are made in one turn; 0: a millisecond's worth. For tests */
     bool app_endpoint;     /* no tables: messages to this node's apps; index is HELLO_APP_ENDPOINT */
     shard_handler handler; /* NULL: requests to USER tables fail with HANDLER */
+    size_t request_room;   /* bytes that the handler needs for each request (shard_request_room) */
     /* Called once, on the lane: the shard cannot continue (this thread's message says why). It stops serving;
      * its node should end, so that members with copies take over. May be NULL. */
     void (*failed)(void *arg, paramo_err status);

@@ -60,6 +60,7 @@ enum {
     SENDER_KEPT_BYTES = 256 << 20,  /* answers of handlers to one sender, until its floor passes */
     SHARD_HANDLING_BYTES = 1 << 30, /* of requests that handlers have; one request is always allowed */
     SHARD_POOL_BYTES = 64 << 20,    /* free buffers kept */
+    SHARD_REQUESTS_FREE = 256,      /* requests to handlers whose memory is kept */
     SCAN_SESSIONS_MAX = 64,
     SCAN_SESSION_SECONDS = 60,
     SCAN_BATCH_BYTES = 256 << 10,

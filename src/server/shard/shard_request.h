@@ -43,6 +43,8 @@ MUST_USE paramo_err shard_answer_error(struct shard_request *request, paramo_err
  * the whole array, and the shard takes its own reference; otherwise seg[i] is copied. */
 MUST_USE paramo_err shard_answer_segs(struct shard_request *request, const struct van_seg seg[VAN_SEGS],
                                       struct paramo_array *const array[VAN_SEGS]);
+/* Before the answer: memory of the request for the handler, of shard_config.request_room bytes. Nothing is in it. */
+void *shard_request_room(struct shard_request *request);
 /* Before the answer: segment i of the request, as an array without a copy. */
 MUST_USE paramo_err shard_request_keep(struct shard_request *request, unsigned i,
                                        struct paramo_array **array);
