@@ -27,7 +27,8 @@ enum {
     TCP_COPY_MAX = 4 << 10,      /* a frame up to this size is copied (measured: cheaper than an iovec) */
     TCP_GATHER_BYTES = 16 << 10, /* requests gather up to this size while an answer is awaited */
     TCP_BURST_FRAMES =
-        32, /* frames of a burst that leave together, so that the peer begins before the rest */
+        64, /* frames of a burst that leave together, so that the peer begins before the rest */
+    TCP_BURST_BYTES = TCP_STAGE_BYTES, /* the same in bytes */
     TCP_BURST_MISSES = 10, /* most misses; after a miss the next 2^misses bursts are not waited for */
     TCP_RBUF_BYTES = 64 << 10,
     TCP_WHOLE_MAX =

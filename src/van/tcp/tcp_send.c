@@ -335,8 +335,8 @@ static bool gather_until(struct tcp_conn *conn)
 static bool should_leave(const struct tcp_conn *conn)
 {
     return conn->urgent || (!conn->unheard && !conn->burst.due) || conn->base.orphan ||
-           conn->out.bytes >= TCP_GATHER_BYTES || conn->rest || conn->current ||
-           conn->stage_at < conn->stage_len;
+           conn->out.bytes >= (conn->burst.due ? TCP_BURST_BYTES : TCP_GATHER_BYTES) || conn->rest ||
+           conn->current || conn->stage_at < conn->stage_len;
 }
 
 /* Sends before the round's end, so that lent bytes need no copy while the socket has room. */
