@@ -8,7 +8,8 @@ bad=0
 # uses VAN WHAT: a job with the variables before it; each process must use VAN.
 uses() {
     local van=$1 what=$2 said
-    if said=$(keep_logs=1 job 1 2 "$program" 2>&1) && [ "$(grep -c " van $van\$" <<<"$said")" = 4 ]; then
+    if said=$(keep_logs=1 job 1 2 "$program" 2>&1) && [ "$(grep -c " van $van\$" <<<"$said")" = 4 ] &&
+        [ "$(grep -c " few by tcp\$" <<<"$said")" = 2 ] && [ "$(grep -c " many by $van\$" <<<"$said")" = 2 ]; then
         echo "ok    $what: $van"
     else
         printf 'FAIL  %s: not %s in all four processes\n%s\n' "$what" "$van" "$said"

@@ -1,5 +1,6 @@
 // Says which van the process uses: "van tcp" or "van ucx", by whether UCX's library is in its memory after ps::Start, and
-// sends more requests than a connection carries before it changes to UCX. test_van.sh judges.
+// sends more requests than a connection carries before it changes to UCX. Says "few by" and "many by" tcp or ucx, by
+// whether UCX's shared memory is there after a few requests and after all. test_van.sh judges.
 #include <fstream>
 
 #include "expect.h"
@@ -7,21 +8,30 @@
 
 using namespace ps;
 
-int main()
+static void Say(const char *what, const std::string &shows_ucx)
 {
-    Start(0);
     std::ifstream maps("/proc/self/maps");
     std::string line;
     bool ucx = false;
     while (std::getline(maps, line))
-        ucx = ucx || line.find("libucp.so") != std::string::npos;
-    std::fprintf(stderr, "van %s\n", ucx ? "ucx" : "tcp");
+        ucx = ucx || line.find(shows_ucx) != std::string::npos;
+    std::fprintf(stderr, "%s %s\n", what, ucx ? "ucx" : "tcp");
+}
+
+int main()
+{
+    Start(0);
+    Say("van", "libucp.so");
     KVServer<float> *server = IsServer() ? new KVServer<float>(0) : nullptr;
     if (server != nullptr)
         server->set_request_handle(KVServerDefaultHandle<float>());
     Postoffice::Get()->Barrier(0, kScheduler + kServerGroup + kWorkerGroup);
     if (IsWorker()) {
         KVWorker<float> kv(0, 0);
+        std::vector<float> none;
+        for (int i = 0; i < 10; i++)
+            kv.Wait(kv.Pull({1}, &none));
+        Say("few by", "/paramo-ucx-");
         for (int i = 0; i < 1200; i++)
             kv.ZPush(SArray<Key>(1, 1), SArray<float>(1, 1), {}, 0, [] {});
         std::vector<float> sum;
@@ -29,6 +39,7 @@ int main()
         Postoffice::Get()->Barrier(0, kWorkerGroup);
         kv.Wait(kv.Pull({1}, &sum));
         EXPECT(sum.size() == 1 && sum[0] == 1200 * static_cast<float>(NumWorkers()));
+        Say("many by", "/paramo-ucx-");
     }
     Finalize(0);
     delete server;

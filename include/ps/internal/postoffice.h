@@ -348,6 +348,8 @@ inline paramo_node *Postoffice::Join(bool process)
     internal::NotNull(config.scheduler, "config.scheduler");
     if (!VanIsChosen())
         config.van = "tcp";
+    else if (std::string(config.van) == "ucx")
+        config.van = "auto"; /* a connection that carries little would not win its set-up back */
     config.retry_ms =
         0; /* PS_RESEND_TIMEOUT is a guess of ps-lite's users; the time that answers take is measured */
     if (config.recovery_ms == 0)
