@@ -193,9 +193,16 @@ inline bool Customer::Keep(paramo_request *request, const paramo_request_info *i
     size_t total = 0;
     for (unsigned i = 0; i < PARAMO_SEG_BODY; i++)
         total += (info->seg[i].len + 7) / 8 * 8;
-    if (total <= internal::KeptCopy::FEW) {
-        auto copy = std::make_shared<internal::KeptCopy>();
-        char *to = reinterpret_cast<char *>(copy->bytes);
+    if (total <= internal::KeptBlock::SOME) {
+        char *to = nullptr;
+        if (total <= internal::KeptCopy::FEW) {
+            auto copy = std::make_shared<internal::KeptCopy>();
+            to = reinterpret_cast<char *>(copy->bytes);
+            in->kept = std::move(copy);
+        } else {
+            in->kept = internal::KeptBlock::Make();
+            to = static_cast<char *>(in->kept.get());
+        }
         for (unsigned i = 0; i < PARAMO_SEG_BODY; i++) {
             in->seg[i].data = to;
             in->seg[i].len = info->seg[i].len;
@@ -203,7 +210,6 @@ inline bool Customer::Keep(paramo_request *request, const paramo_request_info *i
                 std::memcpy(to, info->seg[i].data, info->seg[i].len);
             to += (info->seg[i].len + 7) / 8 * 8;
         }
-        in->kept = std::move(copy);
         return true;
     }
     auto kept = std::make_shared<internal::Kept>();

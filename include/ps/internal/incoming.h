@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "paramo/paramo.h"
+#include "ps/internal/blocks.h"
 #include "ps/sarray.h"
 
 namespace ps
@@ -163,6 +164,14 @@ struct KeptCopy {
     {
     }
     uint64_t bytes[FEW / 8]; /* as they come */
+};
+/* A copy of more bytes, in a block that is used again: three references cost more than to copy a page. */
+struct KeptBlock {
+    enum : size_t { SOME = 4096 }; /* arbitrary */
+    static std::shared_ptr<void> Make()
+    {
+        return std::shared_ptr<void>(Blocks<SOME>::Get(), [](void *block) { Blocks<SOME>::Put(block); });
+    }
 };
 
 /* Bytes of `kept` as elements; copied if they lie where elements of that type may not. */
