@@ -1,6 +1,7 @@
 // One worker, one server: what a request of one key costs when its completion is learned by a callback, or by
 // Wait. Compiled against ps-lite and against include/ps by pslite.sh, so it uses what both have. The worker prints NAME
 // and microseconds of time for a request; worker and server print NAME and microseconds of processor time.
+// pslite [REQUESTS [ONLY]]: of the first kind, the others in proportion; only kinds with ONLY in their name.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -15,6 +16,7 @@ using namespace ps;
 
 static const int ALL = kScheduler + kServerGroup + kWorkerGroup;
 
+static std::string only;
 static KVWorker<char> *kv;
 static SArray<Key> keys;
 static SArray<char> vals, room;
@@ -98,6 +100,8 @@ static double Processor() /* microseconds */
 static void Time(const std::string &name, int n, const std::function<void(int)> &run)
 {
     using Clock = std::chrono::steady_clock;
+    if (name.find(only) == std::string::npos)
+        return;
     if (IsWorker())
         run(n / 10 + 1); /* once to get warm */
     Postoffice::Get()->Barrier(0, ALL);
@@ -116,6 +120,7 @@ static void Time(const std::string &name, int n, const std::function<void(int)> 
 int main(int argc, char *argv[])
 {
     const int n = argc > 1 ? std::atoi(argv[1]) : 4000;
+    only = argc > 2 ? argv[2] : "";
     Start(0);
     std::vector<char> kept;
     KVServer<char> *server = nullptr;

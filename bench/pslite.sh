@@ -1,24 +1,33 @@
 #!/usr/bin/env bash
 # Runs bench/pslite.cc over ps-lite and over Paramo, in turn, and judges. Downloads nothing.
 #
-# usage: pslite.sh PSLITE BUILD [RUNS] [VAN]
-#   PSLITE  a checkout of ps-lite. Without build/libps.a in it, its sources are compiled into a temporary folder, which
-#           needs the Debian packages libzmq3-dev, cppzmq-dev, libprotobuf-dev and protobuf-compiler
-#   BUILD   a build of Paramo, such as build/release
-#   RUNS    of each, 5 by default; the medians count
-#   VAN     tcp (default) or ucx
+# usage: pslite.sh [--json] [PSLITE [BUILD [RUNS [VANS [ONLY]]]]]
+#   PSLITE  a checkout of ps-lite: by default the folder ps-lite beside this repository. Without build/libps.a in it, its
+#           sources are compiled into a temporary folder, which needs the Debian packages libzmq3-dev, cppzmq-dev,
+#           libprotobuf-dev and protobuf-compiler
+#   BUILD   a build of Paramo: by default build/release
+#   RUNS    of each, 5 by default
+#   VANS    tcp, ucx, or both with a comma between (the default)
+#   ONLY    kinds of requests with this in their name, such as callback; by default all
 #
-# Prints, for each kind of request, microseconds of time and of processor time (worker and server together) with ps-lite
-# and with Paramo, and ps-lite's divided by Paramo's. Fails if a ratio of time is below BAR (3), or one of processor time
-# below 1. Idle and sparse jobs are judged by processor time only. Both sides send heartbeats each second: Paramo always
-# does, and without them ps-lite never learns that a node has died.
+# A run is ps-lite, then Paramo over each van, so that all see the same machine. For each kind of request it prints the
+# medians of microseconds of time and of processor time (worker and server together), and the median, the lower and the
+# upper quartile of the runs' ratios, ps-lite's part divided by Paramo's. Fails if a median ratio of time is below BAR
+# (3), or one of processor time below 1. Idle and sparse jobs are judged by processor time only. Both sides send
+# heartbeats each second: Paramo always does, and without them ps-lite never learns that a node has died. --json prints
+# the same as one object.
 set -eu
-[ $# -ge 2 ] || {
+json=
+if [ "${1:-}" = --json ]; then
+    json=1
+    shift
+fi
+here=$(cd "$(dirname "$0")" && pwd)
+pslite=${1:-$here/../../ps-lite} build=${2:-$here/../build/release} runs=${3:-5} vans=${4:-tcp,ucx} only=${5:-}
+if [ $# -gt 5 ] || [ "${pslite#-}" != "$pslite" ] || ! [ "$runs" -gt 0 ]; then
     sed -n '2,/^set/p' "$0" | sed -n 's/^# \{0,1\}//p' >&2
     exit 2
-}
-here=$(cd "$(dirname "$0")" && pwd)
-pslite=$1 build=$2 runs=${3:-5} van=${4:-tcp} bar=${BAR:-3}
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 . "$here/../test/ps/lib.sh"
@@ -47,36 +56,74 @@ g++ $flags -I"$pslite/include" "$library" -lzmq -lprotobuf -lpthread -o "$work/t
 # shellcheck disable=SC2046,SC2086
 g++ $flags -I"$here/../include" "$build/libparamo.a" $(sed -n 's/^Libs.private: //p' "$build/paramo.pc") -lpthread \
     -o "$work/ours"
-export PARAMO_VAN=$van DMLC_NODE_HOST=127.0.0.1 PS_HEARTBEAT_INTERVAL=1 PS_HEARTBEAT_TIMEOUT=10 keep_logs=1
+export DMLC_NODE_HOST=127.0.0.1 PS_HEARTBEAT_INTERVAL=1 PS_HEARTBEAT_TIMEOUT=10 keep_logs=1
+# one WHO PROGRAM: adds lines "WHO RUN WHAT NAME MICROSECONDS" to `said`.
+one() {
+    job 1 1 "$work/$2" "${REQUESTS:-4000}" "$only" 2>&1 |
+        sed -n "s/^\[[0-9]* [a-z]*\] \(time\|processor\) \([a-z_0-9]* [0-9.]*\)$/$1 $run \1 \2/p" >>"$work/said"
+}
+load=$(cut -d' ' -f1 /proc/loadavg)
 for run in $(seq "$runs"); do
-    for which in theirs ours; do
-        job 1 1 "$work/$which" 2>&1 |
-            sed -n "s/^\[[0-9]* [a-z]*\] \(time\|processor\) \([a-z_0-9]* [0-9.]*\)$/$which $run \1 \2/p" >>"$work/said"
+    one theirs theirs
+    for van in ${vans//,/ }; do
+        PARAMO_VAN=$van one "$van" ours
     done
 done
-# Processor time is the sum of both processes.
-awk '{ sum[$1 " " $3 " " $4 " " $2] += $5 }
-     END { for (k in sum) { split(k, at, " "); print at[1], at[2], at[3], sum[k] } }' "$work/said" |
-    sort -k1,3 -k4n | awk -v bar="$bar" -v runs="$runs" '
-    { key = $1 " " $2 " " $3; value[key, ++count[key]] = $4; names[$3] = 1 }
-    function median(key) { return value[key, int((count[key] + 1) / 2)] }
-    function show(what, name, least,  a, b, ratio, missing) {
-        a = "theirs " what " " name
-        b = "ours " what " " name
-        missing = count[a] < runs || count[b] < runs
-        ratio = missing ? 0 : median(a) / (median(b) > 0 ? median(b) : 0.01)
-        printf("%-5s %-24s %-9s  ps-lite %9.1f us  paramo %9.1f us  ratio %6.2f, bar %.1f%s\n",
-            (ratio >= least ? "ok" : "FAIL"), name, what, median(a), median(b), ratio, least,
-            missing ? " (runs are missing)" : "")
-        bad += (ratio < least)
+load="$load to $(cut -d' ' -f1 /proc/loadavg)"
+awk -v bar="${BAR:-3}" -v runs="$runs" -v vans="$vans" -v json="$json" -v load="$load" '
+    { value[$1, $2, $3, $4] += $5; there[$1, $2, $3, $4] = 1; names[$4] = 1 } # processor time is of both processes
+    function sort(v, n,  i, j, t) {
+        for (i = 2; i <= n; i++) {
+            t = v[i]
+            for (j = i; j > 1 && v[j - 1] > t; j--)
+                v[j] = v[j - 1]
+            v[j] = t
+        }
+    }
+    function at(v, n, part) { return n ? v[1 + int((n - 1) * part + 0.5)] : 0 }
+    function show(van, what, name, least,  i, n, a, b, theirs, ours, ratio, ok) {
+        n = 0
+        for (i = 1; i <= runs; i++) {
+            if (!((("theirs" SUBSEP i SUBSEP what SUBSEP name) in there) && ((van SUBSEP i SUBSEP what SUBSEP name) in there)))
+                continue
+            n++
+            theirs[n] = value["theirs", i, what, name]
+            ours[n] = value[van, i, what, name]
+            ratio[n] = theirs[n] / (ours[n] > 0 ? ours[n] : 0.01)
+        }
+        sort(theirs, n)
+        sort(ours, n)
+        sort(ratio, n)
+        ok = n == runs && at(ratio, n, 0.5) >= least
+        bad += !ok
+        if (json) {
+            printf("%s{\"van\":\"%s\",\"name\":\"%s\",\"what\":\"%s\",\"pslite_us\":%.2f,\"paramo_us\":%.2f," \
+                "\"ratio\":%.2f,\"ratio_low\":%.2f,\"ratio_high\":%.2f,\"bar\":%.1f,\"runs\":%d,\"ok\":%s}",
+                comma, van, name, what, at(theirs, n, 0.5), at(ours, n, 0.5), at(ratio, n, 0.5), at(ratio, n, 0.25),
+                at(ratio, n, 0.75), least, n, ok ? "true" : "false")
+            comma = ","
+            return
+        }
+        printf("%-4s %-3s %-22s %-9s  ps-lite %8.1f us  paramo %8.1f us  ratio %5.2f (%.2f to %.2f), bar %.1f%s\n",
+            ok ? "ok" : "FAIL", van, name, what, at(theirs, n, 0.5), at(ours, n, 0.5), at(ratio, n, 0.5),
+            at(ratio, n, 0.25), at(ratio, n, 0.75), least, n < runs ? " (" runs - n " runs are missing)" : "") | "sort -k2,4"
     }
     END {
-        for (n in names) {
-            if (n !~ /^(idle|sparse)/)
-                show("time", n, bar)
-            show("processor", n, 1)
-        }
-        print "~", bad + 0
-    }' >"$work/table" || true
-grep -v '^~' "$work/table" | sort -k2,3
-[ "$(sed -n 's/^~ //p' "$work/table")" = 0 ]
+        if (json)
+            printf("{\"runs\":%d,\"load\":\"%s\",\"results\":[", runs, load)
+        count = split(vans, van, ",")
+        none = 1
+        for (i = 1; i <= count; i++)
+            for (n in names) {
+                none = 0
+                if (n !~ /^(idle|sparse)/)
+                    show(van[i], "time", n, bar)
+                show(van[i], "processor", n, 1)
+            }
+        if (json)
+            print "]}"
+        close("sort -k2,4")
+        if (!json)
+            print "load " load ", " runs " runs"
+        exit(bad + none > 0)
+    }' "$work/said"
