@@ -42,7 +42,8 @@
     X(lists_named)                                                                                           \
     X(filters_again)                                                                                         \
     X(compressed)                                                                                            \
-    X(rounded)
+    X(rounded)                                                                                               \
+    X(user_filtered)
 
 enum play_count {
 #define PLAY_ENUM(name) PLAY_##name,

@@ -6,6 +6,7 @@
 #ifndef PARAMO_FILTER_H
 #define PARAMO_FILTER_H
 
+#include "filter_types.h"
 #include "paramo.h"
 
 #ifdef __cplusplus
@@ -24,6 +25,15 @@ typedef enum paramo_filter_direction {
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_filter(paramo_table *table,
                                                           paramo_filter_direction direction,
                                                           const char *chain);
+
+/* Makes *filter one that chains of this process can name. It stays for the life of the process. Nodes that are started
+ * later offer it to their peers; a connection uses it if both ends have registered a filter of that name, which must be
+ * the same code. So every process of a job calls this before paramo_start: servers, too. In a chain a filter with
+ * `round` stands where fixed:N may stand, and another behind it and before a compressor. Copies *filter; what its
+ * pointers lead to must stay, except name. Any thread.
+ * INVALID: a name that is wrong or taken, functions that are missing, bounds that contradict each other, or the ninth
+ * filter of the process. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_filter_register(const paramo_filter *filter);
 
 /* What one filter has done in one direction. */
 typedef struct paramo_filter_counter {

@@ -1,5 +1,7 @@
 #include "filter/coding.h"
 
+#include "filter/registry.h"
+
 /* A filter that has not paid this often in a row is tried at every PACE_WAIT-th message only. Arbitrary. */
 enum { PACE_FAILED = 4, PACE_WAIT = 16 };
 
@@ -32,7 +34,7 @@ bool filter_round(const struct filter_coder *c, const struct filter_chain *chain
         const struct filter_ops *ops = chain->at[i].ops;
         if (!ops->round || !filter_rows_rounds(rows->dtype))
             continue;
-        struct filter_count *count = &c->counts->of[filter_index(ops)][direction];
+        struct filter_count *count = &c->counts->of[registry_index(ops)][direction];
         uint64_t from = env_now(c->env), bytes = rows->n * (rows->dtype == PARAMO_F32 ? 4 : 8);
         bool done = ops->round(&chain->at[i], rows);
         count->time_ns += env_now(c->env) - from;
@@ -49,11 +51,13 @@ bool filter_round(const struct filter_coder *c, const struct filter_chain *chain
 static bool encode_one(const struct filter_coder *c, const struct filter_setting *s, struct filter_pace *pace,
                        struct filter_message *m, struct writer *body)
 {
-    struct filter_count *count = &c->counts->of[filter_index(s->ops)][direction_of(m->use)];
+    struct filter_count *count = &c->counts->of[registry_index(s->ops)][direction_of(m->use)];
     uint8_t bytes[FILTER_PARAMS_MAX];
     struct writer params = writer_over(bytes, sizeof bytes);
     uint64_t before = filter_message_bytes(m), from = env_now(c->env);
+    const void *vals = m->seg[WIRE_SEG_VALS].data;
     bool done = its_turn(pace) && s->ops->encode(s, m, &params);
+    m->coded = m->coded || m->seg[WIRE_SEG_VALS].data != vals;
     count->time_ns += env_now(c->env) - from;
     pace->failed = (uint16_t)(done ? 0 : pace->failed < PACE_FAILED ? pace->failed + 1 : pace->failed);
     if (!done) {
@@ -85,7 +89,7 @@ bool filter_encode(const struct filter_coder *c, struct filter_run *run, const s
     write_u8(&w, 0);
     for (unsigned i = 0; i < chain->count; i++) {
         const struct filter_ops *ops = chain->at[i].ops;
-        if (ops->codes & m->use && (ops->capability & c->capabilities) == ops->capability)
+        if (ops->encode && ops->codes & m->use && (ops->capability & c->capabilities) == ops->capability)
             used += encode_one(c, &chain->at[i], &run->pace[i], m, &w);
     }
     bytes[at] = (uint8_t)used;
@@ -103,8 +107,9 @@ paramo_err filter_decode(const struct filter_coder *c, const struct van_seg *bod
                       (unsigned long long)filter_message_bytes(m), FILTER_MESSAGE_MAX);
     for (unsigned i = e.count; i-- > 0 && !err;) {
         const struct filter_ops *ops = e.used[i].ops;
-        struct filter_count *count = &c->counts->of[filter_index(ops)][direction_of(m->use)];
+        struct filter_count *count = &c->counts->of[registry_index(ops)][direction_of(m->use)];
         uint64_t from = env_now(c->env), arrived = filter_message_bytes(m) + 2 + e.used[i].params.left;
+        m->by = ops;
         err = ops->decode(&e.used[i].params, m);
         count->time_ns += env_now(c->env) - from;
         if (err)
@@ -123,7 +128,7 @@ paramo_err filter_decode(const struct filter_coder *c, const struct van_seg *bod
 
 void filter_counts_add(struct filter_counts *sum, const struct filter_counts *counts)
 {
-    for (unsigned i = 0; i < FILTER_COUNT; i++)
+    for (unsigned i = 0; i < FILTER_SLOTS; i++)
         for (unsigned d = 0; d < FILTER_DIRECTIONS; d++) {
             const struct filter_count *from = &counts->of[i][d];
             struct filter_count *to = &sum->of[i][d];

@@ -19,8 +19,9 @@ struct filter_count {
     uint64_t time_ns;       /* of all of it */
 };
 
+/* By registry_index(). */
 struct filter_counts {
-    struct filter_count of[FILTER_COUNT][FILTER_DIRECTIONS];
+    struct filter_count of[FILTER_SLOTS][FILTER_DIRECTIONS];
 };
 
 /* Whether a filter has paid lately: one that has not is tried less often. */
@@ -48,7 +49,8 @@ bool filter_round(const struct filter_coder *c, const struct filter_chain *chain
  * travels; all of it lies in m's memory and its lists. False: nothing has changed. */
 bool filter_encode(const struct filter_coder *c, struct filter_run *run, const struct filter_chain *wants,
                    struct filter_message *m, struct van_seg *body);
-/* Takes back what the envelope names. PROTOCOL, NOT_FOUND, MEMORY: m is of no use. */
+/* Takes back what the envelope names. PROTOCOL, NOT_FOUND (a list), UNSUPPORTED (a filter of the application), MEMORY: m
+ * is of no use. */
 MUST_USE paramo_err filter_decode(const struct filter_coder *c, const struct van_seg *body,
                                   struct filter_message *m, struct filter_chain *wants);
 void filter_counts_add(struct filter_counts *sum, const struct filter_counts *counts);

@@ -3,6 +3,7 @@
  * request that reads, which filters its answer may use.
  *
  *     u8 how many wanted, then for each: u8 id, f32 argument      (requests only; an answer wants nothing)
+ *                                        id FILTER_ID_USER: u64 hash
  *     u8 how many used, then for each, in the order of use: u8 id, u8 bytes of params, params
  *
  * It checks lengths, ids and repeats; what params mean is each filter's business. Tests:
@@ -28,7 +29,8 @@ struct filter_envelope {
 
 /* wants: only filters of which the connection has the capability. */
 void filter_envelope_wants(struct writer *w, const struct filter_chain *wants, uint64_t capabilities);
-/* capabilities: of the connection; use: of the message. PROTOCOL. */
+/* capabilities: of the connection; use: of the message. PROTOCOL. UNSUPPORTED: this process does not have a filter of
+ * the application that was used. */
 MUST_USE paramo_err filter_envelope_decode(const void *body, uint64_t len, uint64_t capabilities,
                                            enum filter_use use, struct filter_envelope *envelope);
 

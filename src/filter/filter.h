@@ -1,5 +1,5 @@
 /*
- * The table of filters. A filter changes what travels between a worker and a shard, so that fewer bytes do
+ * The table of filters of this build (registry.h has all). A filter changes what travels between a worker and a shard, so that fewer bytes do
  * (Li et al., OSDI'14, section 3.5.3 and 5.1). It has up to three parts, and each is an operation of its
  * struct filter_ops:
  *
@@ -40,7 +40,9 @@ enum {
     /* Bytes of a message that is filtered, before and after. A chunk has half of it. A larger message would take
      * longer than a step of a lane may. */
     FILTER_MESSAGE_MAX = 1 << 20,
-    FILTER_ID_MAX = 63 /* ids are below this */
+    FILTER_ID_MAX = 63,  /* ids are below this */
+    FILTER_ID_USER = 62, /* of all filters of the application: users.h */
+    FILTER_USERS_MAX = 8
 };
 
 /* What a filter needs to know of a table. */
@@ -64,7 +66,8 @@ struct filter_message;
 
 struct filter_ops {
     const char *name;
-    uint8_t id; /* on the wire and in counters; it never changes */
+    uint8_t id;    /* on the wire; it never changes */
+    uint64_t hash; /* FILTER_ID_USER: of its name; otherwise 0 */
     enum filter_rank rank;
     uint8_t directions;  /* bits 1 << FILTER_PUSH and so on: where it may be used */
     uint8_t codes;       /* enum filter_use: where encode is used */
@@ -104,16 +107,14 @@ enum filter_index {
 #define FILTER_INDEX(name) FILTER_INDEX_##name,
     FILTERS(FILTER_INDEX)
 #undef FILTER_INDEX
-        FILTER_COUNT
+        FILTER_COUNT,
+    FILTER_SLOTS = FILTER_COUNT + FILTER_USERS_MAX
 };
 
 /* By index, from 0 to FILTER_COUNT - 1. */
 const struct filter_ops *filter_at(unsigned index);
-unsigned filter_index(const struct filter_ops *ops);
+bool filter_takes(const struct filter_ops *ops, float arg);
 /* For `unfit` of a filter that needs values of type F32 or F64. */
 const char *filter_unfit_float(const struct filter_table *table, enum filter_direction direction);
-/* NULL: there is none. */
-const struct filter_ops *filter_of_name(const char *name, size_t len);
-const struct filter_ops *filter_of_id(unsigned id);
 
 #endif

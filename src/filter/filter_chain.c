@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "filter/registry.h"
+
 const char *filter_direction_name(enum filter_direction direction)
 {
     return direction == FILTER_PUSH ? "push" : "pull";
@@ -11,10 +13,10 @@ const char *filter_direction_name(enum filter_direction direction)
 
 static paramo_err no_filter(const char *name, size_t len)
 {
-    char names[FILTER_CHAIN_TEXT];
+    char names[2 * FILTER_CHAIN_TEXT];
     size_t at = 0;
-    for (unsigned i = 0; i < FILTER_COUNT; i++)
-        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", filter_at(i)->name);
+    for (unsigned i = 0, n = registry_count(); i < n && at < sizeof names; i++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", registry_at(i)->name);
     return err_set(PARAMO_E_INVALID, "there is no filter \"%.*s\"; there are %s", (int)(len < 40 ? len : 40),
                    name, names);
 }
@@ -90,7 +92,7 @@ paramo_err filter_chain_parse(const char *text, enum filter_direction direction,
         next = at + strcspn(at, ",");
         const char *colon = memchr(at, ':', (size_t)(next - at));
         size_t len = (size_t)((colon ? colon : next) - at);
-        const struct filter_ops *ops = filter_of_name(at, len);
+        const struct filter_ops *ops = registry_of_name(at, len);
         struct filter_setting setting = {.ops = ops};
         paramo_err err = ops ? PARAMO_OK : no_filter(at, len);
         if (!err && !(ops->directions >> direction & 1))

@@ -47,6 +47,8 @@ struct filter_message {
      * it, or brings it. */
     struct keylist *list;
     bool looked, refers, brings;
+    bool coded;                  /* encode: the values are bytes that a filter has made of them */
+    const struct filter_ops *by; /* decode: the filter that is called */
     struct filter_tools *tools;
     struct filter_memory memory;
 };

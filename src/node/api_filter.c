@@ -1,7 +1,13 @@
 /* Filters of a worker's tables: the public functions over worker/client.h. */
 #include "filter/coding.h"
+#include "filter/registry.h"
 #include "node/api_worker.h"
 #include "paramo/filter.h"
+
+paramo_err paramo_filter_register(const paramo_filter *filter)
+{
+    return filter_users_register(filter);
+}
 
 struct set_args {
     struct client *client;
@@ -59,16 +65,16 @@ size_t paramo_filter_counters(paramo_worker *worker, paramo_filter_counter *coun
     a.client = worker->client;
     if (node_run_on(worker->lane, count_on_lane, &a))
         return 0;
-    for (unsigned i = 0; i < FILTER_COUNT; i++)
+    for (unsigned i = 0; i < registry_count(); i++)
         for (unsigned d = 0; d < FILTER_DIRECTIONS; d++) {
             const struct filter_count *c = &a.counts.of[i][d];
             if (!c->messages && !c->skipped && !c->received)
                 continue;
             if (n < cap)
-                counters[n] = (paramo_filter_counter){.name = filter_at(i)->name,
+                counters[n] = (paramo_filter_counter){.name = registry_at(i)->name,
                                                       .direction = d == FILTER_PUSH ? PARAMO_FILTER_PUSH
                                                                                     : PARAMO_FILTER_PULL,
-                                                      .lossy = filter_at(i)->lossy,
+                                                      .lossy = registry_at(i)->lossy,
                                                       .messages = c->messages,
                                                       .skipped = c->skipped,
                                                       .bytes_before = c->before,

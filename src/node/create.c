@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "env/process.h"
+#include "filter/users.h"
 #include "node/config.h"
 #include "wire/capability.h"
 
@@ -111,7 +112,7 @@ static paramo_err node_prepare(paramo_node *node)
         err = embedded ? van_inproc_create(node->env, &node->van) : node_van(node);
     if (err)
         return err;
-    node->van->capabilities = CAPABILITIES;
+    node->van->capabilities = CAPABILITIES | filter_users_capabilities();
     unsigned member_slots = embedded ? node->config.num_servers + 1 : 1;
     node->member_slots = calloc(member_slots, sizeof *node->member_slots);
     if (!node->member_slots)

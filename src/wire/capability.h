@@ -19,18 +19,24 @@
 #define CAPABILITY_TEST (UINT64_C(1) << 63)
 
 /* Filters, each by itself (filter/filter.h). */
-#define CAPABILITY_KEYCACHE    (UINT64_C(1) << 0)
-#define CAPABILITY_LZ4         (UINT64_C(1) << 1)
-#define CAPABILITY_ZSTD        (UINT64_C(1) << 2)
-#define CAPABILITY_FIXED       (UINT64_C(1) << 3)
-#define CAPABILITY_BF16        (UINT64_C(1) << 4)
-#define CAPABILITY_FP16        (UINT64_C(1) << 5)
-#define CAPABILITY_KKT         (UINT64_C(1) << 6)
-#define CAPABILITY_SIGNIFICANT (UINT64_C(1) << 7)
-#define CAPABILITY_FILTERS     UINT64_C(0xff) /* any of them */
+#define CAPABILITY_KEYCACHE (UINT64_C(1) << 0)
+#define CAPABILITY_LZ4      (UINT64_C(1) << 1)
+#define CAPABILITY_ZSTD     (UINT64_C(1) << 2)
+#define CAPABILITY_FIXED    (UINT64_C(1) << 3)
+#define CAPABILITY_BF16     (UINT64_C(1) << 4)
+#define CAPABILITY_FP16     (UINT64_C(1) << 5)
+/* What this build can. An application may add some of CAPABILITY_USER_FILTERS. */
+#define CAPABILITIES UINT64_C(0x3f)
 
-/* What this build can. */
-#define CAPABILITIES CAPABILITY_FILTERS
+/* Filters of the application: one bit for each, which the hash of its name decides. */
+#define CAPABILITY_USER_FILTERS UINT64_C(0x00ffffff00000000)
+static inline uint64_t capability_of_user_filter(uint64_t hash)
+{
+    return UINT64_C(1) << (32 + hash % 24);
+}
+
+/* Any filter. */
+#define CAPABILITY_FILTERS (UINT64_C(0x3f) | CAPABILITY_USER_FILTERS)
 
 /* Can both ends of an established connection do it? */
 static inline bool capability_of(const struct van_conn *conn, uint64_t bit)

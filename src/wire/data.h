@@ -31,6 +31,12 @@ enum probe_found {
     PROBE_LACKS = 3
 };
 
+/* Why a shard lacks what a request's filters need, and what it is to be sent no more over this connection. Bits. */
+enum probe_lacks {
+    LACKS_ROOM = 1,       /* for key lists */
+    LACKS_USER_FILTER = 2 /* one of the application's filters is not registered there */
+};
+
 enum { DATA_STAT_BYTES = 40 };
 
 struct data_stat {

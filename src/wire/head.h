@@ -163,7 +163,7 @@ struct wire_head {
                 } probe; /* PROBE: the kind of the request asked about */
                 struct {
                     uint32_t found, full;
-                } probed; /* PROBE_ANSWER: enum probe_found; full: PROBE_LACKS, and there is no room */
+                } probed; /* PROBE_ANSWER: enum probe_found; full: of PROBE_LACKS, enum probe_lacks */
                 struct {
                     uint32_t customer, flags;
                 } to; /* MESSAGE: the customer that gets it, and 32 bits of the app's own */

@@ -232,6 +232,7 @@ struct link {
     uint64_t told_at;
     /* filtering.c */
     struct keylists lists;      /* of this connection */
+    bool user_filters_off;      /* the shard lacks one of the application's filters */
     uint16_t filter_epoch;      /* how often its filters have begun again */
     uint64_t filtered_bytes;    /* in this step of the lane */
     struct lane_timer more;     /* the next step */

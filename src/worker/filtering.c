@@ -151,7 +151,8 @@ void filtering_counts(const struct client *c, struct filter_counts *sum)
 
 static bool compresses(const struct table_filters *f, enum filter_direction direction)
 {
-    return filter_chain_has(&f->run[direction].chain, FILTER_COMPRESSES);
+    return filter_chain_has(&f->run[direction].chain, FILTER_COMPRESSES) ||
+           filter_chain_has(&f->run[direction].chain, FILTER_BYTES);
 }
 
 uint32_t filtering_chunk_bytes(struct client *c, const struct request *r)
@@ -165,8 +166,10 @@ uint32_t filtering_chunk_bytes(struct client *c, const struct request *r)
 static struct filter_coder coder_of(const struct link *l)
 {
     struct client *c = l->client;
-    return (struct filter_coder){
-        .env = lane_env(c->lane), .capabilities = l->conn->capabilities, .counts = &c->filtering->counts};
+    return (struct filter_coder){.env = lane_env(c->lane),
+                                 .capabilities = l->conn->capabilities &
+                                                 ~(l->user_filters_off ? CAPABILITY_USER_FILTERS : 0),
+                                 .counts = &c->filtering->counts};
 }
 
 static struct filter_message message_of(struct link *l, const struct slice *p, enum filter_use use)
@@ -364,6 +367,7 @@ void filtering_reset(struct link *l)
 {
     keylists_clear(&l->lists);
     l->lists.off = false;
+    l->user_filters_off = false;
     l->filter_epoch = 0;
     l->filtered_bytes = 0;
     if (l->more.slot)
@@ -390,7 +394,7 @@ paramo_err filtering_in(struct link *l, struct slice *p, const struct wire_head 
     if (err) {
         filter_memory_give(&m.memory);
         p->plain = true;
-        return err;
+        return err == PARAMO_E_UNSUPPORTED ? err_prefix(PARAMO_E_PROTOCOL, "it was not asked for") : err;
     }
     memcpy(out->seg, m.seg, sizeof m.seg);
     out->seg[WIRE_SEG_BODY] = (struct van_seg){0};
@@ -417,8 +421,10 @@ bool filtering_lacks(struct link *l, const struct wire_head *h)
         return false; /* an answer to a request of an earlier epoch */
     log_debug("server %u (%s): the filters of the connection begin again", l->node, l->address);
     l->client->counts->filters_again++;
+    bool off = l->user_filters_off;
     filtering_reset(l);
     l->filter_epoch = h->filter_epoch;
-    l->lists.off = h->probed.full;
+    l->lists.off = h->probed.full & LACKS_ROOM;
+    l->user_filters_off = off || h->probed.full & LACKS_USER_FILTER;
     return true;
 }

@@ -11,6 +11,14 @@ check "one worker's sums" grep -qx 'worker 0 of 1, 1 servers: 1 2 3' "$OUT"
 expect 0 "hello as 1 + 2 + 3 processes" "$PARAMO" run -s 2 -w 3 -- "$HERE/hello"
 check "three workers' sums" grep -qx 'worker 0 of 3, 2 servers: 3 6 9' "$OUT"
 
+# ---- a filter of the application ----
+expect 0 "a filter, alone" "$HERE/filter"
+check "the values are the same" grep -qx 'the values are the same' "$OUT"
+check "nothing travels" test "$(wc -l <"$OUT")" = 1
+expect 0 "a filter on 1 server and 1 worker" "$PARAMO" run -s 1 -w 1 -- "$HERE/filter"
+check "the values are the same" grep -q 'the values are the same' "$OUT"
+check "a tenth of the values travels" grep -q 'nonzero: 40000 bytes became 12[0-9][0-9][0-9]$' "$OUT"
+
 # ---- SGD ----
 curve() { grep -Eo '[ 0-9][0-9] [0-9]+\.[0-9]+$' "$1"; } # without the runner's prefixes
 expect 0 "synchronous SGD in one process, with the whole batch" "$HERE/sync_sgd"

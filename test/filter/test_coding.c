@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "filter/coding.h"
+#include "filter/registry.h"
 #include "unit.h"
 #include "wire/capability.h"
 
@@ -168,7 +169,7 @@ static void all_chains_come_back(void **state)
             send(&e, &run, s);
         }
         if (run.chain.at[0].ops->lossy) /* none is left as it is: it has been rounded */
-            assert_int_equal(e.sent.of[filter_index(run.chain.at[0].ops)][FILTER_PUSH].skipped, 0);
+            assert_int_equal(e.sent.of[registry_index(run.chain.at[0].ops)][FILTER_PUSH].skipped, 0);
         free(s);
         ends_fini(&e);
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "filter/filter_chain.h"
+#include "filter/registry.h"
 #include "unit.h"
 
 static struct filter_chain parsed(const char *text, enum filter_direction direction)
@@ -103,9 +104,9 @@ static void every_filter_is_whole(void **state)
     (void)state;
     for (unsigned i = 0; i < FILTER_COUNT; i++) {
         const struct filter_ops *f = filter_at(i);
-        assert_int_equal(filter_index(f), i);
-        assert_ptr_equal(filter_of_name(f->name, strlen(f->name)), f);
-        assert_ptr_equal(filter_of_id(f->id), f);
+        assert_int_equal(registry_index(f), i);
+        assert_ptr_equal(registry_of_name(f->name, strlen(f->name)), f);
+        assert_ptr_equal(registry_of_wire(f->id, 0), f);
         assert_in_range(f->id, 1, FILTER_ID_MAX);
         assert_true(f->directions && f->directions < 1 << FILTER_DIRECTIONS);
         assert_non_null(f->help);
@@ -118,8 +119,8 @@ static void every_filter_is_whole(void **state)
         for (unsigned k = 0; k < i; k++)
             assert_false(filter_at(k)->id == f->id || filter_at(k)->capability & f->capability);
     }
-    assert_null(filter_of_name("lz", 2));
-    assert_null(filter_of_id(0));
+    assert_null(registry_of_name("lz", 2));
+    assert_null(registry_of_wire(0, 0));
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "filter/coding.h"
+#include "filter/users.h"
 #include "server/shard/peers.h"
 #include "server/shard/shard_impl.h"
 #include "wire/capability.h"
@@ -406,6 +407,169 @@ static void a_pull_is_rounded(void **state)
     }
 }
 
+/* Filters of the application: whole values without their zeros, one bit for each; and values cut to whole parts of 1. */
+static size_t nonzero_encode(void *user, float arg, const paramo_filter_data *data, void *to, size_t room)
+{
+    const uint32_t *from = data->from;
+    size_t n = data->bytes / 4, at = (n + 7) / 8;
+    uint8_t *out = to;
+    unsigned *calls = user;
+    (void)arg;
+    ++*calls;
+    if (!data->typed || data->bytes % 4 || at > room)
+        return 0;
+    memset(out, 0, at);
+    for (size_t i = 0; i < n; i++) {
+        if (!from[i])
+            continue;
+        if (at + 4 > room)
+            return 0;
+        out[i / 8] |= (uint8_t)(1 << i % 8);
+        memcpy(out + at, &from[i], 4);
+        at += 4;
+    }
+    return at;
+}
+
+static int nonzero_decode(void *user, float arg, const void *from, size_t bytes, void *to, size_t want)
+{
+    const uint8_t *in = from;
+    size_t n = want / 4, at = (n + 7) / 8;
+    (void)user;
+    (void)arg;
+    if (want % 4 || at > bytes)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        bool there = in[i / 8] >> i % 8 & 1;
+        if (there && at + 4 > bytes)
+            return -1;
+        memset((uint8_t *)to + 4 * i, 0, 4);
+        if (there)
+            memcpy((uint8_t *)to + 4 * i, in + at, 4);
+        at += there ? 4 : 0;
+    }
+    return at == bytes ? 0 : -1;
+}
+
+static int parts_round(void *user, float arg, paramo_filter_rows *rows)
+{
+    float *vals = rows->vals;
+    (void)user;
+    for (size_t i = 0; i < rows->n; i++)
+        vals[i] = (float)(int)(vals[i] * arg) / arg;
+    return 1;
+}
+
+static unsigned encoded;
+
+static void users_register(void)
+{
+    filter_users_forget();
+    paramo_filter nonzero = {.size = sizeof nonzero,
+                             .name = "nonzero",
+                             .user = &encoded,
+                             .encode = nonzero_encode,
+                             .decode = nonzero_decode};
+    paramo_filter parts = {.size = sizeof parts,
+                           .name = "parts",
+                           .meta = "PARTS",
+                           .min = 1,
+                           .max = 64,
+                           .preset = NAN,
+                           .round = parts_round};
+    assert_ok(filter_users_register(&nonzero));
+    assert_ok(filter_users_register(&parts));
+}
+
+/* Pushes 2,000 values, most of them 0, and pulls them. Returns the hash of what came; *bytes: sent and received. */
+static uint64_t sparse_values(struct world *w, uint64_t *bytes)
+{
+    uint64_t keys[1000], ts;
+    float vals[2000] = {0}, out[2000];
+    struct client_counters c;
+    keys_fill(keys, 0, 1000);
+    for (unsigned i = 0; i < 2000; i += 50)
+        vals[i] = (float)i / 16;
+    client_get_counters(client(w), &c);
+    *bytes = c.bytes_sent + c.bytes_received;
+    assert_ok(world_push(w, 0, SPARSE, keys, 1000, vals, 2000, &ts));
+    assert_ok(world_wait(w, 0, ts));
+    assert_ok(world_pull(w, 0, SPARSE, keys, 1000, out, 2000, &ts));
+    assert_ok(world_wait(w, 0, ts));
+    client_get_counters(client(w), &c);
+    *bytes = c.bytes_sent + c.bytes_received - *bytes;
+    return hash_bytes(out, sizeof out);
+}
+
+static void filters_of_the_application(void **state)
+{
+    (void)state;
+    struct world w;
+    uint64_t plain, bytes;
+    users_register();
+    uint64_t all_of_them = CAPABILITIES | filter_users_capabilities();
+    world_make(&w, 1, "push=none", all_of_them, NULL);
+    uint64_t want = sparse_values(&w, &plain);
+    world_fini(&w);
+    world_make(&w, 1, "push=nonzero;pull=nonzero", all_of_them, NULL);
+    assert_int_equal(sparse_values(&w, &bytes), want);
+    assert_true(plain > 32000 && bytes < plain - 14000);
+    struct filter_counts counts = {0};
+    client_filter_counts(client(&w), &counts);
+    assert_int_equal(counts.of[FILTER_COUNT][FILTER_PUSH].messages, 1);
+    assert_int_equal(counts.of[FILTER_COUNT][FILTER_PULL].received, 1);
+    world_fini(&w);
+    /* a server without them gets the values as they are */
+    world_make(&w, 1, "push=nonzero;pull=nonzero", CAPABILITIES, NULL);
+    assert_int_equal(sparse_values(&w, &bytes), want);
+    assert_in_range(bytes, plain, plain + 100);
+    world_fini(&w);
+    /* behind one that rounds, and before a compressor */
+    world_make(&w, 1, "push=parts:2,keycache,nonzero,lz4", all_of_them, NULL);
+    uint64_t rounded = sparse_values(&w, &bytes);
+    assert_int_not_equal(rounded, want);
+    world_fini(&w);
+    world_make(&w, 1, "push=parts:2", 0, NULL);
+    assert_int_equal(sparse_values(&w, &bytes), rounded);
+    world_fini(&w);
+    filter_users_forget();
+}
+
+/* The shard's end has the capability, but not the filter, as when two names share a bit: it says so, and gets the values
+ * without it. */
+static void an_unknown_filter_is_not_sent_again(void **state)
+{
+    (void)state;
+    struct world w;
+    uint64_t bytes;
+    users_register();
+    world_make(&w, 1, "push=nonzero", CAPABILITIES | filter_users_capabilities(), NULL);
+    uint64_t keys[500], ts;
+    float vals[500] = {1}, out[500];
+    keys_fill(keys, 0, 500);
+    paramo_kv kv = {.size = sizeof kv, .keys = keys, .n = 500, .vals = vals, .vals_len = 500};
+    struct client_call call = {.kind = REQUEST_PUSH, .table = &w.tables[USER], .kv = &kv};
+    (void)sparse_values(&w, &bytes);
+    unsigned before = encoded;
+    assert_ok(client_issue(client(&w), &call, &ts));
+    assert_int_equal(encoded, before + 1); /* it has left */
+    filter_users_forget();
+    assert_ok(world_wait(&w, 0, ts));
+    assert_int_equal(client(&w)->counts->filters_again, 1);
+    assert_true(link_of(&w)->user_filters_off);
+    users_register(); /* although it is there again, this connection does without */
+    assert_ok(client_issue(client(&w), &call, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    assert_int_equal(encoded, before + 1);
+    van_sim_reset(w.clients[0].van, UINT32_MAX); /* another connection tries */
+    assert_ok(client_issue(client(&w), &call, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    assert_int_equal(encoded, before + 2);
+    (void)out;
+    world_fini(&w);
+    filter_users_forget();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(results_are_the_same),
@@ -416,6 +580,8 @@ int main(void)
                                        cmocka_unit_test(a_full_server_is_sent_no_lists),
                                        cmocka_unit_test(a_chain_may_change),
                                        cmocka_unit_test(a_push_is_rounded_once),
-                                       cmocka_unit_test(a_pull_is_rounded)};
+                                       cmocka_unit_test(a_pull_is_rounded),
+                                       cmocka_unit_test(filters_of_the_application),
+                                       cmocka_unit_test(an_unknown_filter_is_not_sent_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,21 +88,21 @@ static void wants_note(struct peer *peer, uint32_t table, const struct filter_ch
 
 /* ---- requests ---- */
 
-static void answer_lacks(struct peer *peer, const struct wire_head *h, bool full)
+static void answer_lacks(struct peer *peer, const struct wire_head *h, unsigned why)
 {
-    reply_lacks(peer, h, peer->filter_epoch, full);
+    reply_lacks(peer, h, peer->filter_epoch, why);
 }
 
 /* The request cannot be taken back: the connection's filters begin again. */
-static void begin_again(struct peer *peer, const struct wire_head *h)
+static void begin_again(struct peer *peer, const struct wire_head *h, unsigned why)
 {
-    bool full = peer->lists.refused;
+    why |= peer->lists.refused ? LACKS_ROOM : 0;
     char self[VIEW_LABEL_MAX], sender[VIEW_LABEL_MAX];
     log_debug("%s: the filters of %s begin again: %s", view_id_label(peer->shard->config.node, self),
               view_id_label(peer->sender->id.node, sender), err_text());
     keylists_clear(&peer->lists);
     peer->filter_epoch++;
-    answer_lacks(peer, h, full);
+    answer_lacks(peer, h, why);
 }
 
 /* Copies the segments to memory that outlives the frame and the lists. */
@@ -163,7 +163,7 @@ paramo_err filtered_in(struct peer *peer, struct wire_head *h, struct van_seg se
                        struct van_hold **hold)
 {
     if (h->filter_epoch != peer->filter_epoch) {
-        answer_lacks(peer, h, false);
+        answer_lacks(peer, h, 0);
         return PARAMO_E_AGAIN;
     }
     if (!(h->flags & WIRE_FILTERED)) {
@@ -175,8 +175,8 @@ paramo_err filtered_in(struct peer *peer, struct wire_head *h, struct van_seg se
     if (*nseg <= WIRE_SEG_BODY)
         return err_set(PARAMO_E_PROTOCOL, "%s is filtered, but has no envelope", wire_kind_name(h->kind));
     paramo_err err = take_back(peer, h, seg, nseg, hold);
-    if (err == PARAMO_E_NOT_FOUND)
-        begin_again(peer, h);
+    if (err == PARAMO_E_NOT_FOUND || err == PARAMO_E_UNSUPPORTED)
+        begin_again(peer, h, err == PARAMO_E_UNSUPPORTED ? LACKS_USER_FILTER : 0);
     else if (err == PARAMO_E_MEMORY)
         peer->shard->counters.dropped++; /* as if it was lost on the way */
     return err && err != PARAMO_E_PROTOCOL ? PARAMO_E_AGAIN : err;

@@ -202,10 +202,10 @@ void reply_probe(struct peer *peer, const struct wire_head *request, enum probe_
         reply_leave(peer, r);
 }
 
-void reply_lacks(struct peer *peer, const struct wire_head *request, uint16_t epoch, bool full)
+void reply_lacks(struct peer *peer, const struct wire_head *request, uint16_t epoch, unsigned why)
 {
     struct wire_head head = {
-        .kind = WIRE_PROBE_ANSWER, .probed = {.found = PROBE_LACKS, .full = full}, .filter_epoch = epoch};
+        .kind = WIRE_PROBE_ANSWER, .probed = {.found = PROBE_LACKS, .full = why}, .filter_epoch = epoch};
     struct reply *r = reply_plain(peer->shard, request, &head, NULL);
     if (r)
         reply_leave(peer, r);

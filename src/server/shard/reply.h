@@ -46,8 +46,8 @@ size_t reply_out(const struct shard *s);
 void reply_status(struct peer *peer, const struct wire_head *head, paramo_err status, const char *text);
 void reply_moved(struct peer *peer, const struct wire_head *head);
 void reply_probe(struct peer *peer, const struct wire_head *head, enum probe_found what);
-/* PROBE_LACKS: the request was dropped, and the connection has a new filter epoch. */
-void reply_lacks(struct peer *peer, const struct wire_head *head, uint16_t epoch, bool full);
+/* PROBE_LACKS: the request was dropped, and the connection has a new filter epoch. why: bits of enum probe_lacks. */
+void reply_lacks(struct peer *peer, const struct wire_head *head, uint16_t epoch, unsigned why);
 /* An unfinished reply with room for the bytes in its buffer; on an error there is none. */
 MUST_USE paramo_err reply_make(struct shard *s, size_t bytes, struct reply **reply);
 /* The same; NULL: the error has been answered. */
