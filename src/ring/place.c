@@ -434,22 +434,37 @@ static bool make_room(struct placing *p, size_t partition)
     return false;
 }
 
-/* Assigns the partition to a full shard: the one least beyond its target, by weight. */
-static void assign_beyond(struct placing *p, size_t partition)
+/* Of the shards that fit the partition, the one whose target is least beyond its due share, by weight. */
+static uint16_t least_beyond(const struct placing *p, size_t partition)
 {
     uint16_t best = RING_NONE;
     double least = 0;
     for (size_t i = 0; i < p->n; i++) {
         if (!fits(p, partition, (uint16_t)i))
             continue;
-        double load = (p->share[i].held + p->share[i].have + 1) / p->shards[i].weight;
+        double load = (p->share[i].held + p->share[i].target + 1) / p->shards[i].weight;
         if (best == RING_NONE || load < least) {
             best = (uint16_t)i;
             least = load;
         }
     }
     assert(best != RING_NONE); /* there are more groups than levels above */
-    assign(p, partition, best);
+    return best;
+}
+
+/* All shards that fit the free partitions are full. Raises their targets as if each partition went to the shard that
+ * is least beyond its share, and then assigns in runs: one by one, equal shards would alternate. */
+static void assign_beyond(struct placing *p)
+{
+    for (size_t a = 0; (a = next_free(p, a)) < RING_PARTITIONS; a++)
+        p->share[least_beyond(p, a)].target++;
+    fill(p, true);
+    fill(p, false);
+    for (size_t a = 0; (a = next_free(p, a)) < RING_PARTITIONS; a++) {
+        uint16_t shard = least_beyond(p, a);
+        p->share[shard].target++;
+        assign(p, a, shard);
+    }
 }
 
 /* ---- a level ------------------------------------------------------------------------------------------- */
@@ -500,11 +515,9 @@ static void place_level(struct placing *p)
         fill(p, false);
         p->searches = 0;
         p->no_room = RING_PARTITIONS;
-        for (size_t a = 0; (a = next_free(p, a)) < RING_PARTITIONS; a++)
-            if (p->searches == SEARCHES_MAX || !make_room(p, a)) {
-                p->searches += p->searches < SEARCHES_MAX;
-                assign_beyond(p, a);
-            }
+        for (size_t a = 0; p->searches < SEARCHES_MAX && (a = next_free(p, a)) < RING_PARTITIONS; a++)
+            p->searches += !make_room(p, a);
+        assign_beyond(p);
     }
     for (size_t i = 0; i < p->n; i++)
         p->share[i].held = p->share[i].due;

@@ -300,6 +300,29 @@ static unsigned count_runs(const struct ring_chains *c)
     return runs;
 }
 
+/* As many servers as copies, some heavier than a copy of everything: the others take what is left, in runs. */
+static void full_servers_take_runs(void **state)
+{
+    (void)state;
+    static const uint32_t weights[][4] = {{3, 8, 9, 3}, {8, 12, 11, 5}, {100, 1, 1, 1}, {1, 1, 1, 1}};
+    for (size_t k = 0; k < sizeof weights / sizeof *weights; k++) {
+        static struct world w;
+        w = (struct world){.replicas = 3};
+        for (unsigned i = 0; i < 4; i++)
+            join(&w, weights[k][i], i, i);
+        (void)place(&w, true);
+        assert_in_range(count_runs(&w.chains[w.now]), 1, 16);
+        for (unsigned i = 0; i < 4; i++)
+            w.shard[i].weight = i == 1 ? weights[k][i] : 0;
+        (void)place(&w, false);
+        for (unsigned i = 2; i < 5; i++) { /* they come back one by one */
+            w.shard[i % 4].weight = weights[k][i % 4];
+            (void)place(&w, false);
+        }
+        assert_in_range(count_runs(&w.chains[w.now]), 1, 64);
+    }
+}
+
 /* First one run for each shard, with one successor; and a long history does not grind them to dust. */
 static void runs_stay_long(void **state)
 {
@@ -437,6 +460,7 @@ int main(void)
         cmocka_unit_test(histories_of_unequals),
         cmocka_unit_test(chains_are_nested),
         cmocka_unit_test(runs_stay_long),
+        cmocka_unit_test(full_servers_take_runs),
         cmocka_unit_test(copies_are_promoted),
         cmocka_unit_test(too_few_domains),
         cmocka_unit_test(heavy_domain),
