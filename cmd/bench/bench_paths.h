@@ -17,6 +17,7 @@ struct bench_settings {
     uint64_t count;       /* memory: small pushes */
     uint64_t connections; /* memory: workers opened and closed */
     uint64_t busy;        /* latency: processes that keep the cores busy */
+    int json;             /* nothing but the report is printed */
     int quick;            /* small samples: figures are rough */
     const char *van;      /* between processes: "tcp" or "ucx" */
 };
@@ -32,6 +33,7 @@ int bench_replicate(const struct bench_settings *s, struct bench_report *r);
 int bench_failover(const struct bench_settings *s, struct bench_report *r);
 int bench_migrate(const struct bench_settings *s, struct bench_report *r);
 int bench_checkpoint(const struct bench_settings *s, struct bench_report *r);
+int bench_straggler(const struct bench_settings *s, struct bench_report *r);
 /* A part of bench_replicate: the record of applied pushes, without a server. */
 void bench_applied_window(const struct bench_settings *s, struct bench_report *r);
 
