@@ -85,6 +85,65 @@ static void minimum_heard(const struct customer *c, uint64_t minimum)
     w->clocks_minimum = minimum > w->clocks_minimum ? minimum : w->clocks_minimum;
 }
 
+/* ---- requests that are held ---------------------------------------------------------------------------- */
+
+void clocks_draw(struct machine *m, struct op *op, paramo_request_options *o)
+{
+    struct world *w = m->world;
+    const struct customer *c = &m->customers[op->customer];
+    bool counts = c->clock.state == CLOCKS_IN || c->clock.state == CLOCKS_WAITING;
+    if (!w->clocks || w->calm || !counts || clock_check(c->worker) || dice_draw(&w->clocks_dice, 4))
+        return;
+    uint64_t issued = atomic_load(&c->worker->clock.issued), slack = dice_draw(&w->clocks_dice, DEMANDS);
+    op->at_clock = o->at_clock = issued > slack ? issued - slack : issued;
+    w->counts[PLAY_clock_requests] += op->at_clock > atomic_load(&c->worker->clock.minimum);
+}
+
+void clocks_request(const struct op *op, const char *what)
+{
+    struct world *w = op->machine->world;
+    char why[128] = "";
+    if (op->at_clock && any_behind(w, op->at_clock, false, why, sizeof why))
+        judge_broken(w, "%s: request %" PRIu64 " %s before all workers have reached clock %" PRIu64 ": %s",
+                     op->machine->name, op->ts, what, op->at_clock, why);
+}
+
+static bool is_held(const struct op *op)
+{
+    char why[128] = "";
+    return op->at_clock && any_behind(op->machine->world, op->at_clock, true, why, sizeof why);
+}
+
+bool clocks_hold(const struct op *op)
+{
+    const struct world *w = op->machine->world;
+    const struct customer *c = &op->machine->customers[op->customer];
+    bool held = is_held(op);
+    /* What it comes after has ended in the same step, and was judged itself. */
+    for (unsigned i = 0; op->after_n && !held && i < SIM_RECENT; i++)
+        held = c->failed[i] && (c->failed[i] == op->after[0] || c->failed[i] == op->after[1] ||
+                                c->failed[i] <= op->after_all);
+    for (unsigned i = 0; op->after_n && !held && i < SIM_SERIALS; i++) {
+        const struct op *first = w->by_serial[i]; /* perhaps what it comes after */
+        held = first && first->open && first->machine == op->machine && first->customer == op->customer &&
+               first->ts < op->ts && is_held(first);
+    }
+    return held;
+}
+
+bool clocks_lost(const struct op *op, paramo_err status)
+{
+    const struct customer *c = &op->machine->customers[op->customer];
+    paramo_err failure = (paramo_err)atomic_load(&c->worker->clock.failure);
+    return op->at_clock && (status == failure || c->clock.left_at >= op->from);
+}
+
+static void leave(struct customer *c)
+{
+    clock_left(c->worker);
+    c->clock.left_at = sim_now(c->machine->world->sim);
+}
+
 /* ---- calls --------------------------------------------------------------------------------------------- */
 
 static void wait_over(struct customer *c, paramo_err status)
@@ -126,7 +185,7 @@ static void call_over(struct customer *c, paramo_err status)
         m->world->counts[PLAY_clock_joins]++;
     }
     if (k->state == CLOCKS_OUT && atomic_load(&c->worker->clock.session))
-        clock_left(c->worker);
+        leave(c);
 }
 
 static void call_done(struct member_call *call, paramo_err status)
@@ -206,6 +265,18 @@ static void turn(struct customer *c)
     }
 }
 
+static uint64_t highest_clock(const struct world *w)
+{
+    uint64_t highest = 0;
+    for (uint32_t k = 0; k < w->schedule->workers; k++)
+        for (unsigned i = 0; i < w->schedule->customers; i++) {
+            const struct customer *c = &w->workers[k].customers[i];
+            uint64_t issued = c->worker ? atomic_load(&c->worker->clock.issued) : 0;
+            highest = issued > highest ? issued : highest;
+        }
+    return highest;
+}
+
 void clocks_turn(struct machine *m)
 {
     struct world *w = m->world;
@@ -225,6 +296,9 @@ bool clocks_calm(struct machine *m)
             continue;
         if (c->clock.state == CLOCKS_IN && !c->clock.stays)
             begin(c, CLOCKS_LEAVING);
+        if (c->clock.state == CLOCKS_IN && c->clock.stays && !clock_check(c->worker) &&
+            atomic_load(&c->worker->clock.issued) < highest_clock(m->world))
+            iteration_ends(c); /* requests of others are held for it */
         over = over && (c->clock.state == CLOCKS_OUT || (c->clock.state == CLOCKS_IN && c->clock.stays));
     }
     return over;

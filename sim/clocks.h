@@ -24,12 +24,21 @@ struct customer_clock {
     uint64_t demand;
     uint64_t seen; /* the highest minimum that any customer had heard of when the call began */
     uint64_t waits_since;
-    bool patient; /* the wait must succeed once all is well */
-    bool stays;   /* it does not leave before its node does */
+    bool patient;     /* the wait must succeed once all is well */
+    bool stays;       /* it does not leave before its node does */
+    uint64_t left_at; /* when it last stopped counting */
 };
 
 /* A turn of the application: perhaps it makes a call about a clock, or ends an iteration. */
 void clocks_turn(struct machine *m);
+/* Some requests of a customer that counts are held until all have reached a clock. */
+void clocks_draw(struct machine *m, struct op *op, paramo_request_options *o);
+/* A request leaves, or was executed: all must have reached its clock. */
+void clocks_request(const struct op *op, const char *what);
+/* Is a worker behind the clock of the request, or of one that it comes after, so that it is held rightly? */
+bool clocks_hold(const struct op *op);
+/* Has the customer lost its clock since the request was issued, with this status? */
+bool clocks_lost(const struct op *op, paramo_err status);
 /* In the calm period: no customer has, or needs, anything more from clocks. If not, it goes on. */
 bool clocks_calm(struct machine *m);
 /* The customer is about to be closed. */

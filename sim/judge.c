@@ -13,6 +13,7 @@
 #include "server/replication/chain_impl.h"
 #include "sim/capabilities.h"
 #include "sim/ckpts.h"
+#include "sim/clocks.h"
 #include "sim/losses.h"
 #include "sim/overdue.h"
 #include "sim/world.h"
@@ -90,7 +91,9 @@ void judge_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct van_
     if (!op)
         return; /* of a client task */
     judge_held(w, op, p->link->client);
-    if (p->resent || h.attempt || op->after_n) { /* a request that was held back leaves when it may */
+    clocks_request(op, "leaves");
+    if (p->resent || h.attempt || op->after_n ||
+        op->at_clock) { /* a request that was held back leaves when it may */
         op->again = true;
         return;
     }
@@ -183,7 +186,8 @@ void judge_status(struct op *op, paramo_err status)
     case PARAMO_E_TIMEOUT:
         /* In the calm period there is time enough, unless no node is left that reports the server's death. */
         ok = lane_now(client->lane) >= op->deadline &&
-             !(w->calm && op->patient && !w->scheduler_lost && sim_now(w->sim) > w->calm_since + PATIENCE(w));
+             !(w->calm && op->patient && !w->scheduler_lost &&
+               sim_now(w->sim) > w->calm_since + PATIENCE(w) && !clocks_hold(op));
         break;
     case PARAMO_E_CANCELLED:
         ok = op->cancelled || op->after_n; /* a request that it comes after has failed */
@@ -208,12 +212,13 @@ void judge_status(struct op *op, paramo_err status)
         ok = m->declared_dead;
         break;
     case PARAMO_E_MEMORY:
-        ok = memory_failed(m, op->from);
+        ok = memory_failed(m, op->from) || clocks_lost(op, status);
         break;
     case PARAMO_E_CLOSED:
-        ok = m->customers[op->customer].closing;
+        ok = m->customers[op->customer].closing || clocks_lost(op, status);
         break;
     default:
+        ok = clocks_lost(op, status);
         break;
     }
     if (!ok)

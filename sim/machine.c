@@ -13,6 +13,7 @@
 #include "cluster/scheduler/sched_save.h"
 #include "cluster/scheduler/sched_view.h"
 #include "env/process.h"
+#include "node/clock.h"
 #include "node/member_slot.h"
 #include "sim/capabilities.h"
 #include "sim/ckpts.h"
@@ -440,6 +441,7 @@ static void customer_open(struct machine *m, unsigned i)
                                    .request_timeout_ms = REQUEST_MS,
                                    .connect_timeout_ms = 5000,
                                    .need_view = needs_view,
+                                   .need_clock = clock_needed,
                                    .arg = worker};
     filters_draw(m, &m->customers[i], &config);
     sim_must(client_create(&config, &worker->client));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/clocks.h"
 #include "sim/filters.h"
 #include "sim/losses.h"
 #include "sim/overdue.h"
@@ -120,6 +121,8 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
     sim_note(w->sim, ts << 8 ^ (uint64_t)status);
     if (!m->dying)
         judge_status(op, status);
+    if (!status && !m->dying)
+        clocks_request(op, "was executed");
     if (status)
         m->customers[op->customer].failed[ts % SIM_RECENT] = ts;
     else
@@ -262,6 +265,8 @@ void op_issue(struct machine *m, unsigned customer)
         o.timeout_ms = (uint32_t)dice_scale(&w->dice, 1, 1000);
     if (!op->only)
         after_draw(m, op, &o);
+    if (!op->only)
+        clocks_draw(m, op, &o);
     op->patient = !o.timeout_ms;
     op->deadline = lane_now(c->worker->lane) +
                    (o.timeout_ms ? o.timeout_ms : m->made->config.request_timeout_ms) * ENV_MS;

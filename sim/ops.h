@@ -29,6 +29,7 @@ struct op {
     uint64_t issued_view;        /* the client's view when it was issued ... */
     uint64_t issued_partitions;  /* ... and the last view in which partitions changed owners */
     uint32_t saw_dead;           /* places of servers that were dead in that view, one bit each */
+    uint64_t at_clock;           /* 0: it is held for none */
     unsigned after_n;            /* requests that it comes after: these, and all up to `after_all` */
     uint64_t after[2], after_all;
     uint64_t ts, deadline;

@@ -27,6 +27,7 @@
     X(clocks)                                                                                                \
     X(clock_joins)                                                                                           \
     X(clock_waits)                                                                                           \
+    X(clock_requests)                                                                                        \
     X(saves)                                                                                                 \
     X(took_over)                                                                                             \
     X(loads)                                                                                                 \

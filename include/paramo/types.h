@@ -171,6 +171,11 @@ typedef struct paramo_request_options {
     const uint64_t *after;
     size_t after_count;
     uint64_t after_all; /* also after all requests up to this timestamp; 0: none */
+    /* The request is sent when all workers that count have reached this clock (paramo_clock); 0: at once. So it sees
+     * what they pushed up to it, without a thread that waits. It has its deadline all the same, whose message names the
+     * workers that are behind. The worker must have a clock, and have ended as many iterations itself (INVALID). If the
+     * worker stops counting, the request ends with INVALID, or with what ended its clock. */
+    uint64_t at_clock;
 } paramo_request_options;
 
 /* Borrowed bytes. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "node/api_worker.h"
+#include "node/clock.h"
 #include "node/node.h"
 #include "van/pool.h"
 
@@ -89,6 +90,8 @@ paramo_err paramo_app_request(paramo_worker *worker, const paramo_message *messa
     if (!out)
         return err_memory(count * sizeof *out);
     err = resolve(worker, messages, count, out);
+    if (!err && options && options->at_clock)
+        err = clock_demand_check(worker, options->at_clock);
     struct client_call call = {.kind = REQUEST_MESSAGE,
                                .options = options,
                                .messages = out,

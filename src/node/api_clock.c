@@ -84,17 +84,12 @@ paramo_err paramo_clock_wait(paramo_worker *worker, uint64_t clock, uint32_t tim
 {
     paramo_err err = worker_check(worker);
     if (!err)
-        err = clock_check(worker);
+        err = clock_demand_check(worker, clock);
     if (err)
         return err;
     struct worker_clock *c = &worker->clock;
     if (clock <= atomic_load(&c->minimum))
         return PARAMO_OK;
-    if (clock > atomic_load(&c->issued))
-        return err_set(PARAMO_E_INVALID,
-                       "clock %" PRIu64
-                       " cannot be waited for: this worker itself has ended iterations up to %" PRIu64,
-                       clock, atomic_load(&c->issued));
     struct clock_args args = {
         .worker = worker, .clock = clock, .deadline = node_deadline(worker->node, timeout_ms)};
     uint64_t began = env_now(worker->node->env);

@@ -221,6 +221,7 @@ paramo_err paramo_customer_open(paramo_node *node, uint32_t app, uint32_t custom
         .drop_percent = node->config.drop_percent,
         .retry_ms = node->config.retry_ms,
         .need_view = client_needs_view,
+        .need_clock = clock_needed,
         .callbacks_pending = callbacks_wait,
         .arg = w,
     };
@@ -408,6 +409,8 @@ static paramo_err request(enum request_kind kind, paramo_worker *worker, paramo_
     if (!ts && !(options && options->callback))
         return err_set(PARAMO_E_INVALID,
                        "ts is NULL and there is no callback: the end of the request would not be known");
+    if (options && options->at_clock && (err = clock_demand_check(worker, options->at_clock)) != PARAMO_OK)
+        return err;
     struct client_call call = {.kind = kind, .table = &table->spec, .kv = kv, .options = options};
     uint64_t given;
     return client_issue(worker->client, &call, ts ? ts : &given);

@@ -4,10 +4,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "worker/client.h"
 #include "worker/fence.h"
 
-enum { AGAIN_MS = 100 }; /* arbitrary */
+enum {
+    AGAIN_MS = 100, /* arbitrary */
+    WAIT_MS = 250   /* then the scheduler says who is behind, and is asked again; arbitrary */
+};
 
 /* One iteration that has been ended, until its requests have. */
 struct iteration {
@@ -23,10 +28,13 @@ static void raise_to(_Atomic uint64_t *number, uint64_t to)
         atomic_store(number, to);
 }
 
+static void news(paramo_worker *w);
+
 static void fail(paramo_worker *w, paramo_err status)
 {
     err_text_copy(w->clock.text);
     atomic_store(&w->clock.failure, (int)status);
+    news(w);
     lane_notify(w->node->control);
 }
 
@@ -47,15 +55,20 @@ static void told(struct member_call *call, paramo_err status)
     tell(w);
 }
 
-static void tell_again(struct lane_timer *timer)
+static void demand(paramo_worker *w);
+static void wait_cancel(paramo_worker *w);
+
+static void call_again(struct lane_timer *timer)
 {
-    tell(container_of(timer, paramo_worker, clock.again));
+    paramo_worker *w = container_of(timer, paramo_worker, clock.again);
+    tell(w);
+    demand(w);
 }
 
-static bool may_tell_later(paramo_worker *w, paramo_err err)
+static bool may_call_later(paramo_worker *w, paramo_err err)
 {
     struct lane *control = w->node->control;
-    w->clock.again.fire = tell_again;
+    w->clock.again.fire = call_again;
     return (err == PARAMO_E_MEMORY || err == PARAMO_E_AGAIN) &&
            lane_timer_arm(control, &w->clock.again, lane_now(control) + AGAIN_MS * ENV_MS) == PARAMO_OK;
 }
@@ -75,7 +88,7 @@ static void tell(paramo_worker *w)
                             : err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
     if (err) {
         c->calling = false;
-        if (!may_tell_later(w, err))
+        if (!may_call_later(w, err))
             fail(w, err);
     }
 }
@@ -153,6 +166,9 @@ void clock_left(paramo_worker *w)
     if (c->calling)
         member_cancel(w->node->own->member, &c->tell); /* told() marks a failure ... */
     atomic_store(&c->failure, PARAMO_OK);              /* ... which is none */
+    wait_cancel(w);
+    atomic_store(&c->left, true);
+    news(w);
     lane_notify(w->node->control);
 }
 
@@ -162,7 +178,147 @@ void clock_heard(paramo_worker *w, const struct clock_result *result)
     raise_to(&w->clock.minimum, result->minimum);
     atomic_store(&w->clock.awaited_node, result->node);
     atomic_store(&w->clock.awaited_who, result->who);
+    uint64_t wanted = atomic_load(&w->clock.demand);
+    if (wanted && wanted <= result->minimum)
+        news(w);
     lane_notify(w->node->control);
+}
+
+/* ---- requests that are held ---- */
+
+static void news_run(struct lane_task *task)
+{
+    paramo_worker *w = container_of(task, paramo_worker, clock.news_task);
+    struct worker_clock *c = &w->clock;
+    paramo_err failure = (paramo_err)atomic_load(&c->failure);
+    assert(lane_held(w->lane));
+    atomic_store(&c->news_posted, false);
+    atomic_store(&c->demand, 0); /* the client names another one if it still holds requests */
+    if (atomic_exchange(&c->left, false) || (!failure && !atomic_load(&c->session)))
+        client_clock_lost(w->client, PARAMO_E_INVALID, "this worker has no clock any more");
+    else if (failure)
+        client_clock_lost(w->client, failure, c->text);
+    else
+        client_clock_reached(w->client, atomic_load(&c->minimum));
+}
+
+static void news(paramo_worker *w)
+{
+    struct worker_clock *c = &w->clock;
+    assert(lane_held(w->node->control));
+    c->news_task.run = news_run;
+    if ((atomic_load(&c->demand) || atomic_load(&c->left)) && !atomic_exchange(&c->news_posted, true))
+        lane_post(w->lane, &c->news_task);
+}
+
+struct behind {
+    struct lane_task task;
+    paramo_worker *worker;
+    char who[ERR_TEXT_MAX];
+};
+
+static void behind_run(struct lane_task *task)
+{
+    struct behind *b = container_of(task, struct behind, task);
+    client_clock_behind(b->worker->client, b->who);
+    free(b);
+}
+
+/* The scheduler's last word, without the time of that wait. Without memory the client does not learn who is behind. */
+static void behind(paramo_worker *w)
+{
+    struct behind *b = malloc(sizeof *b);
+    if (!b)
+        return;
+    *b = (struct behind){.task.run = behind_run, .worker = w};
+    err_text_copy(b->who);
+    char *time = strstr(b->who, "; waited ");
+    if (time)
+        *time = '\0';
+    lane_post(w->lane, &b->task);
+}
+
+static void waited(struct member_call *call, paramo_err status)
+{
+    paramo_worker *w = call->arg;
+    assert(w->clock.waiting);
+    w->clock.waiting = false;
+    if (!w->clock.awaited)
+        return; /* cancelled */
+    if (!status) {
+        clock_heard(w, &call->result.clock);
+        demand(w); /* it may be another one by now */
+    } else if (status == PARAMO_E_TIMEOUT) {
+        behind(w);
+        demand(w);
+    } else if (!may_call_later(w, status)) {
+        fail(w, status);
+    }
+}
+
+static void wait_cancel(paramo_worker *w)
+{
+    if (!w->clock.waiting)
+        return;
+    w->clock.awaited = 0;
+    member_cancel(w->node->own->member, &w->clock.wait);
+}
+
+/* Sees to it that the client gets news when its demand is met, or cannot be. */
+static void demand(paramo_worker *w)
+{
+    struct worker_clock *c = &w->clock;
+    struct member *member = w->node->own->member;
+    uint64_t wanted = atomic_load(&c->demand), session = atomic_load(&c->session);
+    if (!wanted || (c->waiting && c->awaited <= wanted))
+        return;
+    if (!session || atomic_load(&c->failure) || wanted <= atomic_load(&c->minimum)) {
+        news(w);
+        return;
+    }
+    wait_cancel(w); /* for a higher one */
+    c->wait = (struct member_call){.done = waited, .arg = w};
+    c->awaited = wanted;
+    c->waiting = true;
+    uint64_t deadline = lane_now(w->node->control) + WAIT_MS * ENV_MS;
+    paramo_err err = member ? member_clock_wait(member, &c->wait, session, wanted, deadline)
+                            : err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+    if (err) {
+        c->waiting = false;
+        if (!may_call_later(w, err))
+            fail(w, err);
+    }
+}
+
+static void demand_run(struct lane_task *task)
+{
+    paramo_worker *w = container_of(task, paramo_worker, clock.demand_task);
+    assert(lane_held(w->node->control));
+    atomic_store(&w->clock.demand_posted, false);
+    demand(w);
+}
+
+void clock_needed(void *worker, uint64_t clock)
+{
+    paramo_worker *w = worker;
+    struct worker_clock *c = &w->clock;
+    assert(lane_held(w->lane) && clock);
+    c->demand_task.run = demand_run;
+    atomic_store(&c->demand, clock);
+    if (!atomic_exchange(&c->demand_posted, true))
+        lane_post(w->node->control, &c->demand_task);
+}
+
+paramo_err clock_demand_check(const paramo_worker *w, uint64_t clock)
+{
+    paramo_err err = clock_check(w);
+    uint64_t issued = atomic_load(&w->clock.issued);
+    if (!err && clock > issued)
+        err = err_set(PARAMO_E_INVALID,
+                      "clock %" PRIu64
+                      " cannot be waited for: this worker itself has ended iterations up to %" PRIu64,
+                      clock, issued);
+    return err;
 }
 
 /* ---- a worker that is closed ---- */

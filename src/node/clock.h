@@ -8,6 +8,14 @@
  *     the control lane                                      v
  *                       reached --CLOCK_TELL--> scheduler --answer--> told, minimum
  *
+ * Requests with at_clock are held by the client until the minimum is there (worker/clock_gate.h). One CLOCK_WAIT at a
+ * time asks for the lowest clock that they need:
+ *
+ *     the client's lane   clock_needed(): demand                 news: client_clock_reached(), _behind(), _lost()
+ *                              |                                    ^
+ *     the control lane         v                                    |
+ *                         CLOCK_WAIT --> scheduler --answer--> minimum
+ *
  * Tests: test/node/test_clock.c; the simulator (sim/clocks.c).
  */
 #ifndef NODE_CLOCK_H
@@ -25,6 +33,10 @@ void clock_heard(paramo_worker *worker, const struct clock_result *result);
 /* Any thread. *clock: the number that the worker has reached when all its requests before have ended. INVALID: it
  * does not count; AGAIN; MEMORY; or why it does not count any more. */
 MUST_USE paramo_err clock_end(paramo_worker *worker, uint64_t *clock);
+/* Any thread. Can the worker wait for this clock? INVALID: it has no clock, or has itself ended fewer iterations. */
+MUST_USE paramo_err clock_demand_check(const paramo_worker *worker, uint64_t clock);
+/* The client's lane (client_config.need_clock, with the worker as arg). */
+void clock_needed(void *worker, uint64_t clock);
 /* OK while it counts. */
 MUST_USE paramo_err clock_check(const paramo_worker *worker);
 /* Control lane. The worker does not count by this session: nobody waits for the answer, and a scheduler that is

@@ -8,7 +8,7 @@
 
 #include "cluster/member/member_calls.h"
 
-/* told <= reached <= issued. */
+/* told <= reached <= issued. demand: the lowest clock that requests of the client are held for; 0: none is held. */
 struct worker_clock {
     /* control lane */
     uint64_t telling;
@@ -16,6 +16,14 @@ struct worker_clock {
     struct member_call tell;
     struct lane_timer again; /* there was no memory, or no room, for the call */
     char text[ERR_TEXT_MAX]; /* why it does not count any more: whole before failure says so */
+    bool waiting; /* a CLOCK_WAIT for `awaited` is in flight, on behalf of requests that are held */
+    uint64_t awaited;
+    struct member_call wait;
+    /* the demand on its way to the control lane; what has come of it, on its way to the client's */
+    struct lane_task demand_task, news_task;
+    atomic_bool demand_posted, news_posted;
+    _Atomic uint64_t demand; /* written on the client's lane */
+    atomic_bool left;        /* the worker has left: news of it is on its way to the client */
     /* written on the control lane, read anywhere */
     _Atomic uint64_t session; /* 0: it does not count */
     _Atomic uint64_t told, reached, minimum;

@@ -7,6 +7,7 @@
 
 #include "worker/after.h"
 #include "worker/client_impl.h"
+#include "worker/clock_gate.h"
 #include "worker/ending.h"
 #include "worker/requests.h"
 #include "worker/slicing.h"
@@ -100,7 +101,7 @@ void after_done(struct client *c, struct request *on)
             continue;
         if (on->status)
             after_check(c, r, on->ts);
-        else if (!r->edges_open)
+        else if (!r->edges_open && !clock_gate_hold(c, r))
             slice_request(c, r);
     }
     for (size_t i = 0; i < on->edges_count; i++)

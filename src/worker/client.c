@@ -14,6 +14,7 @@
 #include "worker/chunk.h"
 #include "worker/client.h"
 #include "worker/client_impl.h"
+#include "worker/clock_gate.h"
 #include "worker/ending.h"
 #include "worker/fence.h"
 #include "worker/filtering.h"
@@ -121,6 +122,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
         r->callback = o->callback;
         r->callback_arg = o->callback_arg;
         r->expects = o->callback && !(o->flags & PARAMO_WAITED);
+        r->at_clock = o->at_clock;
         if ((o->flags & PARAMO_CREATE) && call->kind == REQUEST_PULL)
             r->flags |= WIRE_CREATE;
     }
@@ -290,6 +292,7 @@ static void client_submit(struct client *c, struct request *r)
 {
     assert(r->ts && !r->ended && !r->chunks);
     requests_add(c, r);
+    clock_gate_begin(c, r);
     if (client_is_down(c)) {
         request_end(r, PARAMO_E_CLOSED, "the worker was closed");
     } else if (c->life->failure) {
@@ -299,7 +302,7 @@ static void client_submit(struct client *c, struct request *r)
         filtering_begin(r);
         if (r->stats)
             *r->stats = (struct client_stats){0};
-        if (!after_hold(c, r))
+        if (!after_hold(c, r) && !clock_gate_hold(c, r))
             slice_request(c, r);
     }
     client_finish(c);
@@ -353,6 +356,7 @@ static void request_release(struct client *c, struct request *r)
     request_copy_free(r);
     filtering_end(r);
     after_done(c, r);
+    clock_gate_done(c, r);
     requests_remove(c, r);
     fence_request_over(c, r->number);
 }
@@ -407,6 +411,10 @@ static void deadline_text(const struct request *r)
     const char *what = wire_kind_name(r->wire_kind), *table = r->table->name;
     if (r->edges_open) {
         (void)err_set(PARAMO_E_TIMEOUT, "%s: a request that it comes after did not complete in time", what);
+        return;
+    }
+    if (r->gated) {
+        clock_gate_late(r->client, r);
         return;
     }
     for (const struct chunk *chunk = r->chunks; chunk; chunk = chunk->next) {
@@ -528,6 +536,7 @@ struct client_parts {
     struct client_counts counts;
     struct client_callbacks callbacks;
     struct client_requests requests;
+    struct client_clock_gate clock_gate;
     struct client_numbers numbers;
     struct client_floor floor;
     struct client_links links;
@@ -545,6 +554,7 @@ static void parts_join(struct client_parts *all)
     c->counts = &all->counts;
     c->callbacks = &all->callbacks;
     c->requests = &all->requests;
+    c->clock_gate = &all->clock_gate;
     c->numbers = &all->numbers;
     c->floor = &all->floor;
     c->links = &all->links;

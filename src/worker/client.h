@@ -18,6 +18,7 @@
 #define WORKER_CLIENT_H
 
 #include "worker/client_types.h"
+#include "worker/clock_gate.h"
 #include "worker/route.h"
 #include "worker/waiting.h"
 

@@ -18,6 +18,7 @@
  *     route.c        which shard is reached over which link
  *     answer.c       what comes back over a link
  *     after.c        requests that wait for earlier ones
+ *     clock_gate.c   requests that wait for the workers' clocks
  *     slicing.c      a request to a table becomes chunks, a chunk becomes slices
  *     app_request.c  messages to apps
  *     sending.c      a chunk's slices are made and given to links
@@ -186,6 +187,10 @@ struct request {
     struct edge *edges;
     size_t edges_count, edges_open;
     struct edge *waiters; /* edges of those that wait for this one */
+    /* clock_gate.c */
+    uint64_t at_clock, clock_epoch; /* clock_epoch: the gate's when the request was issued */
+    bool gated;
+    struct request *gate_prev, *gate_next;
     struct chunk *chunks;
     void *copy; /* malloc'd copies */
     size_t copy_bytes;
@@ -284,18 +289,19 @@ struct client {
     struct client_life *life;
     struct client_shared *shared;
     struct client_counts *counts;
-    struct client_callbacks *callbacks; /* callbacks.h */
-    struct client_requests *requests;   /* requests.h */
-    struct client_numbers *numbers;     /* numbers.h */
-    struct client_floor *floor;         /* floor.h */
-    struct client_links *links;         /* links.h */
-    struct client_probes *probes;       /* link.h */
-    struct client_views *views;         /* views.h */
-    struct client_waiters *waiters;     /* chunk.h */
-    struct client_turns *turns;         /* slicing.h */
-    struct filtering *filtering;        /* filtering.c; NULL: no table has filters */
-    struct client_fence *fences;        /* fence.h */
-    struct bufpool pool;                /* of frames, gathered keys and answers */
+    struct client_callbacks *callbacks;   /* callbacks.h */
+    struct client_requests *requests;     /* requests.h */
+    struct client_clock_gate *clock_gate; /* clock_gate.h */
+    struct client_numbers *numbers;       /* numbers.h */
+    struct client_floor *floor;           /* floor.h */
+    struct client_links *links;           /* links.h */
+    struct client_probes *probes;         /* link.h */
+    struct client_views *views;           /* views.h */
+    struct client_waiters *waiters;       /* chunk.h */
+    struct client_turns *turns;           /* slicing.h */
+    struct filtering *filtering;          /* filtering.c; NULL: no table has filters */
+    struct client_fence *fences;          /* fence.h */
+    struct bufpool pool;                  /* of frames, gathered keys and answers */
 };
 
 /* client_close runs on the lane, or has. Any thread. */

@@ -103,6 +103,9 @@ struct client_config {
     /* On the lane, from a step: the client needs a view of at least this number. May be called more than once
      * for it. */
     void (*need_view)(void *arg, uint64_t number);
+    /* On the lane, from a step: a request is held until all workers have reached this clock. client_clock_reached,
+     * _behind or _lost must follow. NULL: no request has at_clock. */
+    void (*need_clock)(void *arg, uint64_t clock);
     /* Any thread: a callback waits in client_run_callbacks (only after client_defer_callbacks). */
     void (*callbacks_pending)(void *arg);
     void *arg;

@@ -255,8 +255,9 @@ static void test_many_of_a_node(void **state)
     }
     WAIT(&c, &other, &t, 5000, 2);
     assert_int_equal(tcall_wait(&c, &t), PARAMO_E_TIMEOUT);
-    assert_non_null(strstr(t.text, "424 of 425 workers have not reached clock 5000: worker 0 (node 9, host), customer "
-                                   "300, is at clock 301; "));
+    assert_non_null(
+        strstr(t.text, "424 of 425 workers have not reached clock 5000: worker 0 (node 9, host), customer "
+                       "300, is at clock 301; "));
     assert_int_equal(joined(&c, &c.nodes[0], 400) >> 32, 9); /* it begins again */
     assert_null(sched_clock_fault(c.scheduler));
     WAIT(&c, &other, &t, 5000, 50);

@@ -116,10 +116,95 @@ static void two_workers(void **state)
     ok(paramo_stop(node)); /* with a worker that counts */
 }
 
+static paramo_err pull_at(paramo_worker *w, paramo_table *t, uint64_t clock, uint32_t timeout_ms,
+                          float *value, uint64_t *ts)
+{
+    static const uint64_t key = 7;
+    paramo_kv kv;
+    paramo_request_options o;
+    paramo_kv_init(&kv);
+    paramo_request_options_init(&o);
+    kv.keys = &key;
+    kv.n = kv.vals_len = 1;
+    kv.vals = value;
+    o.at_clock = clock;
+    o.timeout_ms = timeout_ms;
+    return paramo_pull(w, t, &kv, &o, ts);
+}
+
+/* Requests that demand a clock: no thread waits. */
+static void requests_at_a_clock(void **state)
+{
+    (void)state;
+    paramo_node *node = embedded_start(2);
+    paramo_worker *a = NULL, *b = NULL;
+    uint64_t ts, early;
+    float value = 0, first = 0;
+    int done = 1;
+    ok(paramo_worker_open(node, 0, &a));
+    ok(paramo_worker_open(node, 1, &b));
+    paramo_table *ta = sums(a), *tb = sums(b);
+    assert_int_equal(pull_at(a, ta, 1, 0, &value, &ts), PARAMO_E_INVALID); /* no clock */
+    ok(paramo_clock_join(a, NULL));
+    ok(paramo_clock_join(b, NULL));
+    assert_int_equal(pull_at(a, ta, 1, 0, &value, &ts), PARAMO_E_INVALID); /* it would wait for itself */
+    assert_non_null(strstr(paramo_last_error(), "iterations up to 0"));
+
+    /* Two that need different clocks, the later one first. Each sees all that came before its clock. */
+    for (int i = 0; i < 2; i++) {
+        push_one(a, ta);
+        ok(paramo_clock(a, NULL));
+    }
+    ok(pull_at(a, ta, 2, 0, &value, &ts));
+    ok(pull_at(a, ta, 1, 0, &first, &early));
+    push_one(b, tb);
+    ok(paramo_test(a, early, &done));
+    assert_int_equal(done, 0);
+    ok(paramo_clock(b, NULL));
+    ok(paramo_wait(a, early, 0));
+    assert_true(first == 3);
+    ok(paramo_test(a, ts, &done));
+    assert_int_equal(done, 0);
+    push_one(b, tb);
+    ok(paramo_clock(b, NULL));
+    ok(paramo_wait(a, ts, 0));
+    assert_true(value == 4);
+
+    /* A deadline: who is behind is named. */
+    ok(paramo_clock(a, NULL));
+    ok(pull_at(a, ta, 3, 1000, &value, &ts));
+    assert_int_equal(paramo_wait(a, ts, 0), PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(paramo_last_error(), "customer 1, is at clock 2"));
+
+    /* The worker leaves, and begins again: requests of its earlier clock do not wait for the new one. One stands behind
+     * another request when the worker leaves. */
+    ok(pull_at(a, ta, 3, 0, &value, &ts));
+    paramo_request_options behind;
+    paramo_request_options_init(&behind);
+    behind.at_clock = 3;
+    behind.after_all = ts;
+    paramo_kv kv;
+    paramo_kv_init(&kv);
+    uint64_t key = 7, last;
+    kv.keys = &key;
+    kv.n = kv.vals_len = 1;
+    kv.vals = &first;
+    ok(paramo_pull(a, ta, &kv, &behind, &last));
+    ok(paramo_clock_leave(a));
+    ok(paramo_clock_join(a, NULL));
+    assert_int_equal(paramo_wait(a, ts, 0), PARAMO_E_INVALID);
+    assert_non_null(strstr(paramo_last_error(), "has no clock any more"));
+    assert_int_equal(paramo_wait(a, last, 0), PARAMO_E_CANCELLED);
+    paramo_worker_close(a);
+    paramo_worker_close(b);
+    ok(paramo_stop(node));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_workers),
+        cmocka_unit_test(requests_at_a_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

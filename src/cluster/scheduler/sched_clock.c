@@ -177,8 +177,7 @@ static paramo_err clock_add(struct sched_node *node, uint32_t who, uint64_t sess
     struct clock *clock = calloc(1, sizeof *clock);
     if (!clock)
         return err_memory(sizeof *clock);
-    *clock =
-        (struct clock){.node = node, .next = node->clocks, .who = who, .session = session, .clock = at};
+    *clock = (struct clock){.node = node, .next = node->clocks, .who = who, .session = session, .clock = at};
     size_t place = c->by_session.count;
     err = map_put(&c->by_session, session, clock);
     if (err) {
@@ -241,7 +240,8 @@ const char *sched_clock_fault(const struct scheduler *s)
             return "the clock of a node counts that is dead or has left";
         if (clock->clock < c->minimum)
             return "a clock is below the minimum";
-        if (c->heap[clock->place] != clock || c->heap[(clock->place - !!clock->place) / 2]->clock > clock->clock)
+        if (c->heap[clock->place] != clock ||
+            c->heap[(clock->place - !!clock->place) / 2]->clock > clock->clock)
             return "the clocks are out of order";
     }
     if (c->by_session.count && c->heap[0]->clock != c->minimum)
