@@ -157,8 +157,10 @@ void chunk_finished(struct client *c, struct chunk *chunk)
         request_close(r);
         return;
     }
-    paramo_err err = r->pulls_lens ? gather_lens(r) : PARAMO_OK;
-    request_end(r, err, err ? err_text() : "");
+    if (r->pulls_lens)
+        gather_lens(r);
+    else
+        request_end(r, PARAMO_OK, "");
 }
 
 void chunk_failed(struct chunk *chunk, paramo_err status, const char *text)

@@ -19,6 +19,7 @@
 #include "worker/fence.h"
 #include "worker/filtering.h"
 #include "worker/floor.h"
+#include "worker/gather.h"
 #include "worker/link.h"
 #include "worker/links.h"
 #include "worker/numbers.h"
@@ -348,6 +349,7 @@ static void request_callback(struct lane_task *task)
 static void request_release(struct client *c, struct request *r)
 {
     assert(r->ended);
+    gather_end(r);
     request_drop_chunks(c, r);
     for (struct scatter *scatter = r->scatters, *next; scatter; scatter = next) {
         next = scatter->next;
@@ -496,6 +498,7 @@ static void close_on_lane(struct lane_task *task)
     lane_timer_cancel(lane, &c->life->deadline_timer);
     floor_close(c);
     slicing_close(c);
+    gather_close(c);
     assert(!requests_first(c) && !chunk_first_waiter(c) && !links_count(c));
     assert(numbers_floor(c) == numbers_next(c)); /* all chunks are over */
     atomic_store(&c->life->gone, true);          /* the closing thread may free the client from here on */
@@ -544,6 +547,7 @@ struct client_parts {
     struct client_views views;
     struct client_waiters waiters;
     struct client_turns turns;
+    struct client_gathers gathers;
 };
 
 static void parts_join(struct client_parts *all)
@@ -562,6 +566,7 @@ static void parts_join(struct client_parts *all)
     c->views = &all->views;
     c->waiters = &all->waiters;
     c->turns = &all->turns;
+    c->gathers = &all->gathers;
     c->life->client = c;
 }
 
@@ -595,6 +600,7 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     c->life->deadline_timer.fire = deadline_fire;
     route_init(c);
     floor_init(c);
+    gather_init(c);
     callbacks_init(c);
     bufpool_init(&c->pool, CLIENT_POOL_MAX);
     paramo_err err = tracker_init(&c->tracker);

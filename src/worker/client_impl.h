@@ -139,6 +139,20 @@ struct scatter {
     size_t bytes;
 };
 
+/* gather.c: how far answers with lens are copied. */
+struct gather {
+    enum { GATHER_LENS, GATHER_STARTS, GATHER_ROWS } pass;
+    bool waits; /* for its next turn */
+    struct request *next;
+    uint64_t *at;  /* where each row begins; NULL: none is copied */
+    size_t starts; /* so many of them are known; the values of these rows: */
+    uint64_t total;
+    const struct chunk *chunk; /* a slice of it, from this key on */
+    uint32_t slice, key;
+    const uint8_t *from; /* ROWS: its values there, without so many bytes of the row */
+    uint64_t copied;
+};
+
 struct request {
     struct lane_task task; /* submission, later the callback, later its return */
     struct client *client;
@@ -168,6 +182,7 @@ struct request {
     size_t src_len, dst_len; /* values; dst: capacity */
     const uint32_t *src_lens;
     uint32_t *dst_lens;
+    struct gather gather;
     struct client_stats *stats;
     struct scan_batch *batch;
     paramo_callback callback;
@@ -299,6 +314,7 @@ struct client {
     struct client_views *views;           /* views.h */
     struct client_waiters *waiters;       /* chunk.h */
     struct client_turns *turns;           /* slicing.h */
+    struct client_gathers *gathers;       /* gather.h */
     struct filtering *filtering;          /* filtering.c; NULL: no table has filters */
     struct client_fence *fences;          /* fence.h */
     struct bufpool pool;                  /* of frames, gathered keys and answers */
