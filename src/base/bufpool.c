@@ -1,5 +1,6 @@
 #include "base/bufpool.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -31,6 +32,8 @@ void bufpool_fini(struct bufpool *pool)
         }
     }
     pool->cached = 0;
+    while (pool->late)
+        bufpool_free_late(pool);
 }
 
 void *bufpool_get(struct bufpool *pool, size_t size)
@@ -53,19 +56,59 @@ void *bufpool_get(struct bufpool *pool, size_t size)
     return buffer;
 }
 
+/* True: the pool keeps it. */
+static bool kept(struct bufpool *pool, void *buffer, size_t size, size_t *bytes)
+{
+    unsigned class = class_of(size);
+    *bytes = bytes_of(class, size);
+    pool->out -= *bytes;
+    if (class == BUFPOOL_CLASSES || pool->cached + *bytes > pool->cached_max)
+        return false;
+    struct bufpool_free *f = buffer;
+    f->next = pool->free[class];
+    pool->free[class] = f;
+    pool->cached += *bytes;
+    return true;
+}
+
 void bufpool_put(struct bufpool *pool, void *buffer, size_t size)
 {
-    if (!buffer)
-        return;
-    unsigned class = class_of(size);
-    size_t bytes = bytes_of(class, size);
-    pool->out -= bytes;
-    if (class < BUFPOOL_CLASSES && pool->cached + bytes <= pool->cached_max) {
-        struct bufpool_free *f = buffer;
-        f->next = pool->free[class];
-        pool->free[class] = f;
-        pool->cached += bytes;
-    } else {
+    size_t bytes;
+    if (buffer && !kept(pool, buffer, size, &bytes))
         free(buffer);
+}
+
+void bufpool_put_late(struct bufpool *pool, void *buffer, size_t size)
+{
+    size_t bytes;
+    if (buffer && !kept(pool, buffer, size, &bytes))
+        bufpool_drop_late(pool, buffer, bytes);
+}
+
+void bufpool_drop_late(struct bufpool *pool, void *block, size_t bytes)
+{
+    if (bytes < BUFPOOL_LATE_MIN) {
+        free(block);
+        return;
+    }
+    struct bufpool_late *late = block;
+    *late = (struct bufpool_late){.next = pool->late, .bytes = bytes};
+    pool->late = late;
+}
+
+void bufpool_free_late(struct bufpool *pool)
+{
+    for (size_t left = BUFPOOL_LATE_BYTES; pool->late && left;) {
+        struct bufpool_late *late = pool->late, *next = late->next;
+        size_t bytes = late->bytes < left ? late->bytes : left;
+        late->bytes -= bytes;
+        left -= bytes;
+        if (late->bytes >= BUFPOOL_LATE_MIN) { /* the system takes the end of a long block back */
+            struct bufpool_late *shorter = realloc(late, late->bytes);
+            pool->late = shorter ? shorter : late;
+        } else {
+            free(late);
+            pool->late = next;
+        }
     }
 }

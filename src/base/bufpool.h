@@ -1,7 +1,10 @@
 /*
  * A pool of byte buffers in powers of two, so that steady traffic neither asks the system for memory nor pays
  * for its first touch. One owner. The cache is bounded. Bytes that are handed out are counted, so that a test
- * can see that all were returned. Tests: test/base/test_bufpool.c.
+ * can see that all were returned.
+ *
+ * To give a gigabyte back to the system takes tens of milliseconds. An owner that has no time for that gives buffers
+ * back with bufpool_put_late, and frees them bit by bit. Tests: test/base/test_bufpool.c.
  */
 #ifndef BASE_BUFPOOL_H
 #define BASE_BUFPOOL_H
@@ -11,17 +14,24 @@
 enum {
     BUFPOOL_MIN_SHIFT = 8,
     BUFPOOL_MAX_SHIFT = 22,
-    BUFPOOL_CLASSES = BUFPOOL_MAX_SHIFT - BUFPOOL_MIN_SHIFT + 1
+    BUFPOOL_CLASSES = BUFPOOL_MAX_SHIFT - BUFPOOL_MIN_SHIFT + 1,
+    BUFPOOL_LATE_BYTES = 16 << 20, /* that bufpool_free_late frees: less than 2 ms */
+    BUFPOOL_LATE_MIN = 64 << 10    /* shorter ones are freed at once */
 };
 
 struct bufpool_free {
     struct bufpool_free *next;
 };
+struct bufpool_late {
+    struct bufpool_late *next;
+    size_t bytes;
+};
 
 struct bufpool {
     struct bufpool_free *free[BUFPOOL_CLASSES];
     size_t cached, cached_max;
-    size_t out; /* bytes handed out, as sized by their class */
+    struct bufpool_late *late; /* not cached, and not freed yet */
+    size_t out;                /* bytes handed out, as sized by their class */
 };
 
 void bufpool_init(struct bufpool *pool, size_t cached_max);
@@ -30,5 +40,11 @@ void bufpool_fini(struct bufpool *pool);
 void *bufpool_get(struct bufpool *pool, size_t size);
 /* size: as in bufpool_get. NULL is ignored. */
 void bufpool_put(struct bufpool *pool, void *buffer, size_t size);
+/* The same; if it is not kept, bufpool_free_late frees it. */
+void bufpool_put_late(struct bufpool *pool, void *buffer, size_t size);
+/* A block of malloc of so many bytes, which is freed by bufpool_free_late. */
+void bufpool_drop_late(struct bufpool *pool, void *block, size_t bytes);
+/* Frees BUFPOOL_LATE_BYTES of what is to be freed; a longer block from its end on. pool->late is NULL when all is. */
+void bufpool_free_late(struct bufpool *pool);
 
 #endif

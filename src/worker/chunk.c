@@ -113,9 +113,9 @@ static void slice_answer_free(struct client *c, struct slice *p)
 {
     assert(p->state == SLICE_IDLE && !p->in_van && !p->placing);
     if (p->lens)
-        bufpool_put(&c->pool, p->lens, 4 * (size_t)p->span->count);
+        bufpool_put_late(&c->pool, p->lens, 4 * (size_t)p->span->count);
     if (p->vals)
-        bufpool_put(&c->pool, p->vals, p->vals_bytes);
+        bufpool_put_late(&c->pool, p->vals, p->vals_bytes);
     p->lens = NULL;
     p->vals = NULL;
 }
@@ -128,7 +128,7 @@ void chunk_withdraw(struct chunk *chunk)
             link_forget(&chunk->split[i].slice);
             slice_answer_free(c, &chunk->split[i].slice);
         }
-        bufpool_put(&c->pool, chunk->split, chunk->split_bytes);
+        bufpool_put_late(&c->pool, chunk->split, chunk->split_bytes);
         chunk->split = NULL;
     } else if (chunk->count) {
         link_forget(&chunk->one);

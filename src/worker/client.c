@@ -28,6 +28,9 @@
 #include "worker/slicing.h"
 #include "worker/views.h"
 
+/* More bytes are copied before the lane is entered. Arbitrary: some microseconds. */
+enum { COPY_APART = 64 << 10 };
+
 void client_table_init(struct client_table *t, const struct view_table *from)
 {
     memset(t, 0, sizeof *t);
@@ -73,6 +76,20 @@ static void copy_in(struct request *r, uint8_t *to, size_t value_bytes)
         memcpy(to, r->src_lens, 4 * r->n);
         r->src_lens = (const uint32_t *)(void *)to;
     }
+}
+
+/* The bytes that PARAMO_COPY copies, about. */
+static uint64_t copied_bytes(const struct client_call *call)
+{
+    uint64_t bytes = 0;
+    if (!call->options || !(call->options->flags & PARAMO_COPY))
+        return 0;
+    for (size_t i = 0; call->kind == REQUEST_MESSAGE && i < call->messages_count; i++)
+        for (unsigned k = 0; k < VAN_SEGS; k++)
+            bytes += call->messages[i].seg[k].len;
+    if (call->kind < REQUEST_CLEAR)
+        bytes = 8 * (uint64_t)call->kv->n + call->kv->vals_len * (uint64_t)call->table->value_bytes;
+    return bytes;
 }
 
 static const struct client_table no_table = {.options.kind = PARAMO_TABLE_USER, .value_bytes = 1};
@@ -180,7 +197,7 @@ static void request_copy_free(struct request *r)
 {
     if (r->copy) {
         atomic_fetch_sub(&r->client->shared->copied, r->copy_bytes);
-        free(r->copy);
+        bufpool_drop_late(&r->client->pool, r->copy, r->copy_bytes);
         r->copy = NULL;
     }
 }
@@ -248,10 +265,14 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
     err = issue_ts(c, o && (o->flags & PARAMO_NOWAIT), deadline, &issued);
     if (err)
         return err;
-    bool held = lane_held(c->lane);
-    bool entered = !held && lane_enter(c->lane), expects = false;
+    bool held = lane_held(c->lane), apart = !held && copied_bytes(call) > COPY_APART;
+    bool entered = !held && !apart && lane_enter(c->lane), expects = false;
     struct request *r = requests_get(c, held || entered);
     err = r ? request_fill(r, call, deadline) : err_memory(sizeof *r);
+    if (r)
+        r->posted = !held && !entered;
+    if (apart && !err)
+        entered = lane_enter(c->lane);
     if (err) {
         tracker_complete(&c->tracker, issued);
         if (r)
@@ -267,7 +288,6 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
         if (held || entered) {
             client_submit(c, r);
         } else {
-            r->posted = true;
             r->task.run = submit_task;
             lane_post(c->lane, &r->task);
         }
@@ -353,7 +373,7 @@ static void request_release(struct client *c, struct request *r)
     request_drop_chunks(c, r);
     for (struct scatter *scatter = r->scatters, *next; scatter; scatter = next) {
         next = scatter->next;
-        bufpool_put(&c->pool, scatter, scatter->bytes);
+        bufpool_put_late(&c->pool, scatter, scatter->bytes);
     }
     request_copy_free(r);
     filtering_end(r);
@@ -390,6 +410,22 @@ static bool may_pump(struct client *c)
     return true;
 }
 
+/* Many bytes go back to the system in turns. Without memory for a timer the next turn comes with the next request. */
+static void free_late(struct client *c)
+{
+    if (!c->pool.late || c->life->free_timer.slot || client_is_down(c)) /* then client_free frees all */
+        return;
+    if (lane_timer_arm(c->lane, &c->life->free_timer, lane_now(c->lane)))
+        bufpool_free_late(&c->pool);
+}
+
+static void free_fire(struct lane_timer *timer)
+{
+    struct client *c = container_of(timer, struct client_life, free_timer)->client;
+    bufpool_free_late(&c->pool);
+    client_finish(c);
+}
+
 static void requests_finish(struct client *c)
 {
     for (;;) {
@@ -400,6 +436,7 @@ static void requests_finish(struct client *c)
             for (size_t i = 0; i < links_count(c); i++)
                 link_pump(links_at(c, i));
         } else {
+            free_late(c);
             return;
         }
     }
@@ -499,6 +536,7 @@ static void close_on_lane(struct lane_task *task)
     floor_close(c);
     slicing_close(c);
     gather_close(c);
+    lane_timer_cancel(c->lane, &c->life->free_timer);
     assert(!requests_first(c) && !chunk_first_waiter(c) && !links_count(c));
     assert(numbers_floor(c) == numbers_next(c)); /* all chunks are over */
     atomic_store(&c->life->gone, true);          /* the closing thread may free the client from here on */
@@ -598,6 +636,7 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     c->van_user = &client_van_user;
     c->life->deadline_at = UINT64_MAX;
     c->life->deadline_timer.fire = deadline_fire;
+    c->life->free_timer.fire = free_fire;
     route_init(c);
     floor_init(c);
     gather_init(c);

@@ -269,6 +269,7 @@ struct client_life {
     struct lane_task close_task;
     paramo_err failure; /* of client_fail; PARAMO_OK: not called */
     char failure_text[ERR_TEXT_MAX];
+    struct lane_timer free_timer; /* the next turn of what the pool frees late */
     struct lane_timer deadline_timer;
     uint64_t deadline_at; /* when it fires; UINT64_MAX: not armed */
 };

@@ -110,7 +110,8 @@ static size_t rows_turn(struct request *r, size_t left)
         uint64_t len = slice->lens[g->key] * value;
         uint64_t part = least(len - g->copied, (left - spent) << TURN_BYTES_SHIFT);
         if (part) /* if all are empty, there are no values */
-            memcpy(r->dst + g->at[place_of(g->chunk, slice->span, g->key)] * value + g->copied, g->from, part);
+            memcpy(r->dst + g->at[place_of(g->chunk, slice->span, g->key)] * value + g->copied, g->from,
+                   part);
         spent += 1 + (part >> TURN_BYTES_SHIFT);
         g->from = part ? g->from + part : g->from;
         g->copied += part;
@@ -165,7 +166,8 @@ static size_t turn_cost(const struct client *c)
 
 static void turn_soon(struct client *c)
 {
-    uint64_t pause = c->config.turn_keys ? ENV_MS : 0; /* in a simulation, other events come between two turns */
+    uint64_t pause =
+        c->config.turn_keys ? ENV_MS : 0; /* in a simulation, other events come between two turns */
     if (!lane_timer_arm(c->lane, &c->gathers->timer, lane_now(c->lane) + pause))
         return;
     for (struct request *r = c->gathers->first; r; r = r->gather.next)
@@ -229,7 +231,7 @@ void gather_lens(struct request *r)
 void gather_end(struct request *r)
 {
     gather_forget(r);
-    bufpool_put(&r->client->pool, r->gather.at, r->n * sizeof *r->gather.at);
+    bufpool_put_late(&r->client->pool, r->gather.at, r->n * sizeof *r->gather.at);
     r->gather = (struct gather){0};
 }
 

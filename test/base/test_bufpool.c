@@ -1,6 +1,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -51,8 +52,47 @@ static void test_reuse(void **state)
     bufpool_fini(&pool);
 }
 
+/* What is not kept is freed bit by bit: short ones at once, many together, a long one from its end on. */
+static void test_late(void **state)
+{
+    (void)state;
+    enum { BLOCK = 4 << 20, LONG = 3 * BUFPOOL_LATE_BYTES + BUFPOOL_LATE_MIN };
+    struct bufpool pool;
+    bufpool_init(&pool, BLOCK);
+    void *blocks[9], *small = bufpool_get(&pool, 1000);
+    for (unsigned i = 0; i < 9; i++)
+        blocks[i] = bufpool_get(&pool, BLOCK);
+    bufpool_put_late(&pool, NULL, 10);
+    bufpool_put_late(&pool, blocks[0], BLOCK);
+    assert_null(pool.late); /* it is kept */
+    bufpool_put_late(&pool, small, 1000);
+    assert_null(pool.late);
+    for (unsigned i = 1; i < 9; i++)
+        bufpool_put_late(&pool, blocks[i], BLOCK);
+    assert_int_equal(pool.out, 0);
+    bufpool_free_late(&pool);
+    assert_ptr_equal(pool.late, blocks[4]);
+    bufpool_free_late(&pool);
+    assert_null(pool.late);
+    bufpool_free_late(&pool);
+    bufpool_drop_late(&pool, malloc(BUFPOOL_LATE_MIN - 1), BUFPOOL_LATE_MIN - 1);
+    assert_null(pool.late);
+    bufpool_drop_late(&pool, malloc(LONG), LONG);
+    for (size_t bytes = LONG; bytes >= BUFPOOL_LATE_BYTES; bytes -= BUFPOOL_LATE_BYTES) {
+        assert_int_equal(pool.late->bytes, bytes);
+        bufpool_free_late(&pool);
+    }
+    assert_int_equal(pool.late->bytes, BUFPOOL_LATE_MIN);
+    bufpool_free_late(&pool);
+    assert_null(pool.late);
+    bufpool_drop_late(&pool, malloc(LONG), LONG);
+    bufpool_fini(&pool);
+    assert_null(pool.late);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes), cmocka_unit_test(test_reuse)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes), cmocka_unit_test(test_reuse),
+                                       cmocka_unit_test(test_late)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
