@@ -132,7 +132,6 @@ static paramo_err got_view(struct member *m, struct reader *body)
         view_unref(view);
         return err;
     }
-    assert(!m->view || view->number > m->view->number);
     view_unref(m->view);
     m->view = view;
     if (m->state == MEMBER_JOINING || m->state == MEMBER_JOINED)
