@@ -303,6 +303,22 @@ static void test_calls_refused(void **state)
     cluster_fini(&c);
 }
 
+/* When the job is over, nodes leave one by one. What changes with that is no view of those that are left. */
+static void test_view_after_the_end(void **state)
+{
+    (void)state;
+    cluster_init(&c, 1, 2, 1);
+    cluster_start_scheduler(&c);
+    cluster_start_all(&c, 2, 1);
+    cluster_leave(&c.nodes[2]);
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 5));
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[1], 5));
+    cluster_leave(&c.nodes[1]);
+    cluster_pass(&c, 2);
+    assert_int_equal(member_view(c.nodes[0].member)->number, c.nodes[0].view_number);
+    cluster_fini(&c);
+}
+
 /* ---- connections that break though both ends live ----------------------------------------------------- */
 
 static struct simnet_link *link_between(const char *from, const char *to)
@@ -434,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_scheduler_silent),
         cmocka_unit_test(test_another_job),
         cmocka_unit_test(test_calls_refused),
+        cmocka_unit_test(test_view_after_the_end),
         cmocka_unit_test(test_call_survives_connection),
         cmocka_unit_test(test_goodbye_survives_connection),
     };

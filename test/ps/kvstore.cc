@@ -68,8 +68,8 @@ class Server
   public:
     Server() : kv_(new KVServer<char>(0))
     {
-        static_cast<SimpleApp *>(kv_.get())
-            ->set_request_handle([this](const SimpleData &req, SimpleApp *app) {
+        static_cast<SimpleApp *>(kv_.get())->set_request_handle(
+            [this](const SimpleData &req, SimpleApp *app) {
                 if (req.head == STOP)
                     executor_.Exec([] {}, true);
                 if (req.head != STOP)
@@ -149,7 +149,8 @@ class Server
         KVPairs<char> res;
         res.keys = data.keys;
         res.vals.CopyFrom(reinterpret_cast<const char *>(store_.data()), SIZE * sizeof(float));
-        res.lens = SArray<int>(data.keys.size(), static_cast<int>(meta.cmd == ROWS ? UNIT : SIZE * sizeof(float)));
+        res.lens =
+            SArray<int>(data.keys.size(), static_cast<int>(meta.cmd == ROWS ? UNIT : SIZE * sizeof(float)));
         if (meta.cmd == ROWS)
             res.lens[0] = 0;
         kv_->Response(meta, res);
@@ -182,7 +183,10 @@ class Worker
             const Key key = range.begin() + KEY;
             if (kind_ == BITS)
                 Add(&push_keys_, &push_lens_, range.begin() + SIZE, 0);
-            Add(&push_keys_, &push_lens_, key, kind_ == ROWS ? 0 : kind_ == BITS ? SIZE / 4 : SIZE * sizeof(float));
+            Add(&push_keys_, &push_lens_, key,
+                kind_ == ROWS   ? 0
+                : kind_ == BITS ? SIZE / 4
+                                : SIZE * sizeof(float));
             Add(&pull_keys_, &pull_lens_, key, kind_ == ROWS ? 0 : SIZE * sizeof(float));
             for (size_t row = 0; kind_ == ROWS && row < ROWS_EACH; row++) {
                 Add(&push_keys_, &push_lens_, key + row, UNIT * sizeof(float));
@@ -202,7 +206,8 @@ class Worker
     float Pull()
     {
         Event done("the callback of a pull");
-        auto vals = new SArray<char>(reinterpret_cast<char *>(pulled_.data()), pulled_.size() * sizeof(float), false);
+        auto vals =
+            new SArray<char>(reinterpret_cast<char *>(pulled_.data()), pulled_.size() * sizeof(float), false);
         SArray<int> lens;
         lens.CopyFrom(pull_lens_);
         kv_.ZPull(pull_keys_, vals, &lens, kind_, [&done, vals] {

@@ -128,14 +128,16 @@ static paramo_err got_view(struct member *m, struct reader *body)
     if (view->job != m->job)
         err = err_set(PARAMO_E_PROTOCOL, "the scheduler sent a view of another job");
     bool older = m->view && view->number <= m->view->number;
-    if (err || !view->complete || older) {
+    /* After its end a node's shards get no view. A customer that is opened then must not have a newer one than they:
+     * they would keep its requests until they had it, too. */
+    bool late = m->state != MEMBER_JOINING && m->state != MEMBER_JOINED;
+    if (err || !view->complete || older || late) {
         view_unref(view);
         return err;
     }
     view_unref(m->view);
     m->view = view;
-    if (m->state == MEMBER_JOINING || m->state == MEMBER_JOINED)
-        m->config.on_view(m->config.arg, view);
+    m->config.on_view(m->config.arg, view);
     err = joined_perhaps(m);
     member_calls_viewed(m);
     return err;
