@@ -229,6 +229,8 @@
       "memory: small pushes (2000000; quick: 20000)")                                                                 \
     X(CONNECTIONS, BENCH, "connections", 0, NUMBER(1, 1000000), "N", NULL, NULL,                                      \
       "memory: workers opened and closed (500; quick: 20)")                                                           \
+    X(BENCH_DATA, BENCH, "data", 0, LIST, "FILE...", NULL, NULL,                                                       \
+      "filters: train on these rows; otherwise rows are drawn")                                                        \
     X(BUSY, BENCH, "busy", 0, NUMBER(0, 64), "N", "0", NULL, "latency: processes that keep the cores busy")           \
     X(BENCH_VAN, BENCH, "van", 0, WORD, "tcp|ucx", "tcp", NULL,                                                       \
       "what goes between processes: sockets, or UCX with shared memory")                                              \

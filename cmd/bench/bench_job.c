@@ -86,7 +86,8 @@ static void bind_to(pid_t parent)
         _exit(1);
 }
 
-static int program_start(pid_t *pid, char *const argv[], int quiet)
+/* out: where its standard output goes; -1: where ours goes, or, if it is quiet, nowhere. */
+static int program_start(pid_t *pid, char *const argv[], int quiet, int out)
 {
     const char *path = command_path("paramo");
     pid_t parent = getpid();
@@ -100,6 +101,8 @@ static int program_start(pid_t *pid, char *const argv[], int quiet)
             (void)dup2(null, STDOUT_FILENO);
             (void)dup2(null, STDERR_FILENO);
         }
+        if (out >= 0)
+            (void)dup2(out, STDOUT_FILENO);
         execv(path, argv);
         _exit(127);
     }
@@ -156,7 +159,7 @@ int job_add_server(struct bench_job *job, unsigned i)
     (void)snprintf(name, sizeof name, "server-%u", i);
     char *const argv[] = {self, server, opt_scheduler, job->address, opt_domain, name, opt_name, name, NULL};
     child_end(&job->server[i], END_MS);
-    return program_start(&job->server[i], argv, job->quiet);
+    return program_start(&job->server[i], argv, job->quiet, -1);
 }
 
 int job_start(struct bench_job *job, unsigned servers, unsigned replicas)
@@ -174,7 +177,7 @@ int job_start(struct bench_job *job, unsigned servers, unsigned replicas)
          opt_workers[] = "--workers", opt_replicas[] = "--replicas";
     char *const scheduler_argv[] = {self,        scheduler, opt_port,     number, opt_servers, many,
                                     opt_workers, one,       opt_replicas, copies, NULL};
-    code = program_start(&job->scheduler, scheduler_argv, job->quiet);
+    code = program_start(&job->scheduler, scheduler_argv, job->quiet, -1);
     for (unsigned i = 0; i < servers && code == 0; i++)
         code = job_add_server(job, i);
     if (code != 0)
@@ -199,7 +202,7 @@ int job_start_embedded(struct bench_job *job)
 
 int job_command(pid_t *pid, char *const argv[])
 {
-    return program_start(pid, argv, 1);
+    return program_start(pid, argv, 1, -1);
 }
 
 static int command_poll(pid_t *pid, int flags)
@@ -225,6 +228,13 @@ int job_command_run(char *const argv[])
 {
     pid_t pid = 0;
     int code = job_command(&pid, argv);
+    return code != 0 ? code : command_poll(&pid, 0) < 0 ? CODE_FAILED : 0;
+}
+
+int job_command_read(char *const argv[], FILE *to)
+{
+    pid_t pid = 0;
+    int code = program_start(&pid, argv, 1, fileno(to));
     return code != 0 ? code : command_poll(&pid, 0) < 0 ? CODE_FAILED : 0;
 }
 

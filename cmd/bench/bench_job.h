@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 enum { JOB_SERVERS_MAX = 8 };
@@ -49,6 +50,8 @@ int job_command(pid_t *pid, char *const argv[]);
 int job_command_ended(pid_t *pid);
 /* Starts it and waits for its end: 0, or -1 as above. */
 int job_command_run(char *const argv[]);
+/* The same, and what it prints goes to the file. */
+int job_command_read(char *const argv[], FILE *to);
 /* Kills it if it still runs. */
 void job_command_stop(pid_t *pid);
 /* The same in this process (PARAMO_ROLE_ALL). */

@@ -11,15 +11,17 @@
 #include <stdint.h>
 
 struct bench_settings {
-    uint64_t pairs;       /* pairs per line */
-    uint64_t keys;        /* table, sparse, memory, migrate, checkpoint: keys known */
-    int big;              /* table: 100 M keys as well */
-    uint64_t count;       /* memory: small pushes */
-    uint64_t connections; /* memory: workers opened and closed */
-    uint64_t busy;        /* latency: processes that keep the cores busy */
-    int json;             /* nothing but the report is printed */
-    int quick;            /* small samples: figures are rough */
-    const char *van;      /* between processes: "tcp" or "ucx" */
+    uint64_t pairs;          /* pairs per line */
+    uint64_t keys;           /* table, sparse, memory, migrate, checkpoint: keys known */
+    int big;                 /* table: 100 M keys as well */
+    uint64_t count;          /* memory: small pushes */
+    uint64_t connections;    /* memory: workers opened and closed */
+    uint64_t busy;           /* latency: processes that keep the cores busy */
+    int json;                /* nothing but the report is printed */
+    int quick;               /* small samples: figures are rough */
+    const char *van;         /* between processes: "tcp" or "ucx" */
+    const char *const *data; /* filters: files of rows; none: rows are drawn */
+    size_t data_count;
 };
 
 int bench_dense(const struct bench_settings *s, struct bench_report *r);
@@ -34,6 +36,7 @@ int bench_failover(const struct bench_settings *s, struct bench_report *r);
 int bench_migrate(const struct bench_settings *s, struct bench_report *r);
 int bench_checkpoint(const struct bench_settings *s, struct bench_report *r);
 int bench_straggler(const struct bench_settings *s, struct bench_report *r);
+int bench_filters(const struct bench_settings *s, struct bench_report *r);
 /* A part of bench_replicate: the record of applied pushes, without a server. */
 void bench_applied_window(const struct bench_settings *s, struct bench_report *r);
 

@@ -71,6 +71,19 @@ void line_pair(struct bench_line *line, double value, double raw)
     line->raw[line->pairs++] = raw;
 }
 
+void report_bar(struct bench_report *r, const char *path, const char *name, double value, double limit,
+                enum bench_better better)
+{
+    assert(r->bars < BENCH_BARS_MAX);
+    r->bar[r->bars++] =
+        (struct bench_bar){.path = path, .name = name, .value = value, .limit = limit, .better = better};
+}
+
+static int bar_is_met(const struct bench_bar *bar)
+{
+    return bar->better == BENCH_HIGHER ? bar->value >= bar->limit : bar->value <= bar->limit;
+}
+
 double line_median(const struct bench_line *line)
 {
     return spread_of(line->value, line->pairs).median;
@@ -190,7 +203,26 @@ void report_print(const struct bench_report *r, size_t from)
                      number(v.median, b[4]), around[0], number(w.median, b[5]), around[1], ratio.median,
                      ratio.q1, ratio.q3, line->raw_name);
     }
+    for (size_t i = 0; from < r->n && i < r->bars; i++) {
+        const struct bench_bar *bar = &r->bar[i];
+        if (strcmp(bar->path, r->line[from].path) == 0)
+            (void)printf("    %s: %s %.5g, %s %.5g\n", bar_is_met(bar) ? "met   " : "MISSED", bar->name,
+                         bar->value, bar->better == BENCH_HIGHER ? "at least" : "at most", bar->limit);
+    }
     (void)fflush(stdout);
+}
+
+static json_t *bars_json(const struct bench_report *r)
+{
+    json_t *bars = json_array();
+    for (size_t i = 0; i < r->bars; i++) {
+        const struct bench_bar *bar = &r->bar[i];
+        (void)json_array_append_new(
+            bars, json_pack("{s:s, s:s, s:f, s:f, s:s, s:b}", "path", bar->path, "name", bar->name, "value",
+                            bar->value, "limit", bar->limit, "better",
+                            bar->better == BENCH_HIGHER ? "higher" : "lower", "met", bar_is_met(bar)));
+    }
+    return bars;
 }
 
 static json_t *spread_json(struct spread s)
@@ -217,12 +249,12 @@ int report_print_json(const struct bench_report *r, size_t pairs, int quick)
         (void)json_array_append_new(lines, j);
     }
     json_t *doc = json_pack(
-        "{s:s, s:{s:I, s:s, s:s, s:s, s:s, s:I, s:f, s:f, s:f}, s:{s:I, s:b}, s:o}", "version",
+        "{s:s, s:{s:I, s:s, s:s, s:s, s:s, s:I, s:f, s:f, s:f}, s:{s:I, s:b}, s:o, s:o}", "version",
         paramo_version(), "machine", "cores", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "processor", model,
         "vectors", paramo_cpu(), "system", u.sysname, "kernel", u.release, "memory_bytes",
         (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "memcpy_1MiB_GB_per_s",
         r->copy_cache, "memcpy_128MiB_GB_per_s", r->copy_memory, "load_before", r->load, "settings", "pairs",
-        (json_int_t)pairs, "quick", quick, "lines", lines);
+        (json_int_t)pairs, "quick", quick, "lines", lines, "bars", bars_json(r));
     int ok = doc && json_array_size(lines) == r->n &&
              json_dumpf(doc, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0 && putchar('\n') != EOF &&
              fflush(stdout) == 0;

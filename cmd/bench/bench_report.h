@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_PAIRS_MAX = 101, BENCH_LINES_MAX = 96 };
+enum { BENCH_PAIRS_MAX = 101, BENCH_LINES_MAX = 160, BENCH_BARS_MAX = 16 };
 
 enum bench_better { BENCH_HIGHER, BENCH_LOWER };
 
@@ -26,9 +26,18 @@ struct bench_line {
     double value[BENCH_PAIRS_MAX], raw[BENCH_PAIRS_MAX];
 };
 
+/* A figure that must reach a limit. */
+struct bench_bar {
+    const char *path, *name; /* constants */
+    double value, limit;
+    enum bench_better better;
+};
+
 struct bench_report {
     struct bench_line line[BENCH_LINES_MAX];
     size_t n;
+    struct bench_bar bar[BENCH_BARS_MAX];
+    size_t bars;
     double copy_cache, copy_memory; /* memcpy, one core, GB/s: 1 MiB blocks, blocks beyond the caches */
     double load; /* what others ran before we began: the 1-minute load average; -1 unknown */
 };
@@ -40,6 +49,9 @@ struct bench_line *report_line(struct bench_report *r, const char *path, const c
                                enum bench_better better, const char *raw_name, const char *settings,
                                const char *name_format, ...) __attribute__((format(printf, 7, 8)));
 void line_pair(struct bench_line *line, double value, double raw);
+/* Judges a figure: met if it is at least the limit, or, where lower is better, at most. */
+void report_bar(struct bench_report *r, const char *path, const char *name, double value, double limit,
+                enum bench_better better);
 
 /* Medians, of Paramo's figure and of its ratio to the raw limit. The line has pairs. */
 double line_median(const struct bench_line *line);

@@ -41,9 +41,12 @@ static const char usage[] =
     "\n"
     "and all of them if none is named. These take longer, and run only if they are named:\n"
     "\n"
-    "  straggler  time to a log-loss under bsp, ssp and asp with one of 4 workers slowed\n"
-    "             2, 5 and 10 times, and the share of the time that workers wait;\n"
-    "             two minutes a pair\n"
+    "  straggler  time to a log-loss under bsp, ssp and asp with one of 4 workers\n"
+    "             slowed 2, 5 and 10 times, and the share of the time that workers\n"
+    "             wait; two minutes a pair\n"
+    "  filters    bytes that training sends with each filter (docs/FILTERS.md),\n"
+    "             beside none; log-loss and speed, and bars that they must reach.\n"
+    "             It trains on --data, or on rows that it draws\n"
     "\n"
     "Everything runs on loopback with the settings that a program gets by default; those in the environment\n"
     "(PARAMO_*, DMLC_*) are ignored.\n";
@@ -56,6 +59,7 @@ static const char more[] =
     "  paramo bench --json > bench/history/0.1.0.json\n"
     "  paramo bench table --compare bench/history/0.1.0.json\n"
     "  paramo bench memory --count 10000000 --connections 10000\n"
+    "  paramo bench filters --data train.ffm --pairs 3\n"
     "  paramo bench --quick --json\n";
 
 static const struct {
@@ -66,6 +70,7 @@ static const struct {
     {"table", bench_table},     {"sparse", bench_sparse},         {"embedded", bench_embedded},
     {"memory", bench_memory},   {"replicate", bench_replicate},   {"failover", bench_failover},
     {"migrate", bench_migrate}, {"checkpoint", bench_checkpoint}, {"straggler", bench_straggler},
+    {"filters", bench_filters},
 };
 enum {
     PATHS = sizeof paths / sizeof *paths,
@@ -125,6 +130,7 @@ int cmd_bench(int argc, char **argv)
     const int named = named_paths(&o, &wrong), json = option_flag(&o, OPT_JSON);
     if (named < 0)
         return options_wrong(&o, "there is no path '%s'", wrong);
+    const struct option_list *files = option_list(&o, OPT_BENCH_DATA);
     const struct bench_settings s = {
         .pairs = number_or(&o, OPT_PAIRS, 3, 11),
         .keys = number_or(&o, OPT_KEYS, 200000, 10000000),
@@ -135,6 +141,8 @@ int cmd_bench(int argc, char **argv)
         .json = json,
         .quick = option_flag(&o, OPT_QUICK),
         .van = option_text(&o, OPT_BENCH_VAN),
+        .data = files->item,
+        .data_count = files->n,
     };
     if (json && compare)
         return options_wrong(&o, "--json and --compare exclude each other");

@@ -49,6 +49,14 @@ for path in "${paths[@]}"; do
     check "$path: nothing on standard error" test ! -s "$ERR"
 done
 
+if [ "$SLOW" = 1 ]; then
+    expect 0 "bench filters" "$PARAMO" bench filters --quick --pairs 1 --json
+    check "filters: valid JSON, all figures positive and in order" valid_json "$OUT" filters
+    check "filters: its bars are judged" test "$(grep -c '"met": ' "$OUT")" -eq 5
+    check "filters: the key cache saves" grep -A4 '"keycache saves' "$OUT"
+    check "filters: nothing on standard error" test ! -s "$ERR"
+fi
+
 expect 0 "two paths, as a table" "$PARAMO" bench latency rate --quick --pairs 1
 check "the table has both, and the raw limits" grep -q "bare ping-pong.*blocking" "$OUT"
 check "the table has the second" grep -q "many messages to a call" "$OUT"
