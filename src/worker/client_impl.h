@@ -34,6 +34,7 @@
  *     links.c        the list of links
  *     numbers.c      the numbers of chunks, and the floor
  *     views.c        what the client knows of views that it does not have
+ *     callbacks.c    callbacks that are out, or wait for the application
  *
  * It never knows what a server does with a slice. Tests: test/worker/.
  */

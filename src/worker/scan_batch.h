@@ -11,7 +11,7 @@
 struct scan_batch {
     uint32_t shard; /* of the view */
     uint32_t id;    /* of the scan, within the client */
-    /* client->views->partitions_changed when the shard was first asked; 0: not asked yet. When that rises, the batch
+    /* views_partitions_changed() when the shard was first asked; 0: not asked yet. When that rises, the batch
      * ends with MOVED: the shard's partitions have changed. */
     uint64_t partitions_view;
     uint64_t cursor; /* the first key wanted */
