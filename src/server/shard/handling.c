@@ -317,7 +317,7 @@ paramo_err shard_request_keep(struct shard_request *q, unsigned i, struct paramo
 }
 
 static paramo_err check(const struct shard *s, const struct shard_table *t, const struct wire_head *h,
-                        const struct van_seg *seg, unsigned nseg)
+                        const struct van_seg *seg, unsigned nseg, const struct examination *x)
 {
     uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS);
     if (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)
@@ -329,17 +329,11 @@ static paramo_err check(const struct shard *s, const struct shard_table *t, cons
     if (vals % t->value_bytes)
         return err_set(PARAMO_E_PROTOCOL, "%" PRIu64 " bytes are not a whole number of values of table %s",
                        vals, t->name);
-    if (h->flags & WIRE_LENS && h->kind != WIRE_PULL) {
-        const uint32_t *lens = seg[WIRE_SEG_LENS].data;
-        uint64_t sum = 0;
-        for (uint32_t i = 0; i < h->count; i++)
-            sum += lens[i];
-        if (sum * t->value_bytes != vals)
-            return err_set(PARAMO_E_SIZE_MISMATCH,
-                           "table %s: lens that add up to %" PRIu64 " came with %" PRIu64 " values%s",
-                           t->name, sum, vals / t->value_bytes, APPLY_CHANGED);
-    }
-    return apply_check_keys(s, t, seg[WIRE_SEG_KEYS].data, h->count);
+    if (!x->bad && h->flags & WIRE_LENS && h->kind != WIRE_PULL && x->sum * t->value_bytes != vals)
+        return err_set(PARAMO_E_SIZE_MISMATCH,
+                       "table %s: lens that add up to %" PRIu64 " came with %" PRIu64 " values%s", t->name,
+                       x->sum, vals / t->value_bytes, APPLY_CHANGED);
+    return examining_error(s, t, h, seg, x);
 }
 
 static struct shard_request *request_make(struct peer *peer, struct shard_table *t, const struct wire_head *h,
@@ -408,7 +402,10 @@ paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct
     if (h->number < sender->applied_window.own.floor)
         return PARAMO_OK;
     struct shard_request *q = find(sender, h->number);
-    uint64_t keys_hash = t ? hash_bytes(seg[WIRE_SEG_KEYS].data, seg[WIRE_SEG_KEYS].len) : 0;
+    struct examination x = s->handling->examined ? *s->handling->examined : (struct examination){0};
+    while (t && h->count && !examining_done(s, &x, h))
+        examining_step(s, t, h, seg, &x);
+    uint64_t keys_hash = x.hash;
     if (q && !q->info.push && q->keys_hash != keys_hash) {
         /* The slice was cut by a newer view: the values that were read are for other keys. */
         request_release(s, q);
@@ -428,7 +425,7 @@ paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct
             reply_kept(peer, h, q->status, q->answer);
         return PARAMO_OK;
     }
-    paramo_err err = t ? check(s, t, h, seg, nseg) : PARAMO_OK;
+    paramo_err err = t ? check(s, t, h, seg, nseg, &x) : PARAMO_OK;
     if (err == PARAMO_E_PROTOCOL)
         return err;
     if (err) {
@@ -480,7 +477,7 @@ bool handling_probe(struct peer *peer, const struct wire_head *h)
     return true;
 }
 
-paramo_err handling_init(struct shard *s)
+paramo_err handling_init(struct shard *s, void (*examine)(struct lane_timer *timer))
 {
     struct gate *gate = calloc(1, sizeof *gate);
     if (!gate)
@@ -488,11 +485,14 @@ paramo_err handling_init(struct shard *s)
     gate->lane = s->lane;
     atomic_store(&gate->refs, 1);
     s->handling->gate = gate;
+    s->handling->shard = s;
+    s->handling->examining.fire = examine;
     return PARAMO_OK;
 }
 
 void handling_close(struct shard *s)
 {
+    lane_timer_cancel(s->lane, &s->handling->examining);
     atomic_store(&s->handling->gate->closed, true);
     while (atomic_load(&s->handling->gate->posting))
         ; /* a poster needs only a few more instructions */

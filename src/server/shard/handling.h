@@ -6,6 +6,7 @@
 #ifndef SERVER_SHARD_HANDLING_H
 #define SERVER_SHARD_HANDLING_H
 
+#include "server/shard/examining.h"
 #include "server/shard/shard_impl.h"
 
 /* The part of a shard that outlives it while handlers hold requests. */
@@ -35,16 +36,19 @@ struct shard_request {
 };
 
 struct shard_handling {
+    struct shard *shard;
     struct shard_request *first;
     struct shard_request *free; /* by next */
     size_t free_count;
     struct gate *gate;
-    size_t kept_bytes; /* of answers that are kept */
-    size_t bytes;      /* of requests that handlers have */
+    size_t kept_bytes;                  /* of answers that are kept */
+    size_t bytes;                       /* of requests that handlers have */
+    const struct examination *examined; /* of the request that is being handled; NULL: not yet */
+    struct lane_timer examining;        /* the next turn of a long request */
 };
 
-/* Memory: nothing is made. */
-MUST_USE paramo_err handling_init(struct shard *s);
+/* Memory: nothing is made. examine: the function of the timer. */
+MUST_USE paramo_err handling_init(struct shard *s, void (*examine)(struct lane_timer *timer));
 static inline size_t handling_kept_bytes(const struct shard *s)
 {
     return s->handling->kept_bytes;

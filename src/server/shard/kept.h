@@ -6,6 +6,7 @@
 #ifndef SERVER_SHARD_KEPT_H
 #define SERVER_SHARD_KEPT_H
 
+#include "server/shard/examining.h"
 #include "server/shard/shard_impl.h"
 
 /* A slice that cannot be handled yet. */
@@ -18,6 +19,7 @@ struct kept {
     struct van_hold *hold;
     size_t bytes;
     uint64_t deadline;
+    struct examination examined; /* of a long request to a handler */
 };
 
 struct shard_kept {

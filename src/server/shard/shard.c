@@ -377,7 +377,7 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
     s->config = *config;
     s->lane = config->lane;
     s->self = -1;
-    paramo_err err = handling_init(s);
+    paramo_err err = handling_init(s, slice_examine);
     if (err) {
         free(all);
         return err;

@@ -12,6 +12,7 @@
  *     partial_apply.c   requests of which some keys were applied before
  *     apply_rows.c      checks and changes of rows
  *     handling.c        requests to USER tables and apps: hand over, keep answers
+ *     examining.c       the keys of a request to a handler, in portions
  *     scanning.c        pages of rows, and counts of rows
  *     deferred.c        the list of requests that take longer than a step of the lane
  *     shard_tables.c    the memory of the shard's tables

@@ -12,6 +12,7 @@
 #include "server/shard/apply.h"
 #include "server/shard/clearing.h"
 #include "server/shard/deferred.h"
+#include "server/shard/examining.h"
 #include "server/shard/filtered.h"
 #include "server/shard/handling.h"
 #include "server/shard/kept.h"
@@ -177,6 +178,51 @@ static void floor_message(struct peer *peer, const struct wire_head *h)
     }
 }
 
+/* ---- long requests to handlers ---- */
+
+static bool to_examine(const struct kept *k)
+{
+    struct shard *s = k->peer->shard;
+    return examining_long(s, &k->head) && !examining_done(s, &k->examined, &k->head);
+}
+
+/* The first request of a connection that is to be examined. */
+static struct kept *next_to_examine(const struct shard *s)
+{
+    for (struct peer *peer = peers_first(s); peer; peer = peer->next) {
+        struct kept *k =
+            queue_empty(&peer->deferred) ? NULL : container_of(peer->deferred.head, struct kept, node);
+        if (k && to_examine(k))
+            return k;
+    }
+    return NULL;
+}
+
+static void examine(struct kept *k)
+{
+    struct shard *s = k->peer->shard;
+    examining_step(s, shard_table_find(s, k->head.table), &k->head, k->seg, &k->examined);
+}
+
+/* True: a turn will come, if none is there. In a simulation, other events come between two turns. */
+static bool examining_go(struct shard *s)
+{
+    uint64_t pause = s->config.scan_keys ? ENV_MS : 0;
+    return s->handling->examining.slot ||
+           lane_timer_arm(s->lane, &s->handling->examining, lane_now(s->lane) + pause) == PARAMO_OK;
+}
+
+/* Without memory for a timer all is examined now. */
+static bool examines_later(struct kept *k)
+{
+    if (!to_examine(k))
+        return false;
+    bool later = examining_go(k->peer->shard);
+    while (!later && to_examine(k))
+        examine(k);
+    return later;
+}
+
 /* A request whose filters are taken back. hold: as in handle. */
 static paramo_err take_request(struct peer *peer, const struct wire_head *h, const struct van_seg *seg,
                                unsigned nseg, struct van_hold **hold)
@@ -196,9 +242,10 @@ static paramo_err take_request(struct peer *peer, const struct wire_head *h, con
         probe(peer, h);
         return PARAMO_OK;
     }
-    if (waits(peer, h, seg)) {
+    bool later = waits(peer, h, seg), examines = examining_long(s, h);
+    if (later || examines) {
         kept_defer(peer, h, seg, nseg, hold);
-        return PARAMO_OK;
+        return later ? PARAMO_OK : slice_resume(peer);
     }
     return handle(peer, h, seg, nseg, hold);
 }
@@ -231,7 +278,10 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
 
 static paramo_err handle_kept(struct kept *k)
 {
+    struct shard *s = k->peer->shard;
+    s->handling->examined = &k->examined;
     paramo_err err = handle(k->peer, &k->head, k->seg, k->nseg, &k->hold);
+    s->handling->examined = NULL;
     kept_free(k);
     return err;
 }
@@ -245,6 +295,8 @@ paramo_err slice_resume(struct peer *peer)
         struct kept *k = container_of(peer->deferred.head, struct kept, node);
         if (saving_holds(s, &k->head, k->seg) || migration_source_defers(s, &k->head, k->seg) ||
             clearing_holds(s, &k->head, k->seg))
+            break;
+        if (examines_later(k))
             break;
         paramo_err err = handle_kept(kept_pop(peer));
         if (err)
@@ -289,7 +341,7 @@ void slice_resume_view_deferred(struct shard *s)
     for (struct qnode *node; (node = queue_pop(&old));) {
         struct kept *k = container_of(node, struct kept, node);
         struct peer *peer = k->peer;
-        if (!peer->broken && waits(peer, &k->head, k->seg)) {
+        if (!peer->broken && (waits(peer, &k->head, k->seg) || examines_later(k))) {
             kept_push(k);
         } else if (!peer->broken && handle_kept(k)) /* it may be deferred again */
             peer->broken = true;
@@ -322,6 +374,21 @@ void slice_handle_again(struct peer *peer, const struct wire_head *h, const stru
 {
     if (handle(peer, h, seg, nseg, NULL))
         peer_fail(peer);
+}
+
+void slice_examine(struct lane_timer *timer)
+{
+    struct shard *s = container_of(timer, struct shard_handling, examining)->shard;
+    struct kept *k = next_to_examine(s);
+    if (k) {
+        struct peer *peer = k->peer;
+        examine(k);
+        if (!to_examine(k) && slice_resume(peer))
+            peer_fail(peer);
+    }
+    k = next_to_examine(s);
+    if (k)
+        (void)examines_later(k);
 }
 
 static void on_writable(void *user, struct van_conn *conn)

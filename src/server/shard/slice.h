@@ -17,6 +17,8 @@ void slice_resume_view_deferred(struct shard *s);
 /* The backlog has left: handles the slices that waited for it. An error closes the connection. */
 MUST_USE paramo_err slice_resume(struct peer *peer);
 void slice_resume_all(struct shard *s);
+/* The timer of long requests to handlers, whose keys are examined in turns. */
+void slice_examine(struct lane_timer *timer);
 /* May a slice that reads be handled now? */
 bool slice_may_read(const struct peer *peer, const struct wire_head *head, const struct van_seg *seg);
 /* Handles a deferred slice again; an error closes the connection. */
