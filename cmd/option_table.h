@@ -18,69 +18,79 @@
 #include "learn/model/scale.h"
 #include "learn/objective/calibration.h"
 #include "learn/objective/objective.h"
+#include "learn/tune/search.h"
 
 /* clang-format off */
 #define OPTIONS(X, N, S)                                                                                              \
     /* ---- data and models ---- */                                                                                   \
     X(MODEL_IN, SCORES | EXPORT, "model-in", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved")         \
-    S(S_DATA, TRAIN, "What to learn from")                                                                            \
-    X(DATA, TRAIN | SCORES | DATA, "data", 0, LIST, "FILE...", NULL, NULL,                                                   \
+    S(S_DATA, LEARNS, "What to learn from")                                                                            \
+    X(DATA, LEARNS | SCORES | DATA, "data", 0, LIST, "FILE...", NULL, NULL,                                                   \
       "files, globs in quotes, or - for standard input; .gz and .zst are read as they are")                          \
-    X(FORMAT, TRAIN | SCORES, "format", 0, WORD, PARSE_FORMAT_WORDS, "auto", NULL,                                     \
+    X(FORMAT, LEARNS | SCORES, "format", 0, WORD, PARSE_FORMAT_WORDS, "auto", NULL,                                     \
       "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV, Vowpal Wabbit's, and tables: csv and tsv " \
       "with a header, jsonl; auto looks at the first lines")                                                          \
-    X(COLUMNS, TRAIN | DATA, "columns", 0, TEXT, "ROLE=NAME;...,...", NULL, NULL,                                            \
+    X(COLUMNS, LEARNS | DATA, "columns", 0, TEXT, "ROLE=NAME;...,...", NULL, NULL,                                            \
       "of a table (csv, tsv, jsonl): label=, weight=, cat= (text), num= (numbers), ignore=, each with names of columns; * means the others") \
-    X(CACHE, TRAIN | SCORES, "cache", 0, TEXT, "DIR", NULL, NULL,                                                      \
+    X(CACHE, LEARNS | SCORES, "cache", 0, TEXT, "DIR", NULL, NULL,                                                      \
       "keep what was parsed in this folder, and read it from there while the files are unchanged")                    \
-    X(SKIP_BAD, TRAIN | SCORES | DATA, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                                 \
+    X(SKIP_BAD, LEARNS | SCORES | DATA, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                                 \
       "skip and count up to N lines that cannot be read")                                                             \
-    X(HOLD_OUT, TRAIN, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                           \
+    X(HOLD_OUT, LEARNS, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                           \
       "keep this share of the rows from training, and measure the model on them after each epoch; 0: none")           \
-    X(VALID, TRAIN, "valid", 0, LIST, "FILE...", NULL, NULL, "measure on these instead; no row is held out")           \
-    X(HASH_BITS, TRAIN, "hash-bits", 0, NUMBER(0, 63), "N", "0", NULL, "hash feature ids to N bits; 0 keeps them")    \
-    X(EPOCHS, TRAIN, "epochs", 0, NUMBER(1, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                       \
+    X(VALID, LEARNS, "valid", 0, LIST, "FILE...", NULL, NULL, "measure on these instead; no row is held out")           \
+    X(HASH_BITS, LEARNS, "hash-bits", 0, NUMBER(0, 63), "N", "0", NULL, "hash feature ids to N bits; 0 keeps them")    \
+    X(EPOCHS, LEARNS, "epochs", 0, NUMBER(1, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                       \
       "passes over the data (at most 20, ended by --patience; 1 if the model is not measured)")                       \
-    X(PATIENCE, TRAIN, "patience", 0, NUMBER(0, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                   \
+    X(PATIENCE, LEARNS, "patience", 0, NUMBER(0, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                   \
       "stop after N epochs without a better measured log-loss; 0: never (2, or 0 if --epochs is given)")               \
-    X(SHUFFLE, TRAIN, "shuffle", 0, NUMBER(0, UINT32_MAX), "ROWS", "100000", NULL,                                    \
+    X(SHUFFLE, LEARNS, "shuffle", 0, NUMBER(0, UINT32_MAX), "ROWS", "100000", NULL,                                    \
       "from the second epoch on, shuffle the rows of a part within windows of this many; 0: the files' order")        \
-    X(NEGATIVES, TRAIN, "negatives", 0, POSITIVE, "SHARE", NULL, NULL,                                                 \
+    X(NEGATIVES, LEARNS, "negatives", 0, POSITIVE, "SHARE", NULL, NULL,                                                 \
       "learn this share of the rows with label 0, drawn anew for each epoch; predictions stay those for all rows (1)") \
-    X(CLASS_WEIGHT, TRAIN, "class-weight", 0, LIST, "LABEL=W...|balanced", NULL, NULL,                                 \
+    X(CLASS_WEIGHT, LEARNS, "class-weight", 0, LIST, "LABEL=W...|balanced", NULL, NULL,                                 \
       "rows of this label weigh W times as much, learned and measured; balanced: each label as much in all (1)")      \
     X(CALIBRATE, TRAIN, "calibrate", 0, WORD, CALIBRATION_WORDS, "none", NULL,                                        \
       "correct the probabilities by the rows that measure: by a line through the margins, or by steps")               \
     X(ANY_QUALITY, TRAIN, "any-quality", 0, FLAG, NULL, NULL, NULL,                                                   \
       "exit with 0, not 5, if the model is no better than guessing the mean rate")                                    \
-    S(S_MODEL, TRAIN, "Where the model is")                                                                                    \
-    X(MODEL_OUT, TRAIN, "model-out", 0, TEXT, "DIR", NULL, NULL, "save it there (the directory is made)")             \
+    S(S_MODEL, LEARNS, "Where the model is")                                                                                    \
+    X(MODEL_OUT, LEARNS, "model-out", 0, TEXT, "DIR", NULL, NULL, "save it there (the directory is made)")             \
     X(MODEL_FROM, TRAIN, "model-in", 0, TEXT, "DIR", NULL, NULL,                                                      \
       "continue from this model, with its settings unless given")                                                     \
     X(KEEP_NAMES, TRAIN, "keep-names", 0, FLAG, NULL, NULL, NULL,                                                     \
       "read the data once more at the end, and keep the names of features of tables and vw in names.tsv")             \
     X(NO_STATE, TRAIN, "no-state", 0, FLAG, NULL, NULL, NULL,                                                         \
       "save without the optimizers' state: smaller, but training cannot continue from it")                            \
-    X(TRAIN_SEED, TRAIN, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "seed of the first values that are drawn, and of --shuffle")                    \
-    S(S_LEARN, TRAIN, "How to learn")                                                                                 \
-    X(OBJECTIVE, TRAIN, "objective", 0, WORD, OBJECTIVE_WORDS, "logistic", NULL,                                       \
+    X(TRAIN_SEED, LEARNS, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "seed of the first values that are drawn, and of --shuffle")                    \
+    S(S_LEARN, LEARNS, "How to learn")                                                                                 \
+    X(OBJECTIVE, LEARNS, "objective", 0, WORD, OBJECTIVE_WORDS, "logistic", NULL,                                       \
       "what is predicted: the probability of label 1, a margin for labels 0 and 1, the mean of any labels, of counts, " \
       "a quantile, or the probability of each class")                                                                \
-    X(CLASSES, TRAIN, "classes", 0, NUMBER(2, OBJECTIVE_CLASSES_MAX), "C", NULL, NULL,                                 \
+    X(CLASSES, LEARNS, "classes", 0, NUMBER(2, OBJECTIVE_CLASSES_MAX), "C", NULL, NULL,                                 \
       "softmax: labels are 0 to C-1")                                                                                 \
-    X(QUANTILE, TRAIN, "quantile", 0, POSITIVE, "Q", NULL, NULL, "quantile: which, between 0 and 1 (0.5)")             \
-    X(BATCH, TRAIN, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                  \
+    X(QUANTILE, LEARNS, "quantile", 0, POSITIVE, "Q", NULL, NULL, "quantile: which, between 0 and 1 (0.5)")             \
+    X(BATCH, LEARNS, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                  \
       "rows learned at once (512 / workers / (ahead + 1), and an eighth of that at first; both at least 16)")           \
-    X(SCALE, TRAIN, "scale", 0, WORD, SCALE_WORDS, "auto", NULL,                                                      \
+    X(SCALE, LEARNS, "scale", 0, WORD, SCALE_WORDS, "auto", NULL,                                                      \
       "divide each feature's values by their running magnitude: the greatest, or (std) the root of the mean square; " \
       "auto is std from the first value on that is neither 0 nor 1")                                                    \
-    S(S_WHERE, TRAIN, "Where")                                                                                        \
-    X(TRAIN_SERVERS, TRAIN, "servers", 0, NUMBER(1, 256), "S", "1", NULL,                                             \
+    S(S_SEARCH, TUNE, "How to search")                                                                                \
+    X(TRIALS, TUNE, "trials", 0, NUMBER(1, TUNE_TRIALS_MAX), "N", NULL, NULL,                                         \
+      "how many settings to try (36; with --time as many as it has room for)")                                        \
+    X(TUNE_TIME, TUNE, "time", 0, NUMBER(1, 31536000), "SECONDS", NULL, NULL,                                         \
+      "end the search after this time; the best is trained after it")                                                \
+    X(RANGE, TUNE, "range", 0, LIST, "NAME=LOW:HIGH...", NULL, NULL,                                                  \
+      "another range of an option, such as alpha=0.01:0.5; an option that is given is not tuned")                     \
+    X(TUNE_LOG, TUNE, "log", 0, TEXT, "FILE", NULL, NULL,                                                             \
+      "keep what each trial gave, and continue from it when the same command is run again")                           \
+    S(S_WHERE, LEARNS, "Where")                                                                                        \
+    X(TRAIN_SERVERS, LEARNS, "servers", 0, NUMBER(1, 256), "S", "1", NULL,                                             \
       "in one process: server shards, a thread each")                                                                 \
-    X(TRAIN_WORKERS, TRAIN, "workers", 0, NUMBER(1, 256), "W", "1", NULL,                                             \
+    X(TRAIN_WORKERS, LEARNS, "workers", 0, NUMBER(1, 256), "W", "1", NULL,                                             \
       "in one process: learners, a thread each; in a cluster both numbers are the cluster's")                         \
-    X(AHEAD, TRAIN, "ahead", 0, NUMBER(0, 64), "N", "1", NULL, "parameters are pulled N batches ahead")               \
-    X(CONSISTENCY, TRAIN, "consistency", 0, TEXT, "asp|bsp|ssp:S", "asp", NULL,                                       \
+    X(AHEAD, LEARNS, "ahead", 0, NUMBER(0, 64), "N", "1", NULL, "parameters are pulled N batches ahead")               \
+    X(CONSISTENCY, LEARNS, "consistency", 0, TEXT, "asp|bsp|ssp:S", "asp", NULL,                                       \
       "how far workers may be apart: any distance, none, or S batches (docs/CONSISTENCY.md)")                         \
     X(FILTER, TRAIN, "filter", 0, LIST, "push=CHAIN|pull=CHAIN...", NULL, NULL,                                       \
       "filters between workers and servers, such as push=fixed:2,keycache,lz4 pull=keycache,lz4 (docs/FILTERS.md)")           \
@@ -95,8 +105,9 @@
     X(ROW, EXPLAIN, "row", 0, NUMBER(1, UINT64_MAX), "N", "1", NULL, "which row of the data")                        \
     X(CLASS, EXPLAIN, "class", 0, NUMBER(0, OBJECTIVE_CLASSES_MAX - 1), "C", NULL, NULL,                               \
       "softmax: which class's margin (that of the highest probability)")                                             \
-    X(PLOT, TRAIN | EVAL, "plot", 0, TEXT, "FILE.svg", NULL, NULL,                                                    \
-      "draw it, too: train the loss of each epoch, eval ROC, precision and recall, reliability and lift")              \
+    X(PLOT, LEARNS | EVAL, "plot", 0, TEXT, "FILE.svg", NULL, NULL,                                                    \
+      "draw it, too: train the loss of each epoch, tune that of each trial, eval ROC, precision and recall, "      \
+      "reliability and lift")              \
     X(TOP, INSPECT | EXPLAIN, "top", 0, NUMBER(0, 1000000), "N", "20", NULL,                                          \
       "how many features to show, the largest first")                                                                \
     /* ---- serving ---- */                                                                                          \
@@ -237,10 +248,10 @@
     X(COMPARE, BENCH, "compare", 0, TEXT, "FILE", NULL, NULL,                                                         \
       "then show ratios against an earlier run's document (bench/history/)")                                          \
     /* ---- output ---- */                                                                                            \
-    S(S_OUTPUT, TRAIN, "Output")                                                                                      \
-    X(JSON, TRAIN | EVAL | INSPECT | EXPLAIN | DATA | RING | STATUS | CHECKPOINT | SIM | BENCH, "json", 0, FLAG, NULL, NULL, NULL,        \
+    S(S_OUTPUT, LEARNS, "Output")                                                                                      \
+    X(JSON, LEARNS | EVAL | INSPECT | EXPLAIN | DATA | RING | STATUS | CHECKPOINT | SIM | BENCH, "json", 0, FLAG, NULL, NULL, NULL,        \
       "print one JSON document instead of text")                                                                      \
-    X(QUIET, TRAIN, "quiet", 'q', FLAG, NULL, NULL, NULL, "print no progress, only warnings and the summary")         \
+    X(QUIET, LEARNS, "quiet", 'q', FLAG, NULL, NULL, NULL, "print no progress, only warnings and the summary")         \
     X(LOG_DIR, RUN, "log-dir", 0, TEXT, "DIR", NULL, NULL,                                                            \
       "each node adds its log to DIR/scheduler.log, DIR/server-0.log, DIR/worker-0.log and so on, with times")        \
     X(LOG_FORMAT, RUN, "log-format", 0, WORD, "text|json", "text", NULL,                                              \

@@ -31,6 +31,7 @@ enum {
     VERBS(VERB_BIT)
 #undef VERB_BIT
         SCORES = PREDICT | EVAL | EXPLAIN,
+    LEARNS = TRAIN | TUNE,
     NODES = SCHEDULER | SERVER | WORKER,
     ADMINS = RING | STATUS | DRAIN | CHECKPOINT
 };
@@ -70,7 +71,8 @@ static const paramo_option *node_setting(const char *name)
 const paramo_option *option_line(enum verb verb, enum option_id id, const char **heading, char *letter)
 {
     if (id >= OPTION_COUNT) {
-        const struct model_option *model = verb == VERB_TRAIN ? model_options_at(id - OPTION_COUNT) : NULL;
+        const struct model_option *model =
+            verb == VERB_TRAIN || verb == VERB_TUNE ? model_options_at(id - OPTION_COUNT) : NULL;
         *letter = 0;
         if (model && id == OPTION_COUNT)
             *heading = "The model and its optimizers";

@@ -12,6 +12,7 @@ enum { WORDS_NONE = 0, WORDS_ONE = 1, WORDS_TWO = 2, WORDS_MANY = 1000, WORDS_CO
 /* clang-format off */
 #define VERBS(X)                                                                                               \
     X(TRAIN,      train,      WORDS_NONE,    "train a click model, in one process or as one node of a cluster") \
+    X(TUNE,       tune,       WORDS_NONE,    "find good options for 'paramo train'")                           \
     X(PREDICT,    predict,    WORDS_NONE,    "write a model's probability for each row")                      \
     X(EVAL,       eval,       WORDS_NONE,    "measure a model: log-loss, AUC, accuracy, calibration")         \
     X(INSPECT,    inspect,    WORDS_ONE,     "show what is in a model: sizes, norms, largest weights")         \

@@ -143,6 +143,8 @@ void progress_line(struct progress *p, const char *fmt, ...)
 void progress_warn(struct progress *p, const char *fmt, ...)
 {
     va_list args;
+    if (p->quiet > 1)
+        return;
     clear(p);
     (void)fputs("warning: ", stderr);
     va_start(args, fmt);

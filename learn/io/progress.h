@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct progress {
-    int quiet, terminal; /* set by progress_init */
+    int quiet, terminal; /* set by progress_init; quiet 2: no warnings either */
     int drawn;           /* a bar stands on the line */
     double last;         /* when something was shown */
 };

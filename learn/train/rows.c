@@ -57,10 +57,26 @@ static paramo_err open_data(struct job *job, const struct reader_options *common
     return reader_open(&options, job->o->data, job->o->data_n, &job->reader);
 }
 
+/* Takes readers that are open. */
+static paramo_err take_shared(struct job *job)
+{
+    const struct train_rows *rows = job->o->rows;
+    job->reader = rows->reader;
+    job->valid = rows->valid;
+    job->hold_out = rows->hold_out;
+    job->epochs = epochs_of(job);
+    paramo_err err = first_rows_fields(job);
+    if (err == PARAMO_OK)
+        err = first_rows_balance(job);
+    return err == PARAMO_OK && job->valid ? metrics_new(&job->info.objective, &job->metrics) : err;
+}
+
 paramo_err rows_open(struct job *job)
 {
     const struct train_options *o = job->o;
     struct reader_options options = o->reader;
+    if (o->rows)
+        return take_shared(job);
     options.hash_bits = job->info.hash_bits;
     options.fields = job->info.ops->fields != MODEL_NO_FIELDS;
     options.label = objective_label_rule(&job->info.objective);
@@ -86,6 +102,27 @@ paramo_err rows_open(struct job *job)
             err = metrics_new(&job->info.objective, &job->metrics);
     }
     return err;
+}
+
+paramo_err train_rows_open(const struct train_options *options, struct train_rows *rows)
+{
+    struct train_options o = *options;
+    struct job job = {.o = &o, .info = o.model};
+    o.rows = NULL;
+    o.epochs = o.epochs > 1 ? o.epochs : 2; /* so that what is parsed is kept */
+    paramo_err err = rows_open(&job);
+    metrics_free(job.metrics);
+    *rows = (struct train_rows){.reader = job.reader, .valid = job.valid, .hold_out = job.hold_out};
+    if (err != PARAMO_OK)
+        train_rows_close(rows);
+    return err;
+}
+
+void train_rows_close(struct train_rows *rows)
+{
+    reader_close(rows->reader);
+    reader_close(rows->valid);
+    *rows = (struct train_rows){0};
 }
 
 void rows_tell(struct job *job)

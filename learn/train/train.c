@@ -224,6 +224,8 @@ static paramo_err other_tick(struct customer *c, const paramo_work_unit *at)
 static paramo_err tick(void *arg, const struct watch_sums *sums, const paramo_work_unit *at)
 {
     struct customer *c = arg;
+    if (c->job->o->deadline > 0 && progress_now() > c->job->o->deadline)
+        return paramo_error_set(PARAMO_E_INTERRUPTED, "the time of this job is over");
     return leads(c) ? leader_tick(c, sums, at) : other_tick(c, at);
 }
 
@@ -478,7 +480,7 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     r->num_servers = paramo_num_servers(job->node);
     r->num_workers = job->embedded ? job->customers : paramo_num_workers(job->node);
     finish(job);
-    progress_init(&job->progress, job->o->quiet || !r->leader);
+    progress_init(&job->progress, job->o->quiet > 0 ? job->o->quiet : !r->leader);
     running = job;
     learning = 1;
     if (interrupted)
@@ -594,8 +596,10 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
         reader_get_stats(job.reader, &result->read);
     char why[PARAMO_ERROR_MAX];
     (void)snprintf(why, sizeof why, "%s", paramo_last_error());
-    reader_close(job.reader);
-    reader_close(job.valid);
+    if (!options->rows) {
+        reader_close(job.reader);
+        reader_close(job.valid);
+    }
     metrics_free(job.metrics);
     free(job.customer);
     (void)pthread_mutex_destroy(&job.lock);

@@ -9,6 +9,13 @@
 #include "learn/store/modelio.h"
 #include "learn/train/pace.h"
 
+/* The readers of a job's rows, for several jobs one after the other that differ in the model's settings only: the text is
+ * parsed once. */
+struct train_rows {
+    struct reader *reader, *valid; /* valid: NULL if a part of the rows is held out */
+    unsigned hold_out;             /* percent, as used */
+};
+
 struct train_options {
     const char *const *data, *const *valid; /* files; valid may be none */
     size_t data_n, valid_n;
@@ -24,11 +31,18 @@ struct train_options {
     uint64_t batch;                  /* rows; 0: train_batch, from train_first_batch on */
     uint32_t servers, workers;       /* embedded */
     uint32_t ahead;
-    uint32_t bound;    /* of struct pace; PACE_FREE: asp */
-    uint32_t patience; /* stop after this many epochs without a better log-loss; 0: never */
-    int drop_state;    /* save without the optimizers' state */
-    int quiet;
+    uint32_t bound;                /* of struct pace; PACE_FREE: asp */
+    uint32_t patience;             /* stop after this many epochs without a better log-loss; 0: never */
+    int drop_state;                /* save without the optimizers' state */
+    int quiet;                     /* 1: no progress; 2: no warnings either */
+    const struct train_rows *rows; /* of train_rows_open for the same data; NULL: the job opens its own */
+    double
+        deadline; /* embedded: when the job ends as if interrupted, on the clock of progress_now; 0: never */
 };
+
+/* Opens the rows of a job, and keeps what is parsed. The caller closes them. Not while a job uses them. */
+PARAMO_MUST_USE paramo_err train_rows_open(const struct train_options *options, struct train_rows *rows);
+void train_rows_close(struct train_rows *rows);
 
 #define TRAIN_EPOCHS_MAX 100000
 #define TRAIN_EPOCHS     20 /* at most, where none are named; arbitrary */

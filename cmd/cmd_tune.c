@@ -1,0 +1,304 @@
+/*
+ * paramo tune: finds good options for `paramo train`. The search is learn/tune/search.c, what is shown of it tuning.c. Tests:
+ * test/e2e/tune.sh, test/learn/test_tune.c.
+ */
+#include "cmd/dataargs.h"
+#include "cmd/exitcode.h"
+#include "cmd/given.h"
+#include "cmd/plots.h"
+#include "cmd/train_args.h"
+#include "cmd/tuning.h"
+#include "cmd/verbs.h"
+#include "learn/io/progress.h"
+#include "learn/train/train.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: paramo tune --model MODEL --data FILE... [--trials N] [options]\n"
+    "\n"
+    "Trains a model with many settings and finds those of the lowest loss on rows that none of them learns:\n"
+    "a tenth of the data, or --valid. Rates, penalties, sizes and --batch are drawn from ranges; an option\n"
+    "that is given stays as it is. Of nine settings, which learn a ninth of --epochs (20), the best three\n"
+    "learn a third, and the best one all. Later settings lie near the best ones. The data is parsed once.\n"
+    "At the end stand the best settings and the command line that trains them on all rows.\n";
+
+static const char more[] =
+    "With one worker the same command has the same result, as long as --trials and not --time ends it.\n"
+    "--log FILE keeps each result: after a kill the same command continues where it was. --model-out\n"
+    "trains the best settings on all rows, for the epochs that were best, and saves the model.\n"
+    "\n" CODE_HELP "\n"
+    "  paramo tune --model fm --data train.ffm --trials 36 --log tune.jsonl \\\n"
+    "      --plot tune.svg --model-out model\n"
+    "  paramo tune --model lr --data train.ffm --time 60 --range alpha=0.01:0.5\n";
+
+#define TRIALS 36 /* arbitrary: four rounds */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    if (interrupted)
+        _exit(CODE_INTERRUPTED);
+    interrupted = 1;
+    (void)train_interrupt();
+    static const char text[] = "paramo tune: ending the search; again to leave at once\n";
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)ignored;
+}
+
+/* ---- one training ---- */
+
+static void show(const struct tuning *t, size_t trial, uint64_t epochs, const struct tune_outcome *o,
+                 const char *settings)
+{
+    struct progress progress;
+    const struct objective *objective = &t->base.model.objective;
+    progress_init(&progress, t->base.quiet);
+    progress_line(&progress, "trial %zu, %" PRIu64 " epoch%s: %s %.5f in %.1f s:%s", trial, epochs,
+                  epochs == 1 ? "" : "s", objective->ops->loss, objective_shown(objective, o->loss),
+                  o->seconds, settings);
+}
+
+static paramo_err train_point(void *arg, size_t trial, const double *point, uint64_t epochs,
+                              struct tune_outcome *outcome)
+{
+    struct tuning *t = arg;
+    char settings[4096];
+    int found = 0;
+    (void)tune_text(&t->space, point, settings, sizeof settings);
+    paramo_err err =
+        t->journal ? journal_find(t->journal, trial, epochs, settings, outcome, &found) : PARAMO_OK;
+    if (err != PARAMO_OK || found) {
+        t->resumed += (uint64_t)found;
+        return err;
+    }
+    if (interrupted || (t->deadline > 0 && progress_now() > t->deadline))
+        return paramo_error_set(PARAMO_E_INTERRUPTED, "the search was cut short");
+    struct train_options o = t->base;
+    struct train_result result;
+    tune_apply(&t->space, point, &o);
+    o.epochs = epochs;
+    o.rows = &t->rows;
+    o.quiet = 2;
+    o.deadline = t->deadline;
+    const double began = progress_now();
+    err = train_run(&o, &result);
+    if (err == PARAMO_E_NUMERIC)
+        *outcome = (struct tune_outcome){.loss = (double)INFINITY, .ended = 1};
+    else if (err == PARAMO_OK)
+        *outcome = (struct tune_outcome){.loss = result.best_epoch > 0 ? result.best_loss : (double)INFINITY,
+                                         .epochs = result.best_epoch,
+                                         .ended = result.stopped_early};
+    outcome->seconds = progress_now() - began;
+    if (err == PARAMO_OK && result.base_loss > 0)
+        t->guess = result.base_loss;
+    train_result_free(&result);
+    if (err != PARAMO_OK && err != PARAMO_E_NUMERIC)
+        return err;
+    show(t, trial, epochs, outcome, settings);
+    return t->journal ? journal_add(t->journal, trial, epochs, settings, outcome) : PARAMO_OK;
+}
+
+/* ---- settings ---- */
+
+/* What a model, its data and its options are, for the file of the search. The caller frees it. */
+static char *search_text(const struct tuning *t)
+{
+    static const enum option_id left_out[] = {OPT_TRIALS,    OPT_TUNE_TIME, OPT_TUNE_LOG, OPT_PLOT,
+                                              OPT_MODEL_OUT, OPT_JSON,      OPT_QUIET};
+    char *given = given_text(t->options, left_out, sizeof left_out / sizeof *left_out), *text = NULL;
+    const uint64_t valid = t->rows.valid ? reader_size(t->rows.valid) : 0;
+    if (given && asprintf(&text, "%s, on %" PRIu64 " bytes", given, reader_size(t->rows.reader) + valid) < 0)
+        text = NULL;
+    free(given);
+    return text;
+}
+
+/* The command line that trains the best point on all rows. */
+static char *command_text(const struct tuning *t)
+{
+    static const enum option_id left_out[] = {OPT_TRIALS, OPT_TUNE_TIME, OPT_TUNE_LOG, OPT_PLOT,
+                                              OPT_JSON,   OPT_QUIET,     OPT_RANGE,    OPT_EPOCHS,
+                                              OPT_VALID,  OPT_HOLD_OUT,  OPT_PATIENCE};
+    const struct tune_trial *best = &t->search.trial[t->search.best];
+    char settings[4096], *given = given_text(t->options, left_out, sizeof left_out / sizeof *left_out),
+                         *text = NULL;
+    (void)tune_text(&t->space, best->point, settings, sizeof settings);
+    if (given && asprintf(&text, "paramo train%s%s --epochs %" PRIu64 " --hold-out 0%s", given, settings,
+                          best->outcome.epochs,
+                          option_given(t->options, OPT_MODEL_OUT) ? "" : " --model-out model") < 0)
+        text = NULL;
+    free(given);
+    return text;
+}
+
+/* What is tuned: all that is not given. Returns -1, or the exit code. */
+static int make_space(struct tuning *t)
+{
+    const struct options *s = t->options;
+    const struct option_list *ranges = option_list(s, OPT_RANGE);
+    tune_space_init(&t->space, &t->base.model);
+    for (size_t i = t->space.n; i-- > 0;)
+        if (given_by_name(s, t->space.option[i].name))
+            tune_space_drop(&t->space, t->space.option[i].name);
+    for (size_t i = 0; i < ranges->n; i++) {
+        const char *wrong = tune_space_range(&t->space, ranges->item[i]);
+        if (wrong)
+            return options_wrong(s, "--range %s: %s", ranges->item[i], wrong);
+    }
+    return t->space.n > 0 ? -1
+                          : options_wrong(s, "every option of the model is given: nothing is left to tune");
+}
+
+static int make_tuning(struct tuning *t)
+{
+    const struct options *s = t->options;
+    const struct option_list *data = option_list(s, OPT_DATA);
+    int code = train_args_read(s, &t->base);
+    if (code >= 0)
+        return code;
+    for (size_t i = 0; i < data->n; i++)
+        if (strcmp(data->item[i], "-") == 0)
+            return options_wrong(
+                s, "the data is read again for the best model, and standard input can be read once");
+    if (t->base.valid_n == 0 && t->base.hold_out == 0)
+        return options_wrong(
+            s, "trials are compared on rows that none of them learns: --hold-out or --valid is needed");
+    t->search.most = option_given(s, OPT_TRIALS)      ? (size_t)option_number(s, OPT_TRIALS)
+                     : option_given(s, OPT_TUNE_TIME) ? TUNE_TRIALS_MAX
+                                                      : TRIALS;
+    t->search.seed = option_number(s, OPT_TRAIN_SEED);
+    t->search.epochs = t->base.epochs > 0 ? t->base.epochs : TRAIN_EPOCHS;
+    t->base.patience =
+        option_given(s, OPT_PATIENCE) ? (uint32_t)option_number(s, OPT_PATIENCE) : TRAIN_PATIENCE;
+    t->base.model_out = NULL;
+    return make_space(t);
+}
+
+/* ---- the search ---- */
+
+/* Before anything takes long. */
+static paramo_err check_outputs(const struct tuning *t)
+{
+    const char *plot = option_text(t->options, OPT_PLOT), *out = option_text(t->options, OPT_MODEL_OUT);
+    paramo_err err = plot ? plots_check(plot) : PARAMO_OK;
+    return err == PARAMO_OK && out ? modelio_prepare(out) : err;
+}
+
+static paramo_err open_all(struct tuning *t)
+{
+    const char *path = option_text(t->options, OPT_TUNE_LOG);
+    paramo_err err = check_outputs(t);
+    t->base.epochs = t->search.epochs;
+    if (err == PARAMO_OK)
+        err = train_rows_open(&t->base, &t->rows);
+    if (err == PARAMO_OK && !t->rows.valid && t->rows.hold_out == 0)
+        err = paramo_error_set(PARAMO_E_INVALID,
+                               "%s: has too few rows to hold some of both kinds out: give --valid",
+                               t->base.data[0]);
+    char *search = err == PARAMO_OK ? search_text(t) : NULL;
+    if (err == PARAMO_OK && !search)
+        err = paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    if (err == PARAMO_OK && path)
+        err = journal_open(path, search, &t->journal);
+    free(search);
+    return err;
+}
+
+/* Trains the best point on all rows. */
+static paramo_err train_best(struct tuning *t)
+{
+    const struct tune_trial *best = &t->search.trial[t->search.best];
+    struct train_options o = t->base;
+    struct train_result result;
+    tune_apply(&t->space, best->point, &o);
+    o.epochs = best->outcome.epochs;
+    o.valid_n = 0;
+    o.hold_out = 0;
+    o.patience = 0;
+    o.quiet = 1;
+    o.model_out = option_text(t->options, OPT_MODEL_OUT);
+    paramo_err err = train_run(&o, &result);
+    t->saved = result.saved;
+    train_result_free(&result);
+    return err;
+}
+
+static paramo_err search(struct tuning *t)
+{
+    const double seconds = (double)option_number(t->options, OPT_TUNE_TIME);
+    t->began = progress_now();
+    t->deadline = option_given(t->options, OPT_TUNE_TIME) ? t->began + seconds : 0;
+    paramo_err err = open_all(t);
+    if (err != PARAMO_OK)
+        return err;
+    t->search.space = &t->space;
+    t->search.train = train_point;
+    t->search.arg = t;
+    err = tune_search_run(&t->search);
+    t->cut = err == PARAMO_E_INTERRUPTED;
+    if (err != PARAMO_OK && !t->cut)
+        return err;
+    if (t->search.trained == 0 && !interrupted)
+        return paramo_error_set(PARAMO_E_TIMEOUT, "no trial ended in the time that --time gives");
+    if (t->search.trained > 0 && !isfinite(t->search.trial[t->search.best].outcome.loss))
+        return paramo_error_set(PARAMO_E_NUMERIC, "all trials diverged; a --range with lower rates may help");
+    if (t->search.trained > 0 && !(t->command = command_text(t)))
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    if (t->search.trained > 0 && !interrupted && option_text(t->options, OPT_MODEL_OUT))
+        return train_best(t);
+    return PARAMO_OK;
+}
+
+/* The exit code of a search that came to its end. */
+static int print(struct tuning *t)
+{
+    const char *plot = option_text(t->options, OPT_PLOT);
+    const int ok = option_flag(t->options, OPT_JSON) ? tuning_print_json(t) : tuning_print(t);
+    if (!ok)
+        return code_fail("tune", PARAMO_E_IO, "standard output cannot be written");
+    paramo_err err = plot && t->search.trained > 0 ? tuning_plot(t, plot) : PARAMO_OK;
+    if (err != PARAMO_OK)
+        return code_fail("tune", err, paramo_last_error());
+    if (interrupted)
+        return CODE_INTERRUPTED;
+    if (t->guess > 0 && t->search.trial[t->search.best].outcome.loss >= t->guess) {
+        (void)fprintf(stderr,
+                      "paramo tune: warning: even the best is no better than the same guess for each row\n");
+        return CODE_QUALITY;
+    }
+    return CODE_DONE;
+}
+
+int cmd_tune(int argc, char **argv)
+{
+    struct options o;
+    struct tuning t = {.options = &o};
+    int code = options_parse(&o, VERB_TUNE, argc, argv, usage, more);
+    if (code < 0)
+        code = make_tuning(&t);
+    if (code < 0) {
+        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+        (void)sigaction(SIGINT, &action, NULL);
+        (void)sigaction(SIGTERM, &action, NULL);
+        paramo_err err = search(&t);
+        code = err == PARAMO_OK              ? print(&t)
+               : err == PARAMO_E_INTERRUPTED ? CODE_INTERRUPTED
+                                             : code_fail("tune", err, paramo_last_error());
+    }
+    free(t.command);
+    tune_search_free(&t.search);
+    journal_close(t.journal);
+    train_rows_close(&t.rows);
+    columns_release(t.base.model.columns);
+    options_free(&o);
+    return code;
+}

@@ -1,0 +1,189 @@
+#include "cmd/train_args.h"
+#include "cmd/dataargs.h"
+#include "cmd/exitcode.h"
+#include "cmd/model_args.h"
+#include "learn/train/train_options.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The options over what o has. Returns -1 or the exit code. */
+static int read_objective(const struct options *s, struct objective *o)
+{
+    if (option_given(s, OPT_OBJECTIVE) && strcmp(option_text(s, OPT_OBJECTIVE), o->ops->name) != 0)
+        *o = objective_of(objective_find(option_text(s, OPT_OBJECTIVE)));
+    if (option_given(s, OPT_CLASSES))
+        o->classes = (uint32_t)option_number(s, OPT_CLASSES);
+    if (option_given(s, OPT_QUANTILE))
+        o->quantile = option_real(s, OPT_QUANTILE);
+    const char *wrong = objective_valid(o);
+    return !wrong ? -1 : options_wrong(s, "--objective %s %s", o->ops->name, wrong);
+}
+
+/* Continues from a model: what was trained stands, and settings that were not given stay as they were. Returns
+ * -1 or the exit code. */
+static int continue_from(const struct options *s, struct model_info *info)
+{
+    paramo_err err = train_take_settings(option_text(s, OPT_MODEL_FROM), info);
+    if (err != PARAMO_OK)
+        return code_fail(verb_name(s->verb), err, paramo_last_error());
+    if (option_given(s, OPT_HASH_BITS) && option_number(s, OPT_HASH_BITS) != info->hash_bits)
+        return options_wrong(s, "%s was trained with --hash-bits %u", option_text(s, OPT_MODEL_FROM),
+                             info->hash_bits);
+    if (option_given(s, OPT_SCALE) && strcmp(option_text(s, OPT_SCALE), scale_name(info->scale)) != 0)
+        return options_wrong(s, "%s was trained with --scale %s and continues only with that",
+                             option_text(s, OPT_MODEL_FROM), scale_name(info->scale));
+    if (option_given(s, OPT_TRAIN_SEED))
+        info->seed = option_number(s, OPT_TRAIN_SEED);
+    struct objective asked = info->objective;
+    int code = read_objective(s, &asked);
+    if (code >= 0)
+        return code;
+    if (asked.ops == info->objective.ops && asked.classes != info->objective.classes)
+        return options_wrong(s, "%s was trained with --classes %" PRIu32, option_text(s, OPT_MODEL_FROM),
+                             info->objective.classes);
+    if (asked.ops != info->objective.ops || asked.classes != info->objective.classes ||
+        asked.quantile != info->objective.quantile)
+        return options_wrong(s, "%s was trained with another objective: %s", option_text(s, OPT_MODEL_FROM),
+                             info->objective.ops->name);
+    return model_args_continue(s, option_text(s, OPT_MODEL_FROM), info);
+}
+
+/* The columns of --columns, which must be those of the model that training continues from. */
+static int take_columns(const struct options *s, int continues, struct model_info *info)
+{
+    struct columns *given;
+    int code = data_args_columns(s, &given);
+    if (code < 0 && given && continues && !columns_same(given, info->columns))
+        code = options_wrong(s, "%s was trained with other --columns: leave it out",
+                             option_text(s, OPT_MODEL_FROM));
+    if (code < 0 && given && !continues) {
+        info->columns = given;
+        given = NULL;
+    }
+    columns_release(given);
+    return code;
+}
+
+static int begin(const struct options *s, struct model_info *info)
+{
+    int code = model_args_begin(s, info);
+    if (code < 0)
+        code = read_objective(s, &info->objective);
+    info->hash_bits = (uint32_t)option_number(s, OPT_HASH_BITS);
+    info->seed = option_number(s, OPT_TRAIN_SEED);
+    info->scale = (enum scale_kind)scale_find(option_text(s, OPT_SCALE));
+    return code;
+}
+
+/* One LABEL=W. Returns 0 if it is none. */
+static int read_class_weight(const char *text, struct class_weights *c)
+{
+    char *end;
+    const unsigned long label = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '=' || label >= c->n)
+        return 0;
+    const char *number = end + 1;
+    const double weight = strtod(number, &end);
+    c->weight[label] = (float)weight;
+    return end > number && *end == '\0' && isfinite(c->weight[label]) && c->weight[label] > 0;
+}
+
+/* --class-weight over what a model learned with. Returns -1 or the exit code. */
+static int read_class_weights(const struct options *s, struct train_options *o)
+{
+    const struct option_list *list = option_list(s, OPT_CLASS_WEIGHT);
+    const struct objective *objective = &o->model.objective;
+    struct class_weights *c = &o->model.class_weight;
+    if (list->n == 0)
+        return -1;
+    memset(c, 0, sizeof *c);
+    if (!objective->ops->correct)
+        return options_wrong(s, "--class-weight needs an objective with classes: logistic, hinge or softmax");
+    o->balance = list->n == 1 && strcmp(list->item[0], "balanced") == 0;
+    if (o->balance)
+        return -1;
+    c->n = objective->ops->many ? objective->classes : 2;
+    for (uint32_t i = 0; i < c->n; i++)
+        c->weight[i] = 1;
+    for (size_t i = 0; i < list->n; i++)
+        if (!read_class_weight(list->item[i], c))
+            return options_wrong(
+                s,
+                "--class-weight %s: expected LABEL=W, with a label below %u and a weight above "
+                "0, or balanced",
+                list->item[i], (unsigned)c->n);
+    return -1;
+}
+
+/* A model that was calibrated is calibrated again, unless told otherwise. Returns -1 or the exit code. */
+static int read_calibration(const struct options *s, struct train_options *o)
+{
+    struct calibration *before = &o->model.calibration;
+    const int given = option_given(s, OPT_CALIBRATE);
+    const int measured = option_list(s, OPT_VALID)->n > 0 || option_number(s, OPT_HOLD_OUT) > 0;
+    o->calibrate = given      ? (enum calibration_kind)calibration_find(option_text(s, OPT_CALIBRATE))
+                   : measured ? before->kind
+                              : CALIBRATION_NONE;
+    memset(before, 0, sizeof *before); /* it is for the parameters as they were */
+    if (o->calibrate != CALIBRATION_NONE && o->model.objective.ops != &objective_logistic)
+        return options_wrong(s, "--calibrate needs --objective logistic");
+    if (o->calibrate != CALIBRATION_NONE && !measured)
+        return options_wrong(s, "--calibrate needs rows that are not learned: --hold-out or --valid");
+    return -1;
+}
+
+int train_args_read(const struct options *s, struct train_options *o)
+{
+    if (option_list(s, OPT_DATA)->n == 0)
+        return options_wrong(s, "--data is missing");
+    if (!model_args_name(s) && !option_text(s, OPT_MODEL_FROM))
+        return options_wrong(s, "--model is missing");
+    if (option_number(s, OPT_PATIENCE) > 0 && option_list(s, OPT_VALID)->n == 0 &&
+        option_number(s, OPT_HOLD_OUT) == 0)
+        return options_wrong(s, "--patience needs --hold-out or --valid");
+    if (option_given(s, OPT_HOLD_OUT) && option_number(s, OPT_HOLD_OUT) > 0 &&
+        option_list(s, OPT_VALID)->n > 0)
+        return options_wrong(s, "--valid measures instead of --hold-out: give one of them");
+    if (pace_parse(option_text(s, OPT_CONSISTENCY), &o->bound) != 0)
+        return options_wrong(s, "--consistency is asp, bsp or ssp:S with S up to %d, not '%s'",
+                             PACE_BOUND_MAX, option_text(s, OPT_CONSISTENCY));
+    o->negatives = option_given(s, OPT_NEGATIVES) ? option_real(s, OPT_NEGATIVES) : 1;
+    if (o->negatives > 1)
+        return options_wrong(s, "--negatives %g is a share: above 0, at most 1", o->negatives);
+    o->negatives = o->negatives < 1 ? o->negatives : 0;
+    struct model_info *info = &o->model;
+    int code = option_text(s, OPT_MODEL_FROM) ? continue_from(s, info) : begin(s, info);
+    if (code < 0)
+        code = take_columns(s, option_text(s, OPT_MODEL_FROM) != NULL, info);
+    if (code < 0 && o->negatives > 0 && info->objective.ops != &objective_logistic)
+        code = options_wrong(s, "--negatives needs --objective logistic");
+    if (code < 0)
+        code = read_class_weights(s, o);
+    if (code < 0)
+        code = read_calibration(s, o);
+    if (code >= 0)
+        return code;
+    (void)snprintf(info->data_format, sizeof info->data_format, "%s", option_text(s, OPT_FORMAT));
+    data_args_apply(s, &o->reader);
+    o->reader.columns = info->columns;
+    o->data = option_list(s, OPT_DATA)->item;
+    o->data_n = option_list(s, OPT_DATA)->n;
+    o->valid = option_list(s, OPT_VALID)->item;
+    o->valid_n = option_list(s, OPT_VALID)->n;
+    o->model_in = option_text(s, OPT_MODEL_FROM);
+    o->model_out = option_text(s, OPT_MODEL_OUT);
+    o->epochs = option_number(s, OPT_EPOCHS);
+    o->shuffle = option_number(s, OPT_SHUFFLE);
+    o->batch = option_number(s, OPT_BATCH);
+    o->ahead = (uint32_t)option_number(s, OPT_AHEAD);
+    o->servers = (uint32_t)option_number(s, OPT_TRAIN_SERVERS);
+    o->workers = (uint32_t)option_number(s, OPT_TRAIN_WORKERS);
+    o->hold_out = (unsigned)option_number(s, OPT_HOLD_OUT);
+    o->patience = option_given(s, OPT_PATIENCE) || o->epochs > 0 ? (uint32_t)option_number(s, OPT_PATIENCE)
+                                                                 : TRAIN_PATIENCE;
+    o->drop_state = option_flag(s, OPT_NO_STATE);
+    o->quiet = option_flag(s, OPT_QUIET);
+    return -1;
+}

@@ -1,0 +1,14 @@
+/*
+ * What the options of `paramo train` and `paramo tune` say of the job. Tests: test/e2e/cli.sh, train.sh.
+ */
+#ifndef CMD_TRAIN_ARGS_H
+#define CMD_TRAIN_ARGS_H
+
+#include "cmd/options.h"
+#include "learn/train/train_options.h"
+
+/* Fills in the options, which begin as zeros and point into s. The caller releases o->model.columns. Returns -1, or the exit
+ * code after a message. */
+int train_args_read(const struct options *s, struct train_options *o);
+
+#endif

@@ -1,0 +1,128 @@
+#include "learn/tune/search.h"
+
+#include "learn/data/holdout.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUNGS = 3, KEPT = 3 }; /* each rung keeps one in KEPT; so a round has KEPT^(RUNGS - 1) trials */
+
+/* Epochs of a rung: a part of all, rounded up. */
+static uint64_t budget_of(const struct tune_search *s, int rung)
+{
+    uint64_t part = 1;
+    for (int i = rung; i < RUNGS - 1; i++)
+        part *= KEPT;
+    return (s->epochs + part - 1) / part;
+}
+
+/* Is trial a better than b? Of equals the first is. */
+static int is_better(const struct tune_search *s, size_t a, size_t b)
+{
+    const double x = s->trial[a].outcome.loss, y = s->trial[b].outcome.loss;
+    return x != y ? x < y : a < b;
+}
+
+/* The place of the k-th best trial so far. */
+static size_t good(const struct tune_search *s, size_t k)
+{
+    size_t best[KEPT] = {0}, n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->trial[i].budget == 0)
+            continue;
+        size_t at = n < KEPT ? n++ : KEPT;
+        for (; at > 0 && is_better(s, i, best[at - 1]); at--)
+            if (at < KEPT)
+                best[at] = best[at - 1];
+        if (at < KEPT)
+            best[at] = i;
+    }
+    return best[k < n ? k : n - 1];
+}
+
+static void choose(const struct tune_search *s, size_t number, double *point)
+{
+    if (number == 0)
+        tune_usual(s->space, point);
+    else if (number < TUNE_ROUND || number % 3 == 0)
+        tune_draw(s->space, s->seed, number, point);
+    else
+        tune_near(s->space,
+                  s->trial[good(s, number % 3 == 1 ? 0 : holdout_mix(s->seed + number) % KEPT)].point,
+                  s->seed, number, point);
+}
+
+static paramo_err train(struct tune_search *s, size_t number, uint64_t epochs)
+{
+    struct tune_trial *t = &s->trial[number];
+    struct tune_outcome outcome = {0};
+    if (t->budget > 0 && (t->outcome.ended || t->budget >= epochs))
+        return PARAMO_OK;
+    paramo_err err = s->train(s->arg, number, t->point, epochs, &outcome);
+    if (err != PARAMO_OK)
+        return err;
+    outcome.loss = isfinite(outcome.loss) ? outcome.loss : (double)INFINITY;
+    s->trained += t->budget == 0;
+    t->budget = epochs;
+    t->outcome = outcome;
+    s->best = good(s, 0);
+    return PARAMO_OK;
+}
+
+/* Moves the best `keep` of place[0..n) to its beginning, the best first. */
+static void select_best(const struct tune_search *s, size_t *place, size_t n, size_t keep)
+{
+    for (size_t i = 0; i < keep; i++)
+        for (size_t k = i + 1; k < n; k++)
+            if (is_better(s, place[k], place[i])) {
+                const size_t swap = place[i];
+                place[i] = place[k];
+                place[k] = swap;
+            }
+}
+
+static paramo_err run_round(struct tune_search *s, size_t from, size_t n)
+{
+    size_t place[TUNE_ROUND];
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; i < n; i++) {
+        choose(s, from + i, s->trial[from + i].point);
+        place[i] = from + i;
+    }
+    s->n = from + n;
+    for (int rung = 0; err == PARAMO_OK && rung < RUNGS; rung++) {
+        for (size_t i = 0; err == PARAMO_OK && i < n; i++)
+            err = train(s, place[i], budget_of(s, rung));
+        if (err != PARAMO_OK)
+            break;
+        const size_t keep = (n + KEPT - 1) / KEPT;
+        select_best(s, place, n, keep);
+        n = keep;
+    }
+    return err;
+}
+
+paramo_err tune_search_run(struct tune_search *s)
+{
+    paramo_err err = PARAMO_OK;
+    s->trial = NULL;
+    s->n = s->trained = s->best = 0;
+    for (size_t from = 0; err == PARAMO_OK && from < s->most; from += TUNE_ROUND) {
+        const size_t n = s->most - from < TUNE_ROUND ? s->most - from : TUNE_ROUND;
+        struct tune_trial *trial = realloc(s->trial, (from + n) * sizeof *trial);
+        if (!trial)
+            return paramo_error_set(PARAMO_E_MEMORY, "out of memory for %zu trials", from + n);
+        s->trial = trial;
+        memset(trial + from, 0, n * sizeof *trial);
+        err = run_round(s, from, n);
+    }
+    return err;
+}
+
+void tune_search_free(struct tune_search *s)
+{
+    free(s->trial);
+    s->trial = NULL;
+    s->n = s->trained = 0;
+}

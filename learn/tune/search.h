@@ -1,0 +1,54 @@
+/*
+ * Which points are trained, and for how many epochs: random search with successive halving (Jamieson and Talwalkar,
+ * "Non-stochastic Best Arm Identification and Hyperparameter Optimization", AISTATS 2016), and steps around the best.
+ *
+ *     a round of 9 trials:   9 of them for 1/9 of the epochs -> the best 3 for 1/3 -> the best one for all
+ *
+ * The first trial has the usual settings, and the others of the first round are random. Of later rounds a third is random,
+ * and the rest lies near one of the best three. A trial whose training has ended by itself needs no more epochs.
+ *
+ * What is trained follows from the seed and the losses only, so a search whose losses are known goes on where it was. It
+ * never knows of models or files. Tests: test/learn/test_tune.c.
+ */
+#ifndef LEARN_TUNE_SEARCH_H
+#define LEARN_TUNE_SEARCH_H
+
+#include "learn/tune/space.h"
+
+#define TUNE_ROUND      9
+#define TUNE_TRIALS_MAX 100000
+
+/* What one training gave. */
+struct tune_outcome {
+    double loss;     /* of the best epoch; infinite if the training diverged */
+    uint64_t epochs; /* the best one, from 1 */
+    int ended;       /* by itself: more epochs change nothing */
+    double seconds;
+};
+
+struct tune_trial {
+    double point[TUNE_OPTIONS_MAX];
+    uint64_t budget; /* epochs that it was trained for, at most; 0: it was not trained yet */
+    struct tune_outcome outcome;
+};
+
+struct tune_search {
+    const struct tune_space *space;
+    uint64_t seed, epochs; /* epochs: at most */
+    size_t most;           /* trials */
+    /* Trains a point. INTERRUPTED ends the search, which then has what was found before. */
+    paramo_err (*train)(void *arg, size_t trial, const double *point, uint64_t epochs,
+                        struct tune_outcome *outcome);
+    void *arg;
+    /* results */
+    struct tune_trial *trial; /* [n]; freed by tune_search_free */
+    size_t n;
+    size_t best; /* place of the lowest loss among those that were trained; valid if trained > 0 */
+    size_t trained;
+};
+
+/* Runs until all trials are done (OK), or train returns an error. */
+PARAMO_MUST_USE paramo_err tune_search_run(struct tune_search *search);
+void tune_search_free(struct tune_search *search);
+
+#endif
