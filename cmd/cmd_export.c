@@ -1,111 +1,40 @@
 /*
- * paramo export: a model as text. Tests: test/e2e/train.sh, cli.sh.
+ * paramo export: a model for people and other programs; import: a text as a model. The forms are learn/export/forms.h.
+ * Tests: test/e2e/export.sh, train.sh, cli.sh.
  */
 #include "cmd/exitcode.h"
+#include "cmd/model_args.h"
 #include "cmd/model_names.h"
 #include "cmd/options.h"
+#include "cmd/train_args.h"
 #include "cmd/verbs.h"
-#include "learn/io/output.h"
-#include "learn/store/modelio.h"
+#include "learn/export/forms.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char usage[] =
-    "usage: paramo export --model-in DIR --text [--out FILE|-]\n"
+    "usage: paramo export --model-in DIR --to text|libffm|vw|c [--out FILE|-]\n"
     "\n"
-    "Writes a model as text, sorted by key: a line 'key<TAB>w' for each feature whose weight is not 0,\n"
-    "for a factorization machine 'key<TAB>w<TAB>v1<TAB>...<TAB>vK' (ffm: K for each field in turn). The\n"
-    "last key, 18446744073709551615, is the bias. Rows that belong to fields follow, as 'r:3<TAB>...' for\n"
-    "row 3 of table r. Numbers have nine digits, which give the same floats back.\n"
-    "--names adds the feature's name: '<TAB>column<TAB>value', or '<TAB>column' of a number.\n"
-    "Weights of scaled features (train --scale) are for the values in the data. They are not exact for\n"
-    "values that std holds at four times their root mean square.\n";
+    "Writes a model for people and other programs.\n"
+    "text (or --text): sorted by key, a line 'key<TAB>w' for each feature whose weight is not 0, for a\n"
+    "factorization machine 'key<TAB>w<TAB>v1<TAB>...<TAB>vK' (ffm: K for each field in turn). The last key,\n"
+    "18446744073709551615, is the bias. Rows that belong to fields follow, as 'r:3<TAB>...' for row 3 of\n"
+    "table r. Numbers have nine digits, which give the same floats back. --names adds the feature's name:\n"
+    "'<TAB>column<TAB>value', or '<TAB>column' of a number. Weights of scaled features (train --scale) are\n"
+    "for the values in the data. They are not exact for values that std holds at four times their root\n"
+    "mean square. --settings writes all that 'paramo import' needs: a line of settings at the beginning,\n"
+    "all rows as they are stored, a dash for a row that a table has not, and the scales.\n"
+    "libffm: libffm's text, of ffm, fm and lr. Rows need two more features for the weights and the bias:\n"
+    "m-2:n-2:1 and m-1:n-1:1, where the first lines of the file have n and m.\n"
+    "vw: Vowpal Wabbit's readable form, of lr; with --names like that of --invert_hash.\n"
+    "c: a C file with the weights and a function that scores rows; with -DPARAMO_MAIN a program.\n";
 
 static const char more[] = CODE_HELP "\n"
-                                     "  paramo export --model-in model --text --out weights.tsv.gz\n";
+                                     "  paramo export --model-in model --to text --out weights.tsv.gz\n"
+                                     "  paramo export --model-in model --to c --out model.c\n";
 
-/* What the weights of a key are divided by, so that they belong to values as they are in the data. *at as in
- * write_row. */
-static float scale_of(const struct model *m, uint64_t key, uint64_t *at)
-{
-    const struct model_table *t = &m->scale;
-    while (*at < t->n && t->keys[*at] < key)
-        ++*at;
-    return *at < t->n && t->keys[*at] == key ? scale_divisor(m->info.scale, t->values + *at * t->dim) : 1.0f;
-}
-
-static paramo_err write_value(struct output *out, float value)
-{
-    char text[32];
-    int len = snprintf(text, sizeof text, "\t%.9g", (double)value);
-    return output_write(out, text, (size_t)len);
-}
-
-/* The values of a row of t, divided by scale, or zeros where it has none. *at is the first row that is not below key, from the one
- * that the last call, with a lower key, left there. */
-static paramo_err write_row(struct output *out, const struct model_table *t, uint64_t key, float scale,
-                            uint64_t *at)
-{
-    paramo_err err = PARAMO_OK;
-    while (*at < t->n && t->keys[*at] < key)
-        ++*at;
-    int has = *at < t->n && t->keys[*at] == key;
-    for (uint32_t f = 0; err == PARAMO_OK && f < t->dim; f++)
-        err = write_value(out, has ? t->values[*at * t->dim + f] / scale : 0.0f);
-    return err;
-}
-
-/* w's rows that are not 0, each with the values of the same key in the other tables. */
-static paramo_err write_model(const struct model *m, const struct names *names, struct output *out)
-{
-    const struct model_table *w = &m->table[0];
-    uint64_t at[MODEL_MAX_TABLES] = {0}, scale_at = 0;
-    for (uint64_t i = 0; i < w->n; i++) {
-        if (w->values[i] == 0)
-            continue;
-        char key[32];
-        int len = snprintf(key, sizeof key, "%" PRIu64, w->keys[i]);
-        paramo_err err = output_write(out, key, (size_t)len);
-        const float scale = scale_of(m, w->keys[i], &scale_at);
-        for (size_t t = 0; err == PARAMO_OK && t < m->n; t++)
-            if (model_fixed_rows(&m->info, t) == 0)
-                err = write_row(out, &m->table[t], w->keys[i], scale, &at[t]);
-        const char *name = names ? names_find(names, w->keys[i]) : NULL;
-        if (err == PARAMO_OK && name)
-            err = output_write(out, "\t", 1);
-        if (err == PARAMO_OK && name)
-            err = output_write(out, name, strlen(name));
-        if (err == PARAMO_OK)
-            err = output_write(out, "\n", 1);
-        if (err != PARAMO_OK)
-            return err;
-    }
-    return PARAMO_OK;
-}
-
-/* The tables whose rows are not those of features: "r:3<TAB>..." is row 3 of table r. */
-static paramo_err write_fixed(const struct model *m, struct output *out)
-{
-    paramo_err err = PARAMO_OK;
-    for (size_t t = 0; t < m->n; t++) {
-        const struct model_table *table = &m->table[t];
-        uint64_t at = 0;
-        for (uint64_t i = 0; err == PARAMO_OK && model_fixed_rows(&m->info, t) > 0 && i < table->n; i++) {
-            char key[MODEL_NAME_MAX + 32];
-            int len = snprintf(key, sizeof key, "%s:%" PRIu64, m->info.ops->table[t].name, table->keys[i]);
-            err = output_write(out, key, (size_t)len);
-            if (err == PARAMO_OK)
-                err = write_row(out, table, table->keys[i], 1.0f, &at);
-            if (err == PARAMO_OK)
-                err = output_write(out, "\n", 1);
-        }
-    }
-    return err;
-}
-
-static paramo_err export_model(const char *dir, int with_names, const char *path)
+static paramo_err export_model(const struct options *o, export_fn *write, const char *dir)
 {
     struct model model;
     struct output *out;
@@ -113,14 +42,14 @@ static paramo_err export_model(const char *dir, int with_names, const char *path
     paramo_err err = modelio_open(dir, &model);
     if (err != PARAMO_OK)
         return err;
-    if (with_names)
+    if (option_flag(o, OPT_EXPORT_NAMES))
         err = model_names_open(dir, &names);
     if (err == PARAMO_OK)
-        err = output_open(path, &out);
+        err = output_open(option_text(o, OPT_EXPORT_OUT), &out);
     if (err == PARAMO_OK) {
-        err = write_model(&model, names, out);
-        if (err == PARAMO_OK)
-            err = write_fixed(&model, out);
+        const struct export_options options = {.names = names,
+                                               .settings = option_flag(o, OPT_EXPORT_SETTINGS)};
+        err = write(&model, &options, out);
         if (err == PARAMO_OK)
             err = output_commit(out);
         else
@@ -131,19 +60,88 @@ static paramo_err export_model(const char *dir, int with_names, const char *path
     return err;
 }
 
+/* -1, or the exit code: options that the form has not. */
+static int check(const struct options *o, const char *form)
+{
+    const int text = strcmp(form, "text") == 0;
+    if (option_flag(o, OPT_TEXT_FORM) && !text)
+        return options_wrong(o, "--text and --to %s are two forms", form);
+    if (option_flag(o, OPT_EXPORT_SETTINGS) && !text)
+        return options_wrong(o, "--settings needs --to text");
+    if (option_flag(o, OPT_EXPORT_SETTINGS) && option_flag(o, OPT_EXPORT_NAMES))
+        return options_wrong(o, "--settings writes what 'paramo import' reads, which has no --names");
+    if (option_flag(o, OPT_EXPORT_NAMES) && !text && strcmp(form, "vw") != 0)
+        return options_wrong(o, "--names needs --to text or vw");
+    return -1;
+}
+
 int cmd_export(int argc, char **argv)
 {
     struct options o;
     int code = options_parse(&o, VERB_EXPORT, argc, argv, usage, more);
-    const char *model = option_text(&o, OPT_MODEL_IN);
+    const char *model = option_text(&o, OPT_MODEL_IN), *form = option_text(&o, OPT_EXPORT_TO);
+    if (code < 0 && !form && option_flag(&o, OPT_TEXT_FORM))
+        form = "text";
     if (code < 0 && !model)
         code = options_wrong(&o, "--model-in is missing");
-    if (code < 0 && !option_flag(&o, OPT_TEXT_FORM))
-        code = options_wrong(&o, "--text is missing");
+    if (code < 0 && !form)
+        code = options_wrong(&o, "--to %s is missing", EXPORT_FORM_WORDS);
+    if (code < 0)
+        code = check(&o, form);
     if (code < 0) {
-        paramo_err err =
-            export_model(model, option_flag(&o, OPT_EXPORT_NAMES), option_text(&o, OPT_EXPORT_OUT));
+        paramo_err err = export_model(&o, export_find(form), model);
         code = err ? code_fail("export", err, paramo_last_error()) : CODE_DONE;
+    }
+    options_free(&o);
+    return code;
+}
+
+/* ---- import ---- */
+
+static const char import_usage[] =
+    "usage: paramo import --data FILE|- --model-out DIR [--model MODEL ...]\n"
+    "\n"
+    "Makes a model of a text that 'paramo export --to text --settings' wrote: the same model, bit for bit,\n"
+    "without the state of its optimizers. --model and the options behind it are the settings of a text\n"
+    "that has none, such as 'key<TAB>weight' lines of another program, sorted by key.\n";
+
+static const char import_more[] = CODE_HELP "\n"
+                                            "  paramo import --data model.tsv.gz --model-out model\n"
+                                            "  paramo import --data w.tsv --model lr --model-out model\n";
+
+/* The settings of a text that has none. */
+static int make_info(const struct options *o, struct model_info *info)
+{
+    int code = train_args_model(o, info);
+    (void)snprintf(info->data_format, sizeof info->data_format, "auto");
+    for (size_t t = 0; code < 0 && t < info->ops->tables; t++) {
+        struct model_optimizer *optimizer = &info->optimizer[t];
+        optimizer->alpha = optimizer->alpha > 0 ? optimizer->alpha : model_alpha(info, t, 1);
+        optimizer->beta = optimizer->beta >= 0 ? optimizer->beta : model_beta(info, t);
+        optimizer->l2 = optimizer->l2 >= 0 ? optimizer->l2 : model_l2(info, t);
+    }
+    if (code < 0 && info->ops->fields == MODEL_NEEDS_FIELDS && strcmp(info->ops->name, "mf") != 0 &&
+        model_fields(info) == 0)
+        code = options_wrong(o, "--fields is missing: how many fields the model has");
+    return code;
+}
+
+int cmd_import(int argc, char **argv)
+{
+    struct options o;
+    struct model_info info = {0};
+    int code = options_parse(&o, VERB_IMPORT, argc, argv, import_usage, import_more);
+    const struct option_list *data = option_list(&o, OPT_DATA);
+    const char *out = option_text(&o, OPT_MODEL_OUT), *model = code < 0 ? model_args_name(&o) : NULL;
+    if (code < 0 && data->n != 1)
+        code = options_wrong(&o, data->n == 0 ? "--data is missing" : "--data is one file");
+    if (code < 0 && !out)
+        code = options_wrong(&o, "--model-out is missing");
+    if (code < 0 && model)
+        code = make_info(&o, &info);
+    if (code < 0) {
+        paramo_err err = import_text(data->item[0], model ? &info : NULL, out);
+        code = err ? code_fail("import", err, paramo_last_error()) : CODE_DONE;
     }
     options_free(&o);
     return code;

@@ -15,6 +15,7 @@
 #include "learn/data/convert.h"
 #include "learn/data/holdout.h"
 #include "learn/data/parse.h"
+#include "learn/export/forms.h"
 #include "learn/model/scale.h"
 #include "learn/objective/calibration.h"
 #include "learn/objective/objective.h"
@@ -25,7 +26,7 @@
     /* ---- data and models ---- */                                                                                   \
     X(MODEL_IN, SCORES | EXPORT, "model-in", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved")         \
     S(S_DATA, LEARNS, "What to learn from")                                                                            \
-    X(DATA, LEARNS | SCORES | DATA, "data", 0, LIST, "FILE...", NULL, NULL,                                                   \
+    X(DATA, LEARNS | SCORES | IMPORT | DATA, "data", 0, LIST, "FILE...", NULL, NULL,                                                   \
       "files, globs in quotes, or - for standard input; .gz and .zst are read as they are")                          \
     X(FORMAT, LEARNS | SCORES, "format", 0, WORD, PARSE_FORMAT_WORDS, "auto", NULL,                                     \
       "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV, Vowpal Wabbit's, and tables: csv and tsv " \
@@ -39,7 +40,7 @@
     X(HOLD_OUT, LEARNS, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                           \
       "keep this share of the rows from training, and measure the model on them after each epoch; 0: none")           \
     X(VALID, LEARNS, "valid", 0, LIST, "FILE...", NULL, NULL, "measure on these instead; no row is held out")           \
-    X(HASH_BITS, LEARNS, "hash-bits", 0, NUMBER(0, 63), "N", "0", NULL, "hash feature ids to N bits; 0 keeps them")    \
+    X(HASH_BITS, LEARNS | IMPORT, "hash-bits", 0, NUMBER(0, 63), "N", "0", NULL, "hash feature ids to N bits; 0 keeps them")    \
     X(EPOCHS, LEARNS, "epochs", 0, NUMBER(1, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                       \
       "passes over the data (at most 20, ended by --patience; 1 if the model is not measured)")                       \
     X(PATIENCE, LEARNS, "patience", 0, NUMBER(0, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                   \
@@ -55,7 +56,7 @@
     X(ANY_QUALITY, TRAIN, "any-quality", 0, FLAG, NULL, NULL, NULL,                                                   \
       "exit with 0, not 5, if the model is no better than guessing the mean rate")                                    \
     S(S_MODEL, LEARNS, "Where the model is")                                                                                    \
-    X(MODEL_OUT, LEARNS, "model-out", 0, TEXT, "DIR", NULL, NULL, "save it there (the directory is made)")             \
+    X(MODEL_OUT, LEARNS | IMPORT, "model-out", 0, TEXT, "DIR", NULL, NULL, "save it there (the directory is made)")             \
     X(MODEL_FROM, TRAIN, "model-in", 0, TEXT, "DIR", NULL, NULL,                                                      \
       "continue from this model, with its settings unless given")                                                     \
     X(KEEP_NAMES, TRAIN, "keep-names", 0, FLAG, NULL, NULL, NULL,                                                     \
@@ -64,12 +65,12 @@
       "save without the optimizers' state: smaller, but training cannot continue from it")                            \
     X(TRAIN_SEED, LEARNS, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "seed of the first values that are drawn, and of --shuffle")                    \
     S(S_LEARN, LEARNS, "How to learn")                                                                                 \
-    X(OBJECTIVE, LEARNS, "objective", 0, WORD, OBJECTIVE_WORDS, "logistic", NULL,                                       \
+    X(OBJECTIVE, LEARNS | IMPORT, "objective", 0, WORD, OBJECTIVE_WORDS, "logistic", NULL,                                       \
       "what is predicted: the probability of label 1, a margin for labels 0 and 1, the mean of any labels, of counts, " \
       "a quantile, or the probability of each class")                                                                \
-    X(CLASSES, LEARNS, "classes", 0, NUMBER(2, OBJECTIVE_CLASSES_MAX), "C", NULL, NULL,                                 \
+    X(CLASSES, LEARNS | IMPORT, "classes", 0, NUMBER(2, OBJECTIVE_CLASSES_MAX), "C", NULL, NULL,                                 \
       "softmax: labels are 0 to C-1")                                                                                 \
-    X(QUANTILE, LEARNS, "quantile", 0, POSITIVE, "Q", NULL, NULL, "quantile: which, between 0 and 1 (0.5)")             \
+    X(QUANTILE, LEARNS | IMPORT, "quantile", 0, POSITIVE, "Q", NULL, NULL, "quantile: which, between 0 and 1 (0.5)")             \
     X(BATCH, LEARNS, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                  \
       "rows learned at once (512 / workers / (ahead + 1), and an eighth of that at first; both at least 16)")           \
     X(SCALE, LEARNS, "scale", 0, WORD, SCALE_WORDS, "auto", NULL,                                                      \
@@ -94,9 +95,12 @@
       "how far workers may be apart: any distance, none, or S batches (docs/CONSISTENCY.md)")                         \
     X(FILTER, TRAIN, "filter", 0, LIST, "push=CHAIN|pull=CHAIN...", NULL, NULL,                                       \
       "filters between workers and servers, such as push=fixed:2,keycache,lz4 pull=keycache,lz4 (docs/FILTERS.md)")           \
+    X(EXPORT_TO, EXPORT, "to", 0, WORD, EXPORT_FORM_WORDS, NULL, NULL, "the form to write")                           \
+    X(EXPORT_SETTINGS, EXPORT, "settings", 0, FLAG, NULL, NULL, NULL,                                                 \
+      "text: with all that 'paramo import' needs")                                                                    \
     X(EXPORT_NAMES, EXPORT, "names", 0, FLAG, NULL, NULL, NULL,                                                      \
       "add the name of each feature at the end of its line (train --keep-names)")                                    \
-    X(TEXT_FORM, EXPORT, "text", 0, FLAG, NULL, NULL, NULL, "write lines of text (required: the only form so far)")   \
+    X(TEXT_FORM, EXPORT, "text", 0, FLAG, NULL, NULL, NULL, "the same as --to text")   \
     X(PREDICT_OUT, PREDICT, "out", 0, TEXT, "FILE", NULL, NULL,                                                       \
       "output file; - is standard output, .gz and .zst are compressed")                                               \
     X(EXPORT_OUT, EXPORT, "out", 0, TEXT, "FILE", "-", NULL,                                                          \

@@ -71,8 +71,9 @@ static const paramo_option *node_setting(const char *name)
 const paramo_option *option_line(enum verb verb, enum option_id id, const char **heading, char *letter)
 {
     if (id >= OPTION_COUNT) {
-        const struct model_option *model =
-            verb == VERB_TRAIN || verb == VERB_TUNE ? model_options_at(id - OPTION_COUNT) : NULL;
+        const struct model_option *model = verb == VERB_TRAIN || verb == VERB_TUNE || verb == VERB_IMPORT
+                                               ? model_options_at(id - OPTION_COUNT)
+                                               : NULL;
         *letter = 0;
         if (model && id == OPTION_COUNT)
             *heading = "The model and its optimizers";

@@ -2,10 +2,11 @@
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
 #include "cmd/model_args.h"
-#include "learn/train/train_options.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The options over what o has. Returns -1 or the exit code. */
@@ -66,14 +67,15 @@ static int take_columns(const struct options *s, int continues, struct model_inf
     return code;
 }
 
-static int begin(const struct options *s, struct model_info *info)
+int train_args_model(const struct options *s, struct model_info *info)
 {
     int code = model_args_begin(s, info);
     if (code < 0)
         code = read_objective(s, &info->objective);
     info->hash_bits = (uint32_t)option_number(s, OPT_HASH_BITS);
     info->seed = option_number(s, OPT_TRAIN_SEED);
-    info->scale = (enum scale_kind)scale_find(option_text(s, OPT_SCALE));
+    info->scale =
+        option_text(s, OPT_SCALE) ? (enum scale_kind)scale_find(option_text(s, OPT_SCALE)) : SCALE_NONE;
     return code;
 }
 
@@ -154,7 +156,7 @@ int train_args_read(const struct options *s, struct train_options *o)
         return options_wrong(s, "--negatives %g is a share: above 0, at most 1", o->negatives);
     o->negatives = o->negatives < 1 ? o->negatives : 0;
     struct model_info *info = &o->model;
-    int code = option_text(s, OPT_MODEL_FROM) ? continue_from(s, info) : begin(s, info);
+    int code = option_text(s, OPT_MODEL_FROM) ? continue_from(s, info) : train_args_model(s, info);
     if (code < 0)
         code = take_columns(s, option_text(s, OPT_MODEL_FROM) != NULL, info);
     if (code < 0 && o->negatives > 0 && info->objective.ops != &objective_logistic)

@@ -11,4 +11,7 @@
  * code after a message. */
 int train_args_read(const struct options *s, struct train_options *o);
 
+/* A new model of --model, which was given, with its objective. The same. */
+int train_args_model(const struct options *s, struct model_info *info);
+
 #endif

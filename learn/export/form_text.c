@@ -1,0 +1,115 @@
+/* A line for each feature whose weight is not 0: key, the values of its row in each table, its name. */
+#include "learn/export/forms.h"
+#include "learn/store/manifest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the weights of a key are divided by, so that they belong to values as they are in the data. *at as in
+ * write_row. */
+static float scale_of(const struct model *m, uint64_t key, uint64_t *at)
+{
+    const struct model_table *t = &m->scale;
+    while (*at < t->n && t->keys[*at] < key)
+        ++*at;
+    return *at < t->n && t->keys[*at] == key ? scale_divisor(m->info.scale, t->values + *at * t->dim) : 1.0f;
+}
+
+static paramo_err write_value(struct output *out, float value)
+{
+    char text[32];
+    int len = snprintf(text, sizeof text, "\t%.9g", (double)value);
+    return output_write(out, text, (size_t)len);
+}
+
+/* The values of a row of t, divided by scale. Where it has none, zeros, or (settings) a dash. *at is the first row that is
+ * not below key, from the one that the last call, with a lower key, left there. */
+static paramo_err write_row(struct output *out, const struct model_table *t, uint64_t key, float scale,
+                            int settings, uint64_t *at)
+{
+    paramo_err err = PARAMO_OK;
+    while (*at < t->n && t->keys[*at] < key)
+        ++*at;
+    int has = *at < t->n && t->keys[*at] == key;
+    if (!has && settings)
+        return output_write(out, "\t-", 2);
+    for (uint32_t f = 0; err == PARAMO_OK && f < t->dim; f++)
+        err = write_value(out, has ? t->values[*at * t->dim + f] / scale : 0.0f);
+    return err;
+}
+
+static int is_zero(const struct model_table *t, uint64_t row)
+{
+    for (uint32_t c = 0; c < t->dim; c++)
+        if (t->values[row * t->dim + c] != 0)
+            return 0;
+    return 1;
+}
+
+static paramo_err write_features(const struct model *m, const struct export_options *o, struct output *out)
+{
+    const struct model_table *w = &m->table[0];
+    uint64_t at[MODEL_MAX_TABLES] = {0}, scale_at = 0;
+    for (uint64_t i = 0; i < w->n; i++) {
+        if (!o->settings && is_zero(w, i))
+            continue;
+        paramo_err err = export_print(out, "%" PRIu64, w->keys[i]);
+        const float scale = o->settings ? 1.0f : scale_of(m, w->keys[i], &scale_at);
+        for (size_t t = 0; err == PARAMO_OK && t < m->n; t++)
+            if (model_fixed_rows(&m->info, t) == 0)
+                err = write_row(out, &m->table[t], w->keys[i], scale, o->settings, &at[t]);
+        const char *name = o->names ? names_find(o->names, w->keys[i]) : NULL;
+        if (err == PARAMO_OK && name)
+            err = output_write(out, "\t", 1);
+        if (err == PARAMO_OK && name)
+            err = output_write(out, name, strlen(name));
+        if (err == PARAMO_OK)
+            err = output_write(out, "\n", 1);
+        if (err != PARAMO_OK)
+            return err;
+    }
+    return PARAMO_OK;
+}
+
+/* A table whose rows are not those of features: "r:3<TAB>..." is row 3 of table r. */
+static paramo_err write_table(const struct model_table *t, const char *name, struct output *out)
+{
+    paramo_err err = PARAMO_OK;
+    uint64_t at = 0;
+    for (uint64_t i = 0; err == PARAMO_OK && i < t->n; i++) {
+        err = export_print(out, "%s:%" PRIu64, name, t->keys[i]);
+        if (err == PARAMO_OK)
+            err = write_row(out, t, t->keys[i], 1.0f, 0, &at);
+        if (err == PARAMO_OK)
+            err = output_write(out, "\n", 1);
+    }
+    return err;
+}
+
+/* "# {...}": the model's manifest without its tables. */
+static paramo_err write_settings(const struct model *m, struct output *out)
+{
+    json_t *manifest = manifest_of(&m->info, m->scale.file != NULL);
+    char *text = manifest ? json_dumps(manifest, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+    json_decref(manifest);
+    paramo_err err = text ? output_write(out, "# ", 2) : paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    if (err == PARAMO_OK)
+        err = output_write(out, text, strlen(text));
+    if (err == PARAMO_OK)
+        err = output_write(out, "\n", 1);
+    free(text);
+    return err;
+}
+
+paramo_err export_text(const struct model *m, const struct export_options *o, struct output *out)
+{
+    paramo_err err = o->settings ? write_settings(m, out) : PARAMO_OK;
+    if (err == PARAMO_OK)
+        err = write_features(m, o, out);
+    for (size_t t = 0; err == PARAMO_OK && t < m->n; t++)
+        if (model_fixed_rows(&m->info, t) > 0)
+            err = write_table(&m->table[t], m->info.ops->table[t].name, out);
+    return err == PARAMO_OK && o->settings && m->scale.file ? write_table(&m->scale, SCALE_TABLE, out) : err;
+}

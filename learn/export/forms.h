@@ -1,0 +1,48 @@
+/*
+ * Forms in which a model is written for people and other programs (`paramo export`), a file each. It never knows of command
+ * lines. Tests: test/e2e/export.sh.
+ */
+#ifndef LEARN_EXPORT_FORMS_H
+#define LEARN_EXPORT_FORMS_H
+
+#include "learn/data/names.h"
+#include "learn/io/output.h"
+#include "learn/store/modelio.h"
+
+/* X(name): export_<name>. */
+#define EXPORT_FORMS(X)                                                                                      \
+    X(text)                                                                                                  \
+    X(libffm)                                                                                                \
+    X(vw)                                                                                                    \
+    X(c)
+#define EXPORT_FORM_WORD(name) "|" #name
+#define EXPORT_FORM_WORDS      (&EXPORT_FORMS(EXPORT_FORM_WORD)[1])
+
+struct export_options {
+    const struct names *names; /* of features, or NULL */
+    int settings;              /* text: all that import_text needs */
+};
+
+/* Writes the model. UNSUPPORTED: the form has no place for what the model has; the message says why. */
+typedef paramo_err export_fn(const struct model *model, const struct export_options *options,
+                             struct output *out);
+
+#define EXPORT_DECLARE(name) export_fn export_##name;
+EXPORT_FORMS(EXPORT_DECLARE)
+#undef EXPORT_DECLARE
+
+/* By its name; NULL: there is none. */
+export_fn *export_find(const char *name);
+
+/* printf to an output. */
+PARAMO_MUST_USE paramo_err export_print(struct output *out, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* UNSUPPORTED if the model is calibrated: of a form that has no place for that. */
+PARAMO_MUST_USE paramo_err export_uncalibrated(const struct model *model);
+
+/* Reads what export_text wrote and saves it as a model to dir, without the state of optimizers. info: the settings of a
+ * text that has none, or NULL. path as in input_open. FORMAT with file and line. */
+PARAMO_MUST_USE paramo_err import_text(const char *path, const struct model_info *info, const char *dir);
+
+#endif
