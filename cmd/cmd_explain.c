@@ -31,6 +31,7 @@ static const char more[] = CODE_HELP "\n"
 struct shown {
     struct explanation e;
     size_t *order; /* [e.n]: places of the terms, the greatest share first */
+    float *margin; /* [e.outputs], calibrated: those that predict uses */
     char *prediction;
     float calibrated[OBJECTIVE_CLASSES_MAX]; /* e.margin, by the model's calibration */
 };
@@ -48,7 +49,8 @@ static int by_share(const void *a, const void *b)
 static paramo_err sort_terms(struct shown *s)
 {
     s->order = malloc((s->e.n + 1) * sizeof *s->order);
-    if (!s->order)
+    s->margin = malloc(s->e.outputs * sizeof *s->margin);
+    if (!s->order || !s->margin)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for %zu features", s->e.n);
     for (size_t i = 0; i < s->e.n; i++)
         s->order[i] = i;
@@ -61,6 +63,7 @@ static void shown_free(struct shown *s)
 {
     explain_free(&s->e);
     free(s->order);
+    free(s->margin);
     free(s->prediction);
 }
 
@@ -79,7 +82,11 @@ static void print_text(const struct scoring *s, const struct names *names, uint6
         (void)printf("class       %" PRIu32 "\n", e->output);
     else
         (void)printf("prediction  %s\n", x->prediction);
-    (void)printf("margin      %.6g\n\n", (double)e->margin[e->output]);
+    (void)printf("margin      %.6g", (double)e->margin[e->output]);
+    if (s->model.info.calibration.kind != CALIBRATION_NONE)
+        (void)printf("; calibrated (%s): %.6g", calibration_name(s->model.info.calibration.kind),
+                     (double)x->margin[0]);
+    (void)printf("\n\n");
     (void)printf("     share%s      value  feature\n", pairs ? "     weight   products" : "");
     (void)printf("%+10.5f%s             (bias)\n", e->base, pairs ? "                      " : "");
     for (size_t i = 0; i < e->n; i++) {
@@ -135,6 +142,8 @@ static json_t *explanation_json(const struct scoring *s, const struct names *nam
         json_pack("{s:i, s:s, s:s, s:I, s:f, s:f, s:f, s:o}", "version", 1, "model", s->model.info.ops->name,
                   "objective", o->ops->name, "row", (json_int_t)row, "prediction", prediction[e->output],
                   "margin", (double)e->margin[e->output], "bias", e->base, "features", list);
+    if (s->model.info.calibration.kind != CALIBRATION_NONE)
+        (void)json_object_set_new(j, "calibrated_margin", json_real((double)x->margin[0]));
     if (o->ops->many)
         (void)json_object_set_new(j, "class", json_integer((json_int_t)e->output));
     return j;

@@ -40,6 +40,12 @@ done
 refused 2 "a class too many" "^paramo explain: --class 2: the model has fewer classes$" \
     "$PARAMO" explain --model classes --data rows.ffm --class 2
 
+expect 0 "calibrated" "$PARAMO" train --data rows.ffm --model fm --calibrate platt --epochs 2 --any-quality -q --model-out calibrated
+expect 0 "predict" "$PARAMO" predict --model-in calibrated --data rows.ffm --out p
+expect 0 "explain it" "$PARAMO" explain --model calibrated --data rows.ffm --row 7 --json
+check "the shares add up" adds_up "$OUT"
+check "to the margin before calibration" near "$(json "$OUT" prediction)" "$(sed -n 7p p)" 1e-8
+
 printf 'clicked,site,age\n' >t.csv
 awk 'BEGIN { for (i = 0; i < 400; i++) print (i % 3 == 0) ",s" i % 3 "," 1000 * (i % 40) }' >>t.csv
 expect 0 "names" "$PARAMO" train --model lr --data t.csv --columns label=clicked,cat=site,num=age --epochs 3 --hold-out 0 \
