@@ -137,10 +137,12 @@ void member_calls_viewed(struct member *m)
 {
     for (struct member_call *call = m->oldest, *newer; call; call = newer) {
         newer = call->newer;
-        if (call->min_view && call->min_view <= m->view->number) {
-            call_finish(m, call, PARAMO_OK);
-            newer = m->oldest; /* done may have begun or cancelled other calls */
-        }
+        uint64_t number = newer ? newer->call_number : 0;
+        if (!call->min_view || call->min_view > m->view->number)
+            continue;
+        call_finish(m, call, PARAMO_OK);
+        if (newer && call_numbered(m, number) != newer)
+            newer = m->oldest; /* done has cancelled it */
     }
 }
 
