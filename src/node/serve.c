@@ -13,7 +13,7 @@
 struct paramo_request {
     struct shard_request *request;
     struct paramo_request *next; /* of a handler dispatch or queue */
-    uint64_t deadline;           /* at a handler dispatch */
+    uint64_t deadline;           /* at a handler dispatch; 0: it has not waited yet */
     uint32_t for_customer;
     paramo_request_info info;
 };
@@ -191,10 +191,14 @@ static void dispatch_one(struct dispatch *dispatch, struct paramo_request *q)
         if (job_is_over(dispatch->node)) /* its threads have left, or leave: nobody takes what comes after */
             queue_refuse(h, "the job is over");
         lane_notify(dispatch->lane);
-    } else if (q->deadline <= lane_now(dispatch->lane)) {
-        refuse_unserved(q);
     } else {
-        dispatch_wait(dispatch, q);
+        uint64_t now = lane_now(dispatch->lane);
+        if (!q->deadline)
+            q->deadline = now + dispatch->node->config.handler_wait_ms * ENV_MS;
+        if (q->deadline <= now)
+            refuse_unserved(q);
+        else
+            dispatch_wait(dispatch, q);
     }
 }
 
@@ -258,7 +262,6 @@ void dispatch_request(void *arg, struct shard_request *request, const struct sha
     struct paramo_request *q = shard_request_room(request);
     *q = (struct paramo_request){
         .request = request,
-        .deadline = lane_now(dispatch->lane) + dispatch->node->config.handler_wait_ms * ENV_MS,
         .for_customer = info->for_customer,
         .info =
             {

@@ -254,8 +254,12 @@ static void more_fire(struct lane_timer *timer)
 
 /* ---- measuring and asking ---- */
 
-static void rtt_sample(struct link_rtt *t, uint64_t rtt)
+/* The clock is read for samples only: with each answer it would take longer than all else here. */
+static void rtt_sample(struct link *l, struct link_rtt *t, uint64_t since)
 {
+    uint64_t now = lane_now(l->client->lane);
+    assert(now >= since);
+    uint64_t rtt = now - since;
     if (!t->srtt) {
         t->srtt = rtt + 1;
         t->rttvar = rtt / 2;
@@ -268,14 +272,13 @@ static void rtt_sample(struct link_rtt *t, uint64_t rtt)
 
 void link_heard(struct link *l, struct slice *p, bool probe_answer)
 {
-    uint64_t now = lane_now(l->client->lane);
-    assert(p->link == l && p->probes_out <= 2 && now >= p->sent_at);
+    assert(p->link == l && p->probes_out <= 2);
     l->backoff = 0;
     if (probe_answer && p->probes_out == 1)
-        rtt_sample(&l->probed, now - p->probed_at);
+        rtt_sample(l, &l->probed, p->probed_at);
     p->probes_out = 0;
     if (!probe_answer && !p->resent && (!l->answered.srtt || ++l->samples % SAMPLE_EVERY == 0))
-        rtt_sample(&l->answered, now - p->sent_at);
+        rtt_sample(l, &l->answered, p->sent_at);
 }
 
 static void probe_sent(struct van_frame *frame, paramo_err status)
