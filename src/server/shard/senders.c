@@ -266,6 +266,7 @@ void shard_senders_check(struct shard *s)
 void senders_init(struct shard *s)
 {
     s->senders->shard = s;
+    s->senders->most = SHARD_SENDERS_MAX;
     s->senders->check.timer.fire = check_fire;
 }
 

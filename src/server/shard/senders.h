@@ -13,7 +13,8 @@ struct shard_senders {
     struct sender *first;
     struct sender *bucket[SHARD_SENDER_BUCKETS]; /* the same, by name */
     size_t count;
-    struct { /* shard_senders_check, in turns: it holds nothing, both lists may change between them */
+    size_t most; /* beyond it no connection of a new sender is accepted: SHARD_SENDERS_MAX, fewer in tests */
+    struct {     /* shard_senders_check, in turns: it holds nothing, both lists may change between them */
         bool on;
         bool again;            /* it restarts at its end: there is a newer view */
         struct peer *peer;     /* the next one, and behind the last ... */
@@ -26,6 +27,12 @@ struct shard_senders {
 static inline size_t senders_count(const struct shard *s)
 {
     return s->senders->count;
+}
+
+/* Is there no room for the connection of a sender that has no record yet? */
+static inline bool senders_full(const struct shard *s)
+{
+    return s->senders->count >= s->senders->most;
 }
 
 /* The first of all records; sender->next is the next one. */

@@ -168,7 +168,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     }
     struct sender_id id = hello_sender(hello);
     struct sender *sender = shard_sender_find(s, &id);
-    if (!sender && senders_count(s) >= SHARD_SENDERS_MAX) {
+    if (!sender && senders_full(s)) {
         acceptor_reject(conn, PARAMO_E_FULL, "the server has too many senders");
         return;
     }
