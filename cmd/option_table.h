@@ -41,6 +41,8 @@
       "keep this share of the rows from training, and measure the model on them after each epoch; 0: none")           \
     X(VALID, LEARNS, "valid", 0, LIST, "FILE...", NULL, NULL, "measure on these instead; no row is held out")           \
     X(HASH_BITS, LEARNS | IMPORT, "hash-bits", 0, NUMBER(0, 63), "N", "0", NULL, "hash feature ids to N bits; 0 keeps them")    \
+    X(INTERACTIONS, LEARNS, "interactions", 0, LIST, "A:B...", NULL, NULL,                                             \
+      "a feature for each pair of features of the fields A and B, which are numbers or names of columns")             \
     X(EPOCHS, LEARNS, "epochs", 0, NUMBER(1, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                       \
       "passes over the data (at most 20, ended by --patience; 1 if the model is not measured)")                       \
     X(PATIENCE, LEARNS, "patience", 0, NUMBER(0, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                   \

@@ -26,6 +26,7 @@ paramo_err scoring_open(struct scoring *s)
         options.columns = s->model.info.columns;
     options.hash_bits = s->model.info.hash_bits;
     options.fields = s->model.info.ops->fields != MODEL_NO_FIELDS;
+    options.interactions = &s->model.info.interactions;
     options.label = objective_label_rule(&s->model.info.objective);
     if (s->options->verb != VERB_EVAL)
         options.label.kind = LABEL_NONE;

@@ -79,6 +79,54 @@ int train_args_model(const struct options *s, struct model_info *info)
     return code;
 }
 
+/* The field of name[0..len), a number or a column; -1: there is none. */
+static int field_of(const struct columns *columns, const char *name, size_t len)
+{
+    const struct column *c = columns ? columns_find(columns, name, len) : NULL;
+    char *end;
+    if (c)
+        return c->role == COLUMN_CATEGORY || c->role == COLUMN_NUMBER ? c->field : -1;
+    const unsigned long number =
+        len > 0 && name[0] >= '0' && name[0] <= '9' ? strtoul(name, &end, 10) : UINT16_MAX + 1ul;
+    return number <= UINT16_MAX && end == name + len ? (int)number : -1;
+}
+
+/* One A:B, of which either may have colons. Returns 0 if it is none. */
+static int read_interaction(const char *text, const struct columns *columns, struct interactions *in)
+{
+    for (const char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
+        const int a = field_of(columns, text, (size_t)(colon - text)),
+                  b = field_of(columns, colon + 1, strlen(colon + 1));
+        if (a >= 0 && b >= 0)
+            return interactions_add(in, (uint16_t)a, (uint16_t)b);
+    }
+    return 0;
+}
+
+/* --interactions, which must be those of the model that training continues from. Returns -1 or the exit code. */
+static int read_interactions(const struct options *s, struct train_options *o)
+{
+    const struct option_list *list = option_list(s, OPT_INTERACTIONS);
+    struct interactions given = {0};
+    if (list->n == 0)
+        return -1;
+    if (o->model.ops->fields != MODEL_NO_FIELDS)
+        return options_wrong(s, "--interactions: %s has pairs of fields of its own; lr and fm take them",
+                             o->model.ops->name);
+    for (size_t i = 0; i < list->n; i++)
+        if (!read_interaction(list->item[i], o->model.columns, &given))
+            return options_wrong(
+                s,
+                "--interactions %s: expected two fields, A:B, numbers or names of columns with values, "
+                "each pair once, at most %d",
+                list->item[i], INTERACTIONS_MAX);
+    if (option_text(s, OPT_MODEL_FROM) && memcmp(&given, &o->model.interactions, sizeof given) != 0)
+        return options_wrong(s, "%s was trained with other --interactions: leave it out",
+                             option_text(s, OPT_MODEL_FROM));
+    o->model.interactions = given;
+    return -1;
+}
+
 /* One LABEL=W. Returns 0 if it is none. */
 static int read_class_weight(const char *text, struct class_weights *c)
 {
@@ -161,6 +209,8 @@ int train_args_read(const struct options *s, struct train_options *o)
         code = take_columns(s, option_text(s, OPT_MODEL_FROM) != NULL, info);
     if (code < 0 && o->negatives > 0 && info->objective.ops != &objective_logistic)
         code = options_wrong(s, "--negatives needs --objective logistic");
+    if (code < 0)
+        code = read_interactions(s, o);
     if (code < 0)
         code = read_class_weights(s, o);
     if (code < 0)

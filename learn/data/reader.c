@@ -72,11 +72,12 @@ paramo_err reader_tell_format(struct reader *r, uint32_t s)
     const enum parse_format format = telling.format;
     if (err == PARAMO_OK && r->fields && !parse_format_fields(format)) {
         char list[PARSE_LIST_MAX];
-        err = paramo_error_set(PARAMO_E_FORMAT,
-                               "%s: is in %s format, which has no fields; csv, tsv, jsonl, %s have "
-                               "them: convert the file, or take a model that needs no fields",
-                               r->names[s], parse_format_name(format),
-                               parse_format_list(list, PARSE_LIST_FIELDS));
+        err = paramo_error_set(
+            PARAMO_E_FORMAT,
+            "%s: is in %s format, which has no fields; csv, tsv, jsonl, %s have "
+            "them: convert the file, or %s",
+            r->names[s], parse_format_name(format), parse_format_list(list, PARSE_LIST_FIELDS),
+            r->interactions.n > 0 ? "leave out --interactions" : "take a model that needs no fields");
     }
     if (err == PARAMO_OK)
         atomic_store(&r->stream_format[s], (int)format);
@@ -154,7 +155,9 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
     r->columns = o->columns;
     columns_retain(r->columns);
     r->names_of_keys = o->names;
-    r->fields = o->fields;
+    if (o->interactions)
+        r->interactions = *o->interactions;
+    r->fields = o->fields || r->interactions.n > 0;
     r->hold_out = o->hold_out;
     r->skip_bad = o->skip_bad;
     r->format = o->format;

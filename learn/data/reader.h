@@ -27,6 +27,7 @@
 #define LEARN_DATA_READER_H
 
 #include "learn/data/block.h"
+#include "learn/data/interact.h"
 #include "learn/data/parse.h"
 
 struct reader; /* opaque; safe to use from many threads except where said */
@@ -40,7 +41,9 @@ struct reader_options {
     struct label_rule label;  /* zeros: 0 or 1 */
     struct columns
         *columns; /* what the columns of tables are (columns.h), or NULL; the reader is one more owner */
-    struct names *names;   /* NULL, or where names of keys are noted (names.h); must outlive the reader */
+    struct names *names; /* NULL, or where names of keys are noted (names.h); must outlive the reader */
+    const struct interactions
+        *interactions;     /* NULL or copied: features of pairs of fields are added (interact.h) */
     int fields;            /* blocks have the field of each feature; files without fields are refused */
     uint64_t skip_bad;     /* this many bad lines are skipped and counted; one more is an error */
     size_t part_bytes;     /* READER_PART_BYTES; 0: that */

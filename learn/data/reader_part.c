@@ -231,6 +231,20 @@ static struct held *take_first(struct reader *r, uint32_t stream, uint64_t index
     return first;
 }
 
+/* Adds the features of pairs of fields. */
+static paramo_err interact_held(struct reader *r, struct held *held)
+{
+    struct block with;
+    paramo_err err = interact_block(&r->interactions, r->hash_bits, &held->block, &with);
+    if (err != PARAMO_OK)
+        return err;
+    const struct block_shape shape = block_shape(&with);
+    block_free(&held->block);
+    held->block = with;
+    held->bytes = block_bytes(&shape) + sizeof *held;
+    return PARAMO_OK;
+}
+
 /* The same from the text; *ended: the stream ends before it. */
 static paramo_err text_part(struct reader *r, struct workshop *shop, struct bad_lines *bad, int *ended,
                             struct held *held[2], int *kept)
@@ -271,6 +285,9 @@ paramo_err reader_part_get(struct reader *r, uint32_t stream, uint64_t index, en
         kept = 1;
     }
     workshop_put(r, shop);
+    for (unsigned i = 0; i < 2 && err == PARAMO_OK && r->interactions.n > 0; i++)
+        if (both[i])
+            err = interact_held(r, both[i]);
     for (unsigned i = 0; i < 2; i++) {
         if (err == PARAMO_OK && both[i])
             err = cache_put(r->cache[i], both[i], i == HOLDOUT_MEASURE || !kept);

@@ -9,6 +9,7 @@
 #include "learn/data/disk_cache.h"
 #include "learn/data/header.h"
 #include "learn/data/holdout.h"
+#include "learn/data/interact.h"
 #include "learn/data/parse.h"
 #include "learn/data/stream.h"
 
@@ -61,7 +62,8 @@ struct reader {
     struct label_rule label;
     struct columns *columns;
     struct names *names_of_keys;
-    int fields;
+    int fields; /* are parsed */
+    struct interactions interactions;
     uint64_t skip_bad;
     enum parse_format format;
     uint32_t streams;

@@ -19,6 +19,7 @@
 
 #include "learn/data/batch.h"
 #include "learn/data/columns.h"
+#include "learn/data/interact.h"
 #include "learn/model/optimizers.h"
 #include "learn/model/scale.h"
 #include "learn/objective/calibration.h"
@@ -90,6 +91,7 @@ struct model_info {
     double setting[MODEL_MAX_SETTINGS];                 /* in the order of ops->setting */
     struct model_optimizer optimizer[MODEL_MAX_TABLES]; /* in the order of ops->table */
     struct objective objective;
+    struct interactions interactions;     /* of fields, which are features, too */
     struct calibration calibration;       /* of its margins, of a model that is trained */
     struct class_weights class_weight;    /* that it learned with */
     enum scale_kind scale;                /* of the features */

@@ -200,7 +200,8 @@ static void score_request(struct helper *h, const struct slot_model *m, const ch
 {
     const struct model_info *info = &m->model.info;
     struct request_model needs = {.hash_bits = info->hash_bits,
-                                  .fields = info->ops->fields == MODEL_NEEDS_FIELDS,
+                                  .fields =
+                                      info->ops->fields == MODEL_NEEDS_FIELDS || info->interactions.n > 0,
                                   .columns = info->columns};
     struct request_error error;
     struct block block = {0};
@@ -209,6 +210,11 @@ static void score_request(struct helper *h, const struct slot_model *m, const ch
         return;
     }
     paramo_err err = parse_block(&h->request.buffer, needs.fields, &block);
+    if (err == PARAMO_OK && info->interactions.n > 0) {
+        struct block alone = block;
+        err = interact_block(&info->interactions, info->hash_bits, &alone, &block);
+        block_free(&alone);
+    }
     if (err == PARAMO_OK) {
         *rows = block.rows;
         err = score(h, m, &block, answer);

@@ -58,6 +58,15 @@ static json_t *objective_json(const struct objective *o)
                      o->quantile, "label_scale", o->label_scale);
 }
 
+/* [[0, 3], [1, 2]] */
+static json_t *interactions_json(const struct interactions *in)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < in->n; i++)
+        (void)json_array_append_new(list, json_pack("[i, i]", in->pair[i].a, in->pair[i].b));
+    return list;
+}
+
 static json_t *reals_json(const float *value, uint32_t n)
 {
     json_t *list = json_array();
@@ -93,10 +102,10 @@ json_t *manifest_of(const struct model_info *info, int scaled)
 {
     json_t *m = json_pack(
         "{s:s, s:i, s:s, s:i, s:i, s:s, s:I, s:I, s:I, s:s, s:{s:o}}", "format", MODEL_FORMAT, "version",
-        info->calibration.kind != CALIBRATION_NONE ? 4
-        : !is_plain(&info->objective)              ? 3
-        : scaled                                   ? 2
-                                                   : 1,
+        info->calibration.kind != CALIBRATION_NONE || info->interactions.n > 0 ? 4
+        : !is_plain(&info->objective)                                          ? 3
+        : scaled                                                               ? 2
+                                                                               : 1,
         "model", info->ops->name, dim_entry, 0, "hash_bits", (int)info->hash_bits, "data_format",
         info->data_format, "batch", (json_int_t)info->batch, "epochs", (json_int_t)info->epochs, "rows",
         (json_int_t)info->rows, "bias_key", "18446744073709551615", "optimizers", info->ops->table[0].name,
@@ -108,6 +117,8 @@ json_t *manifest_of(const struct model_info *info, int scaled)
         json_object_set_new(m, "tables", json_array()) != 0 || !put_settings(m, info) ||
         (!is_plain(&info->objective) &&
          json_object_set_new(m, "objective", objective_json(&info->objective)) != 0) ||
+        (info->interactions.n > 0 &&
+         json_object_set_new(m, "interactions", interactions_json(&info->interactions)) != 0) ||
         (info->class_weight.n > 0 &&
          json_object_set_new(m, "class_weight",
                              reals_json(info->class_weight.weight, info->class_weight.n)) != 0) ||
@@ -250,6 +261,22 @@ static uint32_t get_reals(json_t *list, float *out, size_t most)
 }
 
 /* Returns 0 if the entry is not valid. */
+static int get_interactions(json_t *m, struct interactions *in)
+{
+    json_t *list = json_object_get(m, "interactions");
+    memset(in, 0, sizeof *in);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *pair = json_array_get(list, i), *a = json_array_get(pair, 0), *b = json_array_get(pair, 1);
+        if (json_array_size(pair) != 2 || !json_is_integer(a) || !json_is_integer(b) ||
+            json_integer_value(a) < 0 || json_integer_value(a) > UINT16_MAX || json_integer_value(b) < 0 ||
+            json_integer_value(b) > UINT16_MAX ||
+            !interactions_add(in, (uint16_t)json_integer_value(a), (uint16_t)json_integer_value(b)))
+            return 0;
+    }
+    return !list || in->n > 0;
+}
+
+/* Returns 0 if the entry is not valid. */
 static int get_class_weight(json_t *m, struct class_weights *c)
 {
     json_t *list = json_object_get(m, "class_weight");
@@ -363,6 +390,8 @@ const char *manifest_info(json_t *m, struct model_info *info, char entry[MANIFES
     }
     if (!get_objective(m, &info->objective))
         return "objective";
+    if (!get_interactions(m, &info->interactions))
+        return "interactions";
     if (!get_class_weight(m, &info->class_weight))
         return "class_weight";
     if (!get_calibration(m, &info->calibration))

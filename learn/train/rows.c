@@ -79,6 +79,7 @@ paramo_err rows_open(struct job *job)
         return take_shared(job);
     options.hash_bits = job->info.hash_bits;
     options.fields = job->info.ops->fields != MODEL_NO_FIELDS;
+    options.interactions = &job->info.interactions;
     options.label = objective_label_rule(&job->info.objective);
     job->hold_out = o->valid_n > 0 ? 0 : o->hold_out;
     paramo_err err = open_data(job, &options);

@@ -89,7 +89,7 @@ done
 
 # A model of a table takes objects of its columns, and the lines that data convert writes.
 awk 'BEGIN { print "click,site,age"; for (i = 0; i < 600; i++) printf "%d,s%d,%g\n", (i % 3 == 0), i % 7, i % 50 / 4 }' >table.csv
-"$PARAMO" train --data table.csv --columns 'label=click,cat=site,num=age' --model lr --model-out table --epochs 1 --any-quality -q >/dev/null 2>&1
+"$PARAMO" train --data table.csv --columns 'label=click,cat=site,num=age' --model lr --interactions site:age --model-out table --epochs 1 --any-quality -q >/dev/null 2>&1
 head -n 201 table.csv >rows.csv
 check "a model of a table" "$PARAMO" predict --model-in table --data rows.csv --out table.want
 "$PARAMO" data convert --no-labels --data rows.csv --columns 'cat=site,num=age' --to libffm --out table.lines >/dev/null
