@@ -323,22 +323,39 @@ paramo_err clock_demand_check(const paramo_worker *w, uint64_t clock)
 
 /* ---- a worker that is closed ---- */
 
+struct goodbye {
+    struct member_call call;
+    struct member *member;
+    uint64_t session;
+};
+
+static paramo_err goodbye_say(struct goodbye *g);
+
+/* A node that is gone does not count either. */
 static void goodbye_said(struct member_call *call, paramo_err status)
 {
-    (void)status; /* a node that is gone does not count either */
-    free(call);
+    struct goodbye *g = container_of(call, struct goodbye, call);
+    if (status != PARAMO_E_MEMORY || goodbye_say(g))
+        free(g);
+}
+
+static paramo_err goodbye_say(struct goodbye *g)
+{
+    g->call = (struct member_call){.done = goodbye_said};
+    return member_clock_leave(g->member, &g->call, g->session, UINT64_MAX);
 }
 
 void clock_goodbye(paramo_worker *w, uint64_t session)
 {
     struct member *member = w->node->own ? w->node->own->member : NULL;
     assert(lane_held(w->node->control));
-    struct member_call *call = member ? calloc(1, sizeof *call) : NULL;
-    if (!call)
+    struct goodbye *g = member ? calloc(1, sizeof *g) : NULL;
+    if (!g)
         return; /* it stops counting when the node leaves */
-    call->done = goodbye_said;
-    if (member_clock_leave(member, call, session, UINT64_MAX))
-        free(call); /* the node is not part of the job any more */
+    g->member = member;
+    g->session = session;
+    if (goodbye_say(g))
+        free(g); /* the node is not part of the job any more */
 }
 
 void clock_close(paramo_worker *w)

@@ -11,6 +11,7 @@
 
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_clock.h"
+#include "cluster/scheduler/sched_roster.h"
 #include "cluster/support_simcluster.h"
 
 struct one {
@@ -309,6 +310,65 @@ static void test_waits_end_in_turns(void **state)
     cluster_fini(&c);
 }
 
+/* A call of this node arrives, of a sequence that the member itself does not reach. */
+static void arrives(struct cluster *c, const struct tnode *node, uint32_t what, uint64_t sequence,
+                    struct writer *body, void (*handle)(struct sched_call *call, struct reader *body))
+{
+    struct wire_call head = {
+        .kind = WIRE_CALL, .what = what, .number = sequence * CALL_PLACES + 100 + sequence % 10, .floor = 1};
+    struct reader r = reader_over(body->data, body->len);
+    assert_true(lane_enter(c->scheduler->config.lane));
+    assert_int_equal(
+        sched_calls_received(sched_roster_find(c->scheduler, member_id(node->member)), &head, &r, handle),
+        PARAMO_OK);
+    lane_leave(c->scheduler->config.lane);
+    writer_fini(body);
+}
+
+static void join_arrives(struct cluster *c, const struct tnode *node, uint32_t who, uint64_t sequence)
+{
+    struct writer w = {0};
+    clock_join_encode(&(struct clock_join){.who = who}, &w);
+    arrives(c, node, CALL_CLOCK_JOIN, sequence, &w, sched_clock_join);
+}
+
+static void leave_arrives(struct cluster *c, const struct tnode *node, uint64_t of, uint64_t sequence)
+{
+    struct writer w = {0};
+    clock_leave_encode(
+        &(struct clock_leave){.session = clock_session(member_id(node->member), of * CALL_PLACES)}, &w);
+    arrives(c, node, CALL_CLOCK_LEAVE, sequence, &w, sched_clock_leave);
+}
+
+/* A join that was given up is overtaken by the goodbye to it, and by the next join of its customer: a late copy of it
+ * neither counts for ever nor takes the place of the customer's clock. */
+static void test_late_join(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_all(&c, 0, 2);
+    const struct sched_clocks *clocks = c.scheduler->clocks;
+    struct one x = {&c.nodes[0], 0}, y = {&c.nodes[1], 0};
+    assert_int_equal(join(&c, &x, 0), 0);
+    leave_arrives(&c, y.node, 101, 102);
+    join_arrives(&c, y.node, 0, 101);
+    assert_int_equal(clocks->by_session.count, 1);
+
+    join_arrives(&c, y.node, 0, 104);
+    assert_int_equal(clocks->by_session.count, 2);
+    join_arrives(&c, y.node, 0, 103);
+    assert_int_equal(clocks->by_session.count, 2);
+    assert_non_null(
+        map_get(&clocks->by_session, clock_session(member_id(y.node->member), 104 * CALL_PLACES)));
+    join_arrives(&c, y.node, 1, 99); /* of another customer: in order */
+    assert_int_equal(clocks->by_session.count, 3);
+    leave_arrives(&c, y.node, 99, 105);
+    leave_arrives(&c, y.node, 104, 106);
+    assert_int_equal(clocks->by_session.count, 1);
+    assert_null(sched_clock_fault(c.scheduler));
+    cluster_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +377,7 @@ int main(void)
         cmocka_unit_test(test_waits),
         cmocka_unit_test(test_many_of_a_node),
         cmocka_unit_test(test_waits_end_in_turns),
+        cmocka_unit_test(test_late_join),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

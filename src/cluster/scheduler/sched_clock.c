@@ -227,6 +227,54 @@ static void clocks_remove(struct sched_node *node, const uint32_t *who)
 void sched_clock_node_gone(struct sched_node *node)
 {
     clocks_remove(node, NULL);
+    free(node->left);
+    node->left = NULL;
+    node->left_count = node->left_room = 0;
+}
+
+/* ---- joins that come late ------------------------------------------------------------------------------ */
+
+static bool is_left(const struct sched_node *node, uint64_t session)
+{
+    for (uint32_t i = 0; i < node->left_count; i++)
+        if (node->left[i] == session)
+            return true;
+    return false;
+}
+
+/* Its join may come yet: the caller has given that call up, but a copy is under way. Below the floor none comes. */
+static paramo_err left_add(struct sched_node *node, uint64_t session)
+{
+    uint64_t floor = clock_session(node->info.id, node->calls.floor);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < node->left_count; i++)
+        if (node->left[i] >= floor)
+            node->left[kept++] = node->left[i];
+    node->left_count = kept;
+    if (session < floor || is_left(node, session))
+        return PARAMO_OK;
+    if (kept == SCHED_CLOCKS_MAX)
+        return err_set(PARAMO_E_FULL, "%d joins of this node were given up and have not come",
+                       SCHED_CLOCKS_MAX);
+    if (kept == node->left_room) {
+        uint32_t room = kept ? 2 * kept : 4;
+        uint64_t *left = realloc(node->left, room * sizeof *left);
+        if (!left)
+            return err_memory(room * sizeof *left);
+        node->left = left;
+        node->left_room = room;
+    }
+    node->left[node->left_count++] = session;
+    return PARAMO_OK;
+}
+
+/* A copy of an earlier join has been overtaken: by the goodbye to it, or by the customer's next join. */
+static bool is_late(const struct sched_node *node, uint32_t who, uint64_t session)
+{
+    bool late = is_left(node, session);
+    for (const struct clock *clock = node->clocks; clock && !late; clock = clock->next)
+        late = clock->who == who && clock->session > session;
+    return late;
 }
 
 const char *sched_clock_fault(const struct scheduler *s)
@@ -290,6 +338,8 @@ void sched_clock_join(struct sched_call *call, struct reader *body)
     struct clock_join m;
     uint64_t session = clock_session(call->node->info.id, call->number);
     paramo_err err = clock_join_decode(body, &m);
+    if (!err && is_late(call->node, m.who, session))
+        err = err_set(PARAMO_E_CANCELLED, "this join was given up");
     if (!err) {
         clocks_remove(call->node, &m.who);
         err = clock_add(call->node, m.who, session, c->minimum);
@@ -393,13 +443,15 @@ void sched_clock_leave(struct sched_call *call, struct reader *body)
     struct clock_leave m;
     paramo_err err = clock_leave_decode(body, &m);
     struct clock *clock = err ? NULL : clock_find(call->node, m.session);
-    if (err) {
-        sched_call_fail(call, err);
-        return;
-    }
     if (clock)
         clock_remove(call->node->sched, clock);
-    sched_call_answer(call, NULL);
+    else if (!err && m.session >> 32 == call->node->info.id &&
+             m.session < clock_session(call->node->info.id, call->number))
+        err = left_add(call->node, m.session);
+    if (err)
+        sched_call_fail(call, err);
+    else
+        sched_call_answer(call, NULL);
 }
 
 /* ---- durable records ----------------------------------------------------------------------------------- */

@@ -63,6 +63,9 @@ struct sched_node {
     uint32_t lanes_count;
     struct clock *clocks; /* sched_clock.c: those of its customers */
     uint32_t clocks_count;
+    /* sched_clock.c: sessions that were left before their join came, if it ever does */
+    uint64_t *left;
+    uint32_t left_count, left_room;
     bool ckpt_untold; /* sched_ckpt.c: the last order of the present checkpoint could not be given */
     struct sched_node_calls calls;
     struct sched_node_orders orders;
