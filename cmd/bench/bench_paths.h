@@ -19,6 +19,7 @@ struct bench_settings {
     uint64_t busy;           /* latency: processes that keep the cores busy */
     int json;                /* nothing but the report is printed */
     int quick;               /* small samples: figures are rough */
+    const char *plot;        /* straggler: an SVG; NULL: none */
     const char *van;         /* between processes: "tcp" or "ucx" */
     const char *const *data; /* filters: files of rows; none: rows are drawn */
     size_t data_count;

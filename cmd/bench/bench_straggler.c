@@ -13,6 +13,8 @@
 #include "cmd/bench/bench_paths.h"
 #include "cmd/bench/bench_raw.h"
 #include "cmd/exitcode.h"
+#include "cmd/plots.h"
+#include "learn/plot/chart.h"
 
 #include "paramo/paramo.h"
 
@@ -35,7 +37,8 @@ enum {
     STEP_MS = 2,
     LOOK_MS = 10,
     END_SECONDS = 120, /* a run that has not reached the log-loss then has failed */
-    ALL = FIELDS * FEATURES
+    ALL = FIELDS * FEATURES,
+    PANEL = 400 /* pixels of the plot */
 };
 
 struct row {
@@ -43,7 +46,7 @@ struct row {
     uint8_t clicked;
 };
 
-static const struct model {
+static const struct bound {
     const char *name;
     int clocks;     /* 0: no worker has one */
     uint64_t bound; /* clocks that a worker may be ahead */
@@ -65,7 +68,7 @@ struct straggler {
 /* One run, or one of its workers. */
 struct run {
     const struct straggler *job;
-    const struct model *model;
+    const struct bound *model;
     unsigned factor; /* of worker 0 */
     char table[32];
     atomic_int stop;
@@ -319,7 +322,7 @@ static int run_learners(struct run *run, struct learner *l, struct figures *out)
     return code;
 }
 
-static int measure(const struct straggler *job, const struct model *model, unsigned factor,
+static int measure(const struct straggler *job, const struct bound *model, unsigned factor,
                    struct figures *out)
 {
     static unsigned runs;
@@ -335,7 +338,7 @@ static int measure(const struct straggler *job, const struct model *model, unsig
 
 /* ---- the path ------------------------------------------------------------------------------------------ */
 
-static struct bench_line *new_line(struct bench_report *r, const struct model *model, unsigned factor)
+static struct bench_line *new_line(struct bench_report *r, const struct bound *model, unsigned factor)
 {
     return report_line(r, "straggler", "s", BENCH_LOWER, "asp, no worker slowed",
                        "one process, 4 workers, batches of 32 rows that take 2 ms; time to a given log-loss",
@@ -378,6 +381,51 @@ static void print_table(struct bench_line *line[MODELS][FACTORS], double waiting
     (void)printf("\n");
 }
 
+static void draw(struct svg *svg, double x, const char *title, struct chart_axis y,
+                 double of[MODELS][FACTORS])
+{
+    struct chart_series series[MODELS];
+    struct chart_axis by = {
+        .title = "the slow worker's batches take this many times as long", .low = 1, .high = 10};
+    double factor[FACTORS];
+    y.low = 0;
+    for (unsigned f = 0; f < FACTORS; f++)
+        factor[f] = factors[f];
+    for (unsigned m = 0; m < MODELS; m++) {
+        series[m] = (struct chart_series){.name = models[m].name,
+                                          .style = CHART_LINE_POINTS,
+                                          .colour = m,
+                                          .n = FACTORS,
+                                          .x = factor,
+                                          .y = of[m]};
+        chart_include(&y, of[m], FACTORS);
+    }
+    chart_range(&y);
+    const struct chart chart = {.title = title, .x = by, .y = y, .series = series, .n = MODELS};
+    chart_draw(svg, x, 0, PANEL, PANEL, &chart);
+}
+
+static int plot(const char *path, struct bench_line *line[MODELS][FACTORS], double waiting[MODELS][FACTORS],
+                uint64_t pairs)
+{
+    double seconds[MODELS][FACTORS], share[MODELS][FACTORS];
+    struct svg *svg = NULL;
+    for (unsigned m = 0; m < MODELS; m++)
+        for (unsigned f = 0; f < FACTORS; f++) {
+            seconds[m][f] = line_median(line[m][f]);
+            share[m][f] = 100 * waiting[m][f] / (double)pairs;
+        }
+    paramo_err err = svg_new(2.0 * PANEL, PANEL, "one of four workers slowed", &svg);
+    if (!err) {
+        draw(svg, 0, "time to a given log-loss", (struct chart_axis){.title = "time (s)"}, seconds);
+        draw(svg, PANEL, "time that the workers wait",
+             (struct chart_axis){.title = "waiting (% of the time)"}, share);
+        err = svg_write(svg, path);
+    }
+    svg_free(svg);
+    return err ? code_fail("bench", err, paramo_last_error()) : 0;
+}
+
 int bench_straggler(const struct bench_settings *s, struct bench_report *r)
 {
     struct bench_job job = {0};
@@ -385,9 +433,12 @@ int bench_straggler(const struct bench_settings *s, struct bench_report *r)
                             .held_out = malloc(sizeof(struct row) * HELD_OUT)};
     struct bench_line *line[MODELS][FACTORS];
     double waiting[MODELS][FACTORS] = {0};
-    int code = all.learned && all.held_out
-                   ? job_start_embedded(&job)
-                   : code_fail("bench", PARAMO_E_MEMORY, "out of memory for the rows");
+    paramo_err err = s->plot ? plots_check(s->plot) : PARAMO_OK;
+    int code = err ? code_fail("bench", err, paramo_last_error()) : 0;
+    if (code == 0 && !(all.learned && all.held_out))
+        code = code_fail("bench", PARAMO_E_MEMORY, "out of memory for the rows");
+    if (code == 0)
+        code = job_start_embedded(&job);
     if (code == 0) {
         all.node = job.node;
         (void)draw_rows(all.learned, (size_t)WORKERS * BATCHES * BATCH, 1);
@@ -401,6 +452,8 @@ int bench_straggler(const struct bench_settings *s, struct bench_report *r)
         code = measure_round(&all, line, waiting);
     if (code == 0 && !s->json)
         print_table(line, waiting, s->pairs);
+    if (code == 0 && s->plot)
+        code = plot(s->plot, line, waiting, s->pairs);
     job_stop(&job);
     free(all.learned);
     free(all.held_out);

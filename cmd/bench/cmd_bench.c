@@ -74,7 +74,8 @@ static const struct {
 };
 enum {
     PATHS = sizeof paths / sizeof *paths,
-    PATHS_BY_DEFAULT = 11 /* the rest takes minutes: only if named */
+    STRAGGLER = PATHS - 2,
+    PATHS_BY_DEFAULT = STRAGGLER /* the rest takes minutes: only if named */
 };
 
 /* Which of the words are paths: a bit each; those by default if there is no word. -1: one is none, and *wrong is it. */
@@ -140,10 +141,13 @@ int cmd_bench(int argc, char **argv)
         .busy = option_number(&o, OPT_BUSY),
         .json = json,
         .quick = option_flag(&o, OPT_QUICK),
+        .plot = option_text(&o, OPT_PLOT),
         .van = option_text(&o, OPT_BENCH_VAN),
         .data = files->item,
         .data_count = files->n,
     };
+    if (s.plot && !(named >> STRAGGLER & 1))
+        return options_wrong(&o, "--plot draws what 'straggler' has found; name it");
     if (json && compare)
         return options_wrong(&o, "--json and --compare exclude each other");
     struct bench_past *past = NULL; /* read first: a wrong file costs no benchmark */

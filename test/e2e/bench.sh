@@ -39,11 +39,8 @@ EOF
 keys=$((SLOW > 1 ? 10000 : 20000)) # 10,000 are the fewest
 paths=(dense latency rate table sparse embedded memory replicate failover migrate checkpoint)
 [ "$SLOW" = 1 ] || paths=(dense embedded checkpoint) # a sanitizer has seen the rest in other tests
-[ "$SLOW" = 1 ] && paths+=(straggler)
 for path in "${paths[@]}"; do
-    pairs=2
-    [ $path = straggler ] && pairs=1 # of seven seconds
-    expect 0 "bench $path" "$PARAMO" bench $path --quick --pairs $pairs --keys $keys --count 1000 --connections 3 --json
+    expect 0 "bench $path" "$PARAMO" bench $path --quick --pairs 2 --keys $keys --count 1000 --connections 3 --json
     check "$path: each figure beside its raw limit" whole_lines
     check "$path: valid JSON, all figures positive and in order" valid_json "$OUT" $path
     check "$path: nothing on standard error" test ! -s "$ERR"
@@ -67,6 +64,13 @@ expect 0 "settings of the environment do not count" env PARAMO_VAN=nonsense DMLC
 check "busy processes are said" grep -q 'busy processes: 2' "$OUT"
 check "then beside a job that never polls" grep -q 'PARAMO_POLL=0' "$OUT"
 
+refused 2 "a plot of what is not drawn" "name it" "$PARAMO" bench latency --plot x.svg
+refused 3 "a plot that cannot be written" "x.svg" "$PARAMO" bench straggler --quick --pairs 1 --plot missing/x.svg
+if [ "$SLOW" = 1 ]; then
+    expect 0 "the table of straggler, drawn" "$PARAMO" bench straggler --quick --pairs 1 --plot s.svg
+    check "it has each model" sh -c 'for m in bsp ssp:1 ssp:4 ssp:16 asp; do grep -Eq "^  $m +[0-9]" "$1" && grep -q ">$m<" s.svg || exit 1; done' . "$OUT"
+    check "whole XML" python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("s.svg")'
+fi
 refused 2 "an unknown path" "there is no path 'fast'" "$PARAMO" bench fast
 refused 2 "no pairs" "pairs" "$PARAMO" bench latency --pairs 0
 
