@@ -6,6 +6,7 @@
 #include "fakevan.h"
 #include "harness.h"
 #include "wire/data.h"
+#include "wire/reduction_body.h"
 
 static void van_header(const uint8_t *data, size_t size)
 {
@@ -71,8 +72,31 @@ static void wire_header(const uint8_t *data, size_t size)
     CHECK(lens == 0 || lens == UINT64_C(4) * h.count);
 }
 
+/* What a reduction asks for, and what is found of it. */
+static void reductions(const uint8_t *data, size_t size)
+{
+    uint8_t again[REDUCTION_BODY_BYTES];
+    struct reduction what;
+    struct reduced found;
+    size_t asked = size < sizeof again ? size : sizeof again;
+    if (reduction_decode(data, asked, &what))
+        return;
+    reduction_encode(&what, again);
+    CHECK(memcmp(data, again, sizeof again) == 0);
+    CHECK(!reduced_init(&found, &what));
+    if (!reduced_decode(data + asked, size - asked, &found)) {
+        uint8_t *bytes = harness_alloc(reduced_body_bytes(&found));
+        CHECK(reduced_body_bytes(&found) == size - asked);
+        reduced_encode(&found, bytes);
+        CHECK(memcmp(data + asked, bytes, size - asked) == 0);
+        free(bytes);
+    }
+    reduced_fini(&found);
+}
+
 static void statistics(const uint8_t *data, size_t size)
 {
+    reductions(data, size);
     uint8_t again[DATA_STAT_BYTES];
     struct data_stat stat;
     if (data_stat_decode(data, size, &stat))

@@ -17,6 +17,7 @@
 #include "table/table_options.h"
 #include "wire/migration_order.h"
 #include "wire/order.h"
+#include "wire/reduction_body.h"
 
 enum {
     SERVERS = 4,
@@ -373,7 +374,9 @@ static void client_asks(struct client *c, struct source *s)
     uint32_t lens[3] = {1, 1, 1};
     uint8_t bytes[VAN_HEAD], how = draw_u8(s);
     unsigned table = 1 + draw_below(s, TABLES), n = keys_draw(s, table, keys);
-    uint8_t kind = kinds[draw_below(s, sizeof kinds)];
+    uint8_t kind = kinds[draw_below(s, sizeof kinds)], body[REDUCTION_BODY_BYTES];
+    if (kind == WIRE_STAT && how & 128)
+        kind = WIRE_REDUCE;
     bool again = how & 1 && c->number, keyed = kind < WIRE_CLEAR && kind != WIRE_PROBE && kind != WIRE_SCAN;
     bool pushes = kind == WIRE_PUSH || kind == WIRE_PUSHPULL || kind == WIRE_PUT;
     struct wire_head h = {.kind = kind,
@@ -400,8 +403,24 @@ static void client_asks(struct client *c, struct source *s)
         seg[1] = (struct van_seg){.data = lens, .len = 4 * n};
     if (pushes)
         seg[2] = (struct van_seg){.data = (void *)(uintptr_t)vals, .len = 4 * n};
+    if (kind == WIRE_REDUCE) {
+        struct reduction what = {.function = (uint8_t)draw_below(s, PARAMO_REDUCE_FUNCTIONS),
+                                 .begin = draw_number(s),
+                                 .last = UINT64_MAX - draw_number(s)};
+        what.two = what.function == PARAMO_REDUCE_DOT;
+        what.other = what.two ? 1 + draw_below(s, TABLES + 1) : 0;
+        what.most = what.function > PARAMO_REDUCE_DOT;
+        reduction_encode(&what, body);
+        body[draw_below(s, sizeof body)] ^= how & 64 ? draw_u8(s) : 0;
+        seg[3] = (struct van_seg){.data = body, .len = sizeof body};
+    }
     wire_head_encode(&h, bytes);
-    (void)fakeconn_frame(c->fake, bytes, seg, seg[2].len ? 3 : seg[1].len ? 2 : seg[0].len ? 1 : 0);
+    (void)fakeconn_frame(c->fake, bytes, seg,
+                         seg[3].len   ? 4
+                         : seg[2].len ? 3
+                         : seg[1].len ? 2
+                         : seg[0].len ? 1
+                                      : 0);
 }
 
 /* ---- the member before, and the source of a migration ----------------------------------------------------

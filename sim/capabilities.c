@@ -3,13 +3,16 @@
 #include "base/hash.h"
 #include "server/replication/chain_impl.h"
 #include "server/shard/peers.h"
+#include "wire/capability.h"
 #include "worker/client_impl.h"
 #include "worker/links.h"
 
 uint64_t capabilities_draw(const struct world *w, uint32_t node)
 {
     uint64_t r = mix64(w->schedule->seed ^ mix64(sim_now(w->sim) ^ (uint64_t)node << 56));
-    return r % 4 == 0 ? 0 : r % 4 == 1 ? mix64(r) : UINT64_MAX;
+    uint64_t some = r % 4 == 0 ? 0 : r % 4 == 1 ? mix64(r) : UINT64_MAX;
+    /* most can what a request would be refused without */
+    return (r >> 8) % 16 ? some | CAPABILITY_REDUCE : some & ~CAPABILITY_REDUCE;
 }
 
 static const struct machine *machine_of(const struct world *w, uint64_t incarnation)

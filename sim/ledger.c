@@ -207,7 +207,7 @@ bool ledger_issue(struct world *w, struct op *op, struct dice *dice)
     op->n = op->vals_n = 0;
     if (op->kind == OP_CLEAR)
         return issue_clear(w, op);
-    for (unsigned i = 0; i < SIM_KEYS && (op->kind == OP_SCAN || op->kind == OP_STAT); i++)
+    for (unsigned i = 0; i < SIM_KEYS && op->kind >= OP_STAT; i++)
         op->all_must[i] = t->keys[i].must;
     if (op->kind >= OP_CLEAR)
         return true;
@@ -479,11 +479,13 @@ void ledger_poison(struct op *op)
     }
     for (unsigned i = 0; i < op->vals_n; i++)
         op->vals[i] = POISON + i;
+    op->reduction.rows = POISON;
 }
 
 void ledger_poisoned(struct world *w, const struct op *op)
 {
-    uint64_t other = 0; /* bits that differ; without a branch, so that it becomes vector code */
+    uint64_t other =
+        op->reduction.rows ^ POISON; /* bits that differ; without a branch, so that it becomes vector code */
     for (unsigned i = 0; i < op->n; i++)
         other |= (op->keys[i] ^ (POISON + i)) | (op->lens[i] ^ 1);
     for (unsigned i = 0; i < op->vals_n; i++)

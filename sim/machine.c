@@ -356,6 +356,7 @@ void machine_start(struct machine *m)
     sim_must(van_sim_create(w->net, m->name, &m->van));
     van_sim_set_faulty(m->van, w->schedule->datagrams);
     m->van->capabilities = capabilities_draw(w, m->node);
+    w->lacked |= ~m->van->capabilities;
     node->env = sim_host_env(m->host);
     node->van = m->van;
     node->interrupt_fd = -1;

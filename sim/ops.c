@@ -10,6 +10,7 @@
 #include "sim/losses.h"
 #include "sim/overdue.h"
 #include "sim/reals.h"
+#include "sim/reductions.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
@@ -46,6 +47,8 @@ static void op_retire(struct world *w, struct op *op)
         w->free_ops = *place;
     }
     batch_free(op);
+    free(op->reduction.entries);
+    op->reduction.entries = NULL;
     ledger_poison(op);
     *place = op;
     if (w->by_serial[op->serial % SIM_SERIALS] == op) {
@@ -130,6 +133,8 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
     m->script.lost = status == PARAMO_E_NODE_LOST;
     w->counts[op->kind] += !status;
     ledger_done(w, op, status);
+    if (!status && op->kind == OP_REDUCE)
+        reduction_judge(w, op);
     if (!status && op->kind == OP_SCAN) {
         scanned(w, op);
         scan_goes_on(op);
@@ -153,6 +158,8 @@ static enum op_kind kind_draw(struct world *w, enum sim_table table)
         return OP_CLEAR;
     if (table != SIM_USER && n >= 94)
         return n < 96 ? OP_STAT : OP_SCAN;
+    if (table != SIM_USER && n >= 91)
+        return OP_REDUCE;
     if (table == SIM_CELLS && n < 38)
         return n < 28 ? OP_PUT : OP_DELETE;
     if (n < 62)
@@ -190,6 +197,8 @@ static void op_fill(struct machine *m, struct op *op)
     }
     for (unsigned i = 0; i < op->n; i++)
         c->last_keys[op->table] = (i ? c->last_keys[op->table] : 0) | UINT64_C(1) << op->index[i];
+    if (op->kind == OP_REDUCE)
+        reduction_draw(op, &w->dice);
     if (op->kind == OP_SCAN) {
         op->batch = calloc(1, sizeof *op->batch);
         if (!op->batch)
@@ -241,8 +250,9 @@ static void after_draw(struct machine *m, struct op *op, paramo_request_options 
 
 void op_issue(struct machine *m, unsigned customer)
 {
-    static const enum request_kind kinds[] = {REQUEST_PUSH,   REQUEST_PULL,  REQUEST_PUSHPULL, REQUEST_PUT,
-                                              REQUEST_DELETE, REQUEST_CLEAR, REQUEST_STAT,     REQUEST_SCAN};
+    static const enum request_kind kinds[] = {REQUEST_PUSH, REQUEST_PULL,   REQUEST_PUSHPULL,
+                                              REQUEST_PUT,  REQUEST_DELETE, REQUEST_CLEAR,
+                                              REQUEST_STAT, REQUEST_SCAN,   REQUEST_REDUCE};
     struct world *w = m->world;
     struct customer *c = &m->customers[customer];
     struct op *op = op_get(w);
@@ -281,7 +291,9 @@ void op_issue(struct machine *m, unsigned customer)
                                .kv = op->kind >= OP_CLEAR ? NULL : &kv,
                                .options = &o,
                                .stats = op->kind == OP_STAT ? &op->stats : NULL,
-                               .batch = op->batch};
+                               .batch = op->batch,
+                               .reduction = op->kind == OP_REDUCE ? &op->reduction : NULL,
+                               .other = op->other};
     op->open = true;
     c->open++;
     w->by_serial[op->serial % SIM_SERIALS] = op;

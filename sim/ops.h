@@ -13,7 +13,7 @@ struct machine;
 struct scan_batch;
 
 /* In the order of play.h's counts. */
-enum op_kind { OP_PUSH, OP_PULL, OP_PUSHPULL, OP_PUT, OP_DELETE, OP_CLEAR, OP_STAT, OP_SCAN };
+enum op_kind { OP_PUSH, OP_PULL, OP_PUSHPULL, OP_PUT, OP_DELETE, OP_CLEAR, OP_STAT, OP_SCAN, OP_REDUCE };
 
 /* One request of the application, its arrays, and what the model knew when it was issued. */
 struct op {
@@ -49,6 +49,8 @@ struct op {
     uint64_t shard_view; /* the shard's own view when a scan of it was issued */
     struct scan_batch *batch;
     struct client_stats stats;
+    paramo_reduction reduction;
+    const struct client_table *other;
     uint64_t keys[SIM_OP_KEYS]; /* the caller's arrays */
     uint32_t lens[SIM_OP_KEYS];
     uint64_t vals[SIM_OP_VALS];

@@ -19,6 +19,7 @@
     X(clear)                                                                                                 \
     X(stat)                                                                                                  \
     X(scan)                                                                                                  \
+    X(reduce)                                                                                                \
     X(refused_moved)                                                                                         \
     X(barriers)                                                                                              \
     X(work_units)                                                                                            \

@@ -396,4 +396,5 @@ PARAMO_API void paramo_worker_counters(paramo_worker *worker, paramo_counters *c
 #include "app.h"
 #include "array.h"
 #include "filter.h"
+#include "functions.h"
 #endif

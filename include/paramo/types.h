@@ -178,6 +178,28 @@ typedef struct paramo_request_options {
     uint64_t at_clock;
 } paramo_request_options;
 
+/* What paramo_reduce computes over the parameters of rows (functions.h). The numbers are on the wire. */
+typedef enum paramo_reduce_function {
+    PARAMO_REDUCE_COUNT = 0, /* rows and values only */
+    PARAMO_REDUCE_SUM = 1,
+    PARAMO_REDUCE_NORM1 = 2,         /* sum of magnitudes */
+    PARAMO_REDUCE_NORM2_SQUARED = 3, /* sum of squares */
+    PARAMO_REDUCE_DOT = 4, /* of two tables: sum of products, over the keys that have a row in both */
+    PARAMO_REDUCE_MIN = 5,
+    PARAMO_REDUCE_MAX = 6,
+    PARAMO_REDUCE_TOP = 7 /* the values of greatest magnitude */
+} paramo_reduce_function;
+#define PARAMO_REDUCE_FUNCTIONS   8
+#define PARAMO_REDUCE_ENTRIES_MAX 16384 /* of TOP */
+
+/* One parameter of a row. */
+typedef struct paramo_entry {
+    uint64_t key;
+    uint32_t column;
+    uint32_t reserved; /* 0 */
+    double value;
+} paramo_entry;
+
 /* Borrowed bytes. */
 typedef struct paramo_bytes {
     const void *data;

@@ -371,7 +371,7 @@ void paramo_request_options_init(paramo_request_options *options)
     *options = (paramo_request_options){.size = sizeof *options};
 }
 
-static paramo_err table_check(const paramo_worker *worker, const paramo_table *table)
+paramo_err table_check(const paramo_worker *worker, const paramo_table *table)
 {
     paramo_err err = worker_check(worker);
     if (err)
@@ -396,6 +396,24 @@ const paramo_request_options *request_options(const paramo_request_options *opti
     return whole;
 }
 
+paramo_err request_issue(paramo_worker *worker, struct client_call *call,
+                         const paramo_request_options *options, uint64_t *ts)
+{
+    paramo_request_options whole;
+    call->options = request_options(options, &whole);
+    if (!ts && !(call->options && call->options->callback))
+        return err_set(PARAMO_E_INVALID,
+                       "ts is NULL and there is no callback: the end of the request would not be known");
+    paramo_err err = PARAMO_OK;
+    uint64_t given;
+    if (call->options && call->options->at_clock)
+        err = clock_demand_check(worker, call->options->at_clock);
+    if (!err)
+        err = client_issue(worker->client, call, ts ? ts : &given);
+    call->options = NULL; /* they were those of this function */
+    return err;
+}
+
 static paramo_err request(enum request_kind kind, paramo_worker *worker, paramo_table *table,
                           const paramo_kv *kv, const paramo_request_options *options, uint64_t *ts)
 {
@@ -404,16 +422,8 @@ static paramo_err request(enum request_kind kind, paramo_worker *worker, paramo_
         return err;
     if (!kv || kv->size < sizeof *kv)
         return err_set(PARAMO_E_INVALID, "kv is NULL, or its size was not set (paramo_kv_init)");
-    paramo_request_options whole;
-    options = request_options(options, &whole);
-    if (!ts && !(options && options->callback))
-        return err_set(PARAMO_E_INVALID,
-                       "ts is NULL and there is no callback: the end of the request would not be known");
-    if (options && options->at_clock && (err = clock_demand_check(worker, options->at_clock)) != PARAMO_OK)
-        return err;
-    struct client_call call = {.kind = kind, .table = &table->spec, .kv = kv, .options = options};
-    uint64_t given;
-    return client_issue(worker->client, &call, ts ? ts : &given);
+    struct client_call call = {.kind = kind, .table = &table->spec, .kv = kv};
+    return request_issue(worker, &call, options, ts);
 }
 
 paramo_err paramo_push(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,

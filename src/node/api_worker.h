@@ -14,6 +14,11 @@ void worker_nudge(paramo_worker *worker);
 void worker_node_ended(paramo_worker *worker);
 /* FORKED in a child, INVALID for NULL. */
 MUST_USE paramo_err worker_check(const paramo_worker *worker);
+/* The table can be used by this worker. */
+MUST_USE paramo_err table_check(const paramo_worker *worker, const paramo_table *table);
+/* Issues a request whose call lacks only its options. ts NULL: allowed with a callback. */
+MUST_USE paramo_err request_issue(paramo_worker *worker, struct client_call *call,
+                                  const paramo_request_options *options, uint64_t *ts);
 /* The given options; or, if they are shorter than this program's, whole, completed from them. NULL stays. */
 const paramo_request_options *request_options(const paramo_request_options *options,
                                               paramo_request_options *whole);

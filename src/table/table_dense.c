@@ -414,12 +414,16 @@ void table_dense_keys(const struct table_dense *d, uint64_t *keys)
             *keys++ = d->runs[i].first + k;
 }
 
+const char *table_dense_at(const struct table_dense *d, uint64_t first, uint64_t count)
+{
+    const struct dense_run *r = &d->runs[run_at(d, first)];
+    assert(count > 0 && first >= r->first && first - r->first + count <= r->count);
+    return r->w + (size_t)(first - r->first) * d->spec->param_bytes;
+}
+
 uint64_t table_dense_nonzero(const struct table_dense *d, uint64_t first, uint64_t count)
 {
-    if (count == 0)
-        return 0;
-    const struct dense_run *r = &d->runs[run_at(d, first)];
-    assert(first >= r->first && first - r->first + count <= r->count);
-    return rowspec_count_nonzero(d->spec, r->w + (size_t)(first - r->first) * d->spec->param_bytes,
-                                 (size_t)count * d->spec->dim);
+    return count
+               ? rowspec_count_nonzero(d->spec, table_dense_at(d, first, count), (size_t)count * d->spec->dim)
+               : 0;
 }

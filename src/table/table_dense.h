@@ -63,6 +63,8 @@ MUST_USE paramo_err table_dense_reset_rows(struct table_dense *d, const uint64_t
 uint64_t table_dense_rows(const struct table_dense *d);
 /* Writes all keys in ascending order. */
 void table_dense_keys(const struct table_dense *d, uint64_t *keys);
+/* The parameters of these rows, which are in one run. */
+const char *table_dense_at(const struct table_dense *d, uint64_t first, uint64_t count);
 /* The number of parameters that are not zero in these rows, which are in one run. */
 uint64_t table_dense_nonzero(const struct table_dense *d, uint64_t first, uint64_t count);
 

@@ -25,8 +25,10 @@
 #define CAPABILITY_FIXED    (UINT64_C(1) << 3)
 #define CAPABILITY_BF16     (UINT64_C(1) << 4)
 #define CAPABILITY_FP16     (UINT64_C(1) << 5)
+/* REDUCE. */
+#define CAPABILITY_REDUCE (UINT64_C(1) << 16)
 /* What this build can. An application may add some of CAPABILITY_USER_FILTERS. */
-#define CAPABILITIES UINT64_C(0x3f)
+#define CAPABILITIES (UINT64_C(0x3f) | CAPABILITY_REDUCE)
 
 /* Filters of the application: one bit for each, which the hash of its name decides. */
 #define CAPABILITY_USER_FILTERS UINT64_C(0x00ffffff00000000)

@@ -1,6 +1,7 @@
 #include "wire/data.h"
 
 #include "base/cursor.h"
+#include "wire/reduction_body.h"
 
 enum { KEYS_BLOCK = 512 };
 
@@ -58,7 +59,7 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
     if (!err && !has_vals)
         err = check_len(h, "values", vals, 0);
     if (!err)
-        err = check_len(h, "body", body, 0);
+        err = check_len(h, "body", body, h->kind == WIRE_REDUCE ? REDUCTION_BODY_BYTES : 0);
     if (!err && (h->flags & WIRE_COLUMNS) &&
         (h->count != 1 || !h->columns.count ||
          (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)))

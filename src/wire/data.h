@@ -10,6 +10,7 @@
  *     PROBE              nothing                   PROBE_ANSWER: nothing
  *     STAT               nothing                   ANSWER: body, five u64
  *     SCAN               one key: the first one    ANSWER: keys, [lens], values
+ *     REDUCE             body (reduction_body.h)   ANSWER: body
  *     MESSAGE            any of the four           ANSWER: any of the four
  *
  * Never knows tables: what a length must be in values is checked where the table is. Tests:

@@ -33,7 +33,13 @@ enum wire_side {
 /* Segments of data messages; a control message's body is segment 0. */
 enum { WIRE_SEG_KEYS = 0, WIRE_SEG_LENS = 1, WIRE_SEG_VALS = 2, WIRE_SEG_BODY = 3 };
 /* Which of them a message may have. */
-enum wire_segs { WIRE_SEGS_NONE = 0, WIRE_SEGS_FIRST = 1, WIRE_SEGS_ROWS = 7, WIRE_SEGS_ALL = 15 };
+enum wire_segs {
+    WIRE_SEGS_NONE = 0,
+    WIRE_SEGS_FIRST = 1,
+    WIRE_SEGS_ROWS = 7,
+    WIRE_SEGS_BODY = 8,
+    WIRE_SEGS_ALL = 15
+};
 
 /* X(name, number, class, from, to, segments, since, layout): one line for each message. `since` is the
  * version of the protocol that first had it as it is; `layout` names the struct of its header. */
@@ -59,6 +65,7 @@ enum wire_segs { WIRE_SEGS_NONE = 0, WIRE_SEGS_FIRST = 1, WIRE_SEGS_ROWS = 7, WI
     X(BYE, 41, FLOOR, CLIENT, SHARD, NONE, 3, request)                                                       \
     X(MESSAGE, 42, DATA, CLIENT, SHARD, ALL, 1, request)                                                     \
     X(FLOOR, 43, FLOOR, CLIENT, SHARD, NONE, 3, request)                                                     \
+    X(REDUCE, 44, DATA, CLIENT, SHARD, BODY, 4, request)                                                     \
     X(ANSWER, 48, ANSWER, SHARD, CLIENT, ALL, 1, request)                                                    \
     X(PROBE_ANSWER, 49, ANSWER, SHARD, CLIENT, NONE, 1, request)                                             \
     X(CHAIN, 50, CHAIN, PREDECESSOR, SUCCESSOR, ALL, 3, chain)                                               \

@@ -13,6 +13,7 @@
 #include "worker/filtering.h"
 #include "worker/link.h"
 #include "worker/numbers.h"
+#include "worker/reduction_request.h"
 #include "worker/scan_batch.h"
 #include "worker/slices.h"
 #include "worker/slicing.h"
@@ -147,6 +148,13 @@ static bool place(struct link *l, struct slice *p, const struct wire_head *h, co
         r->stats->bytes += s.bytes;
         r->stats->pushes += s.pushes;
         r->stats->pulls += s.pulls;
+    } else if (r->kind == REQUEST_REDUCE) {
+        const void *body = nseg > WIRE_SEG_BODY ? seg[WIRE_SEG_BODY].data : NULL;
+        paramo_err err = reduction_request_take(r->reduction, body, data_seg_len(seg, nseg, WIRE_SEG_BODY));
+        if (err) {
+            end_with(l, r, err, err_text(), strlen(err_text()));
+            return false;
+        }
     } else if (r->kind == REQUEST_SCAN) {
         paramo_err err = scan_receive(r->batch, r->table, h, seg, nseg);
         if (err) {

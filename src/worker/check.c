@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "wire/data.h"
+#include "worker/reduction_request.h"
 
 paramo_err check_keys(const uint64_t *keys, size_t n)
 {
@@ -89,14 +90,16 @@ static paramo_err check_size(const struct client_call *call, const char *verb, u
 
 paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
 {
-    static const char *const verbs[] = {"push",  "pull", "pushpull", "put",        "delete",
-                                        "clear", "stat", "iterate",  "app_request"};
+    static const char *const verbs[] = {"push",  "pull", "pushpull", "put",    "delete",
+                                        "clear", "stat", "iterate",  "reduce", "app_request"};
     const char *verb = verbs[call->kind];
     const struct client_table *t = call->table;
     const paramo_kv *kv = call->kv;
     if (t->options.kind == PARAMO_TABLE_USER && call->kind >= REQUEST_PUT)
         return err_set(PARAMO_E_UNSUPPORTED, "%s: table %s has no storage, its handler answers requests",
                        verb, t->name);
+    if (call->kind == REQUEST_REDUCE)
+        return reduction_request_check(call);
     if (call->kind >= REQUEST_CLEAR)
         return PARAMO_OK;
     if (!kv)

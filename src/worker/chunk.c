@@ -7,6 +7,7 @@
 #include "worker/floor.h"
 #include "worker/gather.h"
 #include "worker/numbers.h"
+#include "worker/reduction_request.h"
 #include "worker/slices.h"
 #include "worker/views.h"
 
@@ -157,6 +158,8 @@ void chunk_finished(struct client *c, struct chunk *chunk)
         request_close(r);
         return;
     }
+    if (r->reduction)
+        reduction_request_end(r->reduction);
     if (r->pulls_lens)
         gather_lens(r);
     else

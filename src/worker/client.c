@@ -23,6 +23,7 @@
 #include "worker/link.h"
 #include "worker/links.h"
 #include "worker/numbers.h"
+#include "worker/reduction_request.h"
 #include "worker/requests.h"
 #include "worker/scan_batch.h"
 #include "worker/slicing.h"
@@ -125,7 +126,7 @@ static paramo_err after_fill(struct request *r, const paramo_request_options *o)
 static paramo_err request_fill(struct request *r, const struct client_call *call, uint64_t deadline)
 {
     static const uint8_t kinds[] = {WIRE_PUSH,  WIRE_PULL, WIRE_PUSHPULL, WIRE_PUT,    WIRE_DELETE,
-                                    WIRE_CLEAR, WIRE_STAT, WIRE_SCAN,     WIRE_MESSAGE};
+                                    WIRE_CLEAR, WIRE_STAT, WIRE_SCAN,     WIRE_REDUCE, WIRE_MESSAGE};
     const paramo_request_options *o = call->options;
     const paramo_kv *kv = call->kv;
     r->table = call->table ? call->table : &no_table;
@@ -151,6 +152,8 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
     }
     if (call->kind == REQUEST_MESSAGE)
         return app_request_fill(r, call);
+    if (call->kind == REQUEST_REDUCE)
+        return reduction_request_make(call, &r->reduction);
     if (call->with_state || (call->batch && call->batch->with_state))
         r->flags |= WIRE_STATE;
     if (call->kind >= REQUEST_CLEAR)
@@ -377,6 +380,7 @@ static void request_release(struct client *c, struct request *r)
     }
     request_copy_free(r);
     filtering_end(r);
+    reduction_request_free(r->reduction);
     after_done(c, r);
     clock_gate_done(c, r);
     requests_remove(c, r);

@@ -27,6 +27,7 @@
  *     slices.c       the lists of a link, and the states of slices
  *     filtering.c    filters of frames
  *     gather.c       answers to their places
+ *     reduction_request.c  results of reductions come together
  *     waiting.c      what other threads do: wait, cancel, read counters
  *     ending.c       a request is marked as ended
  *     floor.c        the floor is sent when no request carries it
@@ -186,6 +187,7 @@ struct request {
     struct gather gather;
     struct client_stats *stats;
     struct scan_batch *batch;
+    struct reduction_request *reduction;
     paramo_callback callback;
     void *callback_arg;
     uint32_t unfinished;           /* chunks */

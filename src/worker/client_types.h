@@ -8,7 +8,7 @@
 #include "cluster/view/view.h"
 #include "env/lane.h"
 #include "filter/filter_chain.h"
-#include "paramo/types.h"
+#include "paramo/functions.h"
 #include "van/van.h"
 
 struct client;
@@ -35,6 +35,7 @@ enum request_kind {
     REQUEST_CLEAR,  /* no kv; asks every shard */
     REQUEST_STAT,   /* no kv; client_call.stats */
     REQUEST_SCAN,   /* worker/scan.h only */
+    REQUEST_REDUCE, /* no kv; client_call.reduction */
     REQUEST_MESSAGE /* no table, no kv; client_call.messages */
 };
 
@@ -71,6 +72,8 @@ struct client_call {
     bool with_state;                       /* PUT */
     struct client_stats *stats;            /* STAT: the sum over shards, written before it completes */
     struct scan_batch *batch;              /* SCAN */
+    paramo_reduction *reduction;           /* REDUCE: written before it completes, but for `other` ... */
+    const struct client_table *other;      /* ... which is this, or NULL */
     /* MESSAGE */
     const struct client_message *messages;
     size_t messages_count;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/sm.h"
 #include "cluster/session/control_message.h"
+#include "wire/capability.h"
 #include "worker/chunk.h"
 #include "worker/filtering.h"
 #include "worker/floor.h"
@@ -135,6 +136,19 @@ static uint64_t link_rto(const struct link *l, unsigned probes)
     return rto < most ? rto : most;
 }
 
+/* The server cannot read it. */
+static void unsupported(struct link *l, struct slice *p)
+{
+    char name[LINK_NAME_MAX];
+    link_name(l, name);
+    (void)err_set(PARAMO_E_UNSUPPORTED, "%s is of an older version, which has no %s", name,
+                  wire_kind_name(p->chunk->request->wire_kind));
+    if (p->state != SLICE_IDLE)
+        slices_remove(slices_of(p), p);
+    slice_move(p, SLICE_IDLE);
+    chunk_failed(p->chunk, PARAMO_E_UNSUPPORTED, err_text());
+}
+
 /* True if the slice has left its list (sent, or its request has ended). */
 static bool transmit(struct link *l, struct slice *p)
 {
@@ -143,6 +157,10 @@ static bool transmit(struct link *l, struct slice *p)
     bool first = chunk->number == 0;
     assert(l->state == LINK_UP && l->conn && p->link == l && !p->in_van);
     assert(chunk->unanswered > 0 && chunk->unanswered <= chunk->count && !chunk->need);
+    if (chunk->request->kind == REQUEST_REDUCE && !capability_of(l->conn, CAPABILITY_REDUCE)) {
+        unsupported(l, p);
+        return true;
+    }
     if (first && !numbers_give(c, chunk))
         return false;
     paramo_err err = filtering_out(l, p);

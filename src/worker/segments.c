@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "worker/reduction_request.h"
+
 static void *unconst(const void *p)
 {
     return (void *)(uintptr_t)p;
@@ -16,6 +18,13 @@ void slice_segments(struct slice *p)
         memcpy(f->seg, p->chunk->message->seg, sizeof f->seg);
         for (f->nseg = VAN_SEGS; f->nseg && !f->seg[f->nseg - 1].len; f->nseg--)
             ;
+        return;
+    }
+    if (r->reduction) {
+        memset(f->seg, 0, sizeof f->seg);
+        f->seg[WIRE_SEG_BODY] =
+            (struct van_seg){.data = r->reduction->body, .len = sizeof r->reduction->body};
+        f->nseg = WIRE_SEG_BODY + 1;
         return;
     }
     f->seg[WIRE_SEG_KEYS] = (struct van_seg){.data = unconst(s->keys), .len = 8 * (uint64_t)s->count};

@@ -17,6 +17,7 @@
 #include "worker/filtering.h"
 #include "worker/link.h"
 #include "worker/links.h"
+#include "worker/reduction_request.h"
 #include "worker/scan_batch.h"
 #include "worker/sending.h"
 #include "worker/slicing.h"
@@ -360,12 +361,20 @@ static void chunk_everywhere(struct client *c, struct chunk *chunk)
 }
 
 /* The answers of shards add up only if all are of one view: the request begins again. */
+static bool adds_up(const struct request *r)
+{
+    return r->kind == REQUEST_STAT || r->kind == REQUEST_REDUCE;
+}
+
 static void stat_reset(struct client *c, struct request *r)
 {
-    assert(r->kind == REQUEST_STAT && r->stats);
+    assert(adds_up(r) && (r->stats || r->reduction));
     request_drop_chunks(c, r);
     r->again++;
-    *r->stats = (struct client_stats){0};
+    if (r->reduction)
+        reduced_reset(&r->reduction->found);
+    else
+        *r->stats = (struct client_stats){0};
 }
 
 static void stat_again(struct client *c, struct request *r, uint64_t need)
@@ -400,7 +409,7 @@ void slice_chunk(struct client *c, struct chunk *chunk)
         return;
     }
     c->counts->retries++;
-    if (chunk->request->kind == REQUEST_STAT) {
+    if (adds_up(chunk->request)) {
         stat_again(c, chunk->request, 0);
         return;
     }
@@ -421,7 +430,7 @@ void slice_chunk_by(struct client *c, struct chunk *chunk, uint64_t need)
 {
     if (need <= c->view->number) {
         slice_chunk(c, chunk);
-    } else if (chunk->request->kind == REQUEST_STAT) {
+    } else if (adds_up(chunk->request)) {
         stat_again(c, chunk->request, need);
     } else {
         chunk_withdraw(chunk);
@@ -437,7 +446,7 @@ void slice_chunk_later(struct client *c, struct chunk *chunk, struct chunk *befo
         slice_chunk(c, chunk);
         return;
     }
-    if (r->kind == REQUEST_STAT) {
+    if (adds_up(r)) {
         struct span none = {0};
         stat_reset(c, r);
         chunk = slice_chunk_add(c, r, &none, -1); /* the first: it needs no memory */
@@ -724,7 +733,7 @@ static void slice_scan(struct client *c, struct request *r)
 static void slice_by_view(struct client *c, struct request *r)
 {
     assert(!r->chunks && !r->unfinished);
-    if (r->kind == REQUEST_CLEAR || r->kind == REQUEST_STAT) {
+    if (r->kind == REQUEST_CLEAR || adds_up(r)) {
         slice_everywhere(c, r);
     } else if (r->kind == REQUEST_SCAN) {
         slice_scan(c, r);
@@ -755,7 +764,7 @@ void slice_request(struct client *c, struct request *r)
 {
     bool to_table = r->kind != REQUEST_MESSAGE;
     if (to_table)
-        views_need_table(c, r->table->since);
+        views_need_table(c, r->reduction ? r->reduction->since : r->table->since);
     if (to_table && views_of_tables(c) > c->view->number)
         request_wait(c, r, views_of_tables(c));
     else if (to_table && chunk_resume_at(c)) /* earlier requests wait for their turn */

@@ -676,7 +676,8 @@ bool migration_source_defers(struct shard *s, const struct wire_head *h, const s
     if (!g || g->state < MIGRATION_SOURCE_PAUSING)
         return false;
     const struct shard_table *t = shard_table_find(s, h->table);
-    bool reads = h->kind == WIRE_PULL || h->kind == WIRE_SCAN || h->kind == WIRE_STAT;
+    bool reads =
+        h->kind == WIRE_PULL || h->kind == WIRE_SCAN || h->kind == WIRE_STAT || h->kind == WIRE_REDUCE;
     if (!t || t->options.kind == PARAMO_TABLE_USER || !(data_changes(h->kind) || (reads && reads_wait(g))))
         return false;
     bool holds = !h->count || h->kind == WIRE_SCAN;

@@ -10,6 +10,7 @@
 #include "server/shard/clearing.h"
 #include "server/shard/filtered.h"
 #include "server/shard/partial_apply.h"
+#include "server/shard/reducing.h"
 #include "server/shard/reply.h"
 #include "server/shard/scanning.h"
 #include "server/shard/shard_tables.h"
@@ -114,25 +115,6 @@ static paramo_err all_change(struct shard *s, struct shard_table *t, const struc
     return err;
 }
 
-/* Does the request touch lost rows? A request for all rows means all that this shard owns. The owner answers
- * for rows of partitions that this shard follows or will get. */
-static bool asks_for_lost(const struct shard *s, const struct shard_table *t, const struct wire_head *h,
-                          const uint64_t *keys)
-{
-    if (!t->lost || h->kind == WIRE_CLEAR)
-        return false;
-    bool all = !h->count || h->kind == WIRE_SCAN;
-    for (size_t i = 0; i < h->count && !all; i++) {
-        unsigned partition = ring_partition(ring_position(&t->placement, keys[i]));
-        if (partition_set_has(t->lost_partitions, partition))
-            return true;
-    }
-    for (unsigned a = 0; a < RING_PARTITIONS && all; a++)
-        if (partition_set_has(t->lost_partitions, a) && view_ring(s->view)->owner[a] == (unsigned)s->self)
-            return true;
-    return false;
-}
-
 paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                        const struct van_seg *seg, unsigned nseg, bool repeated)
 {
@@ -156,12 +138,9 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
     }
     /* This holds for a repeat, too: the record of a pushpull's push may have survived when its rows did
      * not. */
-    if (asks_for_lost(s, t, h, keys)) {
-        (void)err_set(
-            PARAMO_E_DATA_LOST,
-            "table %s: a server died with the only copy of some rows; clear the table, or load a checkpoint",
-            t->name);
-        reply_status(peer, h, PARAMO_E_DATA_LOST, err_text());
+    err = apply_check_lost(s, t, h, keys);
+    if (err) {
+        reply_status(peer, h, err, err_text());
         return PARAMO_OK;
     }
     struct chain_wait *wait = NULL;
@@ -216,6 +195,8 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
     case WIRE_STAT:
         stat(peer, t, h);
         return PARAMO_OK;
+    case WIRE_REDUCE:
+        return reducing_slice(peer, t, h, seg);
     default:
         reply_status(peer, h, PARAMO_OK, NULL);
         return PARAMO_OK;

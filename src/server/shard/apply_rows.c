@@ -110,6 +110,36 @@ paramo_err apply_check_rows(const struct shard_table *t, const struct wire_head 
     return err;
 }
 
+/* Does the request touch lost rows? A request for all rows means all that this shard owns. The owner answers
+ * for rows of partitions that this shard follows or will get. */
+static bool asks_for_lost(const struct shard *s, const struct shard_table *t, const struct wire_head *h,
+                          const uint64_t *keys)
+{
+    if (!t->lost || h->kind == WIRE_CLEAR)
+        return false;
+    bool all = !h->count || h->kind == WIRE_SCAN;
+    for (size_t i = 0; i < h->count && !all; i++) {
+        unsigned partition = ring_partition(ring_position(&t->placement, keys[i]));
+        if (partition_set_has(t->lost_partitions, partition))
+            return true;
+    }
+    for (unsigned a = 0; a < RING_PARTITIONS && all; a++)
+        if (partition_set_has(t->lost_partitions, a) && view_ring(s->view)->owner[a] == (unsigned)s->self)
+            return true;
+    return false;
+}
+
+paramo_err apply_check_lost(const struct shard *s, const struct shard_table *t, const struct wire_head *h,
+                            const uint64_t *keys)
+{
+    if (!asks_for_lost(s, t, h, keys))
+        return PARAMO_OK;
+    return err_set(
+        PARAMO_E_DATA_LOST,
+        "table %s: a server died with the only copy of some rows; clear the table, or load a checkpoint",
+        t->name);
+}
+
 /* ---- rows that are remembered ---- */
 
 static bool all_there(const uint32_t *rows, size_t n)

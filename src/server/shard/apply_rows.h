@@ -24,6 +24,9 @@ MUST_USE paramo_err apply_change(struct shard_table *t, const struct wire_head *
 /* As apply_check_keys and lengths, but keys of any owner pass. */
 MUST_USE paramo_err apply_check_rows(const struct shard_table *t, const struct wire_head *head,
                                      const struct van_seg *seg, unsigned nseg);
+/* DATA_LOST: the request touches rows of the table that a dead server had. keys: of the request, if it has any. */
+MUST_USE paramo_err apply_check_lost(const struct shard *s, const struct shard_table *t,
+                                     const struct wire_head *head, const uint64_t *keys);
 /* The remembered rows of a request's keys; NULL: there are none. */
 struct rowcache_list *apply_rows_known(struct shard_table *t, const struct wire_head *head,
                                        const uint64_t *keys);

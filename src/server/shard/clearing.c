@@ -11,6 +11,7 @@
 #include "server/snapshot/saving.h"
 #include "table/table.h"
 #include "table/table_snapshot.h"
+#include "wire/reduction_body.h"
 
 enum {
     STEP_KEYS = 4096,       /* examined, and at most removed, in one step: 1 to 2 ms */
@@ -117,16 +118,26 @@ bool clearing_touches(const struct shard_table *t, const uint64_t *partitions)
     return any != 0;
 }
 
-bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg)
+static bool table_holds(const struct shard *s, uint32_t id, const struct wire_head *h,
+                        const struct van_seg *seg)
 {
-    const struct shard_table *t = s->clearing->tables ? shard_table_get(s, h->table) : NULL;
-    if (!t || !t->clears || h->kind == WIRE_CLEAR)
+    const struct shard_table *t = shard_table_get(s, id);
+    if (!t || !t->clears)
         return false;
     bool holds = !h->count || h->kind == WIRE_SCAN;
     const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
     for (size_t i = 0; i < h->count && !holds; i++)
         holds = partition_set_has(t->clearing, ring_partition(ring_position(&t->placement, keys[i])));
     return holds;
+}
+
+bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg)
+{
+    uint32_t other;
+    if (!s->clearing->tables || h->kind == WIRE_CLEAR)
+        return false;
+    bool two = h->kind == WIRE_REDUCE && reduction_other(seg[WIRE_SEG_BODY].data, &other);
+    return table_holds(s, h->table, h, seg) || (two && table_holds(s, other, h, seg));
 }
 
 size_t clearing_room(const struct shard *s)

@@ -4,12 +4,15 @@
 #include <stdlib.h>
 
 #include "server/shard/housekeeping.h"
+#include "server/shard/reducing_steps.h"
 #include "server/shard/reply.h"
 
 void deferred_free(struct shard *s, struct deferred *d)
 {
     assert(s->deferred->count > 0 && s->deferred->count <= SHARD_DEFERRED_MAX && s->deferred->over != d);
     s->deferred->count--;
+    if (d->reducing)
+        reducing_free(s, d->reducing);
     free(d);
 }
 
@@ -76,10 +79,16 @@ void deferred_go(struct shard *s)
     }
 }
 
-paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t cursor)
+/* *at: where the request is deferred; NULL: there is no room, as if it had been lost on the way. */
+static paramo_err add(struct peer *peer, const struct wire_head *h, uint64_t cursor, struct deferred **at)
 {
     struct shard *s = peer->shard;
     struct deferred *d = find(s, peer->sender, h->number);
+    *at = d;
+    if (d && d->reducing && h->kind != WIRE_REDUCE) { /* no client sends that */
+        reducing_free(s, d->reducing);
+        d->reducing = NULL;
+    }
     if (d) {
         d->peer = peer;
         d->head = *h;
@@ -87,7 +96,7 @@ paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t c
         d->deadline = deadline_of(s);
         return PARAMO_OK;
     }
-    if (s->deferred->count >= SHARD_DEFERRED_MAX) { /* as if it had been lost on the way */
+    if (s->deferred->count >= SHARD_DEFERRED_MAX) {
         s->counters.dropped++;
         return PARAMO_OK;
     }
@@ -102,17 +111,51 @@ paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t c
     assert(queue_empty(&s->deferred->turn) || s->deferred->count > 0);
     queue_push(&s->deferred->turn, &d->node);
     s->deferred->count++;
+    *at = d;
+    return PARAMO_OK;
+}
+
+static void begin(struct shard *s)
+{
     deferred_go(s);
     shard_keep_house(s);
-    return PARAMO_OK;
+}
+
+paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t cursor)
+{
+    struct deferred *d;
+    paramo_err err = add(peer, h, cursor, &d);
+    if (!err)
+        begin(peer->shard);
+    return err;
+}
+
+paramo_err deferred_add_reducing(struct peer *peer, const struct wire_head *h, struct reducing *r)
+{
+    struct deferred *d;
+    paramo_err err = add(peer, h, 0, &d);
+    if (!err && d && !d->reducing)
+        d->reducing = r;
+    else
+        reducing_free(peer->shard, r);
+    if (!err)
+        begin(peer->shard);
+    return err;
+}
+
+const struct deferred *deferred_again(const struct peer *peer, const struct wire_head *h)
+{
+    const struct shard *s = peer->shard;
+    const struct deferred *d = s->deferred->over;
+    bool same = d && d->head.kind == h->kind && d->peer == peer && d->head.number == h->number &&
+                d->partitions_changed == s->place->partitions_changed;
+    return same ? d : NULL;
 }
 
 bool deferred_count(const struct peer *peer, const struct wire_head *h, struct table_count *count)
 {
-    const struct shard *s = peer->shard;
-    const struct deferred *d = s->deferred->over;
-    if (!d || d->head.kind != WIRE_STAT || d->peer != peer || d->head.number != h->number ||
-        d->partitions_changed != s->place->partitions_changed || !d->count.done)
+    const struct deferred *d = deferred_again(peer, h);
+    if (!d || h->kind != WIRE_STAT || !d->count.done)
         return false;
     *count = d->count;
     return true;

@@ -1,8 +1,8 @@
 /*
- * Requests that read a whole table or a page of it (SCAN, STAT), and so take longer than a step of the lane.
+ * Requests that read a whole table or a page of it (SCAN, STAT, REDUCE), and so take longer than a step of the lane.
  * Their result is found in steps, with everything else between the steps; beats and leases go on. When it is
- * there, the request is handled as if it came now, because the view may have changed. All STATs take their
- * turns together. Of the SCANs only the first does: unfinished pages would push each other out of memory.
+ * there, the request is handled as if it came now, because the view may have changed. All STATs and REDUCEs
+ * take their turns together. Of the SCANs only the first does: unfinished pages would push each other out of memory.
  *
  *     add --> waiting (the first has the next step) --> handled again --> answered, or deferred again
  *                ^                                            |
@@ -17,6 +17,8 @@
 #define SERVER_SHARD_DEFERRED_H
 
 #include "server/shard/shard_impl.h"
+
+struct reducing;
 
 /* What is known of a scan between its batches (scanning.h). Here, for its page is freed in steps. */
 struct session {
@@ -39,6 +41,7 @@ struct deferred {
     uint64_t cursor, deadline;
     uint64_t partitions_changed; /* of the shard when the count began */
     struct table_count count;
+    struct reducing *reducing; /* REDUCE: its own */
 };
 
 struct shard_deferred {
@@ -61,8 +64,14 @@ static inline size_t deferred_waiting(const struct shard *s)
 }
 
 MUST_USE paramo_err deferred_add(struct peer *peer, const struct wire_head *head, uint64_t cursor);
+/* The same for a REDUCE. It takes r over, also on an error; a repeat goes on with what there is. */
+MUST_USE paramo_err deferred_add_reducing(struct peer *peer, const struct wire_head *head,
+                                          struct reducing *r);
 /* Is the request deferred? This also tells that its sender still wants it. */
 bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t number);
+/* The deferred request that is being handled again, if it is this one and the shard's partitions are as when it began;
+ * else NULL. */
+const struct deferred *deferred_again(const struct peer *peer, const struct wire_head *head);
 /* True: a deferred STAT is being handled again, and this is its count. */
 bool deferred_count(const struct peer *peer, const struct wire_head *head, struct table_count *count);
 void deferred_free(struct shard *s, struct deferred *d);

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "server/shard/deferred.h"
+#include "server/shard/reducing_steps.h"
 #include "server/shard/reply.h"
 #include "server/shard/scanning.h"
 #include "server/shard/shard_tables.h"
@@ -11,24 +12,33 @@
 /* Its result is there, or an error says why not. */
 static void over(struct shard *s, struct deferred *d, paramo_err err)
 {
-    struct van_seg seg = {.data = &d->cursor, .len = sizeof d->cursor};
+    struct van_seg seg[VAN_SEGS] = {{0}};
+    unsigned nseg = 0;
+    if (d->reducing) {
+        seg[WIRE_SEG_BODY] = (struct van_seg){.data = d->reducing->body, .len = sizeof d->reducing->body};
+        nseg = WIRE_SEG_BODY + 1;
+    } else if (d->head.count) {
+        seg[WIRE_SEG_KEYS] = (struct van_seg){.data = &d->cursor, .len = sizeof d->cursor};
+        nseg = 1;
+    }
     if (err) {
         reply_status(d->peer, &d->head, err, err_text());
-    } else if (!slice_may_read(d->peer, &d->head, &seg)) {
+    } else if (!slice_may_read(d->peer, &d->head, seg)) {
         queue_push(&s->deferred->held, &d->node);
         return;
     } else {
         assert(!s->deferred->over);
         s->deferred->over = d;
-        slice_handle_again(d->peer, &d->head, &seg, d->head.count ? 1 : 0); /* the peer may be gone */
+        slice_handle_again(d->peer, &d->head, seg, nseg); /* the peer may be gone */
         s->deferred->over = NULL;
     }
     deferred_free(s, d);
 }
 
-static bool is_stat(const struct qnode *node)
+/* STATs and REDUCEs take their turns together. */
+static bool takes_turns(const struct qnode *node)
 {
-    return container_of(node, struct deferred, node)->head.kind == WIRE_STAT;
+    return container_of(node, struct deferred, node)->head.kind != WIRE_SCAN;
 }
 
 /* The first request has had a step, and needs more. */
@@ -36,12 +46,12 @@ static void next_turn(struct shard *s)
 {
     struct queue *q = &s->deferred->turn;
     assert(!queue_empty(q) && s->deferred->count > 0);
-    if (is_stat(q->head)) {
+    if (takes_turns(q->head)) {
         queue_push(q, queue_pop(q));
         return;
     }
     struct qnode *before = q->head;
-    while (before->next && !is_stat(before->next))
+    while (before->next && !takes_turns(before->next))
         before = before->next;
     struct qnode *stat = before->next;
     if (!stat)
@@ -66,9 +76,19 @@ static void step(struct shard *s)
         if (d->partitions_changed != s->place->partitions_changed) {
             d->partitions_changed = s->place->partitions_changed;
             d->count = (struct table_count){0};
+            if (d->reducing)
+                reducing_restart(d->reducing);
         }
-        counting_step(s, t, &d->count);
-        done = d->count.done;
+        if (d->reducing && reducing_waits(s, t, d->reducing)) {
+            reducing_restart(d->reducing);
+            queue_push(&s->deferred->held, queue_pop(&s->deferred->turn));
+            return;
+        }
+        if (d->reducing)
+            reducing_step(s, t, d->reducing);
+        else
+            counting_step(s, t, &d->count);
+        done = d->reducing ? d->reducing->at.done : d->count.done;
     }
     if (!done) {
         next_turn(s);

@@ -173,6 +173,7 @@ struct shard {
     struct shard_filters *filters;   /* filtered.h */
     struct shard_house *house;       /* housekeeping.h */
     struct bufpool pool;             /* of answers, and of scratch within a step */
+    size_t reducing_bytes;           /* of deferred reductions (reducing_steps.h) */
     struct shard_counters counters;
     struct spread pauses; /* of partitions that migrated away: microseconds */
 };

@@ -1,0 +1,53 @@
+/*
+ * Functions that run on the servers, where the rows are: only their results travel. docs/FUNCTIONS.md says what they
+ * see of a table that others change at the same time, what they cost, and what happens when servers die or rows move.
+ */
+#ifndef PARAMO_FUNCTIONS_H
+#define PARAMO_FUNCTIONS_H
+
+#include "paramo.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A reduction: what is asked for, and its result. */
+typedef struct paramo_reduction {
+    size_t size;
+    paramo_reduce_function function;
+    /* Keys from begin on and below end; end 0: up to the last key of all. 0 and 0: the whole table. */
+    uint64_t begin, end;
+    /* DOT: the second table, of the same worker, with the same placement, dim and (dense) rows. */
+    paramo_table *other;
+    paramo_entry *entries; /* TOP: room for `most` of them */
+    size_t most;           /* TOP: how many are wanted, 1 to PARAMO_REDUCE_ENTRIES_MAX */
+    /* The result: written before the request completes, and only if it succeeds. */
+    uint64_t rows;   /* rows in the range; DOT: those that both tables have */
+    uint64_t values; /* parameters of these rows */
+    uint64_t nans;   /* of these, NaN */
+    double value;    /* sum, norm1, norm2_squared, dot, min, max */
+    paramo_entry
+        at;   /* MIN, MAX: the value with its key and column; of equal ones the lowest key, then column */
+    size_t n; /* MIN, MAX, TOP: entries found; TOP: greatest magnitude first, of equal ones the lowest key */
+} paramo_reduction;
+PARAMO_API void paramo_reduction_init(paramo_reduction *reduction, paramo_reduce_function function);
+
+/* Computes over the parameters (not the optimizer's state) of all rows of a range, and returns the request's
+ * timestamp in *ts (NULL is allowed with a callback). options may be NULL. *reduction and its entries belong to the
+ * library until the request completes.
+ * Numerics: values are converted to double (I64 beyond 2^53 is rounded); squares and products are rounded to double
+ * each. Their sum is exact and rounded once. So the result has the same bits for every number of servers and in
+ * every order. Sums are NaN if a value is NaN, or if both infinities occur; MIN, MAX and TOP leave NaN out.
+ * A row that exists throughout is taken once, any other row at most once. A pushed change is seen if it was
+ * acknowledged before this call. Costs: dense tables: the rows of the range; others: a look at each key.
+ * Any thread. INVALID: no such function, or an argument that it does not take, or begin >= end. SIZE_MISMATCH: the
+ * second table differs; the message says in what. UNSUPPORTED: a USER table; DOT of a VAR table; or a server of an
+ * older version. Others as paramo_pull. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_reduce(paramo_worker *worker, paramo_table *table,
+                                                    paramo_reduction *reduction,
+                                                    const paramo_request_options *options, uint64_t *ts);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,134 @@
+#include "sim/reductions.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exactsum.h"
+#include "sim/losses.h"
+#include "sim/overdue.h"
+#include "sim/world.h"
+#include "wire/capability.h"
+
+/* Sums of digits are exact doubles below this. */
+#define EXACT (UINT64_C(1) << 53)
+
+void reduction_draw(struct op *op, struct dice *dice)
+{
+    static const paramo_reduce_function functions[] = {
+        PARAMO_REDUCE_COUNT, PARAMO_REDUCE_SUM, PARAMO_REDUCE_DOT, PARAMO_REDUCE_TOP, PARAMO_REDUCE_TOP};
+    struct world *w = op->machine->world;
+    const struct ledger_key *keys = w->ledger[op->table].keys;
+    paramo_reduction *r = &op->reduction;
+    paramo_reduction_init(r, functions[dice_draw(dice, sizeof functions / sizeof *functions)]);
+    /* Cells and reals are no digits, and two rows of any length do not go together. */
+    if (op->table == SIM_CELLS || op->table == SIM_REALS ||
+        (op->table == SIM_VAR && r->function == PARAMO_REDUCE_DOT))
+        r->function = PARAMO_REDUCE_COUNT;
+    unsigned from = (unsigned)dice_draw(dice, 2 * SIM_KEYS), to = (unsigned)dice_draw(dice, 2 * SIM_KEYS);
+    r->begin = from < SIM_KEYS ? keys[from].key : 0;
+    r->end = to < SIM_KEYS && keys[to].key > r->begin ? keys[to].key : 0;
+    op->other = r->function == PARAMO_REDUCE_DOT ? &op->machine->tables[op->table] : NULL;
+    if (r->function == PARAMO_REDUCE_TOP) {
+        r->most = SIM_ENTRIES;
+        r->entries = malloc(SIM_ENTRIES * sizeof *r->entries);
+        if (!r->entries)
+            abort();
+    }
+}
+
+static bool in_range(const paramo_reduction *r, uint64_t key)
+{
+    return key >= r->begin && (!r->end || key < r->end);
+}
+
+/* What the row must hold, and the moment when the read counts as begun. */
+static uint64_t must_of(const struct world *w, const struct op *op, unsigned i, uint64_t *from)
+{
+    const struct ledger_key *k = &w->ledger[op->table].keys[i];
+    uint64_t must = op->all_must[i] & k->must;
+    *from = op->from;
+    overdue_read(k, from, &must);
+    return ledger_load_between(w, op) || losses_between(w, k, op->from) ? 0 : must;
+}
+
+/* Each value as it was found: those of a row, as in a pull. */
+static void judge_entries(struct world *w, const struct op *op)
+{
+    const paramo_reduction *r = &op->reduction;
+    uint64_t vals[SIM_KEYS][SIM_WIDE], from;
+    unsigned n[SIM_KEYS] = {0}, rows = 0;
+    for (size_t e = 0; e < r->n; e++) {
+        unsigned i = ledger_index(w, op->table, r->entries[e].key);
+        if (i == SIM_KEYS || !in_range(r, r->entries[e].key) || r->entries[e].column >= SIM_WIDE) {
+            judge_broken(w, "a reduction finds key %" PRIu64 ", which is not asked for", r->entries[e].key);
+            return;
+        }
+        rows += n[i] == 0;
+        if (++n[i] > ledger_row(op->table, i)) {
+            judge_broken(w, "a reduction takes key %" PRIu64 " twice", r->entries[e].key);
+            return;
+        }
+        vals[i][r->entries[e].column] = (uint64_t)r->entries[e].value;
+    }
+    if (rows != r->rows)
+        judge_broken(w, "a reduction of %" PRIu64 " rows has values of %u", r->rows, rows);
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *k = &w->ledger[op->table].keys[i];
+        uint64_t must = must_of(w, op, i, &from);
+        if (in_range(r, k->key) && k->sent < EXACT)
+            ledger_row_check(w, "a reduction", op->table, i, vals[i], n[i], must, from);
+    }
+}
+
+static double power(const paramo_reduction *r, uint64_t value)
+{
+    return r->function == PARAMO_REDUCE_DOT ? (double)value * (double)value : (double)value;
+}
+
+/* Between the sum of what must be there and that of all that was sent: the values are not negative, and rounding keeps
+ * the order. */
+static void judge_sum(struct world *w, const struct op *op)
+{
+    const paramo_reduction *r = &op->reduction;
+    struct exactsum least = {0}, most = {0};
+    uint64_t from;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *k = &w->ledger[op->table].keys[i];
+        for (unsigned c = 0; in_range(r, k->key) && c < ledger_row(op->table, i); c++) {
+            exactsum_add(&least, power(r, must_of(w, op, i, &from)));
+            exactsum_add(&most, power(r, k->sent));
+        }
+    }
+    if (r->value < exactsum_value(&least) || r->value > exactsum_value(&most))
+        judge_broken(w, "a reduction of table %d is %g, not %g to %g", (int)op->table, r->value,
+                     exactsum_value(&least), exactsum_value(&most));
+}
+
+void reduction_judge(struct world *w, const struct op *op)
+{
+    const paramo_reduction *r = &op->reduction;
+    uint64_t least = 0, most = 0, from;
+    bool dense = op->table == SIM_DENSE || op->table == SIM_ROWS;
+    if (w->restoring)
+        return;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        bool in = in_range(r, w->ledger[op->table].keys[i].key);
+        most += in;
+        least += in && (dense || (op->table != SIM_CELLS && must_of(w, op, i, &from)));
+    }
+    if (r->rows < least || r->rows > most)
+        judge_broken(w,
+                     "a reduction of table %d counts %" PRIu64 " rows, between %" PRIu64 " and %" PRIu64
+                     " are there",
+                     (int)op->table, r->rows, least, most);
+    if (r->function == PARAMO_REDUCE_TOP)
+        judge_entries(w, op);
+    else if (r->function != PARAMO_REDUCE_COUNT)
+        judge_sum(w, op);
+}
+
+bool reduction_may_be_refused(const struct world *w, const struct op *op)
+{
+    return op->kind == OP_REDUCE && w->lacked & CAPABILITY_REDUCE;
+}

@@ -1,0 +1,26 @@
+/* Functions that run where the rows are: the public functions over worker/client.h. */
+#include "node/api_worker.h"
+#include "paramo/functions.h"
+
+void paramo_reduction_init(paramo_reduction *reduction, paramo_reduce_function function)
+{
+    *reduction = (paramo_reduction){.size = sizeof *reduction, .function = function};
+}
+
+paramo_err paramo_reduce(paramo_worker *worker, paramo_table *table, paramo_reduction *reduction,
+                         const paramo_request_options *options, uint64_t *ts)
+{
+    paramo_err err = table_check(worker, table);
+    if (err)
+        return err;
+    if (!reduction || reduction->size < sizeof *reduction)
+        return err_set(PARAMO_E_INVALID,
+                       "reduction is NULL, or its size was not set (paramo_reduction_init)");
+    if (reduction->other && (err = table_check(worker, reduction->other)) != PARAMO_OK)
+        return err;
+    struct client_call call = {.kind = REQUEST_REDUCE,
+                               .table = &table->spec,
+                               .reduction = reduction,
+                               .other = reduction->other ? &reduction->other->spec : NULL};
+    return request_issue(worker, &call, options, ts);
+}

@@ -1,0 +1,77 @@
+#include "server/shard/reducing_steps.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/replication/chain_impl.h"
+#include "server/shard/table_map.h"
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+paramo_err reducing_make(struct shard *s, const struct reduction *what, const void *body, struct reducing **r)
+{
+    struct reducing *x = calloc(1, sizeof *x);
+    if (!x)
+        return err_memory(sizeof *x);
+    memcpy(x->body, body, sizeof x->body);
+    x->what = *what;
+    paramo_err err = reduced_init(&x->found, &x->what);
+    if (err) {
+        free(x);
+        return err;
+    }
+    s->reducing_bytes += reduced_bytes(what);
+    *r = x;
+    return PARAMO_OK;
+}
+
+void reducing_free(struct shard *s, struct reducing *r)
+{
+    assert(s->reducing_bytes >= reduced_bytes(&r->what));
+    s->reducing_bytes -= reduced_bytes(&r->what);
+    reduced_fini(&r->found);
+    free(r);
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------- */
+
+struct mine {
+    const struct shard *shard;
+    const struct shard_table *table;
+};
+
+static bool is_mine(void *arg, uint64_t key)
+{
+    const struct mine *m = arg;
+    return partition_set_has(m->shard->chain->mine, ring_partition(ring_position(&m->table->placement, key)));
+}
+
+size_t reducing_step_values(const struct shard *s)
+{
+    return 2 * (s->config.scan_keys ? s->config.scan_keys : (size_t)SCAN_STEP_KEYS);
+}
+
+bool reducing_waits(const struct shard *s, const struct shard_table *t, const struct reducing *r)
+{
+    const struct shard_table *other = r->what.two ? shard_table_get(s, r->what.other) : NULL;
+    return t->clears || (other && other->clears);
+}
+
+void reducing_step(struct shard *s, struct shard_table *t, struct reducing *r)
+{
+    struct mine mine = {s, t};
+    struct shard_table *other = r->what.two ? shard_table_find(s, r->what.other) : NULL;
+    if (r->what.two && (!other || !other->table)) {
+        r->at.done = true; /* the request is refused when it is handled again */
+        return;
+    }
+    table_reduce_step(t->table, other ? other->table : NULL, &r->at, reducing_step_values(s), &r->found,
+                      chain_mixes(s, t) ? is_mine : NULL, &mine);
+}
+
+void reducing_restart(struct reducing *r)
+{
+    r->at = (struct table_reducing){0};
+    reduced_reset(&r->found);
+}

@@ -1,0 +1,163 @@
+#include "table/table_reduce.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "table/table.h"
+#include "table/table_state.h"
+
+enum {
+    SWEEP_KEYS = 16384, /* at once: a segment, which a sweep always reads as a whole */
+    LOOK_UP = 8,        /* what a row costs beside its values, in values; ... */
+    LOOK_UP_OTHER = 32  /* ... and its row in a second table */
+};
+
+paramo_err table_reduce_check(const struct table *t, const struct table *other)
+{
+    if (!other)
+        return PARAMO_OK;
+    if (is_var(t) || is_var(other))
+        return err_set(PARAMO_E_UNSUPPORTED, "rows of variable lengths do not go together with others");
+    if (t->spec.dim != other->spec.dim)
+        return err_set(PARAMO_E_SIZE_MISMATCH, "rows of %u and of %u values do not go together", t->spec.dim,
+                       other->spec.dim);
+    return PARAMO_OK;
+}
+
+struct reducing {
+    const struct table *table, *other;
+    struct reduced *found;
+    table_wants wants;
+    void *arg;
+};
+
+/* The parameters of a key's row; NULL: there is none. */
+static const char *row_of(const struct table *t, uint64_t key)
+{
+    if (is_dense(t))
+        return table_dense_span(&t->dense, &key, 1);
+    const void *payload = keyindex_payload(index_of(t), key);
+    uint32_t number;
+    if (!payload || is_small(t))
+        return payload;
+    memcpy(&number, payload, sizeof number);
+    return rowslab_row(&t->sparse.slab, number);
+}
+
+/* Some columns of a row, or all. */
+static void take(struct reducing *r, uint64_t key, uint32_t column, const void *values, size_t n)
+{
+    paramo_dtype other_dtype = PARAMO_F32;
+    const char *other = NULL;
+    if (r->other) {
+        other = row_of(r->other, key);
+        if (!other)
+            return;
+        other += column * r->other->spec.value_bytes;
+        other_dtype = r->other->options.dtype;
+    }
+    r->found->rows += column == 0;
+    reduced_add(r->found, key, column, r->table->options.dtype, values, other_dtype, other, n);
+}
+
+static void take_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
+{
+    struct reducing *r = ctx;
+    const struct table *t = r->table;
+    uint32_t number, len = t->spec.dim;
+    (void)hash;
+    if (!reduction_has(r->found->of, key) || (r->wants && !r->wants(r->arg, key)))
+        return;
+    const void *row = payload;
+    if (!is_small(t)) {
+        memcpy(&number, payload, sizeof number);
+        row = is_var(t) ? table_var_row(&t->var, number, &len) : rowslab_row(&t->sparse.slab, number);
+    }
+    take(r, key, 0, row, len);
+}
+
+/* Rows of one run are taken as one, unless entries or a second table need each key. */
+static void take_run(struct reducing *r, uint64_t first, uint64_t count)
+{
+    const struct table *t = r->table;
+    const struct reduction *of = r->found->of;
+    const char *row = table_dense_at(&t->dense, first, count);
+    if (!of->most && !r->other) {
+        r->found->rows += count;
+        reduced_add(r->found, first, 0, t->options.dtype, row, PARAMO_F32, NULL, (size_t)count * t->spec.dim);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        take(r, first + i, 0, row + (size_t)i * t->spec.param_bytes, t->spec.dim);
+}
+
+/* A part of a row that is too long for one step. */
+static void take_part(struct reducing *r, struct table_reducing *at, size_t values)
+{
+    const struct table *t = r->table;
+    uint32_t left = t->spec.dim - at->column, n = values < left ? (uint32_t)values : left;
+    const char *row = table_dense_at(&t->dense, at->cursor, 1);
+    take(r, at->cursor, at->column, row + at->column * t->spec.value_bytes, n);
+    at->column += n;
+    if (at->column == t->spec.dim) {
+        at->column = 0;
+        at->cursor++;
+    }
+}
+
+static void dense_step(struct reducing *r, struct table_reducing *at, size_t values)
+{
+    const struct table *t = r->table;
+    const struct reduction *of = r->found->of;
+    size_t cost = t->spec.dim + (r->other ? LOOK_UP_OTHER : 0), rows = values / cost;
+    uint64_t first, end;
+    do {
+        if (at->cursor < of->begin)
+            at->cursor = of->begin;
+        if (!table_dense_next(&t->dense, at->cursor, &first, &end) || first > of->last) {
+            at->done = true;
+            return;
+        }
+        if (first != at->cursor) {
+            at->cursor = first;
+            at->column = 0;
+        }
+        if (r->wants && !r->wants(r->arg, first)) {
+            at->cursor++;
+            at->column = 0;
+            rows -= rows > 0;
+            continue;
+        }
+        if (!rows || at->column) { /* a long row */
+            take_part(r, at, values);
+            return;
+        }
+        end = end - 1 > of->last ? of->last + 1 : end;
+        end = end - first < rows ? end : first + rows;
+        uint64_t stop = first + 1;
+        while (stop < end && (!r->wants || r->wants(r->arg, stop)))
+            stop++;
+        take_run(r, first, stop - first);
+        rows -= (size_t)(stop - first);
+        at->cursor = stop;
+    } while (rows > 0);
+}
+
+void table_reduce_step(const struct table *t, const struct table *other, struct table_reducing *at,
+                       size_t values, struct reduced *found, table_wants wants, void *arg)
+{
+    struct reducing r = {t, other, found, wants, arg};
+    assert(!table_reduce_check(t, other) && !found->of->two == !other);
+    if (at->done)
+        return;
+    if (is_dense(t)) {
+        dense_step(&r, at, values ? values : 1);
+        return;
+    }
+    uint64_t count = rows_of(t);
+    size_t bytes = is_var(t) ? (size_t)(count ? t->mem.bytes / count : 0) : t->spec.param_bytes;
+    size_t rows = values / (bytes / t->spec.value_bytes + LOOK_UP + (other ? LOOK_UP_OTHER : 0)) + 1;
+    for (size_t looked = 0; looked < rows && !at->done; looked += SWEEP_KEYS)
+        at->done =
+            !keyindex_sweep(index_of(t), &at->cursor, rows < SWEEP_KEYS ? rows : SWEEP_KEYS, take_key, &r);
+}

@@ -1,0 +1,26 @@
+/*
+ * Reductions over the rows of a table, or over the rows that two tables have, in steps while the tables change. As in
+ * table_page.h, a row that exists from the first step to the last is taken once, any other row at most once. The
+ * rows of a dense table are taken in order, and long ones in parts. It never knows shards or messages.
+ * Tests: test/table/test_table_reduce.c.
+ */
+#ifndef TABLE_TABLE_REDUCE_H
+#define TABLE_TABLE_REDUCE_H
+
+#include "base/reduction.h"
+#include "table/table_page.h"
+
+/* How far it is. Zero-initialised at first. */
+struct table_reducing {
+    uint64_t cursor; /* DENSE: a row; else a hash */
+    uint32_t column; /* DENSE: of that row */
+    bool done;
+};
+
+/* SIZE_MISMATCH: rows of these tables do not go together. other may be NULL. */
+MUST_USE paramo_err table_reduce_check(const struct table *t, const struct table *other);
+/* Handles about that many values of the range of found->of. wants NULL: all keys. other: as the function needs. */
+void table_reduce_step(const struct table *t, const struct table *other, struct table_reducing *at,
+                       size_t values, struct reduced *found, table_wants wants, void *arg);
+
+#endif

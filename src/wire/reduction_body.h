@@ -1,0 +1,30 @@
+/*
+ * REDUCE and its answer: bodies with what a reduction asks for, and with what one shard has found. Tests:
+ * test/wire/test_reduction_body.c, fuzz/fuzz_messages.c.
+ */
+#ifndef WIRE_REDUCTION_BODY_H
+#define WIRE_REDUCTION_BODY_H
+
+#include "base/reduction.h"
+
+enum {
+    REDUCTION_BODY_BYTES = 32,
+    REDUCED_BODY_BYTES = 48, /* and the chunks of a sum, if the function has one, ... */
+    REDUCED_SUM_BYTES = 4 * (EXACTSUM_CHUNKS - 1) + 8, /* ... and the entries: */
+    REDUCED_ENTRY_BYTES = 24
+};
+
+void reduction_encode(const struct reduction *what, uint8_t out[REDUCTION_BODY_BYTES]);
+/* PROTOCOL: it is not valid (reduction_check, and begin is not above last). */
+MUST_USE paramo_err reduction_decode(const void *body, uint64_t len, struct reduction *what);
+/* The second table of a body of the right length. False: it names none. */
+bool reduction_other(const void *body, uint32_t *table);
+
+size_t reduced_body_bytes(const struct reduced *found);
+/* found is sorted; its sum is carried here. */
+void reduced_encode(struct reduced *found, uint8_t *out);
+/* into: fresh, with room for its entries (reduced_init), of the reduction that was asked for. PROTOCOL: entries are
+ * out of order, or outside the range. */
+MUST_USE paramo_err reduced_decode(const void *body, uint64_t len, struct reduced *into);
+
+#endif

@@ -1,0 +1,108 @@
+#include "worker/reduction_request.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static paramo_err other_check(const struct client_table *t, const struct client_table *other)
+{
+    const char *what = NULL;
+    if (t->row_values == 0 || other->row_values == 0)
+        return err_set(PARAMO_E_UNSUPPORTED, "dot: table %s has no rows of a fixed length",
+                       t->row_values ? other->name : t->name);
+    if (t->placement.kind != other->placement.kind)
+        what = "placement";
+    else if (t->placement.kind == PARAMO_PLACE_DENSE && t->placement.rows != other->placement.rows)
+        what = "number of rows";
+    else if (t->row_values != other->row_values)
+        what = "dim";
+    return what ? err_set(PARAMO_E_SIZE_MISMATCH,
+                          "dot: tables %s and %s differ in their %s, so their rows do not go together",
+                          t->name, other->name, what)
+                : PARAMO_OK;
+}
+
+static struct reduction reduction_of(const struct client_call *call)
+{
+    const paramo_reduction *from = call->reduction;
+    bool one = from->function == PARAMO_REDUCE_MIN || from->function == PARAMO_REDUCE_MAX;
+    return (struct reduction){.function = (uint8_t)from->function,
+                              .two = call->other != NULL,
+                              .other = call->other ? call->other->id : 0,
+                              .begin = from->begin,
+                              .last = from->end - 1, /* end 0: the last key of all */
+                              .most = one ? 1 : (uint32_t)from->most};
+}
+
+paramo_err reduction_request_check(const struct client_call *call)
+{
+    const paramo_reduction *from = call->reduction;
+    if ((unsigned)from->function >= PARAMO_REDUCE_FUNCTIONS)
+        return err_set(PARAMO_E_INVALID, "there is no reduction %u", (unsigned)from->function);
+    if (from->end && from->begin >= from->end)
+        return err_set(PARAMO_E_INVALID,
+                       "the range from key %" PRIu64 " to below key %" PRIu64 " has no keys", from->begin,
+                       from->end);
+    if (from->most > PARAMO_REDUCE_ENTRIES_MAX)
+        return err_set(PARAMO_E_INVALID, "%zu entries are wanted, at most %d are possible", from->most,
+                       PARAMO_REDUCE_ENTRIES_MAX);
+    if (from->most && !from->entries)
+        return err_set(PARAMO_E_INVALID, "entries is NULL");
+    struct reduction what = reduction_of(call);
+    paramo_err err = reduction_check(&what);
+    return err || !call->other ? err : other_check(call->table, call->other);
+}
+
+paramo_err reduction_request_make(const struct client_call *call, struct reduction_request **r)
+{
+    struct reduction_request *x = calloc(1, sizeof *x);
+    if (!x)
+        return err_memory(sizeof *x);
+    const struct client_table *other = call->other;
+    x->what = reduction_of(call);
+    x->to = call->reduction;
+    x->since = other && other->since > call->table->since ? other->since : call->table->since;
+    reduction_encode(&x->what, x->body);
+    paramo_err err = reduced_init(&x->found, &x->what);
+    if (err) {
+        free(x);
+        return err;
+    }
+    *r = x;
+    return PARAMO_OK;
+}
+
+void reduction_request_free(struct reduction_request *r)
+{
+    if (!r)
+        return;
+    reduced_fini(&r->found);
+    free(r);
+}
+
+paramo_err reduction_request_take(struct reduction_request *r, const void *body, uint64_t len)
+{
+    struct reduced one;
+    paramo_err err = reduced_init(&one, &r->what);
+    if (err)
+        return err;
+    err = reduced_decode(body, len, &one);
+    if (!err)
+        err = reduced_merge(&r->found, &one);
+    reduced_fini(&one);
+    return err;
+}
+
+void reduction_request_end(struct reduction_request *r)
+{
+    paramo_reduction *to = r->to;
+    to->rows = r->found.rows;
+    to->values = r->found.values;
+    to->nans = r->found.nans + r->found.sum.nans;
+    to->value = reduced_value(&r->found);
+    to->n = r->found.n;
+    if (r->found.n)
+        to->at = r->found.entries[0];
+    if (r->found.n && r->what.function == PARAMO_REDUCE_TOP)
+        memcpy(to->entries, r->found.entries, r->found.n * sizeof *to->entries);
+}
