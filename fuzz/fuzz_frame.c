@@ -7,6 +7,7 @@
 #include "harness.h"
 #include "wire/data.h"
 #include "wire/reduction_body.h"
+#include "wire/transform_body.h"
 
 static void van_header(const uint8_t *data, size_t size)
 {
@@ -72,6 +73,16 @@ static void wire_header(const uint8_t *data, size_t size)
     CHECK(lens == 0 || lens == UINT64_C(4) * h.count);
 }
 
+static void transforms(const uint8_t *data, size_t size)
+{
+    uint8_t again[TRANSFORM_BODY_BYTES];
+    struct transform what;
+    if (transform_decode(data, size, &what))
+        return;
+    transform_encode(&what, again);
+    CHECK(size == sizeof again && memcmp(data, again, size) == 0);
+}
+
 /* What a reduction asks for, and what is found of it. */
 static void reductions(const uint8_t *data, size_t size)
 {
@@ -97,6 +108,7 @@ static void reductions(const uint8_t *data, size_t size)
 static void statistics(const uint8_t *data, size_t size)
 {
     reductions(data, size);
+    transforms(data, size);
     uint8_t again[DATA_STAT_BYTES];
     struct data_stat stat;
     if (data_stat_decode(data, size, &stat))

@@ -18,6 +18,7 @@
 #include "wire/migration_order.h"
 #include "wire/order.h"
 #include "wire/reduction_body.h"
+#include "wire/transform_body.h"
 
 enum {
     SERVERS = 4,
@@ -377,7 +378,10 @@ static void client_asks(struct client *c, struct source *s)
     uint8_t kind = kinds[draw_below(s, sizeof kinds)], body[REDUCTION_BODY_BYTES];
     if (kind == WIRE_STAT && how & 128)
         kind = WIRE_REDUCE;
-    bool again = how & 1 && c->number, keyed = kind < WIRE_CLEAR && kind != WIRE_PROBE && kind != WIRE_SCAN;
+    if (kind == WIRE_DELETE && how & 128)
+        kind = WIRE_TRANSFORM;
+    bool again = how & 1 && c->number,
+         keyed = (kind < WIRE_CLEAR && kind != WIRE_PROBE && kind != WIRE_SCAN) || kind == WIRE_TRANSFORM;
     bool pushes = kind == WIRE_PUSH || kind == WIRE_PUSHPULL || kind == WIRE_PUT;
     struct wire_head h = {.kind = kind,
                           .table = how & 2 ? table : 1 + draw_below(s, TABLES + 1),
@@ -413,6 +417,15 @@ static void client_asks(struct client *c, struct source *s)
         reduction_encode(&what, body);
         body[draw_below(s, sizeof body)] ^= how & 64 ? draw_u8(s) : 0;
         seg[3] = (struct van_seg){.data = body, .len = sizeof body};
+    }
+    if (kind == WIRE_TRANSFORM) {
+        struct transform what = {.function = (uint8_t)draw_below(s, PARAMO_TRANSFORM_FUNCTIONS),
+                                 .a = draw_u8(s)};
+        what.two = transform_takes_two(what.function);
+        what.other = what.two ? 1 + draw_below(s, TABLES + 1) : 0;
+        transform_encode(&what, body);
+        body[draw_below(s, TRANSFORM_BODY_BYTES)] ^= how & 64 ? draw_u8(s) : 0;
+        seg[3] = (struct van_seg){.data = body, .len = TRANSFORM_BODY_BYTES};
     }
     wire_head_encode(&h, bytes);
     (void)fakeconn_frame(c->fake, bytes, seg,

@@ -10,9 +10,10 @@
 uint64_t capabilities_draw(const struct world *w, uint32_t node)
 {
     uint64_t r = mix64(w->schedule->seed ^ mix64(sim_now(w->sim) ^ (uint64_t)node << 56));
+    const uint64_t functions = CAPABILITY_REDUCE | CAPABILITY_TRANSFORM;
     uint64_t some = r % 4 == 0 ? 0 : r % 4 == 1 ? mix64(r) : UINT64_MAX;
     /* most can what a request would be refused without */
-    return (r >> 8) % 16 ? some | CAPABILITY_REDUCE : some & ~CAPABILITY_REDUCE;
+    return (r >> 8) % 16 ? some | functions : some & ~functions;
 }
 
 static const struct machine *machine_of(const struct world *w, uint64_t incarnation)

@@ -14,9 +14,9 @@
 #include "sim/capabilities.h"
 #include "sim/ckpts.h"
 #include "sim/clocks.h"
+#include "sim/functions.h"
 #include "sim/losses.h"
 #include "sim/overdue.h"
-#include "sim/reductions.h"
 #include "sim/world.h"
 #include "wire/head.h"
 #include "worker/chunk.h"
@@ -85,7 +85,8 @@ void judge_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct van_
         return;
     }
     sim_note(w->sim, (uint64_t)from << 56 ^ (uint64_t)to << 48 ^ (uint64_t)h.kind << 40 ^ h.number);
-    if (h.kind < WIRE_PUSH || (h.kind > WIRE_STAT && h.kind != WIRE_REDUCE) || h.kind == WIRE_PROBE)
+    if (h.kind < WIRE_PUSH || (h.kind > WIRE_STAT && h.kind != WIRE_REDUCE && h.kind != WIRE_TRANSFORM) ||
+        h.kind == WIRE_PROBE)
         return;
     const struct slice *p = container_of(frame, const struct slice, frame);
     struct op *op = p->chunk->request->callback_arg;
@@ -206,7 +207,7 @@ void judge_status(struct op *op, paramo_err status)
                                      op->shard >= client->view->shards_count);
         break;
     case PARAMO_E_UNSUPPORTED:
-        ok = reduction_may_be_refused(w, op);
+        ok = function_may_be_refused(w, op);
         break;
     case PARAMO_E_HANDLER: /* handled for some keys, and sliced again for others */
         ok = op->table == SIM_USER && op->kind == OP_PUSHPULL &&

@@ -209,7 +209,7 @@ bool ledger_issue(struct world *w, struct op *op, struct dice *dice)
         return issue_clear(w, op);
     for (unsigned i = 0; i < SIM_KEYS && op->kind >= OP_STAT; i++)
         op->all_must[i] = t->keys[i].must;
-    if (op->kind >= OP_CLEAR)
+    if (op->kind >= OP_CLEAR && op->kind != OP_TRANSFORM)
         return true;
     uint64_t some = op->only ? op->only : op->same;
     if (some) {
@@ -448,7 +448,7 @@ void ledger_done(struct world *w, struct op *op, paramo_err status)
         counted(w, op);
     if (op->table == SIM_CELLS)
         cells_done(w, op);
-    else if (op->kind == OP_PUSH || op->kind == OP_PUSHPULL)
+    else if (op->kind == OP_PUSH || op->kind == OP_PUSHPULL || op->kind == OP_TRANSFORM)
         acknowledged(w, op);
     if (op->kind == OP_PULL || op->kind == OP_PUSHPULL)
         pulled(w, op);

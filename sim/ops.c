@@ -7,10 +7,10 @@
 
 #include "sim/clocks.h"
 #include "sim/filters.h"
+#include "sim/functions.h"
 #include "sim/losses.h"
 #include "sim/overdue.h"
 #include "sim/reals.h"
-#include "sim/reductions.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
@@ -160,6 +160,8 @@ static enum op_kind kind_draw(struct world *w, enum sim_table table)
         return n < 96 ? OP_STAT : OP_SCAN;
     if (table != SIM_USER && n >= 91)
         return OP_REDUCE;
+    if (table != SIM_USER && table != SIM_VAR && n >= 87)
+        return OP_TRANSFORM;
     if (table == SIM_CELLS && n < 38)
         return n < 28 ? OP_PUT : OP_DELETE;
     if (n < 62)
@@ -199,6 +201,8 @@ static void op_fill(struct machine *m, struct op *op)
         c->last_keys[op->table] = (i ? c->last_keys[op->table] : 0) | UINT64_C(1) << op->index[i];
     if (op->kind == OP_REDUCE)
         reduction_draw(op, &w->dice);
+    if (op->kind == OP_TRANSFORM)
+        transform_draw(op, &w->dice);
     if (op->kind == OP_SCAN) {
         op->batch = calloc(1, sizeof *op->batch);
         if (!op->batch)
@@ -250,9 +254,9 @@ static void after_draw(struct machine *m, struct op *op, paramo_request_options 
 
 void op_issue(struct machine *m, unsigned customer)
 {
-    static const enum request_kind kinds[] = {REQUEST_PUSH, REQUEST_PULL,   REQUEST_PUSHPULL,
-                                              REQUEST_PUT,  REQUEST_DELETE, REQUEST_CLEAR,
-                                              REQUEST_STAT, REQUEST_SCAN,   REQUEST_REDUCE};
+    static const enum request_kind kinds[] = {
+        REQUEST_PUSH,  REQUEST_PULL, REQUEST_PUSHPULL, REQUEST_PUT,    REQUEST_DELETE,
+        REQUEST_CLEAR, REQUEST_STAT, REQUEST_SCAN,     REQUEST_REDUCE, REQUEST_TRANSFORM};
     struct world *w = m->world;
     struct customer *c = &m->customers[customer];
     struct op *op = op_get(w);
@@ -281,19 +285,20 @@ void op_issue(struct machine *m, unsigned customer)
     op->deadline = lane_now(c->worker->lane) +
                    (o.timeout_ms ? o.timeout_ms : m->made->config.request_timeout_ms) * ENV_MS;
     paramo_kv kv = {.size = sizeof kv, .keys = op->keys, .n = op->n};
-    if (op->kind != OP_DELETE) {
+    if (op->kind != OP_DELETE && op->kind != OP_TRANSFORM) {
         kv.vals = op->vals;
         kv.vals_len = op->vals_n;
         kv.lens = op->table == SIM_VAR ? op->lens : NULL;
     }
     struct client_call call = {.kind = kinds[op->kind],
                                .table = &m->tables[op->table],
-                               .kv = op->kind >= OP_CLEAR ? NULL : &kv,
+                               .kv = op->kind >= OP_CLEAR && op->kind != OP_TRANSFORM ? NULL : &kv,
                                .options = &o,
                                .stats = op->kind == OP_STAT ? &op->stats : NULL,
                                .batch = op->batch,
                                .reduction = op->kind == OP_REDUCE ? &op->reduction : NULL,
-                               .other = op->other};
+                               .other = op->other,
+                               .transform = &op->transform};
     op->open = true;
     c->open++;
     w->by_serial[op->serial % SIM_SERIALS] = op;

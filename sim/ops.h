@@ -5,6 +5,7 @@
 #ifndef SIM_OPS_H
 #define SIM_OPS_H
 
+#include "base/transform.h"
 #include "paramo/paramo.h"
 #include "sim/sizes.h"
 #include "worker/client.h"
@@ -13,7 +14,18 @@ struct machine;
 struct scan_batch;
 
 /* In the order of play.h's counts. */
-enum op_kind { OP_PUSH, OP_PULL, OP_PUSHPULL, OP_PUT, OP_DELETE, OP_CLEAR, OP_STAT, OP_SCAN, OP_REDUCE };
+enum op_kind {
+    OP_PUSH,
+    OP_PULL,
+    OP_PUSHPULL,
+    OP_PUT,
+    OP_DELETE,
+    OP_CLEAR,
+    OP_STAT,
+    OP_SCAN,
+    OP_REDUCE,
+    OP_TRANSFORM
+};
 
 /* One request of the application, its arrays, and what the model knew when it was issued. */
 struct op {
@@ -51,6 +63,7 @@ struct op {
     struct client_stats stats;
     paramo_reduction reduction;
     const struct client_table *other;
+    struct transform transform;
     uint64_t keys[SIM_OP_KEYS]; /* the caller's arrays */
     uint32_t lens[SIM_OP_KEYS];
     uint64_t vals[SIM_OP_VALS];

@@ -20,6 +20,7 @@
     X(stat)                                                                                                  \
     X(scan)                                                                                                  \
     X(reduce)                                                                                                \
+    X(transform)                                                                                             \
     X(refused_moved)                                                                                         \
     X(barriers)                                                                                              \
     X(work_units)                                                                                            \

@@ -11,7 +11,7 @@
  *     cells.c         the model of overwritten rows: which values a read may return
  *     reals.c         the model of values that filters round: as which sums they may be read
  *     deals.c         the model of the pool: which worker has which work unit
- *     reductions.c    functions of ranges, and what their results may be
+ *     functions.c     functions of ranges, and what their results may be
  *     clocks.c        the clocks of customers: who ends iterations and waits, and the model of what has ended
  *     sides.c         nodes that are cut off from the rest together
  *     island.c        members of a chain and a client, cut off while others write what it reads

@@ -47,6 +47,30 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_reduce(paramo_worker *worker, param
                                                     paramo_reduction *reduction,
                                                     const paramo_request_options *options, uint64_t *ts);
 
+/* A function that changes rows. */
+typedef struct paramo_transformation {
+    size_t size;
+    paramo_transform_function function;
+    uint64_t begin, end; /* as in paramo_reduction */
+    double a;            /* FILL, SCALE, ADD, AXPY; finite; for tables of integers an integer */
+    paramo_table
+        *other; /* AXPY, COPY: x, of the same worker, with the same placement, dim, dtype and (dense) rows */
+    uint32_t timeout_ms; /* of each part; 0: the node's request_timeout_ms */
+} paramo_transformation;
+PARAMO_API void paramo_transformation_init(paramo_transformation *transformation,
+                                           paramo_transform_function function);
+/* Changes the parameters of all rows of a range, where they are, and waits until all are changed. FILL, SCALE and ADD change
+ * the rows that exist; AXPY and COPY those of keys that x has, and create rows that are missing. A changed row is then as
+ * after paramo_table_put without state: the optimizer begins from its parameters.
+ * Floats are computed in double and rounded once; integers wrap around. The range is changed in parts. Each part is like a
+ * push: in one step of its server, replicated, exactly once whatever messages and servers are lost; other requests of any
+ * worker come between two parts. An error leaves some parts changed, each once or not at all: do not call it again then
+ * unless that does no harm. NUMERIC: a result is not finite; the rows of that part are unchanged.
+ * Any thread, but no callback. INVALID, SIZE_MISMATCH, UNSUPPORTED (also for VAR tables): nothing is changed. Others as
+ * paramo_push and paramo_wait. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_transform(paramo_worker *worker, paramo_table *table,
+                                                       const paramo_transformation *transformation);
+
 #ifdef __cplusplus
 }
 #endif

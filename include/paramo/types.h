@@ -192,6 +192,17 @@ typedef enum paramo_reduce_function {
 #define PARAMO_REDUCE_FUNCTIONS   8
 #define PARAMO_REDUCE_ENTRIES_MAX 16384 /* of TOP */
 
+/* What paramo_transform does to the parameters w of a row; x: those of the second table (functions.h). The numbers are on
+ * the wire. */
+typedef enum paramo_transform_function {
+    PARAMO_TRANSFORM_FILL = 0,  /* w = a */
+    PARAMO_TRANSFORM_SCALE = 1, /* w = a w */
+    PARAMO_TRANSFORM_ADD = 2,   /* w += a */
+    PARAMO_TRANSFORM_AXPY = 3,  /* w += a x */
+    PARAMO_TRANSFORM_COPY = 4   /* w = x */
+} paramo_transform_function;
+#define PARAMO_TRANSFORM_FUNCTIONS 5
+
 /* One parameter of a row. */
 typedef struct paramo_entry {
     uint64_t key;

@@ -1,6 +1,7 @@
 /* Functions that run where the rows are: the public functions over worker/client.h. */
 #include "node/api_worker.h"
 #include "paramo/functions.h"
+#include "worker/transform_run.h"
 
 void paramo_reduction_init(paramo_reduction *reduction, paramo_reduce_function function)
 {
@@ -23,4 +24,29 @@ paramo_err paramo_reduce(paramo_worker *worker, paramo_table *table, paramo_redu
                                .reduction = reduction,
                                .other = reduction->other ? &reduction->other->spec : NULL};
     return request_issue(worker, &call, options, ts);
+}
+
+void paramo_transformation_init(paramo_transformation *transformation, paramo_transform_function function)
+{
+    *transformation = (paramo_transformation){.size = sizeof *transformation, .function = function};
+}
+
+paramo_err paramo_transform(paramo_worker *worker, paramo_table *table, const paramo_transformation *t)
+{
+    paramo_err err = table_check(worker, table);
+    if (err)
+        return err;
+    if (!t || t->size < sizeof *t)
+        return err_set(PARAMO_E_INVALID,
+                       "transformation is NULL, or its size was not set (paramo_transformation_init)");
+    if (t->other && (err = table_check(worker, t->other)) != PARAMO_OK)
+        return err;
+    if ((unsigned)t->function >= PARAMO_TRANSFORM_FUNCTIONS)
+        return err_set(PARAMO_E_INVALID, "there is no function %u", (unsigned)t->function);
+    struct transform what = {.function = (uint8_t)t->function,
+                             .two = t->other != NULL,
+                             .other = t->other ? t->other->spec.id : 0,
+                             .a = t->a};
+    return transform_run(worker->client, &table->spec, t->other ? &t->other->spec : NULL, &what, t->begin,
+                         t->end, t->timeout_ms);
 }

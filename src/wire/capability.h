@@ -27,8 +27,10 @@
 #define CAPABILITY_FP16     (UINT64_C(1) << 5)
 /* REDUCE. */
 #define CAPABILITY_REDUCE (UINT64_C(1) << 16)
+/* TRANSFORM, and SCAN of keys only. */
+#define CAPABILITY_TRANSFORM (UINT64_C(1) << 17)
 /* What this build can. An application may add some of CAPABILITY_USER_FILTERS. */
-#define CAPABILITIES (UINT64_C(0x3f) | CAPABILITY_REDUCE)
+#define CAPABILITIES (UINT64_C(0x3f) | CAPABILITY_REDUCE | CAPABILITY_TRANSFORM)
 
 /* Filters of the application: one bit for each, which the hash of its name decides. */
 #define CAPABILITY_USER_FILTERS UINT64_C(0x00ffffff00000000)

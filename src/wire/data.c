@@ -2,6 +2,7 @@
 
 #include "base/cursor.h"
 #include "wire/reduction_body.h"
+#include "wire/transform_body.h"
 
 enum { KEYS_BLOCK = 512 };
 
@@ -29,6 +30,11 @@ static paramo_err check_len(const struct wire_head *h, const char *what, uint64_
                        wire_kind_name(h->kind), h->count, (unsigned long long)len, what,
                        (unsigned long long)want);
     return PARAMO_OK;
+}
+
+static uint64_t body_bytes(unsigned kind)
+{
+    return kind == WIRE_REDUCE ? REDUCTION_BODY_BYTES : kind == WIRE_TRANSFORM ? TRANSFORM_BODY_BYTES : 0;
 }
 
 paramo_err data_check_request(const struct wire_head *h, const struct van_seg *seg, unsigned nseg)
@@ -59,7 +65,7 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
     if (!err && !has_vals)
         err = check_len(h, "values", vals, 0);
     if (!err)
-        err = check_len(h, "body", body, h->kind == WIRE_REDUCE ? REDUCTION_BODY_BYTES : 0);
+        err = check_len(h, "body", body, body_bytes(h->kind));
     if (!err && (h->flags & WIRE_COLUMNS) &&
         (h->count != 1 || !h->columns.count ||
          (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)))

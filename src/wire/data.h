@@ -11,6 +11,7 @@
  *     STAT               nothing                   ANSWER: body, five u64
  *     SCAN               one key: the first one    ANSWER: keys, [lens], values
  *     REDUCE             body (reduction_body.h)   ANSWER: body
+ *     TRANSFORM          keys, body                ANSWER: nothing
  *     MESSAGE            any of the four           ANSWER: any of the four
  *
  * Never knows tables: what a length must be in values is checked where the table is. Tests:
@@ -51,7 +52,7 @@ enum { DATA_WINDOW = 1024 };
 static inline bool data_changes(unsigned kind)
 {
     return kind == WIRE_PUSH || kind == WIRE_PUSHPULL || kind == WIRE_PUT || kind == WIRE_DELETE ||
-           kind == WIRE_CLEAR;
+           kind == WIRE_CLEAR || kind == WIRE_TRANSFORM;
 }
 
 /* Index of the first key that is not greater than the one before it; n if all ascend. */

@@ -25,7 +25,7 @@ enum {
 };
 _Static_assert(AT_SPARE_END + 6 == VAN_HEAD, "the fields fill the header");
 
-enum { WIRE_FLAGS_ALL = WIRE_LENS | WIRE_CREATE | WIRE_STATE | WIRE_COLUMNS | WIRE_FILTERED };
+enum { WIRE_FLAGS_ALL = WIRE_LENS | WIRE_CREATE | WIRE_STATE | WIRE_COLUMNS | WIRE_FILTERED | WIRE_KEYS };
 
 /* Byte by byte: compilers make one store (load) of each on little-endian machines. */
 static void put16(uint8_t *p, uint16_t v)

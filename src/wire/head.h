@@ -18,6 +18,7 @@ enum wire_flags {
     WIRE_CREATE = 2,   /* pull creates missing rows */
     WIRE_STATE = 4,    /* rows with optimizer state */
     WIRE_COLUMNS = 8,  /* columns of one row: .columns */
+    WIRE_KEYS = 32,    /* SCAN: keys only */
     WIRE_FILTERED = 16 /* the body says which filters to take back (filter/envelope.h) */
 };
 

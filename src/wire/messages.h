@@ -38,6 +38,7 @@ enum wire_segs {
     WIRE_SEGS_FIRST = 1,
     WIRE_SEGS_ROWS = 7,
     WIRE_SEGS_BODY = 8,
+    WIRE_SEGS_KEYS_BODY = 9,
     WIRE_SEGS_ALL = 15
 };
 
@@ -66,6 +67,7 @@ enum wire_segs {
     X(MESSAGE, 42, DATA, CLIENT, SHARD, ALL, 1, request)                                                     \
     X(FLOOR, 43, FLOOR, CLIENT, SHARD, NONE, 3, request)                                                     \
     X(REDUCE, 44, DATA, CLIENT, SHARD, BODY, 4, request)                                                     \
+    X(TRANSFORM, 45, DATA, CLIENT, SHARD, KEYS_BODY, 4, request)                                             \
     X(ANSWER, 48, ANSWER, SHARD, CLIENT, ALL, 1, request)                                                    \
     X(PROBE_ANSWER, 49, ANSWER, SHARD, CLIENT, NONE, 1, request)                                             \
     X(CHAIN, 50, CHAIN, PREDECESSOR, SUCCESSOR, ALL, 3, chain)                                               \

@@ -2,7 +2,9 @@
 
 #include <inttypes.h>
 
+#include "base/transform.h"
 #include "wire/data.h"
+#include "worker/check_other.h"
 #include "worker/reduction_request.h"
 
 paramo_err check_keys(const uint64_t *keys, size_t n)
@@ -88,9 +90,25 @@ static paramo_err check_size(const struct client_call *call, const char *verb, u
     return PARAMO_OK;
 }
 
+static paramo_err check_transform(const struct client_call *call, uint64_t frame_bytes)
+{
+    const struct client_table *t = call->table;
+    paramo_err err = transform_check(call->transform, t->options.dtype);
+    if (!err && !t->row_values)
+        err = err_set(PARAMO_E_UNSUPPORTED, "table %s has no rows of a fixed length", t->name);
+    if (!err && call->other)
+        err = check_other(t, call->other);
+    if (!err && call->other && call->other->options.dtype != t->options.dtype)
+        err = err_set(PARAMO_E_SIZE_MISMATCH, "tables %s and %s differ in their dtype", t->name,
+                      call->other->name);
+    if (!err && (uint64_t)t->row_values * t->value_bytes + 8 > frame_bytes - VAN_HEADER_BYTES)
+        err = err_set(PARAMO_E_TOO_LARGE, "a row of table %s is longer than a message", t->name);
+    return err ? err_prefix(err, "transform") : PARAMO_OK;
+}
+
 paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
 {
-    static const char *const verbs[] = {"push",  "pull", "pushpull", "put",    "delete",
+    static const char *const verbs[] = {"push",  "pull", "pushpull", "put",    "delete",     "transform",
                                         "clear", "stat", "iterate",  "reduce", "app_request"};
     const char *verb = verbs[call->kind];
     const struct client_table *t = call->table;
@@ -108,7 +126,11 @@ paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
         return err_set(PARAMO_E_TOO_LARGE, "%s: %zu keys, at most %u are possible", verb, kv->n, UINT32_MAX);
     if (kv->n && !kv->keys)
         return err_set(PARAMO_E_INVALID, "%s: keys is NULL", verb);
-    if (call->kind != REQUEST_DELETE) {
+    if (call->kind == REQUEST_TRANSFORM) {
+        paramo_err err = check_transform(call, frame_bytes);
+        if (err)
+            return err;
+    } else if (call->kind != REQUEST_DELETE) {
         if (kv->vals_len && !kv->vals)
             return err_set(PARAMO_E_INVALID, "%s: vals is NULL", verb);
         bool sends = call->kind != REQUEST_PULL;

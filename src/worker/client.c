@@ -125,11 +125,15 @@ static paramo_err after_fill(struct request *r, const paramo_request_options *o)
 
 static paramo_err request_fill(struct request *r, const struct client_call *call, uint64_t deadline)
 {
-    static const uint8_t kinds[] = {WIRE_PUSH,  WIRE_PULL, WIRE_PUSHPULL, WIRE_PUT,    WIRE_DELETE,
-                                    WIRE_CLEAR, WIRE_STAT, WIRE_SCAN,     WIRE_REDUCE, WIRE_MESSAGE};
+    static const uint8_t kinds[] = {WIRE_PUSH,   WIRE_PULL,      WIRE_PUSHPULL, WIRE_PUT,
+                                    WIRE_DELETE, WIRE_TRANSFORM, WIRE_CLEAR,    WIRE_STAT,
+                                    WIRE_SCAN,   WIRE_REDUCE,    WIRE_MESSAGE};
     const paramo_request_options *o = call->options;
     const paramo_kv *kv = call->kv;
     r->table = call->table ? call->table : &no_table;
+    r->since = call->other && call->other->since > r->table->since ? call->other->since : r->table->since;
+    if (call->kind == REQUEST_TRANSFORM)
+        transform_encode(call->transform, r->transform);
     r->kind = call->kind;
     r->wire_kind = kinds[call->kind];
     r->deadline = deadline;
@@ -156,6 +160,8 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
         return reduction_request_make(call, &r->reduction);
     if (call->with_state || (call->batch && call->batch->with_state))
         r->flags |= WIRE_STATE;
+    if (call->batch && call->batch->keys_only)
+        r->flags |= WIRE_KEYS;
     if (call->kind >= REQUEST_CLEAR)
         return PARAMO_OK;
     bool sends = call->kind == REQUEST_PUSH || call->kind == REQUEST_PUSHPULL || call->kind == REQUEST_PUT;

@@ -47,6 +47,7 @@
 #include "cluster/session/connector.h"
 #include "filter/keylists.h"
 #include "wire/data.h"
+#include "wire/transform_body.h"
 #include "worker/client_types.h"
 #include "worker/tracker.h"
 
@@ -188,6 +189,8 @@ struct request {
     struct client_stats *stats;
     struct scan_batch *batch;
     struct reduction_request *reduction;
+    uint64_t since;                          /* number of the first view that has all its tables */
+    uint8_t transform[TRANSFORM_BODY_BYTES]; /* TRANSFORM: its body */
     paramo_callback callback;
     void *callback_arg;
     uint32_t unfinished;           /* chunks */

@@ -30,13 +30,14 @@ enum request_kind {
     REQUEST_PUSH,
     REQUEST_PULL,
     REQUEST_PUSHPULL,
-    REQUEST_PUT,    /* kv holds whole rows: vals_len = n * (dim + state), or lens for VAR */
-    REQUEST_DELETE, /* kv: keys only */
-    REQUEST_CLEAR,  /* no kv; asks every shard */
-    REQUEST_STAT,   /* no kv; client_call.stats */
-    REQUEST_SCAN,   /* worker/scan.h only */
-    REQUEST_REDUCE, /* no kv; client_call.reduction */
-    REQUEST_MESSAGE /* no table, no kv; client_call.messages */
+    REQUEST_PUT,       /* kv holds whole rows: vals_len = n * (dim + state), or lens for VAR */
+    REQUEST_DELETE,    /* kv: keys only */
+    REQUEST_TRANSFORM, /* kv: keys only; client_call.transform, and perhaps other */
+    REQUEST_CLEAR,     /* no kv; asks every shard */
+    REQUEST_STAT,      /* no kv; client_call.stats */
+    REQUEST_SCAN,      /* worker/scan.h only */
+    REQUEST_REDUCE,    /* no kv; client_call.reduction */
+    REQUEST_MESSAGE    /* no table, no kv; client_call.messages */
 };
 
 struct client_stats {
@@ -44,6 +45,7 @@ struct client_stats {
 };
 
 struct scan_batch;
+struct transform;
 
 /* As paramo_message; app and customer are resolved. */
 struct client_message {
@@ -72,6 +74,7 @@ struct client_call {
     bool with_state;                       /* PUT */
     struct client_stats *stats;            /* STAT: the sum over shards, written before it completes */
     struct scan_batch *batch;              /* SCAN */
+    const struct transform *transform;     /* TRANSFORM; copied */
     paramo_reduction *reduction;           /* REDUCE: written before it completes, but for `other` ... */
     const struct client_table *other;      /* ... which is this, or NULL */
     /* MESSAGE */

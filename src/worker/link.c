@@ -136,6 +136,14 @@ static uint64_t link_rto(const struct link *l, unsigned probes)
     return rto < most ? rto : most;
 }
 
+/* What the server must be able to read. */
+static uint64_t capability_needed(const struct request *r)
+{
+    if (r->kind == REQUEST_REDUCE)
+        return CAPABILITY_REDUCE;
+    return r->kind == REQUEST_TRANSFORM || r->flags & WIRE_KEYS ? CAPABILITY_TRANSFORM : 0;
+}
+
 /* The server cannot read it. */
 static void unsupported(struct link *l, struct slice *p)
 {
@@ -157,7 +165,8 @@ static bool transmit(struct link *l, struct slice *p)
     bool first = chunk->number == 0;
     assert(l->state == LINK_UP && l->conn && p->link == l && !p->in_van);
     assert(chunk->unanswered > 0 && chunk->unanswered <= chunk->count && !chunk->need);
-    if (chunk->request->kind == REQUEST_REDUCE && !capability_of(l->conn, CAPABILITY_REDUCE)) {
+    uint64_t needs = capability_needed(chunk->request);
+    if (needs && !capability_of(l->conn, needs)) {
         unsupported(l, p);
         return true;
     }

@@ -4,23 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static paramo_err other_check(const struct client_table *t, const struct client_table *other)
-{
-    const char *what = NULL;
-    if (t->row_values == 0 || other->row_values == 0)
-        return err_set(PARAMO_E_UNSUPPORTED, "dot: table %s has no rows of a fixed length",
-                       t->row_values ? other->name : t->name);
-    if (t->placement.kind != other->placement.kind)
-        what = "placement";
-    else if (t->placement.kind == PARAMO_PLACE_DENSE && t->placement.rows != other->placement.rows)
-        what = "number of rows";
-    else if (t->row_values != other->row_values)
-        what = "dim";
-    return what ? err_set(PARAMO_E_SIZE_MISMATCH,
-                          "dot: tables %s and %s differ in their %s, so their rows do not go together",
-                          t->name, other->name, what)
-                : PARAMO_OK;
-}
+#include "worker/check_other.h"
 
 static struct reduction reduction_of(const struct client_call *call)
 {
@@ -50,7 +34,7 @@ paramo_err reduction_request_check(const struct client_call *call)
         return err_set(PARAMO_E_INVALID, "entries is NULL");
     struct reduction what = reduction_of(call);
     paramo_err err = reduction_check(&what);
-    return err || !call->other ? err : other_check(call->table, call->other);
+    return err || !call->other ? err : check_other(call->table, call->other);
 }
 
 paramo_err reduction_request_make(const struct client_call *call, struct reduction_request **r)
@@ -58,10 +42,8 @@ paramo_err reduction_request_make(const struct client_call *call, struct reducti
     struct reduction_request *x = calloc(1, sizeof *x);
     if (!x)
         return err_memory(sizeof *x);
-    const struct client_table *other = call->other;
     x->what = reduction_of(call);
     x->to = call->reduction;
-    x->since = other && other->since > call->table->since ? other->since : call->table->since;
     reduction_encode(&x->what, x->body);
     paramo_err err = reduced_init(&x->found, &x->what);
     if (err) {

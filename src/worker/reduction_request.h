@@ -12,7 +12,6 @@ struct reduction_request {
     struct reduction what;
     struct reduced found;
     paramo_reduction *to;
-    uint64_t since; /* number of the first view that has all its tables */
     uint8_t body[REDUCTION_BODY_BYTES];
 };
 

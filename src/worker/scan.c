@@ -22,7 +22,8 @@ struct source {
 struct merge {
     struct client *client;
     const struct client_table *table;
-    bool with_state;
+    bool with_state, keys_only;
+    bool var; /* rows have lengths of their own */
     uint32_t timeout_ms;
     uint32_t row_values;
     struct source *sources;
@@ -30,7 +31,8 @@ struct merge {
     int (*fn)(void *arg, const struct scan_rows *rows);
     void *arg;
     bool any;
-    uint64_t last; /* the last key that was taken from a source, if any */
+    uint64_t first; /* the first key that is wanted */
+    uint64_t last;  /* the last key that was taken from a source, if any */
     /* rows of several sources, in order */
     uint64_t *keys;
     uint32_t *lens;
@@ -77,7 +79,7 @@ static paramo_err hand_on(struct merge *m, const struct scan_rows *rows)
 
 static paramo_err flush(struct merge *m)
 {
-    bool var = m->row_values == 0;
+    bool var = m->var;
     struct scan_rows rows = {.keys = m->keys,
                              .n = m->n,
                              .vals = m->vals,
@@ -94,7 +96,7 @@ static paramo_err merge_rows(struct merge *m, struct source *s, size_t count)
     struct scan_batch *b = &s->batch;
     size_t value = m->table->value_bytes, bytes = 0;
     assert(count > 0 && count <= b->n - s->at);
-    bool var = m->row_values == 0;
+    bool var = m->var;
     if (var) {
         for (size_t i = 0; i < count; i++)
             bytes += b->lens[s->at + i] * value;
@@ -212,8 +214,9 @@ static paramo_err sources_open(struct merge *m)
     paramo_err err = PARAMO_OK;
     for (uint32_t i = 0; i < m->count && !err; i++) {
         struct source *s = &m->sources[i];
-        s->batch = (struct scan_batch){.shard = i, .id = id, .with_state = m->with_state};
-        s->from = m->any ? m->last + 1 : 0;
+        s->batch =
+            (struct scan_batch){.shard = i, .id = id, .with_state = m->with_state, .keys_only = m->keys_only};
+        s->from = m->any ? m->last + 1 : m->first;
         err = fetch(m, s);
     }
     if (!err)
@@ -224,19 +227,15 @@ static paramo_err sources_open(struct merge *m)
     return err;
 }
 
-paramo_err scan_run(struct client *client, const struct client_table *table, bool with_state,
-                    uint32_t timeout_ms, int (*fn)(void *arg, const struct scan_rows *rows), void *arg)
+static paramo_err run(struct merge *merge)
 {
     if (lane_inside())
         return err_set(PARAMO_E_IN_CALLBACK, "a callback or handler cannot iterate over a table");
-    struct merge m = {.client = client,
-                      .table = table,
-                      .with_state = with_state,
-                      .timeout_ms = timeout_ms,
-                      .fn = fn,
-                      .arg = arg};
-    if (table->row_values)
-        m.row_values = table->row_values + (with_state ? table->state_values : 0);
+    const struct client_table *table = merge->table;
+    struct merge m = *merge;
+    m.var = !table->row_values && !m.keys_only;
+    if (table->row_values && !m.keys_only)
+        m.row_values = table->row_values + (m.with_state ? table->state_values : 0);
     m.keys = malloc(SCAN_ROWS * sizeof *m.keys);
     m.lens = malloc(SCAN_ROWS * sizeof *m.lens);
     paramo_err err = m.keys && m.lens ? PARAMO_OK : err_memory(SCAN_ROWS * sizeof *m.keys);
@@ -254,4 +253,29 @@ paramo_err scan_run(struct client *client, const struct client_table *table, boo
     free(m.lens);
     free(m.vals);
     return err;
+}
+
+paramo_err scan_run(struct client *client, const struct client_table *table, bool with_state,
+                    uint32_t timeout_ms, int (*fn)(void *arg, const struct scan_rows *rows), void *arg)
+{
+    struct merge m = {.client = client,
+                      .table = table,
+                      .with_state = with_state,
+                      .timeout_ms = timeout_ms,
+                      .fn = fn,
+                      .arg = arg};
+    return run(&m);
+}
+
+paramo_err scan_keys_run(struct client *client, const struct client_table *table, uint64_t first,
+                         uint32_t timeout_ms, int (*fn)(void *arg, const struct scan_rows *rows), void *arg)
+{
+    struct merge m = {.client = client,
+                      .table = table,
+                      .keys_only = true,
+                      .first = first,
+                      .timeout_ms = timeout_ms,
+                      .fn = fn,
+                      .arg = arg};
+    return run(&m);
 }

@@ -24,5 +24,10 @@ struct scan_rows {
 MUST_USE paramo_err scan_run(struct client *client, const struct client_table *table, bool with_state,
                              uint32_t timeout_ms, int (*fn)(void *arg, const struct scan_rows *rows),
                              void *arg);
+/* The same of keys only, from one key on. They may be of rows that are gone. UNSUPPORTED: a server is of an older
+ * version. */
+MUST_USE paramo_err scan_keys_run(struct client *client, const struct client_table *table, uint64_t first,
+                                  uint32_t timeout_ms, int (*fn)(void *arg, const struct scan_rows *rows),
+                                  void *arg);
 
 #endif

@@ -15,7 +15,7 @@ struct scan_batch {
      * ends with MOVED: the shard's partitions have changed. */
     uint64_t partitions_view;
     uint64_t cursor; /* the first key wanted */
-    bool with_state;
+    bool with_state, keys_only;
     /* the answer */
     uint64_t *keys;
     uint32_t *lens;

@@ -29,6 +29,12 @@ void slice_segments(struct slice *p)
     }
     f->seg[WIRE_SEG_KEYS] = (struct van_seg){.data = unconst(s->keys), .len = 8 * (uint64_t)s->count};
     f->nseg = s->count ? 1 : 0;
+    if (r->kind == REQUEST_TRANSFORM) {
+        f->seg[WIRE_SEG_LENS] = f->seg[WIRE_SEG_VALS] = (struct van_seg){0};
+        f->seg[WIRE_SEG_BODY] = (struct van_seg){.data = unconst(r->transform), .len = sizeof r->transform};
+        f->nseg = WIRE_SEG_BODY + 1;
+        return;
+    }
     if (s->src || r->src) {
         f->seg[WIRE_SEG_LENS] =
             (struct van_seg){.data = unconst(s->lens), .len = s->lens ? 4 * (uint64_t)s->count : 0};

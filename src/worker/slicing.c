@@ -511,6 +511,10 @@ static void chop(struct client *c, struct request *r, const struct span *s, int 
     uint64_t dst_row = s->dst_bytes / s->count;
     uint32_t most = filtering_chunk_bytes(c, r);
     uint64_t bytes = 8 * (uint64_t)s->count + (s->src_bytes > s->dst_bytes ? s->src_bytes : s->dst_bytes);
+    /* The rows that a function reads and changes do not travel, but a step of the server handles them. */
+    uint64_t work =
+        r->kind == REQUEST_TRANSFORM ? 2 * (uint64_t)r->table->row_values * r->table->value_bytes : 0;
+    bytes += s->count * work;
     if (is_user(r)) {
         uint64_t all = bytes + (s->lens ? 4 * (uint64_t)s->count : 0) + VAN_HEADER_BYTES;
         if (all > c->config.frame_bytes) {
@@ -547,7 +551,7 @@ static void chop(struct client *c, struct request *r, const struct span *s, int 
         chop_rows(c, r, s, owner);
         return;
     }
-    uint32_t per = (uint32_t)(most / (8 + row));
+    uint32_t per = (uint32_t)(most / (8 + row + work));
     if (!per)
         per = 1;
     for (uint32_t first = 0; first < s->count && !r->ended; first += per) {
@@ -764,7 +768,7 @@ void slice_request(struct client *c, struct request *r)
 {
     bool to_table = r->kind != REQUEST_MESSAGE;
     if (to_table)
-        views_need_table(c, r->reduction ? r->reduction->since : r->table->since);
+        views_need_table(c, r->since);
     if (to_table && views_of_tables(c) > c->view->number)
         request_wait(c, r, views_of_tables(c));
     else if (to_table && chunk_resume_at(c)) /* earlier requests wait for their turn */

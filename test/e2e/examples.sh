@@ -19,6 +19,15 @@ expect 0 "a filter on 1 server and 1 worker" "$PARAMO" run -s 1 -w 1 -- "$HERE/f
 check "the values are the same" grep -q 'the values are the same' "$OUT"
 check "a tenth of the values travels" grep -q 'nonzero: 40000 bytes became 12[0-9][0-9][0-9]$' "$OUT"
 
+# ---- functions that run on the servers ----
+expect 0 "norms, alone" "$HERE/norms"
+numbers() { grep -Eo '(a|b|mean|half of b|a [*] b|greatest): .*$' "$1"; } # without the runner's prefixes
+numbers "$OUT" >alone
+check "all its lines" test "$(wc -l <alone)" = 8
+expect 0 "norms as 3 servers with a copy of each row" "$PARAMO" run -s 3 -w 1 --replicas 1 -- "$HERE/norms"
+cat "$OUT" "$ERR" | numbers /dev/stdin >three
+check "the same digits on three servers" cmp three alone
+
 # ---- SGD ----
 curve() { grep -Eo '[ 0-9][0-9] [0-9]+\.[0-9]+$' "$1"; } # without the runner's prefixes
 expect 0 "synchronous SGD in one process, with the whole batch" "$HERE/sync_sgd"

@@ -56,7 +56,7 @@ static void test_refused(void **state)
         assert_int_equal(wire_head_decode(bytes, &back), known ? PARAMO_OK : PARAMO_E_PROTOCOL);
     }
     wire_head_encode(&h, bytes);
-    bytes[1] = 32;
+    bytes[1] = 64;
     assert_int_equal(wire_head_decode(bytes, &back), PARAMO_E_PROTOCOL);
     for (unsigned at = 64; at < VAN_HEAD; at++) {
         wire_head_encode(&h, bytes);

@@ -12,6 +12,7 @@
 #include "table/table.h"
 #include "table/table_snapshot.h"
 #include "wire/reduction_body.h"
+#include "wire/transform_body.h"
 
 enum {
     STEP_KEYS = 4096,       /* examined, and at most removed, in one step: 1 to 2 ms */
@@ -136,7 +137,8 @@ bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van
     uint32_t other;
     if (!s->clearing->tables || h->kind == WIRE_CLEAR)
         return false;
-    bool two = h->kind == WIRE_REDUCE && reduction_other(seg[WIRE_SEG_BODY].data, &other);
+    bool two = (h->kind == WIRE_REDUCE && reduction_other(seg[WIRE_SEG_BODY].data, &other)) ||
+               (h->kind == WIRE_TRANSFORM && transform_other(seg[WIRE_SEG_BODY].data, &other));
     return table_holds(s, h->table, h, seg) || (two && table_holds(s, other, h, seg));
 }
 

@@ -1,10 +1,9 @@
 #include "server/shard/reducing.h"
 
-#include "server/shard/apply_rows.h"
 #include "server/shard/deferred.h"
 #include "server/shard/reducing_steps.h"
 #include "server/shard/reply.h"
-#include "server/shard/shard_tables.h"
+#include "server/shard/second_table.h"
 
 static void answer(struct peer *peer, const struct wire_head *h, struct reducing *r)
 {
@@ -15,30 +14,6 @@ static void answer(struct peer *peer, const struct wire_head *h, struct reducing
     reduced_encode(&r->found, reply->buffer);
     reply_seg(reply, WIRE_SEG_BODY, 0, reduced_body_bytes(&r->found));
     reply_send(peer, reply, h, false, 0, false);
-}
-
-static bool same_placement(const struct shard_table *a, const struct shard_table *b)
-{
-    return a->placement.kind == b->placement.kind &&
-           (a->placement.kind != PARAMO_PLACE_DENSE || a->placement.rows == b->placement.rows);
-}
-
-/* The second table can take part. */
-static paramo_err other_check(struct shard *s, const struct shard_table *t, const struct wire_head *h,
-                              uint32_t id)
-{
-    struct shard_table *other = shard_table_find(s, id);
-    if (!other && !view_table(s->view, id))
-        return err_set(PARAMO_E_NO_TABLE, "the server has no table of this id");
-    if (!other || other->lacks) {
-        shard_table_again(s);
-        return err_set(PARAMO_E_MEMORY, "the server is out of memory for the table");
-    }
-    if (!other->table || !same_placement(t, other))
-        return err_set(PARAMO_E_SIZE_MISMATCH, "tables %s and %s do not keep the rows of a key together",
-                       t->name, other->name);
-    paramo_err err = table_reduce_check(t->table, other->table);
-    return err ? err : apply_check_lost(s, other, h, NULL);
 }
 
 /* Its result, if it is being handled again. */
@@ -59,12 +34,15 @@ paramo_err reducing_slice(struct peer *peer, struct shard_table *t, const struct
 {
     struct shard *s = peer->shard;
     struct reduction what;
+    struct shard_table *other = NULL;
     struct reducing *r = finished(peer, h);
     paramo_err err = reduction_decode(seg[WIRE_SEG_BODY].data, REDUCTION_BODY_BYTES, &what);
     if (err)
         return err;
     if (what.two)
-        err = other_check(s, t, h, what.other);
+        err = second_table(s, t, h, NULL, what.other, &other);
+    if (!err && other)
+        err = table_reduce_check(t->table, other->table);
     if (err) {
         reply_status(peer, h, err, err_text());
         return PARAMO_OK;

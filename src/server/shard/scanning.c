@@ -183,7 +183,9 @@ struct batch {
 
 static size_t row_bytes(const struct shard_table *t, const struct wire_head *h)
 {
-    return (t->row_values + ((h->flags & WIRE_STATE) ? t->state_values : 0)) * (size_t)t->value_bytes;
+    return (h->flags & WIRE_KEYS)
+               ? 0
+               : (t->row_values + ((h->flags & WIRE_STATE) ? t->state_values : 0)) * (size_t)t->value_bytes;
 }
 
 static void batch_send(struct peer *peer, const struct wire_head *h, struct batch *b, bool var)
@@ -211,7 +213,10 @@ static bool answer_rows(struct peer *peer, struct shard_table *t, const struct w
         return true;
     b.keys = b.reply->buffer;
     memcpy(b.keys, page->keys + first, 8 * n);
-    b.n = table_scan_rows(t->table, b.keys, n, h->flags & WIRE_STATE, (uint8_t *)b.reply->buffer + b.vals_at);
+    /* Keys alone may be of rows that are gone: what is done with them asks for the rows. */
+    b.n = h->flags & WIRE_KEYS ? n
+                               : table_scan_rows(t->table, b.keys, n, h->flags & WIRE_STATE,
+                                                 (uint8_t *)b.reply->buffer + b.vals_at);
     b.vals = b.n * row;
     b.more = first + n < page->n || page->to != UINT64_MAX;
     if (!b.n) {
@@ -268,7 +273,7 @@ static paramo_err batch(struct peer *peer, struct shard_table *t, const struct w
                         struct session *x, uint64_t asked, bool *answered)
 {
     enum { VAR_ROWS = 4096 };
-    bool var = t->options.kind == PARAMO_TABLE_VAR;
+    bool var = t->options.kind == PARAMO_TABLE_VAR && !(h->flags & WIRE_KEYS);
     const struct table_page *page = &x->page;
     size_t first = lower_bound(page->keys, page->n, session_cursor(x, asked)), left = page->n - first;
     size_t n = var ? VAR_ROWS : SCAN_BATCH_BYTES / (8 + row_bytes(t, h)) + 1;
@@ -316,8 +321,9 @@ static paramo_err batch_dense(struct peer *peer, struct shard_table *t, const st
     b.more = cursor < t->options.rows;
     b.vals_at = 8 * b.n;
     b.vals = b.n * row;
-    paramo_err err =
-        table_get_rows(t->table, b.keys, b.n, h->flags & WIRE_STATE, (uint8_t *)b.reply->buffer + b.vals_at);
+    paramo_err err = h->flags & WIRE_KEYS ? PARAMO_OK
+                                          : table_get_rows(t->table, b.keys, b.n, h->flags & WIRE_STATE,
+                                                           (uint8_t *)b.reply->buffer + b.vals_at);
     if (err)
         reply_free(b.reply);
     else

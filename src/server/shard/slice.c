@@ -20,6 +20,7 @@
 #include "server/shard/reply.h"
 #include "server/shard/senders.h"
 #include "server/shard/shard_tables.h"
+#include "server/shard/transforming.h"
 #include "server/snapshot/load_state.h"
 #include "server/snapshot/saving.h"
 
@@ -101,7 +102,8 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
     case DEDUP_NEW:
         break;
     }
-    return apply_slice(peer, t, h, seg, nseg, repeated);
+    return h->kind == WIRE_TRANSFORM && !repeated ? transforming_slice(peer, t, h, seg, nseg)
+                                                  : apply_slice(peer, t, h, seg, nseg, repeated);
 }
 
 static void probe(struct peer *peer, const struct wire_head *h)

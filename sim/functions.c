@@ -1,4 +1,4 @@
-#include "sim/reductions.h"
+#include "sim/functions.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -128,7 +128,36 @@ void reduction_judge(struct world *w, const struct op *op)
         judge_sum(w, op);
 }
 
-bool reduction_may_be_refused(const struct world *w, const struct op *op)
+bool function_may_be_refused(const struct world *w, const struct op *op)
 {
-    return op->kind == OP_REDUCE && w->lacked & CAPABILITY_REDUCE;
+    uint64_t bit = op->kind == OP_REDUCE      ? CAPABILITY_REDUCE
+                   : op->kind == OP_TRANSFORM ? CAPABILITY_TRANSFORM
+                                              : 0;
+    return (w->lacked & bit) != 0;
+}
+
+void transform_draw(struct op *op, struct dice *dice)
+{
+    struct world *w = op->machine->world;
+    struct ledger_key *keys = w->ledger[op->table].keys;
+    unsigned used = 0;
+    for (unsigned i = 0; i < op->n; i++)
+        used = keys[op->index[i]].used > used ? keys[op->index[i]].used : used;
+    bool dense = op->table == SIM_DENSE || op->table == SIM_ROWS; /* each key has a row */
+    if (dense && used < SIM_DIGITS && dice_draw(dice, 4)) {
+        uint64_t digit = UINT64_C(1) << 2 * used;
+        op->transform = (struct transform){.function = PARAMO_TRANSFORM_ADD, .a = (double)digit};
+        for (unsigned i = 0; i < op->n; i++) {
+            keys[op->index[i]].used = used + 1;
+            keys[op->index[i]].sent |= digit;
+            op->digit[i] = digit;
+        }
+        return;
+    }
+    static const uint8_t same[] = {PARAMO_TRANSFORM_SCALE, PARAMO_TRANSFORM_AXPY, PARAMO_TRANSFORM_COPY};
+    op->transform.function = same[dice_draw(dice, sizeof same)];
+    op->transform.a = op->transform.function == PARAMO_TRANSFORM_SCALE;
+    op->transform.two = transform_takes_two(op->transform.function);
+    op->other = op->transform.two ? &op->machine->tables[op->table] : NULL;
+    op->transform.other = op->transform.two ? op->other->id : 0;
 }

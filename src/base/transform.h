@@ -1,0 +1,33 @@
+/*
+ * Functions that change values: what is asked for, and the arithmetic for each type. It never knows keys or tables.
+ * Tests: test/base/test_transform.c.
+ */
+#ifndef BASE_TRANSFORM_H
+#define BASE_TRANSFORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "paramo/types.h"
+
+struct transform {
+    uint8_t function; /* a paramo_transform_function */
+    bool two;         /* it reads a second table */
+    uint32_t other;   /* its id */
+    double a;
+};
+
+static inline bool transform_takes_two(unsigned function)
+{
+    return function == PARAMO_TRANSFORM_AXPY || function == PARAMO_TRANSFORM_COPY;
+}
+/* INVALID: no such function; a second table too many or too few; a is not finite, or a table of integers needs an
+ * integer. */
+MUST_USE paramo_err transform_check(const struct transform *what, paramo_dtype dtype);
+/* y: n values as they are; afterwards as the function makes them. x: those of the second table. Floats are computed in
+ * double and rounded once, integers wrap around. NUMERIC: a result is not finite; y holds anything then. */
+MUST_USE paramo_err transform_values(const struct transform *what, paramo_dtype dtype, void *y, const void *x,
+                                     size_t n);
+
+#endif

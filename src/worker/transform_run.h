@@ -1,0 +1,17 @@
+/*
+ * A function that changes all rows of a range: its keys, part by part, each part a request of its own. The keys of a
+ * dense table are known; those of other tables come from a scan. It never knows how a request travels. Tests:
+ * test/worker/test_transform_run.c.
+ */
+#ifndef WORKER_TRANSFORM_RUN_H
+#define WORKER_TRANSFORM_RUN_H
+
+#include "base/transform.h"
+#include "worker/client_types.h"
+
+/* Not on a lane. The first error; parts that are under way then are waited for. */
+MUST_USE paramo_err transform_run(struct client *client, const struct client_table *table,
+                                  const struct client_table *other, const struct transform *what,
+                                  uint64_t begin, uint64_t end, uint32_t timeout_ms);
+
+#endif

@@ -1,0 +1,205 @@
+/* Functions that change rows, through clients and shards: each row once, on every number of servers, with copies, when
+ * an owner dies in the middle, and when partitions change owners. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/shard/shard_impl.h"
+#include "server/shard/table_map.h"
+#include "table/table.h"
+#include "unit.h"
+#include "wire/capability.h"
+#include "worker/client_impl.h"
+#include "worker/support_world.h"
+#include "worker/transform_run.h"
+
+#define assert_ok(e)                                                                                         \
+    do {                                                                                                     \
+        paramo_err assert_ok_err = (e);                                                                      \
+        if (assert_ok_err)                                                                                   \
+            fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
+    } while (0)
+
+enum { DENSE, SPARSE, SECOND, WIDE, VAR, TABLES, ROWS = 70000, SOME = 5000, STEP = 977 };
+
+static uint64_t keys[ROWS];
+static float vals[ROWS];
+
+static void world_make(struct world *w, unsigned servers, unsigned replicas, uint64_t capabilities)
+{
+    world_init(w, true, 11);
+    w->scan_keys = 999;
+    w->replicas = replicas;
+    w->migrations = true;
+    w->capabilities = capabilities;
+    world_table(w, PARAMO_TABLE_DENSE, 1)->rows = ROWS;
+    world_table(w, PARAMO_TABLE_SPARSE, 1);
+    world_table(w, PARAMO_TABLE_SPARSE, 1);
+    world_table(w, PARAMO_TABLE_DENSE, 3000)->rows = 300;
+    world_table(w, PARAMO_TABLE_VAR, 1);
+    world_start(w, servers, servers, 1);
+}
+
+static void push(struct world *w, unsigned table, uint64_t first, uint64_t step, size_t n, float value)
+{
+    uint64_t ts;
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = first + i * step;
+        vals[i] = value;
+    }
+    assert_ok(world_push(w, 0, table, keys, n, vals, n, &ts));
+    assert_ok(world_wait(w, 0, ts));
+}
+
+static void pull(struct world *w, unsigned table, uint64_t first, uint64_t step, size_t n)
+{
+    uint64_t ts;
+    for (size_t i = 0; i < n; i++)
+        keys[i] = first + i * step;
+    assert_ok(world_pull(w, 0, table, keys, n, vals, n, &ts));
+    assert_ok(world_wait(w, 0, ts));
+}
+
+static paramo_err run(struct world *w, unsigned table, int other, unsigned function, double a, uint64_t begin,
+                      uint64_t end)
+{
+    struct transform what = {.function = (uint8_t)function,
+                             .two = other >= 0,
+                             .other = other >= 0 ? w->tables[other].id : 0,
+                             .a = a};
+    return transform_run(w->clients[0].client, &w->tables[table], other >= 0 ? &w->tables[other] : NULL,
+                         &what, begin, end, 0);
+}
+
+static void dense(void **state)
+{
+    (void)state;
+    for (unsigned servers = 1; servers <= 3; servers++) {
+        struct world w;
+        world_make(&w, servers, servers > 1, UINT64_MAX);
+        assert_ok(run(&w, DENSE, -1, PARAMO_TRANSFORM_ADD, 3, 0, 0)); /* in several parts */
+        assert_ok(run(&w, DENSE, -1, PARAMO_TRANSFORM_SCALE, 2, 100, 40000));
+        assert_ok(run(&w, DENSE, DENSE, PARAMO_TRANSFORM_AXPY, 1, ROWS - 1, ROWS + 5));
+        pull(&w, DENSE, 0, 1, ROWS);
+        for (size_t i = 0; i < ROWS; i++)
+            assert_true(vals[i] == (i >= 100 && i < 40000 ? 6 : i == ROWS - 1 ? 6 : 3));
+        assert_ok(run(&w, WIDE, -1, PARAMO_TRANSFORM_FILL, 0.5, 10, 11));
+        assert_int_equal(run(&w, DENSE, -1, PARAMO_TRANSFORM_SCALE, 1e300, 0, 0), PARAMO_E_NUMERIC);
+        world_fini(&w);
+    }
+}
+
+static void sparse(void **state)
+{
+    (void)state;
+    for (unsigned servers = 1; servers <= 3; servers++) {
+        struct world w;
+        world_make(&w, servers, 0, UINT64_MAX);
+        push(&w, SPARSE, 0, STEP, SOME, 1);
+        push(&w, SECOND, 2 * STEP, 2 * STEP, SOME, 10);
+        assert_ok(run(&w, SPARSE, -1, PARAMO_TRANSFORM_ADD, 4, STEP, 0)); /* only rows that exist */
+        assert_ok(run(&w, SPARSE, SECOND, PARAMO_TRANSFORM_AXPY, 0.5, 0, 0));
+        pull(&w, SPARSE, 0, STEP, 2 * SOME);
+        for (size_t i = 0; i < 2 * SOME; i++)
+            assert_true(vals[i] == (i == 0 ? 1 : i < SOME ? 5 : 0) + (i && i % 2 == 0 ? 5 : 0));
+        assert_ok(run(&w, SECOND, SPARSE, PARAMO_TRANSFORM_COPY, 0, 0, 3 * STEP));
+        pull(&w, SECOND, 0, STEP, 5);
+        assert_true(vals[0] == 1 && vals[1] == 5 && vals[2] == 10 && vals[3] == 0 && vals[4] == 10);
+        world_fini(&w);
+    }
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    struct world w;
+    world_make(&w, 2, 0, UINT64_MAX);
+    assert_int_equal(run(&w, VAR, -1, PARAMO_TRANSFORM_FILL, 1, 0, 0), PARAMO_E_UNSUPPORTED);
+    assert_int_equal(run(&w, SPARSE, -1, PARAMO_TRANSFORM_FILL, 1, 5, 5), PARAMO_E_INVALID);
+    push(&w, SPARSE, 0, 1, 3, 1);
+    assert_int_equal(run(&w, SPARSE, DENSE, PARAMO_TRANSFORM_AXPY, 1, 0, 0), PARAMO_E_SIZE_MISMATCH);
+    assert_int_equal(run(&w, SPARSE, -1, PARAMO_TRANSFORM_AXPY, 1, 0, 0), PARAMO_E_INVALID);
+    assert_int_equal(run(&w, SPARSE, -1, PARAMO_TRANSFORM_FILL, 1.0 / 0.0, 0, 0), PARAMO_E_INVALID);
+    world_fini(&w);
+    world_make(&w, 2, 0, UINT64_MAX & ~CAPABILITY_TRANSFORM);
+    push(&w, SPARSE, 0, 1, 3, 1);
+    assert_int_equal(run(&w, SPARSE, -1, PARAMO_TRANSFORM_FILL, 2, 0, 0), PARAMO_E_UNSUPPORTED);
+    assert_int_equal(run(&w, DENSE, -1, PARAMO_TRANSFORM_FILL, 2, 0, 0), PARAMO_E_UNSUPPORTED);
+    pull(&w, SPARSE, 0, 1, 3); /* the connection goes on */
+    assert_true(vals[0] == 1);
+    world_fini(&w);
+}
+
+struct event {
+    struct sim_event event;
+    struct world *w;
+    bool over;
+};
+
+static void dies(struct sim_event *event)
+{
+    struct event *e = container_of(event, struct event, event);
+    struct world *w = e->w;
+    e->over = true;
+    world_server_stop(w, 1);
+    world_server_gone(w, 1);
+    world_all_view(w);
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* Parts that the dead owner had passed on are done; the others are done by its successor. */
+static void an_owner_dies_amid(void **state)
+{
+    (void)state;
+    unsigned amid = 0;
+    for (uint64_t wait = 0; wait < 12; wait++) {
+        struct world w;
+        world_make(&w, 3, 1, UINT64_MAX);
+        struct event e = {.event.fire = dies, .w = &w};
+        assert_ok(run(&w, DENSE, -1, PARAMO_TRANSFORM_ADD, 1, 0, 0)); /* connections are up */
+        uint64_t began = sim_now(w.sim);
+        assert_ok(run(&w, DENSE, -1, PARAMO_TRANSFORM_ADD, 1, 0, 0));
+        uint64_t took = sim_now(w.sim) - began;
+        assert_int_equal(sim_schedule(w.sim, &e.event, sim_now(w.sim) + took * wait / 12 + 1), 0);
+        assert_ok(run(&w, DENSE, -1, PARAMO_TRANSFORM_ADD, 1, 0, 0));
+        amid += e.over;
+        pull(&w, DENSE, 0, 1, ROWS);
+        for (size_t i = 0; i < ROWS; i++)
+            assert_true(vals[i] == 3);
+        (void)sim_run(w.sim, never, NULL, sim_now(w.sim) + ENV_SEC);
+        world_fini(&w);
+    }
+    assert_true(amid > 3);
+}
+
+/* Copies have the same rows. */
+static void copies(void **state)
+{
+    (void)state;
+    struct world w;
+    world_make(&w, 3, 2, UINT64_MAX);
+    push(&w, SPARSE, 0, STEP, SOME, 1);
+    assert_ok(run(&w, SPARSE, -1, PARAMO_TRANSFORM_SCALE, 3, 0, 0));
+    for (unsigned s = 0; s < 3; s++) {
+        struct shard_table *t = shard_table_get(w.servers[s].shard, w.tables[SPARSE].id);
+        assert_int_equal(table_rows(t->table), SOME); /* each has all */
+        for (size_t i = 0; i < SOME; i++)
+            keys[i] = i * STEP;
+        assert_ok(table_pull(t->table, keys, SOME, vals, false));
+        for (size_t i = 0; i < SOME; i++)
+            assert_true(vals[i] == 3);
+    }
+    world_fini(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(dense), cmocka_unit_test(sparse),
+                                       cmocka_unit_test(refused), cmocka_unit_test(an_owner_dies_amid),
+                                       cmocka_unit_test(copies)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
