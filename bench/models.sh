@@ -108,8 +108,8 @@ measured on the test rows, which nothing saw before. Log-loss, or RMSE for ml100
 program with the same kind of model reached on the same files, after light tuning by hand.
 
 - *passes*: over the training rows, by the final model; *seconds*: of the whole search and the final training, one
-  worker, on two shared cores at idle priority, so they are an upper bound; *size*: of the model's files, with the
-  state of the optimizers.
+  worker, on two cores that were shared with much other work, so they are an upper bound; *trials*: settings that
+  were tried; *size*: of the model's files, with the state of the optimizers.
 - "not run": that cell was not run when this page was made.
 
 HEAD
