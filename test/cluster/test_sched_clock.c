@@ -291,6 +291,7 @@ static void test_waits_end_in_turns(void **state)
     cluster_pass(&c, 1);
     assert_int_equal(waits_left(&c), 2 * WAITS);
     TCALL(z.node, &t, member_clock_tell(z.node->member, &t.call, z.session, 5, in_seconds(&c, 5)));
+    TCALL(z.node, &u, member_clock_tell(z.node->member, &u.call, z.session, 6, in_seconds(&c, 5)));
     size_t before = 2 * WAITS, turns = 0;
     while (before > WAITS) {
         assert_true(sim_step(c.sim));
@@ -300,7 +301,6 @@ static void test_waits_end_in_turns(void **state)
     }
     assert_true(turns >= WAITS / MOST / 2);
     assert_true(c.scheduler->clocks->wake.timer.slot);
-    TCALL(z.node, &u, member_clock_tell(z.node->member, &u.call, z.session, 6, in_seconds(&c, 5)));
     cluster_kill(y.node);
     cluster_pass(&c, 1);
     for (unsigned i = 0; i < WAITS; i++)
