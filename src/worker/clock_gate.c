@@ -33,9 +33,9 @@ bool clock_gate_hold(struct client *c, struct request *r)
     struct client_clock_gate *g = c->clock_gate;
     if (r->at_clock <= g->minimum)
         return false;
-    if (r->clock_epoch !=
-        g->epoch) { /* it stood behind others; a clock of the worker's next session is another one */
-        request_end(r, PARAMO_E_INVALID, "the worker has lost its clock since the request was issued");
+    /* It stood behind others; a clock of the worker's next session is another one. */
+    if (r->clock_epoch != g->epoch) {
+        request_end(r, g->lost, g->lost_text);
         return true;
     }
     assert(c->config.need_clock && !r->gated && !r->ended);
@@ -101,6 +101,8 @@ void client_clock_lost(struct client *c, paramo_err status, const char *text)
     struct client_clock_gate *g = c->clock_gate;
     assert(lane_held(c->lane) && status);
     g->epoch++;
+    g->lost = status;
+    (void)snprintf(g->lost_text, sizeof g->lost_text, "%s", text);
     while (g->first) {
         struct request *r = g->first;
         clock_gate_done(c, r);

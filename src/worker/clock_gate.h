@@ -12,8 +12,10 @@
 struct request;
 
 struct client_clock_gate {
-    uint64_t minimum;             /* that all workers have reached, as far as the client was told */
-    uint64_t epoch;               /* how often the worker has lost its clock */
+    uint64_t minimum; /* that all workers have reached, as far as the client was told */
+    uint64_t epoch;   /* how often the worker has lost its clock */
+    paramo_err lost;  /* why, the last time ... */
+    char lost_text[ERR_TEXT_MAX];
     struct request *first, *last; /* held; all need more */
     char behind[ERR_TEXT_MAX];    /* who is behind, by the scheduler's last word; "": not known */
 };
@@ -24,7 +26,7 @@ struct client_clock_gate {
 void client_clock_reached(struct client *client, uint64_t minimum);
 /* They have not yet; who is behind is said where a request misses its deadline. Asks again if requests are held. */
 void client_clock_behind(struct client *client, const char *who);
-/* It will never be known: requests that are held, or will be, end with this status, or with INVALID. */
+/* It will never be known: requests that are held, or will be, end with this status. */
 void client_clock_lost(struct client *client, paramo_err status, const char *text);
 
 /* ---- for the client ---- */
