@@ -25,98 +25,101 @@
 #define OPTIONS(X, N, S)                                                                                              \
     /* ---- data and models ---- */                                                                                   \
     X(MODEL_IN, SCORES | EXPORT, "model-in", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved")         \
-    S(S_DATA, LEARNS, "What to learn from")                                                                            \
-    X(DATA, LEARNS | SCORES | IMPORT | DATA, "data", 0, LIST, "FILE...", NULL, NULL,                                                   \
-      "files, globs in quotes, or - for standard input; .gz and .zst are read as they are")                          \
-    X(FORMAT, LEARNS | SCORES, "format", 0, WORD, PARSE_FORMAT_WORDS, "auto", NULL,                                     \
+    S(S_DATA, LEARNS, "What to learn from")                                                                           \
+    X(DATA, LEARNS | SCORES | IMPORT | DATA, "data", 0, LIST, "FILE...", NULL, NULL,                                  \
+      "files, globs in quotes, or - for standard input; .gz and .zst are read as they are")                           \
+    X(FORMAT, LEARNS | SCORES, "format", 0, WORD, PARSE_FORMAT_WORDS, "auto", NULL,                                   \
       "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV, Vowpal Wabbit's, and tables: csv and tsv " \
       "with a header, jsonl; auto looks at the first lines")                                                          \
-    X(COLUMNS, LEARNS | DATA, "columns", 0, TEXT, "ROLE=NAME;...,...", NULL, NULL,                                            \
-      "of a table (csv, tsv, jsonl): label=, weight=, cat= (text), num= (numbers), ignore=, each with names of columns; * means the others") \
-    X(CACHE, LEARNS | SCORES, "cache", 0, TEXT, "DIR", NULL, NULL,                                                      \
+    X(COLUMNS, LEARNS | DATA, "columns", 0, TEXT, "ROLE=NAME;...,...", NULL, NULL,                                    \
+      "of a table (csv, tsv, jsonl): label=, weight=, cat= (text), num= (numbers), ignore=, each with names of "      \
+      "columns; * means the others")                                                                                  \
+    X(CACHE, LEARNS | SCORES, "cache", 0, TEXT, "DIR", NULL, NULL,                                                    \
       "keep what was parsed in this folder, and read it from there while the files are unchanged")                    \
-    X(SKIP_BAD, LEARNS | SCORES | DATA, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                                 \
+    X(SKIP_BAD, LEARNS | SCORES | DATA, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                         \
       "skip and count up to N lines that cannot be read")                                                             \
-    X(HOLD_OUT, LEARNS, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                           \
+    X(HOLD_OUT, LEARNS, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                         \
       "keep this share of the rows from training, and measure the model on them after each epoch; 0: none")           \
-    X(VALID, LEARNS, "valid", 0, LIST, "FILE...", NULL, NULL, "measure on these instead; no row is held out")           \
-    X(HASH_BITS, LEARNS | IMPORT, "hash-bits", 0, NUMBER(0, 63), "N", "0", NULL, "hash feature ids to N bits; 0 keeps them")    \
-    X(INTERACTIONS, LEARNS, "interactions", 0, LIST, "A:B...", NULL, NULL,                                             \
+    X(VALID, LEARNS, "valid", 0, LIST, "FILE...", NULL, NULL, "measure on these instead; no row is held out")         \
+    X(HASH_BITS, LEARNS | IMPORT, "hash-bits", 0, NUMBER(0, 63), "N", "0", NULL,                                      \
+      "hash feature ids to N bits; 0 keeps them")                                                                     \
+    X(INTERACTIONS, LEARNS, "interactions", 0, LIST, "A:B...", NULL, NULL,                                            \
       "a feature for each pair of features of the fields A and B, which are numbers or names of columns")             \
-    X(EPOCHS, LEARNS, "epochs", 0, NUMBER(1, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                       \
+    X(EPOCHS, LEARNS, "epochs", 0, NUMBER(1, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                      \
       "passes over the data (at most 20, ended by --patience; 1 if the model is not measured)")                       \
-    X(PATIENCE, LEARNS, "patience", 0, NUMBER(0, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                   \
-      "stop after N epochs without a better measured log-loss; 0: never (2, or 0 if --epochs is given)")               \
-    X(SHUFFLE, LEARNS, "shuffle", 0, NUMBER(0, UINT32_MAX), "ROWS", "100000", NULL,                                    \
+    X(PATIENCE, LEARNS, "patience", 0, NUMBER(0, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                  \
+      "stop after N epochs without a better measured log-loss; 0: never (2, or 0 if --epochs is given)")              \
+    X(SHUFFLE, LEARNS, "shuffle", 0, NUMBER(0, UINT32_MAX), "ROWS", "100000", NULL,                                   \
       "from the second epoch on, shuffle the rows of a part within windows of this many; 0: the files' order")        \
-    X(NEGATIVES, LEARNS, "negatives", 0, POSITIVE, "SHARE", NULL, NULL,                                                 \
+    X(NEGATIVES, LEARNS, "negatives", 0, POSITIVE, "SHARE", NULL, NULL,                                               \
       "learn this share of the rows with label 0, drawn anew for each epoch; predictions stay those for all rows (1)") \
-    X(CLASS_WEIGHT, LEARNS, "class-weight", 0, LIST, "LABEL=W...|balanced", NULL, NULL,                                 \
+    X(CLASS_WEIGHT, LEARNS, "class-weight", 0, LIST, "LABEL=W...|balanced", NULL, NULL,                               \
       "rows of this label weigh W times as much, learned and measured; balanced: each label as much in all (1)")      \
     X(CALIBRATE, TRAIN, "calibrate", 0, WORD, CALIBRATION_WORDS, "none", NULL,                                        \
       "correct the probabilities by the rows that measure: by a line through the margins, or by steps")               \
     X(ANY_QUALITY, TRAIN, "any-quality", 0, FLAG, NULL, NULL, NULL,                                                   \
       "exit with 0, not 5, if the model is no better than guessing the mean rate")                                    \
-    S(S_MODEL, LEARNS, "Where the model is")                                                                                    \
-    X(MODEL_OUT, LEARNS | IMPORT, "model-out", 0, TEXT, "DIR", NULL, NULL, "save it there (the directory is made)")             \
+    S(S_MODEL, LEARNS, "Where the model is")                                                                          \
+    X(MODEL_OUT, LEARNS | IMPORT, "model-out", 0, TEXT, "DIR", NULL, NULL, "save it there (the directory is made)")   \
     X(MODEL_FROM, TRAIN, "model-in", 0, TEXT, "DIR", NULL, NULL,                                                      \
       "continue from this model, with its settings unless given")                                                     \
     X(KEEP_NAMES, TRAIN, "keep-names", 0, FLAG, NULL, NULL, NULL,                                                     \
       "read the data once more at the end, and keep the names of features of tables and vw in names.tsv")             \
     X(NO_STATE, TRAIN, "no-state", 0, FLAG, NULL, NULL, NULL,                                                         \
       "save without the optimizers' state: smaller, but training cannot continue from it")                            \
-    X(TRAIN_SEED, LEARNS, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "seed of the first values that are drawn, and of --shuffle")                    \
-    S(S_LEARN, LEARNS, "How to learn")                                                                                 \
-    X(OBJECTIVE, LEARNS | IMPORT, "objective", 0, WORD, OBJECTIVE_WORDS, "logistic", NULL,                                       \
+    X(TRAIN_SEED, LEARNS, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL,                                           \
+      "seed of the first values that are drawn, and of --shuffle")                                                    \
+    S(S_LEARN, LEARNS, "How to learn")                                                                                \
+    X(OBJECTIVE, LEARNS | IMPORT, "objective", 0, WORD, OBJECTIVE_WORDS, "logistic", NULL,                            \
       "what is predicted: the probability of label 1, a margin for labels 0 and 1, the mean of any labels, of counts, " \
-      "a quantile, or the probability of each class")                                                                \
-    X(CLASSES, LEARNS | IMPORT, "classes", 0, NUMBER(2, OBJECTIVE_CLASSES_MAX), "C", NULL, NULL,                                 \
+      "a quantile, or the probability of each class")                                                                 \
+    X(CLASSES, LEARNS | IMPORT, "classes", 0, NUMBER(2, OBJECTIVE_CLASSES_MAX), "C", NULL, NULL,                      \
       "softmax: labels are 0 to C-1")                                                                                 \
-    X(QUANTILE, LEARNS | IMPORT, "quantile", 0, POSITIVE, "Q", NULL, NULL, "quantile: which, between 0 and 1 (0.5)")             \
-    X(BATCH, LEARNS, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                  \
-      "rows learned at once (512 / workers / (ahead + 1), and an eighth of that at first; both at least 16)")           \
-    X(SCALE, LEARNS, "scale", 0, WORD, SCALE_WORDS, "auto", NULL,                                                      \
+    X(QUANTILE, LEARNS | IMPORT, "quantile", 0, POSITIVE, "Q", NULL, NULL, "quantile: which, between 0 and 1 (0.5)")  \
+    X(BATCH, LEARNS, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                 \
+      "rows learned at once (512 / workers / (ahead + 1), and an eighth of that at first; both at least 16)")         \
+    X(SCALE, LEARNS, "scale", 0, WORD, SCALE_WORDS, "auto", NULL,                                                     \
       "divide each feature's values by their running magnitude: the greatest, or (std) the root of the mean square; " \
-      "auto is std from the first value on that is neither 0 nor 1")                                                    \
+      "auto is std from the first value on that is neither 0 nor 1")                                                  \
     S(S_SEARCH, TUNE, "How to search")                                                                                \
     X(TRIALS, TUNE, "trials", 0, NUMBER(1, TUNE_TRIALS_MAX), "N", NULL, NULL,                                         \
       "how many settings to try (36; with --time as many as it has room for)")                                        \
     X(TUNE_TIME, TUNE, "time", 0, NUMBER(1, 31536000), "SECONDS", NULL, NULL,                                         \
-      "end the search after this time; the best is trained after it")                                                \
+      "end the search after this time; the best is trained after it")                                                 \
     X(RANGE, TUNE, "range", 0, LIST, "NAME=LOW:HIGH...", NULL, NULL,                                                  \
       "another range of an option, such as alpha=0.01:0.5; an option that is given is not tuned")                     \
     X(TUNE_LOG, TUNE, "log", 0, TEXT, "FILE", NULL, NULL,                                                             \
       "keep what each trial gave, and continue from it when the same command is run again")                           \
-    S(S_WHERE, LEARNS, "Where")                                                                                        \
-    X(TRAIN_SERVERS, LEARNS, "servers", 0, NUMBER(1, 256), "S", "1", NULL,                                             \
+    S(S_WHERE, LEARNS, "Where")                                                                                       \
+    X(TRAIN_SERVERS, LEARNS, "servers", 0, NUMBER(1, 256), "S", "1", NULL,                                            \
       "in one process: server shards, a thread each")                                                                 \
-    X(TRAIN_WORKERS, LEARNS, "workers", 0, NUMBER(1, 256), "W", "1", NULL,                                             \
+    X(TRAIN_WORKERS, LEARNS, "workers", 0, NUMBER(1, 256), "W", "1", NULL,                                            \
       "in one process: learners, a thread each; in a cluster both numbers are the cluster's")                         \
-    X(AHEAD, LEARNS, "ahead", 0, NUMBER(0, 64), "N", "1", NULL, "parameters are pulled N batches ahead")               \
-    X(CONSISTENCY, LEARNS, "consistency", 0, TEXT, "asp|bsp|ssp:S", "asp", NULL,                                       \
+    X(AHEAD, LEARNS, "ahead", 0, NUMBER(0, 64), "N", "1", NULL, "parameters are pulled N batches ahead")              \
+    X(CONSISTENCY, LEARNS, "consistency", 0, TEXT, "asp|bsp|ssp:S", "asp", NULL,                                      \
       "how far workers may be apart: any distance, none, or S batches (docs/CONSISTENCY.md)")                         \
     X(FILTER, TRAIN, "filter", 0, LIST, "push=CHAIN|pull=CHAIN...", NULL, NULL,                                       \
-      "filters between workers and servers, such as push=fixed:2,keycache,lz4 pull=keycache,lz4 (docs/FILTERS.md)")           \
+      "filters between workers and servers, such as push=fixed:2,keycache,lz4 pull=keycache,lz4 (docs/FILTERS.md)")   \
     X(EXPORT_TO, EXPORT, "to", 0, WORD, EXPORT_FORM_WORDS, NULL, NULL, "the form to write")                           \
     X(EXPORT_SETTINGS, EXPORT, "settings", 0, FLAG, NULL, NULL, NULL,                                                 \
       "text: with all that 'paramo import' needs")                                                                    \
-    X(EXPORT_NAMES, EXPORT, "names", 0, FLAG, NULL, NULL, NULL,                                                      \
-      "add the name of each feature at the end of its line (train --keep-names)")                                    \
-    X(TEXT_FORM, EXPORT, "text", 0, FLAG, NULL, NULL, NULL, "the same as --to text")   \
+    X(EXPORT_NAMES, EXPORT, "names", 0, FLAG, NULL, NULL, NULL,                                                       \
+      "add the name of each feature at the end of its line (train --keep-names)")                                     \
+    X(TEXT_FORM, EXPORT, "text", 0, FLAG, NULL, NULL, NULL, "the same as --to text")                                  \
     X(PREDICT_OUT, PREDICT, "out", 0, TEXT, "FILE", NULL, NULL,                                                       \
       "output file; - is standard output, .gz and .zst are compressed")                                               \
     X(EXPORT_OUT, EXPORT, "out", 0, TEXT, "FILE", "-", NULL,                                                          \
       "output file; - is standard output, .gz and .zst are compressed")                                               \
     /* ---- understanding models ---- */                                                                              \
-    X(ROW, EXPLAIN, "row", 0, NUMBER(1, UINT64_MAX), "N", "1", NULL, "which row of the data")                        \
-    X(CLASS, EXPLAIN, "class", 0, NUMBER(0, OBJECTIVE_CLASSES_MAX - 1), "C", NULL, NULL,                               \
-      "softmax: which class's margin (that of the highest probability)")                                             \
-    X(PLOT, LEARNS | EVAL | BENCH, "plot", 0, TEXT, "FILE.svg", NULL, NULL,                                                    \
-      "draw it, too: train the loss of each epoch, tune that of each trial, eval ROC, precision and recall, "      \
+    X(ROW, EXPLAIN, "row", 0, NUMBER(1, UINT64_MAX), "N", "1", NULL, "which row of the data")                         \
+    X(CLASS, EXPLAIN, "class", 0, NUMBER(0, OBJECTIVE_CLASSES_MAX - 1), "C", NULL, NULL,                              \
+      "softmax: which class's margin (that of the highest probability)")                                              \
+    X(PLOT, LEARNS | EVAL | BENCH, "plot", 0, TEXT, "FILE.svg", NULL, NULL,                                           \
+      "draw it, too: train the loss of each epoch, tune that of each trial, eval ROC, precision and recall, "         \
       "reliability and lift, bench straggler its table")                                                              \
     X(TOP, INSPECT | EXPLAIN, "top", 0, NUMBER(0, 1000000), "N", "20", NULL,                                          \
-      "how many features to show, the largest first")                                                                \
-    /* ---- serving ---- */                                                                                          \
+      "how many features to show, the largest first")                                                                 \
+    /* ---- serving ---- */                                                                                           \
     X(SERVE_MODEL, SERVE, "model", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved")                   \
     X(SERVE_LISTEN, SERVE, "listen", 0, TEXT, "HOST:PORT", "127.0.0.1:8080", NULL,                                    \
       "address to listen on; port 0: a free one, which is printed")                                                   \
@@ -124,8 +127,8 @@
     X(MAX_BODY, SERVE, "max-body", 0, NUMBER(1, 1 << 26), "BYTES", "1048576", NULL,                                   \
       "a larger request is answered with 413")                                                                        \
     X(MAX_CONNECTIONS, SERVE, "max-connections", 0, NUMBER(1, 100000), "N", "1024", NULL,                             \
-      "a connection beyond these gets status 503")                                                                     \
-    X(MAX_UNSENT, SERVE, "max-unsent", 0, NUMBER(1, UINT64_C(1) << 40), "BYTES", "268435456", NULL,                    \
+      "a connection beyond these gets status 503")                                                                    \
+    X(MAX_UNSENT, SERVE, "max-unsent", 0, NUMBER(1, UINT64_C(1) << 40), "BYTES", "268435456", NULL,                   \
       "a request gets status 503 if more bytes of answers than these wait for their clients to read them")            \
     X(SERVE_TIMEOUT, SERVE, "timeout", 0, NUMBER(1, 86400), "SECONDS", "10", NULL,                                    \
       "close the connection of a request that takes longer, from its first line to the end of the answer")            \
@@ -218,7 +221,7 @@
     X(FACTORS, DATA, "factors", 0, NUMBER(0, UINT32_MAX), "K", "0", NULL,                                             \
       "dimension of pairwise interactions; 0: none")                                                                  \
     X(FACTOR_SPREAD, DATA, "factor-spread", 0, NATURAL, "X", "1", NULL, "standard deviation of their sum")            \
-    X(DATA_SEED, DATA, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "draws the rows or their order")                            \
+    X(DATA_SEED, DATA, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "draws the rows or their order")             \
     X(MODEL_SEED, DATA, "model-seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "draws the model")                    \
     /* ---- simulator ---- */                                                                                         \
     X(SEEDS, SIM, "seeds", 0, NUMBER(1, UINT32_MAX), "N", "1000", NULL, "schedules to play")                          \
@@ -246,18 +249,19 @@
       "memory: small pushes (2000000; quick: 20000)")                                                                 \
     X(CONNECTIONS, BENCH, "connections", 0, NUMBER(1, 1000000), "N", NULL, NULL,                                      \
       "memory: workers opened and closed (500; quick: 20)")                                                           \
-    X(BENCH_DATA, BENCH, "data", 0, LIST, "FILE...", NULL, NULL,                                                       \
-      "filters: train on these rows; otherwise rows are drawn")                                                        \
+    X(BENCH_DATA, BENCH, "data", 0, LIST, "FILE...", NULL, NULL,                                                      \
+      "filters: train on these rows; otherwise rows are drawn")                                                       \
     X(BUSY, BENCH, "busy", 0, NUMBER(0, 64), "N", "0", NULL, "latency: processes that keep the cores busy")           \
     X(BENCH_VAN, BENCH, "van", 0, WORD, "tcp|ucx", "tcp", NULL,                                                       \
       "what goes between processes: sockets, or UCX with shared memory")                                              \
     X(COMPARE, BENCH, "compare", 0, TEXT, "FILE", NULL, NULL,                                                         \
       "then show ratios against an earlier run's document (bench/history/)")                                          \
     /* ---- output ---- */                                                                                            \
-    S(S_OUTPUT, LEARNS, "Output")                                                                                      \
-    X(JSON, LEARNS | EVAL | INSPECT | EXPLAIN | DATA | RING | STATUS | CHECKPOINT | SIM | BENCH, "json", 0, FLAG, NULL, NULL, NULL,        \
+    S(S_OUTPUT, LEARNS, "Output")                                                                                     \
+    X(JSON, LEARNS | EVAL | INSPECT | EXPLAIN | DATA | RING | STATUS | CHECKPOINT | SIM | BENCH, "json", 0, FLAG,     \
+      NULL, NULL, NULL,                                                                                               \
       "print one JSON document instead of text")                                                                      \
-    X(QUIET, LEARNS, "quiet", 'q', FLAG, NULL, NULL, NULL, "print no progress, only warnings and the summary")         \
+    X(QUIET, LEARNS, "quiet", 'q', FLAG, NULL, NULL, NULL, "print no progress, only warnings and the summary")        \
     X(LOG_DIR, RUN, "log-dir", 0, TEXT, "DIR", NULL, NULL,                                                            \
       "each node adds its log to DIR/scheduler.log, DIR/server-0.log, DIR/worker-0.log and so on, with times")        \
     X(LOG_FORMAT, RUN, "log-format", 0, WORD, "text|json", "text", NULL,                                              \
