@@ -2,6 +2,7 @@
  * paramo train: options, signals, the summary. The job itself is learn/train/train.c. Tests:
  * test/e2e/train.sh, cli.sh.
  */
+#include "cmd/darlin_args.h"
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
 #include "cmd/metrics_json.h"
@@ -107,6 +108,8 @@ static json_t *epoch_json(const struct objective *o, size_t number, const struct
         if (o->ops->spread)
             (void)put_loss(j, "mean_", o, e->guess_loss);
         (void)json_object_update(j, rest);
+        if (e->objective > 0)
+            darlin_args_report(j, e);
         if (e->has_valid)
             (void)json_object_set_new(j, held_out ? "held_out" : "valid", metrics_json(o, &e->valid));
     }
@@ -216,6 +219,8 @@ static int print_json(const struct options *s, const struct train_options *o, co
         (void)json_object_set_new(j, "model_out", json_string(option_text(s, OPT_MODEL_OUT)));
     for (size_t t = 1; j && t < o->model.ops->tables; t++)
         put_alpha(j, o->model.ops->table[t].prefix, r->alpha[t]);
+    if (j && o->darlin.on)
+        darlin_args_settings(j, o, r);
     if (j && r->best_epoch > 0)
         (void)json_object_set_new(j, "best_epoch", json_integer((json_int_t)r->best_epoch));
     if (j && r->filters > 0)
@@ -273,7 +278,9 @@ static int print_summary(const struct options *s, const struct train_options *op
 {
     char a[16], b[16], c[16], d[16], rate[16];
     const struct objective *o = &r->objective;
-    if (r->epochs > r->first_epoch) {
+    if (options->darlin.on) {
+        darlin_args_table(r);
+    } else if (r->epochs > r->first_epoch) {
         const int valid = r->epoch[r->first_epoch].has_valid;
         const int ranks = valid && r->hold_out == 0 && (o->ops->metrics & METRIC_BIT(METRIC_AUC));
         (void)printf("epoch       rows  %8s%s    weights     pushed     pulled     time     rows/s\n",
@@ -306,7 +313,9 @@ static int print_summary(const struct options *s, const struct train_options *op
                  r->num_servers, r->num_servers == 1 ? "" : "s", seconds_text(b, sizeof b, r->seconds));
     if (r->stopped_early)
         (void)printf("; stopped early");
-    if (r->best_epoch > 0 && r->epochs > 1)
+    if (options->darlin.on)
+        (void)printf(r->converged ? "; converged in %zu passes" : "; not converged in %zu passes", r->epochs);
+    else if (r->best_epoch > 0 && r->epochs > 1)
         (void)printf("; epoch %zu was the best", r->best_epoch);
     (void)printf(r->saved ? "; model saved to %s\n" : "\n", option_text(s, OPT_MODEL_OUT));
     if (options->calibrate != CALIBRATION_NONE)

@@ -32,6 +32,16 @@ const char *model_args_name(const struct options *o)
     return option_text(o, id_of(0));
 }
 
+const char *model_args_given(const struct options *o, const char *const *names)
+{
+    const struct model_option *m;
+    for (size_t i = 0; (m = model_options_at(i)); i++)
+        for (size_t k = 0; names[k] && option_given(o, id_of(i)); k++)
+            if (strcmp(m->name, names[k]) == 0)
+                return m->name;
+    return NULL;
+}
+
 /* Refuses options of other models. */
 static int check(const struct options *o, const struct model_ops *ops)
 {

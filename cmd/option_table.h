@@ -12,6 +12,7 @@
 #ifndef CMD_OPTION_TABLE_H
 #define CMD_OPTION_TABLE_H
 
+#include "learn/darlin/darlin_options.h"
 #include "learn/data/convert.h"
 #include "learn/data/holdout.h"
 #include "learn/data/parse.h"
@@ -81,6 +82,19 @@
     X(SCALE, LEARNS, "scale", 0, WORD, SCALE_WORDS, "auto", NULL,                                                     \
       "divide each feature's values by their running magnitude: the greatest, or (std) the root of the mean square; " \
       "auto is std from the first value on that is neither 0 nor 1")                                                  \
+    X(SOLVER, TRAIN, "solver", 0, WORD, "ftrl|darlin", "ftrl", NULL,                                                  \
+      "darlin minimizes the loss of lr with --l1 over all rows, block of features by block (docs/DARLIN.md)")         \
+    X(BIAS, TRAIN, "bias", 0, WORD, DARLIN_BIAS_WORDS, "l1", NULL,                                                    \
+      "darlin: the bias is penalized as any weight, or is not, or there is none")                                     \
+    X(TAU, TRAIN, "tau", 0, NUMBER(0, DARLIN_DELAY_MAX), "T", "0", NULL,                                              \
+      "darlin: a block's gradient may lack the steps of T blocks before it")                                          \
+    X(BLOCKS, TRAIN, "blocks", 0, NUMBER(1, DARLIN_BLOCKS_MAX), "N", NULL, NULL,                                      \
+      "darlin: blocks of features (4 times as many as a row has features)")                                           \
+    X(BLOCK_ORDER, TRAIN, "block-order", 0, WORD, "random|fixed", "random", NULL, "darlin: order of the blocks in a pass") \
+    X(NO_KKT, TRAIN, "no-kkt", 0, FLAG, NULL, NULL, NULL,                                                             \
+      "darlin: visit all features in each pass, also those whose weight stays 0")                                     \
+    X(TOLERANCE, TRAIN, "tolerance", 0, POSITIVE, "E", DARLIN_EPSILON, NULL,                                          \
+      "darlin: the relative decrease of the objective at which it ends")                                              \
     S(S_SEARCH, TUNE, "How to search")                                                                                \
     X(TRIALS, TUNE, "trials", 0, NUMBER(1, TUNE_TRIALS_MAX), "N", NULL, NULL,                                         \
       "how many settings to try (36; with --time as many as it has room for)")                                        \

@@ -1,3 +1,4 @@
+#include "cmd/darlin_args.h"
 #include "cmd/train_args.h"
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
@@ -26,7 +27,8 @@ static int read_objective(const struct options *s, struct objective *o)
  * -1 or the exit code. */
 static int continue_from(const struct options *s, struct model_info *info)
 {
-    paramo_err err = train_take_settings(option_text(s, OPT_MODEL_FROM), info);
+    paramo_err err = darlin_args_on(s) ? train_take_weights(option_text(s, OPT_MODEL_FROM), info)
+                                       : train_take_settings(option_text(s, OPT_MODEL_FROM), info);
     if (err != PARAMO_OK)
         return code_fail(verb_name(s->verb), err, paramo_last_error());
     if (option_given(s, OPT_HASH_BITS) && option_number(s, OPT_HASH_BITS) != info->hash_bits)
@@ -207,6 +209,8 @@ int train_args_read(const struct options *s, struct train_options *o)
     int code = option_text(s, OPT_MODEL_FROM) ? continue_from(s, info) : train_args_model(s, info);
     if (code < 0)
         code = take_columns(s, option_text(s, OPT_MODEL_FROM) != NULL, info);
+    if (code < 0)
+        code = darlin_args_apply(s, o);
     if (code < 0 && o->negatives > 0 && info->objective.ops != &objective_logistic)
         code = options_wrong(s, "--negatives needs --objective logistic");
     if (code < 0)

@@ -37,7 +37,7 @@ static struct model_info calibrated(struct job *job)
     return info;
 }
 
-static paramo_err save_model(struct customer *c)
+paramo_err leader_save(struct customer *c)
 {
     struct job *job = c->job;
     const struct model_info info = calibrated(job);
@@ -443,7 +443,7 @@ static paramo_err finish_round(struct customer *c, uint32_t round, int *go_on)
     *go_on = !last && !r->stopped_early && (e->has_valid || job->o->epochs > 0);
     if (!*go_on)
         judge(job, e);
-    return (e->has_valid ? better : !*go_on) ? save_model(c) : PARAMO_OK;
+    return (e->has_valid ? better : !*go_on) ? leader_save(c) : PARAMO_OK;
 }
 
 paramo_err leader_end_round(struct customer *c, uint32_t round, int *go_on)
@@ -500,7 +500,7 @@ paramo_err leader_tick(void *arg, const struct watch_sums *sums, const paramo_wo
 
 paramo_err leader_save_ended(struct customer *c)
 {
-    return c->job->result->best_epoch > 0 ? PARAMO_OK : save_model(c);
+    return c->job->result->best_epoch > 0 ? PARAMO_OK : leader_save(c);
 }
 
 paramo_err leader_save_interrupted(struct job *job)
@@ -523,6 +523,6 @@ paramo_err leader_save_interrupted(struct job *job)
     r->seconds = progress_now() - job->started;
     job->info.rows += rows;
     if (r->rows > 0 && !(r->best_epoch > 0 && r->saved))
-        err = save_model(&job->customer[0]);
+        err = leader_save(&job->customer[0]);
     return err == PARAMO_OK && !job->embedded ? lead_put_saved(job) : err;
 }

@@ -52,7 +52,7 @@ static paramo_err open_data(struct job *job, const struct reader_options *common
 {
     struct reader_options options = *common;
     job->epochs = epochs_of(job);
-    options.cache = job->epochs > 1;
+    options.cache = job->epochs > 1 && !job->o->darlin.on; /* which keeps its parts by column */
     options.hold_out = job->hold_out;
     return reader_open(&options, job->o->data, job->o->data_n, &job->reader);
 }

@@ -1,4 +1,5 @@
 #include "learn/train/train.h"
+#include "learn/darlin/darlin.h"
 #include "learn/train/first_rows.h"
 #include "learn/train/lead.h"
 #include "learn/train/leader.h"
@@ -83,12 +84,12 @@ static paramo_err open_table(struct customer *c, size_t number)
     const struct optimizer_choice *choice = optimizers_find(o->name);
     struct model_shape shape = model_shape(info, number);
     paramo_table_options t;
-    if (!choice)
+    if (!choice && !c->job->o->darlin.on)
         return paramo_error_set(PARAMO_E_INVALID, "there is no optimizer '%s'", o->name);
     paramo_table_options_init(&t);
     t.kind = PARAMO_TABLE_SPARSE;
     t.dim = model_row_values(info, number);
-    t.optimizer = choice->code;
+    t.optimizer = c->job->o->darlin.on ? PARAMO_OPT_ASSIGN : choice->code;
     t.alpha = (float)o->alpha;
     t.beta = (float)o->beta;
     t.l1 = (float)o->l1;
@@ -264,6 +265,10 @@ static paramo_err prepare(struct customer *c)
     if (err == PARAMO_OK)
         err = open_tables(c);
     c->scaling = (struct scaling){.node = job->node, .worker = c->worker, .kind = job->info.scale};
+    if (job->o->darlin.on) {
+        job->result->objective = job->info.objective;
+        return err;
+    }
     int restored = 0, go_on = GOES_ON;
     if (err == PARAMO_OK && leads(c))
         err = leader_begin(job, &restored, &go_on);
@@ -357,7 +362,7 @@ static void *customer_main(void *arg)
     struct job *job = c->job;
     paramo_err err = prepare(c);
     if (err == PARAMO_OK)
-        err = learn(c);
+        err = job->o->darlin.on ? darlin_run(c) : learn(c);
     if (err == PARAMO_E_CLOSED && atomic_load(&job->stop))
         err = PARAMO_E_INTERRUPTED;
     if (err != PARAMO_OK && err != PARAMO_E_INTERRUPTED)
@@ -497,7 +502,7 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
         r->interrupted = 1;
         paramo_err bad = PARAMO_OK;
         if (r->leader)
-            bad = leader_save_interrupted(job);
+            bad = job->o->darlin.on ? darlin_save_interrupted(job) : leader_save_interrupted(job);
         if (bad != PARAMO_OK) {
             err = bad;
             (void)snprintf(why, sizeof why, "%s", paramo_last_error());

@@ -1,6 +1,25 @@
 #include "learn/train/train_options.h"
 #include "learn/model/optimizers.h"
 
+#include <string.h>
+
+paramo_err train_take_weights(const char *dir, struct model_info *info)
+{
+    struct model model;
+    paramo_err err = modelio_open(dir, &model);
+    if (err != PARAMO_OK)
+        return err;
+    if (model.scale.file)
+        err = paramo_error_set(PARAMO_E_UNSUPPORTED,
+                               "%s: its features were scaled, which --solver darlin does not do", dir);
+    if (err == PARAMO_OK) {
+        *info = model.info;
+        columns_retain(info->columns);
+    }
+    modelio_close(&model);
+    return err;
+}
+
 paramo_err train_take_settings(const char *dir, struct model_info *info)
 {
     struct model model;
@@ -9,7 +28,10 @@ paramo_err train_take_settings(const char *dir, struct model_info *info)
         return err;
     for (size_t i = 0; err == PARAMO_OK && i < model.n; i++) {
         const struct optimizer_choice *o = optimizers_find(model.info.optimizer[i].name);
-        if (!o)
+        if (strcmp(model.info.optimizer[i].name, DARLIN_OPTIMIZER) == 0)
+            err = paramo_error_set(PARAMO_E_UNSUPPORTED,
+                                   "%s: was trained with --solver darlin, and continues only with that", dir);
+        else if (!o)
             err = paramo_error_set(PARAMO_E_UNSUPPORTED,
                                    "%s: was trained with optimizer '%s', which is not known here", dir,
                                    model.info.optimizer[i].name);

@@ -5,6 +5,7 @@
 #ifndef LEARN_TRAIN_TRAIN_OPTIONS_H
 #define LEARN_TRAIN_TRAIN_OPTIONS_H
 
+#include "learn/darlin/darlin_options.h"
 #include "learn/data/reader.h"
 #include "learn/store/modelio.h"
 #include "learn/train/pace.h"
@@ -38,6 +39,7 @@ struct train_options {
     const struct train_rows *rows; /* of train_rows_open for the same data; NULL: the job opens its own */
     double
         deadline; /* embedded: when the job ends as if interrupted, on the clock of progress_now; 0: never */
+    struct darlin_options darlin; /* --solver darlin */
 };
 
 /* Opens the rows of a job, and keeps what is parsed. The caller closes them. Not while a job uses them. */
@@ -60,5 +62,7 @@ uint64_t train_first_batch(uint32_t workers, uint32_t ahead);
 
 /* Reads the manifest of a model that training can continue from. The caller releases info->columns. */
 PARAMO_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info *info);
+/* The same for --solver darlin, which needs no state. The weights must be those of values as they are. */
+PARAMO_MUST_USE paramo_err train_take_weights(const char *dir, struct model_info *info);
 
 #endif

@@ -21,6 +21,8 @@ struct train_epoch {
     double seconds, valid_seconds; /* learning; measuring */
     double sent, received;         /* bytes, of all workers, validation not included */
     uint64_t keys, nonzero;        /* rows of w, and those that are not 0 */
+    double objective, violation;   /* of --solver darlin: at the end of the pass; sum over the keys visited */
+    uint64_t violated, active;     /* keys that violated their condition; keys visited */
     int has_valid;                 /* the model was measured; log-loss: on rows of both classes */
     struct metrics_result valid;   /* on --valid, or on the held-out rows: then without the AUC (NaN) */
 };
@@ -47,6 +49,9 @@ struct train_result {
     uint64_t measured;              /* rows */
     double base_loss;               /* of guessing for each of them what is best for the learned rows */
     int interrupted, stopped_early, saved;
+    int converged;      /* of --solver darlin */
+    uint32_t blocks;    /* of keys, of --solver darlin */
+    uint32_t delayed;   /* the most steps that a gradient lacked, of --solver darlin */
     struct calibration calibration;            /* of the model that was saved */
     double uncalibrated_loss, calibrated_loss; /* of the rows it was fitted to, with margins in bins */
     struct reader_stats read;                  /* of the data, by this process */
