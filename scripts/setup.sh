@@ -38,6 +38,7 @@ if [ "$test" = 1 ]; then
     need iproute2 ip      # test/e2e/cut.sh makes hosts of its own
     need etcd-server etcd # test/e2e/etcd.sh
     need curl curl        # test/e2e/serve.sh
+    need liblinear-tools liblinear-train # test/e2e/darlin.sh
     # test/ps: programs that include glog before ps/ps.h
     [ -e /usr/include/glog/logging.h ] || missing="$missing libgoogle-glog-dev"
 fi
