@@ -203,10 +203,10 @@ static paramo_err add_epoch(struct run *r, const double *sums, const struct plan
                               .violated = (uint64_t)sums[PLAN_VIOLATED],
                               .active = (uint64_t)sums[PLAN_ACTIVE]};
     result->epochs = next->passes;
-    result->rows += e->rows;
+    result->rows = next->passes * e->rows;
     result->seconds = progress_now() - r->c->job->started;
     r->c->job->info.epochs = r->c->job->o->model.epochs + next->passes;
-    r->c->job->info.rows += e->rows;
+    r->c->job->info.rows = r->c->job->o->model.rows + result->rows;
     return PARAMO_OK;
 }
 
@@ -330,6 +330,19 @@ static paramo_err look(struct job *job)
     return err == PARAMO_OK || err == PARAMO_E_TIMEOUT ? lead_try(job) : err;
 }
 
+/* This process leads from now on, and says so: only the leader that NOW names may save (lead_still). */
+static paramo_err take_over(struct job *job)
+{
+    struct words words;
+    job->result->leader = 1;
+    job->progress.quiet = job->o->quiet;
+    paramo_err err = lead_place(job, &words);
+    if (err != PARAMO_OK)
+        return err;
+    leader_announce(job);
+    return lead_put_now(job, &words);
+}
+
 /* The plan after this one. If no leader is left to make it, this process leads and makes it. */
 static paramo_err wait_for_plan(struct run *r, uint32_t number, struct plan *next)
 {
@@ -347,13 +360,10 @@ static paramo_err wait_for_plan(struct run *r, uint32_t number, struct plan *nex
             return err;
         if (!leads(r->c))
             continue;
-        if (!led) { /* the former leader's last word may have come before it died */
-            job->result->leader = 1;
-            job->progress.quiet = job->o->quiet;
-            leader_announce(job);
-            if (get_plan(job, key, 1, next) == PARAMO_OK)
-                return PARAMO_OK;
-        }
+        if (!led && (err = take_over(job)) != PARAMO_OK)
+            return err;
+        if (!led && get_plan(job, key, 1, next) == PARAMO_OK)
+            return PARAMO_OK; /* the former leader's last word came before it died */
         led = 1;
         err = solver_wait(r->solver, plan_end(r));
         if (err == PARAMO_OK)
