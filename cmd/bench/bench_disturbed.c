@@ -189,7 +189,7 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
     return remove(path);
 }
 
-static void remove_folder(const char *dir)
+void bench_remove_folder(const char *dir)
 {
     (void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
@@ -203,7 +203,7 @@ static int one_checkpoint(struct disturbed *m, const struct lines *l)
     if (!mkdtemp(dir))
         return bench_system("a folder for the checkpoint");
     int code = pair(m, l, argv);
-    remove_folder(dir);
+    bench_remove_folder(dir);
     return code;
 }
 
@@ -241,7 +241,7 @@ static int one_increment(struct disturbed *m, struct bench_line *line)
         code = job_command_run(argv);
     if (code == 0)
         line_pair(line, 1e-6 * (folder_bytes(dir) - full), 1e-6 * full);
-    remove_folder(dir);
+    bench_remove_folder(dir);
     return code;
 }
 

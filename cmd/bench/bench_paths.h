@@ -38,6 +38,9 @@ int bench_migrate(const struct bench_settings *s, struct bench_report *r);
 int bench_checkpoint(const struct bench_settings *s, struct bench_report *r);
 int bench_straggler(const struct bench_settings *s, struct bench_report *r);
 int bench_filters(const struct bench_settings *s, struct bench_report *r);
+int bench_darlin(const struct bench_settings *s, struct bench_report *r);
+/* Removes a folder and all in it. */
+void bench_remove_folder(const char *dir);
 /* A part of bench_replicate: the record of applied pushes, without a server. */
 void bench_applied_window(const struct bench_settings *s, struct bench_report *r);
 

@@ -49,9 +49,9 @@ struct train_result {
     uint64_t measured;              /* rows */
     double base_loss;               /* of guessing for each of them what is best for the learned rows */
     int interrupted, stopped_early, saved;
-    int converged;      /* of --solver darlin */
-    uint32_t blocks;    /* of keys, of --solver darlin */
-    uint32_t delayed;   /* the most steps that a gradient lacked, of --solver darlin */
+    int converged;                             /* of --solver darlin */
+    uint32_t blocks;                           /* of keys, of --solver darlin */
+    uint32_t delayed;                          /* the most steps that a gradient lacked, of --solver darlin */
     struct calibration calibration;            /* of the model that was saved */
     double uncalibrated_loss, calibrated_loss; /* of the rows it was fitted to, with margins in bins */
     struct reader_stats read;                  /* of the data, by this process */
