@@ -1,5 +1,5 @@
-#include "cmd/darlin_args.h"
 #include "cmd/train_args.h"
+#include "cmd/darlin_args.h"
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
 #include "cmd/model_args.h"
