@@ -47,8 +47,8 @@ static const char usage[] =
     "  filters    bytes that training sends with each filter (docs/FILTERS.md),\n"
     "             beside none; log-loss and speed, and bars that they must reach.\n"
     "             It trains on --data, or on rows that it draws\n"
-    "  darlin     training with --solver darlin to a given objective, with delays of 0\n"
-    "             to 16 steps, beside FTRL\n"
+    "  darlin     training with --solver darlin to a given objective, with delays of\n"
+    "             0 to 16 steps, beside FTRL\n"
     "\n"
     "Everything runs on loopback with the settings that a program gets by default; those in the environment\n"
     "(PARAMO_*, DMLC_*) are ignored.\n";
