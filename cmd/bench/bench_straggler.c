@@ -13,7 +13,6 @@
 #include "cmd/bench/bench_paths.h"
 #include "cmd/bench/bench_raw.h"
 #include "cmd/exitcode.h"
-#include "cmd/plots.h"
 #include "learn/plot/chart.h"
 
 #include "paramo/paramo.h"
@@ -433,12 +432,9 @@ int bench_straggler(const struct bench_settings *s, struct bench_report *r)
                             .held_out = malloc(sizeof(struct row) * HELD_OUT)};
     struct bench_line *line[MODELS][FACTORS];
     double waiting[MODELS][FACTORS] = {0};
-    paramo_err err = s->plot ? plots_check(s->plot) : PARAMO_OK;
-    int code = err ? code_fail("bench", err, paramo_last_error()) : 0;
-    if (code == 0 && !(all.learned && all.held_out))
-        code = code_fail("bench", PARAMO_E_MEMORY, "out of memory for the rows");
-    if (code == 0)
-        code = job_start_embedded(&job);
+    int code = all.learned && all.held_out
+                   ? job_start_embedded(&job)
+                   : code_fail("bench", PARAMO_E_MEMORY, "out of memory for the rows");
     if (code == 0) {
         all.node = job.node;
         (void)draw_rows(all.learned, (size_t)WORKERS * BATCHES * BATCH, 1);

@@ -8,6 +8,7 @@
 #include "cmd/bench/bench_report.h"
 #include "cmd/exitcode.h"
 #include "cmd/options.h"
+#include "cmd/plots.h"
 #include "cmd/verbs.h"
 
 #include <stdio.h>
@@ -64,21 +65,28 @@ static const char more[] =
     "  paramo bench filters --data train.ffm --pairs 3\n"
     "  paramo bench --quick --json\n";
 
-static const struct {
+static const struct path {
     const char *name;
     int (*run)(const struct bench_settings *s, struct bench_report *r);
+    int if_named; /* it takes minutes */
+    int draws;    /* --plot */
 } paths[] = {
-    {"dense", bench_dense},     {"latency", bench_latency},       {"rate", bench_rate},
-    {"table", bench_table},     {"sparse", bench_sparse},         {"embedded", bench_embedded},
-    {"memory", bench_memory},   {"replicate", bench_replicate},   {"failover", bench_failover},
-    {"migrate", bench_migrate}, {"checkpoint", bench_checkpoint}, {"straggler", bench_straggler},
-    {"filters", bench_filters}, {"darlin", bench_darlin},
+    {"dense", bench_dense, 0, 0},
+    {"latency", bench_latency, 0, 0},
+    {"rate", bench_rate, 0, 0},
+    {"table", bench_table, 0, 0},
+    {"sparse", bench_sparse, 0, 0},
+    {"embedded", bench_embedded, 0, 0},
+    {"memory", bench_memory, 0, 0},
+    {"replicate", bench_replicate, 0, 0},
+    {"failover", bench_failover, 0, 0},
+    {"migrate", bench_migrate, 0, 0},
+    {"checkpoint", bench_checkpoint, 0, 0},
+    {"straggler", bench_straggler, 1, 1},
+    {"filters", bench_filters, 1, 0},
+    {"darlin", bench_darlin, 1, 0},
 };
-enum {
-    PATHS = sizeof paths / sizeof *paths,
-    STRAGGLER = PATHS - 2,
-    PATHS_BY_DEFAULT = STRAGGLER /* the rest takes minutes: only if named */
-};
+enum { PATHS = sizeof paths / sizeof *paths };
 
 /* Which of the words are paths: a bit each; those by default if there is no word. -1: one is none, and *wrong is it. */
 static int named_paths(const struct options *o, const char **wrong)
@@ -93,7 +101,17 @@ static int named_paths(const struct options *o, const char **wrong)
             return -1;
         named |= 1 << i;
     }
-    return named ? named : (1 << PATHS_BY_DEFAULT) - 1;
+    for (size_t i = 0; i < PATHS && o->words == 0; i++)
+        named |= !paths[i].if_named << i;
+    return named;
+}
+
+static int any_draws(int named)
+{
+    int draws = 0;
+    for (size_t i = 0; i < PATHS; i++)
+        draws |= named >> i & paths[i].draws;
+    return draws;
 }
 
 /* The value, or what the samples of this size have. */
@@ -148,8 +166,10 @@ int cmd_bench(int argc, char **argv)
         .data = files->item,
         .data_count = files->n,
     };
-    if (s.plot && !(named >> STRAGGLER & 1))
+    if (s.plot && !any_draws(named))
         return options_wrong(&o, "--plot draws what 'straggler' has found; name it");
+    if (s.plot && plots_check(s.plot) != PARAMO_OK) /* before anything is measured */
+        return code_fail("bench", PARAMO_E_IO, paramo_last_error());
     if (json && compare)
         return options_wrong(&o, "--json and --compare exclude each other");
     struct bench_past *past = NULL; /* read first: a wrong file costs no benchmark */
