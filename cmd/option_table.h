@@ -53,7 +53,7 @@
     X(SHUFFLE, LEARNS, "shuffle", 0, NUMBER(0, UINT32_MAX), "ROWS", "100000", NULL,                                   \
       "from the second epoch on, shuffle the rows of a part within windows of this many; 0: the files' order")        \
     X(NEGATIVES, LEARNS, "negatives", 0, POSITIVE, "SHARE", NULL, NULL,                                               \
-      "learn this share of the rows with label 0, drawn anew for each epoch; predictions stay those for all rows (1)") \
+      "learn this share of the rows with label 0, drawn again for each epoch; predictions stay those for all rows (1)") \
     X(CLASS_WEIGHT, LEARNS, "class-weight", 0, LIST, "LABEL=W...|balanced", NULL, NULL,                               \
       "rows of this label weigh W times as much, learned and measured; balanced: each label as much in all (1)")      \
     X(CALIBRATE, TRAIN, "calibrate", 0, WORD, CALIBRATION_WORDS, "none", NULL,                                        \

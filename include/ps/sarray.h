@@ -126,7 +126,7 @@ template <typename V> class SArray
         ptr_.reset(data, del);
     }
 
-    /* Keeps the elements; new ones are val. Memory is taken anew only if the capacity does not do. */
+    /* Keeps the elements; new ones are val. New memory is taken only if the capacity does not do. */
     void resize(size_t size, V val = V())
     {
         size_t old = size_;

@@ -25,7 +25,8 @@ struct curves_threshold {
 /* Rows of neighbouring margins. */
 struct curves_bin {
     double prediction, label; /* weighted means */
-    double low, high; /* of the mean label: Wilson's interval of 95 % (JASA 22, 1927), as of so many rows */
+    double low,
+        high; /* of the mean label: Wilson's interval of 95 % (JASA 22, 1927), as of that number of rows */
     uint64_t rows;
 };
 

@@ -46,7 +46,7 @@ struct pace {
 
 /* "asp", "bsp", "ssp:S". Returns 0, or -1 if it is none of them. */
 int pace_parse(const char *text, uint32_t *bound);
-/* Must batches that are pulled be learned before the next is pulled? There are so many of these. */
+/* Must batches that are pulled be learned before the next is pulled? unfinished: how many of these there are. */
 int pace_holds(const struct pace *pace, uint64_t unfinished);
 /* A batch is there, and is pulled next: waits until it may be. *stop ends that (INTERRUPTED). TIMEOUT after ten
  * minutes: the message names the workers that are behind. */

@@ -42,7 +42,7 @@ void *bufpool_get(struct bufpool *pool, size_t size);
 void bufpool_put(struct bufpool *pool, void *buffer, size_t size);
 /* The same; if it is not kept, bufpool_free_late frees it. */
 void bufpool_put_late(struct bufpool *pool, void *buffer, size_t size);
-/* A block of malloc of so many bytes, which is freed by bufpool_free_late. */
+/* A block of malloc of this many bytes, which is freed by bufpool_free_late. */
 void bufpool_drop_late(struct bufpool *pool, void *block, size_t bytes);
 /* Frees BUFPOOL_LATE_BYTES of what is to be freed; a longer block from its end on. pool->late is NULL when all is. */
 void bufpool_free_late(struct bufpool *pool);

@@ -32,7 +32,7 @@ struct reduced {
     size_t n;
 };
 
-/* INVALID: no such function, or not so many entries, or a second table where the function takes none. */
+/* INVALID: no such function, or more entries than there may be, or a second table where the function takes none. */
 MUST_USE paramo_err reduction_check(const struct reduction *what);
 static inline bool reduction_sums(unsigned function)
 {

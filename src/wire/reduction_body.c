@@ -30,7 +30,7 @@ paramo_err reduction_decode(const void *body, uint64_t len, struct reduction *wh
     if (!reader_done(&r) || zero || zeros || two > 1 || (!two && what->other) || what->begin > what->last)
         return err_set(PARAMO_E_PROTOCOL, "REDUCE: a field is not valid");
     return reduction_check(what)
-               ? err_set(PARAMO_E_PROTOCOL, "REDUCE: no such function, or not so many entries")
+               ? err_set(PARAMO_E_PROTOCOL, "REDUCE: no such function, or more entries than there may be")
                : PARAMO_OK;
 }
 

@@ -148,11 +148,11 @@ struct gather {
     bool waits; /* for its next turn */
     struct request *next;
     uint64_t *at;  /* where each row begins; NULL: none is copied */
-    size_t starts; /* so many of them are known; the values of these rows: */
+    size_t starts; /* how many of them are known; the values of these rows: */
     uint64_t total;
     const struct chunk *chunk; /* a slice of it, from this key on */
     uint32_t slice, key;
-    const uint8_t *from; /* ROWS: its values there, without so many bytes of the row */
+    const uint8_t *from; /* ROWS: its values there, behind the bytes of the row that are copied */
     uint64_t copied;
 };
 
@@ -216,7 +216,7 @@ struct request {
     void *copy; /* malloc'd copies */
     size_t copy_bytes;
     struct scatter *scatters; /* the client's pool: keys, values, index by shard */
-    size_t sliced;            /* so many of its keys, in turns; the bytes of their values */
+    size_t sliced;            /* how many of its keys, in turns; the bytes of their values */
     uint64_t sliced_src;
     struct chunk first;
     _Alignas(8) uint8_t small[REQUEST_INLINE];

@@ -18,7 +18,7 @@ struct client_fence {
     struct lane_task task;
     struct client_fence *next;
     uint64_t upto; /* it waits for requests of at most this number ... */
-    size_t left;   /* ... of which so many have not ended */
+    size_t left;   /* ... how many of them have not ended */
 };
 
 /* Any thread; not after client_free. A client that is closed lets it pass. */

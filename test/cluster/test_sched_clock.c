@@ -225,7 +225,7 @@ static size_t waits_left(const struct cluster *c)
     return n;
 }
 
-/* A node has so many customers that count, at different clocks. The minimum is right whichever of them leaves, and when
+/* A node has many customers that count, at different clocks. The minimum is right whichever of them leaves, and when
  * the node dies. */
 static void test_many_of_a_node(void **state)
 {

@@ -123,7 +123,7 @@ static void a_point_becomes_settings(void **state)
 
 struct played {
     const struct tune_space *space;
-    size_t calls, end; /* end: INTERRUPTED after so many */
+    size_t calls, end; /* end: INTERRUPTED after this many */
     uint64_t epochs;
     struct journal *journal;
 };

@@ -14,7 +14,7 @@
 #include "server/support_fake.h"
 #include "sim/env/simfs.h"
 
-/* SOME: so many that a load of a record each millisecond takes a while. */
+/* SOME: with a record each millisecond, a load of them takes a while. */
 enum { MANY = 10000, SOME = 300, NUMBER = 1, ID = 101 };
 
 /* A turn may end with a record that costs more than is left of it. */

@@ -71,7 +71,7 @@ template <typename Val> class Target
     virtual Val *vals(size_t *count) = 0;
     virtual const int *lens(size_t *count) = 0;
     virtual bool wants_lens() const = 0;
-    /* Room for so many; nullptr if there is another number already. */
+    /* Room for this many; nullptr if there is another number already. */
     virtual Val *place_vals(size_t count) = 0;
     virtual int *place_lens(size_t count) = 0;
 

@@ -24,7 +24,7 @@ struct scheduler_config {
     const char *token;
     uint32_t num_servers, num_workers;
     uint32_t migration_kib_per_s;  /* at most so fast from each shard; 64 MiB/s */
-    uint32_t migration_partitions; /* at most so many in one migration; 256. For tests */
+    uint32_t migration_partitions; /* the most in one migration; 256. For tests */
     uint32_t replicas;             /* copies beside the owner, 0 to RING_REPLICAS_MAX */
     bool
         own_member; /* a member of role SCHEDULER will join too, and the cluster is not complete without it */

@@ -16,7 +16,7 @@
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"
 
-/* What routing an entry costs, in units of RECORDS_TURN: beside its keys, and so many keys. */
+/* What routing an entry costs, in units of RECORDS_TURN: ROUTE_COST, and 1 for each ROUTE_KEYS of its keys. */
 enum { ROUTE_COST = 8, ROUTE_KEYS = 8 };
 /* What an entry that is acknowledged costs, with its answer; what it costs to free one, for each 16 KiB of it, too; and
  * to look at one. */
