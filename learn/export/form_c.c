@@ -442,7 +442,7 @@ paramo_err export_c(const struct model *m, const struct export_options *o, struc
     const char *predict = NULL;
     size_t k = 0;
     (void)o;
-    paramo_err err = export_uncalibrated(m);
+    paramo_err err = export_plain(m);
     if (err != PARAMO_OK)
         return err;
     while (k < sizeof models / sizeof *models && models[k].ops != m->info.ops)

@@ -88,7 +88,7 @@ paramo_err export_libffm(const struct model *m, const struct export_options *o, 
     struct shape s = {0};
     uint64_t at = 0;
     (void)o;
-    paramo_err err = export_uncalibrated(m);
+    paramo_err err = export_plain(m);
     if (err == PARAMO_OK)
         err = shape_of(m, &s);
     if (err == PARAMO_OK)

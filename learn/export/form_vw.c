@@ -40,7 +40,7 @@ paramo_err export_vw(const struct model *m, const struct export_options *o, stru
     if (m->scale.file)
         return paramo_error_set(PARAMO_E_UNSUPPORTED,
                                 "Vowpal Wabbit's form has no scales: train with --scale none");
-    paramo_err err = export_uncalibrated(m);
+    paramo_err err = export_plain(m);
     if (err != PARAMO_OK)
         return err;
     const unsigned bits = bits_of(w);

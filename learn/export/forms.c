@@ -33,11 +33,16 @@ paramo_err export_print(struct output *out, const char *fmt, ...)
     return output_write(out, text, (size_t)len);
 }
 
-paramo_err export_uncalibrated(const struct model *model)
+paramo_err export_plain(const struct model *model)
 {
-    return model->info.calibration.kind == CALIBRATION_NONE
-               ? PARAMO_OK
-               : paramo_error_set(
-                     PARAMO_E_UNSUPPORTED,
-                     "the model is calibrated, and this form has margins only: train without --calibrate");
+    if (model->info.calibration.kind != CALIBRATION_NONE)
+        return paramo_error_set(
+            PARAMO_E_UNSUPPORTED,
+            "the model is calibrated, and this form has margins only: train without --calibrate");
+    if (model->info.interactions.n > 0)
+        return paramo_error_set(
+            PARAMO_E_UNSUPPORTED,
+            "the model has features of pairs of fields, which readers of this form do not make: "
+            "train without --interactions, or export --to text");
+    return PARAMO_OK;
 }

@@ -38,8 +38,8 @@ export_fn *export_find(const char *name);
 PARAMO_MUST_USE paramo_err export_print(struct output *out, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* UNSUPPORTED if the model is calibrated: of a form that has no place for that. */
-PARAMO_MUST_USE paramo_err export_uncalibrated(const struct model *model);
+/* UNSUPPORTED if the model is calibrated or has features of pairs of fields: of a form that has no place for these. */
+PARAMO_MUST_USE paramo_err export_plain(const struct model *model);
 
 /* Reads what export_text wrote and saves it as a model to dir, without the state of optimizers. info: the settings of a
  * text that has none, or NULL. path as in input_open. FORMAT with file and line. */

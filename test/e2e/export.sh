@@ -100,6 +100,11 @@ check "nothing is left behind" test ! -e none
 expect 0 "calibrated" "$PARAMO" train --data rows.ffm --model lr --calibrate platt --epochs 2 --any-quality -q --no-state --model-out calibrated
 comes_back calibrated calibrated
 refused 1 "C: a calibrated model" "the model is calibrated" "$PARAMO" export --model-in calibrated --to c --out none
+expect 0 "with pairs of fields" "$PARAMO" train --data rows.ffm --model lr --interactions 1:2 --epochs 2 --any-quality -q --no-state --model-out pairs
+comes_back pairs pairs
+for form in c vw libffm; do
+    refused 1 "$form: a model with pairs of fields" "features of pairs of fields" "$PARAMO" export --model-in pairs --to $form --out none
+done
 refused 1 "libffm: another model" "libffm's form is that of ffm, fm and lr" "$PARAMO" export --model-in mvm --to libffm --out none
 refused 1 "vw: another model" "has one weight for each feature" "$PARAMO" export --model-in fm --to vw --out none
 refused 2 "no form" "to text|libffm|vw|c is missing" "$PARAMO" export --model-in fm
