@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/transform.h"
 #include "cluster/session/control_message.h"
 #include "fakevan.h"
+#include "paramo/functions.h"
 #include "table/table_options.h"
 #include "wire/hello.h"
 #include "worker/client.h"
@@ -25,6 +27,7 @@ struct asked {
     uint32_t *lens;
     struct client_stats *stats;
     struct scan_batch *batch;
+    paramo_reduction *reduction;
 };
 
 /* A request that a server has heard. */
@@ -246,6 +249,9 @@ static void reap(void)
         free(a->vals);
         free(a->lens);
         free(a->stats);
+        if (a->reduction)
+            free(a->reduction->entries);
+        free(a->reduction);
         if (a->batch) {
             free(a->batch->keys);
             free(a->batch->lens);
@@ -267,7 +273,7 @@ static void issue(struct source *s)
     uint8_t how = draw_u8(s);
     unsigned t = draw_below(s, TABLES);
     const struct client_table *table = &w.tables[t];
-    enum request_kind kind = (enum request_kind)draw_below(s, REQUEST_SCAN + 1);
+    enum request_kind kind = (enum request_kind)draw_below(s, REQUEST_REDUCE + 1);
     bool var = table->row_values == 0, with_state = kind == REQUEST_PUT && how & 4;
     size_t n = kind >= REQUEST_CLEAR ? 0 : 1 + (how & 8 ? draw_u8(s) : draw_below(s, 4));
     uint64_t key = draw_number(s), stride = 1 + draw_number(s);
@@ -286,9 +292,10 @@ static void issue(struct source *s)
     a->vals = harness_alloc(values * table->value_bytes);
     memset(a->vals, 0, values * table->value_bytes);
     paramo_kv kv = {.size = sizeof kv, .keys = a->keys, .n = n, .vals = a->vals, .vals_len = values};
-    if (var && kind != REQUEST_DELETE)
+    bool keys_only = kind == REQUEST_DELETE || kind == REQUEST_TRANSFORM;
+    if (var && !keys_only)
         kv.lens = a->lens;
-    if (kind == REQUEST_DELETE)
+    if (keys_only)
         kv.vals = NULL, kv.vals_len = 0;
     paramo_request_options o = {.size = sizeof o,
                                 .flags = PARAMO_NOWAIT | (how & 1 ? PARAMO_COPY : 0) |
@@ -299,6 +306,22 @@ static void issue(struct source *s)
                                 .callback_arg = a};
     struct client_call call = {
         .kind = kind, .table = table, .kv = n ? &kv : NULL, .options = &o, .with_state = with_state};
+    struct transform transform = {
+        .function = (uint8_t)draw_below(s, PARAMO_TRANSFORM_COPY + 1), .other = table->id, .a = how};
+    transform.two = transform_takes_two(transform.function);
+    if (kind == REQUEST_TRANSFORM) {
+        call.transform = &transform;
+        call.other = transform.two ? table : NULL;
+    }
+    if (kind == REQUEST_REDUCE) {
+        call.reduction = a->reduction = calloc(1, sizeof *a->reduction);
+        CHECK(a->reduction);
+        paramo_reduction_init(a->reduction, (paramo_reduce_function)draw_below(s, PARAMO_REDUCE_TOP + 1));
+        a->reduction->begin = how & 32 ? key : 0;
+        call.other = a->reduction->function == PARAMO_REDUCE_DOT ? table : NULL;
+        a->reduction->most = a->reduction->function == PARAMO_REDUCE_TOP ? 1u + how % 8 : 0;
+        a->reduction->entries = harness_alloc(a->reduction->most * sizeof(paramo_entry));
+    }
     if (kind == REQUEST_STAT)
         call.stats = a->stats = calloc(1, sizeof *a->stats);
     if (kind == REQUEST_SCAN) {
