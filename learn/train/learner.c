@@ -328,7 +328,15 @@ static paramo_err receive_answer(struct learner *l)
     if (err != PARAMO_OK)
         return err;
     l->acked++;
-    return --s->part->unlearned == 0 ? part_done(l, s->part) : PARAMO_OK;
+    struct loader_part *part = s->part;
+    assert(part->unlearned > 0);
+    if (--part->unlearned > 0)
+        return PARAMO_OK;
+    if (l->part == part) { /* the next one is not there yet: this one is gone before it is asked for */
+        assert(l->next == part->list.n);
+        l->part = NULL;
+    }
+    return part_done(l, part);
 }
 
 typedef paramo_err request_fn(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,
