@@ -307,8 +307,6 @@ static void test_calls_refused(void **state)
 static void test_view_after_the_end(void **state)
 {
     (void)state;
-    cluster_init(&c, 1, 2, 1);
-    cluster_start_scheduler(&c);
     cluster_start_all(&c, 2, 1);
     cluster_leave(&c.nodes[2]);
     assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 5));

@@ -45,6 +45,7 @@ void sched_waiting_forget(struct sched_node *node)
         node->peer->node = NULL;
     free(node->lanes);
     free(node->status.reports);
+    free(node->left);
     free(node);
 }
 

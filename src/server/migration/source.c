@@ -468,7 +468,7 @@ static paramo_err send_last(struct migration_source *g)
 static paramo_err end_turn(struct migration_source *g)
 {
     paramo_err err = PARAMO_OK;
-    bool done;
+    bool done = false;
     if (!g->last_due || records_pending(g->chain))
         return PARAMO_OK;
     if (!g->records_begun) {

@@ -50,7 +50,7 @@ void examining_step(const struct shard *s, const struct shard_table *t, const st
         return;
     }
     x->hash = hash_bytes(keys + x->at, n * sizeof *keys) + mix64(x->hash);
-    if (h->flags & WIRE_LENS && h->kind != WIRE_PULL) {
+    if (h->flags & WIRE_LENS && h->kind != WIRE_PULL && seg[WIRE_SEG_LENS].data) { /* DELETE has none */
         const uint32_t *lens = seg[WIRE_SEG_LENS].data;
         for (uint32_t i = x->at; i < x->at + n; i++)
             x->sum += lens[i];
