@@ -206,9 +206,10 @@ static void news(paramo_worker *w)
 {
     struct worker_clock *c = &w->clock;
     assert(lane_held(w->node->control));
-    c->news_task.run = news_run;
-    if ((atomic_load(&c->demand) || atomic_load(&c->left)) && !atomic_exchange(&c->news_posted, true))
-        lane_post(w->lane, &c->news_task);
+    if (!(atomic_load(&c->demand) || atomic_load(&c->left)) || atomic_exchange(&c->news_posted, true))
+        return;
+    c->news_task.run = news_run; /* the task is ours from here on */
+    lane_post(w->lane, &c->news_task);
 }
 
 struct behind {
@@ -303,10 +304,11 @@ void clock_needed(void *worker, uint64_t clock)
     paramo_worker *w = worker;
     struct worker_clock *c = &w->clock;
     assert(lane_held(w->lane) && clock);
-    c->demand_task.run = demand_run;
     atomic_store(&c->demand, clock);
-    if (!atomic_exchange(&c->demand_posted, true))
-        lane_post(w->node->control, &c->demand_task);
+    if (atomic_exchange(&c->demand_posted, true))
+        return;
+    c->demand_task.run = demand_run;
+    lane_post(w->node->control, &c->demand_task);
 }
 
 paramo_err clock_demand_check(const paramo_worker *w, uint64_t clock)
