@@ -224,6 +224,9 @@ static paramo_err sources_open(struct merge *m)
     for (uint32_t i = 1; i < m->count && !err; i++)
         if (m->sources[i].batch.partitions_view != m->sources[0].batch.partitions_view)
             err = err_set(PARAMO_E_MOVED, "partitions have changed owners");
+    /* A view with more shards came before the requests were sliced by it: the new ones were not asked. */
+    if (!err && atomic_load(&m->client->shared->shards) != m->count)
+        err = err_set(PARAMO_E_MOVED, "there are other shards");
     return err;
 }
 
