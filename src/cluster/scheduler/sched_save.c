@@ -8,7 +8,11 @@
 #include "cluster/scheduler/sched.h"
 #include "cluster/session/control_message.h"
 
-enum { AGAIN_MS = 100 };
+enum {
+    AGAIN_MS = 100,
+    EMPTY_TRIES =
+        50 /* how often a store is emptied again for which there was no memory: five seconds; arbitrary */
+};
 /* How much longer than a whole save the log after it may be before all is saved whole again. */
 #define MORE_BYTES ((size_t)1 << 20)
 
@@ -197,25 +201,53 @@ void sched_save_end(struct scheduler *s)
 
 /* ---- the end of the job -------------------------------------------------------------------------------- */
 
+static void empty(struct scheduler *s);
+
+static void empty_again(struct lane_timer *timer)
+{
+    empty(container_of(timer, struct sched_saves, timer)->sched);
+}
+
+/* Memory may be there in a moment. A store that is not emptied would give the next scheduler a job that is over. */
+static bool may_empty_again(struct scheduler *s)
+{
+    struct sched_saves *v = s->saves;
+    struct lane *lane = s->config.lane;
+    lane_timer_cancel(lane, &v->timer);
+    v->timer.fire = empty_again;
+    return v->empty_tries++ < EMPTY_TRIES &&
+           !lane_timer_arm(lane, &v->timer, lane_now(lane) + AGAIN_MS * ENV_MS);
+}
+
 /* If another scheduler leads, an end that was never durable did not happen: the job continues there. */
 static void nothing_saved(void *arg, paramo_err status)
 {
     struct scheduler *s = arg;
     bool fenced = status == PARAMO_E_FENCED && !s->saves->end_saved;
+    char why[ERR_TEXT_MAX];
+    err_text_copy(why);
+    if (status == PARAMO_E_MEMORY && may_empty_again(s))
+        return;
     if (fenced)
-        log_info("scheduler: %s", err_text());
+        log_info("scheduler: %s", why);
     else if (status)
-        log_error("scheduler: the job is over, but its state could not be removed: %s", err_text());
+        log_error("scheduler: the job is over, but its state could not be removed: %s", why);
     s->saves->emptied(s, fenced);
+}
+
+static void empty(struct scheduler *s)
+{
+    struct writer none = {0};
+    paramo_err err = store_save(s->config.store, &none, true, nothing_saved, s);
+    if (err)
+        nothing_saved(s, err);
 }
 
 void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, bool fenced))
 {
-    struct writer none = {0};
+    assert(s->state == SCHED_OVER && !s->saves->emptied);
     s->saves->emptied = done;
-    paramo_err err = store_save(s->config.store, &none, true, nothing_saved, s);
-    if (err)
-        nothing_saved(s, err);
+    empty(s);
 }
 
 void sched_save_fini(struct scheduler *s)

@@ -67,6 +67,7 @@ struct sched_saves {
     bool end, end_flying; /* to save and then tell to all */
     bool end_saved;       /* the end is durable */
     void (*emptied)(struct scheduler *s, bool fenced);
+    uint32_t empty_tries; /* that failed for want of memory */
     const struct sched_save_ops *ops;
 };
 
