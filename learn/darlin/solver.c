@@ -360,12 +360,16 @@ static paramo_err gather(struct solver *s)
     return n < UINT32_MAX ? PARAMO_OK : paramo_error_set(PARAMO_E_TOO_LARGE, "a worker has %zu keys", n);
 }
 
-/* The worker's own weights and reaches from the servers; keys that are new get rows. values: [keys * ROW]. */
-static paramo_err pull_all(struct solver *s, double *values)
+typedef paramo_err request_fn(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,
+                              const paramo_request_options *options, uint64_t *ts);
+
+/* Pulls or pushes the rows of all keys of the worker, PULL_KEYS at a time. values: [keys * ROW]. */
+static paramo_err request_all(struct solver *s, request_fn *fn, paramo_table *table, uint32_t flags,
+                              double *values)
 {
     paramo_request_options options;
     paramo_request_options_init(&options);
-    options.flags = PARAMO_TRUSTED | PARAMO_CREATE;
+    options.flags = PARAMO_TRUSTED | flags;
     paramo_err err = PARAMO_OK;
     for (size_t from = 0; err == PARAMO_OK && from < s->keys; from += PULL_KEYS) {
         paramo_kv kv;
@@ -375,11 +379,17 @@ static paramo_err pull_all(struct solver *s, double *values)
         kv.keys = s->key + from;
         kv.vals = values + from * ROW;
         kv.vals_len = kv.n * ROW;
-        err = paramo_pull(s->o.worker, s->weights, &kv, &options, &ts);
+        err = fn(s->o.worker, table, &kv, &options, &ts);
         if (err == PARAMO_OK)
             err = paramo_wait(s->o.worker, ts, 0);
     }
     return err;
+}
+
+/* The worker's own weights and reaches from the servers; keys that are new get rows. */
+static paramo_err pull_all(struct solver *s, double *values)
+{
+    return request_all(s, paramo_pull, s->weights, PARAMO_CREATE, values);
 }
 
 /* Brings the margins of all parts to the weights. column: [keys] of scratch. */
@@ -406,29 +416,13 @@ static void bring(struct solver *s, const double *values, double *column)
 /* The rows that each key has in new parts go to the sums, for the cut into blocks. */
 static paramo_err push_counts(struct solver *s, double *values)
 {
-    paramo_request_options options;
-    paramo_request_options_init(&options);
-    options.flags = PARAMO_TRUSTED;
     memset(values, 0, s->keys * ROW * sizeof *values);
     for (size_t i = 0; i < s->parts; i++) {
         const struct part *p = &s->part[i];
         for (size_t c = 0; p->fresh && c < p->design.keys; c++)
             values[p->at[c] * ROW] += (double)(p->design.start[c + 1] - p->design.start[c]);
     }
-    paramo_err err = PARAMO_OK;
-    for (size_t from = 0; err == PARAMO_OK && from < s->keys; from += PULL_KEYS) {
-        paramo_kv kv;
-        uint64_t ts;
-        paramo_kv_init(&kv);
-        kv.n = s->keys - from < PULL_KEYS ? s->keys - from : PULL_KEYS;
-        kv.keys = s->key + from;
-        kv.vals = values + from * ROW;
-        kv.vals_len = kv.n * ROW;
-        err = paramo_push(s->o.worker, s->sums, &kv, &options, &ts);
-        if (err == PARAMO_OK)
-            err = paramo_wait(s->o.worker, ts, 0);
-    }
-    return err;
+    return request_all(s, paramo_push, s->sums, 0, values);
 }
 
 paramo_err solver_refresh(struct solver *s, int counts)

@@ -21,37 +21,25 @@ paramo_err transform_check(const struct transform *what, paramo_dtype dtype)
     return PARAMO_OK;
 }
 
-static inline double result(unsigned function, double a, double y, double x)
-{
-    switch (function) {
-    case PARAMO_TRANSFORM_FILL:
-        return a;
-    case PARAMO_TRANSFORM_SCALE:
-        return a * y;
-    case PARAMO_TRANSFORM_ADD:
-        return y + a;
-    case PARAMO_TRANSFORM_AXPY:
-        return y + a * x;
-    default:
-        return x;
+/* The new value. a: of the function; y: of the row; x: of the second table's row. */
+#define TRANSFORM_RESULT(name, type)                                                                         \
+    static inline type name(unsigned function, type a, type y, type x)                                       \
+    {                                                                                                        \
+        switch (function) {                                                                                  \
+        case PARAMO_TRANSFORM_FILL:                                                                          \
+            return a;                                                                                        \
+        case PARAMO_TRANSFORM_SCALE:                                                                         \
+            return a * y;                                                                                    \
+        case PARAMO_TRANSFORM_ADD:                                                                           \
+            return y + a;                                                                                    \
+        case PARAMO_TRANSFORM_AXPY:                                                                          \
+            return y + a * x;                                                                                \
+        default:                                                                                             \
+            return x;                                                                                        \
+        }                                                                                                    \
     }
-}
-
-static inline uint64_t integer(unsigned function, uint64_t a, uint64_t y, uint64_t x)
-{
-    switch (function) {
-    case PARAMO_TRANSFORM_FILL:
-        return a;
-    case PARAMO_TRANSFORM_SCALE:
-        return a * y;
-    case PARAMO_TRANSFORM_ADD:
-        return y + a;
-    case PARAMO_TRANSFORM_AXPY:
-        return y + a * x;
-    default:
-        return x;
-    }
-}
+TRANSFORM_RESULT(result, double)
+TRANSFORM_RESULT(integer, uint64_t)
 
 #define FLOATS(type)                                                                                         \
     for (size_t i = 0; i < n; i++) {                                                                         \

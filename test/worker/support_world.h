@@ -98,6 +98,8 @@ struct simnet_link *world_link(struct world *w, const char *from, const char *to
 void world_server_gone(struct world *w, unsigned server);
 /* Runs fn on a lane: directly if it can be entered, else posted and waited for. */
 void world_on_lane(struct lane *lane, void (*fn)(void *arg), void *arg);
+/* On the lane of its shard: the connection of a stream (struct chain_stream) ends, and all that it has is unsent. */
+void world_stream_ends(void *stream);
 
 paramo_err world_push(struct world *w, unsigned client, unsigned table, const uint64_t *keys, size_t n,
                       const void *vals, size_t vals_len, uint64_t *ts);

@@ -402,7 +402,7 @@ static void test_count_that_takes_long(void **state)
     struct client_call stat = {.kind = REQUEST_STAT, .table = &w.tables[0], .stats = &stats};
     assert_ok(client_issue(w.clients[0].client, &stat, &ts));
     assert_true(sim_run(w.sim, is_deferred, s, sim_now(w.sim) + ENV_SEC));
-    s->loads->restoring = true; /* it is not handled again meanwhile */
+    s->loads->restoring = true; /* it is not handled again while that lasts */
     world_pass(&w, 5 * SHARD_VIEW_DEFERRED_SECONDS * ENV_SEC);
     assert_int_equal(s->deferred->count, 1);
     world_on_lane(w.servers[0].lane, restored, s);

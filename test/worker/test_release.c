@@ -166,22 +166,12 @@ static void later_acks(void **state)
     world_fini(&w);
 }
 
-static void connection_ends(void *arg)
-{
-    struct chain_stream *st = arg;
-    assert_non_null(st->conn);
-    van_close(st->conn, false);
-    st->conn = NULL;
-    st->blocked = false;
-    st->unsent = st->entries.head;
-}
-
 /* The connection ends: what was acknowledged is released all the same, and not sent again. */
 static void connection_ends_in_the_middle(void **state)
 {
     (void)state;
     in_the_middle();
-    world_on_lane(w.servers[0].lane, connection_ends, stream_of(0, 1));
+    world_on_lane(w.servers[0].lane, world_stream_ends, stream_of(0, 1));
     world_link(&w, "s0", "s1")->cut = true;
     all_pushed();
     assert_null(stream_of(0, 1)->conn);

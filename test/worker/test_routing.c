@@ -174,16 +174,6 @@ static void last_dies_in_the_middle(void **state)
     world_fini(&w);
 }
 
-static void connection_ends(void *arg)
-{
-    struct chain_stream *st = arg;
-    assert_non_null(st->conn);
-    van_close(st->conn, false);
-    st->conn = NULL;
-    st->blocked = false;
-    st->unsent = st->entries.head;
-}
-
 /* The connection to the next member ends, and comes again. */
 static void connection_ends_in_the_middle(void **state)
 {
@@ -193,7 +183,7 @@ static void connection_ends_in_the_middle(void **state)
     struct chain_stream *st = chain_of(0)->streams;
     while (st->to.node != PARAMO_ID_SERVER(2))
         st = st->next;
-    world_on_lane(w.servers[0].lane, connection_ends, st);
+    world_on_lane(w.servers[0].lane, world_stream_ends, st);
     world_pass(&w, 600 * ENV_MS);
     assert_false(chain_routes(chain_of(0)));
     assert_true(row_at(2) < ALL);
