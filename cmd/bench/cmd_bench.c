@@ -11,9 +11,11 @@
 #include "cmd/plots.h"
 #include "cmd/verbs.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char usage[] =
     "usage: paramo bench [PATH...] [options]\n"
@@ -70,21 +72,22 @@ static const struct path {
     int (*run)(const struct bench_settings *s, struct bench_report *r);
     int if_named; /* it takes minutes */
     int draws;    /* --plot */
+    int trains;   /* --data */
 } paths[] = {
-    {"dense", bench_dense, 0, 0},
-    {"latency", bench_latency, 0, 0},
-    {"rate", bench_rate, 0, 0},
-    {"table", bench_table, 0, 0},
-    {"sparse", bench_sparse, 0, 0},
-    {"embedded", bench_embedded, 0, 0},
-    {"memory", bench_memory, 0, 0},
-    {"replicate", bench_replicate, 0, 0},
-    {"failover", bench_failover, 0, 0},
-    {"migrate", bench_migrate, 0, 0},
-    {"checkpoint", bench_checkpoint, 0, 0},
-    {"straggler", bench_straggler, 1, 1},
-    {"filters", bench_filters, 1, 0},
-    {"darlin", bench_darlin, 1, 0},
+    {"dense", bench_dense, 0, 0, 0},
+    {"latency", bench_latency, 0, 0, 0},
+    {"rate", bench_rate, 0, 0, 0},
+    {"table", bench_table, 0, 0, 0},
+    {"sparse", bench_sparse, 0, 0, 0},
+    {"embedded", bench_embedded, 0, 0, 0},
+    {"memory", bench_memory, 0, 0, 0},
+    {"replicate", bench_replicate, 0, 0, 0},
+    {"failover", bench_failover, 0, 0, 0},
+    {"migrate", bench_migrate, 0, 0, 0},
+    {"checkpoint", bench_checkpoint, 0, 0, 0},
+    {"straggler", bench_straggler, 1, 1, 0},
+    {"filters", bench_filters, 1, 0, 1},
+    {"darlin", bench_darlin, 1, 0, 0},
 };
 enum { PATHS = sizeof paths / sizeof *paths };
 
@@ -106,12 +109,16 @@ static int named_paths(const struct options *o, const char **wrong)
     return named;
 }
 
-static int any_draws(int named)
+/* Which options the named paths take. */
+static struct path taken(int named)
 {
-    int draws = 0;
+    struct path all = {0};
     for (size_t i = 0; i < PATHS; i++)
-        draws |= named >> i & paths[i].draws;
-    return draws;
+        if (named >> i & 1) {
+            all.draws |= paths[i].draws;
+            all.trains |= paths[i].trains;
+        }
+    return all;
 }
 
 /* The value, or what the samples of this size have. */
@@ -166,9 +173,17 @@ int cmd_bench(int argc, char **argv)
         .data = files->item,
         .data_count = files->n,
     };
-    if (s.plot && !any_draws(named))
+    if (s.data_count > 0 && !taken(named).trains)
+        return options_wrong(&o, "--data is what 'filters' trains on; name it");
+    for (size_t i = 0; i < s.data_count; i++) /* before anything is measured */
+        if (!strpbrk(s.data[i], "*?[") && access(s.data[i], R_OK) != 0) {
+            char text[600];
+            (void)snprintf(text, sizeof text, "%s: cannot open: %s", s.data[i], strerror(errno));
+            return code_fail("bench", PARAMO_E_IO, text);
+        }
+    if (s.plot && !taken(named).draws)
         return options_wrong(&o, "--plot draws what 'straggler' has found; name it");
-    if (s.plot && plots_check(s.plot) != PARAMO_OK) /* before anything is measured */
+    if (s.plot && plots_check(s.plot) != PARAMO_OK)
         return code_fail("bench", PARAMO_E_IO, paramo_last_error());
     if (json && compare)
         return options_wrong(&o, "--json and --compare exclude each other");

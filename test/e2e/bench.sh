@@ -67,6 +67,8 @@ expect 0 "settings of the environment do not count" env PARAMO_VAN=nonsense DMLC
 check "busy processes are said" grep -q 'busy processes: 2' "$OUT"
 check "then beside a job that never polls" grep -q 'PARAMO_POLL=0' "$OUT"
 
+refused 2 "data for what does not train" "name it" "$PARAMO" bench latency --data x.ffm
+refused 3 "data that is not there" "no.ffm: cannot open" "$PARAMO" bench filters --quick --data no.ffm
 refused 2 "a plot of what is not drawn" "name it" "$PARAMO" bench latency --plot x.svg
 refused 3 "a plot that cannot be written" "x.svg" "$PARAMO" bench straggler --quick --pairs 1 --plot missing/x.svg
 if [ "$SLOW" = 1 ]; then
