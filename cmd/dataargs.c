@@ -44,4 +44,8 @@ void data_args_report(const char *verb, const struct reader_stats *stats)
                       stats->first_bad);
     if (stats->disk_cache_note[0] != '\0')
         (void)fprintf(stderr, "paramo %s: --cache: %s\n", verb, stats->disk_cache_note);
+    if (stats->no_pairs)
+        (void)fprintf(
+            stderr, "paramo %s: --interactions adds nothing: no row has features of both fields of a pair\n",
+            verb);
 }

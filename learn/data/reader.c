@@ -344,6 +344,8 @@ void reader_get_stats(struct reader *r, struct reader_stats *stats)
         disk_cache_note(r->kept, stats->disk_cache_note, sizeof stats->disk_cache_note,
                         &stats->disk_cache_bytes);
     stats->rows_parsed = atomic_load(&r->rows_parsed);
+    stats->no_pairs = r->interactions.n > 0 && stats->rows_parsed > 0 && stats->parts_kept == 0 &&
+                      atomic_load(&r->pairs_made) == 0;
     stats->text_bytes = atomic_load(&r->text_bytes);
     for (unsigned i = 0; i < 2; i++) {
         uint64_t memory, spilled;

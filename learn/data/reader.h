@@ -63,6 +63,7 @@ struct reader_stats {
     uint64_t parts_cached; /* parts that came from the cache */
     uint64_t parts_kept;   /* parts that came from the folder disk_cache */
     uint64_t rows_parsed;
+    int no_pairs; /* --interactions were asked for, and no row that was parsed has both fields of one */
     uint64_t text_bytes;  /* parsed */
     uint64_t cache_bytes; /* in memory now */
     uint64_t spill_bytes; /* in the temporary file */

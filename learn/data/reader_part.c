@@ -239,6 +239,7 @@ static paramo_err interact_held(struct reader *r, struct held *held)
     if (err != PARAMO_OK)
         return err;
     const struct block_shape shape = block_shape(&with);
+    atomic_fetch_add(&r->pairs_made, with.features - held->block.features);
     block_free(&held->block);
     held->block = with;
     held->bytes = block_bytes(&shape) + sizeof *held;

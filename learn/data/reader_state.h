@@ -77,7 +77,7 @@ struct reader {
     int stop_fd;
     _Atomic int stop;  /* interrupted */
     atomic_int failed; /* err and err_text are set */
-    atomic_ullong bad_lines, parts_parsed, parts_cached, parts_kept, rows_parsed, text_bytes;
+    atomic_ullong bad_lines, parts_parsed, parts_cached, parts_kept, rows_parsed, text_bytes, pairs_made;
 
     pthread_mutex_t lock; /* of what follows */
     struct workshop *idle;

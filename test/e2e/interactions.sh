@@ -36,6 +36,11 @@ check "... keeps them" grep -q '"interactions"' on/manifest.json
 refused 2 "other ones" "other --interactions" "$PARAMO" train --model-in with --data log.csv --interactions site:age
 refused 2 "a model with pairs of its own" "ffm has pairs of fields" "$PARAMO" "${train[@]}" --model ffm --interactions site:app
 refused 2 "no column" "expected two fields" "$PARAMO" "${train[@]}" --model lr --interactions site:sight
+awk 'BEGIN { for (i = 0; i < 200; i++) print i % 2, "0:" i % 7 ":1", "1:" 9 + i % 5 ":1" }' >two.ffm
+expect 0 "a pair that rows have" "$PARAMO" train --model lr --data two.ffm --interactions 0:1 --any-quality -q
+check "... no warning" sh -c '! grep -q "adds nothing" "$0"' "$ERR"
+expect 0 "a pair that no row has" "$PARAMO" train --model lr --data two.ffm --interactions 1:999 --any-quality -q
+says "... a warning" "interactions adds nothing: no row"
 printf '%s\n' '1 3:1' '0 5:1' >ids.libsvm
 refused 3 "rows without fields" "which has no fields; .* or leave out --interactions" "$PARAMO" train --model lr --data ids.libsvm --interactions 0:1
 finish
