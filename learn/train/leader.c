@@ -278,6 +278,16 @@ static void adopt(struct job *job, const struct words *words)
     job->bad_epochs = words->bad_epochs;
 }
 
+/* What the leader before this one has done in the same run. */
+static void continue_run(struct job *job, const struct words *words)
+{
+    struct train_result *r = job->result;
+    r->rows = words->run_rows;
+    r->dealt_again = words->dealt_again;
+    /* the best epoch's model was saved before its word was put; where none is measured, the last one's */
+    r->saved = job->o->model_out && (words->go_on == ENDED || words->best_epoch > 0);
+}
+
 void leader_words(const struct job *job, uint32_t round, int go_on, struct words *words)
 {
     const struct train_result *r = job->result;
@@ -313,8 +323,7 @@ paramo_err leader_begin(struct job *job, int *restored, int *go_on)
         job->gave_up = 0; /* it counted workers of the job before */
         return PARAMO_OK;
     }
-    job->result->rows = words.run_rows; /* of this job, not of the one that it continues */
-    job->result->dealt_again = words.dealt_again;
+    continue_run(job, &words);
     return PARAMO_OK;
 }
 
@@ -333,10 +342,7 @@ paramo_err leader_take_over(struct job *job, struct words *words)
     if (err != PARAMO_OK)
         return err;
     adopt(job, words);
-    r->rows = words->run_rows;
-    r->dealt_again = words->dealt_again;
-    /* the best epoch's model was saved before its word was put; where none is measured, the last one's */
-    r->saved = job->o->model_out && (words->go_on == ENDED || words->best_epoch > 0);
+    continue_run(job, words);
     r->seconds = progress_now() - job->started;
     if (words->go_on != ENDED)
         leader_announce(job);
