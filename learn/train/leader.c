@@ -305,6 +305,27 @@ void leader_words(const struct job *job, uint32_t round, int go_on, struct words
         words->epoch = r->epoch[round - 1];
 }
 
+/* The job before this one, which is restored, saved the model of its best epoch: perhaps elsewhere. What is not there
+ * cannot be the result of this job. */
+static void look_for_best(struct job *job)
+{
+    struct train_result *r = job->result;
+    struct model m;
+    if (!job->o->model_out || r->best_epoch == 0)
+        return;
+    if (modelio_open(job->o->model_out, &m) == PARAMO_OK) {
+        r->saved = m.info.ops == job->info.ops && m.info.seed == job->info.seed &&
+                   m.info.epochs == job->o->model.epochs + r->best_epoch;
+        modelio_close(&m);
+    }
+    if (r->saved)
+        return;
+    progress_line(&job->progress, "the model of epoch %zu, the best so far, is not in %s; later epochs count",
+                  r->best_epoch, job->o->model_out);
+    r->best_epoch = 0;
+    job->bad_epochs = 0;
+}
+
 paramo_err leader_begin(struct job *job, int *restored, int *go_on)
 {
     struct words words;
@@ -319,11 +340,12 @@ paramo_err leader_begin(struct job *job, int *restored, int *go_on)
         *go_on = ENDED;
     adopt(job, &words);
     job->result->epochs = job->result->first_epoch = words.round;
-    if (!paramo_is_recovery(job->node)) {
-        job->gave_up = 0; /* it counted workers of the job before */
+    if (paramo_is_recovery(job->node)) {
+        continue_run(job, &words);
         return PARAMO_OK;
     }
-    continue_run(job, &words);
+    job->gave_up = 0; /* it counted workers of the job before */
+    look_for_best(job);
     return PARAMO_OK;
 }
 

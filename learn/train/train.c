@@ -281,6 +281,12 @@ static paramo_err prepare(struct customer *c)
     if (err == PARAMO_OK)
         err = paramo_pool_open(job->node, POOL, reader_streams(job->reader),
                                learner_pool_round((uint32_t)job->epochs, job->hold_out > 0));
+    if (err == PARAMO_E_INVALID) {
+        char why[PARAMO_ERROR_MAX];
+        (void)snprintf(why, sizeof why, "%s", paramo_last_error());
+        err = paramo_error_set(
+            err, "--epochs, --hold-out and the files must be those that the job began with (%s)", why);
+    }
     if (err == PARAMO_OK && leads(c)) {
         job->started = job->epoch_began = progress_now(); /* the others begin when they hear of it */
         leader_words(job, (uint32_t)job->result->first_epoch, go_on, &words);

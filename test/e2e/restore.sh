@@ -74,15 +74,15 @@ for i in 1 2 3; do ends "b-server$i" 0 "server $i ends"; done
 # ---- two workers, in a later epoch -------------------------------------------------------------------------------------
 rm -rf taken
 train=(train --model lr --data train.ffm --epochs 100000 --json)
-workers() { # NAME
+workers() { # NAME MODEL
     for i in 0 1; do
-        start "$1-worker$i" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --rank "$i" -- "${train[@]}" --model-out twice
+        start "$1-worker$i" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --rank "$i" -- "${train[@]}" --model-out "$2"
     done
 }
 train=("$PARAMO" "${train[@]}")
 scheduler c 2 2
 servers c 2
-workers c
+workers c twice
 check "some epochs are learned" wait_for 60 logged c-worker0 'epoch 3/'
 n=$(last_of taken)
 check "and checkpoints are taken" wait_for 60 later taken $((n + 1))
@@ -91,7 +91,7 @@ check "they are based on others" grep -q ' changes ' "$OUT"
 all_killed c-worker0 c-worker1 c-server1 c-server2 c
 scheduler d 2 2 --restore "$WORK/taken"
 servers d 2
-workers d
+workers d twice
 check "it goes on" wait_for 60 logged d-worker0 'epoch [0-9]*/.*log-loss'
 check "after the epochs that were over" test "$(sed -n 's/.*epoch \([0-9]*\)\/.*log-loss.*/\1/p' d-worker0.err | head -n 1)" -ge 3
 kill -INT "$(job_pid d-worker0)"
@@ -101,4 +101,27 @@ check "and the epochs' numbers go on" test "$(json "$OUT" epoch)" -ge 3
 ends d-worker1 '0|130' "the other worker ends"
 ends d 0 "the scheduler ends"
 for i in 1 2; do ends "d-server$i" 0 "server $i ends"; done
+check "the best model was found" sh -c '! grep -q "the best so far, is not in" d-worker0.err'
+
+# ---- elsewhere: the best epoch's model is not there, so one of the epochs that follow is saved ----
+scheduler e 2 2 --restore "$WORK/taken"
+servers e 2
+workers e elsewhere
+check "e: it says so" wait_for 60 logged e-worker0 'the model of epoch [0-9]+, the best so far, is not in elsewhere; later epochs count'
+check "e: an epoch is learned" wait_for 60 logged e-worker0 'epoch [0-9]*/.*log-loss'
+kill -INT "$(job_pid e-worker0)"
+ends e-worker0 130 "e: Ctrl-C ends it"
+check "e: with a model" test -s elsewhere/manifest.json
+check "e: which it says" test "$(json "$OUT" saved)" = true
+ends e-worker1 '0|130' "e: the other worker ends"
+ends e 0 "e: the scheduler ends"
+for i in 1 2; do ends "e-server$i" 0 "e: server $i ends"; done
+once=("$PARAMO" train --model lr --data train.ffm --batch 128 --alpha 1 --l1 0 --l2 0 --epochs 80 --any-quality)
+expect 0 "a job whose first epoch is the best" "${once[@]}" --model-out one -q --checkpoint-dir taken --checkpoint-every 1
+expect 0 "from its checkpoint, elsewhere" "${once[@]}" --model-out other -q --restore taken --json
+check "it has saved a model" test -s other/manifest.json -a "$(json "$OUT" saved)" = true
+expect 0 "... and here" "${once[@]}" --model-out one -q --restore taken --json
+check "it knows that the first epoch is saved" test "$(json "$OUT" best_epoch) $(json "$OUT" saved)" = "1 true"
+refused 2 "other epochs" "--epochs, --hold-out and the files must be those that the job began with" \
+    "${once[@]}" -q --restore taken --epochs 7 --model-out elsewhere
 finish
