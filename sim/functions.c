@@ -49,7 +49,9 @@ static uint64_t must_of(const struct world *w, const struct op *op, unsigned i, 
     uint64_t must = op->all_must[i] & k->must;
     *from = op->from;
     overdue_read(k, from, &must);
-    return ledger_load_between(w, op) || losses_between(w, k, op->from) ? 0 : must;
+    bool other = ledger_load_between(w, op) || losses_between(w, k, op->from) ||
+                 ledger_of_before_death(w, op->table, *from);
+    return other ? 0 : must;
 }
 
 /* Each value as it was found: those of a row, as in a pull. */

@@ -248,6 +248,11 @@ static bool of_the_dead(const struct world *w, enum sim_table table, uint64_t fr
     return !judge_replicas(w, table) && w->ghost_at >= from;
 }
 
+bool ledger_of_before_death(const struct world *w, enum sim_table table, uint64_t from)
+{
+    return w->loaded_at && of_the_dead(w, table, from);
+}
+
 /* May a read that began then return what was there before the last load? */
 static bool of_before_load(const struct world *w, enum sim_table table, const struct ledger_key *k,
                            uint64_t from)
@@ -261,7 +266,7 @@ static void row_check(struct world *w, const char *where, enum sim_table table, 
     const struct ledger_key *k = &w->ledger[table].keys[index];
     uint64_t digits[2], gone = k->gone && !of_before_load(w, table, k, from) ? k->gone : 0;
     uint64_t any = 0, all = UINT64_MAX; /* digits in some of the values, digits in all of them */
-    must = of_the_dead(w, table, from) && w->loaded_at ? 0 : must;
+    must = ledger_of_before_death(w, table, from) ? 0 : must;
     if (table == SIM_VAR && n != 0 && n != ledger_row(table, index))
         judge_broken(w, "%s: a row of %u values, all of this key have %u", where, n,
                      ledger_row(table, index));
@@ -407,7 +412,7 @@ static void counted(struct world *w, const struct op *op)
         const struct ledger_key *k = &w->ledger[op->table].keys[i];
         uint64_t must = op->all_must[i] & k->must, from = op->from;
         overdue_read(k, &from, &must);
-        least += must != 0 && !losses_between(w, k, op->from);
+        least += must != 0 && !losses_between(w, k, op->from) && !ledger_of_before_death(w, op->table, from);
     }
     if (rows < least || rows > SIM_KEYS)
         judge_broken(w, "%s: table %d has %" PRIu64 " rows, between %" PRIu64 " and %d are there",

@@ -77,6 +77,9 @@ void ledger_done(struct world *w, struct op *op, paramo_err status);
 /* A checkpoint was loaded while the request was in flight. It may have read the rows before the load brought
  * back what was acknowledged earlier. */
 bool ledger_load_between(const struct world *w, const struct op *op);
+/* May a server have answered the read that is declared dead and does not know it, from its rows before a load? A table
+ * without copies has no lease. Then nothing must be there. */
+bool ledger_of_before_death(const struct world *w, enum sim_table table, uint64_t from);
 /* Is all that was written and acknowledged since then present, wherever the key is now? deaths: number of
  * servers that had died then. */
 bool ledger_stays(const struct world *w, enum sim_table table, uint64_t from,
