@@ -223,6 +223,10 @@ static int print_json(const struct options *s, const struct train_options *o, co
         darlin_args_settings(j, o, r);
     if (j && r->best_epoch > 0)
         (void)json_object_set_new(j, "best_epoch", json_integer((json_int_t)r->best_epoch));
+    if (j && rate_schedule_varies(&o->schedule))
+        (void)json_object_set_new(j, "schedule",
+                                  json_pack("{s:s, s:f, s:b}", "kind", option_text(s, OPT_SCHEDULE), "warmup",
+                                            o->schedule.warmup, "within_epochs", !r->by_epoch));
     if (j && r->filters > 0)
         (void)json_object_set_new(j, "filters", filters_json(r));
     if (j && o->bound != PACE_FREE)

@@ -40,7 +40,7 @@ static int refuse_others(const struct options *s, const struct train_options *o)
                                             OPT_NEGATIVES,    OPT_SHUFFLE,        OPT_PATIENCE,
                                             OPT_CLASSES,      OPT_QUANTILE,       OPT_CALIBRATE,
                                             OPT_CLASS_WEIGHT, OPT_CHECKPOINT_DIR, OPT_CHECKPOINT_EVERY,
-                                            OPT_RESTORE};
+                                            OPT_RESTORE,      OPT_SCHEDULE,       OPT_WARMUP};
     const struct model_info *info = &o->model;
     const char *name = first_given(s, others, sizeof others / sizeof *others);
     if (name)

@@ -79,6 +79,11 @@
     X(QUANTILE, LEARNS | IMPORT, "quantile", 0, POSITIVE, "Q", NULL, NULL, "quantile: which, between 0 and 1 (0.5)")  \
     X(BATCH, LEARNS, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                 \
       "rows learned at once (512 / workers / (ahead + 1), and an eighth of that at first; both at least 16)")         \
+    X(SCHEDULE, LEARNS, "schedule", 0, TEXT, "KIND", "constant", NULL,                                                \
+      "how the learning rate changes: constant, invsqrt[:T0], power:P[:T0], linear[:E], cosine[:E] or step:F[:N], "  \
+      "in epochs; it multiplies gradients")                                                                           \
+    X(WARMUP, LEARNS, "warmup", 0, POSITIVE, "EPOCHS", NULL, NULL,                                                    \
+      "raise the learning rate from 0 over the first epochs, such as 0.1")                                            \
     X(SCALE, LEARNS, "scale", 0, WORD, SCALE_WORDS, "auto", NULL,                                                     \
       "divide each feature's values by their running magnitude: the greatest, or (std) the root of the mean square; " \
       "auto is std from the first value on that is neither 0 nor 1")                                                  \

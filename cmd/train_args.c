@@ -201,6 +201,10 @@ int train_args_read(const struct options *s, struct train_options *o)
     if (pace_parse(option_text(s, OPT_CONSISTENCY), &o->bound) != 0)
         return options_wrong(s, "--consistency is asp, bsp or ssp:S with S up to %d, not '%s'",
                              PACE_BOUND_MAX, option_text(s, OPT_CONSISTENCY));
+    if (rate_schedule_parse(option_text(s, OPT_SCHEDULE), &o->schedule) != 0)
+        return options_wrong(s, "--schedule is " RATE_SCHEDULE_WORDS ", not '%s' (docs/TRAINING.md)",
+                             option_text(s, OPT_SCHEDULE));
+    o->schedule.warmup = option_given(s, OPT_WARMUP) ? option_real(s, OPT_WARMUP) : 0;
     o->negatives = option_given(s, OPT_NEGATIVES) ? option_real(s, OPT_NEGATIVES) : 1;
     if (o->negatives > 1)
         return options_wrong(s, "--negatives %g is a share: above 0, at most 1", o->negatives);

@@ -313,6 +313,13 @@ void reader_place(const struct reader *r, uint64_t part, uint32_t *stream, uint6
     *index = part;
 }
 
+uint64_t reader_number(const struct reader *r, uint32_t stream, uint64_t index)
+{
+    for (uint32_t s = 0; s < stream; s++)
+        index += stream_parts(r->stream[s]);
+    return index;
+}
+
 void reader_progress(struct reader *r, uint32_t stream, uint64_t index, uint64_t *done, uint64_t *total)
 {
     *done = *total = 0;

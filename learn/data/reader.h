@@ -87,10 +87,11 @@ void reader_close(struct reader *reader);
 
 /* Bytes of all files; 0 if there is a pipe among them. */
 uint64_t reader_size(const struct reader *reader);
-/* Parts of all streams, 0 if that is not known before they are read (pipes, compressed files); and where number
- * `part` of them is. */
+/* Parts of all streams, 0 if that is not known before they are read (pipes, compressed files); where number `part`
+ * of them is, and which number a part has. */
 uint64_t reader_parts(const struct reader *reader);
 void reader_place(const struct reader *reader, uint64_t part, uint32_t *stream, uint64_t *index);
+uint64_t reader_number(const struct reader *reader, uint32_t stream, uint64_t index);
 /* The streams, after globs are expanded: for paramo_pool_open. */
 uint32_t reader_streams(const struct reader *reader);
 const char *reader_stream_name(const struct reader *reader, uint32_t stream);

@@ -31,6 +31,7 @@ struct part_sums {
     struct part_sums *before; /* of all: an interrupted round does not give its own back */
     struct watch_order order;
     double measured[MSUMS];
+    double before_it; /* share of the data that lies before the part */
     double *bins;     /* behind learned[]: CALIBRATION_SUMS, if the model is calibrated */
     double learned[]; /* learner_sums() */
 };
@@ -46,6 +47,7 @@ struct learner {
     uint32_t round;                     /* as the leader counts them */
     enum holdout_side side;
     uint64_t acked, computed, pulled;
+    uint64_t parts;           /* of the data; 0: not known */
     struct loader_part *part; /* the part that batches are taken from, and the next one's number */
     size_t next;
     struct pace pace;
@@ -60,6 +62,7 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
     if (!l)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a worker's training loop");
     l->o = *options;
+    l->parts = reader_parts(l->o.reader);
     l->slots = l->o.ahead + 3u;
     l->pace = (struct pace){.node = l->o.node,
                             .worker = l->o.worker,
@@ -299,6 +302,9 @@ static paramo_err begin_part(struct learner *l, struct loader_part *part)
     memset(sums, 0, sizeof *sums + n * sizeof *sums->learned);
     sums->before = before;
     sums->bins = sums->learned + learned;
+    if (l->parts > 0)
+        sums->before_it =
+            (double)reader_number(l->o.reader, part->lease.stream, part->lease.index) / (double)l->parts;
     part->sums = sums;
     part->unlearned = part->list.n;
     if (part->list.n == 0 || learner_measures(l))
@@ -442,6 +448,18 @@ static paramo_err measure(struct learner *l, struct slot *s, const struct batch 
                            b->weight, l->guess, b->rows, l->work.residual);
 }
 
+/* What the gradient of a batch is multiplied by. */
+static float rate(const struct learner *l, const struct slot *s)
+{
+    const struct batch_list *list = &s->part->list;
+    const struct part_sums *sums = s->part->sums;
+    double place = 0.5;
+    if (l->parts > 0)
+        place =
+            sums->before_it + ((double)(s->batch - list->batch) + 0.5) / (double)list->n / (double)l->parts;
+    return (float)rate_schedule_at(&l->o.schedule, (double)l->round + place, (double)l->o.epochs);
+}
+
 static paramo_err compute(struct learner *l)
 {
     struct slot *s = &l->slot[l->computed % l->slots];
@@ -467,6 +485,11 @@ static paramo_err compute(struct learner *l)
     l->sums.loss += loss;
     sums[SUM_ROWS] += (double)b->rows;
     sums[SUM_LOSS] += loss;
+    if (rate_schedule_varies(&l->o.schedule)) {
+        const float times = rate(l, s);
+        for (size_t i = 0, n = b->rows * model_outputs(model); i < n; i++)
+            l->work.residual[i] *= times;
+    }
     compute_gradient(model, b, s->param.table, &l->work, s->grad.table);
     err = request(l, paramo_push, b, s->grad.table, s->ts);
     return err == PARAMO_OK ? pace_pushed(&l->pace) : err;

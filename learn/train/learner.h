@@ -16,6 +16,9 @@
  * so many negative rows fewer, the odds are 1 / s as high. So the margins themselves stay those of all rows, and scoring
  * needs no correction (King and Zeng, "Logistic Regression in Rare Events Data", Political Analysis 9, 2001).
  *
+ * A schedule multiplies the gradient of a batch by the rate at its place: the round, and within it how many of the data's
+ * parts lie before it. Where that number is not known (compressed files, pipes) it is the rate at the round's middle.
+ *
  * A part is reported done when its last push has been answered; its sums are added to the job's (kv
  * "train/learned/<round>") just before. A part that a dead worker did not report is learned and counted by another worker. If it
  * died between the two, the part's rows count twice in the sums. It never knows of files, validation or how many workers
@@ -28,6 +31,7 @@
 #include "learn/eval/metric_sums.h"
 #include "learn/eval/score.h"
 #include "learn/train/pace.h"
+#include "learn/train/rate_schedule.h"
 #include "learn/train/scaling.h"
 #include "learn/train/watch.h"
 
@@ -62,6 +66,8 @@ struct learner_options {
     struct reader *reader;
     size_t batch_rows, first_rows; /* of a batch, at most and in the first part (loader_batch_rows) */
     double negatives;              /* share of the rows with label 0 that is learned; 0: all */
+    struct rate_schedule schedule; /* of the gradients */
+    uint64_t epochs;               /* of the job, at most */
     size_t shuffle; /* rows of a window, from the second round on (learn/data/loader.h); 0: never */
     unsigned ahead;
     uint32_t bound;   /* struct pace has it */

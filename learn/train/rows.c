@@ -128,6 +128,11 @@ void train_rows_close(struct train_rows *rows)
 
 void rows_tell(struct job *job)
 {
+    job->result->by_epoch = rate_schedule_varies(&job->o->schedule) && reader_parts(job->reader) == 0;
+    if (job->result->by_epoch)
+        progress_line(&job->progress,
+                      "the learning rate changes between epochs only: compressed files and pipes "
+                      "do not tell how long they are");
     if (job->o->hold_out > 0 && job->o->valid_n == 0 && job->hold_out == 0)
         progress_line(&job->progress, "nothing is held out: %u %% of these rows would %s", job->o->hold_out,
                       job->info.objective.ops->labels == LABEL_BINARY ? "not have both classes"

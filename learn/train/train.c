@@ -308,6 +308,8 @@ static paramo_err prepare(struct customer *c)
         .reader = job->reader,
         .batch_rows = job->batch,
         .first_rows = job->first_batch,
+        .schedule = job->o->schedule,
+        .epochs = job->epochs,
         .shuffle = (size_t)job->o->shuffle,
         .negatives = job->o->negatives,
         .held_out = job->hold_out > 0,

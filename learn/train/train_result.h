@@ -37,7 +37,8 @@ struct train_result {
     uint64_t rows;             /* learned in this run */
     double seconds;            /* from the first batch to the last epoch's end */
     uint32_t num_servers, num_workers;
-    uint64_t batch;                 /* as used */
+    uint64_t batch; /* as used */
+    int by_epoch;   /* a schedule could not look within epochs: the number of parts is not known */
     double alpha[MODEL_MAX_TABLES]; /* learning rates of the model's tables, as used */
     uint64_t dealt_again;  /* parts that a worker began and did not finish, so that another learned them */
     uint32_t dead_workers; /* died while the job ran */
