@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SM_STATES_MAX = 8 };
+enum { SM_STATES_MAX = 9 };
 
 struct sm {
     const char *name;

@@ -11,6 +11,10 @@ static void blocking_job_end(struct lane_task *task)
 void blocking_job_do(struct blocking_job *blocking_job)
 {
     blocking_job->work(blocking_job);
+    if (!blocking_job->lane) {
+        blocking_job->done(blocking_job);
+        return;
+    }
     blocking_job->end.run = blocking_job_end;
     lane_post(blocking_job->lane, &blocking_job->end);
 }

@@ -16,7 +16,7 @@ struct blocking_jobs;
 
 /* The poster must not touch it between blocking_jobs_post and done. */
 struct blocking_job {
-    struct lane *lane;
+    struct lane *lane; /* NULL: done is called off the lanes, right after work */
     void (*work)(struct blocking_job *blocking_job); /* off the lane; touches nothing that the lane touches */
     void (*done)(struct blocking_job *blocking_job); /* on the lane; may free it or post it again */
     struct lane_task end;                            /* private to env from here on */

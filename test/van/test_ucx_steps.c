@@ -609,6 +609,37 @@ static void closed_behind_the_last(void **state)
     }
 }
 
+/* The connection ends while the van's thread makes the worker, or just before or after that. */
+static void ends_while_the_worker_is_made(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 12; i++) {
+        struct hand h;
+        struct ucx_setup offer;
+        bool accepts = i % 2;
+        accept_until_offer(&h);
+        if (accepts) {
+            say_address(&h, SETUP_ACCEPT);
+        } else { /* its acceptor starts to make one */
+            uint8_t byte = 0;
+            conf_listen(h.c);
+            offer = (struct ucx_setup){.kind = SETUP_OFFER,
+                                       .version = SETUP_VERSION,
+                                       .host = ((struct ucx_van *)h.c->van)->host,
+                                       .kinds = 1 << UCX_SHM,
+                                       .area = h.ours.place};
+            int fd = hand_connect(h.c->address);
+            hand_say(fd, &offer);
+            if (i % 4)
+                assert_int_equal(recv(fd, &byte, 1, 0), 1); /* ACCEPT begins */
+            (void)close(fd);
+        }
+        if (i % 3)
+            conf_on(h.lane, nothing, NULL); /* the frame may have come, or not */
+        hand_end(&h);                       /* closes both sides, and the van */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -617,7 +648,7 @@ int main(void)
         cmocka_unit_test(a_decline_after_ready),        cmocka_unit_test(no_echo_in_time),
         cmocka_unit_test(a_retract_after_ready),        cmocka_unit_test(no_go_in_time),
         cmocka_unit_test(own_frames_behind_a_long_one), cmocka_unit_test(closed_before_the_last),
-        cmocka_unit_test(closed_behind_the_last),
+        cmocka_unit_test(closed_behind_the_last),       cmocka_unit_test(ends_while_the_worker_is_made),
     };
     return ucx_is_here() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
 }

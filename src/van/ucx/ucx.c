@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "env/blocking_job.h"
 
 /* Identifies the boot, the user, and the namespaces of shared memory and process ids. 0: unknown. */
 static uint64_t host_identity(void)
@@ -59,10 +60,8 @@ bool ucx_allows(struct ucx_van *van, enum ucx_kind kind, const char **why)
 paramo_err ucx_context_of(struct ucx_van *van, enum ucx_kind kind, const struct ucx_context **context)
 {
     paramo_err err = PARAMO_OK;
-    pthread_mutex_lock(&van->lock);
     if (!van->context[kind].handle)
         err = ucx_context_create(kind, van->pack, &van->context[kind]);
-    pthread_mutex_unlock(&van->lock);
     *context = &van->context[kind];
     return err;
 }
@@ -81,6 +80,7 @@ paramo_err ucx_van_init(struct ucx_van *van, const struct van_config *config,
 
 void ucx_van_fini(struct ucx_van *van)
 {
+    blocking_jobs_destroy(van->jobs); /* with the last workers */
     for (unsigned i = 0; i < UCX_KINDS && !atomic_load(&van->kept); i++)
         ucx_context_destroy(&van->context[i]);
     pthread_mutex_destroy(&van->lock);

@@ -40,8 +40,8 @@
  * wakes the writer (docs/PERFORMANCE.md).
  *
  * Lowest first: ucx_setup.c has the messages that set a way up, ucx_lib.c loads the library, ucx.c has the
- * van's decisions, ucx_lane.c polls UCX, ucx_switch.c moves bytes, ucx_way.c sets up and ends one connection's
- * way, ucx_van.c is the van.
+ * van's decisions, ucx_lane.c polls UCX, ucx_worker.c makes and destroys UCX's workers, ucx_switch.c moves bytes,
+ * ucx_way.c sets up and ends one connection's way, ucx_van.c is the van.
  * Tests: test/van/test_ucx*.c.
  */
 #ifndef VAN_UCX_UCX_H
@@ -61,7 +61,8 @@ struct ucx_van {
     uint64_t host;                    /* equal in processes that can reach each other's memory */
     const ucp_generic_dt_ops_t *pack; /* of the contexts */
     pthread_mutex_t lock;
-    struct ucx_context context[UCX_KINDS]; /* made under the lock at the first use */
+    struct blocking_jobs *jobs; /* makes and destroys workers; set under the lock at the first use */
+    struct ucx_context context[UCX_KINDS]; /* made by a job, at the first use */
     atomic_bool failed[UCX_KINDS];         /* no longer offered */
     atomic_uint ways;
     atomic_uint kept; /* ways whose UCX worker could not be destroyed */
@@ -74,6 +75,7 @@ MUST_USE paramo_err ucx_van_init(struct ucx_van *van, const struct van_config *c
 void ucx_van_fini(struct ucx_van *van);
 /* May this kind be used? If not, *why is the reason. */
 bool ucx_allows(struct ucx_van *van, enum ucx_kind kind, const char **why);
+/* In a job of the van. */
 MUST_USE paramo_err ucx_context_of(struct ucx_van *van, enum ucx_kind kind,
                                    const struct ucx_context **context);
 

@@ -12,13 +12,12 @@
 #include "base/sm.h"
 #include "van/tcp/tcp_end.h"
 #include "van/tcp/tcp_send.h"
-#include "van/ucx/ucx_lane.h"
 #include "van/ucx/ucx_switch.h"
+#include "van/ucx/ucx_worker.h"
 
 /* WORTH: a way is worth its set-up on a connection that has carried so much. The set-up takes about 10 ms of both
  * sides' processors (docs/PERFORMANCE.md). A chain to a migration's target often ends before that is won back. */
 enum { SETUP_SECONDS = 10, WORTH_FRAMES = 1000, WORTH_BYTES = 16 << 20 };
-#define WIRE_NS (200 * ENV_MS) /* how long the end of a way waits for UCX to connect */
 
 static struct ucx_van *van_of(const struct tcp_conn *conn)
 {
@@ -43,8 +42,9 @@ static void way_finish(struct tcp_conn *conn)
 /* ucx_way_state.h draws them. */
 static const struct sm machine = {
     "way",
-    {[WAY_NEW] = {"new", SM_TO(WAY_OFFERED) | SM_TO(WAY_ACCEPTED) | SM_TO(WAY_OFF)},
-     [WAY_OFFERED] = {"offered", SM_TO(WAY_READY_SENT) | SM_TO(WAY_OFF)},
+    {[WAY_NEW] = {"new", SM_TO(WAY_OFFERED) | SM_TO(WAY_STARTING) | SM_TO(WAY_OFF)},
+     [WAY_OFFERED] = {"offered", SM_TO(WAY_STARTING) | SM_TO(WAY_OFF)},
+     [WAY_STARTING] = {"starting", SM_TO(WAY_ACCEPTED) | SM_TO(WAY_READY_SENT) | SM_TO(WAY_OFF)},
      [WAY_ACCEPTED] = {"accepted", SM_TO(WAY_READY_CAME) | SM_TO(WAY_OFF)},
      [WAY_READY_SENT] = {"ready_sent", SM_TO(WAY_LAST_SENT) | SM_TO(WAY_OFF)},
      [WAY_READY_CAME] = {"ready_came", SM_TO(WAY_LAST_SENT) | SM_TO(WAY_OFF)},
@@ -118,14 +118,7 @@ static ucs_status_t message_came(void *arg, const void *header, size_t header_le
     return UCS_OK;
 }
 
-/* ---- the worker ---------------------------------------------------------------------------------------- */
-
-static void way_free(struct ucx_way *way)
-{
-    area_close(&way->ours);
-    area_close(&way->theirs);
-    free(way);
-}
+/* ---- the endpoint -------------------------------------------------------------------------------------- */
 
 static void wire_sent(void *request, ucs_status_t status, void *arg)
 {
@@ -151,97 +144,6 @@ static paramo_err wire_watch(struct ucx_way *way)
         return err_set(PARAMO_E_UNSUPPORTED, "UCX: %s", api->status_string(UCS_PTR_STATUS(flush)));
     way->wired = !UCS_PTR_IS_PTR(flush);
     return PARAMO_OK;
-}
-
-/* UCX before 1.14 aborts the process if a worker is destroyed while the message that connects its endpoint
- * waits to be sent (openucx/ucx#8175). */
-static bool may_destroy(struct ucx_way *way)
-{
-    struct env *env = way->van->tcp.base.env;
-    uint64_t until = env_now(env) + WIRE_NS;
-    while (way->ep && !way->wired && env_now(env) < until)
-        (void)way->context->api->worker_progress(way->worker);
-    return !way->ep || way->wired;
-}
-
-/* Takes a way whose UCX worker cannot be destroyed. It stays until the process ends, and so does its context.
- * After UCX_KEPT_MAX of them the van offers UCX no more. */
-static void way_keep(struct ucx_way *way)
-{
-    static _Atomic(struct ucx_way *) kept; /* never freed, so that a leak checker finds them */
-    struct ucx_way *first = atomic_load(&kept);
-    assert(way->ep && !way->wired);
-    atomic_fetch_add(&way->van->kept, 1);
-    way->van = NULL;
-    way->lane = NULL;
-    do {
-        way->next = first;
-    } while (!atomic_compare_exchange_weak(&kept, &first, way));
-    log_debug("van: UCX keeps a connection that ended before it was made");
-}
-
-static void worker_end(struct lane_task *task)
-{
-    struct ucx_way *way = container_of(task, struct ucx_way, end);
-    bool may = may_destroy(way);
-    if (may)
-        way->context->api->worker_destroy(way->worker); /* with its endpoint and messages */
-    ucx_lane_part(way);
-    if (may)
-        way_free(way);
-    else
-        way_keep(way);
-}
-
-static void worker_woken(struct lane_source *source, uint32_t events)
-{
-    (void)events;
-    container_of(source, struct ucx_way, source)->armed = false;
-}
-
-static paramo_err worker_begin(struct ucx_way *way, enum ucx_kind kind)
-{
-    struct lane *lane = way->conn->base.lane;
-    int fd;
-    paramo_err err = ucx_context_of(way->van, kind, &way->context);
-    if (err)
-        return err;
-    const struct ucx_api *api = way->context->api;
-    ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-                                  .thread_mode = UCS_THREAD_MODE_SERIALIZED};
-    ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
-                                                    UCP_AM_HANDLER_PARAM_FIELD_CB |
-                                                    UCP_AM_HANDLER_PARAM_FIELD_ARG,
-                                      .id = UCX_AM_ID,
-                                      .cb = message_came,
-                                      .arg = way};
-    ucs_status_t status = api->worker_create(way->context->handle, &params, &way->worker);
-    if (status)
-        goto err_forget;
-    status = api->worker_set_am_recv_handler(way->worker, &handler);
-    if (!status)
-        status = api->worker_get_efd(way->worker, &fd);
-    if (status)
-        goto err_destroy;
-    way->source = (struct lane_source){.fd = fd, .events = EPOLLIN, .ready = worker_woken, .quiet = true};
-    err = lane_source_add(lane, &way->source);
-    if (err)
-        goto err_destroy;
-    err = ucx_lane_join(way, lane);
-    if (err) {
-        lane_source_remove(lane, &way->source);
-        goto err_destroy;
-    }
-    way->kind = kind;
-    way->end.run = worker_end;
-    atomic_fetch_add(&way->van->ways, 1);
-    return PARAMO_OK;
-
-err_destroy:
-    api->worker_destroy(way->worker);
-err_forget:
-    way->worker = NULL;
-    return err ? err : err_set(PARAMO_E_UNSUPPORTED, "UCX: %s", api->status_string(status));
 }
 
 /* UCX 1.13 leaks a hundred bytes for each endpoint whose other side is gone, so this is checked first. */
@@ -333,7 +235,7 @@ static void way_timed_out(struct lane_timer *timer)
         atomic_store(&way->van->failed[way->kind], true);
         log_warn("van: %s: UCX did not start in time; later connections do not try %s", conn->base.peer,
                  kind_text(way->kind));
-        if (way->state == WAY_READY_SENT) {
+        if (way->state == WAY_STARTING || way->state == WAY_READY_SENT) {
             way_off(way, "UCX did not start in time");
             err = setup_send(way, &(struct ucx_setup){.kind = SETUP_RETRACT}, false);
         } else { /* frames wait for GO */
@@ -397,6 +299,19 @@ static paramo_err areas_begin(struct ucx_way *way, const struct area_place *thei
     return !err && !way->ours.head ? area_create(lane_env(way->conn->base.lane), &way->ours) : err;
 }
 
+static void offer_ready(struct ucx_way *way, paramo_err err)
+{
+    assert(way->state == WAY_STARTING && !way->connector);
+    if (!err)
+        err = setup_address(way, SETUP_ACCEPT);
+    if (err) {
+        log_info("van: %s: %s", conn_peer(way), err_text());
+        decline(way, "UCX failed there");
+        return;
+    }
+    move(way, WAY_ACCEPTED);
+}
+
 static paramo_err offer_came(struct ucx_way *way, const struct ucx_setup *o)
 {
     const char *why[UCX_KINDS];
@@ -414,13 +329,42 @@ static paramo_err offer_came(struct ucx_way *way, const struct ucx_setup *o)
         return PARAMO_OK;
     }
     paramo_err err = kind == UCX_SHM ? areas_begin(way, &o->area) : PARAMO_OK;
-    if (err || worker_begin(way, kind) || setup_address(way, SETUP_ACCEPT)) {
+    if (err || ucx_worker_begin(way, kind, message_came, offer_ready)) {
         log_info("van: %s: %s", conn_peer(way), err_text());
         decline(way, err ? "its memory cannot be shared" : "UCX failed there");
         return PARAMO_OK;
     }
-    move(way, WAY_ACCEPTED);
+    move(way, WAY_STARTING);
     return PARAMO_OK;
+}
+
+/* The connector's part after ACCEPT cannot be: the acceptor is told. */
+static paramo_err retract(struct ucx_way *way, const char *why)
+{
+    way_off(way, why);
+    return setup_send(way, &(struct ucx_setup){.kind = SETUP_RETRACT}, false);
+}
+
+static void accept_ready(struct ucx_way *way, paramo_err err)
+{
+    assert(way->connector);
+    if (way->state == WAY_OFF)
+        return; /* it was too late; the worker stays until the connection ends */
+    assert(way->state == WAY_STARTING);
+    if (!err)
+        err = endpoint_begin(way, &way->accept);
+    if (!err)
+        err = setup_address(way, SETUP_READY);
+    if (!err) {
+        move(way, WAY_READY_SENT);
+        prove(way);
+        err = late_arm(way);
+    } else if (err != PARAMO_E_PROTOCOL) {
+        log_info("van: %s: %s", conn_peer(way), err_text());
+        err = retract(way, "UCX failed here");
+    }
+    if (err)
+        tcp_break_later(way->conn, err);
 }
 
 static paramo_err accept_came(struct ucx_way *way, const struct ucx_setup *a)
@@ -433,22 +377,17 @@ static paramo_err accept_came(struct ucx_way *way, const struct ucx_setup *a)
     if (may && a->way == UCX_SHM)
         err = areas_begin(way, &a->area);
     if (may && !err)
-        err = worker_begin(way, a->way);
-    if (may && !err)
-        err = endpoint_begin(way, a);
-    if (err == PARAMO_E_PROTOCOL)
-        return err;
-    if (may && !err)
-        err = setup_address(way, SETUP_READY);
+        err = ucx_worker_begin(way, a->way, message_came, accept_ready);
     if (may && !err) {
-        move(way, WAY_READY_SENT);
-        prove(way);
-        return late_arm(way);
+        way->accept = *a;
+        memcpy(way->accept_address, a->address, a->address_len);
+        way->accept.address = way->accept_address;
+        move(way, WAY_STARTING);
+        return PARAMO_OK;
     }
     if (err)
         log_info("van: %s: %s", conn_peer(way), err_text());
-    way_off(way, err ? "UCX failed here" : why);
-    return setup_send(way, &(struct ucx_setup){.kind = SETUP_RETRACT}, false);
+    return retract(way, err ? "UCX failed here" : why);
 }
 
 static paramo_err ready_came(struct ucx_way *way, const struct ucx_setup *r)
@@ -569,13 +508,7 @@ static void way_end(struct tcp_conn *conn)
     conn->way = NULL;
     way->conn = NULL;
     lane_timer_cancel(conn->base.lane, &way->late);
-    if (!way->worker) {
-        way_free(way);
-        return;
-    }
-    atomic_fetch_sub(&way->van->ways, 1);
-    lane_source_remove(conn->base.lane, &way->source);
-    lane_at_end(conn->base.lane, &way->end);
+    ucx_worker_end(way);
 }
 
 const struct tcp_way_ops ucx_way_ops = {

@@ -2,20 +2,24 @@
  * State of one connection's way over UCX. Holds the struct, no behaviour. Private to src/van/ucx. Tests:
  * test/van/test_ucx*.c.
  *
- *   connector: NEW -> OFFERED -> READY_SENT --> LAST_SENT -> UP
- *   acceptor:  NEW -> ACCEPTED -> READY_CAME -> LAST_SENT -> UP
+ *   connector: NEW -> OFFERED --> STARTING -> READY_SENT -> LAST_SENT -> UP
+ *   acceptor:  NEW -> STARTING -> ACCEPTED -> READY_CAME -> LAST_SENT -> UP
+ *
+ * STARTING: the worker is being made beside the lanes.
  *
  * OFF: stays on the socket; from each state before LAST_SENT.
  */
 #ifndef VAN_UCX_UCX_WAY_STATE_H
 #define VAN_UCX_UCX_WAY_STATE_H
 
+#include "env/blocking_job.h"
 #include "van/area.h"
 #include "van/ucx/ucx.h"
 
 enum way_state {
     WAY_NEW,
     WAY_OFFERED,
+    WAY_STARTING,
     WAY_ACCEPTED,
     WAY_READY_SENT,
     WAY_READY_CAME,
@@ -40,8 +44,21 @@ struct ucx_way {
     struct lane_timer late;
     struct area ours, theirs; /* shared memory: for sending, for receiving */
 
-    /* from here on with a worker */
+    /* from here on since a worker was begun (ucx_worker.c) */
     enum ucx_kind kind;
+    struct lane *home; /* the connection's lane; NULL: no worker was begun */
+    struct blocking_job job;
+    bool making, ended;     /* guarded by the van's lock: the job is not over; the connection has ended */
+    struct lane_task begun; /* on the lane, after the job ... */
+    bool posted;            /* ... if it has not run yet */
+    paramo_err made;
+    char made_text[ERR_TEXT_MAX];
+    ucp_am_recv_callback_t came;
+    void (*ready)(struct ucx_way *way, paramo_err err);
+    struct ucx_setup accept;                 /* of the connector: ACCEPT, until the worker is there ... */
+    uint8_t accept_address[UCX_ADDRESS_MAX]; /* ... and the address in it */
+
+    /* from here on with a worker */
     const struct ucx_context *context;
     ucp_worker_h worker;
     ucp_ep_h ep;
