@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cells.h"
 #include "sim/world.h"
 
 struct bounds {
@@ -137,11 +138,6 @@ void bounds_loaded(struct world *w, const struct bounds *b, const struct load_at
 }
 
 /* ---- of what was lost ---------------------------------------------------------------------------------- */
-
-bool bounds_has(const struct bounds *b, unsigned table)
-{
-    return b->has[table];
-}
 
 void bounds_returned(struct world *w, const struct bounds *b, enum sim_table table, unsigned index,
                      bool again)

@@ -13,13 +13,7 @@
 struct world;
 
 struct bounds;
-/* What was known when a worker began to load a checkpoint. */
-struct load_attempt {
-    uint64_t from;
-    uint32_t clears[SIM_TABLES];
-    bool sure[SIM_TABLES]; /* no clear was open */
-    uint64_t acked[SIM_TABLES][SIM_KEYS];
-};
+struct load_attempt;
 /* A checkpoint begins. The caller frees the bounds. */
 struct bounds *bounds_begin(struct world *w);
 uint64_t bounds_from(const struct bounds *b);
@@ -32,7 +26,6 @@ void bounds_loaded(struct world *w, const struct bounds *b, const struct load_at
  * one. */
 void bounds_returned(struct world *w, const struct bounds *b, enum sim_table table, unsigned index,
                      bool again);
-bool bounds_has(const struct bounds *b, unsigned table);
 /* All processes have died, and the next job begins with this checkpoint. */
 void bounds_restored(struct world *w, const struct bounds *b);
 

@@ -3,6 +3,8 @@
 #include "base/hash.h"
 #include "server/replication/chain_impl.h"
 #include "server/shard/peers.h"
+#include "sim/judge.h"
+#include "sim/world.h"
 #include "wire/capability.h"
 #include "worker/client_impl.h"
 #include "worker/links.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sim/ckpts.h"
+#include "sim/ckpts_state.h"
 #include "sim/overdue.h"
 #include "sim/world.h"
 

@@ -8,31 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/sizes.h"
-
 struct world;
-
-/* A cell is a register with concurrent writers and readers. A moment is a place in the order of beginnings
- * and ends of requests. A write that was acknowledged before another write began is gone when the other one
- * is acknowledged. A write with an unknown result may take effect at any time. A read must not return a value
- * that was gone when the read began (Lamport's regular register, "On interprocess communication", 1986). */
-
-struct cell_value {
-    uint64_t value; /* 0: none */
-    uint64_t from, end, gone;
-};
-
-struct cell {
-    struct cell_value values[SIM_CELL_VALUES];
-    unsigned n;
-    bool any; /* not all values had room: it may hold any value */
-};
-
-struct cell_set {
-    uint64_t value[SIM_CELL_VALUES];
-    unsigned n;
-    bool any;
-};
+struct cell;
+struct cell_set;
 
 void cell_init(struct cell *cell);
 /* Is there room for another write? */

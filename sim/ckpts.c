@@ -20,48 +20,14 @@
 #include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "sim/bounds.h"
+#include "sim/ckpts_state.h"
 #include "sim/disk.h"
+#include "sim/judge.h"
 #include "sim/losses.h"
+#include "sim/memory.h"
 #include "sim/world.h"
 
 enum { CALL_SECONDS = 20, AGAIN_MS = 200 };
-
-/* A checkpoint whose manifest has existed. */
-struct ckpt_seen {
-    struct ckpt_seen *next;
-    uint64_t number;
-    bool there, promised; /* there: it still exists; promised: a caller was told of it */
-    bool loadable;        /* it was there when the last load was asked for, or has come since */
-    struct bounds *bounds;
-};
-
-struct ckpts {
-    struct simfs *files;
-    char dir[16];
-    struct dice dice;
-    uint64_t steps;          /* of the files, when they were checked */
-    struct ckpt_seen *seen;  /* newest first */
-    struct bounds *begun[2]; /* of each scheduler; NULL: it runs none */
-    uint64_t asked_moment;   /* of the last call */
-    uint64_t lied_at;        /* the moment when the disk lost what a sync had called durable */
-    bool failing;            /* operations may have failed */
-    uint64_t restored;       /* this job began with that one; 0: with empty tables */
-    bool load_failed;        /* one was not loaded */
-    struct machine *asks;    /* the worker that waits for an answer, ... */
-    uint64_t asked_at;       /* ... since this time of its clock */
-    bool load;
-    uint64_t load_number, least; /* the number that was asked for; the last that must exist */
-    struct member_call call;
-    struct load_attempt attempt;
-    uint32_t load_term;    /* number of the newest view at the request */
-    uint64_t returns;      /* the checkpoint to which lost rows return, until a view says that they have */
-    uint64_t returns_at;   /* the view of the loss for which the scheduler has chosen it */
-    uint64_t restarted_at; /* the moment of a load that an earlier scheduler had begun */
-    struct machine *again; /* the worker whose load failed last; it tries again if it is alive */
-    uint64_t again_process;
-    uint64_t again_at;
-    bool calm_saved, calm_loaded;
-};
 
 /* ---- the folder ---------------------------------------------------------------------------------------- */
 
@@ -134,23 +100,6 @@ static bool has_manifest(const struct ckpts *c, uint64_t number)
     return true;
 }
 
-static struct ckpt_seen *seen_find(const struct ckpts *c, uint64_t number)
-{
-    struct ckpt_seen *seen = c->seen;
-    while (seen && seen->number != number)
-        seen = seen->next;
-    return seen;
-}
-
-static struct ckpt_seen *seen_last(const struct ckpts *c, bool promised)
-{
-    struct ckpt_seen *last = NULL;
-    for (struct ckpt_seen *s = c->seen; s; s = s->next)
-        if (s->there && (s->promised || !promised) && (!last || s->number > last->number))
-            last = s;
-    return last;
-}
-
 static void seen_free(struct ckpts *c)
 {
     while (c->seen) {
@@ -179,7 +128,7 @@ static void manifest_came(struct world *w, uint64_t number)
     }
     if (!whole)
         not_whole(w, number);
-    struct ckpt_seen *seen = seen_find(c, number);
+    struct ckpt_seen *seen = ckpts_seen(c, number);
     if (!seen) {
         seen = calloc(1, sizeof *seen);
         if (!seen)
@@ -191,6 +140,9 @@ static void manifest_came(struct world *w, uint64_t number)
     free(seen->bounds);
     seen->bounds = bounds_end(w, begun, has);
     seen->there = seen->loadable = true;
+    seen->has_all = true;
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        seen->has_all = seen->has_all && (has[t] || t == SIM_USER);
 }
 
 static void folder_check(struct world *w)
@@ -203,7 +155,7 @@ static void folder_check(struct world *w)
     if (ckpt_next_number(fs_of(c), c->dir, &next))
         return;
     for (uint64_t number = 1; number < next; number++) {
-        const struct ckpt_seen *seen = seen_find(c, number);
+        const struct ckpt_seen *seen = ckpts_seen(c, number);
         if ((!seen || !seen->there) && has_manifest(c, number))
             manifest_came(w, number);
     }
@@ -313,7 +265,7 @@ static void saved(struct world *w, uint64_t number)
 {
     struct ckpts *c = w->ckpts;
     folder_check(w);
-    struct ckpt_seen *seen = seen_find(c, number);
+    struct ckpt_seen *seen = ckpts_seen(c, number);
     if (!seen || !seen->there) {
         if (c->lied_at < c->asked_moment)
             judge_broken(w, "checkpoint %" PRIu64 " was taken, and has no manifest", number);
@@ -328,14 +280,14 @@ static void saved(struct world *w, uint64_t number)
  * that was loaded. It removes none that a caller was told of. */
 static bool removed_since(const struct world *w, const struct ckpt_seen *seen)
 {
-    const struct ckpt_seen *last = seen_last(w->ckpts, false);
+    const struct ckpt_seen *last = ckpts_last(w->ckpts, false);
     return w->schedule->ckpt_keep && seen->loadable && !seen->promised && last && last->number > seen->number;
 }
 
 static void loaded(struct world *w, uint64_t number)
 {
     struct ckpts *c = w->ckpts;
-    const struct ckpt_seen *seen = seen_find(c, number);
+    const struct ckpt_seen *seen = ckpts_seen(c, number);
     bool other = seen && (c->load_number ? number != c->load_number : number < c->least);
     bool gone = seen && !seen->there && !removed_since(w, seen);
     if (!seen || ((gone || other) && c->lied_at < c->asked_moment)) {
@@ -367,7 +319,7 @@ static void failed(struct machine *m, paramo_err status)
     }
     c->again_at = sim_now(m->world->sim) + AGAIN_MS * ENV_MS;
     /* A lying disk has lost every checkpoint, and an earlier load has failed midway: the operator begins again. */
-    if (c->load && status == PARAMO_E_NOT_FOUND && !seen_last(c, false))
+    if (c->load && status == PARAMO_E_NOT_FOUND && !ckpts_last(c, false))
         m->world->renew = true;
 }
 
@@ -415,7 +367,7 @@ static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
     struct world *w = m->world;
     struct ckpts *c = w->ckpts;
     struct lane *control = m->made->control;
-    const struct ckpt_seen *last = seen_last(c, true);
+    const struct ckpt_seen *last = ckpts_last(c, true);
     if (c->asks || !machine_joined(m) || m->declared_dead || m->script.step == SCRIPT_LEAVE)
         return false;
     if (load && may_come(c, m))
@@ -471,7 +423,7 @@ bool ckpts_strike(struct machine *m, const struct fault *f)
     case FAULT_save:
         return m->role == PARAMO_ROLE_WORKER && ask(m, false, 0, f->n % 2);
     case FAULT_load:
-        return m->role == PARAMO_ROLE_WORKER && seen_last(c, false) &&
+        return m->role == PARAMO_ROLE_WORKER && ckpts_last(c, false) &&
                ask(m, true, number_draw(c, f->n), false);
     case FAULT_lie:
         simfs_lie(c->files, 1 + (unsigned)(f->n % 12));
@@ -482,7 +434,7 @@ bool ckpts_strike(struct machine *m, const struct fault *f)
                    simfs_steps(c->files) + f->n / SIMFS_FAULTS % 64);
         return true;
     default:
-        if (!seen_last(c, false) || !w->complete)
+        if (!ckpts_last(c, false) || !w->complete)
             return false;
         w->renew = true;
         if (f->n % 2)
@@ -508,7 +460,7 @@ bool ckpts_turn(struct machine *m, bool leaving)
         m->declared_dead)
         return false;
     bool waits = c->asks || sim_now(w->sim) < c->again_at;
-    bool lives = c->again && machine_joined(c->again) && !c->again->declared_dead && !script_over(c->again);
+    bool lives = c->again && machine_joined(c->again) && !c->again->declared_dead && !w->app->over(c->again);
     if (w->loading) { /* the earlier request may arrive late: its worker has to be first */
         if (!waits && (!lives || c->again == m))
             (void)ask(m, true, 0, false);
@@ -518,9 +470,9 @@ bool ckpts_turn(struct machine *m, bool leaving)
         return false;
     if (!c->calm_saved) {
         if (!waits)
-            (void)ask(m, seen_last(c, false) && w->recovered && !c->load, 0, true);
+            (void)ask(m, ckpts_last(c, false) && w->recovered && !c->load, 0, true);
         /* otherwise the rows are not whole, and a save would keep that */
-        return seen_last(c, false) || !w->recovered;
+        return ckpts_last(c, false) || !w->recovered;
     }
     if (!c->calm_loaded && !waits)
         (void)ask(m, true, 0, false);
@@ -532,7 +484,7 @@ bool ckpts_turn(struct machine *m, bool leaving)
 /* Lost rows return to that checkpoint. */
 static void returns(struct world *w, uint64_t number)
 {
-    const struct ckpt_seen *seen = seen_find(w->ckpts, number), *last = seen_last(w->ckpts, true);
+    const struct ckpt_seen *seen = ckpts_seen(w->ckpts, number), *last = ckpts_last(w->ckpts, true);
     if (seen && (seen->there || w->ckpts->lied_at) && (!last || last->number <= number))
         losses_back(w, number, seen->bounds);
     else
@@ -545,7 +497,7 @@ static void returns(struct world *w, uint64_t number)
 static void begins_with(struct world *w, uint64_t number)
 {
     struct ckpts *c = w->ckpts;
-    const struct ckpt_seen *seen = seen_find(c, number), *before = seen_find(c, c->restored);
+    const struct ckpt_seen *seen = ckpts_seen(c, number), *before = ckpts_seen(c, c->restored);
     if (number == c->restored)
         return;
     if (!seen || !seen->there || (before && before->there)) {
@@ -580,6 +532,7 @@ void ckpts_check(struct world *w)
         bool at_one = m->up && m->made->scheduler && m->made->scheduler->ckpts->current;
         if (at_one && !*begun) {
             *begun = bounds_begin(w);
+            c->begun_at[m->rank] = bounds_from(*begun);
         } else if (!at_one) {
             free(*begun);
             *begun = NULL;
@@ -589,68 +542,6 @@ void ckpts_check(struct world *w)
      * ever name: the next scheduler, of a later term, has that server alive. */
     if (c->returns && w->loss_view && c->returns_at >> 32 >= w->loss_first >> 32)
         returns(w, c->returns);
-}
-
-uint64_t ckpts_oldest(const struct world *w)
-{
-    uint64_t oldest = UINT64_MAX;
-    for (unsigned i = 0; w->ckpts && i < 2; i++)
-        if (w->ckpts->begun[i] && bounds_from(w->ckpts->begun[i]) < oldest)
-            oldest = bounds_from(w->ckpts->begun[i]);
-    return oldest;
-}
-
-/* A load that a scheduler leaves unfinished counts as failed, too: its call goes to the next scheduler, which
- * begins it again, and callers between the two are told that rows are lost. The worker may hear of it when
- * all is loaded. */
-bool ckpts_may_have_lost(const struct world *w, uint64_t from)
-{
-    const struct ckpts *c = w->ckpts;
-    return w->loading || (c && c->load_failed && from <= w->loaded_at) || (c && from <= c->restarted_at);
-}
-
-void ckpts_returned(struct world *w)
-{
-    w->ckpts->returns = 0;
-}
-
-/* By the scheduler's roster, too: no other node may know of the last death. */
-static bool is_left(const struct world *w, const struct machine *server)
-{
-    if (!machine_joined(server) || server->declared_dead)
-        return false;
-    for (uint32_t k = 0; k < w->count; k++) {
-        const struct machine *m = &w->machines[k];
-        const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
-        for (uint32_t i = 0; s && i < s->roster->slots[SLOTS_SERVERS].count; i++) {
-            const struct sched_node *node = s->roster->slots[SLOTS_SERVERS].node[i];
-            if (node && node->state == SNODE_DEAD && node->info.incarnation == server->made->own->incarnation)
-                return false;
-        }
-    }
-    return true;
-}
-
-bool ckpts_there(const struct world *w)
-{
-    const struct ckpt_seen *last = w->ckpts && !w->restoring ? seen_last(w->ckpts, true) : NULL;
-    bool all = last;
-    for (unsigned t = 0; t < SIM_TABLES && all; t++)
-        all = t == SIM_USER || bounds_has(last->bounds, t);
-    return all;
-}
-
-bool ckpts_can_return(const struct world *w)
-{
-    bool there = ckpts_there(w) && !w->ckpts->failing, can = false;
-    for (uint32_t k = 1; k <= w->schedule->servers && there; k++)
-        can = can || is_left(w, &w->machines[k]);
-    return can;
-}
-
-bool ckpts_restored(const struct world *w)
-{
-    return w->ckpts && w->ckpts->restored != 0;
 }
 
 void ckpts_calm(struct world *w)
@@ -726,7 +617,7 @@ bool ckpts_again(struct world *w, bool wanted)
     c->again_at = 0;
     w->loading = w->restoring = c->load_failed = false;
     c->restarted_at = c->returns = 0;
-    const struct ckpt_seen *last = seen_last(c, false);
+    const struct ckpt_seen *last = ckpts_last(c, false);
     if (!wanted || !last) {
         folder_new(w);
         return false;

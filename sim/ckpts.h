@@ -28,18 +28,6 @@ bool ckpts_strike(struct machine *m, const struct fault *f);
 bool ckpts_turn(struct machine *m, bool leaving);
 /* After each event. */
 void ckpts_check(struct world *w);
-/* The moment from which on earlier values of cells are still needed. */
-uint64_t ckpts_oldest(const struct world *w);
-/* Some rows may be lost since that moment, because a checkpoint was loaded only in part. */
-bool ckpts_may_have_lost(const struct world *w, uint64_t from);
-/* Is there a checkpoint to which lost rows may return? */
-bool ckpts_there(const struct world *w);
-/* A view says that the rows are restored. */
-void ckpts_returned(struct world *w);
-/* Will the restore succeed: is a server left to do it, and is the folder intact? */
-bool ckpts_can_return(const struct world *w);
-/* The job has begun with a checkpoint. */
-bool ckpts_restored(const struct world *w);
 /* The faults are over; all processes are about to end. */
 void ckpts_calm(struct world *w);
 void ckpts_end(struct world *w);

@@ -13,10 +13,16 @@
 #include "env/file.h"
 #include "env/process.h"
 #include "paramo/tensors.h"
-#include "sim/ckpts.h"
+#include "sim/cells.h"
+#include "sim/ckpts_state.h"
+#include "sim/cover.h"
 #include "sim/disk.h"
 #include "sim/fiber.h"
+#include "sim/judge.h"
+#include "sim/ledger.h"
 #include "sim/losses.h"
+#include "sim/machine.h"
+#include "sim/memory.h"
 #include "sim/overdue.h"
 #include "sim/world.h"
 
@@ -125,7 +131,7 @@ static void rows_check(struct world *w, const char *where, enum sim_table table,
     size_t row = 0, at = 0;
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         bool there = row < r->n && r->keys[row] == w->ledger[table].keys[i].key;
-        unsigned n = !there ? 0 : r->lens ? r->lens[row] : ledger_row(table, i);
+        unsigned n = !there ? 0 : r->lens ? r->lens[row] : sim_row_values(table, i);
         if (at + n > r->vals_n)
             break;
         if (table == SIM_CELLS && !from && n)

@@ -8,6 +8,8 @@
 #include "cluster/scheduler/sched_clock.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "node/clock.h"
+#include "sim/judge.h"
+#include "sim/memory.h"
 #include "sim/world.h"
 
 enum { PATIENT_SECONDS = 60, JOIN_SECONDS = 30, DEMANDS = 4 };

@@ -12,23 +12,6 @@ struct machine;
 struct op;
 struct world;
 
-enum { CLOCKS_KEPT = 64 };
-enum clocks_state { CLOCKS_OUT, CLOCKS_JOINING, CLOCKS_IN, CLOCKS_WAITING, CLOCKS_LEAVING };
-
-/* The clock of a customer, as the application has it. */
-struct customer_clock {
-    enum clocks_state state;
-    struct member_call call;
-    uint64_t begins;            /* the clock that it joined with */
-    uint64_t ends[CLOCKS_KEPT]; /* by clock: the last request before it was ended */
-    uint64_t demand;
-    uint64_t seen; /* the highest minimum that any customer had heard of when the call began */
-    uint64_t waits_since;
-    bool patient;     /* the wait must succeed once all is well */
-    bool stays;       /* it does not leave before its node does */
-    uint64_t left_at; /* when it last stopped counting */
-};
-
 /* A turn of the application: perhaps it makes a call about a clock, or ends an iteration. */
 void clocks_turn(struct machine *m);
 /* Some requests of a customer that counts are held until all have reached a clock. */

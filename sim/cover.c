@@ -1,128 +1,20 @@
 #include "sim/cover.h"
-#include "server/migration/source.h"
-#include "server/migration/target.h"
-#include "server/replication/chain_impl.h"
-#include "server/snapshot/loading.h"
-#include "server/snapshot/saving.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/member/member_impl.h"
+#include "server/migration/source.h"
+#include "server/migration/target.h"
+#include "server/replication/chain_impl.h"
 #include "server/replication/records.h"
+#include "server/snapshot/loading.h"
+#include "server/snapshot/saving.h"
 #include "sim/cover_impl.h"
+#include "sim/cover_sched.h"
+#include "sim/judge.h"
 #include "worker/client_impl.h"
 #include "worker/links.h"
-
-static const char *const state_names[] = {
-#define NAME(name) #name,
-    COVER_STATES(NAME)
-#undef NAME
-};
-
-static const struct {
-    const char *name, *machine;
-} transitions[] = {
-#define TRANSITION(machine, from, to) {#machine " " #from " " #to, #machine},
-    COVER_TRANSITIONS(TRANSITION)
-#undef TRANSITION
-};
-
-static const struct {
-    const char *name, *text;
-} machines[] = {
-#define TEXT(name, text) {#name, #name ": " text},
-    COVER_MACHINES(TEXT)
-#undef TEXT
-};
-
-/* 1 + enum cover_transition; 0: not a transition */
-static const uint16_t table[COVER_MACHINES_COUNT][COVER_STATES_COUNT][COVER_STATES_COUNT] = {
-#define CELL(machine, from, to) [COVER_##machine][IS_##from][IS_##to] = 1 + COVER_##machine##_##from##_##to,
-    COVER_TRANSITIONS(CELL)
-#undef CELL
-};
-
-_Static_assert(FAULT_KINDS_COUNT <= 32, "a mask has a bit for each kind");
-const char *cover_transition_name(enum cover_transition transition)
-{
-    return transitions[transition].name;
-}
-
-const char *cover_machine_text(enum cover_transition transition)
-{
-    if (transition && strcmp(transitions[transition].machine, transitions[transition - 1].machine) == 0)
-        return NULL;
-    unsigned k = 0;
-    while (strcmp(machines[k].name, transitions[transition].machine) != 0)
-        k++;
-    return machines[k].text;
-}
-
-static void transition_seen(struct machine *m, unsigned machine, unsigned from, unsigned to, uint32_t faults)
-{
-    struct world *w = m->world;
-    if (!table[machine][from][to] && to == IS_killed)
-        return; /* a process may be killed in any state; states that are met too seldom have no line */
-    if (!table[machine][from][to]) {
-        judge_broken(w, "%s: a %s went from %s to %s, which is no transition of it", m->name,
-                     machines[machine].name, state_names[from], state_names[to]);
-        return;
-    }
-    unsigned transition = table[machine][from][to] - 1U;
-    w->coverage.transitions[transition]++;
-    for (; faults; faults &= faults - 1)
-        w->coverage.pairs[transition][__builtin_ctz(faults)]++;
-}
-
-/* ---- looking ------------------------------------------------------------------------------------------- */
-
-/* The machine whose process has this incarnation, if it is up. */
-static uint8_t peer_of(const struct world *w, uint64_t incarnation)
-{
-    for (uint32_t k = 0; k < w->count; k++)
-        if (w->machines[k].up && w->machines[k].made->own &&
-            w->machines[k].made->own->incarnation == incarnation)
-            return (uint8_t)k;
-    return NO_PEER;
-}
-
-static void instance_comes(struct watch *l, enum cover_machine machine, uint64_t key, enum cover_state state,
-                           uint64_t peer)
-{
-    struct cover *c = l->c;
-    if (c->count == c->room) {
-        c->room = c->room ? 2 * c->room : 32;
-        c->seen = realloc(c->seen, c->room * sizeof *c->seen);
-        if (!c->seen)
-            abort();
-    }
-    c->seen[c->count++] = (struct instance){.key = key,
-                                            .machine = (uint8_t)machine,
-                                            .state = (uint8_t)state,
-                                            .peer = peer ? peer_of(l->m->world, peer) : NO_PEER};
-    transition_seen(l->m, machine, IS_none, state, c->born[machine]);
-    c->born[machine] = 0;
-}
-
-void cover_watch_state(struct watch *l, enum cover_machine machine, uint64_t key, enum cover_state state,
-                       uint64_t peer)
-{
-    struct cover *c = l->c;
-    size_t i = l->at;
-    while (i < c->count && (c->seen[i].key != key || c->seen[i].machine != machine))
-        i++;
-    if (i == c->count)
-        instance_comes(l, machine, key, state, peer);
-    struct instance found = c->seen[i];
-    c->seen[i] = c->seen[l->at];
-    if (found.state != state) {
-        transition_seen(l->m, machine, found.state, state, found.faults);
-        found.state = (uint8_t)state;
-        found.faults = 0;
-    }
-    c->seen[l->at++] = found;
-}
 
 static void watch_member(struct watch *l, const struct member_slot *member_slot)
 {
@@ -225,7 +117,7 @@ void cover_watch(struct machine *m)
     if (node->scheduler || node->store)
         cover_watch_scheduler(&l);
     for (size_t i = l.at; i < l.c->count; i++) /* the instances that are left have ended */
-        transition_seen(m, l.c->seen[i].machine, l.c->seen[i].state, IS_gone, l.c->seen[i].faults);
+        cover_transition_seen(m, l.c->seen[i].machine, l.c->seen[i].state, IS_gone, l.c->seen[i].faults);
     l.c->count = l.at;
 }
 
@@ -249,7 +141,7 @@ void cover_dies(struct machine *m, bool killed)
 {
     struct cover *c = m->cover;
     for (size_t i = 0; i < c->count && killed; i++)
-        transition_seen(m, c->seen[i].machine, c->seen[i].state, IS_killed, c->seen[i].faults);
+        cover_transition_seen(m, c->seen[i].machine, c->seen[i].state, IS_killed, c->seen[i].faults);
     c->count = 0;
 }
 

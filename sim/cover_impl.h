@@ -1,6 +1,7 @@
 /*
- * What cover.c (the count; nodes, shards, workers) and cover_sched.c (the scheduler and its store) share. No
- * other file includes it.
+ * The count of transitions and pairs, below the files that read states: cover.c (nodes, shards, workers) and cover_sched.c
+ * (the scheduler and its store). No other file includes it. It must never read a state of the product. Tests:
+ * test/sim/test_cover.c.
  */
 #ifndef SIM_COVER_IMPL_H
 #define SIM_COVER_IMPL_H
@@ -91,10 +92,11 @@ struct watch {
     size_t at; /* the instances before this place have been seen */
 };
 
+/* A machine's process has made a transition; faults: the kinds that have struck the instance before it. */
+void cover_transition_seen(struct machine *m, unsigned machine, unsigned from, unsigned to, uint32_t faults);
 /* An instance is gone, or in another state. */
 void cover_watch_state(struct watch *l, enum cover_machine machine, uint64_t key, enum cover_state state,
                        uint64_t peer);
-void cover_watch_scheduler(struct watch *l);
 
 /* peer: the incarnation of the process at its other end; 0: none. */
 static inline void watch_state(struct watch *l, enum cover_machine machine, uint64_t key,

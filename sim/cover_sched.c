@@ -1,3 +1,5 @@
+#include "sim/cover_sched.h"
+
 #include "cluster/meta/store_dir.h"
 #include "cluster/meta/store_etcd_impl.h"
 #include "cluster/scheduler/sched.h"

@@ -2,6 +2,7 @@
 
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_roster.h"
+#include "sim/judge.h"
 #include "sim/world.h"
 
 static const uint32_t lengths[SIM_STREAMS] = {3, 2};

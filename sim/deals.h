@@ -5,16 +5,9 @@
 #ifndef SIM_DEALS_H
 #define SIM_DEALS_H
 
-#include "sim/sizes.h"
 #include "wire/pool_calls.h"
 
 struct machine;
-
-struct deal {
-    uint64_t holder; /* incarnation of the worker that got the work unit last; 0: none */
-    uint32_t round;
-    uint32_t sent[SIM_ROUNDS], done[SIM_ROUNDS]; /* reports that were sent, and that were accepted */
-};
 
 /* Does such a work unit exist? */
 bool deal_exists(const struct work_unit *unit);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "sim/env/simfs.h"
+
 struct disk {
     struct fs fs;
     struct simfs *files;

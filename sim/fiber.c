@@ -21,6 +21,7 @@
 #include <sanitizer/common_interface_defs.h>
 #elif defined(FIBER_TSAN)
 #include <sanitizer/tsan_interface.h>
+
 #endif
 
 enum { STACK = 256 << 10 };

@@ -7,6 +7,7 @@
 #include "server/shard/peers.h"
 #include "server/shard/shard_impl.h"
 #include "sim/reals.h"
+#include "sim/world.h"
 #include "worker/client_impl.h"
 #include "worker/filtering.h"
 

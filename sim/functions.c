@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/exactsum.h"
+#include "sim/judge.h"
+#include "sim/ledger.h"
 #include "sim/losses.h"
 #include "sim/overdue.h"
 #include "sim/world.h"
@@ -67,7 +69,7 @@ static void judge_entries(struct world *w, const struct op *op)
             return;
         }
         rows += n[i] == 0;
-        if (++n[i] > ledger_row(op->table, i)) {
+        if (++n[i] > sim_row_values(op->table, i)) {
             judge_broken(w, "a reduction takes key %" PRIu64 " twice", r->entries[e].key);
             return;
         }
@@ -97,7 +99,7 @@ static void judge_sum(struct world *w, const struct op *op)
     uint64_t from;
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *k = &w->ledger[op->table].keys[i];
-        for (unsigned c = 0; in_range(r, k->key) && c < ledger_row(op->table, i); c++) {
+        for (unsigned c = 0; in_range(r, k->key) && c < sim_row_values(op->table, i); c++) {
             exactsum_add(&least, power(r, must_of(w, op, i, &from)));
             exactsum_add(&most, power(r, k->sent));
         }

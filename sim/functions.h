@@ -5,9 +5,12 @@
 #ifndef SIM_FUNCTIONS_H
 #define SIM_FUNCTIONS_H
 
-#include "sim/ops.h"
+#include <stdbool.h>
+
+#include "sim/sizes.h"
 
 struct world;
+struct op;
 struct dice;
 
 /* Room for all values of a table. */

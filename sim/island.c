@@ -5,6 +5,8 @@
 #include "ring/chains.h"
 #include "server/migration/source.h"
 #include "server/replication/chain_impl.h"
+#include "sim/judge.h"
+#include "sim/machine.h"
 #include "sim/sides.h"
 #include "sim/world.h"
 
@@ -108,7 +110,7 @@ static bool nodes_find(struct world *w, struct plan *p, uint64_t shards, struct 
     for (uint32_t i = 0; i < s->workers; i++) {
         const struct machine *m = &w->workers[(first + i) % s->workers];
         bool stands = sim_host_paused_until(m->host) > sim_now(w->sim);
-        if (!machine_joined(m) || m->declared_dead || stands || !script_works(m))
+        if (!machine_joined(m) || m->declared_dead || stands || !m->world->app->works(m))
             continue;
         if (!island->reader)
             island->reader = m->node;
@@ -136,7 +138,7 @@ static void begin(struct world *w, const struct plan *p, const struct island *fo
         if (reader->customers[i].open) /* what the source holds back would hold back the reads */
             (void)machine_close_customer(reader, i, ENV_MS);
     for (uint32_t i = 0; i < w->schedule->workers; i++)
-        script_wake(&w->workers[i]);
+        w->app->wake(&w->workers[i]);
 }
 
 /* An owner, and all members of its chains before this depth. */

@@ -19,24 +19,6 @@ struct op;
 /* Arbitrary, beside the 40,000 events of most schedules. */
 enum { ISLAND_STILL = 60000 };
 
-struct island {
-    size_t waiting[SIM_ISLANDS]; /* faults that wait for a view that fits */
-    unsigned count;
-    uint64_t until;            /* it lasts until then; 0: there was none */
-    bool still;                /* no other fault strikes while it lasts, for ISLAND_STILL events at most */
-    uint64_t began;            /* the count of events then */
-    uint32_t nodes;            /* its own, as bits */
-    uint32_t reader;           /* the node of its client */
-    bool only_reads;           /* a source holds changes back: the client issues none */
-    uint64_t keys[SIM_TABLES]; /* what is read and written, as bits */
-    /* In the middle of a migration: it waits until then for the commit; 0: it does not. */
-    uint64_t commit_until;
-    unsigned awaits; /* which of the faults */
-    uint32_t source; /* the machine, and its shard */
-    unsigned index;
-    uint64_t shards; /* of the island's servers, as bits */
-};
-
 /* This fault waits from now on for a view that fits. */
 void island_strike(struct world *w, size_t fault);
 /* After each event. */

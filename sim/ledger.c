@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "sim/cells.h"
+#include "sim/copies.h"
+#include "sim/judge.h"
 #include "sim/losses.h"
 #include "sim/overdue.h"
 #include "sim/reals.h"
@@ -46,21 +49,6 @@ void ledger_init(struct world *w)
         cell_init(&w->cells[i]);
     for (unsigned i = 0; i < SCHEDULE_NODES_MAX; i++)
         cell_init(&w->values[i]);
-}
-
-unsigned ledger_row(enum sim_table table, unsigned index)
-{
-    switch (table) {
-    case SIM_VAR:
-        return 1 + index % 3;
-    case SIM_ROWS:
-        return SIM_WIDE;
-    case SIM_CELLS:
-    case SIM_REALS:
-        return 2; /* the second value is derived from the first: a torn row shows */
-    default:
-        return 1;
-    }
 }
 
 void ledger_owners(struct world *w, const struct view *view)
@@ -161,7 +149,7 @@ static bool count_key(struct world *w, struct op *op, unsigned i)
         return false;
     if (!cells && writes && k->used == (op->table == SIM_REALS ? SIM_REAL_DIGITS : SIM_DIGITS))
         return false;
-    unsigned at = op->n++, row = ledger_row(op->table, i);
+    unsigned at = op->n++, row = sim_row_values(op->table, i);
     op->index[at] = (uint16_t)i;
     op->keys[at] = k->key;
     op->lens[at] = row;
@@ -267,9 +255,9 @@ static void row_check(struct world *w, const char *where, enum sim_table table, 
     uint64_t digits[2], gone = k->gone && !of_before_load(w, table, k, from) ? k->gone : 0;
     uint64_t any = 0, all = UINT64_MAX; /* digits in some of the values, digits in all of them */
     must = ledger_of_before_death(w, table, from) ? 0 : must;
-    if (table == SIM_VAR && n != 0 && n != ledger_row(table, index))
+    if (table == SIM_VAR && n != 0 && n != sim_row_values(table, index))
         judge_broken(w, "%s: a row of %u values, all of this key have %u", where, n,
-                     ledger_row(table, index));
+                     sim_row_values(table, index));
     if (table == SIM_REALS && n) {
         if (n != 2 || !reals_digits(w, where, k, vals, n, must, gone, error, digits))
             return;
@@ -332,7 +320,7 @@ static void applied(struct world *w, const struct op *op)
         if (losses_between(w, &w->ledger[op->table].keys[op->index[i]], op->from))
             continue; /* perhaps it was, by servers that are dead */
         for (unsigned level = 0; level <= judge_replicas(w, op->table) && kept(w, op); level++)
-            if (judge_row(w, op->table, op->index[i], level, vals, &n))
+            if (copies_row(w, op->table, op->index[i], level, vals, &n))
                 ledger_row_check(w, level ? "an acknowledged push's copy" : "an acknowledged push", op->table,
                                  op->index[i], vals, n, op->digit[i], w->moment);
     }
@@ -371,14 +359,14 @@ static void pulled(struct world *w, const struct op *op)
         bool between = ledger_load_between(w, op) || losses_between(w, k, op->from);
         uint64_t must = between || !knows_handler(op, k) ? 0 : op->must[i] & k->must, from = op->from;
         overdue_read(k, &from, &must);
-        unsigned row = ledger_row(op->table, op->index[i]);
+        unsigned row = sim_row_values(op->table, op->index[i]);
         if (own && (op->table != SIM_USER || kept(w, op)))
             must |= op->digit[i];
         if (op->table == SIM_VAR)
             row = op->lens[i];
         if (at + row > op->vals_n) {
             judge_broken(w, "a row of %u values was pulled, all of this key have %u", row,
-                         ledger_row(op->table, op->index[i]));
+                         sim_row_values(op->table, op->index[i]));
             return;
         }
         check(w, "a pull", op->table, op->index[i], op->vals + at, row, must, from, error);

@@ -15,51 +15,7 @@ struct world;
 struct op;
 struct view;
 struct dice;
-
-/* For a shard: the view since which it has owned a key, and the view since which it has not; 0: never. Kept
- * apart from the key, since it is read seldom. */
-struct ledger_past {
-    uint64_t before[SIM_SHARDS], left[SIM_SHARDS];
-    /* The moments between which an owner had an overdue lease (overdue.h), and the key's `must` at the first. */
-    uint64_t overdue_from, overdue_until, overdue_must;
-};
-
-/* The value of a key is a sum with one digit of two bits for each push: 0 is not applied, 1 is applied, more
- * is applied twice. */
-struct ledger_key {
-    uint64_t key;
-    uint64_t sent, must; /* sets of digits */
-    uint64_t acked;      /* of the sent ones: the push was acknowledged */
-    uint64_t gone;       /* digits that a loaded checkpoint does not have */
-    unsigned used;       /* digits given */
-    unsigned partition;
-    uint64_t died_at; /* the moment when its owner was last seen dead; 0: never */
-    int shard;        /* the owner's index in the view; -1 before the first view */
-    uint64_t came;    /* the view since which it is the owner */
-    struct ledger_past *past;
-    /* The key's last copy has died (losses.c): `lost` while a view says so. The moment and the view of the
-     * last such death (0: never), the digits that were acknowledged then, and the checkpoint to which the key
-     * returns (0: not known yet). */
-    bool lost;
-    uint64_t lost_at, lost_view, lost_acked, back;
-};
-
-/* A failed clear. A server that knows that the customer's numbers below `floor` are over does not carry it
- * out. */
-struct late_clear {
-    uint32_t node, customer;
-    uint64_t incarnation, floor;
-};
-
-struct ledger_table {
-    struct ledger_key keys[SIM_KEYS];  /* ascending */
-    struct ledger_past past[SIM_KEYS]; /* their values, in the same order */
-    uint32_t clears, clears_open;
-    bool tainted;                     /* a clear ended with an unknown result, and may still be carried out */
-    struct late_clear late[SIM_LATE]; /* these clears, unless there were more at a time */
-    unsigned late_count;
-    uint64_t mended_from, mended_at; /* the last clear or load that succeeded: its beginning and end */
-};
+struct ledger_key;
 
 void ledger_init(struct world *w);
 /* Sets the owners when the ring is first known, and when it changes. */
@@ -69,8 +25,6 @@ void ledger_owners(struct world *w, const struct view *view);
 bool ledger_owned(const struct ledger_key *key, unsigned shard, uint64_t view);
 /* The index of a key; SIM_KEYS: unknown. */
 unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key);
-/* The number of values in a row; in SIM_VAR: in a row that exists. */
-unsigned ledger_row(enum sim_table table, unsigned index);
 /* Fills in keys, digits and the possible answers. False: no digit is left to push. */
 bool ledger_issue(struct world *w, struct op *op, struct dice *dice);
 void ledger_done(struct world *w, struct op *op, paramo_err status);

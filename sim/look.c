@@ -1,4 +1,5 @@
-/* The full look: the rows of all tables at all servers (judge.h). */
+#include "sim/look.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,10 @@
 #include "server/shard/senders.h"
 #include "server/shard/table_map.h"
 #include "sim/capabilities.h"
+#include "sim/clocks.h"
+#include "sim/copies.h"
+#include "sim/judge.h"
+#include "sim/ledger.h"
 #include "sim/losses.h"
 #include "sim/world.h"
 
@@ -19,61 +24,6 @@ enum {
     UNKNOWN_ROWS_EVERY = 4, /* one check in 4 looks for rows that should have left */
     QUIET_EVERY = 16        /* one check in 16 is made although no event can have changed rows */
 };
-
-/* Is the row gone, although it is not removed yet? No request reads it from then on. */
-static bool is_cleared(const struct shard_table *st, const struct ledger_key *key)
-{
-    return partition_set_has(st->clearing, key->partition);
-}
-
-/* Reads rows of a table of variable lengths; vals has room for SIM_WIDE values of each. */
-static void var_rows_read(const struct shard_table *st, const uint64_t *keys, unsigned count, uint32_t *lens,
-                          uint64_t *vals)
-{
-    uint64_t packed[SIM_KEYS * SIM_WIDE], *next = packed;
-    size_t total;
-    table_var_lens(st->table, keys, count, lens, &total);
-    bool fits = total <= SIM_KEYS * SIM_WIDE;
-    if (fits)
-        table_var_pull(st->table, keys, count, packed);
-    memset(vals, 0, count * SIM_WIDE * sizeof *vals);
-    for (unsigned i = 0; i < count; i++) {
-        if (!fits && lens[i] && lens[i] <= SIM_WIDE)
-            table_var_pull(st->table, &keys[i], 1, &vals[i * SIM_WIDE]);
-        else if (fits && lens[i] <= SIM_WIDE)
-            memcpy(&vals[i * SIM_WIDE], next, lens[i] * sizeof *vals);
-        next += lens[i];
-    }
-}
-
-/* The values of a row in the arrays that rows are read into. */
-static unsigned width(enum sim_table t)
-{
-    return t == SIM_VAR || t == SIM_ROWS ? SIM_WIDE : ledger_row(t, 0);
-}
-
-/* Reads the rows of these keys, given by their places in the ledger. lens: the values of each row. vals: width(t)
- * values of each. */
-static void rows_read(const struct world *w, const struct shard_table *st, enum sim_table t,
-                      const uint8_t *places, unsigned count, uint32_t *lens, uint64_t *vals)
-{
-    const struct ledger_key *ledger = w->ledger[t].keys;
-    const unsigned row = width(t);
-    uint64_t keys[SIM_KEYS];
-    for (unsigned i = 0; i < count; i++) {
-        keys[i] = ledger[places[i]].key;
-        lens[i] = row;
-    }
-    if (t == SIM_VAR)
-        var_rows_read(st, keys, count, lens, vals);
-    else
-        sim_must(table_pull(st->table, keys, count, vals, false));
-    for (unsigned i = 0; i < count; i++)
-        if (is_cleared(st, &ledger[places[i]])) {
-            lens[i] = st->row_values;
-            memset(&vals[i * row], 0, row * sizeof *vals);
-        }
-}
 
 static void table_check(struct world *w, const struct machine *m, unsigned index, enum sim_table t,
                         const struct shard *shard, const struct shard_table *st)
@@ -96,89 +46,10 @@ static void table_check(struct world *w, const struct machine *m, unsigned index
         places[count++] = (uint8_t)i;
     }
     if (count)
-        rows_read(w, st, t, places, count, lens, vals);
+        copies_read(w, st, t, places, count, lens, vals);
     for (unsigned i = 0; i < count; i++)
-        ledger_row_check(w, m->name, t, places[i], &vals[i * width(t)], lens[i],
+        ledger_row_check(w, m->name, t, places[i], &vals[i * copies_width(t)], lens[i],
                          st->lost ? 0 : w->ledger[t].keys[places[i]].must, w->moment);
-}
-
-/* The process of a shard of the newest view; NULL: it is not up. */
-static const struct machine *machine_of(const struct world *w, unsigned shard)
-{
-    unsigned place = shard / w->schedule->shards;
-    for (uint32_t k = 1; k <= w->schedule->servers && shard < w->ring_shards; k++) {
-        const struct machine *m = &w->machines[k];
-        if (m->up && m->place == (int)place && m->made->own->incarnation == w->holder[place])
-            return m;
-    }
-    return NULL;
-}
-
-uint64_t judge_shard_view(const struct world *w, unsigned shard)
-{
-    const struct machine *m = machine_of(w, shard);
-    return m ? m->shard_view_seen[shard % w->schedule->shards] : 0;
-}
-
-static const struct shard *shard_of(const struct world *w, const struct machine *m, unsigned shard)
-{
-    return m->made->own->shards[shard % w->schedule->shards].shard;
-}
-
-/* view_table_named(): the tables of all views are in the order in which they were made. */
-static const struct view_table *named(struct world *w, const struct view *view, enum sim_table table)
-{
-    uint32_t *place = &w->table_at[table];
-    const char *name = sim_table_names[table];
-    if (!view || (*place < view->tables_count && strcmp(view->tables[*place].name, name) == 0))
-        return view ? &view->tables[*place] : NULL;
-    const struct view_table *found = view_table_named(view, name);
-    *place = found ? (uint32_t)(found - view->tables) : *place;
-    return found;
-}
-
-static const struct shard_table *any_table_of(struct world *w, const struct shard *shard,
-                                              enum sim_table table)
-{
-    const struct view_table *vt = named(w, shard->view, table);
-    const struct shard_table *st = vt ? shard_table_get(shard, vt->id) : NULL;
-    return st && st->table ? st : NULL;
-}
-
-static const struct shard_table *table_of(struct world *w, const struct shard *shard, enum sim_table table)
-{
-    const struct shard_table *st = any_table_of(w, shard, table);
-    return st && !st->lacks ? st : NULL; /* lacks: it answers no request to that table */
-}
-
-/* A shard that owns partitions of a table without copies since a death is not checked before it knows of it.
- */
-static bool knows(const struct shard *shard, const struct shard_table *st, const struct ledger_key *key)
-{
-    return (st->replicas || shard->chain->level[key->partition] == 0) && !losses_open(key, shard, st);
-}
-
-bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level, uint64_t *vals, unsigned *n)
-{
-    const struct ledger_key *key = &w->ledger[table].keys[i];
-    unsigned shard = (unsigned)key->shard;
-    if (level)
-        shard = w->chains.level[level].owner[key->partition];
-    const struct machine *m = machine_of(w, shard);
-    if (!m || (table == SIM_USER && level))
-        return false;
-    if (table == SIM_USER) {
-        *vals = m->sums[shard % w->schedule->shards][i];
-        *n = 1;
-        return true;
-    }
-    const struct shard_table *st = table_of(w, shard_of(w, m, shard), table);
-    if (!st || !knows(shard_of(w, m, shard), st, key))
-        return false;
-    uint32_t len;
-    rows_read(w, st, table, &(uint8_t){(uint8_t)i}, 1, &len, vals);
-    *n = len;
-    return true;
 }
 
 /* The rows of one table at all shards; each shard is asked once for all keys that it has. */
@@ -201,7 +72,7 @@ static void holdings_find(struct world *w, struct holdings *h, enum sim_table t,
         const struct ledger_key *key = &w->ledger[t].keys[i];
         for (unsigned level = 0; level < levels; level++) {
             unsigned s = w->chains.level[level].owner[key->partition];
-            if (s >= w->ring_shards || !tables[s] || !knows(shards[s], tables[s], key))
+            if (s >= w->ring_shards || !tables[s] || !copies_known(shards[s], tables[s], key))
                 continue;
             h->holder[i][level] = (uint8_t)(s + 1);
             h->places[s][h->count[s]++] = (uint8_t)i;
@@ -211,8 +82,8 @@ static void holdings_find(struct world *w, struct holdings *h, enum sim_table t,
     for (unsigned s = 0; s < w->ring_shards; s++) {
         h->at[s] = at;
         if (h->count[s])
-            rows_read(w, tables[s], t, h->places[s], h->count[s], h->lens[s], &h->vals[at]);
-        at += h->count[s] * width(t);
+            copies_read(w, tables[s], t, h->places[s], h->count[s], h->lens[s], &h->vals[at]);
+        at += h->count[s] * copies_width(t);
     }
 }
 
@@ -237,20 +108,20 @@ static void copies_check(struct world *w, enum sim_table t, const struct machine
     unsigned levels = judge_replicas(w, t) + 1, taken[SIM_SHARDS] = {0};
     struct holdings h;
     for (unsigned s = 0; s < w->ring_shards; s++) {
-        shards[s] = machines[s] ? shard_of(w, machines[s], s) : NULL;
-        tables[s] = shards[s] ? table_of(w, shards[s], t) : NULL;
+        shards[s] = machines[s] ? copies_shard(w, machines[s], s) : NULL;
+        tables[s] = shards[s] ? copies_table(w, shards[s], t) : NULL;
     }
     holdings_find(w, &h, t, levels, shards, tables);
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *key = &w->ledger[t].keys[i];
-        unsigned seen = 0, partition = key->partition, row = ledger_row(t, i);
+        unsigned seen = 0, partition = key->partition, row = sim_row_values(t, i);
         struct copy copies[RING_LEVELS];
         for (unsigned level = 0; level < levels; level++) {
             unsigned s = h.holder[i][level], others = 0;
             if (!s--)
                 continue;
             struct copy *c = &copies[seen];
-            *c = (struct copy){.vals = &h.vals[h.at[s] + taken[s] * width(t)],
+            *c = (struct copy){.vals = &h.vals[h.at[s] + taken[s] * copies_width(t)],
                                .n = h.lens[s][taken[s]],
                                .shard = s,
                                .must = tables[s]->lost ? 0 : key->must};
@@ -280,7 +151,7 @@ static void all_copies_check(struct world *w)
 {
     const struct machine *machines[SIM_SHARDS] = {NULL};
     for (unsigned s = 0; s < w->ring_shards; s++)
-        machines[s] = machine_of(w, s);
+        machines[s] = copies_machine(w, s);
     for (unsigned t = 0; t < SIM_TABLES; t++)
         if (t != SIM_USER)
             copies_check(w, (enum sim_table)t, machines);
@@ -314,7 +185,7 @@ static void unknown_rows_check(struct world *w, const struct machine *m, const s
         const struct ledger_key *k = &w->ledger[t].keys[i];
         int level = c->level[k->partition];
         if (!chain_has(st, level) && !migration_target_has(c, k->partition) &&
-            (level >= 0 || !c->origin_of[k->partition]) && !is_cleared(st, k))
+            (level >= 0 || !c->origin_of[k->partition]) && !copies_cleared(st, k))
             keys[count++] = k->key;
     }
     bool var = st->options.kind == PARAMO_TABLE_VAR;
@@ -341,7 +212,7 @@ static void server_check(struct world *w, struct machine *m, bool last)
         if (!in_place || shard->self < 0)
             continue;
         for (unsigned t = 0; t < SIM_TABLES; t++) {
-            const struct shard_table *st = any_table_of(w, shard, (enum sim_table)t);
+            const struct shard_table *st = copies_any_table(w, shard, (enum sim_table)t);
             if (st && (last || w->looks % UNKNOWN_ROWS_EVERY == 0))
                 unknown_rows_check(w, m, shard, (enum sim_table)t, st);
             if (st && !w->schedule->replicas)
@@ -391,7 +262,7 @@ static void clears_check(const struct world *w, struct ledger_table *t)
     t->tainted = left > 0;
 }
 
-void judge_full(struct world *w, bool last)
+void look_all(struct world *w, bool last)
 {
     for (unsigned t = 0; t < SIM_TABLES; t++)
         if (w->ledger[t].tainted)

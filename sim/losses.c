@@ -15,7 +15,8 @@
 #include "cluster/scheduler/sched_view.h"
 #include "server/shard/shard_impl.h"
 #include "sim/bounds.h"
-#include "sim/ckpts.h"
+#include "sim/ckpts_state.h"
+#include "sim/judge.h"
 #include "sim/world.h"
 
 static bool survives(const struct world *w, const struct view *view, unsigned shard)

@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ring/ring.h"
-
 struct world;
 struct machine;
 struct view;
@@ -18,12 +16,6 @@ struct ledger_key;
 
 struct shard;
 struct shard_table;
-
-/* Owners that the scheduler has decided on, by a view that it has not announced yet. */
-struct losses_untold {
-    uint64_t view;
-    uint16_t owner[RING_PARTITIONS], before[RING_PARTITIONS]; /* now; before its last change */
-};
 
 /* After an event of a scheduler. */
 void losses_watch(struct machine *m);

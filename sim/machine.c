@@ -17,8 +17,14 @@
 #include "node/member_slot.h"
 #include "sim/capabilities.h"
 #include "sim/ckpts.h"
-#include "sim/client_tasks.h"
+#include "sim/ckpts_state.h"
+#include "sim/clocks.h"
+#include "sim/cover.h"
 #include "sim/filters.h"
+#include "sim/judge.h"
+#include "sim/ledger.h"
+#include "sim/losses.h"
+#include "sim/memory.h"
 #include "sim/world.h"
 #include "wire/calls.h"
 #include "wire/end.h"
@@ -39,16 +45,6 @@ static void *must_have(void *p)
     if (!p)
         abort();
     return p;
-}
-
-struct member *machine_member(const struct machine *m)
-{
-    return m->up && m->made->own ? m->made->own->member : NULL;
-}
-
-bool machine_joined(const struct machine *m)
-{
-    return m->up && m->seen == MEMBER_SLOT_JOINED;
 }
 
 /* ---- starting ------------------------------------------------------------------------------------------ */
@@ -160,7 +156,7 @@ static void end_check(const struct machine *m)
     w->emptying_status = s->end->status;
 }
 
-/* The later one of two starts has the higher term. In etcd the transaction is the start (judge_etcd() sees
+/* The later one of two starts has the higher term. In etcd the transaction is the start (invariants_etcd() sees
  * their order). A scheduler that stands still behind its transaction reports a lower term than one that took
  * over in that time, but never one that was reported before. */
 static void judge_term(struct world *w, uint32_t term)
@@ -300,18 +296,6 @@ void machine_scheduler_tick(struct machine *m)
     machine_kill(m, 50 * ENV_MS);
 }
 
-struct scheduler *world_scheduler(const struct world *w)
-{
-    const struct machine *leads = NULL;
-    for (uint32_t k = 0; k < w->count; k++) {
-        const struct machine *m = &w->machines[k];
-        if (m->role == PARAMO_ROLE_SCHEDULER && m->up && m->made->scheduler &&
-            (!leads || m->term > leads->term))
-            leads = m;
-    }
-    return leads ? leads->made->scheduler : NULL;
-}
-
 static void start_member_slot(struct machine *m)
 {
     paramo_node *node = m->made;
@@ -370,7 +354,7 @@ void machine_start(struct machine *m)
                                    .scheduler_wait_ms = SCHEDULER_WAIT_MS,
                                    .weight = SIM_WEIGHT,
                                    .max_message_bytes = 1 << 20};
-    node->handlers[0] = (struct handler){.state = HANDLER_OPEN, .fn = op_handler, .arg = m};
+    node->handlers[0] = (struct handler){.state = HANDLER_OPEN, .fn = w->app->handler, .arg = m};
     node->handlers_used = 1;
     sim_must(lane_create(node->env, "control", 0, &node->control));
     ckpts_machine(m);
@@ -382,7 +366,7 @@ void machine_start(struct machine *m)
     } else {
         start_member_slot(m);
         if (m->role == PARAMO_ROLE_WORKER)
-            script_start(m);
+            m->world->app->start(m);
     }
     cover_watch(m);
 }
@@ -466,7 +450,7 @@ static void customer_reopen(struct sim_event *event)
     } else if (machine_joined(m)) {
         customer_open(m, (unsigned)(c - m->customers));
         m->world->counts[PLAY_reopened]++;
-        script_wake(m);
+        m->world->app->wake(m);
     }
 }
 
@@ -497,7 +481,7 @@ static void customer_end(struct machine *m, struct customer *c)
     lane_leave(m->made->control);
     drain(worker->lane);
     if (m->dying)
-        client_task_die(m);
+        m->world->app->task_dies(m);
     m->world->counts[PLAY_refused_moved] += (uint32_t)worker->client->counts->moved;
     m->world->counts[PLAY_filters_again] += (uint32_t)worker->client->counts->filters_again;
     filters_count(m->world, worker->client);
@@ -611,7 +595,7 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     sim_host_pause(m->host, 0);
     van_sim_crash(m->van);
     if (m->role == PARAMO_ROLE_WORKER)
-        script_stop(m);
+        m->world->app->stop(m);
     for (unsigned i = 0; i < SIM_CUSTOMERS; i++)
         sim_cancel(w->sim, &m->customers[i].reopen);
     while (node->workers) {
@@ -662,7 +646,7 @@ static void joined(struct machine *m)
     }
     if (m->role == PARAMO_ROLE_WORKER) {
         w->restoring = false;
-        script_joined(m);
+        m->world->app->joined(m);
     }
 }
 

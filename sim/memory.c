@@ -9,6 +9,8 @@
 
 #include "server/shard/shard_impl.h"
 #include "server/shard/table_map.h"
+#include "sim/hits.h"
+#include "sim/judge.h"
 #include "sim/world.h"
 
 void *__real_malloc(size_t size);
@@ -99,7 +101,7 @@ void memory_of(struct machine *m)
 {
     if (current && current->memory.struck) {
         current->memory.struck = false;
-        play_hit(current->world, current->memory.fault);
+        hits_add(current->world, current->memory.fault);
     }
     if (ran && ran->memory.failed && ran->role == PARAMO_ROLE_SERVER && lacks(ran))
         ran->memory.last_at = ran->world->moment;

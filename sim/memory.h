@@ -11,16 +11,6 @@
 
 struct machine;
 
-/* Which allocations of a process fail. */
-struct memory {
-    uint64_t next; /* allocations until the first failure; 0: none fails */
-    uint64_t row;  /* failures in a row from there on */
-    size_t fault;
-    bool struck;      /* an allocation has failed in this turn */
-    uint32_t failed;  /* failures in this process */
-    uint64_t last_at; /* the moment of the last failure; outlives the process */
-};
-
 /* From now on allocations count for this machine's process; NULL: for none. */
 void memory_of(struct machine *m);
 /* The product calls the simulator: allocations of the simulator, and of calls that it makes to the product,

@@ -6,9 +6,15 @@
 #include <string.h>
 
 #include "sim/clocks.h"
+#include "sim/copies.h"
 #include "sim/filters.h"
 #include "sim/functions.h"
+#include "sim/invariants.h"
+#include "sim/island.h"
+#include "sim/judge.h"
+#include "sim/ledger.h"
 #include "sim/losses.h"
+#include "sim/memory.h"
 #include "sim/overdue.h"
 #include "sim/reals.h"
 #include "sim/world.h"
@@ -74,7 +80,9 @@ static void scanned(struct world *w, const struct op *op)
         if (k->key < b->cursor || (b->more && k->key > b->keys[b->n - 1]))
             continue;
         bool there = row < b->n && b->keys[row] == k->key;
-        unsigned n = !there ? 0 : b->lens && op->table == SIM_VAR ? b->lens[row] : ledger_row(op->table, i);
+        unsigned n = !there                            ? 0
+                     : b->lens && op->table == SIM_VAR ? b->lens[row]
+                                                       : sim_row_values(op->table, i);
         uint64_t must = there ? op->all_must[i] : op->began_must[i];
         bool own = k->shard == (int)op->shard;
         must = ledger_load_between(w, op) || losses_between(w, k, op->began) ? 0 : must & k->must;
@@ -123,13 +131,13 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
     m->customers[op->customer].open--;
     sim_note(w->sim, ts << 8 ^ (uint64_t)status);
     if (!m->dying)
-        judge_status(op, status);
+        invariants_status(op, status);
     if (!status && !m->dying)
         clocks_request(op, "was executed");
     if (status)
         m->customers[op->customer].failed[ts % SIM_RECENT] = ts;
     else
-        judge_after(op);
+        invariants_after(op);
     m->script.lost = status == PARAMO_E_NODE_LOST;
     w->counts[op->kind] += !status;
     ledger_done(w, op, status);
@@ -141,7 +149,7 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
     }
     op_retire(w, op);
     if (!m->dying)
-        script_wake(m);
+        m->world->app->wake(m);
 }
 
 static void op_done(void *arg, uint64_t ts, paramo_err status)
@@ -208,7 +216,7 @@ static void op_fill(struct machine *m, struct op *op)
         if (!op->batch)
             abort();
         op->shard = (unsigned)dice_draw(&w->dice, w->ring_shards);
-        op->shard_view = judge_shard_view(w, op->shard);
+        op->shard_view = copies_shard_view(w, op->shard);
         op->batch->shard = op->shard;
         op->batch->id = op->serial;
         op->batch->cursor =
@@ -223,7 +231,7 @@ static void op_fill(struct machine *m, struct op *op)
         op->batch->cursor = c->scan.cursor;
         op->began = c->scan.from;
         op->began_view = c->scan.view;
-        op->shard_view = judge_shard_view(w, op->shard);
+        op->shard_view = copies_shard_view(w, op->shard);
         memcpy(op->began_must, c->scan.must, sizeof op->began_must);
     }
     c->scan.more = c->scan.more && !goes_on;
@@ -393,7 +401,7 @@ static void handle(struct machine *m, paramo_request *request, const paramo_requ
         if (info->push)
             sums[at] += vals[i];
     }
-    judge_handled(w, m, shard, info);
+    invariants_handled(w, m, shard, info);
     if (dice_draw(&w->dice, 3)) {
         answer(m, request, info, sums);
         return;

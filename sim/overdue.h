@@ -21,12 +21,6 @@ struct world;
 struct machine;
 struct ledger_key;
 
-/* Of one shard of a server that is declared dead. */
-struct overdue {
-    uint64_t partitions[PARTITION_WORDS]; /* its lease is overdue on these; */
-    uint64_t hasty[PARTITION_WORDS];      /* on these because their next owner has not waited */
-};
-
 /* After each event, of a server that is declared dead and runs. */
 void overdue_watch(struct machine *server);
 /* A shard's lease is overdue on these partitions, and was not after the last event on those of them in `begins`. */

@@ -10,10 +10,23 @@
 #include "server/shard/clearing.h"
 #include "server/shard/shard_impl.h"
 #include "sim/ckpts.h"
+#include "sim/ckpts_state.h"
 #include "sim/client_tasks.h"
+#include "sim/clocks.h"
+#include "sim/cover.h"
 #include "sim/disk.h"
+#include "sim/hits.h"
+#include "sim/invariants.h"
+#include "sim/island.h"
+#include "sim/judge.h"
+#include "sim/ledger.h"
+#include "sim/look.h"
 #include "sim/losses.h"
+#include "sim/machine.h"
+#include "sim/memory.h"
 #include "sim/migrate_fault.h"
+#include "sim/ops.h"
+#include "sim/script.h"
 #include "sim/sides.h"
 #include "sim/world.h"
 
@@ -36,17 +49,6 @@ enum {
 
 /* ---- links --------------------------------------------------------------------------------------------- */
 
-void play_hit(struct world *w, size_t fault)
-{
-    if (w->hit[fault])
-        return;
-    const struct fault *f = &w->schedule->faults[fault];
-    w->struck++;
-    w->hit[fault] = true;
-    uint32_t from = f->kind == FAULT_amid || f->kind == FAULT_island ? w->amid_source : f->from;
-    cover_fault(w, f->kind, from, f->kind <= FAULT_reset || f->kind == FAULT_split ? f->to : from);
-}
-
 static void line_join(struct world *w, struct line *line, size_t fault)
 {
     w->pending[fault] = (struct pending){.next = SIZE_MAX, .left = w->schedule->faults[fault].n};
@@ -65,7 +67,7 @@ static bool line_strikes(struct world *w, struct line *line, uint64_t cost)
     if (fault == SIZE_MAX)
         return false;
     struct pending *p = &w->pending[fault];
-    play_hit(w, fault);
+    hits_add(w, fault);
     p->left -= cost < p->left ? cost : p->left;
     if (!p->left) {
         line->first = p->next;
@@ -84,18 +86,18 @@ static struct simnet_fate decide(void *arg, struct simnet_link *link)
     /* In the calm nothing overtakes: of many datagrams at once a chain's next member takes those in order only. */
     uint64_t delay = 50 * ENV_US + (w->calm ? 50 * ENV_US : draw % (100 * ENV_US));
     if (now < l->cut_until) {
-        play_hit(w, l->cut_by);
+        hits_add(w, l->cut_by);
         return (struct simnet_fate){0};
     }
     if (link->bytes_per_sec && now >= l->slow_until)
         link->bytes_per_sec = 0;
     else if (link->bytes_per_sec)
-        play_hit(w, l->slow_by);
+        hits_add(w, l->slow_by);
     if (line_strikes(w, &l->drop, 1))
         return (struct simnet_fate){0};
     if (now < l->lag_until) {
         delay += l->lag_ns;
-        play_hit(w, l->lag_by);
+        hits_add(w, l->lag_by);
     }
     if (line_strikes(w, &l->repeat, 1)) {
         fate.copies = 2;
@@ -172,7 +174,7 @@ static void strike_link(struct world *w, const struct fault *f, size_t i)
     default:
         if (w->machines[f->from].up) {
             van_sim_reset(w->machines[f->from].van, f->to);
-            play_hit(w, i);
+            hits_add(w, i);
         }
     }
 }
@@ -242,7 +244,7 @@ static void slow_disks(struct world *w, const struct fault *f, size_t i)
         const struct machine *m = &w->machines[k];
         if (m->up && m->role != PARAMO_ROLE_WORKER && (k == f->from || f->from != f->to)) {
             sim_host_slow_blocking_jobs(m->host, f->n, until);
-            play_hit(w, i);
+            hits_add(w, i);
         }
     }
 }
@@ -261,18 +263,18 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         return;
     if (f->kind == FAULT_lie && m->role == PARAMO_ROLE_WORKER) {
         disk_lie(m->disk, 1 + (unsigned)(n % 6));
-        play_hit(w, i);
+        hits_add(w, i);
         return;
     }
     if (f->kind == FAULT_lie || f->kind == FAULT_save || f->kind == FAULT_load || f->kind == FAULT_renew ||
         (f->kind == FAULT_disk && m->role == PARAMO_ROLE_SERVER)) {
         if (ckpts_strike(m, f))
-            play_hit(w, i);
+            hits_add(w, i);
         return;
     }
     if (f->kind == FAULT_close || f->kind == FAULT_idle || f->kind == FAULT_drain) {
         if (comes_or_goes(m, f))
-            play_hit(w, i);
+            hits_add(w, i);
         return;
     }
     if (f->kind == FAULT_memory) {
@@ -292,19 +294,19 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
     switch (f->kind) {
     case FAULT_pause:
         sim_host_pause(m->host, sim_now(w->sim) + n);
-        play_hit(w, i);
+        hits_add(w, i);
         break;
     case FAULT_jump:
         sim_host_jump(m->host, n);
-        play_hit(w, i);
+        hits_add(w, i);
         break;
     case FAULT_drift:
         sim_host_drift(m->host, drift_of(n));
-        play_hit(w, i);
+        hits_add(w, i);
         break;
     case FAULT_freeze:
         sim_host_freeze(m->host, sim_now(w->sim) + n);
-        play_hit(w, i);
+        hits_add(w, i);
         break;
     case FAULT_stall:
         if (m->role != PARAMO_ROLE_WORKER) {
@@ -319,20 +321,20 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         if (m->http) {
             simetcd_fail(m->http, (enum simetcd_fault)(n % SIMETCD_FAULTS), (unsigned)(n / 4 % 8),
                          1 + (unsigned)(n / 32 % 6), (1 + n % 9000) * ENV_MS);
-            play_hit(w, i);
+            hits_add(w, i);
         } else if (m->files) {
             simfs_plan(m->files, (enum simfs_fault)(n % SIMFS_FAULTS),
                        simfs_steps(m->files) + n / SIMFS_FAULTS % 16);
-            play_hit(w, i);
+            hits_add(w, i);
         } else if (m->client_task) {
             m->disk_fails = true;
             disk_fail(m->disk, (enum simfs_fault)(n % SIMFS_FAULTS), (unsigned)(n / SIMFS_FAULTS % 16));
-            play_hit(w, i);
+            hits_add(w, i);
         }
         break;
     case FAULT_migrate:
         if (migrate_fault_strike(w, f))
-            play_hit(w, i);
+            hits_add(w, i);
         break;
     default:
         if (spared(w, m, f))
@@ -347,7 +349,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         } else if (w->scheduler_lost && machines_up(w, m->role) == 1) {
             return;
         }
-        play_hit(w, i);
+        hits_add(w, i);
         if (f->kind == FAULT_vanish)
             sides_vanish(w, m, n ? n : FOR_GOOD, i);
         if (m->files && f->n % 2) /* with the power; otherwise the kernel still writes what it was given */
@@ -384,7 +386,7 @@ static void stores_make(struct world *w)
     struct simfs **files = &w->machines[0].files;
     if (w->schedule->meta) {
         sim_must(simetcd_create(w->sim, &w->etcd));
-        simetcd_watch(w->etcd, judge_etcd, w);
+        simetcd_watch(w->etcd, invariants_etcd, w);
     } else if (w->schedule->durable) {
         sim_must(simfs_create(w->schedule->seed, files));
         simfs_set_sim(*files, w->sim);
@@ -415,9 +417,19 @@ static void holds(void *arg, bool on)
         memory_go_on();
 }
 
+static const struct app_ops application = {.start = script_start,
+                                           .stop = script_stop,
+                                           .joined = script_joined,
+                                           .wake = script_wake,
+                                           .works = script_works,
+                                           .over = script_over,
+                                           .task_dies = client_task_die,
+                                           .handler = op_handler};
+
 static void world_make(struct world *w, const struct schedule *s)
 {
     w->schedule = s;
+    w->app = &application;
     w->hit = calloc(s->count + 1, sizeof *w->hit);
     w->pending = calloc(s->count + 1, sizeof *w->pending);
     if (!w->hit || !w->pending)
@@ -430,7 +442,8 @@ static void world_make(struct world *w, const struct schedule *s)
     sim_set_turns(w->sim, &w->turns);
     sim_must(simnet_create(w->sim, &w->net));
     simnet_set_decider(w->net, decide, w);
-    sim_must(van_sim_watch(w->net, &(struct simvan_watch){judge_watch_leaves, judge_watch_arrives, w}));
+    sim_must(
+        van_sim_watch(w->net, &(struct simvan_watch){invariants_watch_leaves, invariants_watch_arrives, w}));
     w->count = schedule_nodes(s);
     w->workers = &w->machines[1 + s->servers];
     for (uint32_t k = 0; k < w->count; k++) {
@@ -598,9 +611,9 @@ static bool step(struct world *w)
     ckpts_check(w);
     sides_step(w);
     island_step(w);
-    judge_step(w, first, end);
+    invariants_step(w, first, end);
     if (w->events % CHECK_EVERY == 0)
-        judge_full(w, false);
+        look_all(w, false);
     return !w->broken[0];
 }
 
@@ -688,7 +701,7 @@ static void calm(struct world *w)
         w->over_status != PARAMO_E_DATA_LOST && !ckpts_restored(w))
         judge_broken(w, "the job ended with %s", err_name(w->over_status));
     if (!w->broken[0])
-        judge_full(w, true);
+        look_all(w, true);
     ckpts_end(w);
     for (uint32_t i = 0; i < w->schedule->workers && !w->broken[0]; i++)
         client_task_check_files(&w->workers[i]);

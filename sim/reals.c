@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/judge.h"
 #include "sim/world.h"
 
 /* Of sums of doubles, and of what a bound itself is rounded by. */

@@ -15,12 +15,6 @@ struct op;
 struct customer;
 struct ledger_key;
 
-/* How far filters of a chain move a value: `share` of the greatest value of the message, and `own` of the value, at
- * least `least`. */
-struct reals_error {
-    double share, own, least;
-};
-
 /* Fills in the value of a push with this digit; column 0 or 1. */
 uint64_t reals_value(uint64_t digit, unsigned column);
 /* The customer has these chains from its beginning; or this one from now on. */

@@ -12,8 +12,18 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "sim/cells.h"
 #include "sim/ckpts.h"
 #include "sim/client_tasks.h"
+#include "sim/clocks.h"
+#include "sim/cover.h"
+#include "sim/deals.h"
+#include "sim/invariants.h"
+#include "sim/island.h"
+#include "sim/judge.h"
+#include "sim/machine.h"
+#include "sim/memory.h"
+#include "sim/ops.h"
 #include "sim/world.h"
 #include "table/table_options.h"
 
@@ -127,7 +137,7 @@ static void call_ended(struct machine *m, const struct member_call *call, paramo
     case SCRIPT_ENTER:
     case SCRIPT_BARRIER:
         if (!status)
-            judge_barrier(m, call->result.number);
+            invariants_barrier(m, call->result.number);
         w->gathered = w->gathered || !status;
         break;
     case SCRIPT_NEXT:
@@ -188,7 +198,7 @@ static paramo_err call_begin(struct machine *m)
         options.kind = kinds[s->tables];
         options.dtype = s->tables == SIM_REALS ? PARAMO_F64 : PARAMO_I64;
         options.rows = options.kind == PARAMO_TABLE_DENSE ? SIM_KEYS : 0;
-        options.dim = s->tables == SIM_VAR ? 1 : ledger_row((enum sim_table)s->tables, 0);
+        options.dim = s->tables == SIM_VAR ? 1 : sim_row_values((enum sim_table)s->tables, 0);
         if (judge_replicas(w, (enum sim_table)s->tables) < w->schedule->replicas)
             options.replicas = judge_replicas(w, (enum sim_table)s->tables);
         if (s->tables == SIM_CELLS)

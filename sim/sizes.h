@@ -37,4 +37,8 @@ enum {
  * filters may round (reals.h). The others are of type I64. */
 enum sim_table { SIM_DENSE, SIM_SPARSE, SIM_VAR, SIM_USER, SIM_ROWS, SIM_CELLS, SIM_REALS, SIM_TABLES };
 
+extern const char *const sim_table_names[SIM_TABLES];
+/* The number of values in a row; in SIM_VAR: in a row that exists. */
+unsigned sim_row_values(enum sim_table table, unsigned index);
+
 #endif

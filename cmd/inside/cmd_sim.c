@@ -286,7 +286,7 @@ static json_t *coverage_json(const struct tally *t)
         for (int k = 0; k < FAULT_KINDS_COUNT; k++)
             (void)json_object_set_new(after, fault_name((enum fault_kind)k), times_json(&t->pairs[m][k]));
         (void)json_object_set_new(transition, "after", after);
-        (void)json_object_set_new(all, cover_transition_name((enum cover_transition)m), transition);
+        (void)json_object_set_new(all, coverage_transition_name((enum cover_transition)m), transition);
     }
     return all;
 }
@@ -303,12 +303,12 @@ static void print_coverage(const struct tally *t)
     (void)printf("coverage: %u of %d transitions and %u of %d pairs of a fault and a transition\n",
                  transitions, COVER_TRANSITIONS_COUNT, pairs, COVER_TRANSITIONS_COUNT * FAULT_KINDS_COUNT);
     for (int m = 0; m < COVER_TRANSITIONS_COUNT; m++) {
-        const char *text = cover_machine_text((enum cover_transition)m);
+        const char *text = coverage_machine_text((enum cover_transition)m);
         int at = 0;
         if (text)
             (void)printf("%s\n", text);
         (void)printf("  %-30s %12" PRIu64 " in %" PRIu64 " schedules\n",
-                     cover_transition_name((enum cover_transition)m), t->transitions[m].all,
+                     coverage_transition_name((enum cover_transition)m), t->transitions[m].all,
                      t->transitions[m].schedules);
         for (int k = 0; k < FAULT_KINDS_COUNT && t->transitions[m].all; k++) {
             char one[40];
@@ -522,7 +522,8 @@ static bool thin(const struct tally *t)
 static int transition_named(const char *name)
 {
     int m = 0;
-    while (m < COVER_TRANSITIONS_COUNT && strcmp(cover_transition_name((enum cover_transition)m), name) != 0)
+    while (m < COVER_TRANSITIONS_COUNT &&
+           strcmp(coverage_transition_name((enum cover_transition)m), name) != 0)
         m++;
     return m;
 }
@@ -581,7 +582,7 @@ static int cover_judge(const struct tally *t, const char *path)
         if (got->all || expected < COVER_EXPECTED)
             continue;
         (void)fprintf(stderr, "paramo sim: never happened: %s%s%s; expected in %.0f schedules\n",
-                      cover_transition_name((enum cover_transition)transition),
+                      coverage_transition_name((enum cover_transition)transition),
                       fault == FAULT_KINDS_COUNT ? "" : " after ",
                       fault == FAULT_KINDS_COUNT ? "" : fault_name((enum fault_kind)fault), expected);
         code = CODE_FAILED;
@@ -590,7 +591,7 @@ static int cover_judge(const struct tally *t, const char *path)
     for (int m = 0; m < COVER_TRANSITIONS_COUNT; m++)
         if (!listed[m]) {
             (void)fprintf(stderr, "paramo sim: %s has no line for: %s\n", path,
-                          cover_transition_name((enum cover_transition)m));
+                          coverage_transition_name((enum cover_transition)m));
             code = CODE_DATA;
         }
     return code;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cover.h"
+#include "sim/play.h"
 #include "sim/world.h"
 
 /* Two processes that have a member_slot each, and nothing else. */
@@ -130,13 +132,13 @@ static void each_has_a_name_of_its_own(void **state)
     (void)state;
     unsigned machines = 0;
     for (unsigned m = 0; m < COVER_TRANSITIONS_COUNT; m++) {
-        machines += cover_machine_text((enum cover_transition)m) != NULL;
+        machines += coverage_machine_text((enum cover_transition)m) != NULL;
         for (unsigned other = 0; other < m; other++)
-            assert_string_not_equal(cover_transition_name((enum cover_transition)m),
-                                    cover_transition_name((enum cover_transition)other));
+            assert_string_not_equal(coverage_transition_name((enum cover_transition)m),
+                                    coverage_transition_name((enum cover_transition)other));
     }
     assert_int_equal(machines, 15);
-    assert_string_equal(cover_transition_name(COVER_migration_source_full_pausing),
+    assert_string_equal(coverage_transition_name(COVER_migration_source_full_pausing),
                         "migration_source full pausing");
 }
 

@@ -5,6 +5,8 @@
 
 #include "cluster/view/view.h"
 #include "ring/partition_set.h"
+#include "sim/cells.h"
+#include "sim/ledger.h"
 #include "sim/overdue.h"
 #include "sim/world.h"
 

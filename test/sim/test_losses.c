@@ -1,5 +1,4 @@
 /* What the model takes for lost, by the chains of the view before and by who is dead in the new one. */
-#include "server/shard/shard_impl.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -7,8 +6,10 @@
 #include <string.h>
 
 #include "cluster/view/view.h"
+#include "server/shard/shard_impl.h"
 #include "sim/bounds.h"
 #include "sim/ckpts.h"
+#include "sim/ledger.h"
 #include "sim/losses.h"
 #include "sim/world.h"
 

@@ -8,6 +8,7 @@
 #include "env/lane.h"
 #include "ring/partition_set.h"
 #include "server/replication/chain_impl.h"
+#include "sim/ledger.h"
 #include "sim/overdue.h"
 #include "sim/world.h"
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/ledger.h"
+#include "sim/reals.h"
 #include "sim/world.h"
 
 static struct world *world_make(void)

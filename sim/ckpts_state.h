@@ -1,0 +1,74 @@
+/*
+ * What is known of the job's checkpoints: those whose manifests have existed, saves under way, loads that failed. ckpts.c
+ * writes it. It must never read a file. Tests: test/sim/test_play.c; scripts/mutants.
+ */
+#ifndef SIM_CKPTS_STATE_H
+#define SIM_CKPTS_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/member/member_calls.h"
+#include "sim/history.h"
+
+struct world;
+struct machine;
+struct bounds;
+
+/* A checkpoint whose manifest has existed. */
+struct ckpt_seen {
+    struct ckpt_seen *next;
+    uint64_t number;
+    bool there, promised; /* there: it still exists; promised: a caller was told of it */
+    bool loadable;        /* it was there when the last load was asked for, or has come since */
+    bool has_all;         /* it has all tables that checkpoints have */
+    struct bounds *bounds;
+};
+
+struct ckpts {
+    struct simfs *files;
+    char dir[16];
+    struct dice dice;
+    uint64_t steps;          /* of the files, when they were checked */
+    struct ckpt_seen *seen;  /* newest first */
+    struct bounds *begun[2]; /* of each scheduler; NULL: it runs none */
+    uint64_t begun_at[2];    /* the moments when these began */
+    uint64_t asked_moment;   /* of the last call */
+    uint64_t lied_at;        /* the moment when the disk lost what a sync had called durable */
+    bool failing;            /* operations may have failed */
+    uint64_t restored;       /* this job began with that one; 0: with empty tables */
+    bool load_failed;        /* one was not loaded */
+    struct machine *asks;    /* the worker that waits for an answer, ... */
+    uint64_t asked_at;       /* ... since this time of its clock */
+    bool load;
+    uint64_t load_number, least; /* the number that was asked for; the last that must exist */
+    struct member_call call;
+    struct load_attempt attempt;
+    uint32_t load_term;    /* number of the newest view at the request */
+    uint64_t returns;      /* the checkpoint to which lost rows return, until a view says that they have */
+    uint64_t returns_at;   /* the view of the loss for which the scheduler has chosen it */
+    uint64_t restarted_at; /* the moment of a load that an earlier scheduler had begun */
+    struct machine *again; /* the worker whose load failed last; it tries again if it is alive */
+    uint64_t again_process;
+    uint64_t again_at;
+    bool calm_saved, calm_loaded;
+};
+
+/* The checkpoint of that number; NULL: none has been seen. */
+struct ckpt_seen *ckpts_seen(const struct ckpts *c, uint64_t number);
+/* The last one that exists; promised: of those that a caller was told of. NULL: there is none. */
+struct ckpt_seen *ckpts_last(const struct ckpts *c, bool promised);
+/* The moment from which on earlier values of cells are still needed. */
+uint64_t ckpts_oldest(const struct world *w);
+/* Some rows may be lost since that moment, because a checkpoint was loaded only in part. */
+bool ckpts_may_have_lost(const struct world *w, uint64_t from);
+/* Is there a checkpoint to which lost rows may return? */
+bool ckpts_there(const struct world *w);
+/* A view says that the rows are restored. */
+void ckpts_returned(struct world *w);
+/* Will the restore succeed: is a server left to do it, and is the folder intact? */
+bool ckpts_can_return(const struct world *w);
+/* The job has begun with a checkpoint. */
+bool ckpts_restored(const struct world *w);
+
+#endif

@@ -1,0 +1,190 @@
+/*
+ * A machine as all modules see it: its process, what the application on it does, and what outlives the process. Types, and
+ * what follows from them. machine.c starts and ends the process; script.c, ops.c, clocks.c, memory.c, overdue.c and reals.c
+ * own their parts. It must never change the process. Tests: test/sim/test_play.c.
+ */
+#ifndef SIM_MACHINE_STATE_H
+#define SIM_MACHINE_STATE_H
+
+#include "cluster/member/member.h"
+#include "cluster/member/member_calls.h"
+#include "node/node.h"
+#include "ring/partition_set.h"
+#include "sim/env/sim.h"
+#include "sim/sizes.h"
+
+struct world;
+struct scheduler;
+struct http;
+struct simfs;
+struct disk;
+struct cover;
+struct client_task;
+
+enum { CLOCKS_KEPT = 64 };
+enum clocks_state { CLOCKS_OUT, CLOCKS_JOINING, CLOCKS_IN, CLOCKS_WAITING, CLOCKS_LEAVING };
+
+/* Which allocations of a process fail. */
+struct memory {
+    uint64_t next; /* allocations until the first failure; 0: none fails */
+    uint64_t row;  /* failures in a row from there on */
+    size_t fault;
+    bool struck;      /* an allocation has failed in this turn */
+    uint32_t failed;  /* failures in this process */
+    uint64_t last_at; /* the moment of the last failure; outlives the process */
+};
+
+/* Of one shard of a server that is declared dead. */
+struct overdue {
+    uint64_t partitions[PARTITION_WORDS]; /* its lease is overdue on these; */
+    uint64_t hasty[PARTITION_WORDS];      /* on these because their next owner has not waited */
+};
+
+/* How far filters of a chain move a value: `share` of the greatest value of the message, and `own` of the value, at
+ * least `least`. */
+struct reals_error {
+    double share, own, least;
+};
+
+/* The clock of a customer, as the application has it. */
+struct customer_clock {
+    enum clocks_state state;
+    struct member_call call;
+    uint64_t begins;            /* the clock that it joined with */
+    uint64_t ends[CLOCKS_KEPT]; /* by clock: the last request before it was ended */
+    uint64_t demand;
+    uint64_t seen; /* the highest minimum that any customer had heard of when the call began */
+    uint64_t waits_since;
+    bool patient;     /* the wait must succeed once all is well */
+    bool stays;       /* it does not leave before its node does */
+    uint64_t left_at; /* when it last stopped counting */
+};
+
+enum script_step {
+    SCRIPT_JOIN,
+    SCRIPT_TABLES,
+    SCRIPT_POOL,
+    SCRIPT_ENTER,
+    SCRIPT_WORK,
+    SCRIPT_SUM,
+    SCRIPT_BARRIER,
+    SCRIPT_NEXT,  /* work unit of the pool */
+    SCRIPT_DONE,  /* with it */
+    SCRIPT_STALE, /* the same for a unit that has passed to another worker */
+    SCRIPT_PUT,   /* a small value at the scheduler */
+    SCRIPT_GET,
+    SCRIPT_READ,
+    SCRIPT_LEAVE,
+    SCRIPT_GONE
+};
+
+struct script {
+    enum script_step step;
+    struct member_call call;
+    bool calling;
+    unsigned tables; /* opened */
+    unsigned ops;    /* issued */
+    unsigned calm_ops;
+    uint64_t silent_until;
+    uint64_t idle; /* ns until the next attempt to issue a request: the last one could not; 0: it could */
+    bool lost;     /* the last request found a server dead: the next one is not urgent */
+    double sum_at_least;
+    uint32_t pool_round;
+    bool holds; /* a part */
+    bool none_now;
+    struct work_unit unit;
+    unsigned kv_of; /* the worker whose value is read */
+    uint64_t kv_value, kv_from;
+    struct sim_event tick;
+};
+
+struct late_answer {
+    struct late_answer *next;
+    struct sim_event event;
+    struct machine *machine;
+    paramo_request *request;
+    const paramo_request_info *info;
+    const uint64_t *sums; /* of the shard that received it */
+};
+
+struct customer {
+    paramo_worker *worker; /* NULL: not open */
+    bool closing;          /* by the application: its requests in flight end */
+    struct machine *machine;
+    struct customer_clock clock;
+    struct sim_event reopen;
+    unsigned open;
+    /* the last request whose first transmission went to a shard */
+    uint64_t first_ts[SIM_SHARDS][SIM_PRIORITIES];
+    uint64_t handled_ts[SIM_SHARDS][SIM_PRIORITIES]; /* the last request that a handler received */
+    uint64_t view_seen;
+    uint64_t last_ts;
+    struct reals_error pushed_error, pulled_error;
+    uint64_t last_keys[SIM_TABLES]; /* of the last request with keys, as bits */
+    uint64_t failed[SIM_RECENT];    /* timestamps, by slot */
+    struct {                        /* a scan that has more rows */
+        bool more;
+        enum sim_table table;
+        unsigned shard;
+        uint32_t id;
+        uint64_t cursor, from, view, must[SIM_KEYS];
+    } scan;
+};
+
+struct machine {
+    struct world *world;
+    uint32_t node;       /* in the schedule */
+    uint32_t role, rank; /* among the machines of its role */
+    int place;           /* the rank that the cluster gave it; -1 before; a latecomer may get another's */
+    char name[8];
+    struct sim_host *host;
+    bool up, dying, gone; /* it will not be started again */
+    struct van *van;
+    paramo_node *made;
+    struct memory memory;
+    struct sim_event restart;
+    enum member_slot_state seen;
+    struct cover *cover; /* its state machines */
+    uint64_t view_seen, shard_view_seen[2];
+    bool declared_dead, never_ended;
+    struct overdue overdue[2]; /* by shard */
+    bool drains;               /* it is being drained */
+    uint64_t drained_ns;       /* ns until it returns after the drain; 0: never */
+    struct member_call drain;
+    /* The handler's sums, by shard: when the partitions of an unanswered push have moved, the new owner
+     * handles it, too, which may be another shard of the same process. */
+    uint64_t sums[2][SIM_KEYS];
+    struct late_answer *late;
+    struct script script; /* workers */
+    bool has_stale;       /* the process before held a work unit when it died: that lease is void */
+    struct work_unit stale;
+    struct customer customers[SIM_CUSTOMERS];
+    struct client_table tables[SIM_TABLES];
+    struct client_task *client_task; /* NULL: none */
+    unsigned client_task_customer;
+    uint64_t client_task_from;
+    struct disk *disk;   /* a worker's disk; it outlives the process */
+    struct disk *folder; /* of other nodes: the way to the checkpoints; NULL: there are none */
+    struct {
+        bool begun, there;       /* a save was made; one was reported */
+        uint64_t must[SIM_KEYS]; /* the value of each row in the file */
+    } saved[SIM_TABLES];
+    /* The scheduler's store, if it keeps its state. */
+    struct simfs *files; /* in a folder; else in etcd */
+    struct http *http;   /* of the store */
+    uint32_t term;       /* at its last start */
+    /* The end of a job that it found at its start, and that job's view. */
+    bool found_end;
+    paramo_err found_status;
+    uint64_t found_view;
+    bool cannot_start; /* its store has failed */
+    bool deposed;      /* another scheduler leads */
+    bool disk_fails;
+    uint64_t disk_takes, disk_slow_until;
+    size_t disk_slow_by;
+};
+
+struct member *machine_member(const struct machine *m);
+bool machine_joined(const struct machine *m);
+
+#endif
