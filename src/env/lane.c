@@ -173,6 +173,7 @@ static void completions_run(struct lane *lane)
             mailbox_drain(&lane->done_box, &tasks);
             for (struct qnode *node; (node = queue_pop(&tasks));) {
                 struct lane_task *task = container_of(node, struct lane_task, node);
+                atomic_store_explicit(&lane->completes_more, !queue_empty(&tasks), memory_order_relaxed);
                 task->run(task);
             }
         } while (!mailbox_empty(&lane->done_box));
@@ -332,7 +333,7 @@ void lane_callbacks_end(void)
 void lane_give_way(struct lane *lane)
 {
     for (unsigned i = 0; i < GIVE_WAY; i++) {
-        if (lane_inside() || !atomic_load(&lane->completing))
+        if (lane_inside() || !atomic_load(&lane->completing) || !atomic_load(&lane->completes_more))
             return;
         (void)sched_yield();
     }
@@ -425,6 +426,13 @@ const char *lane_name(const struct lane *lane)
 uint64_t lane_now(struct lane *lane)
 {
     return env_now(lane->env);
+}
+
+void lane_count(struct lane *lane)
+{
+    assert(lane_held(lane));
+    atomic_store_explicit(&lane->frames, atomic_load_explicit(&lane->frames, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 
 void lane_progress(struct lane *lane, uint64_t *handled, bool *waiting)

@@ -32,6 +32,8 @@ bool lane_held(const struct lane *lane);
 /* Any thread: the number of tasks, timers and events handled so far, and whether something waits to be
  * handled. */
 void lane_progress(struct lane *lane, uint64_t *handled, bool *waiting);
+/* On the lane: a frame was received. Whether a real lane polls before it sleeps depends on their rate. */
+void lane_count(struct lane *lane);
 /* True if the calling thread holds any lane or is inside a completion: it must not wait. */
 bool lane_inside(void);
 
@@ -66,7 +68,7 @@ void lane_at_end(struct lane *lane, struct lane_task *task);
  * at a time, in this order. Inside one lane_inside() is true, and requests may be issued. */
 void lane_complete(struct lane *lane, struct lane_task *task);
 /* Any thread, after it has handed the lane something that completes by a callback. While another thread
- * runs this lane's completions, the caller yields the processor to it, a bounded number of times.
+ * has more of this lane's completions to run, the caller yields the processor to it, a bounded number of times.
  * Otherwise each callback would wake a thread for one free place, at two wake-ups per callback. */
 void lane_give_way(struct lane *lane);
 /* Called around callbacks that a thread runs outside of any lane: lane_inside() is true between the two. Any

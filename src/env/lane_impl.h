@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "env/lane_types.h"
+#include "env/real/spin.h"
 #include "env/sim_event.h"
 
 enum lane_state { LANE_IDLE, LANE_RUNNING, LANE_RUNNING_MAIL };
@@ -34,11 +35,6 @@ struct lane_ops {
 
 struct ready;
 
-struct spin {
-    uint64_t budget;   /* ns to poll before sleeping */
-    unsigned cooldown; /* sleeps before polling is tried again */
-};
-
 struct lane {
     struct env *env;
     const struct lane_ops *ops;
@@ -53,6 +49,8 @@ struct lane {
     _Atomic uint64_t next_timer; /* published at release; UINT64_MAX: none */
     atomic_int expects;          /* events expected without a waiter (lane_expect) */
     atomic_uint expected;        /* ... since the start */
+    _Atomic uint64_t frames;     /* received (lane_count); the holder writes it */
+    atomic_bool completes_more;  /* the completer has further completions to run */
     _Atomic uint64_t work;       /* tasks, timers and events handled: shows whether polling pays */
 
     /* owned by the holder of the lane */

@@ -159,6 +159,7 @@ paramo_err van_deliver(struct van_conn *conn, const uint8_t *head, const struct 
 {
     assert(!conn->rx_hold && !conn->rx_borrowed);
     conn->counters.frames_received++;
+    lane_count(conn->lane);
     conn->rx_hold = hold;
     conn->rx_borrowed = borrowed;
     paramo_err err = conn->user_ops->frame(conn->user, conn, head, seg, nseg);

@@ -10,8 +10,7 @@
  * once without such an event, the lane's thread parks only while a leader drives. Otherwise it watches the
  * descriptors itself.
  *
- * Before it sleeps, a thread polls for a short time if that has paid off before. It does not poll if it was
- * descheduled while polling, which means that no core is free.
+ * Before it sleeps, a thread polls for a short time if that pays (spin.h).
  */
 #include <assert.h>
 #include <errno.h>
@@ -34,13 +33,8 @@
 #include "env/real/real_lane.h"
 
 /* How late the lane's thread may notice a timer, or a lane without a driver, while callers come and go. */
-#define PARK_NS       (500 * ENV_US)
-#define PARK_SHALLOW  4 /* parks during one wait before the thread parks without a timeout */
-#define SPIN_MIN_NS   (8 * ENV_US)
-#define SPIN_MAX_NS   (60 * ENV_US) /* a wake-up costs 45 us (measured, PERFORMANCE.md) */
-#define SPIN_GAP_NS   (40 * ENV_US) /* between two polls: the thread was descheduled */
-#define SPIN_RETRY    32
-#define SPIN_BACK_OFF 512
+#define PARK_NS      (500 * ENV_US)
+#define PARK_SHALLOW 4 /* parks during one wait before the thread parks without a timeout */
 enum { EVENTS_MAX = 64 };
 
 static void real_wake(struct lane *lane, bool soon)
@@ -209,34 +203,25 @@ static bool never(void *arg)
     return false;
 }
 
-/* Polls for at most the budget. True if something came. */
+/* Polls if that pays. True if something came. The thread that is waited for may need this core: each poll yields it. */
 static bool real_spin(struct lane *lane, struct spin *spin, bool (*done)(void *), void *arg)
 {
     if (lane->flags & LANE_NO_SPIN)
         return false;
-    if (spin->cooldown) {
-        if (--spin->cooldown == 0)
-            spin->budget = SPIN_MIN_NS;
-        return false;
-    }
-    uint64_t start = env_now(lane->env);
-    uint64_t last = start;
-    bool gap = false;
-    while (last - start < spin->budget && !atomic_load_explicit(&lane->real.stop, memory_order_relaxed)) {
-        if (real_turn(lane, NULL) || done(arg)) {
-            spin->budget = 2 * spin->budget < SPIN_MAX_NS ? 2 * spin->budget : SPIN_MAX_NS;
-            return true;
-        }
+    uint64_t start = env_now(lane->env), last = start;
+    uint64_t budget = spin_begin(spin, start, atomic_load_explicit(&lane->frames, memory_order_relaxed));
+    bool came = false, gap = false;
+    while (!came && last - start < budget && !atomic_load_explicit(&lane->real.stop, memory_order_relaxed)) {
+        came = real_turn(lane, NULL) || done(arg);
+        if (!came)
+            (void)sched_yield();
         uint64_t now = env_now(lane->env);
-        gap |= now - last > SPIN_GAP_NS;
+        gap = gap || now - last > SPIN_GAP_NS;
         last = now;
     }
-    spin->budget -= spin->budget / 4;
-    if (gap)
-        spin->cooldown = SPIN_BACK_OFF;
-    else if (spin->budget < SPIN_MIN_NS)
-        spin->cooldown = SPIN_RETRY;
-    return false;
+    if (budget)
+        spin_end(spin, came, gap);
+    return came;
 }
 
 /* Sleeps until a descriptor is ready, a wake-up, or `until`. The caller has announced itself and checked once
@@ -356,8 +341,9 @@ static void *real_thread(void *arg)
 
 static void real_lead(struct lane *lane, bool (*done)(void *), void *arg, uint64_t deadline)
 {
-    struct ready ready = {.count = 0};
-    bool slept = false;
+    /* The first round only takes mail: the sleep finds what is ready. */
+    struct ready ready = {.count = 0, .changes = atomic_load(&lane->real.changes)};
+    bool slept = true;
     while (!done(arg)) {
         (void)real_turn(lane, slept ? &ready : NULL);
         slept = false;
@@ -389,6 +375,8 @@ static paramo_err real_wait(struct lane *lane, bool (*done)(void *arg), void *ar
         }
         if (!atomic_exchange(&lane->real.led, true)) {
             real_lead(lane, done, arg, deadline);
+            if (lane->real.leader_spin.timing)
+                spin_pause(&lane->real.leader_spin, env_now(lane->env));
             atomic_store(&lane->real.led, false);
             atomic_store(&lane->real.roused_for, UINT64_MAX); /* the signal may have woken this leader */
             real_watch(lane, atomic_load(&lane->next_timer));
@@ -418,7 +406,8 @@ static paramo_err real_wait(struct lane *lane, bool (*done)(void *arg), void *ar
 static paramo_err real_start(struct lane *lane)
 {
     paramo_err err;
-    lane->real.thread_spin.budget = lane->real.leader_spin.budget = SPIN_MIN_NS * 2;
+    spin_init(&lane->real.thread_spin);
+    spin_init(&lane->real.leader_spin);
     const char *poll = process_variable("PARAMO_POLL");
     if (cores_usable() < 2 || (poll && strcmp(poll, "0") == 0))
         lane->flags |= LANE_NO_SPIN;
