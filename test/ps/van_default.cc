@@ -1,6 +1,7 @@
 // Says which van the process uses: "van tcp" or "van ucx", by whether UCX's library is in its memory after ps::Start, and
 // sends more requests than a connection carries before it changes to UCX. Says "few by" and "many by" tcp or ucx, by
 // whether UCX's shared memory is there after a few requests and after all. test_van.sh judges.
+#include <chrono>
 #include <fstream>
 
 #include "expect.h"
@@ -8,14 +9,28 @@
 
 using namespace ps;
 
-static void Say(const char *what, const std::string &shows_ucx)
+static bool Maps(const std::string &name)
 {
     std::ifstream maps("/proc/self/maps");
     std::string line;
-    bool ucx = false;
+    bool found = false;
     while (std::getline(maps, line))
-        ucx = ucx || line.find(shows_ucx) != std::string::npos;
-    std::fprintf(stderr, "%s %s\n", what, ucx ? "ucx" : "tcp");
+        found = found || line.find(name) != std::string::npos;
+    return found;
+}
+
+static void Say(const char *what, const std::string &shows_ucx)
+{
+    std::fprintf(stderr, "%s %s\n", what, Maps(shows_ucx) ? "ucx" : "tcp");
+}
+
+/* UCX is set up beside the requests, at the earliest when the connection has carried much. */
+static void AwaitUcx(KVWorker<float> *kv)
+{
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    std::vector<float> sum;
+    while (!Maps("/paramo-ucx-") && std::chrono::steady_clock::now() < deadline)
+        kv->Wait(kv->Pull({1}, &sum));
 }
 
 int main()
@@ -39,6 +54,8 @@ int main()
         Postoffice::Get()->Barrier(0, kWorkerGroup);
         kv.Wait(kv.Pull({1}, &sum));
         EXPECT(sum.size() == 1 && sum[0] == 1200 * static_cast<float>(NumWorkers()));
+        if (Maps("libucp.so"))
+            AwaitUcx(&kv);
         Say("many by", "/paramo-ucx-");
     }
     Finalize(0);
