@@ -53,6 +53,8 @@ static void print_settings(const struct model_info *info)
     for (size_t i = 0; i < info->ops->settings; i++)
         (void)printf("%-11s %s %g\n", i == 0 ? "settings" : "", info->ops->setting[i].option,
                      info->setting[i]);
+    if (info->factor_after > 0)
+        (void)printf("%-11s factor-after %" PRIu32 "\n", "", info->factor_after);
     for (size_t t = 0; t < info->ops->tables; t++) {
         const struct model_optimizer *o = &info->optimizer[t];
         (void)printf("%-11s %s: %s, alpha %g, beta %g, l1 %g, l2 %g\n", t == 0 ? "optimizers" : "",

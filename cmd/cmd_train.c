@@ -227,6 +227,8 @@ static int print_json(const struct options *s, const struct train_options *o, co
         (void)json_object_set_new(j, "schedule",
                                   json_pack("{s:s, s:f, s:b}", "kind", option_text(s, OPT_SCHEDULE), "warmup",
                                             o->schedule.warmup, "within_epochs", !r->by_epoch));
+    if (j && o->model.factor_after > 0)
+        (void)json_object_set_new(j, "factor_after", json_integer((json_int_t)o->model.factor_after));
     if (j && r->filters > 0)
         (void)json_object_set_new(j, "filters", filters_json(r));
     if (j && o->bound != PACE_FREE)

@@ -20,6 +20,7 @@
 #include "learn/model/scale.h"
 #include "learn/objective/calibration.h"
 #include "learn/objective/objective.h"
+#include "learn/train/sightings.h"
 #include "learn/tune/search.h"
 
 /* clang-format off */
@@ -87,6 +88,8 @@
     X(SCALE, LEARNS, "scale", 0, WORD, SCALE_WORDS, "auto", NULL,                                                     \
       "divide each feature's values by their running magnitude: the greatest, or (std) the root of the mean square; " \
       "auto is std from the first value on that is neither 0 nor 1")                                                  \
+    X(FACTOR_AFTER, LEARNS, "factor-after", 0, NUMBER(0, SIGHTINGS_MAX), "N", NULL, NULL,                             \
+      "a feature gets factors when N rows have shown it, and has its weight only before; 0: at once")                 \
     X(SOLVER, TRAIN, "solver", 0, WORD, "ftrl|darlin", "ftrl", NULL,                                                  \
       "darlin minimizes the loss of lr with --l1 over all rows, block of features by block (docs/DARLIN.md)")         \
     X(BIAS, TRAIN, "bias", 0, WORD, DARLIN_BIAS_WORDS, "l1", NULL,                                                    \

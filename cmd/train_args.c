@@ -215,6 +215,10 @@ int train_args_read(const struct options *s, struct train_options *o)
         code = take_columns(s, option_text(s, OPT_MODEL_FROM) != NULL, info);
     if (code < 0)
         code = darlin_args_apply(s, o);
+    if (code < 0 && option_given(s, OPT_FACTOR_AFTER))
+        info->factor_after = (uint32_t)option_number(s, OPT_FACTOR_AFTER);
+    if (code < 0 && info->factor_after > 0 && info->ops->tables == 1)
+        code = options_wrong(s, "--factor-after: %s has no factors", info->ops->name);
     if (code < 0 && o->negatives > 0 && info->objective.ops != &objective_logistic)
         code = options_wrong(s, "--negatives needs --objective logistic");
     if (code < 0)

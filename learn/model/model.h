@@ -95,6 +95,7 @@ struct model_info {
     struct calibration calibration;       /* of its margins, of a model that is trained */
     struct class_weights class_weight;    /* that it learned with */
     enum scale_kind scale;                /* of the features */
+    uint32_t factor_after;                /* sightings of a feature before it has factors; 0: it always has */
     uint32_t hash_bits;                   /* of the keys; 0: ids as they are */
     char data_format[MODEL_NAME_MAX + 1]; /* of the training data */
     struct columns *columns;              /* of its tables, or NULL; an owner of them, as the context says */

@@ -117,6 +117,8 @@ json_t *manifest_of(const struct model_info *info, int scaled)
         json_object_set_new(m, "tables", json_array()) != 0 || !put_settings(m, info) ||
         (!is_plain(&info->objective) &&
          json_object_set_new(m, "objective", objective_json(&info->objective)) != 0) ||
+        (info->factor_after > 0 &&
+         json_object_set_new(m, "factor_after", json_integer((json_int_t)info->factor_after)) != 0) ||
         (info->interactions.n > 0 &&
          json_object_set_new(m, "interactions", interactions_json(&info->interactions)) != 0) ||
         (info->class_weight.n > 0 &&
@@ -365,7 +367,7 @@ static const char *get_settings(json_t *m, struct model_info *info, char entry[M
 const char *manifest_info(json_t *m, struct model_info *info, char entry[MANIFEST_ENTRY_MAX])
 {
     char name[MODEL_NAME_MAX + 1];
-    uint64_t hash_bits;
+    uint64_t hash_bits, factor_after = 0;
     int scale;
     const char *seed = json_string_value(json_object_get(m, "seed"));
     *info = (struct model_info){0};
@@ -388,6 +390,9 @@ const char *manifest_info(json_t *m, struct model_info *info, char entry[MANIFES
             return "scale";
         info->scale = (enum scale_kind)scale;
     }
+    if (json_object_get(m, "factor_after") && !manifest_uint(m, "factor_after", UINT16_MAX, &factor_after))
+        return "factor_after";
+    info->factor_after = (uint32_t)factor_after;
     if (!get_objective(m, &info->objective))
         return "objective";
     if (!get_interactions(m, &info->interactions))

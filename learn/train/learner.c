@@ -1,6 +1,7 @@
 #include "learn/train/learner.h"
 #include "learn/model/compute.h"
 #include "learn/objective/logistic.h"
+#include "learn/train/chosen.h"
 #include "paramo/paramo.h"
 
 #include <assert.h>
@@ -22,6 +23,8 @@ struct slot {
     struct loader_part *part;
     struct params param, grad;
     struct scaled scaled;
+    struct sighted sighted;
+    struct chosen factors;         /* the features whose factors are pushed, if not all */
     uint64_t ts[MODEL_MAX_TABLES]; /* of the pulls, then of the pushes; 0: there was none */
 };
 
@@ -43,6 +46,7 @@ struct learner {
     struct slot *slot;
     struct part_sums *idle, *made;
     struct workspace work;              /* of one batch */
+    struct sighted fetched;             /* of learner_fetch */
     float guess[OBJECTIVE_CLASSES_MAX]; /* of a round that measures: for each row */
     uint32_t round;                     /* as the leader counts them */
     enum holdout_side side;
@@ -102,6 +106,8 @@ static void slot_free(struct slot *s)
     params_free(&s->param);
     params_free(&s->grad);
     scaled_free(&s->scaled);
+    sighted_free(&s->sighted);
+    chosen_free(&s->factors);
 }
 
 void learner_free(struct learner *l)
@@ -118,6 +124,7 @@ void learner_free(struct learner *l)
         free(s);
     }
     workspace_free(&l->work);
+    sighted_free(&l->fetched);
     free(l);
 }
 
@@ -331,6 +338,8 @@ static paramo_err receive_answer(struct learner *l)
     paramo_err err = learner_measures(l) ? PARAMO_OK : wait_for(l, s->ts);
     if (err == PARAMO_OK)
         err = scaled_wait(l->o.scaling, &s->scaled);
+    if (err == PARAMO_OK)
+        err = sighted_wait(l->o.sightings, &s->sighted);
     if (err != PARAMO_OK)
         return err;
     l->acked++;
@@ -348,9 +357,10 @@ static paramo_err receive_answer(struct learner *l)
 typedef paramo_err request_fn(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,
                               const paramo_request_options *options, uint64_t *ts);
 
-/* Pulls or pushes the values of each table that has keys of the batch. */
-static paramo_err request(struct learner *l, request_fn *fn, const struct batch *b, float *const *values,
-                          uint64_t *ts)
+/* Pulls or pushes the values of each table that has keys of the batch. Behind the weights, rows of features have the keys
+ * of `factors`, unless it is NULL: then those of all. */
+static paramo_err request(struct learner *l, request_fn *fn, const struct batch *b,
+                          const struct chosen *factors, float *const *values, uint64_t *ts)
 {
     const struct model_info *model = l->o.model;
     paramo_request_options options;
@@ -361,12 +371,32 @@ static paramo_err request(struct learner *l, request_fn *fn, const struct batch 
         paramo_kv kv;
         paramo_kv_init(&kv);
         kv.n = model_keys(model, t, b, &kv.keys);
+        if (t > 0 && factors && model_fixed_rows(model, t) == 0) {
+            kv.keys = factors->key;
+            kv.n = factors->n;
+        }
         kv.vals = values[t];
         kv.vals_len = kv.n * model_row_values(model, t);
         if (kv.n > 0)
             err = fn(l->o.worker, l->o.table[t], &kv, &options, &ts[t]);
     }
     return err;
+}
+
+/* Pushes the gradients of a batch: of factors only those of features that have some. */
+static paramo_err push(struct learner *l, struct slot *s, const struct batch *b)
+{
+    const struct model_info *model = l->o.model;
+    const size_t features = b->unique - 1;
+    if (!l->o.sightings->table)
+        return request(l, paramo_push, b, NULL, s->grad.table, s->ts);
+    for (size_t t = 1; t < model->ops->tables; t++)
+        if (model_fixed_rows(model, t) == 0)
+            chosen_rows(s->sighted.has, features, model_row_values(model, t), s->grad.table[t]);
+    paramo_err err = chosen_keys(&s->factors, b->key, s->sighted.has, features);
+    if (err == PARAMO_OK)
+        err = request(l, paramo_push, b, &s->factors, s->grad.table, s->ts);
+    return err == PARAMO_OK ? sighted_push(l->o.sightings, &s->sighted) : err;
 }
 
 /* The next batch into *b, or LOADER_IDLE or LOADER_END. */
@@ -427,7 +457,9 @@ static paramo_err fill(struct learner *l, enum loader_state *state)
         memset(s->ts, 0, sizeof s->ts);
         err = scaled_pull(l->o.scaling, b, !learner_measures(l), &s->scaled);
         if (err == PARAMO_OK)
-            err = request(l, paramo_pull, b, s->param.table, s->ts);
+            err = sighted_pull(l->o.sightings, b, &s->sighted);
+        if (err == PARAMO_OK)
+            err = request(l, paramo_pull, b, NULL, s->param.table, s->ts);
         if (err != PARAMO_OK)
             return err;
         l->pulled++;
@@ -468,6 +500,9 @@ static paramo_err compute(struct learner *l)
     paramo_err err = wait_for(l, s->ts);
     if (err == PARAMO_OK)
         err = scaled_batch(l->o.scaling, s->batch, &s->scaled, &b);
+    if (err == PARAMO_OK)
+        err = sighted_batch(l->o.sightings, b, !learner_measures(l), l->round == 0, s->param.table,
+                            &s->sighted);
     if (err != PARAMO_OK)
         return err;
     compute_margins(model, b, s->param.table, &l->work);
@@ -491,7 +526,7 @@ static paramo_err compute(struct learner *l)
             l->work.residual[i] *= times;
     }
     compute_gradient(model, b, s->param.table, &l->work, s->grad.table);
-    err = request(l, paramo_push, b, s->grad.table, s->ts);
+    err = push(l, s, b);
     return err == PARAMO_OK ? pace_pushed(&l->pace) : err;
 }
 
@@ -515,6 +550,7 @@ static void finish(struct learner *l, paramo_err err)
     for (size_t i = 0; i < l->slots; i++) {
         cancel(l, l->slot[i].ts);
         scaled_cancel(l->o.scaling, &l->slot[i].scaled);
+        sighted_cancel(l->o.sightings, &l->slot[i].sighted);
     }
     (void)paramo_error_set(err, "%s", why);
 }
@@ -587,13 +623,18 @@ paramo_err learner_fetch(void *learner, const struct batch *batch, float *const 
     uint64_t ts[MODEL_MAX_TABLES] = {0};
     if (atomic_load_explicit(l->o.stop, memory_order_relaxed))
         return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the epoch has not ended");
-    paramo_err err = request(l, paramo_pull, batch, param, ts);
+    paramo_err err = sighted_pull(l->o.sightings, batch, &l->fetched);
+    if (err == PARAMO_OK)
+        err = request(l, paramo_pull, batch, NULL, param, ts);
     if (err == PARAMO_OK)
         err = wait_for(l, ts);
+    if (err == PARAMO_OK)
+        err = sighted_batch(l->o.sightings, batch, 0, 0, param, &l->fetched);
     if (err != PARAMO_OK) { /* param belongs to the caller again */
         char why[PARAMO_ERROR_MAX];
         (void)snprintf(why, sizeof why, "%s", paramo_last_error());
         cancel(l, ts);
+        sighted_cancel(l->o.sightings, &l->fetched);
         (void)paramo_error_set(err, "%s", why);
     }
     return err == PARAMO_OK && scale ? scaling_fetch(l->o.scaling, batch, scale) : err;

@@ -33,6 +33,7 @@
 #include "learn/train/pace.h"
 #include "learn/train/rate_schedule.h"
 #include "learn/train/scaling.h"
+#include "learn/train/sightings.h"
 #include "learn/train/watch.h"
 
 #include <stdatomic.h>
@@ -61,6 +62,7 @@ struct learner_options {
     const struct model_info *model;
     paramo_table *const *table; /* of the model, in its order */
     struct scaling *scaling;
+    struct sightings *sightings;
     uint32_t who; /* customer id */
     const char *pool;
     struct reader *reader;

@@ -61,6 +61,9 @@ paramo_err resume_model(struct customer *c)
         err = scaling_turn_on(&c->scaling);
     if (err == PARAMO_OK && model.scale.file)
         err = paramo_table_load(c->worker, c->scaling.table, model.scale.path);
+    for (size_t t = 1; err == PARAMO_OK && t < model.n; t++)
+        if (model_fixed_rows(&model.info, t) == 0)
+            err = sightings_put(&c->sightings, model.table[t].keys, model.table[t].n);
     modelio_close(&model);
     return err;
 }

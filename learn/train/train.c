@@ -265,6 +265,9 @@ static paramo_err prepare(struct customer *c)
     if (err == PARAMO_OK)
         err = open_tables(c);
     c->scaling = (struct scaling){.node = job->node, .worker = c->worker, .kind = job->info.scale};
+    c->sightings = (struct sightings){.worker = c->worker, .model = &job->info};
+    if (err == PARAMO_OK)
+        err = sightings_open(&c->sightings);
     if (job->o->darlin.on) {
         job->result->objective = job->info.objective;
         return err;
@@ -303,6 +306,7 @@ static paramo_err prepare(struct customer *c)
         .model = &job->info,
         .table = c->table,
         .scaling = &c->scaling,
+        .sightings = &c->sightings,
         .who = c->id,
         .pool = POOL,
         .reader = job->reader,

@@ -28,6 +28,7 @@ struct job {
     struct learner *learner;
     paramo_table *table[2];
     struct scaling scaling; /* none */
+    struct sightings sightings;
     atomic_int stop;
 };
 
@@ -87,6 +88,7 @@ static void begin(struct job *job)
                                       .model = &fm,
                                       .table = job->table,
                                       .scaling = &job->scaling,
+                                      .sightings = &job->sightings,
                                       .pool = "rows",
                                       .reader = job->reader,
                                       .batch_rows = 4,

@@ -1,0 +1,56 @@
+/*
+ * Factors for features that were seen often enough (--factor-after N): one customer's side of the table "seen" on the
+ * servers, which has a row for each feature. DiFacto's adaptive embedding (Li, Liu, Smola, Wang, WSDM 2016, section 3.2).
+ *
+ * A row counts the sightings of its feature in the first round. From the batch in which it has N of them on, the feature
+ * has factors: they are pushed, and SIGHTINGS_FACTORS is added to the row. So the row tells whether there are rows of
+ * factors. Before that the factors count as zeros, no gradient of them is pushed, and they take no memory on the servers.
+ * The table is as exact as any: pushes count once, and checkpoints and copies have it. Workers that learn at the same time
+ * lack each other's last sightings, as they lack each other's gradients. Without the option nothing is pulled or pushed.
+ * Tests: test/learn/test_sightings.c, test/e2e/sightings.sh.
+ */
+#ifndef LEARN_TRAIN_SIGHTINGS_H
+#define LEARN_TRAIN_SIGHTINGS_H
+
+#include "learn/model/model.h"
+#include "paramo/paramo.h"
+
+#define SIGHTINGS_TABLE   "seen"
+#define SIGHTINGS_MAX     65535
+#define SIGHTINGS_FACTORS 65536.0f /* in the row of a feature with factors */
+
+struct sightings {
+    paramo_worker *worker;
+    const struct model_info
+        *model; /* whose factor_after is N; 0: all features have factors, and nothing is done */
+    paramo_table *table;
+};
+
+/* Opens the table, if there is an N. */
+PARAMO_MUST_USE paramo_err sightings_open(struct sightings *s);
+/* These features have factors: those of a model that training continues from. n keys, ascending. */
+PARAMO_MUST_USE paramo_err sightings_put(struct sightings *s, const uint64_t *key, size_t n);
+
+/* Of a batch in flight. Zero it before first use. */
+struct sighted {
+    size_t keys;
+    uint64_t pull, push; /* timestamps; 0: there is none */
+    float *known, *add;
+    uint64_t *key; /* of the push, whose values are in add */
+    size_t added;  /* its keys */
+    uint8_t *has;  /* [unique]: the feature has factors; NULL: all have */
+};
+
+void sighted_free(struct sighted *b);
+PARAMO_MUST_USE paramo_err sighted_pull(struct sightings *s, const struct batch *batch, struct sighted *b);
+/* When the rows are there, fills in b->has, and sets the factors of other features in param to 0. A batch that is learned
+ * may give features their factors; `count`: its sightings count. */
+PARAMO_MUST_USE paramo_err sighted_batch(struct sightings *s, const struct batch *batch, int learn, int count,
+                                         float *const *param, struct sighted *b);
+/* Pushes what the batch adds, after its factors. */
+PARAMO_MUST_USE paramo_err sighted_push(struct sightings *s, struct sighted *b);
+PARAMO_MUST_USE paramo_err sighted_wait(struct sightings *s, struct sighted *b);
+/* Ends the requests: their memory is the learner's again. */
+void sighted_cancel(struct sightings *s, struct sighted *b);
+
+#endif
