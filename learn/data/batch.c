@@ -11,6 +11,10 @@
  * batch's.
  *   2. the unique keys are sorted by radix, only over the bytes in which they differ, local numbers along.
  *   3. each index is replaced by its key's place in the sorted order.
+ *
+ * A block with places needs neither hashing nor sorting: its distinct keys that occur in the batch are marked in a set of
+ * bits, which is then read in order. That reads a word for 64 distinct keys of the block, so a batch that is small against
+ * its block is hashed if it has keys.
  */
 struct cell {
     uint64_t key;
@@ -30,6 +34,10 @@ struct batcher {
     size_t items;
     struct item *item, *other;
     uint32_t *place; /* [items]: local number -> place */
+    /* of blocks with places; each is all 0 between batches, or undefined */
+    size_t words, numbers;
+    uint64_t *bits;   /* [words]: distinct keys that occur in the batch */
+    uint32_t *number; /* [numbers]: place in the block -> place in the batch */
 };
 
 paramo_err batcher_new(struct batcher **batcher)
@@ -49,6 +57,8 @@ void batcher_free(struct batcher *b)
     free(b->item);
     free(b->other);
     free(b->place);
+    free(b->bits);
+    free(b->number);
     free(b);
 }
 
@@ -170,6 +180,68 @@ static size_t unique_keys(struct batcher *b, const uint64_t *key, size_t n, uint
     return unique;
 }
 
+/* Memory for blocks of that many distinct keys. */
+static paramo_err places_reserve(struct batcher *b, size_t distincts)
+{
+    const size_t words = (distincts + 63) / 64;
+    paramo_err err = grow(&b->number, &b->numbers, distincts, sizeof *b->number);
+    if (err != PARAMO_OK || words <= b->words)
+        return err;
+    free(b->bits);
+    b->bits = calloc(words, sizeof *b->bits);
+    b->words = b->bits ? words : 0;
+    return b->bits ? PARAMO_OK
+                   : paramo_error_set(PARAMO_E_MEMORY, "out of memory: a block of %zu keys", distincts);
+}
+
+/* unique_keys of features that have places. */
+static size_t unique_places(struct batcher *b, const struct block *block, size_t from, size_t n,
+                            uint64_t *out, uint32_t *index)
+{
+    const uint32_t *place = block->place + from;
+    const size_t words = (block->distincts + 63) / 64;
+    uint64_t *bits = b->bits;
+    uint32_t *number = b->number;
+    size_t unique = 0;
+    for (size_t i = 0; i < n; i++)
+        bits[place[i] / 64] |= UINT64_C(1) << place[i] % 64;
+    for (size_t w = 0; w < words; w++) {
+        for (uint64_t left = bits[w]; left != 0; left &= left - 1) {
+            const size_t at = 64 * w + (size_t)__builtin_ctzll(left);
+            number[at] = (uint32_t)unique;
+            out[unique++] = block->distinct[at];
+        }
+        bits[w] = 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        index[i] = number[place[i]];
+    return unique;
+}
+
+/* Is a batch of that many features cut by places? */
+static int by_places(const struct block *block, size_t features)
+{
+    return block->place && (!block->key || block->distincts / 64 <= 2 * features);
+}
+
+paramo_err batcher_keys(struct batcher *b, const struct block *block, struct block_keys **keys)
+{
+    uint64_t *key = NULL;
+    uint32_t *place = NULL;
+    size_t key_cap = 0, place_cap = 0;
+    paramo_err err = batcher_reserve(b, block->features);
+    if (err == PARAMO_OK)
+        err = grow(&key, &key_cap, block->features + 1, sizeof *key);
+    if (err == PARAMO_OK)
+        err = grow(&place, &place_cap, block->features + 1, sizeof *place);
+    if (err == PARAMO_OK)
+        err = block_keys_new(key, unique_keys(b, block->key, block->features, key, place), place,
+                             block->features, keys);
+    free(key);
+    free(place);
+    return err;
+}
+
 paramo_err batcher_cut(struct batcher *b, const struct block *block, size_t batch_rows,
                        struct batch_list *list)
 {
@@ -179,7 +251,9 @@ paramo_err batcher_cut(struct batcher *b, const struct block *block, size_t batc
         size_t features = block->offset[(i + 1) * block->rows / n] - block->offset[i * block->rows / n];
         most = features > most ? features : most;
     }
-    paramo_err err = batcher_reserve(b, most);
+    paramo_err err = block->key ? batcher_reserve(b, most) : PARAMO_OK;
+    if (err == PARAMO_OK && block->place)
+        err = places_reserve(b, block->distincts);
     if (err == PARAMO_OK)
         err = grow(&list->batch, &list->batch_cap, n, sizeof *list->batch);
     if (err == PARAMO_OK)
@@ -194,7 +268,8 @@ paramo_err batcher_cut(struct batcher *b, const struct block *block, size_t batc
         size_t from = block->offset[first], features = block->offset[end] - from;
         uint64_t *key = list->key + used;
         uint32_t *index = list->index + (from - block->offset[0]);
-        size_t unique = unique_keys(b, block->key + from, features, key, index);
+        size_t unique = by_places(block, features) ? unique_places(b, block, from, features, key, index)
+                                                   : unique_keys(b, block->key + from, features, key, index);
         if (unique == 0 || key[unique - 1] != BATCH_BIAS_KEY)
             key[unique++] = BATCH_BIAS_KEY;
         used += unique;

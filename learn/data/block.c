@@ -11,13 +11,14 @@ struct block_shape block_shape(const struct block *b)
                                 .features = b->features,
                                 .has_value = b->value != NULL,
                                 .has_field = b->field != NULL,
-                                .has_weight = b->weight != NULL};
+                                .has_weight = b->weight != NULL,
+                                .has_place = b->place != NULL};
 }
 
 size_t block_bytes(const struct block_shape *s)
 {
-    return s->features * (sizeof(uint64_t) + (s->has_value ? sizeof(float) : 0) +
-                          (s->has_field ? sizeof(uint16_t) : 0)) +
+    return s->features * ((s->has_place ? sizeof(uint32_t) : sizeof(uint64_t)) +
+                          (s->has_value ? sizeof(float) : 0) + (s->has_field ? sizeof(uint16_t) : 0)) +
            s->rows * (sizeof(float) + (s->has_weight ? sizeof(float) : 0)) + (s->rows + 1) * sizeof(uint32_t);
 }
 
@@ -30,8 +31,17 @@ paramo_err block_alloc(struct block *block, const struct block_shape *s)
                                 block_bytes(s));
     block->rows = s->rows;
     block->features = s->features;
-    block->key = (uint64_t *)(void *)p;
-    p += s->features * sizeof *block->key;
+    block->key = NULL;
+    block->place = NULL;
+    if (s->has_place) {
+        block->place = (uint32_t *)(void *)p;
+        p += s->features * sizeof *block->place;
+    } else {
+        block->distinct = NULL;
+        block->distincts = 0;
+        block->key = (uint64_t *)(void *)p;
+        p += s->features * sizeof *block->key;
+    }
     block->label = (float *)(void *)p;
     p += s->rows * sizeof *block->label;
     block->offset = (uint32_t *)(void *)p;
@@ -53,8 +63,39 @@ paramo_err block_alloc(struct block *block, const struct block_shape *s)
 
 void block_free(struct block *block)
 {
-    free(block->key);
+    free(block->key ? (void *)block->key
+                    : (void *)block->place); /* the first array, where the memory begins */
     block->key = NULL;
+    block->place = NULL;
+}
+
+size_t block_keys_bytes(size_t distinct, size_t features)
+{
+    return sizeof(struct block_keys) + distinct * sizeof(uint64_t) + features * sizeof(uint32_t);
+}
+
+paramo_err block_keys_new(const uint64_t *key, size_t n, const uint32_t *place, size_t features,
+                          struct block_keys **keys)
+{
+    struct block_keys *k = malloc(block_keys_bytes(n, features));
+    if (!k)
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the %zu keys of a block", n);
+    k->n = n;
+    k->key = (uint64_t *)(void *)(k + 1);
+    k->place = (uint32_t *)(void *)(k->key + n);
+    memcpy(k->key, key, n * sizeof *key);
+    memcpy(k->place, place, features * sizeof *place);
+    *keys = k;
+    return PARAMO_OK;
+}
+
+struct block block_with_keys(const struct block *block, const struct block_keys *keys)
+{
+    struct block with = *block;
+    with.place = keys->place;
+    with.distinct = keys->key;
+    with.distincts = keys->n;
+    return with;
 }
 
 /* Row r of `to` is row place[r] of `from`. */
@@ -67,7 +108,10 @@ static void copy_rows(const struct block *from, const uint32_t *place, struct bl
         if (to->weight)
             to->weight[r] = from->weight[place[r]];
         to->offset[r] = at;
-        memcpy(to->key + at, from->key + first, n * sizeof *to->key);
+        if (to->place)
+            memcpy(to->place + at, from->place + first, n * sizeof *to->place);
+        else
+            memcpy(to->key + at, from->key + first, n * sizeof *to->key);
         if (to->value)
             memcpy(to->value + at, from->value + first, n * sizeof *to->value);
         if (to->field)
@@ -85,7 +129,10 @@ paramo_err block_weigh(const struct block *from, const float *class_weight, uint
     paramo_err err = block_alloc(to, &shape);
     if (err != PARAMO_OK)
         return err;
-    memcpy(to->key, from->key, from->features * sizeof *to->key);
+    if (to->place)
+        memcpy(to->place, from->place, from->features * sizeof *to->place);
+    else
+        memcpy(to->key, from->key, from->features * sizeof *to->key);
     memcpy(to->label, from->label, from->rows * sizeof *to->label);
     memcpy(to->offset, from->offset, (from->rows + 1) * sizeof *to->offset);
     if (to->value)

@@ -6,7 +6,10 @@
  * format or --hash-bits asks for it) and not sorted within a row. A key may come twice in a row (hash
  * collisions, or the data). A block is immutable once a reader has handed it out. Its arrays are one
  * allocation: it is freed, counted and spilled as a whole. It never knows of files, models or servers. Tests:
- * test/learn/test_parse_*.c.
+ * test/learn/test_parse_*.c, test_block.c.
+ *
+ * A block that is read again can have block_keys: its distinct keys, and the place of each feature's key among them. A
+ * copy with other rows then has places instead of keys, and a batch is cut from it without hashing (batch.h).
  */
 #ifndef LEARN_DATA_BLOCK_H
 #define LEARN_DATA_BLOCK_H
@@ -18,13 +21,16 @@
 
 struct block {
     size_t rows;
-    size_t features;     /* total over all rows */
-    float *label;        /* [rows]: what the reader was asked for (label.h) */
-    float *weight;       /* [rows], at least 0, or NULL: all 1 */
-    uint32_t *offset;    /* [rows + 1] */
-    uint64_t *key;       /* [features] */
-    float *value;        /* [features], or NULL: all 1 */
-    uint16_t *field;     /* [features], or NULL: the reader was not asked for them */
+    size_t features;          /* total over all rows */
+    float *label;             /* [rows]: what the reader was asked for (label.h) */
+    float *weight;            /* [rows], at least 0, or NULL: all 1 */
+    uint32_t *offset;         /* [rows + 1] */
+    uint64_t *key;            /* [features], or NULL: there are places */
+    float *value;             /* [features], or NULL: all 1 */
+    uint16_t *field;          /* [features], or NULL: the reader was not asked for them */
+    uint32_t *place;          /* [features], or NULL: feature i has the key distinct[place[i]] */
+    const uint64_t *distinct; /* [distincts], ascending, not part of the block; NULL if there are no places */
+    size_t distincts;
     uint32_t stream;     /* which input file, in the order given */
     uint64_t index;      /* which part of it */
     uint64_t first_line; /* line number of the part's first line, from 1; 0 if unknown */
@@ -34,6 +40,7 @@ struct block {
 struct block_shape {
     size_t rows, features;
     int has_value, has_field, has_weight;
+    int has_place; /* instead of keys */
 };
 struct block_shape block_shape(const struct block *block);
 /* Of a block's one allocation. */
@@ -41,6 +48,19 @@ size_t block_bytes(const struct block_shape *shape);
 /* Sets the counts and arrays of block (the rest is left alone) to one new allocation, contents undefined. */
 PARAMO_MUST_USE paramo_err block_alloc(struct block *block, const struct block_shape *shape);
 void block_free(struct block *block);
+/* The distinct keys of a block, and the place of each feature's key among them: one allocation, for free(). */
+struct block_keys {
+    size_t n;
+    uint64_t *key;   /* [n], ascending */
+    uint32_t *place; /* [features] */
+};
+size_t block_keys_bytes(size_t distinct, size_t features);
+/* Copies both arrays. batcher_keys() finds them. */
+PARAMO_MUST_USE paramo_err block_keys_new(const uint64_t *key, size_t n, const uint32_t *place,
+                                          size_t features, struct block_keys **keys);
+/* The same block with these places besides its keys. Nothing is copied: not for block_free. */
+struct block block_with_keys(const struct block *block, const struct block_keys *keys);
+
 /* A copy of `from` with its rows in an order that depends on seed only: each run of `window` rows is shuffled in
  * itself. */
 PARAMO_MUST_USE paramo_err block_shuffle(const struct block *from, size_t window, uint64_t seed,

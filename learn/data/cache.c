@@ -40,6 +40,7 @@ void held_release(struct held *held)
 {
     if (atomic_fetch_sub_explicit(&held->owners, 1, memory_order_acq_rel) == 1) {
         block_free(&held->block);
+        free(atomic_load_explicit(&held->keys, memory_order_relaxed));
         free(held);
     }
 }
@@ -186,6 +187,7 @@ paramo_err cache_put(struct cache *c, struct held *held, int may_spill)
             to_file = 0;
         } else if (c->memory + held->bytes <= c->limit) {
             held_retain(held);
+            held->home = c;
             entry->held = held;
             c->memory += held->bytes;
         } else {
@@ -196,6 +198,36 @@ paramo_err cache_put(struct cache *c, struct held *held, int may_spill)
     if (to_file)
         spill(c, held);
     return err;
+}
+
+const struct block_keys *cache_keys(struct held *held, int *wanted)
+{
+    struct cache *c = held->home;
+    const struct block_keys *keys = atomic_load_explicit(&held->keys, memory_order_acquire);
+    *wanted = 0;
+    if (!keys && c) {
+        (void)pthread_mutex_lock(&c->lock);
+        *wanted = c->memory + block_keys_bytes(held->block.features, held->block.features) <= c->limit;
+        (void)pthread_mutex_unlock(&c->lock);
+    }
+    return keys;
+}
+
+const struct block_keys *cache_keep_keys(struct held *held, struct block_keys *keys)
+{
+    struct cache *c = held->home;
+    const size_t bytes = block_keys_bytes(keys->n, held->block.features);
+    (void)pthread_mutex_lock(&c->lock);
+    struct block_keys *kept = atomic_load_explicit(&held->keys, memory_order_relaxed);
+    if (!kept && c->memory + bytes <= c->limit) {
+        atomic_store_explicit(&held->keys, keys, memory_order_release);
+        c->memory += bytes;
+        kept = keys;
+    }
+    (void)pthread_mutex_unlock(&c->lock);
+    if (kept != keys)
+        free(keys);
+    return kept;
 }
 
 void cache_stats(struct cache *c, uint64_t *memory_bytes, uint64_t *spill_bytes, char *spill_error,

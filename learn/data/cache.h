@@ -19,6 +19,8 @@ struct held {
     struct block block; /* first: a pointer to the block is a pointer to this */
     size_t bytes;
     atomic_uint owners;
+    struct cache *home;                /* that keeps it in memory, or NULL */
+    _Atomic(struct block_keys *) keys; /* of the block, or NULL; set once */
 };
 void held_retain(struct held *held);
 void held_release(struct held *held);
@@ -36,6 +38,12 @@ PARAMO_MUST_USE paramo_err cache_get(struct cache *cache, uint32_t stream, uint6
 /* Keeps held, if there is room, and remembers its part. may_spill: if there is none in memory, it goes to the temporary
  * file. */
 PARAMO_MUST_USE paramo_err cache_put(struct cache *cache, struct held *held, int may_spill);
+
+/* The keys of a held block, if they are kept with it. NULL: *wanted says whether they would be. */
+const struct block_keys *cache_keys(struct held *held, int *wanted);
+/* Keeps them with it, and takes them over. Returns those that are kept, perhaps those of another thread, or NULL: there is
+ * no room. */
+const struct block_keys *cache_keep_keys(struct held *held, struct block_keys *keys);
 
 void cache_stats(struct cache *cache, uint64_t *memory_bytes, uint64_t *spill_bytes, char *spill_error,
                  size_t cap);

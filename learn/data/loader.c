@@ -16,8 +16,9 @@
 struct slot {
     struct loader_part part; /* first: loader_release casts */
     const struct block *block;
-    struct block own;       /* its rows in another order; key NULL: none */
-    int ready, skip, freed; /* skip: the part does not exist */
+    const struct block *keyed; /* whose distinct keys own has, or NULL */
+    struct block own;          /* its rows in another order; no key and no place: none */
+    int ready, skip, freed;    /* skip: the part does not exist */
 };
 
 struct loader {
@@ -144,28 +145,47 @@ size_t loader_batch_rows(size_t first, size_t most, uint32_t stream, uint64_t in
     return rows;
 }
 
-/* The rows of a slot's block become those of `own`, which it takes. */
-static void take_rows(struct loader *l, struct slot *s, const struct block *own)
+/* The rows of a slot become those of `own`, which it takes; *rows points at them. */
+static void take_rows(struct loader *l, struct slot *s, const struct block *own, const struct block **rows)
 {
-    if (s->block)
+    if (s->block && own->place)
+        s->keyed = s->block;
+    else if (s->block)
         reader_release(l->o.reader, s->block);
     s->block = NULL;
     block_free(&s->own);
     s->own = *own;
+    *rows = &s->own;
 }
 
-/* Gives the rows of a slot the weights of their classes. */
-static paramo_err weigh_rows(struct loader *l, struct slot *s)
+/* The distinct keys of a slot's block, if they are kept. They are found in the second round that has the block: there may
+ * be one only. */
+static paramo_err keys_of(const struct loader *l, struct batcher *batcher, const struct slot *s,
+                          const struct block_keys **keys)
 {
-    struct block own;
-    paramo_err err = block_weigh(s->block ? s->block : &s->own, l->o.class_weight, l->o.classes, &own);
+    int wanted;
+    struct block_keys *found;
+    *keys = reader_keys(l->o.reader, s->block, &wanted);
+    if (!wanted || l->round <= (uint32_t)l->side)
+        return PARAMO_OK;
+    paramo_err err = batcher_keys(batcher, s->block, &found);
     if (err == PARAMO_OK)
-        take_rows(l, s, &own);
+        *keys = reader_keep_keys(l->o.reader, s->block, found);
     return err;
 }
 
-/* The rows of a slot to learn in this round, in their order: s->block, or s->own. */
-static paramo_err choose_rows(struct loader *l, struct slot *s)
+/* Gives the rows of a slot the weights of their classes. */
+static paramo_err weigh_rows(struct loader *l, struct slot *s, const struct block **rows)
+{
+    struct block own;
+    paramo_err err = block_weigh(*rows, l->o.class_weight, l->o.classes, &own);
+    if (err == PARAMO_OK)
+        take_rows(l, s, &own, rows);
+    return err;
+}
+
+/* The rows of a slot to learn in this round, in their order. */
+static paramo_err choose_rows(struct loader *l, struct slot *s, const struct block **rows)
 {
     const paramo_work_unit *at = &s->part.lease;
     const uint64_t seed =
@@ -173,14 +193,14 @@ static paramo_err choose_rows(struct loader *l, struct slot *s)
     struct block own;
     paramo_err err = PARAMO_OK;
     if (l->o.negatives > 0) {
-        err = block_thin(s->block, l->o.negatives, ~seed, &own);
+        err = block_thin(*rows, l->o.negatives, ~seed, &own);
         if (err == PARAMO_OK)
-            take_rows(l, s, &own);
+            take_rows(l, s, &own, rows);
     }
     if (err == PARAMO_OK && l->round > 0 && l->o.shuffle > 0) {
-        err = block_shuffle(s->block ? s->block : &s->own, l->o.shuffle, seed, &own);
+        err = block_shuffle(*rows, l->o.shuffle, seed, &own);
         if (err == PARAMO_OK)
-            take_rows(l, s, &own);
+            take_rows(l, s, &own, rows);
     }
     return err;
 }
@@ -201,12 +221,21 @@ static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s
             (void)snprintf(message, PARAMO_ERROR_MAX, "%s", paramo_last_error());
         return err;
     }
-    if (err == PARAMO_OK && learn)
-        err = choose_rows(l, s);
-    if (err == PARAMO_OK && l->o.classes > 0)
-        err = weigh_rows(l, s);
+    const struct block_keys *keys = NULL;
+    const struct block *rows = s->block;
+    struct block keyed;
     if (err == PARAMO_OK)
-        err = batcher_cut(batcher, s->block ? s->block : &s->own,
+        err = keys_of(l, batcher, s, &keys);
+    if (err == PARAMO_OK && keys) {
+        keyed = block_with_keys(s->block, keys);
+        rows = &keyed;
+    }
+    if (err == PARAMO_OK && learn)
+        err = choose_rows(l, s, &rows);
+    if (err == PARAMO_OK && l->o.classes > 0)
+        err = weigh_rows(l, s, &rows);
+    if (err == PARAMO_OK)
+        err = batcher_cut(batcher, rows,
                           learn ? loader_batch_rows(l->o.first_rows, l->o.batch_rows, s->part.lease.stream,
                                                     s->part.lease.index)
                                 : MEASURE_ROWS,
@@ -265,7 +294,9 @@ static void release_block(struct loader *l, struct slot *s)
 {
     if (s->block)
         reader_release(l->o.reader, s->block);
-    s->block = NULL;
+    if (s->keyed)
+        reader_release(l->o.reader, s->keyed);
+    s->block = s->keyed = NULL;
     block_free(&s->own);
 }
 

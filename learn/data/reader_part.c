@@ -358,6 +358,19 @@ paramo_err reader_held_out(struct reader *r, uint32_t stream, uint64_t index, co
     return part_of_side(r, stream, index, HOLDOUT_MEASURE, block, ended);
 }
 
+const struct block_keys *reader_keys(struct reader *r, const struct block *block, int *wanted)
+{
+    (void)r;
+    return cache_keys(held_of(block), wanted);
+}
+
+const struct block_keys *reader_keep_keys(struct reader *r, const struct block *block,
+                                          struct block_keys *keys)
+{
+    (void)r;
+    return cache_keep_keys(held_of(block), keys);
+}
+
 void reader_release(struct reader *r, const struct block *block)
 {
     (void)r;

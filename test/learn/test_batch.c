@@ -66,6 +66,38 @@ static void test_random_blocks(void **state)
     batcher_free(batcher);
 }
 
+/* The same batches from a block with places: with its keys, where small batches are hashed, and without. */
+static void test_places_instead_of_keys(void **state)
+{
+    (void)state;
+    struct batcher *batcher;
+    struct batch_list list = {0};
+    assert_int_equal(batcher_new(&batcher), PARAMO_OK);
+    uint64_t s = 4;
+    for (int i = 0; i < 200; i++) {
+        struct block b = random_block(draw(&s), draw(&s) % 400, draw(&s) % 20, 1 + draw(&s) % 3000,
+                                      i % 3 == 0 ? 1 : draw(&s), i % 2);
+        struct block_keys *keys;
+        if (i % 5 == 0 && b.features > 0)
+            b.key[0] = BATCH_BIAS_KEY;
+        assert_int_equal(batcher_keys(batcher, &b, &keys), PARAMO_OK);
+        for (size_t k = 1; k < keys->n; k++)
+            assert_true(keys->key[k - 1] < keys->key[k]);
+        for (int without = 0; without < 2; without++) {
+            struct block with = block_with_keys(&b, keys);
+            const size_t batch_rows = 1 + draw(&s) % 64;
+            if (without)
+                with.key = NULL;
+            assert_int_equal(batcher_cut(batcher, &with, batch_rows, &list), PARAMO_OK);
+            check(&b, batch_rows, &list);
+        }
+        free(keys);
+        block_free(&b);
+    }
+    batch_list_free(&list);
+    batcher_free(batcher);
+}
+
 static void test_edge_keys(void **state)
 {
     (void)state;
@@ -101,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_blocks),
+        cmocka_unit_test(test_places_instead_of_keys),
         cmocka_unit_test(test_edge_keys),
     };
     return cmocka_run_group_tests_name("batch", tests, NULL, NULL);

@@ -9,6 +9,18 @@
 
 #include <cmocka.h>
 
+/* The keys of a block as its distinct keys and places, in no order. */
+static struct block_keys *places_of(const struct block *b)
+{
+    uint32_t *place = calloc(b->features + 1, sizeof *place);
+    struct block_keys *keys;
+    for (size_t i = 0; i < b->features; i++)
+        place[i] = (uint32_t)i;
+    assert_int_equal(block_keys_new(b->key, b->features, place, b->features, &keys), PARAMO_OK);
+    free(place);
+    return keys;
+}
+
 /* The row of `from` that row r of `to` is, within [first, end); each row has a label of its own. */
 static size_t find(const struct block *from, const struct block *to, size_t r, size_t first, size_t end)
 {
@@ -23,7 +35,8 @@ static void check_row(const struct block *from, size_t i, const struct block *to
 {
     const size_t a = from->offset[i], b = to->offset[r], n = from->offset[i + 1] - a;
     assert_int_equal(to->offset[r + 1] - b, n);
-    assert_memory_equal(from->key + a, to->key + b, n * sizeof *to->key);
+    for (size_t k = 0; k < n; k++)
+        assert_true(from->key[a + k] == (to->place ? to->distinct[to->place[b + k]] : to->key[b + k]));
     if (from->weight != NULL)
         assert_true(from->weight[i] == to->weight[r]);
     if (from->value != NULL)
@@ -41,7 +54,10 @@ static void test_rows_stay_whole_and_in_their_window(void **state)
         struct block from = random_block(draw(&s), rows, 8, 50, 1, i % 2), to;
         for (size_t r = 0; r < rows; r++)
             from.label[r] = (float)r;
-        assert_int_equal(block_shuffle(&from, window, draw(&s), &to), PARAMO_OK);
+        struct block_keys *keys = places_of(&from);
+        const struct block with = block_with_keys(&from, keys);
+        assert_int_equal(block_shuffle(i % 3 == 0 ? &with : &from, window, draw(&s), &to), PARAMO_OK);
+        assert_true((to.key == NULL) == (i % 3 == 0) && (to.place == NULL) == (i % 3 != 0));
         assert_true(to.rows == rows && to.features == from.features && to.offset[0] == 0);
         assert_true((to.value != NULL) == (from.value != NULL) && to.stream == from.stream);
         assert_true((to.weight != NULL) == (from.weight != NULL));
@@ -54,6 +70,7 @@ static void test_rows_stay_whole_and_in_their_window(void **state)
             check_row(&from, row, &to, r);
         }
         free(seen);
+        free(keys);
         block_free(&to);
         block_free(&from);
     }
@@ -94,7 +111,9 @@ static void test_rows_weigh_as_their_class(void **state)
             weight[r] = (float)(r % 5);
         }
         from.weight = weighed ? weight : NULL;
-        assert_int_equal(block_weigh(&from, class_weight, 2, &to), PARAMO_OK);
+        struct block_keys *keys = places_of(&from);
+        const struct block with = block_with_keys(&from, keys);
+        assert_int_equal(block_weigh(weighed ? &with : &from, class_weight, 2, &to), PARAMO_OK);
         for (size_t r = 0; r < from.rows; r++) {
             const float of_class = r % 3 == 0 ? 0.5f : r % 3 == 1 ? 3 : 1;
             assert_true(to.weight[r] == (weighed ? (float)(r % 5) : 1) * of_class);
@@ -105,6 +124,7 @@ static void test_rows_weigh_as_their_class(void **state)
             check_row(&from, r, &to, r);
         from.weight = own;
         free(weight);
+        free(keys);
         block_free(&from);
         block_free(&to);
     }

@@ -239,6 +239,42 @@ static void the_second_epoch_parses_nothing(void **s)
     }
 }
 
+/* The distinct keys of a block stay with it in memory, for all who get it, within the limit; not in the file. */
+static void distinct_keys_stay_with_a_block(void **s)
+{
+    (void)s;
+    static const uint64_t limits[] = {1u << 20, 1};
+    for (int l = 0; l < 2; l++) {
+        struct reader_options o = options();
+        const struct block *b, *again;
+        struct block_keys *keys, *more;
+        struct reader_stats before, after;
+        int ended, wanted;
+        o.cache = 1;
+        o.cache_bytes = limits[l];
+        struct reader *r = open_one(&o, text_path("plain"));
+        assert_int_equal(reader_part(r, 0, 2, &b, &ended), PARAMO_OK);
+        reader_get_stats(r, &before);
+        assert_null(reader_keys(r, b, &wanted));
+        assert_int_equal(wanted, l == 0);
+        if (wanted) {
+            assert_int_equal(block_keys_new(b->key, b->features, b->offset, b->features, &keys), PARAMO_OK);
+            assert_int_equal(block_keys_new(b->key, b->features, b->offset, b->features, &more), PARAMO_OK);
+            assert_ptr_equal(reader_keep_keys(r, b, keys), keys);
+            assert_ptr_equal(reader_keep_keys(r, b, more), keys); /* the first stay */
+            reader_get_stats(r, &after);
+            assert_int_equal(after.cache_bytes,
+                             before.cache_bytes + block_keys_bytes(b->features, b->features));
+            assert_int_equal(reader_part(r, 0, 2, &again, &ended), PARAMO_OK);
+            assert_ptr_equal(reader_keys(r, again, &wanted), keys);
+            assert_int_equal(wanted, 0);
+            reader_release(r, again);
+        }
+        reader_release(r, b);
+        reader_close(r);
+    }
+}
+
 /* Blocks have fields if they are asked for, and only then; a format without fields is refused. */
 static void fields_come_on_request(void **s)
 {
@@ -675,6 +711,7 @@ int main(void)
         cmocka_unit_test(in_order),
         cmocka_unit_test(several_files),
         cmocka_unit_test(the_second_epoch_parses_nothing),
+        cmocka_unit_test(distinct_keys_stay_with_a_block),
         cmocka_unit_test(fields_come_on_request),
         cmocka_unit_test(spilled_blocks_are_the_same),
         cmocka_unit_test(a_full_disk_costs_only_time),
