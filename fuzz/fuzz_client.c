@@ -332,6 +332,11 @@ static void issue(struct source *s)
         a->batch->cursor = draw_number(s);
         a->batch->with_state = how & 16 && !var;
     }
+    if (kind <= REQUEST_PUSHPULL && how & 16) {
+        kv.keys = NULL;
+        call.range = true;
+        call.begin = table->options.kind == PARAMO_TABLE_DENSE ? key % 100 : key / 2;
+    }
     uint64_t ts = 0;
     paramo_err err = client_issue(w.client, &call, &ts);
     if (err) {

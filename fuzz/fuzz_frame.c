@@ -6,6 +6,7 @@
 #include "fakevan.h"
 #include "harness.h"
 #include "wire/data.h"
+#include "wire/key_range.h"
 #include "wire/reduction_body.h"
 #include "wire/transform_body.h"
 
@@ -83,6 +84,26 @@ static void transforms(const uint8_t *data, size_t size)
     CHECK(size == sizeof again && memcmp(data, again, size) == 0);
 }
 
+/* Keys that bits or nothing but the first one stand for come back the same. */
+static void key_ranges(const uint8_t *data, size_t size)
+{
+    struct source s = {data, size};
+    uint32_t count = draw_below(&s, 4) ? draw_below(&s, 300) : (uint32_t)draw_number(&s);
+    uint64_t *keys = harness_alloc(8 * (size_t)(count < KEY_RANGE_KEYS_MAX ? count : KEY_RANGE_KEYS_MAX));
+    if (key_range_decode(s.at, s.left, count, keys) == PARAMO_OK) {
+        CHECK(count && data_keys_ascend(keys, count) == count);
+        uint64_t last = keys[count - 1] - keys[0];
+        CHECK(s.left == (s.left == KEY_RANGE_BYTES ? 8 : 16 + last / 64 * 8));
+        size_t bytes = key_range_bytes(keys, count);
+        uint8_t *again = harness_alloc(bytes);
+        if (bytes)
+            key_range_encode(keys, count, again);
+        CHECK(s.left == KEY_RANGE_BYTES || !bytes || (bytes == s.left && memcmp(s.at, again, bytes) == 0));
+        free(again);
+    }
+    free(keys);
+}
+
 /* What a reduction asks for, and what is found of it. */
 static void reductions(const uint8_t *data, size_t size)
 {
@@ -109,6 +130,7 @@ static void statistics(const uint8_t *data, size_t size)
 {
     reductions(data, size);
     transforms(data, size);
+    key_ranges(data, size);
     uint8_t again[DATA_STAT_BYTES];
     struct data_stat stat;
     if (data_stat_decode(data, size, &stat))

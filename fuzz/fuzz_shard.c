@@ -403,6 +403,12 @@ static void client_asks(struct client *c, struct source *s)
     struct van_seg seg[VAN_SEGS] = {{0}};
     if (h.count || keyed)
         seg[0] = (struct van_seg){.data = keys, .len = 8 * (keyed ? n : kind == WIRE_SCAN)};
+    if (how & 128 && (kind == WIRE_PUSH || kind == WIRE_PULL || kind == WIRE_PUSHPULL)) {
+        h.flags |= WIRE_RANGE;
+        seg[0].len = 8 + 8 * draw_below(s, 3);
+        if (seg[0].len > 8)
+            keys[1] = keys[2] = how & 64 ? 0x25 : draw_number(s); /* the words of bits */
+    }
     if (h.flags & WIRE_LENS)
         seg[1] = (struct van_seg){.data = lens, .len = 4 * n};
     if (pushes)

@@ -39,6 +39,7 @@ struct op {
     enum sim_table table;
     int32_t priority;
     bool patient;                /* the default timeout */
+    bool range;                  /* its keys follow each other, and are asked for as a range */
     bool open, cancelled, again; /* again: a part of it was sent twice or sliced again */
     uint64_t issued_view;        /* the client's view when it was issued ... */
     uint64_t issued_partitions;  /* ... and the last view in which partitions changed owners */

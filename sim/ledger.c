@@ -207,6 +207,12 @@ bool ledger_issue(struct world *w, struct op *op, struct dice *dice)
         return op->n > 0;
     }
     unsigned want = 1 + (unsigned)dice_draw(dice, SIM_OP_KEYS), gap = 2 * SIM_KEYS / want;
+    if (op->range) {
+        for (unsigned i = (unsigned)dice_draw(dice, SIM_KEYS); i < SIM_KEYS && op->n < want; i++)
+            if (!count_key(w, op, i))
+                break;
+        return op->n > 0;
+    }
     for (unsigned i = (unsigned)dice_draw(dice, gap / 2); i < SIM_KEYS && op->n < want;
          i += 1 + (unsigned)dice_draw(dice, gap))
         (void)count_key(w, op, i);

@@ -140,6 +140,7 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
         invariants_after(op);
     m->script.lost = status == PARAMO_E_NODE_LOST;
     w->counts[op->kind] += !status;
+    w->counts[PLAY_ranges] += !status && op->range;
     ledger_done(w, op, status);
     if (!status && op->kind == OP_REDUCE)
         reduction_judge(w, op);
@@ -187,6 +188,14 @@ static void keys_again(struct world *w, struct op *op, const struct customer *c)
     op->same = n && (keys & (keys - 1)) ? keys & (keys - 1) : keys;
 }
 
+/* Only dense tables of the simulator have keys that follow each other. */
+static void range_draw(struct world *w, struct op *op)
+{
+    bool rows = op->table == SIM_DENSE || op->table == SIM_ROWS;
+    if (rows && op->kind <= OP_PUSHPULL && !op->only)
+        op->range = dice_draw(&w->dice, 3) == 0;
+}
+
 static void op_fill(struct machine *m, struct op *op)
 {
     struct world *w = m->world;
@@ -199,7 +208,9 @@ static void op_fill(struct machine *m, struct op *op)
     bool goes_on = op->kind == OP_SCAN && c->scan.more;
     if (goes_on)
         op->table = c->scan.table;
-    keys_again(w, op, c);
+    range_draw(w, op);
+    if (!op->range)
+        keys_again(w, op, c);
     if (!ledger_issue(w, op, &w->dice)) {
         op->kind = OP_PULL;
         op->same = 0;
@@ -292,7 +303,7 @@ void op_issue(struct machine *m, unsigned customer)
     op->patient = !o.timeout_ms;
     op->deadline = lane_now(c->worker->lane) +
                    (o.timeout_ms ? o.timeout_ms : m->made->config.request_timeout_ms) * ENV_MS;
-    paramo_kv kv = {.size = sizeof kv, .keys = op->keys, .n = op->n};
+    paramo_kv kv = {.size = sizeof kv, .keys = op->range ? NULL : op->keys, .n = op->n};
     if (op->kind != OP_DELETE && op->kind != OP_TRANSFORM) {
         kv.vals = op->vals;
         kv.vals_len = op->vals_n;
@@ -302,6 +313,8 @@ void op_issue(struct machine *m, unsigned customer)
                                .table = &m->tables[op->table],
                                .kv = op->kind >= OP_CLEAR && op->kind != OP_TRANSFORM ? NULL : &kv,
                                .options = &o,
+                               .range = op->range,
+                               .begin = op->range ? op->keys[0] : 0,
                                .stats = op->kind == OP_STAT ? &op->stats : NULL,
                                .batch = op->batch,
                                .reduction = op->kind == OP_REDUCE ? &op->reduction : NULL,

@@ -42,7 +42,8 @@
     X(filters_again)                                                                                         \
     X(compressed)                                                                                            \
     X(rounded)                                                                                               \
-    X(user_filtered)
+    X(user_filtered)                                                                                         \
+    X(ranges)
 
 enum play_count {
 #define PLAY_ENUM(name) PLAY_##name,

@@ -397,4 +397,5 @@ PARAMO_API void paramo_worker_counters(paramo_worker *worker, paramo_counters *c
 #include "array.h"
 #include "filter.h"
 #include "functions.h"
+#include "range.h"
 #endif

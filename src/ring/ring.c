@@ -49,16 +49,23 @@ static size_t lower_bound_from(const uint64_t *keys, size_t from, size_t n, uint
     return low;
 }
 
-paramo_err ring_runs(const struct ring *ring, const struct ring_placement *placement, const uint64_t *keys,
-                     size_t n, struct ring_run *runs, size_t cap, size_t *count)
+/* keys NULL: the n keys from `begin` on. */
+static paramo_err runs_of(const struct ring *ring, const struct ring_placement *placement,
+                          const uint64_t *keys, uint64_t begin, size_t n, struct ring_run *runs, size_t cap,
+                          size_t *count)
 {
     if (placement->kind == PARAMO_PLACE_MIXED || placement->kind == PARAMO_PLACE_AUTO)
         return err_set(PARAMO_E_INVALID, "keys of this placement have no runs");
     size_t used = 0;
     for (size_t i = 0; i < n;) {
-        unsigned partition = ring_partition(ring_position(placement, keys[i]));
+        unsigned partition = ring_partition(ring_position(placement, keys ? keys[i] : begin + i));
         unsigned next = (unsigned)run_end(ring, partition);
-        size_t end = next < RING_PARTITIONS ? lower_bound_from(keys, i, n, first_key(placement, next)) : n;
+        uint64_t bound = next < RING_PARTITIONS ? first_key(placement, next) : 0;
+        size_t end = n;
+        if (bound && keys)
+            end = lower_bound_from(keys, i, n, bound);
+        else if (bound && bound - begin < n)
+            end = (size_t)(bound - begin);
         assert(end > i && end <= n); /* each run has a key */
         if (used == cap)
             return err_set(PARAMO_E_TOO_LARGE, "the keys fall into more than %zu runs", cap);
@@ -67,6 +74,18 @@ paramo_err ring_runs(const struct ring *ring, const struct ring_placement *place
     }
     *count = used;
     return PARAMO_OK;
+}
+
+paramo_err ring_runs(const struct ring *ring, const struct ring_placement *placement, const uint64_t *keys,
+                     size_t n, struct ring_run *runs, size_t cap, size_t *count)
+{
+    return runs_of(ring, placement, keys, 0, n, runs, cap, count);
+}
+
+paramo_err ring_range_runs(const struct ring *ring, const struct ring_placement *placement, uint64_t begin,
+                           size_t n, struct ring_run *runs, size_t cap, size_t *count)
+{
+    return runs_of(ring, placement, NULL, begin, n, runs, cap, count);
 }
 
 uint64_t ring_position(const struct ring_placement *placement, uint64_t key)

@@ -53,6 +53,10 @@ struct ring_run {
 MUST_USE paramo_err ring_runs(const struct ring *ring, const struct ring_placement *placement,
                               const uint64_t *keys, size_t n, struct ring_run *runs, size_t cap,
                               size_t *count);
+/* The same of the n keys from `begin` on. */
+MUST_USE paramo_err ring_range_runs(const struct ring *ring, const struct ring_placement *placement,
+                                    uint64_t begin, size_t n, struct ring_run *runs, size_t cap,
+                                    size_t *count);
 /* The first row (DENSE) whose position is in the partition a: its rows are [ring_first_row(a),
  * ring_first_row(a + 1)). */
 uint64_t ring_first_row(const struct ring_placement *placement, unsigned partition);

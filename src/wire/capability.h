@@ -29,8 +29,10 @@
 #define CAPABILITY_REDUCE (UINT64_C(1) << 16)
 /* TRANSFORM, and SCAN of keys only. */
 #define CAPABILITY_TRANSFORM (UINT64_C(1) << 17)
+/* Flag RANGE: ranges of keys in PUSH, PULL, PUSHPULL. */
+#define CAPABILITY_RANGE (UINT64_C(1) << 18)
 /* What this build can. An application may add some of CAPABILITY_USER_FILTERS. */
-#define CAPABILITIES (UINT64_C(0x3f) | CAPABILITY_REDUCE | CAPABILITY_TRANSFORM)
+#define CAPABILITIES (UINT64_C(0x3f) | CAPABILITY_REDUCE | CAPABILITY_TRANSFORM | CAPABILITY_RANGE)
 
 /* Filters of the application: one bit for each, which the hash of its name decides. */
 #define CAPABILITY_USER_FILTERS UINT64_C(0x00ffffff00000000)

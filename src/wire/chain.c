@@ -54,8 +54,8 @@ static paramo_err update_check(struct chain_message *m, const struct wire_chain 
         return wrong("its request is not a change");
     if (m->order == 0)
         return wrong("it has no order number");
-    if (m->request.flags & WIRE_CREATE)
-        return wrong("it has a flag of a pull");
+    if (m->request.flags & (WIRE_CREATE | WIRE_RANGE))
+        return wrong("it has a flag of a client's request");
     return data_check_request(&m->request, seg, nseg < WIRE_SEG_BODY ? nseg : WIRE_SEG_BODY);
 }
 

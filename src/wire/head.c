@@ -25,7 +25,10 @@ enum {
 };
 _Static_assert(AT_SPARE_END + 6 == VAN_HEAD, "the fields fill the header");
 
-enum { WIRE_FLAGS_ALL = WIRE_LENS | WIRE_CREATE | WIRE_STATE | WIRE_COLUMNS | WIRE_FILTERED | WIRE_KEYS };
+enum {
+    WIRE_FLAGS_ALL =
+        WIRE_LENS | WIRE_CREATE | WIRE_STATE | WIRE_COLUMNS | WIRE_FILTERED | WIRE_KEYS | WIRE_RANGE
+};
 
 /* Byte by byte: compilers make one store (load) of each on little-endian machines. */
 static void put16(uint8_t *p, uint16_t v)
@@ -161,6 +164,9 @@ paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
         return err_set(PARAMO_E_PROTOCOL, "%s has unknown flags 0x%x", wire_messages[kind].name, flags);
     if (flags & WIRE_FILTERED && !may_be_filtered(kind))
         return err_set(PARAMO_E_PROTOCOL, "%s is filtered, which it cannot be", wire_messages[kind].name);
+    if (flags & WIRE_RANGE && (kind == WIRE_ANSWER || !may_be_filtered(kind)))
+        return err_set(PARAMO_E_PROTOCOL, "%s has a range of keys, which it cannot have",
+                       wire_messages[kind].name);
     if (get64(in + AT_SPARE) || get64(in + AT_FILTER_EPOCH) >> 16 ||
         (get16(in + AT_FILTER_EPOCH) && !has_epoch(kind)))
         return err_set(PARAMO_E_PROTOCOL, "%s has values in spare fields", wire_messages[kind].name);

@@ -106,6 +106,19 @@ static paramo_err check_transform(const struct client_call *call, uint64_t frame
     return err ? err_prefix(err, "transform") : PARAMO_OK;
 }
 
+/* A range of a dense table. */
+static paramo_err check_rows(const struct client_call *call, const char *verb)
+{
+    const struct client_table *t = call->table;
+    uint64_t last = call->begin + call->kv->n - 1;
+    if (!call->kv->n || last < t->options.rows)
+        return PARAMO_OK;
+    return err_set(PARAMO_E_KEY_RANGE,
+                   "%s: the range from key %" PRIu64 " to %" PRIu64 " is not in table %s, which has %" PRIu64
+                   " rows",
+                   verb, call->begin, last, t->name, t->options.rows);
+}
+
 paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
 {
     static const char *const verbs[] = {"push",  "pull", "pushpull", "put",    "delete",     "transform",
@@ -124,7 +137,7 @@ paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
         return err_set(PARAMO_E_INVALID, "%s: keys and values are missing", verb);
     if (kv->n > UINT32_MAX)
         return err_set(PARAMO_E_TOO_LARGE, "%s: %zu keys, at most %u are possible", verb, kv->n, UINT32_MAX);
-    if (kv->n && !kv->keys)
+    if (kv->n && !kv->keys && !call->range)
         return err_set(PARAMO_E_INVALID, "%s: keys is NULL", verb);
     if (call->kind == REQUEST_TRANSFORM) {
         paramo_err err = check_transform(call, frame_bytes);
@@ -149,6 +162,8 @@ paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
         if (err)
             return err;
     }
+    if (call->range)
+        return t->options.kind == PARAMO_TABLE_DENSE ? check_rows(call, verb) : PARAMO_OK;
     if (!(call->options && (call->options->flags & PARAMO_TRUSTED))) {
         paramo_err err = check_keys(kv->keys, kv->n);
         if (err)

@@ -117,8 +117,11 @@ static void slice_answer_free(struct client *c, struct slice *p)
         bufpool_put_late(&c->pool, p->lens, 4 * (size_t)p->span->count);
     if (p->vals)
         bufpool_put_late(&c->pool, p->vals, p->vals_bytes);
+    if (p->bits)
+        bufpool_put_late(&c->pool, p->bits, p->bits_bytes);
     p->lens = NULL;
     p->vals = NULL;
+    p->bits = NULL;
 }
 
 void chunk_withdraw(struct chunk *chunk)

@@ -54,7 +54,7 @@ void client_table_init(struct client_table *t, const struct view_table *from)
 /* The bytes that a copy of the request's input takes. */
 static size_t copy_size(const struct client_call *call, const struct request *r)
 {
-    size_t bytes = 8 * r->n + (r->src_lens ? 4 * r->n : 0);
+    size_t bytes = (r->keys ? 8 * r->n : 0) + (r->src_lens ? 4 * r->n : 0);
     if (r->src)
         bytes += (r->src_len * call->table->value_bytes + 7) & ~(size_t)7;
     return bytes;
@@ -62,7 +62,7 @@ static size_t copy_size(const struct client_call *call, const struct request *r)
 
 static void copy_in(struct request *r, uint8_t *to, size_t value_bytes)
 {
-    if (r->n) {
+    if (r->keys) {
         memcpy(to, r->keys, 8 * r->n);
         r->keys = (const uint64_t *)(void *)to;
         to += 8 * r->n;
@@ -166,7 +166,9 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
         return PARAMO_OK;
     bool sends = call->kind == REQUEST_PUSH || call->kind == REQUEST_PUSHPULL || call->kind == REQUEST_PUT;
     bool pulls = call->kind == REQUEST_PULL || call->kind == REQUEST_PUSHPULL;
-    r->keys = kv->keys;
+    r->keys = call->range ? NULL : kv->keys;
+    r->range = call->range;
+    r->begin = call->begin;
     r->n = kv->n;
     if (sends) {
         r->src = kv->vals;

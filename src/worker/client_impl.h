@@ -65,7 +65,8 @@ enum {
 
 /* A run of keys with their values and lengths. */
 struct span {
-    const uint64_t *keys;
+    const uint64_t *keys; /* NULL: `begin`, begin + 1 ... */
+    uint64_t begin;
     const uint32_t *lens;  /* of the values that are sent, or NULL */
     const uint8_t *src;    /* values that are sent */
     uint8_t *dst;          /* where the answer's values go; NULL: kept in the slice (lens) */
@@ -76,6 +77,11 @@ struct span {
     struct wire_columns columns; /* count > 0: a part of one row */
     uint64_t src_bytes, dst_bytes;
 };
+
+static inline uint64_t span_key(const struct span *s, size_t i)
+{
+    return s->keys ? s->keys[i] : s->begin + i;
+}
 
 enum slice_state { SLICE_IDLE, SLICE_QUEUED, SLICE_RESEND, SLICE_SENT, SLICE_ANSWERED };
 
@@ -103,7 +109,10 @@ struct slice {
     uint32_t list_generation;
     uint16_t list;
     bool has_list, brings;
-    bool plain; /* its answer is not to be filtered */
+    bool plain;    /* its answer is not to be filtered */
+    bool range;    /* its keys travel as a range */
+    uint8_t *bits; /* these, if some are another shard's: key_range_bytes */
+    size_t bits_bytes;
 };
 
 struct slice_list {
@@ -171,6 +180,7 @@ struct request {
     bool posted; /* made off the lane: goes back to malloc, so that the free list is no longer than needed */
     bool pulls_lens; /* answers have lengths, placed when all are there */
     bool first_used;
+    bool range;   /* of keys that follow each other */
     bool expects; /* the lane's thread is to see to its callback */
     paramo_err status;
     paramo_err error; /* MESSAGE: the first failure of one of its nodes; the others are asked all the same */
@@ -178,7 +188,8 @@ struct request {
     int32_t priority, cmd;
     uint64_t deadline;
     /* the caller's arrays, or copies of what is only read */
-    const uint64_t *keys;
+    const uint64_t *keys; /* NULL: a range, from `begin` on */
+    uint64_t begin;
     size_t n;
     const uint8_t *src;
     uint8_t *dst;

@@ -71,12 +71,15 @@ struct client_call {
     const struct client_table *table;
     const paramo_kv *kv;                   /* NULL for CLEAR, STAT */
     const paramo_request_options *options; /* NULL: defaults; whole (the API has completed a shorter one) */
-    bool with_state;                       /* PUT */
-    struct client_stats *stats;            /* STAT: the sum over shards, written before it completes */
-    struct scan_batch *batch;              /* SCAN */
-    const struct transform *transform;     /* TRANSFORM; copied */
-    paramo_reduction *reduction;           /* REDUCE: written before it completes, but for `other` ... */
-    const struct client_table *other;      /* ... which is this, or NULL */
+    bool
+        range; /* PUSH, PULL, PUSHPULL: kv->keys is NULL; its n keys are those from `begin` on, without overflow */
+    uint64_t begin;
+    bool with_state;                   /* PUT */
+    struct client_stats *stats;        /* STAT: the sum over shards, written before it completes */
+    struct scan_batch *batch;          /* SCAN */
+    const struct transform *transform; /* TRANSFORM; copied */
+    paramo_reduction *reduction;       /* REDUCE: written before it completes, but for `other` ... */
+    const struct client_table *other;  /* ... which is this, or NULL */
     /* MESSAGE */
     const struct client_message *messages;
     size_t messages_count;

@@ -185,7 +185,7 @@ static struct filter_message message_of(struct link *l, const struct slice *p, e
                                .lists = &l->lists,
                                .tools = &c->filtering->tools,
                                .memory = {.pool = &c->pool}};
-    m.keys = p->span->columns.count ? NULL : p->span->keys;
+    m.keys = p->span->columns.count || p->range ? NULL : p->span->keys;
     return m;
 }
 
@@ -259,6 +259,15 @@ static const struct filter_chain *wanted(const struct link *l, const struct slic
     return lossy->count && l->conn->van->ops->in_process ? lossy : NULL;
 }
 
+/* Rounding depends on the keys. NULL: no memory. */
+static const uint64_t *range_keys(struct filter_memory *memory, const struct span *s)
+{
+    uint64_t *keys = filter_memory_take(memory, 8 * (size_t)s->count);
+    for (uint32_t i = 0; keys && i < s->count; i++)
+        keys[i] = s->begin + i;
+    return keys;
+}
+
 /* Replaces the values by rounded ones. MEMORY: the frame must not leave as it is. */
 static paramo_err frame_round(struct filter_coder *coder, const struct link *l, const struct slice *p,
                               const struct table_filters *f, struct filter_message *m, bool *rounded)
@@ -273,13 +282,16 @@ static paramo_err frame_round(struct filter_coder *coder, const struct link *l, 
     if (!copy)
         return err_memory((size_t)vals->len);
     memcpy(copy, vals->data, (size_t)vals->len);
+    const uint64_t *keys = s->keys ? s->keys : range_keys(&m->memory, s);
+    if (!keys)
+        return err_memory(8 * (size_t)s->count);
     uint64_t sender = (uint64_t)l->client->config.node << 32 | l->client->config.customer;
     struct filter_rows rows = {.dtype = m->dtype,
                                .vals = copy,
                                .n = (size_t)vals->len / m->value_bytes,
                                .whole = whole->src,
                                .whole_n = (size_t)whole->src_bytes / m->value_bytes,
-                               .keys = s->keys,
+                               .keys = keys,
                                .count = s->count,
                                .lens = s->lens,
                                .row_values = (uint32_t)(vals->len / m->value_bytes / s->count),

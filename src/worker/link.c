@@ -98,6 +98,8 @@ static void slice_head(const struct client *c, const struct slice *p, uint8_t ki
     } else if (!chunk->message && s->columns.count) {
         h.flags |= WIRE_COLUMNS;
     }
+    if (kind != WIRE_PROBE && p->range)
+        h.flags |= WIRE_RANGE;
     if (kind != WIRE_PROBE && p->coding &&
         p->frame.nseg > WIRE_SEG_BODY) /* else its values are only rounded */
         h.flags |= WIRE_FILTERED;
@@ -141,6 +143,8 @@ static uint64_t capability_needed(const struct request *r)
 {
     if (r->kind == REQUEST_REDUCE)
         return CAPABILITY_REDUCE;
+    if (r->range)
+        return CAPABILITY_RANGE;
     return r->kind == REQUEST_TRANSFORM || r->flags & WIRE_KEYS ? CAPABILITY_TRANSFORM : 0;
 }
 
@@ -150,7 +154,7 @@ static void unsupported(struct link *l, struct slice *p)
     char name[LINK_NAME_MAX];
     link_name(l, name);
     (void)err_set(PARAMO_E_UNSUPPORTED, "%s is of an older version, which has no %s", name,
-                  wire_kind_name(p->chunk->request->wire_kind));
+                  p->chunk->request->range ? "ranges" : wire_kind_name(p->chunk->request->wire_kind));
     if (p->state != SLICE_IDLE)
         slices_remove(slices_of(p), p);
     slice_move(p, SLICE_IDLE);

@@ -32,7 +32,8 @@ void sending_init(struct slice *p, struct chunk *chunk, struct link *link, const
     p->lens = NULL;
     p->vals = NULL;
     p->coding = NULL;
-    p->has_list = p->brings = p->plain = false;
+    p->has_list = p->brings = p->plain = p->range = false;
+    p->bits = NULL;
     struct van_frame *f = &p->frame;
     f->class = VAN_REQUEST;
     f->priority = r->priority;

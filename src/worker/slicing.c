@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/key_range.h"
 #include "worker/app_request.h"
 #include "worker/chunk.h"
 #include "worker/ending.h"
@@ -170,7 +171,7 @@ static void gather_groups(const struct span *s, size_t from, const uint16_t *own
         struct group *g = &groups[group_of[owner[i]]];
         struct span *to = &g->span;
         uint32_t k = to->count++;
-        ((uint64_t *)(uintptr_t)to->keys)[k] = s->keys[i];
+        ((uint64_t *)(uintptr_t)to->keys)[k] = span_key(s, i);
         ((uint32_t *)(uintptr_t)to->index)[k] = (uint32_t)(from + i);
         if (src) {
             uint64_t bytes = s->lens ? (uint64_t)s->lens[i] * value_bytes : fixed;
@@ -213,7 +214,7 @@ static paramo_err gather(struct client *c, const struct request *r, const struct
     memset(groups, 0, groups_bytes);
     memset(counts, 0, nshards * sizeof(size_t));
     for (size_t i = 0; i < s->count; i++) {
-        unsigned o = owner_of(c->view, r, s->keys[i]);
+        unsigned o = owner_of(c->view, r, span_key(s, i));
         if (o >= nshards) {
             bufpool_put(&c->pool, scratch, bytes);
             return PARAMO_E_AGAIN;
@@ -265,11 +266,11 @@ static int chunk_owner(const struct client *c, const struct chunk *chunk)
         return (uint32_t)chunk->target < c->view->shards_count ? chunk->target : -2;
     if (links_sole(c) >= 0)
         return links_sole(c);
-    unsigned first = owner_of(c->view, chunk->request, s->keys[0]);
+    unsigned first = owner_of(c->view, chunk->request, span_key(s, 0));
     if (first >= c->view->shards_count)
         return -2;
     for (uint32_t i = 1; i < s->count; i++) {
-        if (owner_of(c->view, chunk->request, s->keys[i]) != first)
+        if (owner_of(c->view, chunk->request, span_key(s, i)) != first)
             return -1;
     }
     return (int)first;
@@ -474,7 +475,8 @@ static struct span span_sub(const struct span *s, size_t first, uint32_t count, 
     assert(count > 0 && first + count <= s->count);
     uint64_t dst_row = s->dst_bytes / s->count;
     struct span sub = {
-        .keys = s->keys + first,
+        .keys = s->keys ? s->keys + first : NULL,
+        .begin = s->begin + first,
         .lens = s->lens ? s->lens + first : NULL,
         .src = s->src ? s->src + src_at : NULL,
         .dst = s->dst ? s->dst + first * dst_row : NULL,
@@ -527,7 +529,7 @@ static void chop(struct client *c, struct request *r, const struct span *s, int 
         chunk_add_start(c, r, s, owner, -1);
         return;
     }
-    if (bytes <= most) {
+    if (bytes <= most && !(r->range && s->count > KEY_RANGE_KEYS_MAX)) {
         chunk_add_start(c, r, s, owner, -1);
         return;
     }
@@ -554,6 +556,8 @@ static void chop(struct client *c, struct request *r, const struct span *s, int 
     uint32_t per = (uint32_t)(most / (8 + row + work));
     if (!per)
         per = 1;
+    if (r->range && per > KEY_RANGE_KEYS_MAX)
+        per = KEY_RANGE_KEYS_MAX;
     for (uint32_t first = 0; first < s->count && !r->ended; first += per) {
         uint32_t count = s->count - first < per ? s->count - first : per;
         struct span sub = span_sub(s, first, count, first * src_row_bytes, count * src_row_bytes);
@@ -589,7 +593,7 @@ static paramo_err gather_some(struct client *c, struct request *r, const struct 
     uint64_t row = (s->src_bytes > s->dst_bytes ? s->src_bytes : s->dst_bytes) / s->count;
     if (!s->lens && !is_user(r) && row >= c->config.chunk_bytes / 2) {
         for (uint32_t i = 0; i < s->count && !r->ended; i++) {
-            unsigned owner = owner_of(c->view, r, s->keys[i]);
+            unsigned owner = owner_of(c->view, r, span_key(s, i));
             if (owner >= c->view->shards_count)
                 return err_set(PARAMO_E_NODE_LOST, "a key has no owner");
             uint64_t src = s->src_bytes / s->count;
@@ -638,6 +642,7 @@ static struct span span_of(const struct request *r)
     bool dst = r->dst && !r->pulls_lens;
     return (struct span){
         .keys = r->keys,
+        .begin = r->begin,
         .lens = r->src_lens,
         .src = r->src,
         .dst = dst ? r->dst : NULL,
@@ -681,8 +686,12 @@ static size_t slice_rest(struct client *c, struct chunk *rest)
 static void slice_runs(struct client *c, struct request *r, const struct span *s)
 {
     size_t count = 0;
-    paramo_err err = ring_runs(view_ring(c->view), &r->table->placement, s->keys, s->count, c->turns->runs,
-                               RING_PARTITIONS + 1, &count);
+    const struct ring *ring = view_ring(c->view);
+    const struct ring_placement *placement = &r->table->placement;
+    paramo_err err =
+        s->keys ? ring_runs(ring, placement, s->keys, s->count, c->turns->runs, RING_PARTITIONS + 1, &count)
+                : ring_range_runs(ring, placement, s->begin, s->count, c->turns->runs, RING_PARTITIONS + 1,
+                                  &count);
     if (err) {
         request_end(r, err, err_text());
         return;
@@ -747,7 +756,7 @@ static void slice_by_view(struct client *c, struct request *r)
         struct span s = span_of(r);
         int owner = links_sole(c);
         if (owner < 0 && r->n == 1) {
-            unsigned o = owner_of(c->view, r, r->keys[0]);
+            unsigned o = owner_of(c->view, r, span_key(&s, 0));
             owner = o < c->view->shards_count ? (int)o : -1;
         }
         if (owner >= 0)

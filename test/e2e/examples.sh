@@ -28,6 +28,12 @@ expect 0 "norms as 3 servers with a copy of each row" "$PARAMO" run -s 3 -w 1 --
 cat "$OUT" "$ERR" | numbers /dev/stdin >three
 check "the same digits on three servers" cmp three alone
 
+# ---- ranges ----
+expect 0 "ranges, alone" "$HERE/ranges"
+check "all rows, without keys" grep -qx 'worker 0: 100000 of 100000 rows are right, and no keys have travelled' "$OUT"
+expect 0 "ranges as 2 servers and 3 workers" "$PARAMO" run -s 2 -w 3 -- "$HERE/ranges"
+check "three times all rows" test "$(cat "$OUT" "$ERR" | grep -c '100000 of 100000 rows are right, and no keys')" = 3
+
 # ---- SGD ----
 curve() { grep -Eo '[ 0-9][0-9] [0-9]+\.[0-9]+$' "$1"; } # without the runner's prefixes
 expect 0 "synchronous SGD in one process, with the whole batch" "$HERE/sync_sgd"

@@ -193,6 +193,22 @@ static void test_runs(void **state)
                 assert_int_equal(ring_runs(&ring, &placements[p], keys, n, runs, count - 1, &count),
                                  PARAMO_E_TOO_LARGE);
         }
+    for (size_t p = 0; p < sizeof placements / sizeof *placements; p++) { /* keys that follow each other */
+        uint64_t rows = placements[p].rows, n = rows && rows < N ? rows : N;
+        size_t whole;
+        uint64_t most = rows ? rows - n : UINT64_MAX - (n - 1);
+        static struct ring_run same[N];
+        for (unsigned at = 0; at < 4; at++) {
+            uint64_t begin = at < 2 ? at * most : draw() % (most + !!(most + 1));
+            size_t count = 0;
+            for (size_t i = 0; i < n; i++)
+                keys[i] = begin + i;
+            assert_int_equal(ring_runs(&ring, &placements[p], keys, n, runs, N, &whole), PARAMO_OK);
+            assert_int_equal(ring_range_runs(&ring, &placements[p], begin, n, same, N, &count), PARAMO_OK);
+            assert_int_equal(count, whole);
+            assert_memory_equal(runs, same, count * sizeof *runs);
+        }
+    }
     const struct ring_placement mixed = {PARAMO_PLACE_MIXED, 0};
     size_t count;
     assert_int_equal(ring_runs(&ring, &mixed, keys, 2, runs, N, &count), PARAMO_E_INVALID);

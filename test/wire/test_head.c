@@ -56,7 +56,7 @@ static void test_refused(void **state)
         assert_int_equal(wire_head_decode(bytes, &back), known ? PARAMO_OK : PARAMO_E_PROTOCOL);
     }
     wire_head_encode(&h, bytes);
-    bytes[1] = 64;
+    bytes[1] = 128;
     assert_int_equal(wire_head_decode(bytes, &back), PARAMO_E_PROTOCOL);
     for (unsigned at = 64; at < VAN_HEAD; at++) {
         wire_head_encode(&h, bytes);
@@ -66,7 +66,7 @@ static void test_refused(void **state)
     }
 }
 
-/* Which messages may be filtered, and which have an epoch of filters. */
+/* Which messages may be filtered or have a range of keys, and which have an epoch of filters. */
 static void test_filtered(void **state)
 {
     (void)state;
@@ -81,6 +81,9 @@ static void test_filtered(void **state)
         wire_head_encode(&h, bytes);
         bytes[1] = WIRE_FILTERED;
         assert_int_equal(wire_head_decode(bytes, &back), may ? PARAMO_OK : PARAMO_E_PROTOCOL);
+        bytes[1] = WIRE_RANGE;
+        bool range = may && kind != WIRE_ANSWER;
+        assert_int_equal(wire_head_decode(bytes, &back), range ? PARAMO_OK : PARAMO_E_PROTOCOL);
         wire_head_encode(&h, bytes);
         bytes[72] = 1, bytes[73] = 2;
         assert_int_equal(wire_head_decode(bytes, &back), epoch ? PARAMO_OK : PARAMO_E_PROTOCOL);

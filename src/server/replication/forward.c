@@ -681,7 +681,7 @@ paramo_err chain_prepare(struct peer *peer, struct shard_table *t, const struct 
         .sender = sender->id,
         .request = *h};
     m.request.kind = h->kind == WIRE_PUSHPULL ? WIRE_PUSH : h->kind;
-    m.request.flags = h->flags & (uint8_t)~WIRE_CREATE;
+    m.request.flags = h->flags & (uint8_t) ~(WIRE_CREATE | WIRE_RANGE);
     m.request.floor = sender->applied_window.own.floor;
     if (h->kind == WIRE_CLEAR)
         memcpy(m.partitions, c->mine, sizeof m.partitions);

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "server/shard/kept.h"
 #include "server/shard/reply.h"
-#include "van/core.h"
-#include "van/pool.h"
 #include "wire/capability.h"
 
 /* Bounds; arbitrary. */
@@ -105,26 +104,6 @@ static void begin_again(struct peer *peer, const struct wire_head *h, unsigned w
     answer_lacks(peer, h, why);
 }
 
-/* Copies the segments to memory that outlives the frame and the lists. */
-static paramo_err keep_segments(struct peer *peer, const struct filter_message *m, struct van_seg *seg,
-                                struct van_hold **hold)
-{
-    uint64_t bytes = 0;
-    for (unsigned i = 0; i < FILTER_SEGS; i++)
-        bytes += van_padded(m->seg[i].len);
-    paramo_err err = pool_get(peer->conn->van->pool, bytes, hold);
-    if (err)
-        return err;
-    uint8_t *at = hold_data(*hold);
-    for (unsigned i = 0; i < FILTER_SEGS; i++) {
-        seg[i] = (struct van_seg){.data = m->seg[i].len ? at : NULL, .len = m->seg[i].len};
-        if (seg[i].len)
-            memcpy(at, m->seg[i].data, (size_t)seg[i].len);
-        at += van_padded(seg[i].len);
-    }
-    return PARAMO_OK;
-}
-
 static bool same_segments(const struct filter_message *m, const struct van_seg *seg)
 {
     bool same = true;
@@ -147,7 +126,7 @@ static paramo_err take_back(struct peer *peer, struct wire_head *h, struct van_s
     memcpy(m.seg, seg, sizeof m.seg);
     paramo_err err = filter_decode(&coder, &seg[WIRE_SEG_BODY], &m, &wants);
     if (!err && !same_segments(&m, seg))
-        err = keep_segments(peer, &m, seg, hold);
+        err = kept_segments(peer, m.seg, FILTER_SEGS, seg, hold); /* they outlive the frame and the lists */
     filter_memory_give(&m.memory);
     if (err)
         return err;
@@ -237,7 +216,7 @@ void filtered_answer(struct peer *peer, const struct shard_table *t, const struc
     struct filter_message m = {.use = FILTER_OF_ANSWER,
                                .table = t->id,
                                .count = h->count,
-                               .keys = h->flags & WIRE_COLUMNS ? NULL : keys,
+                               .keys = h->flags & (WIRE_COLUMNS | WIRE_RANGE) ? NULL : keys,
                                .dtype = t->options.dtype,
                                .value_bytes = t->value_bytes,
                                .row_bytes = t->row_values * t->value_bytes,

@@ -2,9 +2,39 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert_slow.h"
 #include "server/shard/housekeeping.h"
+#include "van/core.h"
+#include "van/pool.h"
+
+paramo_err kept_segments(struct peer *peer, const struct van_seg *from, unsigned n, struct van_seg *to,
+                         struct van_hold **hold)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < n; i++)
+        bytes += van_padded(from[i].len);
+    paramo_err err = pool_get(peer->conn->van->pool, bytes, hold);
+    if (err)
+        return err;
+    uint8_t *at = hold_data(*hold);
+    for (unsigned i = 0; i < n; i++) {
+        struct van_seg seg = {.data = from[i].len ? at : NULL, .len = from[i].len};
+        if (seg.len)
+            memcpy(at, from[i].data, (size_t)seg.len);
+        at += van_padded(seg.len);
+        to[i] = seg;
+    }
+    return PARAMO_OK;
+}
+
+/* The keys of a range are not those of the frame. */
+static paramo_err keep_frame(struct kept *k)
+{
+    return k->head.flags & WIRE_RANGE ? kept_segments(k->peer, k->seg, k->nseg, k->seg, &k->hold)
+                                      : van_keep(k->peer->conn, k->seg, k->nseg, &k->hold);
+}
 
 /* Copies the slice, or takes over `hold`, which keeps its bytes already. NULL: no memory; the slice counts as
  * lost on the way. */
@@ -22,7 +52,7 @@ static struct kept *keep(struct peer *peer, const struct wire_head *head, const 
     if (hold && *hold) {
         k->hold = *hold;
         *hold = NULL;
-    } else if (!hold && van_keep(peer->conn, k->seg, nseg, &k->hold)) {
+    } else if (!hold && keep_frame(k)) {
         free(k);
         return NULL;
     }

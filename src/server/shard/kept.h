@@ -47,6 +47,9 @@ struct kept *kept_pop(struct peer *peer);
 /* Is a slice of this sender and number kept for a view or by this connection? */
 bool kept_has(const struct peer *peer, uint64_t number);
 
+/* Copies n segments to memory of one hold. */
+MUST_USE paramo_err kept_segments(struct peer *peer, const struct van_seg *from, unsigned n,
+                                  struct van_seg *to, struct van_hold **hold);
 /* Both copy the slice, or take over *hold, which keeps its bytes already. */
 void kept_defer_for_view(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                          unsigned nseg, struct van_hold **hold);

@@ -23,6 +23,7 @@
 #include "server/shard/transforming.h"
 #include "server/snapshot/load_state.h"
 #include "server/snapshot/saving.h"
+#include "wire/key_range.h"
 
 /* ---- senders ---- */
 
@@ -82,6 +83,9 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         shard_table_again(s);
         return PARAMO_OK;
     }
+    if (h->flags & WIRE_RANGE && t->options.kind == PARAMO_TABLE_USER)
+        return err_set(PARAMO_E_PROTOCOL, "%s to table %s, which has a handler, has a range of keys",
+                       wire_kind_name(h->kind), t->name);
     shard_floor(s, sender, h->floor);
     if (t->options.kind == PARAMO_TABLE_USER)
         return handling_slice(peer, t, h, seg, nseg, hold);
@@ -252,6 +256,27 @@ static paramo_err take_request(struct peer *peer, const struct wire_head *h, con
     return handle(peer, h, seg, nseg, hold);
 }
 
+/* The same with the keys of its range. From here on it differs from others by its flag alone. */
+static paramo_err take_range(struct peer *peer, const struct wire_head *h, const struct van_seg *seg,
+                             unsigned nseg)
+{
+    struct shard *s = peer->shard;
+    struct van_seg plain[VAN_SEGS] = {{0}};
+    size_t room = h->count < KEY_RANGE_KEYS_MAX ? h->count + 1 : KEY_RANGE_KEYS_MAX;
+    uint64_t *keys = bufpool_get(&s->pool, 8 * room);
+    if (!keys) {
+        s->counters.dropped++; /* as if it was lost on the way */
+        return PARAMO_OK;
+    }
+    memcpy(plain, seg, nseg * sizeof *plain);
+    paramo_err err = key_range_decode(plain[WIRE_SEG_KEYS].data, plain[WIRE_SEG_KEYS].len, h->count, keys);
+    plain[WIRE_SEG_KEYS] = (struct van_seg){.data = keys, .len = 8 * (uint64_t)h->count};
+    if (!err)
+        err = take_request(peer, h, plain, nseg, NULL);
+    bufpool_put(&s->pool, keys, 8 * room);
+    return err;
+}
+
 static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head[VAN_HEAD],
                            const struct van_seg *seg, unsigned nseg)
 {
@@ -266,13 +291,18 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
         return PARAMO_OK;
     }
     bool plain_peer = !peer->wants_count && h.filter_epoch == peer->filter_epoch;
-    if (err || h.kind == WIRE_PROBE || (!(h.flags & WIRE_FILTERED) && plain_peer))
-        return err ? err : take_request(peer, &h, seg, nseg, NULL);
+    if (err)
+        return err;
+    if (h.kind == WIRE_PROBE || (!(h.flags & WIRE_FILTERED) && plain_peer))
+        return h.flags & WIRE_RANGE ? take_range(peer, &h, seg, nseg)
+                                    : take_request(peer, &h, seg, nseg, NULL);
     struct van_seg plain[VAN_SEGS] = {{0}};
     struct van_hold *hold = NULL;
     memcpy(plain, seg, nseg * sizeof *plain);
     err = filtered_in(peer, &h, plain, &nseg, &hold);
-    if (!err)
+    if (!err && h.flags & WIRE_RANGE)
+        err = take_range(peer, &h, plain, nseg);
+    else if (!err)
         err = take_request(peer, &h, plain, nseg, hold ? &hold : NULL);
     van_release(hold);
     return err == PARAMO_E_AGAIN ? PARAMO_OK : err;
