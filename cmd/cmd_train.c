@@ -194,6 +194,16 @@ static json_t *pace_json(const struct options *s, const double *pace)
                      "staleness", stale);
 }
 
+static json_t *admission_json(const struct options *s, const struct admission_rule *rule)
+{
+    json_t *j = json_pack("{s:s}", "rule", option_text(s, OPT_ADMIT));
+    if (j && rule->kind == ADMIT_COUNT)
+        (void)json_object_set_new(j, "memory_mb", json_integer((json_int_t)(rule->bytes >> 20)));
+    if (j && rule->most > 0)
+        (void)json_object_set_new(j, "max_features", json_integer((json_int_t)rule->most));
+    return j;
+}
+
 static int print_json(const struct options *s, const struct train_options *o, const struct train_result *r)
 {
     json_t *epochs = json_array();
@@ -227,6 +237,8 @@ static int print_json(const struct options *s, const struct train_options *o, co
         (void)json_object_set_new(j, "schedule",
                                   json_pack("{s:s, s:f, s:b}", "kind", option_text(s, OPT_SCHEDULE), "warmup",
                                             o->schedule.warmup, "within_epochs", !r->by_epoch));
+    if (j && o->admission.kind != ADMIT_ALL)
+        (void)json_object_set_new(j, "admit", admission_json(s, &o->admission));
     if (j && o->model.factor_after > 0)
         (void)json_object_set_new(j, "factor_after", json_integer((json_int_t)o->model.factor_after));
     if (j && r->filters > 0)

@@ -90,6 +90,12 @@
       "auto is std from the first value on that is neither 0 nor 1")                                                  \
     X(FACTOR_AFTER, LEARNS, "factor-after", 0, NUMBER(0, SIGHTINGS_MAX), "N", NULL, NULL,                             \
       "a feature gets factors when N rows have shown it, and has its weight only before; 0: at once")                 \
+    X(ADMIT, LEARNS, "admit", 0, TEXT, "count:N|prob:P", NULL, NULL,                                                  \
+      "a new feature gets into the model when a worker has seen it N times, or at each time with probability P")      \
+    X(ADMIT_MEMORY, LEARNS, "admit-memory", 0, NUMBER(1, 65536), "MB", "16", NULL,                                    \
+      "admit count: what a worker's counters take")                                                                   \
+    X(MAX_FEATURES, LEARNS, "max-features", 0, NUMBER(1, UINT64_MAX), "N", NULL, NULL,                                \
+      "admit: no more than this many features get into the model")                                                    \
     X(SOLVER, TRAIN, "solver", 0, WORD, "ftrl|darlin", "ftrl", NULL,                                                  \
       "darlin minimizes the loss of lr with --l1 over all rows, block of features by block (docs/DARLIN.md)")         \
     X(BIAS, TRAIN, "bias", 0, WORD, DARLIN_BIAS_WORDS, "l1", NULL,                                                    \

@@ -186,6 +186,22 @@ static int read_calibration(const struct options *s, struct train_options *o)
     return -1;
 }
 
+/* Which new features get into the model. Returns -1 or the exit code. */
+static int read_admission(const struct options *s, struct admission_rule *rule)
+{
+    const char *text = option_text(s, OPT_ADMIT);
+    if (!text && option_given(s, OPT_MAX_FEATURES))
+        return options_wrong(s, "--max-features needs --admit");
+    if (text && admission_parse(text, rule) != 0)
+        return options_wrong(s, "--admit is " ADMISSION_WORDS ", N from 1 to %d and P above 0 to 1, not '%s'",
+                             SKETCH_MOST, text);
+    if (option_given(s, OPT_ADMIT_MEMORY) && rule->kind != ADMIT_COUNT)
+        return options_wrong(s, "--admit-memory needs --admit count:N");
+    rule->bytes = (size_t)option_number(s, OPT_ADMIT_MEMORY) << 20;
+    rule->most = option_given(s, OPT_MAX_FEATURES) ? option_number(s, OPT_MAX_FEATURES) : 0;
+    return -1;
+}
+
 int train_args_read(const struct options *s, struct train_options *o)
 {
     if (option_list(s, OPT_DATA)->n == 0)
@@ -227,6 +243,8 @@ int train_args_read(const struct options *s, struct train_options *o)
         code = read_class_weights(s, o);
     if (code < 0)
         code = read_calibration(s, o);
+    if (code < 0)
+        code = read_admission(s, &o->admission);
     if (code >= 0)
         return code;
     (void)snprintf(info->data_format, sizeof info->data_format, "%s", option_text(s, OPT_FORMAT));

@@ -11,6 +11,10 @@ void chosen_free(struct chosen *c)
 
 paramo_err chosen_keys(struct chosen *c, const uint64_t *key, const uint8_t *keep, size_t n)
 {
+    if (!keep) {
+        c->n = CHOSEN_ALL;
+        return PARAMO_OK;
+    }
     if (n > c->cap) {
         chosen_free(c);
         c->key = malloc((n + n / 4) * sizeof *c->key);

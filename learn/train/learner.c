@@ -24,8 +24,10 @@ struct slot {
     struct params param, grad;
     struct scaled scaled;
     struct sighted sighted;
-    struct chosen factors;         /* the features whose factors are pushed, if not all */
-    uint64_t ts[MODEL_MAX_TABLES]; /* of the pulls, then of the pushes; 0: there was none */
+    uint8_t *in; /* of admission_batch */
+    size_t in_cap;
+    struct chosen weights, factors; /* the features whose weights and factors are pushed, if not all */
+    uint64_t ts[MODEL_MAX_TABLES];  /* of the pulls, then of the pushes; 0: there was none */
 };
 
 /* Sums over a part's rows so far. */
@@ -45,8 +47,9 @@ struct learner {
     size_t slots;
     struct slot *slot;
     struct part_sums *idle, *made;
-    struct workspace work;              /* of one batch */
-    struct sighted fetched;             /* of learner_fetch */
+    struct workspace work;  /* of one batch */
+    struct sighted fetched; /* of learner_fetch */
+    struct admission admission;
     float guess[OBJECTIVE_CLASSES_MAX]; /* of a round that measures: for each row */
     uint32_t round;                     /* as the leader counts them */
     enum holdout_side side;
@@ -59,6 +62,19 @@ struct learner {
     uint64_t sent, received;               /* counters when last reported */
     uint64_t sent_before, received_before; /* and when the round began */
 };
+
+/* The room for new features is what is left now, divided among the workers. */
+static paramo_err begin_admission(struct learner *l)
+{
+    paramo_table_stats stats = {.size = sizeof stats};
+    paramo_err err = PARAMO_OK;
+    if (l->o.admission.most > 0)
+        err = paramo_table_stat(l->o.worker, l->o.table[0], &stats);
+    const uint64_t features = stats.rows > 0 ? stats.rows - 1 : 0; /* without the bias */
+    return err == PARAMO_OK
+               ? admission_init(&l->admission, &l->o.admission, l->o.model->seed, features, l->o.workers)
+               : err;
+}
 
 paramo_err learner_new(const struct learner_options *options, struct learner **learner)
 {
@@ -90,9 +106,13 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .stop = l->o.stop,
                                     .threads = l->o.threads,
                                     .alone = l->o.alone};
-    paramo_err err = !l->slot
-                         ? paramo_error_set(PARAMO_E_MEMORY, "out of memory for a worker's batches in flight")
-                         : loader_new(&loader, &l->loader);
+    paramo_err err = begin_admission(l);
+    if (err != PARAMO_OK) {
+        learner_free(l);
+        return err;
+    }
+    err = !l->slot ? paramo_error_set(PARAMO_E_MEMORY, "out of memory for a worker's batches in flight")
+                   : loader_new(&loader, &l->loader);
     if (err != PARAMO_OK) {
         learner_free(l);
         return err;
@@ -107,7 +127,9 @@ static void slot_free(struct slot *s)
     params_free(&s->grad);
     scaled_free(&s->scaled);
     sighted_free(&s->sighted);
+    chosen_free(&s->weights);
     chosen_free(&s->factors);
+    free(s->in);
 }
 
 void learner_free(struct learner *l)
@@ -125,6 +147,7 @@ void learner_free(struct learner *l)
     }
     workspace_free(&l->work);
     sighted_free(&l->fetched);
+    admission_free(&l->admission);
     free(l);
 }
 
@@ -172,12 +195,33 @@ int learner_measures(const struct learner *l)
     return l->side == HOLDOUT_MEASURE;
 }
 
+/* Are there features that are not admitted? */
+static int admits(const struct learner *l)
+{
+    return l->o.admission.kind != ADMIT_ALL;
+}
+
+static paramo_err fit_admission(struct slot *s, size_t keys)
+{
+    if (keys <= s->in_cap)
+        return PARAMO_OK;
+    free(s->in);
+    s->in_cap = keys + keys / 4;
+    s->in = malloc(s->in_cap);
+    if (s->in)
+        return PARAMO_OK;
+    s->in_cap = 0;
+    return paramo_error_set(PARAMO_E_MEMORY, "out of memory: a batch of %zu keys", keys);
+}
+
 /* Gives the slot, which is not in use, memory for a batch. */
 static paramo_err slot_fit(struct learner *l, struct slot *s, const struct batch *b)
 {
     paramo_err err = params_fit(&s->param, l->o.model, b->unique);
     if (err == PARAMO_OK)
         err = params_fit(&s->grad, l->o.model, b->unique);
+    if (err == PARAMO_OK && admits(l))
+        err = fit_admission(s, b->unique);
     return err == PARAMO_OK ? workspace_fit(&l->work, l->o.model, b->rows, b->unique) : err;
 }
 
@@ -357,10 +401,10 @@ static paramo_err receive_answer(struct learner *l)
 typedef paramo_err request_fn(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,
                               const paramo_request_options *options, uint64_t *ts);
 
-/* Pulls or pushes the values of each table that has keys of the batch. Behind the weights, rows of features have the keys
- * of `factors`, unless it is NULL: then those of all. */
-static paramo_err request(struct learner *l, request_fn *fn, const struct batch *b,
-                          const struct chosen *factors, float *const *values, uint64_t *ts)
+/* Pulls or pushes the values of each table that has keys of the batch. s: the slot with the features that are chosen;
+ * NULL: all. */
+static paramo_err request(struct learner *l, request_fn *fn, const struct batch *b, const struct slot *s,
+                          float *const *values, uint64_t *ts)
 {
     const struct model_info *model = l->o.model;
     paramo_request_options options;
@@ -368,12 +412,13 @@ static paramo_err request(struct learner *l, request_fn *fn, const struct batch 
     options.flags = PARAMO_TRUSTED;
     paramo_err err = PARAMO_OK;
     for (size_t t = 0; err == PARAMO_OK && t < model->ops->tables; t++) {
+        const struct chosen *some = !s ? NULL : t == 0 ? &s->weights : &s->factors;
         paramo_kv kv;
         paramo_kv_init(&kv);
         kv.n = model_keys(model, t, b, &kv.keys);
-        if (t > 0 && factors && model_fixed_rows(model, t) == 0) {
-            kv.keys = factors->key;
-            kv.n = factors->n;
+        if (some && some->n != CHOSEN_ALL && model_fixed_rows(model, t) == 0) {
+            kv.keys = some->key;
+            kv.n = some->n;
         }
         kv.vals = values[t];
         kv.vals_len = kv.n * model_row_values(model, t);
@@ -383,19 +428,23 @@ static paramo_err request(struct learner *l, request_fn *fn, const struct batch 
     return err;
 }
 
-/* Pushes the gradients of a batch: of factors only those of features that have some. */
+/* Pushes the gradients of a batch: those of features that are admitted, and of factors those of features that have some. */
 static paramo_err push(struct learner *l, struct slot *s, const struct batch *b)
 {
     const struct model_info *model = l->o.model;
-    const size_t features = b->unique - 1;
-    if (!l->o.sightings->table)
-        return request(l, paramo_push, b, NULL, s->grad.table, s->ts);
-    for (size_t t = 1; t < model->ops->tables; t++)
-        if (model_fixed_rows(model, t) == 0)
-            chosen_rows(s->sighted.has, features, model_row_values(model, t), s->grad.table[t]);
-    paramo_err err = chosen_keys(&s->factors, b->key, s->sighted.has, features);
+    const uint8_t *weights = admits(l) ? s->in : NULL,
+                  *factors = l->o.sightings->table ? s->sighted.has : weights;
+    for (size_t t = 0; t < model->ops->tables; t++) {
+        const uint8_t *keep = t == 0 ? weights : factors;
+        if (keep && model_fixed_rows(model, t) == 0)
+            chosen_rows(keep, t == 0 ? b->unique : b->unique - 1, model_row_values(model, t),
+                        s->grad.table[t]);
+    }
+    paramo_err err = chosen_keys(&s->weights, b->key, weights, b->unique);
     if (err == PARAMO_OK)
-        err = request(l, paramo_push, b, &s->factors, s->grad.table, s->ts);
+        err = chosen_keys(&s->factors, b->key, factors, b->unique - 1);
+    if (err == PARAMO_OK)
+        err = request(l, paramo_push, b, s, s->grad.table, s->ts);
     return err == PARAMO_OK ? sighted_push(l->o.sightings, &s->sighted) : err;
 }
 
@@ -492,16 +541,29 @@ static float rate(const struct learner *l, const struct slot *s)
     return (float)rate_schedule_at(&l->o.schedule, (double)l->round + place, (double)l->o.epochs);
 }
 
+/* A number of the batch by its place in the data, for what is drawn. */
+static uint64_t place_of(const struct slot *s)
+{
+    const paramo_work_unit *at = &s->part->lease;
+    return holdout_mix(holdout_mix(at->stream) + at->index) + (uint64_t)(s->batch - s->part->list.batch);
+}
+
 static paramo_err compute(struct learner *l)
 {
     struct slot *s = &l->slot[l->computed % l->slots];
     const struct batch *b = s->batch;
     const struct model_info *model = l->o.model;
     paramo_err err = wait_for(l, s->ts);
+    const uint8_t *in = NULL;
+    if (err == PARAMO_OK && admits(l) && !learner_measures(l)) {
+        admission_batch(&l->admission, b, s->param.table[0], model_row_values(model, 0), l->round == 0,
+                        place_of(s), s->in);
+        in = s->in;
+    }
     if (err == PARAMO_OK)
-        err = scaled_batch(l->o.scaling, s->batch, &s->scaled, &b);
+        err = scaled_batch(l->o.scaling, s->batch, in, &s->scaled, &b);
     if (err == PARAMO_OK)
-        err = sighted_batch(l->o.sightings, b, !learner_measures(l), l->round == 0, s->param.table,
+        err = sighted_batch(l->o.sightings, b, !learner_measures(l), l->round == 0, in, s->param.table,
                             &s->sighted);
     if (err != PARAMO_OK)
         return err;
@@ -629,7 +691,7 @@ paramo_err learner_fetch(void *learner, const struct batch *batch, float *const 
     if (err == PARAMO_OK)
         err = wait_for(l, ts);
     if (err == PARAMO_OK)
-        err = sighted_batch(l->o.sightings, batch, 0, 0, param, &l->fetched);
+        err = sighted_batch(l->o.sightings, batch, 0, 0, NULL, param, &l->fetched);
     if (err != PARAMO_OK) { /* param belongs to the caller again */
         char why[PARAMO_ERROR_MAX];
         (void)snprintf(why, sizeof why, "%s", paramo_last_error());

@@ -30,6 +30,7 @@
 #include "learn/data/loader.h"
 #include "learn/eval/metric_sums.h"
 #include "learn/eval/score.h"
+#include "learn/train/admission.h"
 #include "learn/train/pace.h"
 #include "learn/train/rate_schedule.h"
 #include "learn/train/scaling.h"
@@ -66,10 +67,12 @@ struct learner_options {
     uint32_t who; /* customer id */
     const char *pool;
     struct reader *reader;
-    size_t batch_rows, first_rows; /* of a batch, at most and in the first part (loader_batch_rows) */
-    double negatives;              /* share of the rows with label 0 that is learned; 0: all */
-    struct rate_schedule schedule; /* of the gradients */
-    uint64_t epochs;               /* of the job, at most */
+    size_t batch_rows, first_rows;   /* of a batch, at most and in the first part (loader_batch_rows) */
+    double negatives;                /* share of the rows with label 0 that is learned; 0: all */
+    struct admission_rule admission; /* of new features */
+    uint32_t workers;                /* of the job, when it began */
+    struct rate_schedule schedule;   /* of the gradients */
+    uint64_t epochs;                 /* of the job, at most */
     size_t shuffle; /* rows of a window, from the second round on (learn/data/loader.h); 0: never */
     unsigned ahead;
     uint32_t bound;   /* struct pace has it */

@@ -138,7 +138,7 @@ static paramo_err push(struct scaling *s, const struct batch *batch, struct scal
     return n > 0 ? paramo_push(s->worker, s->table, &kv, &options, &b->push) : PARAMO_OK;
 }
 
-paramo_err scaled_batch(struct scaling *s, const struct batch *batch, struct scaled *b,
+paramo_err scaled_batch(struct scaling *s, const struct batch *batch, const uint8_t *in, struct scaled *b,
                         const struct batch **out)
 {
     *out = batch;
@@ -152,6 +152,11 @@ paramo_err scaled_batch(struct scaling *s, const struct batch *batch, struct sca
     if (b->learn) {
         scale_measure(s->kind, batch, b->own);
         changed = scale_join(s->kind, batch->unique - 1, b->own, b->known, b->changed);
+        size_t kept = 0;
+        for (size_t i = 0; in && i < changed; i++)
+            if (in[b->changed[i]])
+                b->changed[kept++] = b->changed[i];
+        changed = in ? kept : changed;
     }
     scale_divide(s->kind, batch, b->known, b->value);
     b->batch = *batch;

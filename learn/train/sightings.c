@@ -109,7 +109,8 @@ static void clear(const struct model_info *model, size_t features, const uint8_t
 }
 
 /* Which features get factors by this batch, and what it adds to the rows. */
-static void count_batch(const struct batch *batch, int count, float after, struct sighted *b)
+static void count_batch(const struct batch *batch, int count, const uint8_t *in, float after,
+                        struct sighted *b)
 {
     const size_t features = batch->unique - 1;
     memset(b->add, 0, batch->unique * sizeof *b->add);
@@ -117,8 +118,8 @@ static void count_batch(const struct batch *batch, int count, float after, struc
         b->add[batch->index[i]] += 1;
     b->added = 0;
     for (size_t i = 0; i < features; i++) {
-        b->has[i] = b->known[i] + b->add[i] >= after;
-        if (b->known[i] >= SIGHTINGS_FACTORS || (b->add[i] == 0 && !b->has[i]))
+        b->has[i] = b->known[i] + b->add[i] >= after && (!in || in[i]);
+        if (b->known[i] >= SIGHTINGS_FACTORS || (b->add[i] == 0 && !b->has[i]) || (in && !in[i]))
             continue;
         b->key[b->added] = batch->key[i];
         b->add[b->added++] = b->add[i] + (b->has[i] ? SIGHTINGS_FACTORS : 0);
@@ -126,7 +127,7 @@ static void count_batch(const struct batch *batch, int count, float after, struc
 }
 
 paramo_err sighted_batch(struct sightings *s, const struct batch *batch, int learn, int count,
-                         float *const *param, struct sighted *b)
+                         const uint8_t *in, float *const *param, struct sighted *b)
 {
     if (!s->table)
         return PARAMO_OK;
@@ -136,7 +137,7 @@ paramo_err sighted_batch(struct sightings *s, const struct batch *batch, int lea
     if (err != PARAMO_OK)
         return err;
     if (learn)
-        count_batch(batch, count, (float)s->model->factor_after, b);
+        count_batch(batch, count, in, (float)s->model->factor_after, b);
     else
         for (size_t i = 0; i < features; i++)
             b->has[i] = b->known[i] >= SIGHTINGS_FACTORS;

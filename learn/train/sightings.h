@@ -44,9 +44,9 @@ struct sighted {
 void sighted_free(struct sighted *b);
 PARAMO_MUST_USE paramo_err sighted_pull(struct sightings *s, const struct batch *batch, struct sighted *b);
 /* When the rows are there, fills in b->has, and sets the factors of other features in param to 0. A batch that is learned
- * may give features their factors; `count`: its sightings count. */
+ * may give features their factors; `count`: its sightings count, those of features with in[i] (NULL: of all). */
 PARAMO_MUST_USE paramo_err sighted_batch(struct sightings *s, const struct batch *batch, int learn, int count,
-                                         float *const *param, struct sighted *b);
+                                         const uint8_t *in, float *const *param, struct sighted *b);
 /* Pushes what the batch adds, after its factors. */
 PARAMO_MUST_USE paramo_err sighted_push(struct sightings *s, struct sighted *b);
 PARAMO_MUST_USE paramo_err sighted_wait(struct sightings *s, struct sighted *b);

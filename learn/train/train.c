@@ -312,6 +312,8 @@ static paramo_err prepare(struct customer *c)
         .reader = job->reader,
         .batch_rows = job->batch,
         .first_rows = job->first_batch,
+        .admission = job->o->admission,
+        .workers = job->result->num_workers > 0 ? job->result->num_workers : 1,
         .schedule = job->o->schedule,
         .epochs = job->epochs,
         .shuffle = (size_t)job->o->shuffle,

@@ -8,6 +8,7 @@
 #include "learn/darlin/darlin_options.h"
 #include "learn/data/reader.h"
 #include "learn/store/modelio.h"
+#include "learn/train/admission.h"
 #include "learn/train/pace.h"
 #include "learn/train/rate_schedule.h"
 
@@ -26,9 +27,10 @@ struct train_options {
     struct model_info model; /* to begin with; epochs and rows are filled in */
     uint64_t epochs;         /* 0: up to TRAIN_EPOCHS where the model is measured after each, else one */
     unsigned hold_out;       /* percent of the rows, not with valid (learn/data/holdout.h) */
-    struct rate_schedule schedule; /* of the learning rate */
-    uint64_t shuffle;              /* rows of a window, from the second epoch on; 0: never */
-    double negatives;              /* share of the rows with label 0 that is learned, of logistic; 0: all */
+    struct admission_rule admission; /* of new features */
+    struct rate_schedule schedule;   /* of the learning rate */
+    uint64_t shuffle;                /* rows of a window, from the second epoch on; 0: never */
+    double negatives;                /* share of the rows with label 0 that is learned, of logistic; 0: all */
     int balance; /* weights of classes from the first rows, in place of those of the model */
     enum calibration_kind calibrate; /* of logistic: on the rows that are measured */
     uint64_t batch;                  /* rows; 0: train_batch, from train_first_batch on */

@@ -1,4 +1,5 @@
-/* Factors after N sightings: which features have rows of factors, and that what was measured is what is saved. */
+/* Factors after N sightings, and features that are admitted: which have rows on the servers, and that what was measured is
+ * what is saved. */
 #include "learn/eval/score.h"
 #include "learn/support_learn.h"
 #include "learn/train/chosen.h"
@@ -120,17 +121,17 @@ static void rows_of(const char *path, size_t table, uint8_t has[2 * IDS])
     modelio_close(&m);
 }
 
-static void check_rows(const char *path, unsigned least)
+static void check_rows(const char *path, unsigned weights_from, unsigned least)
 {
     uint8_t weights[2 * IDS], factors[2 * IDS];
     unsigned without = 0;
     rows_of(path, 0, weights);
     rows_of(path, 1, factors);
     for (unsigned i = 0; i < 2 * IDS; i++) {
-        assert_int_equal(weights[i], shown[i] > 0);
+        assert_int_equal(weights[i], shown[i] >= weights_from);
         if (factors[i] != (shown[i] >= least))
             fail_msg("id %u was shown %u times and has %d rows of factors", i, shown[i], factors[i]);
-        without += weights[i] && !factors[i];
+        without += shown[i] > 0 && !factors[i];
     }
     assert_true(without > 20);
 }
@@ -154,7 +155,7 @@ static void frequent_features_have_factors(void **state)
         o.epochs = 1;
         o.ahead = 0; /* each batch is pulled when the one before is pushed */
         const double loss = train(&o);
-        check_rows(out, AFTER);
+        check_rows(out, 1, AFTER);
         if (!(fabs(measure(out) - loss) < 1e-9))
             fail_msg("%s: the model that is saved is not the one that was measured", model_at(m)->name);
         remove_dir(out);
@@ -171,7 +172,7 @@ static void several_workers_count_together(void **state)
     o.valid_n = 0; /* the last epoch's model is saved */
     assert_int_equal(train_run(&o, &r), PARAMO_OK);
     train_result_free(&r);
-    check_rows(out, AFTER);
+    check_rows(out, 1, AFTER);
     remove_dir(out);
 }
 
@@ -190,6 +191,8 @@ static void after_one_is_at_once(void **state)
     struct model m[2];
     for (uint32_t i = 0; i < 2; i++) {
         struct train_options o = options(model_find("fm"), i, out[i]);
+        if (i == 1)
+            o.admission = (struct admission_rule){.kind = ADMIT_COUNT, .count = 1, .bytes = 1 << 20};
         (void)train(&o);
         assert_int_equal(modelio_open(out[i], &m[i]), PARAMO_OK);
         assert_int_equal(m[i].info.factor_after, i);
@@ -233,6 +236,60 @@ static void a_model_goes_on(void **state)
     remove_dir(second);
 }
 
+/* ---- admission ---- */
+
+static void frequent_features_are_admitted(void **state)
+{
+    (void)state;
+    for (size_t m = 0; model_at(m) != NULL; m++) {
+        char *out = model_dir("admitted");
+        struct train_options o = options(model_at(m), 0, out);
+        o.admission = (struct admission_rule){.kind = ADMIT_COUNT, .count = 3, .bytes = 1 << 20};
+        o.model.scale = m == 0 ? SCALE_STD : SCALE_NONE;
+        const double loss = train(&o);
+        if (model_at(m)->tables > 1)
+            check_rows(out, 3, 3);
+        if (!(fabs(measure(out) - loss) < 1e-9))
+            fail_msg("%s: the model that is saved is not the one that was measured", model_at(m)->name);
+        struct model saved;
+        assert_int_equal(modelio_open(out, &saved), PARAMO_OK);
+        if (m == 0)
+            assert_int_equal(saved.scale.n + 1, saved.table[0].n); /* the bias has no scale */
+        modelio_close(&saved);
+        remove_dir(out);
+    }
+    char *out = model_dir("both");
+    struct train_options o = options(model_find("fm"), AFTER, out);
+    o.admission = (struct admission_rule){.kind = ADMIT_COUNT, .count = 2, .bytes = 1 << 20};
+    o.ahead = 0;
+    (void)train(&o);
+    uint8_t factors[2 * IDS];
+    rows_of(out, 1, factors);
+    for (unsigned i = 0; i < 2 * IDS; i++) /* a sighting before it is admitted is not counted */
+        if (factors[i] != (shown[i] > AFTER) && !(factors[i] && shown[i] == AFTER))
+            fail_msg("id %u was shown %u times and has %d rows of factors", i, shown[i], factors[i]);
+    remove_dir(out);
+}
+
+static void there_is_room_for_so_many(void **state)
+{
+    (void)state;
+    for (uint32_t workers = 1; workers <= 3; workers += 2) {
+        char *out = model_dir("room");
+        struct train_options o = options(model_find("fm"), 0, out);
+        uint8_t has[2 * IDS];
+        unsigned n = 0;
+        o.admission = (struct admission_rule){.kind = ADMIT_SHARE, .share = 0.5, .most = 60};
+        o.workers = workers;
+        (void)train(&o);
+        rows_of(out, 0, has);
+        for (unsigned i = 0; i < 2 * IDS; i++)
+            n += has[i];
+        assert_in_range(n, 60 / workers, 60); /* one worker may have learned all */
+        remove_dir(out);
+    }
+}
+
 static void rows_move_to_the_front(void **state)
 {
     (void)state;
@@ -254,7 +311,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frequent_features_have_factors), cmocka_unit_test(several_workers_count_together),
-        cmocka_unit_test(after_one_is_at_once), cmocka_unit_test(a_model_goes_on),
+        cmocka_unit_test(after_one_is_at_once),           cmocka_unit_test(frequent_features_are_admitted),
+        cmocka_unit_test(there_is_room_for_so_many),      cmocka_unit_test(a_model_goes_on),
         cmocka_unit_test(rows_move_to_the_front)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,61 @@
+/*
+ * Which new features get rows on the servers (--admit). One worker's side, without a message: McMahan et al., "Ad Click
+ * Prediction: a View from the Trenches", KDD 2013, section 4.1, "Probabilistic Feature Inclusion".
+ *
+ * A feature is in the model if its weight, as pulled, is not 0. Any other is new. It counts as absent, and no gradient of it
+ * is pushed, until a worker admits it:
+ *
+ *     count:N   at the Nth sighting by this worker, as a sketch of fixed size counts it
+ *     prob:P    at each sighting with probability P, by a hash of the seed, the feature and the batch's place
+ *
+ * Once it was pushed all workers find it in the model. Sightings of the first round count. Rows that do not exist cost no
+ * memory when they are pulled.
+ *
+ * With `most` a worker admits at most its share of what the table of weights had room for when it began. So the table has
+ * `most` rows at most, however long the stream is, unless workers join. A feature whose weight returns to 0 may be taken
+ * for a new one, and then takes room twice.
+ *
+ * Owned by one thread. Tests: test/learn/test_admission.c, test/e2e/admission.sh.
+ */
+#ifndef LEARN_TRAIN_ADMISSION_H
+#define LEARN_TRAIN_ADMISSION_H
+
+#include "learn/data/batch.h"
+#include "learn/train/sketch.h"
+
+enum admission_kind { ADMIT_ALL, ADMIT_COUNT, ADMIT_SHARE };
+
+#define ADMISSION_WORDS  "count:N|prob:P"
+#define ADMISSION_RECENT 65536 /* arbitrary */
+
+/* All zeros: every feature is admitted. */
+struct admission_rule {
+    enum admission_kind kind;
+    uint32_t count; /* 1 .. SKETCH_MOST */
+    double share;   /* above 0, at most 1 */
+    size_t bytes;   /* of a worker's sketch */
+    uint64_t most;  /* features in the model; 0: any number */
+};
+
+/* Reads one of ADMISSION_WORDS into kind and count or share. Returns 0, or -1 if it is none of them. */
+int admission_parse(const char *text, struct admission_rule *rule);
+
+struct admission {
+    struct admission_rule rule;
+    uint64_t seed;
+    struct sketch sketch;
+    uint64_t *recent;  /* [ADMISSION_RECENT]: the last that was admitted at each place */
+    uint64_t left;     /* of rule.most */
+    uint64_t admitted; /* so far */
+};
+
+/* For one of that many workers; the model has `rows` features. The caller frees it. */
+PARAMO_MUST_USE paramo_err admission_init(struct admission *a, const struct admission_rule *rule,
+                                          uint64_t seed, uint64_t rows, uint32_t workers);
+void admission_free(struct admission *a);
+/* in[i]: feature i of the batch is in the model or admitted; the bias always is. w has `width` weights of each. count: the
+ * batch's sightings count. place: a number of the batch, different from all others. */
+void admission_batch(struct admission *a, const struct batch *batch, const float *w, size_t width, int count,
+                     uint64_t place, uint8_t *in);
+
+#endif
