@@ -524,7 +524,7 @@ inline void Postoffice::Watch()
 {
     /* Each look wakes a thread of an idle process: no more of them than the grace needs. */
     const auto period =
-        std::max(std::chrono::milliseconds(200), std::min(Grace() / 5, std::chrono::milliseconds(1000)));
+        std::max(std::chrono::milliseconds(200), std::min(Grace() * 2 / 5, std::chrono::milliseconds(2000)));
     const auto never = std::chrono::steady_clock::time_point::max();
     auto lost_until = never; /* the end of a lost job's grace */
     std::string lost;

@@ -54,6 +54,20 @@ static bool hook_progress(struct lane_hook *hook)
     return any;
 }
 
+/* UCX refuses to arm if a signal has come since the last poll, which is so after each wake-up. Mostly the messages that
+ * it announced have been taken, so polling once more here spares a round. */
+static ucs_status_t arm(struct ucx_way *way)
+{
+    const struct ucx_api *api = way->context->api;
+    ucs_status_t status = api->worker_arm(way->worker);
+    if (status != UCS_ERR_BUSY)
+        return status;
+    way->moved = false;
+    if (api->worker_progress(way->worker) || way->moved || !way->conn)
+        return status;
+    return api->worker_arm(way->worker);
+}
+
 static bool hook_arm(struct lane_hook *hook)
 {
     struct ucx_lane *l = container_of(hook, struct ucx_lane, hook);
@@ -67,7 +81,7 @@ static bool hook_arm(struct lane_hook *hook)
         }
         if (way->armed)
             continue;
-        ucs_status_t status = way->context->api->worker_arm(way->worker);
+        ucs_status_t status = arm(way);
         way->armed = status == UCS_OK;
         if (status == UCS_ERR_BUSY && ++way->busy < BUSY_MAX)
             all = false;
