@@ -28,7 +28,8 @@ enum {
     TCP_GATHER_BYTES = 16 << 10, /* requests gather up to this size while an answer is awaited */
     TCP_BURST_FRAMES =
         64, /* frames of a burst that leave together, so that the peer begins before the rest */
-    TCP_BURST_BYTES = TCP_STAGE_BYTES, /* the same in bytes */
+    TCP_BURST_BYTES = TCP_STAGE_BYTES - TCP_COPY_MAX, /* the same in bytes: they still fit into one stage */
+    TCP_BURST_MISS = 3,    /* misses that a missed burst counts for; a complete one takes 1 away */
     TCP_BURST_MISSES = 10, /* most misses; after a miss the next 2^misses bursts are not waited for */
     TCP_RBUF_BYTES = 64 << 10,
     TCP_WHOLE_MAX =
@@ -66,7 +67,7 @@ struct tcp_incoming {
 struct tcp_burst {
     unsigned hints;  /* calls of van_expect since the last round */
     unsigned due;    /* requests of the burst that have not come yet; 0: no burst */
-    unsigned misses; /* 4 more for each missed burst, 1 less for each complete one */
+    unsigned misses; /* TCP_BURST_MISS more for each missed burst, 1 less for each complete one */
     unsigned skip;   /* bursts that are not waited for from now on */
 };
 
@@ -105,6 +106,7 @@ struct tcp_conn {
     struct lane_task end; /* at the end of a round: frees, or moves */
     struct lane_task arrive;
     struct lane_timer timer; /* gathering; an orphan's deadline */
+    uint64_t gather_until;   /* when frames that gather, or wait for a burst, leave; 0: none do */
 
     /* connecting */
     struct resolve *question;

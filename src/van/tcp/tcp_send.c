@@ -54,7 +54,7 @@ static void burst_missed(struct tcp_conn *conn)
     if (!b->due)
         return;
     b->due = 0;
-    b->misses = b->misses + 4 < TCP_BURST_MISSES ? b->misses + 4 : TCP_BURST_MISSES;
+    b->misses = b->misses + TCP_BURST_MISS < TCP_BURST_MISSES ? b->misses + TCP_BURST_MISS : TCP_BURST_MISSES;
     b->skip = 1u << b->misses;
 }
 
@@ -314,9 +314,16 @@ static void push_out(struct tcp_conn *conn)
     conn->urgent = false;
 }
 
+/* The timer stays armed when what gathered has left: to set it again for the next frames would wake the lane's thread if
+ * another thread sends them. So it may fire early, or for nothing. */
 static void gather_over(struct lane_timer *timer)
 {
     struct tcp_conn *conn = container_of(timer, struct tcp_conn, timer);
+    struct lane *lane = conn->base.lane;
+    if (!conn->gather_until)
+        return;
+    if (lane_now(lane) < conn->gather_until && lane_timer_arm(lane, timer, conn->gather_until) == PARAMO_OK)
+        return;
     burst_missed(conn);
     conn->urgent = true;
     tcp_hook(conn);
@@ -326,10 +333,12 @@ static void gather_over(struct lane_timer *timer)
 static bool gather_until(struct tcp_conn *conn)
 {
     struct lane *lane = conn->base.lane;
+    if (!conn->gather_until)
+        conn->gather_until = lane_now(lane) + TCP_GATHER_NS;
     if (conn->timer.slot)
         return true;
     conn->timer.fire = gather_over;
-    return lane_timer_arm(lane, &conn->timer, lane_now(lane) + TCP_GATHER_NS) == PARAMO_OK;
+    return lane_timer_arm(lane, &conn->timer, conn->gather_until) == PARAMO_OK;
 }
 
 static bool should_leave(const struct tcp_conn *conn)
@@ -381,21 +390,28 @@ paramo_err tcp_send_lent(struct van_conn *base, struct van_frame *frame, void *s
 void tcp_send_round(struct tcp_conn *conn)
 {
     conn->lent = 0;
+    bool waits = false;
     burst_begins(conn);
     if (!conn->blocked && !conn->deaf && tcp_send_pending(conn)) {
         if (!stage_ready(conn)) {
             tcp_break_later(conn, err_memory(TCP_STAGE_BYTES));
         } else if (should_leave(conn)) {
-            if (!conn->base.orphan)
-                lane_timer_cancel(conn->base.lane, &conn->timer);
+            conn->gather_until = 0;
             push_out(conn);
-        } else if (!gather_until(conn)) {
-            push_out(conn); /* without a timer frames must not gather */
+        } else {
+            waits = gather_until(conn);
+            if (!waits)
+                push_out(conn); /* without a timer frames must not gather */
         }
     }
     /* The timer of a burst is set before it begins: the lane's thread, which is here, need not be woken for it. */
-    if (conn->burst.due && !conn->base.orphan && !gather_until(conn))
-        conn->burst.due = 0;
+    if (conn->burst.due && !conn->base.orphan) {
+        waits = gather_until(conn);
+        if (!waits)
+            conn->burst.due = 0;
+    }
+    if (!waits)
+        conn->gather_until = 0;
     for (struct qnode *node; (node = queue_pop(&conn->finished));) {
         struct van_frame *frame = container_of(node, struct van_frame, node);
         outq_mark(frame, OUTQ_NOWHERE);
