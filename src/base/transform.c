@@ -15,7 +15,7 @@ paramo_err transform_check(const struct transform *what, paramo_dtype dtype)
         return err_set(PARAMO_E_INVALID, what->two ? "this function takes no second table"
                                                    : "this function needs a second table");
     if (!(a > -INTEGERS * INTEGERS && a < INTEGERS * INTEGERS) && !(floats && a - a == 0))
-        return err_set(PARAMO_E_INVALID, "a is %g, which is not possible", a);
+        return err_set(PARAMO_E_INVALID, "a is %g: it must be a number that the table's type can hold", a);
     if (!floats && !(a >= -INTEGERS && a < INTEGERS && (double)(int64_t)a == a))
         return err_set(PARAMO_E_INVALID, "a is %g, but the table holds integers", a);
     return PARAMO_OK;

@@ -190,7 +190,7 @@ static void sources_drop(struct merge *m, paramo_err *err)
     for (uint32_t i = 0; m->sources && i < m->count; i++) {
         struct source *s = &m->sources[i];
         if (s->pending && client_cancel(m->client, s->ts) == PARAMO_OK && !*err) {
-            *err = err_set(PARAMO_E_INTERNAL, "a batch was still on its way");
+            *err = err_set(PARAMO_E_INTERNAL, "a batch of the scan has no end (a defect of Paramo)");
             err_text_copy(text);
         }
         free(s->batch.keys);
@@ -223,10 +223,10 @@ static paramo_err sources_open(struct merge *m)
         err = arrive(m);
     for (uint32_t i = 1; i < m->count && !err; i++)
         if (m->sources[i].batch.partitions_view != m->sources[0].batch.partitions_view)
-            err = err_set(PARAMO_E_MOVED, "partitions have changed owners");
+            err = err_set(PARAMO_E_MOVED, "partitions changed owners during the scan; begin it again");
     /* A view with more shards came before the requests were sliced by it: the new ones were not asked. */
     if (!err && atomic_load(&m->client->shared->shards) != m->count)
-        err = err_set(PARAMO_E_MOVED, "there are other shards");
+        err = err_set(PARAMO_E_MOVED, "servers joined during the scan; begin it again");
     return err;
 }
 

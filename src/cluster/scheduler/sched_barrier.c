@@ -83,7 +83,9 @@ static void barrier_timed_out(struct sched_call *call)
             if (len + strlen(label) + 3 < sizeof names)
                 len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", len ? ", " : "", label);
         }
-    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "the barrier waits for %zu: %s", missing, names));
+    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT,
+                                  "not all nodes entered the barrier in time; %zu are missing: %s", missing,
+                                  names));
 }
 
 static uint64_t barrier_key(uint32_t group, uint32_t customer)

@@ -254,7 +254,7 @@ static void fail(struct sched_ckpt *c, paramo_err err)
 static void too_late(struct lane_timer *timer)
 {
     struct sched_ckpt *c = container_of(timer, struct sched_ckpt, deadline);
-    fail(c, err_set(PARAMO_E_TIMEOUT, "it took longer than %" PRIu32 " ms", c->order.timeout_ms));
+    fail(c, err_set(PARAMO_E_TIMEOUT, "the checkpoint took longer than %" PRIu32 " ms", c->order.timeout_ms));
     end_perhaps(c);
 }
 

@@ -58,7 +58,7 @@ static void hold(struct scheduler *s)
     if (s->migrations->suspended)
         return; /* its end resumes migrations */
     if (lane_timer_arm(lane, &s->migrations->timer, lane_now(lane) + MIGRATIONS_PAUSE))
-        log_error("scheduler: %s", err_text()); /* the clock tries again */
+        log_error("scheduler: cannot set the timer of the next migration: %s; trying again", err_text());
 }
 
 static void answered(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
@@ -201,7 +201,7 @@ void sched_migrations_check(struct scheduler *s)
 {
     if (!s->migrations->check_timer.slot &&
         lane_timer_arm(s->config.lane, &s->migrations->check_timer, lane_now(s->config.lane)))
-        log_error("scheduler: %s", err_text()); /* the clock tries again */
+        log_error("scheduler: cannot set the timer that checks the migrations: %s; trying again", err_text());
 }
 
 /* ---- what the machine says ----------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static void ends_soon(struct scheduler *s)
     struct lane *lane = s->config.lane;
     if (!s->migrations->ends_timer.slot &&
         lane_timer_arm(lane, &s->migrations->ends_timer, lane_now(lane) + ENDS_PAUSE))
-        log_error("scheduler: %s", err_text()); /* the clock tries again */
+        log_error("scheduler: cannot set the timer that ends migrations: %s; trying again", err_text());
 }
 
 /* A paused side waits for END without a deadline. So END is sent until it is accepted: memory may be short,

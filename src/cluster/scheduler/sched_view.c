@@ -20,7 +20,7 @@ static void view_out(struct lane_timer *timer)
     struct control_message_body *view = s->state == SCHED_OVER ? NULL : s->view->ops->build(s);
     s->view->changed = s->state != SCHED_OVER && !view;
     if (s->view->changed) {
-        log_warn("scheduler: a view waits to be announced: out of memory");
+        log_warn("scheduler: out of memory for the next view; changes of the cluster are announced later");
         if (lane_timer_arm(s->config.lane, timer, lane_now(s->config.lane) + AGAIN_MS * ENV_MS))
             return; /* the clock tries again */
     }

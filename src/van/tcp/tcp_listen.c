@@ -47,7 +47,7 @@ static void accept_one(struct tcp_listener *l, int fd, const struct addr *addr)
 {
     struct tcp_conn *conn;
     if (tcp_conn_create(l->base.van, l->lane, &conn)) {
-        log_error("listener %s: %s", l->base.address, err_text());
+        log_error("listener %s: a new connection is closed: %s", l->base.address, err_text());
         (void)close(fd);
         return;
     }
@@ -55,7 +55,8 @@ static void accept_one(struct tcp_listener *l, int fd, const struct addr *addr)
     conn->source.fd = fd;
     addr_format(addr, conn->base.peer);
     if (tcp_conn_open(conn)) {
-        log_error("listener %s: %s", l->base.address, err_text());
+        log_error("listener %s: the connection of %s is closed: %s", l->base.address, conn->base.peer,
+                  err_text());
         tcp_discard(conn, PARAMO_E_SYSTEM);
         return;
     }
