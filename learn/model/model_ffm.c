@@ -20,78 +20,113 @@
 
 #include <string.h>
 
-/* The factors of feature i of the batch for field g. */
-VECTOR_INLINE size_t group(const struct batch *b, size_t i, size_t g, size_t fields, size_t dim)
+/*
+ * A row's features are worked on in tiles of TILE, whose places are computed once: the pairs within each tile, and those
+ * of it with each tile before it. The pairs of a feature go into several sums in turn, so that an addition need not wait
+ * for the one before it: LANES lanes in all, SUMS of them of 4 floats, or half as many of 8. Each width of vectors adds
+ * the same lanes in the same order.
+ */
+enum { TILE = 64, SUMS = 4, LANES = 4 * SUMS };
+
+struct spot {
+    size_t at,
+        group; /* the feature's factors begin at `at`; others' for its field are `group` behind their begin */
+    float x;
+};
+
+/* The features from .. to - 1 whose fields are counted; returns how many. */
+VECTOR_INLINE size_t tile_fill(const struct batch *b, size_t from, size_t to, size_t fields, size_t dim,
+                               struct spot *spot)
 {
-    return ((size_t)b->index[i] * fields + g) * dim;
+    size_t n = 0;
+    for (size_t i = from; i < to; i++)
+        if (b->field[i] < fields)
+            spot[n++] = (struct spot){
+                .at = b->index[i] * fields * dim, .group = b->field[i] * dim, .x = value_of(b, i)};
+    return n;
 }
 
-/* The sum over the pairs of features from .. to - 1. With spans of whole registers the lanes are kept in them. */
-VECTOR_INLINE float pairs_sum(const struct batch *b, size_t from, size_t to, int wide, size_t fields,
-                              size_t dim, const float *v)
+/* The pairs of feature i with features 0 .. n - 1 of a tile. */
+VECTOR_INLINE void pairs_sum4(struct spot i, const struct spot *tile, size_t n, const float *v,
+                              float lane[LANES])
 {
-    float lane[FACTOR_LANES] = {0};
-    factor_wide8 eight = {0};
-    factor_wide4 low = {0}, high = {0};
-    for (size_t i = from; i < to; i++) {
-        const size_t fi = b->field[i];
-        const float xi = value_of(b, i);
-        for (size_t j = from; fi < fields && j < i; j++) {
-            const size_t fj = b->field[j];
-            if (fj >= fields)
-                continue;
-            const float x = xi * value_of(b, j), *p = v + group(b, i, fj, fields, dim),
-                        *q = v + group(b, j, fi, fields, dim);
-            if (dim % 8 == 0 && wide >= 8)
-                for (size_t k = 0; k < dim; k += 8)
-                    eight += x * (*(const factor_wide8 *)(p + k) * *(const factor_wide8 *)(q + k));
-            else if (dim % 8 == 0)
-                for (size_t k = 0; k < dim; k += 8) {
-                    low += x * (*(const factor_wide4 *)(p + k) * *(const factor_wide4 *)(q + k));
-                    high += x * (*(const factor_wide4 *)(p + k + 4) * *(const factor_wide4 *)(q + k + 4));
-                }
-            else if (dim == 4)
-                low += x * (*(const factor_wide4 *)p * *(const factor_wide4 *)q);
-            else
-                factors_dot(wide, dim, x, p, q, lane);
+    factor_wide4 sum[SUMS];
+    size_t j = 0;
+    memcpy(sum, lane, sizeof sum);
+    for (; j + SUMS <= n; j += SUMS)
+        for (size_t s = 0; s < SUMS; s++)
+            sum[s] += i.x * tile[j + s].x *
+                      (*(const factor_wide4 *)(v + i.at + tile[j + s].group) *
+                       *(const factor_wide4 *)(v + tile[j + s].at + i.group));
+    memcpy(lane, sum, sizeof sum);
+    for (size_t s = 0; j < n; j++, s++)
+        *(factor_wide4 *)(lane + 4 * s) += i.x * tile[j].x *
+                                           (*(const factor_wide4 *)(v + i.at + tile[j].group) *
+                                            *(const factor_wide4 *)(v + tile[j].at + i.group));
+}
+
+VECTOR_INLINE void pairs_sum(struct spot i, const struct spot *tile, size_t n, int wide, size_t dim,
+                             const float *v, float lane[LANES])
+{
+    for (size_t j = 0; j < n; j++)
+        factors_dot(wide, dim, i.x * tile[j].x, v + i.at + tile[j].group, v + tile[j].at + i.group,
+                    lane + j % 2 * FACTOR_LANES);
+}
+
+/* Both groups of a pair may be the same one: the second addition follows the first. */
+VECTOR_INLINE void pairs_gradient(struct spot i, const struct spot *tile, size_t n, int wide, size_t dim,
+                                  const float *v, float residual, float *gv)
+{
+    const float dx = residual * i.x;
+    for (size_t j = 0; j < n; j++) {
+        const size_t p = i.at + tile[j].group, q = tile[j].at + i.group;
+        const float x = dx * tile[j].x;
+        factors_add(wide, dim, x, v + q, gv + p);
+        factors_add(wide, dim, x, v + p, gv + q);
+    }
+}
+
+/* One of both for all pairs of row r; gv is NULL: the sums. */
+VECTOR_INLINE void row_pairs(const struct batch *b, size_t r, int wide, size_t fields, size_t dim,
+                             const float *v, float lane[LANES], float residual, float *gv)
+{
+    struct spot tile[TILE], before[TILE];
+    const size_t from = row_from(b, r), to = row_to(b, r);
+    for (size_t first = from; first < to; first += TILE) {
+        const size_t n = tile_fill(b, first, first + TILE < to ? first + TILE : to, fields, dim, tile);
+        for (size_t other = from; other <= first; other += TILE) {
+            const struct spot *with = other < first ? before : tile;
+            const size_t m = other < first ? tile_fill(b, other, other + TILE, fields, dim, before) : 0;
+            for (size_t i = 0; i < n; i++) {
+                const size_t pairs = other < first ? m : i;
+                if (gv)
+                    pairs_gradient(tile[i], with, pairs, wide, dim, v, residual, gv);
+                else if (dim == 4)
+                    pairs_sum4(tile[i], with, pairs, v, lane);
+                else
+                    pairs_sum(tile[i], with, pairs, wide, dim, v, lane);
+            }
         }
     }
-    if (dim % 8 == 0 && wide >= 8) {
-        memcpy(lane, &eight, sizeof eight);
-    } else if (dim % 8 == 0 || dim == 4) {
-        memcpy(lane, &low, sizeof low);
-        memcpy(lane + 4, &high, sizeof high);
-    }
-    return factors_fold(lane);
 }
 
 VECTOR_INLINE void margins(size_t dim, const struct batch *b, int wide, size_t fields, const float *v,
                            float *margin)
 {
-    for (size_t r = 0; r < b->rows; r++)
-        margin[r] += pairs_sum(b, row_from(b, r), row_to(b, r), wide, fields, dim, v);
+    for (size_t r = 0; r < b->rows; r++) {
+        float lane[LANES] = {0};
+        row_pairs(b, r, wide, fields, dim, v, lane, 0, NULL);
+        for (size_t k = 0; k < FACTOR_LANES; k++)
+            lane[k] += lane[k + FACTOR_LANES];
+        margin[r] += factors_fold(lane);
+    }
 }
 
-/* Both groups of a pair may be the same one: the second addition follows the first. */
 VECTOR_INLINE void gradients(size_t dim, const struct batch *b, int wide, size_t fields, const float *v,
                              const float *residual, float *gv)
 {
-    for (size_t r = 0; r < b->rows; r++) {
-        const size_t from = row_from(b, r), to = row_to(b, r);
-        for (size_t i = from; i < to; i++) {
-            const size_t fi = b->field[i];
-            const float dx = residual[r] * value_of(b, i);
-            for (size_t j = from; fi < fields && j < i; j++) {
-                const size_t fj = b->field[j];
-                if (fj >= fields)
-                    continue;
-                const size_t p = group(b, i, fj, fields, dim), q = group(b, j, fi, fields, dim);
-                const float x = dx * value_of(b, j);
-                factors_add(wide, dim, x, v + q, gv + p);
-                factors_add(wide, dim, x, v + p, gv + q);
-            }
-        }
-    }
+    for (size_t r = 0; r < b->rows; r++)
+        row_pairs(b, r, wide, fields, dim, v, NULL, residual[r], gv);
 }
 
 /* 4 and 8 are constants. */
