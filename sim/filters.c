@@ -11,19 +11,22 @@
 #include "worker/client_impl.h"
 #include "worker/filtering.h"
 
-static const char *const pushes[] = {"none",    "keycache",
-                                     "lz4",     "keycache,lz4",
-                                     "zstd:1",  "keycache,zstd:3",
-                                     "bf16",    "fixed:1,keycache",
-                                     "fixed:2", "fixed:4,lz4",
-                                     "fp16",    "fixed:3,keycache,zstd:1",
-                                     "bytes",   "fixed:2,keycache,bytes,lz4"};
+static const char *const pushes[] = {"none",          "keycache",
+                                     "lz4",           "keycache,lz4",
+                                     "zstd:1",        "keycache,zstd:3",
+                                     "bf16",          "fixed:1,keycache",
+                                     "fixed:2",       "fixed:4,lz4",
+                                     "fp16",          "fixed:3,keycache,zstd:1",
+                                     "bytes",         "fixed:2,keycache,bytes,lz4",
+                                     "topk:0.5",      "threshold:5000,keycache",
+                                     "skip:0.5,fp16", "topk:0.3,skip:0.3,bf16,keycache,lz4"};
 static const char *const pulls[] = {"none",   "keycache",        "lz4",     "keycache,lz4",
                                     "zstd:1", "keycache,zstd:3", "fixed:2", "keycache,bf16",
                                     "fp16",   "fixed:3,lz4",     "bytes",   "bf16,bytes"};
 
-/* Requests between changes of a chain, and between shards that forget; bytes of a few key lists, and of none. */
-enum { CHANGE_EVERY = 64, FORGET_EVERY = 200, FEW_LISTS = 1200, NO_LIST = 100 };
+/* Requests between changes of a chain, and between shards that forget; bytes of a few key lists, of none, and of a few rows
+ * that are held back. */
+enum { CHANGE_EVERY = 64, FORGET_EVERY = 200, FEW_LISTS = 1200, NO_LIST = 100, FEW_HELD = 300 };
 
 /* A filter of the application: bytes without their zeros, and one bit for each. */
 static size_t bytes_encode(void *user, float arg, const paramo_filter_data *data, void *to, size_t room)
@@ -80,6 +83,7 @@ void filters_draw(struct machine *m, struct customer *customer, struct client_co
     for (unsigned d = 0; d < FILTER_DIRECTIONS; d++)
         draw(w, (enum filter_direction)d, &config->filters[d]);
     reals_open(customer, config->filters);
+    config->held_bytes = dice_draw(&w->dice, 4) ? 0 : FEW_HELD;
     config->list_keys = 1;
     config->list_bytes = dice_draw(&w->dice, 2) ? FEW_LISTS : 0;
 }
@@ -127,6 +131,9 @@ void filters_count(struct world *w, const struct client *client)
         w->counts[PLAY_lists_named] += (uint32_t)counts.of[FILTER_INDEX_keycache][d].messages;
         w->counts[PLAY_compressed] +=
             (uint32_t)(counts.of[FILTER_INDEX_lz4][d].messages + counts.of[FILTER_INDEX_zstd][d].messages);
+        w->counts[PLAY_held_back] += (uint32_t)(counts.of[FILTER_INDEX_topk][d].messages +
+                                                counts.of[FILTER_INDEX_threshold][d].messages +
+                                                counts.of[FILTER_INDEX_skip][d].messages);
         w->counts[PLAY_user_filtered] += (uint32_t)counts.of[FILTER_COUNT][d].messages;
         w->counts[PLAY_rounded] +=
             (uint32_t)(counts.of[FILTER_INDEX_fixed][d].messages + counts.of[FILTER_INDEX_bf16][d].messages +

@@ -26,7 +26,8 @@ enum op_kind {
     OP_STAT,
     OP_SCAN,
     OP_REDUCE,
-    OP_TRANSFORM
+    OP_TRANSFORM,
+    OP_FLUSH
 };
 
 /* One request of the application, its arrays, and what the model knew when it was issued. */

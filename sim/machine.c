@@ -486,6 +486,7 @@ static void customer_end(struct machine *m, struct customer *c)
     m->world->counts[PLAY_filters_again] += (uint32_t)worker->client->counts->filters_again;
     filters_count(m->world, worker->client);
     client_free(worker->client);
+    c->held = (struct held){0}; /* it is lost with its worker */
     end_lane(m, worker->lane);
     view_feed_fini(&worker->feed);
     free(worker);

@@ -9,6 +9,7 @@
 #include "sim/copies.h"
 #include "sim/filters.h"
 #include "sim/functions.h"
+#include "sim/held.h"
 #include "sim/invariants.h"
 #include "sim/island.h"
 #include "sim/judge.h"
@@ -141,7 +142,12 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
     m->script.lost = status == PARAMO_E_NODE_LOST;
     w->counts[op->kind] += !status;
     w->counts[PLAY_ranges] += !status && op->range;
+    if (!status && op->table == SIM_REALS)
+        held_acknowledged(w, op);
     ledger_done(w, op, status);
+    held_settle(w, &m->customers[op->customer]);
+    if (op->kind == OP_FLUSH)
+        held_flushed(w, op, status);
     if (!status && op->kind == OP_REDUCE)
         reduction_judge(w, op);
     if (!status && op->kind == OP_SCAN) {
@@ -169,6 +175,8 @@ static enum op_kind kind_draw(struct world *w, enum sim_table table)
         return n < 96 ? OP_STAT : OP_SCAN;
     if (table != SIM_USER && n >= 91)
         return OP_REDUCE;
+    if (table == SIM_REALS && n == 90)
+        return OP_FLUSH;
     if (table != SIM_USER && table != SIM_VAR && n >= 87)
         return OP_TRANSFORM;
     if (table == SIM_CELLS && n < 38)
@@ -196,10 +204,13 @@ static void range_draw(struct world *w, struct op *op)
         op->range = dice_draw(&w->dice, 3) == 0;
 }
 
-static void op_fill(struct machine *m, struct op *op)
+static void op_fill(struct machine *m, struct op *op, bool flush)
 {
     struct world *w = m->world;
-    if (!island_needs(w) || !island_draw(m, op)) {
+    if (flush) {
+        op->table = SIM_REALS;
+        op->kind = OP_FLUSH;
+    } else if (!island_needs(w) || !island_draw(m, op)) {
         op->table = (enum sim_table)dice_draw(&w->dice, SIM_TABLES);
         op->kind = kind_draw(w, op->table);
     }
@@ -222,6 +233,8 @@ static void op_fill(struct machine *m, struct op *op)
         reduction_draw(op, &w->dice);
     if (op->kind == OP_TRANSFORM)
         transform_draw(op, &w->dice);
+    if (op->kind == OP_FLUSH)
+        held_flush_begins(c, op);
     if (op->kind == OP_SCAN) {
         op->batch = calloc(1, sizeof *op->batch);
         if (!op->batch)
@@ -271,11 +284,11 @@ static void after_draw(struct machine *m, struct op *op, paramo_request_options 
     o->after_all = op->after_all;
 }
 
-void op_issue(struct machine *m, unsigned customer)
+static void issue(struct machine *m, unsigned customer, bool flush)
 {
     static const enum request_kind kinds[] = {
-        REQUEST_PUSH,  REQUEST_PULL, REQUEST_PUSHPULL, REQUEST_PUT,    REQUEST_DELETE,
-        REQUEST_CLEAR, REQUEST_STAT, REQUEST_SCAN,     REQUEST_REDUCE, REQUEST_TRANSFORM};
+        REQUEST_PUSH, REQUEST_PULL, REQUEST_PUSHPULL, REQUEST_PUT,       REQUEST_DELETE, REQUEST_CLEAR,
+        REQUEST_STAT, REQUEST_SCAN, REQUEST_REDUCE,   REQUEST_TRANSFORM, REQUEST_FLUSH};
     struct world *w = m->world;
     struct customer *c = &m->customers[customer];
     struct op *op = op_get(w);
@@ -284,7 +297,7 @@ void op_issue(struct machine *m, unsigned customer)
     do
         op->serial = ++w->serial;
     while (w->by_serial[op->serial % SIM_SERIALS]); /* a request that is open for long keeps its place */
-    op_fill(m, op);
+    op_fill(m, op, flush);
     filters_change(m, customer, op->table);
     if (op->table == SIM_REALS)
         reals_issued(w, op);
@@ -342,6 +355,16 @@ void op_issue(struct machine *m, unsigned customer)
                op->kind != OP_PUSHPULL) {
         ledger_poison(op); /* the arrays are the caller's again */
     }
+}
+
+void op_issue(struct machine *m, unsigned customer)
+{
+    issue(m, customer, false);
+}
+
+void op_flush(struct machine *m, unsigned customer)
+{
+    issue(m, customer, true);
 }
 
 void op_cancel(struct machine *m)

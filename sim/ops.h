@@ -10,6 +10,8 @@
 struct machine;
 
 void op_issue(struct machine *m, unsigned customer);
+/* Sends what the customer's filters hold back. */
+void op_flush(struct machine *m, unsigned customer);
 /* The newest request, if this machine has issued it. */
 void op_cancel(struct machine *m);
 void op_handler(void *arg, paramo_request *request, const paramo_request_info *info);

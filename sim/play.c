@@ -15,6 +15,7 @@
 #include "sim/clocks.h"
 #include "sim/cover.h"
 #include "sim/disk.h"
+#include "sim/held.h"
 #include "sim/hits.h"
 #include "sim/invariants.h"
 #include "sim/island.h"
@@ -612,8 +613,10 @@ static bool step(struct world *w)
     sides_step(w);
     island_step(w);
     invariants_step(w, first, end);
-    if (w->events % CHECK_EVERY == 0)
+    if (w->events % CHECK_EVERY == 0) {
+        held_settle_all(w);
         look_all(w, false);
+    }
     return !w->broken[0];
 }
 

@@ -17,6 +17,7 @@
     X(scan)                                                                                                  \
     X(reduce)                                                                                                \
     X(transform)                                                                                             \
+    X(flush)                                                                                                 \
     X(refused_moved)                                                                                         \
     X(barriers)                                                                                              \
     X(work_units)                                                                                            \
@@ -42,6 +43,8 @@
     X(filters_again)                                                                                         \
     X(compressed)                                                                                            \
     X(rounded)                                                                                               \
+    X(held_back)                                                                                             \
+    X(held_sent)                                                                                             \
     X(user_filtered)                                                                                         \
     X(ranges)
 

@@ -36,13 +36,17 @@ static struct reals_error error_of(const struct filter_chain *chain)
     struct reals_error e = {0};
     for (unsigned i = 0; i < chain->count; i++) {
         const struct filter_ops *ops = chain->at[i].ops;
-        if (ops == &filter_fixed)
+        if (ops->rank ==
+            FILTER_SELECTS) { /* rows are held back, and may leave by another chain of the table */
+            e.own = fmax(e.own, 0x1p-8);
+            e.least = fmax(e.least, 0x1p-25);
+        } else if (ops == &filter_fixed)
             e.share = 2 / (ldexp(1, 8 * (int)chain->at[i].arg - 1) -
                            1); /* a power of two is at most twice as large */
         else if (ops == &filter_bf16)
             e.own = 0x1p-8;
         else if (ops == &filter_fp16) {
-            e.own = 0x1p-11;
+            e.own = fmax(e.own, 0x1p-11);
             e.least = 0x1p-25;
         }
     }
@@ -111,6 +115,11 @@ static bool sum_find(double x, double error, uint64_t free, uint64_t *digits)
         *digits |= UINT64_C(1) << 2 * d;
     }
     return fabs(x) <= error;
+}
+
+bool reals_exact(uint64_t bits, uint64_t sent, uint64_t *digits)
+{
+    return sum_find(real(bits), slack, sent, digits);
 }
 
 bool reals_digits(struct world *w, const char *where, const struct ledger_key *key, const uint64_t *vals,

@@ -26,6 +26,8 @@
 #include "sim/ops.h"
 #include "sim/world.h"
 #include "table/table_options.h"
+#include "worker/carrying.h"
+#include "worker/client_impl.h"
 
 enum { CALL_SECONDS = 30, GATHER_SECONDS = 4, CALM_OPS = 6, ISLAND_OPEN = 8 };
 #define IDLE_MOST (100 * ENV_MS)
@@ -390,6 +392,21 @@ static unsigned customers(const struct machine *m)
     return n;
 }
 
+/* Flushes of the customers that hold anything back. False: none does. */
+static bool flush_held(struct machine *m)
+{
+    bool any = false;
+    for (unsigned i = 0; i < m->world->schedule->customers; i++) {
+        struct customer *c = &m->customers[i];
+        if (!c->worker || c->worker->client->life->failure || c->held.gave_up ||
+            !carrying_any(c->worker->client))
+            continue;
+        op_flush(m, i);
+        any = true;
+    }
+    return any;
+}
+
 static void turn(struct machine *m)
 {
     struct world *w = m->world;
@@ -420,6 +437,8 @@ static void turn(struct machine *m)
             tick_in(m, 20 * ENV_MS);
         } else if (!open && pool_goes_on(m)) {
             go(m, s->holds ? SCRIPT_DONE : SCRIPT_NEXT);
+        } else if (!open && flush_held(m)) {
+            tick_in(m, 5 * ENV_MS);
         } else if (!open && !m->client_task && !due && clocks_over && !ckpts_turn(m, true)) {
             go(m, SCRIPT_LEAVE);
         } else {

@@ -15,6 +15,7 @@
  *     island.c        members of a chain and a client, cut off while others write what it reads
  *     machine.c       processes: start, crash, restart
  *     ckpts.c         checkpoints of the job: saves, loads, and that the files are whole
+ *     held.c          the model of what filters hold back at the workers
  *     ledger.c        the model of sums: what was pushed, acknowledged, cleared; what a pull may return
  *     copies.c        the rows as the shards have them
  *     losses.c        rows whose last copy has died, and that return to a checkpoint

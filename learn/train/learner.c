@@ -278,11 +278,34 @@ static paramo_err add_measured(struct learner *l, const struct part_sums *part)
     return paramo_kv_add(l->o.node, key, part->bins, CALIBRATION_SUMS);
 }
 
+/* Waits for the request of each table (0: there is none). */
+static paramo_err wait_for(struct learner *l, const uint64_t *ts)
+{
+    paramo_err err = PARAMO_OK;
+    for (size_t t = 0; err == PARAMO_OK && t < l->o.model->ops->tables; t++)
+        if (ts[t] > 0)
+            err = paramo_wait(l->o.worker, ts[t], 0);
+    return err;
+}
+
+/* What filters hold back of the part's pushes is on the servers before the part is reported done: otherwise a worker's
+ * death would lose it. */
+static paramo_err flush(struct learner *l)
+{
+    uint64_t ts[MODEL_MAX_TABLES] = {0};
+    paramo_err err = PARAMO_OK;
+    for (size_t t = 0; err == PARAMO_OK && t < l->o.model->ops->tables; t++)
+        err = paramo_filter_flush(l->o.worker, l->o.table[t], NULL, &ts[t]);
+    return err == PARAMO_OK ? wait_for(l, ts) : err;
+}
+
 /* All pushes of the part are answered: adds its sums to the job's, then reports the part done. */
 static paramo_err part_done(struct learner *l, struct loader_part *part)
 {
     struct part_sums *sums = part->sums;
-    paramo_err err = learner_measures(l) ? add_measured(l, sums) : add_learned(l, sums);
+    paramo_err err = learner_measures(l) ? PARAMO_OK : flush(l);
+    if (err == PARAMO_OK)
+        err = learner_measures(l) ? add_measured(l, sums) : add_learned(l, sums);
     if (err == PARAMO_OK)
         err = paramo_pool_done(l->o.node, l->o.pool, &part->lease);
     part->sums = NULL;
@@ -362,16 +385,6 @@ static paramo_err begin_part(struct learner *l, struct loader_part *part)
         return PARAMO_OK;
     paramo_err err = check_fields(l, part);
     return err == PARAMO_OK ? sum_labels(l, &part->list, sums) : err;
-}
-
-/* Waits for the request of each table (0: there is none). */
-static paramo_err wait_for(struct learner *l, const uint64_t *ts)
-{
-    paramo_err err = PARAMO_OK;
-    for (size_t t = 0; err == PARAMO_OK && t < l->o.model->ops->tables; t++)
-        if (ts[t] > 0)
-            err = paramo_wait(l->o.worker, ts[t], 0);
-    return err;
 }
 
 /* Waits for the oldest push. */

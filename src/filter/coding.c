@@ -48,6 +48,33 @@ bool filter_round(const struct filter_coder *c, const struct filter_chain *chain
     return changed;
 }
 
+void filter_select(const struct filter_coder *c, const struct filter_chain *chain,
+                   const struct filter_rows *rows, uint8_t *waits)
+{
+    uint64_t row = 8 + (uint64_t)rows->row_values * (rows->dtype == PARAMO_F32 ? 4 : 8);
+    uint32_t waited = 0;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_ops *ops = chain->at[i].ops;
+        if (!ops->select)
+            continue;
+        struct filter_count *count = &c->counts->of[registry_index(ops)][FILTER_PUSH];
+        uint64_t from = env_now(c->env), before = row * (rows->count - waited);
+        ops->select(&chain->at[i], rows, waits);
+        waited = 0;
+        for (uint32_t k = 0; k < rows->count; k++)
+            waited += waits[k];
+        count->time_ns += env_now(c->env) - from;
+        uint64_t after = row * (rows->count - waited);
+        if (after == before) {
+            count->skipped++;
+            continue;
+        }
+        count->messages++;
+        count->before += before;
+        count->after += after;
+    }
+}
+
 static bool encode_one(const struct filter_coder *c, const struct filter_setting *s, struct filter_pace *pace,
                        struct filter_message *m, struct writer *body)
 {

@@ -41,6 +41,9 @@ struct filter_coder {
     struct filter_counts *counts;
 };
 
+/* Sets waits[i] of each row that a filter of the chain holds back. waits: rows->count bytes, all 0. */
+void filter_select(const struct filter_coder *c, const struct filter_chain *chain,
+                   const struct filter_rows *rows, uint8_t *waits);
 /* Rounds rows, the values of m, by the chain's filters that round. wire: they will be encoded for a connection.
  * False: nothing has changed. */
 bool filter_round(const struct filter_coder *c, const struct filter_chain *chain,

@@ -79,7 +79,8 @@ struct filter_ops {
     const char *help; /* one sentence without its point */
     /* Why it cannot be used on this table; NULL: it can. */
     const char *(*unfit)(const struct filter_table *table, enum filter_direction direction);
-    void (*select)(const struct filter_setting *setting, struct filter_rows *rows);
+    /* Sets waits[i] of each row that is to be held back, and leaves the others as they are (selecting.h). */
+    void (*select)(const struct filter_setting *setting, const struct filter_rows *rows, uint8_t *waits);
     /* Rounds the values in place. The result depends on rows only (rounding.h): the same for each transmission. False:
      * nothing has changed. */
     bool (*round)(const struct filter_setting *setting, struct filter_rows *rows);
@@ -92,6 +93,9 @@ struct filter_ops {
 
 /* The filters of this build, by name: filter_<name>, in the order of documents and counters. */
 #define FILTERS(X)                                                                                           \
+    X(topk)                                                                                                  \
+    X(threshold)                                                                                             \
+    X(skip)                                                                                                  \
     X(keycache)                                                                                              \
     X(fixed)                                                                                                 \
     X(bf16)                                                                                                  \

@@ -1,8 +1,13 @@
 /* Filters of a worker's tables: the public functions over worker/client.h. */
+#include "base/log.h"
 #include "filter/coding.h"
 #include "filter/registry.h"
 #include "node/api_worker.h"
 #include "paramo/filter.h"
+#include "worker/carrying.h"
+
+/* How long the close of a worker waits for rows that filters hold back. Arbitrary. */
+enum { FLUSH_CLOSE_MS = 10000 };
 
 paramo_err paramo_filter_register(const paramo_filter *filter)
 {
@@ -43,6 +48,52 @@ paramo_err paramo_table_filter(paramo_table *table, paramo_filter_direction dire
     if (!err && a.err)
         err = err_set(a.err, "%s", a.text);
     return err;
+}
+
+paramo_err paramo_filter_flush(paramo_worker *worker, paramo_table *table,
+                               const paramo_request_options *options, uint64_t *ts)
+{
+    paramo_err err = table_check(worker, table);
+    if (err)
+        return err;
+    struct client_call call = {.kind = REQUEST_FLUSH, .table = &table->spec};
+    return request_issue(worker, &call, options, ts);
+}
+
+struct held_args {
+    const struct client *client;
+    bool any;
+};
+
+static void held_on_lane(void *arg)
+{
+    struct held_args *a = arg;
+    a->any = carrying_any(a->client);
+}
+
+static bool holds_back(paramo_worker *worker)
+{
+    struct held_args a = {.client = worker->client};
+    return !node_run_on(worker->lane, held_on_lane, &a) && a.any;
+}
+
+void filters_close(paramo_worker *worker)
+{
+    paramo_request_options options;
+    if (!holds_back(worker))
+        return;
+    paramo_request_options_init(&options);
+    options.timeout_ms = FLUSH_CLOSE_MS;
+    for (paramo_table *t = atomic_load(&worker->tables); t; t = t->next) {
+        struct client_call call = {.kind = REQUEST_FLUSH, .table = &t->spec, .options = &options};
+        uint64_t ts;
+        paramo_err err = client_issue(worker->client, &call, &ts);
+        if (!err)
+            err = client_wait(worker->client, ts, 0);
+        if (err)
+            log_warn("customer %u is closed, and rows of table %s that filters hold back are lost: %s",
+                     worker->customer, t->spec.name, err_text());
+    }
 }
 
 struct count_args {

@@ -140,6 +140,7 @@ static void close_clock(void *arg)
 static void worker_free(paramo_worker *w)
 {
     if (w->client) {
+        filters_close(w);
         client_close(w->client);
         /* The client may have asked for a view until now: the control lane has run that, and our lane what
          * the control lane has posted, while there is a client. Its clock's iterations have ended with it. */

@@ -16,6 +16,8 @@ void worker_node_ended(paramo_worker *worker);
 MUST_USE paramo_err worker_check(const paramo_worker *worker);
 /* The table can be used by this worker. */
 MUST_USE paramo_err table_check(const paramo_worker *worker, const paramo_table *table);
+/* Sends what filters hold back, and waits for it for some seconds. Not on a lane. */
+void filters_close(paramo_worker *worker);
 /* Issues a request whose call lacks only its options. ts NULL: allowed with a callback. */
 MUST_USE paramo_err request_issue(paramo_worker *worker, struct client_call *call,
                                   const paramo_request_options *options, uint64_t *ts);

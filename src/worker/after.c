@@ -72,7 +72,7 @@ bool after_hold(struct client *c, struct request *r)
     assert(!r->edges && !r->edges_open && !r->chunks);
     size_t most = r->after_count;
     for (const struct request *on = requests_first(c); on && r->after_all; on = on->next)
-        most += on->ts <= r->after_all;
+        most += on->ts && on->ts <= r->after_all;
     if (most)
         r->edges = malloc(most * sizeof *r->edges);
     if (most && !r->edges) {
@@ -83,7 +83,7 @@ bool after_hold(struct client *c, struct request *r)
     for (size_t i = 0; i < r->after_count && !r->ended; i++)
         depend(c, r, r->after[i], &at);
     for (struct request *on = requests_first(c); on && r->after_all && !r->ended; on = on->next)
-        if (on->ts <= r->after_all && on != r && !on->ended)
+        if (on->ts && on->ts <= r->after_all && on != r && !on->ended)
             edge_join(at++, r, on);
     r->edges_count = (size_t)(at - r->edges);
     assert(r->edges_open <= r->edges_count && r->edges_count <= most);

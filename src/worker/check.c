@@ -121,8 +121,8 @@ static paramo_err check_rows(const struct client_call *call, const char *verb)
 
 paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
 {
-    static const char *const verbs[] = {"push",  "pull", "pushpull", "put",    "delete",     "transform",
-                                        "clear", "stat", "iterate",  "reduce", "app_request"};
+    static const char *const verbs[] = {"push",  "pull", "pushpull", "put",    "delete",      "transform",
+                                        "clear", "stat", "iterate",  "reduce", "app_request", "flush"};
     const char *verb = verbs[call->kind];
     const struct client_table *t = call->table;
     const paramo_kv *kv = call->kv;

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/log.h"
+#include "worker/carrying.h"
 #include "worker/ending.h"
 #include "worker/floor.h"
 #include "worker/gather.h"
@@ -21,6 +23,19 @@ struct chunk *client_chunk_get(struct client *c)
         return chunk;
     }
     return malloc(sizeof *chunk);
+}
+
+paramo_err client_chunks_reserve(struct client *c, size_t count)
+{
+    while (c->waiters->free_count < count) {
+        struct chunk *chunk = malloc(sizeof *chunk);
+        if (!chunk)
+            return err_memory(sizeof *chunk);
+        chunk->next = c->waiters->free;
+        c->waiters->free = chunk;
+        c->waiters->free_count++;
+    }
+    return PARAMO_OK;
 }
 
 void client_chunk_put(struct client *c, struct chunk *chunk)
@@ -82,9 +97,20 @@ void slice_wait_turn(struct client *c, struct chunk *chunk, struct chunk *before
     wait_insert(c, chunk, c->view->number, before);
 }
 
+void slice_wait_again(struct client *c, struct chunk *chunk)
+{
+    wait_insert(c, chunk, c->view->number + 1, NULL);
+    chunk->again = true;
+    /* without memory for a timer it waits for the next one, or for a view */
+    if (!c->waiters->again.slot &&
+        lane_timer_arm(c->lane, &c->waiters->again, lane_now(c->lane) + CHUNK_AGAIN_MS * ENV_MS))
+        log_debug("customer %u: no memory for a timer: held rows wait for the next one", c->config.customer);
+}
+
 void slice_unwait_view(struct client *c, struct chunk *chunk)
 {
     assert(chunk->need);
+    chunk->again = false;
     assert(chunk->wait_prev ? chunk->wait_prev->wait_next == chunk : c->waiters->first == chunk);
     assert(chunk->wait_next ? chunk->wait_next->wait_prev == chunk : c->waiters->last == chunk);
     if (c->waiters->resume_at == chunk)
@@ -146,7 +172,7 @@ void chunk_finished(struct client *c, struct chunk *chunk)
     struct request *r = chunk->request;
     assert(!chunk->unanswered && !chunk->need && r->unfinished > 0);
     number_free(c, chunk);
-    if (!r->on_reply && !chunk->rest)
+    if (!r->on_reply && !chunk->rest && r->ts)
         tracker_answered(&c->tracker, r->ts);
     if (!r->pulls_lens) {
         if (chunk->split)
@@ -174,6 +200,12 @@ void chunk_failed(struct chunk *chunk, paramo_err status, const char *text)
     struct request *r = chunk->request;
     if (r->ended)
         return;
+    if (request_is_carrier(r)) {
+        carrying_refused(r, status, text);
+        chunk_withdraw(chunk);
+        slice_wait_again(r->client, chunk);
+        return;
+    }
     if (r->kind != REQUEST_MESSAGE) {
         request_end(r, status, text);
         return;

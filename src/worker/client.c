@@ -10,6 +10,7 @@
 #include "worker/answer.h"
 #include "worker/app_request.h"
 #include "worker/callbacks.h"
+#include "worker/carrying.h"
 #include "worker/check.h"
 #include "worker/chunk.h"
 #include "worker/client.h"
@@ -127,7 +128,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
 {
     static const uint8_t kinds[] = {WIRE_PUSH,   WIRE_PULL,      WIRE_PUSHPULL, WIRE_PUT,
                                     WIRE_DELETE, WIRE_TRANSFORM, WIRE_CLEAR,    WIRE_STAT,
-                                    WIRE_SCAN,   WIRE_REDUCE,    WIRE_MESSAGE};
+                                    WIRE_SCAN,   WIRE_REDUCE,    WIRE_MESSAGE,  WIRE_PUSH};
     const paramo_request_options *o = call->options;
     const paramo_kv *kv = call->kv;
     r->table = call->table ? call->table : &no_table;
@@ -290,7 +291,7 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
             free(r->after);
         free(r);
     } else {
-        r->ts = issued;
+        r->ts = r->draws_as = issued;
         if (ts)
             *ts = issued;
         expects = r->expects;
@@ -343,7 +344,18 @@ static void client_submit(struct client *c, struct request *r)
 paramo_err client_filter(struct client *c, const struct client_table *table, enum filter_direction direction,
                          const struct filter_chain *chain)
 {
-    return filtering_set(c, table, direction, chain);
+    struct request *flush = NULL;
+    paramo_err err =
+        direction == FILTER_PUSH && !client_is_down(c) ? carrying_chain_changes(c, table, &flush) : PARAMO_OK;
+    if (!err)
+        err = filtering_set(c, table, direction, chain);
+    if (flush && c->life->failure)
+        request_end(flush, c->life->failure, c->life->failure_text);
+    else if (flush)
+        slice_request(c, flush);
+    if (flush)
+        client_finish(c);
+    return err;
 }
 
 void client_filter_counts(const struct client *c, struct filter_counts *sum)
@@ -382,6 +394,7 @@ static void request_release(struct client *c, struct request *r)
     assert(r->ended);
     gather_end(r);
     request_drop_chunks(c, r);
+    carrying_release(r);
     for (struct scatter *scatter = r->scatters, *next; scatter; scatter = next) {
         next = scatter->next;
         bufpool_put_late(&c->pool, scatter, scatter->bytes);
@@ -392,7 +405,8 @@ static void request_release(struct client *c, struct request *r)
     after_done(c, r);
     clock_gate_done(c, r);
     requests_remove(c, r);
-    fence_request_over(c, r->number);
+    if (!r->carry.own)
+        fence_request_over(c, r->number);
 }
 
 static void request_complete(struct client *c, struct request *r)
@@ -404,7 +418,8 @@ static void request_complete(struct client *c, struct request *r)
     if (!r->callback && !r->on_reply) {
         uint64_t ts = r->ts;
         requests_put(c, r);
-        tracker_complete(&c->tracker, ts);
+        if (ts)
+            tracker_complete(&c->tracker, ts);
         lane_notify(c->lane);
         return;
     }
@@ -460,6 +475,8 @@ static void requests_finish(struct client *c)
 static void deadline_text(const struct request *r)
 {
     const char *what = wire_kind_name(r->wire_kind), *table = r->table->name;
+    if (r->carry.children)
+        r = r->carry.children; /* what it waits for */
     if (r->edges_open) {
         (void)err_set(PARAMO_E_TIMEOUT, "%s: a request that it comes after did not complete in time", what);
         return;
@@ -683,6 +700,7 @@ void client_free(struct client *c)
     requests_fini(c);
     chunk_fini(c);
     link_free_probes(c);
+    carrying_fini(c);
     filtering_fini(c);
     bufpool_fini(&c->pool);
     slicing_fini(c);

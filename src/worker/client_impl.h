@@ -26,6 +26,7 @@
  *     chunk.c        a chunk ends; chunks that wait for a view
  *     slices.c       the lists of a link, and the states of slices
  *     filtering.c    filters of frames
+ *     carrying.c     rows that filters hold back, and the pushes that carry the others
  *     gather.c       answers to their places
  *     reduction_request.c  results of reductions come together
  *     waiting.c      what other threads do: wait, cancel, read counters
@@ -139,6 +140,7 @@ struct chunk {
     bool rest;       /* stands for the keys of the request that are not sliced yet, and waits for its turn */
     bool unsliced;   /* stands for the whole request, which waits until its partitions have an owner */
     bool everywhere; /* a CLEAR that goes to all shards, not to its target only */
+    bool again;      /* it waits for some time, if no view comes before (slice_wait_again) */
     struct span span;
     struct slice one;    /* the slice when there is one */
     struct split *split; /* the slices when there are more, with their buffers behind them */
@@ -163,6 +165,25 @@ struct gather {
     uint32_t slice, key;
     const uint8_t *from; /* ROWS: its values there, behind the bytes of the row that are copied */
     uint64_t copied;
+};
+
+/* carrying.c. A carrier is a push of the client's own: rows of a request of the application that a filter lets travel, or
+ * of a flush. It has no timestamp, no deadline, and arrays of its own; it ends when all is acknowledged, or with the
+ * client. */
+struct carry {
+    bool own;                    /* of the client: a carrier, or a flush when a chain changes */
+    struct held_table *held;     /* carrier, flush */
+    size_t bytes;                /* carrier: of its arrays */
+    struct request *prev, *next; /* carriers of the table, in order of their numbers */
+    struct request *parent;   /* carrier: the request that completes with it; NULL: none, or it has ended */
+    struct request *sibling;  /* the next carrier of the parent */
+    struct request *children; /* carriers of this request */
+    uint32_t portions;        /* made of this request */
+    /* flush */
+    uint64_t stamp, upto; /* rows put before it; carriers up to this number */
+    size_t cursor;
+    bool waits;
+    struct request *flush_next;
 };
 
 struct request {
@@ -207,6 +228,8 @@ struct request {
     uint32_t unfinished;           /* chunks */
     uint32_t again;                /* how often it began again, with new chunks */
     struct table_filters *filters; /* filtering.c: NULL: it is not filtered */
+    uint64_t draws_as;             /* seeds what filters draw: the same for each transmission */
+    struct carry carry;
     const struct client_message *messages;
     size_t messages_count;
     client_reply_fn on_reply;
@@ -334,9 +357,16 @@ struct client {
     struct client_turns *turns;           /* slicing.h */
     struct client_gathers *gathers;       /* gather.h */
     struct filtering *filtering;          /* filtering.c; NULL: no table has filters */
+    struct carrying *carrying;            /* carrying.c; NULL: nothing was held back */
     struct client_fence *fences;          /* fence.h */
     struct bufpool pool;                  /* of frames, gathered keys and answers */
 };
+
+/* It is a push of rows that filters let travel. */
+static inline bool request_is_carrier(const struct request *r)
+{
+    return r->carry.own && r->kind == REQUEST_PUSH;
+}
 
 /* client_close runs on the lane, or has. Any thread. */
 static inline bool client_is_down(const struct client *c)

@@ -37,7 +37,8 @@ enum request_kind {
     REQUEST_STAT,      /* no kv; client_call.stats */
     REQUEST_SCAN,      /* worker/scan.h only */
     REQUEST_REDUCE,    /* no kv; client_call.reduction */
-    REQUEST_MESSAGE    /* no table, no kv; client_call.messages */
+    REQUEST_MESSAGE,   /* no table, no kv; client_call.messages */
+    REQUEST_FLUSH      /* no kv: what filters hold back of the table is sent (carrying.h) */
 };
 
 struct client_stats {
@@ -106,6 +107,7 @@ struct client_config {
     uint32_t list_bytes;         /* of the lists that a connection remembers; 0: KEYLISTS_BYTES */
     uint32_t portion_keys; /* of a request are sliced in one turn; 0: a millisecond's worth. For tests */
     uint32_t turn_keys;    /* sliced again in one turn after a view; 0: a millisecond's worth. For tests */
+    uint64_t held_bytes;   /* that filters may hold back; 0: CARRYING_HELD_MAX */
     uint32_t drop_percent; /* the share of received frames that is dropped, for tests */
     /* of all tables, as far as they fit them, unless client_filter says otherwise */
     struct filter_chain filters[FILTER_DIRECTIONS];

@@ -11,10 +11,10 @@ void request_end(struct request *r, paramo_err status, const char *text)
     struct client *c = r->client;
     if (r->ended)
         return;
-    assert(r->ts && !r->ended_next);
+    assert(!r->ts == r->carry.own && !r->ended_next);
     r->ended = true;
     r->status = status;
-    if (status)
+    if (status && r->ts)
         tracker_failed(&c->tracker, r->ts, status, text, r->callback != NULL);
     if (status && r->callback && text != r->error_text) {
         free(r->error_text);

@@ -117,10 +117,46 @@ void filtering_begin(struct request *r)
         r->filters->refs++;
 }
 
+struct table_filters *filtering_ref(struct table_filters *f)
+{
+    if (f)
+        f->refs++;
+    return f;
+}
+
+void filtering_unref(struct table_filters *f)
+{
+    assert(!f || f->refs > 0);
+    if (f && --f->refs == 0)
+        free(f);
+}
+
+bool filtering_selects(const struct request *r)
+{
+    return r->kind == REQUEST_PUSH && r->filters &&
+           filter_chain_has(&r->filters->run[FILTER_PUSH].chain, FILTER_SELECTS);
+}
+
+/* The same for each transmission of the request. */
+static uint64_t seed_of(const struct request *r)
+{
+    const struct client_config *config = &r->client->config;
+    uint64_t sender = (uint64_t)config->node << 32 | config->customer;
+    return mix64(r->filters->table.seed ^ mix64(r->draws_as ^ mix64(sender)));
+}
+
+void filtering_select(const struct request *r, struct filter_rows *rows, uint8_t *waits)
+{
+    struct client *c = r->client;
+    struct filter_coder coder = {.env = lane_env(c->lane), .counts = &c->filtering->counts};
+    rows->dtype = r->filters->table.dtype;
+    rows->seed = seed_of(r);
+    filter_select(&coder, &r->filters->run[FILTER_PUSH].chain, rows, waits);
+}
+
 void filtering_end(struct request *r)
 {
-    if (r->filters && --r->filters->refs == 0)
-        free(r->filters);
+    filtering_unref(r->filters);
     r->filters = NULL;
 }
 
@@ -285,7 +321,6 @@ static paramo_err frame_round(struct filter_coder *coder, const struct link *l, 
     const uint64_t *keys = s->keys ? s->keys : range_keys(&m->memory, s);
     if (!keys)
         return err_memory(8 * (size_t)s->count);
-    uint64_t sender = (uint64_t)l->client->config.node << 32 | l->client->config.customer;
     struct filter_rows rows = {.dtype = m->dtype,
                                .vals = copy,
                                .n = (size_t)vals->len / m->value_bytes,
@@ -296,7 +331,7 @@ static paramo_err frame_round(struct filter_coder *coder, const struct link *l, 
                                .lens = s->lens,
                                .row_values = (uint32_t)(vals->len / m->value_bytes / s->count),
                                .column = s->columns.count ? s->columns.first : 0,
-                               .seed = mix64(f->table.seed ^ mix64(r->ts ^ mix64(sender)))};
+                               .seed = seed_of(r)};
     *rounded = filter_round(coder, &f->run[FILTER_PUSH].chain, FILTER_PUSH, wire_filters(l), &rows);
     if (*rounded)
         vals->data = copy;

@@ -1,8 +1,9 @@
 /*
  * Filters at the worker: the chains of each table, what they do to a frame that leaves over a link, and to an
- * answer that comes. It is the only file here that knows filter/. The rest calls it at these points:
+ * answer that comes. Only carrying.c knows filter/, too. The rest calls it at these points:
  *
  *     client.c    filtering_begin, filtering_end: a request begins and ends
+ *     carrying.c  filtering_select: which rows of a push travel
  *     slicing.c   filtering_chunk_bytes
  *     link.c      filtering_out before a slice is sent; filtering_sent when the van has let go of the frame;
  *                 filtering_forget when the slice is sent no more; filtering_reset when the connection ends
@@ -35,6 +36,13 @@ void filtering_counts(const struct client *c, struct filter_counts *sum);
 /* The request keeps the chains that its table has now until filtering_end. */
 void filtering_begin(struct request *r);
 void filtering_end(struct request *r);
+/* The chains of a request for longer than it lasts, or for another one; NULL: it has none. */
+struct table_filters *filtering_ref(struct table_filters *chains);
+void filtering_unref(struct table_filters *chains);
+/* Does its chain hold rows back? */
+bool filtering_selects(const struct request *r);
+/* Sets waits[i] of each row that the request's chain holds back; seed and dtype of rows are filled in. */
+void filtering_select(const struct request *r, struct filter_rows *rows, uint8_t *waits);
 /* The approximate size of the request's chunks. */
 uint32_t filtering_chunk_bytes(struct client *c, const struct request *r);
 

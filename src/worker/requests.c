@@ -36,7 +36,7 @@ void requests_put(struct client *c, struct request *r)
 void requests_add(struct client *c, struct request *r)
 {
     struct client_requests *q = c->requests;
-    assert(!q->of_slot[r->ts % TRACKER_SLOTS]);
+    assert(!r->ts == r->carry.own && (!r->ts || !q->of_slot[r->ts % TRACKER_SLOTS]));
     assert(!q->first == !q->last && (!q->last || !q->last->next));
     r->prev = q->last;
     r->next = NULL;
@@ -45,14 +45,15 @@ void requests_add(struct client *c, struct request *r)
     else
         q->first = r;
     q->last = r;
-    q->of_slot[r->ts % TRACKER_SLOTS] = r;
+    if (r->ts)
+        q->of_slot[r->ts % TRACKER_SLOTS] = r;
     r->number = ++q->total;
 }
 
 void requests_remove(struct client *c, struct request *r)
 {
     struct client_requests *q = c->requests;
-    assert(r->ended && q->of_slot[r->ts % TRACKER_SLOTS] == r);
+    assert(r->ended && (!r->ts || q->of_slot[r->ts % TRACKER_SLOTS] == r));
     assert(r->prev ? r->prev->next == r : q->first == r);
     assert(r->next ? r->next->prev == r : q->last == r);
     if (r->prev)
@@ -63,7 +64,8 @@ void requests_remove(struct client *c, struct request *r)
         r->next->prev = r->prev;
     else
         q->last = r->prev;
-    q->of_slot[r->ts % TRACKER_SLOTS] = NULL;
+    if (r->ts)
+        q->of_slot[r->ts % TRACKER_SLOTS] = NULL;
 }
 
 void requests_note_ended(struct client *c, struct request *r)

@@ -86,7 +86,7 @@ struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct 
     chunk->attempt = r->again; /* for observers: not a first transmission */
     chunk->count = chunk->unanswered = 0;
     chunk->target = target;
-    chunk->unsliced = chunk->rest = false;
+    chunk->unsliced = chunk->rest = chunk->again = false;
     chunk->message = NULL;
     chunk->split = NULL;
     chunk->everywhere = false;

@@ -13,6 +13,7 @@
 
 #include "wire/key_range.h"
 #include "worker/app_request.h"
+#include "worker/carrying.h"
 #include "worker/chunk.h"
 #include "worker/ending.h"
 #include "worker/filtering.h"
@@ -46,6 +47,7 @@ static unsigned owner_of(const struct view *view, const struct request *r, uint6
 
 static void slice_by_view(struct client *c, struct request *r);
 static size_t slice_rest(struct client *c, struct chunk *rest);
+static size_t flush_rest(struct client *c, struct chunk *rest);
 
 /* ---- waiting for a view, and for a turn ---- */
 
@@ -53,7 +55,7 @@ static size_t resume_chunk(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
     if (chunk->rest)
-        return slice_rest(c, chunk);
+        return r->kind == REQUEST_FLUSH ? flush_rest(c, chunk) : slice_rest(c, chunk);
     size_t keys = TURN_CHUNK + (chunk->unsliced ? r->n : chunk->span.count);
     slice_unwait_view(c, chunk);
     assert(!chunk->count); /* a waiting chunk has no slices */
@@ -84,6 +86,21 @@ static void resume_turn(struct client *c, size_t left)
     if (chunk_resume_at(c) &&
         lane_timer_arm(c->lane, &c->turns->timer, lane_now(c->lane) + (few ? ENV_MS : 0)))
         resume_turn(c, SIZE_MAX);
+}
+
+/* Chunks that have waited long enough are tried again. */
+static void again_fire(struct lane_timer *timer)
+{
+    struct client *c = container_of(timer, struct client_waiters, again)->client;
+    size_t left = c->config.turn_keys ? c->config.turn_keys : TURN_KEYS;
+    for (struct chunk *chunk = chunk_first_waiter(c); chunk; chunk = chunk->wait_next) {
+        if (chunk->again)
+            chunk->need = c->view->number;
+        chunk->again = false;
+    }
+    chunk_resume_from(c, chunk_first_waiter(c));
+    resume_turn(c, left);
+    client_finish(c);
 }
 
 static size_t turn_keys(const struct client *c)
@@ -296,6 +313,10 @@ static void chunk_split(struct client *c, struct chunk *chunk)
     paramo_err err = gather(c, chunk->request, &chunk->span, 0, sizeof(struct split), &g);
     if (err == PARAMO_E_AGAIN) {
         slice_wait_view(c, chunk, c->view->number + 1);
+        return;
+    }
+    if (err && request_is_carrier(chunk->request)) {
+        slice_wait_again(c, chunk);
         return;
     }
     if (err) {
@@ -565,17 +586,51 @@ static void chop(struct client *c, struct request *r, const struct span *s, int 
     }
 }
 
+/* A carrier fails in no part once another was sent: it has the memory for its chunks, and the owners of all keys, before
+ * the first of them. AGAIN: a key has no owner in this view. MEMORY. */
+static paramo_err carrier_ready(struct client *c, const struct request *r, const struct span *s)
+{
+    uint64_t row = s->src_bytes / s->count, most = filtering_chunk_bytes(c, r),
+             groups = c->view->shards_count;
+    uint64_t per = most / (8 + row), runs = RUNS_PER_SHARD * groups, value = r->table->value_bytes;
+    uint64_t chunks = s->count / (per ? per : 1) + (runs < s->count ? runs : s->count);
+    if (row > most)
+        chunks += s->count * (r->table->row_values / (c->config.chunk_bytes / value) + 1);
+    for (uint32_t i = 0; i < s->count; i++)
+        if (owner_of(c->view, r, span_key(s, i)) >= c->view->shards_count)
+            return PARAMO_E_AGAIN;
+    return client_chunks_reserve(c, (size_t)chunks);
+}
+
+/* It waits as a whole. */
+static void carrier_waits(struct client *c, struct request *r, paramo_err why)
+{
+    struct span none = {0};
+    if (why == PARAMO_E_AGAIN) {
+        request_wait(c, r, c->view->number + 1);
+        return;
+    }
+    struct chunk *chunk = slice_chunk_add(c, r, &none, -1); /* the first: it needs no memory */
+    assert(chunk == &r->first);
+    chunk->unsliced = true;
+    slice_wait_again(c, chunk);
+}
+
 /* How many keys from `first` on are gathered in one turn, and the bytes of their values. */
 static uint32_t portion_of(const struct client *c, const struct request *r, const struct span *s,
                            size_t first, uint64_t *src_bytes)
 {
     uint64_t src = s->src_bytes / s->count, dst = s->dst_bytes / s->count, most = PORTION_KEYS,
-             left = s->count - first;
+             left = s->count - first, portion_bytes = PORTION_BYTES;
+    if (carrying_selects(r)) {
+        most = CARRYING_KEYS;
+        portion_bytes = CARRYING_BYTES;
+    }
     if (c->config.portion_keys)
         most = c->config.portion_keys;
     most = most < left ? most : left;
     if (!s->lens) {
-        uint64_t fits = PORTION_BYTES / (8 + (src > dst ? src : dst)) + 1;
+        uint64_t fits = portion_bytes / (8 + (src > dst ? src : dst)) + 1;
         most = most < fits ? most : fits;
         *src_bytes = most * src;
         return (uint32_t)most;
@@ -591,6 +646,9 @@ static uint32_t portion_of(const struct client *c, const struct request *r, cons
 static paramo_err gather_some(struct client *c, struct request *r, const struct span *s)
 {
     uint64_t row = (s->src_bytes > s->dst_bytes ? s->src_bytes : s->dst_bytes) / s->count;
+    paramo_err err = request_is_carrier(r) ? carrier_ready(c, r, s) : PARAMO_OK;
+    if (err)
+        return err;
     if (!s->lens && !is_user(r) && row >= c->config.chunk_bytes / 2) {
         for (uint32_t i = 0; i < s->count && !r->ended; i++) {
             unsigned owner = owner_of(c->view, r, span_key(s, i));
@@ -603,7 +661,7 @@ static paramo_err gather_some(struct client *c, struct request *r, const struct 
         return PARAMO_OK;
     }
     struct gathered g;
-    paramo_err err = gather(c, r, s, s->first, sizeof(struct scatter), &g);
+    err = gather(c, r, s, s->first, sizeof(struct scatter), &g);
     if (err)
         return err;
     struct scatter *scatter = (struct scatter *)(void *)g.base;
@@ -615,22 +673,35 @@ static paramo_err gather_some(struct client *c, struct request *r, const struct 
     return PARAMO_OK;
 }
 
-/* Many keys in turns, before what waits. A handler gets all of its keys in one chunk. */
+/* All keys in turns, before what waits. */
+static struct chunk *rest_begin(struct client *c, struct request *r)
+{
+    struct span none = {0};
+    struct chunk *rest = slice_chunk_add(c, r, &none, -1); /* the first: it needs no memory */
+    assert(rest == &r->first);
+    rest->rest = true;
+    r->sliced = r->sliced_src = 0;
+    return rest;
+}
+
+static void rest_wait_turn(struct client *c, struct chunk *rest)
+{
+    slice_wait_turn(c, rest, chunk_resume_at(c));
+    chunk_resume_from(c, rest);
+}
+
+/* A handler gets all of its keys in one chunk. */
 static void slice_gathered(struct client *c, struct request *r, const struct span *s)
 {
     uint64_t src;
     if (!is_user(r) && portion_of(c, r, s, 0, &src) < s->count) {
-        struct span none = {0};
-        struct chunk *rest = slice_chunk_add(c, r, &none, -1); /* the first: it needs no memory */
-        assert(rest == &r->first);
-        rest->rest = true;
-        r->sliced = r->sliced_src = 0;
-        slice_wait_turn(c, rest, chunk_resume_at(c));
-        chunk_resume_from(c, rest);
+        rest_wait_turn(c, rest_begin(c, r));
         return;
     }
     paramo_err err = gather_some(c, r, s);
-    if (err == PARAMO_E_AGAIN)
+    if (err && request_is_carrier(r))
+        carrier_waits(c, r, err);
+    else if (err == PARAMO_E_AGAIN)
         request_wait(c, r, c->view->number + 1);
     else if (err)
         request_end(r, err, err_text());
@@ -652,6 +723,56 @@ static struct span span_of(const struct request *r)
     };
 }
 
+/* The rows that filters let travel leave in a carrier. */
+static paramo_err select_some(struct client *c, struct request *r, const struct span *s)
+{
+    struct request *carrier;
+    paramo_err err = carrying_portion(c, r, s, &carrier);
+    if (carrier)
+        slice_by_view(c, carrier);
+    return err;
+}
+
+static void slice_selected(struct client *c, struct request *r)
+{
+    struct span s = span_of(r);
+    uint64_t src;
+    if (portion_of(c, r, &s, 0, &src) < s.count) {
+        rest_wait_turn(c, rest_begin(c, r));
+        return;
+    }
+    paramo_err err = select_some(c, r, &s);
+    if (err == PARAMO_E_AGAIN)
+        slice_wait_again(c, rest_begin(c, r));
+    else if (err)
+        request_end(r, err, err_text());
+}
+
+/* A turn of a flush. */
+static size_t flush_rest(struct client *c, struct chunk *rest)
+{
+    struct request *flush = rest->request, *carrier;
+    bool more = false;
+    paramo_err err = flush->ended ? PARAMO_OK : carrying_flush(c, flush, &carrier, &more);
+    if (err == PARAMO_E_AGAIN) {
+        slice_unwait_view(c, rest);
+        slice_wait_again(c, rest);
+        return TURN_CHUNK;
+    }
+    if (err)
+        request_end(flush, err, err_text());
+    if (!flush->ended && carrier)
+        slice_by_view(c, carrier);
+    if (!flush->ended && more)
+        return TURN_CHUNK + CARRYING_KEYS / 4;
+    slice_unwait_view(c, rest);
+    if (!flush->ended) {
+        carrying_flushed(flush);
+        chunk_finished(c, rest);
+    }
+    return TURN_CHUNK;
+}
+
 /* A turn. The chunk stays the next to be sliced until all keys are. What is sliced already is not concerned by a later
  * view: its chunks fare like any others. */
 static size_t slice_rest(struct client *c, struct chunk *rest)
@@ -663,10 +784,14 @@ static size_t slice_rest(struct client *c, struct chunk *rest)
     uint32_t keys = r->ended ? 0 : portion_of(c, r, &s, r->sliced, &src);
     if (keys) {
         struct span some = span_sub(&s, r->sliced, keys, r->sliced_src, src);
-        paramo_err err = gather_some(c, r, &some);
-        if (err == PARAMO_E_AGAIN) {
+        bool selects = carrying_selects(r);
+        paramo_err err = selects ? select_some(c, r, &some) : gather_some(c, r, &some);
+        if (err == PARAMO_E_AGAIN || (err && request_is_carrier(r))) {
             slice_unwait_view(c, rest);
-            slice_wait_view(c, rest, c->view->number + 1);
+            if (selects || err == PARAMO_E_MEMORY)
+                slice_wait_again(c, rest);
+            else
+                slice_wait_view(c, rest, c->view->number + 1);
             return keys;
         }
         if (err)
@@ -752,8 +877,17 @@ static void slice_by_view(struct client *c, struct request *r)
         slice_scan(c, r);
     } else if (r->kind == REQUEST_MESSAGE) {
         app_request_slice(c, r);
+    } else if (r->kind == REQUEST_FLUSH) {
+        rest_wait_turn(c, rest_begin(c, r));
+    } else if (r->n && carrying_selects(r)) {
+        slice_selected(c, r);
     } else if (r->n) {
         struct span s = span_of(r);
+        paramo_err err = request_is_carrier(r) ? carrier_ready(c, r, &s) : PARAMO_OK;
+        if (err) {
+            carrier_waits(c, r, err);
+            return;
+        }
         int owner = links_sole(c);
         if (owner < 0 && r->n == 1) {
             unsigned o = owner_of(c->view, r, span_key(&s, 0));
@@ -793,6 +927,8 @@ paramo_err slicing_init(struct client *c)
 {
     c->turns->client = c;
     c->turns->timer.fire = resume_fire;
+    c->waiters->client = c;
+    c->waiters->again.fire = again_fire;
     c->turns->runs = malloc((RING_PARTITIONS + 1) * sizeof *c->turns->runs);
     return c->turns->runs ? PARAMO_OK : err_memory((RING_PARTITIONS + 1) * sizeof *c->turns->runs);
 }
@@ -800,6 +936,7 @@ paramo_err slicing_init(struct client *c)
 void slicing_close(struct client *c)
 {
     lane_timer_cancel(c->lane, &c->turns->timer);
+    lane_timer_cancel(c->lane, &c->waiters->again);
 }
 
 void slicing_fini(struct client *c)

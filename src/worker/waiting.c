@@ -26,7 +26,7 @@ static void cancel_task(struct lane_task *task)
     struct client *c = w->client;
     struct request *only = requests_of_slot(c, w->ts);
     for (struct request *r = w->earlier ? requests_first(c) : only; r; r = w->earlier ? r->next : NULL) {
-        if (w->earlier ? r->ts > w->ts : r->ts != w->ts)
+        if (w->earlier ? !r->ts || r->ts > w->ts : r->ts != w->ts)
             continue;
         request_end(r, w->status, w->text);
         w->found = true;

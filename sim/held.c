@@ -1,0 +1,116 @@
+#include "sim/held.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/judge.h"
+#include "sim/ledger.h"
+#include "sim/losses.h"
+#include "sim/reals.h"
+#include "sim/world.h"
+#include "worker/carrying.h"
+#include "worker/client_impl.h"
+
+struct look {
+    struct world *w;
+    const struct ledger_key *key;
+    uint64_t digits;
+};
+
+static void look_at(void *arg, const void *row)
+{
+    struct look *look = arg;
+    uint64_t vals[2], digits;
+    memcpy(vals, row, sizeof vals);
+    if ((vals[0] ^ vals[1]) != UINT64_C(1) << 63 && (vals[0] | vals[1]) << 1)
+        judge_broken(look->w, "a torn row of key %" PRIu64 " is held back", look->key->key);
+    else if (!reals_exact(vals[0], look->key->sent, &digits))
+        judge_broken(look->w, "what is held back of key %" PRIu64 " is no sum of what was pushed",
+                     look->key->key);
+    else if (look->digits & digits)
+        judge_broken(look->w, "%" PRIx64 " of key %" PRIu64 " is held back twice", look->digits & digits,
+                     look->key->key);
+    else
+        look->digits |= digits;
+}
+
+/* What the customer has of the key now. */
+static uint64_t has(struct world *w, const struct customer *c, unsigned index)
+{
+    struct look look = {.w = w, .key = &w->ledger[SIM_REALS].keys[index]};
+    carrying_each(c->worker->client, c->machine->tables[SIM_REALS].id, look.key->key, look_at, &look);
+    return look.digits;
+}
+
+void held_acknowledged(struct world *w, struct op *op)
+{
+    struct customer *c = &op->machine->customers[op->customer];
+    for (unsigned i = 0; i < op->n; i++) {
+        unsigned k = op->index[i];
+        uint64_t digit = op->digit[i] & (op->digit[i] ? has(w, c, k) : 0);
+        if (!digit)
+            continue;
+        op->digit[i] = 0;
+        if (!c->held.digits[k]) {
+            c->held.from[k] = op->certain ? op->from : 0;
+            c->held.clears[k] = op->clears;
+            memcpy(c->held.deaths[k], op->deaths, sizeof op->deaths);
+        } else if (!op->certain || c->held.clears[k] != op->clears) {
+            c->held.from[k] = 0;
+        }
+        c->held.digits[k] |= digit;
+    }
+}
+
+/* Is what was pushed then in the table when the customer has it no more? */
+static bool stays(struct world *w, const struct customer *c, unsigned index)
+{
+    const struct ledger_table *t = &w->ledger[SIM_REALS];
+    return c->held.from[index] && !t->tainted && !t->clears_open && t->clears == c->held.clears[index] &&
+           ledger_stays(w, SIM_REALS, c->held.from[index], c->held.deaths[index]) &&
+           !losses_between(w, &t->keys[index], c->held.from[index]);
+}
+
+void held_settle(struct world *w, struct customer *c)
+{
+    if (!c->worker || c->closing || c->machine->dying || c->worker->client->life->failure) {
+        c->held = (struct held){0}; /* it is lost with its worker */
+        return;
+    }
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        struct ledger_key *k = &w->ledger[SIM_REALS].keys[i];
+        uint64_t done = c->held.digits[i] ? c->held.digits[i] & ~has(w, c, i) : 0;
+        if (!done)
+            continue;
+        c->held.digits[i] &= ~done;
+        k->acked |= done;
+        w->counts[PLAY_held_sent]++;
+        if (stays(w, c, i))
+            k->must |= done;
+    }
+}
+
+void held_settle_all(struct world *w)
+{
+    for (uint32_t m = 0; m < w->schedule->workers; m++)
+        for (unsigned i = 0; i < w->schedule->customers; i++)
+            held_settle(w, &w->workers[m].customers[i]);
+}
+
+void held_flush_begins(const struct customer *c, struct op *op)
+{
+    memcpy(op->all_must, c->held.digits, sizeof op->all_must);
+}
+
+void held_flushed(struct world *w, const struct op *op, paramo_err status)
+{
+    struct customer *c = &op->machine->customers[op->customer];
+    /* without a scheduler the rows of a dead server have no other owner */
+    c->held.gave_up = w->calm && status &&
+                      (status == PARAMO_E_DATA_LOST || status == PARAMO_E_NODE_LOST || w->scheduler_lost);
+    for (unsigned i = 0; i < SIM_KEYS && !status; i++)
+        if (c->held.digits[i] & op->all_must[i])
+            judge_broken(w, "%s: a flush has ended, but %" PRIx64 " of key %" PRIu64 " is held back",
+                         op->machine->name, c->held.digits[i] & op->all_must[i],
+                         w->ledger[SIM_REALS].keys[i].key);
+}

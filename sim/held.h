@@ -1,0 +1,29 @@
+/*
+ * The model of what filters hold back: which digits of acknowledged pushes a customer still has. Each digit that was
+ * acknowledged is in the table, or at its customer: held back, or on its way in a carrier. As soon as the customer has
+ * it no more, the table must. It must never know which rows a filter selects. Tests: test/sim/test_play.c;
+ * scripts/mutants.
+ */
+#ifndef SIM_HELD_H
+#define SIM_HELD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "paramo/errors.h"
+#include "sim/sizes.h"
+
+struct world;
+struct op;
+struct customer;
+
+/* Takes what its customer holds back out of the digits of an acknowledged push. */
+void held_acknowledged(struct world *w, struct op *op);
+/* What the customer has no more is in the table from now on. */
+void held_settle(struct world *w, struct customer *c);
+void held_settle_all(struct world *w);
+/* A flush is issued; it has ended. */
+void held_flush_begins(const struct customer *c, struct op *op);
+void held_flushed(struct world *w, const struct op *op, paramo_err status);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * Rows that filters hold back (error feedback), and the carriers that bring the others.
+ *
+ *     push of the application --> + what was held back of its keys --> selected rows --> carrier --> shards
+ *                                                                 `--> the others are held back
+ *
+ * Nothing that is held back is lost or sent twice, whatever becomes of the application's request. Therefore the rows
+ * that travel do so in requests of the client's own. A carrier has no deadline and cannot be cancelled: when the
+ * application's request ends early, the carrier goes on, under the numbers that its chunks have. So its rows are applied
+ * exactly once. A shard that refuses a chunk gets it again later. Only with the client does a carrier end before its
+ * time; client_close and a death lose what the client holds back. A flush sends what is held back of a table.
+ *
+ * Bounded: CARRYING_HELD_MAX bytes of rows held back (then rows travel instead), and CARRYING_SENT_MAX bytes of rows in
+ * carriers (then pushes wait). On the lane. Tests: test/worker/test_carrying.c, the simulator.
+ */
+#ifndef WORKER_CARRYING_H
+#define WORKER_CARRYING_H
+
+#include "worker/client_impl.h"
+
+enum {
+    CARRYING_HELD_MAX = 64 << 20,
+    CARRYING_SENT_MAX = 64 << 20,
+    CARRYING_KEYS = 1 << 14, /* of a carrier: with CARRYING_BYTES of values, 2 ms */
+    CARRYING_BYTES = 512 << 10
+};
+
+/* Is it a push of the application whose chain holds rows back? */
+bool carrying_selects(const struct request *r);
+/* Selects among the keys of s, a part of the push r. *carrier: has the rows that travel; to be sliced by the caller; NULL:
+ * none does. r completes when its carriers have. AGAIN: too much is on its way. MEMORY. In both cases nothing has
+ * changed. */
+MUST_USE paramo_err carrying_portion(struct client *c, struct request *r, const struct span *s,
+                                     struct request **carrier);
+/* The next turn of a flush. *more: there may be other rows. The rest as above. */
+MUST_USE paramo_err carrying_flush(struct client *c, struct request *flush, struct request **carrier,
+                                   bool *more);
+/* All turns are over: the flush completes when all carriers up to now have. */
+void carrying_flushed(struct request *flush);
+/* The chain of this table is about to change: what the old one holds back is to be sent by it. *flush: a request of the
+ * client's own, to be sliced by the caller; NULL: nothing is held back. MEMORY. */
+MUST_USE paramo_err carrying_chain_changes(struct client *c, const struct client_table *table,
+                                           struct request **flush);
+/* A chunk of the carrier was refused, and will be tried again: the requests that wait for the carrier end with this. */
+void carrying_refused(struct request *carrier, paramo_err status, const char *text);
+/* The request is over: a carrier, one that has carriers, a flush, or another. */
+void carrying_release(struct request *r);
+void carrying_fini(struct client *c);
+
+/* For observers: calls fn with each row of the key that is held back, or on its way in a carrier. */
+void carrying_each(const struct client *c, uint32_t table, uint64_t key,
+                   void (*fn)(void *arg, const void *row), void *arg);
+/* Any rows held back, or on their way? */
+bool carrying_any(const struct client *c);
+
+#endif
