@@ -78,6 +78,8 @@ struct lane {
             atomic_uint sessions;   /* callers that took the lane or drove it, since the start */
             atomic_uint generation; /* futex: raised by notify, and when the lead becomes free */
             atomic_uint followers;
+            atomic_uint aside;            /* drivers that wait until the lane is released ... */
+            atomic_uint turn;             /* ... by this futex, raised at a release if there are any */
             _Atomic uint64_t sleep_until; /* the thread looks at the timers by then */
             _Atomic uint64_t roused_for;  /* it is already being woken for this time, or UINT64_MAX */
             struct spin thread_spin;      /* the thread's own */

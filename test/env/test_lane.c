@@ -10,6 +10,7 @@
 
 #include "env/cores.h"
 #include "env/lane.h"
+#include "env/lane_impl.h"
 
 #define LONG_AWAY (30 * ENV_SEC) /* deadlines that only a hang reaches */
 
@@ -406,6 +407,64 @@ static void an_event_is_handled_once(void **state)
     lane_destroy(lane);
 }
 
+struct seen {
+    struct lane_source source;
+    struct lane *lane;
+    atomic_bool seen;
+};
+
+static void seen_ready(struct lane_source *source, uint32_t events)
+{
+    struct seen *s = container_of(source, struct seen, source);
+    uint64_t count;
+    assert_true(events & EPOLLIN);
+    assert_int_equal(read(source->fd, &count, sizeof count), sizeof count);
+    lane_notify(s->lane);
+    atomic_store(&s->seen, true);
+}
+
+static bool was_seen(void *arg)
+{
+    return atomic_load(&((struct seen *)arg)->seen);
+}
+
+static void enter(struct lane *lane)
+{
+    while (!lane_enter(lane))
+        (void)sched_yield();
+}
+
+/* An event comes during a step of another thread: the lane's thread sleeps until the step is over. */
+static void a_thread_waits_for_the_end_of_a_step(void **state)
+{
+    (void)state;
+    struct lane *lane = lane_new("aside");
+    struct seen s = {.source = {.fd = eventfd(0, EFD_NONBLOCK), .events = EPOLLIN, .ready = seen_ready},
+                     .lane = lane};
+    enter(lane);
+    assert_int_equal(lane_source_add(lane, &s.source), PARAMO_OK);
+    lane_expect(lane);
+    lane_leave(lane);
+    for (unsigned i = 0; i < 20; i++) {
+        uint64_t one = 1, deadline = lane_now(lane) + LONG_AWAY;
+        atomic_store(&s.seen, false);
+        enter(lane);
+        assert_int_equal(write(s.source.fd, &one, sizeof one), sizeof one);
+        while (!atomic_load(&lane->real.aside)) {
+            assert_true(lane_now(lane) < deadline);
+            (void)sched_yield();
+        }
+        lane_leave(lane);
+        assert_int_equal(lane_wait(lane, was_seen, &s, deadline), PARAMO_OK);
+    }
+    lane_expected(lane);
+    enter(lane);
+    lane_source_remove(lane, &s.source);
+    lane_leave(lane);
+    (void)close(s.source.fd);
+    lane_destroy(lane);
+}
+
 static void cores_are_counted(void **state)
 {
     (void)state;
@@ -425,6 +484,7 @@ int main(void)
         cmocka_unit_test(no_wake_up_is_lost),
         cmocka_unit_test(a_poll_leaves_the_leader_its_wake_up),
         cmocka_unit_test(an_event_is_handled_once),
+        cmocka_unit_test(a_thread_waits_for_the_end_of_a_step),
         cmocka_unit_test(cores_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

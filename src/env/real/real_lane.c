@@ -35,7 +35,10 @@
 /* How late the lane's thread may notice a timer, or a lane without a driver, while callers come and go. */
 #define PARK_NS      (500 * ENV_US)
 #define PARK_SHALLOW 4 /* parks during one wait before the thread parks without a timeout */
-enum { EVENTS_MAX = 64 };
+enum {
+    EVENTS_MAX = 64,
+    ASIDE_SPINS = 100 /* some microseconds: a step of a thread on another core is mostly over by then */
+};
 
 static void real_wake(struct lane *lane, bool soon)
 {
@@ -57,6 +60,24 @@ static void futex_wait(atomic_uint *word, unsigned value, uint64_t ns)
     (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
 }
 
+/* Another thread is inside a step: returns when it has left, or after PARK_NS. Yielding the processor instead would take
+ * milliseconds on a busy machine. */
+static void real_step_aside(struct lane *lane)
+{
+    for (unsigned i = 0; i < ASIDE_SPINS && !(lane->flags & LANE_NO_SPIN); i++) {
+        if (atomic_load(&lane->state) == LANE_IDLE)
+            return;
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+    }
+    unsigned turn = atomic_load(&lane->real.turn);
+    atomic_fetch_add(&lane->real.aside, 1);
+    if (atomic_load(&lane->state) != LANE_IDLE && !atomic_load(&lane->real.stop))
+        futex_wait(&lane->real.turn, turn, PARK_NS);
+    atomic_fetch_sub(&lane->real.aside, 1);
+}
+
 /* The lane's thread must not sleep beyond the earliest timer. One signal per time is enough: the thread
  * takes a while to wake, and each of many requests would send one. */
 static void real_watch(struct lane *lane, uint64_t next)
@@ -72,6 +93,10 @@ static void real_watch(struct lane *lane, uint64_t next)
 
 static void real_released(struct lane *lane, uint64_t next, bool notify)
 {
+    if (atomic_load(&lane->real.aside)) {
+        atomic_fetch_add(&lane->real.turn, 1);
+        futex_wake_all(&lane->real.turn);
+    }
     if (notify) {
         atomic_fetch_add(&lane->real.generation, 1);
         if (atomic_load(&lane->real.followers))
@@ -169,7 +194,7 @@ static bool real_arm(struct lane *lane)
     if (!atomic_load(&lane->real.hooked))
         return true;
     if (!lane_acquire(lane)) {
-        (void)sched_yield(); /* a thread is inside a step: afterwards there may be more to do */
+        real_step_aside(lane); /* afterwards there may be more to do */
         return false;
     }
     bool armed = !lane->hook || lane->hook->arm(lane->hook);
@@ -315,7 +340,7 @@ static void *real_thread(void *arg)
         (void)real_turn(lane, slept ? &ready : NULL);
         slept = false;
         if (atomic_load(&lane->state) != LANE_IDLE && expects) {
-            (void)sched_yield(); /* a thread is inside a step; then it is this thread's turn */
+            real_step_aside(lane); /* then it is this thread's turn */
             continue;
         }
         if (atomic_load(&lane->state) != LANE_IDLE) { /* a borrower is inside: it handles what is ready */
