@@ -239,6 +239,8 @@ static int print_json(const struct options *s, const struct train_options *o, co
                                             o->schedule.warmup, "within_epochs", !r->by_epoch));
     if (j && o->admission.kind != ADMIT_ALL)
         (void)json_object_set_new(j, "admit", admission_json(s, &o->admission));
+    if (j && o->expire > 0)
+        (void)json_object_set_new(j, "expire", json_integer((json_int_t)o->expire));
     if (j && o->model.factor_after > 0)
         (void)json_object_set_new(j, "factor_after", json_integer((json_int_t)o->model.factor_after));
     if (j && r->filters > 0)

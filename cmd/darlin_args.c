@@ -36,11 +36,12 @@ static int refuse_without(const struct options *s)
 /* Options that mean nothing to it, or that it cannot do. */
 static int refuse_others(const struct options *s, const struct train_options *o)
 {
-    static const enum option_id others[] = {
-        OPT_BATCH,     OPT_AHEAD,        OPT_CONSISTENCY,    OPT_NEGATIVES,
-        OPT_SHUFFLE,   OPT_PATIENCE,     OPT_CLASSES,        OPT_QUANTILE,
-        OPT_CALIBRATE, OPT_CLASS_WEIGHT, OPT_CHECKPOINT_DIR, OPT_CHECKPOINT_EVERY,
-        OPT_RESTORE,   OPT_SCHEDULE,     OPT_WARMUP,         OPT_ADMIT};
+    static const enum option_id others[] = {OPT_BATCH,        OPT_AHEAD,          OPT_CONSISTENCY,
+                                            OPT_NEGATIVES,    OPT_SHUFFLE,        OPT_PATIENCE,
+                                            OPT_CLASSES,      OPT_QUANTILE,       OPT_CALIBRATE,
+                                            OPT_CLASS_WEIGHT, OPT_CHECKPOINT_DIR, OPT_CHECKPOINT_EVERY,
+                                            OPT_RESTORE,      OPT_SCHEDULE,       OPT_WARMUP,
+                                            OPT_ADMIT,        OPT_EXPIRE};
     const struct model_info *info = &o->model;
     const char *name = first_given(s, others, sizeof others / sizeof *others);
     if (name)

@@ -20,6 +20,7 @@
 #include "learn/model/scale.h"
 #include "learn/objective/calibration.h"
 #include "learn/objective/objective.h"
+#include "learn/train/expiry.h"
 #include "learn/train/sightings.h"
 #include "learn/tune/search.h"
 
@@ -96,6 +97,8 @@
       "admit count: what a worker's counters take")                                                                   \
     X(MAX_FEATURES, LEARNS, "max-features", 0, NUMBER(1, UINT64_MAX), "N", NULL, NULL,                                \
       "admit: no more than this many features get into the model")                                                    \
+    X(EXPIRE, LEARNS, "expire", 0, NUMBER(1, EXPIRY_MAX), "N", NULL, NULL,                                            \
+      "features that were in no row for N parts of the data, 1 MiB each, leave the model")                            \
     X(SOLVER, TRAIN, "solver", 0, WORD, "ftrl|darlin", "ftrl", NULL,                                                  \
       "darlin minimizes the loss of lr with --l1 over all rows, block of features by block (docs/DARLIN.md)")         \
     X(BIAS, TRAIN, "bias", 0, WORD, DARLIN_BIAS_WORDS, "l1", NULL,                                                    \

@@ -257,6 +257,7 @@ int train_args_read(const struct options *s, struct train_options *o)
     o->model_in = option_text(s, OPT_MODEL_FROM);
     o->model_out = option_text(s, OPT_MODEL_OUT);
     o->epochs = option_number(s, OPT_EPOCHS);
+    o->expire = option_given(s, OPT_EXPIRE) ? (uint32_t)option_number(s, OPT_EXPIRE) : 0;
     o->shuffle = option_number(s, OPT_SHUFFLE);
     o->batch = option_number(s, OPT_BATCH);
     o->ahead = (uint32_t)option_number(s, OPT_AHEAD);

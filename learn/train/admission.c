@@ -27,12 +27,16 @@ int admission_parse(const char *text, struct admission_rule *rule)
     return -1;
 }
 
-paramo_err admission_init(struct admission *a, const struct admission_rule *rule, uint64_t seed,
-                          uint64_t rows, uint32_t workers)
+void admission_room(struct admission *a, uint64_t features, uint32_t workers)
 {
-    *a = (struct admission){.rule = *rule, .seed = seed, .left = UINT64_MAX};
-    if (rule->most > 0)
-        a->left = rule->most > rows ? (rule->most - rows) / workers : 0;
+    const uint64_t most = a->rule.most;
+    if (most > 0)
+        a->left = most > features ? (most - features) / workers : 0;
+}
+
+paramo_err admission_init(struct admission *a, const struct admission_rule *rule, uint64_t seed)
+{
+    *a = (struct admission){.rule = *rule, .seed = seed, .left = rule->most > 0 ? rule->most : UINT64_MAX};
     if (rule->kind == ADMIT_ALL)
         return PARAMO_OK;
     a->recent = malloc(ADMISSION_RECENT * sizeof *a->recent);

@@ -25,6 +25,7 @@ struct customer {
     paramo_table *table[MODEL_MAX_TABLES]; /* of the model, in its order */
     struct scaling scaling;
     struct sightings sightings;
+    struct expiry expiry;
     struct learner *learner;
     double looked; /* when it last looked for the leader's word */
 };

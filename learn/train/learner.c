@@ -26,6 +26,7 @@ struct slot {
     struct sighted sighted;
     uint8_t *in; /* of admission_batch */
     size_t in_cap;
+    struct dated dated;
     struct chosen weights, factors; /* the features whose weights and factors are pushed, if not all */
     uint64_t ts[MODEL_MAX_TABLES];  /* of the pulls, then of the pushes; 0: there was none */
 };
@@ -37,6 +38,7 @@ struct part_sums {
     struct watch_order order;
     double measured[MSUMS];
     double before_it; /* share of the data that lies before the part */
+    double time;      /* of struct expiry */
     double *bins;     /* behind learned[]: CALIBRATION_SUMS, if the model is calibrated */
     double learned[]; /* learner_sums() */
 };
@@ -64,16 +66,16 @@ struct learner {
 };
 
 /* The room for new features is what is left now, divided among the workers. */
-static paramo_err begin_admission(struct learner *l)
+static paramo_err find_room(struct learner *l)
 {
     paramo_table_stats stats = {.size = sizeof stats};
-    paramo_err err = PARAMO_OK;
-    if (l->o.admission.most > 0)
-        err = paramo_table_stat(l->o.worker, l->o.table[0], &stats);
-    const uint64_t features = stats.rows > 0 ? stats.rows - 1 : 0; /* without the bias */
-    return err == PARAMO_OK
-               ? admission_init(&l->admission, &l->o.admission, l->o.model->seed, features, l->o.workers)
-               : err;
+    if (l->o.admission.most == 0)
+        return PARAMO_OK;
+    paramo_err err = paramo_table_stat(l->o.worker, l->o.table[0], &stats);
+    if (err == PARAMO_OK)
+        admission_room(&l->admission, stats.rows > 0 ? stats.rows - 1 : 0,
+                       l->o.workers); /* without the bias */
+    return err;
 }
 
 paramo_err learner_new(const struct learner_options *options, struct learner **learner)
@@ -106,7 +108,9 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .stop = l->o.stop,
                                     .threads = l->o.threads,
                                     .alone = l->o.alone};
-    paramo_err err = begin_admission(l);
+    paramo_err err = admission_init(&l->admission, &l->o.admission, l->o.model->seed);
+    if (err == PARAMO_OK)
+        err = find_room(l);
     if (err != PARAMO_OK) {
         learner_free(l);
         return err;
@@ -127,6 +131,7 @@ static void slot_free(struct slot *s)
     params_free(&s->grad);
     scaled_free(&s->scaled);
     sighted_free(&s->sighted);
+    dated_free(&s->dated);
     chosen_free(&s->weights);
     chosen_free(&s->factors);
     free(s->in);
@@ -358,6 +363,14 @@ static paramo_err check_fields(const struct learner *l, const struct loader_part
         reader_stream_name(l->o.reader, part->lease.stream), (unsigned)most, fields - 1, most + 1u);
 }
 
+/* Time goes on by a part. After a sweep there may be more room for new features. */
+static paramo_err go_on_in_time(struct learner *l)
+{
+    const double before = l->o.expiry->turn;
+    paramo_err err = expiry_begin_part(l->o.expiry);
+    return err == PARAMO_OK && l->o.expiry->turn != before ? find_room(l) : err;
+}
+
 /* A part that comes from the loader gets sums. */
 static paramo_err begin_part(struct learner *l, struct loader_part *part)
 {
@@ -383,7 +396,10 @@ static paramo_err begin_part(struct learner *l, struct loader_part *part)
     part->unlearned = part->list.n;
     if (part->list.n == 0 || learner_measures(l))
         return PARAMO_OK;
-    paramo_err err = check_fields(l, part);
+    paramo_err err = go_on_in_time(l);
+    sums->time = l->o.expiry->time;
+    if (err == PARAMO_OK)
+        err = check_fields(l, part);
     return err == PARAMO_OK ? sum_labels(l, &part->list, sums) : err;
 }
 
@@ -397,6 +413,8 @@ static paramo_err receive_answer(struct learner *l)
         err = scaled_wait(l->o.scaling, &s->scaled);
     if (err == PARAMO_OK)
         err = sighted_wait(l->o.sightings, &s->sighted);
+    if (err == PARAMO_OK && !learner_measures(l))
+        err = dated_wait(l->o.expiry, &s->dated);
     if (err != PARAMO_OK)
         return err;
     l->acked++;
@@ -458,7 +476,13 @@ static paramo_err push(struct learner *l, struct slot *s, const struct batch *b)
         err = chosen_keys(&s->factors, b->key, factors, b->unique - 1);
     if (err == PARAMO_OK)
         err = request(l, paramo_push, b, s, s->grad.table, s->ts);
-    return err == PARAMO_OK ? sighted_push(l->o.sightings, &s->sighted) : err;
+    if (err == PARAMO_OK)
+        err = sighted_push(l->o.sightings, &s->sighted);
+    const int all = s->weights.n == CHOSEN_ALL;
+    const double time = ((const struct part_sums *)s->part->sums)->time;
+    return err == PARAMO_OK ? dated_push(l->o.expiry, all ? b->key : s->weights.key,
+                                         (all ? b->unique : s->weights.n) - 1, time, &s->dated)
+                            : err;
 }
 
 /* The next batch into *b, or LOADER_IDLE or LOADER_END. */
@@ -626,6 +650,7 @@ static void finish(struct learner *l, paramo_err err)
         cancel(l, l->slot[i].ts);
         scaled_cancel(l->o.scaling, &l->slot[i].scaled);
         sighted_cancel(l->o.sightings, &l->slot[i].sighted);
+        dated_cancel(l->o.expiry, &l->slot[i].dated);
     }
     (void)paramo_error_set(err, "%s", why);
 }

@@ -31,6 +31,7 @@
 #include "learn/eval/metric_sums.h"
 #include "learn/eval/score.h"
 #include "learn/train/admission.h"
+#include "learn/train/expiry.h"
 #include "learn/train/pace.h"
 #include "learn/train/rate_schedule.h"
 #include "learn/train/scaling.h"
@@ -64,6 +65,7 @@ struct learner_options {
     paramo_table *const *table; /* of the model, in its order */
     struct scaling *scaling;
     struct sightings *sightings;
+    struct expiry *expiry;
     uint32_t who; /* customer id */
     const char *pool;
     struct reader *reader;

@@ -64,6 +64,8 @@ paramo_err resume_model(struct customer *c)
     for (size_t t = 1; err == PARAMO_OK && t < model.n; t++)
         if (model_fixed_rows(&model.info, t) == 0)
             err = sightings_put(&c->sightings, model.table[t].keys, model.table[t].n);
+    if (err == PARAMO_OK)
+        err = expiry_put(&c->expiry, model.table[0].keys, model.table[0].n);
     modelio_close(&model);
     return err;
 }

@@ -268,6 +268,15 @@ static paramo_err prepare(struct customer *c)
     c->sightings = (struct sightings){.worker = c->worker, .model = &job->info};
     if (err == PARAMO_OK)
         err = sightings_open(&c->sightings);
+    c->expiry = (struct expiry){.node = job->node,
+                                .worker = c->worker,
+                                .model = &job->info,
+                                .tables = c->table,
+                                .scaling = &c->scaling,
+                                .sightings = &c->sightings,
+                                .after = job->o->expire};
+    if (err == PARAMO_OK)
+        err = expiry_open(&c->expiry);
     if (job->o->darlin.on) {
         job->result->objective = job->info.objective;
         return err;
@@ -307,6 +316,7 @@ static paramo_err prepare(struct customer *c)
         .table = c->table,
         .scaling = &c->scaling,
         .sightings = &c->sightings,
+        .expiry = &c->expiry,
         .who = c->id,
         .pool = POOL,
         .reader = job->reader,

@@ -28,6 +28,7 @@ struct train_options {
     uint64_t epochs;         /* 0: up to TRAIN_EPOCHS where the model is measured after each, else one */
     unsigned hold_out;       /* percent of the rows, not with valid (learn/data/holdout.h) */
     struct admission_rule admission; /* of new features */
+    uint32_t expire;                 /* parts after which an idle feature leaves the model; 0: never */
     struct rate_schedule schedule;   /* of the learning rate */
     uint64_t shuffle;                /* rows of a window, from the second epoch on; 0: never */
     double negatives;                /* share of the rows with label 0 that is learned, of logistic; 0: all */

@@ -104,7 +104,8 @@ static struct admission begin(const char *text, uint64_t most, uint64_t rows, ui
     struct admission a;
     struct admission_rule rule = {.bytes = 1 << 16, .most = most};
     assert_int_equal(admission_parse(text, &rule), 0);
-    assert_int_equal(admission_init(&a, &rule, 3, rows, workers), PARAMO_OK);
+    assert_int_equal(admission_init(&a, &rule, 3), PARAMO_OK);
+    admission_room(&a, rows, workers);
     return a;
 }
 

@@ -29,6 +29,7 @@ struct job {
     paramo_table *table[2];
     struct scaling scaling; /* none */
     struct sightings sightings;
+    struct expiry expiry;
     atomic_int stop;
 };
 
@@ -89,6 +90,7 @@ static void begin(struct job *job)
                                       .table = job->table,
                                       .scaling = &job->scaling,
                                       .sightings = &job->sightings,
+                                      .expiry = &job->expiry,
                                       .pool = "rows",
                                       .reader = job->reader,
                                       .batch_rows = 4,
