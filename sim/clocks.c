@@ -33,6 +33,11 @@ static bool lives(const struct world *w, const struct machine *m)
     return node && sched_roster_is_here(node);
 }
 
+bool clocks_lives(const struct machine *m)
+{
+    return lives(m->world, m);
+}
+
 /* What the customer lacks to have reached the clock: iterations, or a request that was issued before it ended one and
  * is in flight. False: nothing. */
 static bool behind(const struct world *w, const struct customer *c, uint64_t clock, char *why, size_t size)
@@ -187,7 +192,7 @@ static void call_over(struct customer *c, paramo_err status)
     } else if (was == CLOCKS_JOINING) {
         minimum_heard(c, k->call.result.clock.minimum);
         k->begins = k->call.result.clock.minimum;
-        clock_joined(c->worker, k->call.result.session, k->begins);
+        clock_joined(c->worker, k->call.result.session, &k->call.result.clock);
         m->world->counts[PLAY_clock_joins]++;
     }
     if (k->state == CLOCKS_OUT && atomic_load(&c->worker->clock.session))

@@ -24,6 +24,8 @@ bool clocks_hold(const struct op *op);
 bool clocks_lost(const struct op *op, paramo_err status);
 /* In the calm period: no customer has, or needs, anything more from clocks. If not, it goes on. */
 bool clocks_calm(struct machine *m);
+/* Does the job's scheduler count this process among the living? No, if there is no scheduler. */
+bool clocks_lives(const struct machine *m);
 /* The customer is about to be closed. */
 void clocks_close(struct customer *c);
 /* What the scheduler keeps of clocks fits together. */

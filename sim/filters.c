@@ -118,8 +118,8 @@ void filters_change(struct machine *m, unsigned customer, enum sim_table table)
     if (!lane_enter(client->lane))
         abort();
     sim_must(client_filter(client, &m->tables[table], direction, &chain));
-    if (table == SIM_REALS)
-        reals_chain(&m->customers[customer], direction, &chain);
+    if (reals_has(table))
+        reals_chain(&m->customers[customer], table, direction, &chain);
     lane_leave(client->lane);
 }
 

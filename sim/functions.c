@@ -24,7 +24,7 @@ void reduction_draw(struct op *op, struct dice *dice)
     paramo_reduction *r = &op->reduction;
     paramo_reduction_init(r, functions[dice_draw(dice, sizeof functions / sizeof *functions)]);
     /* Cells and reals are no digits, and two rows of any length do not go together. */
-    if (op->table == SIM_CELLS || op->table == SIM_REALS ||
+    if (op->table == SIM_CELLS || reals_has(op->table) ||
         (op->table == SIM_VAR && r->function == PARAMO_REDUCE_DOT))
         r->function = PARAMO_REDUCE_COUNT;
     unsigned from = (unsigned)dice_draw(dice, 2 * SIM_KEYS), to = (unsigned)dice_draw(dice, 2 * SIM_KEYS);

@@ -18,6 +18,7 @@
 #include "sim/losses.h"
 #include "sim/memory.h"
 #include "sim/overdue.h"
+#include "sim/sums.h"
 #include "sim/world.h"
 #include "wire/head.h"
 #include "worker/chunk.h"
@@ -76,6 +77,7 @@ void invariants_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct
         return; /* of a client task */
     held_check(w, op, p->link->client);
     clocks_request(op, "leaves");
+    sums_leaves(op, &h);
     if (p->resent || h.attempt || op->after_n ||
         op->at_clock) { /* a request that was held back leaves when it may */
         op->again = true;
@@ -189,6 +191,9 @@ void invariants_status(struct op *op, paramo_err status)
         break;
     case PARAMO_E_FENCED:
         ok = m->declared_dead;
+        break;
+    case PARAMO_E_INVALID:
+        ok = clocks_lost(op, status) || sums_may_be_late(op);
         break;
     case PARAMO_E_MEMORY:
         ok = memory_failed(m, op->from) || clocks_lost(op, status);

@@ -11,6 +11,7 @@
 #include "sim/losses.h"
 #include "sim/overdue.h"
 #include "sim/reals.h"
+#include "sim/sums.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 #include "worker/numbers.h"
@@ -147,7 +148,7 @@ static bool count_key(struct world *w, struct op *op, unsigned i)
     bool cells = op->table == SIM_CELLS, writes = pushes(op->kind);
     if (cells && (writes || op->kind == OP_DELETE) && !cell_room(w, &w->cells[i]))
         return false;
-    if (!cells && writes && k->used == (op->table == SIM_REALS ? SIM_REAL_DIGITS : SIM_DIGITS))
+    if (!cells && writes && k->used == (reals_has(op->table) ? SIM_REAL_DIGITS : SIM_DIGITS))
         return false;
     unsigned at = op->n++, row = sim_row_values(op->table, i);
     op->index[at] = (uint16_t)i;
@@ -163,7 +164,7 @@ static bool count_key(struct world *w, struct op *op, unsigned i)
         k->sent |= op->digit[at];
     }
     for (unsigned c = 0; c < row; c++)
-        op->vals[op->vals_n++] = op->table == SIM_REALS        ? reals_value(op->digit[at], c)
+        op->vals[op->vals_n++] = reals_has(op->table)          ? reals_value(op->digit[at], c)
                                  : cells && c && op->digit[at] ? ~op->digit[at]
                                                                : op->digit[at];
     return true;
@@ -255,16 +256,18 @@ static bool of_before_load(const struct world *w, enum sim_table table, const st
 }
 
 static void row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
-                      const uint64_t *vals, unsigned n, uint64_t must, uint64_t from, double error)
+                      const uint64_t *vals, unsigned n, uint64_t must, uint64_t early, uint64_t from,
+                      double error)
 {
     const struct ledger_key *k = &w->ledger[table].keys[index];
     uint64_t digits[2], gone = k->gone && !of_before_load(w, table, k, from) ? k->gone : 0;
+    gone |= early;
     uint64_t any = 0, all = UINT64_MAX; /* digits in some of the values, digits in all of them */
     must = ledger_of_before_death(w, table, from) ? 0 : must;
     if (table == SIM_VAR && n != 0 && n != sim_row_values(table, index))
         judge_broken(w, "%s: a row of %u values, all of this key have %u", where, n,
                      sim_row_values(table, index));
-    if (table == SIM_REALS && n) {
+    if (reals_has(table) && n) {
         if (n != 2 || !reals_digits(w, where, k, vals, n, must, gone, error, digits))
             return;
         vals = digits;
@@ -299,7 +302,8 @@ static void cell_check(struct world *w, const char *where, unsigned index, const
 }
 
 static void check(struct world *w, const char *where, enum sim_table table, unsigned index,
-                  const uint64_t *vals, unsigned n, uint64_t must, uint64_t from, double error)
+                  const uint64_t *vals, unsigned n, uint64_t must, uint64_t early, uint64_t from,
+                  double error)
 {
     static const uint64_t none[2];
     if (w->restoring)
@@ -307,13 +311,13 @@ static void check(struct world *w, const char *where, enum sim_table table, unsi
     if (table == SIM_CELLS)
         cell_check(w, where, index, n ? vals : none, from);
     else
-        row_check(w, where, table, index, vals, n, must, from, error);
+        row_check(w, where, table, index, vals, n, must, early, from, error);
 }
 
 void ledger_row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
                       const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
 {
-    check(w, where, table, index, vals, n, must, from, 0);
+    check(w, where, table, index, vals, n, must, 0, from, 0);
 }
 
 /* What is acknowledged is applied at that moment: by the process that has held the place since the issue,
@@ -358,12 +362,14 @@ static void pulled(struct world *w, const struct op *op)
 {
     const struct ledger_table *t = &w->ledger[op->table];
     bool own = op->kind == OP_PUSHPULL && op->certain && !t->tainted && t->clears == op->clears;
-    double error = op->table == SIM_REALS ? reals_pulled(op) : 0;
+    double error = reals_has(op->table) ? reals_pulled(op) : 0;
     unsigned at = 0;
     for (unsigned i = 0; i < op->n; i++) {
         const struct ledger_key *k = &t->keys[op->index[i]];
         bool between = ledger_load_between(w, op) || losses_between(w, k, op->from);
         uint64_t must = between || !knows_handler(op, k) ? 0 : op->must[i] & k->must, from = op->from;
+        uint64_t early;
+        sums_seen(op, i, &must, &early);
         overdue_read(k, &from, &must);
         unsigned row = sim_row_values(op->table, op->index[i]);
         if (own && (op->table != SIM_USER || kept(w, op)))
@@ -375,7 +381,7 @@ static void pulled(struct world *w, const struct op *op)
                          sim_row_values(op->table, op->index[i]));
             return;
         }
-        check(w, "a pull", op->table, op->index[i], op->vals + at, row, must, from, error);
+        check(w, "a pull", op->table, op->index[i], op->vals + at, row, must, early, from, error);
         at += row;
     }
 }

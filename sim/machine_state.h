@@ -128,7 +128,7 @@ struct customer {
     uint64_t handled_ts[SIM_SHARDS][SIM_PRIORITIES]; /* the last request that a handler received */
     uint64_t view_seen;
     uint64_t last_ts;
-    struct reals_error pushed_error, pulled_error;
+    struct reals_error pushed_error[SIM_REAL_TABLES], pulled_error[SIM_REAL_TABLES]; /* from SIM_REALS on */
     struct held held;
     uint64_t last_keys[SIM_TABLES]; /* of the last request with keys, as bits */
     uint64_t failed[SIM_RECENT];    /* timestamps, by slot */

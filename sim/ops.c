@@ -18,6 +18,7 @@
 #include "sim/memory.h"
 #include "sim/overdue.h"
 #include "sim/reals.h"
+#include "sim/sums.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
@@ -214,6 +215,7 @@ static void op_fill(struct machine *m, struct op *op, bool flush)
         op->table = (enum sim_table)dice_draw(&w->dice, SIM_TABLES);
         op->kind = kind_draw(w, op->table);
     }
+    sums_kind(op);
     op->priority = (int32_t)dice_draw(&w->dice, SIM_PRIORITIES);
     struct customer *c = &m->customers[op->customer];
     bool goes_on = op->kind == OP_SCAN && c->scan.more;
@@ -299,7 +301,7 @@ static void issue(struct machine *m, unsigned customer, bool flush)
     while (w->by_serial[op->serial % SIM_SERIALS]); /* a request that is open for long keeps its place */
     op_fill(m, op, flush);
     filters_change(m, customer, op->table);
-    if (op->table == SIM_REALS)
+    if (reals_has(op->table))
         reals_issued(w, op);
     paramo_request_options o = {.size = sizeof o,
                                 .flags = flags_draw(w, op),
@@ -333,6 +335,7 @@ static void issue(struct machine *m, unsigned customer, bool flush)
                                .reduction = op->kind == OP_REDUCE ? &op->reduction : NULL,
                                .other = op->other,
                                .transform = &op->transform};
+    sums_issue(op, &call);
     op->open = true;
     c->open++;
     w->by_serial[op->serial % SIM_SERIALS] = op;

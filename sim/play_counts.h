@@ -26,6 +26,7 @@
     X(clocks)                                                                                                \
     X(clock_joins)                                                                                           \
     X(clock_waits)                                                                                           \
+    X(aggregated)                                                                                            \
     X(clock_requests)                                                                                        \
     X(saves)                                                                                                 \
     X(took_over)                                                                                             \

@@ -55,16 +55,19 @@ static struct reals_error error_of(const struct filter_chain *chain)
 
 void reals_open(struct customer *c, const struct filter_chain chains[FILTER_DIRECTIONS])
 {
-    c->pushed_error = error_of(&chains[FILTER_PUSH]);
-    c->pulled_error = error_of(&chains[FILTER_PULL]);
+    for (unsigned i = 0; i < SIM_REAL_TABLES; i++) {
+        c->pushed_error[i] = error_of(&chains[FILTER_PUSH]);
+        c->pulled_error[i] = error_of(&chains[FILTER_PULL]);
+    }
 }
 
 /* A pull that waits at a shard is answered as a later one wants: the worst of all counts. */
-void reals_chain(struct customer *c, enum filter_direction direction, const struct filter_chain *chain)
+void reals_chain(struct customer *c, enum sim_table table, enum filter_direction direction,
+                 const struct filter_chain *chain)
 {
-    struct reals_error e = error_of(chain), *worst = &c->pulled_error;
+    struct reals_error e = error_of(chain), *worst = &c->pulled_error[table - SIM_REALS];
     if (direction == FILTER_PUSH) {
-        c->pushed_error = e;
+        c->pushed_error[table - SIM_REALS] = e;
         return;
     }
     worst->share = fmax(worst->share, e.share);
@@ -82,19 +85,19 @@ static double greatest(const struct op *op)
 
 void reals_issued(struct world *w, const struct op *op)
 {
-    const struct reals_error *e = &op->machine->customers[op->customer].pushed_error;
+    const struct reals_error *e = &op->machine->customers[op->customer].pushed_error[op->table - SIM_REALS];
     double most = op->n ? greatest(op) : 0;
     for (unsigned i = 0; i < op->n; i++) {
         unsigned digit = op->digit[i] ? (unsigned)__builtin_ctzll(op->digit[i]) / 2 : 0;
         if (op->digit[i])
-            w->reals_error[op->index[i]][digit] =
+            w->reals_error[op->table - SIM_REALS][op->index[i]][digit] =
                 more * (e->share * most + fmax(e->own * amount(digit), e->least));
     }
 }
 
 double reals_pulled(const struct op *op)
 {
-    const struct reals_error *e = &op->machine->customers[op->customer].pulled_error;
+    const struct reals_error *e = &op->machine->customers[op->customer].pulled_error[op->table - SIM_REALS];
     double most = greatest(op);
     /* the greatest value before it was rounded may have been greater, by as much as that is off */
     return more * (1 + 2 * e->share + 2 * e->own) * (e->share * most + e->own * most + e->least);
@@ -125,10 +128,12 @@ bool reals_exact(uint64_t bits, uint64_t sent, uint64_t *digits)
 bool reals_digits(struct world *w, const char *where, const struct ledger_key *key, const uint64_t *vals,
                   unsigned n, uint64_t must, uint64_t gone, double error, uint64_t *digits)
 {
-    size_t index = (size_t)(key - w->ledger[SIM_REALS].keys);
+    enum sim_table table =
+        key >= w->ledger[SIM_SUMS].keys ? SIM_SUMS : SIM_REALS; /* the ledger has them in order */
+    size_t index = (size_t)(key - w->ledger[table].keys);
     double sum = 0;
     for (unsigned d = 0; d < SIM_DIGITS; d++) {
-        error += key->sent >> 2 * d & 1 ? w->reals_error[index][d] : 0;
+        error += key->sent >> 2 * d & 1 ? w->reals_error[table - SIM_REALS][index][d] : 0;
         sum += must >> 2 * d & 1 ? amount(d) : 0;
     }
     for (unsigned i = 0; i < n; i++) {
@@ -137,11 +142,12 @@ bool reals_digits(struct world *w, const char *where, const struct ledger_key *k
             digits[i] |= must;
             continue;
         }
-        judge_broken(w,
-                     "%s: table %d key %" PRIu64 " holds %.17g, which is no sum of what was pushed: %" PRIx64
-                     " was, %" PRIx64 " was acknowledged, %" PRIx64
-                     " was not in the checkpoint that was loaded, roundings move it by at most %g",
-                     where, (int)SIM_REALS, key->key, x, key->sent, must, gone, error);
+        judge_broken(
+            w,
+            "%s: table %d key %" PRIu64 " holds %.17g, which is no sum of what was pushed: %" PRIx64
+            " was, %" PRIx64 " was acknowledged, %" PRIx64
+            " is not in the checkpoint that was loaded, or of a later clock, roundings move it by at most %g",
+            where, (int)table, key->key, x, key->sent, must, gone, error);
         return false;
     }
     return true;

@@ -183,8 +183,8 @@ static void call_done(struct member_call *call, paramo_err status)
 static paramo_err call_begin(struct machine *m)
 {
     static const paramo_table_kind kinds[SIM_TABLES] = {
-        PARAMO_TABLE_DENSE, PARAMO_TABLE_SPARSE, PARAMO_TABLE_VAR,   PARAMO_TABLE_USER,
-        PARAMO_TABLE_DENSE, PARAMO_TABLE_SPARSE, PARAMO_TABLE_SPARSE};
+        PARAMO_TABLE_DENSE, PARAMO_TABLE_SPARSE, PARAMO_TABLE_VAR,    PARAMO_TABLE_USER,
+        PARAMO_TABLE_DENSE, PARAMO_TABLE_SPARSE, PARAMO_TABLE_SPARSE, PARAMO_TABLE_SPARSE};
     static const double one = 1;
     struct world *w = m->world;
     struct script *s = &m->script;
@@ -198,7 +198,8 @@ static paramo_err call_begin(struct machine *m)
     case SCRIPT_TABLES:
         table_options_default(&options);
         options.kind = kinds[s->tables];
-        options.dtype = s->tables == SIM_REALS ? PARAMO_F64 : PARAMO_I64;
+        options.dtype = reals_has((enum sim_table)s->tables) ? PARAMO_F64 : PARAMO_I64;
+        options.aggregate = s->tables == SIM_SUMS ? PARAMO_AGGREGATE_SUM : PARAMO_AGGREGATE_NONE;
         options.rows = options.kind == PARAMO_TABLE_DENSE ? SIM_KEYS : 0;
         options.dim = s->tables == SIM_VAR ? 1 : sim_row_values((enum sim_table)s->tables, 0);
         if (judge_replicas(w, (enum sim_table)s->tables) < w->schedule->replicas)

@@ -1,6 +1,7 @@
 #include "sim/sizes.h"
 
-const char *const sim_table_names[SIM_TABLES] = {"dense", "sparse", "var", "user", "rows", "cells", "reals"};
+const char *const sim_table_names[SIM_TABLES] = {"dense", "sparse", "var",   "user",
+                                                 "rows",  "cells",  "reals", "sums"};
 
 unsigned sim_row_values(enum sim_table table, unsigned index)
 {
@@ -11,6 +12,7 @@ unsigned sim_row_values(enum sim_table table, unsigned index)
         return SIM_WIDE;
     case SIM_CELLS:
     case SIM_REALS:
+    case SIM_SUMS:
         return 2; /* the second value is derived from the first: a torn row shows */
     default:
         return 1;

@@ -5,6 +5,8 @@
 #ifndef SIM_SIZES_H
 #define SIM_SIZES_H
 
+#include <stdbool.h>
+
 #include "sim/fault.h"
 
 enum {
@@ -34,8 +36,26 @@ enum {
 };
 
 /* Requests overwrite and delete rows of SIM_CELLS, and add to all other tables. SIM_REALS has values of type F64, which
- * filters may round (reals.h). The others are of type I64. */
-enum sim_table { SIM_DENSE, SIM_SPARSE, SIM_VAR, SIM_USER, SIM_ROWS, SIM_CELLS, SIM_REALS, SIM_TABLES };
+ * filters may round (reals.h). So has SIM_SUMS, which aggregates the pushes of each clock (sums.h). The others are of type
+ * I64. */
+enum sim_table {
+    SIM_DENSE,
+    SIM_SPARSE,
+    SIM_VAR,
+    SIM_USER,
+    SIM_ROWS,
+    SIM_CELLS,
+    SIM_REALS,
+    SIM_SUMS,
+    SIM_TABLES
+};
+enum { SIM_REAL_TABLES = SIM_TABLES - SIM_REALS };
+
+/* Are its values sums that filters may round? (reals.h) */
+static inline bool reals_has(enum sim_table table)
+{
+    return table == SIM_REALS || table == SIM_SUMS;
+}
 
 extern const char *const sim_table_names[SIM_TABLES];
 /* The number of values in a row; in SIM_VAR: in a row that exists. */

@@ -20,6 +20,7 @@
  *     copies.c        the rows as the shards have them
  *     losses.c        rows whose last copy has died, and that return to a checkpoint
  *     bounds.c        what a checkpoint must hold and may hold, and the model after it is loaded
+ *     sums.c          the model of a table that aggregates: of which clock a push is, and what a read sees
  *     filters.c       the chains of filters that customers draw
  *     clocks.c        the clocks of customers: who ends iterations and waits, and the model of what has ended
  *     deals.c         the model of the pool: which worker has which work unit
@@ -183,9 +184,11 @@ struct world {
     /* ledger.c, reals.c, cells.c: the models of rows */
     struct ledger_table ledger[SIM_TABLES];
     uint32_t ring_shards;
-    uint32_t deaths[SIM_SERVERS];             /* starts of server processes */
-    double reals_error[SIM_KEYS][SIM_DIGITS]; /* of SIM_REALS: how far each push is off at most */
-    struct cell cells[SIM_KEYS];              /* of SIM_CELLS */
+    uint32_t deaths[SIM_SERVERS];                              /* starts of server processes */
+    double reals_error[SIM_REAL_TABLES][SIM_KEYS][SIM_DIGITS]; /* how far each push is off at most */
+    uint64_t sums_clock[SIM_KEYS][SIM_REAL_DIGITS];            /* of SIM_SUMS: the clock of each push */
+    bool sums_changed[SIM_KEYS];                               /* a function may have changed the row */
+    struct cell cells[SIM_KEYS];                               /* of SIM_CELLS */
 
     /* losses.c, overdue.c */
     uint64_t loss_first; /* the first fault of the present burst */

@@ -241,6 +241,7 @@ typedef struct paramo_clock_info {
     uint64_t waits, waited_ns;               /* of paramo_clock_wait, where it had to ask */
     uint32_t awaited_node, awaited_customer; /* the worker for which the minimum waited last; node 0: none */
     int counts;                              /* it has a clock */
+    uint32_t workers; /* how many have one, as was said with the minimum; 0: not known */
 } paramo_clock_info;
 /* Fills in *info, whose size is set. */
 PARAMO_API void paramo_clock_get(const paramo_worker *worker, paramo_clock_info *info);

@@ -92,6 +92,13 @@ typedef enum paramo_init_kind {
     PARAMO_INIT_NORMAL = 3    /* mean a, standard deviation b */
 } paramo_init_kind;
 
+/* What becomes of the pushes of several workers (paramo_table_options.aggregate). docs/CONSISTENCY.md, section 5. */
+typedef enum paramo_aggregate {
+    PARAMO_AGGREGATE_NONE = 0, /* the optimizer is applied to each push, as it comes */
+    PARAMO_AGGREGATE_SUM = 1,  /* once to the sum of all pushes of a clock (paramo_clock) */
+    PARAMO_AGGREGATE_MEAN = 2  /* once to that sum, divided by the number of workers that count */
+} paramo_aggregate;
+
 /* paramo_table_options.replicas: the same as the job */
 #define PARAMO_REPLICAS_OF_JOB 255
 
@@ -116,6 +123,14 @@ typedef struct paramo_table_options {
      * more: the job goes on, and requests for the lost keys end with DATA_LOST until the table is cleared.
      * Not for USER. */
     uint32_t replicas;
+    /* Synchronous update; NONE by default. For SPARSE tables of F32 and F64, with any optimizer but assign and max. Only
+     * workers that have a clock push to such a table. A push, and a pull by such a worker, is sent when all workers that
+     * count have ended as many iterations as its worker had when it was issued (as with at_clock). A push counts for the
+     * iteration that its worker is in; the pushes of one iteration may come in any order, the bits are the same. A worker
+     * with a clock pulls what all iterations before its own have made. Others, and functions, scans and checkpoints, see
+     * all that has come. Values are at most 2^40, and are rounded to multiples of 2^-64. A row takes
+     * 16 * (dim + 1) bytes more. */
+    paramo_aggregate aggregate;
 } paramo_table_options;
 
 /* Keys and values of one request. Key i has the values vals[i*dim ..], or with lens the next lens[i]

@@ -51,6 +51,7 @@ struct filter_table {
     paramo_table_kind kind;
     paramo_dtype dtype;
     paramo_optimizer optimizer;
+    bool aggregates;                  /* the pushes of a clock (paramo_table_options.aggregate) */
     uint32_t value_bytes, row_values; /* row_values 0: rows have their own lengths */
     uint64_t seed;
 };

@@ -21,5 +21,7 @@ const char *selecting_unfit(const struct filter_table *table, enum filter_direct
         return "rows of the table have lengths of their own";
     if (table->optimizer == PARAMO_OPT_ASSIGN || table->optimizer == PARAMO_OPT_MAX)
         return "pushes to the table do not add up, so what is held back cannot be added to a later one";
+    if (table->aggregates)
+        return "the table aggregates the pushes of each clock, so none can wait for a later one";
     return filter_unfit_float(table, direction);
 }

@@ -22,7 +22,7 @@ static paramo_err begin_join(struct node_call *c, struct member *m, void *arg)
 static void join_taken(struct node_call *c, void *arg)
 {
     const struct clock_args *a = arg;
-    clock_joined(a->worker, c->call.result.session, c->call.result.clock.minimum);
+    clock_joined(a->worker, c->call.result.session, &c->call.result.clock);
 }
 
 /* The scheduler may have counted the worker all the same; then nobody would ever end its iterations. */
@@ -159,6 +159,7 @@ void paramo_clock_get(const paramo_worker *worker, paramo_clock_info *info)
     own.minimum = atomic_load(&c->minimum);
     own.awaited_node = atomic_load(&c->awaited_node);
     own.awaited_customer = atomic_load(&c->awaited_who);
+    own.workers = atomic_load(&c->workers);
     own.waits = atomic_load(&c->waits);
     own.waited_ns = atomic_load(&c->waited_ns);
     own.size = size < sizeof own ? size : sizeof own;

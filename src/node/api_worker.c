@@ -409,6 +409,8 @@ paramo_err request_issue(paramo_worker *worker, struct client_call *call,
     uint64_t given;
     if (call->options && call->options->at_clock)
         err = clock_demand_check(worker, call->options->at_clock);
+    if (!err && call->table && call->table->options.aggregate)
+        clock_of_call(worker, call);
     if (!err)
         err = client_issue(worker->client, call, ts ? ts : &given);
     call->options = NULL; /* they were those of this function */

@@ -143,8 +143,9 @@ paramo_err clock_end(paramo_worker *w, uint64_t *clock)
     return PARAMO_OK;
 }
 
-void clock_joined(paramo_worker *w, uint64_t session, uint64_t minimum)
+void clock_joined(paramo_worker *w, uint64_t session, const struct clock_result *result)
 {
+    uint64_t minimum = result->minimum;
     struct worker_clock *c = &w->clock;
     if (atomic_load(&c->session)) /* two threads have joined: the scheduler counts the last */
         clock_left(w);
@@ -152,6 +153,7 @@ void clock_joined(paramo_worker *w, uint64_t session, uint64_t minimum)
     atomic_store(&c->reached, minimum);
     atomic_store(&c->told, minimum);
     atomic_store(&c->issued, minimum);
+    atomic_store(&c->workers, result->workers);
     raise_to(&c->minimum, minimum);
     atomic_store(&c->failure, PARAMO_OK);
     atomic_store(&c->session, session);
@@ -175,6 +177,9 @@ void clock_left(paramo_worker *w)
 void clock_heard(paramo_worker *w, const struct clock_result *result)
 {
     assert(lane_held(w->node->control));
+    if (result->workers && result->minimum >= atomic_load(&w->clock.minimum))
+        atomic_store(&w->clock.workers,
+                     result->workers); /* before the minimum: clock_of_call reads them after it */
     raise_to(&w->clock.minimum, result->minimum);
     atomic_store(&w->clock.awaited_node, result->node);
     atomic_store(&w->clock.awaited_who, result->who);
@@ -199,7 +204,7 @@ static void news_run(struct lane_task *task)
     else if (failure)
         client_clock_lost(w->client, failure, c->text);
     else
-        client_clock_reached(w->client, atomic_load(&c->minimum));
+        client_clock_reached(w->client, atomic_load(&c->minimum), atomic_load(&c->workers));
 }
 
 static void news(paramo_worker *w)
@@ -321,6 +326,17 @@ paramo_err clock_demand_check(const paramo_worker *w, uint64_t clock)
                       " cannot be waited for: this worker itself has ended iterations up to %" PRIu64,
                       clock, issued);
     return err;
+}
+
+void clock_of_call(const paramo_worker *w, struct client_call *call)
+{
+    const struct worker_clock *c = &w->clock;
+    if ((call->kind != REQUEST_PUSH && call->kind != REQUEST_PULL) || !atomic_load(&c->session) ||
+        atomic_load(&c->failure))
+        return;
+    call->clocked = true;
+    call->clock = atomic_load(&c->issued);
+    call->workers = atomic_load(&c->minimum) >= call->clock ? atomic_load(&c->workers) : 0;
 }
 
 /* ---- a worker that is closed ---- */

@@ -26,7 +26,7 @@
 enum { CLOCK_AHEAD_MAX = 1024 /* iterations ended whose requests are in flight; arbitrary */ };
 
 /* Control lane. The scheduler counts the worker from now on, or does not any more. */
-void clock_joined(paramo_worker *worker, uint64_t session, uint64_t minimum);
+void clock_joined(paramo_worker *worker, uint64_t session, const struct clock_result *result);
 void clock_left(paramo_worker *worker);
 /* Control lane. What an answer to a wait has brought. */
 void clock_heard(paramo_worker *worker, const struct clock_result *result);
@@ -35,6 +35,8 @@ void clock_heard(paramo_worker *worker, const struct clock_result *result);
 MUST_USE paramo_err clock_end(paramo_worker *worker, uint64_t *clock);
 /* Any thread. Can the worker wait for this clock? INVALID: it has no clock, or has itself ended fewer iterations. */
 MUST_USE paramo_err clock_demand_check(const paramo_worker *worker, uint64_t clock);
+/* Any thread. A push or pull of an aggregated table is of the worker's present iteration, if it counts. */
+void clock_of_call(const paramo_worker *worker, struct client_call *call);
 /* The client's lane (client_config.need_clock, with the worker as arg). */
 void clock_needed(void *worker, uint64_t clock);
 /* OK while it counts. */

@@ -27,6 +27,7 @@ struct worker_clock {
     /* written on the control lane, read anywhere */
     _Atomic uint64_t session; /* 0: it does not count */
     _Atomic uint64_t told, reached, minimum;
+    _Atomic uint32_t workers;                   /* how many count at the minimum; 0: not known */
     _Atomic uint32_t awaited_node, awaited_who; /* the worker that the minimum waited for last */
     atomic_int failure;
     /* any thread */

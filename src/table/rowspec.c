@@ -12,6 +12,8 @@ void rowspec_setup(struct rowspec *s, const paramo_table_options *o)
     s->value_bytes = table_dtype_size(o->dtype);
     s->param_bytes = o->dim * s->value_bytes;
     s->state_values = table_state_values(o);
+    s->state_bytes = (table_stored_values(o) - o->dim) * s->value_bytes;
+    s->aggregate = o->aggregate;
     s->planes = def->planes;
     s->counts = def->counts;
 }

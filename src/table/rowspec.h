@@ -18,10 +18,12 @@ struct rowspec {
     struct rowinit init;
     uint32_t dim;
     size_t value_bytes;
-    size_t param_bytes;  /* of a row: dim values */
-    size_t state_values; /* of a row, F32 */
-    unsigned planes;     /* state of dim values each */
-    bool counts;         /* and a count of steps */
+    size_t param_bytes;         /* of a row: dim values */
+    size_t state_values;        /* of the optimizer, of a row, F32 */
+    size_t state_bytes;         /* behind the parameters: these, and what aggregate.h keeps */
+    paramo_aggregate aggregate; /* not NONE: aggregate.h */
+    unsigned planes;            /* state of dim values each */
+    bool counts;                /* and a count of steps */
 };
 
 void rowspec_setup(struct rowspec *s, const paramo_table_options *o);

@@ -47,6 +47,8 @@ paramo_err table_create(const paramo_table_options *options, uint64_t hash_seed,
         table_small_init(&t->small, &t->spec, &t->mem, hash_seed);
     else
         table_sparse_init(&t->sparse, &t->spec, &t->mem, hash_seed);
+    if (t->spec.aggregate)
+        table_at_clock(t, UINT64_MAX, 1);
     *table = t;
     return PARAMO_OK;
 }
@@ -98,6 +100,12 @@ paramo_err table_dense_own_bare(struct table *t, uint64_t first, uint64_t count)
 uint64_t table_generation(const struct table *t)
 {
     return t->generation + (is_small(t) ? t->small.index.moves : 0);
+}
+
+void table_at_clock(struct table *t, uint64_t clock, uint32_t workers)
+{
+    assert(t->spec.aggregate);
+    t->sparse.now = (struct aggregate_now){.clock = clock, .workers = workers};
 }
 
 /* ---- row numbers of one call ---- */
@@ -399,22 +407,33 @@ paramo_err table_sorted_keys(const struct table *t, uint64_t **keys, size_t *n)
     return PARAMO_OK;
 }
 
-paramo_err table_get_rows(const struct table *t, const uint64_t *keys, size_t n, bool with_state, void *out)
+static paramo_err rows_get(const struct table *t, const uint64_t *keys, size_t n, enum row_part part,
+                           void *out)
 {
     paramo_err err = check_fixed(t, n);
     if (err || n == 0)
         return err;
     if (is_dense(t))
-        return table_dense_get(&t->dense, keys, n, with_state, out);
+        return table_dense_get(&t->dense, keys, n, part != ROW_PARAMETERS, out);
     if (is_small(t))
-        return table_small_get(&t->small, keys, n, with_state, out);
+        return table_small_get(&t->small, keys, n, part != ROW_PARAMETERS, out);
     uint32_t *rows = malloc(n * sizeof *rows);
     if (!rows)
         return err_memory(n * sizeof *rows);
     keyindex_find(&t->sparse.index, keys, n, rows);
-    err = table_sparse_get(&t->sparse, keys, rows, n, with_state, out);
+    err = table_sparse_get(&t->sparse, keys, rows, n, part, out);
     free(rows);
     return err;
+}
+
+paramo_err table_get_rows(const struct table *t, const uint64_t *keys, size_t n, bool with_state, void *out)
+{
+    return rows_get(t, keys, n, with_state ? ROW_STATE : ROW_PARAMETERS, out);
+}
+
+paramo_err table_get_stored(const struct table *t, const uint64_t *keys, size_t n, void *out)
+{
+    return rows_get(t, keys, n, ROW_STORED, out);
 }
 
 size_t table_dense_list(const struct table *t, uint64_t *cursor, uint64_t end, size_t most, uint64_t *keys)
@@ -445,7 +464,8 @@ static size_t scan_sparse(const struct table *t, uint64_t *keys, size_t n, bool 
         rows[kept] = rows[i];
         kept += rows[i] != KEYINDEX_NONE;
     }
-    paramo_err err = table_sparse_get(&t->sparse, keys, rows, kept, with_state, out);
+    paramo_err err =
+        table_sparse_get(&t->sparse, keys, rows, kept, with_state ? ROW_STATE : ROW_PARAMETERS, out);
     assert(!err);
     (void)err;
     return kept;
@@ -480,25 +500,36 @@ size_t table_scan_rows(const struct table *t, uint64_t *keys, size_t n, bool wit
     return kept;
 }
 
-paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool with_state, const void *in)
+static paramo_err rows_put(struct table *t, const uint64_t *keys, size_t n, enum row_part part,
+                           const void *in)
 {
     paramo_err err = check_fixed(t, n);
     if (err || n == 0)
         return err;
     if (is_dense(t)) {
         touch(t, keys, n);
-        return table_dense_put(&t->dense, keys, n, with_state, in);
+        return table_dense_put(&t->dense, keys, n, part != ROW_PARAMETERS, in);
     }
     if (is_small(t))
-        return table_small_put(&t->small, keys, n, with_state, in);
+        return table_small_put(&t->small, keys, n, part != ROW_PARAMETERS, in);
     uint32_t *rows;
     err = scratch_get(t, n, &rows);
     if (err)
         return err;
     keyindex_find(&t->sparse.index, keys, n, rows);
-    err = table_sparse_put(&t->sparse, keys, rows, n, with_state, in);
+    err = table_sparse_put(&t->sparse, keys, rows, n, part, in);
     scratch_put(t, rows, n);
     return err;
+}
+
+paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool with_state, const void *in)
+{
+    return rows_put(t, keys, n, with_state ? ROW_STATE : ROW_PARAMETERS, in);
+}
+
+paramo_err table_put_stored(struct table *t, const uint64_t *keys, size_t n, const void *in)
+{
+    return rows_put(t, keys, n, ROW_STORED, in);
 }
 
 paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t *removed)

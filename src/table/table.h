@@ -54,6 +54,12 @@ MUST_USE paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t co
  * values. Nothing else may be done with them before. */
 MUST_USE paramo_err table_dense_own_bare(struct table *t, uint64_t first, uint64_t count);
 
+/* Of an aggregated table (options.aggregate): the clock of the pushes and pulls that follow, and the number of workers
+ * for a mean, at least 1. A push is added to those of the same clock; INVALID: a row has one of a later clock. A pull
+ * gives what the optimizer makes of all pushes up to the clock; UINT64_MAX: of all, as table_get_rows without state and
+ * table_scan_rows do. Set it back to that: other calls read, too. */
+void table_at_clock(struct table *t, uint64_t clock, uint32_t workers);
+
 /* ---- push and pull (SPARSE and DENSE) ---- */
 
 /* Applies the optimizer to each key's row. SPARSE: missing rows are first created at their initial
@@ -112,7 +118,8 @@ uint64_t table_rows(const struct table *t);
 /* All keys in ascending order, in memory from malloc, which the caller frees (NULL: no keys). */
 MUST_USE paramo_err table_sorted_keys(const struct table *t, uint64_t **keys, size_t *n);
 /* Reads rows of table_row_values values each: dim parameters and, with_state, the optimizer's state in
- * the order of optimizer.h. NOT_FOUND: a row is missing. Not for VAR (table_var_lens, table_var_pull). */
+ * the order of optimizer.h. Rows of an aggregated table are as if all pushes were applied. NOT_FOUND: a row is missing.
+ * Not for VAR (table_var_lens, table_var_pull). */
 MUST_USE paramo_err table_get_rows(const struct table *t, const uint64_t *keys, size_t n, bool with_state,
                                    void *out);
 /* table_get_rows for the keys that have a row. It moves these to the front of keys and returns how many
@@ -122,6 +129,9 @@ size_t table_scan_rows(const struct table *t, uint64_t *keys, size_t n, bool wit
  * values. Not for VAR (table_var_put). */
 MUST_USE paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool with_state,
                                    const void *in);
+/* The same, for rows that move to another table of the same options, with all that a row holds: table_stored_values. */
+MUST_USE paramo_err table_get_stored(const struct table *t, const uint64_t *keys, size_t n, void *out);
+MUST_USE paramo_err table_put_stored(struct table *t, const uint64_t *keys, size_t n, const void *in);
 /* table_var_push with assign, for any optimizer of the table. */
 MUST_USE paramo_err table_var_put(struct table *t, const uint64_t *keys, size_t n, const void *vals,
                                   const uint32_t *lens);

@@ -108,6 +108,24 @@ static paramo_err check_optimizer(const paramo_table_options *o)
     return check_optimizer_options(o, def->options);
 }
 
+static paramo_err check_aggregate(const paramo_table_options *o)
+{
+    if ((unsigned)o->aggregate > PARAMO_AGGREGATE_MEAN)
+        return err_set(PARAMO_E_INVALID, "table option aggregate is %u: no such kind",
+                       (unsigned)o->aggregate);
+    if (!o->aggregate)
+        return PARAMO_OK;
+    if (o->kind != PARAMO_TABLE_SPARSE)
+        return err_set(PARAMO_E_INVALID, "table option aggregate: only sparse tables aggregate pushes");
+    if (o->dtype != PARAMO_F32 && o->dtype != PARAMO_F64)
+        return err_set(PARAMO_E_INVALID, "table option aggregate: needs F32 or F64");
+    if (o->optimizer == PARAMO_OPT_ASSIGN || o->optimizer == PARAMO_OPT_MAX)
+        return err_set(PARAMO_E_INVALID,
+                       "table option aggregate: a sum of pushes needs another optimizer than assign "
+                       "and max");
+    return PARAMO_OK;
+}
+
 /* Smallest and largest initial value that converts to the type without overflow. */
 static void dtype_limits(paramo_dtype dtype, float *low, float *high)
 {
@@ -196,7 +214,7 @@ paramo_err table_options_check(const paramo_table_options *o)
         return err_set(PARAMO_E_INVALID, "table option placement: dense placement needs a dense table");
     }
     if (o->kind == PARAMO_TABLE_USER)
-        return PARAMO_OK;
+        return check_aggregate(o);
     if (o->kind != PARAMO_TABLE_VAR) {
         if (o->dim == 0)
             return err_set(PARAMO_E_INVALID, "table option dim is 0: a row needs at least one value");
@@ -204,6 +222,8 @@ paramo_err table_options_check(const paramo_table_options *o)
             return err_set(PARAMO_E_TOO_LARGE, "table option dim is %u: at most %u", o->dim, TABLE_DIM_MAX);
     }
     paramo_err err = check_optimizer(o);
+    if (!err)
+        err = check_aggregate(o);
     return err ? err : check_init(o);
 }
 
@@ -212,6 +232,11 @@ paramo_placement table_options_placement(const paramo_table_options *o)
     if (o->placement != PARAMO_PLACE_AUTO)
         return o->placement;
     return o->kind == PARAMO_TABLE_DENSE ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED;
+}
+
+size_t table_aggregate_bytes(uint32_t dim)
+{
+    return 16 + 16 * (size_t)dim;
 }
 
 size_t table_state_values(const paramo_table_options *o)
@@ -225,8 +250,14 @@ size_t table_row_values(const paramo_table_options *o, bool with_state)
     return o->dim + (with_state ? table_state_values(o) : 0);
 }
 
+size_t table_stored_values(const paramo_table_options *o)
+{
+    size_t pending = o->aggregate ? table_aggregate_bytes(o->dim) / table_dtype_size(o->dtype) : 0;
+    return table_row_values(o, true) + pending;
+}
+
 bool table_options_splittable(const paramo_table_options *o)
 {
     return (o->kind == PARAMO_TABLE_SPARSE || o->kind == PARAMO_TABLE_DENSE) &&
-           !optimizer_def(o->optimizer)->counts;
+           !optimizer_def(o->optimizer)->counts && !o->aggregate;
 }

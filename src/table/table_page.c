@@ -246,7 +246,8 @@ static void count_fetched(struct counting *c)
 {
     const struct rowspec *spec = &c->table->spec;
     for (size_t i = 0; i < c->n; i++)
-        c->count->nonzero += rowspec_count_nonzero(spec, c->rows[i], c->lens[i]);
+        c->count->nonzero += spec->aggregate ? aggregate_count_nonzero(spec, c->rows[i])
+                                             : rowspec_count_nonzero(spec, c->rows[i], c->lens[i]);
     c->n = 0;
 }
 

@@ -9,7 +9,8 @@
 enum {
     SWEEP_KEYS = 16384, /* at once: a segment, which a sweep always reads as a whole */
     LOOK_UP = 8,        /* what a row costs beside its values, in values; ... */
-    LOOK_UP_OTHER = 32  /* ... and its row in a second table */
+    LOOK_UP_OTHER = 32, /* ... and its row in a second table */
+    AGGREGATED = 64     /* columns of an aggregated row that are computed at a time; arbitrary */
 };
 
 paramo_err table_reduce_check(const struct table *t, const struct table *other)
@@ -31,7 +32,7 @@ struct reducing {
     void *arg;
 };
 
-/* The parameters of a key's row; NULL: there is none. */
+/* The parameters of a key's row, without what pushes of an aggregated table have brought; NULL: there is none. */
 static const char *row_of(const struct table *t, uint64_t key)
 {
     if (is_dense(t))
@@ -49,15 +50,38 @@ static void take(struct reducing *r, uint64_t key, uint32_t column, const void *
 {
     paramo_dtype other_dtype = PARAMO_F32;
     const char *other = NULL;
+    double room[AGGREGATED];
     if (r->other) {
+        const struct rowspec *spec = &r->other->spec;
         other = row_of(r->other, key);
         if (!other)
             return;
-        other += column * r->other->spec.value_bytes;
         other_dtype = r->other->options.dtype;
+        for (; spec->aggregate && n > AGGREGATED; n -= AGGREGATED, column += AGGREGATED) {
+            aggregate_read(spec, other, UINT64_MAX, column, AGGREGATED, room);
+            r->found->rows += column == 0;
+            reduced_add(r->found, key, column, r->table->options.dtype, values, other_dtype, room,
+                        AGGREGATED);
+            values = (const char *)values + AGGREGATED * r->table->spec.value_bytes;
+        }
+        if (spec->aggregate)
+            aggregate_read(spec, other, UINT64_MAX, column, (uint32_t)n, room);
+        other = spec->aggregate ? (const char *)room : other + column * spec->value_bytes;
     }
     r->found->rows += column == 0;
     reduced_add(r->found, key, column, r->table->options.dtype, values, other_dtype, other, n);
+}
+
+/* A row of an aggregated table, as a read sees it. */
+static void take_aggregated(struct reducing *r, uint64_t key, const void *row)
+{
+    const struct rowspec *spec = &r->table->spec;
+    double values[AGGREGATED];
+    for (uint32_t col = 0, n; col < spec->dim; col += n) {
+        n = spec->dim - col < AGGREGATED ? spec->dim - col : AGGREGATED;
+        aggregate_read(spec, row, UINT64_MAX, col, n, values);
+        take(r, key, col, values, n);
+    }
 }
 
 static void take_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
@@ -73,7 +97,10 @@ static void take_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
         memcpy(&number, payload, sizeof number);
         row = is_var(t) ? table_var_row(&t->var, number, &len) : rowslab_row(&t->sparse.slab, number);
     }
-    take(r, key, 0, row, len);
+    if (t->spec.aggregate)
+        take_aggregated(r, key, row);
+    else
+        take(r, key, 0, row, len);
 }
 
 /* Rows of one run are taken as one, unless entries or a second table need each key. */

@@ -14,7 +14,7 @@ static uint32_t row_bytes(const struct rowspec *spec)
 bool table_small_fits(const struct rowspec *spec)
 {
     size_t bytes = spec->param_bytes + spec->state_values * sizeof(float);
-    return spec->value_bytes < 8 && (bytes <= ROW || bytes == ROW_STATE);
+    return spec->value_bytes < 8 && !spec->aggregate && (bytes <= ROW || bytes == ROW_STATE);
 }
 
 static float *state_plane(const struct rowspec *spec, void *row, unsigned plane)

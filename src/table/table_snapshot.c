@@ -25,7 +25,7 @@ struct table_snapshot {
     uint64_t cursor; /* a hash; DENSE: a block */
     uint64_t *erased;
     size_t erased_count, erased_room;
-    char *buffer; /* DENSE: a block of rows, and their keys */
+    char *buffer; /* DENSE: a block of rows, and their keys; of an aggregated table: one row */
     uint64_t *keys;
 };
 
@@ -135,6 +135,11 @@ static unsigned mark_of(const struct table *t, const void *payload)
                        : rowmarks_get(&t->changes.marks, number_of(payload));
 }
 
+static size_t row_bytes(const struct table *t)
+{
+    return t->spec.param_bytes + t->spec.state_bytes;
+}
+
 static void visit_small(struct table_snapshot *snapshot, uint64_t key, const void *row)
 {
     const struct rowspec *spec = &snapshot->table->spec;
@@ -144,9 +149,14 @@ static void visit_small(struct table_snapshot *snapshot, uint64_t key, const voi
 static void visit(struct table_snapshot *snapshot, uint64_t key, uint32_t number)
 {
     const struct table *t = snapshot->table;
-    uint32_t values = (uint32_t)(t->spec.dim + t->spec.state_values);
+    uint32_t values = (uint32_t)table_stored_values(&t->options);
     const void *row =
         is_var(t) ? table_var_row(&t->var, number, &values) : rowslab_row(&t->sparse.slab, number);
+    if (t->spec.aggregate) { /* clocks begin again in the job that loads it */
+        memset(snapshot->buffer, 0, row_bytes(t));
+        aggregate_copy(&t->spec, row, snapshot->buffer);
+        row = snapshot->buffer;
+    }
     snapshot->row(snapshot->arg, key, row, values);
 }
 
@@ -208,11 +218,6 @@ void table_snapshot_remove(struct table *t, const uint64_t *keys, size_t n)
 }
 
 /* ---- dense --------------------------------------------------------------------------------------------- */
-
-static size_t row_bytes(const struct table *t)
-{
-    return t->spec.param_bytes + t->spec.state_values * sizeof(float);
-}
 
 static uint64_t block_rows(const struct table *t)
 {
@@ -406,6 +411,8 @@ paramo_err table_snapshot_open(struct table *t, enum table_snapshot_kind kind, b
     snapshot->row = row;
     snapshot->arg = arg;
     paramo_err err = is_dense(t) ? dense_open(snapshot) : PARAMO_OK;
+    if (t->spec.aggregate && !(snapshot->buffer = malloc(row_bytes(t))))
+        err = err_memory(row_bytes(t));
     if (!err && kind == TABLE_SNAPSHOT_CHANGES)
         err = erased_compact(t);
     if (err) {

@@ -15,7 +15,7 @@ void table_sparse_init(struct table_sparse *s, const struct rowspec *spec, struc
     s->spec = spec;
     s->mem = mem;
     keyindex_init(&s->index, mem, hash_seed, sizeof(uint32_t));
-    size_t row_bytes = spec->param_bytes + spec->state_values * sizeof(float);
+    size_t row_bytes = spec->param_bytes + spec->state_bytes;
     rowslab_init(&s->slab, mem, row_bytes, spec->value_bytes == 8 ? 8 : 4);
 }
 
@@ -36,6 +36,8 @@ static void start_row(const struct rowspec *spec, void *row)
     optimizer_start(&spec->optimizer, row, state_plane(spec, row, 0), state_plane(spec, row, 1), spec->dim);
     if (spec->counts)
         *state_plane(spec, row, 2) = 0;
+    if (spec->aggregate)
+        aggregate_start(spec, row);
 }
 
 /* Creates the missing rows; after an error none is created. 1. the list to undo, 2. rows and index
@@ -120,10 +122,37 @@ static size_t batch_at(size_t done, size_t n)
     return n - done < BATCH ? n - done : BATCH;
 }
 
+static paramo_err push_aggregated(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
+                                  const void *vals, struct rowmarks *marks)
+{
+    const struct rowspec *spec = s->spec;
+    paramo_err err = aggregate_check(spec, vals, n * spec->dim);
+    for (size_t i = 0; i < n && !err; i++)
+        if (rows[i] != KEYINDEX_NONE &&
+            aggregate_is_later(spec, rowslab_row(&s->slab, rows[i]), s->now.clock))
+            err =
+                err_set(PARAMO_E_INVALID,
+                        "key %llu has pushes of later clocks than %llu: this worker does not count any more",
+                        (unsigned long long)keys[i], (unsigned long long)s->now.clock);
+    if (err || (err = create_missing(s, keys, rows, n)) != PARAMO_OK)
+        return err;
+    if (marks)
+        rowmarks_change_all(marks, keys, rows, n);
+    for (size_t i = 0; i < n; i++) {
+        if (i % BATCH == 0)
+            prefetch_rows(s, rows + i, batch_at(i, n));
+        aggregate_add(spec, rowslab_row(&s->slab, rows[i]), &s->now,
+                      (const char *)vals + i * spec->param_bytes);
+    }
+    return PARAMO_OK;
+}
+
 paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
                              const void *vals, struct rowmarks *marks)
 {
     const struct rowspec *spec = s->spec;
+    if (spec->aggregate)
+        return push_aggregated(s, keys, rows, n, vals, marks);
     paramo_err err = optimizer_check(&spec->optimizer, vals, n * spec->dim);
     if (err || (err = create_missing(s, keys, rows, n)) != PARAMO_OK)
         return err;
@@ -155,6 +184,8 @@ void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const
         for (size_t i = done; i < done + m; i++, out += bytes)
             if (rows[i] == KEYINDEX_NONE)
                 rowspec_initial(spec, keys[i], 0, spec->dim, out);
+            else if (spec->aggregate)
+                aggregate_read(spec, rowslab_row(&s->slab, rows[i]), s->now.clock, 0, spec->dim, out);
             else if (bytes == 4)
                 memcpy(out, rowslab_row(&s->slab, rows[i]), 4);
             else
@@ -183,8 +214,25 @@ void table_sparse_pull_columns(const struct table_sparse *s, uint64_t key, uint3
     memcpy(vals, w + col * s->spec->value_bytes, ncols * s->spec->value_bytes);
 }
 
+static size_t part_bytes(const struct rowspec *spec, enum row_part part)
+{
+    return spec->param_bytes + (part == ROW_STORED  ? spec->state_bytes
+                                : part == ROW_STATE ? spec->state_values * sizeof(float)
+                                                    : 0);
+}
+
+static void row_get(const struct rowspec *spec, const void *row, enum row_part part, void *out)
+{
+    if (!spec->aggregate || part == ROW_STORED)
+        memcpy(out, row, part_bytes(spec, part));
+    else if (part == ROW_STATE)
+        aggregate_copy(spec, row, out);
+    else
+        aggregate_read(spec, row, UINT64_MAX, 0, spec->dim, out);
+}
+
 paramo_err table_sparse_get(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows,
-                            size_t n, bool with_state, void *out)
+                            size_t n, enum row_part part, void *out)
 {
     for (size_t i = 0; i < n; i++) {
         if (rows[i] == KEYINDEX_NONE) {
@@ -192,26 +240,26 @@ paramo_err table_sparse_get(const struct table_sparse *s, const uint64_t *keys, 
                            (unsigned long long)keys[i]);
         }
     }
-    size_t bytes = s->spec->param_bytes + (with_state ? s->spec->state_values * sizeof(float) : 0);
+    size_t bytes = part_bytes(s->spec, part);
     char *to = out;
     prefetch_rows(s, rows, batch_at(0, n));
     for (size_t i = 0; i < n; i++) {
         if (i % BATCH == 0)
             prefetch_rows(s, rows + i + batch_at(i, n), batch_at(i + batch_at(i, n), n));
-        memcpy(to + i * bytes, rowslab_row(&s->slab, rows[i]), bytes);
+        row_get(s->spec, rowslab_row(&s->slab, rows[i]), part, to + i * bytes);
     }
     return PARAMO_OK;
 }
 
 paramo_err table_sparse_put(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
-                            bool with_state, const void *in)
+                            enum row_part part, const void *in)
 {
     const struct rowspec *spec = s->spec;
-    size_t bytes = spec->param_bytes + (with_state ? spec->state_values * sizeof(float) : 0);
+    size_t bytes = part_bytes(spec, part);
     const char *from = in;
     for (size_t i = 0; i < n; i++) {
         const float *w = (const float *)(const void *)(from + i * bytes);
-        bool state = with_state && spec->state_values > 0;
+        bool state = part != ROW_PARAMETERS && spec->state_values > 0;
         float t = state && spec->counts ? w[3 * (size_t)spec->dim] : 0;
         paramo_err err = optimizer_check_state(&spec->optimizer, w, state ? w + spec->dim : NULL,
                                                state ? w + 2 * (size_t)spec->dim : NULL, t, spec->dim);
@@ -226,8 +274,10 @@ paramo_err table_sparse_put(struct table_sparse *s, const uint64_t *keys, uint32
     for (size_t i = 0; i < n; i++) {
         void *row = rowslab_row(&s->slab, rows[i]);
         memcpy(row, from + i * bytes, bytes);
-        if (!with_state)
+        if (part == ROW_PARAMETERS)
             start_row(spec, row);
+        else if (spec->aggregate && part == ROW_STATE)
+            aggregate_start(spec, row);
     }
     return PARAMO_OK;
 }

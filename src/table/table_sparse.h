@@ -1,6 +1,7 @@
 /*
  * Store of a sparse table whose rows are not small (table_small.h): keyindex gives a key's row number,
- * rowslab the row. A row has parameters, then state (dim values per plane, then Adam's count). table.h has
+ * rowslab the row. A row has parameters, then state (dim values per plane, then Adam's count, then what aggregate.h
+ * keeps). table.h has
  * the contract of the functions, and checks their arguments. Tests: test/table/test_table_sparse.c,
  * test_table_model.c.
  */
@@ -12,16 +13,22 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "table/aggregate.h"
 #include "table/keyindex.h"
 #include "table/rowslab.h"
 #include "table/rowspec.h"
 #include "table/tablemem.h"
+
+/* What is read of a row, or put. STORED: with what aggregate.h keeps, as it is. Otherwise a row that is read has its
+ * pushes applied, and one that is put has none. */
+enum row_part { ROW_PARAMETERS, ROW_STATE, ROW_STORED };
 
 struct table_sparse {
     const struct rowspec *spec;
     struct tablemem *mem;
     struct keyindex index;
     struct rowslab slab;
+    struct aggregate_now now; /* of an aggregated table: of the pushes and pulls that follow */
 };
 
 void table_sparse_init(struct table_sparse *s, const struct rowspec *spec, struct tablemem *mem,
@@ -41,9 +48,9 @@ void table_sparse_push_columns(struct table_sparse *s, uint32_t row, uint32_t co
 void table_sparse_pull_columns(const struct table_sparse *s, uint64_t key, uint32_t row, uint32_t col,
                                uint32_t ncols, void *vals);
 MUST_USE paramo_err table_sparse_get(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows,
-                                     size_t n, bool with_state, void *out);
+                                     size_t n, enum row_part part, void *out);
 MUST_USE paramo_err table_sparse_put(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
-                                     bool with_state, const void *in);
+                                     enum row_part part, const void *in);
 size_t table_sparse_delete(struct table_sparse *s, const uint64_t *keys, size_t n);
 
 #endif

@@ -31,8 +31,11 @@
 #define CAPABILITY_TRANSFORM (UINT64_C(1) << 17)
 /* Flag RANGE: ranges of keys in PUSH, PULL, PUSHPULL. */
 #define CAPABILITY_RANGE (UINT64_C(1) << 18)
+/* Answers with the minimum of the clocks have the number of workers that count. */
+#define CAPABILITY_CLOCK_WORKERS (UINT64_C(1) << 19)
 /* What this build can. An application may add some of CAPABILITY_USER_FILTERS. */
-#define CAPABILITIES (UINT64_C(0x3f) | CAPABILITY_REDUCE | CAPABILITY_TRANSFORM | CAPABILITY_RANGE)
+#define CAPABILITIES                                                                                         \
+    (UINT64_C(0x3f) | CAPABILITY_REDUCE | CAPABILITY_TRANSFORM | CAPABILITY_RANGE | CAPABILITY_CLOCK_WORKERS)
 
 /* Filters of the application: one bit for each, which the hash of its name decides. */
 #define CAPABILITY_USER_FILTERS UINT64_C(0x00ffffff00000000)

@@ -17,6 +17,8 @@ void chain_head(const struct chain_message *m, struct wire_head *head)
     head->chain.number = m->request.number;
     head->chain.count = m->request.count;
     head->chain.columns = m->request.columns;
+    head->chain.clock = m->request.clock;
+    head->chain.workers = m->request.workers;
 }
 
 size_t chain_body_encode(const struct chain_message *m, uint8_t out[CHAIN_BODY_MAX])
@@ -48,7 +50,9 @@ static paramo_err update_check(struct chain_message *m, const struct wire_chain 
                                     .number = head->number,
                                     .floor = head->floor,
                                     .count = head->count,
-                                    .columns = head->columns};
+                                    .columns = head->columns,
+                                    .clock = head->clock,
+                                    .workers = head->workers};
     if (head->request != WIRE_PUSH && head->request != WIRE_PUT && head->request != WIRE_DELETE &&
         head->request != WIRE_CLEAR)
         return wrong("its request is not a change");

@@ -39,7 +39,7 @@ struct chain_message {
     struct chain_name from;   /* TAKEOVER */
     uint64_t order;           /* UPDATE: changes of one partition, ascending, under all owners */
     struct sender_id sender;  /* UPDATE, FORGET: of the request */
-    /* UPDATE: kind, flags, table, number, floor, count, columns; FORGET: floor */
+    /* UPDATE: kind, flags, table, number, floor, count, columns, clock, workers; FORGET: floor */
     struct wire_head request;
     uint64_t partitions[PARTITION_BITS_WORDS]; /* TAKEOVER, FORGET, and UPDATE by CLEAR */
 };

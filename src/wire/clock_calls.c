@@ -10,6 +10,21 @@ static paramo_err checked(const struct reader *r, const char *message, uint64_t 
     return err;
 }
 
+static void workers_encode(uint32_t workers, struct writer *w)
+{
+    if (workers)
+        write_u32(w, workers);
+}
+
+static uint32_t workers_decode(struct reader *r)
+{
+    if (!r->left)
+        return 0;
+    uint32_t workers = read_u32(r);
+    r->failed |= !workers; /* none take no bytes */
+    return workers;
+}
+
 void clock_join_encode(const struct clock_join *m, struct writer *w)
 {
     write_u32(w, m->who);
@@ -25,12 +40,14 @@ void clock_joined_encode(const struct clock_joined *m, struct writer *w)
 {
     write_u64(w, m->session);
     write_u64(w, m->minimum);
+    workers_encode(m->workers, w);
 }
 
 paramo_err clock_joined_decode(struct reader *r, struct clock_joined *m)
 {
     m->session = read_u64(r);
     m->minimum = read_u64(r);
+    m->workers = workers_decode(r);
     return checked(r, "CLOCK_JOIN's answer", m->session, m->minimum);
 }
 
@@ -81,6 +98,7 @@ void clock_result_encode(const struct clock_result *m, struct writer *w)
     write_u64(w, m->minimum);
     write_u32(w, m->node);
     write_u32(w, m->who);
+    workers_encode(m->workers, w);
 }
 
 paramo_err clock_result_decode(struct reader *r, struct clock_result *m)
@@ -88,5 +106,6 @@ paramo_err clock_result_decode(struct reader *r, struct clock_result *m)
     m->minimum = read_u64(r);
     m->node = read_u32(r);
     m->who = read_u32(r);
+    m->workers = workers_decode(r);
     return checked(r, "the answer with the minimum of the clocks", 1, m->minimum);
 }

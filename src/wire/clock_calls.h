@@ -24,6 +24,8 @@ static inline uint64_t clock_session(uint32_t node, uint64_t call)
 struct clock_joined {
     uint64_t session;
     uint64_t minimum; /* of all workers that count: the worker begins with it */
+    uint32_t
+        workers; /* that count, this one included; 0 takes no bytes: the caller does not know the field */
 };
 struct clock_tell {
     uint64_t session, clock;
@@ -40,6 +42,7 @@ struct clock_leave {
 struct clock_result {
     uint64_t minimum;
     uint32_t node, who; /* the worker that raised the minimum last, or stopped counting; node 0: none yet */
+    uint32_t workers;   /* that count; as in clock_joined */
 };
 
 void clock_join_encode(const struct clock_join *m, struct writer *w);

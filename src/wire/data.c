@@ -71,6 +71,10 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
          (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)))
         return err_set(PARAMO_E_PROTOCOL, "%s cannot be of %u columns of %u rows", wire_kind_name(h->kind),
                        h->columns.count, h->count);
+    if (!err && (h->flags & WIRE_CLOCKED) &&
+        (h->kind == WIRE_PUSH ? !h->workers : h->kind != WIRE_PULL || h->workers))
+        return err_set(PARAMO_E_PROTOCOL, "%s cannot have the clock of %u workers", wire_kind_name(h->kind),
+                       h->workers);
     return err;
 }
 

@@ -19,15 +19,16 @@ enum {
     AT_COUNT = 52,
     AT_COLUMN = 56,
     AT_COLUMNS = 60,
-    AT_SPARE = 64,
+    AT_CLOCK = 64,
     AT_FILTER_EPOCH = 72,
-    AT_SPARE_END = 74
+    AT_SPARE = 74,
+    AT_WORKERS = 76
 };
-_Static_assert(AT_SPARE_END + 6 == VAN_HEAD, "the fields fill the header");
+_Static_assert(AT_WORKERS + 4 == VAN_HEAD, "the fields fill the header");
 
 enum {
-    WIRE_FLAGS_ALL =
-        WIRE_LENS | WIRE_CREATE | WIRE_STATE | WIRE_COLUMNS | WIRE_FILTERED | WIRE_KEYS | WIRE_RANGE
+    WIRE_FLAGS_ALL = WIRE_LENS | WIRE_CREATE | WIRE_STATE | WIRE_COLUMNS | WIRE_FILTERED | WIRE_KEYS |
+                     WIRE_RANGE | WIRE_CLOCKED
 };
 
 /* Byte by byte: compilers make one store (load) of each on little-endian machines. */
@@ -108,6 +109,8 @@ SAME_PLACE(chain, view, view)
 SAME_PLACE(chain, request, cmd)
 SAME_PLACE(chain, count, count)
 SAME_PLACE(chain, columns, columns)
+SAME_PLACE(chain, clock, clock)
+SAME_PLACE(chain, workers, workers)
 FILLS(chain_ack)
 SAME_PLACE(chain_ack, status, status)
 SAME_PLACE(chain_ack, received, number)
@@ -140,8 +143,9 @@ void wire_head_encode(const struct wire_head *h, uint8_t out[VAN_HEAD])
     put32(out + AT_COUNT, h->count);
     put32(out + AT_COLUMN, h->columns.first);
     put32(out + AT_COLUMNS, h->columns.count);
-    put64(out + AT_SPARE, 0);
-    put64(out + AT_FILTER_EPOCH, h->filter_epoch);
+    put64(out + AT_CLOCK, h->clock);
+    put32(out + AT_FILTER_EPOCH, h->filter_epoch);
+    put32(out + AT_WORKERS, h->workers);
 }
 
 static bool has_epoch(unsigned kind)
@@ -153,6 +157,11 @@ static bool has_epoch(unsigned kind)
 static bool may_be_filtered(unsigned kind)
 {
     return kind == WIRE_PUSH || kind == WIRE_PULL || kind == WIRE_PUSHPULL || kind == WIRE_ANSWER;
+}
+
+static bool may_be_clocked(unsigned kind)
+{
+    return kind == WIRE_PUSH || kind == WIRE_PULL || kind == WIRE_CHAIN;
 }
 
 paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
@@ -167,7 +176,10 @@ paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
     if (flags & WIRE_RANGE && (kind == WIRE_ANSWER || !may_be_filtered(kind)))
         return err_set(PARAMO_E_PROTOCOL, "%s has a range of keys, which it cannot have",
                        wire_messages[kind].name);
-    if (get64(in + AT_SPARE) || get64(in + AT_FILTER_EPOCH) >> 16 ||
+    if (flags & WIRE_CLOCKED && !may_be_clocked(kind))
+        return err_set(PARAMO_E_PROTOCOL, "%s has a clock, which it cannot have", wire_messages[kind].name);
+    if (get16(in + AT_SPARE) ||
+        (!(flags & WIRE_CLOCKED) && (get64(in + AT_CLOCK) || get32(in + AT_WORKERS))) ||
         (get16(in + AT_FILTER_EPOCH) && !has_epoch(kind)))
         return err_set(PARAMO_E_PROTOCOL, "%s has values in spare fields", wire_messages[kind].name);
     h->kind = (uint8_t)kind;
@@ -184,9 +196,10 @@ paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
     h->count = get32(in + AT_COUNT);
     h->columns.first = get32(in + AT_COLUMN);
     h->columns.count = get32(in + AT_COLUMNS);
-    h->spare = 0;
+    h->clock = get64(in + AT_CLOCK);
     h->filter_epoch = get16(in + AT_FILTER_EPOCH);
-    memset(h->spare16, 0, sizeof h->spare16);
+    h->spare16 = 0;
+    h->workers = get32(in + AT_WORKERS);
     return PARAMO_OK;
 }
 

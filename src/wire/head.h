@@ -20,7 +20,8 @@ enum wire_flags {
     WIRE_COLUMNS = 8,   /* columns of one row: .columns */
     WIRE_KEYS = 32,     /* SCAN: keys only */
     WIRE_FILTERED = 16, /* the body says which filters to take back (filter/envelope.h) */
-    WIRE_RANGE = 64     /* PUSH, PULL, PUSHPULL: segment 0 holds a range of keys (key_range.h) */
+    WIRE_RANGE = 64,    /* PUSH, PULL, PUSHPULL: segment 0 holds a range of keys (key_range.h) */
+    WIRE_CLOCKED = 128  /* PUSH, PULL of an aggregated table: .clock, .workers */
 };
 
 /* Flag COLUMNS of PUSH, PULL, PUSHPULL: [first, first + count) of one row. */
@@ -95,7 +96,8 @@ struct wire_chain {
     int32_t request; /* UPDATE: its kind */
     uint32_t count;
     struct wire_columns columns;
-    uint64_t rest[2];
+    uint64_t clock; /* as in the request */
+    uint32_t zero32, workers;
 };
 
 struct wire_chain_ack {
@@ -170,10 +172,11 @@ struct wire_head {
                     uint32_t customer, flags;
                 } to; /* MESSAGE: the customer that gets it, and 32 bits of the app's own */
             };
-            uint64_t spare; /* zero */
+            uint64_t clock; /* CLOCKED: the iteration that a PUSH is of; PULL: the last one that it sees */
             /* How often the connection's filters began again; requests to a shard, and PROBE_LACKS. */
             uint16_t filter_epoch;
-            uint16_t spare16[3]; /* zero */
+            uint16_t spare16; /* zero */
+            uint32_t workers; /* PUSH, CLOCKED: how many a mean is over, at least 1 */
         };
         struct wire_plain plain;
         struct wire_call call;

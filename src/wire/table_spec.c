@@ -30,6 +30,10 @@
     TABLE_SPEC_FIELDS_1(X)                                                                                   \
     X(enum, replicas)
 
+/* The byte of the optimizer has the aggregation in its highest bits. A node that does not know it takes it for an
+ * optimizer that it does not know, and refuses the table. */
+#define AGGREGATE_SHIFT 6
+
 #define WRITE_enum(name) write_u8(w, (uint8_t)o->name);
 #define WRITE_u32(name)  write_u32(w, o->name);
 #define WRITE_u64(name)  write_u64(w, o->name);
@@ -41,12 +45,17 @@
 
 void table_spec_encode(const paramo_table_options *o, struct writer *w)
 {
+    paramo_table_options byte = *o;
+    byte.optimizer = (paramo_optimizer)(o->optimizer | o->aggregate << AGGREGATE_SHIFT);
+    o = &byte;
 #define WRITE(type, name) WRITE_##type(name)
     TABLE_SPEC_FIELDS(WRITE)
 }
 
-static paramo_err decoded(const struct reader *r, const paramo_table_options *o)
+static paramo_err decoded(const struct reader *r, paramo_table_options *o)
 {
+    o->aggregate = (paramo_aggregate)(o->optimizer >> AGGREGATE_SHIFT);
+    o->optimizer = (paramo_optimizer)(o->optimizer & ((1U << AGGREGATE_SHIFT) - 1));
     return r->failed ? err_set(PARAMO_E_PROTOCOL, "table options are cut short") : table_spec_check(o);
 }
 
@@ -83,6 +92,8 @@ paramo_err table_spec_check(const paramo_table_options *o)
         field = "optimizer";
     else if (out_of(o->init, PARAMO_INIT_NORMAL))
         field = "init";
+    else if (out_of(o->aggregate, PARAMO_AGGREGATE_MEAN) || (o->aggregate && o->kind != PARAMO_TABLE_SPARSE))
+        field = "aggregate";
     else if (o->kind == PARAMO_TABLE_DENSE && o->rows == 0)
         field = "rows";
     else if (o->kind != PARAMO_TABLE_DENSE && o->placement == PARAMO_PLACE_DENSE)
@@ -143,6 +154,7 @@ paramo_err table_spec_same(const char *table, const paramo_table_options *have,
     DIFFERS(name, "g", double)
 #define SAME(type, name) SAME_##type(name)
     TABLE_SPEC_FIELDS(SAME)
+    SAME(enum, aggregate)
     return PARAMO_OK;
 }
 

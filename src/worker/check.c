@@ -129,6 +129,12 @@ paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
     if (t->options.kind == PARAMO_TABLE_USER && call->kind >= REQUEST_PUT)
         return err_set(PARAMO_E_UNSUPPORTED, "%s: table %s has no storage, its handler answers requests",
                        verb, t->name);
+    if (t->options.aggregate &&
+        (call->kind == REQUEST_PUSHPULL || (call->kind == REQUEST_PUSH && !call->clocked)))
+        return err_set(call->kind == REQUEST_PUSH ? PARAMO_E_INVALID : PARAMO_E_UNSUPPORTED,
+                       "%s: table %s aggregates the pushes of each clock: %s", verb, t->name,
+                       call->kind == REQUEST_PUSH ? "paramo_clock_join comes first"
+                                                  : "push and pull are two requests");
     if (call->kind == REQUEST_REDUCE)
         return reduction_request_check(call);
     if (call->kind >= REQUEST_CLEAR)

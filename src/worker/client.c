@@ -150,6 +150,12 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
         if ((o->flags & PARAMO_CREATE) && call->kind == REQUEST_PULL)
             r->flags |= WIRE_CREATE;
     }
+    if (call->clocked) {
+        r->clocked = true;
+        r->clock = call->clock;
+        r->workers = call->workers;
+        r->at_clock = r->at_clock > call->clock ? r->at_clock : call->clock;
+    }
     if (o && (o->after_count || o->after_all)) {
         paramo_err err = after_fill(r, o);
         if (err)

@@ -244,7 +244,9 @@ struct request {
     struct edge *waiters; /* edges of those that wait for this one */
     /* clock_gate.c */
     uint64_t at_clock, clock_epoch; /* clock_epoch: the gate's when the request was issued */
-    bool gated;
+    bool gated, clocked;
+    uint64_t clock;   /* the worker's, of a clocked one ... */
+    uint32_t workers; /* ... and how many count; 0: not known yet */
     struct request *gate_prev, *gate_next;
     struct chunk *chunks;
     void *copy; /* malloc'd copies */

@@ -75,7 +75,12 @@ struct client_call {
     bool
         range; /* PUSH, PULL, PUSHPULL: kv->keys is NULL; its n keys are those from `begin` on, without overflow */
     uint64_t begin;
-    bool with_state;                   /* PUT */
+    bool with_state; /* PUT */
+    /* PUSH and PULL of an aggregated table: the worker's clock, and the number of workers that count when all have reached
+     * it; 0: that is not known yet, and client_clock_reached says it. */
+    bool clocked;
+    uint64_t clock;
+    uint32_t workers;
     struct client_stats *stats;        /* STAT: the sum over shards, written before it completes */
     struct scan_batch *batch;          /* SCAN */
     const struct transform *transform; /* TRANSFORM; copied */

@@ -28,11 +28,25 @@ void clock_gate_begin(struct client *c, struct request *r)
     r->clock_epoch = c->clock_gate->epoch;
 }
 
+/* The number stays with the request however often it is sent. False: the request has ended, because it is not known. */
+static bool workers_note(const struct client_clock_gate *g, struct request *r)
+{
+    if (!r->clocked || r->workers)
+        return true;
+    r->workers = g->workers ? g->workers : 1;
+    if (g->workers || r->kind != REQUEST_PUSH || r->table->options.aggregate != PARAMO_AGGREGATE_MEAN)
+        return true;
+    request_end(r, PARAMO_E_UNSUPPORTED,
+                "the scheduler is of an older version, which does not count workers");
+    return false;
+}
+
 bool clock_gate_hold(struct client *c, struct request *r)
 {
     struct client_clock_gate *g = c->clock_gate;
-    if (r->at_clock <= g->minimum)
-        return false;
+    if (r->at_clock <= g->minimum) {
+        return !workers_note(g, r);
+    }
     /* It stood behind others; a clock of the worker's next session is another one. */
     if (r->clock_epoch != g->epoch) {
         request_end(r, g->lost, g->lost_text);
@@ -69,10 +83,12 @@ void clock_gate_late(const struct client *c, const struct request *r)
                       r->table->name, r->at_clock);
 }
 
-void client_clock_reached(struct client *c, uint64_t minimum)
+void client_clock_reached(struct client *c, uint64_t minimum, uint32_t workers)
 {
     struct client_clock_gate *g = c->clock_gate;
     assert(lane_held(c->lane));
+    if (minimum >= g->minimum)
+        g->workers = workers;
     if (minimum > g->minimum) {
         g->minimum = minimum;
         g->behind[0] = '\0';
@@ -82,7 +98,7 @@ void client_clock_reached(struct client *c, uint64_t minimum)
         if (r->at_clock > g->minimum)
             continue;
         clock_gate_done(c, r);
-        if (!r->ended)
+        if (!r->ended && workers_note(g, r))
             slice_request(c, r);
     }
     ask(c);

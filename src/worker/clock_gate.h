@@ -13,6 +13,7 @@ struct request;
 
 struct client_clock_gate {
     uint64_t minimum; /* that all workers have reached, as far as the client was told */
+    uint32_t workers; /* how many count since then; 0: not known */
     uint64_t epoch;   /* how often the worker has lost its clock */
     paramo_err lost;  /* why, the last time ... */
     char lost_text[ERR_TEXT_MAX];
@@ -22,8 +23,9 @@ struct client_clock_gate {
 
 /* ---- news, after config.need_clock ---- */
 
-/* All workers that count have reached the clock: requests that are held for it are sent. */
-void client_clock_reached(struct client *client, uint64_t minimum);
+/* All workers that count have reached the clock: requests that are held for it are sent. workers: how many count; 0: not
+ * known. */
+void client_clock_reached(struct client *client, uint64_t minimum, uint32_t workers);
 /* They have not yet; who is behind is said where a request misses its deadline. Asks again if requests are held. */
 void client_clock_behind(struct client *client, const char *who);
 /* It will never be known: requests that are held, or will be, end with this status. */

@@ -38,6 +38,7 @@ struct filter_table filtering_table(const struct client_table *t)
                                  .kind = t->options.kind,
                                  .dtype = t->options.dtype,
                                  .optimizer = t->options.optimizer,
+                                 .aggregates = t->options.aggregate != PARAMO_AGGREGATE_NONE,
                                  .value_bytes = t->value_bytes,
                                  .row_values = t->row_values,
                                  .seed = t->options.seed};

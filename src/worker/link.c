@@ -88,6 +88,12 @@ static void slice_head(const struct client *c, const struct slice *p, uint8_t ki
         h.to.customer = chunk->message->customer;
         h.to.flags = chunk->message->flags;
     }
+    if (r->clocked && kind != WIRE_PROBE) {
+        bool push = kind == WIRE_PUSH;
+        h.flags |= WIRE_CLOCKED;
+        h.clock = r->clock + push; /* it is of the iteration that has not ended yet */
+        h.workers = push ? r->workers : 0;
+    }
     if (kind == WIRE_PROBE) {
         h.count = 0;
         h.columns = (struct wire_columns){0};

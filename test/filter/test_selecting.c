@@ -116,6 +116,10 @@ static void they_fit_tables_that_add_up(void **state)
     t.optimizer = PARAMO_OPT_ASSIGN;
     assert_non_null(filter_skip.unfit(&t, FILTER_PUSH));
     t.optimizer = PARAMO_OPT_FTRL;
+    assert_null(filter_skip.unfit(&t, FILTER_PUSH));
+    t.aggregates = true; /* each push belongs to its clock */
+    assert_non_null(filter_skip.unfit(&t, FILTER_PUSH));
+    t.aggregates = false;
     t.row_values = 0;
     assert_non_null(filter_threshold.unfit(&t, FILTER_PUSH));
     struct filter_chain chain;

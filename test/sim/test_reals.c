@@ -64,11 +64,11 @@ static void errors_count(void **state)
         for (unsigned d = 0; d < SIM_REAL_DIGITS; d++) {
             uint64_t r = mix64(++dice), digit = UINT64_C(1) << 2 * d;
             double amount = ldexp(4. / 3, 2 * (int)d);
-            w->reals_error[9][d] = amount * (double)(r >> 8 & 3) / 16 + (double)(r >> 10 & 255);
+            w->reals_error[0][9][d] = amount * (double)(r >> 8 & 3) / 16 + (double)(r >> 10 & 255);
             if (r & 1)
                 continue;
             key->sent |= digit;
-            all += w->reals_error[9][d];
+            all += w->reals_error[0][9][d];
             if (r & 2)
                 sum += amount;
             if (r & 2 && r & 4)

@@ -126,11 +126,11 @@ static struct {
     {get_kv_get, put_kv_get, {.get = {"key", 100}}},
     {get_kv_delete, put_kv_delete, {.del = {"key"}}},
     {get_clock_join, put_clock_join, {.clock_join = {3}}},
-    {get_clock_joined, put_clock_joined, {.clock_joined = {UINT64_C(9) << 32 | 5, 7}}},
+    {get_clock_joined, put_clock_joined, {.clock_joined = {UINT64_C(9) << 32 | 5, 7, 0}}},
     {get_clock_tell, put_clock_tell, {.clock_tell = {UINT64_C(9) << 32 | 5, 8}}},
     {get_clock_wait, put_clock_wait, {.clock_wait = {UINT64_C(9) << 32 | 5, 8, 1000}}},
     {get_clock_leave, put_clock_leave, {.clock_leave = {UINT64_C(9) << 32 | 5}}},
-    {get_clock_result, put_clock_result, {.clock = {8, 11, 1}}},
+    {get_clock_result, put_clock_result, {.clock = {8, 11, 1, 0}}},
     {get_heartbeat, put_heartbeat, {.beat = {2, {{5, true}, {6, false}}}}},
     {get_migration_order,
      put_migration_order,
@@ -234,6 +234,31 @@ static void test_limits(void **state)
     }
 }
 
+/* The number of workers is there or not; a part of it is refused, and so is 0. */
+static void test_clock_workers(void **state)
+{
+    (void)state;
+    struct clock_joined joined = {UINT64_C(9) << 32 | 5, 7, 3}, got_joined;
+    struct clock_result result = {8, 11, 1, 4}, got_result;
+    uint8_t bytes[64];
+    for (size_t less = 0; less <= 4; less++) {
+        paramo_err want = less % 4 ? PARAMO_E_PROTOCOL : PARAMO_OK;
+        struct writer w = writer_over(bytes, sizeof bytes);
+        clock_joined_encode(&joined, &w);
+        struct reader r = reader_over(bytes, w.len - less);
+        assert_int_equal(clock_joined_decode(&r, &got_joined), want);
+        assert_true(want || got_joined.workers == (less ? 0 : 3));
+        w = writer_over(bytes, sizeof bytes);
+        clock_result_encode(&result, &w);
+        r = reader_over(bytes, w.len - less);
+        assert_int_equal(clock_result_decode(&r, &got_result), want);
+        assert_true(want || got_result.workers == (less ? 0 : 4));
+        memset(bytes + w.len - 4, 0, 4);
+        r = reader_over(bytes, w.len);
+        assert_int_equal(clock_result_decode(&r, &got_result), PARAMO_E_PROTOCOL);
+    }
+}
+
 static void test_table_spec(void **state)
 {
     (void)state;
@@ -252,6 +277,24 @@ static void test_table_spec(void **state)
     b.dim = 5;
     assert_int_equal(table_spec_same("w", &a, &b), PARAMO_E_TABLE_EXISTS);
     assert_string_equal(err_text(), "table w exists with dim 4, not 5");
+
+    /* An aggregation looks like an optimizer that an older node does not know. */
+    m.options.kind = PARAMO_TABLE_SPARSE;
+    m.options.aggregate = PARAMO_AGGREGATE_MEAN;
+    w = writer_over(bytes, sizeof bytes);
+    table_open_encode(&m, &w);
+    r = reader_over(bytes, w.len);
+    assert_int_equal(table_open_decode(&r, &got), PARAMO_OK);
+    assert_int_equal(got.options.optimizer, PARAMO_OPT_FTRL);
+    assert_int_equal(got.options.aggregate, PARAMO_AGGREGATE_MEAN);
+    a = b = table_spec_resolved(&got.options);
+    b.aggregate = PARAMO_AGGREGATE_SUM;
+    assert_int_equal(table_spec_same("w", &a, &b), PARAMO_E_TABLE_EXISTS);
+    b.aggregate = (paramo_aggregate)3;
+    assert_int_equal(table_spec_check(&b), PARAMO_E_INVALID);
+    b = a;
+    b.kind = PARAMO_TABLE_VAR;
+    assert_int_equal(table_spec_check(&b), PARAMO_E_INVALID);
 
     paramo_table_options bad = options;
     bad.alpha = NAN;
@@ -277,6 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_message),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_clock_workers),
         cmocka_unit_test(test_table_spec),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

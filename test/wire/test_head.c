@@ -55,14 +55,33 @@ static void test_refused(void **state)
         bool known = strcmp(wire_kind_name(kind), "unknown") != 0;
         assert_int_equal(wire_head_decode(bytes, &back), known ? PARAMO_OK : PARAMO_E_PROTOCOL);
     }
-    wire_head_encode(&h, bytes);
-    bytes[1] = 128;
-    assert_int_equal(wire_head_decode(bytes, &back), PARAMO_E_PROTOCOL);
     for (unsigned at = 64; at < VAN_HEAD; at++) {
         wire_head_encode(&h, bytes);
         bytes[at] = 1;
         bool epoch = at == 72 || at == 73;
         assert_int_equal(wire_head_decode(bytes, &back), epoch ? PARAMO_OK : PARAMO_E_PROTOCOL);
+    }
+}
+
+/* Which messages may have a clock. Without the flag its fields are zero. */
+static void test_clocked(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < WIRE_KINDS; kind++) {
+        struct wire_head h = {.plain = {.kind = (uint8_t)kind}}, back;
+        uint8_t bytes[VAN_HEAD];
+        if (!wire_messages[kind].name)
+            continue;
+        bool may = kind == WIRE_PUSH || kind == WIRE_PULL || kind == WIRE_CHAIN;
+        wire_head_encode(&h, bytes);
+        bytes[1] = WIRE_CLOCKED;
+        bytes[64] = 3, bytes[71] = 4, bytes[76] = 5, bytes[79] = 6;
+        assert_int_equal(wire_head_decode(bytes, &back), may ? PARAMO_OK : PARAMO_E_PROTOCOL);
+        if (may) {
+            assert_true(back.clock == (UINT64_C(4) << 56 | 3) && back.workers == (UINT32_C(6) << 24 | 5));
+            bytes[1] = 0;
+            assert_int_equal(wire_head_decode(bytes, &back), PARAMO_E_PROTOCOL);
+        }
     }
 }
 
@@ -145,8 +164,8 @@ static void test_segments(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_table), cmocka_unit_test(test_segments),
-                                       cmocka_unit_test(test_filtered)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes),    cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_table),    cmocka_unit_test(test_segments),
+                                       cmocka_unit_test(test_filtered), cmocka_unit_test(test_clocked)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,7 +238,7 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
     case CALL_CLOCK_JOIN:
         err = clock_joined_decode(body, &clock);
         call->result.session = clock.session;
-        call->result.clock = (struct clock_result){.minimum = clock.minimum};
+        call->result.clock = (struct clock_result){.minimum = clock.minimum, .workers = clock.workers};
         return err;
     case CALL_CLOCK_TELL:
     case CALL_CLOCK_WAIT:

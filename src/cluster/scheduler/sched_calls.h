@@ -45,6 +45,7 @@ struct sched_call {
         char *kv_key;
         struct {
             uint64_t clock, since;
+            bool workers; /* the caller knows that field of the answer */
         } clock;
         struct table_open *table;
     } u;

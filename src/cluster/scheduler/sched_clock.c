@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_peers.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
+#include "wire/capability.h"
 #include "wire/clock_calls.h"
 
 /* One worker that counts. */
@@ -40,10 +42,26 @@ static struct clock *clock_find(const struct sched_node *node, uint64_t session)
 
 /* ---- the minimum --------------------------------------------------------------------------------------- */
 
+/* Does the caller know how many workers count as a field of the answer? To be asked when the call comes: its node may have
+ * no connection later. */
+static bool asks_workers(const struct sched_call *call)
+{
+    const struct sched_peer *peer = call->node->peer;
+    return peer && capability_of(peer->conn, CAPABILITY_CLOCK_WORKERS);
+}
+
+static uint32_t workers_count(const struct scheduler *s)
+{
+    return (uint32_t)s->clocks->by_session.count;
+}
+
 static void answer_minimum(struct sched_call *call)
 {
     const struct sched_clocks *c = call->node->sched->clocks;
-    struct clock_result result = {.minimum = c->minimum, .node = c->raised_node, .who = c->raised_who};
+    struct clock_result result = {.minimum = c->minimum,
+                                  .node = c->raised_node,
+                                  .who = c->raised_who,
+                                  .workers = call->u.clock.workers ? workers_count(call->node->sched) : 0};
     struct writer w = sched_call_result(call);
     clock_result_encode(&result, &w);
     sched_call_answer(call, &w);
@@ -350,7 +368,8 @@ void sched_clock_join(struct sched_call *call, struct reader *body)
     }
     changed(s, session);
     changed(s, 0);
-    struct clock_joined result = {.session = session, .minimum = c->minimum};
+    struct clock_joined result = {
+        .session = session, .minimum = c->minimum, .workers = asks_workers(call) ? workers_count(s) : 0};
     struct writer w = sched_call_result(call);
     clock_joined_encode(&result, &w);
     sched_call_answer(call, &w);
@@ -376,6 +395,7 @@ void sched_clock_tell(struct sched_call *call, struct reader *body)
     struct clock *clock = clock_of(call, err ? 0 : m.session, err);
     if (!clock)
         return;
+    call->u.clock.workers = asks_workers(call);
     if (m.clock > clock->clock) {
         bool last = clock->clock == s->clocks->minimum;
         clock->clock = m.clock;
@@ -427,6 +447,7 @@ void sched_clock_wait(struct sched_call *call, struct reader *body)
     paramo_err err = clock_wait_decode(body, &m);
     if (!clock_of(call, err ? 0 : m.session, err))
         return;
+    call->u.clock.workers = asks_workers(call);
     if (all_reached(s, m.clock)) {
         answer_minimum(call);
         return;

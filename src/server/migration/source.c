@@ -251,7 +251,7 @@ static paramo_err turn(struct migration_source *g)
             g->table_begun = true;
             g->cursor = 0;
         }
-        size_t row = (t->row_values + t->state_values) * (size_t)t->value_bytes;
+        size_t row = t->stored_values * (size_t)t->value_bytes;
         size_t rows = MIGRATION_BLOCK_BYTES / (row + 64) + 1;
         rows = rows < MIGRATION_TURN_ROWS - looked ? rows : MIGRATION_TURN_ROWS - looked;
         bool more;

@@ -101,7 +101,7 @@ size_t migration_target_frame_bytes(const struct shard *s)
     size_t most = 0;
     struct shard_table *t;
     for (size_t i = 0; (t = shard_table_next(s, &i));) {
-        size_t row = ((size_t)t->row_values + t->state_values) * t->value_bytes;
+        size_t row = (size_t)t->stored_values * t->value_bytes;
         most = row > most ? row : most;
     }
     return most + 2 * (size_t)MIGRATION_BLOCK_BYTES;

@@ -50,6 +50,8 @@ static paramo_err pull_fixed(struct shard *s, struct shard_table *t, const struc
     if (err)
         return err;
     struct reply *r = *reply;
+    if (h->flags & WIRE_CLOCKED)
+        table_at_clock(t->table, h->clock, 1);
     const void *span =
         bytes >= LEND_MIN ? table_span(t->table, keys, h->count, columns ? h->columns.first : 0) : NULL;
     if (span)
@@ -58,6 +60,8 @@ static paramo_err pull_fixed(struct shard *s, struct shard_table *t, const struc
         err = columns ? table_pull_columns(t->table, keys[0], h->columns.first, h->columns.count, r->buffer,
                                            create)
                       : apply_pull_rows(t, keys, h->count, known, r->buffer, create);
+    if (h->flags & WIRE_CLOCKED)
+        table_at_clock(t->table, UINT64_MAX, 1);
     if (err) {
         reply_free(r);
         return err;

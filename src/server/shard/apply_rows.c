@@ -100,11 +100,22 @@ static paramo_err check_columns(const struct shard_table *t, const struct wire_h
     return PARAMO_OK;
 }
 
+static paramo_err check_clock(const struct shard_table *t, const struct wire_head *h)
+{
+    bool clocked = h->flags & WIRE_CLOCKED;
+    if (t->options.aggregate ? h->kind == WIRE_PUSHPULL || (h->kind == WIRE_PUSH && !clocked) : clocked)
+        return err_set(PARAMO_E_PROTOCOL, "%s to table %s %s a clock", wire_kind_name(h->kind), t->name,
+                       clocked ? "has" : "has no");
+    return PARAMO_OK;
+}
+
 paramo_err apply_check_rows(const struct shard_table *t, const struct wire_head *h, const struct van_seg *seg,
                             unsigned nseg)
 {
     bool brings = h->kind == WIRE_PUSH || h->kind == WIRE_PUSHPULL || h->kind == WIRE_PUT;
     paramo_err err = check_columns(t, h);
+    if (!err)
+        err = check_clock(t, h);
     if (!err && brings)
         err = check_vals(t, h, seg, nseg);
     return err;
@@ -197,6 +208,15 @@ paramo_err apply_pull_rows(struct shard_table *t, const uint64_t *keys, size_t n
 
 /* ---- changing ---- */
 
+static paramo_err push_clocked(struct shard_table *t, const struct wire_head *h, const uint64_t *keys,
+                               struct rowcache_list *known, const void *vals)
+{
+    table_at_clock(t->table, h->clock, h->workers);
+    paramo_err err = push_rows(t, keys, h->count, known, vals);
+    table_at_clock(t->table, UINT64_MAX, 1);
+    return err;
+}
+
 paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const struct van_seg *seg,
                         struct rowcache_list *known)
 {
@@ -214,7 +234,8 @@ paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const 
         if (h->flags & WIRE_COLUMNS)
             return table_push_columns(table, keys[0], h->columns.first, h->columns.count,
                                       seg[WIRE_SEG_VALS].data);
-        return push_rows(t, keys, n, known, seg[WIRE_SEG_VALS].data);
+        return h->flags & WIRE_CLOCKED ? push_clocked(t, h, keys, known, seg[WIRE_SEG_VALS].data)
+                                       : push_rows(t, keys, n, known, seg[WIRE_SEG_VALS].data);
     case WIRE_PUT:
         if (var)
             return table_var_put(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);

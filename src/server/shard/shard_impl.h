@@ -81,6 +81,7 @@ struct shard_table {
     paramo_table_options options;
     struct ring_placement placement;
     uint32_t value_bytes, row_values, state_values;
+    uint32_t stored_values;      /* of a row that moves or is saved: with what aggregate.h keeps */
     struct hugemem memory;       /* of the table */
     struct table *table;         /* NULL: USER, or there was no memory yet */
     bool lacks;                  /* it lacks memory, for itself or for rows of partitions that are ours now */

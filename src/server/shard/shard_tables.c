@@ -167,6 +167,7 @@ paramo_err shard_table_make(struct shard *s, const struct view_table *from, stru
     if (from->options.kind == PARAMO_TABLE_SPARSE || from->options.kind == PARAMO_TABLE_DENSE) {
         t->row_values = from->options.dim;
         t->state_values = (uint32_t)table_state_values(&from->options);
+        t->stored_values = (uint32_t)table_stored_values(&from->options);
     }
     *made = t;
     return PARAMO_OK;

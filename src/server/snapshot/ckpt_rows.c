@@ -84,13 +84,13 @@ static paramo_err fixed_encode(const struct table *t, const uint64_t *keys, size
                                struct writer *w)
 {
     void *room = row_block_values(w, n * row);
-    return room ? table_get_rows(t, keys, n, true, room) : err_memory(n * row);
+    return room ? table_get_stored(t, keys, n, room) : err_memory(n * row);
 }
 
 static size_t row_bytes_of(const struct table *t)
 {
     const paramo_table_options *options = table_get_options(t);
-    return table_row_values(options, true) * table_dtype_size(options->dtype);
+    return table_stored_values(options) * table_dtype_size(options->dtype);
 }
 
 paramo_err ckpt_rows_encode(const struct table *t, uint32_t table, const struct ring_placement *placement,
@@ -250,7 +250,7 @@ static paramo_err apply_fixed(struct table *t, const struct ring_placement *plac
             r->in.keys[n] = r->in.keys[i];
             memcpy(r->kept + n++ * row, r->in.rest.at + i * row, row);
         }
-    return n ? table_put_rows(t, r->in.keys, n, true, r->kept) : PARAMO_OK;
+    return n ? table_put_stored(t, r->in.keys, n, r->kept) : PARAMO_OK;
 }
 
 static paramo_err apply_var(struct table *t, const struct ring_placement *placement, const bool *mine,

@@ -525,7 +525,7 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
     t->placement = from->placement;
     memcpy(t->gone, from->clearing, sizeof t->gone);
     t->value_bytes = from->value_bytes;
-    t->row_bytes = (size_t)(from->row_values + from->state_values) * from->value_bytes;
+    t->row_bytes = (size_t)from->stored_values * from->value_bytes;
     t->rows = table_rows(from->table);
     paramo_err err = table_snapshot_open(from->table, changes ? TABLE_SNAPSHOT_CHANGES : TABLE_SNAPSHOT_ALL,
                                          sv->config.changes, got_row, t, &t->snapshot);

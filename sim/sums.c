@@ -1,0 +1,91 @@
+#include "sim/sums.h"
+
+#include <inttypes.h>
+
+#include "node/clock.h"
+#include "sim/clocks.h"
+#include "sim/judge.h"
+#include "sim/world.h"
+#include "wire/head.h"
+
+static bool counts(const struct op *op)
+{
+    const struct world *w = op->machine->world;
+    const struct customer *c = &op->machine->customers[op->customer];
+    bool in = c->clock.state == CLOCKS_IN || c->clock.state == CLOCKS_WAITING;
+    return w->clocks && !w->calm && in && !clock_check(c->worker);
+}
+
+void sums_kind(struct op *op)
+{
+    if (op->table != SIM_SUMS)
+        return;
+    if (op->kind == OP_PUSHPULL)
+        op->kind = OP_PUSH;
+    if (op->kind == OP_PUSH && !counts(op))
+        op->kind = OP_PULL;
+}
+
+void sums_issue(struct op *op, struct client_call *call)
+{
+    struct world *w = op->machine->world;
+    if (op->table != SIM_SUMS)
+        return;
+    if (counts(op))
+        clock_of_call(op->machine->customers[op->customer].worker, call);
+    op->clocked = call->clocked;
+    op->clock = call->clock;
+    op->at_clock = op->clocked && op->clock > op->at_clock ? op->clock : op->at_clock;
+    for (unsigned i = 0; i < op->n; i++) {
+        if (op->kind == OP_PUSH && op->digit[i])
+            w->sums_clock[op->index[i]][(unsigned)__builtin_ctzll(op->digit[i]) / 2] = op->clock + 1;
+        if (op->kind == OP_TRANSFORM)
+            w->sums_changed[op->index[i]] = true;
+    }
+    w->counts[PLAY_aggregated] += op->kind == OP_PUSH;
+}
+
+/* Has its worker counted since the issue? Then no other worker is more than an iteration ahead of it. */
+static bool counted(const struct op *op)
+{
+    const struct customer *c = &op->machine->customers[op->customer];
+    return counts(op) && c->clock.left_at < op->from && clocks_lives(op->machine);
+}
+
+void sums_seen(const struct op *op, unsigned i, uint64_t *must, uint64_t *early)
+{
+    const struct world *w = op->machine->world;
+    unsigned key = op->index[i];
+    uint64_t later = 0;
+    *early = 0;
+    if (op->table != SIM_SUMS || !op->clocked)
+        return;
+    for (unsigned d = 0; d < SIM_REAL_DIGITS; d++)
+        if (w->sums_clock[key][d] > op->clock)
+            later |= UINT64_C(1) << 2 * d;
+    *must &= ~later;
+    /* What is saved, or changed by a function, has the pushes of the clock under way in it. */
+    bool other = w->sums_changed[key] || w->loaded_at || w->loading;
+    if (counted(op) && !other)
+        *early = later;
+}
+
+void sums_leaves(struct op *op, const struct wire_head *h)
+{
+    const struct world *w = op->machine->world;
+    if (op->table != SIM_SUMS || op->kind != OP_PUSH)
+        return;
+    bool wrong = h->clock != op->clock + 1 || !h->workers || (op->workers && h->workers != op->workers) ||
+                 h->workers > 4 * w->schedule->workers * w->schedule->customers;
+    if (wrong)
+        judge_broken(op->machine->world,
+                     "%s: request %" PRIu64 " leaves with clock %" PRIu64 " of %u workers, not %" PRIu64
+                     " of %u",
+                     op->machine->name, op->ts, h->clock, h->workers, op->clock + 1, op->workers);
+    op->workers = h->workers;
+}
+
+bool sums_may_be_late(const struct op *op)
+{
+    return op->table == SIM_SUMS && op->kind == OP_PUSH && !counted(op);
+}

@@ -1,0 +1,45 @@
+/*
+ * What the pushes of one clock have brought to a row of an aggregated table (paramo_table_options.aggregate). It stands
+ * in the row, behind the optimizer's state, so it is replicated, migrated and saved with the row:
+ *
+ *     parameters | s0 | s1 | t | clock, workers | sum of column 0 | sum of column 1 ...        16 bytes each, from clock on
+ *
+ * The optimizer is applied once to the sums: in the row when a push of a later clock comes, and in a copy of the row
+ * when it is read. So nothing has to be sent for it, and a row cannot have it twice. A sum is an exact number of units
+ * of 2^-64 (two's complement, 128 bits), so it does not depend on the order in which the pushes come: sums in the order
+ * of ranks have the same bits. It never knows keys, tables, or who pushes. Tests: test/table/test_aggregate_rows.c.
+ */
+#ifndef TABLE_AGGREGATE_H
+#define TABLE_AGGREGATE_H
+
+#include "base/err.h"
+#include "table/rowspec.h"
+
+/* The greatest magnitude of a pushed value. 2^23 of them have a sum that fits. */
+#define AGGREGATE_VALUE_MAX 0x1p40
+
+/* The clock of pushes, and how many workers their mean is over; or the clock of reads. */
+struct aggregate_now {
+    uint64_t clock;
+    uint32_t workers;
+};
+
+/* NUMERIC: a value is not finite, or greater than AGGREGATE_VALUE_MAX. */
+MUST_USE paramo_err aggregate_check(const struct rowspec *spec, const void *vals, size_t n);
+/* Nothing has been pushed. */
+void aggregate_start(const struct rowspec *spec, void *row);
+/* Has the row a push of a later clock? Then the optimizer has been applied to that of `clock`. */
+bool aggregate_is_later(const struct rowspec *spec, const void *row, uint64_t clock);
+/* Adds dim checked values; it is not later. */
+void aggregate_add(const struct rowspec *spec, void *row, const struct aggregate_now *now, const void *vals);
+/* Applies the optimizer to what was pushed, if anything was. */
+void aggregate_settle(const struct rowspec *spec, void *row);
+/* Columns of the parameters as the optimizer makes them of all pushes up to this clock. */
+void aggregate_read(const struct rowspec *spec, const void *row, uint64_t clock, uint32_t col, uint32_t ncols,
+                    void *out);
+/* The parameters and the optimizer's state of aggregate_settle's row, of any alignment; the row stays as it is. */
+void aggregate_copy(const struct rowspec *spec, const void *row, void *out);
+/* How many parameters of aggregate_read are not zero, with all pushes. */
+uint64_t aggregate_count_nonzero(const struct rowspec *spec, const void *row);
+
+#endif
