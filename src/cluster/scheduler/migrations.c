@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/assert_slow.h"
 #include "base/sm.h"
 
 /* The number of the chain's members. Levels between them may be empty. */
@@ -35,6 +36,7 @@ static void runs_begin(const struct migrations *m, uint64_t begins[PARTITION_WOR
 void migrations_init(struct migrations *m, struct ring_chains *chains, const struct migrations_ops *ops,
                      void *arg)
 {
+    assert(chains->replicas < RING_LEVELS);
     memset(m, 0, sizeof *m);
     m->chains = chains;
     m->ops = ops;
@@ -66,6 +68,7 @@ enum { MEMBERS_MAX = RING_LEVELS + 1 };
 
 static void append(uint16_t list[MEMBERS_MAX], unsigned *len, unsigned most, uint16_t shard)
 {
+    assert(*len <= MEMBERS_MAX && most <= MEMBERS_MAX);
     if (shard == RING_NONE || *len >= most)
         return;
     for (unsigned i = 0; i < *len; i++)
@@ -120,6 +123,7 @@ static unsigned best_members(const struct migrations *m, size_t partition, uint1
 static void candidate(const struct migrations *m, size_t partition, uint16_t to, uint8_t level,
                       const uint16_t list[MEMBERS_MAX], unsigned len, uint16_t chain[RING_LEVELS])
 {
+    assert(len && len <= MEMBERS_MAX);
     struct ring_candidate candidates[MEMBERS_MAX];
     for (unsigned i = 0; i < len; i++)
         candidates[i] = (struct ring_candidate){
@@ -145,10 +149,20 @@ static void best_chain(const struct migrations *m, size_t partition, uint16_t to
     }
 }
 
+static bool has_twice(const uint16_t chain[RING_LEVELS])
+{
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        for (unsigned k = 0; k < l; k++)
+            if (chain[l] != RING_NONE && chain[l] == chain[k])
+                return true;
+    return false;
+}
+
 static bool chain_put(struct migrations *m, size_t partition, const uint16_t chain[RING_LEVELS])
 {
     bool changed = false;
-    assert(chain[0] != RING_NONE); /* the partition keeps an owner */
+    assert(chain[0] != RING_NONE);  /* the partition keeps an owner */
+    assert_slow(!has_twice(chain)); /* a shard has one level */
     for (unsigned l = 0; l < RING_LEVELS; l++) {
         changed |= m->chains->level[l].owner[partition] != chain[l];
         m->chains->level[l].owner[partition] = chain[l];
@@ -171,6 +185,7 @@ static bool chain_trim(struct migrations *m, size_t partition)
         for (unsigned i = 0; i < RING_LEVELS; i++)
             if (best[i] != RING_NONE && best[i] == m->chains->level[l].owner[partition])
                 candidates[len++] = (struct ring_candidate){.shard = best[i], .level = (uint8_t)l};
+    assert(len && len <= RING_LEVELS);
     ring_fill_chain(&m->ends, m->chains->replicas, candidates, len, chain);
     return chain_put(m, partition, chain);
 }
@@ -203,6 +218,7 @@ static bool is_wanted(const struct migrations *m, size_t partition, uint16_t sha
 /* The level that needs a new copy: the first that is empty, or whose member is not wanted. */
 static unsigned free_level(const struct migrations *m, size_t partition)
 {
+    assert(m->chains->replicas < RING_LEVELS);
     unsigned level = 1;
     while (level < m->chains->replicas && is_wanted(m, partition, m->chains->level[level].owner[partition]))
         level++;
@@ -332,6 +348,7 @@ static struct migration *begin_at(struct migrations *m, unsigned partition,
         partition_set_add(migrating, end++);
     assert(end > partition && from != to && from != RING_NONE && to != RING_NONE);
     assert(had > level || (handover && had)); /* it gets tables, or only the partitions */
+    assert(end - partition <= m->most && !is_gone(m, from));
     *migration = (struct migration){.state = handover ? MIGRATION_FULL : MIGRATION_PLANNED,
                                     .handover = handover,
                                     .level = level,
@@ -428,6 +445,7 @@ static void end(struct migrations *m, struct migration *migration, bool committe
 {
     assert(migration >= m->migration && migration < m->migration + MIGRATIONS_MAX);
     struct migration over = *migration;
+    assert(!committed || over.state == MIGRATION_PAUSED);
     move(migration, MIGRATION_NONE);
     m->ops->end(m->arg, &over, committed);
 }
@@ -453,11 +471,21 @@ static bool still_wanted(const struct migrations *m, const struct migration *mig
     return true;
 }
 
+/* The target is a member of each of its chains. */
+static bool all_have(const struct migrations *m, const struct migration *migration)
+{
+    for (size_t a = migration->first; a < (size_t)migration->first + migration->partitions; a++)
+        if (!holds(m->chains, a, migration->to))
+            return false;
+    return true;
+}
+
 static void commit(struct migrations *m, struct migration *migration)
 {
     assert(migration->state == MIGRATION_PAUSED);
     for (size_t a = migration->first; a < (size_t)migration->first + migration->partitions; a++)
         (void)chain_set(m, a, migration);
+    assert_slow(all_have(m, migration));
     m->ops->commit(m->arg, migration);
     end(m, migration, true);
     plan(m);
@@ -465,6 +493,7 @@ static void commit(struct migrations *m, struct migration *migration)
 
 void migrations_set_target(struct migrations *m, const struct ring_chains *target)
 {
+    assert(target->replicas == m->chains->replicas);
     m->target = *target;
     m->wanted = true;
     for (size_t i = 0; i < MIGRATIONS_MAX; i++)
@@ -534,6 +563,7 @@ void migrations_agreed(struct migrations *m, uint64_t id, uint16_t shard)
         return;
     migration->from_ready |= shard == migration->from;
     migration->to_ready |= shard == migration->to;
+    assert(!migration->handover && migration->from != migration->to);
     if (migration->from_ready && migration->to_ready)
         move(migration, MIGRATION_COPYING);
 }
@@ -543,6 +573,7 @@ void migrations_full(struct migrations *m, uint64_t id)
     struct migration *migration = find(m, id);
     if (!migration || migration->state != MIGRATION_COPYING)
         return;
+    assert(migration->from_ready && migration->to_ready && !migration->handover);
     move(migration, MIGRATION_FULL);
     pause(m, migration);
 }

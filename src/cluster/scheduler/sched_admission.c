@@ -59,6 +59,7 @@ static void waited_long_enough(struct lane_timer *timer)
 
 static void reply_registered(struct sched_node *node)
 {
+    assert(node->info.id && node->peer);
     struct register_result result = {.node = node->info.id,
                                      .recovered = node->info.recovered,
                                      .returns = node->sched->config.store != NULL};
@@ -122,6 +123,7 @@ static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
     for (uint32_t i = 0; i < count; i++) {
         while (slots->node[rank])
             rank++;
+        assert(rank < slots->count); /* no more are chosen than there are places */
         slots->node[rank] = order[i];
     }
     free(order);
@@ -166,6 +168,7 @@ static bool may_be_extra(const struct sched_node *node)
 /* While gathering: may this node join, beside those that were chosen before? */
 static paramo_err choose(struct sched_node *node)
 {
+    assert(node->state == SNODE_WAITING && !node->chosen);
     const struct slot_list *slots = sched_roster_slots_of(node->sched, node->info.role);
     uint32_t same = 0;
     for (const struct sched_node *other = node->sched->roster->waiting_first; other; other = other->next) {
@@ -188,6 +191,7 @@ static paramo_err choose(struct sched_node *node)
 
 static bool gathered(struct scheduler *s)
 {
+    assert(s->state == SCHED_GATHERING);
     uint32_t came[SLOTS] = {0};
     bool complete = true;
     for (struct sched_node *node = s->roster->waiting_first, *next; node; node = next) {
@@ -200,6 +204,7 @@ static bool gathered(struct scheduler *s)
     }
     for (size_t i = 0; i < SLOTS; i++) {
         complete = complete && came[i] == s->roster->slots[i].count;
+        assert(came[i] <= s->roster->slots[i].count);
         s->roster->came[i] = came[i] > s->roster->came[i] ? came[i] : s->roster->came[i];
     }
     return complete;
@@ -264,6 +269,7 @@ static bool is_vacant(const struct sched_node *node, const struct sched_node *ho
 /* Finds the dead node whose place a latecomer takes. *wait: no node is dead yet, but a silent one may be. */
 static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait)
 {
+    assert(node->state == SNODE_WAITING && node->sched->state == SCHED_RUNNING);
     struct slot_list *slots = sched_roster_slots_of(node->sched, node->info.role);
     int best = -1;
     *wait = !overdue(node);
@@ -307,6 +313,7 @@ static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
     if (err)
         return err;
     assign_place(node, slots, slots->count++);
+    assert(node->rank == slots->count - 1 && node->rank >= slots->founders);
     if (server)
         sched_ring_grow(s, &node->info);
     sched_view_change(s); /* first: orders name this view */
@@ -338,6 +345,7 @@ static void place_timed_out(struct sched_node *node)
         return;
     }
     struct sched_node *dead = slots->node[rank];
+    assert(dead->rank == rank && dead->info.role == node->info.role);
     if (dead->info.shards != node->info.shards) {
         sched_waiting_refuse(node, err_set(PARAMO_E_INVALID,
                                            "the dead server that this one replaces had %u shards, not %u",
@@ -363,6 +371,7 @@ static void place_timed_out(struct sched_node *node)
     if (node->info.role == PARAMO_ROLE_WORKER)
         sched_end_worker_joined(s);
     assign_place(node, slots, rank);
+    assert(slots->gone <= slots->count && slots->founders_gone <= slots->founders);
     sched_view_change(s);
     if (node->info.role == PARAMO_ROLE_SERVER) {
         sched_migrations_retarget(s);
@@ -493,6 +502,7 @@ static void welcome_back(struct sched_node *node, struct sched_peer *peer, uint6
         sched_waiting_reply_error(peer, err);
         return;
     }
+    assert(node->state != SNODE_ABSENT || !node->peer);
     attach(node, peer);
     if (node->state == SNODE_WAITING)
         return;
@@ -556,5 +566,6 @@ void sched_admission_fini(struct scheduler *s)
                 sched_waiting_forget(s->roster->slots[i].node[rank]);
         free(s->roster->slots[i].node);
     }
+    assert(!s->roster->incarnations.count);
     map_fini(&s->roster->incarnations);
 }

@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_announce.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static uint32_t nodes_fill(const struct scheduler *s, struct view_node *nodes)
 
 static struct control_message_body *view_build(struct scheduler *s)
 {
+    assert(s->state == SCHED_RUNNING || s->state == SCHED_ENDING); /* before, ranks have no nodes */
     struct view view = {.job = s->job,
                         .number = sched_view_number(s),
                         .num_servers = sched_roster_slots(s, SLOTS_SERVERS)->count,
@@ -52,6 +54,7 @@ static struct control_message_body *view_build(struct scheduler *s)
     if (!view.nodes)
         return NULL;
     view.nodes_count = nodes_fill(s, view.nodes);
+    assert(view.nodes_count == 1 + view.num_servers + view.num_workers);
     struct writer w = {0};
     view_encode(&view, &w);
     free(view.nodes);
@@ -69,6 +72,7 @@ void sched_announce_to(struct sched_node *node)
     if (!node->peer || !sched_view_body(s) || sched_view_announced(s) < node->since ||
         (sched_view_is_due(s) && !s->config.store))
         return; /* a change that is not announced yet reaches all nodes at once */
+    assert(node->info.id);
     struct wire_head head = {.plain = {.kind = WIRE_VIEW, .view = sched_view_announced(s)}};
     paramo_err err = control_message_send_shared(node->peer->conn, &head, sched_view_body(s));
     node->view_due = err != PARAMO_OK; /* writable() or a heartbeat sends it */
@@ -100,6 +104,7 @@ paramo_err sched_announce_admin_query(struct sched_peer *peer, const struct wire
 
 static void announced(struct scheduler *s)
 {
+    assert(sched_view_body(s) && sched_view_announced(s) <= sched_view_number(s));
     sched_recovery_announced(s);
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));) {
@@ -128,6 +133,7 @@ paramo_err sched_announce_above(struct scheduler *s, uint64_t number)
     if (rises)
         sched_orders_cancel(s);
     sched_view_renumber(s);
+    assert(sched_view_number(s) > number);
     sched_migrations_restart(s, term);
     return PARAMO_OK;
 }

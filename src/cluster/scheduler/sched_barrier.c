@@ -63,6 +63,7 @@ static paramo_err node_in(struct sched_call *call)
 {
     struct barrier *barrier = call->object;
     uint64_t id = call->node->info.id;
+    assert(barrier->group & call->node->info.role);
     if (!sched_roster_founder(call->node))
         return PARAMO_OK;
     return map_put(&barrier->nodes, id, (void *)((uintptr_t)map_get(&barrier->nodes, id) + 1));
@@ -105,6 +106,7 @@ static void release(struct scheduler *s, struct barrier *barrier)
         barrier_result_encode(&result, &w);
         sched_call_answer(barrier->entered.first, &w);
     }
+    assert(!barrier->nodes.count); /* no call is left */
 }
 
 static paramo_err barrier_find(struct scheduler *s, uint32_t group, uint32_t customer, struct barrier **out)
@@ -165,6 +167,7 @@ void sched_barrier_node_gone(struct sched_node *node)
             continue;
         while (barrier->entered.first)
             sched_call_fail(barrier->entered.first, broken(s, barrier->group));
+        assert(!barrier->nodes.count);
     }
 }
 
@@ -195,6 +198,7 @@ paramo_err sched_barrier_restore(struct scheduler *s, uint64_t key, struct reade
     paramo_err err = barrier_find(s, key & 7, (uint32_t)(key >> 3), &barrier);
     if (!err)
         barrier->number = number;
+    assert(err || !barrier->entered.first); /* no call comes before the state is restored */
     return err;
 }
 

@@ -24,6 +24,7 @@ static struct lane *lane_of(const struct sched_call *call)
 /* An answer that cannot leave now is asked for again: the caller repeats its call, and the answer is kept. */
 static void answer_send(const struct sched_call *call)
 {
+    assert(call->answered);
     if (!call->node->peer)
         return;
     paramo_err err =
@@ -91,11 +92,13 @@ static uint64_t call_key(const struct sched_call *call)
 /* The call that has this place; NULL: none. */
 static struct sched_call *call_at(const struct sched_node *node, uint32_t place)
 {
+    assert(place < CALL_PLACES);
     return place < node->calls.kept_count ? node->calls.kept[place] : NULL;
 }
 
 static paramo_err place_make(struct sched_node *node, uint32_t place)
 {
+    assert(place < CALL_PLACES && !(node->calls.kept_count & (node->calls.kept_count - 1)));
     uint32_t have = node->calls.kept_count, count = have ? have : 8;
     while (count <= place)
         count *= 2;
@@ -230,6 +233,7 @@ void sched_call_answer(struct sched_call *call, struct writer *result)
 static void call_due(struct lane_timer *timer)
 {
     struct sched_call *call = container_of(timer, struct sched_call, timer);
+    assert(call->queue && !call->answered); /* a call that is answered has no deadline */
     call->timed_out(call);
 }
 
@@ -301,6 +305,7 @@ paramo_err sched_calls_received(struct sched_node *node, const struct wire_call 
         log_debug("scheduler: no memory for %s: it will be sent again", call_kind_name(head->what));
         return PARAMO_OK;
     }
+    assert(!node->calls.kept[place] && head->number >= node->calls.floor);
     node->calls.kept[place] = call;
     call->node = node;
     call->number = head->number;

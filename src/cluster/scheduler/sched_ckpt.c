@@ -83,6 +83,7 @@ struct sched_ckpt {
 
 static void ckpt_free(struct sched_ckpt *c)
 {
+    assert(!c->posted && (!c->sched || !c->orders_out) && !c->deadline.slot);
     assert(!c->retell.slot);
     ckpt_manifest_fini(&c->manifest);
     ckpt_close(c->opened);
@@ -114,11 +115,13 @@ static void answer_all(struct sched_ckpt *c)
         sched_peer_answer(peer, peer->ckpt_call, peer->ckpt_number, c->err, &w);
         peer->ckpt_call = 0;
     }
+    assert(!s->ckpts->calls.first);
 }
 
 static void finish(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
+    assert(s->ckpts->current == c);
     if (c->finished)
         return;
     c->finished = true;
@@ -197,6 +200,7 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
 static paramo_err last_order(struct sched_ckpt *c, struct sched_node *node)
 {
     struct lane *lane = c->sched->config.lane;
+    assert(c->what && (!c->err || c->finished));
     struct writer w = {0};
     ckpt_order_encode(&c->order, &w);
     bool go = c->load && !c->err;
@@ -224,6 +228,7 @@ static void retell(struct lane_timer *timer)
     size_t cursor = 0;
     paramo_err err;
     c->untold = 0;
+    assert(c == c->sched->ckpts->current);
     for (struct sched_node *node; (node = sched_roster_next(c->sched, &cursor));)
         if (node->ckpt_untold && (err = last_order(c, node)) != PARAMO_OK)
             fail(c, err);
@@ -357,6 +362,7 @@ static void removed(struct sched_ckpt *c)
 
 static void written(struct sched_ckpt *c)
 {
+    assert(!c->load && !c->err && !c->orders_out);
     struct scheduler *s = c->sched;
     const struct ckpt_order *m = &c->order;
     finish(c);
@@ -418,6 +424,7 @@ static void order_all(struct sched_ckpt *c, uint32_t what);
 /* Encodes the order's fields. */
 static void all_done(struct sched_ckpt *c)
 {
+    assert(c->what && !c->orders_out && !c->err && !c->finished);
     paramo_err err = partitions_changed(c->sched) != c->partitions_changed
                          ? err_set(PARAMO_E_AGAIN, "partitions changed owners during the checkpoint")
                      : c->load ? PARAMO_OK
@@ -485,6 +492,7 @@ static bool does_not_count(const struct scheduler *s, const struct sched_node *n
 static void order_all(struct sched_ckpt *c, uint32_t what)
 {
     struct scheduler *s = c->sched;
+    assert(!c->orders_out && !c->posted && what);
     const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
     if (!c->what)
         c->partitions_changed = partitions_changed(s);
@@ -555,6 +563,7 @@ static void choose_base(struct sched_ckpt *c, const struct ckpt_base *last)
 static void numbered(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
+    assert(!c->load && c->order.number && !c->order.base);
     struct ckpt_manifest *m = &c->manifest;
     if (c->base.number && c->base.number < c->order.number) {
         c->order.base = c->base.number;
@@ -599,6 +608,7 @@ static void open_it(struct blocking_job *blocking_job)
 static void opened(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
+    assert(c->load && c->opened && !c->what);
     const struct ckpt_manifest *m = ckpt_manifest(c->opened, 0);
     c->order.number = m->number;
     c->order.id = m->id;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert_slow.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_peers.h"
 #include "cluster/scheduler/sched_roster.h"
@@ -86,6 +87,7 @@ static bool wake_turn(struct scheduler *s, unsigned left)
             continue;
         }
         struct sched_call *call = c->wake.next;
+        assert(call->queue == &c->deferred && !call->answered);
         bool over = all_reached(s, call->u.clock.clock);
         unsigned cost = over ? SCHED_CLOCKS_ANSWER : 1;
         c->wake.next = call->next;
@@ -123,6 +125,7 @@ static void wake(struct scheduler *s)
 static void wait_left(struct sched_call *call)
 {
     struct sched_clocks *c = call->node->sched->clocks;
+    assert(!call->queue); /* it is out of the list; next still names its place there */
     if (c->wake.next == call)
         c->wake.next = call->next;
 }
@@ -131,6 +134,7 @@ static void wait_left(struct sched_call *call)
 
 static void heap_put(struct sched_clocks *c, size_t place, struct clock *clock)
 {
+    assert(place < c->heap_room);
     c->heap[place] = clock;
     clock->place = place;
 }
@@ -138,6 +142,7 @@ static void heap_put(struct sched_clocks *c, size_t place, struct clock *clock)
 /* Moves it from this place to one between a parent that is not higher and children that are not lower. */
 static void heap_settle(struct sched_clocks *c, size_t place, struct clock *clock, size_t count)
 {
+    assert(place < count && count <= c->heap_room);
     for (size_t up; place > 0 && c->heap[up = (place - 1) / 2]->clock > clock->clock; place = up)
         heap_put(c, place, c->heap[up]);
     for (size_t down; (down = 2 * place + 1) < count; place = down) {
@@ -215,6 +220,7 @@ static void clock_remove(struct scheduler *s, struct clock *clock)
 {
     struct sched_clocks *c = s->clocks;
     struct sched_node *node = clock->node;
+    assert(clock->clock >= c->minimum);
     uint32_t who = clock->who;
     bool last = clock->clock == c->minimum;
     size_t count = c->by_session.count - 1;
@@ -245,6 +251,7 @@ static void clocks_remove(struct sched_node *node, const uint32_t *who)
 void sched_clock_node_gone(struct sched_node *node)
 {
     clocks_remove(node, NULL);
+    assert(!node->clocks && !node->clocks_count);
     free(node->left);
     node->left = NULL;
     node->left_count = node->left_room = 0;
@@ -393,6 +400,7 @@ void sched_clock_tell(struct sched_call *call, struct reader *body)
     struct clock_tell m;
     paramo_err err = clock_tell_decode(body, &m);
     struct clock *clock = clock_of(call, err ? 0 : m.session, err);
+    assert(!clock || clock->clock >= s->clocks->minimum);
     if (!clock)
         return;
     call->u.clock.workers = asks_workers(call);
@@ -405,6 +413,7 @@ void sched_clock_tell(struct sched_call *call, struct reader *body)
             minimum_left(s, call->node->info.id, clock->who);
     }
     answer_minimum(call);
+    assert_slow(!sched_clock_fault(s));
 }
 
 /* Counts the clocks from this place of the heap on that are behind, and adds their names to the text. */
@@ -473,6 +482,7 @@ void sched_clock_leave(struct sched_call *call, struct reader *body)
         sched_call_fail(call, err);
     else
         sched_call_answer(call, NULL);
+    assert_slow(!sched_clock_fault(call->node->sched));
 }
 
 /* ---- durable records ----------------------------------------------------------------------------------- */

@@ -53,6 +53,7 @@ static void node_dies(struct sched_node *node, const char *why)
 {
     const struct slot_list *workers = &node->sched->roster->slots[SLOTS_WORKERS];
     char label[SCHED_LABEL], units[96] = "";
+    assert(sched_roster_is_here(node));
     size_t held = workers->gone + 1 < workers->count ? sched_pool_held(node) : 0;
     if (held)
         snprintf(units, sizeof units, "; the work it held (work units: %zu) goes to others", held);
@@ -81,6 +82,7 @@ static bool wait_once_more(struct lane_timer *timer, const struct sched_node *no
 static void not_back_in_time(struct lane_timer *timer)
 {
     struct sched_node *node = container_of(timer, struct sched_node, timer);
+    assert(node->state == SNODE_ABSENT && !node->peer);
     if (!wait_once_more(timer, node))
         node_dies(node, "its connection was lost");
 }
@@ -88,12 +90,14 @@ static void not_back_in_time(struct lane_timer *timer)
 static void not_here_again(struct lane_timer *timer)
 {
     struct sched_node *node = container_of(timer, struct sched_node, timer);
+    assert(node->state == SNODE_ABSENT && !node->peer);
     if (!wait_once_more(timer, node))
         node_dies(node, "it has not registered with the scheduler that was restarted");
 }
 
 paramo_err sched_departure_await(struct sched_node *node)
 {
+    assert(node->state == SNODE_ABSENT && !node->timer.slot);
     const struct scheduler_config *c = &node->sched->config;
     node->timer.fire = not_here_again;
     return lane_timer_arm(c->lane, &node->timer, now(node->sched) + c->heartbeat_timeout_ms * ENV_MS);
@@ -118,6 +122,7 @@ void sched_departure_connection_lost(struct sched_node *node)
 
 void sched_departure_left(struct sched_node *node)
 {
+    assert(sched_roster_is_here(node));
     char label[SCHED_LABEL];
     log_info("scheduler: %s has left", sched_roster_label(node, label));
     node_gone(node, SNODE_LEFT);
@@ -130,6 +135,7 @@ void sched_departure_check_silence(struct scheduler *s)
     snprintf(why, sizeof why, "it was silent for %" PRIu32 " ms", s->config.heartbeat_timeout_ms);
     for (struct sched_node *node = s->roster->waiting_first, *next; node; node = next) {
         next = node->next;
+        assert(node->state == SNODE_WAITING && node->peer->node == node);
         if (now(s) > node->heard_at + limit) {
             sched_waiting_remove(node);
             sched_peer_close(node->peer, false);

@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_dispatch.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,7 @@ static void call_handle(struct sched_call *call, struct reader *body)
         [CALL_CLOCK_LEAVE] = sched_clock_leave,
     };
     const struct scheduler *s = call->node->sched;
+    assert(call->node->info.id && !call->answered && !call->queue);
     if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])
         sched_call_fail(
             call, err_set(PARAMO_E_UNSUPPORTED, "the scheduler does not know call %" PRIu32, call->kind));

@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_drain.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "base/log.h"
@@ -60,6 +61,7 @@ static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t i
                        sched_roster_label(node, label));
     log_info("scheduler: %s is to be drained", sched_roster_label(node, label));
     node->info.weight = 0;
+    assert(node->info.id == PARAMO_ID_SERVER(node->rank));
     sched_view_change(s);
     sched_migrations_retarget(s);
     sched_migrations_check(s);
@@ -108,6 +110,7 @@ void sched_drain_saved(struct scheduler *s, uint64_t save)
     for (struct sched_peer *peer = sched_peers_first(s); peer; peer = peer->next)
         if (peer->drain_save && peer->drain_save <= save) {
             peer->drain_save = 0;
+            assert(!peer->node); /* an admin client */
             admin_query_answer(peer, peer->drain_number, PARAMO_OK);
         }
 }

@@ -81,6 +81,7 @@ static void end_if_all_gone(struct scheduler *s, bool waited);
 static void end_due(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct sched_end, timer)->sched;
+    assert(!s->end->awaits_worker || s->state == SCHED_RUNNING);
     if (s->end->awaits_worker) {
         s->end->awaits_worker = false;
         end_if_all_gone(s, true);
@@ -110,6 +111,7 @@ static void over_in(struct scheduler *s, uint64_t ms)
 
 void sched_end_wait(struct scheduler *s)
 {
+    assert(s->state == SCHED_ENDING);
     over_in(s, sched_roster_any_left(s) ? s->config.end_wait_ms : 0);
 }
 
@@ -143,11 +145,13 @@ void sched_end_worker_joined(struct scheduler *s)
     if (!s->end->awaits_worker)
         return;
     s->end->awaits_worker = false;
+    assert(s->state == SCHED_RUNNING && !s->end->since);
     lane_timer_cancel(s->config.lane, &s->end->timer);
 }
 
 void sched_end_tell(struct scheduler *s)
 {
+    assert(s->state == SCHED_ENDING || s->state == SCHED_OVER);
     size_t cursor = 0;
     for (struct sched_node *node; !s->end->told && (node = sched_roster_next(s, &cursor));)
         (void)sched_end_send(node, s->end->status, s->end->text);
@@ -161,6 +165,7 @@ void sched_end_write(const struct scheduler *s, struct writer *w)
 
 paramo_err sched_end_restore(struct scheduler *s, struct reader *record)
 {
+    assert(!s->end->told && s->state == SCHED_GATHERING);
     paramo_err err = end_decode(record, &s->end->status, s->end->text);
     s->end->told = !err;
     return err;
@@ -170,6 +175,7 @@ paramo_err sched_end_restore(struct scheduler *s, struct reader *record)
 static void end_if_all_gone(struct scheduler *s, bool waited)
 {
     const struct slot_list *workers = sched_roster_slots(s, SLOTS_WORKERS);
+    assert(workers->gone <= workers->count && workers->founders_gone <= workers->founders);
     if (!workers->count || workers->gone < workers->count)
         return;
     char names[CALL_TEXT_MAX];

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/assert_slow.h"
 #include "base/hash.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_calls.h"
@@ -36,6 +37,7 @@ static paramo_err value_new(struct scheduler *s, const char *key, struct kv_valu
     if (s->values->count == SCHED_KV_MAX)
         return err_set(PARAMO_E_FULL, "the scheduler's limit of %d values is reached", SCHED_KV_MAX);
     uint64_t hash = kv_hash(key);
+    assert_slow(!value_find(s, key));
     struct kv_value *value = calloc(1, sizeof *value + strlen(key) + 1);
     if (!value)
         return err_memory(sizeof *value);
@@ -74,6 +76,7 @@ static paramo_err value_resize(struct scheduler *s, const char *key, size_t len,
         value->len = len;
         s->values->bytes = s->values->bytes - before + len;
     }
+    assert(value->len == len && value->data && s->values->bytes <= SCHED_KV_BYTES);
     *out = value;
     return PARAMO_OK;
 }
@@ -182,6 +185,7 @@ static void get_timed_out(struct sched_call *call)
 
 static void get_withdrawn(struct sched_call *call)
 {
+    assert(call->u.kv_key);
     free(call->u.kv_key);
     call->u.kv_key = NULL;
 }
@@ -200,6 +204,7 @@ void sched_kv_get(struct sched_call *call, struct reader *body)
         answer_value(call, value);
         return;
     }
+    assert(!call->u.kv_key);
     call->u.kv_key = strdup(m.key);
     if (!call->u.kv_key) {
         sched_call_fail(call, err_memory(strlen(m.key)));

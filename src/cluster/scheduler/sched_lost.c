@@ -3,6 +3,7 @@
  * continues the restore. */
 #include "cluster/scheduler/sched_lost.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ enum { RANGES_SHOWN = 3 /* ranges of a table's rows that a message names before 
 /* Marks a partition that has only members from this level on. */
 static bool level_loses(const struct view_table *table, unsigned level)
 {
+    assert(level <= RING_LEVELS);
     return table->options.kind != PARAMO_TABLE_USER &&
            (level == RING_LEVELS || level > table->options.replicas);
 }
@@ -79,6 +81,7 @@ void sched_lost_note(struct scheduler *s)
     }
     if (any) {
         s->lost->at = sched_view_next(s);
+        assert(s->lost->at > sched_view_announced(s)); /* the view that says so comes first */
         s->lost->more = true;
     }
     if (!sched_ring_adopt(s))
@@ -173,12 +176,14 @@ void sched_lost_describe_keys(const struct scheduler *s, const struct view_table
 
 void sched_lost_restore(struct scheduler *s, const struct view *view)
 {
+    assert(!s->lost->at && !s->lost->more);
     s->lost->at = view->lost_at;
     memcpy(s->lost->level, view->lost, sizeof s->lost->level);
 }
 
 void sched_lost_over(struct scheduler *s)
 {
+    assert(s->lost->at);
     s->lost->at = 0;
     memset(s->lost->level, 0, sizeof s->lost->level);
 }

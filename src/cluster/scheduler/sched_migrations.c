@@ -93,6 +93,7 @@ static void answered(void *arg, struct sched_node *node, paramo_err status, stru
 
 static struct migration_shard place_of(const struct scheduler *s, uint16_t shard)
 {
+    assert(shard < sched_ring_shards_count(s));
     return (struct migration_shard){.node = sched_ring_shard(s, shard)->node,
                                     .index = sched_ring_shard(s, shard)->index};
 }
@@ -217,6 +218,7 @@ static void order_failed(struct scheduler *s, const struct migration *migration)
 static void begin(void *arg, const struct migration *migration)
 {
     struct scheduler *s = arg;
+    assert(migration->state == MIGRATION_PLANNED && !s->migrations->suspended);
     sched_ring_untold(s, migration->to, migration->first,
                       migration->partitions); /* its order says that the target has no row of them */
     if (send_order(s, migration, ORDER_MIGRATION_SOURCE, false))
@@ -226,6 +228,7 @@ static void begin(void *arg, const struct migration *migration)
 static void pause(void *arg, const struct migration *migration)
 {
     struct scheduler *s = arg;
+    assert(migration->state == MIGRATION_FULL && !s->migrations->suspended);
     if (send_order(s, migration, ORDER_MIGRATION_PAUSE, false))
         order_failed(s, migration);
 }
@@ -233,6 +236,7 @@ static void pause(void *arg, const struct migration *migration)
 static void commit(void *arg, const struct migration *migration)
 {
     struct scheduler *s = arg;
+    assert(!migration || migration->state == MIGRATION_PAUSED);
     if (migration && !migration->handover)
         sched_ring_migrated(s, migration->to, migration->id);
     if (migration) /* its end tells both sides which shard owns them */
@@ -375,6 +379,7 @@ void sched_migrations_suspend(struct scheduler *s)
 {
     s->migrations->suspended = true;
     abort_all(s);
+    assert(s->migrations->machine.held && !s->migrations->timer.slot);
 }
 
 void sched_migrations_resume(struct scheduler *s)
@@ -390,6 +395,7 @@ void sched_migrations_restart(struct scheduler *s, uint64_t term)
         return;
     abort_all(s);
     s->migrations->machine.next_id = (term << 32) + 1;
+    assert(s->migrations->machine.next_id >> 32 == term);
     if (!is_blocked(s))
         sched_migrations_resume(s); /* else what blocks them does so at its end */
 }
@@ -402,6 +408,7 @@ void sched_migrations_tell(struct scheduler *s, const struct sched_migrations_op
 
 paramo_err sched_migrations_init(struct scheduler *s)
 {
+    assert(!s->migrations->shards && !s->migrations->ends_count);
     s->migrations->timer.fire = go_on;
     s->migrations->ends_timer.fire = ends_due;
     migrations_init(&s->migrations->machine, sched_ring_chains_mutable(s), &ops, s);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/assert_slow.h"
 #include "base/sm.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_calls.h"
@@ -199,6 +200,19 @@ static paramo_err owner_find(struct sched_pool *pool, const struct sched_node *n
     return err;
 }
 
+/* The numbers of units are those of the list, and each lease is of a unit that is there. */
+static bool pool_fits(const struct sched_pool *pool)
+{
+    uint32_t states[UNIT_VOID + 1] = {0};
+    for (uint32_t i = 0; i < pool->count; i++)
+        states[pool->units[i].state]++;
+    for (const struct lease *lease = pool->leased; lease; lease = lease->next)
+        if (lease->unit >= pool->count || map_get(&pool->leases, lease->token) != lease)
+            return false;
+    return states[UNIT_FREE] == pool->free && states[UNIT_DONE] == pool->done &&
+           states[UNIT_VOID] == pool->voids;
+}
+
 /* ---- rounds -------------------------------------------------------------------------------------------- */
 
 /* The FREE work units of each owner, in order. */
@@ -218,6 +232,7 @@ static void chain_owners(struct sched_pool *pool)
 
 static void begin_round(struct sched_pool *pool)
 {
+    assert(pool->round > 0 && pool->round < pool->rounds);
     assert(!pool->leased && pool->stream == pool->streams); /* all units are known, and done */
     for (uint32_t i = 0; i < pool->count; i++)
         if (pool->units[i].state != UNIT_VOID && pool->units[i].state != UNIT_FREE)
@@ -227,11 +242,13 @@ static void begin_round(struct sched_pool *pool)
     pool->done = 0;
     pool->cursor = 0;
     units_changed(pool, 0);
+    assert_slow(pool_fits(pool));
 }
 
 /* Begins the next round, as long as the present one is finished. */
 static void finish_round(struct sched_pool *pool)
 {
+    assert(pool->round <= pool->rounds && pool->stream <= pool->streams);
     while (pool->round < pool->rounds && pool->stream == pool->streams &&
            pool->done >= pool->count - pool->voids) {
         pool->round = pool->count == pool->voids ? pool->rounds
@@ -252,6 +269,7 @@ static void finish_round(struct sched_pool *pool)
 /* Round 0: the stream's next work unit. It may not exist. */
 static paramo_err unit_new(struct sched_pool *pool, uint32_t *out)
 {
+    assert(pool->round == 0 && pool->stream < pool->streams);
     if (pool->count == POOL_UNITS_MAX)
         return err_set(PARAMO_E_FULL, "pool %s has %d work units, which is the limit", pool->name,
                        POOL_UNITS_MAX);
@@ -277,8 +295,10 @@ static bool lease_free_unit(struct sched_pool *pool, int32_t owner, uint32_t *ou
     struct owner *o = &pool->owners[owner];
     while (o->own != NONE) {
         uint32_t unit = (uint32_t)o->own;
+        assert(unit < pool->count);
         o->own = pool->units[unit].next;
         if (pool->units[unit].state == UNIT_FREE) {
+            assert(pool->units[unit].owner == owner); /* another owner would have done it in this round */
             *out = unit;
             return true;
         }
@@ -344,6 +364,7 @@ static void answer_unit(struct sched_call *call, const struct pool_next_result *
 /* After a change: answers the waiting callers that can be served. */
 static void wake(struct sched_pool *pool)
 {
+    assert_slow(pool_fits(pool));
     for (struct sched_call *call = pool->deferred.first, *next; call; call = next) {
         struct pool_next_result result;
         next = call->next;
@@ -477,7 +498,9 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
  * done: the first report counts. */
 static void stream_ends(struct sched_pool *pool, uint32_t first)
 {
+    assert(first < pool->count);
     uint32_t stream = pool->units[first].stream;
+    assert(pool->round == 0 && stream < pool->streams);
     pool_changed(pool);
     units_changed(pool, first);
     if (pool->stream == stream) {
@@ -547,6 +570,7 @@ void sched_pool_node_gone(struct sched_node *node)
         }
         wake(pool);
     }
+    assert_slow(sched_pool_held(node) == 0);
 }
 
 /* ---- durable records ----------------------------------------------------------------------------------- */
@@ -727,6 +751,7 @@ void sched_pool_restored(struct scheduler *s)
             pool->voids += pool->units[i].state == UNIT_VOID;
         }
         chain_owners(pool);
+        assert_slow(pool_fits(pool));
     }
     s->pools->count = places;
 }

@@ -1,5 +1,7 @@
 #include "cluster/scheduler/sched_records.h"
 
+#include <assert.h>
+
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_barrier.h"
@@ -104,6 +106,7 @@ static void records_write(const struct scheduler *s, const struct sched_save_bat
 
 static void saved(struct scheduler *s, uint64_t save)
 {
+    assert(s->saves->ended == save);
     sched_calls_saved(s, save);
     sched_drain_saved(s, save);
 }

@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_recovery.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,6 +76,7 @@ static void warn_of_tables(const struct scheduler *s)
 
 static void lost_soon(struct scheduler *s, uint64_t ms)
 {
+    assert(sched_lost_since(s));
     struct lane *lane = s->config.lane;
     lane_timer_cancel(lane, &s->recovery->timer);
     if (lane_timer_arm(lane, &s->recovery->timer, lane_now(lane) + ms * ENV_MS))
@@ -109,6 +111,7 @@ static void lost_due(struct lane_timer *timer)
 /* more: rows were lost since the last call; the load in progress ends. */
 static void lost_load(struct scheduler *s, bool more)
 {
+    assert(sched_lost_since(s) && sched_restores_lost(s));
     if (!more && (sched_ckpt_busy(s) || s->recovery->timer.slot))
         return; /* it is running already */
     if (sched_ckpt_busy(s))
@@ -149,6 +152,7 @@ static paramo_err lost_check(struct scheduler *s, const char *dir, const struct 
 
 paramo_err sched_recovery_opened(struct scheduler *s, const char *dir, const struct ckpt_manifest *m)
 {
+    assert(sched_lost_since(s) && sched_ckpt_busy(s));
     char date[48] = " (which does not say when it was taken)";
     time_t at = (time_t)m->made_at;
     struct tm tm;
@@ -229,6 +233,7 @@ static bool any_lost(const struct scheduler *s)
 /* Partitions without an owner on which no table has lost rows: servers that are left get them, empty. */
 static void adopt_empty(struct scheduler *s)
 {
+    assert(!sched_lost_since(s));
     memset(sched_ring_lowest(s), 0, RING_PARTITIONS); /* nothing is lost by another owner, either */
     if (!sched_ring_adopt(s))
         return;

@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_resume.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -42,12 +43,14 @@ static paramo_err node_restore(struct scheduler *s, const struct view_node *info
     slots->node[rank] = node;
     slots->gone += !info->alive;
     slots->founders_gone += !info->alive && rank < slots->founders;
+    assert(slots->gone <= slots->count && slots->founders_gone <= slots->founders);
     return info->alive && !node->former ? sched_departure_await(node) : PARAMO_OK;
 }
 
 /* Makes room for workers that joined during the job. */
 static paramo_err slots_restore(struct slot_list *slots, uint32_t count)
 {
+    assert(slots->founders <= slots->count && !slots->gone);
     if (count <= slots->count)
         return PARAMO_OK;
     struct sched_node **places = calloc(count, sizeof(struct sched_node *));

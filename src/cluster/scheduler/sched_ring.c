@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert_slow.h"
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_roster.h"
@@ -33,6 +34,7 @@ static paramo_err shards_list(struct scheduler *s)
     const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
     uint32_t count = 0;
     sched_ring_fini(s); /* of an attempt that had no memory */
+    assert(s->state == SCHED_GATHERING);
     for (uint32_t rank = 0; rank < servers->count; rank++)
         count += servers->node[rank]->info.shards;
     paramo_err err = shards_allocate(s, count);
@@ -78,6 +80,7 @@ paramo_err sched_ring_build(struct scheduler *s)
 
 paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
 {
+    assert(!s->ring->shards && !s->ring->shards_count);
     if (view->chains.replicas != s->config.replicas)
         return err_set(PARAMO_E_INVALID, "the stored state is of a job with %u replicas, not %" PRIu32,
                        view->chains.replicas, s->config.replicas);
@@ -150,6 +153,7 @@ void sched_ring_fini(struct scheduler *s)
 void sched_ring_changed(struct scheduler *s)
 {
     uint64_t number = sched_view_next(s);
+    assert(number > sched_view_announced(s)); /* members see the change with its number */
     ring_touched(&s->ring->chains_before, &s->ring->chains, s->ring->touched, s->ring->shards_count);
     for (uint32_t i = 0; i < s->ring->shards_count; i++) {
         if (s->ring->touched[i] & RING_TOUCHED_CHAIN)
@@ -170,6 +174,7 @@ void sched_ring_told(struct scheduler *s, size_t first, size_t partitions)
 
 void sched_ring_untold(struct scheduler *s, uint16_t shard, size_t first, size_t partitions)
 {
+    assert(shard < s->ring->shards_count && first + partitions <= RING_PARTITIONS);
     for (unsigned l = 0; l < RING_LEVELS; l++)
         for (size_t a = first; a < first + partitions; a++)
             if (s->ring->chains_told.level[l].owner[a] == shard)
@@ -178,6 +183,7 @@ void sched_ring_untold(struct scheduler *s, uint16_t shard, size_t first, size_t
 
 struct sched_node *sched_ring_server(const struct scheduler *s, uint32_t shard)
 {
+    assert(shard < s->ring->shards_count);
     return sched_roster_find(s, s->ring->shards[shard].node);
 }
 
@@ -217,6 +223,7 @@ static void owner_stays(const struct sched_node *server)
 bool sched_ring_gone(const struct sched_node *server, const struct ring_ends *ends)
 {
     struct scheduler *s = server->sched;
+    assert(server->state == SNODE_DEAD || server->state == SNODE_LEFT);
     for (uint32_t i = 0; i < s->ring->shards_count; i++)
         if (s->ring->shards[i].node == server->info.id)
             s->ring->shards[i].chain_changed = sched_view_next(s);
@@ -248,18 +255,28 @@ void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration
 
 /* ---- for other parts ----------------------------------------------------------------------------------- */
 
+static bool has_orphans(const struct scheduler *s)
+{
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
+        if (sched_ring_is_orphan(s, a))
+            return true;
+    return false;
+}
+
 bool sched_ring_adopt(struct scheduler *s)
 {
     struct ring before = s->ring->chains.level[0];
     bool any =
         ring_adopt(&s->ring->chains, s->ring->wanted, s->ring->gone, s->ring->shards_count, s->ring->owned);
     owners_changed(s, &before);
+    assert_slow(!any || !has_orphans(s));
     return any;
 }
 
 bool sched_ring_is_orphan(const struct scheduler *s, size_t partition)
 {
     uint16_t owner = s->ring->chains.level[0].owner[partition];
+    assert(partition < RING_PARTITIONS && (owner == RING_NONE || owner < s->ring->shards_count));
     return owner != RING_NONE && s->ring->gone[owner];
 }
 
@@ -295,6 +312,7 @@ struct ring_chains *sched_ring_chains_mutable(struct scheduler *s)
 
 const struct view_shard *sched_ring_shard(const struct scheduler *s, uint32_t index)
 {
+    assert(!index || index < s->ring->shards_count);
     return &s->ring->shards[index];
 }
 

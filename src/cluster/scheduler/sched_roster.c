@@ -48,16 +48,20 @@ struct sched_node *sched_roster_find(const struct scheduler *s, uint32_t id)
                                     : id % 2                 ? &s->roster->slots[SLOTS_WORKERS]
                                                              : &s->roster->slots[SLOTS_SERVERS];
     uint32_t rank = id < PARAMO_ID_SERVER(0) ? 0 : (id - PARAMO_ID_SERVER(0)) / 2;
-    return rank < slots->count ? slots->node[rank] : NULL;
+    struct sched_node *node = rank < slots->count ? slots->node[rank] : NULL;
+    assert(!node || !node->info.id || id < PARAMO_ID_SERVER(0) || node->info.id == id);
+    return node;
 }
 
 bool sched_roster_founder(const struct sched_node *node)
 {
+    assert(node->info.id); /* without a place it has no rank */
     return node->rank < sched_roster_slots_of(node->sched, node->info.role)->founders;
 }
 
 size_t sched_roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity)
 {
+    assert(capacity > 0);
     size_t count = 0, len = 0, cursor = 0;
     char label[SCHED_LABEL];
     text[0] = '\0';
@@ -87,6 +91,8 @@ static const struct sm machine = {
 void sched_roster_move(struct sched_node *node, enum sched_node_state to)
 {
     sm_check(&machine, node->state, to);
+    assert(map_get(&node->sched->roster->incarnations, node->info.incarnation) == node);
+    assert(to != SNODE_ABSENT || !node->peer); /* its connection is lost */
     node->state = to;
 }
 
@@ -103,6 +109,7 @@ void sched_roster_forgive(struct scheduler *s, uint64_t grace)
 
 paramo_err sched_roster_init(struct scheduler *s)
 {
+    assert(!s->roster->waiting_first && !s->roster->incarnations.count);
     const struct scheduler_config *c = &s->config;
     s->roster->slots[SLOTS_SCHEDULER] =
         (struct slot_list){.role = PARAMO_ROLE_SCHEDULER, .count = c->own_member ? 1 : 0};
@@ -130,6 +137,7 @@ bool sched_roster_any_left(const struct scheduler *s)
 
 void sched_roster_set_self(struct scheduler *s, const char *address)
 {
+    assert(s->incarnation);
     struct view_node *self = &s->roster->self;
     *self = (struct view_node){.id = PARAMO_ID_SCHEDULER,
                                .role = PARAMO_ROLE_SCHEDULER,

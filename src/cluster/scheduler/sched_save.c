@@ -70,6 +70,7 @@ static void save_soon(struct scheduler *s, uint64_t ms)
 static void save_failed(struct scheduler *s, paramo_err status)
 {
     struct sched_saves *v = s->saves;
+    assert(v->ended == v->begun && s->config.store);
     if (!v->failing)
         log_error(
             "scheduler: its state cannot be saved (%s: %s); no change is announced until a save succeeds",
@@ -85,6 +86,7 @@ static void save_failed(struct scheduler *s, paramo_err status)
     v->view_flying = NULL;
     v->end = v->end || v->end_flying;
     v->end_flying = false;
+    assert(v->all && !v->view_flying);
     save_soon(s, AGAIN_MS);
 }
 
@@ -190,11 +192,13 @@ void sched_save_view(struct scheduler *s, struct control_message_body *view, uin
     control_message_body_unref(v->view);
     v->view = view;
     v->view_number = number;
+    assert(s->config.store);
     save_soon(s, 0);
 }
 
 void sched_save_end(struct scheduler *s)
 {
+    assert(s->state == SCHED_ENDING && s->config.store);
     s->saves->end = true;
     save_soon(s, 0);
 }
@@ -223,6 +227,7 @@ static bool may_empty_again(struct scheduler *s)
 static void nothing_saved(void *arg, paramo_err status)
 {
     struct scheduler *s = arg;
+    assert(s->state == SCHED_OVER && s->saves->emptied);
     bool fenced = status == PARAMO_E_FENCED && !s->saves->end_saved;
     char why[ERR_TEXT_MAX];
     err_text_copy(why);

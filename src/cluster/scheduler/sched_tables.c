@@ -56,6 +56,7 @@ enum { OPEN_WAIT_MS = 3600 * 1000 };
 
 static void table_timed_out(struct sched_call *call)
 {
+    assert(call->u.table);
     sched_call_fail(call,
                     err_set(PARAMO_E_TIMEOUT, "table %s: lost rows of other tables are still being restored",
                             call->u.table->name));
@@ -63,12 +64,14 @@ static void table_timed_out(struct sched_call *call)
 
 static void table_withdrawn(struct sched_call *call)
 {
+    assert(call->u.table);
     free(call->u.table);
     call->u.table = NULL;
 }
 
 static void table_defer(struct sched_call *call, const struct table_open *m)
 {
+    assert(sched_lost_since(call->node->sched) && !call->u.table);
     struct table_open *kept = malloc(sizeof *kept);
     if (!kept) {
         sched_call_fail(call, err_memory(sizeof *kept));

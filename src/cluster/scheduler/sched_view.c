@@ -16,6 +16,7 @@ enum { AGAIN_MS = 100 }; /* arbitrary */
 static void view_out(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct sched_view, timer)->sched;
+    assert(s->view->changed && s->view->number > s->view->announced);
     lane_timer_cancel(s->config.lane, timer);
     struct control_message_body *view = s->state == SCHED_OVER ? NULL : s->view->ops->build(s);
     s->view->changed = s->state != SCHED_OVER && !view;
@@ -60,6 +61,7 @@ void sched_view_change(struct scheduler *s)
         return;
     s->view->changed = true;
     s->view->number++;
+    assert(s->view->number > s->view->announced && s->view->number >> 32 >= s->term);
     s->view->timer.fire = view_out;
     if (lane_timer_arm(s->config.lane, &s->view->timer, lane_now(s->config.lane)))
         view_out(&s->view->timer);
@@ -82,6 +84,7 @@ void sched_view_renumber(struct scheduler *s)
         s->view->number++;
     else
         sched_view_change(s);
+    assert(s->view->changed && s->view->number > s->view->announced);
 }
 
 static void *copied(const void *from, size_t bytes)
@@ -94,6 +97,7 @@ static void *copied(const void *from, size_t bytes)
 
 paramo_err sched_view_take(struct scheduler *s, const struct view *view)
 {
+    assert(!s->view->body && !s->view->announced);
     if (s->view->tables)
         return err_set(PARAMO_E_CORRUPT, "it contains two views");
     /* see sched_announce_above(): servers must see that another scheduler leads */
@@ -130,6 +134,7 @@ paramo_err sched_view_table_add(struct scheduler *s, const char *name, const par
     *table =
         (struct view_table){.id = s->view->tables_count, .since = sched_view_next(s), .options = *options};
     memcpy(table->name, name, sizeof table->name);
+    assert(table->since > s->view->announced); /* no view that a member has names it */
     *out = table;
     log_info("scheduler: table %s is number %" PRIu32, table->name, table->id);
     return PARAMO_OK;
@@ -146,6 +151,7 @@ void sched_view_fini(struct scheduler *s)
 
 void sched_view_init(struct scheduler *s, const struct sched_view_ops *ops)
 {
+    assert(!s->view->number && s->term);
     s->view->ops = ops;
     s->view->number = (uint64_t)s->term << 32;
 }
@@ -172,6 +178,7 @@ struct control_message_body *sched_view_body(const struct scheduler *s)
 
 const struct view_table *sched_view_table(const struct scheduler *s, uint32_t index)
 {
+    assert(!index || index < s->view->tables_count);
     return s->view->tables ? &s->view->tables[index] : NULL;
 }
 

@@ -1,5 +1,6 @@
 #include "cluster/scheduler/scheduler.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -64,6 +65,7 @@ struct scheduler_parts {
 static void node_gone(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
+    assert(node->state == SNODE_DEAD || node->state == SNODE_LEFT);
     sched_status_gone(node);
     if (s->state == SCHED_ENDING && !sched_roster_any_left(s))
         sched_end_wait(s);
@@ -129,6 +131,7 @@ static paramo_err restore(struct scheduler *s)
     if (err || !sched_roster_slots(s, SLOTS_WORKERS)->count || !sched_roster_slots(s, SLOTS_WORKERS)->node[0])
         return err;
     sched_move(s, SCHED_RUNNING);
+    assert(!sched_view_announced(s)); /* members hear nothing before the first view of this term */
     sched_view_change(s); /* what is saved whole has it, though the job ends: without a view nothing counts */
     if (sched_end_is_told(s))
         sched_move(s, SCHED_ENDING);
