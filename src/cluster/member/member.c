@@ -85,6 +85,7 @@ static void end(struct member *m, paramo_err status, bool keep_connection)
     if (status == PARAMO_OK)
         (void)err_set(PARAMO_E_SHUTDOWN, "the job is over");
     m->end_status = status ? status : PARAMO_E_SHUTDOWN;
+    assert(before != MEMBER_CLOSED && m->end_status);
     err_text_copy(m->end_text);
     member_calls_fail(m, status ? status : PARAMO_E_SHUTDOWN, !m->conn);
     if (before == MEMBER_JOINING)
@@ -114,6 +115,7 @@ static paramo_err joined_perhaps(struct member *m)
         return PARAMO_OK;
     assert(m->id && m->view->complete);
     move(m, MEMBER_JOINED);
+    assert(m->conn); /* what the scheduler sent made it so */
     lane_timer_cancel(m->config.lane, &m->limit_timer);
     m->config.on_joined(m->config.arg, PARAMO_OK, "");
     return PARAMO_OK;
@@ -137,6 +139,7 @@ static paramo_err got_view(struct member *m, struct reader *body)
     }
     view_unref(m->view);
     m->view = view;
+    assert(m->job == view->job && (m->state == MEMBER_JOINING || m->state == MEMBER_JOINED));
     m->config.on_view(m->config.arg, view);
     err = joined_perhaps(m);
     member_calls_viewed(m);
@@ -236,6 +239,7 @@ static uint32_t known_id(const struct member *m)
 
 static void send_register(struct member *m)
 {
+    assert(m->conn && !m->registered);
     struct register_call call = {.role = m->config.role,
                                  .node = known_id(m),
                                  .port = m->config.port,
@@ -262,6 +266,7 @@ static void reached(void *arg, struct van_conn *conn, const struct welcome *welc
 {
     struct member *m = arg;
     assert(m->connector && !m->conn);
+    assert(!m->registered && !m->reconnect_timer.slot);
     m->connector = NULL;
     m->conn = conn;
     van_set_user(conn, &member_user, m);
@@ -323,6 +328,7 @@ static void connect_failed(void *arg, paramo_err code, const char *text)
 
 static void connect_now(struct member *m)
 {
+    assert(!m->conn && !m->connector);
     /* It ends before the limit, so that there is a reason to report. */
     uint64_t deadline = now(m) + CONNECT_TIME, last = m->limit - ENV_MS;
     struct connector_config config = {.van = m->config.van,
@@ -353,6 +359,7 @@ static void reconnect_due(struct lane_timer *timer)
 /* Waits for the pace plus up to a quarter, so that many nodes do not connect in step, then connects. */
 static void connect_again(struct member *m)
 {
+    assert(!m->conn && !m->connector && m->pace >= PACE_FIRST && m->pace <= PACE_LAST);
     uint64_t wait = m->pace + env_random(lane_env(m->config.lane)) % (m->pace / 4);
     m->pace = m->pace * 2 < PACE_LAST ? m->pace * 2 : PACE_LAST;
     if (lane_timer_arm(m->config.lane, &m->reconnect_timer, now(m) + wait))
@@ -371,6 +378,7 @@ static bool why_has_address(const struct member *m)
 static void limit_reached(struct lane_timer *timer)
 {
     struct member *m = container_of(timer, struct member, limit_timer);
+    assert(m->state == MEMBER_JOINING || m->state == MEMBER_JOINED);
     if (!m->conn && m->refused_since)
         end(m,
             err_set(PARAMO_E_NO_SCHEDULER, "the scheduler at %s is gone: connection refused", m->scheduler),
@@ -392,6 +400,7 @@ static void limit_reached(struct lane_timer *timer)
 
 static void lost(struct member *m, const char *why)
 {
+    assert(m->conn && !m->connector);
     drop_connection(m);
     if (m->state == MEMBER_ENDED || m->state == MEMBER_LEAVING) {
         (void)err_set(PARAMO_E_CLOSED, "this node has left the job");
@@ -419,6 +428,7 @@ static void lost(struct member *m, const char *why)
 
 static void send_heartbeat(struct member *m)
 {
+    assert(m->conn);
     struct heartbeat beat;
     beat.lanes = 0;
     if (m->config.progress)
@@ -545,6 +555,7 @@ void member_destroy(struct member *m)
     (void)err_set(PARAMO_E_CLOSED, "the node is closed");
     member_calls_fail(m, PARAMO_E_CLOSED, true);
     member_orders_fini(m);
+    assert(!m->oldest && !m->orders && !m->connector);
     view_unref(m->view);
     free(m->places);
     free(m);

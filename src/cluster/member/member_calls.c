@@ -30,6 +30,7 @@ static uint32_t timeout_ms(struct member *m, uint64_t deadline)
 static paramo_err place_find(struct member *m, uint32_t *out)
 {
     uint32_t place = m->place_free;
+    assert(place <= m->places_count && !(m->places_count & (m->places_count - 1)));
     while (place < m->places_count && m->places[place])
         place++;
     if (place == CALL_PLACES)
@@ -77,6 +78,7 @@ static void call_finish(struct member *m, struct member_call *call, paramo_err s
 static void call_due(struct lane_timer *timer)
 {
     struct member_call *call = container_of(timer, struct member_call, timer);
+    assert(call_numbered(call->member, call->call_number) == call);
     if (call->finished)
         call_finish(call->member, call, PARAMO_OK);
     else
@@ -92,6 +94,7 @@ uint64_t member_calls_floor(const struct member *m)
 
 bool member_call_send(struct member *m, struct member_call *call)
 {
+    assert(m->conn && m->registered && !call->finished && !call->min_view);
     struct wire_head head = {.call = {.kind = WIRE_CALL,
                                       .what = call->kind,
                                       .number = call->call_number,
@@ -186,6 +189,7 @@ paramo_err member_call_begin(struct member *m, struct member_call *call, enum ca
     call->kind = kind;
     call->deadline = deadline;
     call->call_number = m->next_sequence++ * CALL_PLACES + place;
+    assert(!m->places[place] && call->call_number % CALL_PLACES == place);
     m->places[place] = call;
     m->place_free = place + 1;
     call->sent_at = call->min_view = 0;
@@ -209,6 +213,7 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
     struct pool_next_result unit;
     struct ckpt_result ckpt;
     struct clock_joined clock;
+    assert(call->member->view && !call->min_view);
     paramo_err err = PARAMO_OK;
     switch (call->kind) {
     case CALL_BARRIER:

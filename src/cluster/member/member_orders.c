@@ -38,6 +38,7 @@ static void order_free(struct member_order *order)
 static void answered(struct member_call *call, paramo_err status)
 {
     char text[ERR_TEXT_MAX];
+    assert(((struct member_order *)call->arg)->begun);
     err_text_copy(text);
     if (status)
         log_info("the result of an order did not reach the scheduler: %s", text);
@@ -47,6 +48,7 @@ static void answered(struct member_call *call, paramo_err status)
 static void answer(struct member_order *order)
 {
     struct member *m = order->member;
+    assert(order->done && !order->begun);
     if (order->body.failed) { /* shorter: it needs no more memory than this, and is tried again */
         struct order_done done = {.order = order->id, .status = PARAMO_E_MEMORY};
         writer_fini(&order->body);
@@ -134,6 +136,7 @@ paramo_err member_order_got(struct member *m, const struct wire_order *head, str
     if (!order)
         return PARAMO_OK; /* as if it had been lost on the way */
     m->orders_count++;
+    assert(m->orders_count <= ORDERS_MOST && id - m->orders_floor < ORDERS_WINDOW);
     m->orders_seen |= bit;
     *order = (struct member_order){.next = m->orders, .member = m, .id = id};
     m->orders = order;

@@ -86,6 +86,7 @@ static void log_forget(struct dir_store *s, uint64_t generation)
 static paramo_err state_write(struct dir_store *s, const struct writer *records)
 {
     struct writer w = {0};
+    assert(s->lock && s->term);
     fs_close(s->log);
     s->log = NULL;
     s->entries = 0;
@@ -105,6 +106,7 @@ static paramo_err state_write(struct dir_store *s, const struct writer *records)
     if (err)
         return err;
     s->broken = false;
+    assert(!s->log && !s->entries); /* the next entry is the first of its log */
     log_forget(s, before);
     if (before)
         log_forget(s, before - 1); /* left by a crash in between */
@@ -113,6 +115,7 @@ static paramo_err state_write(struct dir_store *s, const struct writer *records)
 
 static paramo_err log_begin(struct dir_store *s)
 {
+    assert(!s->log && s->generation && !s->entries);
     char name[32], path[FS_PATH_MAX];
     log_name(s->generation, name);
     paramo_err err = fs_join(s->dir, name, path);
@@ -145,6 +148,7 @@ static paramo_err entry_write(struct dir_store *s, const struct writer *records)
         err = fs_sync(s->log);
     writer_fini(&w);
     s->entries++;
+    assert(s->lock && s->term);
     s->broken = err != PARAMO_OK;
     return err;
 }

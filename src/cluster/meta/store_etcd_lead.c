@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ void meta_grant(struct etcd_store *s, void (*then)(struct etcd_store *s, paramo_
 
 void meta_lease_lasts(struct etcd_store *s, uint64_t asked_at, uint32_t ttl_s)
 {
+    assert(s->lease && ttl_s);
     s->sure_until = asked_at + ttl_s * ENV_SEC;
     s->lease_due = asked_at + ttl_s * ENV_SEC / 3;
 }
@@ -61,6 +63,7 @@ static void led_again(struct etcd_store *s, paramo_err err)
 
 static void lead_again(struct etcd_store *s)
 {
+    assert(s->lease && !s->leads && s->term);
     struct etcd_txn txn = {0};
     struct key leader = meta_key(s, "leader");
     etcd_compare(&txn, leader.text, 0);
@@ -91,6 +94,7 @@ static void kept_alive(struct etcd_store *s, paramo_err err)
 
 void meta_lease_call(struct etcd_store *s)
 {
+    assert(!s->asking);
     if (!s->lease) {
         meta_grant(s, granted_again);
     } else if (!s->leads) {
@@ -106,6 +110,7 @@ void meta_lease_call(struct etcd_store *s)
 static void save_ends(struct etcd_store *s, paramo_err err)
 {
     struct save *v = s->first;
+    assert(v && v->done);
     s->first = v->next;
     if (v->records.len || v->whole) {
         s->broken = err != PARAMO_OK;
@@ -156,6 +161,7 @@ static void piece_put(struct etcd_store *s, paramo_err err)
         return;
     etcd_answer_fini(&answer);
     s->first->pieces++;
+    assert(s->first->number);
 }
 
 /* The head as it will be after that save. */
