@@ -186,6 +186,7 @@ static void collect_key(void *ctx, uint64_t key)
 static paramo_err collect_keys(struct migration_source *g, struct shard_table *t, size_t rows, bool *more)
 {
     struct collector collector = {.migration_source = g, .table = t};
+    assert(g->table == t->id && g->table_begun);
     if (t->options.kind != PARAMO_TABLE_DENSE) {
         *more = table_sweep(t->table, &g->cursor, rows, collect_key, &collector);
         return collector.failed ? err_memory(rows * sizeof *g->keys) : PARAMO_OK;
@@ -204,6 +205,7 @@ static paramo_err collect_keys(struct migration_source *g, struct shard_table *t
 
 static paramo_err send_rows(struct migration_source *g, const struct shard_table *t)
 {
+    assert(g->state == MIGRATION_SOURCE_COPYING && g->table == t->id);
     paramo_err err = PARAMO_OK;
     for (size_t at = 0, took = 0; at < g->keys_count && !err; at += took) {
         struct writer w = {0};
@@ -284,12 +286,14 @@ static void credit_more(struct migration_source *g, uint64_t now)
     g->credit += (int64_t)((double)rate * (double)passed / (double)ENV_SEC);
     if (g->credit > rate)
         g->credit = rate;
+    assert(g->credit <= rate);
 }
 
 /* ---- the end ---- */
 
 static void report_paused(struct migration_source *g, paramo_err err)
 {
+    assert(!g->paused || g->state >= MIGRATION_SOURCE_PAUSING);
     shard_migration_done paused = g->paused;
     g->paused = NULL;
     if (paused)
@@ -346,6 +350,7 @@ void migration_source_end(struct chain *c)
 static void abort_migration(struct migration_source *g, paramo_err err)
 {
     struct chain *c = g->chain;
+    assert(c->migration_source == g);
     struct shard *s = c->shard;
     char label[VIEW_LABEL_MAX];
     log_info("%s, shard %u: migration of partitions %u to %u aborted: %s",
@@ -392,6 +397,7 @@ static void put_applied_notes(const struct migration_source *g, const struct sen
 static paramo_err send_records(struct migration_source *g, bool *done)
 {
     unsigned left = records_turn(g->chain->shard);
+    assert(g->last_due && g->records_begun);
     size_t n = 0, most = left / RECORDS_COST + 1;
     struct writer windows = {0}, notes = {0};
     struct sender_window *list = calloc(most, sizeof *list);
@@ -433,6 +439,7 @@ uint64_t migration_source_records_spent(const struct migration_source *g)
 static paramo_err send_lost(struct migration_source *g)
 {
     struct shard_table *t;
+    assert(!g->records_begun && !g->sender);
     paramo_err err = PARAMO_OK;
     for (size_t i = 0; (t = shard_table_next(g->chain->shard, &i)) && !err;) {
         struct writer w = {0};
@@ -576,6 +583,7 @@ paramo_err migration_source_begin(struct chain *c, const struct migration_order 
 
 void migration_source_mark_streams(struct chain *c)
 {
+    assert(!c->migration_source || c->migration_source->chain == c);
     if (!c->migration_source || c->migration_source->state != MIGRATION_SOURCE_PAUSING)
         return;
     for (struct chain_stream *st = c->streams; st; st = st->next)
@@ -594,6 +602,7 @@ void migration_source_check_pause(struct chain *c)
         if (concerned && st->acked < st->mark)
             return;
     }
+    assert(g->paused && !g->last_due);
     move(g, MIGRATION_SOURCE_PAUSED);
     report_paused(g, PARAMO_OK);
 }

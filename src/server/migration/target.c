@@ -154,6 +154,7 @@ static void target_abort(struct migration_target *k, paramo_err err)
     if (member)
         rows_drop(k);
     target_free(k);
+    assert(!c->migration_target);
     if (!member)
         chain_drop(c, partitions);
 }
@@ -163,6 +164,7 @@ static void target_abort(struct migration_target *k, paramo_err err)
 static paramo_err adopt_records(struct migration_target *k)
 {
     struct chain *c = k->chain;
+    assert(k->staged && k->state == MIGRATION_TARGET_LAST);
     struct chain_origin *o = origin_of(k);
     if (!o)
         return err_set(PARAMO_E_PROTOCOL, "partitions %u to %u changed owner during their migration",
@@ -188,6 +190,7 @@ static paramo_err adopt_records(struct migration_target *k)
 static void target_commit(struct migration_target *k)
 {
     struct chain *c = k->chain;
+    assert(c->shard->view->shards[c->shard->self].last_migration == k->order.id);
     uint64_t partitions[CHAIN_WORDS];
     for (unsigned i = 0; i < k->order.partitions && k->last; i++) {
         uint64_t *last = &c->last[k->order.first + i];
@@ -210,6 +213,7 @@ static void fire(struct lane_timer *timer)
     struct migration_target *k = container_of(timer, struct migration_target, timer);
     struct shard *s = k->chain->shard;
     uint64_t now = lane_now(s->lane);
+    assert(k->chain->migration_target == k && now >= k->heard_at);
     if (k->state == MIGRATION_TARGET_FILLING && now - k->heard_at > 2 * MIGRATION_STALL_MS * ENV_MS) {
         target_abort(
             k, err_set(PARAMO_E_TIMEOUT, "no message from the source for %d ms", 2 * MIGRATION_STALL_MS));
@@ -334,6 +338,7 @@ void migration_target_close(struct chain *c)
         return;
     report_full(c->migration_target, err_set(PARAMO_E_CLOSED, "the shard is closed"));
     target_free(c->migration_target);
+    assert(!c->migration_target);
 }
 
 void migration_target_end_ordered(struct chain *c, const struct migration_order *m)

@@ -38,6 +38,7 @@ static struct reply *reply_get(struct shard *s)
     }
     r->frame.nseg = 0;
     r->buffer = NULL;
+    r->buffer_bytes = 0;
     r->lent = false;
     r->kept = NULL;
     r->coding = NULL;
@@ -86,6 +87,7 @@ void reply_seg(struct reply *r, unsigned seg, size_t offset, size_t bytes)
 
 void reply_lend(struct reply *r, unsigned seg, const void *data, size_t bytes)
 {
+    assert(!r->lent);
     reply_seg(r, seg, 0, bytes);
     r->frame.seg[seg].data = (void *)(uintptr_t)data;
     r->lent = true;
@@ -115,6 +117,7 @@ void reply_own(struct reply *r)
 
 void reply_leave(struct peer *peer, struct reply *r)
 {
+    assert(!peer->blocked || !queue_empty(&peer->backlog));
     if (peer->blocked) {
         reply_own(r);
         queue_push(&peer->backlog, &r->frame.node);
@@ -153,6 +156,7 @@ void reply_backlog(struct peer *peer)
     peer->blocked = false;
     for (struct qnode *node; (node = queue_pop(&backlog));)
         reply_leave(peer, container_of(container_of(node, struct van_frame, node), struct reply, frame));
+    assert(peer->blocked == !queue_empty(&peer->backlog));
 }
 
 static struct reply *reply_plain(struct shard *s, const struct wire_head *request, struct wire_head *head,
@@ -177,6 +181,7 @@ static struct reply *reply_plain(struct shard *s, const struct wire_head *reques
 struct reply *reply_of_status(struct shard *s, const struct wire_head *request, paramo_err status,
                               const char *text)
 {
+    assert(s->view && status != PARAMO_E_AGAIN);
     struct wire_head head = {.status = (uint16_t)status, .view = s->view->number};
     return reply_plain(s, request, &head, status ? text : NULL);
 }
@@ -227,6 +232,7 @@ paramo_err reply_make(struct shard *s, size_t bytes, struct reply **reply)
     }
     if (!r)
         return err_set(PARAMO_E_MEMORY, "the server is out of memory for the answer");
+    assert(!r->lent && r->buffer_bytes == bytes);
     *reply = r;
     return PARAMO_OK;
 }

@@ -38,6 +38,7 @@
  * what it has lost. */
 static paramo_err table_add(struct shard *s, const struct view_table *from)
 {
+    assert(!shard_table_get(s, from->id) && !s->config.app_endpoint);
     struct shard_table *t = adopting_take_table(s, from->id);
     paramo_err err = t ? PARAMO_OK : shard_table_make(s, from, &t);
     if (err)
@@ -82,6 +83,7 @@ struct bereaved {
 static void gone_after(const struct shard *s, const uint64_t owned[PARTITION_WORDS],
                        uint64_t after[PARTITION_WORDS])
 {
+    assert(s->place->view_before < s->view->number);
     for (unsigned word = 0; word < PARTITION_WORDS; word++) {
         const uint64_t *gone = &s->view->owner_gone[64 * word];
         bool any = false;
@@ -109,6 +111,7 @@ static void bereaved_find(const struct shard *s, const uint64_t owned[PARTITION_
         for (unsigned r = 0; r <= RING_REPLICAS_MAX && r < s->view->lost[a]; r++)
             partition_set_add(b->restored[r], a);
     }
+    assert(!b->last || b->first <= b->last);
 }
 
 /* Were the table's rows lost with the owner? They were if they had no copies, or if the view says that they
@@ -205,6 +208,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
 
 static void owned_partitions(const struct shard *s, uint64_t partitions[PARTITION_WORDS])
 {
+    assert(s->view);
     memset(partitions, 0, PARTITION_WORDS * sizeof *partitions);
     for (partition_set_runs(a, end, s->place->runs))
         if (s->self >= 0 && view_ring(s->view)->owner[a] == (unsigned)s->self)

@@ -114,6 +114,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
 {
     struct shard *s = peer->shard;
     struct sender *sender = peer->sender;
+    assert(sender->peers > 0 && !s->place->adopting);
     shard_floor(s, sender, h->floor);
     enum dedup_state state = applied_window_state(&sender->applied_window, h->number);
     if (state == DEDUP_OLD || state == DEDUP_BEYOND)
@@ -180,6 +181,7 @@ static void floor_message(struct peer *peer, const struct wire_head *h)
     /* Followers are told each floor once: a repeat would only lengthen the streams. */
     if (s->chain && sender->behind && floor > sender->told && chain_sender_floor(s, sender)) {
         sender->told = floor;
+        assert(sender->told <= sender->applied_window.own.floor && sender->behind);
         sender->behind = !applied_window_is_empty(&sender->applied_window);
     }
 }
@@ -311,6 +313,7 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
 static paramo_err handle_kept(struct kept *k)
 {
     struct shard *s = k->peer->shard;
+    assert(!s->handling->examined); /* requests are handled one at a time */
     s->handling->examined = &k->examined;
     paramo_err err = handle(k->peer, &k->head, k->seg, k->nseg, &k->hold);
     s->handling->examined = NULL;

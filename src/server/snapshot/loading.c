@@ -100,6 +100,7 @@ static void block_free(struct load_block *b)
 static paramo_err keep(struct loading *ld, const struct ckpt_block *b)
 {
     size_t bytes = has_records(b) ? 0 : b->bytes;
+    assert(ld->posted);
     struct load_block *copy = malloc(sizeof *copy + bytes);
     if (!copy)
         return err_memory(bytes);
@@ -142,6 +143,7 @@ static void work(struct blocking_job *blocking_job)
 
 static void loading_free(struct loading *ld)
 {
+    assert(!ld->posted && !ld->next.slot && !ld->limit.slot);
     for (struct qnode *node; (node = queue_pop(&ld->blocks));)
         block_free(container_of(node, struct load_block, node));
     ckpt_reader_close(ld->reader);
@@ -176,6 +178,7 @@ static bool holds(const struct shard *s, unsigned partition, int replicas)
  * during the load are not loaded. */
 static void keep_held(struct loading *ld)
 {
+    assert(ld->shard && ld->shard->loads->current == ld);
     for (unsigned a = 0; a < RING_PARTITIONS; a++) {
         ld->own[a] &= owns(ld->shard, a);
         for (int r = 0; r < RING_LEVELS; r++)
@@ -198,6 +201,7 @@ static void loadable_partitions(const struct loading *ld, const struct shard_tab
 static void mark(struct loading *ld, bool lost)
 {
     uint64_t key, partitions[PARTITION_WORDS];
+    assert(ld->matched);
     void *value;
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !(ld->lost && lost);) {
         struct shard_table *t = value;
@@ -259,6 +263,7 @@ static void finish(struct loading *ld)
 
 static void again_in(struct loading *ld, uint64_t ns)
 {
+    assert(!ld->posted && ld->phase == LOADING);
     paramo_err err = lane_timer_arm(ld->shard->lane, &ld->next, lane_now(ld->shard->lane) + ns);
     if (!err)
         return;
@@ -314,6 +319,7 @@ void loading_update(struct shard *s)
 static paramo_err clear_returns(struct loading *ld)
 {
     struct shard *s = ld->shard;
+    assert(ld->lost && ld->matched);
     uint64_t key;
     void *value;
     size_t found = 0, due = 0, room = clearing_room(s);
@@ -333,6 +339,7 @@ static paramo_err clear_returns(struct loading *ld)
 static paramo_err match_table(struct loading *ld, const struct view_table *from)
 {
     struct shard *s = ld->shard;
+    assert(!ld->matched);
     const struct view_table *here = view_table_named(s->view, from->name);
     struct shard_table *t = here ? shard_table_get(s, here->id) : NULL;
     if (ld->lost)
