@@ -72,6 +72,7 @@ static void end_with(struct link *l, struct request *r, paramo_err status, const
 
 static void mismatch(struct link *l, struct request *r, uint64_t got, uint64_t want)
 {
+    assert(got != want);
     char text[128];
     bool user = r->table->options.kind == PARAMO_TABLE_USER;
     int n = snprintf(text, sizeof text, "answered %" PRIu64 " bytes of values, %" PRIu64 " were expected",
@@ -210,6 +211,7 @@ static paramo_err on_answer(struct link *l, struct slice *p, const struct wire_h
 {
     struct client *c = l->client;
     struct chunk *chunk = p->chunk;
+    assert(p->link == l && p->chunk->number == h->number);
     paramo_err status = h->status ? err_from_wire(h->status) : PARAMO_OK;
     filtering_answered(p);
     if (status == PARAMO_E_MOVED) {

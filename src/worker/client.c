@@ -131,6 +131,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
                                     WIRE_SCAN,   WIRE_REDUCE,    WIRE_MESSAGE,  WIRE_PUSH};
     const paramo_request_options *o = call->options;
     const paramo_kv *kv = call->kv;
+    assert(!r->copy && !r->after && !r->ts);
     r->table = call->table ? call->table : &no_table;
     r->since = call->other && call->other->since > r->table->since ? call->other->since : r->table->since;
     if (call->kind == REQUEST_TRANSFORM)
@@ -213,6 +214,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
 
 static void request_copy_free(struct request *r)
 {
+    assert(!r->copy || atomic_load(&r->client->shared->copied) >= r->copy_bytes);
     if (r->copy) {
         atomic_fetch_sub(&r->client->shared->copied, r->copy_bytes);
         bufpool_drop_late(&r->client->pool, r->copy, r->copy_bytes);

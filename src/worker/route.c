@@ -67,6 +67,7 @@ static paramo_err links_make(struct client *c, const struct view *view, const st
             return err;
         }
     }
+    assert(n >= links_count(c) && n <= links_count(c) + view->shards_count);
     *count = n;
     return PARAMO_OK;
 }
@@ -96,6 +97,7 @@ static bool waits_over(const struct slice *p)
 /* Does the chunk wait for a link that is over? */
 static bool chunk_waits_over(const struct chunk *chunk)
 {
+    assert(!chunk->split || chunk->count > 0);
     bool any = !chunk->split && chunk->count && waits_over(&chunk->one);
     for (uint32_t i = 0; chunk->split && i < chunk->count; i++)
         any |= waits_over(&chunk->split[i].slice);
