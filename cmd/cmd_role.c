@@ -7,6 +7,7 @@
  */
 #include "cmd/command.h"
 #include "cmd/exitcode.h"
+#include "cmd/filter_lib.h"
 #include "cmd/options.h"
 #include "cmd/token.h"
 #include "cmd/verbs.h"
@@ -101,7 +102,8 @@ static int set_options(const struct options *o, struct role_settings *s)
         const char *heading;
         char letter;
         const paramo_option *option = option_line(o->verb, id, &heading, &letter);
-        if (!option || !option_given(o, id) || id == OPT_TOKEN_FILE || id == OPT_VERBOSE)
+        if (!option || !option_given(o, id) || id == OPT_TOKEN_FILE || id == OPT_VERBOSE ||
+            id == OPT_FILTER_LIB)
             continue;
         if (paramo_config_set(&s->cfg, option->name, o->state[id].raw))
             return options_wrong(o, "%s", paramo_last_error());
@@ -273,6 +275,8 @@ static int cmd_role(const struct role *r, int argc, char **argv)
     else
         s.cfg.state = s.cfg.meta = NULL;
     code = set_options(&o, &s);
+    if (code < 0 && r->role == PARAMO_ROLE_SERVER)
+        code = filter_lib_load(&o);
     return code < 0 ? run_role(r, &o, &s) : code;
 }
 

@@ -13,6 +13,7 @@
  */
 #include "cmd/command.h"
 #include "cmd/exitcode.h"
+#include "cmd/filter_lib.h"
 #include "cmd/options.h"
 #include "cmd/run_child.h"
 #include "cmd/verbs.h"
@@ -553,6 +554,8 @@ int cmd_run(int argc, char **argv)
     int code = options_parse(&options, VERB_RUN, argc, argv, usage, more);
     if (code < 0)
         code = make_options(&options, &o);
+    if (code < 0)
+        code = filter_lib_export(&options);
     if (code >= 0)
         return code;
     export_settings(&options);

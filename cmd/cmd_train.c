@@ -5,6 +5,7 @@
 #include "cmd/darlin_args.h"
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
+#include "cmd/filter_lib.h"
 #include "cmd/metrics_json.h"
 #include "cmd/plots.h"
 #include "cmd/train_args.h"
@@ -441,6 +442,8 @@ int cmd_train(int argc, char **argv)
         code = options_wrong(&s, "--checkpoint-every needs --checkpoint-dir");
     if (code < 0)
         code = export_filters(&s);
+    if (code < 0)
+        code = filter_lib_load(&s);
     if (code < 0)
         code = check_names(&s, &options);
     if (code < 0)

@@ -131,6 +131,8 @@
       "how far workers may be apart: any distance, none, or S batches (docs/CONSISTENCY.md)")                         \
     X(FILTER, TRAIN, "filter", 0, LIST, "push=CHAIN|pull=CHAIN...", NULL, NULL,                                       \
       "filters between workers and servers, such as push=fixed:2,keycache,lz4 pull=keycache,lz4 (docs/FILTERS.md)")   \
+    X(FILTER_LIB, TRAIN | RUN | SERVER, "filter-lib", 0, TEXT, "FILE.so", NULL, "PARAMO_FILTER_LIB",                  \
+      "a shared object with filters of your own, which --filter may name; workers and servers need it")               \
     X(EXPORT_TO, EXPORT, "to", 0, WORD, EXPORT_FORM_WORDS, NULL, NULL, "the form to write")                           \
     X(EXPORT_SETTINGS, EXPORT, "settings", 0, FLAG, NULL, NULL, NULL,                                                 \
       "text: with all that 'paramo import' needs")                                                                    \

@@ -19,6 +19,16 @@ expect 0 "a filter on 1 server and 1 worker" "$PARAMO" run -s 1 -w 1 -- "$HERE/f
 check "the values are the same" grep -q 'the values are the same' "$OUT"
 check "a tenth of the values travels" grep -q 'nonzero: 40000 bytes became 12[0-9][0-9][0-9]$' "$OUT"
 
+# ---- the same filter in the program ----
+printf '%s 1:1 %s:1\n' 1 2 0 3 1 4 0 2 1 3 0 4 >rows
+lib=$HERE/nonzero.so
+expect 0 "train with a filter of the user's own" "$PARAMO" run -s 1 -w 1 --filter-lib "$lib" -- "$PARAMO" train --model lr \
+    --data rows --epochs 2 --hold-out 0 --any-quality --filter push=nonzero
+check "it was used on both sides" grep -Eq 'filter nonzero of pushes: ' "$OUT"
+refused 2 "a filter without its library" "there is no filter" "$PARAMO" train --model lr --data rows --filter push=nonzero
+refused 3 "a library that is not there" "no.so: there is no such file" "$PARAMO" train --model lr --data rows --filter-lib no.so
+refused 3 "no shared object" "rows: " "$PARAMO" server --filter-lib rows --scheduler 127.0.0.1:1
+
 # ---- functions that run on the servers ----
 expect 0 "norms, alone" "$HERE/norms"
 numbers() { grep -Eo '(a|b|mean|half of b|a [*] b|greatest): .*$' "$1"; } # without the runner's prefixes
