@@ -21,22 +21,27 @@ static const char usage[] =
     "(mean prediction / mean label). hinge: hinge loss, AUC, accuracy. squared: root of the mean squared\n"
     "error, mean absolute error, R2. poisson: half the mean deviance, calibration, RMSE, MAE. quantile:\n"
     "pinball loss, MAE, share of the labels that are at most the prediction. softmax: log-loss, accuracy.\n"
-    "--plot draws the ROC curve, precision against recall, reliability (mean label against mean prediction)\n"
-    "and lift of a model of labels 0 and 1, as one SVG.\n";
+    "--plot draws one SVG. Labels 0 and 1: the ROC curve, precision against recall, reliability (mean label\n"
+    "against mean prediction) and lift. Numbers: labels and residuals against predictions, and how "
+    "residuals\n"
+    "are distributed. Classes: the confusion matrix, reliability, recall and precision of each class.\n";
 
 static const char more[] = CODE_HELP "\n"
                                      "  paramo eval --model-in model --data test.libffm.zst\n";
 
 struct measuring {
     struct metrics *metrics;
-    struct curves *curves; /* NULL: no plot is wanted */
+    struct curves *curves; /* for a plot, of labels 0 and 1 */
+    struct fits *fits;     /* for a plot, of other labels */
 };
 
 static paramo_err measure(void *arg, const struct scored_rows *rows)
 {
     const struct measuring *m = arg;
     paramo_err err = score_metrics(m->metrics, rows);
-    return err == PARAMO_OK && m->curves ? curves_add(m->curves, rows) : err;
+    if (err == PARAMO_OK && m->curves)
+        err = curves_add(m->curves, rows);
+    return err == PARAMO_OK && m->fits ? fits_add(m->fits, rows) : err;
 }
 
 /* Draws the curves of the rows that were measured. */
@@ -55,6 +60,18 @@ static paramo_err plot(const struct scoring *scoring, struct curves *curves,
     return err;
 }
 
+static paramo_err plot_fits(const struct scoring *scoring, struct fits *fits,
+                            const struct metrics_result *result)
+{
+    struct fits_result r;
+    paramo_err err = fits_finish(fits, &r);
+    return err == PARAMO_OK ? plots_fits(option_text(scoring->options, OPT_PLOT),
+                                         option_text(scoring->options, OPT_MODEL_IN),
+                                         option_list(scoring->options, OPT_DATA)->item[0],
+                                         &scoring->model.info.objective, result, &r)
+                            : err;
+}
+
 /* *objective: that of the model. */
 static paramo_err evaluate(struct scoring *scoring, struct metrics_result *result,
                            struct objective *objective)
@@ -65,22 +82,20 @@ static paramo_err evaluate(struct scoring *scoring, struct metrics_result *resul
     if (err == PARAMO_OK)
         err = scoring_open(scoring);
     *objective = scoring->model.info.objective;
-    if (err == PARAMO_OK && path && objective->ops->labels != LABEL_BINARY)
-        err = paramo_error_set(PARAMO_E_INVALID,
-                               "--plot needs a model of labels 0 and 1, and this one has objective %s",
-                               objective->ops->name);
     if (err == PARAMO_OK)
         err = metrics_new(objective, &m.metrics);
     if (err == PARAMO_OK && path)
-        err = curves_new(objective, &m.curves);
+        err = objective->ops->labels == LABEL_BINARY ? curves_new(objective, &m.curves)
+                                                     : fits_new(objective, &m.fits);
     if (err == PARAMO_OK)
         err = scoring_run(scoring, measure, &m);
     if (err == PARAMO_OK)
         err = metrics_finish(m.metrics, result);
     if (err == PARAMO_OK && path)
-        err = plot(scoring, m.curves, result);
+        err = m.curves ? plot(scoring, m.curves, result) : plot_fits(scoring, m.fits, result);
     metrics_free(m.metrics);
     curves_free(m.curves);
+    fits_free(m.fits);
     scoring_close(scoring);
     return err;
 }

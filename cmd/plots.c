@@ -1,4 +1,5 @@
 #include "cmd/plots.h"
+#include "cmd/plots_impl.h"
 #include "learn/io/output.h"
 #include "learn/plot/chart.h"
 
@@ -8,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 800, PANEL = 400, HEAD = 40, TITLE_MAX = 256 };
-
 paramo_err plots_check(const char *path)
 {
     struct output *out = NULL;
@@ -18,15 +17,13 @@ paramo_err plots_check(const char *path)
     return err;
 }
 
-/* The last part of a path. */
-static const char *base_name(const char *path)
+const char *plots_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* A heading that fits: the text is cut at its end. */
-static void heading(struct svg *svg, const char *text)
+void plots_heading(struct svg *svg, const char *text)
 {
     char cut[TITLE_MAX];
     (void)snprintf(cut, sizeof cut, "%s", text);
@@ -38,7 +35,7 @@ static void heading(struct svg *svg, const char *text)
     svg_text(svg, WIDTH / 2.0, 26, SVG_MIDDLE, SVG_LARGE, 0, cut);
 }
 
-static paramo_err finish(struct svg *svg, const char *path)
+paramo_err plots_finish(struct svg *svg, const char *path)
 {
     paramo_err err = svg_write(svg, path);
     svg_free(svg);
@@ -180,16 +177,16 @@ paramo_err plots_eval(const char *path, const char *model, const char *data, con
     if (!c)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a plot");
     take(r, c);
-    (void)snprintf(title, sizeof title, "%s: %s %.5g on %" PRIu64 " rows, %s", base_name(model), o->ops->loss,
-                   objective_shown(o, m->loss), m->rows, base_name(data));
+    (void)snprintf(title, sizeof title, "%s: %s %.5g on %" PRIu64 " rows, %s", plots_base_name(model),
+                   o->ops->loss, objective_shown(o, m->loss), m->rows, plots_base_name(data));
     paramo_err err = svg_new(WIDTH, HEAD + 2 * PANEL, title, &svg);
     if (err == PARAMO_OK) {
-        heading(svg, title);
+        plots_heading(svg, title);
         draw_roc(svg, r, c, m);
         draw_precision(svg, r, c);
         draw_reliability(svg, o, r, c);
         draw_lift(svg, r, c);
-        err = finish(svg, path);
+        err = plots_finish(svg, path);
     }
     free(c);
     return err;
@@ -274,12 +271,12 @@ paramo_err plots_train(const char *path, const char *model, const char *data, co
     if (err != PARAMO_OK)
         return err;
     (void)snprintf(title, sizeof title, "%s on %s: %" PRIu64 " rows learned in %.3g s", model,
-                   base_name(data), r->rows, r->seconds);
+                   plots_base_name(data), r->rows, r->seconds);
     err = svg_new(WIDTH, HEAD + 430, title, &svg);
     if (err == PARAMO_OK) {
-        heading(svg, title);
+        plots_heading(svg, title);
         draw_losses(svg, r, &e);
-        err = finish(svg, path);
+        err = plots_finish(svg, path);
     }
     free(e.epoch);
     return err;

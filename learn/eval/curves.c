@@ -90,8 +90,7 @@ static void thresholds(const struct curves *c, struct curves_result *r)
     r->at[0].lift = r->at[1].lift;
 }
 
-/* Wilson's interval for a share p of n rows. */
-static void interval(double p, double n, double *low, double *high)
+void curves_interval(double p, double n, double *low, double *high)
 {
     const double z = 1.959964, middle = p + z * z / (2 * n), by = 1 + z * z / n;
     const double half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n));
@@ -118,7 +117,7 @@ static void reliability(const struct curves *c, struct curves_result *r)
             continue;
         bin->prediction = predicted / weight;
         bin->label = label / weight;
-        interval(bin->label, (double)bin->rows, &bin->low, &bin->high);
+        curves_interval(bin->label, (double)bin->rows, &bin->low, &bin->high);
         r->bins++;
     }
 }

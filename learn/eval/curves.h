@@ -39,6 +39,9 @@ struct curves_result {
     struct curves_bin bin[CURVES_BINS];
 };
 
+/* Wilson's interval of 95 % for a share p of n rows. */
+void curves_interval(double p, double n, double *low, double *high);
+
 struct curves; /* collects; not thread-safe */
 PARAMO_MUST_USE paramo_err curves_new(const struct objective *objective, struct curves **curves);
 void curves_free(struct curves *curves); /* NULL is allowed */
