@@ -129,6 +129,10 @@
     X(AHEAD, LEARNS, "ahead", 0, NUMBER(0, 64), "N", "1", NULL, "parameters are pulled N batches ahead")              \
     X(CONSISTENCY, LEARNS, "consistency", 0, TEXT, "asp|bsp|ssp:S", "asp", NULL,                                      \
       "how far workers may be apart: any distance, none, or S batches (docs/CONSISTENCY.md)")                         \
+    X(AGGREGATE, LEARNS, "aggregate", 0, WORD, "none|sum|mean", "none", NULL,                                         \
+      "with --consistency bsp: update once with the sum or the mean of what all workers push for a batch")            \
+    X(DETERMINISTIC, LEARNS, "deterministic", 0, FLAG, NULL, NULL, NULL,                                              \
+      "with --aggregate: each worker reads all rows and learns its share of each batch; runs are equal bit for bit")  \
     X(FILTER, TRAIN, "filter", 0, LIST, "push=CHAIN|pull=CHAIN...", NULL, NULL,                                       \
       "filters between workers and servers, such as push=fixed:2,keycache,lz4 pull=keycache,lz4 (docs/FILTERS.md)")   \
     X(FILTER_LIB, TRAIN | RUN | SERVER, "filter-lib", 0, TEXT, "FILE.so", NULL, "PARAMO_FILTER_LIB",                  \

@@ -202,6 +202,22 @@ static int read_admission(const struct options *s, struct admission_rule *rule)
     return -1;
 }
 
+/* What does not go together with an aggregate, or with runs that are equal. Returns -1 or the exit code. */
+static int check_together(const struct options *s, struct train_options *o)
+{
+    if (o->aggregate && o->darlin.on)
+        return options_wrong(s, "--aggregate is not with --solver darlin");
+    if (!o->deterministic)
+        return -1;
+    if (o->model.factor_after > 0)
+        return options_wrong(
+            s, "--deterministic: the model gives factors to features that were seen often enough, "
+               "which depends on the order in which workers meet them");
+    if (o->model.scale == SCALE_AUTO) /* magnitudes grow as they come */
+        o->model.scale = SCALE_NONE;
+    return o->model.scale == SCALE_NONE ? -1 : options_wrong(s, "--deterministic needs --scale none");
+}
+
 int train_args_read(const struct options *s, struct train_options *o)
 {
     if (option_list(s, OPT_DATA)->n == 0)
@@ -221,6 +237,18 @@ int train_args_read(const struct options *s, struct train_options *o)
         return options_wrong(s, "--schedule is " RATE_SCHEDULE_WORDS ", not '%s' (docs/TRAINING.md)",
                              option_text(s, OPT_SCHEDULE));
     o->schedule.warmup = option_given(s, OPT_WARMUP) ? option_real(s, OPT_WARMUP) : 0;
+    o->aggregate =
+        (paramo_aggregate)option_number(s, OPT_AGGREGATE); /* the words are in the order of the enum */
+    o->deterministic = option_flag(s, OPT_DETERMINISTIC);
+    if (o->aggregate && o->bound != 1)
+        return options_wrong(s, "--aggregate needs --consistency bsp");
+    if (o->deterministic && !o->aggregate)
+        return options_wrong(s, "--deterministic needs --consistency bsp and --aggregate sum or mean");
+    if (o->deterministic &&
+        (option_given(s, OPT_ADMIT) || option_given(s, OPT_EXPIRE) || option_given(s, OPT_FACTOR_AFTER)))
+        return options_wrong(
+            s, "--deterministic is not with --admit, --expire or --factor-after, which depend on the "
+               "order in which workers meet features");
     o->negatives = option_given(s, OPT_NEGATIVES) ? option_real(s, OPT_NEGATIVES) : 1;
     if (o->negatives > 1)
         return options_wrong(s, "--negatives %g is a share: above 0, at most 1", o->negatives);
@@ -245,6 +273,8 @@ int train_args_read(const struct options *s, struct train_options *o)
         code = read_calibration(s, o);
     if (code < 0)
         code = read_admission(s, &o->admission);
+    if (code < 0)
+        code = check_together(s, o);
     if (code >= 0)
         return code;
     (void)snprintf(info->data_format, sizeof info->data_format, "%s", option_text(s, OPT_FORMAT));

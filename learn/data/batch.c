@@ -1,5 +1,6 @@
 #include "learn/data/batch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,13 +243,22 @@ paramo_err batcher_keys(struct batcher *b, const struct block *block, struct blo
     return err;
 }
 
-paramo_err batcher_cut(struct batcher *b, const struct block *block, size_t batch_rows,
-                       struct batch_list *list)
+/* Rows from the first of batch i, up to the share. */
+static size_t share_at(const struct block *block, size_t i, size_t n, uint32_t share, uint32_t shares)
 {
-    size_t n = (block->rows + batch_rows - 1) / batch_rows, most = 0;
+    size_t first = i * block->rows / n, end = (i + 1) * block->rows / n;
+    return first + (end - first) * share / shares;
+}
+
+paramo_err batcher_cut_share(struct batcher *b, const struct block *block, size_t batch_rows, uint32_t share,
+                             uint32_t shares, struct batch_list *list)
+{
+    size_t whole = batch_rows * shares, n = (block->rows + whole - 1) / whole, most = 0;
+    assert(share < shares);
     list->n = list->most_unique = list->most_rows = 0;
     for (size_t i = 0; i < n; i++) {
-        size_t features = block->offset[(i + 1) * block->rows / n] - block->offset[i * block->rows / n];
+        size_t features = block->offset[share_at(block, i, n, share + 1, shares)] -
+                          block->offset[share_at(block, i, n, share, shares)];
         most = features > most ? features : most;
     }
     paramo_err err = block->key ? batcher_reserve(b, most) : PARAMO_OK;
@@ -264,7 +274,7 @@ paramo_err batcher_cut(struct batcher *b, const struct block *block, size_t batc
         return err;
     size_t used = 0;
     for (size_t i = 0; i < n; i++) {
-        size_t first = i * block->rows / n, end = (i + 1) * block->rows / n;
+        size_t first = share_at(block, i, n, share, shares), end = share_at(block, i, n, share + 1, shares);
         size_t from = block->offset[first], features = block->offset[end] - from;
         uint64_t *key = list->key + used;
         uint32_t *index = list->index + (from - block->offset[0]);
@@ -287,4 +297,10 @@ paramo_err batcher_cut(struct batcher *b, const struct block *block, size_t batc
     }
     list->n = n;
     return PARAMO_OK;
+}
+
+paramo_err batcher_cut(struct batcher *b, const struct block *block, size_t batch_rows,
+                       struct batch_list *list)
+{
+    return batcher_cut_share(b, block, batch_rows, 0, 1, list);
 }

@@ -235,11 +235,12 @@ static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s
     if (err == PARAMO_OK && l->o.classes > 0)
         err = weigh_rows(l, s, &rows);
     if (err == PARAMO_OK)
-        err = batcher_cut(batcher, rows,
-                          learn ? loader_batch_rows(l->o.first_rows, l->o.batch_rows, s->part.lease.stream,
-                                                    s->part.lease.index)
-                                : MEASURE_ROWS,
-                          &s->part.list);
+        err = batcher_cut_share(batcher, rows,
+                                learn ? loader_batch_rows(l->o.first_rows, l->o.batch_rows,
+                                                          s->part.lease.stream, s->part.lease.index)
+                                      : MEASURE_ROWS,
+                                learn && l->o.shares ? l->o.share : 0, learn && l->o.shares ? l->o.shares : 1,
+                                &s->part.list);
     if (err != PARAMO_OK)
         (void)snprintf(message, PARAMO_ERROR_MAX, "%s", paramo_last_error());
     return err == PARAMO_OK ? count_lease(l, &s->part.lease, message) : err;

@@ -54,8 +54,10 @@ struct loader_options {
     const float *class_weight; /* [classes]: rows of both sides weigh so much more, by their label */
     uint32_t classes;          /* 0: they do not */
     uint64_t seed;             /* of both that are drawn */
-    size_t held;               /* parts that the learner may hold at once */
-    int alone;                 /* no other worker's part can come back: leases are not counted */
+    uint32_t share,
+        shares; /* of each batch (batcher_cut_share), if this worker has all parts; shares 0: it has whole ones */
+    size_t held; /* parts that the learner may hold at once */
+    int alone;   /* no other worker's part can come back: leases are not counted */
     unsigned threads;
     const atomic_int
         *stop; /* once set, loader_next ends with INTERRUPTED (within LEASE_WAIT_MS if it waits for work) */

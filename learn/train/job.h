@@ -27,6 +27,7 @@ struct customer {
     struct sightings sightings;
     struct expiry expiry;
     struct learner *learner;
+    char pool[32]; /* from which it has its parts */
     double looked; /* when it last looked for the leader's word */
 };
 

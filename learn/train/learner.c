@@ -89,6 +89,7 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
     l->pace = (struct pace){.node = l->o.node,
                             .worker = l->o.worker,
                             .bound = l->o.bound,
+                            .together = l->o.shares,
                             .slow = l->o.slow,
                             .arg = l->o.arg,
                             .embedded = l->o.alone};
@@ -104,6 +105,8 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .class_weight = l->o.model->class_weight.weight,
                                     .classes = l->o.model->class_weight.n,
                                     .seed = l->o.model->seed,
+                                    .share = l->o.share,
+                                    .shares = l->o.shares,
                                     .held = l->slots,
                                     .stop = l->o.stop,
                                     .threads = l->o.threads,
@@ -273,7 +276,8 @@ static paramo_err add_learned(struct learner *l, struct part_sums *part)
 static paramo_err add_measured(struct learner *l, const struct part_sums *part)
 {
     char key[48];
-    if (part->measured[MSUM_ROWS] == 0)
+    if (part->measured[MSUM_ROWS] == 0 ||
+        (l->o.shares && !l->o.leads(l->o.arg))) /* all measure the same rows */
         return PARAMO_OK;
     learner_held_out_key(key, sizeof key, l->round);
     paramo_err err = paramo_kv_add(l->o.node, key, part->measured, MSUMS);
@@ -320,28 +324,38 @@ static paramo_err part_done(struct learner *l, struct loader_part *part)
     return err;
 }
 
-/* The part's labels and the weights of their rows lie one behind the other, over all its batches. */
-static paramo_err sum_labels(struct learner *l, const struct batch_list *list, struct part_sums *sums)
+/* Labels and weights of rows that lie one behind the other, over these batches. */
+static paramo_err sum_labels_of(struct learner *l, const struct batch *batch, size_t batches,
+                                struct part_sums *sums)
 {
     const struct objective *o = &l->o.model->objective;
-    const struct batch *first = list->batch;
-    const float *label = first->label, *weight = first->weight;
+    const float *label = batch->label, *weight = batch->weight;
     struct label_sums labels = {0};
     size_t rows = 0, positives = 0;
-    for (size_t i = 0; i < list->n; i++)
-        rows += list->batch[i].rows;
+    for (size_t i = 0; i < batches; i++)
+        rows += batch[i].rows;
     for (size_t r = 0; r < rows; r++)
         positives += label[r] > 0.5f;
     objective_add_labels(&labels, label, weight, rows);
-    sums->learned[SUM_POSITIVES] = (double)positives;
-    sums->learned[SUM_WEIGHT] = labels.weight;
-    sums->learned[SUM_LABEL] = labels.label;
-    sums->learned[SUM_SQUARE] = labels.square;
+    sums->learned[SUM_POSITIVES] += (double)positives;
+    sums->learned[SUM_WEIGHT] += labels.weight;
+    sums->learned[SUM_LABEL] += labels.label;
+    sums->learned[SUM_SQUARE] += labels.square;
     if (l->round == 0)
         watch_order_add(&sums->order, o, label, rows);
     return o->ops->tally(o, label, weight, rows, sums->learned + SUM_CONSTANTS)
                ? PARAMO_OK
                : paramo_error_set(PARAMO_E_MEMORY, "out of memory for a batch of %zu rows", rows);
+}
+
+/* Those of a part: at once, unless its batches are shares, between which there are rows of others. */
+static paramo_err sum_labels(struct learner *l, const struct batch_list *list, struct part_sums *sums)
+{
+    const size_t step = l->o.shares ? 1 : list->n;
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; err == PARAMO_OK && i < list->n; i += step)
+        err = sum_labels_of(l, list->batch + i, step, sums);
+    return err;
 }
 
 /* Rows to learn have no field beyond those that the model counts: their pairs would be left out in silence. */
@@ -682,7 +696,9 @@ static paramo_err play(struct learner *l, uint32_t round, enum holdout_side side
         }
     }
     if (err == PARAMO_OK)
-        err = pace_idle(&l->pace);
+        err = side == HOLDOUT_LEARN
+                  ? pace_round_over(&l->pace, l->o.stop, l->o.shares && l->o.leads(l->o.arg))
+                  : pace_idle(&l->pace);
     if (err != PARAMO_OK)
         finish(l, err);
     loader_stop(l->loader);

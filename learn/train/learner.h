@@ -80,12 +80,14 @@ struct learner_options {
     uint32_t bound;   /* struct pace has it */
     unsigned threads; /* loader threads */
     const atomic_int *stop;
-    int calibrate; /* held-out rows are summed for a calibration, too */
-    int held_out;  /* the reader holds rows out: the pool has two rounds for each epoch */
-    int alone;     /* one process is the whole cluster: no part can be dealt again */
+    int calibrate;          /* held-out rows are summed for a calibration, too */
+    int held_out;           /* the reader holds rows out: the pool has two rounds for each epoch */
+    uint32_t share, shares; /* of struct loader_options */
+    int alone;              /* one process is the whole cluster: no part can be dealt again */
     /* After each batch: this learner's sums of the round so far, and the part that it is at. Its error ends
      * the round. */
     paramo_err (*tick)(void *arg, const struct watch_sums *sums, const paramo_work_unit *at);
+    int (*leads)(void *arg);                                    /* does the job follow what it measures? */
     void (*slow)(void *arg, unsigned seconds, const char *why); /* struct pace has it */
     void *arg;
 };

@@ -1,5 +1,6 @@
 #include "learn/train/pace.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,9 @@
 #define POLL_MS    500    /* how soon a wait sees that the job is to end; arbitrary */
 #define SLOW_MS    10000  /* when a wait is worth a line; arbitrary */
 #define WAIT_MS    600000 /* a worker that stands still this long and is not dead; arbitrary */
-#define FIRST_NODE 9      /* the worker of rank 0; the next has 2 more */
+#define JOINED_KEY "train/together/joined" /* how many of those that learn together count ... */
+#define BEGUN_KEY  "train/together/begun"  /* ... and that all do */
+#define FIRST_NODE 9                       /* the worker of rank 0; the next has 2 more */
 
 int pace_parse(const char *text, uint32_t *bound)
 {
@@ -87,16 +90,67 @@ static paramo_err wait_for(struct pace *p, uint64_t clock, const atomic_int *sto
                                    : err;
 }
 
+/* One that dies leaves its share of the batches unlearned. */
+static paramo_err check_together(const struct pace *p, const atomic_int *stop)
+{
+    uint32_t workers = look(p).workers;
+    if (workers == p->together)
+        return PARAMO_OK;
+    if (atomic_load_explicit(stop, memory_order_relaxed))
+        return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
+    return paramo_error_set(
+        PARAMO_E_NODE_LOST,
+        "--deterministic: %" PRIu32 " of %" PRIu32
+        " workers are there; each learns a share of each batch, so none may end or come later",
+        workers, p->together);
+}
+
+/* An iteration without a batch, which ends when all have ended it. */
+static paramo_err meet(struct pace *p, const atomic_int *stop)
+{
+    paramo_err err = paramo_clock(p->worker, &p->next);
+    return err == PARAMO_OK ? wait_for(p, p->next, stop) : err;
+}
+
+/* None ends an iteration before all count. */
+static paramo_err begin_together(struct pace *p, const atomic_int *stop)
+{
+    double joined = 1;
+    char all = 1;
+    size_t len = 0;
+    paramo_err err = paramo_kv_add(p->node, JOINED_KEY, &joined, 1);
+    if (err == PARAMO_OK)
+        err = paramo_kv_get(p->node, JOINED_KEY, &joined, sizeof joined, &len, 0);
+    if (err == PARAMO_OK && joined > p->together)
+        return paramo_error_set(
+            PARAMO_E_INVALID,
+            "--deterministic: this worker comes too late; the job has its %" PRIu32 " workers", p->together);
+    if (err == PARAMO_OK && joined == p->together)
+        err = paramo_kv_put(p->node, BEGUN_KEY, &all, sizeof all);
+    if (err != PARAMO_OK)
+        return err;
+    while ((err = paramo_kv_get(p->node, BEGUN_KEY, &all, sizeof all, &len, POLL_MS)) == PARAMO_E_TIMEOUT)
+        if (atomic_load_explicit(stop, memory_order_relaxed))
+            return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted");
+    if (err == PARAMO_OK)
+        err = meet(p, stop);
+    return err == PARAMO_OK ? check_together(p, stop) : err;
+}
+
 paramo_err pace_pull(struct pace *p, const atomic_int *stop)
 {
     if (p->bound == PACE_FREE)
         return PARAMO_OK;
     paramo_err err = p->counts ? PARAMO_OK : paramo_clock_join(p->worker, &p->next);
+    if (err == PARAMO_OK && !p->counts && p->together)
+        err = begin_together(p, stop);
     if (err != PARAMO_OK)
         return err;
     p->counts = 1;
     if (demand(p) > look(p).minimum)
         err = wait_for(p, demand(p), stop);
+    if (err == PARAMO_OK && p->together)
+        err = check_together(p, stop);
     if (err != PARAMO_OK)
         return err;
     const uint64_t minimum = look(p).minimum, stale = p->next > minimum ? p->next - minimum : 0;
@@ -112,10 +166,18 @@ paramo_err pace_pushed(struct pace *p)
 
 paramo_err pace_idle(struct pace *p)
 {
-    if (!p->counts)
+    if (!p->counts || p->together)
         return PARAMO_OK;
     p->counts = 0;
     return paramo_clock_leave(p->worker);
+}
+
+paramo_err pace_round_over(struct pace *p, const atomic_int *stop, int leads)
+{
+    if (!p->counts || !p->together)
+        return pace_idle(p);
+    paramo_err err = meet(p, stop);
+    return err == PARAMO_OK && leads ? check_together(p, stop) : err;
 }
 
 paramo_err pace_report(struct pace *p)

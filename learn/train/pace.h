@@ -2,7 +2,8 @@
  * How far the learners of a job may be apart: asynchronous (asp), bulk-synchronous (bsp), or stale-synchronous with a
  * bound (ssp:S). A batch is an iteration of the learner's clock (paramo_clock). The pull of the learner's batch c waits
  * until all learners that count have reached clock c - S, and so does the learner itself. A learner counts from a batch
- * on until it has none: at the end of the round, or while others hold the last parts. docs/CONSISTENCY.md.
+ * on until it has none: at the end of the round, or while others hold the last parts. Workers that learn each batch together
+ * (train --deterministic) count from the first batch of all to the end of the job. docs/CONSISTENCY.md.
  *
  * It never knows of batches' contents. Tests: test/learn/test_pace.c, test/e2e/consistency.sh.
  */
@@ -38,9 +39,10 @@ struct pace {
     void (*slow)(void *arg, unsigned seconds,
                  const char *why); /* a wait has lasted so long; each ten seconds */
     void *arg;
-    int embedded;  /* workers are the customers of one node */
-    int counts;    /* it has a clock */
-    uint64_t next; /* the clock of the batch that is pulled next */
+    uint32_t together; /* so many learn each batch together, from the beginning to the end; 0: they do not */
+    int embedded;      /* workers are the customers of one node */
+    int counts;        /* it has a clock */
+    uint64_t next;     /* the clock of the batch that is pulled next */
     double sum[PACE_SUMS];
 };
 
@@ -55,6 +57,9 @@ PARAMO_MUST_USE paramo_err pace_pull(struct pace *pace, const atomic_int *stop);
 PARAMO_MUST_USE paramo_err pace_pushed(struct pace *pace);
 /* No batch is there for now, and all pushes are answered. */
 PARAMO_MUST_USE paramo_err pace_idle(struct pace *pace);
+/* All batches of the round are learned by this learner, and its sums are added. Those that learn together wait for each
+ * other. leads: the others stay until this one has said how the job goes on, so it notices if one is missing. */
+PARAMO_MUST_USE paramo_err pace_round_over(struct pace *pace, const atomic_int *stop, int leads);
 /* Adds the sums so far to the job's. */
 PARAMO_MUST_USE paramo_err pace_report(struct pace *pace);
 

@@ -7,6 +7,7 @@
 #include "learn/train/rows.h"
 #include "paramo/paramo.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -98,6 +99,7 @@ static paramo_err open_table(struct customer *c, size_t number)
     t.init = shape.init > 0 ? PARAMO_INIT_NORMAL : shape.mean != 0 ? PARAMO_INIT_CONSTANT : PARAMO_INIT_ZERO;
     t.init_a = (float)shape.mean;
     t.init_b = (float)shape.init;
+    t.aggregate = c->job->o->aggregate;
     return paramo_table_open(c->worker, info->ops->table[number].name, &t, &c->table[number]);
 }
 
@@ -239,6 +241,17 @@ static void other_is_slow(void *arg, unsigned seconds, const char *why)
 
 /* ---- one customer ---- */
 
+static int does_lead(void *arg)
+{
+    return leads(arg);
+}
+
+/* Which share of each batch it learns, if the job's workers learn each together. */
+static uint32_t share_of(const struct customer *c)
+{
+    return c->job->embedded ? c->id : (uint32_t)paramo_node_rank(c->job->node);
+}
+
 static paramo_err prepare(struct customer *c)
 {
     struct job *job = c->job;
@@ -290,8 +303,12 @@ static paramo_err prepare(struct customer *c)
         err = job->o->model_in ? resume_model(c) : first_rows_begin(c);
     if (leads(c))
         job->result->objective = job->info.objective;
+    if (job->o->deterministic) /* its own: it has all parts */
+        (void)snprintf(c->pool, sizeof c->pool, POOL "/%" PRIu32, share_of(c));
+    else
+        (void)snprintf(c->pool, sizeof c->pool, POOL);
     if (err == PARAMO_OK)
-        err = paramo_pool_open(job->node, POOL, reader_streams(job->reader),
+        err = paramo_pool_open(job->node, c->pool, reader_streams(job->reader),
                                learner_pool_round((uint32_t)job->epochs, job->hold_out > 0));
     if (err == PARAMO_E_INVALID) {
         char why[PARAMO_ERROR_MAX];
@@ -318,7 +335,7 @@ static paramo_err prepare(struct customer *c)
         .sightings = &c->sightings,
         .expiry = &c->expiry,
         .who = c->id,
-        .pool = POOL,
+        .pool = c->pool,
         .reader = job->reader,
         .batch_rows = job->batch,
         .first_rows = job->first_batch,
@@ -330,12 +347,15 @@ static paramo_err prepare(struct customer *c)
         .negatives = job->o->negatives,
         .held_out = job->hold_out > 0,
         .calibrate = job->o->calibrate != CALIBRATION_NONE,
-        .alone = job->embedded,
+        .share = share_of(c),
+        .shares = job->o->deterministic ? job->result->num_workers : 0,
+        .alone = job->embedded || job->o->deterministic,
         .ahead = job->o->ahead,
         .bound = job->o->bound,
         .threads = share > 4 ? 4 : share, /* four parse faster than one learner learns */
         .stop = &job->stop,
         .tick = tick,
+        .leads = does_lead,
         .slow = other_is_slow,
         .arg = c,
     };

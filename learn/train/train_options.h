@@ -37,10 +37,12 @@ struct train_options {
     uint64_t batch;                  /* rows; 0: train_batch, from train_first_batch on */
     uint32_t servers, workers;       /* embedded */
     uint32_t ahead;
-    uint32_t bound;                /* of struct pace; PACE_FREE: asp */
-    uint32_t patience;             /* stop after this many epochs without a better log-loss; 0: never */
-    int drop_state;                /* save without the optimizers' state */
-    int quiet;                     /* 1: no progress; 2: no warnings either */
+    uint32_t bound;             /* of struct pace; PACE_FREE: asp */
+    paramo_aggregate aggregate; /* of the model's tables; not NONE: bound is that of bsp */
+    int deterministic; /* with an aggregate: each worker has all rows, and learns its share of each batch */
+    uint32_t patience; /* stop after this many epochs without a better log-loss; 0: never */
+    int drop_state;    /* save without the optimizers' state */
+    int quiet;         /* 1: no progress; 2: no warnings either */
     const struct train_rows *rows; /* of train_rows_open for the same data; NULL: the job opens its own */
     double
         deadline; /* embedded: when the job ends as if interrupted, on the clock of progress_now; 0: never */

@@ -98,6 +98,44 @@ static void test_places_instead_of_keys(void **state)
     batcher_free(batcher);
 }
 
+/* The shares of all workers are the whole batches, row for row. */
+static void test_shares(void **state)
+{
+    (void)state;
+    struct batcher *batcher;
+    struct batch_list whole = {0}, part = {0};
+    assert_int_equal(batcher_new(&batcher), PARAMO_OK);
+    uint64_t s = 5;
+    for (int i = 0; i < 100; i++) {
+        struct block b =
+            random_block(draw(&s), draw(&s) % 300, draw(&s) % 20, 1 + draw(&s) % 500, 257, i % 2);
+        const size_t batch_rows = 1 + draw(&s) % 20;
+        const uint32_t shares = 1 + (uint32_t)(draw(&s) % 5);
+        size_t rows[300] = {0};
+        assert_int_equal(batcher_cut(batcher, &b, shares * batch_rows, &whole), PARAMO_OK);
+        for (uint32_t share = 0; share < shares; share++) {
+            assert_int_equal(batcher_cut_share(batcher, &b, batch_rows, share, shares, &part), PARAMO_OK);
+            assert_int_equal(part.n, whole.n);
+            for (size_t k = 0; k < part.n; k++) {
+                const struct batch *t = &part.batch[k], *w = &whole.batch[k];
+                assert_true(t->rows <= batch_rows);
+                assert_ptr_equal(t->label, w->label + rows[k]); /* behind the share before it */
+                assert_ptr_equal(t->start, w->start + rows[k]);
+                rows[k] += t->rows;
+                assert_true(t->key[t->unique - 1] == BATCH_BIAS_KEY && (t->rows || t->unique == 1));
+                for (size_t f = 0; f < t->start[t->rows] - t->start[0]; f++)
+                    assert_true(t->key[t->index[f]] == b.key[t->start[0] + f]);
+            }
+        }
+        for (size_t k = 0; k < whole.n; k++)
+            assert_int_equal(rows[k], whole.batch[k].rows);
+        block_free(&b);
+    }
+    batch_list_free(&whole);
+    batch_list_free(&part);
+    batcher_free(batcher);
+}
+
 static void test_edge_keys(void **state)
 {
     (void)state;
@@ -133,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_blocks),
+        cmocka_unit_test(test_shares),
         cmocka_unit_test(test_places_instead_of_keys),
         cmocka_unit_test(test_edge_keys),
     };
