@@ -28,6 +28,8 @@ struct asked {
     struct client_stats *stats;
     struct scan_batch *batch;
     paramo_reduction *reduction;
+    paramo_page *page;
+    void *page_keys, *page_lens, *page_vals;
 };
 
 /* A request that a server has heard. */
@@ -252,6 +254,10 @@ static void reap(void)
         if (a->reduction)
             free(a->reduction->entries);
         free(a->reduction);
+        free(a->page);
+        free(a->page_keys);
+        free(a->page_lens);
+        free(a->page_vals);
         if (a->batch) {
             free(a->batch->keys);
             free(a->batch->lens);
@@ -274,6 +280,8 @@ static void issue(struct source *s)
     unsigned t = draw_below(s, TABLES);
     const struct client_table *table = &w.tables[t];
     enum request_kind kind = (enum request_kind)draw_below(s, REQUEST_REDUCE + 1);
+    if (kind == REQUEST_SCAN && how & 128)
+        kind = REQUEST_PAGE;
     bool var = table->row_values == 0, with_state = kind == REQUEST_PUT && how & 4;
     size_t n = kind >= REQUEST_CLEAR ? 0 : 1 + (how & 8 ? draw_u8(s) : draw_below(s, 4));
     uint64_t key = draw_number(s), stride = 1 + draw_number(s);
@@ -321,6 +329,17 @@ static void issue(struct source *s)
         call.other = a->reduction->function == PARAMO_REDUCE_DOT ? table : NULL;
         a->reduction->most = a->reduction->function == PARAMO_REDUCE_TOP ? 1u + how % 8 : 0;
         a->reduction->entries = harness_alloc(a->reduction->most * sizeof(paramo_entry));
+    }
+    if (kind == REQUEST_PAGE) {
+        call.page = a->page = calloc(1, sizeof *a->page);
+        CHECK(a->page);
+        paramo_page_init(a->page);
+        a->page->begin = how & 32 ? key : 0;
+        a->page->most = 1 + draw_u8(s);
+        a->page->vals_len = table->row_values + draw_u8(s);
+        a->page->keys = a->page_keys = harness_alloc(8 * a->page->most);
+        a->page->lens = a->page_lens = var ? harness_alloc(4 * a->page->most) : NULL;
+        a->page->vals = a->page_vals = harness_alloc(a->page->vals_len * table->value_bytes);
     }
     if (kind == REQUEST_STAT)
         call.stats = a->stats = calloc(1, sizeof *a->stats);

@@ -401,8 +401,14 @@ static void client_asks(struct client *c, struct source *s)
         h.flags ^= how & 32 ? draw_u8(s) & 15 : 0;
     }
     struct van_seg seg[VAN_SEGS] = {{0}};
+    bool page = kind == WIRE_SCAN && how & 128;
+    if (page) {
+        h.count = 2;
+        h.scan.most = draw_below(s, 4);
+        keys[1] = how & 64 ? UINT64_MAX - draw_number(s) : draw_number(s);
+    }
     if (h.count || keyed)
-        seg[0] = (struct van_seg){.data = keys, .len = 8 * (keyed ? n : kind == WIRE_SCAN)};
+        seg[0] = (struct van_seg){.data = keys, .len = 8 * (keyed ? n : page ? 2 : kind == WIRE_SCAN)};
     if (how & 128 && (kind == WIRE_PUSH || kind == WIRE_PULL || kind == WIRE_PUSHPULL)) {
         h.flags |= WIRE_RANGE;
         seg[0].len = 8 + 8 * draw_below(s, 3);

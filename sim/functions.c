@@ -134,10 +134,10 @@ void reduction_judge(struct world *w, const struct op *op)
 
 bool function_may_be_refused(const struct world *w, const struct op *op)
 {
-    uint64_t bit = op->kind == OP_REDUCE      ? CAPABILITY_REDUCE
-                   : op->kind == OP_TRANSFORM ? CAPABILITY_TRANSFORM
-                   : op->range                ? CAPABILITY_RANGE
-                                              : 0;
+    uint64_t bit = op->kind == OP_REDUCE              ? CAPABILITY_REDUCE
+                   : op->kind == OP_TRANSFORM         ? CAPABILITY_TRANSFORM
+                   : op->range || op->kind == OP_PAGE ? CAPABILITY_RANGE
+                                                      : 0;
     return (w->lacked & bit) != 0;
 }
 

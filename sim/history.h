@@ -14,6 +14,7 @@
 
 struct machine;
 struct scan_batch;
+struct page_op;
 
 /* In the order of play_counts.h. */
 enum op_kind {
@@ -27,7 +28,8 @@ enum op_kind {
     OP_SCAN,
     OP_REDUCE,
     OP_TRANSFORM,
-    OP_FLUSH
+    OP_FLUSH,
+    OP_PAGE
 };
 
 /* One request of the application, its arrays, and what the model knew when it was issued. */
@@ -69,6 +71,7 @@ struct op {
     struct scan_batch *batch;
     struct client_stats stats;
     paramo_reduction reduction;
+    struct page_op *page;
     const struct client_table *other;
     struct transform transform;
     uint64_t keys[SIM_OP_KEYS]; /* the caller's arrays */

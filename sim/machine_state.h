@@ -139,6 +139,12 @@ struct customer {
         uint32_t id;
         uint64_t cursor, from, view, must[SIM_KEYS];
     } scan;
+    struct { /* its last page, if there are more rows */
+        bool more;
+        enum sim_table table;
+        uint32_t scan;
+        uint64_t next, end, from, must[SIM_KEYS]; /* from: the moment when the first page was issued */
+    } page;
 };
 
 struct machine {

@@ -17,6 +17,7 @@
 #include "sim/losses.h"
 #include "sim/memory.h"
 #include "sim/overdue.h"
+#include "sim/pages.h"
 #include "sim/reals.h"
 #include "sim/sums.h"
 #include "sim/world.h"
@@ -57,6 +58,8 @@ static void op_retire(struct world *w, struct op *op)
     batch_free(op);
     free(op->reduction.entries);
     op->reduction.entries = NULL;
+    free(op->page);
+    op->page = NULL;
     ledger_poison(op);
     *place = op;
     if (w->by_serial[op->serial % SIM_SERIALS] == op) {
@@ -151,6 +154,8 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
         held_flushed(w, op, status);
     if (!status && op->kind == OP_REDUCE)
         reduction_judge(w, op);
+    if (!status && op->kind == OP_PAGE)
+        page_judge(w, op);
     if (!status && op->kind == OP_SCAN) {
         scanned(w, op);
         scan_goes_on(op);
@@ -173,7 +178,7 @@ static enum op_kind kind_draw(struct world *w, enum sim_table table)
     if (table != SIM_USER && (n == 0 || ((w->recovered || judge_bereft(w, table)) && n < 12)))
         return OP_CLEAR;
     if (table != SIM_USER && n >= 94)
-        return n < 96 ? OP_STAT : OP_SCAN;
+        return n < 96 ? OP_STAT : n < 98 ? OP_SCAN : OP_PAGE;
     if (table != SIM_USER && n >= 91)
         return OP_REDUCE;
     if (table == SIM_REALS && n == 90)
@@ -237,6 +242,8 @@ static void op_fill(struct machine *m, struct op *op, bool flush)
         transform_draw(op, &w->dice);
     if (op->kind == OP_FLUSH)
         held_flush_begins(c, op);
+    if (op->kind == OP_PAGE)
+        page_draw(op, &w->dice);
     if (op->kind == OP_SCAN) {
         op->batch = calloc(1, sizeof *op->batch);
         if (!op->batch)
@@ -290,7 +297,7 @@ static void issue(struct machine *m, unsigned customer, bool flush)
 {
     static const enum request_kind kinds[] = {
         REQUEST_PUSH, REQUEST_PULL, REQUEST_PUSHPULL, REQUEST_PUT,       REQUEST_DELETE, REQUEST_CLEAR,
-        REQUEST_STAT, REQUEST_SCAN, REQUEST_REDUCE,   REQUEST_TRANSFORM, REQUEST_FLUSH};
+        REQUEST_STAT, REQUEST_SCAN, REQUEST_REDUCE,   REQUEST_TRANSFORM, REQUEST_FLUSH,  REQUEST_PAGE};
     struct world *w = m->world;
     struct customer *c = &m->customers[customer];
     struct op *op = op_get(w);
@@ -332,6 +339,7 @@ static void issue(struct machine *m, unsigned customer, bool flush)
                                .begin = op->range ? op->keys[0] : 0,
                                .stats = op->kind == OP_STAT ? &op->stats : NULL,
                                .batch = op->batch,
+                               .page = op->kind == OP_PAGE ? &op->page->page : NULL,
                                .reduction = op->kind == OP_REDUCE ? &op->reduction : NULL,
                                .other = op->other,
                                .transform = &op->transform};

@@ -18,6 +18,7 @@
     X(reduce)                                                                                                \
     X(transform)                                                                                             \
     X(flush)                                                                                                 \
+    X(page)                                                                                                  \
     X(refused_moved)                                                                                         \
     X(barriers)                                                                                              \
     X(work_units)                                                                                            \

@@ -6,6 +6,36 @@ enum { ROWS = 100000 };
 
 static float values[ROWS];
 
+/* The rows of a sparse table, whose keys are any, in order. */
+static void pages(paramo_worker *worker)
+{
+    enum { IDS = 20000, MOST = 3000 };
+    static uint64_t ids[IDS], keys[MOST];
+    paramo_table *table = adding_table(worker, "ids", PARAMO_F32, 1, 0);
+    for (uint64_t i = 0; i < IDS; i++)
+        ids[i] = mix(i);
+    sort_keys(ids, IDS);
+    push(worker, table, ids, IDS, values, IDS);
+
+    paramo_page page;
+    paramo_page_init(&page);
+    page.keys = keys;
+    page.most = MOST;
+    page.vals = values;
+    page.vals_len = MOST;
+    size_t n = 0;
+    do {
+        uint64_t ts;
+        check(paramo_pull_page(worker, table, &page, NULL, &ts));
+        check(paramo_wait(worker, ts, 0));
+        for (size_t i = 0; i < page.n; i++)
+            n += page.keys[i] == ids[n];
+        page.begin = page.next;
+    } while (page.more);
+    printf("%zu of %d ids came in order, page by page\n", n, IDS);
+    paramo_table_close(table);
+}
+
 static void work(paramo_node *node, paramo_worker *worker)
 {
     paramo_table_options options;
@@ -42,6 +72,8 @@ static void work(paramo_node *node, paramo_worker *worker)
     printf("worker %llu: %zu of %d rows are right, %s\n", (unsigned long long)rank, right, ROWS,
            counters.bytes_sent < 4 * share.vals_len + 65536 ? "and no keys have travelled" : "with keys");
     paramo_table_close(table);
+    if (rank == 0)
+        pages(worker);
 }
 
 int main(void)

@@ -65,3 +65,20 @@ paramo_err paramo_pushpull_range(paramo_worker *worker, paramo_table *table, con
 {
     return request(REQUEST_PUSHPULL, worker, table, range, options, ts);
 }
+
+void paramo_page_init(paramo_page *page)
+{
+    *page = (paramo_page){.size = sizeof *page};
+}
+
+paramo_err paramo_pull_page(paramo_worker *worker, paramo_table *table, paramo_page *page,
+                            const paramo_request_options *options, uint64_t *ts)
+{
+    paramo_err err = table_check(worker, table);
+    if (err)
+        return err;
+    if (!page || page->size < sizeof *page)
+        return err_set(PARAMO_E_INVALID, "page is NULL, or its size was not set (paramo_page_init)");
+    struct client_call call = {.kind = REQUEST_PAGE, .table = &table->spec, .page = page};
+    return request_issue(worker, &call, options, ts);
+}

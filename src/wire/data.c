@@ -54,8 +54,8 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
                        h->count);
     if (has_keys && h->count == 0)
         return err_set(PARAMO_E_PROTOCOL, "%s has no keys", wire_kind_name(h->kind));
-    if (h->kind == WIRE_SCAN && h->count != 1)
-        return err_set(PARAMO_E_PROTOCOL, "SCAN has %u keys instead of 1", h->count);
+    if (h->kind == WIRE_SCAN && h->count > 2)
+        return err_set(PARAMO_E_PROTOCOL, "SCAN has %u keys instead of 1 or 2", h->count);
     if (h->kind == WIRE_MESSAGE)
         return h->flags ? err_set(PARAMO_E_PROTOCOL, "MESSAGE has flags 0x%x, but takes none", h->flags)
                         : PARAMO_OK;

@@ -9,7 +9,7 @@
  *     CLEAR              nothing                   ANSWER: nothing
  *     PROBE              nothing                   PROBE_ANSWER: nothing
  *     STAT               nothing                   ANSWER: body, five u64
- *     SCAN               one key: the first one    ANSWER: keys, [lens], values
+ *     SCAN               the first key, [the last] ANSWER: keys, [lens], values
  *     REDUCE             body (reduction_body.h)   ANSWER: body
  *     TRANSFORM          keys, body                ANSWER: nothing
  *     MESSAGE            any of the four           ANSWER: any of the four

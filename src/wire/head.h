@@ -157,8 +157,8 @@ struct wire_head {
             union {         /* by kind */
                 struct wire_columns columns;
                 struct {
-                    uint32_t zero, id;
-                } scan; /* SCAN */
+                    uint32_t most, id;
+                } scan; /* SCAN; most: rows that are wanted, of two keys; else 0 */
                 struct {
                     uint32_t more, zero;
                 } batch; /* ANSWER to SCAN; more: the scan has rows left */

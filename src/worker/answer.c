@@ -13,6 +13,7 @@
 #include "worker/filtering.h"
 #include "worker/link.h"
 #include "worker/numbers.h"
+#include "worker/page_request.h"
 #include "worker/reduction_request.h"
 #include "worker/scan_batch.h"
 #include "worker/slices.h"
@@ -156,8 +157,9 @@ static bool place(struct link *l, struct slice *p, const struct wire_head *h, co
             end_with(l, r, err, err_text(), strlen(err_text()));
             return false;
         }
-    } else if (r->kind == REQUEST_SCAN) {
-        paramo_err err = scan_receive(r->batch, r->table, h, seg, nseg);
+    } else if (r->kind == REQUEST_SCAN || r->kind == REQUEST_PAGE) {
+        paramo_err err = r->page ? page_request_take(r->page, (uint32_t)p->chunk->target, h, seg, nseg)
+                                 : scan_receive(r->batch, r->table, h, seg, nseg);
         if (err) {
             request_end(r, err, err_text());
             return false;

@@ -5,6 +5,7 @@
 #include "base/transform.h"
 #include "wire/data.h"
 #include "worker/check_other.h"
+#include "worker/check_page.h"
 #include "worker/reduction_request.h"
 
 paramo_err check_keys(const uint64_t *keys, size_t n)
@@ -121,8 +122,9 @@ static paramo_err check_rows(const struct client_call *call, const char *verb)
 
 paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
 {
-    static const char *const verbs[] = {"push",  "pull", "pushpull", "put",    "delete",      "transform",
-                                        "clear", "stat", "iterate",  "reduce", "app_request", "flush"};
+    static const char *const verbs[] = {"push",      "pull",        "pushpull", "put",     "delete",
+                                        "transform", "clear",       "stat",     "iterate", "reduce",
+                                        "pull_page", "app_request", "flush"};
     const char *verb = verbs[call->kind];
     const struct client_table *t = call->table;
     const paramo_kv *kv = call->kv;
@@ -137,6 +139,8 @@ paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
                                                   : "push and pull are two requests");
     if (call->kind == REQUEST_REDUCE)
         return reduction_request_check(call);
+    if (call->kind == REQUEST_PAGE)
+        return check_page(call);
     if (call->kind >= REQUEST_CLEAR)
         return PARAMO_OK;
     if (!kv)

@@ -9,6 +9,7 @@
 #include "worker/floor.h"
 #include "worker/gather.h"
 #include "worker/numbers.h"
+#include "worker/page_request.h"
 #include "worker/reduction_request.h"
 #include "worker/slices.h"
 #include "worker/views.h"
@@ -189,10 +190,11 @@ void chunk_finished(struct client *c, struct chunk *chunk)
     }
     if (r->reduction)
         reduction_request_end(r->reduction);
+    paramo_err err = r->page ? page_request_end(r->page) : PARAMO_OK;
     if (r->pulls_lens)
         gather_lens(r);
     else
-        request_end(r, PARAMO_OK, "");
+        request_end(r, err, err ? err_text() : "");
 }
 
 void chunk_failed(struct chunk *chunk, paramo_err status, const char *text)

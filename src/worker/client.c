@@ -24,6 +24,7 @@
 #include "worker/link.h"
 #include "worker/links.h"
 #include "worker/numbers.h"
+#include "worker/page_request.h"
 #include "worker/reduction_request.h"
 #include "worker/requests.h"
 #include "worker/scan_batch.h"
@@ -126,9 +127,9 @@ static paramo_err after_fill(struct request *r, const paramo_request_options *o)
 
 static paramo_err request_fill(struct request *r, const struct client_call *call, uint64_t deadline)
 {
-    static const uint8_t kinds[] = {WIRE_PUSH,   WIRE_PULL,      WIRE_PUSHPULL, WIRE_PUT,
-                                    WIRE_DELETE, WIRE_TRANSFORM, WIRE_CLEAR,    WIRE_STAT,
-                                    WIRE_SCAN,   WIRE_REDUCE,    WIRE_MESSAGE,  WIRE_PUSH};
+    static const uint8_t kinds[] = {WIRE_PUSH,      WIRE_PULL,    WIRE_PUSHPULL, WIRE_PUT,  WIRE_DELETE,
+                                    WIRE_TRANSFORM, WIRE_CLEAR,   WIRE_STAT,     WIRE_SCAN, WIRE_REDUCE,
+                                    WIRE_SCAN,      WIRE_MESSAGE, WIRE_PUSH};
     const paramo_request_options *o = call->options;
     const paramo_kv *kv = call->kv;
     assert(!r->copy && !r->after && !r->ts);
@@ -166,6 +167,8 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
         return app_request_fill(r, call);
     if (call->kind == REQUEST_REDUCE)
         return reduction_request_make(call, &r->reduction);
+    if (call->kind == REQUEST_PAGE)
+        return page_request_make(call, client_scan_id(r->client), &r->page);
     if (call->with_state || (call->batch && call->batch->with_state))
         r->flags |= WIRE_STATE;
     if (call->batch && call->batch->keys_only)
@@ -410,6 +413,7 @@ static void request_release(struct client *c, struct request *r)
     request_copy_free(r);
     filtering_end(r);
     reduction_request_free(r->reduction);
+    page_request_free(r->page);
     after_done(c, r);
     clock_gate_done(c, r);
     requests_remove(c, r);

@@ -28,6 +28,7 @@
  *     filtering.c    filters of frames
  *     carrying.c     rows that filters hold back, and the pushes that carry the others
  *     gather.c       answers to their places
+ *     page_request.c  rows of several shards become a page
  *     reduction_request.c  results of reductions come together
  *     waiting.c      what other threads do: wait, cancel, read counters
  *     ending.c       a request is marked as ended
@@ -221,6 +222,7 @@ struct request {
     struct client_stats *stats;
     struct scan_batch *batch;
     struct reduction_request *reduction;
+    struct page_request *page;
     uint64_t since;                          /* number of the first view that has all its tables */
     uint8_t transform[TRANSFORM_BODY_BYTES]; /* TRANSFORM: its body */
     paramo_callback callback;
@@ -374,6 +376,12 @@ static inline bool request_is_carrier(const struct request *r)
 static inline bool client_is_down(const struct client *c)
 {
     return atomic_load_explicit(&c->life->down, memory_order_relaxed);
+}
+
+/* Of a new scan: not 0. Any thread. */
+static inline uint32_t client_scan_id(struct client *c)
+{
+    return atomic_fetch_add(&c->shared->scans, 1) | 1u << 31;
 }
 
 /* The last thing that an entry of the lane does: completes requests that have ended, sends what may be sent now. */

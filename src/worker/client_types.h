@@ -9,6 +9,7 @@
 #include "env/lane.h"
 #include "filter/filter_chain.h"
 #include "paramo/functions.h"
+#include "paramo/range.h"
 #include "van/van.h"
 
 struct client;
@@ -37,6 +38,7 @@ enum request_kind {
     REQUEST_STAT,      /* no kv; client_call.stats */
     REQUEST_SCAN,      /* worker/scan.h only */
     REQUEST_REDUCE,    /* no kv; client_call.reduction */
+    REQUEST_PAGE,      /* no kv; client_call.page */
     REQUEST_MESSAGE,   /* no table, no kv; client_call.messages */
     REQUEST_FLUSH      /* no kv: what filters hold back of the table is sent (carrying.h) */
 };
@@ -83,6 +85,7 @@ struct client_call {
     uint32_t workers;
     struct client_stats *stats;        /* STAT: the sum over shards, written before it completes */
     struct scan_batch *batch;          /* SCAN */
+    paramo_page *page;                 /* PAGE: written before it completes */
     const struct transform *transform; /* TRANSFORM; copied */
     paramo_reduction *reduction;       /* REDUCE: written before it completes, but for `other` ... */
     const struct client_table *other;  /* ... which is this, or NULL */

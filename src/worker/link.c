@@ -14,6 +14,7 @@
 #include "worker/link.h"
 #include "worker/links.h"
 #include "worker/numbers.h"
+#include "worker/page_request.h"
 #include "worker/slices.h"
 
 #define RTO_FIRST (200 * ENV_MS)
@@ -101,6 +102,9 @@ static void slice_head(const struct client *c, const struct slice *p, uint8_t ki
         h.filter_epoch = 0;
     } else if (r->kind == REQUEST_SCAN) {
         h.scan.id = s->scan;
+    } else if (r->kind == REQUEST_PAGE) {
+        h.scan.id = r->page->id;
+        h.scan.most = r->page->share;
     } else if (!chunk->message && s->columns.count) {
         h.flags |= WIRE_COLUMNS;
     }
@@ -149,7 +153,7 @@ static uint64_t capability_needed(const struct request *r)
 {
     if (r->kind == REQUEST_REDUCE)
         return CAPABILITY_REDUCE;
-    if (r->range)
+    if (r->range || r->kind == REQUEST_PAGE)
         return CAPABILITY_RANGE;
     return r->kind == REQUEST_TRANSFORM || r->flags & WIRE_KEYS ? CAPABILITY_TRANSFORM : 0;
 }
@@ -160,7 +164,9 @@ static void unsupported(struct link *l, struct slice *p)
     char name[LINK_NAME_MAX];
     link_name(l, name);
     (void)err_set(PARAMO_E_UNSUPPORTED, "%s is of an older version, which has no %s", name,
-                  p->chunk->request->range ? "ranges" : wire_kind_name(p->chunk->request->wire_kind));
+                  capability_needed(p->chunk->request) == CAPABILITY_RANGE
+                      ? "ranges"
+                      : wire_kind_name(p->chunk->request->wire_kind));
     if (p->state != SLICE_IDLE)
         slices_remove(slices_of(p), p);
     slice_move(p, SLICE_IDLE);

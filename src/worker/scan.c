@@ -210,7 +210,7 @@ static paramo_err sources_open(struct merge *m)
     m->sources = calloc(m->count + 1, sizeof *m->sources);
     if (!m->sources)
         return err_memory(m->count * sizeof *m->sources);
-    uint32_t id = atomic_fetch_add(&m->client->shared->scans, 1) | 1u << 31; /* never 0 */
+    uint32_t id = client_scan_id(m->client);
     paramo_err err = PARAMO_OK;
     for (uint32_t i = 0; i < m->count && !err; i++) {
         struct source *s = &m->sources[i];

@@ -19,7 +19,9 @@
 #include "worker/filtering.h"
 #include "worker/link.h"
 #include "worker/links.h"
+#include "worker/page_request.h"
 #include "worker/reduction_request.h"
+#include "worker/requests.h"
 #include "worker/scan_batch.h"
 #include "worker/sending.h"
 #include "worker/slicing.h"
@@ -385,16 +387,18 @@ static void chunk_everywhere(struct client *c, struct chunk *chunk)
 /* The answers of shards add up only if all are of one view: the request begins again. */
 static bool adds_up(const struct request *r)
 {
-    return r->kind == REQUEST_STAT || r->kind == REQUEST_REDUCE;
+    return r->kind == REQUEST_STAT || r->kind == REQUEST_REDUCE || r->kind == REQUEST_PAGE;
 }
 
 static void stat_reset(struct client *c, struct request *r)
 {
-    assert(adds_up(r) && (r->stats || r->reduction));
+    assert(adds_up(r) && (r->stats || r->reduction || r->page));
     request_drop_chunks(c, r);
     r->again++;
     if (r->reduction)
         reduced_reset(&r->reduction->found);
+    else if (r->page)
+        page_request_reset(r->page);
     else
         *r->stats = (struct client_stats){0};
 }
@@ -846,9 +850,26 @@ static void slice_runs(struct client *c, struct request *r, const struct span *s
     }
 }
 
+/* Two requests of one scan at a time would each take its place at a shard from the other. */
+static paramo_err page_begin(struct client *c, struct request *r)
+{
+    for (const struct request *other = c->requests->first; other; other = other->next)
+        if (other != r && other->page && other->page->id == r->page->id)
+            r->page->id = client_scan_id(c);
+    return page_request_begin(r->page, c->view->shards_count);
+}
+
 static void slice_everywhere(struct client *c, struct request *r)
 {
     struct span none = {0};
+    if (r->page && page_begin(c, r)) {
+        request_end(r, PARAMO_E_MEMORY, err_text());
+        return;
+    }
+    if (r->page) {
+        none.keys = r->page->ends;
+        none.count = 2;
+    }
     for (uint32_t s = 0; s < c->view->shards_count && !r->ended; s++)
         if (shard_counts(c->view, s))
             chunk_add_start(c, r, &none, (int)s, (int)s);

@@ -35,7 +35,8 @@ static void test_shapes(void **state)
     assert_int_equal(check(head(.kind = WIRE_PULL, .count = 1), 8, 0, 0, 0), PARAMO_OK);
     assert_int_equal(check(head(.kind = WIRE_PULL, .count = 1), 8, 0, 4, 0), PARAMO_E_PROTOCOL);
     assert_int_equal(check(head(.kind = WIRE_SCAN, .count = 1), 8, 0, 0, 0), PARAMO_OK);
-    assert_int_equal(check(head(.kind = WIRE_SCAN, .count = 2), 16, 0, 0, 0), PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_SCAN, .count = 2), 16, 0, 0, 0), PARAMO_OK);
+    assert_int_equal(check(head(.kind = WIRE_SCAN, .count = 3), 24, 0, 0, 0), PARAMO_E_PROTOCOL);
     assert_int_equal(check(head(.kind = WIRE_CLEAR), 0, 0, 0, 0), PARAMO_OK);
     assert_int_equal(check(head(.kind = WIRE_CLEAR, .count = 1), 8, 0, 0, 0), PARAMO_E_PROTOCOL);
     assert_int_equal(check(head(.kind = WIRE_PROBE), 0, 0, 0, 0), PARAMO_OK);

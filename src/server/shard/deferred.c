@@ -79,9 +79,17 @@ void deferred_go(struct shard *s)
     }
 }
 
-/* *at: where the request is deferred; NULL: there is no room, as if it had been lost on the way. */
-static paramo_err add(struct peer *peer, const struct wire_head *h, uint64_t cursor, struct deferred **at)
+static void keys_set(struct deferred *d, const uint64_t *keys)
 {
+    for (uint32_t i = 0; i < d->head.count; i++)
+        d->keys[i] = keys[i];
+}
+
+/* *at: where the request is deferred; NULL: there is no room, as if it had been lost on the way. */
+static paramo_err add(struct peer *peer, const struct wire_head *h, const uint64_t *keys,
+                      struct deferred **at)
+{
+    assert(h->count <= 2);
     struct shard *s = peer->shard;
     struct deferred *d = find(s, peer->sender, h->number);
     *at = d;
@@ -92,7 +100,7 @@ static paramo_err add(struct peer *peer, const struct wire_head *h, uint64_t cur
     if (d) {
         d->peer = peer;
         d->head = *h;
-        d->cursor = cursor;
+        keys_set(d, keys);
         d->deadline = deadline_of(s);
         return PARAMO_OK;
     }
@@ -105,7 +113,7 @@ static paramo_err add(struct peer *peer, const struct wire_head *h, uint64_t cur
         return err_memory(sizeof *d);
     d->peer = peer;
     d->head = *h;
-    d->cursor = cursor;
+    keys_set(d, keys);
     d->partitions_changed = s->place->partitions_changed;
     d->deadline = deadline_of(s);
     assert(queue_empty(&s->deferred->turn) || s->deferred->count > 0);
@@ -121,10 +129,10 @@ static void begin(struct shard *s)
     shard_keep_house(s);
 }
 
-paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t cursor)
+paramo_err deferred_add(struct peer *peer, const struct wire_head *h, const uint64_t *keys)
 {
     struct deferred *d;
-    paramo_err err = add(peer, h, cursor, &d);
+    paramo_err err = add(peer, h, keys, &d);
     if (!err)
         begin(peer->shard);
     return err;
@@ -133,7 +141,7 @@ paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t c
 paramo_err deferred_add_reducing(struct peer *peer, const struct wire_head *h, struct reducing *r)
 {
     struct deferred *d;
-    paramo_err err = add(peer, h, 0, &d);
+    paramo_err err = add(peer, h, NULL, &d);
     if (!err && d && !d->reducing)
         d->reducing = r;
     else

@@ -38,7 +38,8 @@ struct deferred {
     struct qnode node;
     struct peer *peer;
     struct wire_head head;
-    uint64_t cursor, deadline;
+    uint64_t deadline;
+    uint64_t keys[2];            /* SCAN: the first that is wanted, and perhaps the last */
     uint64_t partitions_changed; /* of the shard when the count began */
     struct table_count count;
     struct reducing *reducing; /* REDUCE: its own */
@@ -63,7 +64,8 @@ static inline size_t deferred_waiting(const struct shard *s)
     return s->deferred->count;
 }
 
-MUST_USE paramo_err deferred_add(struct peer *peer, const struct wire_head *head, uint64_t cursor);
+/* keys: head->count of them, at most two. */
+MUST_USE paramo_err deferred_add(struct peer *peer, const struct wire_head *head, const uint64_t *keys);
 /* The same for a REDUCE. It takes r over, also on an error; a repeat goes on with what there is. */
 MUST_USE paramo_err deferred_add_reducing(struct peer *peer, const struct wire_head *head,
                                           struct reducing *r);

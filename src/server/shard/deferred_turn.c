@@ -18,7 +18,7 @@ static void over(struct shard *s, struct deferred *d, paramo_err err)
         seg[WIRE_SEG_BODY] = (struct van_seg){.data = d->reducing->body, .len = sizeof d->reducing->body};
         nseg = WIRE_SEG_BODY + 1;
     } else if (d->head.count) {
-        seg[WIRE_SEG_KEYS] = (struct van_seg){.data = &d->cursor, .len = sizeof d->cursor};
+        seg[WIRE_SEG_KEYS] = (struct van_seg){.data = d->keys, .len = 8 * (uint64_t)d->head.count};
         nseg = 1;
     }
     if (err) {
@@ -71,7 +71,7 @@ static void step(struct shard *s)
     paramo_err err = PARAMO_OK;
     bool done = true;
     if (t && d->head.kind == WIRE_SCAN) {
-        done = scanning_step(d->peer, t, &d->head, d->cursor, &err);
+        done = scanning_step(d->peer, t, &d->head, d->keys[0], &err);
     } else if (t) {
         if (d->partitions_changed != s->place->partitions_changed) {
             d->partitions_changed = s->place->partitions_changed;

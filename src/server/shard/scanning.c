@@ -173,6 +173,18 @@ static size_t lower_bound(const uint64_t *keys, size_t n, uint64_t key)
 
 /* ---- batches ---- */
 
+/* What is wanted of the rows from a key on: those up to the last key, so many at most. */
+struct wanted {
+    uint64_t last;
+    size_t most;
+};
+
+static struct wanted wanted_of(const struct wire_head *h, const uint64_t *keys)
+{
+    return (struct wanted){.last = h->count > 1 ? keys[1] : UINT64_MAX,
+                           .most = h->count > 1 && h->scan.most ? h->scan.most : SIZE_MAX};
+}
+
 /* Rows that go into an answer: keys | lens, padded to 8 | values. */
 struct batch {
     struct reply *reply;
@@ -203,9 +215,9 @@ static void answer_none(struct peer *peer, const struct wire_head *h, bool var)
         batch_send(peer, h, &b, var);
 }
 
-/* Answers with the rows of page keys [first, first + n). False: none has a row. */
+/* Answers with the rows of page keys [first, first + n); more: there may be rows behind them. False: none has a row. */
 static bool answer_rows(struct peer *peer, struct shard_table *t, const struct wire_head *h,
-                        const struct table_page *page, size_t first, size_t n)
+                        const struct table_page *page, size_t first, size_t n, bool more)
 {
     size_t row = row_bytes(t, h);
     struct batch b = {.reply = reply_begin(peer, h, n * (8 + row)), .vals_at = 8 * n};
@@ -218,7 +230,7 @@ static bool answer_rows(struct peer *peer, struct shard_table *t, const struct w
                                : table_scan_rows(t->table, b.keys, n, h->flags & WIRE_STATE,
                                                  (uint8_t *)b.reply->buffer + b.vals_at);
     b.vals = b.n * row;
-    b.more = first + n < page->n || page->to != UINT64_MAX;
+    b.more = more;
     if (!b.n) {
         reply_free(b.reply);
         return false;
@@ -229,7 +241,8 @@ static bool answer_rows(struct peer *peer, struct shard_table *t, const struct w
 
 /* The same for rows of any length. *n: how many of the page's keys were examined. */
 static paramo_err answer_var(struct peer *peer, struct shard_table *t, const struct wire_head *h,
-                             const struct table_page *page, size_t first, size_t *n, bool *answered)
+                             const struct table_page *page, size_t first, size_t *n, bool more,
+                             bool *answered)
 {
     struct shard *s = peer->shard;
     size_t bytes = *n * 12, total, vals = 0, fit = 0;
@@ -250,7 +263,7 @@ static paramo_err answer_var(struct peer *peer, struct shard_table *t, const str
                       .n = fit,
                       .vals_at = vals_at,
                       .vals = vals,
-                      .more = first + *n < page->n || page->to != UINT64_MAX};
+                      .more = more || fit < found};
     if (b.reply) {
         memcpy(b.reply->buffer, keys, 8 * fit);
         memcpy((uint8_t *)b.reply->buffer + 8 * fit, lens, 4 * fit);
@@ -270,28 +283,34 @@ static uint64_t session_cursor(const struct session *x, uint64_t asked)
 /* Answers from the page that has the cursor. *answered: the answer was sent, perhaps that the scan has ended.
  * Otherwise x has moved past the keys that it examined. */
 static paramo_err batch(struct peer *peer, struct shard_table *t, const struct wire_head *h,
-                        struct session *x, uint64_t asked, bool *answered)
+                        struct session *x, uint64_t asked, struct wanted wanted, bool *answered)
 {
     enum { VAR_ROWS = 4096 };
     bool var = t->options.kind == PARAMO_TABLE_VAR && !(h->flags & WIRE_KEYS);
     const struct table_page *page = &x->page;
-    size_t first = lower_bound(page->keys, page->n, session_cursor(x, asked)), left = page->n - first;
+    size_t first = lower_bound(page->keys, page->n, session_cursor(x, asked)), end = page->n;
+    if (wanted.last < page->to)
+        end = lower_bound(page->keys, page->n, wanted.last + 1);
+    end = end > first ? end : first;
+    size_t left = end - first;
     size_t n = var ? VAR_ROWS : SCAN_BATCH_BYTES / (8 + row_bytes(t, h)) + 1;
     paramo_err err = PARAMO_OK;
     assert(page->keys && page->phase == TABLE_PAGE_DONE && first <= page->n);
+    n = n < wanted.most ? n : wanted.most;
     n = n < left ? n : left;
     *answered = false;
+    bool whole = page->to >= wanted.last; /* the page has all that is wanted */
     if (n && var)
-        err = answer_var(peer, t, h, page, first, &n, answered);
+        err = answer_var(peer, t, h, page, first, &n, first + n < end || !whole, answered);
     else if (n)
-        *answered = answer_rows(peer, t, h, page, first, n);
-    assert(first + n <= page->n);
-    bool last = first + n == page->n;
-    if (!err && !*answered && last && page->to == UINT64_MAX) {
+        *answered = answer_rows(peer, t, h, page, first, n, first + n < end || !whole);
+    assert(first + n <= end);
+    bool last = first + n == end;
+    if (!err && !*answered && last && whole) {
         answer_none(peer, h, var);
         *answered = true;
     }
-    x->over = *answered && last && page->to == UINT64_MAX;
+    x->over = *answered && last && whole;
     x->asked = asked;
     x->past = *answered ? 0 : last ? page->to + 1 : page->keys[first + n];
     return err;
@@ -300,25 +319,28 @@ static paramo_err batch(struct peer *peer, struct shard_table *t, const struct w
 /* ---- dense tables: their keys are in order as they are ---- */
 
 static paramo_err batch_dense(struct peer *peer, struct shard_table *t, const struct wire_head *h,
-                              uint64_t cursor)
+                              uint64_t cursor, struct wanted wanted)
 {
     struct shard *s = peer->shard;
     size_t row = row_bytes(t, h), most = SCAN_BATCH_BYTES / (8 + row) + 1;
+    uint64_t rows = wanted.last < t->options.rows ? wanted.last + 1 : t->options.rows;
+    most = most < wanted.most ? most : wanted.most;
     bool mixes = chain_mixes(s, t);
     struct batch b = {.reply = reply_begin(peer, h, most * (8 + row))};
     if (!b.reply)
         return PARAMO_OK;
     b.keys = b.reply->buffer;
-    while (cursor < t->options.rows && b.n < most) {
+    while (cursor < rows && b.n < most) {
         unsigned partition = ring_partition(ring_position(&t->placement, cursor));
         uint64_t end =
             partition + 1 == RING_PARTITIONS ? t->options.rows : ring_first_row(&t->placement, partition + 1);
+        end = end < rows ? end : rows;
         if (mixes && !partition_set_has(s->chain->mine, partition))
             cursor = end;
         else
             b.n += table_dense_list(t->table, &cursor, end, most - b.n, b.keys + b.n);
     }
-    b.more = cursor < t->options.rows;
+    b.more = cursor < rows;
     b.vals_at = 8 * b.n;
     b.vals = b.n * row;
     paramo_err err = h->flags & WIRE_KEYS ? PARAMO_OK
@@ -340,7 +362,7 @@ static bool is_short(const struct shard *s, const struct shard_table *t)
 }
 
 static paramo_err scan(struct peer *peer, struct shard_table *t, const struct wire_head *h, struct session *x,
-                       uint64_t cursor, bool *answered)
+                       uint64_t cursor, struct wanted wanted, bool *answered)
 {
     struct shard *s = peer->shard;
     bool there = false;
@@ -353,19 +375,20 @@ static paramo_err scan(struct peer *peer, struct shard_table *t, const struct wi
         if (!there && is_short(s, t))
             err = page_step(s, x, t, at, &there);
     } while (!err && !there && is_short(s, t));
-    return err || !there ? err : batch(peer, t, h, x, cursor, answered);
+    return err || !there ? err : batch(peer, t, h, x, cursor, wanted, answered);
 }
 
 paramo_err scanning_slice(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                           const struct van_seg *seg)
 {
     struct shard *s = peer->shard;
-    uint64_t cursor;
+    const uint64_t *keys = seg[WIRE_SEG_KEYS].data;
+    uint64_t cursor = keys[0];
+    struct wanted wanted = wanted_of(h, keys);
     bool answered = false;
-    memcpy(&cursor, seg[WIRE_SEG_KEYS].data, sizeof cursor);
     paramo_err err = PARAMO_OK;
     if (t->options.kind == PARAMO_TABLE_DENSE) {
-        err = batch_dense(peer, t, h, cursor);
+        err = batch_dense(peer, t, h, cursor, wanted);
         answered = !err;
     } else {
         struct session *x = session_get(s, peer->sender, h);
@@ -375,12 +398,12 @@ paramo_err scanning_slice(struct peer *peer, struct shard_table *t, const struct
         }
         if (x)
             x->number = h->number;
-        err = x ? scan(peer, t, h, x, cursor, &answered) : err_memory(sizeof *x);
+        err = x ? scan(peer, t, h, x, cursor, wanted, &answered) : err_memory(sizeof *x);
         if (x && (err || x->over))
             sessions_remove(s, NULL, 0, x);
     }
     if (!err && !answered)
-        err = deferred_add(peer, h, cursor);
+        err = deferred_add(peer, h, seg[WIRE_SEG_KEYS].data);
     if (err)
         reply_status(peer, h, err, err_text());
     shard_keep_house(s);
@@ -426,7 +449,7 @@ bool counting_slice(struct peer *peer, struct shard_table *t, const struct wire_
     while (is_short(s, t) && !count->done)
         counting_step(s, t, count);
     if (!count->done)
-        err = deferred_add(peer, h, 0);
+        err = deferred_add(peer, h, NULL);
     if (err)
         reply_status(peer, h, err, err_text());
     return count->done;
