@@ -11,15 +11,25 @@
 #include "worker/client_impl.h"
 #include "worker/filtering.h"
 
-static const char *const pushes[] = {"none",          "keycache",
-                                     "lz4",           "keycache,lz4",
-                                     "zstd:1",        "keycache,zstd:3",
-                                     "bf16",          "fixed:1,keycache",
-                                     "fixed:2",       "fixed:4,lz4",
-                                     "fp16",          "fixed:3,keycache,zstd:1",
-                                     "bytes",         "fixed:2,keycache,bytes,lz4",
-                                     "topk:0.5",      "threshold:5000,keycache",
-                                     "skip:0.5,fp16", "topk:0.3,skip:0.3,bf16,keycache,lz4"};
+static const char *const pushes[] = {"none",
+                                     "keycache",
+                                     "lz4",
+                                     "keycache,lz4",
+                                     "zstd:1",
+                                     "keycache,zstd:3",
+                                     "bf16",
+                                     "fixed:1,keycache",
+                                     "fixed:2",
+                                     "fixed:4,lz4",
+                                     "fp16",
+                                     "fixed:3,keycache,zstd:1",
+                                     "bytes",
+                                     "fixed:2,keycache,bytes,lz4",
+                                     "topk:0.5",
+                                     "threshold:5000,keycache",
+                                     "skip:0.5,fp16",
+                                     "significant:1,keycache",
+                                     "topk:0.3,skip:0.3,bf16,keycache,lz4"};
 static const char *const pulls[] = {"none",   "keycache",        "lz4",     "keycache,lz4",
                                     "zstd:1", "keycache,zstd:3", "fixed:2", "keycache,bf16",
                                     "fp16",   "fixed:3,lz4",     "bytes",   "bf16,bytes"};
@@ -133,7 +143,8 @@ void filters_count(struct world *w, const struct client *client)
             (uint32_t)(counts.of[FILTER_INDEX_lz4][d].messages + counts.of[FILTER_INDEX_zstd][d].messages);
         w->counts[PLAY_held_back] += (uint32_t)(counts.of[FILTER_INDEX_topk][d].messages +
                                                 counts.of[FILTER_INDEX_threshold][d].messages +
-                                                counts.of[FILTER_INDEX_skip][d].messages);
+                                                counts.of[FILTER_INDEX_skip][d].messages +
+                                                counts.of[FILTER_INDEX_significant][d].messages);
         w->counts[PLAY_user_filtered] += (uint32_t)counts.of[FILTER_COUNT][d].messages;
         w->counts[PLAY_rounded] +=
             (uint32_t)(counts.of[FILTER_INDEX_fixed][d].messages + counts.of[FILTER_INDEX_bf16][d].messages +

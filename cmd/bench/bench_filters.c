@@ -25,10 +25,12 @@ struct outcome {
 static const struct {
     const char *push, *pull;
 } chains[] = {
-    {"lz4", "lz4"},         {"keycache", "keycache"},
-    {"zstd:1", "zstd:1"},   {"fixed:1", "fixed:1"},
-    {"fixed:2", "fixed:2"}, {"bf16", "bf16"},
-    {"fp16", "fp16"},       {"fixed:2,keycache,zstd:1", "fixed:2,keycache,zstd:1"},
+    {"lz4", "lz4"},          {"keycache", "keycache"},
+    {"zstd:1", "zstd:1"},    {"fixed:1", "fixed:1"},
+    {"fixed:2", "fixed:2"},  {"bf16", "bf16"},
+    {"fp16", "fp16"},        {"topk:0.1", "none"},
+    {"threshold:1", "none"}, {"significant:1", "none"},
+    {"skip:0.5", "none"},    {"fixed:2,keycache,zstd:1", "fixed:2,keycache,zstd:1"},
 };
 enum { CHAINS = sizeof chains / sizeof *chains, LZ4 = 0, KEYCACHE = 1, ALL = CHAINS - 1 };
 

@@ -35,8 +35,8 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_filter(paramo_table *table,
  * filter of the process. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_filter_register(const paramo_filter *filter);
 
-/* Sends what the filters topk, threshold and skip hold back of this worker's pushes to the table, and returns the request's
- * timestamp in *ts (NULL is allowed with a callback). The request completes when all rows that were held back are
+/* Sends what filters (topk, threshold, skip, significant) hold back of this worker's pushes to the table, and returns the
+ * request's timestamp in *ts (NULL is allowed with a callback). The request completes when all rows that were held back are
  * acknowledged, and those that were on their way. Rows of pushes that follow may be held back again. options may be NULL.
  * paramo_worker_close does the same, for at most ten seconds. Nothing is held back: it completes at once.
  * Any thread. If it fails (TIMEOUT, DATA_LOST, MEMORY and others, as paramo_push), no row is lost: rows that have left

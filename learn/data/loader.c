@@ -367,6 +367,18 @@ paramo_err loader_next(struct loader *l, int may_wait, enum loader_state *state,
     return err;
 }
 
+int loader_holds_more(struct loader *l, const struct loader_part *part)
+{
+    int more = 0;
+    (void)pthread_mutex_lock(&l->lock);
+    for (uint64_t t = l->freed; t < l->leased; t++) {
+        const struct slot *s = &l->slot[t % l->slots];
+        more |= s->ready && !s->skip && !s->freed && &s->part != part;
+    }
+    (void)pthread_mutex_unlock(&l->lock);
+    return more;
+}
+
 void loader_release(struct loader *l, struct loader_part *part)
 {
     (void)pthread_mutex_lock(&l->lock);

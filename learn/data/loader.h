@@ -82,6 +82,9 @@ void loader_stop(struct loader *loader);
  * One thread. */
 PARAMO_MUST_USE paramo_err loader_next(struct loader *loader, int may_wait, enum loader_state *state,
                                        struct loader_part **part);
+/* Is another part the learner's, or ready for it, that it has not released? Then the round does not end before it reports
+ * that one. */
+int loader_holds_more(struct loader *loader, const struct loader_part *part);
 /* The part has been learned (its lease is the caller's to report). */
 void loader_release(struct loader *loader, struct loader_part *part);
 

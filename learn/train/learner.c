@@ -297,8 +297,7 @@ static paramo_err wait_for(struct learner *l, const uint64_t *ts)
     return err;
 }
 
-/* What filters hold back of the part's pushes is on the servers before the part is reported done: otherwise a worker's
- * death would lose it. */
+/* What filters hold back goes to the servers. */
 static paramo_err flush(struct learner *l)
 {
     uint64_t ts[MODEL_MAX_TABLES] = {0};
@@ -312,7 +311,13 @@ static paramo_err flush(struct learner *l)
 static paramo_err part_done(struct learner *l, struct loader_part *part)
 {
     struct part_sums *sums = part->sums;
-    paramo_err err = learner_measures(l) ? PARAMO_OK : flush(l);
+    paramo_err err = PARAMO_OK;
+    /* The round ends with its last part. What this worker holds back must be there by then, and it does not know which
+     * part is the last; but none of its parts is, while it has another. A worker that is alone flushes when the round
+     * has ended: when it has another part ready depends on threads, and its model must not. */
+    const int shared = l->o.workers > 1 || paramo_num_workers(l->o.node) > 1;
+    if (shared && !learner_measures(l) && !loader_holds_more(l->loader, part))
+        err = flush(l);
     if (err == PARAMO_OK)
         err = learner_measures(l) ? add_measured(l, sums) : add_learned(l, sums);
     if (err == PARAMO_OK)
@@ -695,6 +700,8 @@ static paramo_err play(struct learner *l, uint32_t round, enum holdout_side side
             break;
         }
     }
+    if (err == PARAMO_OK && side == HOLDOUT_LEARN)
+        err = flush(l);
     if (err == PARAMO_OK)
         err = side == HOLDOUT_LEARN
                   ? pace_round_over(&l->pace, l->o.stop, l->o.shares && l->o.leads(l->o.arg))

@@ -97,6 +97,7 @@ struct filter_ops {
     X(topk)                                                                                                  \
     X(threshold)                                                                                             \
     X(skip)                                                                                                  \
+    X(significant)                                                                                           \
     X(keycache)                                                                                              \
     X(fixed)                                                                                                 \
     X(bf16)                                                                                                  \

@@ -45,7 +45,8 @@ static void wrong_chains_are_refused(void **state)
 {
     (void)state;
     refused("gzip", FILTER_PUSH,
-            "there is no filter \"gzip\"; there are topk, threshold, skip, keycache, fixed, bf16, fp16, lz4");
+            "there is no filter \"gzip\"; there are topk, threshold, skip, significant, keycache, fixed, "
+            "bf16, fp16, lz4");
     refused("lz4,", FILTER_PUSH, "there is no filter \"\"");
     refused("lz4:3", FILTER_PUSH, "takes no argument");
     refused("zstd:", FILTER_PUSH, "a whole number from 1 to 3");

@@ -91,6 +91,22 @@ static void threshold_looks_at_each_row(void **state)
     assert_int_equal(select_by("threshold:0", 10), 7);
 }
 
+static void significant_looks_at_the_others(void **state)
+{
+    (void)state;
+    for (size_t scale = 0; scale < 2; scale++) {
+        memset(vals, 0, sizeof vals);
+        for (size_t i = 0; i < 100; i++) /* 10 rows of 10, 90 of 1: root mean square 3.3 */
+            vals[2 * i] = (i % 10 ? 1.F : -10.F) * (scale ? 1e30F : 1e-30F);
+        vals[2 * 99] = NAN;
+        assert_int_equal(select_by("significant:1", 100), 89);
+        assert_true(!waits[0] && waits[1] && !waits[99]);
+        assert_int_equal(select_by("significant:0.2", 100), 0);
+    }
+    memset(vals, 0, sizeof vals);
+    assert_int_equal(select_by("significant:1", 100), 0); /* all are equal */
+}
+
 static void skip_is_a_draw(void **state)
 {
     uint8_t first[N];
@@ -135,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(topk_sends_the_greatest), cmocka_unit_test(threshold_looks_at_each_row),
-        cmocka_unit_test(skip_is_a_draw), cmocka_unit_test(they_fit_tables_that_add_up)};
+        cmocka_unit_test(significant_looks_at_the_others), cmocka_unit_test(skip_is_a_draw),
+        cmocka_unit_test(they_fit_tables_that_add_up)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
