@@ -66,9 +66,15 @@ paramo_err app_request_fill(struct request *r, const struct client_call *call)
     for (size_t i = 0; copy && i < n; i++)
         for (unsigned k = 0; k < VAN_SEGS; k++)
             bytes += (size_t)(call->messages[i].seg[k].len + 7) & ~(size_t)7;
-    struct client_message *to = malloc(bytes ? bytes : 1);
-    if (!to)
-        return err_memory(bytes);
+    struct client_message *to = (void *)r->small;
+    if (bytes > sizeof r->small) {
+        to = malloc(bytes);
+        if (!to)
+            return err_memory(bytes);
+        r->copy = to;
+        r->copy_bytes = bytes;
+        atomic_fetch_add(&r->client->shared->copied, bytes);
+    }
     if (n)
         memcpy(to, call->messages, head);
     uint8_t *at = (uint8_t *)to + head;
@@ -84,9 +90,6 @@ paramo_err app_request_fill(struct request *r, const struct client_call *call)
     }
     r->messages = to;
     r->messages_count = n;
-    r->copy = to;
-    r->copy_bytes = bytes;
-    atomic_fetch_add(&r->client->shared->copied, bytes);
     r->on_reply = call->on_reply;
     r->reply_to = call->reply_to;
     r->reply_arg = call->reply_arg;

@@ -56,7 +56,7 @@
 enum {
     CHUNK_BYTES = 512 << 10, /* of keys and values; measured in docs/PERFORMANCE.md */
     REQUESTS_CACHED = TRACKER_LIMIT,
-    REQUEST_INLINE = 96,          /* a copied request this small needs no memory of its own */
+    REQUEST_INLINE = 160,         /* a copied request, or message, this small needs no memory of its own */
     CLIENT_COPIES_MAX = 64 << 20, /* of copied requests in flight (one may always be) */
     CLIENT_POOL_MAX = 64 << 20,   /* bytes of free buffers kept */
     LINK_NAME_MAX = VIEW_LABEL_MAX,
