@@ -862,6 +862,10 @@ static paramo_err page_begin(struct client *c, struct request *r)
 static void slice_everywhere(struct client *c, struct request *r)
 {
     struct span none = {0};
+    if (r->page && !c->view->shards_count) {
+        request_wait(c, r, c->view->number + 1);
+        return;
+    }
     if (r->page && page_begin(c, r)) {
         request_end(r, PARAMO_E_MEMORY, err_text());
         return;
@@ -921,8 +925,9 @@ static void slice_by_view(struct client *c, struct request *r)
         else
             slice_gathered(c, r, &s);
     }
-    if (!r->unfinished)
-        request_end(r, PARAMO_OK, "");
+    paramo_err err = r->page && !r->ended && !r->unfinished ? page_request_end(r->page) : PARAMO_OK;
+    if (!r->unfinished) /* there is none to ask */
+        request_end(r, err, err ? err_text() : "");
 }
 
 /* The view of the client may lack the table, and so may that of a server. A slice waits at a shard for the view by which
