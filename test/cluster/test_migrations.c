@@ -669,6 +669,26 @@ static void copies_for_an_old_plan(void **state)
     run(w);
 }
 
+/* Without copies a plan counts on the return of a dead server. Nothing migrates to it before. */
+static void nothing_goes_to_the_dead(void **state)
+{
+    static struct ring_chains target;
+    (void)state;
+    start(w, 2, 8, 0);
+    w->gone[6] = w->gone[7] = true;
+    w->shard[6].weight = w->shard[7].weight = 3;
+    assert_int_equal(ring_place(w->shard, w->shards, 0, &w->chains, &target), PARAMO_OK);
+    tell_shards(w);
+    migrations_set_target(&w->migrations, &target); /* begun() checks it, too */
+    assert_int_equal(w->begun, 0);
+    assert_false(migrations_converged(&w->migrations));
+    w->gone[6] = w->gone[7] = false;
+    tell_shards(w);
+    migrations_set_target(&w->migrations, &target);
+    assert_true(w->begun > 0);
+    run(w);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -690,7 +710,7 @@ int main(void)
         cmocka_unit_test(a_server_dies),  cmocka_unit_test(what_is_lost_stays),
         cmocka_unit_test(plans_change),   cmocka_unit_test(a_copy_that_is_to_be_the_owner),
         cmocka_unit_test(histories),      cmocka_unit_test(copies_for_an_old_plan),
-        cmocka_unit_test(too_few_stay),
+        cmocka_unit_test(too_few_stay),   cmocka_unit_test(nothing_goes_to_the_dead),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

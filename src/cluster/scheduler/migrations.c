@@ -327,7 +327,8 @@ static void mark_migrating(const struct migrations *m, uint64_t migrating[PARTIT
 }
 
 /* Begins a migration of the partition and those behind it, as far as they concern the same two shards. NULL:
- * one of the two is busy, or MIGRATIONS_MAX are running. */
+ * one of the two is busy, MIGRATIONS_MAX are running, or the target is dead: without copies a plan counts on its
+ * return. */
 static struct migration *begin_at(struct migrations *m, unsigned partition,
                                   const uint64_t begins[PARTITION_WORDS], uint64_t migrating[PARTITION_WORDS])
 {
@@ -339,7 +340,8 @@ static struct migration *begin_at(struct migrations *m, unsigned partition,
     struct migration *migration = m->migration;
     while (migration < m->migration + MIGRATIONS_MAX && migration->state != MIGRATION_NONE)
         migration++;
-    if (migration == m->migration + MIGRATIONS_MAX || shard_busy(m, from, true) || shard_busy(m, to, false))
+    if (migration == m->migration + MIGRATIONS_MAX || shard_busy(m, from, true) || shard_busy(m, to, false) ||
+        is_gone(m, to))
         return NULL;
     while (end < RING_PARTITIONS && end - partition < m->most && !partition_set_has(migrating, end) &&
            (end == partition || !partition_set_has(begins, end) ||
@@ -348,7 +350,7 @@ static struct migration *begin_at(struct migrations *m, unsigned partition,
         partition_set_add(migrating, end++);
     assert(end > partition && from != to && from != RING_NONE && to != RING_NONE);
     assert(had > level || (handover && had)); /* it gets tables, or only the partitions */
-    assert(end - partition <= m->most && !is_gone(m, from));
+    assert(end - partition <= m->most && !is_gone(m, from) && !is_gone(m, to));
     *migration = (struct migration){.state = handover ? MIGRATION_FULL : MIGRATION_PLANNED,
                                     .handover = handover,
                                     .level = level,
