@@ -307,6 +307,32 @@ static paramo_err flush(struct learner *l)
     return err == PARAMO_OK ? wait_for(l, ts) : err;
 }
 
+/* Other workers have parts of the round, too. */
+static int is_shared(const struct learner *l)
+{
+    return l->o.workers > 1 || paramo_num_workers(l->o.node) > 1;
+}
+
+/* All parts of the round are done. What this worker still holds back goes to the servers, and counts among the round's bytes.
+ * Where others have parts, too, all of it has gone before (part_done), and the round's sums may be closed. */
+static paramo_err flush_round(struct learner *l)
+{
+    double sums[SUMS_MAX] = {0};
+    char key[48];
+    paramo_counters before = {.size = sizeof before}, now = {.size = sizeof now};
+    paramo_worker_counters(l->o.worker, &before);
+    paramo_err err = flush(l);
+    paramo_worker_counters(l->o.worker, &now);
+    if (err != PARAMO_OK || is_shared(l) || now.bytes_sent == before.bytes_sent)
+        return err;
+    sums[SUM_SENT] = (double)(now.bytes_sent - l->sent);
+    sums[SUM_RECEIVED] = (double)(now.bytes_received - l->received);
+    l->sent = now.bytes_sent;
+    l->received = now.bytes_received;
+    learner_sums_key(key, sizeof key, l->round);
+    return paramo_kv_add(l->o.node, key, sums, learner_sums(l->o.model));
+}
+
 /* All pushes of the part are answered: adds its sums to the job's, then reports the part done. */
 static paramo_err part_done(struct learner *l, struct loader_part *part)
 {
@@ -315,8 +341,7 @@ static paramo_err part_done(struct learner *l, struct loader_part *part)
     /* The round ends with its last part. What this worker holds back must be there by then, and it does not know which
      * part is the last; but none of its parts is, while it has another. A worker that is alone flushes when the round
      * has ended: when it has another part ready depends on threads, and its model must not. */
-    const int shared = l->o.workers > 1 || paramo_num_workers(l->o.node) > 1;
-    if (shared && !learner_measures(l) && !loader_holds_more(l->loader, part))
+    if (is_shared(l) && !learner_measures(l) && !loader_holds_more(l->loader, part))
         err = flush(l);
     if (err == PARAMO_OK)
         err = learner_measures(l) ? add_measured(l, sums) : add_learned(l, sums);
@@ -700,8 +725,8 @@ static paramo_err play(struct learner *l, uint32_t round, enum holdout_side side
             break;
         }
     }
-    if (err == PARAMO_OK && side == HOLDOUT_LEARN)
-        err = flush(l);
+    if (err == PARAMO_OK && side == HOLDOUT_LEARN && state == LOADER_END)
+        err = flush_round(l);
     if (err == PARAMO_OK)
         err = side == HOLDOUT_LEARN
                   ? pace_round_over(&l->pace, l->o.stop, l->o.shares && l->o.leads(l->o.arg))
