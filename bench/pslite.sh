@@ -13,9 +13,9 @@
 # A run is ps-lite, then Paramo over each van, so that all see the same machine. For each kind of request it prints the
 # medians of microseconds of time and of processor time (worker and server together), and the median, the lower and the
 # upper quartile of the runs' ratios, ps-lite's part divided by Paramo's. Fails if a median ratio of time is below BAR
-# (3), or one of processor time below 1. Idle and sparse jobs are judged by processor time only. Both sides send
-# heartbeats each second: Paramo always does, and without them ps-lite never learns that a node has died. --json prints
-# the same as one object.
+# (3), or one of processor time below 1, or if a run or a kind is missing. Idle and sparse jobs are judged by processor
+# time only. Both sides send heartbeats each second: Paramo always does, and without them ps-lite never learns that a
+# node has died. --json prints the same as one object.
 set -eu
 json=
 if [ "${1:-}" = --json ]; then
@@ -70,7 +70,9 @@ for run in $(seq "$runs"); do
     done
 done
 load="$load to $(cut -d' ' -f1 /proc/loadavg)"
-awk -v bar="${BAR:-3}" -v runs="$runs" -v vans="$vans" -v json="$json" -v load="$load" '
+kinds=13 # that pslite.cc has
+[ -z "$only" ] || kinds=1
+awk -v bar="${BAR:-3}" -v kinds="$kinds" -v runs="$runs" -v vans="$vans" -v json="$json" -v load="$load" '
     { value[$1, $2, $3, $4] += $5; there[$1, $2, $3, $4] = 1; names[$4] = 1 } # processor time is of both processes
     function sort(v, n,  i, j, t) {
         for (i = 2; i <= n; i++) {
@@ -112,10 +114,10 @@ awk -v bar="${BAR:-3}" -v runs="$runs" -v vans="$vans" -v json="$json" -v load="
         if (json)
             printf("{\"runs\":%d,\"load\":\"%s\",\"results\":[", runs, load)
         count = split(vans, van, ",")
-        none = 1
+        for (n in names)
+            found++
         for (i = 1; i <= count; i++)
             for (n in names) {
-                none = 0
                 if (n !~ /^(idle|sparse)/)
                     show(van[i], "time", n, bar)
                 show(van[i], "processor", n, 1)
@@ -125,5 +127,7 @@ awk -v bar="${BAR:-3}" -v runs="$runs" -v vans="$vans" -v json="$json" -v load="
         close("sort -k2,4")
         if (!json)
             print "load " load ", " runs " runs"
-        exit(bad + none > 0)
+        if (found < kinds)
+            print "pslite.sh: " found + 0 " kinds of requests were measured, not " kinds >"/dev/stderr"
+        exit(bad > 0 || found < kinds)
     }' "$work/said"
