@@ -366,6 +366,47 @@ static unsigned keys_draw(struct source *s, unsigned table, uint64_t keys[3])
     return n;
 }
 
+static int negate(void *user, paramo_function_rows *rows)
+{
+    float *vals = rows->vals;
+    (void)user;
+    for (size_t i = 0; i < rows->n * rows->columns; i++)
+        vals[i] = -vals[i];
+    return rows->params_bytes > 1;
+}
+
+static void rows_count(void *user, const paramo_function_rows *rows, void *state)
+{
+    (void)user;
+    *(uint64_t *)state += rows->n;
+}
+
+static int rows_merge(void *user, const void *params, size_t bytes, void *state, const void *from)
+{
+    (void)user;
+    (void)params;
+    (void)bytes;
+    *(uint64_t *)state += *(const uint64_t *)from;
+    return 0;
+}
+
+/* A function of the application that is there, or not. */
+static struct user_call user_draw(struct source *s)
+{
+    const paramo_function f = {.size = sizeof f,
+                               .name = "f",
+                               .change = negate,
+                               .state_bytes = 8,
+                               .add = rows_count,
+                               .merge = rows_merge};
+    struct user_call call;
+    unsigned how = draw_below(s, 8);
+    if (!user_function_find("f"))
+        CHECK(!user_function_register(&f));
+    CHECK(!user_call_make(&call, how ? "f" : "none", "parameters", how));
+    return call;
+}
+
 static void client_asks(struct client *c, struct source *s)
 {
     static const uint8_t kinds[] = {WIRE_PUSH,   WIRE_PUSH,  WIRE_PUSH, WIRE_PULL, WIRE_PUSHPULL, WIRE_PUT,
@@ -375,7 +416,7 @@ static void client_asks(struct client *c, struct source *s)
     uint32_t lens[3] = {1, 1, 1};
     uint8_t bytes[VAN_HEAD], how = draw_u8(s);
     unsigned table = 1 + draw_below(s, TABLES), n = keys_draw(s, table, keys);
-    uint8_t kind = kinds[draw_below(s, sizeof kinds)], body[REDUCTION_BODY_BYTES];
+    uint8_t kind = kinds[draw_below(s, sizeof kinds)], body[REDUCTION_BODY_MAX];
     if (kind == WIRE_STAT && how & 128)
         kind = WIRE_REDUCE;
     if (kind == WIRE_DELETE && how & 128)
@@ -426,18 +467,25 @@ static void client_asks(struct client *c, struct source *s)
         what.two = what.function == PARAMO_REDUCE_DOT;
         what.other = what.two ? 1 + draw_below(s, TABLES + 1) : 0;
         what.most = what.function > PARAMO_REDUCE_DOT;
+        if (how & 32)
+            what =
+                (struct reduction){.function = PARAMO_REDUCE_USER, .last = UINT64_MAX, .user = user_draw(s)};
         reduction_encode(&what, body);
-        body[draw_below(s, sizeof body)] ^= how & 64 ? draw_u8(s) : 0;
-        seg[3] = (struct van_seg){.data = body, .len = sizeof body};
+        body[draw_below(s, (uint32_t)reduction_body_bytes(&what))] ^= how & 64 ? draw_u8(s) : 0;
+        seg[3] = (struct van_seg){.data = body, .len = reduction_body_bytes(&what)};
     }
     if (kind == WIRE_TRANSFORM) {
         struct transform what = {.function = (uint8_t)draw_below(s, PARAMO_TRANSFORM_FUNCTIONS),
                                  .a = draw_u8(s)};
         what.two = transform_takes_two(what.function);
         what.other = what.two ? 1 + draw_below(s, TABLES + 1) : 0;
+        if (how & 32) {
+            what.function = PARAMO_TRANSFORM_USER;
+            what.user = user_draw(s);
+        }
         transform_encode(&what, body);
-        body[draw_below(s, TRANSFORM_BODY_BYTES)] ^= how & 64 ? draw_u8(s) : 0;
-        seg[3] = (struct van_seg){.data = body, .len = TRANSFORM_BODY_BYTES};
+        body[draw_below(s, (uint32_t)transform_body_bytes(&what))] ^= how & 64 ? draw_u8(s) : 0;
+        seg[3] = (struct van_seg){.data = body, .len = transform_body_bytes(&what)};
     }
     wire_head_encode(&h, bytes);
     (void)fakeconn_frame(c->fake, bytes, seg,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/exactsum.h"
+#include "base/hash.h"
 #include "sim/judge.h"
 #include "sim/ledger.h"
 #include "sim/losses.h"
@@ -14,6 +15,80 @@
 
 /* Sums of digits are exact doubles below this. */
 #define EXACT (UINT64_C(1) << 53)
+
+/* ---- functions of the application ---------------------------------------------------------------------- */
+
+/* A sum of values as doubles, which are whole numbers. */
+struct sum {
+    uint64_t rows, low, high;
+};
+
+static void sum_add(struct sum *sum, unsigned __int128 more)
+{
+    unsigned __int128 all = ((unsigned __int128)sum->high << 64 | sum->low) + more;
+    sum->low = (uint64_t)all;
+    sum->high = (uint64_t)(all >> 64);
+}
+
+static void add(void *user, const paramo_function_rows *rows, void *state)
+{
+    struct sum *sum = state;
+    const uint64_t *vals = rows->vals;
+    (void)user;
+    sum->rows += rows->column ? 0 : rows->n;
+    for (size_t i = 0; i < rows->n * rows->columns; i++)
+        sum_add(sum, (unsigned __int128)(double)vals[i]);
+}
+
+static int merge(void *user, const void *params, size_t params_bytes, void *state, const void *from)
+{
+    struct sum *sum = state, more;
+    (void)user;
+    (void)params;
+    (void)params_bytes;
+    memcpy(&more, from, sizeof more);
+    sum->rows += more.rows;
+    sum_add(sum, (unsigned __int128)more.high << 64 | more.low);
+    return 0;
+}
+
+/* Adds the digit that it is given; with a second table it makes the rows those of that table. */
+static int change(void *user, paramo_function_rows *rows)
+{
+    uint64_t digit = 0, *vals = rows->vals;
+    size_t n = rows->n * rows->columns;
+    (void)user;
+    if (rows->params_bytes)
+        memcpy(&digit, rows->params, sizeof digit);
+    if (rows->other)
+        memcpy(vals, rows->other, n * sizeof *vals);
+    for (size_t i = 0; i < n; i++)
+        vals[i] += digit;
+    return 0;
+}
+
+#define FUNCTION "sim.function"
+
+static void function_register(void)
+{
+    const paramo_function function = {.size = sizeof function,
+                                      .name = FUNCTION,
+                                      .change = change,
+                                      .state_bytes = sizeof(struct sum),
+                                      .add = add,
+                                      .merge = merge};
+    if (!user_function_find(FUNCTION))
+        sim_must(user_function_register(&function));
+}
+
+/* Half of the requests that could be of one are. No die is thrown: what else is drawn does not depend on it. */
+static bool by_application(const struct op *op)
+{
+    function_register();
+    return mix64(op->serial ^ op->machine->world->schedule->seed) & 1;
+}
+
+/* ---- reductions ---------------------------------------------------------------------------------------- */
 
 void reduction_draw(struct op *op, struct dice *dice)
 {
@@ -31,6 +106,12 @@ void reduction_draw(struct op *op, struct dice *dice)
     r->begin = from < SIM_KEYS ? keys[from].key : 0;
     r->end = to < SIM_KEYS && keys[to].key > r->begin ? keys[to].key : 0;
     op->other = r->function == PARAMO_REDUCE_DOT ? &op->machine->tables[op->table] : NULL;
+    if (r->function == PARAMO_REDUCE_SUM && by_application(op)) {
+        r->function = PARAMO_REDUCE_USER;
+        r->name = FUNCTION;
+        r->state = op->state;
+        r->state_bytes = sizeof op->state;
+    }
     if (r->function == PARAMO_REDUCE_TOP) {
         r->most = SIM_ENTRIES;
         r->entries = malloc(SIM_ENTRIES * sizeof *r->entries);
@@ -104,8 +185,16 @@ static void judge_sum(struct world *w, const struct op *op)
             exactsum_add(&most, power(r, k->sent));
         }
     }
-    if (r->value < exactsum_value(&least) || r->value > exactsum_value(&most))
-        judge_broken(w, "a reduction of table %d is %g, not %g to %g", (int)op->table, r->value,
+    double value = r->value;
+    if (r->function == PARAMO_REDUCE_USER) {
+        struct sum sum;
+        memcpy(&sum, r->state, sizeof sum);
+        value = (double)((unsigned __int128)sum.high << 64 | sum.low);
+        if (sum.rows != r->rows)
+            judge_broken(w, "a reduction of %" PRIu64 " rows has values of %" PRIu64, r->rows, sum.rows);
+    }
+    if (value < exactsum_value(&least) || value > exactsum_value(&most))
+        judge_broken(w, "a reduction of table %d is %g, not %g to %g", (int)op->table, value,
                      exactsum_value(&least), exactsum_value(&most));
 }
 
@@ -138,7 +227,20 @@ bool function_may_be_refused(const struct world *w, const struct op *op)
                    : op->kind == OP_TRANSFORM         ? CAPABILITY_TRANSFORM
                    : op->range || op->kind == OP_PAGE ? CAPABILITY_RANGE
                                                       : 0;
+    if (op->kind == OP_REDUCE && op->reduction.function == PARAMO_REDUCE_USER)
+        bit |= CAPABILITY_FUNCTIONS;
+    if (op->kind == OP_TRANSFORM && op->transform.function == PARAMO_TRANSFORM_USER)
+        bit |= CAPABILITY_FUNCTIONS;
     return (w->lacked & bit) != 0;
+}
+
+/* ---- changes ------------------------------------------------------------------------------------------- */
+
+static void user_transform(struct op *op, size_t params_bytes)
+{
+    op->transform.function = PARAMO_TRANSFORM_USER;
+    op->transform.a = 0;
+    sim_must(user_call_make(&op->transform.user, FUNCTION, op->state, params_bytes));
 }
 
 void transform_draw(struct op *op, struct dice *dice)
@@ -152,6 +254,9 @@ void transform_draw(struct op *op, struct dice *dice)
     if (dense && used < SIM_DIGITS && dice_draw(dice, 4)) {
         uint64_t digit = UINT64_C(1) << 2 * used;
         op->transform = (struct transform){.function = PARAMO_TRANSFORM_ADD, .a = (double)digit};
+        op->state[0] = digit;
+        if (by_application(op))
+            user_transform(op, sizeof digit);
         for (unsigned i = 0; i < op->n; i++) {
             keys[op->index[i]].used = used + 1;
             keys[op->index[i]].sent |= digit;
@@ -165,4 +270,6 @@ void transform_draw(struct op *op, struct dice *dice)
     op->transform.two = transform_takes_two(op->transform.function);
     op->other = op->transform.two ? &op->machine->tables[op->table] : NULL;
     op->transform.other = op->transform.two ? op->other->id : 0;
+    if (op->transform.function != PARAMO_TRANSFORM_AXPY && by_application(op))
+        user_transform(op, 0);
 }

@@ -72,6 +72,7 @@ struct op {
     struct client_stats stats;
     paramo_reduction reduction;
     struct page_op *page;
+    uint64_t state[3]; /* of a function of the application: what it finds, or is given */
     const struct client_table *other;
     struct transform transform;
     uint64_t keys[SIM_OP_KEYS]; /* the caller's arrays */

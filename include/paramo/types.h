@@ -202,9 +202,10 @@ typedef enum paramo_reduce_function {
     PARAMO_REDUCE_DOT = 4, /* of two tables: sum of products, over the keys that have a row in both */
     PARAMO_REDUCE_MIN = 5,
     PARAMO_REDUCE_MAX = 6,
-    PARAMO_REDUCE_TOP = 7 /* the values of greatest magnitude */
+    PARAMO_REDUCE_TOP = 7,   /* the values of greatest magnitude */
+    PARAMO_REDUCE_USER = 255 /* a function of the application's own (function_types.h) */
 } paramo_reduce_function;
-#define PARAMO_REDUCE_FUNCTIONS   8
+#define PARAMO_REDUCE_FUNCTIONS   8     /* but for USER */
 #define PARAMO_REDUCE_ENTRIES_MAX 16384 /* of TOP */
 
 /* What paramo_transform does to the parameters w of a row; x: those of the second table (functions.h). The numbers are on
@@ -214,9 +215,10 @@ typedef enum paramo_transform_function {
     PARAMO_TRANSFORM_SCALE = 1, /* w = a w */
     PARAMO_TRANSFORM_ADD = 2,   /* w += a */
     PARAMO_TRANSFORM_AXPY = 3,  /* w += a x */
-    PARAMO_TRANSFORM_COPY = 4   /* w = x */
+    PARAMO_TRANSFORM_COPY = 4,  /* w = x */
+    PARAMO_TRANSFORM_USER = 255 /* a function of the application's own (function_types.h) */
 } paramo_transform_function;
-#define PARAMO_TRANSFORM_FUNCTIONS 5
+#define PARAMO_TRANSFORM_FUNCTIONS 5 /* but for USER */
 
 /* One parameter of a row. */
 typedef struct paramo_entry {
@@ -306,6 +308,8 @@ typedef struct paramo_config {
     /* Worker: filters of all its tables, as far as they fit them (filter.h): "push=CHAIN", "pull=CHAIN", or both
      * with ';' between them. NULL: none. */
     const char *filter;
+    /* Plugins to load before the node starts (plugin.h): files, separated by colons. NULL: none. */
+    const char *plugin;
 } paramo_config;
 
 #ifdef __cplusplus

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double magnitude(double value)
 {
@@ -11,6 +12,10 @@ static double magnitude(double value)
 paramo_err reduction_check(const struct reduction *what)
 {
     bool takes = what->function == PARAMO_REDUCE_DOT;
+    if (what->function == PARAMO_REDUCE_USER)
+        return user_name_is_good(what->user.name) && !what->most
+                   ? PARAMO_OK
+                   : err_set(PARAMO_E_INVALID, "the function has no name, or entries are wanted of it");
     if (what->function >= PARAMO_REDUCE_FUNCTIONS)
         return err_set(PARAMO_E_INVALID, "there is no reduction %u", what->function);
     if (what->two != takes)
@@ -27,12 +32,38 @@ paramo_err reduction_check(const struct reduction *what)
 
 size_t reduced_bytes(const struct reduction *what)
 {
-    return sizeof(struct reduced) + what->most * sizeof(paramo_entry);
+    const paramo_function *f =
+        what->function == PARAMO_REDUCE_USER ? user_function_find(what->user.name) : NULL;
+    return sizeof(struct reduced) + what->most * sizeof(paramo_entry) + (f ? f->state_bytes : 0);
+}
+
+static paramo_err user_init(struct reduced *found)
+{
+    const struct user_call *call = &found->of->user;
+    paramo_err err = user_call_find(call, true, &found->user);
+    if (err)
+        return err;
+    found->own = calloc(1, found->user->state_bytes);
+    found->params = malloc(call->params_bytes + 1);
+    if (!found->own || !found->params)
+        err = err_memory(found->user->state_bytes + call->params_bytes);
+    else if (call->params_bytes)
+        memcpy(found->params, call->params, call->params_bytes);
+    if (err)
+        reduced_fini(found);
+    return err;
+}
+
+size_t reduced_state_bytes(const struct reduced *found)
+{
+    return found->user ? found->user->state_bytes : 0;
 }
 
 paramo_err reduced_init(struct reduced *found, const struct reduction *what)
 {
     *found = (struct reduced){.of = what};
+    if (what->function == PARAMO_REDUCE_USER)
+        return user_init(found);
     found->entries = what->most ? malloc(what->most * sizeof *found->entries) : NULL;
     return what->most && !found->entries ? err_memory(what->most * sizeof *found->entries) : PARAMO_OK;
 }
@@ -40,12 +71,21 @@ paramo_err reduced_init(struct reduced *found, const struct reduction *what)
 void reduced_fini(struct reduced *found)
 {
     free(found->entries);
+    free(found->own);
+    free(found->params);
     found->entries = NULL;
+    found->own = found->params = NULL;
 }
 
 void reduced_reset(struct reduced *found)
 {
-    *found = (struct reduced){.of = found->of, .entries = found->entries};
+    *found = (struct reduced){.of = found->of,
+                              .entries = found->entries,
+                              .user = found->user,
+                              .own = found->own,
+                              .params = found->params};
+    if (found->user)
+        memset(found->own, 0, found->user->state_bytes);
 }
 
 /* ---- the best entries ---------------------------------------------------------------------------------- */
@@ -145,6 +185,23 @@ static inline double value_at(paramo_dtype dtype, const void *values, size_t i)
         }                                                                                                    \
     }
 
+static void user_add(struct reduced *found, uint64_t key, uint32_t column, paramo_dtype dtype,
+                     const void *values, paramo_dtype other_dtype, const void *other, size_t n)
+{
+    const paramo_function_rows rows = {.size = sizeof rows,
+                                       .params = found->params,
+                                       .params_bytes = found->of->user.params_bytes,
+                                       .keys = &key,
+                                       .n = 1,
+                                       .column = column,
+                                       .columns = (uint32_t)n,
+                                       .dtype = dtype,
+                                       .vals = (void *)(uintptr_t)values,
+                                       .other = other,
+                                       .other_dtype = other_dtype};
+    found->user->add(found->user->user, &rows, found->own);
+}
+
 void reduced_add(struct reduced *found, uint64_t key, uint32_t column, paramo_dtype dtype, const void *values,
                  paramo_dtype other_dtype, const void *other, size_t n)
 {
@@ -171,6 +228,9 @@ void reduced_add(struct reduced *found, uint64_t key, uint32_t column, paramo_dt
         EACH(if (x != x) found->nans++;
              else entry_add(found, &(paramo_entry){.key = key, .column = column + (uint32_t)i, .value = x}));
         break;
+    case PARAMO_REDUCE_USER:
+        user_add(found, key, column, dtype, values, other_dtype, other, n);
+        break;
     }
 }
 
@@ -190,6 +250,10 @@ paramo_err reduced_merge(struct reduced *found, struct reduced *other)
         free(found->entries);
         found->entries = merged;
     }
+    if (found->user && found->user->merge(found->user->user, found->params, found->of->user.params_bytes,
+                                          found->own, other->own))
+        return err_set(PARAMO_E_PROTOCOL, "function \"%s\" refuses what a server has found",
+                       found->user->name);
     found->n = n;
     found->rows += other->rows;
     found->values += other->values;

@@ -11,16 +11,18 @@
 
 #include "base/err.h"
 #include "base/exactsum.h"
+#include "base/user_function.h"
 #include "paramo/types.h"
 
 enum { REDUCTION_ENTRIES_MAX = PARAMO_REDUCE_ENTRIES_MAX };
 
 struct reduction {
-    uint8_t function;     /* a paramo_reduce_function */
-    bool two;             /* of two tables */
-    uint32_t other;       /* the second one's id */
-    uint64_t begin, last; /* keys, both included */
-    uint32_t most;        /* entries wanted */
+    uint8_t function;      /* a paramo_reduce_function */
+    bool two;              /* of two tables */
+    uint32_t other;        /* the second one's id */
+    uint64_t begin, last;  /* keys, both included */
+    uint32_t most;         /* entries wanted */
+    struct user_call user; /* USER */
 };
 
 struct reduced {
@@ -30,6 +32,8 @@ struct reduced {
     /* MIN, MAX, TOP: the best, in a heap whose root is the worst, until reduced_sort puts the best first */
     paramo_entry *entries;
     size_t n;
+    const paramo_function *user; /* USER: ... */
+    void *own, *params;          /* ... what it has found, and what it is given */
 };
 
 /* INVALID: no such function, or more entries than there may be, or a second table where the function takes none. */
@@ -44,12 +48,15 @@ static inline bool reduction_has(const struct reduction *what, uint64_t key)
     return key >= what->begin && key <= what->last;
 }
 
-/* Nothing is found yet. what must stay. */
+/* Nothing is found yet. what must stay. UNSUPPORTED: this process does not have the function of USER. */
 MUST_USE paramo_err reduced_init(struct reduced *found, const struct reduction *what);
 void reduced_fini(struct reduced *found);
 /* Back to nothing. */
 void reduced_reset(struct reduced *found);
 size_t reduced_bytes(const struct reduction *what);
+
+/* Zero or the bytes of its state (USER). */
+size_t reduced_state_bytes(const struct reduced *found);
 
 /* n values of a row from a column on; other: those of the second table, of type other_dtype. */
 void reduced_add(struct reduced *found, uint64_t key, uint32_t column, paramo_dtype dtype, const void *values,
@@ -59,7 +66,7 @@ void reduced_sort(struct reduced *found);
 /* Does a come before b in the function's order? Equal ones go by key, then by column. */
 bool reduced_before(unsigned function, const paramo_entry *a, const paramo_entry *b);
 /* Adds another result of the same reduction. Both are sorted before, and found is afterwards. `other` changes. MEMORY:
- * found is as before. */
+ * found is as before. PROTOCOL: the function of USER says that the other one is not valid. */
 MUST_USE paramo_err reduced_merge(struct reduced *found, struct reduced *other);
 /* The result of a function that sums; else the first entry's value, or 0. */
 double reduced_value(struct reduced *found);

@@ -1,5 +1,6 @@
 #include "base/transform.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Integers have all values of a up to here. */
@@ -9,6 +10,9 @@ paramo_err transform_check(const struct transform *what, paramo_dtype dtype)
 {
     bool floats = dtype == PARAMO_F32 || dtype == PARAMO_F64;
     double a = what->a;
+    if (what->function == PARAMO_TRANSFORM_USER)
+        return user_name_is_good(what->user.name) ? PARAMO_OK
+                                                  : err_set(PARAMO_E_INVALID, "the function has no name");
     if (what->function >= PARAMO_TRANSFORM_FUNCTIONS)
         return err_set(PARAMO_E_INVALID, "there is no function %u", what->function);
     if (what->two != transform_takes_two(what->function))
@@ -56,6 +60,11 @@ TRANSFORM_RESULT(integer, uint64_t)
     }                                                                                                        \
     break
 
+static paramo_err not_finite(void)
+{
+    return err_set(PARAMO_E_NUMERIC, "a result is not finite; the rows of this part are as they were");
+}
+
 paramo_err transform_values(const struct transform *what, paramo_dtype dtype, void *y, const void *x,
                             size_t n)
 {
@@ -73,6 +82,44 @@ paramo_err transform_values(const struct transform *what, paramo_dtype dtype, vo
     case PARAMO_U8:
         WHOLE(uint8_t);
     }
-    return bad ? err_set(PARAMO_E_NUMERIC, "a result is not finite; the rows of this part are as they were")
-               : PARAMO_OK;
+    return bad ? not_finite() : PARAMO_OK;
+}
+
+static bool all_finite(paramo_dtype dtype, const void *y, size_t n)
+{
+    bool bad = false;
+    for (size_t i = 0; i < n && dtype == PARAMO_F32; i++)
+        bad |= !(((const float *)y)[i] - ((const float *)y)[i] == 0);
+    for (size_t i = 0; i < n && dtype == PARAMO_F64; i++)
+        bad |= !(((const double *)y)[i] - ((const double *)y)[i] == 0);
+    return !bad;
+}
+
+paramo_err transform_rows_user(const struct transform *what, paramo_dtype dtype, const uint64_t *keys,
+                               size_t n, uint32_t columns, void *y, const void *x)
+{
+    uint64_t params[PARAMO_FUNCTION_PARAMS_MAX / 8]; /* aligned */
+    const paramo_function *f;
+    paramo_err err = user_call_find(&what->user, false, &f);
+    if (err || !n)
+        return err;
+    assert(what->user.params_bytes <= sizeof params);
+    if (what->user.params_bytes)
+        memcpy(params, what->user.params, what->user.params_bytes);
+    paramo_function_rows rows = {.size = sizeof rows,
+                                 .params = params,
+                                 .params_bytes = what->user.params_bytes,
+                                 .keys = keys,
+                                 .n = n,
+                                 .columns = columns,
+                                 .dtype = dtype,
+                                 .vals = y,
+                                 .other = x,
+                                 .other_dtype = dtype};
+    int failed = f->change(f->user, &rows);
+    if (failed)
+        return err_set(PARAMO_E_HANDLER,
+                       "function \"%s\" returned %d; the rows of this part are as they were", f->name,
+                       failed);
+    return all_finite(dtype, y, n * columns) ? PARAMO_OK : not_finite();
 }

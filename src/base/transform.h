@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/err.h"
+#include "base/user_function.h"
 #include "paramo/types.h"
 
 struct transform {
@@ -16,8 +16,10 @@ struct transform {
     bool two;         /* it reads a second table */
     uint32_t other;   /* its id */
     double a;
+    struct user_call user; /* USER */
 };
 
+/* USER: as its caller likes. */
 static inline bool transform_takes_two(unsigned function)
 {
     return function == PARAMO_TRANSFORM_AXPY || function == PARAMO_TRANSFORM_COPY;
@@ -29,5 +31,10 @@ MUST_USE paramo_err transform_check(const struct transform *what, paramo_dtype d
  * double and rounded once, integers wrap around. NUMERIC: a result is not finite; y holds anything then. */
 MUST_USE paramo_err transform_values(const struct transform *what, paramo_dtype dtype, void *y, const void *x,
                                      size_t n);
+/* The same by the function of USER: n rows of `columns` values. UNSUPPORTED: this process does not have it. HANDLER: it has
+ * failed. */
+MUST_USE paramo_err transform_rows_user(const struct transform *what, paramo_dtype dtype,
+                                        const uint64_t *keys, size_t n, uint32_t columns, void *y,
+                                        const void *x);
 
 #endif

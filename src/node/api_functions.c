@@ -3,6 +3,11 @@
 #include "paramo/functions.h"
 #include "worker/transform_run.h"
 
+paramo_err paramo_function_register(const paramo_function *function)
+{
+    return user_function_register(function);
+}
+
 void paramo_reduction_init(paramo_reduction *reduction, paramo_reduce_function function)
 {
     *reduction = (paramo_reduction){.size = sizeof *reduction, .function = function};
@@ -41,12 +46,16 @@ paramo_err paramo_transform(paramo_worker *worker, paramo_table *table, const pa
                        "transformation is NULL, or its size was not set (paramo_transformation_init)");
     if (t->other && (err = table_check(worker, t->other)) != PARAMO_OK)
         return err;
-    if ((unsigned)t->function >= PARAMO_TRANSFORM_FUNCTIONS)
+    if (t->function != PARAMO_TRANSFORM_USER && (unsigned)t->function >= PARAMO_TRANSFORM_FUNCTIONS)
         return err_set(PARAMO_E_INVALID, "there is no function %u", (unsigned)t->function);
     struct transform what = {.function = (uint8_t)t->function,
                              .two = t->other != NULL,
                              .other = t->other ? t->other->spec.id : 0,
                              .a = t->a};
+    if (t->function == PARAMO_TRANSFORM_USER)
+        err = user_call_make(&what.user, t->name, t->params, t->params_bytes);
+    if (err)
+        return err;
     return transform_run(worker->client, &table->spec, t->other ? &t->other->spec : NULL, &what, t->begin,
                          t->end, t->timeout_ms);
 }

@@ -109,7 +109,7 @@ static void take_run(struct reducing *r, uint64_t first, uint64_t count)
     const struct table *t = r->table;
     const struct reduction *of = r->found->of;
     const char *row = table_dense_at(&t->dense, first, count);
-    if (!of->most && !r->other) {
+    if (!of->most && !r->other && !r->found->user) {
         r->found->rows += count;
         reduced_add(r->found, first, 0, t->options.dtype, row, PARAMO_F32, NULL, (size_t)count * t->spec.dim);
         return;

@@ -31,10 +31,12 @@ static paramo_err existing(struct table *t, uint64_t *keys, size_t *n, void *out
 paramo_err table_transform_rows(struct table *t, struct table *other, const struct transform *what,
                                 uint64_t *keys, size_t *n, void *vals, void *x)
 {
-    bool two = transform_takes_two(what->function);
+    bool two = what->two;
     assert(!table_transform_check(t, other, what) && two == (x != NULL));
     paramo_err err = two ? existing(other, keys, n, x) : existing(t, keys, n, vals);
     if (!err && two)
         err = table_pull(t, keys, *n, vals, false); /* of a missing row, what it would begin with */
+    if (!err && what->function == PARAMO_TRANSFORM_USER)
+        return transform_rows_user(what, t->options.dtype, keys, *n, t->spec.dim, vals, x);
     return err ? err : transform_values(what, t->options.dtype, vals, x, *n * t->spec.dim);
 }

@@ -32,9 +32,15 @@ static paramo_err check_len(const struct wire_head *h, const char *what, uint64_
     return PARAMO_OK;
 }
 
-static uint64_t body_bytes(unsigned kind)
+/* Its decoder knows the exact length: a function of the application has a name and parameters. */
+static paramo_err check_body(const struct wire_head *h, uint64_t len)
 {
-    return kind == WIRE_REDUCE ? REDUCTION_BODY_BYTES : kind == WIRE_TRANSFORM ? TRANSFORM_BODY_BYTES : 0;
+    uint64_t least = h->kind == WIRE_REDUCE      ? REDUCTION_BODY_BYTES
+                     : h->kind == WIRE_TRANSFORM ? TRANSFORM_BODY_BYTES
+                                                 : 0;
+    if (least && len > least && len <= least + USER_BODY_MAX)
+        return PARAMO_OK;
+    return check_len(h, "body", len, least);
 }
 
 paramo_err data_check_request(const struct wire_head *h, const struct van_seg *seg, unsigned nseg)
@@ -65,7 +71,7 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
     if (!err && !has_vals)
         err = check_len(h, "values", vals, 0);
     if (!err)
-        err = check_len(h, "body", body, body_bytes(h->kind));
+        err = check_body(h, body);
     if (!err && (h->flags & WIRE_COLUMNS) &&
         (h->count != 1 || !h->columns.count ||
          (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)))

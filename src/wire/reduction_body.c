@@ -1,10 +1,17 @@
 #include "wire/reduction_body.h"
 
+#include <string.h>
+
 #include "base/cursor.h"
 
-void reduction_encode(const struct reduction *what, uint8_t out[REDUCTION_BODY_BYTES])
+size_t reduction_body_bytes(const struct reduction *what)
 {
-    struct writer w = writer_over(out, REDUCTION_BODY_BYTES);
+    return REDUCTION_BODY_BYTES + (what->function == PARAMO_REDUCE_USER ? user_body_bytes(&what->user) : 0);
+}
+
+void reduction_encode(const struct reduction *what, uint8_t *out)
+{
+    struct writer w = writer_over(out, reduction_body_bytes(what));
     write_u8(&w, what->function);
     write_u8(&w, what->two);
     write_u16(&w, 0);
@@ -13,6 +20,8 @@ void reduction_encode(const struct reduction *what, uint8_t out[REDUCTION_BODY_B
     write_u64(&w, what->last);
     write_u32(&w, what->most);
     write_u32(&w, 0);
+    if (what->function == PARAMO_REDUCE_USER)
+        user_body_encode(&w, &what->user);
 }
 
 paramo_err reduction_decode(const void *body, uint64_t len, struct reduction *what)
@@ -27,6 +36,8 @@ paramo_err reduction_decode(const void *body, uint64_t len, struct reduction *wh
     what->last = read_u64(&r);
     what->most = read_u32(&r);
     uint32_t zeros = read_u32(&r);
+    if (what->function == PARAMO_REDUCE_USER)
+        user_body_decode(&r, &what->user);
     if (!reader_done(&r) || zero || zeros || two > 1 || (!two && what->other) || what->begin > what->last)
         return err_set(PARAMO_E_PROTOCOL, "REDUCE: a field is not valid");
     return reduction_check(what)
@@ -48,7 +59,7 @@ size_t reduced_body_bytes(const struct reduced *found)
 {
     return (size_t)REDUCED_BODY_BYTES +
            (reduction_sums(found->of->function) ? (size_t)REDUCED_SUM_BYTES : 0) +
-           found->n * REDUCED_ENTRY_BYTES;
+           reduced_state_bytes(found) + found->n * REDUCED_ENTRY_BYTES;
 }
 
 void reduced_encode(struct reduced *found, uint8_t *out)
@@ -66,6 +77,8 @@ void reduced_encode(struct reduced *found, uint8_t *out)
             write_u32(&w, (uint32_t)found->sum.chunk[i]);
         write_u64(&w, (uint64_t)found->sum.chunk[EXACTSUM_CHUNKS - 1]);
     }
+    if (found->user)
+        write_bytes(&w, found->own, reduced_state_bytes(found));
     for (size_t i = 0; i < found->n; i++) {
         write_u64(&w, found->entries[i].key);
         write_u32(&w, found->entries[i].column);
@@ -98,6 +111,13 @@ paramo_err reduced_decode(const void *body, uint64_t len, struct reduced *into)
             (int32_t)read_u32(&r); /* counts of values are below 2^64: the upper half is the sign */
         if (high != (into->sum.chunk[EXACTSUM_CHUNKS - 1] < 0 ? -1 : 0))
             return wrong();
+    }
+    if (into->user) {
+        const void *state = read_span(&r, reduced_state_bytes(into));
+        if (!reader_done(&r))
+            return wrong();
+        memcpy(into->own, state, reduced_state_bytes(into));
+        return PARAMO_OK;
     }
     into->n = r.left / REDUCED_ENTRY_BYTES;
     if (r.failed || r.left % REDUCED_ENTRY_BYTES || into->n > of->most)

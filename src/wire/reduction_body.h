@@ -6,18 +6,22 @@
 #define WIRE_REDUCTION_BODY_H
 
 #include "base/reduction.h"
+#include "wire/user_body.h"
 
 enum {
-    REDUCTION_BODY_BYTES = 32,
+    REDUCTION_BODY_BYTES = 32, /* and for USER what user_body.h says */
+    REDUCTION_BODY_MAX = REDUCTION_BODY_BYTES + USER_BODY_MAX,
     REDUCED_BODY_BYTES = 48, /* and the chunks of a sum, if the function has one, ... */
-    REDUCED_SUM_BYTES = 4 * (EXACTSUM_CHUNKS - 1) + 8, /* ... and the entries: */
+    REDUCED_SUM_BYTES = 4 * (EXACTSUM_CHUNKS - 1) + 8, /* ... and the state of USER, or the entries: */
     REDUCED_ENTRY_BYTES = 24
 };
 
-void reduction_encode(const struct reduction *what, uint8_t out[REDUCTION_BODY_BYTES]);
-/* PROTOCOL: it is not valid (reduction_check, and begin is not above last). */
+size_t reduction_body_bytes(const struct reduction *what);
+/* out: reduction_body_bytes. */
+void reduction_encode(const struct reduction *what, uint8_t *out);
+/* what borrows parameters of USER. PROTOCOL: it is not valid (reduction_check, and begin is not above last). */
 MUST_USE paramo_err reduction_decode(const void *body, uint64_t len, struct reduction *what);
-/* The second table of a body of the right length. False: it names none. */
+/* The second table of a body of at least REDUCTION_BODY_BYTES. False: it names none. */
 bool reduction_other(const void *body, uint32_t *table);
 
 size_t reduced_body_bytes(const struct reduced *found);

@@ -6,13 +6,19 @@
 #define WIRE_TRANSFORM_BODY_H
 
 #include "base/transform.h"
+#include "wire/user_body.h"
 
-enum { TRANSFORM_BODY_BYTES = 16 };
+enum {
+    TRANSFORM_BODY_BYTES = 16, /* and for USER what user_body.h says */
+    TRANSFORM_BODY_MAX = TRANSFORM_BODY_BYTES + USER_BODY_MAX
+};
 
-void transform_encode(const struct transform *what, uint8_t out[TRANSFORM_BODY_BYTES]);
-/* PROTOCOL: a field is not valid. What fits a table, transform_check says. */
+size_t transform_body_bytes(const struct transform *what);
+/* out: transform_body_bytes. */
+void transform_encode(const struct transform *what, uint8_t *out);
+/* what borrows parameters of USER. PROTOCOL: a field is not valid. What fits a table, transform_check says. */
 MUST_USE paramo_err transform_decode(const void *body, uint64_t len, struct transform *what);
-/* The second table of a body of the right length. False: it names none. */
+/* The second table of a body of at least TRANSFORM_BODY_BYTES. False: it names none. */
 bool transform_other(const void *body, uint32_t *table);
 
 #endif

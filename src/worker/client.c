@@ -135,8 +135,6 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
     assert(!r->copy && !r->after && !r->ts);
     r->table = call->table ? call->table : &no_table;
     r->since = call->other && call->other->since > r->table->since ? call->other->since : r->table->since;
-    if (call->kind == REQUEST_TRANSFORM)
-        transform_encode(call->transform, r->transform);
     r->kind = call->kind;
     r->wire_kind = kinds[call->kind];
     r->deadline = deadline;
@@ -165,10 +163,19 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
     }
     if (call->kind == REQUEST_MESSAGE)
         return app_request_fill(r, call);
+    r->user_function = (call->transform && call->transform->function == PARAMO_TRANSFORM_USER) ||
+                       (call->reduction && call->reduction->function == PARAMO_REDUCE_USER);
     if (call->kind == REQUEST_REDUCE)
         return reduction_request_make(call, &r->reduction);
     if (call->kind == REQUEST_PAGE)
         return page_request_make(call, client_scan_id(r->client), &r->page);
+    if (call->kind == REQUEST_TRANSFORM) {
+        r->transform_bytes = (uint32_t)transform_body_bytes(call->transform);
+        r->transform = malloc(r->transform_bytes);
+        if (!r->transform)
+            return err_memory(r->transform_bytes);
+        transform_encode(call->transform, r->transform);
+    }
     if (call->with_state || (call->batch && call->batch->with_state))
         r->flags |= WIRE_STATE;
     if (call->batch && call->batch->keys_only)
@@ -414,6 +421,7 @@ static void request_release(struct client *c, struct request *r)
     filtering_end(r);
     reduction_request_free(r->reduction);
     page_request_free(r->page);
+    free(r->transform);
     after_done(c, r);
     clock_gate_done(c, r);
     requests_remove(c, r);

@@ -223,8 +223,10 @@ struct request {
     struct scan_batch *batch;
     struct reduction_request *reduction;
     struct page_request *page;
-    uint64_t since;                          /* number of the first view that has all its tables */
-    uint8_t transform[TRANSFORM_BODY_BYTES]; /* TRANSFORM: its body */
+    uint64_t since;     /* number of the first view that has all its tables */
+    uint8_t *transform; /* TRANSFORM: its body */
+    uint32_t transform_bytes;
+    bool user_function; /* a function of the application */
     paramo_callback callback;
     void *callback_arg;
     uint32_t unfinished;           /* chunks */

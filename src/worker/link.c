@@ -151,11 +151,12 @@ static uint64_t link_rto(const struct link *l, unsigned probes)
 /* What the server must be able to read. */
 static uint64_t capability_needed(const struct request *r)
 {
+    uint64_t user = r->user_function ? CAPABILITY_FUNCTIONS : 0;
     if (r->kind == REQUEST_REDUCE)
-        return CAPABILITY_REDUCE;
+        return CAPABILITY_REDUCE | user;
     if (r->range || r->kind == REQUEST_PAGE)
         return CAPABILITY_RANGE;
-    return r->kind == REQUEST_TRANSFORM || r->flags & WIRE_KEYS ? CAPABILITY_TRANSFORM : 0;
+    return r->kind == REQUEST_TRANSFORM || r->flags & WIRE_KEYS ? CAPABILITY_TRANSFORM | user : 0;
 }
 
 /* The server cannot read it. */

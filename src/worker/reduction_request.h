@@ -12,7 +12,8 @@ struct reduction_request {
     struct reduction what;
     struct reduced found;
     paramo_reduction *to;
-    uint8_t body[REDUCTION_BODY_BYTES];
+    uint8_t body[REDUCTION_BODY_MAX];
+    size_t body_bytes;
 };
 
 /* INVALID, SIZE_MISMATCH, UNSUPPORTED: what is wrong with the caller's arguments. */

@@ -42,8 +42,7 @@ void slice_segments(struct slice *p)
     }
     if (r->reduction) {
         memset(f->seg, 0, sizeof f->seg);
-        f->seg[WIRE_SEG_BODY] =
-            (struct van_seg){.data = r->reduction->body, .len = sizeof r->reduction->body};
+        f->seg[WIRE_SEG_BODY] = (struct van_seg){.data = r->reduction->body, .len = r->reduction->body_bytes};
         f->nseg = WIRE_SEG_BODY + 1;
         return;
     }
@@ -53,7 +52,7 @@ void slice_segments(struct slice *p)
     f->nseg = s->count ? 1 : 0;
     if (r->kind == REQUEST_TRANSFORM) {
         f->seg[WIRE_SEG_LENS] = f->seg[WIRE_SEG_VALS] = (struct van_seg){0};
-        f->seg[WIRE_SEG_BODY] = (struct van_seg){.data = unconst(r->transform), .len = sizeof r->transform};
+        f->seg[WIRE_SEG_BODY] = (struct van_seg){.data = r->transform, .len = r->transform_bytes};
         f->nseg = WIRE_SEG_BODY + 1;
         return;
     }

@@ -15,7 +15,7 @@ static void over(struct shard *s, struct deferred *d, paramo_err err)
     struct van_seg seg[VAN_SEGS] = {{0}};
     unsigned nseg = 0;
     if (d->reducing) {
-        seg[WIRE_SEG_BODY] = (struct van_seg){.data = d->reducing->body, .len = sizeof d->reducing->body};
+        seg[WIRE_SEG_BODY] = (struct van_seg){.data = d->reducing->body, .len = d->reducing->body_bytes};
         nseg = WIRE_SEG_BODY + 1;
     } else if (d->head.count) {
         seg[WIRE_SEG_KEYS] = (struct van_seg){.data = d->keys, .len = 8 * (uint64_t)d->head.count};

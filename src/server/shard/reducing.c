@@ -36,7 +36,7 @@ paramo_err reducing_slice(struct peer *peer, struct shard_table *t, const struct
     struct reduction what;
     struct shard_table *other = NULL;
     struct reducing *r = finished(peer, h);
-    paramo_err err = reduction_decode(seg[WIRE_SEG_BODY].data, REDUCTION_BODY_BYTES, &what);
+    paramo_err err = reduction_decode(seg[WIRE_SEG_BODY].data, (size_t)seg[WIRE_SEG_BODY].len, &what);
     if (err)
         return err;
     if (what.two)
@@ -55,7 +55,7 @@ paramo_err reducing_slice(struct peer *peer, struct shard_table *t, const struct
         s->counters.dropped++; /* as if it had been lost on the way */
         return PARAMO_OK;
     }
-    err = reducing_make(s, &what, seg[WIRE_SEG_BODY].data, &r);
+    err = reducing_make(s, seg[WIRE_SEG_BODY].data, (size_t)seg[WIRE_SEG_BODY].len, &r);
     if (!err && is_short(s, t)) {
         while (!r->at.done)
             reducing_step(s, t, r);

@@ -9,19 +9,22 @@
 
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
-paramo_err reducing_make(struct shard *s, const struct reduction *what, const void *body, struct reducing **r)
+paramo_err reducing_make(struct shard *s, const void *body, size_t len, struct reducing **r)
 {
     struct reducing *x = calloc(1, sizeof *x);
     if (!x)
         return err_memory(sizeof *x);
-    memcpy(x->body, body, sizeof x->body);
-    x->what = *what;
-    paramo_err err = reduced_init(&x->found, &x->what);
+    assert(len <= sizeof x->body);
+    memcpy(x->body, body, len);
+    x->body_bytes = len;
+    paramo_err err = reduction_decode(x->body, len, &x->what);
+    if (!err)
+        err = reduced_init(&x->found, &x->what);
     if (err) {
         free(x);
         return err;
     }
-    s->reducing_bytes += reduced_bytes(what);
+    s->reducing_bytes += reduced_bytes(&x->what);
     *r = x;
     return PARAMO_OK;
 }

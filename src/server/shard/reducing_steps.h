@@ -13,14 +13,15 @@
 enum { REDUCING_BYTES = 64 << 20 };
 
 struct reducing {
-    uint8_t body[REDUCTION_BODY_BYTES]; /* as it came */
-    struct reduction what;
+    uint8_t body[REDUCTION_BODY_MAX]; /* as it came */
+    size_t body_bytes;
+    struct reduction what; /* borrows from body */
     struct table_reducing at;
     struct reduced found;
 };
 
-MUST_USE paramo_err reducing_make(struct shard *s, const struct reduction *what, const void *body,
-                                  struct reducing **r);
+/* Of a body that can be decoded. */
+MUST_USE paramo_err reducing_make(struct shard *s, const void *body, size_t len, struct reducing **r);
 void reducing_free(struct shard *s, struct reducing *r);
 /* Rows are being removed, or get their initial values: there is nothing to be seen yet. */
 bool reducing_waits(const struct shard *s, const struct shard_table *t, const struct reducing *r);

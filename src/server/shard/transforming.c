@@ -59,8 +59,7 @@ paramo_err transforming_slice(struct peer *peer, struct shard_table *t, const st
     struct shard_table *other = NULL;
     struct transform what;
     struct rows rows;
-    (void)nseg;
-    paramo_err err = transform_decode(seg[WIRE_SEG_BODY].data, TRANSFORM_BODY_BYTES, &what);
+    paramo_err err = transform_decode(seg[WIRE_SEG_BODY].data, data_seg_len(seg, nseg, WIRE_SEG_BODY), &what);
     if (err)
         return err;
     if (h->flags)
