@@ -7,7 +7,6 @@
  */
 #include "cmd/command.h"
 #include "cmd/exitcode.h"
-#include "cmd/filter_lib.h"
 #include "cmd/options.h"
 #include "cmd/token.h"
 #include "cmd/verbs.h"
@@ -102,8 +101,7 @@ static int set_options(const struct options *o, struct role_settings *s)
         const char *heading;
         char letter;
         const paramo_option *option = option_line(o->verb, id, &heading, &letter);
-        if (!option || !option_given(o, id) || id == OPT_TOKEN_FILE || id == OPT_VERBOSE ||
-            id == OPT_FILTER_LIB)
+        if (!option || !option_given(o, id) || id == OPT_TOKEN_FILE || id == OPT_VERBOSE)
             continue;
         if (paramo_config_set(&s->cfg, option->name, o->state[id].raw))
             return options_wrong(o, "%s", paramo_last_error());
@@ -219,6 +217,8 @@ static int become_worker(const struct role *r, const struct role_settings *s, ch
         setenv("PARAMO_TOKEN", cfg->token, 1);
     if (cfg->van)
         setenv("PARAMO_VAN", cfg->van, 1);
+    if (cfg->plugin)
+        setenv("PARAMO_PLUGIN", cfg->plugin, 1);
     set_number("PARAMO_TRUSTED_FABRIC", cfg->trusted_fabric);
     set_number("PARAMO_CONNECT_TIMEOUT_MS", cfg->connect_timeout_ms);
     set_number("PARAMO_SCHEDULER_WAIT_MS", cfg->scheduler_wait_ms);
@@ -275,8 +275,6 @@ static int cmd_role(const struct role *r, int argc, char **argv)
     else
         s.cfg.state = s.cfg.meta = NULL;
     code = set_options(&o, &s);
-    if (code < 0 && r->role == PARAMO_ROLE_SERVER)
-        code = filter_lib_load(&o);
     return code < 0 ? run_role(r, &o, &s) : code;
 }
 

@@ -13,7 +13,6 @@
  */
 #include "cmd/command.h"
 #include "cmd/exitcode.h"
-#include "cmd/filter_lib.h"
 #include "cmd/options.h"
 #include "cmd/run_child.h"
 #include "cmd/verbs.h"
@@ -470,7 +469,8 @@ static void export_settings(const struct options *o)
 {
     static const enum option_id settings[] = {
         OPT_CHECKPOINT_DIR,  OPT_CHECKPOINT_EVERY, OPT_CHECKPOINT_FULL_EVERY,
-        OPT_CHECKPOINT_KEEP, OPT_RESTORE,          OPT_ON_LOSS};
+        OPT_CHECKPOINT_KEEP, OPT_RESTORE,          OPT_ON_LOSS,
+        OPT_PLUGIN};
     options_export(o, settings, sizeof settings / sizeof *settings);
     if (option_given(o, OPT_VAN))
         setenv("PARAMO_VAN", option_text(o, OPT_VAN), 1);
@@ -554,8 +554,6 @@ int cmd_run(int argc, char **argv)
     int code = options_parse(&options, VERB_RUN, argc, argv, usage, more);
     if (code < 0)
         code = make_options(&options, &o);
-    if (code < 0)
-        code = filter_lib_export(&options);
     if (code >= 0)
         return code;
     export_settings(&options);

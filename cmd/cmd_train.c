@@ -5,7 +5,6 @@
 #include "cmd/darlin_args.h"
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
-#include "cmd/filter_lib.h"
 #include "cmd/metrics_json.h"
 #include "cmd/plots.h"
 #include "cmd/train_args.h"
@@ -408,8 +407,9 @@ static int save_names(const struct train_options *o)
 /* For the node that has the scheduler. */
 static void export_checkpoints(const struct options *s)
 {
-    static const enum option_id settings[] = {OPT_CHECKPOINT_DIR, OPT_CHECKPOINT_EVERY,
-                                              OPT_CHECKPOINT_FULL_EVERY, OPT_CHECKPOINT_KEEP, OPT_RESTORE};
+    static const enum option_id settings[] = {
+        OPT_CHECKPOINT_DIR,  OPT_CHECKPOINT_EVERY, OPT_CHECKPOINT_FULL_EVERY,
+        OPT_CHECKPOINT_KEEP, OPT_RESTORE,          OPT_PLUGIN};
     options_export(s, settings, sizeof settings / sizeof *settings);
 }
 
@@ -442,8 +442,6 @@ int cmd_train(int argc, char **argv)
         code = options_wrong(&s, "--checkpoint-every needs --checkpoint-dir");
     if (code < 0)
         code = export_filters(&s);
-    if (code < 0)
-        code = filter_lib_load(&s);
     if (code < 0)
         code = check_names(&s, &options);
     if (code < 0)

@@ -135,8 +135,6 @@
       "with --aggregate: each worker reads all rows and learns its share of each batch; runs are equal bit for bit")  \
     X(FILTER, TRAIN, "filter", 0, LIST, "push=CHAIN|pull=CHAIN...", NULL, NULL,                                       \
       "filters between workers and servers, such as push=fixed:2,keycache,lz4 pull=keycache,lz4 (docs/FILTERS.md)")   \
-    X(FILTER_LIB, TRAIN | RUN | SERVER, "filter-lib", 0, TEXT, "FILE.so", NULL, "PARAMO_FILTER_LIB",                  \
-      "a shared object with filters of your own, which --filter may name; workers and servers need it")               \
     X(EXPORT_TO, EXPORT, "to", 0, WORD, EXPORT_FORM_WORDS, NULL, NULL, "the form to write")                           \
     X(EXPORT_SETTINGS, EXPORT, "settings", 0, FLAG, NULL, NULL, NULL,                                                 \
       "text: with all that 'paramo import' needs")                                                                    \
@@ -207,6 +205,7 @@
     N(WAIT, NODES, "wait")                                                                                            \
     N(VAN, RUN | NODES, "van")                                                                                        \
     N(TRUSTED_FABRIC, NODES, "trusted-fabric")                                                                        \
+    N(PLUGIN, TRAIN | RUN | NODES, "plugin")                                                                          \
     /* ---- live clusters ---- */                                                                                     \
     X(PLAN_SERVERS, RING, "servers", 0, NUMBER(1, 4096), "N", NULL, NULL, "number of servers of a planned cluster")   \
     X(PLAN_SHARDS, RING, "shards", 0, NUMBER(1, 256), "N", "1", NULL,                                                 \

@@ -1,5 +1,4 @@
-/* The filter of filter.c. As a shared object of its own it serves the program as well:
- *     paramo run --filter-lib nonzero.so -s 1 -w 1 -- paramo train --filter-lib nonzero.so --filter push=nonzero ... */
+/* The filter of filter.c and plugin.c. */
 #include "nonzero.h"
 
 #include <inttypes.h>
@@ -50,6 +49,3 @@ static int decode(void *user, float arg, const void *from, size_t bytes, void *t
 }
 
 const paramo_filter nonzero = {.size = sizeof nonzero, .name = "nonzero", .encode = encode, .decode = decode};
-
-/* What the program looks for. */
-const paramo_filter *const paramo_filters[] = {&nonzero, NULL};

@@ -60,10 +60,6 @@ typedef struct paramo_filter {
     int (*decode)(void *user, float arg, const void *from, size_t bytes, void *to, size_t want);
 } paramo_filter;
 
-/* A shared object for `paramo train --filter-lib` has this array: its filters, and NULL behind the last. It needs no function
- * of the library. The program does not define it. */
-extern const paramo_filter *const paramo_filters[];
-
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #include "env/process.h"
 #include "filter/users.h"
 #include "node/config.h"
+#include "node/plugins.h"
 #include "wire/capability.h"
 
 void node_free(paramo_node *node)
@@ -141,6 +142,8 @@ paramo_err paramo_create(const paramo_config *config, paramo_node **node)
     made->env = env_real();
     made->interrupt_fd = -1;
     paramo_err err = config_copy(config, &made->config);
+    if (!err)
+        err = plugins_load(made->config.plugin); /* before the filters are checked */
     if (!err)
         err = config_check(&made->config);
     if (!err)

@@ -19,16 +19,6 @@ expect 0 "a filter on 1 server and 1 worker" "$PARAMO" run -s 1 -w 1 -- "$HERE/f
 check "the values are the same" grep -q 'the values are the same' "$OUT"
 check "a tenth of the values travels" grep -q 'nonzero: 40000 bytes became 12[0-9][0-9][0-9]$' "$OUT"
 
-# ---- the same filter in the program ----
-printf '%s 1:1 %s:1\n' 1 2 0 3 1 4 0 2 1 3 0 4 >rows
-lib=$HERE/nonzero.so
-expect 0 "train with a filter of the user's own" "$PARAMO" run -s 1 -w 1 --filter-lib "$lib" -- "$PARAMO" train --model lr \
-    --data rows --epochs 2 --hold-out 0 --any-quality --filter push=nonzero
-check "it was used on both sides" grep -Eq 'filter nonzero of pushes: ' "$OUT"
-refused 2 "a filter without its library" "there is no filter" "$PARAMO" train --model lr --data rows --filter push=nonzero
-refused 3 "a library that is not there" "no.so: there is no such file" "$PARAMO" train --model lr --data rows --filter-lib no.so
-refused 3 "no shared object" "rows: " "$PARAMO" server --filter-lib rows --scheduler 127.0.0.1:1
-
 # ---- functions that run on the servers ----
 expect 0 "norms, alone" "$HERE/norms"
 numbers() { grep -Eo '(a|b|mean|half of b|a [*] b|greatest): .*$' "$1"; } # without the runner's prefixes
@@ -44,6 +34,15 @@ check "all rows, without keys" grep -qx 'worker 0: 100000 of 100000 rows are rig
 expect 0 "ranges as 2 servers and 3 workers" "$PARAMO" run -s 2 -w 3 -- "$HERE/ranges"
 check "all ids, in pages" grep -q '20000 of 20000 ids came in order, page by page' "$OUT"
 check "three times all rows" test "$(cat "$OUT" "$ERR" | grep -c '100000 of 100000 rows are right, and no keys')" = 3
+
+# ---- functions of the application ----
+expect 0 "functions, alone" "$HERE/function"
+cp "$OUT" alone
+check "all weights" grep -qx '100000 weights: 12407 12618 12416 12566 12585 12374 12565 12469' alone
+check "none beyond the limit" grep -qx '100000 weights: 0 0 37441 12566 12585 12374 25034 0' alone
+expect 0 "functions on 3 servers with a copy of each row" "$PARAMO" run -s 3 -w 1 --replicas 1 -- "$HERE/function"
+grep -h -o '100000 weights: .*' "$OUT" "$ERR" >three
+check "the same counts" cmp three alone
 
 # ---- SGD ----
 curve() { grep -Eo '[ 0-9][0-9] [0-9]+\.[0-9]+$' "$1"; } # without the runner's prefixes

@@ -150,7 +150,7 @@ static void every_text_is_kept(void **state)
         assert_string_equal(*b, "second");
         texts++;
     }
-    assert_int_equal(texts, 11);
+    assert_int_equal(texts, 12);
     for (size_t i = 0; (option = paramo_config_option(i)); i++)
         if (option->variable)
             assert_int_equal(unsetenv(option->variable), 0);

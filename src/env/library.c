@@ -1,0 +1,44 @@
+#include "env/library.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+static void *loaded[LIBRARIES_MAX]; /* under the lock */
+
+/* A file has one handle, by whatever path it was opened. */
+static unsigned place_of(const void *handle)
+{
+    unsigned n = 0;
+    while (n < LIBRARIES_MAX && loaded[n] && loaded[n] != handle)
+        n++;
+    return n;
+}
+
+paramo_err library_load(const char *path, paramo_err (*first)(struct library *library))
+{
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    paramo_err err = PARAMO_OK;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return err_set(PARAMO_E_NOT_FOUND, "the plugin cannot be loaded: %s", dlerror());
+    (void)pthread_mutex_lock(&one);
+    unsigned n = place_of(handle);
+    bool again = n < LIBRARIES_MAX && loaded[n];
+    if (n == LIBRARIES_MAX)
+        err = err_set(PARAMO_E_FULL, "%s: a process has at most %d plugins", path, LIBRARIES_MAX);
+    else if (!again)
+        err = first((struct library *)handle);
+    if (!err && !again)
+        loaded[n] = handle;
+    else if (again)
+        (void)dlclose(
+            handle); /* it stays: the first handle is kept. After an error it stays, too: something may be of it */
+    (void)pthread_mutex_unlock(&one);
+    return err;
+}
+
+const void *library_find(struct library *library, const char *name)
+{
+    return dlsym(library, name);
+}

@@ -1,0 +1,14 @@
+/*
+ * Plugins of the process: shared objects that register functions and filters (paramo/plugin.h). It never knows what they
+ * register. Tests: test/e2e/plugins.sh.
+ */
+#ifndef NODE_PLUGINS_H
+#define NODE_PLUGINS_H
+
+#include "base/err.h"
+
+/* Loads each file of a list with colons that the process has not loaded yet. NULL: none. NOT_FOUND: a file cannot be
+ * loaded, or is no plugin. INVALID: what it has cannot be registered. Any thread. */
+MUST_USE paramo_err plugins_load(const char *list);
+
+#endif
