@@ -180,7 +180,21 @@ static void print_calibration(const struct train_result *r)
         (void)printf("; %u steps\n", c->knots);
 }
 
-static json_t *pace_json(const struct options *s, const double *pace)
+/* Pulls of each table by age. */
+static json_t *ages_json(const struct train_options *o, const double *pace)
+{
+    json_t *tables = json_object();
+    for (size_t t = 0; t < o->model.ops->tables && t < PACE_TABLES; t++) {
+        json_t *ages = json_array();
+        for (int i = 0; i < PARAMO_CLOCK_AGES; i++)
+            (void)json_array_append_new(
+                ages, json_integer((json_int_t)pace[PACE_AGES + t * PARAMO_CLOCK_AGES + (size_t)i]));
+        (void)json_object_set_new(tables, o->model.ops->table[t].name, ages);
+    }
+    return tables;
+}
+
+static json_t *pace_json(const struct options *s, const struct train_options *o, const double *pace)
 {
     json_t *awaited = json_array(), *stale = json_array();
     for (int i = 0; i < PACE_WORKERS; i++)
@@ -189,9 +203,9 @@ static json_t *pace_json(const struct options *s, const double *pace)
                 awaited, json_pack("{s:i, s:f}", "worker", i, "seconds", pace[PACE_AWAITED + i]));
     for (int i = 0; i < PACE_STALENESS; i++)
         (void)json_array_append_new(stale, json_integer((json_int_t)pace[PACE_STALE + i]));
-    return json_pack("{s:s, s:I, s:f, s:o, s:o}", "model", option_text(s, OPT_CONSISTENCY), "waits",
+    return json_pack("{s:s, s:I, s:f, s:o, s:o, s:o}", "model", option_text(s, OPT_CONSISTENCY), "waits",
                      (json_int_t)pace[PACE_WAITS], "wait_seconds", pace[PACE_SECONDS], "awaited", awaited,
-                     "staleness", stale);
+                     "staleness", stale, "table_staleness", ages_json(o, pace));
 }
 
 static json_t *admission_json(const struct options *s, const struct admission_rule *rule)
@@ -246,7 +260,7 @@ static int print_json(const struct options *s, const struct train_options *o, co
     if (j && r->filters > 0)
         (void)json_object_set_new(j, "filters", filters_json(r));
     if (j && o->bound != PACE_FREE)
-        (void)json_object_set_new(j, "consistency", pace_json(s, r->pace));
+        (void)json_object_set_new(j, "consistency", pace_json(s, o, r->pace));
     if (j && r->calibration.kind != CALIBRATION_NONE)
         (void)json_object_set_new(j, "calibration", calibration_json(r));
     if (j && r->base_loss > 0)

@@ -245,6 +245,13 @@ typedef struct paramo_clock_info {
 } paramo_clock_info;
 /* Fills in *info, whose size is set. */
 PARAMO_API void paramo_clock_get(const paramo_worker *worker, paramo_clock_info *info);
+#define PARAMO_CLOCK_AGES 17
+/* How old what a table's pulls gave may have been, in clocks (the staleness of SSP): ages[i] is the number of pulls that this
+ * worker issued i clocks ahead of the slowest worker that counted, as far as it knew, or ahead of the clock that they
+ * demanded; the last is of all that were further ahead. The slowest may have gone on by the time of the pull, so the true
+ * ages are at most these. Pulls without a clock do not count. Any thread. INVALID: NULL. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_clock_ages(const paramo_table *table,
+                                                              uint64_t ages[PARAMO_CLOCK_AGES]);
 
 /* ---- whole tables ---- */
 

@@ -92,7 +92,9 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                             .together = l->o.shares,
                             .slow = l->o.slow,
                             .arg = l->o.arg,
-                            .embedded = l->o.alone};
+                            .embedded = l->o.alone,
+                            .table = l->o.table,
+                            .tables = l->o.model->ops->tables};
     l->slot = calloc(l->slots, sizeof *l->slot);
     struct loader_options loader = {.node = l->o.node,
                                     .pool = l->o.pool,
@@ -187,8 +189,9 @@ void learner_calibration_key(char *out, size_t cap, uint32_t round)
     (void)snprintf(out, cap, "train/calibration/%u", round);
 }
 
-void learner_pace(const struct learner *l, double sums[PACE_SUMS])
+void learner_pace(struct learner *l, double sums[PACE_SUMS])
 {
+    pace_collect(&l->pace);
     for (size_t i = 0; i < PACE_SUMS; i++)
         sums[i] += l->pace.sum[i];
 }

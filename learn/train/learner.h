@@ -101,7 +101,7 @@ PARAMO_MUST_USE paramo_err learner_round(struct learner *learner, uint32_t round
 /* Scores the held-out rows after that round, in the same way. */
 PARAMO_MUST_USE paramo_err learner_measure(struct learner *learner, uint32_t round);
 /* Adds what it has not added to the job's sums (pace.h): of parts that are not done. */
-void learner_pace(const struct learner *learner, double sums[PACE_SUMS]);
+void learner_pace(struct learner *learner, double sums[PACE_SUMS]);
 int learner_measures(const struct learner *learner);
 /* The pool's round in which the rows of a round are learned. */
 uint32_t learner_pool_round(uint32_t round, int held_out);

@@ -180,10 +180,24 @@ paramo_err pace_round_over(struct pace *p, const atomic_int *stop, int leads)
     return err == PARAMO_OK && leads ? check_together(p, stop) : err;
 }
 
+void pace_collect(struct pace *p)
+{
+    uint64_t ages[PARAMO_CLOCK_AGES];
+    for (size_t t = 0; t < p->tables && t < PACE_TABLES && p->bound != PACE_FREE; t++) {
+        if (paramo_table_clock_ages(p->table[t], ages) != PARAMO_OK)
+            continue;
+        for (size_t i = 0; i < PARAMO_CLOCK_AGES; i++) {
+            p->sum[PACE_AGES + t * PARAMO_CLOCK_AGES + i] += (double)(ages[i] - p->aged[t][i]);
+            p->aged[t][i] = ages[i];
+        }
+    }
+}
+
 paramo_err pace_report(struct pace *p)
 {
     if (p->bound == PACE_FREE)
         return PARAMO_OK;
+    pace_collect(p);
     paramo_err err = paramo_kv_add(p->node, PACE_SUMS_KEY, p->sum, PACE_SUMS);
     if (err == PARAMO_OK)
         memset(p->sum, 0, sizeof p->sum);

@@ -18,6 +18,7 @@ enum {
     PACE_FREE = 0, /* asp */
     PACE_BOUND_MAX = 1 << 20,
     PACE_STALENESS = 17, /* of 0 to 15 clocks, and of more */
+    PACE_TABLES = 8,     /* the model's tables; more are not counted */
     PACE_WORKERS =
         64 /* workers that are told apart as those that others waited for; the last is all others */
 };
@@ -28,7 +29,8 @@ enum pace_sum {
     PACE_SECONDS,
     PACE_STALE, /* batches by how many clocks the learner was ahead of the last */
     PACE_AWAITED = PACE_STALE + PACE_STALENESS, /* seconds, by the worker that was waited for */
-    PACE_SUMS = PACE_AWAITED + PACE_WORKERS
+    PACE_AGES = PACE_AWAITED + PACE_WORKERS, /* pulls of each table by their age (paramo_table_clock_ages) */
+    PACE_SUMS = PACE_AGES + PACE_TABLES * PARAMO_CLOCK_AGES
 };
 #define PACE_SUMS_KEY "train/pace"
 
@@ -43,6 +45,9 @@ struct pace {
     int embedded;      /* workers are the customers of one node */
     int counts;        /* it has a clock */
     uint64_t next;     /* the clock of the batch that is pulled next */
+    paramo_table *const *table; /* the model's */
+    size_t tables;
+    uint64_t aged[PACE_TABLES][PARAMO_CLOCK_AGES]; /* of these, what is in sum */
     double sum[PACE_SUMS];
 };
 
@@ -60,6 +65,8 @@ PARAMO_MUST_USE paramo_err pace_idle(struct pace *pace);
 /* All batches of the round are learned by this learner, and its sums are added. Those that learn together wait for each
  * other. leads: the others stay until this one has said how the job goes on, so it notices if one is missing. */
 PARAMO_MUST_USE paramo_err pace_round_over(struct pace *pace, const atomic_int *stop, int leads);
+/* Brings sum up to date. */
+void pace_collect(struct pace *pace);
 /* Adds the sums so far to the job's. */
 PARAMO_MUST_USE paramo_err pace_report(struct pace *pace);
 

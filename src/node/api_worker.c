@@ -397,6 +397,23 @@ const paramo_request_options *request_options(const paramo_request_options *opti
     return whole;
 }
 
+static void count_age(const struct client_table *spec, uint64_t age)
+{
+    struct paramo_table *table = container_of(spec, struct paramo_table, spec);
+    if (age != CLOCK_AGELESS)
+        atomic_fetch_add_explicit(&table->ages[age < PARAMO_CLOCK_AGES ? age : PARAMO_CLOCK_AGES - 1], 1,
+                                  memory_order_relaxed);
+}
+
+paramo_err paramo_table_clock_ages(const paramo_table *table, uint64_t ages[PARAMO_CLOCK_AGES])
+{
+    if (!table || !ages)
+        return err_set(PARAMO_E_INVALID, "table or ages is NULL");
+    for (unsigned i = 0; i < PARAMO_CLOCK_AGES; i++)
+        ages[i] = atomic_load_explicit(&table->ages[i], memory_order_relaxed);
+    return PARAMO_OK;
+}
+
 paramo_err request_issue(paramo_worker *worker, struct client_call *call,
                          const paramo_request_options *options, uint64_t *ts)
 {
@@ -411,8 +428,11 @@ paramo_err request_issue(paramo_worker *worker, struct client_call *call,
         err = clock_demand_check(worker, call->options->at_clock);
     if (!err && call->table && call->table->options.aggregate)
         clock_of_call(worker, call);
+    uint64_t age = clock_age(worker, call->options ? call->options->at_clock : 0);
     if (!err)
         err = client_issue(worker->client, call, ts ? ts : &given);
+    if (!err && (call->kind == REQUEST_PULL || call->kind == REQUEST_PUSHPULL))
+        count_age(call->table, age);
     call->options = NULL; /* they were those of this function */
     return err;
 }

@@ -328,6 +328,16 @@ paramo_err clock_demand_check(const paramo_worker *w, uint64_t clock)
     return err;
 }
 
+uint64_t clock_age(const paramo_worker *w, uint64_t demanded)
+{
+    const struct worker_clock *c = &w->clock;
+    if (!atomic_load_explicit(&c->session, memory_order_relaxed))
+        return CLOCK_AGELESS;
+    uint64_t issued = atomic_load(&c->issued), seen = atomic_load(&c->minimum);
+    seen = demanded > seen ? demanded : seen;
+    return issued > seen ? issued - seen : 0;
+}
+
 void clock_of_call(const paramo_worker *w, struct client_call *call)
 {
     const struct worker_clock *c = &w->clock;

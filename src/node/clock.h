@@ -24,6 +24,7 @@
 #include "node/node.h"
 
 enum { CLOCK_AHEAD_MAX = 1024 /* iterations ended whose requests are in flight; arbitrary */ };
+#define CLOCK_AGELESS UINT64_MAX
 
 /* Control lane. The scheduler counts the worker from now on, or does not any more. */
 void clock_joined(paramo_worker *worker, uint64_t session, const struct clock_result *result);
@@ -37,6 +38,9 @@ MUST_USE paramo_err clock_end(paramo_worker *worker, uint64_t *clock);
 MUST_USE paramo_err clock_demand_check(const paramo_worker *worker, uint64_t clock);
 /* Any thread. A push or pull of an aggregated table is of the worker's present iteration, if it counts. */
 void clock_of_call(const paramo_worker *worker, struct client_call *call);
+/* Any thread. By how much the worker's clock is ahead of the minimum, as far as it knows, or of the clock that a request
+ * demands (0: none). CLOCK_AGELESS: it does not count. */
+uint64_t clock_age(const paramo_worker *worker, uint64_t demanded);
 /* The client's lane (client_config.need_clock, with the worker as arg). */
 void clock_needed(void *worker, uint64_t clock);
 /* OK while it counts. */

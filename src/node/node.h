@@ -172,7 +172,8 @@ struct paramo_table {
     paramo_worker *worker;
     struct client_table spec;
     paramo_table_options options;
-    atomic_uint users; /* 0: closed */
+    atomic_uint users;                        /* 0: closed */
+    _Atomic uint64_t ages[PARAMO_CLOCK_AGES]; /* of its pulls */
     paramo_table *next;
 };
 

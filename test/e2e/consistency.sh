@@ -56,6 +56,9 @@ expect 0 'ssp: undisturbed' "$PARAMO" train --model lr --data 1.ffm 2.ffm --batc
 staleness() { tr -d ' \n' <"$OUT" | sed -n 's/.*"staleness":\[\([0-9,]*\)\].*/\1/p'; }
 bounded() { staleness | awk -F, '{ for (i = 4; i <= NF; i++) late += $i; exit !(NF == 17 && $1 + $2 + $3 > 0 && !late) }'; }
 check "ssp: no batch is more than two clocks ahead ($(staleness))" bounded
+tables() { tr -d ' \n' <"$OUT" | sed -n 's/.*"table_staleness":{"[a-z]*":\[\([0-9,]*\)\].*/\1/p'; }
+young() { tables | awk -F, '{ for (i = 4; i <= NF; i++) late += $i; exit !(NF == 17 && $1 + $2 + $3 > 0 && !late) }'; }
+check "ssp: no pull of the weights is more than two clocks old ($(tables))" young
 refused 2 'a model that does not exist' "^paramo train: --consistency is asp, bsp or ssp:S with S up to .*, not 'ssp'" \
     "$PARAMO" train --model lr --data 1.ffm --consistency ssp
 finish

@@ -200,11 +200,58 @@ static void requests_at_a_clock(void **state)
     ok(paramo_stop(node));
 }
 
+static uint64_t aged(const paramo_table *t, unsigned age)
+{
+    uint64_t ages[PARAMO_CLOCK_AGES];
+    ok(paramo_table_clock_ages(t, ages));
+    return ages[age];
+}
+
+/* How far ahead a worker was when it pulled. */
+static void ages_of_pulls(void **state)
+{
+    (void)state;
+    paramo_node *node = embedded_start(2);
+    paramo_worker *a = NULL, *b = NULL;
+    uint64_t ts;
+    float value;
+    ok(paramo_worker_open(node, 0, &a));
+    ok(paramo_worker_open(node, 1, &b));
+    paramo_table *ta = sums(a), *tb = sums(b);
+    (void)pulled(a, ta); /* without a clock */
+    ok(paramo_clock_join(a, NULL));
+    ok(paramo_clock_join(b, NULL));
+    (void)pulled(a, ta);
+    assert_int_equal(aged(ta, 0), 1);
+    for (unsigned i = 0; i < 20; i++)
+        ok(paramo_clock(a, NULL));
+    push_one(a, ta); /* no pull */
+    (void)pulled(a, ta);
+    assert_int_equal(aged(ta, PARAMO_CLOCK_AGES - 1), 1); /* 20, or more than 15 */
+    for (unsigned i = 0; i < 17; i++)
+        ok(paramo_clock(b, NULL));
+    ok(paramo_clock_wait(a, 17, 0));
+    (void)pulled(a, ta);
+    (void)pulled(a, ta);
+    assert_int_equal(aged(ta, 3), 2);
+    for (unsigned i = 17; i < 20; i++)
+        ok(paramo_clock(b, NULL));
+    ok(pull_at(a, ta, 19, 0, &value, &ts)); /* it is held for that clock */
+    ok(paramo_wait(a, ts, 0));
+    assert_int_equal(aged(ta, 1) + aged(ta, 0), 2);
+    assert_int_equal(aged(tb, 0) + aged(tb, 1) + aged(tb, 3), 0); /* of each worker by itself */
+    assert_int_equal(paramo_table_clock_ages(NULL, NULL), PARAMO_E_INVALID);
+    paramo_worker_close(a);
+    paramo_worker_close(b);
+    ok(paramo_stop(node));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_workers),
         cmocka_unit_test(requests_at_a_clock),
+        cmocka_unit_test(ages_of_pulls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
