@@ -119,19 +119,30 @@ static const char of_fm[] = "\n"
                             "    return 0.5f * fold(lane);\n"
                             "}\n";
 
-static const char of_ffm[] = "\n"
-                             "static float products(const struct term *t, size_t n, int c)\n"
-                             "{\n"
-                             "    float lane[8] = {0};\n"
-                             "    size_t i, j;\n"
-                             "    for (i = 0; i < n; i++)\n"
-                             "        for (j = 0; t[i].field < FIELDS && j < i; j++)\n"
-                             "            if (t[j].field < FIELDS)\n"
-                             "                dot(t[i].x * t[j].x, row_of(&t[i], c) + t[j].field * DIM, "
-                             "row_of(&t[j], c) + t[i].field * DIM,\n"
-                             "                    lane);\n"
-                             "    return fold(lane);\n"
-                             "}\n";
+/* The additions of model_ffm.c in their order: by tiles of 64 features, and in several sums in turn. */
+static const char of_ffm[] =
+    "\n"
+    "static float products(const struct term *t, size_t n, int c)\n"
+    "{\n"
+    "    float lane[16] = {0};\n"
+    "    size_t first, other, i, j, k;\n"
+    "    for (first = 0; first < n; first += 64)\n"
+    "        for (other = 0; other <= first; other += 64)\n"
+    "            for (i = first; i < first + 64 && i < n; i++) {\n"
+    "                size_t turn = 0;\n"
+    "                for (j = other; t[i].field < FIELDS && j < other + 64 && j < i; j++) {\n"
+    "                    if (t[j].field >= FIELDS)\n"
+    "                        continue;\n"
+    "                    dot(t[i].x * t[j].x, row_of(&t[i], c) + t[j].field * DIM, row_of(&t[j], c) + "
+    "t[i].field * DIM,\n"
+    "                        lane + (DIM == 4 ? turn % 4 * 4 : turn % 2 * 8));\n"
+    "                    turn++;\n"
+    "                }\n"
+    "            }\n"
+    "    for (k = 0; k < 8; k++)\n"
+    "        lane[k] += lane[k + 8];\n"
+    "    return fold(lane);\n"
+    "}\n";
 
 static const char of_fwfm[] =
     "\n"
