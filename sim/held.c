@@ -66,7 +66,9 @@ void held_acknowledged(struct world *w, struct op *op)
 static bool stays(struct world *w, const struct customer *c, unsigned index)
 {
     const struct ledger_table *t = &w->ledger[SIM_REALS];
-    return c->held.from[index] && !t->tainted && !t->clears_open && t->clears == c->held.clears[index] &&
+    /* A carrier that no server took for long was given up: which rows it had is not known here. */
+    return !carrying_given_up(c->worker->client) && c->held.from[index] && !t->tainted && !t->clears_open &&
+           t->clears == c->held.clears[index] &&
            ledger_stays(w, SIM_REALS, c->held.from[index], c->held.deaths[index]) &&
            !losses_between(w, &t->keys[index], c->held.from[index]);
 }

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "filter/residuals.h"
 #include "worker/ending.h"
 #include "worker/filtering.h"
+#include "worker/numbers.h"
 #include "worker/requests.h"
 
 /* What is held back of one table, and its carriers and flushes. */
@@ -22,6 +24,7 @@ struct held_table {
 struct carrying {
     struct map tables; /* of struct held_table, by id */
     size_t sent;       /* bytes of carriers */
+    uint64_t given_up; /* carriers */
 };
 
 /* The arrays of a carrier, behind the head of its buffer. */
@@ -99,7 +102,7 @@ static paramo_err carrier_make(struct client *c, struct request *of, size_t n, s
     q->kind = REQUEST_PUSH;
     q->wire_kind = WIRE_PUSH;
     q->priority = of->priority;
-    q->deadline = UINT64_MAX;
+    q->deadline = lane_now(c->lane) + c->config.request_timeout_ms * ENV_MS;
     q->draws_as = mix64(of->draws_as + ++of->carry.portions);
     q->carry = (struct carry){.own = true, .bytes = bytes};
     q->keys = arrays->keys;
@@ -324,6 +327,36 @@ void carrying_refused(struct request *q, paramo_err status, const char *text)
     for (struct request *f = q->carry.held->flushes; f; f = f->carry.flush_next)
         if (f->carry.upto >= q->number)
             request_end(f, status, text);
+}
+
+/* The first number that is not over is of this carrier, no shard takes it, and others wait for that number. */
+static bool is_in_the_way(const struct request *q)
+{
+    const struct client *c = q->client;
+    const struct chunk *first = numbers_chunk(c, numbers_floor(c));
+    return c->numbers->full && first && first->request == q && first->number == numbers_floor(c) &&
+           !first->unanswered;
+}
+
+void carrying_late(struct request *q)
+{
+    assert(request_is_carrier(q) && !q->ended);
+    if (!is_in_the_way(q)) {
+        q->deadline = lane_now(q->client->lane) + ENV_SEC;
+        return;
+    }
+    paramo_err err = err_set(PARAMO_E_NODE_LOST,
+                             "no server takes rows of table %s that a filter held back; they are given up",
+                             q->table->name);
+    log_warn("customer %u: %s", q->client->config.customer, err_text());
+    q->client->carrying->given_up++;
+    carrying_refused(q, err, err_text());
+    request_end(q, err, err_text());
+}
+
+uint64_t carrying_given_up(const struct client *c)
+{
+    return c->carrying ? c->carrying->given_up : 0;
 }
 
 static void child_forget(struct request *parent, struct request *q)

@@ -10,6 +10,10 @@
  * exactly once. A shard that refuses a chunk gets it again later. Only with the client does a carrier end before its
  * time; client_close and a death lose what the client holds back. A flush sends what is held back of a table.
  *
+ * One case is bounded: a carrier that no server takes for the time of a request (its owner is dead and has no copy, say)
+ * keeps its number, and 1,024 numbers later no request can be sent. Then it is given up, with a warning, and requests that
+ * wait for it end with NODE_LOST.
+ *
  * Bounded: CARRYING_HELD_MAX bytes of rows held back (then rows travel instead), and CARRYING_SENT_MAX bytes of rows in
  * carriers (then pushes wait). On the lane. Tests: test/worker/test_carrying.c, the simulator.
  */
@@ -43,6 +47,8 @@ MUST_USE paramo_err carrying_chain_changes(struct client *c, const struct client
                                            struct request **flush);
 /* A chunk of the carrier was refused, and will be tried again: the requests that wait for the carrier end with this. */
 void carrying_refused(struct request *carrier, paramo_err status, const char *text);
+/* Its deadline has passed: it goes on, or is given up. */
+void carrying_late(struct request *carrier);
 /* The request is over: a carrier, one that has carriers, a flush, or another. */
 void carrying_release(struct request *r);
 void carrying_fini(struct client *c);
@@ -50,6 +56,8 @@ void carrying_fini(struct client *c);
 /* For observers: calls fn with each row of the key that is held back, or on its way in a carrier. */
 void carrying_each(const struct client *c, uint32_t table, uint64_t key,
                    void (*fn)(void *arg, const void *row), void *arg);
+/* How many carriers were given up. */
+uint64_t carrying_given_up(const struct client *c);
 /* Any rows held back, or on their way? */
 bool carrying_any(const struct client *c);
 

@@ -537,12 +537,14 @@ static void deadline_fire(struct lane_timer *timer)
     uint64_t now = lane_now(c->lane), next = UINT64_MAX;
     c->life->deadline_at = UINT64_MAX;
     for (struct request *r = requests_first(c); r; r = r->next) {
+        if (r->deadline <= now && !r->ended && request_is_carrier(r))
+            carrying_late(r); /* perhaps it has a later deadline now */
         if (r->deadline <= now && r->error) {
             request_close(r);
-        } else if (r->deadline <= now) {
+        } else if (r->deadline <= now && !r->ended) {
             deadline_text(r);
             request_end(r, PARAMO_E_TIMEOUT, err_text());
-        } else if (r->deadline < next) {
+        } else if (r->deadline > now && r->deadline < next) {
             next = r->deadline;
         }
     }

@@ -198,6 +198,40 @@ static void portions_and_views(void **state)
     world_fini(&w);
 }
 
+/* A carrier whose server is gone, and has no copy, keeps its number. It is given up before it stops all other requests. */
+static void a_carrier_that_nobody_takes_is_given_up(void **state)
+{
+    struct world w;
+    uint64_t flushed;
+    (void)state;
+    world_make(&w, 2, "push=threshold:2.5");
+    push(&w, N, 1);
+    assert_true(total(&w, N) == 0);              /* the connections are there */
+    assert_ok(issue(&w, REQUEST_PUSH, N, 2, 0)); /* all rows leave */
+    world_server_stop(&w, 1);
+    w.servers[1].alive = false;
+    world_view(&w);
+    world_all_view(&w);
+    (void)world_wait(&w, 0, ts);
+    assert_ok(issue(&w, REQUEST_FLUSH, 0, 0, 200000)); /* waits for the carrier */
+    flushed = ts;
+    size_t here = 0; /* a key that server 0 owns */
+    while (w.ring.owner[ring_partition(ring_position(&w.tables[0].placement, keys[here]))] != 0)
+        here++;
+    for (unsigned i = 0; i < 3 * DATA_WINDOW; i++) {
+        float value = 3;
+        assert_ok(world_push(&w, 0, 0, &keys[here], 1, &value, 1, &ts));
+        paramo_err err = world_wait(&w, 0, ts);
+        assert_true(err == PARAMO_OK || (err == PARAMO_E_TIMEOUT && i >= DATA_WINDOW / 2));
+    }
+    assert_int_equal(carrying_given_up(client(&w)), 1);
+    assert_int_equal(world_wait(&w, 0, flushed), PARAMO_E_NODE_LOST);
+    assert_ok(world_pull(&w, 0, 0, &keys[here], 1, out, 1, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    assert_true(out[0] > 3 * DATA_WINDOW);
+    world_fini(&w);
+}
+
 /* The same requests give the same rows each time. */
 static float one_run(const char *filters)
 {
@@ -223,6 +257,7 @@ int main(void)
                                        cmocka_unit_test(a_failed_push_loses_nothing),
                                        cmocka_unit_test(a_flush_waits_for_carriers),
                                        cmocka_unit_test(limits_and_changes),
+                                       cmocka_unit_test(a_carrier_that_nobody_takes_is_given_up),
                                        cmocka_unit_test(portions_and_views),
                                        cmocka_unit_test(two_runs_are_equal)};
     return cmocka_run_group_tests(tests, NULL, NULL);
