@@ -187,9 +187,9 @@ static enum op_kind kind_draw(struct world *w, enum sim_table table)
         return OP_TRANSFORM;
     if (table == SIM_CELLS && n < 38)
         return n < 28 ? OP_PUT : OP_DELETE;
-    if (n < 62)
+    if (n < 66)
         return OP_PUSH;
-    return n < 78 && table != SIM_VAR ? OP_PUSHPULL : OP_PULL;
+    return n < 81 && table != SIM_VAR ? OP_PUSHPULL : OP_PULL;
 }
 
 /* Some requests have the keys of the one before to that table, as a push has those of its pull, or all of them

@@ -23,7 +23,7 @@ void sums_kind(struct op *op)
     if (op->kind == OP_PUSHPULL)
         op->kind = OP_PUSH;
     if (op->kind == OP_PUSH && !counts(op))
-        op->kind = OP_PULL;
+        op->table = SIM_SPARSE;
 }
 
 void sums_issue(struct op *op, struct client_call *call)

@@ -12,7 +12,7 @@
 struct world;
 struct wire_head;
 
-/* Before the keys are drawn: a customer that does not count cannot push, and push and pull are two requests. */
+/* Before the keys are drawn: a customer that does not count pushes to another table, and push and pull are two requests. */
 void sums_kind(struct op *op);
 /* The request is about to be issued: gives it its worker's clock, and notes that of its digits. */
 void sums_issue(struct op *op, struct client_call *call);
