@@ -40,6 +40,7 @@ refused 2 "with features that expire" '^paramo train: --deterministic is not wit
 many=()
 for _ in {1..50}; do many+=(1.ffm 2.ffm); done
 start dead "$PARAMO" run --verbose -s 1 -w 2 -- "$PARAMO" train --model lr --data "${many[@]}" --epochs 1000 "${together[@]}"
+for i in 0 1; do check "worker $i is there" wait_for 30 node_pid dead worker $i; done
 for i in 0 1; do check "worker $i is at work" wait_for 30 worked "$(node_pid dead worker $i)" $((SLOW > 1 ? 120 : 30)); done
 check 'worker 1 is killed' signal_node KILL dead worker 1
 ends dead '[1-9]*' 'the job ends'
