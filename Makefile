@@ -46,6 +46,7 @@ fuzz:
 	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),3600) scripts/fuzz
 
 install: release
+	@cmake --build --preset release --target man
 	@cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX))
 
 check-layers:
