@@ -428,7 +428,7 @@ static void export_checkpoints(const struct options *s)
 }
 
 /* All chains in one variable, for each process of the job that is a worker. Returns -1 or the exit code. */
-static int export_filters(const struct options *s)
+static int export_filters(const struct options *s, struct train_options *o)
 {
     const struct option_list *list = option_list(s, OPT_FILTER);
     char text[1024];
@@ -438,6 +438,8 @@ static int export_filters(const struct options *s)
         if (n < 0 || (size_t)n >= sizeof text - at)
             return options_wrong(s, "--filter: the chains are too long");
         at += (size_t)n;
+        if (strncmp(list->item[i], "push=", 5) == 0)
+            o->push_filter = list->item[i] + 5;
     }
     if (list->n)
         (void)setenv("PARAMO_FILTER", text, 1);
@@ -455,7 +457,7 @@ int cmd_train(int argc, char **argv)
     if (code < 0 && option_given(&s, OPT_CHECKPOINT_EVERY) && !option_text(&s, OPT_CHECKPOINT_DIR))
         code = options_wrong(&s, "--checkpoint-every needs --checkpoint-dir");
     if (code < 0)
-        code = export_filters(&s);
+        code = export_filters(&s, &options);
     if (code < 0)
         code = check_names(&s, &options);
     if (code < 0)

@@ -78,6 +78,14 @@ static void finish(struct job *job)
     }
 }
 
+/* The last error with words of the command line before its own. */
+static paramo_err refused(const char *options)
+{
+    char why[PARAMO_ERROR_MAX];
+    (void)snprintf(why, sizeof why, "%s", paramo_last_error());
+    return paramo_error_set(PARAMO_E_INVALID, "%s: %s", options, why);
+}
+
 static paramo_err open_table(struct customer *c, size_t number)
 {
     const struct model_info *info = &c->job->info;
@@ -100,7 +108,14 @@ static paramo_err open_table(struct customer *c, size_t number)
     t.init_a = (float)shape.mean;
     t.init_b = (float)shape.init;
     t.aggregate = c->job->o->aggregate;
-    return paramo_table_open(c->worker, info->ops->table[number].name, &t, &c->table[number]);
+    paramo_err err = paramo_table_open(c->worker, info->ops->table[number].name, &t, &c->table[number]);
+    if (err != PARAMO_OK || t.aggregate == PARAMO_AGGREGATE_NONE || !c->job->o->push_filter)
+        return err;
+    /* PARAMO_FILTER leaves a filter out where it does not fit, and says nothing. */
+    err = paramo_table_filter(c->table[number], PARAMO_FILTER_PUSH, c->job->o->push_filter);
+    if (err == PARAMO_E_UNSUPPORTED)
+        return refused("--aggregate and --filter");
+    return err;
 }
 
 static paramo_err open_tables(struct customer *c)
@@ -252,6 +267,16 @@ static uint32_t share_of(const struct customer *c)
     return c->job->embedded ? c->id : (uint32_t)paramo_node_rank(c->job->node);
 }
 
+static paramo_err open_pool(struct customer *c)
+{
+    const struct job *job = c->job;
+    paramo_err err = paramo_pool_open(job->node, c->pool, reader_streams(job->reader),
+                                      learner_pool_round((uint32_t)job->epochs, job->hold_out > 0));
+    if (err == PARAMO_E_INVALID)
+        return refused("--epochs, --hold-out and the files must be those that the job began with");
+    return err;
+}
+
 static paramo_err prepare(struct customer *c)
 {
     struct job *job = c->job;
@@ -308,14 +333,7 @@ static paramo_err prepare(struct customer *c)
     else
         (void)snprintf(c->pool, sizeof c->pool, POOL);
     if (err == PARAMO_OK)
-        err = paramo_pool_open(job->node, c->pool, reader_streams(job->reader),
-                               learner_pool_round((uint32_t)job->epochs, job->hold_out > 0));
-    if (err == PARAMO_E_INVALID) {
-        char why[PARAMO_ERROR_MAX];
-        (void)snprintf(why, sizeof why, "%s", paramo_last_error());
-        err = paramo_error_set(
-            err, "--epochs, --hold-out and the files must be those that the job began with (%s)", why);
-    }
+        err = open_pool(c);
     if (err == PARAMO_OK && leads(c)) {
         job->started = job->epoch_began = progress_now(); /* the others begin when they hear of it */
         leader_words(job, (uint32_t)job->result->first_epoch, go_on, &words);

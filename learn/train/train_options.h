@@ -39,6 +39,7 @@ struct train_options {
     uint32_t ahead;
     uint32_t bound;             /* of struct pace; PACE_FREE: asp */
     paramo_aggregate aggregate; /* of the model's tables; not NONE: bound is that of bsp */
+    const char *push_filter;    /* chain for pushes, which must fit the tables then; NULL: none was named */
     int deterministic; /* with an aggregate: each worker has all rows, and learns its share of each batch */
     uint32_t patience; /* stop after this many epochs without a better log-loss; 0: never */
     int drop_state;    /* save without the optimizers' state */

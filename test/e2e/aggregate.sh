@@ -34,6 +34,8 @@ expect 0 "mean, parts dealt as they come" "$PARAMO" train --model lr "${data[@]}
 check "all rows are learned" test "$(json "$OUT" rows)" -gt 3900
 refused 2 "without bsp" '^paramo train: --aggregate needs --consistency bsp' "$PARAMO" train --model lr "${data[@]}" --aggregate sum
 refused 2 "without an aggregate" '^paramo train: --deterministic needs --consistency bsp and --aggregate' "$PARAMO" train --model lr "${data[@]}" --consistency bsp --deterministic
+refused 2 "with a filter that holds rows back" '^paramo train: --aggregate and --filter: table w: filter topk cannot be used: the table aggregates' \
+    "$PARAMO" train --model lr "${data[@]}" --consistency bsp --aggregate sum --filter push=topk:0.1
 refused 2 "with features that expire" '^paramo train: --deterministic is not with --admit, --expire' "$PARAMO" train --model lr "${data[@]}" "${together[@]}" --expire 9
 
 # Rounds far longer than the test; one worker is killed.
