@@ -52,7 +52,7 @@ struct admission {
 /* With all of rule.most as its room. The caller frees it. */
 PARAMO_MUST_USE paramo_err admission_init(struct admission *a, const struct admission_rule *rule,
                                           uint64_t seed);
-/* The model has so many features now: the room is that of one of so many workers. */
+/* The model has `features` features. What is left of rule.most is divided among the workers. */
 void admission_room(struct admission *a, uint64_t features, uint32_t workers);
 void admission_free(struct admission *a);
 /* in[i]: feature i of the batch is in the model or admitted; the bias always is. w has `width` weights of each. count: the

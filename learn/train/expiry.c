@@ -1,44 +1,24 @@
 #include "learn/train/expiry.h"
+#include "learn/train/feature_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define CLOCK        "train/parts" /* begun */
 #define SWEPT        "train/swept" /* turn of the last sweep */
-#define PUT_ROWS     (1u << 18)    /* at once; arbitrary */
 #define DELETED_ROWS (1u << 16)    /* at once; arbitrary */
 
 paramo_err expiry_open(struct expiry *e)
 {
-    paramo_table_options o;
     if (e->after == 0 || e->table)
         return PARAMO_OK;
-    paramo_table_options_init(&o);
-    o.dim = 1;
-    o.optimizer = PARAMO_OPT_MAX;
-    return paramo_table_open(e->worker, EXPIRY_TABLE, &o, &e->table);
+    return feature_rows_open(e->worker, EXPIRY_TABLE, PARAMO_OPT_MAX, &e->table);
 }
 
 paramo_err expiry_put(struct expiry *e, const uint64_t *key, size_t n)
 {
-    const size_t features = n > 0 && key[n - 1] == BATCH_BIAS_KEY ? n - 1 : n,
-                 most = features < PUT_ROWS ? features : PUT_ROWS;
-    if (!e->table || features == 0)
-        return PARAMO_OK;
-    float *zeros = calloc(most, sizeof *zeros);
-    if (!zeros)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the times of %zu features", most);
-    paramo_err err = PARAMO_OK;
-    for (size_t first = 0; err == PARAMO_OK && first < features; first += most) {
-        paramo_rows put = {.size = sizeof put,
-                           .keys = key + first,
-                           .n = features - first < most ? features - first : most,
-                           .vals = zeros,
-                           .row_values = 1};
-        err = paramo_table_put(e->worker, e->table, 0, &put);
-    }
-    free(zeros);
-    return err;
+    const size_t features = n > 0 && key[n - 1] == BATCH_BIAS_KEY ? n - 1 : n;
+    return e->table ? feature_rows_put(e->worker, e->table, key, features, 0) : PARAMO_OK;
 }
 
 /* ---- sweeps ---- */

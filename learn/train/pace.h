@@ -41,10 +41,11 @@ struct pace {
     void (*slow)(void *arg, unsigned seconds,
                  const char *why); /* a wait has lasted so long; each ten seconds */
     void *arg;
-    uint32_t together; /* so many learn each batch together, from the beginning to the end; 0: they do not */
-    int embedded;      /* workers are the customers of one node */
-    int counts;        /* it has a clock */
-    uint64_t next;     /* the clock of the batch that is pulled next */
+    uint32_t
+        together; /* how many learners share each batch, from the first to the last; 0: they do not share any */
+    int embedded;               /* workers are the customers of one node */
+    int counts;                 /* it has a clock */
+    uint64_t next;              /* the clock of the batch that is pulled next */
     paramo_table *const *table; /* the model's */
     size_t tables;
     uint64_t aged[PACE_TABLES][PARAMO_CLOCK_AGES]; /* of these, what is in sum */

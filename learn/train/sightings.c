@@ -1,43 +1,20 @@
 #include "learn/train/sightings.h"
+#include "learn/train/feature_rows.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PUT_ROWS (1u << 18) /* at once; arbitrary */
-
 paramo_err sightings_open(struct sightings *s)
 {
-    paramo_table_options o;
     if (s->model->factor_after == 0 || s->table)
         return PARAMO_OK;
-    paramo_table_options_init(&o);
-    o.dim = 1;
-    o.optimizer = PARAMO_OPT_ADD;
-    return paramo_table_open(s->worker, SIGHTINGS_TABLE, &o, &s->table);
+    return feature_rows_open(s->worker, SIGHTINGS_TABLE, PARAMO_OPT_ADD, &s->table);
 }
 
 paramo_err sightings_put(struct sightings *s, const uint64_t *key, size_t n)
 {
-    if (!s->table)
-        return PARAMO_OK;
-    const size_t most = n < PUT_ROWS ? n : PUT_ROWS;
-    float *row = malloc((most + 1) * sizeof *row);
-    if (!row)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the sightings of %zu features", most);
-    for (size_t i = 0; i < most; i++)
-        row[i] = SIGHTINGS_FACTORS;
-    paramo_err err = PARAMO_OK;
-    for (size_t first = 0; err == PARAMO_OK && first < n; first += most) {
-        paramo_rows put = {.size = sizeof put,
-                           .keys = key + first,
-                           .n = n - first < most ? n - first : most,
-                           .vals = row,
-                           .row_values = 1};
-        err = paramo_table_put(s->worker, s->table, 0, &put);
-    }
-    free(row);
-    return err;
+    return s->table ? feature_rows_put(s->worker, s->table, key, n, SIGHTINGS_FACTORS) : PARAMO_OK;
 }
 
 /* ---- one batch ---- */

@@ -30,7 +30,7 @@ struct sketch {
     uint8_t *count;  /* [SKETCH_ROWS * counters] */
 };
 
-/* Of at most so many bytes, at least 4 KiB. The caller frees it. */
+/* bytes: at most, and at least 4 KiB. The caller frees it. */
 PARAMO_MUST_USE paramo_err sketch_init(struct sketch *s, size_t bytes);
 void sketch_free(struct sketch *s);
 /* The estimate of a key. */

@@ -1,5 +1,6 @@
 #include "learn/support_learn.h"
 #include "learn/data/holdout.h"
+#include "learn/eval/score.h"
 
 #include "paramo/paramo.h"
 
@@ -136,4 +137,34 @@ void vector_limit(const char *name)
 {
     if (paramo_cpu_limit(name == NULL ? "auto" : name) != PARAMO_OK)
         abort();
+}
+
+static void must(paramo_err err)
+{
+    if (err == PARAMO_OK)
+        return;
+    (void)fprintf(stderr, "%s\n", paramo_last_error());
+    abort();
+}
+
+struct metrics_result learn_measure(const char *model, const char *const *file)
+{
+    struct model m;
+    struct reader *reader;
+    struct reader_options o;
+    struct metrics *metrics;
+    struct metrics_result result;
+    reader_options_init(&o);
+    must(modelio_open(model, &m));
+    o.fields = m.info.ops->fields != MODEL_NO_FIELDS;
+    must(reader_open(&o, file, 1, &reader));
+    must(metrics_new(&m.info.objective, &metrics));
+    struct score_lookup lookup = {.model = &m};
+    struct score_source source = score_model(&lookup);
+    must(score_reader(&source, reader, score_metrics, metrics));
+    must(metrics_finish(metrics, &result));
+    metrics_free(metrics);
+    reader_close(reader);
+    modelio_close(&m);
+    return result;
 }

@@ -3,6 +3,7 @@
 #define TEST_LEARN_SUPPORT_LEARN_H
 
 #include "learn/data/block.h"
+#include "learn/eval/metrics.h"
 
 /* The next number of a small generator (splitmix64). */
 uint64_t draw(uint64_t *state);
@@ -25,6 +26,10 @@ void remove_dir(char *dir);
 void write_file(const char *path, const void *bytes, size_t len);
 /* The whole file, NUL-terminated; the caller frees it. */
 char *read_file(const char *path, size_t *len);
+
+/* What a model's predictions for the rows of one file are worth. It ends the process if the model or the file cannot be
+ * read. */
+struct metrics_result learn_measure(const char *model, const char *const *file);
 
 /* A table as paramo_table_save writes it: keys seed, seed + 3, ...; state 0 leaves the tensor out. */
 void write_table(const char *path, uint64_t seed, size_t n, size_t dim, size_t state);

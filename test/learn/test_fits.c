@@ -17,7 +17,7 @@ static struct fits *collect(const struct objective *o, size_t outputs)
     assert_int_equal(fits_new(o, &f), PARAMO_OK);
     for (size_t i = 0, k; i < ROWS; i += k) {
         k = ROWS - i < 700 ? ROWS - i : 700;
-        float part[CLASSES * 700]; /* outputs of so many rows each */
+        float part[CLASSES * 700]; /* of 700 rows each */
         for (size_t c = 0; c < outputs; c++)
             memcpy(part + c * k, margin + c * ROWS + i, k * sizeof *part);
         const struct scored_rows rows = {.n = k, .stride = k, .margin = part, .label = label + i};

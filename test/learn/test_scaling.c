@@ -106,24 +106,7 @@ static char *manifest(const char *model)
 
 static double measure(const char *model, const char *const *files)
 {
-    struct model m;
-    struct reader *reader;
-    struct reader_options o;
-    struct metrics *metrics;
-    struct metrics_result result;
-    reader_options_init(&o);
-    assert_int_equal(modelio_open(model, &m), PARAMO_OK);
-    o.fields = m.info.ops->fields != MODEL_NO_FIELDS;
-    assert_int_equal(reader_open(&o, files, 1, &reader), PARAMO_OK);
-    assert_int_equal(metrics_new(&m.info.objective, &metrics), PARAMO_OK);
-    struct score_lookup lookup = {.model = &m};
-    struct score_source source = score_model(&lookup);
-    assert_int_equal(score_reader(&source, reader, score_metrics, metrics), PARAMO_OK);
-    assert_int_equal(metrics_finish(metrics, &result), PARAMO_OK);
-    metrics_free(metrics);
-    reader_close(reader);
-    modelio_close(&m);
-    return result.loss;
+    return learn_measure(model, files).loss;
 }
 
 static void columns_of_any_size_are_learned(void **state)

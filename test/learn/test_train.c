@@ -112,24 +112,7 @@ static char *manifest(const char *model)
 
 static struct metrics_result measure(const char *model)
 {
-    struct model m;
-    struct reader *reader;
-    struct reader_options o;
-    struct metrics *metrics;
-    struct metrics_result result;
-    reader_options_init(&o);
-    assert_int_equal(modelio_open(model, &m), PARAMO_OK);
-    o.fields = m.info.ops->fields != MODEL_NO_FIELDS;
-    assert_int_equal(reader_open(&o, valid_files, 1, &reader), PARAMO_OK);
-    assert_int_equal(metrics_new(&m.info.objective, &metrics), PARAMO_OK);
-    struct score_lookup lookup = {.model = &m};
-    struct score_source source = score_model(&lookup);
-    assert_int_equal(score_reader(&source, reader, score_metrics, metrics), PARAMO_OK);
-    assert_int_equal(metrics_finish(metrics, &result), PARAMO_OK);
-    metrics_free(metrics);
-    reader_close(reader);
-    modelio_close(&m);
-    return result;
+    return learn_measure(model, valid_files);
 }
 
 static void test_learns_and_saves_what_it_validated(void **state)
