@@ -3,6 +3,7 @@
 #include "worker/ending.h"
 #include "worker/link.h"
 #include "worker/links.h"
+#include "worker/requests.h"
 #include "worker/sending.h"
 #include "worker/waiting.h"
 
@@ -66,15 +67,9 @@ paramo_err app_request_fill(struct request *r, const struct client_call *call)
     for (size_t i = 0; copy && i < n; i++)
         for (unsigned k = 0; k < VAN_SEGS; k++)
             bytes += (size_t)(call->messages[i].seg[k].len + 7) & ~(size_t)7;
-    struct client_message *to = (void *)r->small;
-    if (bytes > sizeof r->small) {
-        to = malloc(bytes);
-        if (!to)
-            return err_memory(bytes);
-        r->copy = to;
-        r->copy_bytes = bytes;
-        atomic_fetch_add(&r->client->shared->copied, bytes);
-    }
+    struct client_message *to = request_copy_room(r, bytes);
+    if (!to)
+        return err_memory(bytes);
     if (n)
         memcpy(to, call->messages, head);
     uint8_t *at = (uint8_t *)to + head;

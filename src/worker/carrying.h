@@ -4,11 +4,12 @@
  *     push of the application --> + what was held back of its keys --> selected rows --> carrier --> shards
  *                                                                 `--> the others are held back
  *
- * Nothing that is held back is lost or sent twice, whatever becomes of the application's request. Therefore the rows
- * that travel do so in requests of the client's own. A carrier has no deadline and cannot be cancelled: when the
- * application's request ends early, the carrier goes on, under the numbers that its chunks have. So its rows are applied
- * exactly once. A shard that refuses a chunk gets it again later. Only with the client does a carrier end before its
- * time; client_close and a death lose what the client holds back. A flush sends what is held back of a table.
+ * But for the case below, nothing that is held back is lost or sent twice, whatever becomes of the application's
+ * request. Therefore the rows that travel do so in requests of the client's own. A carrier has no deadline and cannot
+ * be cancelled: when the application's request ends early, the carrier goes on, under the numbers that its chunks
+ * have. So its rows are applied exactly once. A shard that refuses a chunk gets it again later. Only with the client
+ * does a carrier end before its time; client_close and a death lose what the client holds back. A flush sends what is
+ * held back of a table.
  *
  * One case is bounded: a carrier that no server takes for the time of a request (its owner is dead and has no copy, say)
  * keeps its number, and 1,024 numbers later no request can be sent. Then it is given up, with a warning, and requests that

@@ -208,28 +208,12 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
     }
     if (o && (o->flags & PARAMO_COPY)) {
         size_t bytes = copy_size(call, r);
-        uint8_t *to = r->small;
-        if (bytes > sizeof r->small) {
-            to = malloc(bytes);
-            if (!to)
-                return err_memory(bytes);
-            r->copy = to;
-            r->copy_bytes = bytes;
-            atomic_fetch_add(&r->client->shared->copied, bytes);
-        }
+        uint8_t *to = request_copy_room(r, bytes);
+        if (!to)
+            return err_memory(bytes);
         copy_in(r, to, call->table->value_bytes);
     }
     return PARAMO_OK;
-}
-
-static void request_copy_free(struct request *r)
-{
-    assert(!r->copy || atomic_load(&r->client->shared->copied) >= r->copy_bytes);
-    if (r->copy) {
-        atomic_fetch_sub(&r->client->shared->copied, r->copy_bytes);
-        bufpool_drop_late(&r->client->pool, r->copy, r->copy_bytes);
-        r->copy = NULL;
-    }
 }
 
 static void client_submit(struct client *c, struct request *r);

@@ -27,7 +27,7 @@ struct page_request {
 /* Of a page that is checked (check_page.h). id: that of a new scan. */
 MUST_USE paramo_err page_request_make(const struct client_call *call, uint32_t id, struct page_request **p);
 void page_request_free(struct page_request *p);
-/* The answers of so many shards will come. */
+/* This number of shards will answer. */
 MUST_USE paramo_err page_request_begin(struct page_request *p, uint32_t shards);
 /* It begins again: forgets the answers. */
 void page_request_reset(struct page_request *p);

@@ -93,6 +93,29 @@ struct request *requests_take_ended(struct client *c)
     return r;
 }
 
+void *request_copy_room(struct request *r, size_t bytes)
+{
+    assert(!r->copy);
+    if (bytes <= sizeof r->small)
+        return r->small;
+    r->copy = malloc(bytes);
+    if (!r->copy)
+        return NULL;
+    r->copy_bytes = bytes;
+    atomic_fetch_add(&r->client->shared->copied, bytes);
+    return r->copy;
+}
+
+void request_copy_free(struct request *r)
+{
+    assert(!r->copy || atomic_load(&r->client->shared->copied) >= r->copy_bytes);
+    if (r->copy) {
+        atomic_fetch_sub(&r->client->shared->copied, r->copy_bytes);
+        bufpool_drop_late(&r->client->pool, r->copy, r->copy_bytes);
+        r->copy = NULL;
+    }
+}
+
 void requests_fini(struct client *c)
 {
     struct client_requests *q = c->requests;

@@ -29,6 +29,9 @@ void requests_remove(struct client *c, struct request *r);
 void requests_note_ended(struct client *c, struct request *r);
 /* The next one that has ended; NULL: that was all. */
 struct request *requests_take_ended(struct client *c);
+/* Room for what a request copies of the caller's: in the request, or of its own until request_copy_free. NULL: no memory. */
+void *request_copy_room(struct request *r, size_t bytes);
+void request_copy_free(struct request *r);
 /* Frees the cached requests; none is in flight. */
 void requests_fini(struct client *c);
 

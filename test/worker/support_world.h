@@ -13,6 +13,14 @@
 #include "sim/van/simvan.h"
 #include "worker/client.h"
 
+/* Fails the test with the error's name and message. */
+#define assert_ok(e)                                                                                         \
+    do {                                                                                                     \
+        paramo_err assert_ok_err = (e);                                                                      \
+        if (assert_ok_err)                                                                                   \
+            fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
+    } while (0)
+
 enum { WORLD_SERVERS = 6, WORLD_CLIENTS = 6, WORLD_TABLES = 8 };
 
 struct world_server {
@@ -96,6 +104,14 @@ void world_pass(struct world *w, uint64_t ns);
 struct simnet_link *world_link(struct world *w, const char *from, const char *to);
 /* A new view without this server: the first that is left of each chain is the owner. */
 void world_server_gone(struct world *w, unsigned server);
+/* Simulated: in so many nanoseconds the server dies, and all have the view without it. */
+struct world_death {
+    struct sim_event event;
+    struct world *w;
+    unsigned server;
+    bool over;
+};
+void world_dies_in(struct world *w, struct world_death *death, unsigned server, uint64_t ns);
 /* Runs fn on a lane: directly if it can be entered, else posted and waited for. */
 void world_on_lane(struct lane *lane, void (*fn)(void *arg), void *arg);
 /* On the lane of its shard: the connection of a stream (struct chain_stream) ends, and all that it has is unsent. */

@@ -7,13 +7,6 @@
 #include "worker/client_impl.h"
 #include "worker/support_world.h"
 
-#define assert_ok(e)                                                                                         \
-    do {                                                                                                     \
-        paramo_err assert_ok_err = (e);                                                                      \
-        if (assert_ok_err)                                                                                   \
-            fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
-    } while (0)
-
 enum { HELD = 16, LOG = 64 };
 
 /* Answers a message with its own segments, or holds it. */

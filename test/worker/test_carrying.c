@@ -13,13 +13,6 @@
 #include "worker/requests.h"
 #include "worker/support_world.h"
 
-#define assert_ok(e)                                                                                         \
-    do {                                                                                                     \
-        paramo_err assert_ok_err = (e);                                                                      \
-        if (assert_ok_err)                                                                                   \
-            fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
-    } while (0)
-
 enum { N = 3000 };
 
 static uint64_t keys[N], ts;

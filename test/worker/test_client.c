@@ -17,13 +17,6 @@
 #include "worker/scan.h"
 #include "worker/support_world.h"
 
-#define assert_ok(e)                                                                                         \
-    do {                                                                                                     \
-        paramo_err assert_ok_err = (e);                                                                      \
-        if (assert_ok_err)                                                                                   \
-            fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
-    } while (0)
-
 enum { DENSE = 0, SPARSE = 1, VAR = 2, USER = 3, BIG = 4 };
 
 /* Answers a pull with key + position, a push by remembering the sum. */

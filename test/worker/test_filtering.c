@@ -19,13 +19,6 @@
 #include "worker/links.h"
 #include "worker/support_world.h"
 
-#define assert_ok(e)                                                                                         \
-    do {                                                                                                     \
-        paramo_err assert_ok_err = (e);                                                                      \
-        if (assert_ok_err)                                                                                   \
-            fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
-    } while (0)
-
 enum { SPARSE, VAR, USER, WIDE, TABLES };
 enum { N = 4000, SEEN_MAX = 256 };
 

@@ -11,13 +11,6 @@
 #include "worker/support_world.h"
 #include "worker/waiting.h"
 
-#define assert_ok(e)                                                                                         \
-    do {                                                                                                     \
-        paramo_err assert_ok_err = (e);                                                                      \
-        if (assert_ok_err)                                                                                   \
-            fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
-    } while (0)
-
 enum { SPARSE, DENSE, VAR, RANGE, TABLES, SOME = 9000, STEP = 977, DIM = 3, MOST = 700, ROOM = 3 * MOST };
 
 static uint64_t keys[SOME], got_keys[MOST];
@@ -201,28 +194,6 @@ static void two_at_a_time(void **state)
     world_fini(&w);
 }
 
-struct event {
-    struct sim_event event;
-    struct world *w;
-    bool over;
-};
-
-static void dies(struct sim_event *event)
-{
-    struct event *e = container_of(event, struct event, event);
-    struct world *w = e->w;
-    e->over = true;
-    world_server_stop(w, 1);
-    world_server_gone(w, 1);
-    world_all_view(w);
-}
-
-static bool never(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
 static void an_owner_dies_amid(void **state)
 {
     (void)state;
@@ -232,14 +203,14 @@ static void an_owner_dies_amid(void **state)
         unsigned table = wait % TABLES;
         world_make(&w, 3, 1, UINT64_MAX);
         fill(&w, table);
-        struct event e = {.event.fire = dies, .w = &w};
+        struct world_death e;
         uint64_t began = sim_now(w.sim);
         (void)all(&w, table, 0, SOME, 300, ROOM);
         uint64_t took = sim_now(w.sim) - began;
-        assert_int_equal(sim_schedule(w.sim, &e.event, sim_now(w.sim) + took * wait / 8 + 1), 0);
+        world_dies_in(&w, &e, 1, took * wait / 8 + 1);
         (void)all(&w, table, 0, SOME, 300, ROOM);
         amid += e.over;
-        (void)sim_run(w.sim, never, NULL, sim_now(w.sim) + ENV_SEC);
+        world_pass(&w, ENV_SEC);
         world_fini(&w);
     }
     assert_true(amid > 3);

@@ -10,13 +10,6 @@
 #include "worker/support_world.h"
 #include "worker/waiting.h"
 
-#define assert_ok(e)                                                                                         \
-    do {                                                                                                     \
-        paramo_err assert_ok_err = (e);                                                                      \
-        if (assert_ok_err)                                                                                   \
-            fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
-    } while (0)
-
 enum { DENSE, SPARSE, WIDE, LONG, VAR, USER, TABLES, ROWS = 150000, DIM = 3, LONG_DIM = 200000 };
 
 static float vals[ROWS * DIM], got[ROWS * DIM];
@@ -202,28 +195,6 @@ static void filters(void **state)
     }
 }
 
-struct event {
-    struct sim_event event;
-    struct world *w;
-    bool over;
-};
-
-static void strikes(struct sim_event *event)
-{
-    struct event *e = container_of(event, struct event, event);
-    struct world *w = e->w;
-    e->over = true;
-    world_server_stop(w, 1);
-    world_server_gone(w, 1);
-    world_all_view(w);
-}
-
-static bool never(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
 /* What the dead owner had passed on is done; the rest is done by its successor. */
 static void an_owner_dies_amid(void **state)
 {
@@ -232,21 +203,21 @@ static void an_owner_dies_amid(void **state)
     for (uint64_t wait = 0; wait < 8; wait++) {
         struct world w;
         world_make(&w, 3, 1, UINT64_MAX);
-        struct event e = {.event.fire = strikes, .w = &w};
+        struct world_death e;
         unsigned table = wait % 2 ? SPARSE : DENSE;
         fill(ROWS, 1);
         assert_ok(request(&w, REQUEST_PUSH, table, 0, ROWS, vals, ROWS, 0)); /* connections are up */
         uint64_t began = sim_now(w.sim);
         assert_ok(request(&w, REQUEST_PUSH, table, 0, ROWS, vals, ROWS, 0));
         uint64_t took = sim_now(w.sim) - began;
-        assert_int_equal(sim_schedule(w.sim, &e.event, sim_now(w.sim) + took * wait / 8 + 1), 0);
+        world_dies_in(&w, &e, 1, took * wait / 8 + 1);
         memcpy(got, vals, sizeof got);
         assert_ok(request(&w, REQUEST_PUSHPULL, table, 0, ROWS, got, ROWS, 0));
         amid += e.over;
         check(ROWS, 3);
         assert_ok(request(&w, REQUEST_PULL, table, 0, ROWS, got, ROWS, 0));
         check(ROWS, 3);
-        (void)sim_run(w.sim, never, NULL, sim_now(w.sim) + ENV_SEC);
+        world_pass(&w, ENV_SEC);
         world_fini(&w);
     }
     assert_true(amid > 3);

@@ -9,13 +9,6 @@
 #include "worker/client_impl.h"
 #include "worker/support_world.h"
 
-#define assert_ok(e)                                                                                         \
-    do {                                                                                                     \
-        paramo_err assert_ok_err = (e);                                                                      \
-        if (assert_ok_err)                                                                                   \
-            fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
-    } while (0)
-
 enum { DENSE, SPARSE, VAR, USER, SECOND, ROWS = 4000, DIM = 3 };
 
 static void world_make(struct world *w, unsigned servers, size_t scan_keys, uint64_t capabilities)

@@ -12,13 +12,6 @@
 #include "worker/support_world.h"
 #include "worker/transform_run.h"
 
-#define assert_ok(e)                                                                                         \
-    do {                                                                                                     \
-        paramo_err assert_ok_err = (e);                                                                      \
-        if (assert_ok_err)                                                                                   \
-            fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
-    } while (0)
-
 enum { DENSE, SPARSE, SECOND, WIDE, VAR, TABLES, ROWS = 70000, SOME = 5000, STEP = 977 };
 
 static uint64_t keys[ROWS];
@@ -129,28 +122,6 @@ static void refused(void **state)
     world_fini(&w);
 }
 
-struct event {
-    struct sim_event event;
-    struct world *w;
-    bool over;
-};
-
-static void dies(struct sim_event *event)
-{
-    struct event *e = container_of(event, struct event, event);
-    struct world *w = e->w;
-    e->over = true;
-    world_server_stop(w, 1);
-    world_server_gone(w, 1);
-    world_all_view(w);
-}
-
-static bool never(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
 /* Parts that the dead owner had passed on are done; the others are done by its successor. */
 static void an_owner_dies_amid(void **state)
 {
@@ -159,18 +130,18 @@ static void an_owner_dies_amid(void **state)
     for (uint64_t wait = 0; wait < 12; wait++) {
         struct world w;
         world_make(&w, 3, 1, UINT64_MAX);
-        struct event e = {.event.fire = dies, .w = &w};
+        struct world_death e;
         assert_ok(run(&w, DENSE, -1, PARAMO_TRANSFORM_ADD, 1, 0, 0)); /* connections are up */
         uint64_t began = sim_now(w.sim);
         assert_ok(run(&w, DENSE, -1, PARAMO_TRANSFORM_ADD, 1, 0, 0));
         uint64_t took = sim_now(w.sim) - began;
-        assert_int_equal(sim_schedule(w.sim, &e.event, sim_now(w.sim) + took * wait / 12 + 1), 0);
+        world_dies_in(&w, &e, 1, took * wait / 12 + 1);
         assert_ok(run(&w, DENSE, -1, PARAMO_TRANSFORM_ADD, 1, 0, 0));
         amid += e.over;
         pull(&w, DENSE, 0, 1, ROWS);
         for (size_t i = 0; i < ROWS; i++)
             assert_true(vals[i] == 3);
-        (void)sim_run(w.sim, never, NULL, sim_now(w.sim) + ENV_SEC);
+        world_pass(&w, ENV_SEC);
         world_fini(&w);
     }
     assert_true(amid > 3);

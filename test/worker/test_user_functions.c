@@ -9,13 +9,6 @@
 #include "worker/support_world.h"
 #include "worker/transform_run.h"
 
-#define assert_ok(e)                                                                                         \
-    do {                                                                                                     \
-        paramo_err assert_ok_err = (e);                                                                      \
-        if (assert_ok_err)                                                                                   \
-            fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
-    } while (0)
-
 enum { DENSE, SPARSE, SECOND, VAR, ROWS = 5000, DIM = 3, LONG = 4000 };
 
 /* params: what is added, a float; then perhaps a byte: the result. */
