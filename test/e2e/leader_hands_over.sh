@@ -46,7 +46,9 @@ ends scheduler '0|4' "late: the scheduler ends"
 ends server '0|4' "late: the server ends"
 check "late: the model is good" as_good "$(logloss m-late)" 0.05
 
-# ---- so does one that leads from its beginning, and never has a better epoch than the dead leader's first ----
+# ---- so does one that leads from its beginning, and never has a better epoch than the dead leader's best ----
+# At this rate the held-out log-loss grows with each epoch after the second; which of the first two is better is chance.
+best() { sed -n 's/^epoch \([0-9]*\).*held-out log-loss \([0-9.]*\).*/\2 \1/p' "$1.err" | sort -n | sed -n '1s/.* //p'; }
 free_port
 port=$PORT
 start scheduler "$PARAMO" scheduler --port "$port" --servers 1 --workers 2
@@ -55,15 +57,17 @@ train=("$PARAMO" worker --scheduler "127.0.0.1:$port" -- "$PARAMO" train --model
     --alpha 1 --l1 0 --l2 0 --epochs $((2 * epochs)) --model-out m-first)
 start dies "${train[@]:0:4}" --rank 0 "${train[@]:4}"
 start other "${train[@]:0:4}" --rank 1 "${train[@]:4}"
-check "first: epoch 2 is over" wait_for 40 epoch dies 2
+check "first: epoch 5 is over" wait_for 40 epoch dies 5
 kill -STOP "$(job_pid other)" # it does not see that the leader is dead
 kill -KILL "$(job_pid dies)"
 ends dies 137 "first: worker 0 is killed"
+best=$(best dies)
+check "first: its best epoch (${best:=none}) is one of the first" test "$best" -le 3
 start new "${train[@]}"
 check "first: the one that came in its place leads" wait_for 20 grep -q 'worker 0 leads the job now' new.err
 kill -CONT "$(job_pid other)"
 ends new 0 "first: it ends well"
-check "first: epoch 1 was the best, and is saved" grep -q '; epoch 1 was the best; model saved to m-first$' "$OUT"
+check "first: epoch $best was the best, and is saved" grep -q "; epoch $best was the best; model saved to m-first\$" "$OUT"
 ends other 0 "first: so does the other"
 ends scheduler '0|4' "first: the scheduler ends"
 ends server '0|4' "first: the server ends"

@@ -116,12 +116,21 @@ check "e: which it says" test "$(json "$OUT" saved)" = true
 ends e-worker1 '0|130' "e: the other worker ends"
 ends e 0 "e: the scheduler ends"
 for i in 1 2; do ends "e-server$i" 0 "e: server $i ends"; done
-once=("$PARAMO" train --model lr --data train.ffm --batch 128 --alpha 1 --l1 0 --l2 0 --epochs 80 --any-quality)
-expect 0 "a job whose first epoch is the best" "${once[@]}" --model-out one -q --checkpoint-dir taken --checkpoint-every 1
-expect 0 "from its checkpoint, elsewhere" "${once[@]}" --model-out other -q --restore taken --json
-check "it has saved a model" test -s other/manifest.json -a "$(json "$OUT" saved)" = true
-expect 0 "... and here" "${once[@]}" --model-out one -q --restore taken --json
-check "it knows that the first epoch is saved" test "$(json "$OUT" best_epoch) $(json "$OUT" saved)" = "1 true"
+
+# ---- here: the first epoch is the best, and its model is where it was ----
+rm -rf taken
+long=("$PARAMO" train --model lr --data train.ffm --batch 128 --alpha 1 --l1 0 --l2 0 --epochs 100000 --any-quality)
+start f "${long[@]}" --model-out one --checkpoint-dir taken --checkpoint-every 1
+check "f: a later epoch is learned" wait_for 60 logged f 'epoch 3/.*log-loss'
+n=$(last_of taken)
+check "f: and a checkpoint is taken" wait_for 60 later taken $((n + 1))
+check "f: with the first epoch's model" test -s one/manifest.json
+all_killed f
+start g "${long[@]}" --model-out one --restore taken --json
+check "g: it goes on" wait_for 60 logged g 'epoch [0-9]*/.*log-loss'
+kill -INT "$(job_pid g)"
+ends g 130 "g: Ctrl-C ends it"
+check "g: it knows that the first epoch is the best, and saved" test "$(json "$OUT" best_epoch) $(json "$OUT" saved)" = "1 true"
 refused 2 "other epochs" "--epochs, --hold-out and the files must be those that the job began with" \
-    "${once[@]}" -q --restore taken --epochs 7 --model-out elsewhere
+    "${long[@]}" -q --restore taken --epochs 7 --model-out elsewhere
 finish
