@@ -29,6 +29,17 @@ static struct bins_of take(const struct fits_result *r, int residuals)
     return b;
 }
 
+static struct chart_series bins_series(const struct bins_of *b, size_t n, const char *name)
+{
+    return (struct chart_series){.name = name,
+                                 .style = CHART_LINE_POINTS,
+                                 .n = n,
+                                 .x = b->prediction,
+                                 .y = b->label,
+                                 .low = b->low,
+                                 .high = b->high};
+}
+
 static struct chart_axis axis_of(const char *title, const double *x, size_t n)
 {
     struct chart_axis axis = {.title = title, .low = 1, .high = 0};
@@ -48,13 +59,7 @@ static void draw_predictions(struct svg *svg, const struct fits_result *r, int r
     const double ends[] = {x.low, x.high}, ideal[] = {residuals ? 0 : x.low, residuals ? 0 : x.high};
     (void)snprintf(name, sizeof name, "mean of %zu bins, 80 %% of rows", r->bins);
     const struct chart_series series[] = {
-        {.name = name,
-         .style = CHART_LINE_POINTS,
-         .n = r->bins,
-         .x = b.prediction,
-         .y = b.label,
-         .low = b.low,
-         .high = b.high},
+        bins_series(&b, r->bins, name),
         {.name = "ideal", .style = CHART_DASHED, .colour = 6, .n = 2, .x = ends, .y = ideal},
     };
     const struct chart chart = {.title = residuals ? "residuals by prediction" : "labels by prediction",
@@ -194,13 +199,7 @@ static void draw_certainty(struct svg *svg, const struct fits_result *r)
     char name[64];
     (void)snprintf(name, sizeof name, "model, %zu bins of rows, 95 %%", r->bins);
     const struct chart_series series[] = {
-        {.name = name,
-         .style = CHART_LINE_POINTS,
-         .n = r->bins,
-         .x = b.prediction,
-         .y = b.label,
-         .low = b.low,
-         .high = b.high},
+        bins_series(&b, r->bins, name),
         {.name = "ideal", .style = CHART_DASHED, .colour = 6, .n = 2, .x = ends, .y = ends},
     };
     const struct chart chart = {

@@ -1,5 +1,5 @@
 /*
- * What is known of the job's checkpoints: those whose manifests have existed, saves under way, loads that failed. ckpts.c
+ * What is known of the job's checkpoints: those whose manifests have existed, saves in progress, loads that failed. ckpts.c
  * writes it. It must never read a file. Tests: test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_CKPTS_STATE_H

@@ -64,7 +64,7 @@ void invariants_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct
     struct world *w = arg;
     struct wire_head h;
     if (wire_head_decode(frame->head, &h)) {
-        judge_broken(w, "node %u sends what nobody can read", from);
+        judge_broken(w, "node %u sends a message whose head cannot be decoded", from);
         return;
     }
     sim_note(w->sim, (uint64_t)from << 56 ^ (uint64_t)to << 48 ^ (uint64_t)h.kind << 40 ^ h.number);

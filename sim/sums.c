@@ -64,7 +64,7 @@ void sums_seen(const struct op *op, unsigned i, uint64_t *must, uint64_t *early)
         if (w->sums_clock[key][d] > op->clock)
             later |= UINT64_C(1) << 2 * d;
     *must &= ~later;
-    /* What is saved, or changed by a function, has the pushes of the clock under way in it; and what returns after a loss
+    /* What is saved, or changed by a function, has the pushes of the present clock in it, and what returns after a loss
      * is what was saved. */
     bool returned = w->ledger[SIM_SUMS].keys[key].lost_at != 0;
     bool other = w->sums_changed[key] || w->loaded_at || w->loading || returned;

@@ -26,21 +26,23 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_filter(paramo_table *table,
                                                           paramo_filter_direction direction,
                                                           const char *chain);
 
-/* Makes *filter one that chains of this process can name. It stays for the life of the process. Nodes that are started
- * later offer it to their peers; a connection uses it if both ends have registered a filter of that name, which must be
- * the same code. So every process of a job calls this before paramo_start: servers, too. In a chain a filter with
- * `round` stands where fixed:N may stand, and another behind it and before a compressor. Copies *filter; what its
- * pointers lead to must stay, except name. Any thread.
- * INVALID: a name that is wrong or taken, functions that are missing, bounds that contradict each other, or the ninth
- * filter of the process. */
+/* Makes *filter one that chains of this process can name. It stays for the life of the process. Nodes that are
+ * started later offer it to their peers; a connection uses it if both ends have registered a filter of that
+ * name, which must be the same code. So every process of a job calls this before paramo_start: servers, too. In
+ * a chain a filter with `round` stands where fixed:N may stand, and another behind it and before a compressor.
+ * Copies *filter; what its pointers lead to must stay, except name. Any thread.
+ * INVALID: a name that is wrong or taken, functions that are missing, bounds that contradict each other, or the
+ * ninth filter of the process. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_filter_register(const paramo_filter *filter);
 
-/* Sends what filters (topk, threshold, skip, significant) hold back of this worker's pushes to the table, and returns the
- * request's timestamp in *ts (NULL is allowed with a callback). The request completes when all rows that were held back are
- * acknowledged, and those that were on their way. Rows of pushes that follow may be held back again. options may be NULL.
- * paramo_worker_close does the same, for at most ten seconds. Nothing is held back: it completes at once.
- * Any thread. If it fails (TIMEOUT, DATA_LOST, MEMORY and others, as paramo_push), no row is lost: rows that have left
- * arrive as soon as they can, the others are held back still. */
+/* Sends what filters (topk, threshold, skip, significant) hold back of this worker's pushes to the table, and
+ * returns the request's timestamp in *ts (NULL is allowed with a callback). The request completes when all rows
+ * that were held back are acknowledged, and those that were on their way. Rows of pushes that follow may be
+ * held back again. options may be NULL. paramo_worker_close does the same, for at most ten seconds. Nothing is
+ * held back: it completes at once. Any thread. If it fails (TIMEOUT, DATA_LOST, MEMORY and others, as
+ * paramo_push), rows that have left arrive as soon as they can, and the others are held back still. NODE_LOST:
+ * rows are given up, because no server has taken them while the worker has sent 1,024 more requests
+ * (docs/FILTERS.md). */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_filter_flush(paramo_worker *worker, paramo_table *table,
                                                           const paramo_request_options *options,
                                                           uint64_t *ts);

@@ -1,7 +1,7 @@
 /*
  * Functions of the application's own that run where the rows are: what one is made of. paramo_function_register
- * (functions.h) makes it one that paramo_reduce and paramo_transform can name. docs/FUNCTIONS.md, section 4, has the rules,
- * and examples/c/function.c a whole one.
+ * (functions.h) makes it one that paramo_reduce and paramo_transform can name. docs/FUNCTIONS.md, section 3,
+ * has the rules, and examples/c/own_functions.h two whole ones.
  */
 #ifndef PARAMO_FUNCTION_TYPES_H
 #define PARAMO_FUNCTION_TYPES_H
@@ -23,31 +23,31 @@ typedef struct paramo_function_rows {
     size_t params_bytes;
     const uint64_t *keys; /* of the rows */
     size_t n;             /* rows, at least 1 */
-    uint32_t column,
-        columns; /* of each row the values from this column on, so many; a reduction may get a long row in parts */
+    uint32_t column;      /* of each row, the first value that is here: 0, but add gets a long row in parts */
+    uint32_t columns;     /* values of each row that are here */
     paramo_dtype dtype;
     void *vals;        /* n * columns values, one row after the other. A reduction must not change them */
     const void *other; /* the same of the second table, NULL: there is none */
     paramo_dtype other_dtype;
 } paramo_function_rows;
 
-/* One function. It has change, or add and merge, or all three. They are called on the library's own threads, several at
- * once, and must not block, wait, or call functions of this library. A call should take less than a millisecond for each
- * 100,000 values, because its server does nothing else meanwhile. */
+/* One function. It has change, or add and merge, or all three. They are called on the library's own threads,
+ * several at once, and must not block, wait, or call functions of this library. A call should take less than a
+ * millisecond for each 100,000 values: its server handles no other request until it returns. */
 typedef struct paramo_function {
     size_t size;      /* sizeof */
     const char *name; /* a-z, 0-9, _, - and ., at most 31; copied */
     void *user;       /* for the functions */
-    /* paramo_transform: changes the values of whole rows in place. It must change nothing else and depend on nothing else,
-     * because it may be called again when a server dies. Returns 0; otherwise the rows stay as they were and the request
-     * ends with HANDLER, whose message has the number. */
+    /* paramo_transform: changes the values of whole rows in place. It must change nothing else and depend on
+     * nothing else, because it may be called again when a server dies. Returns 0; otherwise the rows stay as
+     * they were and the request ends with HANDLER, whose message has the number. */
     int (*change)(void *user, paramo_function_rows *rows);
-    /* paramo_reduce: what has been found so far, bytes without pointers; at most PARAMO_FUNCTION_STATE_MAX. They begin as
-     * zeros, aligned to 16. */
+    /* paramo_reduce: what has been found so far, bytes without pointers; at most PARAMO_FUNCTION_STATE_MAX.
+     * They begin as zeros, aligned to 16. */
     size_t state_bytes;
     void (*add)(void *user, const paramo_function_rows *rows, void *state);
-    /* Adds what another shard has found. The order of adds and merges is any. `from` may be any bytes. Returns 0; otherwise
-     * `from` is not valid, and the request ends with PROTOCOL. */
+    /* Adds what another shard has found. The order of adds and merges is any. `from` may be any bytes. Returns
+     * 0; otherwise `from` is not valid, and the request ends with PROTOCOL. */
     int (*merge)(void *user, const void *params, size_t params_bytes, void *state, const void *from);
 } paramo_function;
 

@@ -1,6 +1,6 @@
 /*
- * Requests for a range of keys. The keys follow each other, so they need no array and do not travel. docs/RANGES.md says
- * what travels instead, and what it costs.
+ * Requests for a range of keys. The keys follow each other, so they need no array and do not travel.
+ * docs/RANGES.md says what travels instead, and what it costs.
  */
 #ifndef PARAMO_RANGE_H
 #define PARAMO_RANGE_H
@@ -21,14 +21,15 @@ typedef struct paramo_range {
 } paramo_range;
 PARAMO_API void paramo_range_init(paramo_range *range);
 
-/* As paramo_push, paramo_pull and paramo_pushpull of these keys: the same options, exactly once, errors and waits. *range
- * is copied; its vals and lens belong to the library until the request completes (with PARAMO_COPY, the inputs of push do
- * not). At most 2^32 - 1 keys.
- * A dense table has all of its keys. In other tables a push creates rows that are missing, and a pull reads their initial
- * values (VAR: length 0), or creates them, too (PARAMO_CREATE).
+/* As paramo_push, paramo_pull and paramo_pushpull of these keys: the same options, exactly once, errors and
+ * waits. *range is copied; its vals and lens belong to the library until the request completes (with
+ * PARAMO_COPY, the inputs of push do not). At most 2^32 - 1 keys.
+ * A dense table has all of its keys. In other tables a push creates rows that are missing, and a pull reads
+ * their initial values (VAR: length 0), or creates them, too (PARAMO_CREATE).
  * The request is applied in parts, as any request of many keys is: other requests may come between two parts.
- * Any thread. INVALID: begin >= end, or end is 0 and the table is not dense. KEY_RANGE: a dense table has fewer rows.
- * TOO_LARGE: too many keys. UNSUPPORTED: a USER table, or a server of an older version. Others as paramo_push. */
+ * Any thread. INVALID: begin >= end, or end is 0 and the table is not dense. KEY_RANGE: a dense table has fewer
+ * rows. TOO_LARGE: too many keys. UNSUPPORTED: a USER table, or a server of an older version. Others as
+ * paramo_push. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_push_range(paramo_worker *worker, paramo_table *table,
                                                         const paramo_range *range,
                                                         const paramo_request_options *options, uint64_t *ts);
@@ -42,8 +43,9 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_pushpull_range(paramo_worker *worke
 
 /* ---- rows that exist, page by page ---- */
 
-/* The first rows of a range that exist, in ascending order of their keys: at most `most`, and about 1 MiB of keys and values,
- * but at least one (VAR tables: 256 KiB of each shard). A page may have fewer, and none; `more` says whether to go on. */
+/* The first rows of a range that exist, in ascending order of their keys: at most `most`, and about 1 MiB of
+ * keys and values, but at least one (VAR tables: 256 KiB of each shard). A page may have fewer, and none;
+ * `more` says whether to go on. */
 typedef struct paramo_page {
     size_t size;
     uint64_t begin, end; /* keys from begin on and below end; end 0: up to the last key of all */
@@ -61,16 +63,17 @@ typedef struct paramo_page {
 #define PARAMO_PAGE_KEYS_MAX 32768
 PARAMO_API void paramo_page_init(paramo_page *page);
 
-/* Pulls a page, and returns the request's timestamp in *ts (NULL is allowed with a callback). To go on while `more` is set,
- * let `begin` be `next` and pull again. options may be NULL. *page and its arrays belong to the library until the request
- * completes. A row that exists from the first page to the last is in exactly one of them; a row that others create or remove
- * is in at most one; each is as it is when its server sends it. keys, n, vals, vals_n and lens are those of a paramo_kv: to
- * push to the rows that exist in a range, push to the keys of its pages.
- * Costs: the first page of a sparse table makes its servers look at all keys; the following ones cost their rows, while the
- * servers remember the page before (a minute, and as long as there is memory).
- * Any thread. INVALID: no keys in the range, no room, or no arrays. SIZE_MISMATCH: lens do not fit the table, or no row fits.
- * TOO_LARGE: the first row has more values than there is room (VAR; the message says how many). UNSUPPORTED: a USER table, or a server of an older version.
- * Others as paramo_pull. */
+/* Pulls a page, and returns the request's timestamp in *ts (NULL is allowed with a callback). To go on while
+ * `more` is set, let `begin` be `next` and pull again. options may be NULL. *page and its arrays belong to the
+ * library until the request completes. A row that exists from the first page to the last is in exactly one of
+ * them; a row that others create or remove is in at most one; each is as it is when its server sends it. keys,
+ * n, vals, vals_n and lens are those of a paramo_kv: to push to the rows that exist in a range, push to the
+ * keys of its pages.
+ * Costs: the first page of a sparse table makes its servers look at all keys; the following ones cost their
+ * rows, while the servers remember the page before (a minute, and as long as there is memory).
+ * Any thread. INVALID: no keys in the range, no room, or no arrays. SIZE_MISMATCH: lens do not fit the table,
+ * or no row fits. TOO_LARGE: the first row has more values than there is room (VAR; the message says how many).
+ * UNSUPPORTED: a USER table, or a server of an older version. Others as paramo_pull. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_pull_page(paramo_worker *worker, paramo_table *table,
                                                        paramo_page *page,
                                                        const paramo_request_options *options, uint64_t *ts);

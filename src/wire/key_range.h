@@ -18,7 +18,7 @@
 
 enum {
     KEY_RANGE_BYTES = 8,         /* without bits */
-    KEY_RANGE_KEYS_MAX = 1 << 16 /* of one message: the receiver has memory for so many */
+    KEY_RANGE_KEYS_MAX = 1 << 16 /* keys of one message, for which the receiver takes memory */
 };
 
 /* Of n > 0 ascending keys: the bytes with bits; 0: they are no fewer than those of the keys themselves, or there are
@@ -26,7 +26,7 @@ enum {
 size_t key_range_bytes(const uint64_t *keys, size_t n);
 /* Writes key_range_bytes() bytes, which are not 0. */
 void key_range_encode(const uint64_t *keys, size_t n, uint8_t *out);
-/* Writes count ascending keys. PROTOCOL: the bytes are not those of so many keys. `keys` has room for
+/* Writes count ascending keys. PROTOCOL: the bytes are not those of `count` keys. `keys` has room for
  * KEY_RANGE_KEYS_MAX, or for count if that is less. */
 MUST_USE paramo_err key_range_decode(const void *bytes, uint64_t len, uint32_t count, uint64_t *keys);
 

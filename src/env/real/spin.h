@@ -21,7 +21,7 @@
 #define SPIN_LATE   (200 * ENV_US) /* more time between two sleeps is not counted: it has other causes */
 enum {
     SPIN_WINDOW = 128,  /* sleeps that are timed together */
-    SPIN_TRIES = 32,    /* a window in which polls fail has a poll after so many sleeps */
+    SPIN_TRIES = 32,    /* while polls fail, one sleep in this number has a poll before it */
     SPIN_STAY_MIN = 8,  /* windows until the next trial */
     SPIN_STAY_MAX = 512 /* the same after many trials that failed */
 };

@@ -173,7 +173,7 @@ static size_t lower_bound(const uint64_t *keys, size_t n, uint64_t key)
 
 /* ---- batches ---- */
 
-/* What is wanted of the rows from a key on: those up to the last key, so many at most. */
+/* What is wanted of the rows from a key on: those up to the key `last`, and at most `most`. */
 struct wanted {
     uint64_t last;
     size_t most;
