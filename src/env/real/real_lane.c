@@ -236,10 +236,11 @@ static bool real_spin(struct lane *lane, struct spin *spin, bool (*done)(void *)
     uint64_t start = env_now(lane->env), last = start;
     uint64_t budget = spin_begin(spin, start, atomic_load_explicit(&lane->frames, memory_order_relaxed));
     bool came = false, gap = false;
-    while (!came && last - start < budget && !atomic_load_explicit(&lane->real.stop, memory_order_relaxed)) {
+    while (last - start < budget && !atomic_load_explicit(&lane->real.stop, memory_order_relaxed)) {
         came = real_turn(lane, NULL) || done(arg);
-        if (!came)
-            (void)sched_yield();
+        if (came)
+            break;
+        (void)sched_yield();
         uint64_t now = env_now(lane->env);
         gap = gap || now - last > SPIN_GAP_NS;
         last = now;

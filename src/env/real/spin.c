@@ -12,7 +12,7 @@ static void window_begin(struct spin *spin, uint64_t frames)
     spin->took = 0;
     spin->frames = frames;
     spin->cooldown = 0;
-    spin->spoiled = false;
+    spin->gaps = 0;
     if (spin->budget < 2 * SPIN_MIN_NS)
         spin->budget = 2 * SPIN_MIN_NS;
 }
@@ -28,17 +28,18 @@ static void stay_with(struct spin *spin, bool polling)
     spin->stay = spin->stay_next;
 }
 
-/* Polling must win clearly, because it takes processor time that others may need. */
+/* Polling must win, because it takes processor time that others may need. By little, because the other side of a
+ * connection gains more once this one polls. */
 static bool polling_pays(const struct spin *spin)
 {
-    return spin->cost[true] && spin->cost[true] < spin->cost[false] - spin->cost[false] / 8;
+    return spin->cost[true] && spin->cost[true] < spin->cost[false] - spin->cost[false] / 32;
 }
 
 static void window_end(struct spin *spin, uint64_t frames)
 {
     uint64_t got = frames - spin->frames;
     bool trial = spin->polls != spin->better;
-    if (spin->spoiled) {
+    if (spin->gaps >= SPIN_GAPS) {
         spin->cost[true] = 0;
         stay_with(spin, false);
     } else if (!got) { /* nothing is known of either way: a lane that is idle sleeps */
@@ -72,7 +73,7 @@ uint64_t spin_begin(struct spin *spin, uint64_t now, uint64_t frames)
     spin->left--;
     spin->since = now;
     spin->timing = true;
-    if (!spin->polls || spin->spoiled)
+    if (!spin->polls || spin->gaps >= SPIN_GAPS)
         return 0;
     if (spin->cooldown && --spin->cooldown)
         return 0;
@@ -81,7 +82,7 @@ uint64_t spin_begin(struct spin *spin, uint64_t now, uint64_t frames)
 
 void spin_end(struct spin *spin, bool came, bool descheduled)
 {
-    spin->spoiled = spin->spoiled || descheduled;
+    spin->gaps += descheduled;
     if (came) {
         spin->budget = 2 * spin->budget < SPIN_MAX_NS ? 2 * spin->budget : SPIN_MAX_NS;
         return;

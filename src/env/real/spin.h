@@ -20,7 +20,8 @@
 #define SPIN_GAP_NS (40 * ENV_US)  /* between two polls: the thread was descheduled */
 #define SPIN_LATE   (200 * ENV_US) /* more time between two sleeps is not counted: it has other causes */
 enum {
-    SPIN_WINDOW = 128,  /* sleeps that are timed together */
+    SPIN_WINDOW = 32,   /* sleeps that are timed together */
+    SPIN_GAPS = 8,      /* polls of a window that find the thread descheduled: no core is free */
     SPIN_TRIES = 32,    /* while polls fail, one sleep in this number has a poll before it */
     SPIN_STAY_MIN = 8,  /* windows until the next trial */
     SPIN_STAY_MAX = 512 /* the same after many trials that failed */
@@ -31,8 +32,8 @@ struct spin {
     unsigned cooldown; /* sleeps before polling is tried again, within a window */
     bool polls;        /* in this window */
     bool better;       /* polling has been found the cheaper way */
-    bool spoiled;      /* in this window the thread was descheduled while it polled: no core is free */
     bool timing;       /* since `since` */
+    unsigned gaps;     /* polls of this window during which the thread was descheduled */
     unsigned left;     /* sleeps left in this window */
     unsigned stay;     /* windows left until the other way is tried; 0: this window is that trial */
     unsigned stay_next;
