@@ -10,6 +10,7 @@
 #include "fakevan.h"
 #include "paramo/functions.h"
 #include "table/table_options.h"
+#include "wire/capability.h"
 #include "wire/hello.h"
 #include "worker/client.h"
 #include "worker/client_impl.h"
@@ -125,7 +126,8 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
 static void welcome(struct fakeconn *c, struct source *s)
 {
     struct wire_head head = {.plain = {.kind = WIRE_WELCOME}};
-    struct welcome m = {.version = 1, .job = 7, .incarnation = 1};
+    struct welcome m = {
+        .version = 1, .job = 7, .incarnation = 1, .capabilities = w.world.van.van.capabilities};
     struct writer body = {0};
     if (draw_below(s, 8) == 7) {
         head.kind = WIRE_REJECT;
@@ -312,6 +314,11 @@ static void issue(struct source *s)
                                 .timeout_ms = 100u * (1 + draw_u8(s)),
                                 .callback = complete,
                                 .callback_arg = a};
+    if (kind <= REQUEST_PUSHPULL && how & 4 && table->row_values > 1) {
+        o.column = how >> 3 & 1;
+        o.columns = table->row_values - 1 - (how >> 5 & 1);
+        kv.vals_len = n * o.columns;
+    }
     struct client_call call = {
         .kind = kind, .table = table, .kv = n ? &kv : NULL, .options = &o, .with_state = with_state};
     struct transform transform = {
@@ -436,6 +443,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fakeworld_open(&w.world);
     w.world.van.sent = sent;
     w.world.van.connected = connected;
+    w.world.van.van.capabilities = CAPABILITY_RANGE | CAPABILITY_COLUMNS;
     for (unsigned t = 0; t < TABLES; t++)
         table_options_default(&w.options[t]);
     w.options[1].kind = PARAMO_TABLE_DENSE;

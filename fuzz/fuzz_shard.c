@@ -15,6 +15,7 @@
 #include "server/shard/shard.h"
 #include "server/snapshot/ckpt_rows.h"
 #include "table/table_options.h"
+#include "wire/capability.h"
 #include "wire/migration_order.h"
 #include "wire/order.h"
 #include "wire/reduction_body.h"
@@ -350,6 +351,7 @@ static void client_connect(struct client *c, struct source *s)
                           .incarnation = INCARNATION + PARAMO_ID_WORKER(c->rank) + (how == 255),
                           .customer = c->customer};
     c->fake = fakevan_conn_new(&w.world.van, w.world.lane);
+    c->fake->conn.capabilities = how & 64 ? 0 : CAPABILITY_COLUMNS;
     shard_accept(w.shard, &c->fake->conn, &hello);
 }
 
@@ -456,6 +458,10 @@ static void client_asks(struct client *c, struct source *s)
         if (seg[0].len > 8)
             keys[1] = keys[2] = how & 64 ? 0x25 : draw_number(s); /* the words of bits */
     }
+    if ((how & 0x70) == 0x70 && kind <= WIRE_PUSHPULL) { /* rows have one column */
+        h.flags |= WIRE_COLUMNS;
+        h.columns = (struct wire_columns){.count = 1};
+    }
     if (h.flags & WIRE_LENS)
         seg[1] = (struct van_seg){.data = lens, .len = 4 * n};
     if (pushes)
@@ -518,6 +524,7 @@ static void before_connect(struct before *b, struct source *s)
                           .incarnation = INCARNATION + PARAMO_ID_SERVER(b->server) + (how == 255),
                           .app = how == 254 ? (uint32_t)draw_number(s) : stream->generation};
     b->fake = fakevan_conn_new(&w.world.van, w.world.lane);
+    b->fake->conn.capabilities = CAPABILITY_COLUMNS;
     shard_accept(w.shard, &b->fake->conn, &hello);
 }
 
@@ -567,15 +574,22 @@ static void before_changes(struct before *b, struct source *s)
         m.request.flags = WIRE_LENS;
     for (unsigned a = 0; chain_has_partitions(&m) && a < BLOCK_PARTITIONS; a++)
         partition_set_add(m.partitions, block * BLOCK_PARTITIONS + a);
+    uint32_t n = 1;
+    if (update && kind == WIRE_PUSH && how & 32 && table != VAR) { /* columns of two rows */
+        keys[1] = keys[0] + 1;
+        m.request.count = n = 2;
+        m.request.flags |= WIRE_COLUMNS;
+        m.request.columns = (struct wire_columns){.first = how >> 6 & 1, .count = 1};
+    }
     struct wire_head h;
     chain_head(&m, &h);
     struct van_seg seg[VAN_SEGS] = {{0}};
     if (update && kind != WIRE_CLEAR)
-        seg[0] = (struct van_seg){.data = keys, .len = 8};
+        seg[0] = (struct van_seg){.data = keys, .len = 8 * n};
     if (m.request.flags & WIRE_LENS)
         seg[1] = (struct van_seg){.data = lens, .len = 4};
     if (pushes)
-        seg[2] = (struct van_seg){.data = (void *)(uintptr_t)vals, .len = 4};
+        seg[2] = (struct van_seg){.data = (void *)(uintptr_t)vals, .len = 4 * n};
     seg[3] = (struct van_seg){.data = body, .len = chain_body_encode(&m, body)};
     if (how & 16)
         body[draw_below(s, CHAIN_BODY_MIN)] ^= draw_u8(s);

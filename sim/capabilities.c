@@ -12,8 +12,8 @@
 uint64_t capabilities_draw(const struct world *w, uint32_t node)
 {
     uint64_t r = mix64(w->schedule->seed ^ mix64(sim_now(w->sim) ^ (uint64_t)node << 56));
-    const uint64_t functions =
-        CAPABILITY_REDUCE | CAPABILITY_TRANSFORM | CAPABILITY_RANGE | CAPABILITY_FUNCTIONS;
+    const uint64_t functions = CAPABILITY_REDUCE | CAPABILITY_TRANSFORM | CAPABILITY_RANGE |
+                               CAPABILITY_FUNCTIONS | CAPABILITY_COLUMNS;
     uint64_t some = r % 4 == 0 ? 0 : r % 4 == 1 ? mix64(r) : UINT64_MAX;
     /* most can what a request would be refused without */
     return (r >> 8) % 16 ? some | functions : some & ~functions;

@@ -181,7 +181,8 @@ static void judge_sum(struct world *w, const struct op *op)
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *k = &w->ledger[op->table].keys[i];
         for (unsigned c = 0; in_range(r, k->key) && c < sim_row_values(op->table, i); c++) {
-            exactsum_add(&least, power(r, must_of(w, op, i, &from)));
+            uint64_t outside = w->ledger[op->table].outside[i][c];
+            exactsum_add(&least, power(r, must_of(w, op, i, &from) & ~outside));
             exactsum_add(&most, power(r, k->sent));
         }
     }
@@ -227,6 +228,7 @@ bool function_may_be_refused(const struct world *w, const struct op *op)
                    : op->kind == OP_TRANSFORM         ? CAPABILITY_TRANSFORM
                    : op->range || op->kind == OP_PAGE ? CAPABILITY_RANGE
                                                       : 0;
+    bit |= op->columns ? CAPABILITY_COLUMNS : 0;
     if (op->kind == OP_REDUCE && op->reduction.function == PARAMO_REDUCE_USER)
         bit |= CAPABILITY_FUNCTIONS;
     if (op->kind == OP_TRANSFORM && op->transform.function == PARAMO_TRANSFORM_USER)

@@ -43,6 +43,7 @@ struct op {
     int32_t priority;
     bool patient;                /* the default timeout */
     bool range;                  /* its keys follow each other, and are asked for as a range */
+    unsigned column, columns;    /* of each row; columns 0: all */
     bool open, cancelled, again; /* again: a part of it was sent twice or sliced again */
     uint64_t issued_view;        /* the client's view when it was issued ... */
     uint64_t issued_partitions;  /* ... and the last view in which partitions changed owners */
@@ -116,7 +117,9 @@ struct late_clear {
 };
 
 struct ledger_table {
-    struct ledger_key keys[SIM_KEYS];  /* ascending */
+    struct ledger_key keys[SIM_KEYS]; /* ascending */
+    /* The digits of pushes that were not of this column. */
+    uint64_t outside[SIM_KEYS][SIM_WIDE];
     struct ledger_past past[SIM_KEYS]; /* their values, in the same order */
     uint32_t clears, clears_open;
     bool tainted;                     /* a clear ended with an unknown result, and may still be carried out */

@@ -150,7 +150,7 @@ static bool count_key(struct world *w, struct op *op, unsigned i)
         return false;
     if (!cells && writes && k->used == (reals_has(op->table) ? SIM_REAL_DIGITS : SIM_DIGITS))
         return false;
-    unsigned at = op->n++, row = sim_row_values(op->table, i);
+    unsigned at = op->n++, width = sim_row_values(op->table, i), row = op->columns ? op->columns : width;
     op->index[at] = (uint16_t)i;
     op->keys[at] = k->key;
     op->lens[at] = row;
@@ -162,6 +162,9 @@ static bool count_key(struct world *w, struct op *op, unsigned i)
     } else if (writes) {
         op->digit[at] = UINT64_C(1) << 2 * k->used++;
         k->sent |= op->digit[at];
+        for (unsigned c = 0; c < width && op->columns; c++)
+            if (c < op->column || c >= op->column + op->columns)
+                w->ledger[op->table].outside[i][c] |= op->digit[at];
     }
     for (unsigned c = 0; c < row; c++)
         op->vals[op->vals_n++] = reals_has(op->table)          ? reals_value(op->digit[at], c)
@@ -220,19 +223,25 @@ bool ledger_issue(struct world *w, struct op *op, struct dice *dice)
     return op->n > 0;
 }
 
-void ledger_check(struct world *w, const char *where, enum sim_table table, const struct ledger_key *key,
-                  uint64_t value, uint64_t must)
+static void value_check(struct world *w, const char *where, enum sim_table table,
+                        const struct ledger_key *key, uint64_t value, uint64_t sent, uint64_t must)
 {
-    if (value & ~key->sent & ~TWICE)
+    if (value & ~sent & ~TWICE)
         judge_broken(w,
                      "%s: table %d key %" PRIu64 " holds %" PRIx64 ", but only %" PRIx64 " was ever pushed",
-                     where, (int)table, key->key, value, key->sent);
+                     where, (int)table, key->key, value, sent);
     else if (value & TWICE)
         judge_broken(w, "%s: table %d key %" PRIu64 " holds %" PRIx64 ": a push was applied twice", where,
                      (int)table, key->key, value);
     else if (must & ~value)
         judge_broken(w, "%s: table %d key %" PRIu64 " holds %" PRIx64 ", but %" PRIx64 " was acknowledged",
                      where, (int)table, key->key, value, must);
+}
+
+void ledger_check(struct world *w, const char *where, enum sim_table table, const struct ledger_key *key,
+                  uint64_t value, uint64_t must)
+{
+    value_check(w, where, table, key, value, key->sent, must);
 }
 
 /* May a read that began then come from a server that is declared dead and does not know it? Without copies
@@ -255,14 +264,16 @@ static bool of_before_load(const struct world *w, enum sim_table table, const st
     return w->loading || from <= w->loaded_at || losses_between(w, k, from) || of_the_dead(w, table, from);
 }
 
+/* n values of a row, from column `first` on. */
 static void row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
-                      const uint64_t *vals, unsigned n, uint64_t must, uint64_t early, uint64_t from,
-                      double error)
+                      unsigned first, const uint64_t *vals, unsigned n, uint64_t must, uint64_t early,
+                      uint64_t from, double error)
 {
     const struct ledger_key *k = &w->ledger[table].keys[index];
     uint64_t digits[2], gone = k->gone && !of_before_load(w, table, k, from) ? k->gone : 0;
     gone |= early;
-    uint64_t any = 0, all = UINT64_MAX; /* digits in some of the values, digits in all of them */
+    uint64_t wrong = 0;
+    const uint64_t *outside = &w->ledger[table].outside[index][first];
     must = ledger_of_before_death(w, table, from) ? 0 : must;
     if (table == SIM_VAR && n != 0 && n != sim_row_values(table, index))
         judge_broken(w, "%s: a row of %u values, all of this key have %u", where, n,
@@ -274,14 +285,12 @@ static void row_check(struct world *w, const char *where, enum sim_table table, 
     }
     if (!n)
         ledger_check(w, where, table, k, 0, must);
-    for (unsigned c = 0; c < n; c++) {
-        any |= vals[c];
-        all &= vals[c];
-    }
-    if (!(any & (~k->sent | TWICE | gone)) && !(must & ~all))
+    for (unsigned c = 0; c < n && first + c < SIM_WIDE; c++)
+        wrong |= (vals[c] & (~(k->sent & ~outside[c]) | gone)) | (must & ~outside[c] & ~vals[c]);
+    if (!wrong)
         return; /* every value is right: nothing to look for, and nothing to say */
-    for (unsigned c = 0; c < n; c++) {
-        ledger_check(w, where, table, k, vals[c], must);
+    for (unsigned c = 0; c < n && first + c < SIM_WIDE; c++) {
+        value_check(w, where, table, k, vals[c], k->sent & ~outside[c], must & ~outside[c]);
         if (vals[c] & gone)
             judge_broken(w,
                          "%s: table %d key %" PRIu64 " holds %" PRIx64
@@ -301,7 +310,7 @@ static void cell_check(struct world *w, const char *where, unsigned index, const
             where, index, value);
 }
 
-static void check(struct world *w, const char *where, enum sim_table table, unsigned index,
+static void check(struct world *w, const char *where, enum sim_table table, unsigned index, unsigned first,
                   const uint64_t *vals, unsigned n, uint64_t must, uint64_t early, uint64_t from,
                   double error)
 {
@@ -311,13 +320,13 @@ static void check(struct world *w, const char *where, enum sim_table table, unsi
     if (table == SIM_CELLS)
         cell_check(w, where, index, n ? vals : none, from);
     else
-        row_check(w, where, table, index, vals, n, must, early, from, error);
+        row_check(w, where, table, index, first, vals, n, must, early, from, error);
 }
 
 void ledger_row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
                       const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
 {
-    check(w, where, table, index, vals, n, must, 0, from, 0);
+    check(w, where, table, index, 0, vals, n, must, 0, from, 0);
 }
 
 /* What is acknowledged is applied at that moment: by the process that has held the place since the issue,
@@ -371,7 +380,7 @@ static void pulled(struct world *w, const struct op *op)
         uint64_t early;
         sums_seen(op, i, &must, &early);
         overdue_read(k, &from, &must);
-        unsigned row = sim_row_values(op->table, op->index[i]);
+        unsigned row = op->columns ? op->columns : sim_row_values(op->table, op->index[i]);
         if (own && (op->table != SIM_USER || kept(w, op)))
             must |= op->digit[i];
         if (op->table == SIM_VAR)
@@ -381,7 +390,7 @@ static void pulled(struct world *w, const struct op *op)
                          sim_row_values(op->table, op->index[i]));
             return;
         }
-        check(w, "a pull", op->table, op->index[i], op->vals + at, row, must, early, from, error);
+        check(w, "a pull", op->table, op->index[i], op->column, op->vals + at, row, must, early, from, error);
         at += row;
     }
 }

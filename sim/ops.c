@@ -146,6 +146,7 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
     m->script.lost = status == PARAMO_E_NODE_LOST;
     w->counts[op->kind] += !status;
     w->counts[PLAY_ranges] += !status && op->range;
+    w->counts[PLAY_columns] += !status && op->columns;
     if (!status && op->table == SIM_REALS)
         held_acknowledged(w, op);
     ledger_done(w, op, status);
@@ -210,6 +211,16 @@ static void range_draw(struct world *w, struct op *op)
         op->range = dice_draw(&w->dice, 3) == 0;
 }
 
+static void columns_draw(struct world *w, struct op *op)
+{
+    unsigned width = sim_row_values(op->table, 0);
+    if ((op->table != SIM_ROWS && op->table != SIM_SPARSE) || op->kind > OP_PUSHPULL ||
+        dice_draw(&w->dice, 3))
+        return;
+    op->column = (unsigned)dice_draw(&w->dice, width);
+    op->columns = 1 + (unsigned)dice_draw(&w->dice, width - op->column);
+}
+
 static void op_fill(struct machine *m, struct op *op, bool flush)
 {
     struct world *w = m->world;
@@ -227,6 +238,7 @@ static void op_fill(struct machine *m, struct op *op, bool flush)
     if (goes_on)
         op->table = c->scan.table;
     range_draw(w, op);
+    columns_draw(w, op);
     if (!op->range)
         keys_again(w, op, c);
     if (!ledger_issue(w, op, &w->dice)) {
@@ -314,6 +326,8 @@ static void issue(struct machine *m, unsigned customer, bool flush)
                                 .flags = flags_draw(w, op),
                                 .priority = op->priority,
                                 .cmd = (int32_t)op->serial,
+                                .column = op->column,
+                                .columns = op->columns,
                                 .callback = op_done,
                                 .callback_arg = op};
     if (dice_draw(&w->dice, 12) == 0)

@@ -48,7 +48,8 @@
     X(held_back)                                                                                             \
     X(held_sent)                                                                                             \
     X(user_filtered)                                                                                         \
-    X(ranges)
+    X(ranges)                                                                                                \
+    X(columns)
 
 enum play_count {
 #define PLAY_ENUM(name) PLAY_##name,

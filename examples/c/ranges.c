@@ -1,5 +1,5 @@
 /* A dense vector on the servers: each worker adds to its share of it, a range of rows, and reads the whole. No array of
- * keys is needed, and no keys travel. Alone, or as "paramo run -s 2 -w 3 -- ./ranges". */
+ * keys is needed, and no keys travel. Then rows that exist, and one column of a matrix. Alone, or as "paramo run -s 2 -w 3 -- ./ranges". */
 #include "example.h"
 
 enum { ROWS = 100000 };
@@ -33,6 +33,35 @@ static void pages(paramo_worker *worker)
         page.begin = page.next;
     } while (page.more);
     printf("%zu of %d ids came in order, page by page\n", n, IDS);
+    paramo_table_close(table);
+}
+
+/* One column of the rows of a matrix: nothing else of them travels or changes. */
+static void column(paramo_worker *worker)
+{
+    enum { HEIGHT = 10000, WIDTH = 8 };
+    paramo_table *table = adding_table(worker, "matrix", PARAMO_F32, WIDTH, 0);
+    paramo_request_options options;
+    paramo_request_options_init(&options);
+    options.column = 5;
+    options.columns = 1;
+    paramo_range rows;
+    paramo_range_init(&rows);
+    rows.end = HEIGHT;
+    rows.vals = values;
+    rows.vals_len = HEIGHT;
+    for (size_t i = 0; i < HEIGHT; i++)
+        values[i] = 1;
+    uint64_t ts;
+    check(paramo_push_range(worker, table, &rows, &options, &ts));
+    check(paramo_wait(worker, ts, 0));
+    rows.vals_len = HEIGHT * WIDTH;
+    check(paramo_pull_range(worker, table, &rows, NULL, &ts));
+    check(paramo_wait(worker, ts, 0));
+    size_t right = 0;
+    for (size_t i = 0; i < HEIGHT * WIDTH; i++)
+        right += values[i] == (i % WIDTH == 5);
+    printf("%zu of %d values of the matrix are right\n", right, HEIGHT * WIDTH);
     paramo_table_close(table);
 }
 
@@ -72,8 +101,10 @@ static void work(paramo_node *node, paramo_worker *worker)
     printf("worker %llu: %zu of %d rows are right, %s\n", (unsigned long long)rank, right, ROWS,
            counters.bytes_sent < 4 * share.vals_len + 65536 ? "and no keys have travelled" : "with keys");
     paramo_table_close(table);
-    if (rank == 0)
+    if (rank == 0) {
         pages(worker);
+        column(worker);
+    }
 }
 
 int main(void)

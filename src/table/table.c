@@ -275,53 +275,62 @@ paramo_err table_pull_noting(struct table *t, const uint64_t *keys, size_t n, vo
     return push_pull(t, keys, n, NULL, vals, PULL | (create ? CREATE : 0), rows);
 }
 
-static paramo_err check_columns(const struct table *t, uint32_t col, uint32_t ncols)
+static paramo_err check_columns(const struct table *t, size_t n, uint32_t col, uint32_t ncols)
+{
+    paramo_err err = check_fixed(t, n);
+    if (!err && (ncols == 0 || col >= t->options.dim || ncols > t->options.dim - col))
+        err = err_set(PARAMO_E_SIZE_MISMATCH, "first column %u and %u columns from it do not fit a row of %u",
+                      col, ncols, t->options.dim);
+    return err;
+}
+
+paramo_err table_push_columns(struct table *t, const uint64_t *keys, size_t n, uint32_t col, uint32_t ncols,
+                              const void *vals)
 {
     if (!table_options_splittable(&t->options))
-        return err_set(PARAMO_E_UNSUPPORTED, "rows of this table cannot be pushed or pulled in parts");
-    if (ncols == 0 || col >= t->options.dim || ncols > t->options.dim - col) {
-        return err_set(PARAMO_E_SIZE_MISMATCH,
-                       "first column %u and %u columns from it do not fit a row of %u", col, ncols,
-                       t->options.dim);
-    }
-    return PARAMO_OK;
-}
-
-paramo_err table_push_columns(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, const void *vals)
-{
-    paramo_err err = check_columns(t, col, ncols);
-    if (err)
+        return err_set(PARAMO_E_UNSUPPORTED, "rows of this table cannot be pushed in parts");
+    paramo_err err = check_columns(t, n, col, ncols);
+    if (err || n == 0)
         return err;
+    if (ncols == t->options.dim)
+        return table_push(t, keys, n, vals);
     if (is_dense(t)) {
-        touch(t, &key, 1);
-        return table_dense_push_columns(&t->dense, key, col, ncols, vals);
+        touch(t, keys, n);
+        return table_dense_push_columns(&t->dense, keys, n, col, ncols, vals);
     }
     if (is_small(t))
-        return table_small_push_columns(&t->small, key, col, ncols, vals);
-    uint32_t row;
-    if ((err = optimizer_check(&t->spec.optimizer, vals, ncols)) != PARAMO_OK ||
-        (err = table_sparse_resolve(&t->sparse, &key, 1, &row, true)) != PARAMO_OK)
+        return table_small_push_columns(&t->small, keys, n, col, ncols, vals);
+    uint32_t *rows;
+    if ((err = optimizer_check(&t->spec.optimizer, vals, n * ncols)) != PARAMO_OK ||
+        (err = scratch_get(t, n, &rows)) != PARAMO_OK)
         return err;
-    if (t->sparse.slab.marks)
-        rowmarks_change(t->sparse.slab.marks, key, row);
-    table_sparse_push_columns(&t->sparse, row, col, ncols, vals);
-    return PARAMO_OK;
+    err = table_sparse_resolve(&t->sparse, keys, n, rows, true);
+    if (!err && t->sparse.slab.marks)
+        rowmarks_change_all(t->sparse.slab.marks, keys, rows, n);
+    if (!err)
+        table_sparse_push_columns(&t->sparse, rows, n, col, ncols, vals);
+    scratch_put(t, rows, n);
+    return err;
 }
 
-paramo_err table_pull_columns(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, void *vals,
-                              bool create)
+paramo_err table_pull_columns(struct table *t, const uint64_t *keys, size_t n, uint32_t col, uint32_t ncols,
+                              void *vals, bool create)
 {
-    paramo_err err = check_columns(t, col, ncols);
-    if (err)
+    paramo_err err = check_columns(t, n, col, ncols);
+    if (err || n == 0)
         return err;
     if (is_dense(t))
-        return table_dense_pull_columns(&t->dense, key, col, ncols, vals);
+        return table_dense_pull_columns(&t->dense, keys, n, col, ncols, vals);
     if (is_small(t))
-        return table_small_pull_columns(&t->small, key, col, ncols, vals, create);
-    uint32_t row;
-    err = table_sparse_resolve(&t->sparse, &key, 1, &row, create);
-    if (err == PARAMO_OK)
-        table_sparse_pull_columns(&t->sparse, key, row, col, ncols, vals);
+        return table_small_pull_columns(&t->small, keys, n, col, ncols, vals, create);
+    uint32_t *rows;
+    err = scratch_get(t, n, &rows);
+    if (err)
+        return err;
+    err = table_sparse_resolve(&t->sparse, keys, n, rows, create);
+    if (!err)
+        table_sparse_pull_columns(&t->sparse, keys, rows, n, col, ncols, vals);
+    scratch_put(t, rows, n);
     return err;
 }
 

@@ -271,31 +271,39 @@ paramo_err table_dense_pull(const struct table_dense *d, const uint64_t *keys, s
     return PARAMO_OK;
 }
 
-paramo_err table_dense_push_columns(struct table_dense *d, uint64_t key, uint32_t col, uint32_t ncols,
-                                    const void *vals)
+paramo_err table_dense_push_columns(struct table_dense *d, const uint64_t *keys, size_t n, uint32_t col,
+                                    uint32_t ncols, const void *vals)
 {
     const struct rowspec *spec = d->spec;
+    const char *from = vals;
     struct piece p;
     size_t hint = 0;
-    paramo_err err = optimizer_check(&spec->optimizer, vals, ncols);
-    if (err || (err = next_piece(d, &key, 1, &hint, &p)) != PARAMO_OK)
+    paramo_err err = optimizer_check(&spec->optimizer, vals, n * ncols);
+    if (err || (err = table_dense_check(d, keys, n)) != PARAMO_OK)
         return err;
-    size_t value = p.offset * spec->dim + col;
-    spec->optimizer.span(&spec->optimizer, p.run->w + value * spec->value_bytes, plane_at(p.run->s0, value),
-                         plane_at(p.run->s1, value), 0, vals, ncols);
+    for (size_t i = 0; i < n; i++, from += ncols * spec->value_bytes) {
+        err = next_piece(d, keys + i, 1, &hint, &p);
+        if (err)
+            return err; /* never: checked above */
+        size_t value = p.offset * spec->dim + col;
+        spec->optimizer.span(&spec->optimizer, p.run->w + value * spec->value_bytes,
+                             plane_at(p.run->s0, value), plane_at(p.run->s1, value), 0, from, ncols);
+    }
     return PARAMO_OK;
 }
 
-paramo_err table_dense_pull_columns(const struct table_dense *d, uint64_t key, uint32_t col, uint32_t ncols,
-                                    void *vals)
+paramo_err table_dense_pull_columns(const struct table_dense *d, const uint64_t *keys, size_t n, uint32_t col,
+                                    uint32_t ncols, void *vals)
 {
-    struct piece p;
-    size_t hint = 0;
-    paramo_err err = next_piece(d, &key, 1, &hint, &p);
-    if (err)
-        return err;
-    size_t bytes = d->spec->value_bytes;
-    memcpy(vals, (const char *)piece_params(d, &p) + col * bytes, ncols * bytes);
+    size_t value = d->spec->value_bytes, bytes = ncols * value, hint = 0;
+    char *out = vals;
+    for (size_t i = 0; i < n; i++, out += bytes) {
+        struct piece p = {0};
+        paramo_err err = next_piece(d, keys + i, 1, &hint, &p);
+        if (err)
+            return err;
+        memcpy(out, (const char *)piece_params(d, &p) + col * value, bytes);
+    }
     return PARAMO_OK;
 }
 

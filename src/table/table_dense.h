@@ -46,10 +46,10 @@ MUST_USE paramo_err table_dense_push(struct table_dense *d, const uint64_t *keys
 MUST_USE paramo_err table_dense_pull(const struct table_dense *d, const uint64_t *keys, size_t n, void *vals);
 /* NULL: the rows are not contiguous, or not here. */
 const void *table_dense_span(const struct table_dense *d, const uint64_t *keys, size_t n);
-MUST_USE paramo_err table_dense_push_columns(struct table_dense *d, uint64_t key, uint32_t col,
-                                             uint32_t ncols, const void *vals);
-MUST_USE paramo_err table_dense_pull_columns(const struct table_dense *d, uint64_t key, uint32_t col,
-                                             uint32_t ncols, void *vals);
+MUST_USE paramo_err table_dense_push_columns(struct table_dense *d, const uint64_t *keys, size_t n,
+                                             uint32_t col, uint32_t ncols, const void *vals);
+MUST_USE paramo_err table_dense_pull_columns(const struct table_dense *d, const uint64_t *keys, size_t n,
+                                             uint32_t col, uint32_t ncols, void *vals);
 MUST_USE paramo_err table_dense_get(const struct table_dense *d, const uint64_t *keys, size_t n,
                                     bool with_state, void *out);
 MUST_USE paramo_err table_dense_put(struct table_dense *d, const uint64_t *keys, size_t n, bool with_state,

@@ -160,6 +160,17 @@ static paramo_err chunk_create(struct table_small *s, const struct keyindex_scan
     return PARAMO_OK;
 }
 
+/* Columns of rows that are there. */
+static void chunk_push_columns(const struct rowspec *spec, void *const *rows, size_t n, uint32_t col,
+                               uint32_t ncols, const char *in)
+{
+    for (size_t i = 0; i < n; i++, in += ncols * spec->value_bytes) {
+        char *row = rows[i];
+        spec->optimizer.span(&spec->optimizer, row + col * spec->value_bytes, state_plane(spec, row, 0) + col,
+                             state_plane(spec, row, 1) + col, 0, in, ncols);
+    }
+}
+
 static void chunk_read(const struct rowspec *spec, const uint64_t *keys, size_t n, void *const *row,
                        char *out)
 {
@@ -299,53 +310,55 @@ paramo_err table_small_put(struct table_small *s, const uint64_t *keys, size_t n
     return err;
 }
 
-/* ---- the rest ---- */
+/* ---- columns ---- */
 
-/* Finds a row, or creates it with its initial values. */
-static paramo_err row_made(struct table_small *s, uint64_t key, char **row)
+paramo_err table_small_push_columns(struct table_small *s, const uint64_t *keys, size_t n, uint32_t col,
+                                    uint32_t ncols, const void *vals)
 {
-    void *payload;
-    bool fresh;
-    paramo_err err = keyindex_insert(&s->index, key, &payload, &fresh);
+    const struct rowspec *spec = s->spec;
+    struct undo u = {0};
+    paramo_err err = optimizer_check(&spec->optimizer, vals, n * ncols);
+    if (err || (err = undo_open(s, n, &u)) != PARAMO_OK)
+        return err;
+    struct keyindex_scan scan;
+    void **row;
+    keyindex_scan_start(&scan, &s->index, keys, n);
+    for (size_t done = 0, m; (m = keyindex_scan_next(&scan, &row)) > 0; done += m) {
+        err = chunk_create(s, &scan, keys + done, m, row, &u);
+        if (err)
+            break;
+        keyindex_change(&s->index, keys + done, row, m);
+        chunk_push_columns(spec, row, m, col, ncols, (const char *)vals + done * ncols * spec->value_bytes);
+    }
+    if (err)
+        undo_all(s, keys, &u);
+    undo_close(s, &u);
+    return err;
+}
+
+paramo_err table_small_pull_columns(struct table_small *s, const uint64_t *keys, size_t n, uint32_t col,
+                                    uint32_t ncols, void *vals, bool create)
+{
+    const struct rowspec *spec = s->spec;
+    struct keyindex_scan scan;
+    void **row;
+    char *out = vals;
+    paramo_err err = create ? table_small_visit(s, keys, n, NULL, NULL, true, NULL) : PARAMO_OK;
     if (err)
         return err;
-    if (fresh)
-        new_row(s, key, payload);
-    *row = payload;
-    return PARAMO_OK;
-}
-
-paramo_err table_small_push_columns(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,
-                                    const void *vals)
-{
-    const struct rowspec *spec = s->spec;
-    char *row;
-    paramo_err err = optimizer_check(&spec->optimizer, vals, ncols);
-    if (err || (err = row_made(s, key, &row)) != PARAMO_OK)
-        return err;
-    void *changes = row;
-    keyindex_change(&s->index, &key, &changes, 1);
-    spec->optimizer.span(&spec->optimizer, row + col * spec->value_bytes, state_plane(spec, row, 0) + col,
-                         state_plane(spec, row, 1) + col, 0, vals, ncols);
-    return PARAMO_OK;
-}
-
-paramo_err table_small_pull_columns(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,
-                                    void *vals, bool create)
-{
-    const struct rowspec *spec = s->spec;
-    char *row = keyindex_payload(&s->index, key);
-    if (!row && create) {
-        paramo_err err = row_made(s, key, &row);
-        if (err)
-            return err;
+    keyindex_scan_start(&scan, &s->index, keys, n);
+    for (size_t done = 0, m; (m = keyindex_scan_next(&scan, &row)) > 0; done += m) {
+        for (size_t i = 0; i < m; i++, out += ncols * spec->value_bytes) {
+            if (row[i])
+                memcpy(out, (const char *)row[i] + col * spec->value_bytes, ncols * spec->value_bytes);
+            else
+                rowspec_initial(spec, keys[done + i], col, ncols, out);
+        }
     }
-    if (row)
-        memcpy(vals, row + col * spec->value_bytes, ncols * spec->value_bytes);
-    else
-        rowspec_initial(spec, key, col, ncols, vals);
     return PARAMO_OK;
 }
+
+/* ---- the rest ---- */
 
 paramo_err table_small_get(const struct table_small *s, const uint64_t *keys, size_t n, bool with_state,
                            void *out)

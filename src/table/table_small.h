@@ -40,10 +40,10 @@ MUST_USE paramo_err table_small_push_rows(struct table_small *s, const uint64_t 
                                           size_t n, const void *vals, bool marked);
 void table_small_pull_rows(const struct table_small *s, const uint64_t *keys, const uint32_t *rows, size_t n,
                            void *vals);
-MUST_USE paramo_err table_small_push_columns(struct table_small *s, uint64_t key, uint32_t col,
-                                             uint32_t ncols, const void *vals);
-MUST_USE paramo_err table_small_pull_columns(struct table_small *s, uint64_t key, uint32_t col,
-                                             uint32_t ncols, void *vals, bool create);
+MUST_USE paramo_err table_small_push_columns(struct table_small *s, const uint64_t *keys, size_t n,
+                                             uint32_t col, uint32_t ncols, const void *vals);
+MUST_USE paramo_err table_small_pull_columns(struct table_small *s, const uint64_t *keys, size_t n,
+                                             uint32_t col, uint32_t ncols, void *vals, bool create);
 MUST_USE paramo_err table_small_get(const struct table_small *s, const uint64_t *keys, size_t n,
                                     bool with_state, void *out);
 /* Copies the first `bytes` of each existing row, moves their keys to the front of keys, and returns their

@@ -193,25 +193,37 @@ void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const
     }
 }
 
-void table_sparse_push_columns(struct table_sparse *s, uint32_t row, uint32_t col, uint32_t ncols,
-                               const void *vals)
+void table_sparse_push_columns(struct table_sparse *s, const uint32_t *rows, size_t n, uint32_t col,
+                               uint32_t ncols, const void *vals)
 {
     const struct rowspec *spec = s->spec;
-    assert(row != KEYINDEX_NONE && col + ncols <= spec->dim);
-    char *w = rowslab_row(&s->slab, row);
-    spec->optimizer.span(&spec->optimizer, w + col * spec->value_bytes, state_plane(spec, w, 0) + col,
-                         state_plane(spec, w, 1) + col, 0, vals, ncols);
+    const char *from = vals;
+    assert(col + ncols <= spec->dim);
+    for (size_t i = 0; i < n; i++, from += ncols * spec->value_bytes) {
+        if (i % BATCH == 0)
+            prefetch_rows(s, rows + i, batch_at(i, n));
+        char *w = rowslab_row(&s->slab, rows[i]);
+        spec->optimizer.span(&spec->optimizer, w + col * spec->value_bytes, state_plane(spec, w, 0) + col,
+                             state_plane(spec, w, 1) + col, 0, from, ncols);
+    }
 }
 
-void table_sparse_pull_columns(const struct table_sparse *s, uint64_t key, uint32_t row, uint32_t col,
-                               uint32_t ncols, void *vals)
+void table_sparse_pull_columns(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows,
+                               size_t n, uint32_t col, uint32_t ncols, void *vals)
 {
-    if (row == KEYINDEX_NONE) {
-        rowspec_initial(s->spec, key, col, ncols, vals);
-        return;
+    const struct rowspec *spec = s->spec;
+    size_t bytes = ncols * spec->value_bytes;
+    char *out = vals;
+    for (size_t i = 0; i < n; i++, out += bytes) {
+        if (i % BATCH == 0)
+            prefetch_rows(s, rows + i, batch_at(i, n));
+        if (rows[i] == KEYINDEX_NONE)
+            rowspec_initial(spec, keys[i], col, ncols, out);
+        else if (spec->aggregate)
+            aggregate_read(spec, rowslab_row(&s->slab, rows[i]), s->now.clock, col, ncols, out);
+        else
+            memcpy(out, (const char *)rowslab_row(&s->slab, rows[i]) + col * spec->value_bytes, bytes);
     }
-    const char *w = rowslab_row(&s->slab, row);
-    memcpy(vals, w + col * s->spec->value_bytes, ncols * s->spec->value_bytes);
 }
 
 static size_t part_bytes(const struct rowspec *spec, enum row_part part)

@@ -41,12 +41,12 @@ MUST_USE paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *ke
                                       const void *vals, struct rowmarks *marks);
 void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows, size_t n,
                        void *vals);
-/* One row, which exists. The values are checked already. */
-void table_sparse_push_columns(struct table_sparse *s, uint32_t row, uint32_t col, uint32_t ncols,
-                               const void *vals);
-/* row may be TABLE_NO_ROW. */
-void table_sparse_pull_columns(const struct table_sparse *s, uint64_t key, uint32_t row, uint32_t col,
-                               uint32_t ncols, void *vals);
+/* Rows that exist. The values are checked already. */
+void table_sparse_push_columns(struct table_sparse *s, const uint32_t *rows, size_t n, uint32_t col,
+                               uint32_t ncols, const void *vals);
+/* rows may have TABLE_NO_ROW. */
+void table_sparse_pull_columns(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows,
+                               size_t n, uint32_t col, uint32_t ncols, void *vals);
 MUST_USE paramo_err table_sparse_get(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows,
                                      size_t n, enum row_part part, void *out);
 MUST_USE paramo_err table_sparse_put(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,

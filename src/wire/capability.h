@@ -35,10 +35,12 @@
 #define CAPABILITY_CLOCK_WORKERS (UINT64_C(1) << 19)
 /* Functions of the application in REDUCE and TRANSFORM. */
 #define CAPABILITY_FUNCTIONS (UINT64_C(1) << 20)
+/* Flag COLUMNS in requests of several rows, and of any table in PULL. */
+#define CAPABILITY_COLUMNS (UINT64_C(1) << 21)
 /* What this build can. An application may add some of CAPABILITY_USER_FILTERS. */
 #define CAPABILITIES                                                                                         \
     (UINT64_C(0x3f) | CAPABILITY_REDUCE | CAPABILITY_TRANSFORM | CAPABILITY_RANGE |                          \
-     CAPABILITY_CLOCK_WORKERS | CAPABILITY_FUNCTIONS)
+     CAPABILITY_CLOCK_WORKERS | CAPABILITY_FUNCTIONS | CAPABILITY_COLUMNS)
 
 /* Filters of the application: one bit for each, which the hash of its name decides. */
 #define CAPABILITY_USER_FILTERS UINT64_C(0x00ffffff00000000)

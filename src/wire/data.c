@@ -73,8 +73,7 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
     if (!err)
         err = check_body(h, body);
     if (!err && (h->flags & WIRE_COLUMNS) &&
-        (h->count != 1 || !h->columns.count ||
-         (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)))
+        (!h->columns.count || (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)))
         return err_set(PARAMO_E_PROTOCOL, "%s cannot be of %u columns of %u rows", wire_kind_name(h->kind),
                        h->columns.count, h->count);
     if (!err && (h->flags & WIRE_CLOCKED) &&

@@ -17,14 +17,14 @@ enum wire_flags {
     WIRE_LENS = 1,      /* segment 1 holds lens */
     WIRE_CREATE = 2,    /* pull creates missing rows */
     WIRE_STATE = 4,     /* rows with optimizer state */
-    WIRE_COLUMNS = 8,   /* columns of one row: .columns */
+    WIRE_COLUMNS = 8,   /* columns of each row: .columns */
     WIRE_KEYS = 32,     /* SCAN: keys only */
     WIRE_FILTERED = 16, /* the body says which filters to take back (filter/envelope.h) */
     WIRE_RANGE = 64,    /* PUSH, PULL, PUSHPULL: segment 0 holds a range of keys (key_range.h) */
     WIRE_CLOCKED = 128  /* PUSH, PULL of an aggregated table: .clock, .workers */
 };
 
-/* Flag COLUMNS of PUSH, PULL, PUSHPULL: [first, first + count) of one row. */
+/* Flag COLUMNS of PUSH, PULL, PUSHPULL: [first, first + count) of each row. */
 struct wire_columns {
     uint32_t first, count;
 };

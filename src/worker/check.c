@@ -42,6 +42,25 @@ static paramo_err check_fixed(const struct client_call *call, const char *verb, 
     return PARAMO_OK;
 }
 
+static paramo_err check_columns(const struct client_call *call, const char *verb)
+{
+    const struct client_table *t = call->table;
+    uint32_t first = call->options->column, count = call->options->columns;
+    if (!t->row_values)
+        return err_set(PARAMO_E_UNSUPPORTED, "%s: rows of table %s have no fixed length, and so no columns",
+                       verb, t->name);
+    if (first >= t->row_values || count > t->row_values - first)
+        return err_set(PARAMO_E_INVALID,
+                       "%s: columns %" PRIu32 " to %" PRIu64 " are not in table %s, whose rows have %" PRIu32
+                       " values",
+                       verb, first, (uint64_t)first + count - 1, t->name, t->row_values);
+    if (call->kind != REQUEST_PULL && !t->splittable)
+        return err_set(PARAMO_E_UNSUPPORTED,
+                       "%s: %s of table %s change a row as a whole: push all of its columns", verb,
+                       t->options.aggregate ? "pushes" : "the optimizer's steps", t->name);
+    return check_fixed(call, verb, count);
+}
+
 static paramo_err check_lens(const struct client_call *call, const char *verb, bool sends)
 {
     const struct client_table *t = call->table;
@@ -74,8 +93,8 @@ static paramo_err check_size(const struct client_call *call, const char *verb, u
     const paramo_kv *kv = call->kv;
     uint64_t limit = frame_bytes - VAN_HEADER_BYTES, row = 0;
     if (t->row_values) {
-        row = (uint64_t)t->value_bytes * (t->row_values + (call->kind == REQUEST_PUT ? t->state_values : 0)) +
-              8;
+        uint32_t columns = client_call_columns(call).count, values = columns ? columns : t->row_values;
+        row = (uint64_t)t->value_bytes * (values + (call->kind == REQUEST_PUT ? t->state_values : 0)) + 8;
         if (t->splittable && call->kind != REQUEST_PUT)
             return PARAMO_OK;
     } else if (sends && kv->lens && t->options.kind == PARAMO_TABLE_VAR) {
@@ -128,6 +147,12 @@ paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
     const char *verb = verbs[call->kind];
     const struct client_table *t = call->table;
     const paramo_kv *kv = call->kv;
+    struct wire_columns columns = client_call_columns(call);
+    if (columns.count && call->kind > REQUEST_PUSHPULL)
+        return err_set(PARAMO_E_UNSUPPORTED, "%s: options.columns is for push, pull and pushpull", verb);
+    if (columns.first && !columns.count)
+        return err_set(PARAMO_E_INVALID, "%s: options.column is %" PRIu32 ", but options.columns is 0", verb,
+                       columns.first);
     if (t->options.kind == PARAMO_TABLE_USER && call->kind >= REQUEST_PUT)
         return err_set(PARAMO_E_UNSUPPORTED, "%s: table %s has no storage, its handler answers requests",
                        verb, t->name);
@@ -161,6 +186,8 @@ paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
         if (!kv->n && sends && kv->vals_len)
             err = err_set(PARAMO_E_SIZE_MISMATCH, "%s: %zu values were given without a key", verb,
                           kv->vals_len);
+        else if (columns.count)
+            err = check_columns(call, verb);
         else if (t->row_values)
             err = check_fixed(call, verb,
                               t->row_values +

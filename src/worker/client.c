@@ -187,6 +187,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
     r->keys = call->range ? NULL : kv->keys;
     r->range = call->range;
     r->begin = call->begin;
+    r->columns = client_call_columns(call);
     r->n = kv->n;
     if (sends) {
         r->src = kv->vals;

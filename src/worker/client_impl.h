@@ -76,7 +76,7 @@ struct span {
     size_t first;
     uint32_t count;
     uint32_t scan;               /* SCAN: its id */
-    struct wire_columns columns; /* count > 0: a part of one row */
+    struct wire_columns columns; /* count > 0: a part of each row */
     uint64_t src_bytes, dst_bytes;
 };
 
@@ -213,6 +213,7 @@ struct request {
     const uint64_t *keys; /* NULL: a range, from `begin` on */
     uint64_t begin;
     size_t n;
+    struct wire_columns columns; /* count > 0: a part of each row */
     const uint8_t *src;
     uint8_t *dst;
     size_t src_len, dst_len; /* values; dst: capacity */

@@ -11,6 +11,7 @@
 #include "paramo/functions.h"
 #include "paramo/range.h"
 #include "van/van.h"
+#include "wire/head.h"
 
 struct client;
 struct filter_counts;
@@ -96,6 +97,13 @@ struct client_call {
     void (*reply_to)(void);
     void *reply_arg;
 };
+
+/* Of each row of a PUSH, PULL or PUSHPULL; count 0: all. */
+static inline struct wire_columns client_call_columns(const struct client_call *call)
+{
+    const paramo_request_options *o = call->options;
+    return o ? (struct wire_columns){.first = o->column, .count = o->columns} : (struct wire_columns){0};
+}
 
 struct client_config {
     struct lane *lane; /* the client's own */

@@ -152,10 +152,13 @@ static uint64_t link_rto(const struct link *l, unsigned probes)
 static uint64_t capability_needed(const struct request *r)
 {
     uint64_t user = r->user_function ? CAPABILITY_FUNCTIONS : 0;
+    uint64_t columns = r->columns.count ? CAPABILITY_COLUMNS : 0;
     if (r->kind == REQUEST_REDUCE)
         return CAPABILITY_REDUCE | user;
     if (r->range || r->kind == REQUEST_PAGE)
-        return CAPABILITY_RANGE;
+        return CAPABILITY_RANGE | columns;
+    if (columns)
+        return columns;
     return r->kind == REQUEST_TRANSFORM || r->flags & WIRE_KEYS ? CAPABILITY_TRANSFORM | user : 0;
 }
 
@@ -164,10 +167,11 @@ static void unsupported(struct link *l, struct slice *p)
 {
     char name[LINK_NAME_MAX];
     link_name(l, name);
+    uint64_t lacks = capability_needed(p->chunk->request) & ~l->conn->capabilities;
     (void)err_set(PARAMO_E_UNSUPPORTED, "%s is of an older version, which has no %s", name,
-                  capability_needed(p->chunk->request) == CAPABILITY_RANGE
-                      ? "ranges"
-                      : wire_kind_name(p->chunk->request->wire_kind));
+                  lacks & CAPABILITY_COLUMNS ? "requests for columns"
+                  : lacks & CAPABILITY_RANGE ? "ranges"
+                                             : wire_kind_name(p->chunk->request->wire_kind));
     if (p->state != SLICE_IDLE)
         slices_remove(slices_of(p), p);
     slice_move(p, SLICE_IDLE);

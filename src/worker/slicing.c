@@ -175,6 +175,7 @@ static void gather_groups(const struct span *s, size_t from, const uint16_t *own
         to->keys = (uint64_t *)(void *)(base + l->keys) + at;
         to->index = (uint32_t *)(void *)(base + l->index) + at;
         to->lens = s->lens ? (uint32_t *)(void *)(base + l->lens) + at : NULL;
+        to->columns = s->columns;
         to->src_bytes = groups[g].src_bytes;
         to->dst_bytes = dst_row * groups[g].count;
         to->src = s->src ? base + l->vals + vals_at : NULL;
@@ -508,22 +509,24 @@ static struct span span_sub(const struct span *s, size_t first, uint32_t count, 
         .index = s->index ? s->index + first : NULL,
         .first = s->first + first,
         .count = count,
+        .columns = s->columns,
         .src_bytes = src_bytes,
         .dst_bytes = dst_row * count,
     };
     return sub;
 }
 
-/* One row after the other, each split into columns. */
+/* One row after the other, or its part that is asked for, each split into columns. */
 static void chop_rows(struct client *c, struct request *r, const struct span *s, int owner)
 {
-    uint32_t value = r->table->value_bytes, dim = r->table->row_values, per = c->config.chunk_bytes / value;
+    uint32_t value = r->table->value_bytes, per = c->config.chunk_bytes / value;
+    uint32_t dim = s->columns.count ? s->columns.count : r->table->row_values;
     for (uint32_t i = 0; i < s->count; i++) {
         for (uint32_t column = 0; column < dim && !r->ended; column += per) {
             uint32_t columns = dim - column < per ? dim - column : per;
             uint64_t at = ((uint64_t)i * dim + column) * value, bytes = (uint64_t)columns * value;
             struct span part = span_sub(s, i, 1, at, s->src ? bytes : 0);
-            part.columns.first = column;
+            part.columns.first = s->columns.first + column;
             part.columns.count = columns;
             part.dst = s->dst ? s->dst + at : NULL;
             part.dst_bytes = s->dst ? bytes : 0;
@@ -722,6 +725,7 @@ static struct span span_of(const struct request *r)
         .src = r->src,
         .dst = dst ? r->dst : NULL,
         .count = (uint32_t)r->n,
+        .columns = r->columns,
         .src_bytes = r->src ? r->src_len * value : 0,
         .dst_bytes = dst ? r->dst_len * value : 0,
     };

@@ -32,6 +32,7 @@ check "the same digits on three servers" cmp three alone
 expect 0 "ranges, alone" "$HERE/ranges"
 check "all rows, without keys" grep -qx 'worker 0: 100000 of 100000 rows are right, and no keys have travelled' "$OUT"
 expect 0 "ranges as 2 servers and 3 workers" "$PARAMO" run -s 2 -w 3 -- "$HERE/ranges"
+check "one column" grep -q '80000 of 80000 values of the matrix are right' "$OUT"
 check "all ids, in pages" grep -q '20000 of 20000 ids came in order, page by page' "$OUT"
 check "three times all rows" test "$(cat "$OUT" "$ERR" | grep -c '100000 of 100000 rows are right, and no keys')" = 3
 

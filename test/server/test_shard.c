@@ -13,6 +13,7 @@
 #include "server/shard/shard_tables.h"
 #include "server/shard/slice.h"
 #include "server/support_fake.h"
+#include "wire/capability.h"
 
 static const float one = 1;
 static const uint64_t key = UINT64_C(0xf000000000000007), row = 4000;
@@ -206,6 +207,16 @@ static void test_refusals(void **state)
     h.columns.first = 1;
     h.columns.count = 1;
     assert_int_equal(fake_send(c, &h, &key, NULL), PARAMO_E_PROTOCOL);
+    /* columns of several rows are of a later version */
+    static const uint64_t several[] = {1, 2};
+    h = fake_head(&f, WIRE_PULL, 1, 3);
+    h.flags = WIRE_COLUMNS;
+    h.columns.count = 1;
+    h.count = 2;
+    c->conn.capabilities = 0;
+    assert_int_equal(fake_send(c, &h, several, NULL), PARAMO_E_PROTOCOL);
+    c->conn.capabilities = CAPABILITY_COLUMNS;
+    assert_int_equal(fake_send(c, &h, several, NULL), PARAMO_OK);
     fake_disconnect(c);
     fake_fini(&f);
 }

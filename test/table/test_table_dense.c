@@ -51,7 +51,7 @@ static void only_keys_that_are_held_are_taken(void **state)
         }
         assert_int_equal(table_push(t, some, 2, vals), PARAMO_E_MOVED);
         assert_int_equal(table_pull(t, some, 2, out, true), PARAMO_E_MOVED);
-        assert_int_equal(table_push_columns(t, others[i], 0, 1, vals), PARAMO_E_MOVED);
+        assert_int_equal(table_push_columns(t, &others[i], 1, 0, 1, vals), PARAMO_E_MOVED);
         uint32_t rows[2];
         assert_int_equal(table_resolve(t, some, 2, rows, false), PARAMO_E_MOVED);
     }
@@ -148,12 +148,12 @@ static void a_wide_row_in_parts_is_a_row(void **state)
         for (uint32_t col = 0, n; col < DIM; col += n) {
             n = (uint32_t)(1 + draw(&seed) % 999);
             n = n < DIM - col ? n : DIM - col;
-            assert_int_equal(table_push_columns(parts, key, col, n, g + col), PARAMO_OK);
+            assert_int_equal(table_push_columns(parts, &key, 1, col, n, g + col), PARAMO_OK);
         }
     }
     assert_int_equal(table_pull(whole, &key, 1, a, false), PARAMO_OK);
     for (uint32_t col = 0; col < DIM; col += 2500) {
-        assert_int_equal(table_pull_columns(parts, key, col, 2500, b + col, false), PARAMO_OK);
+        assert_int_equal(table_pull_columns(parts, &key, 1, col, 2500, b + col, false), PARAMO_OK);
     }
     assert_memory_equal(a, b, sizeof a);
     table_destroy(whole);

@@ -108,6 +108,20 @@ struct memory {
     uint32_t rows[UNIVERSE];
 };
 
+/* The rest of the row, and of its state, stays. */
+static void model_push_columns(struct model *m, size_t i, uint32_t col, uint32_t ncols, const float *vals)
+{
+    uint32_t dim = m->options.dim;
+    float whole[VALUES_MAX];
+    float g[DIM_MAX] = {0};
+    model_create(m, i);
+    memcpy(whole, m->rows[i], sizeof whole);
+    memcpy(g + col, vals, ncols * sizeof *g);
+    reference_push(&m->options, whole, g);
+    for (size_t plane = 0; plane < table_row_values(&m->options, true) / dim; plane++)
+        memcpy(m->rows[i] + plane * dim + col, whole + plane * dim + col, ncols * sizeof *g);
+}
+
 static void step(struct model *m, struct table *t, struct failing_alloc *f, struct memory *known,
                  uint64_t *seed)
 {
@@ -152,26 +166,20 @@ static void step(struct model *m, struct table *t, struct failing_alloc *f, stru
         }
         break;
     }
-    case 5: { /* one row in part */
+    case 5: { /* columns of rows */
         if (n == 0 || !table_options_splittable(&m->options)) {
             break;
         }
         uint32_t col = (uint32_t)(draw(seed) % dim);
         uint32_t ncols = (uint32_t)(1 + draw(seed) % (dim - col));
-        err = table_push_columns(t, keys[0], col, ncols, vals);
+        err = table_push_columns(t, keys, n, col, ncols, vals);
         if (err == PARAMO_OK) {
-            float whole[VALUES_MAX];
-            float g[DIM_MAX] = {0};
-            model_create(m, which[0]);
-            memcpy(whole, m->rows[which[0]], sizeof whole);
-            memcpy(g + col, vals, ncols * sizeof *g);
-            reference_push(&m->options, whole, g);
-            for (size_t plane = 0; plane < table_row_values(&m->options, true) / dim; plane++) {
-                memcpy(m->rows[which[0]] + plane * dim + col, whole + plane * dim + col, ncols * sizeof *g);
-            }
+            for (size_t i = 0; i < n; i++)
+                model_push_columns(m, which[i], col, ncols, vals + i * ncols);
             f->fail_at = 0;
-            assert_int_equal(table_pull_columns(t, keys[0], col, ncols, out, false), PARAMO_OK);
-            assert_floats(out, m->rows[which[0]] + col, ncols);
+            assert_int_equal(table_pull_columns(t, keys, n, col, ncols, out, false), PARAMO_OK);
+            for (size_t i = 0; i < n; i++)
+                assert_floats(out + i * ncols, m->rows[which[i]] + col, ncols);
         }
         break;
     }

@@ -172,7 +172,7 @@ static void change(size_t i)
         w.exists[i] = false; /* nobody asks */
         break;
     case 6:
-        if (table_push_columns(w.t, key, 0, 1, v) != PARAMO_OK) /* not of every table */
+        if (table_push_columns(w.t, &key, 1, 0, 1, v) != PARAMO_OK) /* not of every table */
             assert_int_equal(table_push(w.t, &key, 1, v), PARAMO_OK);
         break;
     case 7:

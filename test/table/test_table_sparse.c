@@ -131,7 +131,7 @@ static void bad_values_change_nothing(void **state)
     uint64_t keys[] = {1, 2, 3};
     float vals[] = {1, 1, 1, 1, 1, NAN};
     assert_int_equal(table_push(t, keys, 3, vals), PARAMO_E_NUMERIC);
-    assert_int_equal(table_push_columns(t, 9, 1, 1, &vals[5]), PARAMO_E_NUMERIC);
+    assert_int_equal(table_push_columns(t, keys, 3, 0, 1, &vals[3]), PARAMO_E_NUMERIC);
     assert_int_equal(table_rows(t), 0);
     float row[] = {1, 1, 0, 0, 4, -4}; /* a negative sum of squares */
     assert_int_equal(table_put_rows(t, keys, 1, true, row), PARAMO_E_NUMERIC);
@@ -148,16 +148,16 @@ static void what_does_not_fit_is_refused(void **state)
     uint64_t key = 5;
     float vals[8] = {0};
     uint32_t len = 4;
-    assert_int_equal(table_push_columns(t, key, 0, 2, vals), PARAMO_E_UNSUPPORTED);
+    assert_int_equal(table_push_columns(t, &key, 1, 0, 2, vals), PARAMO_E_UNSUPPORTED);
     assert_int_equal(table_var_push(t, &key, 1, vals, &len), PARAMO_E_UNSUPPORTED);
     assert_int_equal(table_dense_own(t, 0, 1), PARAMO_E_UNSUPPORTED);
     assert_int_equal(table_get_rows(t, &key, 1, true, vals), PARAMO_E_NOT_FOUND);
     table_destroy(t);
     t = make(PARAMO_OPT_SGD, 4, NULL);
-    assert_int_equal(table_push_columns(t, key, 3, 2, vals), PARAMO_E_SIZE_MISMATCH);
-    assert_int_equal(table_push_columns(t, key, 4, 1, vals), PARAMO_E_SIZE_MISMATCH);
-    assert_int_equal(table_pull_columns(t, key, 1, UINT32_MAX, vals, true), PARAMO_E_SIZE_MISMATCH);
-    assert_int_equal(table_pull_columns(t, key, 0, 0, vals, true), PARAMO_E_SIZE_MISMATCH);
+    assert_int_equal(table_push_columns(t, &key, 1, 3, 2, vals), PARAMO_E_SIZE_MISMATCH);
+    assert_int_equal(table_push_columns(t, &key, 1, 4, 1, vals), PARAMO_E_SIZE_MISMATCH);
+    assert_int_equal(table_pull_columns(t, &key, 1, 1, UINT32_MAX, vals, true), PARAMO_E_SIZE_MISMATCH);
+    assert_int_equal(table_pull_columns(t, &key, 1, 0, 0, vals, true), PARAMO_E_SIZE_MISMATCH);
     assert_int_equal(table_rows(t), 0);
     table_destroy(t);
     table_destroy(NULL);

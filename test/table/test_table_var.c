@@ -163,7 +163,7 @@ static void rules_are_kept(void **state)
     assert_int_equal(table_resolve(t, keys, 2, rows, true), PARAMO_E_UNSUPPORTED);
     assert_int_equal(table_get_rows(t, keys, 1, false, vals), PARAMO_E_UNSUPPORTED);
     assert_int_equal(table_put_rows(t, keys, 1, false, vals), PARAMO_E_UNSUPPORTED);
-    assert_int_equal(table_push_columns(t, 0, 0, 1, vals), PARAMO_E_UNSUPPORTED);
+    assert_int_equal(table_push_columns(t, &(uint64_t){0}, 1, 0, 1, vals), PARAMO_E_UNSUPPORTED);
     uint64_t *all;
     size_t n;
     assert_int_equal(table_sorted_keys(t, &all, &n), PARAMO_OK);

@@ -71,7 +71,8 @@ struct world {
     uint64_t number; /* of the present view */
     struct view *view;
     uint32_t timeout_ms;
-    uint64_t capabilities;                          /* of all vans; set before world_start */
+    uint64_t capabilities;                          /* of all vans; set before world_start ... */
+    uint64_t older[WORLD_SERVERS];                  /* ... but for these of a server's */
     struct filter_chain filters[FILTER_DIRECTIONS]; /* of all clients */
     shard_handler handler;                          /* of tables and apps */
     void *handler_arg;

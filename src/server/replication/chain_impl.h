@@ -117,9 +117,11 @@ struct chain_stream {
     uint64_t some[RING_REPLICAS_MAX][CHAIN_WORDS]; /* where it has tables of [index] replicas */
     struct connector *connector;
     struct van_conn *conn;
-    uint64_t connect_at;      /* not before */
-    struct queue entries;     /* not acknowledged, by seq */
-    struct qnode *unsent;     /* of these */
+    bool met,
+        takes_columns;    /* it had a connection; CAPABILITY_COLUMNS: all of them are to the same process */
+    uint64_t connect_at;  /* not before */
+    struct queue entries; /* not acknowledged, by seq */
+    struct qnode *unsent; /* of these */
     struct lane_timer resume; /* goes on in the next round: `unsent` has come back */
     size_t count, bytes;
     uint64_t seq, acked;      /* acked: these are released, too */

@@ -17,6 +17,7 @@
 #include "server/shard/senders.h"
 #include "server/shard/shard_tables.h"
 #include "server/shard/slice.h"
+#include "wire/capability.h"
 
 /* ---- members before us ---- */
 
@@ -292,7 +293,6 @@ static paramo_err source_frame(void *user, struct van_conn *conn, const uint8_t 
 {
     struct chain_source *source = user;
     struct wire_head head;
-    (void)conn;
     paramo_err err = wire_open(bytes, seg, nseg, &head);
     if (!err && head.kind == WIRE_HELLO)
         return PARAMO_OK; /* a second copy of the first */
@@ -301,6 +301,10 @@ static paramo_err source_frame(void *user, struct van_conn *conn, const uint8_t 
     if (!err && head.kind != WIRE_CHAIN && !(source->for_migration && head.kind == WIRE_MIGRATION))
         err = err_set(PARAMO_E_PROTOCOL, "unexpected message %s from the previous member",
                       wire_kind_name(head.kind));
+    if (!err && head.kind == WIRE_CHAIN && head.chain.flags & WIRE_COLUMNS && head.chain.count > 1 &&
+        !capability_of(conn, CAPABILITY_COLUMNS))
+        err = err_set(PARAMO_E_PROTOCOL, "CHAIN has columns of %u rows, which was not agreed on",
+                      head.chain.count);
     if (err)
         return err;
     return source->for_migration ? migration_target_frame(source, &head, seg, nseg)

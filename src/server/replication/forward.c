@@ -15,6 +15,7 @@
 #include "server/shard/slice.h"
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"
+#include "wire/capability.h"
 
 /* What routing an entry costs, in units of RECORDS_TURN: ROUTE_COST, and 1 for each ROUTE_KEYS of its keys. */
 enum { ROUTE_COST = 8, ROUTE_KEYS = 8 };
@@ -463,6 +464,8 @@ static void stream_up(void *arg, struct van_conn *conn, const struct welcome *we
         return;
     }
     st->conn = conn;
+    st->met = true;
+    st->takes_columns = capability_of(conn, CAPABILITY_COLUMNS);
     van_set_user(conn, &stream_user, st);
     van_conn_stays(conn);
     stream_beat(st);
@@ -661,6 +664,25 @@ paramo_err chain_split(struct chain *c, const struct shard_table *t, const struc
     return PARAMO_OK;
 }
 
+/* Can each server that this shard passes changes to, or that another passes them to, read it? AGAIN: that is not known of
+ * one yet. */
+static paramo_err check_readable(const struct chain *c, const struct wire_head *h)
+{
+    char name[VIEW_LABEL_MAX];
+    if (!(h->flags & WIRE_COLUMNS) || h->count == 1)
+        return PARAMO_OK;
+    for (const struct chain_stream *st = c->streams; st; st = st->next) {
+        if (!st->met)
+            return PARAMO_E_AGAIN;
+        if (!st->takes_columns)
+            return err_set(PARAMO_E_UNSUPPORTED,
+                           "%s, which has copies, is of an older version, which has no "
+                           "requests for columns",
+                           view_id_label(st->to.node, name));
+    }
+    return PARAMO_OK;
+}
+
 paramo_err chain_prepare(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                          const struct van_seg *seg, unsigned nseg, const uint64_t *only,
                          struct chain_wait **wait)
@@ -669,8 +691,9 @@ paramo_err chain_prepare(struct peer *peer, struct shard_table *t, const struct 
     struct sender *sender = peer->sender;
     *wait = NULL;
     assert(!records_pending(c)); /* requests wait for that */
-    if (!c->streams)
-        return PARAMO_OK;
+    paramo_err err = check_readable(c, h);
+    if (err || !c->streams)
+        return err;
     struct chain_wait *w = calloc(1, sizeof *w);
     if (!w)
         return err_memory(sizeof *w);
@@ -686,7 +709,7 @@ paramo_err chain_prepare(struct peer *peer, struct shard_table *t, const struct 
     if (h->kind == WIRE_CLEAR)
         memcpy(m.partitions, c->mine, sizeof m.partitions);
     w->head = *h;
-    paramo_err err = chain_split(c, t, &m, seg, nseg, only, true, w, &w->made);
+    err = chain_split(c, t, &m, seg, nseg, only, true, w, &w->made);
     if (err || (queue_empty(&w->made) && !pending(sender, h->number))) {
         chain_abandon(w);
         return err;

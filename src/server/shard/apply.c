@@ -52,13 +52,13 @@ static paramo_err pull_fixed(struct shard *s, struct shard_table *t, const struc
     struct reply *r = *reply;
     if (h->flags & WIRE_CLOCKED)
         table_at_clock(t->table, h->clock, 1);
-    const void *span =
-        bytes >= LEND_MIN ? table_span(t->table, keys, h->count, columns ? h->columns.first : 0) : NULL;
+    bool lends = bytes >= LEND_MIN && (!columns || h->count == 1);
+    const void *span = lends ? table_span(t->table, keys, h->count, columns ? h->columns.first : 0) : NULL;
     if (span)
         reply_lend(r, WIRE_SEG_VALS, span, bytes);
     else
-        err = columns ? table_pull_columns(t->table, keys[0], h->columns.first, h->columns.count, r->buffer,
-                                           create)
+        err = columns ? table_pull_columns(t->table, keys, h->count, h->columns.first, h->columns.count,
+                                           r->buffer, create)
                       : apply_pull_rows(t, keys, h->count, known, r->buffer, create);
     if (h->flags & WIRE_CLOCKED)
         table_at_clock(t->table, UINT64_MAX, 1);
@@ -166,6 +166,10 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
             only = chain_only_mine(s->chain, only, partitions); /* the table has rows of other owners, too */
         if (!err)
             err = only ? partial_apply(s, t, h, seg, nseg, only) : all_change(s, t, h, seg, known);
+        if (err == PARAMO_E_AGAIN) { /* as if it was lost on the way */
+            s->counters.dropped++;
+            return PARAMO_OK;
+        }
         if (err) { /* nothing has changed */
             chain_abandon(wait);
             reply_status(peer, h, err, err_text());

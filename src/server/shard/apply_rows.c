@@ -93,8 +93,9 @@ static paramo_err check_columns(const struct shard_table *t, const struct wire_h
 {
     if (!(h->flags & WIRE_COLUMNS))
         return PARAMO_OK;
-    if (!t->row_values || !table_options_splittable(&t->options) || h->columns.first >= t->row_values ||
-        h->columns.count > t->row_values - h->columns.first)
+    bool changes = h->kind != WIRE_PULL;
+    if (!t->row_values || (changes && !table_options_splittable(&t->options)) ||
+        h->columns.first >= t->row_values || h->columns.count > t->row_values - h->columns.first)
         return err_set(PARAMO_E_PROTOCOL, "columns %u to %" PRIu64 " do not fit table %s", h->columns.first,
                        (uint64_t)h->columns.first + h->columns.count, t->name);
     return PARAMO_OK;
@@ -232,7 +233,7 @@ paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const 
         if (var)
             return table_var_push(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
         if (h->flags & WIRE_COLUMNS)
-            return table_push_columns(table, keys[0], h->columns.first, h->columns.count,
+            return table_push_columns(table, keys, n, h->columns.first, h->columns.count,
                                       seg[WIRE_SEG_VALS].data);
         return h->flags & WIRE_CLOCKED ? push_clocked(t, h, keys, known, seg[WIRE_SEG_VALS].data)
                                        : push_rows(t, keys, n, known, seg[WIRE_SEG_VALS].data);

@@ -23,6 +23,7 @@
 #include "server/shard/transforming.h"
 #include "server/snapshot/load_state.h"
 #include "server/snapshot/saving.h"
+#include "wire/capability.h"
 #include "wire/key_range.h"
 
 /* ---- senders ---- */
@@ -237,6 +238,9 @@ static paramo_err take_request(struct peer *peer, const struct wire_head *h, con
 {
     struct shard *s = peer->shard;
     paramo_err err = data_check_request(h, seg, nseg);
+    if (!err && h->flags & WIRE_COLUMNS && h->count > 1 && !capability_of(peer->conn, CAPABILITY_COLUMNS))
+        err = err_set(PARAMO_E_PROTOCOL, "%s has columns of %u rows, which was not agreed on",
+                      wire_kind_name(h->kind), h->count);
     if (!err && h->kind != WIRE_PROBE && (h->kind == WIRE_MESSAGE) != s->config.app_endpoint)
         err = err_set(PARAMO_E_PROTOCOL, "unexpected message %s to %s", wire_kind_name(h->kind),
                       s->config.app_endpoint ? "an app endpoint" : "a shard of tables");
