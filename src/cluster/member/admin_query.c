@@ -1,5 +1,6 @@
 #include "cluster/member/admin_query.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +128,7 @@ static void admin_query_up(void *arg, struct van_conn *conn, const struct welcom
     struct admin_query *admin_query = arg;
     struct wire_head head = {.call = {.kind = WIRE_CALL, .what = admin_query->call}};
     (void)welcome;
+    assert(admin_query->connector && !admin_query->conn);
     admin_query->connector = NULL;
     admin_query->conn = conn;
     van_set_user(conn, &admin_query_user, admin_query);
@@ -166,6 +168,7 @@ static void admin_query_failed(void *arg, paramo_err code, const char *text)
     bool unreachable =
         code == PARAMO_E_CONNECT || code == PARAMO_E_CONNECTION_REFUSED || code == PARAMO_E_ADDRESS;
     (void)text; /* err_text() is the same */
+    assert(admin_query->connector && !admin_query->conn);
     admin_query->connector = NULL;
     if (unreachable && *admin_query->rest)
         code = admin_query_connect(admin_query);

@@ -92,8 +92,17 @@ uint64_t member_calls_floor(const struct member *m)
     return m->oldest ? m->oldest->call_number : m->next_sequence * CALL_PLACES;
 }
 
+/* The unanswered calls: by number in the list, and at their places. */
+static void calls_check(const struct member *m)
+{
+    assert(!m->oldest == !m->newest && (!m->oldest || (!m->oldest->older && !m->newest->newer)));
+    assert(!m->places == !m->places_count && !(m->places_count & (m->places_count - 1)));
+    assert(m->place_free <= m->places_count && (m->places_count || !m->oldest));
+}
+
 bool member_call_send(struct member *m, struct member_call *call)
 {
+    calls_check(m);
     assert(m->conn && m->registered && !call->finished && !call->min_view);
     struct wire_head head = {.call = {.kind = WIRE_CALL,
                                       .what = call->kind,
@@ -132,6 +141,7 @@ void member_calls_resend_due(struct lane_timer *timer)
 
 void member_calls_unsend(struct member *m)
 {
+    calls_check(m);
     for (struct member_call *call = m->oldest; call; call = call->newer)
         call->sent_at = 0;
 }
@@ -214,6 +224,7 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
     struct ckpt_result ckpt;
     struct clock_joined clock;
     assert(call->member->view && !call->min_view);
+    assert(!call->finished && call->call_number);
     paramo_err err = PARAMO_OK;
     switch (call->kind) {
     case CALL_BARRIER:
@@ -496,6 +507,7 @@ paramo_err member_drain(struct member *m, struct member_call *call, uint64_t dea
 paramo_err member_leave(struct member *m, struct member_call *call, uint64_t deadline)
 {
     bool alone = m->state == MEMBER_ENDED && !m->conn;
+    calls_check(m);
     uint64_t now = lane_now(m->config.lane);
     paramo_err err = member_call_begin(m, call, CALL_LEAVE, alone ? now : deadline);
     if (!err && alone) {

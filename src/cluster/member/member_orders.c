@@ -59,6 +59,7 @@ static void answer(struct member_order *order)
         order->call.body.failed = true;
     else
         write_bytes(&order->call.body, order->body.data, order->body.len);
+    assert(m->orders_count > 0);
     paramo_err err = member_call_begin(m, &order->call, CALL_ORDER_DONE, UINT64_MAX);
     order->begun = !err;
     if (err && m->state != MEMBER_JOINED)
@@ -89,6 +90,7 @@ void member_order_done(struct member *m, uint64_t id, paramo_err status, struct 
         struct order_done done = {
             .order = id, .status = status, .rest = rest->data, .rest_len = rest->failed ? 0 : rest->len};
         order->done = true;
+        assert(!order->begun && m->orders_count > 0);
         order_done_encode(&done, &order->body);
         answer(order);
     }

@@ -302,6 +302,7 @@ static bool changes_owner(const struct migrations *m, const struct migration *mi
 static void pause(struct migrations *m, struct migration *migration)
 {
     assert(migration->state == MIGRATION_FULL);
+    assert(migration->from < m->shards && migration->to < m->shards);
     migration->takes_over = changes_owner(m, migration);
     m->ops->pause(m->arg, migration);
 }

@@ -110,6 +110,7 @@ static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
     struct sched_node **order = calloc(slots->count ? slots->count : 1, sizeof(struct sched_node *));
     if (!order)
         return err_memory(slots->count * sizeof(struct sched_node *));
+    assert(s->state == SCHED_GATHERING && !slots->gone);
     uint32_t count = 0, rank = 0;
     for (struct sched_node *node = s->roster->waiting_first; node; node = node->next) {
         if (node->info.role != slots->role || !node->chosen)
@@ -171,6 +172,7 @@ static paramo_err choose(struct sched_node *node)
     assert(node->state == SNODE_WAITING && !node->chosen);
     const struct slot_list *slots = sched_roster_slots_of(node->sched, node->info.role);
     uint32_t same = 0;
+    assert(node->wanted_rank < 0 || (uint32_t)node->wanted_rank < slots->count); /* REGISTER was checked */
     for (const struct sched_node *other = node->sched->roster->waiting_first; other; other = other->next) {
         if (!other->chosen || other->info.role != node->info.role)
             continue;
@@ -470,6 +472,7 @@ static paramo_err node_new(struct scheduler *s, struct sched_peer *peer, const s
 static void attach(struct sched_node *node, struct sched_peer *peer)
 {
     struct sched_peer *before = node->peer;
+    assert(peer->sched == node->sched && (!peer->node || peer->node == node));
     node->peer = peer;
     peer->node = node;
     node->heard_at = now(node->sched);

@@ -150,6 +150,7 @@ void sched_barrier_enter(struct sched_call *call, struct reader *body)
         sched_call_fail(call, err);
         return;
     }
+    assert(barrier->nodes.count <= group_size(s, m.group) && barrier->number);
     call->withdrawn = node_out;
     if (sched_call_defer(call, &barrier->entered, m.timeout_ms, barrier_timed_out) &&
         barrier->nodes.count >= group_size(s, m.group))

@@ -33,10 +33,24 @@ static void answer_send(const struct sched_call *call)
         log_debug("scheduler: an answer to %s is sent later: %s", call_kind_name(call->kind), err_text());
 }
 
+/* A call that is answered is in the queue of those that wait for a save; any other waits for what it asked. */
+static void call_check(const struct sched_call *call)
+{
+    assert(!call->save || call->answered);
+    assert(!call->queue || call->answered == (call->queue == &call->node->sched->calls->held));
+}
+
+static void places_check(const struct sched_node *node)
+{
+    assert(!node->calls.kept == !node->calls.kept_count && node->calls.kept_count <= CALL_PLACES);
+    assert(!(node->calls.kept_count & (node->calls.kept_count - 1)));
+}
+
 static void call_dequeue(struct sched_call *call)
 {
     if (!call->queue)
         return;
+    call_check(call);
     lane_timer_cancel(lane_of(call), &call->timer);
     assert(call->prev ? call->prev->next == call : call->queue->first == call);
     assert(call->next ? call->next->prev == call : call->queue->last == call);
@@ -62,6 +76,7 @@ static void call_enqueue(struct sched_call_queue *queue, struct sched_call *call
     call->prev = queue->last;
     *(queue->last ? &queue->last->next : &queue->first) = call;
     queue->last = call;
+    call_check(call);
 }
 
 /* Must its answer survive? What changes nothing, or nothing more the second time, may be done again. */
@@ -115,6 +130,7 @@ static paramo_err place_make(struct sched_node *node, uint32_t place)
 
 static void place_free(struct sched_node *node, uint32_t place)
 {
+    assert(place < node->calls.kept_count && node->calls.kept[place]->node == node);
     assert(node->calls.kept[place]->number % CALL_PLACES == place);
     call_free(node->calls.kept[place]);
     node->calls.kept[place] = NULL;
@@ -192,6 +208,7 @@ paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader 
     struct sched_call *call = calloc(1, sizeof *call);
     if (!call)
         return err_memory(sizeof *call);
+    places_check(node);
     *call = (struct sched_call){.node = node, .number = number, .kind = kind, .answered = true};
     if (record->left)
         write_bytes(&call->answer, record->at, record->left);
@@ -206,6 +223,8 @@ struct writer sched_call_result(struct sched_call *call)
 
 void sched_call_fail(struct sched_call *call, paramo_err status)
 {
+    call_check(call);
+    assert(!call->answered);
     writer_fini(&call->answer);
     call_text_encode(err_text(), &call->answer);
     if (call->answer.failed) {
@@ -218,6 +237,8 @@ void sched_call_fail(struct sched_call *call, paramo_err status)
 
 void sched_call_answer(struct sched_call *call, struct writer *result)
 {
+    call_check(call);
+    assert(!call->answered && !call->answer.data);
     if (result && result->failed) {
         writer_fini(result);
         sched_call_fail(call, err_memory(0));
@@ -259,6 +280,7 @@ paramo_err sched_calls_floor(struct sched_node *node, uint64_t floor)
 {
     if (floor <= node->calls.floor)
         return PARAMO_OK;
+    places_check(node);
     for (uint32_t i = 0; i < node->calls.kept_count; i++)
         if (node->calls.kept[i] && node->calls.kept[i]->number < floor)
             place_free(node, i);
@@ -268,6 +290,7 @@ paramo_err sched_calls_floor(struct sched_node *node, uint64_t floor)
 
 void sched_calls_drop(struct sched_node *node, bool keep_answered)
 {
+    places_check(node);
     for (uint32_t i = 0; i < node->calls.kept_count; i++)
         if (node->calls.kept[i] && !(keep_answered && node->calls.kept[i]->answered))
             place_free(node, i);

@@ -81,6 +81,15 @@ struct sched_ckpt {
     bool all_mine; /* checkpoints of earlier jobs count, too */
 };
 
+/* A checkpoint is taken, or loaded for one of three: a caller, the job's begin, or rows that were lost. */
+static void ckpt_check(const struct sched_ckpt *c)
+{
+    assert(c->sched->ckpts->current == c && c->order.id);
+    assert(c->load || (!c->restore && !c->lost && !c->hold && !c->opened));
+    assert(!c->load || (!c->unasked && !c->changes && !c->base.number));
+    assert(!c->restore || !c->lost);
+}
+
 static void ckpt_free(struct sched_ckpt *c)
 {
     assert(!c->posted && (!c->sched || !c->orders_out) && !c->deadline.slot);
@@ -95,6 +104,7 @@ static void answer_all(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
     const struct ckpt_result result = {.number = c->order.number};
+    assert(c->finished && !c->deadline.slot);
     for (struct sched_call *call; (call = s->ckpts->calls.first);) {
         struct writer w = sched_call_result(call);
         if (c->err) {
@@ -121,6 +131,7 @@ static void answer_all(struct sched_ckpt *c)
 static void finish(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
+    ckpt_check(c);
     assert(s->ckpts->current == c);
     if (c->finished)
         return;
@@ -186,6 +197,7 @@ static void order_go_done(void *arg, struct sched_node *node, paramo_err status,
 {
     struct sched_ckpt *c = arg;
     (void)node, (void)status, (void)result;
+    ckpt_check(c);
     assert(c->load && c->orders_out > 0);
     c->orders_out--;
     end_perhaps(c);
@@ -200,6 +212,7 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
 static paramo_err last_order(struct sched_ckpt *c, struct sched_node *node)
 {
     struct lane *lane = c->sched->config.lane;
+    ckpt_check(c);
     assert(c->what && (!c->err || c->finished));
     struct writer w = {0};
     ckpt_order_encode(&c->order, &w);
@@ -228,6 +241,7 @@ static void retell(struct lane_timer *timer)
     size_t cursor = 0;
     paramo_err err;
     c->untold = 0;
+    ckpt_check(c);
     assert(c == c->sched->ckpts->current);
     for (struct sched_node *node; (node = sched_roster_next(c->sched, &cursor));)
         if (node->ckpt_untold && (err = last_order(c, node)) != PARAMO_OK)
@@ -247,6 +261,8 @@ static void drop_all(struct sched_ckpt *c)
 
 static void fail(struct sched_ckpt *c, paramo_err err)
 {
+    ckpt_check(c);
+    assert(err);
     if (c->err || c->finished)
         return;
     c->err = err;
@@ -282,6 +298,7 @@ static void worked(struct blocking_job *blocking_job)
 static void do_work(struct sched_ckpt *c, void (*work)(struct blocking_job *blocking_job),
                     void (*then)(struct sched_ckpt *c))
 {
+    ckpt_check(c);
     c->blocking_job = (struct blocking_job){.lane = c->sched->config.lane, .work = work, .done = worked};
     c->then = then;
     assert(!c->posted);
@@ -291,6 +308,7 @@ static void do_work(struct sched_ckpt *c, void (*work)(struct blocking_job *bloc
 
 static void note_work(struct sched_ckpt *c, paramo_err err)
 {
+    assert(c->posted && !c->work_err); /* the blocking job's turn */
     c->work_err = err;
     if (err)
         err_text_copy(c->work_text);
@@ -363,6 +381,7 @@ static void removed(struct sched_ckpt *c)
 static void written(struct sched_ckpt *c)
 {
     assert(!c->load && !c->err && !c->orders_out);
+    ckpt_check(c);
     struct scheduler *s = c->sched;
     const struct ckpt_order *m = &c->order;
     finish(c);
@@ -380,6 +399,7 @@ static void written(struct sched_ckpt *c)
 /* Each shard writes its own blocks-N; no two shards may have the same. */
 static paramo_err check_name(struct sched_ckpt *c, const char *name)
 {
+    assert(c->what == ORDER_CKPT_SAVE || c->what == ORDER_CKPT_DROP);
     unsigned long shard = 0;
     char again[CKPT_NAME_MAX] = "";
     if (strncmp(name, "blocks-", 7) == 0 && name[7] >= '0' && name[7] <= '9')
@@ -493,6 +513,7 @@ static void order_all(struct sched_ckpt *c, uint32_t what)
 {
     struct scheduler *s = c->sched;
     assert(!c->orders_out && !c->posted && what);
+    ckpt_check(c);
     const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
     if (!c->what)
         c->partitions_changed = partitions_changed(s);
@@ -534,6 +555,7 @@ static paramo_err base_check(const struct sched_ckpt *c)
 static void find_number(struct blocking_job *blocking_job)
 {
     struct sched_ckpt *c = container_of(blocking_job, struct sched_ckpt, blocking_job);
+    assert(c->posted && !c->load && !c->order.number);
     if (c->base.number && base_check(c)) {
         c->base.number = 0;
         err_text_copy(c->full);
@@ -546,6 +568,8 @@ static void find_number(struct blocking_job *blocking_job)
 static void choose_base(struct sched_ckpt *c, const struct ckpt_base *last)
 {
     uint32_t most = c->sched->config.checkpoint_full_every;
+    assert(!c->load && !c->base.number && !c->full[0]);
+    assert(!last->number || last->links > 0);
     if (!c->changes)
         return;
     if (!last->number)
@@ -564,6 +588,7 @@ static void numbered(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
     assert(!c->load && c->order.number && !c->order.base);
+    ckpt_check(c);
     struct ckpt_manifest *m = &c->manifest;
     if (c->base.number && c->base.number < c->order.number) {
         c->order.base = c->base.number;
@@ -609,6 +634,7 @@ static void opened(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
     assert(c->load && c->opened && !c->what);
+    ckpt_check(c);
     const struct ckpt_manifest *m = ckpt_manifest(c->opened, 0);
     c->order.number = m->number;
     c->order.id = m->id;
@@ -716,6 +742,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
     while (!c->order.id)
         c->order.id = env_random(lane_env(s->config.lane));
     s->ckpts->current = c;
+    ckpt_check(c);
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         node->ckpt_untold = false;
@@ -762,6 +789,7 @@ paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct wire_cal
         sched_peer_answer(peer, head->what, head->number, err, &w);
         return PARAMO_OK;
     }
+    assert(s->ckpts->current && !peer->node);
     peer->ckpt_call = head->what;
     peer->ckpt_number = head->number;
     return PARAMO_OK;
@@ -812,6 +840,7 @@ paramo_err sched_ckpt_start(struct scheduler *s)
 {
     struct ckpt_order m;
     paramo_err err = PARAMO_OK;
+    assert(!s->ckpts->current && !s->ckpts->timer.slot);
     if (s->config.checkpoint_every_ms) {
         s->ckpts->timer.fire = every_due;
         err = lane_timer_arm(s->config.lane, &s->ckpts->timer,
@@ -873,6 +902,7 @@ bool sched_ckpt_busy(const struct scheduler *s)
 
 paramo_err sched_ckpt_begin(struct scheduler *s)
 {
+    assert(s->state == SCHED_RUNNING && !s->restoring);
     s->restoring = s->config.restore_dir[0] != '\0';
     if (s->restoring)
         sched_save_record_changed(s, RECORD_RESTORING, 0);

@@ -74,6 +74,14 @@ static bool all_reached(const struct scheduler *s, uint64_t clock)
     return clock <= s->clocks->minimum || !s->clocks->by_session.count;
 }
 
+/* The heap has every clock and begins with the lowest, and no clock is below the minimum. */
+static void clocks_check(const struct sched_clocks *c)
+{
+    assert(c->by_session.count <= c->heap_room && !c->heap == !c->heap_room);
+    assert(!c->by_session.count || (c->heap[0]->place == 0 && c->heap[0]->clock >= c->minimum));
+    assert(!c->deferred.first == !c->deferred.last);
+}
+
 /* Ends waits that are over. True: some may be left. A wait that ends in another way is taken out by wait_left(). */
 static bool wake_turn(struct scheduler *s, unsigned left)
 {
@@ -115,6 +123,7 @@ static void wake_due(struct lane_timer *timer)
 static void wake(struct scheduler *s)
 {
     struct sched_clocks *c = s->clocks;
+    clocks_check(c);
     c->wake.again = true;
     c->wake.sched = s;
     c->wake.timer.fire = wake_due;
@@ -126,6 +135,7 @@ static void wait_left(struct sched_call *call)
 {
     struct sched_clocks *c = call->node->sched->clocks;
     assert(!call->queue); /* it is out of the list; next still names its place there */
+    assert(!c->wake.next || c->wake.next == call || c->wake.next->queue == &c->deferred);
     if (c->wake.next == call)
         c->wake.next = call->next;
 }
@@ -135,6 +145,7 @@ static void wait_left(struct sched_call *call)
 static void heap_put(struct sched_clocks *c, size_t place, struct clock *clock)
 {
     assert(place < c->heap_room);
+    assert(clock->node->clocks_count <= SCHED_NODE_CLOCKS_MAX);
     c->heap[place] = clock;
     clock->place = place;
 }
@@ -156,6 +167,7 @@ static void heap_settle(struct sched_clocks *c, size_t place, struct clock *cloc
 
 static paramo_err heap_make_room(struct sched_clocks *c)
 {
+    assert(c->by_session.count <= c->heap_room && !c->heap == !c->heap_room);
     if (c->by_session.count < c->heap_room)
         return PARAMO_OK;
     size_t room = c->heap_room ? 2 * c->heap_room : 16;
@@ -171,6 +183,7 @@ static paramo_err heap_make_room(struct sched_clocks *c)
 static void minimum_left(struct scheduler *s, uint32_t node, uint32_t who)
 {
     struct sched_clocks *c = s->clocks;
+    clocks_check(c);
     bool any = c->by_session.count;
     if (any && c->heap[0]->clock == c->minimum)
         return;
@@ -220,6 +233,7 @@ static void clock_remove(struct scheduler *s, struct clock *clock)
 {
     struct sched_clocks *c = s->clocks;
     struct sched_node *node = clock->node;
+    clocks_check(c);
     assert(clock->clock >= c->minimum);
     uint32_t who = clock->who;
     bool last = clock->clock == c->minimum;
@@ -250,6 +264,7 @@ static void clocks_remove(struct sched_node *node, const uint32_t *who)
 
 void sched_clock_node_gone(struct sched_node *node)
 {
+    clocks_check(node->sched->clocks);
     clocks_remove(node, NULL);
     assert(!node->clocks && !node->clocks_count);
     free(node->left);
@@ -270,6 +285,7 @@ static bool is_left(const struct sched_node *node, uint64_t session)
 /* Its join may come yet: the caller has given that call up, but a copy is under way. Below the floor none comes. */
 static paramo_err left_add(struct sched_node *node, uint64_t session)
 {
+    assert(node->left_count <= node->left_room && !node->left == !node->left_room);
     uint64_t floor = clock_session(node->info.id, node->calls.floor);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < node->left_count; i++)
@@ -289,6 +305,7 @@ static paramo_err left_add(struct sched_node *node, uint64_t session)
         node->left = left;
         node->left_room = room;
     }
+    assert(node->left_count < node->left_room);
     node->left[node->left_count++] = session;
     return PARAMO_OK;
 }

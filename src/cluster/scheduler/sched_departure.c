@@ -54,6 +54,7 @@ static void node_dies(struct sched_node *node, const char *why)
     const struct slot_list *workers = &node->sched->roster->slots[SLOTS_WORKERS];
     char label[SCHED_LABEL], units[96] = "";
     assert(sched_roster_is_here(node));
+    assert(!node->peer || node->peer->node == node);
     size_t held = workers->gone + 1 < workers->count ? sched_pool_held(node) : 0;
     if (held)
         snprintf(units, sizeof units, "; the work it held (work units: %zu) goes to others", held);
@@ -98,6 +99,7 @@ static void not_here_again(struct lane_timer *timer)
 paramo_err sched_departure_await(struct sched_node *node)
 {
     assert(node->state == SNODE_ABSENT && !node->timer.slot);
+    assert(!node->peer && node->info.id && node->info.alive);
     const struct scheduler_config *c = &node->sched->config;
     node->timer.fire = not_here_again;
     return lane_timer_arm(c->lane, &node->timer, now(node->sched) + c->heartbeat_timeout_ms * ENV_MS);

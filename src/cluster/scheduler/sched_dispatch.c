@@ -32,6 +32,7 @@ static void note_progress(struct sched_node *node, const struct heartbeat *beat)
 {
     struct scheduler *s = node->sched;
     uint64_t now = lane_now(s->config.lane);
+    assert(!node->lanes == !node->lanes_count);
     if (beat->lanes != node->lanes_count) {
         struct lane_progress *lanes = realloc(node->lanes, (beat->lanes + 1) * sizeof *lanes);
         if (!lanes)
@@ -153,6 +154,7 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
     struct wire_head head;
     struct reader body;
     (void)conn;
+    assert(peer->conn == conn && (!peer->node || peer->node->peer == peer));
     paramo_err err = control_message_open(bytes, seg, nseg, &head, &body);
     if (err)
         return err;

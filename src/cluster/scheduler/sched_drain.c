@@ -59,6 +59,7 @@ static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t i
     if (!others)
         return err_set(PARAMO_E_REFUSED, "no other server can take the partitions of %s",
                        sched_roster_label(node, label));
+    assert(servers->node[node->rank] == node && !node->info.left);
     log_info("scheduler: %s is to be drained", sched_roster_label(node, label));
     node->info.weight = 0;
     assert(node->info.id == PARAMO_ID_SERVER(node->rank));
@@ -93,6 +94,7 @@ static void admin_query_answer(struct sched_peer *peer, uint64_t number, paramo_
 paramo_err sched_drain_admin_query(struct sched_peer *peer, const struct wire_call *head, struct reader *body)
 {
     struct scheduler *s = peer->sched;
+    assert(!peer->node);
     uint32_t id = read_u32(body);
     paramo_err err = call_body_end(body, "DRAIN");
     if (err)

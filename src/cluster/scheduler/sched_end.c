@@ -37,6 +37,7 @@ bool sched_end_send(struct sched_node *node, paramo_err status, const char *text
 
 static void set_fenced(struct scheduler *s)
 {
+    assert(s->state == SCHED_OVER && s->config.store);
     s->end->status = PARAMO_E_FENCED;
     snprintf(s->end->text, sizeof s->end->text, "%s", err_text());
 }
@@ -45,6 +46,7 @@ void sched_end_deposed(struct scheduler *s)
 {
     if (s->state == SCHED_OVER)
         return;
+    assert(s->config.store);
     char text[CALL_TEXT_MAX];
     snprintf(text, sizeof text, "%s", err_text());
     log_info("scheduler: %s", text);
@@ -120,6 +122,7 @@ void sched_end_begin(struct scheduler *s, paramo_err status, const char *text)
     if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
         return;
     assert(!s->end->told && !s->end->since);
+    assert(!s->end->awaits_worker || s->state == SCHED_RUNNING);
     s->end->awaits_worker = false;
     sched_move(s, SCHED_ENDING);
     s->end->since = lane_now(s->config.lane);
@@ -152,6 +155,7 @@ void sched_end_worker_joined(struct scheduler *s)
 void sched_end_tell(struct scheduler *s)
 {
     assert(s->state == SCHED_ENDING || s->state == SCHED_OVER);
+    assert(s->end->told || s->end->since);
     size_t cursor = 0;
     for (struct sched_node *node; !s->end->told && (node = sched_roster_next(s, &cursor));)
         (void)sched_end_send(node, s->end->status, s->end->text);
@@ -176,6 +180,7 @@ static void end_if_all_gone(struct scheduler *s, bool waited)
 {
     const struct slot_list *workers = sched_roster_slots(s, SLOTS_WORKERS);
     assert(workers->gone <= workers->count && workers->founders_gone <= workers->founders);
+    assert(!s->end->told && (s->state == SCHED_RUNNING || !s->end->awaits_worker));
     if (!workers->count || workers->gone < workers->count)
         return;
     char names[CALL_TEXT_MAX];

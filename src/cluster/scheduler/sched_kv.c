@@ -34,6 +34,7 @@ static struct kv_value *value_find(const struct scheduler *s, const char *key)
 
 static paramo_err value_new(struct scheduler *s, const char *key, struct kv_value **out)
 {
+    assert(s->values->count <= SCHED_KV_MAX && s->values->bytes <= SCHED_KV_BYTES);
     if (s->values->count == SCHED_KV_MAX)
         return err_set(PARAMO_E_FULL, "the scheduler's limit of %d values is reached", SCHED_KV_MAX);
     uint64_t hash = kv_hash(key);
@@ -109,6 +110,7 @@ void sched_kv_put(struct sched_call *call, struct reader *body)
         sched_call_fail(call, err);
         return;
     }
+    assert(value->len == m.len && s->values->bytes >= m.len);
     if (m.len)
         memcpy(value->data, m.value, m.len);
     sched_save_record_changed(s, RECORD_VALUES, kv_hash(m.key));
@@ -146,6 +148,7 @@ static void value_free(struct scheduler *s, struct kv_value *value)
     assert(s->values->count > 0 && s->values->bytes >= value->len);
     s->values->count--;
     s->values->bytes -= value->len;
+    assert(s->values->count || !s->values->bytes);
     free(value->data);
     free(value);
 }
@@ -186,6 +189,7 @@ static void get_timed_out(struct sched_call *call)
 static void get_withdrawn(struct sched_call *call)
 {
     assert(call->u.kv_key);
+    assert(!call->queue); /* it has left */
     free(call->u.kv_key);
     call->u.kv_key = NULL;
 }
@@ -204,6 +208,7 @@ void sched_kv_get(struct sched_call *call, struct reader *body)
         answer_value(call, value);
         return;
     }
+    assert(!call->answered && !call->withdrawn);
     assert(!call->u.kv_key);
     call->u.kv_key = strdup(m.key);
     if (!call->u.kv_key) {
@@ -248,6 +253,7 @@ paramo_err sched_kv_restore(struct scheduler *s, struct reader *record)
         paramo_err err = value_resize(s, key, len, &value);
         if (err)
             return err;
+        assert(value->len == len && s->values->bytes >= len);
         if (len)
             memcpy(value->data, data, len);
     }

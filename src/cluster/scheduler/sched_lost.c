@@ -70,6 +70,7 @@ static bool partition_dies_of_any(const struct scheduler *s, size_t partition)
 void sched_lost_note(struct scheduler *s)
 {
     bool any = false;
+    assert(!s->lost->more || s->lost->at);
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint8_t level = sched_ring_lowest(s)[a];
         if (!partition_dies_of_any(s, a)) {
@@ -97,6 +98,7 @@ struct text {
 
 __attribute__((format(printf, 2, 3))) static void append_text(struct text *t, const char *format, ...)
 {
+    assert(t->len < t->capacity);
     va_list args;
     va_start(args, format);
     int wrote = vsnprintf(t->to + t->len, t->capacity - t->len, format, args);
@@ -190,6 +192,7 @@ void sched_lost_over(struct scheduler *s)
 
 void sched_lost_reported(struct scheduler *s)
 {
+    assert(!s->lost->more || s->lost->at);
     memset(sched_ring_lowest(s), 0, RING_PARTITIONS);
     s->lost->more = false;
 }

@@ -35,6 +35,7 @@ struct migration_note {
 static void note_free(struct migration_note *note)
 {
     assert(*note->at == note);
+    assert(!note->next || note->next->at == &note->next);
     *note->at = note->next;
     if (note->next)
         note->next->at = note->at;
@@ -101,6 +102,7 @@ static struct migration_shard place_of(const struct scheduler *s, uint16_t shard
 static paramo_err send_order_to(struct scheduler *s, uint16_t shard, const struct migration *migration,
                                 uint32_t what, bool committed)
 {
+    assert(migration->id && (shard == migration->from || shard == migration->to));
     struct migration_order order = {.id = migration->id,
                                     .first = migration->first,
                                     .partitions = migration->partitions,
@@ -209,6 +211,7 @@ void sched_migrations_check(struct scheduler *s)
 
 static void order_failed(struct scheduler *s, const struct migration *migration)
 {
+    assert(migration->id && migration->state != MIGRATION_NONE);
     log_warn("scheduler: partitions %u to %u are not migrated: %s", migration->first,
              migration->first + migration->partitions - 1, err_text());
     s->migrations->unsent = true;
@@ -288,6 +291,7 @@ static const struct migrations_ops ops = {.begin = begin, .pause = pause, .commi
 static bool ends_told(struct scheduler *s)
 {
     unsigned left = 0;
+    assert(s->migrations->ends_count <= MIGRATIONS_MAX);
     for (unsigned i = 0; i < s->migrations->ends_count; i++)
         if (!end_told(s, &s->migrations->ends[i]))
             s->migrations->ends[left++] = s->migrations->ends[i];
@@ -326,6 +330,7 @@ void sched_migrations_retarget(struct scheduler *s)
 {
     if (s->state != SCHED_RUNNING)
         return;
+    assert(!s->migrations->machine.shard || s->migrations->machine.shard == s->migrations->shards);
     uint64_t weight = sched_ring_weigh(s);
     for (uint32_t i = 0; i < sched_ring_shards_count(s); i++) {
         const struct sched_node *node = sched_ring_server(s, i);
@@ -394,6 +399,7 @@ void sched_migrations_restart(struct scheduler *s, uint64_t term)
     if (s->migrations->machine.next_id >> 32 >= term)
         return;
     abort_all(s);
+    assert(!s->migrations->timer.slot && s->migrations->machine.held);
     s->migrations->machine.next_id = (term << 32) + 1;
     assert(s->migrations->machine.next_id >> 32 == term);
     if (!is_blocked(s))
@@ -423,6 +429,7 @@ paramo_err sched_migrations_init(struct scheduler *s)
 
 paramo_err sched_migrations_reserve(struct scheduler *s, uint16_t shards)
 {
+    assert(!s->migrations->machine.shard || s->migrations->machine.shard == s->migrations->shards);
     size_t count = (size_t)sched_ring_shards_count(s) + shards + 1;
     struct migrations_shard *longer = realloc(s->migrations->shards, count * sizeof *longer);
     if (!longer)
@@ -460,6 +467,7 @@ bool sched_migrations_need(const struct scheduler *s, uint16_t shard)
 
 void sched_migrations_settled(struct scheduler *s)
 {
+    assert(!s->migrations->short_of_servers && !s->migrations->ends_count);
     s->migrations->converged = true;
 }
 

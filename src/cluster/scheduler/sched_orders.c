@@ -29,12 +29,21 @@ static void order_free(struct sched_order *order)
     free(order);
 }
 
+/* Orders are in the order of their ids, each below the next that is given. */
+static void orders_check(const struct sched_node_orders *orders)
+{
+    assert(!orders->first == !orders->last);
+    assert(!orders->last || (!orders->last->next && orders->last->id < orders->next_id));
+    assert(!orders->first || orders->first->id <= orders->last->id);
+}
+
 void sched_orders_send(struct sched_node *node, uint64_t overdue)
 {
     struct scheduler *s = node->sched;
     uint64_t now = lane_now(s->config.lane);
     if (!node->peer || s->state != SCHED_RUNNING)
         return;
+    orders_check(&node->orders);
     for (struct sched_order *order = node->orders.first; order; order = order->next) {
         struct wire_head head = {.order = {.kind = WIRE_ORDER,
                                            .what = order->what,
@@ -51,6 +60,7 @@ void sched_orders_send(struct sched_node *node, uint64_t overdue)
 
 void sched_orders_unsend(struct sched_node *node)
 {
+    orders_check(&node->orders);
     for (struct sched_order *order = node->orders.first; order; order = order->next)
         order->sent_at = 0;
 }
@@ -97,6 +107,7 @@ paramo_err sched_order_issue(struct sched_node *node, uint32_t what, struct writ
 
 static struct sched_order *order_find(struct sched_node *node, uint64_t id)
 {
+    orders_check(&node->orders);
     struct sched_order **at = &node->orders.first, *before = NULL;
     while (*at && (*at)->id != id) {
         before = *at;
@@ -153,6 +164,7 @@ void sched_orders_cancel(struct scheduler *s)
 {
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));) {
+        orders_check(&node->orders);
         struct sched_order *order = node->orders.first; /* a callback may give others */
         node->orders.first = node->orders.last = NULL;
         for (struct sched_order *next; order; order = next) {

@@ -84,6 +84,8 @@ static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hel
         acceptor_reject(conn, PARAMO_E_FULL, "the scheduler's limit of connections is reached");
         return;
     }
+    assert(!s->peers->first == !s->peers->count);
+    assert(!s->peers->first || !s->peers->first->prev);
     struct sched_peer *peer = calloc(1, sizeof *peer);
     if (!peer) {
         log_warn("scheduler: no memory for the connection of %s, which is closed", conn->peer);
@@ -108,6 +110,7 @@ static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hel
 
 paramo_err sched_peers_open(struct scheduler *s, const struct van_user *user)
 {
+    assert(!s->peers->acceptor && !s->peers->first && !s->peers->count);
     s->peers->user = user;
     const struct scheduler_config *c = &s->config;
     struct acceptor_config acceptor = {.van = c->van,

@@ -78,6 +78,14 @@ struct sched_pool {
 
 /* ---- what is saved ------------------------------------------------------------------------------------- */
 
+static void pool_check(const struct sched_pool *pool)
+{
+    assert(pool->count <= pool->capacity && pool->capacity <= 2 * POOL_UNITS_MAX);
+    assert(pool->free + pool->done + pool->voids <= pool->count && pool->leases.count <= pool->count);
+    assert(pool->owners_count <= pool->owners_capacity && !pool->leased == !pool->leases.count);
+    assert(pool->round <= pool->rounds && pool->stream <= pool->streams);
+}
+
 static void pool_changed(struct sched_pool *pool)
 {
     sched_save_record_changed(pool->sched, RECORD_POOL, pool->place);
@@ -114,6 +122,8 @@ static void lease_remove(struct sched_pool *pool, struct lease *lease)
 static paramo_err lease_put(struct sched_pool *pool, uint64_t token, uint32_t unit, int32_t owner,
                             struct sched_node *node)
 {
+    pool_check(pool);
+    assert(!pool->leased || !pool->leased->prev);
     struct lease *lease = calloc(1, sizeof *lease);
     if (!lease)
         return err_memory(sizeof *lease);
@@ -133,6 +143,8 @@ static paramo_err lease_put(struct sched_pool *pool, uint64_t token, uint32_t un
 
 static paramo_err lease_add(struct sched_pool *pool, uint32_t unit, int32_t owner, struct sched_node *node)
 {
+    pool_check(pool);
+    assert(pool->units[unit].state == UNIT_FREE);
     pool_changed(pool);
     unit_changed(pool, unit);
     return lease_put(pool, ++pool->tokens, unit, owner, node);
@@ -155,6 +167,7 @@ static void unit_move(struct unit *unit, enum unit_state to)
 static void unit_release(struct sched_pool *pool, uint32_t unit)
 {
     assert(unit < pool->count && pool->free < pool->count);
+    assert(pool->units[unit].state == UNIT_LEASED);
     unit_changed(pool, unit);
     unit_move(&pool->units[unit], UNIT_FREE);
     pool->free++;
@@ -166,6 +179,8 @@ static void unit_release(struct sched_pool *pool, uint32_t unit)
 
 static paramo_err owner_add(struct sched_pool *pool, uint64_t key, uint64_t incarnation)
 {
+    assert(pool->owner_of.count <= pool->owners_count);
+    assert(pool->owners_count <= pool->owners_capacity);
     if (pool->owners_count == OWNERS_MAX)
         return err_set(PARAMO_E_FULL, "pool %s has had %d workers, which is the limit", pool->name,
                        OWNERS_MAX);
@@ -220,8 +235,10 @@ static void chain_owners(struct sched_pool *pool)
 {
     for (uint32_t i = 0; i < pool->owners_count; i++)
         pool->owners[i].own = NONE;
+    pool_check(pool);
     for (uint32_t i = pool->count; i-- > 0;) {
         struct unit *unit = &pool->units[i];
+        assert(unit->owner == NONE || (uint32_t)unit->owner < pool->owners_count);
         unit->next = NONE;
         if (unit->state == UNIT_FREE && unit->owner != NONE) {
             unit->next = pool->owners[unit->owner].own;
@@ -248,6 +265,7 @@ static void begin_round(struct sched_pool *pool)
 /* Begins the next round, as long as the present one is finished. */
 static void finish_round(struct sched_pool *pool)
 {
+    pool_check(pool);
     assert(pool->round <= pool->rounds && pool->stream <= pool->streams);
     while (pool->round < pool->rounds && pool->stream == pool->streams &&
            pool->done >= pool->count - pool->voids) {
@@ -270,6 +288,7 @@ static void finish_round(struct sched_pool *pool)
 static paramo_err unit_new(struct sched_pool *pool, uint32_t *out)
 {
     assert(pool->round == 0 && pool->stream < pool->streams);
+    pool_check(pool);
     if (pool->count == POOL_UNITS_MAX)
         return err_set(PARAMO_E_FULL, "pool %s has %d work units, which is the limit", pool->name,
                        POOL_UNITS_MAX);
@@ -365,6 +384,8 @@ static void answer_unit(struct sched_call *call, const struct pool_next_result *
 static void wake(struct sched_pool *pool)
 {
     assert_slow(pool_fits(pool));
+    pool_check(pool);
+    assert(pool->leases.count == pool->count - pool->free - pool->done - pool->voids);
     for (struct sched_call *call = pool->deferred.first, *next; call; call = next) {
         struct pool_next_result result;
         next = call->next;
@@ -448,6 +469,7 @@ void sched_pool_next(struct sched_call *call, struct reader *body)
     else if (result.state != POOL_NONE_NOW || m.timeout_ms == 0)
         answer_unit(call, &result);
     else {
+        assert(pool->sched == call->node->sched && m.round < pool->rounds);
         call->u.pool.who = m.who;
         call->u.pool.round = m.round;
         (void)sched_call_defer(call, &pool->deferred, m.timeout_ms, next_timed_out);
@@ -762,6 +784,7 @@ void sched_pool_fini(struct scheduler *s)
         next = pool->next;
         while (pool->leased)
             lease_remove(pool, pool->leased);
+        assert(!pool->leases.count);
         map_fini(&pool->leases);
         map_fini(&pool->owner_of);
         free(pool->owners);

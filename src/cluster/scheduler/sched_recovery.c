@@ -25,6 +25,7 @@ enum { AGAIN_MS = 500, TRIES = 120 }; /* arbitrary */
 static void lost_over(struct scheduler *s)
 {
     sched_lost_over(s);
+    assert(s->recovery->tries <= TRIES);
     s->recovery->tries = 0;
     s->recovery->said = false;
     sched_view_change(s);
@@ -86,6 +87,7 @@ static void lost_soon(struct scheduler *s, uint64_t ms)
 /* Ends it with this thread's message. A server that died or was not ready is no reason to fail. */
 static void lost_failed(struct scheduler *s, paramo_err err)
 {
+    assert(err && s->recovery->tries <= TRIES);
     bool again = err == PARAMO_E_NODE_LOST || err == PARAMO_E_AGAIN || err == PARAMO_E_FULL ||
                  err == PARAMO_E_CANCELLED || err == PARAMO_E_CLOSED || err == PARAMO_E_MEMORY;
     char text[ERR_TEXT_MAX];
@@ -153,6 +155,7 @@ static paramo_err lost_check(struct scheduler *s, const char *dir, const struct 
 paramo_err sched_recovery_opened(struct scheduler *s, const char *dir, const struct ckpt_manifest *m)
 {
     assert(sched_lost_since(s) && sched_ckpt_busy(s));
+    assert(!s->recovery->back[0]);
     char date[48] = " (which does not say when it was taken)";
     time_t at = (time_t)m->made_at;
     struct tm tm;
@@ -180,6 +183,7 @@ void sched_recovery_ended(struct scheduler *s, const char *dir, uint64_t number,
 
 void sched_recovery_idle(struct scheduler *s)
 {
+    assert(!sched_ckpt_busy(s));
     s->recovery->back[0] = '\0';
     if (sched_lost_since(s) && !s->recovery->timer.slot && s->state == SCHED_RUNNING)
         lost_soon(s, 0);
@@ -191,6 +195,7 @@ void sched_recovery_announced(struct scheduler *s)
     char text[CALL_TEXT_MAX];
     if (!s->recovery->back[0] || s->recovery->said || sched_view_announced(s) < sched_lost_since(s))
         return;
+    assert(sched_lost_since(s) && sched_ckpt_busy(s)); /* the load that makes it true */
     s->recovery->said = true;
     (void)sched_lost_describe(s, text);
     log_warn("scheduler: %s; %s", text, s->recovery->back);

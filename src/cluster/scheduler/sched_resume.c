@@ -96,6 +96,7 @@ static paramo_err view_adopt(struct scheduler *s, const struct view *view, uint3
     if (view->number >> 32 > (uint64_t)s->term + SCHED_TERMS_AHEAD)
         return err_set(PARAMO_E_CORRUPT, "its view %" PRIx64 " does not fit its term %" PRIu32, view->number,
                        s->term);
+    assert(s->state == SCHED_GATHERING && !sched_view_body(s));
     s->job = view->job;
     paramo_err err = sched_view_take(s, view);
     if (!err)

@@ -16,8 +16,18 @@
 
 /* ---- the first placement ------------------------------------------------------------------------------- */
 
+/* What lies beside the shards is as long, and was made with them. */
+static void ring_check(const struct sched_ring *ring)
+{
+    assert(ring->shards_count <= VIEW_SHARDS_MAX && ring->chains.replicas < RING_LEVELS);
+    assert(!ring->shards == !ring->gone && !ring->shards == !ring->touched);
+    assert(!ring->shards == !ring->owned && !ring->shards == !ring->wanted);
+    assert(ring->shards || !ring->shards_count);
+}
+
 static paramo_err shards_allocate(struct scheduler *s, uint32_t count)
 {
+    assert(!s->ring->shards && !s->ring->shards_count);
     s->ring->shards = calloc(count + 1, sizeof *s->ring->shards);
     s->ring->gone = calloc(count + 1, sizeof *s->ring->gone);
     s->ring->touched = calloc(count + 1, sizeof *s->ring->touched);
@@ -43,6 +53,7 @@ static paramo_err shards_list(struct scheduler *s)
     for (uint32_t rank = 0; rank < servers->count; rank++) {
         const struct view_node *node = &servers->node[rank]->info;
         for (uint16_t i = 0; i < node->shards; i++) {
+            assert(s->ring->shards_count < count);
             s->ring->wanted[s->ring->shards_count] =
                 (struct ring_shard){.weight = node->weight, .server = rank, .domain = node->domain};
             s->ring->shards[s->ring->shards_count++] =
@@ -68,6 +79,7 @@ paramo_err sched_ring_build(struct scheduler *s)
     paramo_err err = shards_list(s);
     if (err)
         return err;
+    ring_check(s->ring);
     if (s->ring->shards_count)
         err = ring_place(s->ring->wanted, s->ring->shards_count, s->config.replicas, NULL, &s->ring->chains);
     else
@@ -88,6 +100,7 @@ paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
     if (err)
         return err;
     s->ring->shards_count = view->shards_count;
+    ring_check(s->ring);
     memcpy(s->ring->shards, view->shards, view->shards_count * sizeof *s->ring->shards);
     s->ring->chains = s->ring->chains_before = s->ring->chains_told = view->chains;
     memcpy(s->ring->owner_gone, view->owner_gone, sizeof s->ring->owner_gone);
@@ -124,6 +137,7 @@ paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards)
 
 void sched_ring_grow(struct scheduler *s, const struct view_node *server)
 {
+    ring_check(s->ring);
     uint64_t number = sched_view_next(s);
     for (uint16_t i = 0; i < server->shards; i++) {
         assert(s->ring->shards_count < VIEW_SHARDS_MAX);
@@ -153,6 +167,7 @@ void sched_ring_fini(struct scheduler *s)
 void sched_ring_changed(struct scheduler *s)
 {
     uint64_t number = sched_view_next(s);
+    ring_check(s->ring);
     assert(number > sched_view_announced(s)); /* members see the change with its number */
     ring_touched(&s->ring->chains_before, &s->ring->chains, s->ring->touched, s->ring->shards_count);
     for (uint32_t i = 0; i < s->ring->shards_count; i++) {
@@ -166,6 +181,7 @@ void sched_ring_changed(struct scheduler *s)
 
 void sched_ring_told(struct scheduler *s, size_t first, size_t partitions)
 {
+    ring_check(s->ring);
     assert(first + partitions <= RING_PARTITIONS);
     for (unsigned l = 0; l < RING_LEVELS; l++)
         memcpy(s->ring->chains_told.level[l].owner + first, s->ring->chains.level[l].owner + first,
@@ -174,6 +190,7 @@ void sched_ring_told(struct scheduler *s, size_t first, size_t partitions)
 
 void sched_ring_untold(struct scheduler *s, uint16_t shard, size_t first, size_t partitions)
 {
+    ring_check(s->ring);
     assert(shard < s->ring->shards_count && first + partitions <= RING_PARTITIONS);
     for (unsigned l = 0; l < RING_LEVELS; l++)
         for (size_t a = first; a < first + partitions; a++)
@@ -195,6 +212,7 @@ static bool shard_gone(const struct scheduler *s, uint32_t shard)
 
 void sched_ring_check_gone(struct scheduler *s)
 {
+    ring_check(s->ring);
     for (uint32_t i = 0; i < s->ring->shards_count; i++)
         s->ring->gone[i] = shard_gone(s, i);
 }
@@ -213,6 +231,7 @@ static void owners_changed(struct scheduler *s, const struct ring *before)
 static void owner_stays(const struct sched_node *server)
 {
     struct scheduler *s = server->sched;
+    assert(!server->info.alive && server->info.role == PARAMO_ROLE_SERVER);
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint16_t owner = s->ring->chains.level[0].owner[a];
         if (owner < s->ring->shards_count && s->ring->shards[owner].node == server->info.id)
@@ -223,6 +242,7 @@ static void owner_stays(const struct sched_node *server)
 bool sched_ring_gone(const struct sched_node *server, const struct ring_ends *ends)
 {
     struct scheduler *s = server->sched;
+    ring_check(s->ring);
     assert(server->state == SNODE_DEAD || server->state == SNODE_LEFT);
     for (uint32_t i = 0; i < s->ring->shards_count; i++)
         if (s->ring->shards[i].node == server->info.id)
@@ -249,6 +269,7 @@ uint8_t *sched_ring_lowest(const struct scheduler *s)
 
 void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration)
 {
+    ring_check(s->ring);
     assert(shard < s->ring->shards_count && migration > s->ring->shards[shard].last_migration);
     s->ring->shards[shard].last_migration = migration;
 }
@@ -283,6 +304,7 @@ bool sched_ring_is_orphan(const struct scheduler *s, size_t partition)
 uint64_t sched_ring_weigh(struct scheduler *s)
 {
     uint64_t weight = 0;
+    ring_check(s->ring);
     for (uint32_t i = 0; i < s->ring->shards_count; i++) {
         const struct sched_node *node = sched_ring_server(s, i);
         /* Without copies a dead server's partitions wait for the one that takes its place. */

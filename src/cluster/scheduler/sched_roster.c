@@ -110,6 +110,7 @@ void sched_roster_forgive(struct scheduler *s, uint64_t grace)
 paramo_err sched_roster_init(struct scheduler *s)
 {
     assert(!s->roster->waiting_first && !s->roster->incarnations.count);
+    assert(s->state == SCHED_GATHERING);
     const struct scheduler_config *c = &s->config;
     s->roster->slots[SLOTS_SCHEDULER] =
         (struct slot_list){.role = PARAMO_ROLE_SCHEDULER, .count = c->own_member ? 1 : 0};
@@ -138,6 +139,7 @@ bool sched_roster_any_left(const struct scheduler *s)
 void sched_roster_set_self(struct scheduler *s, const char *address)
 {
     assert(s->incarnation);
+    assert(!s->roster->self.incarnation && s->job);
     struct view_node *self = &s->roster->self;
     *self = (struct view_node){.id = PARAMO_ID_SCHEDULER,
                                .role = PARAMO_ROLE_SCHEDULER,

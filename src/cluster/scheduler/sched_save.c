@@ -24,8 +24,16 @@ static bool due(const struct scheduler *s)
 
 static void save_soon(struct scheduler *s, uint64_t ms);
 
+/* At most one save is in progress, and no view is older than the one in it. */
+static void saves_check(const struct sched_saves *v)
+{
+    assert(v->ended == v->begun || v->ended + 1 == v->begun);
+    assert(!v->view_flying || v->view_flying_number <= v->view_number);
+}
+
 void sched_save_proof(struct scheduler *s)
 {
+    saves_check(s->saves);
     if (!s->config.store || s->state == SCHED_OVER || s->saves->proof || store_sure(s->config.store))
         return;
     s->saves->proof = true;
@@ -49,6 +57,8 @@ static void save_begin(struct scheduler *s);
 static void timer_due(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct sched_saves, timer)->sched;
+    saves_check(s->saves);
+    assert(s->saves->timed);
     s->saves->timed = false;
     save_begin(s);
 }
@@ -57,6 +67,8 @@ static void timer_due(struct lane_timer *timer)
 static void save_soon(struct scheduler *s, uint64_t ms)
 {
     struct sched_saves *v = s->saves;
+    saves_check(v);
+    assert(s->config.store);
     if (v->timed || v->ended < v->begun)
         return; /* the end of the present save begins the next */
     v->timer.fire = timer_due;
@@ -70,6 +82,7 @@ static void save_soon(struct scheduler *s, uint64_t ms)
 static void save_failed(struct scheduler *s, paramo_err status)
 {
     struct sched_saves *v = s->saves;
+    saves_check(v);
     assert(v->ended == v->begun && s->config.store);
     if (!v->failing)
         log_error(
@@ -95,6 +108,7 @@ static void save_ended(void *arg, paramo_err status)
     struct scheduler *s = arg;
     struct sched_saves *v = s->saves;
     assert(v->ended + 1 == v->begun);
+    saves_check(v);
     v->ended = v->begun;
     if (status == PARAMO_E_FENCED) {
         v->ops->deposed(s);
@@ -125,6 +139,7 @@ static void save_ended(void *arg, paramo_err status)
 static void save_begin(struct scheduler *s)
 {
     struct sched_saves *v = s->saves;
+    saves_check(v);
     if (v->timed || v->ended < v->begun || s->state == SCHED_OVER)
         return;
     if (!v->ops->flush(s) || !due(s))
@@ -169,6 +184,8 @@ void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint6
 {
     static char there;
     struct sched_saves *v = s->saves;
+    saves_check(v);
+    assert(kind && key < UINT64_C(1) << 56);
     if (!s->config.store || v->all)
         return;
     if (map_put(&v->dirty, (uint64_t)kind << 56 | key, &there))
@@ -183,12 +200,15 @@ void sched_save_all(struct scheduler *s)
 
 void sched_save_end_found(struct scheduler *s)
 {
+    assert(!s->saves->end && !s->saves->begun);
     s->saves->end_saved = true;
 }
 
 void sched_save_view(struct scheduler *s, struct control_message_body *view, uint64_t number)
 {
     struct sched_saves *v = s->saves;
+    saves_check(v);
+    assert(number > v->view_number || !v->view);
     control_message_body_unref(v->view);
     v->view = view;
     v->view_number = number;
@@ -199,6 +219,7 @@ void sched_save_view(struct scheduler *s, struct control_message_body *view, uin
 void sched_save_end(struct scheduler *s)
 {
     assert(s->state == SCHED_ENDING && s->config.store);
+    saves_check(s->saves);
     s->saves->end = true;
     save_soon(s, 0);
 }
@@ -216,6 +237,7 @@ static void empty_again(struct lane_timer *timer)
 static bool may_empty_again(struct scheduler *s)
 {
     struct sched_saves *v = s->saves;
+    assert(s->state == SCHED_OVER && v->emptied && v->empty_tries <= EMPTY_TRIES);
     struct lane *lane = s->config.lane;
     lane_timer_cancel(lane, &v->timer);
     v->timer.fire = empty_again;
@@ -258,6 +280,7 @@ void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, b
 void sched_save_fini(struct scheduler *s)
 {
     struct sched_saves *v = s->saves;
+    saves_check(v);
     lane_timer_cancel(s->config.lane, &v->timer);
     control_message_body_unref(v->view);
     control_message_body_unref(v->view_flying);

@@ -7,6 +7,7 @@
  */
 #include "cluster/scheduler/sched_status.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -35,6 +36,7 @@ struct sched_reports {
 static paramo_err keep(struct sched_node *node, struct reader *result)
 {
     size_t bytes = sizeof(struct sched_reports) + node->info.shards * sizeof(struct shard_report);
+    assert(node->info.role == PARAMO_ROLE_SERVER);
     struct sched_reports *reports = malloc(bytes);
     if (!reports)
         return err_memory(bytes);
@@ -56,6 +58,7 @@ static void answer_all(struct scheduler *s);
 static void reported(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
 {
     struct scheduler *s = arg;
+    assert(node->status.asked && s->status->due > 0);
     char label[SCHED_LABEL];
     paramo_err err = status ? status : keep(node, result);
     if (err)
@@ -76,6 +79,7 @@ static paramo_err report_request(struct sched_node *node,
 
 static void goodbye_reported(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
 {
+    assert(node->status.goodbye == GOODBYE_ASKED);
     char label[SCHED_LABEL];
     paramo_err err = status ? status : keep(node, result);
     if (err)
@@ -86,6 +90,7 @@ static void goodbye_reported(void *arg, struct sched_node *node, paramo_err stat
 
 bool sched_status_goodbye(struct sched_node *node)
 {
+    assert(node->info.role == PARAMO_ROLE_SERVER && node->info.id);
     if (node->status.goodbye == GOODBYE_NONE) {
         paramo_err err = report_request(node, goodbye_reported);
         if (err == PARAMO_E_MEMORY)
@@ -97,8 +102,10 @@ bool sched_status_goodbye(struct sched_node *node)
 
 void sched_status_gone(struct sched_node *node)
 {
+    assert(!node->info.alive);
     if (!node->status.reports)
         return;
+    assert(node->info.role == PARAMO_ROLE_SERVER);
     for (unsigned i = 0; i < node->info.shards; i++)
         spread_join(&node->sched->status->pauses_gone, &node->status.reports->shard[i].pauses);
     free(node->status.reports);
@@ -160,6 +167,7 @@ static struct control_message_body *status_build(const struct scheduler *s)
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));) {
         for (unsigned i = 0; node->status.reports && i < node->info.shards; i++)
             spread_join(&m.pauses, &node->status.reports->shard[i].pauses);
+        assert(m.nodes_count < most);
         node->status.place = m.nodes_count;
         m.nodes[m.nodes_count++] = status_of(s, node);
     }
@@ -179,6 +187,7 @@ static struct control_message_body *status_build(const struct scheduler *s)
 
 static void answer(struct sched_peer *peer, struct control_message_body *body)
 {
+    assert(peer->status_waits && !peer->node);
     struct wire_head head = {
         .reply = {.kind = WIRE_REPLY, .what = CALL_STATUS, .number = peer->status_number}};
     struct writer w = {0};
@@ -231,6 +240,7 @@ paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_c
         sched_peer_answer(peer, CALL_STATUS, head->number, PARAMO_E_AGAIN, &w);
         return PARAMO_OK;
     }
+    assert(!peer->node);
     peer->status_waits = true;
     peer->status_number = head->number;
     if (s->status->timer.slot)
@@ -242,6 +252,7 @@ paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_c
             s->status->due++;
         }
     }
+    assert(s->status->due <= servers->count);
     s->status->timer.fire = time_is_up;
     if (!s->status->due || lane_timer_arm(lane, &s->status->timer, lane_now(lane) + REPORTS_WAIT_MS * ENV_MS))
         answer_all(s);

@@ -65,6 +65,7 @@ static void table_timed_out(struct sched_call *call)
 static void table_withdrawn(struct sched_call *call)
 {
     assert(call->u.table);
+    assert(!call->queue); /* it has left */
     free(call->u.table);
     call->u.table = NULL;
 }

@@ -12,10 +12,19 @@
 
 enum { AGAIN_MS = 100 }; /* arbitrary */
 
+/* A change that is due has a number that no view had; the body is the announced one. */
+static void view_check(const struct sched_view *view)
+{
+    assert(view->announced <= view->number && (!view->changed || view->announced < view->number));
+    assert(!view->body == !view->announced);
+    assert(view->tables || !view->tables_count);
+}
+
 /* Without memory the view stays due, and what depends on it waits. */
 static void view_out(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct sched_view, timer)->sched;
+    view_check(s->view);
     assert(s->view->changed && s->view->number > s->view->announced);
     lane_timer_cancel(s->config.lane, timer);
     struct control_message_body *view = s->state == SCHED_OVER ? NULL : s->view->ops->build(s);
@@ -48,6 +57,7 @@ void sched_view_retry(struct scheduler *s)
 
 void sched_view_announce(struct scheduler *s, struct control_message_body *view, uint64_t number)
 {
+    view_check(s->view);
     assert(number >= s->view->announced && number <= s->view->number);
     control_message_body_unref(s->view->body);
     s->view->body = view;
@@ -57,6 +67,7 @@ void sched_view_announce(struct scheduler *s, struct control_message_body *view,
 
 void sched_view_change(struct scheduler *s)
 {
+    view_check(s->view);
     if (s->view->changed || s->state != SCHED_RUNNING)
         return;
     s->view->changed = true;
@@ -74,12 +85,14 @@ uint64_t sched_view_next(const struct scheduler *s)
 
 void sched_view_raise(struct scheduler *s, uint64_t number)
 {
+    view_check(s->view);
     assert(number > s->view->number);
     s->view->number = number;
 }
 
 void sched_view_renumber(struct scheduler *s)
 {
+    view_check(s->view);
     if (s->view->changed) /* it was counted from the number before */
         s->view->number++;
     else
@@ -98,6 +111,7 @@ static void *copied(const void *from, size_t bytes)
 paramo_err sched_view_take(struct scheduler *s, const struct view *view)
 {
     assert(!s->view->body && !s->view->announced);
+    view_check(s->view);
     if (s->view->tables)
         return err_set(PARAMO_E_CORRUPT, "it contains two views");
     /* see sched_announce_above(): servers must see that another scheduler leads */
@@ -152,6 +166,7 @@ void sched_view_fini(struct scheduler *s)
 void sched_view_init(struct scheduler *s, const struct sched_view_ops *ops)
 {
     assert(!s->view->number && s->term);
+    assert(!s->view->body && !s->view->tables);
     s->view->ops = ops;
     s->view->number = (uint64_t)s->term << 32;
 }

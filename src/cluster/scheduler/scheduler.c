@@ -82,6 +82,7 @@ static void tick(struct lane_timer *timer)
     struct scheduler *s = container_of(timer, struct scheduler, tick);
     uint64_t now = lane_now(s->config.lane), period = s->config.heartbeat_ms * ENV_MS;
     uint64_t passed = now - s->ticked_at;
+    assert(now >= s->ticked_at);
     s->ticked_at = now;
     paramo_err err = lane_timer_arm(s->config.lane, timer, now + period);
     if (err)
