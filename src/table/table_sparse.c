@@ -188,6 +188,8 @@ void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const
                 aggregate_read(spec, rowslab_row(&s->slab, rows[i]), s->now.clock, 0, spec->dim, out);
             else if (bytes == 4)
                 memcpy(out, rowslab_row(&s->slab, rows[i]), 4);
+            else if (bytes == 16)
+                memcpy(out, rowslab_row(&s->slab, rows[i]), 16);
             else
                 memcpy(out, rowslab_row(&s->slab, rows[i]), bytes);
     }

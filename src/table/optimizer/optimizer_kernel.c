@@ -10,13 +10,15 @@ struct gathered {
     float w[GATHER], s0[GATHER], s1[GATHER];
 };
 
-static inline void copy_values(float *restrict to, const float *restrict from, size_t n)
+static inline __attribute__((always_inline)) void copy_values(float *restrict to, const float *restrict from,
+                                                              size_t n)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = from[i];
 }
 
-static void gather(struct gathered *to, void *const *rows, size_t count, size_t dim, unsigned planes)
+static inline __attribute__((always_inline)) void gather(struct gathered *to, void *const *rows, size_t count,
+                                                         size_t dim, unsigned planes)
 {
     for (size_t i = 0; i < count; i++) {
         const float *row = rows[i];
@@ -28,7 +30,8 @@ static void gather(struct gathered *to, void *const *rows, size_t count, size_t 
     }
 }
 
-static void scatter(const struct gathered *from, void *const *rows, size_t count, size_t dim, unsigned planes)
+static inline __attribute__((always_inline)) void scatter(const struct gathered *from, void *const *rows,
+                                                          size_t count, size_t dim, unsigned planes)
 {
     for (size_t i = 0; i < count; i++) {
         float *row = rows[i];
@@ -37,6 +40,21 @@ static void scatter(const struct gathered *from, void *const *rows, size_t count
             copy_values(row + dim, from->s0 + i * dim, dim);
         if (planes > 1)
             copy_values(row + 2 * dim, from->s1 + i * dim, dim);
+    }
+}
+
+/* dim is a constant for the usual rows, so that their copies are moves. */
+static inline __attribute__((always_inline)) void rows_by_span(const struct optimizer *o, void *const *rows,
+                                                               size_t count, size_t dim, unsigned planes,
+                                                               const float *values)
+{
+    const size_t batch = GATHER / dim;
+    struct gathered span;
+    for (size_t done = 0, m; done < count; done += m) {
+        m = count - done < batch ? count - done : batch;
+        gather(&span, rows + done, m, dim, planes);
+        o->span(o, span.w, span.s0, span.s1, 0, values + done * dim, m * dim);
+        scatter(&span, rows + done, m, dim, planes);
     }
 }
 
@@ -51,21 +69,13 @@ void optimizer_rows_by_span(const struct optimizer *o, void *const *rows, size_t
         }
         return;
     }
-    unsigned planes = optimizer_def(o->kind)->planes;
-    size_t batch = GATHER / dim;
-    struct gathered span;
-    for (size_t done = 0, m; done < count; done += m) {
-        m = count - done < batch ? count - done : batch;
-        if (dim == 1) { /* a constant for the compiler: copies of one value */
-            gather(&span, rows + done, m, 1, planes);
-            o->span(o, span.w, span.s0, span.s1, 0, values + done, m);
-            scatter(&span, rows + done, m, 1, planes);
-        } else {
-            gather(&span, rows + done, m, dim, planes);
-            o->span(o, span.w, span.s0, span.s1, 0, values + done * dim, m * dim);
-            scatter(&span, rows + done, m, dim, planes);
-        }
-    }
+    const unsigned planes = optimizer_def(o->kind)->planes;
+    if (dim == 1 && planes == 2)
+        rows_by_span(o, rows, count, 1, 2, values);
+    else if (dim == 4 && planes == 1)
+        rows_by_span(o, rows, count, 4, 1, values);
+    else
+        rows_by_span(o, rows, count, dim, planes, values);
 }
 
 void optimizer_rows_counted(const struct optimizer *o, void *const *rows, size_t count, size_t dim,
