@@ -166,6 +166,15 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_open(paramo_worker *worker, c
 PARAMO_API void paramo_table_close(paramo_table *table);
 PARAMO_API void paramo_table_info(const paramo_table *table, paramo_table_options *options);
 
+/* A list of n keys that many pulls name some of, such as the keys of data that is read again and again. A pull names
+ * them by their places in it (paramo_kv.keyset, .places), besides the keys themselves. Servers of this process note in
+ * the keyset where the rows are, 4 bytes for each key and table. keys[n] ascend without repeats and stay the caller's,
+ * unchanged, until paramo_keyset_free. Any thread; requests of several workers may use it at once. MEMORY. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_keyset_new(const uint64_t *keys, size_t n,
+                                                        paramo_keyset **keyset);
+/* No request that names it is in flight. NULL is allowed. */
+PARAMO_API void paramo_keyset_free(paramo_keyset *keyset);
+
 PARAMO_API void paramo_kv_init(paramo_kv *kv);
 PARAMO_API void paramo_request_options_init(paramo_request_options *options);
 

@@ -133,6 +133,9 @@ typedef struct paramo_table_options {
     paramo_aggregate aggregate;
 } paramo_table_options;
 
+/* Keys of which many requests name some (paramo_keyset_new). */
+typedef struct paramo_keyset paramo_keyset;
+
 /* Keys and values of one request. Key i has the values vals[i*dim ..], or with lens the next lens[i]
  * values. */
 typedef struct paramo_kv {
@@ -142,6 +145,10 @@ typedef struct paramo_kv {
     void *vals;      /* push: read; pull and pushpull: written (pushpull: read first) */
     size_t vals_len; /* number of values (not bytes) in vals; for a pull with lens: its capacity */
     uint32_t *lens;  /* NULL, or n lengths: read by push, written by pull */
+    /* Of a pull, or NULL: key i is key places[i] of the keyset (paramo_keyset_new). Servers of this process then find
+     * rows again without a look-up; others ignore it. The values are the same. Not with PARAMO_COPY */
+    paramo_keyset *keyset;
+    const uint32_t *places; /* n of them */
 } paramo_kv;
 
 typedef enum paramo_on_loss {

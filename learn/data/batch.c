@@ -68,6 +68,7 @@ void batch_list_free(struct batch_list *list)
     free(list->batch);
     free(list->key);
     free(list->index);
+    free(list->place);
     memset(list, 0, sizeof *list);
 }
 
@@ -195,9 +196,9 @@ static paramo_err places_reserve(struct batcher *b, size_t distincts)
                    : paramo_error_set(PARAMO_E_MEMORY, "out of memory: a block of %zu keys", distincts);
 }
 
-/* unique_keys of features that have places. */
+/* unique_keys of features that have places; those of the unique keys go to at. */
 static size_t unique_places(struct batcher *b, const struct block *block, size_t from, size_t n,
-                            uint64_t *out, uint32_t *index)
+                            uint64_t *out, uint32_t *at, uint32_t *index)
 {
     const uint32_t *place = block->place + from;
     const size_t words = (block->distincts + 63) / 64;
@@ -208,9 +209,10 @@ static size_t unique_places(struct batcher *b, const struct block *block, size_t
         bits[place[i] / 64] |= UINT64_C(1) << place[i] % 64;
     for (size_t w = 0; w < words; w++) {
         for (uint64_t left = bits[w]; left != 0; left &= left - 1) {
-            const size_t at = 64 * w + (size_t)__builtin_ctzll(left);
-            number[at] = (uint32_t)unique;
-            out[unique++] = block->distinct[at];
+            const size_t p = 64 * w + (size_t)__builtin_ctzll(left);
+            number[p] = (uint32_t)unique;
+            at[unique] = (uint32_t)p;
+            out[unique++] = block->distinct[p];
         }
         bits[w] = 0;
     }
@@ -270,6 +272,8 @@ paramo_err batcher_cut_share(struct batcher *b, const struct block *block, size_
         err = grow(&list->index, &list->index_cap, block->features, sizeof *list->index);
     if (err == PARAMO_OK)
         err = grow(&list->key, &list->key_cap, block->features + n, sizeof *list->key);
+    if (err == PARAMO_OK && block->place)
+        err = grow(&list->place, &list->place_cap, block->features + n, sizeof *list->place);
     if (err != PARAMO_OK)
         return err;
     size_t used = 0;
@@ -278,14 +282,21 @@ paramo_err batcher_cut_share(struct batcher *b, const struct block *block, size_
         size_t from = block->offset[first], features = block->offset[end] - from;
         uint64_t *key = list->key + used;
         uint32_t *index = list->index + (from - block->offset[0]);
-        size_t unique = by_places(block, features) ? unique_places(b, block, from, features, key, index)
-                                                   : unique_keys(b, block->key + from, features, key, index);
-        if (unique == 0 || key[unique - 1] != BATCH_BIAS_KEY)
+        const int placed = by_places(block, features);
+        uint32_t *place = placed ? list->place + used : NULL;
+        size_t unique = placed ? unique_places(b, block, from, features, key, place, index)
+                               : unique_keys(b, block->key + from, features, key, index);
+        if (unique == 0 || key[unique - 1] != BATCH_BIAS_KEY) {
+            if (placed)
+                place[unique] = (uint32_t)block->distincts; /* behind the others in the keyset */
             key[unique++] = BATCH_BIAS_KEY;
+        }
         used += unique;
         list->batch[i] = (struct batch){.rows = end - first,
                                         .unique = unique,
                                         .key = key,
+                                        .keyset = placed ? block->keyset : NULL,
+                                        .places = place,
                                         .label = block->label + first,
                                         .weight = block->weight ? block->weight + first : NULL,
                                         .start = block->offset + first,

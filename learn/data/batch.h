@@ -16,14 +16,16 @@
 
 #include "learn/data/block.h"
 
-#define BATCH_BIAS_KEY UINT64_MAX
+#define BATCH_BIAS_KEY BLOCK_BIAS_KEY
 
 struct batch {
     size_t rows;
-    size_t unique;       /* keys, the bias included: at least 1 */
-    const uint64_t *key; /* [unique], ascending; key[unique - 1] is BATCH_BIAS_KEY */
-    const float *label;  /* [rows]: as in the block */
-    const float *weight; /* [rows], or NULL: all 1 */
+    size_t unique;          /* keys, the bias included: at least 1 */
+    const uint64_t *key;    /* [unique], ascending; key[unique - 1] is BATCH_BIAS_KEY */
+    paramo_keyset *keyset;  /* that has the keys, or NULL: in none */
+    const uint32_t *places; /* [unique]: of the keys in it */
+    const float *label;     /* [rows]: as in the block */
+    const float *weight;    /* [rows], or NULL: all 1 */
     const uint32_t
         *start; /* [rows + 1]: row r has features start[r] - start[0] .. start[r + 1] - start[0] - 1 */
     const uint32_t *index; /* [features]: place of the feature's key in key[] */
@@ -36,9 +38,9 @@ struct batch_list {
     struct batch *batch;
     size_t most_unique, most_rows; /* over the batches */
     /* memory, kept from block to block */
-    size_t batch_cap, key_cap, index_cap;
+    size_t batch_cap, key_cap, index_cap, place_cap;
     uint64_t *key;
-    uint32_t *index;
+    uint32_t *index, *place;
 };
 
 struct batcher; /* scratch of one thread */

@@ -39,6 +39,7 @@ paramo_err block_alloc(struct block *block, const struct block_shape *s)
     } else {
         block->distinct = NULL;
         block->distincts = 0;
+        block->keyset = NULL;
         block->key = (uint64_t *)(void *)p;
         p += s->features * sizeof *block->key;
     }
@@ -71,22 +72,37 @@ void block_free(struct block *block)
 
 size_t block_keys_bytes(size_t distinct, size_t features)
 {
-    return sizeof(struct block_keys) + distinct * sizeof(uint64_t) + features * sizeof(uint32_t);
+    return sizeof(struct block_keys) + (distinct + 1) * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) +
+           features * sizeof(uint32_t);
 }
 
 paramo_err block_keys_new(const uint64_t *key, size_t n, const uint32_t *place, size_t features,
                           struct block_keys **keys)
 {
-    struct block_keys *k = malloc(block_keys_bytes(n, features));
+    struct block_keys *k = malloc(sizeof *k + (n + 1) * sizeof *key + features * sizeof *place);
     if (!k)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the %zu keys of a block", n);
     k->n = n;
     k->key = (uint64_t *)(void *)(k + 1);
-    k->place = (uint32_t *)(void *)(k->key + n);
+    k->place = (uint32_t *)(void *)(k->key + n + 1);
     memcpy(k->key, key, n * sizeof *key);
     memcpy(k->place, place, features * sizeof *place);
+    k->key[n] = BLOCK_BIAS_KEY;
+    const size_t own = n > 0 && key[n - 1] == BLOCK_BIAS_KEY ? n : n + 1;
+    paramo_err err = paramo_keyset_new(k->key, own, &k->keyset);
+    if (err != PARAMO_OK) {
+        free(k);
+        return err;
+    }
     *keys = k;
     return PARAMO_OK;
+}
+
+void block_keys_free(struct block_keys *keys)
+{
+    if (keys)
+        paramo_keyset_free(keys->keyset);
+    free(keys);
 }
 
 struct block block_with_keys(const struct block *block, const struct block_keys *keys)
@@ -95,6 +111,7 @@ struct block block_with_keys(const struct block *block, const struct block_keys 
     with.place = keys->place;
     with.distinct = keys->key;
     with.distincts = keys->n;
+    with.keyset = keys->keyset;
     return with;
 }
 

@@ -31,6 +31,8 @@ struct block {
     uint32_t *place;          /* [features], or NULL: feature i has the key distinct[place[i]] */
     const uint64_t *distinct; /* [distincts], ascending, not part of the block; NULL if there are no places */
     size_t distincts;
+    paramo_keyset *
+        keyset; /* of distinct[], and behind it BLOCK_BIAS_KEY unless that is its last; NULL without places */
     uint32_t stream;     /* which input file, in the order given */
     uint64_t index;      /* which part of it */
     uint64_t first_line; /* line number of the part's first line, from 1; 0 if unknown */
@@ -48,13 +50,17 @@ size_t block_bytes(const struct block_shape *shape);
 /* Sets the counts and arrays of block (the rest is left alone) to one new allocation, contents undefined. */
 PARAMO_MUST_USE paramo_err block_alloc(struct block *block, const struct block_shape *shape);
 void block_free(struct block *block);
-/* The distinct keys of a block, and the place of each feature's key among them: one allocation, for free(). */
+/* The distinct keys of a block, and the place of each feature's key among them. */
 struct block_keys {
     size_t n;
-    uint64_t *key;   /* [n], ascending */
-    uint32_t *place; /* [features] */
+    uint64_t *key;         /* [n], ascending; behind them BLOCK_BIAS_KEY */
+    uint32_t *place;       /* [features] */
+    paramo_keyset *keyset; /* of them, with BLOCK_BIAS_KEY */
 };
+#define BLOCK_BIAS_KEY UINT64_MAX /* the key of the models' constant feature */
+/* With what a keyset notes of two tables. */
 size_t block_keys_bytes(size_t distinct, size_t features);
+void block_keys_free(struct block_keys *keys);
 /* Copies both arrays. batcher_keys() finds them. */
 PARAMO_MUST_USE paramo_err block_keys_new(const uint64_t *key, size_t n, const uint32_t *place,
                                           size_t features, struct block_keys **keys);

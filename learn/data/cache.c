@@ -40,7 +40,7 @@ void held_release(struct held *held)
 {
     if (atomic_fetch_sub_explicit(&held->owners, 1, memory_order_acq_rel) == 1) {
         block_free(&held->block);
-        free(atomic_load_explicit(&held->keys, memory_order_relaxed));
+        block_keys_free(atomic_load_explicit(&held->keys, memory_order_relaxed));
         free(held);
     }
 }
@@ -226,7 +226,7 @@ const struct block_keys *cache_keep_keys(struct held *held, struct block_keys *k
     }
     (void)pthread_mutex_unlock(&c->lock);
     if (kept != keys)
-        free(keys);
+        block_keys_free(keys);
     return kept;
 }
 

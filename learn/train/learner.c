@@ -498,6 +498,10 @@ static paramo_err request(struct learner *l, request_fn *fn, const struct batch 
             kv.keys = some->key;
             kv.n = some->n;
         }
+        if (fn == paramo_pull && kv.keys == b->key) {
+            kv.keyset = b->keyset;
+            kv.places = b->places;
+        }
         kv.vals = values[t];
         kv.vals_len = kv.n * model_row_values(model, t);
         if (kv.n > 0)

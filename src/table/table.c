@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/keyset.h"
 #include "table/keysort.h"
 #include "table/table_changes.h"
 #include "table/table_snapshot.h"
@@ -36,7 +37,7 @@ paramo_err table_create(const paramo_table_options *options, uint64_t hash_seed,
     struct table *t = tablemem_get(&mem, 64, sizeof *t);
     if (!t)
         return err_memory(sizeof *t);
-    *t = (struct table){.mem = mem, .options = *options, .generation = 1};
+    *t = (struct table){.mem = mem, .options = *options, .generation = 1, .owner = keyset_owner_new()};
     rowspec_setup(&t->spec, options);
     rowmarks_init(&t->changes.marks, &t->mem);
     if (is_dense(t))
@@ -95,6 +96,11 @@ paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count)
 paramo_err table_dense_own_bare(struct table *t, uint64_t first, uint64_t count)
 {
     return own(t, first, count, false);
+}
+
+uint64_t table_owner(const struct table *t)
+{
+    return t->owner;
 }
 
 uint64_t table_generation(const struct table *t)

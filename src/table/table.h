@@ -84,6 +84,8 @@ MUST_USE paramo_err table_pull_columns(struct table *t, const uint64_t *keys, si
  * them, and in a table of small rows (table_small.h) growth does. Never hand over numbers of an older
  * generation. */
 uint64_t table_generation(const struct table *t);
+/* A number that no other table of the process has (keyset.h). */
+uint64_t table_owner(const struct table *t);
 /* SPARSE: table_push and table_pull that also write the row numbers, as table_resolve would afterwards. */
 MUST_USE paramo_err table_push_noting(struct table *t, const uint64_t *keys, size_t n, const void *vals,
                                       uint32_t *rows);

@@ -46,7 +46,7 @@ struct table {
     struct tablemem mem;
     paramo_table_options options;
     struct rowspec spec;
-    uint64_t generation;
+    uint64_t generation, owner; /* owner: in keysets */
     uint32_t *scratch;
     size_t scratch_room;
     struct table_snapshot *snapshot; /* NULL: none is open */

@@ -168,6 +168,11 @@ paramo_err van_deliver(struct van_conn *conn, const uint8_t *head, const struct 
     return err;
 }
 
+const void *van_note(const struct van_conn *conn)
+{
+    return conn->rx_note;
+}
+
 void van_orphan_add(struct van_conn *conn)
 {
     struct van *van = conn->van;

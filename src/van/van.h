@@ -66,6 +66,9 @@ struct van_frame {
     /* Among the frames of a class that wait, the highest priority is sent first; equal ones in order. A
      * waiting frame ages: one step of priority is worth 1,024 frames. */
     int32_t priority;
+    /* NULL, or what a receiver in this process may read in frame() (van_note), besides the segments and as long as these.
+     * Other vans leave it behind. */
+    const void *note;
     void (*done)(struct van_frame *frame, paramo_err status);
     uint64_t van_private[4];
 };
@@ -153,7 +156,8 @@ struct van_conn {
     struct van_counters counters;
     uint64_t capabilities; /* wire/capability.h: what both ends can; the handshake sets it */
     char peer[72];         /* for messages: "10.0.0.5:8000", "inproc:3" */
-    /* private to van.c: the frame inside frame(), for van_keep; the links of the list of orphans */
+    /* private to van.c: the frame inside frame(), for van_keep and van_note; the links of the list of orphans */
+    const void *rx_note;
     struct van_hold *rx_hold;
     unsigned rx_borrowed;
     struct van_conn *orphan_next, *orphan_prev;
@@ -251,6 +255,8 @@ void van_abandon(struct van *van, struct lane *lane);
  * (config.drop_percent, to test that lost frames are survived). */
 void van_set_drop(struct van *van, unsigned percent);
 
+/* In frame(): the frame's note, if it came from this process; NULL: it has none. */
+const void *van_note(const struct van_conn *conn);
 /* In frame(): keeps this frame's pooled segments until van_release (any thread). It does not keep
  * segments that place() put elsewhere. After MEMORY nothing is kept. seg (nseg of them) is updated to
  * where the bytes are now. *hold is NULL if there was nothing to keep; van_release accepts that. */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/transform.h"
+#include "table/keyset.h"
 #include "wire/data.h"
 #include "worker/check_other.h"
 #include "worker/check_page.h"
@@ -26,6 +27,14 @@ void check_sum(const uint32_t *lens, size_t n, uint64_t *sum)
     for (size_t i = 0; i < n; i++)
         total += lens[i];
     *sum = total;
+}
+
+static paramo_err check_places(const paramo_kv *kv)
+{
+    const struct keyset_part part = {.set = kv->keyset, .places = kv->places, .n = kv->n};
+    return keyset_part_fits(&part, kv->keys)
+               ? PARAMO_OK
+               : err_set(PARAMO_E_INVALID, "a key is not that of its place in the keyset");
 }
 
 static paramo_err check_fixed(const struct client_call *call, const char *verb, size_t row_values)
@@ -201,8 +210,12 @@ paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
     }
     if (call->range)
         return t->options.kind == PARAMO_TABLE_DENSE ? check_rows(call, verb) : PARAMO_OK;
+    if (kv->keyset && kv->n && !kv->places)
+        return err_set(PARAMO_E_INVALID, "%s: a keyset is given, but places is NULL", verb);
     if (!(call->options && (call->options->flags & PARAMO_TRUSTED))) {
         paramo_err err = check_keys(kv->keys, kv->n);
+        if (!err && kv->keyset)
+            err = check_places(kv);
         if (err)
             return err_prefix(err, "%s", verb);
     }

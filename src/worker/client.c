@@ -207,6 +207,8 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
         r->dst_lens = kv->lens;
         r->pulls_lens = kv->lens != NULL;
     }
+    if (call->kind == REQUEST_PULL && kv->keyset && !(o && (o->flags & PARAMO_COPY)))
+        r->part = (struct keyset_part){.set = kv->keyset, .places = kv->places, .n = kv->n};
     if (o && (o->flags & PARAMO_COPY)) {
         size_t bytes = copy_size(call, r);
         uint8_t *to = request_copy_room(r, bytes);

@@ -48,6 +48,7 @@
 #include "cluster/session/address.h"
 #include "cluster/session/connector.h"
 #include "filter/keylists.h"
+#include "table/keyset.h"
 #include "wire/data.h"
 #include "wire/transform_body.h"
 #include "worker/client_types.h"
@@ -216,6 +217,7 @@ struct request {
     struct wire_columns columns; /* count > 0: a part of each row */
     const uint8_t *src;
     uint8_t *dst;
+    struct keyset_part part; /* its keys in a keyset; set NULL: in none */
     size_t src_len, dst_len; /* values; dst: capacity */
     const uint32_t *src_lens;
     uint32_t *dst_lens;

@@ -90,8 +90,14 @@ static void test_places_instead_of_keys(void **state)
                 with.key = NULL;
             assert_int_equal(batcher_cut(batcher, &with, batch_rows, &list), PARAMO_OK);
             check(&b, batch_rows, &list);
+            for (size_t k = 0; k < list.n; k++) {
+                const struct batch *t = &list.batch[k];
+                assert_true(t->keyset == (t->places ? keys->keyset : NULL) && (t->places || !without));
+                for (size_t u = 0; t->places && u < t->unique; u++)
+                    assert_true(keys->key[t->places[u]] == t->key[u]);
+            }
         }
-        free(keys);
+        block_keys_free(keys);
         block_free(&b);
     }
     batch_list_free(&list);

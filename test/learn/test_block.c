@@ -70,7 +70,7 @@ static void test_rows_stay_whole_and_in_their_window(void **state)
             check_row(&from, row, &to, r);
         }
         free(seen);
-        free(keys);
+        block_keys_free(keys);
         block_free(&to);
         block_free(&from);
     }
@@ -124,7 +124,7 @@ static void test_rows_weigh_as_their_class(void **state)
             check_row(&from, r, &to, r);
         from.weight = own;
         free(weight);
-        free(keys);
+        block_keys_free(keys);
         block_free(&from);
         block_free(&to);
     }

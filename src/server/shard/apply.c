@@ -59,7 +59,7 @@ static paramo_err pull_fixed(struct shard *s, struct shard_table *t, const struc
     else
         err = columns ? table_pull_columns(t->table, keys, h->count, h->columns.first, h->columns.count,
                                            r->buffer, create)
-                      : apply_pull_rows(t, keys, h->count, known, r->buffer, create);
+                      : apply_pull_rows(t, keys, h->count, known, s->part, r->buffer, create);
     if (h->flags & WIRE_CLOCKED)
         table_at_clock(t->table, UINT64_MAX, 1);
     if (err) {

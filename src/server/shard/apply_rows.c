@@ -154,6 +154,8 @@ paramo_err apply_check_lost(const struct shard *s, const struct shard_table *t, 
 
 /* ---- rows that are remembered ---- */
 
+_Static_assert(KEYSET_NO_ROW == TABLE_NO_ROW, "a keyset holds row numbers");
+
 static bool all_there(const uint32_t *rows, size_t n)
 {
     bool all = true;
@@ -194,15 +196,23 @@ static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t 
 }
 
 paramo_err apply_pull_rows(struct shard_table *t, const uint64_t *keys, size_t n,
-                           const struct rowcache_list *known, void *vals, bool create)
+                           const struct rowcache_list *known, const struct keyset_part *part, void *vals,
+                           bool create)
 {
+    const uint64_t owner = table_owner(t->table);
     assert(!known || (known->n == n && known->generation == table_generation(t->table)));
     if (known)
         return table_pull_rows(t->table, keys, known->rows, n, vals);
+    if (part && part->n != n)
+        part = NULL;
     uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
     if (!rows)
         return table_pull(t->table, keys, n, vals, create);
-    paramo_err err = table_pull_noting(t->table, keys, n, vals, create, rows);
+    const bool found = part && keyset_find(part, owner, table_generation(t->table), rows);
+    paramo_err err = found ? table_pull_rows(t->table, keys, rows, n, vals)
+                           : table_pull_noting(t->table, keys, n, vals, create, rows);
+    if (part && !found && !err)
+        keyset_note(part, owner, table_generation(t->table), rows);
     offer_end(t, rows, n, err);
     return err;
 }

@@ -30,8 +30,9 @@ MUST_USE paramo_err apply_check_lost(const struct shard *s, const struct shard_t
 /* The remembered rows of a request's keys; NULL: there are none. */
 struct rowcache_list *apply_rows_known(struct shard_table *t, const struct wire_head *head,
                                        const uint64_t *keys);
-/* Reads whole rows of a fixed length. known: the result of apply_rows_known. */
+/* Reads whole rows of a fixed length. known: the result of apply_rows_known. part: the keys in a keyset, or NULL. */
 MUST_USE paramo_err apply_pull_rows(struct shard_table *t, const uint64_t *keys, size_t n,
-                                    const struct rowcache_list *known, void *vals, bool create);
+                                    const struct rowcache_list *known, const struct keyset_part *part,
+                                    void *vals, bool create);
 
 #endif

@@ -43,6 +43,7 @@
 #include "server/shard/applied_window.h"
 #include "server/shard/rowcache.h"
 #include "server/shard/shard_config.h"
+#include "table/keyset.h"
 #include "table/table.h"
 #include "table/table_page.h"
 #include "wire/data.h"
@@ -157,7 +158,9 @@ struct shard {
     struct view *view;
     int self; /* our index in the view, or -1 */
     struct shard_place *place;
-    struct chain *chain;             /* replication/; NULL: an app endpoint, or no van to reach others */
+    const struct keyset_part
+        *part;           /* keys of the request that is being handled, if its worker is in this process */
+    struct chain *chain; /* replication/; NULL: an app endpoint, or no van to reach others */
     struct shard_adopting *adopting; /* adopting.h */
     struct shard_tables *tables;     /* table_map.h */
     struct shard_upkeep *upkeep;     /* shard_tables.h */

@@ -259,7 +259,10 @@ static paramo_err take_request(struct peer *peer, const struct wire_head *h, con
         kept_defer(peer, h, seg, nseg, hold);
         return later ? PARAMO_OK : slice_resume(peer);
     }
-    return handle(peer, h, seg, nseg, hold);
+    s->part = h->kind == WIRE_PULL ? van_note(peer->conn) : NULL;
+    err = handle(peer, h, seg, nseg, hold);
+    s->part = NULL;
+    return err;
 }
 
 /* The same with the keys of its range. From here on it differs from others by its flag alone. */

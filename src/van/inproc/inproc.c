@@ -38,6 +38,7 @@ struct parcel {
     struct van_frame *frame;    /* the sender's */
     uint8_t head[VAN_HEAD];
     struct van_seg seg[VAN_SEGS];
+    const void *note;
     uint8_t nseg, class;
 };
 
@@ -258,6 +259,7 @@ static void send_queued(struct inproc_end *e)
         p->frame = frame;
         memcpy(p->head, frame->head, VAN_HEAD);
         memcpy(p->seg, frame->seg, sizeof p->seg);
+        p->note = frame->note;
         p->nseg = frame->nseg;
         p->class = frame->class;
         p->next = NULL;
@@ -518,7 +520,9 @@ static paramo_err parcel_deliver(struct inproc_end *e, struct parcel *p)
         borrowed = 0;
         atomic_store_explicit(&p->state, PARCEL_DONE, memory_order_release);
     }
+    e->base.rx_note = hold ? NULL : p->note; /* with a copy, the sender's memory may go away */
     err = van_deliver(&e->base, p->head, seg, p->nseg, hold, borrowed);
+    e->base.rx_note = NULL;
     van_release(hold);
     return err;
 }
