@@ -152,6 +152,7 @@ static void answer(struct source *s)
         return;
     h.kind = kind == WIRE_PROBE ? WIRE_PROBE_ANSWER : WIRE_ANSWER;
     h.flags = 0;
+    h.clock = 0;
     if (kind == WIRE_PROBE)
         h.probed.found = 1 + (how >> 7);
     if ((how & 3) == 3) {
@@ -174,7 +175,8 @@ static void answer(struct source *s)
     }
     bool rows = kind == WIRE_PULL || kind == WIRE_PUSHPULL || kind == WIRE_SCAN;
     uint32_t *lens = harness_alloc(4 * count);
-    size_t values = count * (heard->head.flags & WIRE_COLUMNS ? h.columns.count : row);
+    uint32_t columns = kind == WIRE_SCAN ? heard->head.scan_columns.count : heard->head.columns.count;
+    size_t values = count * (heard->head.flags & WIRE_COLUMNS ? columns : row);
     if (var && rows) {
         lens_len = 4 * count;
         values = 0;
@@ -314,7 +316,7 @@ static void issue(struct source *s)
                                 .timeout_ms = 100u * (1 + draw_u8(s)),
                                 .callback = complete,
                                 .callback_arg = a};
-    if (kind <= REQUEST_PUSHPULL && how & 4 && table->row_values > 1) {
+    if ((kind <= REQUEST_PUSHPULL || kind == REQUEST_PAGE) && how & 4 && table->row_values > 1) {
         o.column = how >> 3 & 1;
         o.columns = table->row_values - 1 - (how >> 5 & 1);
         kv.vals_len = n * o.columns;

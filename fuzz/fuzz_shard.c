@@ -449,6 +449,10 @@ static void client_asks(struct client *c, struct source *s)
         h.count = 2;
         h.scan.most = draw_below(s, 4);
         keys[1] = how & 64 ? UINT64_MAX - draw_number(s) : draw_number(s);
+        if (how & 8) { /* rows have one column */
+            h.flags |= WIRE_COLUMNS;
+            h.scan_columns = (struct wire_columns){.count = 1 + (how & 1)};
+        }
     }
     if (h.count || keyed)
         seg[0] = (struct van_seg){.data = keys, .len = 8 * (keyed ? n : page ? 2 : kind == WIRE_SCAN)};

@@ -323,6 +323,12 @@ static void check(struct world *w, const char *where, enum sim_table table, unsi
         row_check(w, where, table, index, first, vals, n, must, early, from, error);
 }
 
+void ledger_columns_check(struct world *w, const char *where, enum sim_table table, unsigned index,
+                          unsigned first, const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
+{
+    check(w, where, table, index, first, vals, n, must, 0, from, 0);
+}
+
 void ledger_row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
                       const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
 {

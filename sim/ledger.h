@@ -43,6 +43,9 @@ void ledger_server_died(struct world *w, unsigned place);
 /* Is the value possible? must: it has to contain all that was acknowledged. */
 void ledger_check(struct world *w, const char *where, enum sim_table table, const struct ledger_key *key,
                   uint64_t value, uint64_t must);
+/* n values of a row that exists, from column `first` on; or 0. */
+void ledger_columns_check(struct world *w, const char *where, enum sim_table table, unsigned index,
+                          unsigned first, const uint64_t *vals, unsigned n, uint64_t must, uint64_t from);
 /* A row; 0 values: it does not exist. from: a cell's value that was overwritten before that moment is wrong.
  */
 void ledger_row_check(struct world *w, const char *where, enum sim_table table, unsigned index,

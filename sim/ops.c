@@ -214,8 +214,8 @@ static void range_draw(struct world *w, struct op *op)
 static void columns_draw(struct world *w, struct op *op)
 {
     unsigned width = sim_row_values(op->table, 0);
-    if ((op->table != SIM_ROWS && op->table != SIM_SPARSE) || op->kind > OP_PUSHPULL ||
-        dice_draw(&w->dice, 3))
+    if ((op->table != SIM_ROWS && op->table != SIM_SPARSE) ||
+        (op->kind > OP_PUSHPULL && op->kind != OP_PAGE) || dice_draw(&w->dice, 3))
         return;
     op->column = (unsigned)dice_draw(&w->dice, width);
     op->columns = 1 + (unsigned)dice_draw(&w->dice, width - op->column);

@@ -73,12 +73,13 @@ void page_judge(struct world *w, const struct op *op)
         if (k->key < page->begin || k->key > last)
             continue;
         bool there = row < page->n && page->keys[row] == k->key;
-        unsigned n = !there ? 0 : page->lens ? page->lens[row] : sim_row_values(op->table, i);
+        unsigned width = op->columns ? op->columns : sim_row_values(op->table, i);
+        unsigned n = !there ? 0 : page->lens ? page->lens[row] : width;
         /* A row that was created since the first page may be left out. */
         uint64_t must = there ? op->all_must[i] : op->began_must[i], from = there ? op->from : op->began;
         must = ledger_load_between(w, op) || losses_between(w, k, op->began) ? 0 : must & k->must;
         overdue_read(k, &from, &must);
-        ledger_row_check(w, "a page", op->table, i, op->page->vals + at, n, must, from);
+        ledger_columns_check(w, "a page", op->table, i, op->column, op->page->vals + at, n, must, from);
         if (dense && !there && !w->restoring)
             judge_broken(w, "a page leaves out row %" PRIu64 " of table %d", k->key, (int)op->table);
         row += there;

@@ -198,7 +198,7 @@ typedef struct paramo_request_options {
      * workers that are behind. The worker must have a clock, and have ended as many iterations itself (INVALID). If the
      * worker stops counting, the request ends with INVALID, or with what ended its clock. */
     uint64_t at_clock;
-    /* Push, pull and pushpull, of keys or of a range: of each row only the columns from `column` on, `columns` of them; 0:
+    /* Push, pull and pushpull, of keys or of a range, and pull_page: of each row only the columns from `column` on, `columns` of them; 0:
      * all. vals then has `columns` values for each key, and only these travel. A push takes the optimizer's step for
      * these columns; the others, and their state, stay as they are, bit for bit. A missing row is created whole, with
      * initial values. INVALID: the rows have fewer columns. UNSUPPORTED: rows of no fixed length (VAR, USER), a push to a

@@ -467,11 +467,9 @@ size_t table_dense_list(const struct table *t, uint64_t *cursor, uint64_t end, s
 
 enum { SCAN_AT_ONCE = 512 }; /* keys; arbitrary */
 
-/* Moves the keys of keys[0 .. n) that have a row to the front; rows: the payload of each, or its row
- * number. */
-static size_t scan_sparse(const struct table *t, uint64_t *keys, size_t n, bool with_state, char *out)
+/* Moves the keys of keys[0 .. n) that have a row to the front; rows: their row numbers. */
+static size_t find_existing(const struct table *t, uint64_t *keys, size_t n, uint32_t rows[SCAN_AT_ONCE])
 {
-    uint32_t rows[SCAN_AT_ONCE];
     size_t kept = 0;
     keyindex_find(&t->sparse.index, keys, n, rows);
     for (size_t i = 0; i < n; i++) {
@@ -479,6 +477,13 @@ static size_t scan_sparse(const struct table *t, uint64_t *keys, size_t n, bool 
         rows[kept] = rows[i];
         kept += rows[i] != KEYINDEX_NONE;
     }
+    return kept;
+}
+
+static size_t scan_sparse(const struct table *t, uint64_t *keys, size_t n, bool with_state, char *out)
+{
+    uint32_t rows[SCAN_AT_ONCE];
+    size_t kept = find_existing(t, keys, n, rows);
     paramo_err err =
         table_sparse_get(&t->sparse, keys, rows, kept, with_state ? ROW_STATE : ROW_PARAMETERS, out);
     assert(!err);
@@ -511,6 +516,38 @@ size_t table_scan_rows(const struct table *t, uint64_t *keys, size_t n, bool wit
                                      : scan_sparse(t, keys + kept, some, with_state, to);
         kept += found;
         to = is_var(t) ? NULL : to + found * bytes;
+    }
+    return kept;
+}
+
+static size_t scan_small_columns(const struct table *t, uint64_t *keys, size_t n, uint32_t col,
+                                 uint32_t ncols, char *out)
+{
+    char rows[SCAN_AT_ONCE * TABLE_SMALL_ROW];
+    size_t row = t->spec.param_bytes, value = t->spec.value_bytes;
+    size_t kept = table_small_scan(&t->small, keys, n, row, rows);
+    assert(row <= TABLE_SMALL_ROW);
+    for (size_t i = 0; i < kept; i++)
+        memcpy(out + i * ncols * value, rows + i * row + col * value, ncols * value);
+    return kept;
+}
+
+size_t table_scan_columns(const struct table *t, uint64_t *keys, size_t n, uint32_t col, uint32_t ncols,
+                          void *out)
+{
+    uint32_t rows[SCAN_AT_ONCE];
+    size_t kept = 0;
+    char *to = out;
+    assert(!is_dense(t) && !is_var(t) && col < t->spec.dim && ncols <= t->spec.dim - col);
+    for (size_t i = 0, some; i < n; i += some) {
+        some = n - i < SCAN_AT_ONCE ? n - i : SCAN_AT_ONCE;
+        memmove(keys + kept, keys + i, some * sizeof *keys);
+        size_t found = is_small(t) ? scan_small_columns(t, keys + kept, some, col, ncols, to)
+                                   : find_existing(t, keys + kept, some, rows);
+        if (!is_small(t))
+            table_sparse_pull_columns(&t->sparse, keys + kept, rows, found, col, ncols, to);
+        kept += found;
+        to += found * ncols * t->spec.value_bytes;
     }
     return kept;
 }

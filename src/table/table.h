@@ -128,6 +128,9 @@ MUST_USE paramo_err table_get_rows(const struct table *t, const uint64_t *keys, 
 /* table_get_rows for the keys that have a row. It moves these to the front of keys and returns how many
  * there are. VAR: nothing is written, and out may be NULL. Not for DENSE. */
 size_t table_scan_rows(const struct table *t, uint64_t *keys, size_t n, bool with_state, void *out);
+/* The same of the columns col .. col+ncols-1, which the rows have; out has ncols values for each key. Not for VAR. */
+size_t table_scan_columns(const struct table *t, uint64_t *keys, size_t n, uint32_t col, uint32_t ncols,
+                          void *out);
 /* Writes rows, and creates missing ones. Without state a row starts with these parameters as its initial
  * values. Not for VAR (table_var_put). */
 MUST_USE paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool with_state,

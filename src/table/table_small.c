@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { ROW = 4, ROW_STATE = 12 }; /* sizes of keyindex' payloads */
+enum { ROW = 4, ROW_STATE = TABLE_SMALL_ROW }; /* sizes of keyindex' payloads */
 
 static uint32_t row_bytes(const struct rowspec *spec)
 {

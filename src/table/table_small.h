@@ -27,6 +27,8 @@ struct table_small {
 
 /* Are rows of this kind small? */
 bool table_small_fits(const struct rowspec *spec);
+/* The bytes of its rows, at most. */
+enum { TABLE_SMALL_ROW = 12 };
 
 void table_small_init(struct table_small *s, const struct rowspec *spec, struct tablemem *mem,
                       uint64_t hash_seed);

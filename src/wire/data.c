@@ -43,6 +43,17 @@ static paramo_err check_body(const struct wire_head *h, uint64_t len)
     return check_len(h, "body", len, least);
 }
 
+static paramo_err check_columns(const struct wire_head *h)
+{
+    bool scan = h->kind == WIRE_SCAN;
+    uint32_t count = scan ? h->scan_columns.count : h->columns.count;
+    if (!count || (!scan && h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL) ||
+        (scan && h->flags & (WIRE_STATE | WIRE_KEYS)))
+        return err_set(PARAMO_E_PROTOCOL, "%s with flags 0x%x cannot be of %u columns",
+                       wire_kind_name(h->kind), h->flags, count);
+    return PARAMO_OK;
+}
+
 paramo_err data_check_request(const struct wire_head *h, const struct van_seg *seg, unsigned nseg)
 {
     uint64_t keys = data_seg_len(seg, nseg, WIRE_SEG_KEYS), lens = data_seg_len(seg, nseg, WIRE_SEG_LENS);
@@ -72,10 +83,8 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
         err = check_len(h, "values", vals, 0);
     if (!err)
         err = check_body(h, body);
-    if (!err && (h->flags & WIRE_COLUMNS) &&
-        (!h->columns.count || (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)))
-        return err_set(PARAMO_E_PROTOCOL, "%s cannot be of %u columns of %u rows", wire_kind_name(h->kind),
-                       h->columns.count, h->count);
+    if (!err && (h->flags & WIRE_COLUMNS))
+        err = check_columns(h);
     if (!err && (h->flags & WIRE_CLOCKED) &&
         (h->kind == WIRE_PUSH ? !h->workers : h->kind != WIRE_PULL || h->workers))
         return err_set(PARAMO_E_PROTOCOL, "%s cannot have the clock of %u workers", wire_kind_name(h->kind),

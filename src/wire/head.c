@@ -127,6 +127,11 @@ SAME_PLACE(migration, seq, ts)
 SAME_PLACE(migration, view, view)
 SAME_PLACE(migration, partitions, columns)
 
+static bool scans_columns(unsigned kind, unsigned flags)
+{
+    return kind == WIRE_SCAN && flags & WIRE_COLUMNS;
+}
+
 void wire_head_encode(const struct wire_head *h, uint8_t out[VAN_HEAD])
 {
     out[AT_KIND] = h->kind;
@@ -143,7 +148,12 @@ void wire_head_encode(const struct wire_head *h, uint8_t out[VAN_HEAD])
     put32(out + AT_COUNT, h->count);
     put32(out + AT_COLUMN, h->columns.first);
     put32(out + AT_COLUMNS, h->columns.count);
-    put64(out + AT_CLOCK, h->clock);
+    if (scans_columns(h->kind, h->flags)) {
+        put32(out + AT_CLOCK, h->scan_columns.first);
+        put32(out + AT_CLOCK + 4, h->scan_columns.count);
+    } else {
+        put64(out + AT_CLOCK, h->clock);
+    }
     put32(out + AT_FILTER_EPOCH, h->filter_epoch);
     put32(out + AT_WORKERS, h->workers);
 }
@@ -179,7 +189,8 @@ paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
     if (flags & WIRE_CLOCKED && !may_be_clocked(kind))
         return err_set(PARAMO_E_PROTOCOL, "%s has a clock, which it cannot have", wire_messages[kind].name);
     if (get16(in + AT_SPARE) ||
-        (!(flags & WIRE_CLOCKED) && (get64(in + AT_CLOCK) || get32(in + AT_WORKERS))) ||
+        (!(flags & WIRE_CLOCKED) &&
+         ((get64(in + AT_CLOCK) && !scans_columns(kind, flags)) || get32(in + AT_WORKERS))) ||
         (get16(in + AT_FILTER_EPOCH) && !has_epoch(kind)))
         return err_set(PARAMO_E_PROTOCOL, "%s has values in spare fields", wire_messages[kind].name);
     h->kind = (uint8_t)kind;
@@ -196,7 +207,11 @@ paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
     h->count = get32(in + AT_COUNT);
     h->columns.first = get32(in + AT_COLUMN);
     h->columns.count = get32(in + AT_COLUMNS);
-    h->clock = get64(in + AT_CLOCK);
+    if (scans_columns(kind, flags))
+        h->scan_columns =
+            (struct wire_columns){.first = get32(in + AT_CLOCK), .count = get32(in + AT_CLOCK + 4)};
+    else
+        h->clock = get64(in + AT_CLOCK);
     h->filter_epoch = get16(in + AT_FILTER_EPOCH);
     h->spare16 = 0;
     h->workers = get32(in + AT_WORKERS);

@@ -17,7 +17,7 @@ enum wire_flags {
     WIRE_LENS = 1,      /* segment 1 holds lens */
     WIRE_CREATE = 2,    /* pull creates missing rows */
     WIRE_STATE = 4,     /* rows with optimizer state */
-    WIRE_COLUMNS = 8,   /* columns of each row: .columns */
+    WIRE_COLUMNS = 8,   /* columns of each row: .columns; SCAN: .scan_columns */
     WIRE_KEYS = 32,     /* SCAN: keys only */
     WIRE_FILTERED = 16, /* the body says which filters to take back (filter/envelope.h) */
     WIRE_RANGE = 64,    /* PUSH, PULL, PUSHPULL: segment 0 holds a range of keys (key_range.h) */
@@ -172,7 +172,11 @@ struct wire_head {
                     uint32_t customer, flags;
                 } to; /* MESSAGE: the customer that gets it, and 32 bits of the app's own */
             };
-            uint64_t clock; /* CLOCKED: the iteration that a PUSH is of; PULL: the last one that it sees */
+            union {
+                uint64_t
+                    clock; /* CLOCKED: the iteration that a PUSH is of; PULL: the last one that it sees */
+                struct wire_columns scan_columns; /* SCAN with COLUMNS */
+            };
             /* How often the connection's filters began again; requests to a shard, and PROBE_LACKS. */
             uint16_t filter_epoch;
             uint16_t spare16; /* zero */

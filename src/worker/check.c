@@ -51,6 +51,7 @@ static paramo_err check_fixed(const struct client_call *call, const char *verb, 
     return PARAMO_OK;
 }
 
+/* The table has these columns, and its optimizer can change them alone. */
 static paramo_err check_columns(const struct client_call *call, const char *verb)
 {
     const struct client_table *t = call->table;
@@ -63,11 +64,11 @@ static paramo_err check_columns(const struct client_call *call, const char *verb
                        "%s: columns %" PRIu32 " to %" PRIu64 " are not in table %s, whose rows have %" PRIu32
                        " values",
                        verb, first, (uint64_t)first + count - 1, t->name, t->row_values);
-    if (call->kind != REQUEST_PULL && !t->splittable)
+    if (call->kind != REQUEST_PULL && call->kind != REQUEST_PAGE && !t->splittable)
         return err_set(PARAMO_E_UNSUPPORTED,
                        "%s: %s of table %s change a row as a whole: push all of its columns", verb,
                        t->options.aggregate ? "pushes" : "the optimizer's steps", t->name);
-    return check_fixed(call, verb, count);
+    return PARAMO_OK;
 }
 
 static paramo_err check_lens(const struct client_call *call, const char *verb, bool sends)
@@ -157,11 +158,15 @@ paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
     const struct client_table *t = call->table;
     const paramo_kv *kv = call->kv;
     struct wire_columns columns = client_call_columns(call);
-    if (columns.count && call->kind > REQUEST_PUSHPULL)
-        return err_set(PARAMO_E_UNSUPPORTED, "%s: options.columns is for push, pull and pushpull", verb);
+    if (columns.count && call->kind > REQUEST_PUSHPULL && call->kind != REQUEST_PAGE)
+        return err_set(PARAMO_E_UNSUPPORTED, "%s: options.columns is for push, pull, pushpull and pages",
+                       verb);
     if (columns.first && !columns.count)
         return err_set(PARAMO_E_INVALID, "%s: options.column is %" PRIu32 ", but options.columns is 0", verb,
                        columns.first);
+    paramo_err unfit = columns.count ? check_columns(call, verb) : PARAMO_OK;
+    if (unfit)
+        return unfit;
     if (t->options.kind == PARAMO_TABLE_USER && call->kind >= REQUEST_PUT)
         return err_set(PARAMO_E_UNSUPPORTED, "%s: table %s has no storage, its handler answers requests",
                        verb, t->name);
@@ -196,7 +201,7 @@ paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
             err = err_set(PARAMO_E_SIZE_MISMATCH, "%s: %zu values were given without a key", verb,
                           kv->vals_len);
         else if (columns.count)
-            err = check_columns(call, verb);
+            err = check_fixed(call, verb, columns.count);
         else if (t->row_values)
             err = check_fixed(call, verb,
                               t->row_values +

@@ -19,9 +19,10 @@ paramo_err check_page(const struct client_call *call)
     if (var != (page->lens != NULL))
         return err_set(PARAMO_E_SIZE_MISMATCH, "a page: rows of table %s have %s, so lens must %sbe given",
                        t->name, var ? "lengths of their own" : "one length", var ? "" : "not ");
-    if (page->vals_len < t->row_values)
+    uint32_t columns = client_call_columns(call).count, row = columns ? columns : t->row_values;
+    if (page->vals_len < row)
         return err_set(PARAMO_E_SIZE_MISMATCH,
-                       "a page: room for %zu values, but a row of table %s has %" PRIu32, page->vals_len,
-                       t->name, t->row_values);
+                       "a page: room for %zu values, but a row of table %s has %" PRIu32 "%s", page->vals_len,
+                       t->name, row, columns ? " in these columns" : "");
     return PARAMO_OK;
 }

@@ -167,6 +167,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
                        (call->reduction && call->reduction->function == PARAMO_REDUCE_USER);
     if (call->kind == REQUEST_REDUCE)
         return reduction_request_make(call, &r->reduction);
+    r->columns = client_call_columns(call);
     if (call->kind == REQUEST_PAGE)
         return page_request_make(call, client_scan_id(r->client), &r->page);
     if (call->kind == REQUEST_TRANSFORM) {
@@ -187,7 +188,6 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
     r->keys = call->range ? NULL : kv->keys;
     r->range = call->range;
     r->begin = call->begin;
-    r->columns = client_call_columns(call);
     r->n = kv->n;
     if (sends) {
         r->src = kv->vals;

@@ -105,6 +105,8 @@ static void slice_head(const struct client *c, const struct slice *p, uint8_t ki
     } else if (r->kind == REQUEST_PAGE) {
         h.scan.id = r->page->id;
         h.scan.most = r->page->share;
+        h.flags |= r->page->columns.count ? WIRE_COLUMNS : 0;
+        h.scan_columns = r->page->columns;
     } else if (!chunk->message && s->columns.count) {
         h.flags |= WIRE_COLUMNS;
     }

@@ -26,9 +26,10 @@ paramo_err page_request_make(const struct client_call *call, uint32_t id, struct
     p->ends[1] = to->end - 1; /* end 0: the last key of all */
     p->id = to->scan ? to->scan : id;
     p->most = (uint32_t)to->most;
+    p->columns = client_call_columns(call);
     if (!is_var(t)) {
-        size_t room = to->vals_len / t->row_values;
-        size_t fit = PAGE_BYTES / (8 + (size_t)t->row_values * t->value_bytes) + 1;
+        size_t row = p->columns.count ? p->columns.count : t->row_values, room = to->vals_len / row;
+        size_t fit = PAGE_BYTES / (8 + row * t->value_bytes) + 1;
         room = room < fit ? room : fit;
         p->most = room < p->most ? (uint32_t)room : p->most;
     }
@@ -73,7 +74,7 @@ paramo_err page_request_begin(struct page_request *p, uint32_t shards)
     p->share = shards == 1 ? p->most : even + even / 8 + 16;
     p->share = p->share < p->most ? p->share : p->most;
     for (uint32_t i = 0; i < shards; i++)
-        p->batches[i].cursor = p->ends[0];
+        p->batches[i].cursor = p->ends[0], p->batches[i].columns = p->columns.count;
     return PARAMO_OK;
 }
 
@@ -167,11 +168,12 @@ static paramo_err rows_take(struct merge *m, uint64_t last, size_t *vals_n)
     const struct page_request *p = m->p;
     paramo_page *to = p->to;
     size_t value = p->table->value_bytes;
+    uint32_t row = p->columns.count ? p->columns.count : p->table->row_values;
     *vals_n = to->n = 0;
     while (m->n && to->n < p->most && next_key(m, m->heap[0]) <= last) {
         uint32_t shard = m->heap[0];
         const struct scan_batch *b = &p->batches[shard];
-        size_t values = is_var(p->table) ? b->lens[m->at[shard]] : p->table->row_values;
+        size_t values = is_var(p->table) ? b->lens[m->at[shard]] : row;
         if (values > to->vals_len - *vals_n) {
             if (to->n)
                 break;

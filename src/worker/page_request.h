@@ -22,6 +22,7 @@ struct page_request {
     uint32_t share;             /* rows that each shard is asked for */
     struct scan_batch *batches; /* of each shard; NULL: none is asked */
     uint32_t count;
+    struct wire_columns columns; /* count 0: whole rows */
 };
 
 /* Of a page that is checked (check_page.h). id: that of a new scan. */

@@ -25,7 +25,9 @@ paramo_err scan_receive(struct scan_batch *b, const struct client_table *table, 
     uint64_t keys = data_seg_len(seg, nseg, WIRE_SEG_KEYS), lens = data_seg_len(seg, nseg, WIRE_SEG_LENS);
     uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS);
     size_t n = h->count;
-    uint64_t row = b->keys_only ? 0 : (uint64_t)table->row_values + (b->with_state ? table->state_values : 0);
+    uint64_t row = b->keys_only ? 0
+                   : b->columns ? b->columns
+                                : (uint64_t)table->row_values + (b->with_state ? table->state_values : 0);
     uint64_t want = n * row * table->value_bytes;
     bool var = table->row_values == 0 && !b->keys_only;
     if (var && lens == 4 * n) {

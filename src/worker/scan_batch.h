@@ -16,6 +16,7 @@ struct scan_batch {
     uint64_t partitions_view;
     uint64_t cursor; /* the first key wanted */
     bool with_state, keys_only;
+    uint32_t columns; /* values of each row; 0: all */
     /* the answer */
     uint64_t *keys;
     uint32_t *lens;

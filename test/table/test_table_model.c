@@ -181,6 +181,15 @@ static void step(struct model *m, struct table *t, struct failing_alloc *f, stru
             for (size_t i = 0; i < n; i++)
                 assert_floats(out + i * ncols, m->rows[which[i]] + col, ncols);
         }
+        if (sparse) { /* those that exist */
+            size_t kept = table_scan_columns(t, keys, n, col, ncols, out), at = 0;
+            for (size_t i = 0; i < n; i++)
+                if (m->there[which[i]]) {
+                    assert_true(at < kept && keys[at] == key_of(m, which[i]));
+                    assert_floats(out + at++ * ncols, m->rows[which[i]] + col, ncols);
+                }
+            assert_int_equal(at, kept);
+        }
         break;
     }
     case 6: /* resolve now, use later */

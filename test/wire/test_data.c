@@ -59,6 +59,16 @@ static void test_shapes(void **state)
     assert_int_equal(
         check(head(.kind = WIRE_PUT, .flags = WIRE_COLUMNS, .count = 1, .columns.count = 3), 8, 0, 12, 0),
         PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_SCAN, .flags = WIRE_COLUMNS, .count = 1), 8, 0, 0, 0),
+                     PARAMO_E_PROTOCOL);
+    struct wire_columns two = {.count = 2};
+    assert_int_equal(
+        check(head(.kind = WIRE_SCAN, .flags = WIRE_COLUMNS, .count = 2, .scan_columns = two), 16, 0, 0, 0),
+        PARAMO_OK);
+    assert_int_equal(
+        check(head(.kind = WIRE_SCAN, .flags = WIRE_COLUMNS | WIRE_STATE, .count = 1, .scan_columns = two), 8,
+              0, 0, 0),
+        PARAMO_E_PROTOCOL);
     /* numbers stand in the window above the floor */
     assert_int_equal(check(head(.kind = WIRE_CLEAR, .number = 5, .floor = 6), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
     assert_int_equal(check(head(.kind = WIRE_CLEAR, .number = 5 + DATA_WINDOW, .floor = 6), 0, 0, 0, 0),

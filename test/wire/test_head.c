@@ -44,6 +44,25 @@ static void test_bytes(void **state)
     assert_int_equal(back.cmd, -2);
 }
 
+static void test_bytes_of_a_scan_of_columns(void **state)
+{
+    (void)state;
+    struct wire_head h = {.kind = WIRE_SCAN,
+                          .flags = WIRE_COLUMNS,
+                          .scan = {.most = 0x01828384, .id = 0x81929394},
+                          .scan_columns = {.first = 0x01020304, .count = 0x05060708}},
+                     back;
+    static const uint8_t want[16] = {0x84, 0x83, 0x82, 0x01, 0x94, 0x93, 0x92, 0x81,
+                                     0x04, 0x03, 0x02, 0x01, 0x08, 0x07, 0x06, 0x05};
+    uint8_t got[VAN_HEAD];
+    wire_head_encode(&h, got);
+    assert_memory_equal(got + 56, want, sizeof want);
+    assert_int_equal(wire_head_decode(got, &back), PARAMO_OK);
+    assert_true(back.scan_columns.first == 0x01020304 && back.scan_columns.count == 0x05060708);
+    got[1] = 0; /* without the flag the fields are zero */
+    assert_int_equal(wire_head_decode(got, &back), PARAMO_E_PROTOCOL);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -164,8 +183,10 @@ static void test_segments(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes),    cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_table),    cmocka_unit_test(test_segments),
-                                       cmocka_unit_test(test_filtered), cmocka_unit_test(test_clocked)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes),    cmocka_unit_test(test_bytes_of_a_scan_of_columns),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_table),
+        cmocka_unit_test(test_segments), cmocka_unit_test(test_filtered),
+        cmocka_unit_test(test_clocked)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -179,6 +179,49 @@ static void only_they_travel(void **state)
     }
 }
 
+/* Rows that exist, page by page. */
+static void pages(void **state)
+{
+    (void)state;
+    enum { MOST = 700, EACH = 3 };
+    static uint64_t page_keys[MOST];
+    for (unsigned servers = 1; servers <= 3; servers++) {
+        struct world w;
+        world_make(&w, servers, servers > 1, UINT64_MAX);
+        fill(ROWS * EACH);
+        for (unsigned table = DENSE; table <= STATE; table++) {
+            size_t n = 0;
+            uint64_t before = 0, step = table == DENSE ? 1 : 3;
+            for (size_t i = 0; i < ROWS; i++)
+                keys[i] = i * step;
+            assert_ok(request(&w, REQUEST_PUSH, table, false, 0, ROWS, 4, EACH, vals));
+            assert_ok(request(&w, REQUEST_PULL, table, false, 0, ROWS, 5, 1, vals + ROWS * EACH));
+            before = sent(&w);
+            paramo_page page = {
+                .size = sizeof page, .keys = page_keys, .most = MOST, .vals = got, .vals_len = MOST};
+            do {
+                uint64_t ts;
+                paramo_request_options o = {.size = sizeof o, .column = 5, .columns = 1};
+                struct client_call call = {
+                    .kind = REQUEST_PAGE, .table = &w.tables[table], .page = &page, .options = &o};
+                assert_ok(client_issue(w.clients[0].client, &call, &ts));
+                assert_ok(world_wait(&w, 0, ts));
+                assert_true(page.n && page.vals_n == page.n);
+                for (size_t i = 0; i < page.n; i++, n++) {
+                    assert_int_equal(page_keys[i], n * step);
+                    assert_true(got[i] == vals[ROWS * EACH + n]);
+                }
+                page.begin = page.next;
+            } while (page.more);
+            assert_int_equal(n, ROWS);
+            if (servers ==
+                1) /* a key and a value of each row; several servers are asked for more than fits */
+                assert_in_range(sent(&w) - before, ROWS * 12, ROWS * 12 + 30 * 512);
+        }
+        world_fini(&w);
+    }
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -299,6 +342,7 @@ int main(void)
                                        cmocka_unit_test(long_rows),
                                        cmocka_unit_test(the_state_of_other_columns_stays),
                                        cmocka_unit_test(only_they_travel),
+                                       cmocka_unit_test(pages),
                                        cmocka_unit_test(refused),
                                        cmocka_unit_test(copies_of_an_older_version),
                                        cmocka_unit_test(filters),

@@ -93,11 +93,12 @@ static paramo_err check_columns(const struct shard_table *t, const struct wire_h
 {
     if (!(h->flags & WIRE_COLUMNS))
         return PARAMO_OK;
-    bool changes = h->kind != WIRE_PULL;
-    if (!t->row_values || (changes && !table_options_splittable(&t->options)) ||
-        h->columns.first >= t->row_values || h->columns.count > t->row_values - h->columns.first)
-        return err_set(PARAMO_E_PROTOCOL, "columns %u to %" PRIu64 " do not fit table %s", h->columns.first,
-                       (uint64_t)h->columns.first + h->columns.count, t->name);
+    bool changes = h->kind != WIRE_PULL && h->kind != WIRE_SCAN;
+    struct wire_columns c = h->kind == WIRE_SCAN ? h->scan_columns : h->columns;
+    if (!t->row_values || (changes && !table_options_splittable(&t->options)) || c.first >= t->row_values ||
+        c.count > t->row_values - c.first)
+        return err_set(PARAMO_E_PROTOCOL, "columns %u to %" PRIu64 " do not fit table %s", c.first,
+                       (uint64_t)c.first + c.count, t->name);
     return PARAMO_OK;
 }
 

@@ -195,8 +195,9 @@ struct batch {
 
 static size_t row_bytes(const struct shard_table *t, const struct wire_head *h)
 {
-    return (h->flags & WIRE_KEYS)
-               ? 0
+    return h->flags & WIRE_KEYS ? 0
+           : h->flags & WIRE_COLUMNS
+               ? h->scan_columns.count * (size_t)t->value_bytes
                : (t->row_values + ((h->flags & WIRE_STATE) ? t->state_values : 0)) * (size_t)t->value_bytes;
 }
 
@@ -215,6 +216,17 @@ static void answer_none(struct peer *peer, const struct wire_head *h, bool var)
         batch_send(peer, h, &b, var);
 }
 
+/* Keys alone may be of rows that are gone: what is done with them asks for the rows. */
+static size_t rows_read(const struct shard_table *t, const struct wire_head *h, uint64_t *keys, size_t n,
+                        void *out)
+{
+    if (h->flags & WIRE_KEYS)
+        return n;
+    return h->flags & WIRE_COLUMNS
+               ? table_scan_columns(t->table, keys, n, h->scan_columns.first, h->scan_columns.count, out)
+               : table_scan_rows(t->table, keys, n, h->flags & WIRE_STATE, out);
+}
+
 /* Answers with the rows of page keys [first, first + n); more: there may be rows behind them. False: none has a row. */
 static bool answer_rows(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                         const struct table_page *page, size_t first, size_t n, bool more)
@@ -225,10 +237,7 @@ static bool answer_rows(struct peer *peer, struct shard_table *t, const struct w
         return true;
     b.keys = b.reply->buffer;
     memcpy(b.keys, page->keys + first, 8 * n);
-    /* Keys alone may be of rows that are gone: what is done with them asks for the rows. */
-    b.n = h->flags & WIRE_KEYS ? n
-                               : table_scan_rows(t->table, b.keys, n, h->flags & WIRE_STATE,
-                                                 (uint8_t *)b.reply->buffer + b.vals_at);
+    b.n = rows_read(t, h, b.keys, n, (uint8_t *)b.reply->buffer + b.vals_at);
     b.vals = b.n * row;
     b.more = more;
     if (!b.n) {
@@ -343,9 +352,13 @@ static paramo_err batch_dense(struct peer *peer, struct shard_table *t, const st
     b.more = cursor < rows;
     b.vals_at = 8 * b.n;
     b.vals = b.n * row;
-    paramo_err err = h->flags & WIRE_KEYS ? PARAMO_OK
-                                          : table_get_rows(t->table, b.keys, b.n, h->flags & WIRE_STATE,
-                                                           (uint8_t *)b.reply->buffer + b.vals_at);
+    void *out = (uint8_t *)b.reply->buffer + b.vals_at;
+    paramo_err err = PARAMO_OK;
+    if (h->flags & WIRE_COLUMNS)
+        err = table_pull_columns(t->table, b.keys, b.n, h->scan_columns.first, h->scan_columns.count, out,
+                                 false);
+    else if (!(h->flags & WIRE_KEYS))
+        err = table_get_rows(t->table, b.keys, b.n, h->flags & WIRE_STATE, out);
     if (err)
         reply_free(b.reply);
     else

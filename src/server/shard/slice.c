@@ -238,9 +238,10 @@ static paramo_err take_request(struct peer *peer, const struct wire_head *h, con
 {
     struct shard *s = peer->shard;
     paramo_err err = data_check_request(h, seg, nseg);
-    if (!err && h->flags & WIRE_COLUMNS && h->count > 1 && !capability_of(peer->conn, CAPABILITY_COLUMNS))
-        err = err_set(PARAMO_E_PROTOCOL, "%s has columns of %u rows, which was not agreed on",
-                      wire_kind_name(h->kind), h->count);
+    bool is_newer = h->flags & WIRE_COLUMNS && (h->count > 1 || h->kind == WIRE_SCAN);
+    if (!err && is_newer && !capability_of(peer->conn, CAPABILITY_COLUMNS))
+        err = err_set(PARAMO_E_PROTOCOL, "%s has columns of rows, which was not agreed on",
+                      wire_kind_name(h->kind));
     if (!err && h->kind != WIRE_PROBE && (h->kind == WIRE_MESSAGE) != s->config.app_endpoint)
         err = err_set(PARAMO_E_PROTOCOL, "unexpected message %s to %s", wire_kind_name(h->kind),
                       s->config.app_endpoint ? "an app endpoint" : "a shard of tables");
