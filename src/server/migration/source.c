@@ -137,6 +137,7 @@ static paramo_err send_step(struct migration_source *g, uint16_t what, const str
 void migration_source_rows_acked(struct migration_source *g, size_t bytes)
 {
     assert(g->rows_out >= bytes);
+    assert(g->chain->migration_source == g);
     g->rows_out -= bytes;
 }
 
@@ -161,6 +162,14 @@ struct collector {
     const struct shard_table *table;
     bool failed;
 };
+
+/* Records follow the last rows, and are sent once requests for the partitions wait. */
+static void source_check(const struct migration_source *g)
+{
+    assert(g->chain->migration_source == g && g->keys_count <= g->keys_room);
+    assert(g->state >= MIGRATION_SOURCE_FULL || (!g->records_begun && !g->last_due));
+    assert(!g->stream || g->stream->migration_source == g);
+}
 
 static void collect_key(void *ctx, uint64_t key)
 {
@@ -228,6 +237,7 @@ static const struct sm machine = {"migration_source",
 static void move(struct migration_source *g, enum migration_source_state to)
 {
     sm_check(&machine, g->state, to);
+    source_check(g);
     g->state = to;
 }
 
@@ -294,6 +304,7 @@ static void credit_more(struct migration_source *g, uint64_t now)
 static void report_paused(struct migration_source *g, paramo_err err)
 {
     assert(!g->paused || g->state >= MIGRATION_SOURCE_PAUSING);
+    source_check(g);
     shard_migration_done paused = g->paused;
     g->paused = NULL;
     if (paused)
@@ -396,6 +407,7 @@ static void put_applied_notes(const struct migration_source *g, const struct sen
  * has at most 1 MiB of notes, and those of one sender. *done: these were the last. */
 static paramo_err send_records(struct migration_source *g, bool *done)
 {
+    source_check(g);
     unsigned left = records_turn(g->chain->shard);
     assert(g->last_due && g->records_begun);
     size_t n = 0, most = left / RECORDS_COST + 1;
@@ -474,6 +486,7 @@ static paramo_err send_last(struct migration_source *g)
 /* What the target gets before the commit. OK: or some of it is sent later. */
 static paramo_err end_turn(struct migration_source *g)
 {
+    source_check(g);
     paramo_err err = PARAMO_OK;
     bool done = false;
     if (!g->last_due || records_pending(g->chain))
@@ -570,6 +583,7 @@ paramo_err migration_source_begin(struct chain *c, const struct migration_order 
     paramo_err err = send_step(g, MIGRATION_STEP_BEGIN, NULL, 0);
     if (!err)
         err = lane_timer_arm(s->lane, &g->timer, g->began_at);
+    source_check(g);
     if (err) {
         migration_source_end(c);
         return err;

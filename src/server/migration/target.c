@@ -109,8 +109,17 @@ size_t migration_target_frame_bytes(const struct shard *s)
 
 /* ---- life ---- */
 
+/* A stream of the owner that began it brings what is migrated. */
+static void target_check(const struct migration_target *k)
+{
+    assert(k->chain->migration_target == k);
+    assert(!k->source || (k->source->for_migration && chain_same(k->from, k->source->from)));
+    assert(k->source || k->state != MIGRATION_TARGET_FILLING || !k->emptied);
+}
+
 static void report_full(struct migration_target *k, paramo_err err)
 {
+    target_check(k);
     shard_migration_done full = k->full;
     k->full = NULL;
     if (full)
@@ -375,6 +384,7 @@ static paramo_err on_rows(struct migration_target *k, const struct migration_mes
 /* Before the first records: nothing is applied on the partitions. *done: all of that is done. */
 static paramo_err records_empty(struct migration_target *k, struct chain_origin *o, bool *done)
 {
+    target_check(k);
     paramo_err err = k->emptied ? PARAMO_OK : records_restart(k->chain, o, k->partitions);
     if (!err && !k->emptied)
         records_go(k->chain);
@@ -466,6 +476,7 @@ static const struct sm machine = {"migration_target",
 static void move(struct migration_target *k, enum migration_target_state to)
 {
     sm_check(&machine, k->state, to);
+    target_check(k);
     k->state = to;
 }
 
@@ -475,6 +486,7 @@ static paramo_err on_migration(struct chain_source *source, const struct migrati
     struct migration_target *k = c->migration_target;
     if (!k || k->order.id != m->id || !chain_same(k->from, source->from))
         return PARAMO_OK; /* the order may still come */
+    target_check(k);
     if (m->what == MIGRATION_STEP_BEGIN) {
         if (m->first != k->order.first || m->partitions != k->order.partitions || k->source ||
             k->state != MIGRATION_TARGET_FILLING)
@@ -524,6 +536,7 @@ static paramo_err on_change(struct chain_source *source, const struct chain_mess
     uint64_t partitions[CHAIN_WORDS];
     if (!k || k->source != source)
         return PARAMO_OK;
+    target_check(k);
     if (m->what != CHAIN_UPDATE || !chain_same(m->origin, source->from) || k->state == MIGRATION_TARGET_LAST)
         return wrong("it is not a change of the migrated partitions");
     struct shard_table *t = shard_table_find(s, m->request.table);
@@ -579,6 +592,7 @@ paramo_err migration_target_frame(struct chain_source *source, const struct wire
         source->again = true; /* the next tick, order or view tells the source */
         return PARAMO_OK;
     }
+    assert(seq == source->received + 1);
     source->received = source->acked = seq;
     if (s->chain->migration_target)
         s->chain->migration_target->heard_at = lane_now(s->lane);

@@ -7,6 +7,7 @@
 void acks_send(struct chain_source *source)
 {
     struct shard *s = source->shard;
+    chain_source_check(source);
     uint8_t beyond[CHAIN_BEYOND_MAX];
     struct chain_ack ack = {.acked = source->acked,
                             .received = source->received,
@@ -37,6 +38,7 @@ static void round_end(struct lane_task *task)
 {
     struct chain_source *source = container_of(task, struct chain_source, round);
     assert(source->due);
+    chain_source_check(source);
     source->due = false;
     if (source->shard)
         acks_send(source);
@@ -46,8 +48,10 @@ static void round_end(struct lane_task *task)
 
 void acks_soon(struct chain_source *source)
 {
+    chain_source_check(source);
     if (source->due)
         return;
+    assert(source->shard);
     source->due = true;
     source->round.run = round_end;
     lane_at_end(source->shard->lane, &source->round);

@@ -42,6 +42,7 @@
 #ifndef SERVER_REPLICATION_CHAIN_IMPL_H
 #define SERVER_REPLICATION_CHAIN_IMPL_H
 
+#include <assert.h>
 #include <string.h>
 
 #include "cluster/session/control_message.h"
@@ -261,6 +262,13 @@ static inline int chain_level(const struct shard *s, unsigned partition)
 static inline bool chain_has(const struct shard_table *t, int level)
 {
     return level >= 0 && (unsigned)level <= t->replicas;
+}
+
+/* What has arrived is acknowledged in order, and never before it has arrived. */
+static inline void chain_source_check(const struct chain_source *source)
+{
+    assert(source->acked <= source->received);
+    assert(!source->waits.head || source->acked < source->received);
 }
 
 /* Do entries of streams that have ended wait for their way (records.h)? */

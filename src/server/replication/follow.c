@@ -24,6 +24,7 @@
 /* Detaches the steps of the source: no acknowledgement is sent for them. */
 static void waits_detach(struct chain_source *source)
 {
+    chain_source_check(source);
     for (struct qnode *node; (node = queue_pop(&source->waits));) {
         struct chain_wait *w = container_of(node, struct chain_wait, node);
         assert(w->source == source && w->seq > source->acked);
@@ -255,6 +256,7 @@ static paramo_err follow(struct chain_source *source, const struct wire_head *he
     paramo_err err = chain_decode(head, seg, nseg, &m);
     if (err)
         return err;
+    chain_source_check(source);
     if (m.seq <= source->received)
         return PARAMO_OK; /* the next beat says so; an answer to each message would only add load */
     if (s->view && m.view < s->place->chain_changed)
@@ -277,6 +279,7 @@ static paramo_err beat(struct chain_source *source, const struct wire_head *head
     paramo_err err = chain_beat_decode(head, nseg, &clock);
     if (err)
         return err;
+    chain_source_check(source);
     if (s->view && head->chain_beat.view < s->place->chain_changed)
         return refuse_view(source);
     if (clock > source->beat_clock)
@@ -314,6 +317,7 @@ static paramo_err source_frame(void *user, struct van_conn *conn, const uint8_t 
 static void source_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
     struct chain_source *source = user;
+    assert(source->shard && source->conn == conn);
     char self[VIEW_LABEL_MAX], from[VIEW_LABEL_MAX];
     if (why == PARAMO_E_PROTOCOL || why == PARAMO_E_TOO_LARGE || why == PARAMO_E_VERSION)
         log_warn("%s: %s broke the protocol: %s", view_id_label(source->shard->config.node, self),
@@ -387,6 +391,7 @@ static struct chain_source *guest_stays(const struct chain_guest *g)
         source->generation = g->generation;
     }
     assert(source->acked <= source->received && source->generation == g->generation);
+    chain_source_check(source);
     source->conn = g->conn;
     source->again = true;
     van_set_user(source->conn, &source_user, source);

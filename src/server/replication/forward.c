@@ -133,6 +133,7 @@ bool chain_pending(struct sender *sender, const struct wire_head *h)
      * later. */
     if (w && h->kind != WIRE_PROBE && (!w->reply || w->head.attempt == h->attempt))
         w->head = *h;
+    assert(!w || (w->sender == sender && w->head.number == h->number && !w->source));
     return w;
 }
 
@@ -140,6 +141,7 @@ void chain_sender_gone(struct sender *sender)
 {
     while (sender->pending) {
         struct chain_wait *w = sender->pending;
+        assert(w->sender == sender && !w->prev && !w->source);
         wait_unlink(w);
         if (w->reply)
             reply_free(w->reply);
@@ -155,9 +157,19 @@ static bool releases(const struct chain_stream *st, const struct chain_entry *e)
     return (st->release.at || st->release.again) && chain_acks(&st->release.ack, e->m.seq);
 }
 
+/* Entries that are not acknowledged are counted, and what is marked in a stream has been in it. */
+static void stream_check(const struct chain_stream *st)
+{
+    assert(st->acked <= st->seq && st->count <= st->seq - st->acked);
+    assert(!queue_empty(&st->entries) || (!st->count && !st->bytes && !st->unsent));
+    assert(st->gate <= st->seq && st->mark <= st->seq && st->saved <= st->seq);
+    assert(!st->conn || !st->connector);
+}
+
 static void stream_send(struct chain_stream *st)
 {
     struct shard *s = st->shard;
+    stream_check(st);
     if (st->lacked &&
         s->view->number >= st->lacked) { /* once: entries that are sent from now on have that view */
         st->mended = st->lacked;
@@ -208,6 +220,7 @@ void chain_send_all(struct chain *c)
 void chain_append(struct chain_stream *st, struct chain_entry *e)
 {
     assert(!e->acked && !e->out && !e->over);
+    stream_check(st);
     e->to = st;
     if (queue_empty(&st->entries))
         st->progressed_at = lane_now(st->shard->lane);
@@ -224,6 +237,7 @@ static void entry_acked(struct chain_stream *st, struct chain_entry *e)
 {
     struct chain_wait *wait = e->wait;
     assert(!e->acked && e->to == st && st->count > 0 && st->bytes >= e->bytes);
+    assert(e->m.seq > st->acked && e->m.seq <= st->seq);
     e->acked = true;
     e->wait = NULL;
     st->count--;
@@ -253,6 +267,7 @@ static void stream_beat(struct chain_stream *st)
 /* All that comes after `received`. */
 static void stream_resend(struct chain_stream *st, uint64_t received)
 {
+    stream_check(st);
     bool progress = received > st->resent_after;
     assert(received <= st->seq);
     st->again = false;
@@ -270,6 +285,7 @@ static void stream_resend(struct chain_stream *st, uint64_t received)
  * whether it has come. When a cut ends, many ACKs come at once, and each may ask for what has just been sent again. */
 static void stream_asked(struct chain_stream *st, const struct chain_ack *ack)
 {
+    stream_check(st);
     bool later = ack->clock >= st->resent_at || ack->view > st->asked_view;
     if (ack->again) {
         st->again = true;
@@ -280,6 +296,7 @@ static void stream_asked(struct chain_stream *st, const struct chain_ack *ack)
     if (!st->again || (!later && (!ack->again || st->grants >= CHAIN_GRANTS)))
         return;
     st->asked_view = ack->view;
+    assert(st->asked_to <= st->seq);
     st->grants++;
     if (ack->again || ack->received < st->asked_to)
         stream_resend(st, ack->received);
@@ -311,6 +328,7 @@ static uint64_t ack_end(const struct chain_ack *ack)
  * released in turns. What is left when the stream ends counts as not acknowledged. True: some are left. */
 static bool release_turn(struct chain_stream *st, unsigned left)
 {
+    stream_check(st);
     while (left) {
         unsigned cost = RELEASE_LOOK;
         struct chain_entry *first =
@@ -381,6 +399,7 @@ static void release_fire(struct lane_timer *timer)
 
 void chain_stream_ack(struct chain_stream *st, const struct chain_ack *ack)
 {
+    stream_check(st);
     if (ack->clock > st->heard_at)
         st->heard_at = ack->clock;
     if (ack->acked > st->acked)
@@ -397,6 +416,7 @@ void chain_stream_ack(struct chain_stream *st, const struct chain_ack *ack)
 
 static void stream_down(struct chain_stream *st)
 {
+    stream_check(st);
     if (st->conn)
         van_close(st->conn, false);
     st->conn = NULL;
@@ -410,6 +430,7 @@ static paramo_err stream_frame(void *user, struct van_conn *conn, const uint8_t 
     struct chain_stream *st = user;
     struct wire_head head;
     struct chain_ack ack;
+    stream_check(st);
     (void)conn;
     paramo_err err = wire_open(bytes, seg, nseg, &head);
     if (err || head.kind == WIRE_WELCOME)
@@ -435,6 +456,7 @@ static paramo_err stream_frame(void *user, struct van_conn *conn, const uint8_t 
 static void stream_writable(void *user, struct van_conn *conn)
 {
     struct chain_stream *st = user;
+    assert(st->conn == conn);
     (void)conn;
     st->blocked = false;
     stream_send(st);
@@ -458,6 +480,7 @@ static void stream_up(void *arg, struct van_conn *conn, const struct welcome *we
 {
     struct chain_stream *st = arg;
     assert(!st->conn && !st->blocked);
+    stream_check(st);
     st->connector = NULL;
     if (welcome->incarnation != st->incarnation) { /* another process has its address */
         van_close(conn, false);
@@ -475,6 +498,7 @@ static void stream_up(void *arg, struct van_conn *conn, const struct welcome *we
 static void stream_failed(void *arg, paramo_err code, const char *text)
 {
     struct chain_stream *st = arg;
+    assert(st->connector && !st->conn);
     (void)text; /* the scheduler decides whether the node is dead */
     st->connector = NULL;
     if (code == PARAMO_E_REFUSED) /* the node lives and its view is late: the next tick connects again */
@@ -493,6 +517,7 @@ static void stream_connect(struct chain_stream *st, uint64_t now)
     const struct view_node *node = view_node(s->view, st->to.node);
     if (st->conn || st->connector || now < st->connect_at || !node || !s->config.van)
         return;
+    stream_check(st);
     st->connect_at = now + CHAIN_RETRY_MS * ENV_MS;
     address_join(node->host, node->port, address);
     struct connector_config config = {
@@ -566,6 +591,7 @@ void chain_fail(struct chain *c, paramo_err err)
     const struct shard_config *config = &c->shard->config;
     if (c->failed)
         return;
+    assert(err && c->shard->chain == c);
     c->failed = true;
     err = err_prefix(err, "shard %u cannot continue its chains", config->index);
     if (config->failed)

@@ -7,6 +7,14 @@
 /* Buckets that grow move to twice as many, these with each sender that comes: all have moved before the next growth. */
 enum { BUCKETS_FIRST = 16, BUCKETS_MOVED = 2 };
 
+/* While buckets grow, the old ones are half as many, and some are still to be moved. */
+static void origin_check(const struct chain_origin *o)
+{
+    assert(o->buckets_count && !(o->buckets_count & (o->buckets_count - 1)));
+    assert(!o->senders == !o->senders_count && o->partitions <= RING_PARTITIONS);
+    assert(!o->older || (o->moved < o->older_count && 2 * o->older_count == o->buckets_count));
+}
+
 struct chain_origin *origin_make(struct chain_name name)
 {
     struct chain_origin *o = calloc(1, sizeof *o);
@@ -32,6 +40,7 @@ struct chain_origin *origin_get(struct chain *c, struct chain_name name)
     if (!o)
         return NULL;
     o->incarnation = node ? node->incarnation : 0;
+    origin_check(o);
     o->next = c->origins;
     c->origins = o;
     return o;
@@ -55,6 +64,7 @@ static void bucket_add(struct chain_origin *o, struct chain_sender *x)
 static void buckets_grow(struct chain_origin *o)
 {
     assert(!o->older);
+    origin_check(o);
     struct chain_sender **more = calloc(2 * (size_t)o->buckets_count, sizeof(struct chain_sender *));
     if (!more)
         return;
@@ -122,6 +132,7 @@ static struct chain_sender *sender_find(const struct chain_origin *o, const stru
 
 struct chain_sender *origin_sender(struct chain_origin *o, const struct sender_id *id)
 {
+    origin_check(o);
     struct chain_sender *x = sender_find(o, id);
     if (x)
         return x;

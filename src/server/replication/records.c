@@ -149,6 +149,7 @@ static void phase_begin(const struct chain *c, struct job *j)
 {
     const struct chain_origin *o = visited(j);
     assert(!j->begun && (j->work == WORK_PASS ? j->phase <= 2 : !j->phase));
+    assert(!j->theirs && !j->own);
     j->begun = true;
     j->theirs = o ? o->senders : NULL;
     j->own = o ? NULL : senders_first(c->shard);
@@ -162,6 +163,7 @@ static paramo_err job_turn(struct chain *c, struct job *j, unsigned *left, bool 
         if (!j->begun)
             phase_begin(c, j);
         struct record r = {.theirs = j->theirs, .own = j->own};
+        assert(!r.theirs || !r.own);
         if (!r.theirs && !r.own) {
             *done = j->work != WORK_PASS || j->phase == 2;
             if (*done)
@@ -179,6 +181,7 @@ static paramo_err job_turn(struct chain *c, struct job *j, unsigned *left, bool 
         j->theirs = theirs;
         j->own = own;
         c->records.spent += cost;
+        assert(j->begun);
         *left -= cost < *left ? cost : *left;
     }
     return PARAMO_OK;
@@ -195,6 +198,7 @@ static void job_end(struct job *j)
 /* All entries are in the streams. */
 static void routed(struct chain *c)
 {
+    assert(!chain_routes(c));
     for (struct chain_stream *st = c->streams; st && c->routing.gated; st = st->next)
         st->gate = st->seq;
     c->routing.gated = false;
@@ -303,6 +307,7 @@ void records_route(struct chain *c, struct queue *entries, const uint64_t nothin
     unsigned left = records_turn(c->shard);
     queue_append(entries, &c->routing.entries);
     queue_append(&c->routing.entries, entries);
+    assert(queue_empty(entries));
     for (unsigned i = 0; i < CHAIN_WORDS; i++)
         c->routing.left[i] |= nothing[i];
     c->routing.gated |= gated;

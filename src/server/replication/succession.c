@@ -76,6 +76,7 @@ static void next_partitions(const struct chain *c, unsigned index, uint64_t part
 /* Which tables the next member has on the stream's partitions. */
 static void stream_tables(const struct chain *c, struct chain_stream *st)
 {
+    assert(st->shard->chain == c);
     memset(st->some, 0, sizeof st->some);
     for (partition_set_runs(a, end, c->runs)) {
         unsigned level = c->next_level[a];
@@ -181,6 +182,7 @@ static void follow(struct chain *c, unsigned first, unsigned end)
         assert(!c->origin_of[a] && c->level[a] > 0);
         c->origin_of[a] = o;
     }
+    assert(o->partitions + (end - first) <= RING_PARTITIONS);
     o->partitions += end - first;
 }
 
@@ -194,6 +196,7 @@ static void roles(struct chain *c, const int8_t before[RING_PARTITIONS], const u
     for (partition_set_runs(a, end, begins)) {
         int level = c->level[a];
         bool was = partition_set_has(c->mine, a);
+        assert(!was || (!c->origin_of[a] && before[a] == 0));
         if (level < 0)
             partition_set_add_run(change->nothing, a, end);
         if (before[a] >= 0 && level > before[a]) {
@@ -265,6 +268,7 @@ static void promote(struct chain *c, const struct change *change)
             }
         if (!any)
             continue;
+        assert(o->partitions > 0);
         paramo_err err = records_pass(c, o, NULL, partitions);
         if (err)
             chain_fail(c, err);

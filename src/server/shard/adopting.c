@@ -48,6 +48,7 @@ static paramo_err make(struct shard *s, const struct view_table *from, size_t *r
 static bool turn(struct shard *s)
 {
     const struct view *view = s->adopting->view;
+    assert(s->adopting->at <= view->tables_count);
     size_t few = s->config.turn_tables, left = few ? few : TURN_TABLES, room = clearing_room(s);
     for (; s->adopting->at < view->tables_count && !s->config.app_endpoint; s->adopting->at++) {
         const struct view_table *from = &view->tables[s->adopting->at];
@@ -74,6 +75,7 @@ static void go_on(struct shard *s)
                                    lane_now(s->lane) + (s->config.turn_tables ? ENV_MS : 0)) == PARAMO_OK)
         return;
     assert(view && (!s->view || view->number > s->view->number) && !s->adopting->timer.slot);
+    assert(s->config.app_endpoint || s->adopting->at <= view->tables_count);
     s->adopting->view = NULL;
     s->adopting->adopt(s, view);
     view_unref(view);
@@ -98,6 +100,7 @@ void adopting_begin(struct shard *s, struct view *view)
     bool waits = s->adopting->view != NULL;
     if (waits && view->number <= s->adopting->view->number)
         return;
+    assert(!s->adopting->view || !s->view || s->adopting->view->number > s->view->number);
     view_unref(s->adopting->view);
     s->adopting->view = view_ref(view);
     s->adopting->self = adopting_index(s, view);

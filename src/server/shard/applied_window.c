@@ -165,6 +165,7 @@ static void applied_note_open(struct applied_window *applied_window, uint64_t nu
     *at = applied_note;
     if (done)
         dedup_drop(&applied_window->own, number);
+    assert(dedup_check(&applied_window->own, number) != DEDUP_DONE);
 }
 
 /* there: the partitions on which it is applied; NULL: all of them, or none. */

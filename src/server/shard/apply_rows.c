@@ -235,6 +235,7 @@ paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const 
     struct table *table = t->table;
     size_t n = h->count;
     assert(table);
+    assert(t->options.kind != PARAMO_TABLE_USER && !t->lacks);
     const uint64_t *keys = n ? seg[WIRE_SEG_KEYS].data : NULL;
     bool var = t->options.kind == PARAMO_TABLE_VAR;
     switch (h->kind) {

@@ -33,6 +33,7 @@ static void portion_add(void *ctx, uint64_t key)
     struct portion *p = ctx;
     if (!partition_set_has(p->t->clearing, ring_partition(ring_position(&p->t->placement, key))))
         return;
+    assert(p->n <= p->most);
     p->full = p->n == p->most;
     if (!p->full)
         p->keys[p->n++] = key;
@@ -56,6 +57,7 @@ static size_t dense_rows(const struct shard *s, const struct shard_table *t)
 /* clear_at is a row. Skips rows that this shard does not hold. */
 static paramo_err dense_step(struct shard_table *t, struct portion *p, bool *more)
 {
+    assert(t->options.kind == PARAMO_TABLE_DENSE && t->clears && !p->n);
     paramo_err err = PARAMO_OK;
     while (p->n < p->most && !err) {
         unsigned from = t->clear_at < t->options.rows
@@ -81,6 +83,7 @@ static paramo_err dense_step(struct shard_table *t, struct portion *p, bool *mor
 /* clear_at is a hash. */
 static paramo_err sweep_step(struct shard_table *t, struct portion *p, bool *more)
 {
+    assert(t->options.kind != PARAMO_TABLE_DENSE && t->clears && !p->n);
     uint64_t before = t->clear_at;
     *more = table_sweep(t->table, &t->clear_at, p->most, portion_add, p);
     assert(p->n <= p->most && (!*more || t->clear_at > before));
@@ -174,6 +177,7 @@ static void table_over(struct shard *s, struct shard_table *t)
     assert(s->clearing->tables > 0);
     t->clears = false;
     memset(t->clearing, 0, sizeof t->clearing);
+    assert(t->table && t->options.kind != PARAMO_TABLE_USER);
     s->clearing->tables--;
     s->clearing->ended = true;
 }

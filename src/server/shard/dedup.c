@@ -21,6 +21,7 @@ void dedup_init(struct dedup *d)
 
 void dedup_raise(struct dedup *d, uint64_t floor)
 {
+    assert(d->floor > 0);
     if (floor <= d->floor)
         return;
     if (floor - d->floor >= DATA_WINDOW) {
@@ -35,6 +36,7 @@ void dedup_raise(struct dedup *d, uint64_t floor)
             d->bits[word_of(n)] &= ~bit_of(n);
     }
     d->floor = floor;
+    assert(!(d->bits[word_of(floor - 1)] & bit_of(floor - 1))); /* of the window's last number */
 }
 
 enum dedup_state dedup_check(const struct dedup *d, uint64_t number)

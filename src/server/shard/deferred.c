@@ -7,9 +7,16 @@
 #include "server/shard/reducing_steps.h"
 #include "server/shard/reply.h"
 
+static void deferred_check(const struct shard_deferred *d)
+{
+    assert(d->count <= SHARD_DEFERRED_MAX);
+    assert(d->count || (queue_empty(&d->turn) && queue_empty(&d->held) && !d->over));
+}
+
 void deferred_free(struct shard *s, struct deferred *d)
 {
     assert(s->deferred->count > 0 && s->deferred->count <= SHARD_DEFERRED_MAX && s->deferred->over != d);
+    deferred_check(s->deferred);
     s->deferred->count--;
     if (d->reducing)
         reducing_free(s, d->reducing);
@@ -40,6 +47,7 @@ static uint64_t deadline_of(const struct shard *s)
 
 bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t number)
 {
+    deferred_check(s->deferred);
     struct deferred *d = find(s, sender, number);
     if (d)
         d->deadline = deadline_of(s);
@@ -146,6 +154,7 @@ paramo_err deferred_add_reducing(struct peer *peer, const struct wire_head *h, s
         d->reducing = r;
     else
         reducing_free(peer->shard, r);
+    deferred_check(peer->shard->deferred);
     if (!err)
         begin(peer->shard);
     return err;

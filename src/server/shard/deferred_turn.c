@@ -12,6 +12,7 @@
 /* Its result is there, or an error says why not. */
 static void over(struct shard *s, struct deferred *d, paramo_err err)
 {
+    assert(s->deferred->count > 0 && d->peer->shard == s);
     struct van_seg seg[VAN_SEGS] = {{0}};
     unsigned nseg = 0;
     if (d->reducing) {
@@ -61,11 +62,13 @@ static void next_turn(struct shard *s)
         q->tail = before;
     stat->next = q->head;
     q->head = stat;
+    assert(!q->tail->next);
 }
 
 /* One step of the first waiting request. */
 static void step(struct shard *s)
 {
+    assert(s->deferred->count > 0 && !s->deferred->over && !queue_empty(&s->deferred->turn));
     struct deferred *d = container_of(s->deferred->turn.head, struct deferred, node);
     struct shard_table *t = shard_table_find(s, d->head.table);
     paramo_err err = PARAMO_OK;

@@ -56,6 +56,7 @@ void examining_step(const struct shard *s, const struct shard_table *t, const st
             x->sum += lens[i];
     }
     x->at += n;
+    assert(x->at <= h->count);
 }
 
 paramo_err examining_error(const struct shard *s, const struct shard_table *t, const struct wire_head *h,

@@ -71,6 +71,7 @@ static bool reads(const struct wire_head *h)
 /* Without room for it, the answers are not filtered. */
 static void wants_note(struct peer *peer, uint32_t table, const struct filter_chain *chain)
 {
+    assert(!peer->wants == !peer->wants_count && peer->wants_count <= PEER_TABLES_MAX);
     struct peer_wants *w = wants_of(peer, table);
     if (!w && chain->count && peer->wants_count < PEER_TABLES_MAX) {
         struct peer_wants *more = realloc(peer->wants, (peer->wants_count + 1) * sizeof *more);
@@ -204,6 +205,7 @@ void filtered_answer(struct peer *peer, const struct shard_table *t, const struc
     struct shard *s = peer->shard;
     struct peer_wants *wants = peer->wants_count ? wants_of(peer, t->id) : NULL;
     assert(!r->coding && r->shard == s);
+    assert(t->table && r->frame.nseg <= VAN_SEGS);
     if (!wants || !wants->run.chain.count || r->frame.nseg > WIRE_SEG_BODY)
         return;
     if (filter_chain_has(&wants->run.chain, FILTER_ROUNDS))

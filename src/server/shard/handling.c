@@ -12,6 +12,7 @@
 
 static void gate_unref(struct gate *gate)
 {
+    assert(atomic_load(&gate->refs) > 0);
     if (atomic_fetch_sub(&gate->refs, 1) == 1)
         free(gate);
 }
@@ -31,11 +32,18 @@ static void request_free(struct shard_request *q)
     free(q);
 }
 
+static void handling_check(const struct shard_handling *h)
+{
+    assert(!h->free == !h->free_count && h->free_count <= SHARD_REQUESTS_FREE);
+    assert(!h->first || !h->first->prev);
+}
+
 /* On the lane, like request_put. Requests come and end in bursts, for which malloc has no short cut. */
 static struct shard_request *request_get(struct shard *s)
 {
     struct shard_handling *h = s->handling;
     struct shard_request *q = h->free;
+    handling_check(h);
     assert(!h->free == !h->free_count);
     if (q) {
         h->free = q->next;
@@ -51,6 +59,7 @@ static struct shard_request *request_get(struct shard *s)
 static void request_put(struct shard *s, struct shard_request *q)
 {
     struct shard_handling *h = s->handling;
+    handling_check(h);
     if (h->free_count == SHARD_REQUESTS_FREE) {
         free(q);
         return;
@@ -74,6 +83,7 @@ static struct shard_request *find(struct sender *sender, uint64_t number)
 static void handling_unlink(struct shard *s, struct shard_request *q)
 {
     assert(q->prev ? q->prev->next == q : s->handling->first == q);
+    assert(!q->next || q->next->prev == q);
     if (q->prev)
         q->prev->next = q->next;
     else
@@ -341,6 +351,7 @@ static struct shard_request *request_make(struct peer *peer, struct shard_table 
 {
     struct shard *s = peer->shard;
     struct van_seg at[VAN_SEGS] = {{0}};
+    assert(nseg <= VAN_SEGS && peer->sender->peers > 0);
     struct shard_request *q = request_get(s);
     if (!q)
         return NULL;
@@ -402,9 +413,11 @@ paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct
     if (h->number < sender->applied_window.own.floor)
         return PARAMO_OK;
     struct shard_request *q = find(sender, h->number);
+    assert(!q || (q->sender == sender && q->shard == s));
     struct examination x = s->handling->examined ? *s->handling->examined : (struct examination){0};
     while (t && h->count && !examining_done(s, &x, h))
         examining_step(s, t, h, seg, &x);
+    assert(sender->kept_bytes <= s->handling->kept_bytes);
     uint64_t keys_hash = x.hash;
     if (q && !q->info.push && q->keys_hash != keys_hash) {
         /* The slice was cut by a newer view: the values that were read are for other keys. */
@@ -492,6 +505,7 @@ paramo_err handling_init(struct shard *s, void (*examine)(struct lane_timer *tim
 
 void handling_close(struct shard *s)
 {
+    assert(!atomic_load(&s->handling->gate->closed));
     lane_timer_cancel(s->lane, &s->handling->examining);
     atomic_store(&s->handling->gate->closed, true);
     while (atomic_load(&s->handling->gate->posting))
@@ -502,6 +516,7 @@ void handling_close(struct shard *s)
 
 void handling_fini(struct shard *s)
 {
+    handling_check(s->handling);
     for (struct shard_request *q = s->handling->free, *next; q; q = next) {
         next = q->next;
         free(q);

@@ -65,10 +65,17 @@ void kept_free(struct kept *k)
     free(k);
 }
 
+static void for_view_check(const struct shard_kept *kept)
+{
+    assert(queue_empty(&kept->for_view) == !kept->count);
+    assert(kept->count <= SHARD_VIEW_DEFERRED_MAX && (kept->count || !kept->bytes));
+}
+
 void kept_defer_for_view(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                          unsigned nseg, struct van_hold **hold)
 {
     struct shard *s = peer->shard;
+    for_view_check(s->kept);
     struct kept *k = NULL;
     if (s->kept->count < SHARD_VIEW_DEFERRED_MAX && s->kept->bytes < SHARD_VIEW_DEFERRED_BYTES)
         k = keep(peer, head, seg, nseg, hold);
@@ -127,6 +134,7 @@ void kept_push(struct kept *k)
     assert((peer->deferred_count == 0) == queue_empty(&peer->deferred) || !queue_empty(&peer->behind));
     queue_push(&peer->deferred, &k->node);
     peer->deferred_count++;
+    assert(!queue_empty(&peer->deferred) && peer->conn);
     peer->deferred_bytes += k->bytes;
 }
 
@@ -136,6 +144,7 @@ struct kept *kept_pop(struct peer *peer)
     assert(k->peer == peer && peer->deferred_count > 0 && peer->deferred_bytes >= k->bytes);
     peer->deferred_count--;
     peer->deferred_bytes -= k->bytes;
+    assert(peer->deferred_count || !peer->deferred_bytes);
     return k;
 }
 

@@ -21,8 +21,14 @@ static void replies_count(struct shard *s, int change)
     atomic_store_explicit(&s->replies->out, n, memory_order_relaxed);
 }
 
+static void replies_check(const struct shard_replies *replies)
+{
+    assert(!replies->free == !replies->free_count && replies->free_count <= REPLIES_CACHED);
+}
+
 static struct reply *reply_get(struct shard *s)
 {
+    replies_check(s->replies);
     struct reply *r = s->replies->free;
     if (r) {
         s->replies->free = r->next;
@@ -36,6 +42,7 @@ static struct reply *reply_get(struct shard *s)
         r->frame.class = VAN_ANSWER;
         r->frame.done = reply_done;
     }
+    assert(r->shard == s && r->frame.done == reply_done);
     r->frame.nseg = 0;
     r->buffer = NULL;
     r->buffer_bytes = 0;
@@ -49,6 +56,7 @@ static struct reply *reply_get(struct shard *s)
 void reply_free(struct reply *r)
 {
     struct shard *s = r->shard;
+    replies_check(s->replies);
     replies_count(s, -1);
     if (r->buffer)
         bufpool_put(&s->pool, r->buffer, r->buffer_bytes);
@@ -70,6 +78,7 @@ void reply_free(struct reply *r)
 
 void kept_unref(struct kept_answer *kept)
 {
+    assert(atomic_load(&kept->refs) > 0);
     if (atomic_fetch_sub(&kept->refs, 1) != 1)
         return;
     for (unsigned i = 0; i < VAN_SEGS; i++)
@@ -79,6 +88,7 @@ void kept_unref(struct kept_answer *kept)
 
 void reply_seg(struct reply *r, unsigned seg, size_t offset, size_t bytes)
 {
+    assert(seg < VAN_SEGS && !r->lent);
     for (; r->frame.nseg <= seg; r->frame.nseg++)
         r->frame.seg[r->frame.nseg] = (struct van_seg){0};
     assert(!bytes || offset + bytes <= r->buffer_bytes);
@@ -90,6 +100,7 @@ void reply_lend(struct reply *r, unsigned seg, const void *data, size_t bytes)
     assert(!r->lent);
     reply_seg(r, seg, 0, bytes);
     r->frame.seg[seg].data = (void *)(uintptr_t)data;
+    assert(seg + 1U == r->frame.nseg);
     r->lent = true;
 }
 
@@ -108,6 +119,7 @@ void reply_own(struct reply *r)
 {
     if (!r->lent)
         return;
+    assert(r->frame.nseg > 0);
     struct van_seg *last = &r->frame.seg[r->frame.nseg - 1];
     assert(!last->len || (r->buffer && last->len <= r->buffer_bytes));
     memcpy(r->buffer, last->data, (size_t)last->len);
@@ -271,6 +283,7 @@ void reply_kept(struct peer *peer, const struct wire_head *request, paramo_err s
     if (kept) {
         atomic_fetch_add(&kept->refs, 1);
         r->kept = kept;
+        assert(kept->nseg <= VAN_SEGS);
         memcpy(r->frame.seg, kept->seg, sizeof r->frame.seg);
         r->frame.nseg = (uint8_t)kept->nseg;
     }

@@ -24,8 +24,16 @@ void rowcache_init(struct rowcache *c, struct bufpool *pool)
     *c = (struct rowcache){.pool = pool};
 }
 
+/* The lists are a part of a circle; none has memory when there is no list. */
+static void rowcache_check(const struct rowcache *c)
+{
+    assert(c->count <= ROWCACHE_LISTS && c->oldest < ROWCACHE_LISTS);
+    assert(c->bytes <= ROWCACHE_BYTES && (c->count || !c->bytes));
+}
+
 static void drop_oldest(struct rowcache *c)
 {
+    rowcache_check(c);
     struct rowcache_list *l = &c->list[c->oldest];
     assert(c->count > 0 && c->bytes >= bytes_of(l->n));
     bufpool_put(c->pool, l->keys, bytes_of(l->n));
@@ -44,6 +52,7 @@ void rowcache_fini(struct rowcache *c)
 
 struct rowcache_list *rowcache_find(struct rowcache *c, uint64_t generation, const uint64_t *keys, size_t n)
 {
+    rowcache_check(c);
     if (n < ROWCACHE_KEYS_MIN || !c->count)
         return NULL;
     uint64_t mark = mark_of(keys, n);
@@ -87,6 +96,7 @@ uint32_t *rowcache_offer(struct rowcache *c, const uint64_t *keys, size_t n)
 
 void rowcache_keep(struct rowcache *c, uint64_t generation)
 {
+    rowcache_check(c);
     struct rowcache_list *l = &c->list[newest(c)];
     assert(c->count > 0 && !c->mark[newest(c)]);
     l->generation = generation;
@@ -100,4 +110,5 @@ void rowcache_drop(struct rowcache *c)
     bufpool_put(c->pool, l->keys, bytes_of(l->n));
     c->bytes -= bytes_of(l->n);
     c->count--;
+    rowcache_check(c);
 }

@@ -59,6 +59,7 @@ static struct session *session_oldest(struct shard *s, const struct session *but
 
 static struct session *session_get(struct shard *s, const struct sender *sender, const struct wire_head *h)
 {
+    assert(!s->scans->sessions == !s->scans->count);
     struct session *x = session_find(s, sender, h);
     if (!x) {
         if (s->scans->count >= SCAN_SESSIONS_MAX)
@@ -148,6 +149,7 @@ static paramo_err page_step(struct shard *s, struct session *x, struct shard_tab
         if (err)
             return err;
     }
+    assert(x->page.keys);
     x->used_at = lane_now(s->lane);
     paramo_err err = table_page_step(&x->page, step_keys(s), chain_mixes(s, t) ? is_mine : NULL, &mine, done);
     if (err)

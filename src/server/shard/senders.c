@@ -106,6 +106,7 @@ struct sender *shard_sender(struct shard *s, const struct sender_id *id)
     sender = calloc(1, sizeof *sender);
     if (!sender)
         return NULL;
+    assert(!s->senders->first == !s->senders->count);
     sender->id = *id;
     sender->checked = UINT64_MAX;
     applied_window_init(&sender->applied_window);
@@ -164,6 +165,7 @@ static unsigned peer_close(struct shard *s, struct peer *peer)
 static unsigned peer_check(struct shard *s, struct peer *peer)
 {
     struct sender *x = peer->sender;
+    assert(peer->shard == s && x->peers > 0);
     enum sender_life life = sender_life(s, x->id.node, x->id.incarnation, x->known);
     x->known |= life == LIFE_ALIVE;
     if (life == LIFE_OVER)
@@ -185,6 +187,7 @@ static unsigned sender_check(struct shard *s, struct sender *sender)
 
 static void check_begin(struct shard *s)
 {
+    assert(!s->senders->check.on);
     s->senders->check.on = true;
     s->senders->check.again = false;
     s->senders->check.peer = peers_first(s);
@@ -211,6 +214,7 @@ static unsigned check_next(struct shard *s)
 {
     struct peer *peer = s->senders->check.peer;
     struct sender *sender = s->senders->check.sender;
+    assert(s->senders->check.on && (!peer || peer->shard == s));
     if (peer) {
         s->senders->check.peer = peer->next;
         return peer_check(s, peer);

@@ -250,6 +250,7 @@ static paramo_err take_request(struct peer *peer, const struct wire_head *h, con
     if (s->config.drop_percent && env_random(lane_env(s->lane)) % 100 < s->config.drop_percent)
         return PARAMO_OK;
     /* Late answers go there. The last HELLO may be of an attempt that the client has given up. */
+    assert(peer->sender->peers > 0);
     peer->sender->peer = peer;
     if (h->kind == WIRE_PROBE) {
         probe(peer, h);

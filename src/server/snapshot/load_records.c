@@ -98,6 +98,7 @@ static paramo_err add_note(struct turn *turn, const struct sender_note *note)
 paramo_err load_records_turn(struct shard *s, const bool own[RING_PARTITIONS], struct load_records *records,
                              bool *done)
 {
+    assert(records->at <= records->n && (!records->windows || !records->notes));
     struct turn turn;
     paramo_err err = PARAMO_OK;
     if (!turn_begin(&turn, s, own, records))

@@ -134,6 +134,7 @@ static void work(struct blocking_job *blocking_job)
 {
     struct loading *ld = container_of(blocking_job, struct loading, blocking_job);
     assert(ld->posted);
+    assert(ld->ckpt || !ld->reader);
     ld->work_err = read_some(ld);
     if (ld->work_err)
         err_text_copy(ld->work_text);
@@ -179,6 +180,7 @@ static bool holds(const struct shard *s, unsigned partition, int replicas)
 static void keep_held(struct loading *ld)
 {
     assert(ld->shard && ld->shard->loads->current == ld);
+    assert(ld->hold || ld->phase >= LOADING);
     for (unsigned a = 0; a < RING_PARTITIONS; a++) {
         ld->own[a] &= owns(ld->shard, a);
         for (int r = 0; r < RING_LEVELS; r++)
@@ -375,6 +377,7 @@ static paramo_err match(struct loading *ld)
 
 static paramo_err apply_rows(struct loading *ld, const struct ckpt_block *b)
 {
+    assert(ld->phase == LOADING && ld->shard->loads->current == ld);
     struct shard_table *t = map_get(&ld->tables, b->table);
     if (!t)
         return ld->lost ? PARAMO_OK
@@ -545,6 +548,7 @@ static paramo_err loading_begin(struct shard *s, const struct shard_save_config 
     paramo_err err = migration_suspend(s);
     if (err)
         return err;
+    assert(!s->loads->current && s->self >= 0);
     struct loading *ld = calloc(1, sizeof *ld);
     if (!ld)
         return err_memory(sizeof *ld);

@@ -25,6 +25,7 @@ paramo_err save_records_begin(struct save_records *r, const struct shard *s,
 
 static struct sender_note *note_new(struct save_records *r)
 {
+    assert(!r->notes == !r->notes_last && (!r->notes || r->notes_last->n <= SENDER_NOTES_MAX));
     if (!r->notes_last || r->notes_last->n == SENDER_NOTES_MAX) {
         struct save_notes *more = malloc(sizeof *more);
         if (!more)
@@ -59,6 +60,7 @@ static paramo_err copy_notes(struct save_records *r, const struct sender *x)
 
 paramo_err save_records_turn(struct save_records *r, bool *done)
 {
+    assert(r->windows_count <= r->windows_room);
     unsigned left = records_turn(r->shard);
     paramo_err err = PARAMO_OK;
     while (r->next && left && !err) {

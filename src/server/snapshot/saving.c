@@ -147,8 +147,17 @@ static struct save_buffer *buffer_new(struct saving_table *t)
     return b;
 }
 
+/* Of the open shard's saving: what waits for the disk is counted, and a table is copied only before its end. */
+static void saving_fits(const struct saving *sv)
+{
+    assert(!sv->shard || !sv->former);
+    assert(sv->queued || (queue_empty(&sv->full) && queue_empty(&sv->batch)));
+    assert(!sv->current || (sv->tables && !sv->collecting));
+}
+
 static void buffer_full(struct saving *sv, struct save_buffer **at)
 {
+    saving_fits(sv);
     struct save_buffer *b = *at;
     *at = NULL;
     if (!b)
@@ -247,6 +256,7 @@ static paramo_err put_buffer(struct saving *sv, const struct save_buffer *b)
 static void work(struct blocking_job *blocking_job)
 {
     struct saving *sv = container_of(blocking_job, struct saving, blocking_job);
+    assert(sv->posted && !sv->ended);
     paramo_err err = sv->work_err;
     if (sv->migration_source_up) {
         ckpt_abort(sv->writer);
@@ -279,6 +289,7 @@ static void work(struct blocking_job *blocking_job)
 
 static void queue_clear(struct saving *sv, struct queue *queue)
 {
+    saving_fits(sv);
     for (struct qnode *node; (node = queue_pop(queue));) {
         struct save_buffer *b = container_of(node, struct save_buffer, node);
         assert(sv->queued >= buffer_bytes(b));
@@ -290,6 +301,7 @@ static void queue_clear(struct saving *sv, struct queue *queue)
 /* Ends the snapshots of the tables. */
 static void tables_end(struct saving *sv)
 {
+    saving_fits(sv);
     sv->current = NULL;
     while (sv->tables) {
         struct saving_table *t = sv->tables;
@@ -388,6 +400,7 @@ static void worked(struct blocking_job *blocking_job)
 static void post(struct saving *sv)
 {
     assert(!sv->posted && queue_empty(&sv->batch));
+    saving_fits(sv);
     sv->posted = true;
     sv->migration_source_up = sv->err != PARAMO_OK;
     sv->batch = sv->full;
@@ -462,6 +475,7 @@ static void walk(struct lane_timer *timer)
     struct saving_table *t = sv->current;
     bool done = false;
     assert(s && s->saves->current == sv && (sv->err || t));
+    saving_fits(sv);
     uint64_t begun = lane_now(s->lane);
     paramo_err err = sv->err ? sv->err : table_snapshot_step(t->snapshot, STEP_BYTES, &done);
     if (err)
@@ -540,6 +554,7 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
         free(t);
         return err;
     }
+    assert(!sv->current && !sv->posted);
     assert(!from->saving);
     from->saving = t;
     t->next = sv->tables;
@@ -580,6 +595,8 @@ static void tables_begin(struct saving *sv)
 {
     struct shard *s = sv->shard;
     assert(s->saves->current == sv && !sv->collecting);
+    saving_fits(sv);
+    assert(!sv->current && !sv->posted);
     s->saves->id = sv->config.changes ? sv->config.id : 0;
     saving_mark(s);
     sv->walk.fire = walk;
@@ -703,6 +720,7 @@ static void report_end(struct shard *s, paramo_err err)
 {
     struct saving *sv = s->saves->current;
     assert(sv->shard == s && !sv->former);
+    saving_fits(sv);
     fail(sv, err);
     s->saves->current = NULL;
     lane_timer_cancel(s->lane, &sv->walk);
