@@ -1,14 +1,17 @@
 /*
- * Plugins: shared objects that add functions (function_types.h) and filters (filter_types.h) to a process of Paramo, for
- * instance to `paramo server --plugin FILE`. A plugin is data: it defines one of these arrays, or both, with NULL behind the
- * last entry, and needs no function of the library. Each process of a job that needs them loads them by itself: no code
- * travels. What they add stays for the life of the process. examples/c/plugin.c is one.
+ * Plugins: shared objects that add functions (function_types.h), filters (filter_types.h) and tasks (task_types.h) to a
+ * process of Paramo, for instance to `paramo server --plugin FILE`. A plugin is data: it defines one or more of these
+ * arrays, with NULL behind the last entry. Functions and filters need no function of the library. Tasks call the
+ * library's (task.h): the program `paramo` and libparamo.so offer them to a plugin, which is linked without the library.
+ * Each process of a job that needs them loads them by itself: no code travels. What they add stays for the life of the
+ * process. examples/c/plugin.c is one.
  */
 #ifndef PARAMO_PLUGIN_H
 #define PARAMO_PLUGIN_H
 
 #include "filter_types.h"
 #include "function_types.h"
+#include "task_types.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +25,7 @@ extern "C" {
 
 extern PARAMO_PLUGIN const paramo_function *const paramo_functions[];
 extern PARAMO_PLUGIN const paramo_filter *const paramo_filters[];
+extern PARAMO_PLUGIN const paramo_task_function *const paramo_tasks[];
 
 #ifdef __cplusplus
 }

@@ -204,6 +204,9 @@ typedef struct paramo_request_options {
      * initial values. INVALID: the rows have fewer columns. UNSUPPORTED: rows of no fixed length (VAR, USER), a push to a
      * table whose steps are of whole rows (adam, aggregate), or a server of an older version (docs/RANGES.md). */
     uint32_t column, columns;
+    /* The request is a subtask of this one: the task is not answered before the request has completed and its callback
+     * has returned. If it fails, the task ends with its error. Inside the task's function and callbacks only (task.h). */
+    struct paramo_task *task;
 } paramo_request_options;
 
 /* What paramo_reduce computes over the parameters of rows (functions.h). The numbers are on the wire. */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "node/api_worker.h"
-#include "node/clock.h"
 #include "node/node.h"
 #include "van/pool.h"
 
@@ -82,26 +81,20 @@ paramo_err paramo_app_request(paramo_worker *worker, const paramo_message *messa
     paramo_err err = worker_check(worker);
     if (err)
         return err;
-    paramo_request_options whole;
-    options = request_options(options, &whole);
-    if ((count && !messages) || (!ts && !(options && options->callback)))
-        return err_set(PARAMO_E_INVALID, "messages is NULL, or ts is and there is no callback");
+    if (count && !messages)
+        return err_set(PARAMO_E_INVALID, "messages is NULL");
     struct client_message *out = count <= FEW ? few : malloc(count * sizeof *out);
     if (!out)
         return err_memory(count * sizeof *out);
     err = resolve(worker, messages, count, out);
-    if (!err && options && options->at_clock)
-        err = clock_demand_check(worker, options->at_clock);
     struct client_call call = {.kind = REQUEST_MESSAGE,
-                               .options = options,
                                .messages = out,
                                .messages_count = count,
                                .on_reply = on_reply ? show : NULL,
                                .reply_to = (void (*)(void))on_reply,
                                .reply_arg = arg};
-    uint64_t given;
     if (!err)
-        err = client_issue(worker->client, &call, ts ? ts : &given);
+        err = request_issue(worker, &call, options, ts);
     if (out != few)
         free(out);
     return err;

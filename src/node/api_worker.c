@@ -9,6 +9,7 @@
 #include "node/clock.h"
 #include "node/config.h"
 #include "node/node.h"
+#include "node/task.h"
 #include "table/table_options.h"
 
 paramo_err worker_check(const paramo_worker *worker)
@@ -173,9 +174,13 @@ paramo_err paramo_worker_open(paramo_node *node, uint32_t customer_id, paramo_wo
 
 paramo_err paramo_customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, paramo_worker **worker)
 {
-    paramo_err err = node_check(node);
-    if (err)
-        return err;
+    paramo_err err = app_check(node, app);
+    return err ? err : customer_open(node, app, customer_id, worker);
+}
+
+paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, paramo_worker **worker)
+{
+    paramo_err err = PARAMO_OK;
     if (!worker)
         return err_set(PARAMO_E_INVALID, "worker is NULL");
     if (app == PARAMO_ANY || customer_id == PARAMO_ANY)
@@ -292,6 +297,14 @@ static paramo_table *find_table(paramo_worker *w, uint32_t id)
 {
     for (paramo_table *t = atomic_load(&w->tables); t; t = t->next)
         if (t->spec.id == id)
+            return t;
+    return NULL;
+}
+
+paramo_table *table_by_name(const paramo_worker *w, const char *name)
+{
+    for (paramo_table *t = atomic_load(&w->tables); t; t = t->next)
+        if (strcmp(t->spec.name, name) == 0 && atomic_load(&t->users))
             return t;
     return NULL;
 }
@@ -414,11 +427,9 @@ paramo_err paramo_table_clock_ages(const paramo_table *table, uint64_t ages[PARA
     return PARAMO_OK;
 }
 
-paramo_err request_issue(paramo_worker *worker, struct client_call *call,
-                         const paramo_request_options *options, uint64_t *ts)
+/* With call->options, which are whole. */
+static paramo_err issue(paramo_worker *worker, struct client_call *call, uint64_t *ts)
 {
-    paramo_request_options whole;
-    call->options = request_options(options, &whole);
     if (!ts && !(call->options && call->options->callback))
         return err_set(PARAMO_E_INVALID,
                        "ts is NULL and there is no callback: the end of the request would not be known");
@@ -433,6 +444,23 @@ paramo_err request_issue(paramo_worker *worker, struct client_call *call,
         err = client_issue(worker->client, call, ts ? ts : &given);
     if (!err && (call->kind == REQUEST_PULL || call->kind == REQUEST_PUSHPULL))
         count_age(call->table, age);
+    return err;
+}
+
+paramo_err request_issue(paramo_worker *worker, struct client_call *call,
+                         const paramo_request_options *options, uint64_t *ts)
+{
+    paramo_request_options whole, own;
+    call->options = request_options(options, &whole);
+    bool sub = call->options && call->options->task;
+    paramo_err err = sub ? subtask_begin(call->options, &own) : PARAMO_OK;
+    if (err)
+        return err;
+    if (sub)
+        call->options = &own;
+    err = issue(worker, call, ts);
+    if (err && sub)
+        subtask_drop(&own);
     call->options = NULL; /* they were those of this function */
     return err;
 }

@@ -9,10 +9,12 @@
 #include "filter/users.h"
 #include "node/config.h"
 #include "node/plugins.h"
+#include "node/tasks.h"
 #include "wire/capability.h"
 
 void node_free(paramo_node *node)
 {
+    tasks_free(node);
     blocking_jobs_destroy(node->blocking_jobs); /* before the lanes to which their ends go */
     for (unsigned i = 0; i < node->member_slots_count; i++) {
         struct member_slot *member_slot = &node->member_slots[i];
@@ -148,6 +150,8 @@ paramo_err paramo_create(const paramo_config *config, paramo_node **node)
         err = config_check(&made->config);
     if (!err)
         err = node_prepare(made);
+    if (!err)
+        err = tasks_create(made);
     if (err) {
         node_free(made);
         return err;

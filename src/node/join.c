@@ -12,6 +12,7 @@
 #include "node/interrupt.h"
 #include "node/member_slot.h"
 #include "node/node.h"
+#include "node/tasks.h"
 
 struct joining {
     paramo_node *node;
@@ -309,8 +310,10 @@ paramo_err paramo_join(paramo_node *node)
     err = node_run_on(node->control, learn_self, &j);
     if (!err && j.err)
         err = err_set(j.err, "%s", j.text);
-    if (!err)
+    if (!err) {
         node->joined = true;
+        err = tasks_begin(node);
+    }
     if (node->scheduler && node->joined)
         process_notify(node->config.notify_fd, "complete\n");
     return err;

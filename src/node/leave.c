@@ -7,6 +7,7 @@
 #include "node/member_slot.h"
 #include "node/node.h"
 #include "node/serve.h"
+#include "node/tasks.h"
 
 /* arg: how long, in ns. */
 static paramo_err begin_leave(struct node_call *c, struct member *m, void *arg)
@@ -163,6 +164,17 @@ static void leave_all(paramo_node *node, bool now)
         (void)!lane_wait(node->control, scheduler_is_over, node, env_now(node->env) + 30 * ENV_SEC);
 }
 
+/* All but the customer of tasks: those of a server run until the job is over. No other thread opens or closes a worker
+ * any more. */
+static void close_workers(paramo_node *node)
+{
+    for (paramo_worker *w = node->workers, *next; w; w = next) {
+        next = w->next;
+        if (w != tasks_worker(node))
+            paramo_worker_close(w);
+    }
+}
+
 static paramo_err stop(paramo_node *node, bool now)
 {
     if (!node)
@@ -172,16 +184,18 @@ static paramo_err stop(paramo_node *node, bool now)
         return err;
     if (lane_inside())
         return err_set(PARAMO_E_IN_CALLBACK, "a node cannot be stopped in a callback or handler");
-    while (node->workers) /* no other thread opens or closes a worker any more */
-        paramo_worker_close(node->workers);
-    if (now || node->own->role == PARAMO_ROLE_WORKER)
+    close_workers(node);
+    if (now || node->own->role == PARAMO_ROLE_WORKER) {
         serve_close_all(node); /* threads that wait for requests return before the node is freed */
+        tasks_end(node);
+    }
     flush_answers(node);
     if (node->joined)
         leave_all(node, now);
     else
         end_early(node);
     serve_close_all(node);
+    tasks_end(node);
     flush_answers(node);
     paramo_err code = PARAMO_OK;
     char text[ERR_TEXT_MAX] = "";

@@ -1,8 +1,10 @@
 #include "node/node.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 #include "env/process.h"
+#include "paramo/task.h"
 
 /* ---- calls: from any thread to a lane and back ------------------------------------------------------ */
 
@@ -46,6 +48,14 @@ paramo_err node_check(const paramo_node *node)
     if (node->generation != process_generation())
         return err_set(PARAMO_E_FORKED, "the node belongs to the process that this one was forked from");
     return PARAMO_OK;
+}
+
+paramo_err app_check(const paramo_node *node, uint32_t app)
+{
+    paramo_err err = node_check(node);
+    if (!err && app == PARAMO_TASKS_APP)
+        err = err_set(PARAMO_E_INVALID, "app %" PRIu32 " is that of tasks (paramo/task.h)", app);
+    return err;
 }
 
 uint64_t node_deadline(const paramo_node *node, uint32_t ms)

@@ -89,7 +89,7 @@ struct handler {
     atomic_uint takers; /* threads that take or close: while there are any, it is not FREE */
 };
 
-enum { HANDLERS_MAX = 64, EXITS_MAX = 64 };
+enum { HANDLERS_MAX = 64 + 1, EXITS_MAX = 64 }; /* one is that of tasks */
 
 /* Where this process listens and how other nodes reach it. Empty: it does not listen; the address the
  * scheduler sees. */
@@ -131,6 +131,7 @@ struct paramo_node {
     struct member_slot *own;       /* the slot whose id, calls and barriers the API uses */
     bool join_begun, joined;       /* the thread that starts and stops */
     struct paramo_worker *workers; /* control lane */
+    struct tasks *tasks;           /* tasks.h; fixed until the node is freed */
     struct handler handlers[HANDLERS_MAX];
     atomic_uint handlers_used;   /* handlers from here on were never open */
     atomic_flag handlers_lock;   /* guards the choice of a free handler, and the takers of a chosen one */
@@ -181,6 +182,9 @@ struct paramo_table {
 MUST_USE paramo_err node_run_on(struct lane *lane, void (*fn)(void *arg), void *arg);
 /* FORKED in a child, INVALID for NULL. */
 MUST_USE paramo_err node_check(const paramo_node *node);
+
+/* node_check, and INVALID for the number of an app that the library has for itself. */
+MUST_USE paramo_err app_check(const paramo_node *node, uint32_t app);
 
 /* A call to the scheduler from any thread: begin starts it on the control lane, taken (may be NULL) copies
  * its result there, then the caller continues. Ends early with CLOSED when the node is interrupted. */

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/user_function.h"
+#include "base/user_task.h"
 #include "env/fs.h"
 #include "env/library.h"
 #include "env/process.h"
@@ -14,14 +15,17 @@ static paramo_err take(struct library *library)
 {
     const paramo_function *const *functions = library_find(library, "paramo_functions");
     const paramo_filter *const *filters = library_find(library, "paramo_filters");
+    const paramo_task_function *const *tasks = library_find(library, "paramo_tasks");
     paramo_err err = PARAMO_OK;
-    if (!functions && !filters)
+    if (!functions && !filters && !tasks)
         return err_set(PARAMO_E_NOT_FOUND,
-                       "it is no plugin: it has no array paramo_functions or paramo_filters");
+                       "it is no plugin: it has no array paramo_functions, paramo_filters or paramo_tasks");
     for (; functions && *functions && !err; functions++)
         err = user_function_register(*functions);
     for (; filters && *filters && !err; filters++)
         err = filter_users_register(*filters);
+    for (; tasks && *tasks && !err; tasks++)
+        err = user_task_register(*tasks);
     return err;
 }
 

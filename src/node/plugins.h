@@ -1,5 +1,5 @@
 /*
- * Plugins of the process: shared objects that register functions and filters (paramo/plugin.h). It never knows what they
+ * Plugins of the process: shared objects that register functions, filters and tasks (paramo/plugin.h). It never knows what they
  * register. Tests: test/e2e/plugins.sh.
  */
 #ifndef NODE_PLUGINS_H

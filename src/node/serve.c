@@ -349,7 +349,7 @@ static paramo_err serve(paramo_node *node, const struct handler *wanted)
                            : err_set(PARAMO_E_INVALID, "requests to %s%s are served already",
                                      *wanted->table ? "table " : "tables", wanted->table);
     if (!place)
-        return err_set(PARAMO_E_TOO_LARGE, "a node has at most %d handlers", HANDLERS_MAX);
+        return err_set(PARAMO_E_TOO_LARGE, "a node has at most %d handlers", HANDLERS_MAX - 1);
     return node_run_on(node->control, kick_all, node);
 }
 
@@ -367,10 +367,16 @@ paramo_err paramo_serve(paramo_node *node, const char *table, paramo_handler han
     return serve(node, &wanted);
 }
 
+paramo_err serve_app(paramo_node *node, uint32_t app, paramo_handler handler, void *arg)
+{
+    struct handler wanted = {.app = true, .id = app, .customer = PARAMO_ANY, .fn = handler, .arg = arg};
+    return serve(node, &wanted);
+}
+
 paramo_err paramo_app_serve(paramo_node *node, uint32_t app, uint32_t customer, paramo_handler handler,
                             void *arg)
 {
-    paramo_err err = node_check(node);
+    paramo_err err = app_check(node, app);
     if (err)
         return err;
     struct handler wanted = {.app = true, .id = app, .customer = customer, .fn = handler, .arg = arg};
@@ -384,7 +390,7 @@ static void nothing(void *arg)
 
 paramo_err paramo_app_close(paramo_node *node, uint32_t app, uint32_t customer)
 {
-    paramo_err err = node_check(node);
+    paramo_err err = app_check(node, app);
     if (err)
         return err;
     if (lane_inside())
@@ -452,7 +458,7 @@ static paramo_err wait_next(struct taker *t, uint64_t deadline, struct paramo_re
 paramo_err paramo_app_take(paramo_node *node, uint32_t app, uint32_t customer, uint32_t timeout_ms,
                            paramo_request **request, const paramo_request_info **info)
 {
-    paramo_err err = node_check(node);
+    paramo_err err = app_check(node, app);
     if (err)
         return err;
     if (!request || !info)

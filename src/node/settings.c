@@ -157,7 +157,7 @@ static const struct setting settings[] = {
       "filters of what a worker sends and receives, for all tables that they fit, such as "
       "push=keycache,lz4;pull=keycache,lz4"}, TEXT_AT(filter), 0, 0},
     {{"plugin", "PARAMO_PLUGIN", TEXT, "FILE[:FILE...]", NULL,
-      "load these shared objects, which add functions and filters; each server and worker of a job needs the same"},
+      "load these shared objects, which add functions, filters and tasks; each server and worker needs the same"},
      TEXT_AT(plugin), 0, 0},
     {{NULL, "PARAMO_CPU", WORD, "base|avx2|avx512|auto", NULL,
       "the widest vector instructions to use; results are the same bits. 'paramo --version' prints those in use"},

@@ -60,23 +60,30 @@ paramo_err app_request_check(const struct client *c, const struct client_call *c
     return PARAMO_OK;
 }
 
+/* Which segments of a message are copied: bits. */
+static uint32_t copied(const struct client_call *call, size_t i)
+{
+    bool all = call->options && (call->options->flags & PARAMO_COPY);
+    return all ? (1u << VAN_SEGS) - 1 : call->messages[i].copied;
+}
+
 paramo_err app_request_fill(struct request *r, const struct client_call *call)
 {
-    bool copy = call->options && (call->options->flags & PARAMO_COPY);
     size_t n = call->messages_count, head = n * sizeof *call->messages, bytes = head;
-    for (size_t i = 0; copy && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         for (unsigned k = 0; k < VAN_SEGS; k++)
-            bytes += (size_t)(call->messages[i].seg[k].len + 7) & ~(size_t)7;
+            if (copied(call, i) & 1u << k)
+                bytes += (size_t)(call->messages[i].seg[k].len + 7) & ~(size_t)7;
     struct client_message *to = request_copy_room(r, bytes);
     if (!to)
         return err_memory(bytes);
     if (n)
         memcpy(to, call->messages, head);
     uint8_t *at = (uint8_t *)to + head;
-    for (size_t i = 0; copy && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         for (unsigned k = 0; k < VAN_SEGS; k++) {
             struct van_seg *seg = &to[i].seg[k];
-            if (!seg->len)
+            if (!seg->len || !(copied(call, i) & 1u << k))
                 continue;
             memcpy(at, seg->data, (size_t)seg->len);
             seg->data = at;

@@ -55,6 +55,7 @@ struct transform;
 struct client_message {
     uint32_t to, app, customer, flags;
     int32_t head;
+    uint32_t copied; /* bits of the segments whose bytes are copied, even without PARAMO_COPY */
     struct van_seg seg[VAN_SEGS];
     void *into;
     size_t into_len;

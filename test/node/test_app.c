@@ -657,7 +657,7 @@ static void a_place_is_looked_up_and_held_in_one_step(void **state)
     for (int closes = 0; closes < 2; closes++) {
         struct place_user u = {.node = embedded_start(1)};
         pthread_t user;
-        struct handler *h = &u.node->handlers[0];
+        struct handler *h = &u.node->handlers[1]; /* the first is that of tasks */
         ok(paramo_app_serve(u.node, QUEUE, PARAMO_ANY, NULL, NULL));
         while (atomic_flag_test_and_set(&u.node->handlers_lock))
             ;

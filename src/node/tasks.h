@@ -1,0 +1,32 @@
+/*
+ * The tasks of a node: takes calls from the app of tasks, queues them, and runs their functions on a thread of its
+ * own, inside lane_callbacks_begin and _end, because a function must not wait. It never knows what a function does
+ * (task.h has the life of one task). Tests: test/node/test_task.c, test/e2e/tasks.sh.
+ *
+ *     CALL -> app lane: take() -> early (until the node has joined) -> thread: run() -> answered
+ *                          \-> refused: no function, too many, closing     \-> subtasks -/
+ */
+#ifndef NODE_TASKS_H
+#define NODE_TASKS_H
+
+#include "node/node.h"
+#include "paramo/task.h"
+
+/* The node answers calls from now on. Functions run when it has joined. */
+MUST_USE paramo_err tasks_create(paramo_node *node);
+/* The node has joined: opens the customer of its tasks, if there are functions. */
+MUST_USE paramo_err tasks_begin(paramo_node *node);
+/* Calls end with CLOSED from now on, and so do all subtasks. On return all tasks were answered. The app of tasks is
+ * closed, and so are all other workers of the node. May be called twice. */
+void tasks_end(paramo_node *node);
+/* After tasks_end, or when the node could not be made. */
+void tasks_free(paramo_node *node);
+
+/* The customer of the tasks of this node; NULL: there is none. */
+paramo_worker *tasks_worker(const paramo_node *node);
+paramo_node *tasks_node(const paramo_task *task);
+/* Opens a table of that customer. IN_CALLBACK: not in a function. */
+MUST_USE paramo_err tasks_table(const paramo_task *task, const char *name,
+                                const paramo_table_options *options, paramo_table **table);
+
+#endif
