@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "cluster/meta/store_dir.h"
 #include "cluster/meta/store_etcd.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
@@ -118,6 +120,13 @@ static void job_over(void *arg, paramo_err status, const char *text)
     memory_go_on();
 }
 
+/* In half of the schedules a turn of the scheduler is short, so that other events come between two of them. */
+static void scheduler_turns(struct scheduler *scheduler, const struct schedule *s)
+{
+    if (mix64(s->seed + 41) % 2)
+        scheduler->calls->most = 1;
+}
+
 static void create_scheduler(struct machine *m, struct store *store, const struct store_state *found)
 {
     const struct schedule *s = m->world->schedule;
@@ -139,8 +148,10 @@ static void create_scheduler(struct machine *m, struct store *store, const struc
     ckpts_scheduler(m, &config);
     if (scheduler_create(&config, &m->made->scheduler))
         judge_broken(m->world, "a scheduler cannot start: %s", err_text());
-    else
+    else {
         m->made->store = NULL; /* the scheduler's */
+        scheduler_turns(m->made->scheduler, s);
+    }
 }
 
 /* Has it announced the end, and empties its store? It may die before it reports so here. */

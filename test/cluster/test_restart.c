@@ -14,6 +14,7 @@
 #include "cluster/member/admin_query.h"
 #include "cluster/meta/store_dir.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_resume.h"
@@ -247,6 +248,44 @@ static void test_what_is_shared(void **state)
     }
     for (unsigned i = 0; i < ROUNDS * UNITS; i++)
         assert_true(done[i / UNITS][i % UNITS]);
+    off();
+}
+
+/* The scheduler dies while it releases a barrier in turns, or while it sends the answers that a save has released:
+ * each node is released once, by the number of that barrier. */
+static void test_barrier_in_turns(void **state)
+{
+    (void)state;
+    enum { NODES = 12 };
+    struct tcall calls[NODES], other;
+    unsigned unsaved = 0;
+    on(0, NODES);
+    struct tnode *node = t.c.nodes;
+    for (unsigned number = 1; number < 30; number++) {
+        t.c.scheduler->calls->most = 1;
+        for (unsigned i = 0; i < NODES; i++)
+            TCALL(&node[i], &calls[i],
+                  member_barrier(node[i].member, &calls[i].call, PARAMO_GROUP_WORKERS, 0,
+                                 in_seconds(&t.c, 50)));
+        TCALL(&node[0], &other,
+              member_kv_put(node[0].member, &other.call, "key", "x", 2, in_seconds(&t.c, 50)));
+        while (!sched_calls_hold_save(t.c.scheduler))
+            assert_true(sim_step(t.c.sim));
+        uint64_t begun = t.c.scheduler->saves->begun;
+        for (unsigned i = 0; i < 3 * number; i++) {
+            assert_true(!sched_calls_hold_save(t.c.scheduler) || t.c.scheduler->saves->begun == begun);
+            assert_true(sim_step(t.c.sim));
+        }
+        unsaved += sched_calls_hold_save(t.c.scheduler);
+        scheduler_off(number % 2);
+        scheduler_on();
+        for (unsigned i = 0; i < NODES; i++) {
+            assert_int_equal(tcall_wait(&t.c, &calls[i]), PARAMO_OK);
+            assert_int_equal(calls[i].call.result.number, number);
+        }
+        assert_int_equal(tcall_wait(&t.c, &other), PARAMO_OK);
+    }
+    assert_true(unsaved > 1 && unsaved < 25);
     off();
 }
 
@@ -680,6 +719,7 @@ int main(void)
         cmocka_unit_test(test_calls_in_flight),
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_what_is_shared),
+        cmocka_unit_test(test_barrier_in_turns),
         cmocka_unit_test(test_a_node_that_does_not_return),
         cmocka_unit_test(test_a_place_that_was_not_answered),
         cmocka_unit_test(all_others_die_at_once),

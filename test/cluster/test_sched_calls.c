@@ -92,6 +92,132 @@ static void test_barriers(void **state)
     cluster_fini(&c);
 }
 
+/* Calls of this kind that the scheduler has not answered, and answers that it holds back. */
+static size_t calls_left(const struct cluster *c, uint32_t kind)
+{
+    size_t n = 0, cursor = 0;
+    for (struct sched_node *node; (node = sched_roster_next(c->scheduler, &cursor));)
+        for (uint32_t i = 0; i < node->calls.kept_count; i++) {
+            const struct sched_call *call = node->calls.kept[i];
+            n += call && call->kind == kind && (!call->answered || call->queue);
+        }
+    return n;
+}
+
+/* Until this many are left: no step of the scheduler answers more than one turn. Returns the turns. */
+static size_t in_turns(struct cluster *c, uint32_t kind, size_t until)
+{
+    size_t turns = 0, before = calls_left(c, kind);
+    while (before > until) {
+        assert_true(sim_step(c->sim));
+        size_t left = calls_left(c, kind);
+        assert_true(before <= left + 2 * (c->scheduler->calls->most + 1)); /* an event and a timer */
+        turns += left < before;
+        before = left;
+    }
+    return turns;
+}
+
+enum { MANY = 1000 };
+
+/* No step answers more callers of a barrier than a turn has. Those that time out in between are released, too, and
+ * calls that come in between are of the next one. */
+static void test_barrier_ends_in_turns(void **state)
+{
+    (void)state;
+    static struct tcall calls[MANY], next[MANY];
+    struct cluster c;
+    struct tcall t, late;
+    cluster_start_all(&c, 0, 3);
+    struct tnode *a = &c.nodes[0], *b = &c.nodes[1], *x = &c.nodes[2];
+    c.scheduler->calls->most = 10;
+    for (unsigned i = 0; i < MANY; i++)
+        TCALL(a, &calls[i],
+              member_barrier(a->member, &calls[i].call, 4, 0, in_seconds(&c, i == MANY - 1 ? 5 : 50)));
+    TCALL(x, &t, member_barrier(x->member, &t.call, 4, 0, in_seconds(&c, 50)));
+    cluster_pass(&c, 1);
+    assert_int_equal(calls_left(&c, CALL_BARRIER), MANY + 1);
+    TCALL(b, &late, member_barrier(b->member, &late.call, 4, 0, in_seconds(&c, 50)));
+    assert_true(in_turns(&c, CALL_BARRIER, MANY / 2) >= MANY / 2 / 10);
+    assert_non_null(c.scheduler->calls->released);
+    /* The last call's deadline comes before its turn: the barrier is behind it all the same. */
+    struct sched_call *last = c.scheduler->calls->released->queue.last;
+    assert_true(lane_enter(c.lane));
+    lane_timer_cancel(c.lane, &last->timer);
+    last->timed_out(last);
+    lane_leave(c.lane);
+    assert_true(last->answered && last->status == PARAMO_OK);
+    TCALL(a, &next[0], member_barrier(a->member, &next[0].call, 4, 0, in_seconds(&c, 50)));
+    for (unsigned i = 0; i < MANY; i++) {
+        assert_int_equal(tcall_wait(&c, &calls[i]), PARAMO_OK);
+        assert_int_equal(calls[i].call.result.number, 1);
+    }
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    assert_int_equal(tcall_wait(&c, &late), PARAMO_OK);
+    assert_false(next[0].done);
+    assert_null(c.scheduler->calls->released);
+    /* A death fails the callers of the present one, in turns as well; and another in the middle takes its own along. */
+    for (unsigned i = 1; i < MANY; i++)
+        TCALL(i % 2 ? b : a, &next[i],
+              member_barrier((i % 2 ? b : a)->member, &next[i].call, 4, 0, in_seconds(&c, 50)));
+    cluster_pass(&c, 1);
+    cluster_kill(x);
+    (void)in_turns(&c, CALL_BARRIER, MANY / 2);
+    assert_non_null(c.scheduler->calls->released);
+    cluster_kill(a);
+    for (unsigned i = 1; i < MANY; i += 2) {
+        assert_int_equal(tcall_wait(&c, &next[i]), PARAMO_E_BARRIER);
+        assert_non_null(strstr(next[i].text, "worker 2 (node 13, host)"));
+    }
+    cluster_pass(&c, 1);
+    assert_null(c.scheduler->calls->released);
+    cluster_fini(&c);
+}
+
+/* Those that wait for a value get it in turns: that value, although it changes and is deleted in between. */
+static void test_values_arrive_in_turns(void **state)
+{
+    (void)state;
+    static struct tcall calls[MANY];
+    struct cluster c;
+    struct tcall t, other;
+    cluster_start_all(&c, 0, 2);
+    struct tnode *a = &c.nodes[0], *b = &c.nodes[1];
+    c.scheduler->calls->most = 10;
+    TCALL(a, &other, member_kv_get(a->member, &other.call, "other", in_seconds(&c, 50)));
+    for (unsigned i = 0; i < MANY; i++)
+        TCALL(a, &calls[i], member_kv_get(a->member, &calls[i].call, "lr", in_seconds(&c, 50)));
+    cluster_pass(&c, 1);
+    assert_int_equal(calls_left(&c, CALL_KV_GET), MANY + 1);
+    assert_int_equal(c.scheduler->values->waiting.count, 2);
+    TCALL(b, &t, member_kv_put(b->member, &t.call, "lr", "0.1", 4, in_seconds(&c, 5)));
+    assert_true(in_turns(&c, CALL_KV_GET, MANY / 2) >= MANY / 2 / 10);
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    TCALL(b, &t, member_kv_delete(b->member, &t.call, "lr", in_seconds(&c, 5)));
+    for (unsigned i = 0; i < MANY; i++) {
+        assert_int_equal(tcall_wait(&c, &calls[i]), PARAMO_OK);
+        assert_string_equal(calls[i].value, "0.1");
+    }
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    assert_null(c.scheduler->calls->released);
+    assert_false(other.done);
+    TCALL(b, &t, member_kv_put(b->member, &t.call, "other", "x", 2, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &other), PARAMO_OK);
+    assert_string_equal(other.value, "x");
+    assert_int_equal(c.scheduler->values->waiting.count, 0);
+    /* Long answers count for more: a turn copies no more than a mebibyte. */
+    static uint8_t value[KV_VALUE_MAX];
+    c.scheduler->calls->most = SCHED_CALLS_TURN;
+    for (unsigned i = 0; i < 100; i++)
+        TCALL(a, &calls[i], member_kv_get(a->member, &calls[i].call, "long", in_seconds(&c, 50)));
+    cluster_pass(&c, 1);
+    TCALL(b, &t, member_kv_put(b->member, &t.call, "long", value, sizeof value, in_seconds(&c, 5)));
+    assert_true(in_turns(&c, CALL_KV_GET, 0) >= 6);
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(tcall_wait(&c, &calls[i]), PARAMO_OK);
+    cluster_fini(&c);
+}
+
 static void test_values(void **state)
 {
     (void)state;
@@ -337,6 +463,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_barrier_ends_in_turns),
+        cmocka_unit_test(test_values_arrive_in_turns),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_values_bounded),
         cmocka_unit_test(test_pool_order_and_affinity),

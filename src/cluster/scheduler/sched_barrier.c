@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_calls.h"
@@ -16,9 +17,18 @@
  * others, but no barrier waits for them, because no program knows of them beforehand. */
 struct barrier {
     uint32_t group, customer;
-    uint64_t number; /* of the one that is being entered, from 1 */
-    struct sched_call_queue entered;
-    struct map nodes; /* id -> how many of its calls are in the queue, so that a node counts once */
+    uint64_t number;             /* of the one that is being entered, from 1 */
+    struct barrier_round *round; /* NULL: no call is in it */
+};
+
+/* One number of a barrier. */
+struct barrier_round {
+    struct sched_call_group calls;
+    struct barrier *barrier; /* whose present round it is; NULL: it is released */
+    struct map nodes;        /* id -> how many of its calls are in the queue, so that a node counts once */
+    uint64_t number;         /* released */
+    paramo_err status;       /* ... and how, with the text */
+    char *text;
 };
 
 static uint32_t group_size(const struct scheduler *s, uint32_t group)
@@ -45,40 +55,91 @@ static paramo_err broken(const struct scheduler *s, uint32_t group)
     return err_set(PARAMO_E_BARRIER, "%s gone: %s", count == 1 ? "a node is" : "nodes are", names);
 }
 
+static void round_free(struct sched_call_group *calls)
+{
+    struct barrier_round *round = container_of(calls, struct barrier_round, calls);
+    assert(!calls->queue.first && !round->barrier);
+    map_fini(&round->nodes);
+    free(round->text);
+    free(round);
+}
+
+/* No call is in it. */
+static void round_end(struct barrier_round *round)
+{
+    round->barrier->round = NULL;
+    round->barrier = NULL;
+    round_free(&round->calls);
+}
+
 static void node_out(struct sched_call *call)
 {
-    struct barrier *barrier = call->object;
+    struct barrier_round *round = call->object;
     uint64_t id = call->node->info.id;
-    if (!sched_roster_founder(call->node))
+    if (round->barrier && !round->calls.queue.first) { /* it was the last one */
+        round_end(round);
         return;
-    uintptr_t count = (uintptr_t)map_get(&barrier->nodes, id);
+    }
+    if (round->calls.released || !sched_roster_founder(call->node))
+        return;
+    uintptr_t count = (uintptr_t)map_get(&round->nodes, id);
     assert(count); /* the call was counted when it came */
     if (count <= 1)
-        map_remove(&barrier->nodes, id);
-    else if (map_put(&barrier->nodes, id, (void *)(count - 1)))
+        map_remove(&round->nodes, id);
+    else if (map_put(&round->nodes, id, (void *)(count - 1)))
         return; /* cannot be: the key is there already */
 }
 
-static paramo_err node_in(struct sched_call *call)
+static paramo_err node_in(struct barrier_round *round, const struct sched_node *node)
 {
-    struct barrier *barrier = call->object;
-    uint64_t id = call->node->info.id;
-    assert(barrier->group & call->node->info.role);
-    if (!sched_roster_founder(call->node))
+    uint64_t id = node->info.id;
+    assert(round->barrier->group & node->info.role);
+    if (!sched_roster_founder(node))
         return PARAMO_OK;
-    return map_put(&barrier->nodes, id, (void *)((uintptr_t)map_get(&barrier->nodes, id) + 1));
+    return map_put(&round->nodes, id, (void *)((uintptr_t)map_get(&round->nodes, id) + 1));
+}
+
+static void round_answer(struct sched_call *call)
+{
+    const struct barrier_round *round = call->object;
+    struct barrier_result result = {.number = round->number};
+    struct writer w = sched_call_result(call);
+    if (round->status) {
+        sched_call_fail(call, err_set(round->status, "%s", round->text ? round->text : "a node is gone"));
+        return;
+    }
+    barrier_result_encode(&result, &w);
+    sched_call_answer(call, &w);
+}
+
+/* The round that is being entered: the present one, or a new one. */
+static paramo_err round_find(struct barrier *barrier, struct barrier_round **out)
+{
+    struct barrier_round *round = barrier->round ? barrier->round : calloc(1, sizeof *round);
+    if (!round)
+        return err_memory(sizeof *round);
+    round->calls.answer = round_answer;
+    round->calls.free = round_free;
+    round->barrier = barrier;
+    barrier->round = round;
+    *out = round;
+    return PARAMO_OK;
 }
 
 static void barrier_timed_out(struct sched_call *call)
 {
-    const struct barrier *barrier = call->object;
+    const struct barrier_round *round = call->object;
     const struct scheduler *s = call->node->sched;
+    if (round->calls.released) { /* its turn was about to come */
+        round_answer(call);
+        return;
+    }
     char names[200], label[SCHED_LABEL];
     size_t len = 0, missing = 0, cursor = 0;
     names[0] = '\0';
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
-        if (node->info.role & barrier->group && sched_roster_founder(node) &&
-            !map_get(&barrier->nodes, node->info.id)) {
+        if (node->info.role & round->barrier->group && sched_roster_founder(node) &&
+            !map_get(&round->nodes, node->info.id)) {
             sched_roster_label(node, label);
             missing++;
             if (len + strlen(label) + 3 < sizeof names)
@@ -94,19 +155,22 @@ static uint64_t barrier_key(uint32_t group, uint32_t customer)
     return (uint64_t)customer << 3 | group;
 }
 
-static void release(struct scheduler *s, struct barrier *barrier)
+/* All calls of the present round end: with its number, or with a status and its text. */
+static void release(struct scheduler *s, struct barrier *barrier, paramo_err status, const char *text)
 {
-    assert(barrier->number && barrier->entered.first);
-    uint64_t number = barrier->number;
-    barrier->number++;
-    sched_save_record_changed(s, RECORD_BARRIER, barrier_key(barrier->group, barrier->customer));
-    while (barrier->entered.first) {
-        struct barrier_result result = {.number = number};
-        struct writer w = sched_call_result(barrier->entered.first);
-        barrier_result_encode(&result, &w);
-        sched_call_answer(barrier->entered.first, &w);
+    struct barrier_round *round = barrier->round;
+    assert(barrier->number && round->calls.queue.first && round->barrier == barrier);
+    round->status = status;
+    round->text = text ? strdup(text) : NULL;
+    round->number = barrier->number;
+    if (!status) {
+        barrier->number++;
+        sched_save_record_changed(s, RECORD_BARRIER, barrier_key(barrier->group, barrier->customer));
     }
-    assert(!barrier->nodes.count); /* no call is left */
+    round->barrier = NULL;
+    barrier->round = NULL;
+    round->calls.together = !status;
+    sched_calls_release(s, &round->calls);
 }
 
 static paramo_err barrier_find(struct scheduler *s, uint32_t group, uint32_t customer, struct barrier **out)
@@ -143,32 +207,44 @@ void sched_barrier_enter(struct sched_call *call, struct reader *body)
     struct barrier *barrier = NULL;
     if (!err)
         err = barrier_find(s, m.group, m.customer, &barrier);
-    call->object = barrier;
+    struct barrier_round *round = NULL;
     if (!err)
-        err = node_in(call);
+        err = round_find(barrier, &round);
+    call->object = round;
+    if (!err)
+        err = node_in(round, call->node);
     if (err) {
+        if (round && !round->calls.queue.first)
+            round_end(round);
         sched_call_fail(call, err);
         return;
     }
-    assert(barrier->nodes.count <= group_size(s, m.group) && barrier->number);
+    assert(round->nodes.count <= group_size(s, m.group) && barrier->number);
     call->withdrawn = node_out;
-    if (sched_call_defer(call, &barrier->entered, m.timeout_ms, barrier_timed_out) &&
-        barrier->nodes.count >= group_size(s, m.group))
-        release(s, barrier);
+    if (sched_call_defer(call, &round->calls.queue, m.timeout_ms, barrier_timed_out) &&
+        round->nodes.count >= group_size(s, m.group))
+        release(s, barrier, PARAMO_OK, NULL);
 }
 
 void sched_barrier_node_gone(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
+    char text[ERR_TEXT_MAX];
+    uint32_t named = 0; /* the group that the text is for */
     uint64_t key;
     void *value;
+    if (!sched_roster_founder(node))
+        return;
     for (size_t i = 0; map_next(&s->barriers->by_key, &i, &key, &value);) {
         struct barrier *barrier = value;
-        if (!(barrier->group & node->info.role) || !sched_roster_founder(node))
+        if (!(barrier->group & node->info.role) || !barrier->round)
             continue;
-        while (barrier->entered.first)
-            sched_call_fail(barrier->entered.first, broken(s, barrier->group));
-        assert(!barrier->nodes.count);
+        if (barrier->group != named) {
+            (void)broken(s, barrier->group);
+            err_text_copy(text);
+        }
+        named = barrier->group;
+        release(s, barrier, PARAMO_E_BARRIER, text);
     }
 }
 
@@ -199,7 +275,7 @@ paramo_err sched_barrier_restore(struct scheduler *s, uint64_t key, struct reade
     paramo_err err = barrier_find(s, key & 7, (uint32_t)(key >> 3), &barrier);
     if (!err)
         barrier->number = number;
-    assert(err || !barrier->entered.first); /* no call comes before the state is restored */
+    assert(err || !barrier->round); /* no call comes before the state is restored */
     return err;
 }
 
@@ -209,7 +285,7 @@ void sched_barrier_fini(struct scheduler *s)
     void *value;
     for (size_t i = 0; map_next(&s->barriers->by_key, &i, &key, &value);) {
         struct barrier *barrier = value;
-        map_fini(&barrier->nodes);
+        assert(!barrier->round); /* the calls are gone */
         free(barrier);
     }
     map_fini(&s->barriers->by_key);

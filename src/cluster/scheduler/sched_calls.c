@@ -155,14 +155,114 @@ static void call_complete(struct sched_call *call, paramo_err status)
         answer_send(call);
 }
 
-void sched_calls_saved(struct scheduler *s, uint64_t save)
+/* ---- many answers at once: in turns -------------------------------------------------------------------- */
+
+/* How much of a turn it takes. */
+static size_t answer_cost(const struct sched_call *call)
 {
-    for (struct sched_call *call; (call = s->calls->held.first) && call->save <= save;) {
+    return 1 + call->answer.len / SCHED_CALLS_ANSWER_BYTES;
+}
+
+/* Answers calls of this group; false: the turn is over, and some are left. */
+static bool group_turn(struct sched_call_group *group, size_t *cost, size_t most)
+{
+    for (struct sched_call *call; (call = group->queue.first);) {
+        if (*cost >= most)
+            return false;
+        group->answer(call);
+        assert(call->answered && group->queue.first != call);
+        *cost += answer_cost(call);
+    }
+    return true;
+}
+
+/* True if there is more to do. */
+static bool turn(struct sched_calls *c, size_t most)
+{
+    size_t cost = 0;
+    for (struct sched_call_group *group; (group = c->released);) {
+        if (!group_turn(group, &cost, most))
+            return true;
+        c->released = group->next;
+        if (!c->released)
+            c->released_end = &c->released;
+        c->together -= group->together;
+        group->free(group);
+    }
+    for (struct sched_call *call; (call = c->held.first) && call->save <= c->saved;) {
+        if (cost >= most)
+            return true;
         assert(call->answered && call->save);
         call_dequeue(call);
         answer_send(call);
+        cost += answer_cost(call);
+    }
+    return false;
+}
+
+static void go_on(struct sched_calls *c)
+{
+    struct lane *lane = c->sched->config.lane;
+    bool held = c->together > 0;
+    if (turn(c, c->most) && lane_timer_arm(lane, &c->timer, lane_now(lane)))
+        while (turn(c, SIZE_MAX)) /* no memory for the timer: all in this step */
+            ;
+    if (held && !c->together)
+        sched_save_retry(c->sched);
+}
+
+static void turn_due(struct lane_timer *timer)
+{
+    go_on(container_of(timer, struct sched_calls, timer));
+}
+
+void sched_calls_saved(struct scheduler *s, uint64_t save)
+{
+    struct sched_calls *c = s->calls;
+    assert(save > c->saved);
+    c->saved = save;
+    if (!c->timer.slot)
+        go_on(c);
+}
+
+void sched_calls_release(struct scheduler *s, struct sched_call_group *group)
+{
+    struct sched_calls *c = s->calls;
+    assert(!group->released && !group->next && group->answer && group->free);
+    group->released = true;
+    c->together += group->together;
+    *c->released_end = group;
+    c->released_end = &group->next;
+    if (!c->timer.slot)
+        go_on(c);
+}
+
+bool sched_calls_hold_save(const struct scheduler *s)
+{
+    return s->calls->together > 0;
+}
+
+void sched_calls_init(struct scheduler *s)
+{
+    struct sched_calls *c = s->calls;
+    c->sched = s;
+    c->most = SCHED_CALLS_TURN;
+    c->released_end = &c->released;
+    c->timer.fire = turn_due;
+}
+
+void sched_calls_fini(struct scheduler *s)
+{
+    struct sched_calls *c = s->calls;
+    lane_timer_cancel(s->config.lane, &c->timer);
+    for (struct sched_call_group *group; (group = c->released);) {
+        assert(!group->queue.first);
+        c->released = group->next;
+        group->free(group);
     }
 }
+
+/* ---- durable records ----------------------------------------------------------------------------------- */
 
 static void call_write(const struct sched_call *call, struct writer *w)
 {
@@ -215,6 +315,8 @@ paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader 
     node->calls.kept[key % CALL_PLACES] = call;
     return call->answer.failed ? err_memory(record->left) : PARAMO_OK;
 }
+
+/* ---- answered and deferred ----------------------------------------------------------------------------- */
 
 struct writer sched_call_result(struct sched_call *call)
 {

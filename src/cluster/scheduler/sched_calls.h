@@ -18,8 +18,13 @@ struct scheduler;
 struct sched_node;
 struct table_open;
 
-/* Bytes of an answer that needs no memory: the longest are of POOL_NEXT and the text below. */
-enum { SCHED_CALL_ROOM = 64 };
+enum {
+    /* Bytes of an answer that needs no memory: the longest are of POOL_NEXT and the text below. */
+    SCHED_CALL_ROOM = 64,
+    /* Answers of a turn, and the bytes of a long answer that cost as much as one more. A turn takes about 1 ms. */
+    SCHED_CALLS_TURN = 256,
+    SCHED_CALLS_ANSWER_BYTES = 4096
+};
 
 /* Lives from its first arrival until the caller's floor has passed it, or a later call has its place. */
 struct sched_call {
@@ -42,7 +47,6 @@ struct sched_call {
         struct {
             uint32_t who, round;
         } pool;
-        char *kv_key;
         struct {
             uint64_t clock, since;
             bool workers; /* the caller knows that field of the answer */
@@ -55,8 +59,25 @@ struct sched_call_queue {
     struct sched_call *first, *last;
 };
 
+/* Calls that wait for one event, such as those of a barrier. Its owner embeds it, and sets the functions. */
+struct sched_call_group {
+    struct sched_call_queue queue;
+    bool released; /* the event has come: each call is answered in its turn, or when it times out */
+    bool together; /* ... and one save has all of the answers: no save begins before the last one */
+    void (*answer)(struct sched_call *call);
+    void (*free)(struct sched_call_group *group); /* released, and no call is left */
+    struct sched_call_group *next;
+};
+
 struct sched_calls {
-    struct sched_call_queue held; /* answers that wait for a save, by its number */
+    struct scheduler *sched;
+    size_t most;                       /* answers of a turn: SCHED_CALLS_TURN, fewer in tests */
+    struct sched_call_queue held;      /* answers that wait for a save, by its number */
+    uint64_t saved;                    /* the last save that succeeded: these may leave */
+    struct sched_call_group *released; /* the oldest first */
+    struct sched_call_group **released_end;
+    size_t together;         /* of these groups */
+    struct lane_timer timer; /* the next turn */
 };
 
 /* For a result of up to SCHED_CALL_ROOM bytes. It needs no memory: what the call has changed cannot be undone if
@@ -82,7 +103,14 @@ void sched_calls_drop(struct sched_node *node, bool keep_answered);
 void sched_calls_record(const struct scheduler *s, uint64_t key, struct writer *w);
 void sched_calls_records(const struct scheduler *s, struct writer *w);
 MUST_USE paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader *record);
-/* Sends the answers that waited for saves up to this one. */
+/* Sends the answers that waited for saves up to this one, in turns. */
 void sched_calls_saved(struct scheduler *s, uint64_t save);
+/* Answers all calls of the group, in turns, and frees it then. The first turn is part of this step. Takes group. */
+void sched_calls_release(struct scheduler *s, struct sched_call_group *group);
+/* Must the next save wait, because some of its answers are not given yet? */
+bool sched_calls_hold_save(const struct scheduler *s);
+void sched_calls_init(struct scheduler *s);
+/* No node has calls any more. */
+void sched_calls_fini(struct scheduler *s);
 
 #endif

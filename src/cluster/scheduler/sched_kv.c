@@ -5,6 +5,7 @@
 
 #include "base/assert_slow.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_node.h"
@@ -82,21 +83,102 @@ static paramo_err value_resize(struct scheduler *s, const char *key, size_t len,
     return PARAMO_OK;
 }
 
-static void answer_value(struct sched_call *call, const struct kv_value *value)
+static void answer_value(struct sched_call *call, const uint8_t *data, size_t len)
 {
     struct writer w = {0};
-    write_bytes(&w, value->data, value->len);
+    write_bytes(&w, data, len);
     sched_call_answer(call, &w);
 }
 
+/* ---- GETs that wait ------------------------------------------------------------------------------------ */
+
+/* The GETs of one key. */
+struct kv_waiting {
+    struct sched_call_group calls;
+    struct scheduler *sched;
+    struct kv_waiting *next; /* of one hash */
+    bool failed;             /* released: there is no memory for a copy of the value, which is ... */
+    uint8_t *data;
+    size_t len;
+    char key[];
+};
+
+static struct kv_waiting *waiting_find(const struct scheduler *s, const char *key)
+{
+    struct kv_waiting *waiting = map_get(&s->values->waiting, kv_hash(key));
+    while (waiting && strcmp(waiting->key, key) != 0)
+        waiting = waiting->next;
+    return waiting;
+}
+
+/* It leaves the map. */
+static void waiting_remove(struct kv_waiting *waiting)
+{
+    struct map *map = &waiting->sched->values->waiting;
+    uint64_t hash = kv_hash(waiting->key);
+    struct kv_waiting *first = map_get(map, hash), **at = &first;
+    while (*at != waiting) {
+        assert(*at); /* it is in the map until here */
+        at = &(*at)->next;
+    }
+    *at = waiting->next;
+    if (!first)
+        (void)map_remove(map, hash);
+    else if (map_put(map, hash, first))
+        log_error("scheduler: the map of waiting calls lost a list (a defect of Paramo)"); /* cannot be */
+}
+
+static void waiting_free(struct sched_call_group *calls)
+{
+    struct kv_waiting *waiting = container_of(calls, struct kv_waiting, calls);
+    assert(!calls->queue.first);
+    free(waiting->data);
+    free(waiting);
+}
+
+static void waiting_answer(struct sched_call *call)
+{
+    const struct kv_waiting *waiting = call->object;
+    if (waiting->failed)
+        sched_call_fail(call, err_memory(waiting->len));
+    else
+        answer_value(call, waiting->data, waiting->len);
+}
+
+static paramo_err waiting_make(struct scheduler *s, const char *key, struct kv_waiting **out)
+{
+    size_t len = strlen(key) + 1;
+    struct kv_waiting *waiting = calloc(1, sizeof *waiting + len);
+    if (!waiting)
+        return err_memory(sizeof *waiting);
+    *waiting = (struct kv_waiting){.calls = {.answer = waiting_answer, .free = waiting_free}, .sched = s};
+    memcpy(waiting->key, key, len);
+    waiting->next = map_get(&s->values->waiting, kv_hash(key));
+    paramo_err err = map_put(&s->values->waiting, kv_hash(key), waiting);
+    if (err) {
+        free(waiting);
+        return err;
+    }
+    *out = waiting;
+    return PARAMO_OK;
+}
+
+/* The value is there: those that wait get it, whatever comes after it. */
 static void wake(struct scheduler *s, const struct kv_value *value)
 {
-    for (struct sched_call *call = s->values->deferred.first, *next; call; call = next) {
-        next = call->next;
-        if (strcmp(call->u.kv_key, value->key) == 0)
-            answer_value(call, value);
-    }
+    struct kv_waiting *waiting = waiting_find(s, value->key);
+    if (!waiting)
+        return;
+    waiting_remove(waiting);
+    waiting->data = malloc(value->len ? value->len : 1);
+    waiting->failed = !waiting->data;
+    waiting->len = value->len;
+    if (waiting->data && value->len)
+        memcpy(waiting->data, value->data, value->len);
+    sched_calls_release(s, &waiting->calls);
 }
+
+/* ---- calls --------------------------------------------------------------------------------------------- */
 
 void sched_kv_put(struct sched_call *call, struct reader *body)
 {
@@ -183,15 +265,21 @@ void sched_kv_delete(struct sched_call *call, struct reader *body)
 
 static void get_timed_out(struct sched_call *call)
 {
-    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "no value was put at %s in time", call->u.kv_key));
+    const struct kv_waiting *waiting = call->object;
+    if (waiting->calls.released) /* its turn was about to come */
+        waiting_answer(call);
+    else
+        sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "no value was put at %s in time", waiting->key));
 }
 
 static void get_withdrawn(struct sched_call *call)
 {
-    assert(call->u.kv_key);
+    struct kv_waiting *waiting = call->object;
     assert(!call->queue); /* it has left */
-    free(call->u.kv_key);
-    call->u.kv_key = NULL;
+    if (waiting->calls.released || waiting->calls.queue.first)
+        return;
+    waiting_remove(waiting);
+    waiting_free(&waiting->calls);
 }
 
 void sched_kv_get(struct sched_call *call, struct reader *body)
@@ -205,19 +293,23 @@ void sched_kv_get(struct sched_call *call, struct reader *body)
     }
     const struct kv_value *value = value_find(s, m.key);
     if (value) {
-        answer_value(call, value);
+        answer_value(call, value->data, value->len);
         return;
     }
     assert(!call->answered && !call->withdrawn);
-    assert(!call->u.kv_key);
-    call->u.kv_key = strdup(m.key);
-    if (!call->u.kv_key) {
-        sched_call_fail(call, err_memory(strlen(m.key)));
+    struct kv_waiting *waiting = waiting_find(s, m.key);
+    if (!waiting)
+        err = waiting_make(s, m.key, &waiting);
+    if (err) {
+        sched_call_fail(call, err);
         return;
     }
+    call->object = waiting;
     call->withdrawn = get_withdrawn;
-    (void)sched_call_defer(call, &s->values->deferred, m.timeout_ms, get_timed_out);
+    (void)sched_call_defer(call, &waiting->calls.queue, m.timeout_ms, get_timed_out);
 }
+
+/* ---- durable records ----------------------------------------------------------------------------------- */
 
 void sched_kv_record(const struct scheduler *s, uint64_t key, struct writer *w)
 {
@@ -272,6 +364,8 @@ void sched_kv_fini(struct scheduler *s)
     assert(!s->values->count && !s->values->bytes);
     map_fini(&s->values->by_hash);
     map_init(&s->values->by_hash);
+    if (!s->values->waiting.count) /* else a load replaces the values, and calls go on waiting */
+        map_fini(&s->values->waiting);
 }
 
 size_t sched_kv_count(const struct scheduler *s)

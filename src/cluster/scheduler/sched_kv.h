@@ -14,7 +14,7 @@ enum { SCHED_KV_MAX = 65536, SCHED_KV_BYTES = 64 << 20 }; /* values, and their b
 struct sched_values {
     struct map by_hash; /* hash of the key -> kv_value, a list */
     size_t count, bytes;
-    struct sched_call_queue deferred; /* GET of values that are not there yet */
+    struct map waiting; /* hash of the key -> kv_waiting, a list: GETs of values that are not there yet */
 };
 
 void sched_kv_put(struct sched_call *call, struct reader *body);

@@ -102,6 +102,12 @@ static void records_write(const struct scheduler *s, const struct sched_save_bat
         record_write(s, id, w);
 }
 
+/* A barrier's number and the answers to its calls are durable together, or its callers would enter the next one. */
+static bool flush(struct scheduler *s)
+{
+    return !sched_calls_hold_save(s) && sched_view_flush(s);
+}
+
 /* ---- saved --------------------------------------------------------------------------------------------- */
 
 static void saved(struct scheduler *s, uint64_t save)
@@ -112,7 +118,7 @@ static void saved(struct scheduler *s, uint64_t save)
 }
 
 const struct sched_save_ops sched_records_ops = {.due = sched_view_is_due,
-                                                 .flush = sched_view_flush,
+                                                 .flush = flush,
                                                  .write = records_write,
                                                  .view_saved = sched_view_announce,
                                                  .end_saved = sched_end_tell,

@@ -40,7 +40,8 @@ struct sched_save_batch {
 /* What saves ask of, and tell, the parts (sched_records.c). */
 struct sched_save_ops {
     bool (*due)(const struct scheduler *s); /* a change is about to come */
-    bool (*flush)(struct scheduler *s);     /* ... it comes now; false: it cannot, for want of memory */
+    bool (*flush)(
+        struct scheduler *s); /* ... it comes now; false: it cannot yet, and sched_save_retry comes */
     void (*write)(const struct scheduler *s, const struct sched_save_batch *batch, struct writer *w);
     /* They are durable. */
     void (*view_saved)(struct scheduler *s, struct control_message_body *view, uint64_t number);
@@ -78,7 +79,8 @@ void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint6
 uint64_t sched_save_due(struct scheduler *s);
 /* Makes sure that no other scheduler leads the job, if that is not sure. */
 void sched_save_proof(struct scheduler *s);
-/* Of the scheduler's clock: begins the save that is due and that could not begin for want of memory. */
+/* Begins the save that is due and that could not begin: its view had no memory (the scheduler's clock tries again), or
+ * a barrier was being released. */
 void sched_save_retry(struct scheduler *s);
 /* Saves it, then announces it. Takes view. */
 void sched_save_view(struct scheduler *s, struct control_message_body *view, uint64_t number);

@@ -197,6 +197,7 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
     s->job = random_not_zero(lane_env(c->lane));
     s->incarnation = random_not_zero(lane_env(c->lane));
     s->term = c->store ? c->found->term : 1;
+    sched_calls_init(s);
     sched_announce_init(s);
     sched_drain_init(s);
     sched_recovery_init(s);
@@ -256,6 +257,7 @@ void scheduler_destroy(struct scheduler *s)
     sched_ring_fini(s);
     sched_migrations_fini(s);
     sched_admission_fini(s);
+    sched_calls_fini(s);
     sched_barrier_fini(s);
     sched_pool_fini(s);
     sched_kv_fini(s);

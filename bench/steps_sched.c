@@ -1,0 +1,256 @@
+/* Processor time of the steps in which the scheduler answers many callers at once and saves its state. bench/steps.sh
+ * builds and runs it. The nodes have no connections: what an answer costs on its way to a node is not counted. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_barrier.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_kv.h"
+#include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_save.h"
+#include "cluster/scheduler/scheduler.h"
+#include "env/lane.h"
+#include "van/van.h"
+#include "wire/barrier_call.h"
+#include "wire/kv_calls.h"
+
+enum { WORKERS = 9999 };
+
+static struct {
+    struct lane *lane;
+    struct scheduler *sched;
+    struct sched_node *nodes;
+    uint64_t next; /* number of a node's next call, without its place */
+    store_saved_fn *saved;
+    void *arg;
+    size_t bytes; /* of the last save */
+} bench;
+
+static struct {
+    double sum, longest;
+    unsigned long steps;
+} took;
+
+static double cpu(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static void step_took(double ms)
+{
+    took.sum += ms;
+    took.longest = ms > took.longest ? ms : took.longest;
+    took.steps++;
+}
+
+static void report(const char *what, size_t n)
+{
+    printf("%-34s %10zu:              longest step %7.3f ms, %7lu steps, %9.1f ms in all\n", what, n,
+           took.longest, took.steps, took.sum);
+    fflush(stdout);
+    memset(&took, 0, sizeof took);
+}
+
+static bool fired(struct lane_timer *timer)
+{
+    if (!timer->slot)
+        return false;
+    lane_timer_cancel(bench.lane, timer);
+    double start = cpu();
+    timer->fire(timer);
+    step_took(cpu() - start);
+    return true;
+}
+
+/* ---- a store that keeps nothing ------------------------------------------------------------------------ */
+
+static paramo_err save(struct store *store, struct writer *records, bool whole, store_saved_fn *done,
+                       void *arg)
+{
+    (void)store, (void)whole;
+    bench.bytes = records->len;
+    bench.saved = done;
+    bench.arg = arg;
+    writer_fini(records);
+    return PARAMO_OK;
+}
+
+static bool sure(const struct store *store)
+{
+    (void)store;
+    return true;
+}
+
+static void closed(struct store *store)
+{
+    (void)store;
+}
+
+/* All turns of a save, up to what goes to the store; then all turns of the answers that wait for it. */
+static void saves(const char *what, const char *answers, size_t n)
+{
+    struct scheduler *s = bench.sched;
+    while (!bench.saved && fired(&s->saves->timer)) {
+    }
+    if (!bench.saved)
+        exit(1);
+    report(what, n);
+    store_saved_fn *done = bench.saved;
+    bench.saved = NULL;
+    double start = cpu();
+    done(bench.arg, PARAMO_OK);
+    step_took(cpu() - start);
+    while (fired(&s->calls->timer)) {
+    }
+    if (answers)
+        report(answers, n);
+    memset(&took, 0, sizeof took);
+    while (fired(&s->saves->timer) || bench.saved) {
+        if (bench.saved) {
+            done = bench.saved;
+            bench.saved = NULL;
+            done(bench.arg, PARAMO_OK);
+        }
+    }
+    memset(&took, 0, sizeof took);
+}
+
+/* ---- calls --------------------------------------------------------------------------------------------- */
+
+static void called(struct sched_node *node, uint32_t kind, uint64_t number, const struct writer *body,
+                   void (*handle)(struct sched_call *call, struct reader *body))
+{
+    struct wire_call head = {.what = kind, .number = number};
+    struct reader r = reader_over(body->data, body->len);
+    double start = cpu();
+    if (sched_calls_received(node, &head, &r, handle))
+        exit(1);
+    step_took(cpu() - start);
+}
+
+/* Each node makes so many calls of this kind. */
+static void all_call(unsigned each, uint32_t kind, const struct writer *body,
+                     void (*handle)(struct sched_call *call, struct reader *body))
+{
+    bench.next++;
+    for (unsigned k = 0; k < each; k++)
+        for (unsigned i = 0; i < WORKERS; i++)
+            called(&bench.nodes[i], kind, bench.next * CALL_PLACES + k, body, handle);
+}
+
+static void barrier(unsigned each)
+{
+    size_t n = (size_t)each * WORKERS;
+    struct writer w = {0};
+    barrier_call_encode(&(struct barrier_call){.group = PARAMO_GROUP_WORKERS, .timeout_ms = 600000}, &w);
+    struct sched_node *last = &bench.nodes[WORKERS - 1];
+    bench.next++;
+    for (unsigned k = 0; k < each; k++)
+        for (unsigned i = 0; i + 1 < WORKERS; i++)
+            called(&bench.nodes[i], CALL_BARRIER, bench.next * CALL_PLACES + k, &w, sched_barrier_enter);
+    report("a barrier is entered", n);
+    called(last, CALL_BARRIER, bench.next * CALL_PLACES, &w, sched_barrier_enter);
+    while (fired(&bench.sched->calls->timer)) {
+    }
+    report("and released", n);
+    saves("saved", "and its answers leave", n);
+    writer_fini(&w);
+}
+
+static void values(unsigned each, uint32_t bytes)
+{
+    size_t n = (size_t)each * WORKERS;
+    struct writer w = {0}, put = {0};
+    kv_get_encode(&(struct kv_get){.key = "a", .timeout_ms = 600000}, &w);
+    all_call(each, CALL_KV_GET, &w, sched_kv_get);
+    report("a value is waited for", n);
+    uint8_t *value = calloc(1, bytes);
+    kv_put_encode(&(struct kv_put){.key = "a", .value = value, .len = bytes}, &put);
+    called(&bench.nodes[0], CALL_KV_PUT, ++bench.next * CALL_PLACES, &put, sched_kv_put);
+    while (fired(&bench.sched->calls->timer)) {
+    }
+    report("and put", n);
+    saves("saved", "and the answers leave", n);
+    writer_fini(&w);
+    writer_fini(&put);
+    put = (struct writer){0};
+    struct kv_delete gone = {.key = "a"};
+    kv_delete_encode(&gone, &put);
+    called(&bench.nodes[0], CALL_KV_DELETE, ++bench.next * CALL_PLACES, &put, sched_kv_delete);
+    saves("", NULL, n);
+    writer_fini(&put);
+    free(value);
+}
+
+/* Everything that can be saved: values, barriers, and answers of all nodes. */
+static void state(unsigned count, uint32_t bytes)
+{
+    struct scheduler *s = bench.sched;
+    uint8_t *value = calloc(1, bytes);
+    for (unsigned i = 0; i < count; i++) {
+        struct writer w = {0};
+        struct kv_put m = {.value = value, .len = bytes};
+        snprintf(m.key, sizeof m.key, "key %u", i);
+        kv_put_encode(&m, &w);
+        called(&bench.nodes[i % WORKERS], CALL_KV_PUT, (++bench.next + 1) * CALL_PLACES, &w, sched_kv_put);
+        writer_fini(&w);
+        w = (struct writer){0};
+        barrier_call_encode(&(struct barrier_call){.group = PARAMO_GROUP_WORKERS, .customer = i + 1}, &w);
+        called(&bench.nodes[i % WORKERS], CALL_BARRIER, (++bench.next + 1) * CALL_PLACES + 1, &w,
+               sched_barrier_enter);
+        writer_fini(&w);
+    }
+    saves("all of many values are saved", "and the answers leave", count);
+    sched_save_all(s);
+    double start = cpu();
+    sched_save_retry(s);
+    step_took(cpu() - start);
+    saves("a whole save", NULL, count);
+    printf("(%.1f MB)\n", 1e-6 * (double)bench.bytes);
+    free(value);
+}
+
+int main(void)
+{
+    static const struct store_ops ops = {.save = save, .sure = sure, .close = closed};
+    static struct store store = {.ops = &ops};
+    static const struct store_state nothing = {.term = 1};
+    struct van *van;
+    if (lane_create(env_real(), "steps", 0, &bench.lane) || van_inproc_create(env_real(), &van))
+        return 1;
+    while (!lane_enter(bench.lane)) {
+    }
+    struct scheduler_config config = {.van = van,
+                                      .lane = bench.lane,
+                                      .address = "steps",
+                                      .token = "",
+                                      .num_workers = WORKERS,
+                                      .store = &store,
+                                      .found = &nothing};
+    if (scheduler_create(&config, &bench.sched))
+        return 1;
+    struct scheduler *s = bench.sched;
+    s->state = SCHED_RUNNING;
+    bench.nodes = calloc(WORKERS, sizeof *bench.nodes);
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        struct sched_node *node = &bench.nodes[i];
+        *node = (struct sched_node){.sched = s, .state = SNODE_JOINED, .rank = i};
+        node->info = (struct view_node){
+            .id = PARAMO_ID_WORKER(i), .role = PARAMO_ROLE_WORKER, .incarnation = i + 1, .alive = true};
+        s->roster->slots[SLOTS_WORKERS].node[i] = node;
+    }
+    sched_save_retry(s);
+    saves("", NULL, 0);
+    barrier(1);
+    barrier(20);
+    values(1, 100);
+    values(20, 100);
+    values(1, KV_VALUE_MAX);
+    state(60000, 900);
+    return 0;
+}
