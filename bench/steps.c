@@ -21,6 +21,7 @@
 #include "server/snapshot/load_records.h"
 #include "server/snapshot/save_records.h"
 #include "table/table.h"
+#include "table/table_reduce.h"
 #include "table/table_snapshot.h"
 #include "van/van.h"
 #include "wire/report.h"
@@ -640,12 +641,53 @@ static void many(unsigned n, uint32_t rows, uint64_t dense_rows)
     lane_leave(lane);
 }
 
+/* Reductions of a few rows, each longer than a step may take; a dense table of such rows is made before. */
+static void long_rows(paramo_table_kind kind, uint32_t dim)
+{
+    enum { ROWS = 3 };
+    static const struct reduction what[] = {
+        {.function = PARAMO_REDUCE_SUM, .last = UINT64_MAX},
+        {.function = PARAMO_REDUCE_TOP, .last = UINT64_MAX, .most = 1024}};
+    struct table *t;
+    paramo_table_options options = {.size = sizeof options,
+                                    .kind = kind,
+                                    .rows = kind == PARAMO_TABLE_DENSE ? ROWS : 0,
+                                    .dim = dim,
+                                    .optimizer = PARAMO_OPT_ADD};
+    if (table_create(&options, 1, NULL, &t))
+        exit(1);
+    float *row = calloc(dim, sizeof *row);
+    for (uint64_t key = 0; key < ROWS; key++) {
+        if (kind == PARAMO_TABLE_DENSE && table_dense_own(t, key, 1))
+            exit(1);
+        if (table_put_rows(t, &key, 1, false, row))
+            exit(1);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        struct table_reducing at = {0};
+        struct reduced found;
+        if (reduced_init(&found, &what[i]))
+            exit(1);
+        while (!at.done) {
+            double start = cpu();
+            table_reduce_step(t, NULL, &at, (size_t)2 * SCAN_STEP_KEYS, &found, NULL, NULL);
+            step_took(cpu() - start);
+        }
+        report(i ? "the best of long rows" : "the sum of long rows", ROWS, dim);
+        reduced_fini(&found);
+    }
+    free(row);
+    table_destroy(t);
+}
+
 int main(int argc, char **argv)
 {
     uint64_t most = argc > 1 ? strtoull(argv[1], NULL, 10) : 50000000;
     tables(4096);
     many(0, 0, most);
     many(1000, 4000, 1);
+    long_rows(PARAMO_TABLE_DENSE, 1 << 24);
+    long_rows(PARAMO_TABLE_SPARSE, 1 << 24);
     routing(CHAIN_STREAM_ENTRIES);
     evacuated(1000);
     sliced(10000000);

@@ -30,6 +30,11 @@ struct reducing {
     struct reduced *found;
     table_wants wants;
     void *arg;
+    /* of tables that are not dense */
+    const struct table_reducing *at;
+    size_t values; /* of a step: a row with more is long */
+    bool is_long;  /* a sweep has met a long row; the one with the lowest hash: */
+    uint64_t long_hash, long_key;
 };
 
 /* The parameters of a key's row, without what pushes of an aggregated table have brought; NULL: there is none. */
@@ -72,35 +77,54 @@ static void take(struct reducing *r, uint64_t key, uint32_t column, const void *
     reduced_add(r->found, key, column, r->table->options.dtype, values, other_dtype, other, n);
 }
 
-/* A row of an aggregated table, as a read sees it. */
-static void take_aggregated(struct reducing *r, uint64_t key, const void *row)
+/* The same of a row of an aggregated table, as a read sees it. */
+static void take_aggregated(struct reducing *r, uint64_t key, const void *row, uint32_t column,
+                            uint32_t count)
 {
     const struct rowspec *spec = &r->table->spec;
     double values[AGGREGATED];
-    for (uint32_t col = 0, n; col < spec->dim; col += n) {
-        n = spec->dim - col < AGGREGATED ? spec->dim - col : AGGREGATED;
+    for (uint32_t col = column, end = column + count, n; col < end; col += n) {
+        n = end - col < AGGREGATED ? end - col : AGGREGATED;
         aggregate_read(spec, row, UINT64_MAX, col, n, values);
         take(r, key, col, values, n);
     }
 }
 
+/* The row of a payload, and how many values it has. */
+static const char *payload_row(const struct table *t, const void *payload, uint32_t *len)
+{
+    uint32_t number;
+    *len = t->spec.dim;
+    if (is_small(t))
+        return payload;
+    memcpy(&number, payload, sizeof number);
+    return is_var(t) ? table_var_row(&t->var, number, len) : rowslab_row(&t->sparse.slab, number);
+}
+
+static void take_columns(struct reducing *r, uint64_t key, const char *row, uint32_t column, uint32_t n)
+{
+    if (r->table->spec.aggregate)
+        take_aggregated(r, key, row, column, n);
+    else
+        take(r, key, column, row + (size_t)column * r->table->spec.value_bytes, n);
+}
+
 static void take_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
 {
     struct reducing *r = ctx;
-    const struct table *t = r->table;
-    uint32_t number, len = t->spec.dim;
-    (void)hash;
+    uint32_t len;
     if (!reduction_has(r->found->of, key) || (r->wants && !r->wants(r->arg, key)))
         return;
-    const void *row = payload;
-    if (!is_small(t)) {
-        memcpy(&number, payload, sizeof number);
-        row = is_var(t) ? table_var_row(&t->var, number, &len) : rowslab_row(&t->sparse.slab, number);
+    const char *row = payload_row(r->table, payload, &len);
+    if (len > r->values) {
+        if (!r->is_long || hash < r->long_hash) {
+            r->long_hash = hash;
+            r->long_key = key;
+        }
+        r->is_long = true;
+    } else if (!r->at->all_taken && hash >= r->at->taken) {
+        take_columns(r, key, row, 0, len);
     }
-    if (t->spec.aggregate)
-        take_aggregated(r, key, row);
-    else
-        take(r, key, 0, row, len);
 }
 
 /* Rows of one run are taken as one, unless entries or a second table need each key. */
@@ -119,7 +143,7 @@ static void take_run(struct reducing *r, uint64_t first, uint64_t count)
 }
 
 /* A part of a row that is too long for one step. */
-static void take_part(struct reducing *r, struct table_reducing *at, size_t values)
+static void dense_part(struct reducing *r, struct table_reducing *at, size_t values)
 {
     const struct table *t = r->table;
     uint32_t left = t->spec.dim - at->column, n = values < left ? (uint32_t)values : left;
@@ -156,7 +180,7 @@ static void dense_step(struct reducing *r, struct table_reducing *at, size_t val
             continue;
         }
         if (!rows || at->column) { /* a long row */
-            take_part(r, at, values);
+            dense_part(r, at, values);
             return;
         }
         end = end - 1 > of->last ? of->last + 1 : end;
@@ -170,21 +194,65 @@ static void dense_step(struct reducing *r, struct table_reducing *at, size_t val
     } while (rows > 0);
 }
 
+/* The next part of the long row at the cursor. It may have gone, or have changed its length, since the part before. */
+static void long_part(struct reducing *r, struct table_reducing *at)
+{
+    const struct table *t = r->table;
+    const void *payload = keyindex_payload(index_of(t), at->key);
+    uint32_t len = 0;
+    const char *row = payload ? payload_row(t, payload, &len) : NULL;
+    if (len > at->column) {
+        uint32_t left = len - at->column, n = r->values < left ? (uint32_t)r->values : left;
+        take_columns(r, at->key, row, at->column, n);
+        at->column += n;
+    }
+    if (at->column < len)
+        return;
+    at->in_row = false;
+    at->column = 0;
+    at->cursor++;
+    at->done = !at->cursor;
+}
+
+static void sparse_step(struct reducing *r, struct table_reducing *at)
+{
+    const struct table *t = r->table;
+    if (at->in_row) {
+        long_part(r, at);
+        return;
+    }
+    uint64_t count = rows_of(t), cursor = at->cursor;
+    size_t bytes = is_var(t) ? (size_t)(count ? t->mem.bytes / count : 0) : t->spec.param_bytes;
+    size_t rows = r->values / (bytes / t->spec.value_bytes + LOOK_UP + (r->other ? LOOK_UP_OTHER : 0)) + 1;
+    bool more = true;
+    for (size_t looked = 0; looked < rows && more && !r->is_long; looked += SWEEP_KEYS) {
+        more = keyindex_sweep(index_of(t), &cursor, rows < SWEEP_KEYS ? rows : SWEEP_KEYS, take_key, r);
+        if (!more)
+            at->all_taken = true;
+        else if (cursor > at->taken)
+            at->taken = cursor;
+    }
+    at->in_row = r->is_long;
+    at->cursor = r->is_long ? r->long_hash : cursor;
+    at->key = r->long_key;
+    at->done = !more && !r->is_long;
+}
+
 void table_reduce_step(const struct table *t, const struct table *other, struct table_reducing *at,
                        size_t values, struct reduced *found, table_wants wants, void *arg)
 {
-    struct reducing r = {t, other, found, wants, arg};
+    struct reducing r = {.table = t,
+                         .other = other,
+                         .found = found,
+                         .wants = wants,
+                         .arg = arg,
+                         .at = at,
+                         .values = values ? values : 1};
     assert(!table_reduce_check(t, other) && !found->of->two == !other);
     if (at->done)
         return;
-    if (is_dense(t)) {
-        dense_step(&r, at, values ? values : 1);
-        return;
-    }
-    uint64_t count = rows_of(t);
-    size_t bytes = is_var(t) ? (size_t)(count ? t->mem.bytes / count : 0) : t->spec.param_bytes;
-    size_t rows = values / (bytes / t->spec.value_bytes + LOOK_UP + (other ? LOOK_UP_OTHER : 0)) + 1;
-    for (size_t looked = 0; looked < rows && !at->done; looked += SWEEP_KEYS)
-        at->done =
-            !keyindex_sweep(index_of(t), &at->cursor, rows < SWEEP_KEYS ? rows : SWEEP_KEYS, take_key, &r);
+    if (is_dense(t))
+        dense_step(&r, at, r.values);
+    else
+        sparse_step(&r, at);
 }

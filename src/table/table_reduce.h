@@ -10,11 +10,16 @@
 #include "base/reduction.h"
 #include "table/table_page.h"
 
-/* How far it is. Zero-initialised at first. */
+/* How far it is. Zero-initialised at first. Rows that are too long for a step are taken in parts. */
 struct table_reducing {
     uint64_t cursor; /* DENSE: a row; else a hash */
-    uint32_t column; /* DENSE: of that row */
+    uint32_t column; /* of a long row */
     bool done;
+    /* Other kinds than DENSE. The long rows among some hashes come behind the others, by hash. */
+    bool in_row;    /* of the row at the cursor, ... */
+    uint64_t key;   /* ... which is this key's */
+    uint64_t taken; /* of rows with hashes below this only the long ones are left; of all, if ... */
+    bool all_taken;
 };
 
 /* SIZE_MISMATCH: rows of these tables do not go together. other may be NULL. */

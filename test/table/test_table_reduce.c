@@ -125,6 +125,78 @@ static void stores(void **state)
     }
 }
 
+/* Rows with more values than a step takes are taken in parts, beside shorter ones, while others come and go. */
+static void long_rows(void **state)
+{
+    (void)state;
+    enum { LONG = 1000, KEYS = 60, VALUES = 150 };
+    static const struct {
+        paramo_table_kind kind;
+        paramo_aggregate aggregate;
+    } tables[] = {{PARAMO_TABLE_SPARSE, PARAMO_AGGREGATE_NONE},
+                  {PARAMO_TABLE_SPARSE, PARAMO_AGGREGATE_SUM},
+                  {PARAMO_TABLE_VAR, PARAMO_AGGREGATE_NONE}};
+    static double row[LONG];
+    for (unsigned k = 0; k < 3; k++) {
+        bool var = tables[k].kind == PARAMO_TABLE_VAR;
+        paramo_table_options o = {.size = sizeof o,
+                                  .kind = tables[k].kind,
+                                  .dim = var ? 1 : LONG,
+                                  .dtype = PARAMO_F64,
+                                  .optimizer = PARAMO_OPT_ADD,
+                                  .aggregate = tables[k].aggregate};
+        struct table *t;
+        assert_int_equal(table_create(&o, 99, NULL, &t), PARAMO_OK);
+        uint64_t rows = 0, values = 0;
+        double sum = 0;
+        for (uint64_t key = 0; key < KEYS; key++) {
+            uint32_t len = var && key % 3 ? (uint32_t)key : LONG;
+            for (uint32_t c = 0; c < len; c++)
+                sum += row[c] = value(key, c);
+            rows++;
+            values += len;
+            assert_int_equal(var ? table_var_put(t, &key, 1, row, &len)
+                                 : table_put_rows(t, &key, 1, false, row),
+                             PARAMO_OK);
+        }
+        struct table_reducing at = {0};
+        struct reduced found;
+        const struct reduction what = {.function = PARAMO_REDUCE_SUM, .last = KEYS - 1};
+        assert_int_equal(reduced_init(&found, &what), PARAMO_OK);
+        unsigned parts = 0, steps = 0;
+        for (; !at.done; steps++) {
+            uint64_t before = found.values, other = KEYS + steps;
+            bool part = at.in_row;
+            parts += part;
+            table_reduce_step(t, NULL, &at, VALUES, &found, NULL, NULL);
+            /* Shorter rows are as many as their mean makes likely. */
+            assert_true(found.values - before <= (part ? VALUES : var ? 20 * VALUES : 0));
+            uint32_t len = LONG; /* not in the range; the index grows */
+            if (steps < 2000)
+                assert_int_equal(var ? table_var_put(t, &other, 1, row, &len)
+                                     : table_put_rows(t, &other, 1, false, row),
+                                 PARAMO_OK);
+        }
+        assert_int_equal(parts, (var ? KEYS / 3 : KEYS) * ((LONG + VALUES - 1) / VALUES));
+        assert_true(at.column == 0 && !at.in_row);
+        assert_int_equal(found.rows, rows);
+        assert_int_equal(found.values, values);
+        assert_true(reduced_value(&found) == sum);
+        /* A long row that goes between two parts takes nothing more. */
+        at = (struct table_reducing){0};
+        reduced_reset(&found);
+        while (!at.in_row || !at.column)
+            table_reduce_step(t, NULL, &at, VALUES, &found, NULL, NULL);
+        uint64_t gone = at.key;
+        assert_int_equal(table_delete(t, &gone, 1, NULL), PARAMO_OK);
+        while (!at.done)
+            table_reduce_step(t, NULL, &at, VALUES, &found, NULL, NULL);
+        assert_int_equal(found.values, values - LONG + VALUES);
+        reduced_fini(&found);
+        table_destroy(t);
+    }
+}
+
 /* Rows that both have. */
 static void two_tables(void **state)
 {
@@ -166,6 +238,7 @@ static void two_tables(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(stores), cmocka_unit_test(two_tables)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(stores), cmocka_unit_test(long_rows),
+                                       cmocka_unit_test(two_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
