@@ -15,6 +15,7 @@ uint64_t capabilities_draw(const struct world *w, uint32_t node)
     const uint64_t functions = CAPABILITY_REDUCE | CAPABILITY_TRANSFORM | CAPABILITY_RANGE |
                                CAPABILITY_FUNCTIONS | CAPABILITY_COLUMNS;
     uint64_t some = r % 4 == 0 ? 0 : r % 4 == 1 ? mix64(r) : UINT64_MAX;
+    some |= (r >> 16) % 8 ? CAPABILITY_AGGREGATE : 0; /* of a chain, all must have it */
     /* most can what a request would be refused without */
     return (r >> 8) % 16 ? some | functions : some & ~functions;
 }

@@ -18,6 +18,7 @@
 #include "sim/judge.h"
 #include "sim/ledger.h"
 #include "sim/losses.h"
+#include "sim/sums.h"
 #include "sim/world.h"
 
 enum {
@@ -272,6 +273,7 @@ void look_all(struct world *w, bool last)
     w->looks += w->stirred;
     w->stirred = false;
     capabilities_check(w);
+    sums_combined(w);
     clocks_check(w);
     for (uint32_t k = 1; k < w->count; k++) {
         struct machine *m = &w->machines[k];

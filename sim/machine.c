@@ -343,6 +343,7 @@ void machine_start(struct machine *m)
     m->seen = MEMBER_SLOT_JOINING;
     m->memory.next = m->memory.failed = 0;
     m->view_seen = m->shard_view_seen[0] = m->shard_view_seen[1] = 0;
+    memset(m->combined_seen, 0, sizeof m->combined_seen);
     m->drains = false;
     judge_dead(m, false);
     memset(m->overdue, 0, sizeof m->overdue);

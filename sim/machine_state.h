@@ -162,6 +162,7 @@ struct machine {
     enum member_slot_state seen;
     struct cover *cover; /* its state machines */
     uint64_t view_seen, shard_view_seen[2];
+    uint64_t combined_seen[2]; /* by shard: sums.h */
     bool declared_dead, never_ended;
     struct overdue overdue[2]; /* by shard */
     bool drains;               /* it is being drained */

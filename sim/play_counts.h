@@ -28,6 +28,7 @@
     X(clock_joins)                                                                                           \
     X(clock_waits)                                                                                           \
     X(aggregated)                                                                                            \
+    X(combined)                                                                                              \
     X(clock_requests)                                                                                        \
     X(saves)                                                                                                 \
     X(took_over)                                                                                             \

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "node/clock.h"
+#include "server/shard/shard_impl.h"
 #include "sim/clocks.h"
 #include "sim/judge.h"
 #include "sim/world.h"
@@ -85,6 +86,20 @@ void sums_leaves(struct op *op, const struct wire_head *h)
                      " of %u",
                      op->machine->name, op->ts, h->clock, h->workers, op->clock + 1, op->workers);
     op->workers = h->workers;
+}
+
+void sums_combined(struct world *w)
+{
+    for (uint32_t k = 1; k < w->count; k++) {
+        struct machine *m = &w->machines[k];
+        if (!m->up || m->role != PARAMO_ROLE_SERVER)
+            continue;
+        for (unsigned i = 0; i < m->made->own->shards_count; i++) {
+            uint64_t combined = m->made->own->shards[i].shard->counters.combined;
+            w->counts[PLAY_combined] += (uint32_t)(combined - m->combined_seen[i]);
+            m->combined_seen[i] = combined;
+        }
+    }
 }
 
 bool sums_may_be_late(const struct op *op)

@@ -20,6 +20,8 @@ void sums_issue(struct op *op, struct client_call *call);
 void sums_seen(const struct op *op, unsigned i, uint64_t *must, uint64_t *early);
 /* A push leaves: the number of workers stays the same, however often it is sent. */
 void sums_leaves(struct op *op, const struct wire_head *head);
+/* Counts the changes that servers have made of several pushes of a clock. */
+void sums_combined(struct world *w);
 /* May a push end with INVALID? Its worker does not count any more, and the others have gone on. */
 bool sums_may_be_late(const struct op *op);
 

@@ -17,12 +17,8 @@ struct pending {
     uint32_t workers; /* the greatest number that a push had; 0: there was none */
     uint32_t zero;
 };
-_Static_assert(sizeof(struct pending) == SUM_BYTES, "the size of a sum");
-
-/* hi + lo / 2^64 */
-struct sum {
-    uint64_t lo, hi;
-};
+_Static_assert(sizeof(struct pending) == SUM_BYTES && sizeof(struct aggregate_sum) == SUM_BYTES,
+               "the size of a sum");
 
 static char *pending_of(const struct rowspec *spec, const void *row)
 {
@@ -64,33 +60,40 @@ bool aggregate_is_later(const struct rowspec *spec, const void *row, uint64_t cl
     return p.workers && p.clock > clock;
 }
 
-static struct sum negative(struct sum s)
+static struct aggregate_sum negative(struct aggregate_sum s)
 {
-    return (struct sum){.lo = -s.lo, .hi = ~s.hi + (s.lo == 0)};
+    return (struct aggregate_sum){.lo = -s.lo, .hi = ~s.hi + (s.lo == 0)};
 }
 
 /* Units below 2^-64 are cut off. */
-static struct sum sum_of(double x)
+static struct aggregate_sum sum_of(double x)
 {
     double size = fabs(x);
     assert(size <= AGGREGATE_VALUE_MAX);
     uint64_t whole = (uint64_t)size;
-    struct sum s = {.lo = (uint64_t)((size - (double)whole) * 0x1p64), .hi = whole};
+    struct aggregate_sum s = {.lo = (uint64_t)((size - (double)whole) * 0x1p64), .hi = whole};
     return x < 0 ? negative(s) : s;
 }
 
-static void sum_add(char *at, double x)
+static struct aggregate_sum sum_plus(struct aggregate_sum s, struct aggregate_sum add)
 {
-    struct sum s, add = sum_of(x);
-    memcpy(&s, at, sizeof s);
     s.lo += add.lo;
     s.hi += add.hi + (s.lo < add.lo);
+    return s;
+}
+
+/* at: of any alignment. */
+static void sum_add(char *at, struct aggregate_sum add)
+{
+    struct aggregate_sum s;
+    memcpy(&s, at, sizeof s);
+    s = sum_plus(s, add);
     memcpy(at, &s, sizeof s);
 }
 
 static double sum_get(const char *at)
 {
-    struct sum s;
+    struct aggregate_sum s;
     memcpy(&s, at, sizeof s);
     bool below = s.hi >> 63;
     s = below ? negative(s) : s;
@@ -98,7 +101,8 @@ static double sum_get(const char *at)
     return below ? -size : size;
 }
 
-void aggregate_add(const struct rowspec *spec, void *row, const struct aggregate_now *now, const void *vals)
+/* The row is of this clock then. Returns where its sums are. */
+static char *row_begin(const struct rowspec *spec, void *row, const struct aggregate_now *now)
 {
     struct pending p = pending_get(spec, row);
     assert(now->workers && !(p.workers && p.clock > now->clock));
@@ -110,8 +114,28 @@ void aggregate_add(const struct rowspec *spec, void *row, const struct aggregate
     p.clock = now->clock;
     p.workers = p.workers > now->workers ? p.workers : now->workers;
     memcpy(at, &p, sizeof p);
+    return at + SUM_BYTES;
+}
+
+void aggregate_add(const struct rowspec *spec, void *row, const struct aggregate_now *now, const void *vals)
+{
+    char *at = row_begin(spec, row, now);
     for (uint32_t i = 0; i < spec->dim; i++)
-        sum_add(at + SUM_BYTES * ((size_t)i + 1), value_at(spec, vals, i));
+        sum_add(at + SUM_BYTES * (size_t)i, sum_of(value_at(spec, vals, i)));
+}
+
+void aggregate_collect(const struct rowspec *spec, struct aggregate_sum *sums, const void *vals)
+{
+    for (uint32_t i = 0; i < spec->dim; i++)
+        sums[i] = sum_plus(sums[i], sum_of(value_at(spec, vals, i)));
+}
+
+void aggregate_add_sums(const struct rowspec *spec, void *row, const struct aggregate_now *now,
+                        const struct aggregate_sum *sums)
+{
+    char *at = row_begin(spec, row, now);
+    for (uint32_t i = 0; i < spec->dim; i++)
+        sum_add(at + SUM_BYTES * (size_t)i, sums[i]);
 }
 
 /* What the optimizer is given for n <= BLOCK columns from col on. */

@@ -19,6 +19,11 @@
 #define AGGREGATE_VALUE_MAX 0x1p40
 
 /* The clock of pushes, and how many workers their mean is over; or the clock of reads. */
+/* What has been added up in one column: hi + lo / 2^64, two's complement. */
+struct aggregate_sum {
+    uint64_t lo, hi;
+};
+
 struct aggregate_now {
     uint64_t clock;
     uint32_t workers;
@@ -30,6 +35,11 @@ MUST_USE paramo_err aggregate_check(const struct rowspec *spec, const void *vals
 void aggregate_start(const struct rowspec *spec, void *row);
 /* Has the row a push of a later clock? Then the optimizer has been applied to that of `clock`. */
 bool aggregate_is_later(const struct rowspec *spec, const void *row, uint64_t clock);
+/* Adds dim checked values to dim sums. */
+void aggregate_collect(const struct rowspec *spec, struct aggregate_sum *sums, const void *vals);
+/* Adds dim sums of pushes as if each of these pushes came; it is not later. */
+void aggregate_add_sums(const struct rowspec *spec, void *row, const struct aggregate_now *now,
+                        const struct aggregate_sum *sums);
 /* Adds dim checked values; it is not later. */
 void aggregate_add(const struct rowspec *spec, void *row, const struct aggregate_now *now, const void *vals);
 /* Applies the optimizer to what was pushed, if anything was. */

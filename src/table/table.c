@@ -114,6 +114,16 @@ void table_at_clock(struct table *t, uint64_t clock, uint32_t workers)
     t->sparse.now = (struct aggregate_now){.clock = clock, .workers = workers};
 }
 
+paramo_err table_sums_check(const struct table *t, const void *vals, size_t n)
+{
+    return aggregate_check(&t->spec, vals, n * t->spec.dim);
+}
+
+void table_sums_add(const struct table *t, const void *vals, struct aggregate_sum *sums)
+{
+    aggregate_collect(&t->spec, sums, vals);
+}
+
 /* ---- row numbers of one call ---- */
 
 static paramo_err scratch_get(struct table *t, size_t n, uint32_t **rows)
@@ -248,6 +258,20 @@ static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, con
         table_sparse_pull(&t->sparse, keys, rows, n, out);
     if (!noted)
         scratch_put(t, rows, n);
+    return err;
+}
+
+paramo_err table_push_sums(struct table *t, const uint64_t *keys, size_t n, const struct aggregate_sum *sums)
+{
+    uint32_t *rows;
+    paramo_err err = scratch_get(t, n, &rows);
+    assert(t->spec.aggregate && n);
+    if (err)
+        return err;
+    err = table_sparse_resolve(&t->sparse, keys, n, rows, false);
+    if (!err)
+        err = table_sparse_push_sums(&t->sparse, keys, rows, n, sums);
+    scratch_put(t, rows, n);
     return err;
 }
 

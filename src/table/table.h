@@ -59,6 +59,14 @@ MUST_USE paramo_err table_dense_own_bare(struct table *t, uint64_t first, uint64
  * gives what the optimizer makes of all pushes up to the clock; UINT64_MAX: of all, as table_get_rows without state and
  * table_scan_rows do. Set it back to that: other calls read, too. */
 void table_at_clock(struct table *t, uint64_t clock, uint32_t workers);
+struct aggregate_sum;
+/* Of an aggregated table: may n keys' values be pushed to it? NUMERIC. */
+MUST_USE paramo_err table_sums_check(const struct table *t, const void *vals, size_t n);
+/* Adds one key's checked values to dim sums (aggregate.h). */
+void table_sums_add(const struct table *t, const void *vals, struct aggregate_sum *sums);
+/* Pushes sums of pushes of one clock, dim for each key. The rows are as after all of these pushes. */
+MUST_USE paramo_err table_push_sums(struct table *t, const uint64_t *keys, size_t n,
+                                    const struct aggregate_sum *sums);
 
 /* ---- push and pull (SPARSE and DENSE) ---- */
 

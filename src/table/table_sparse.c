@@ -122,11 +122,12 @@ static size_t batch_at(size_t done, size_t n)
     return n - done < BATCH ? n - done : BATCH;
 }
 
-static paramo_err push_aggregated(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
-                                  const void *vals, struct rowmarks *marks)
+/* vals: checked; NULL: sums. */
+static paramo_err add_aggregated(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
+                                 const void *vals, const struct aggregate_sum *sums, struct rowmarks *marks)
 {
     const struct rowspec *spec = s->spec;
-    paramo_err err = aggregate_check(spec, vals, n * spec->dim);
+    paramo_err err = PARAMO_OK;
     for (size_t i = 0; i < n && !err; i++)
         if (rows[i] != KEYINDEX_NONE &&
             aggregate_is_later(spec, rowslab_row(&s->slab, rows[i]), s->now.clock))
@@ -141,10 +142,27 @@ static paramo_err push_aggregated(struct table_sparse *s, const uint64_t *keys, 
     for (size_t i = 0; i < n; i++) {
         if (i % BATCH == 0)
             prefetch_rows(s, rows + i, batch_at(i, n));
-        aggregate_add(spec, rowslab_row(&s->slab, rows[i]), &s->now,
-                      (const char *)vals + i * spec->param_bytes);
+        void *row = rowslab_row(&s->slab, rows[i]);
+        if (vals)
+            aggregate_add(spec, row, &s->now, (const char *)vals + i * spec->param_bytes);
+        else
+            aggregate_add_sums(spec, row, &s->now, sums + i * spec->dim);
     }
     return PARAMO_OK;
+}
+
+static paramo_err push_aggregated(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
+                                  const void *vals, struct rowmarks *marks)
+{
+    paramo_err err = aggregate_check(s->spec, vals, n * s->spec->dim);
+    return err ? err : add_aggregated(s, keys, rows, n, vals, NULL, marks);
+}
+
+paramo_err table_sparse_push_sums(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
+                                  const struct aggregate_sum *sums)
+{
+    assert(s->spec->aggregate);
+    return add_aggregated(s, keys, rows, n, NULL, sums, s->slab.marks);
 }
 
 paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,

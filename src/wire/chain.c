@@ -9,7 +9,7 @@ void chain_head(const struct chain_message *m, struct wire_head *head)
     *head = (struct wire_head){
         .chain = {
             .kind = WIRE_CHAIN, .what = m->what, .floor = m->request.floor, .seq = m->seq, .view = m->view}};
-    if (m->what != CHAIN_UPDATE)
+    if (!chain_changes(m))
         return;
     head->chain.flags = m->request.flags;
     head->chain.request = m->request.kind;
@@ -38,6 +38,58 @@ size_t chain_body_encode(const struct chain_message *m, uint8_t out[CHAIN_BODY_M
 static paramo_err wrong(const char *what)
 {
     return err_set(PARAMO_E_PROTOCOL, "CHAIN: %s", what);
+}
+
+size_t chain_pushes(const struct chain_message *m, const struct van_seg *seg)
+{
+    return m->what == CHAIN_COMBINED ? (size_t)seg[WIRE_SEG_LENS].len / CHAIN_PUSH_BYTES : 1;
+}
+
+struct chain_push chain_push_get(const struct chain_message *m, const struct van_seg *seg, size_t i)
+{
+    if (m->what != CHAIN_COMBINED)
+        return (struct chain_push){
+            .sender = m->sender, .number = m->request.number, .floor = m->request.floor};
+    struct reader r =
+        reader_over((const uint8_t *)seg[WIRE_SEG_LENS].data + i * CHAIN_PUSH_BYTES, CHAIN_PUSH_BYTES);
+    struct chain_push push = {.sender = sender_id_decode(&r)};
+    push.number = read_u64(&r);
+    push.floor = read_u64(&r);
+    return push;
+}
+
+void chain_push_put(const struct chain_push *push, uint8_t out[CHAIN_PUSH_BYTES])
+{
+    struct writer w = writer_over(out, CHAIN_PUSH_BYTES);
+    sender_id_encode(&push->sender, &w);
+    write_u64(&w, push->number);
+    write_u64(&w, push->floor);
+}
+
+/* All but the sums, whose rows the table knows. */
+static paramo_err combined_check(struct chain_message *m, const struct wire_chain *head,
+                                 const struct van_seg *seg, unsigned nseg)
+{
+    m->request = (struct wire_head){.kind = (uint8_t)head->request,
+                                    .flags = head->flags,
+                                    .table = head->table,
+                                    .count = head->count,
+                                    .clock = head->clock,
+                                    .workers = head->workers};
+    uint64_t pushes = data_seg_len(seg, nseg, WIRE_SEG_LENS);
+    if (head->request != WIRE_PUSH || head->flags != WIRE_CLOCKED || !head->workers || !head->count ||
+        head->number || head->floor || m->order == 0)
+        return wrong("it does not combine pushes of a clock");
+    if (data_seg_len(seg, nseg, WIRE_SEG_KEYS) != UINT64_C(8) * head->count)
+        return wrong("its keys");
+    if (!pushes || pushes % CHAIN_PUSH_BYTES || pushes / CHAIN_PUSH_BYTES > CHAIN_PUSHES_MAX)
+        return wrong("its pushes");
+    for (size_t i = 0; i < chain_pushes(m, seg); i++) {
+        struct chain_push push = chain_push_get(m, seg, i);
+        if (!push.floor || push.number < push.floor || push.number - push.floor >= DATA_WINDOW)
+            return wrong("a push has a number that does not fit its floor");
+    }
+    return PARAMO_OK;
 }
 
 /* The request as its client would have sent it is checked as one. */
@@ -76,11 +128,13 @@ paramo_err chain_decode(const struct wire_head *any, const struct van_seg *seg, 
     m->from.shard = read_u16(&r);
     m->sender = sender_id_decode(&r);
     m->order = read_u64(&r);
-    if (r.failed || m->seq == 0 || m->what < CHAIN_UPDATE || m->what > CHAIN_FORGET)
+    if (r.failed || m->seq == 0 || m->what < CHAIN_UPDATE || m->what > CHAIN_COMBINED)
         return wrong("its body");
     paramo_err err = PARAMO_OK;
     if (m->what == CHAIN_UPDATE)
         err = update_check(m, head, seg, nseg);
+    else if (m->what == CHAIN_COMBINED)
+        err = combined_check(m, head, seg, nseg);
     else if (head->count || head->flags || head->request || data_seg_len(seg, nseg, WIRE_SEG_KEYS) ||
              data_seg_len(seg, nseg, WIRE_SEG_LENS) || data_seg_len(seg, nseg, WIRE_SEG_VALS))
         err = wrong("it has segments that it does not use");

@@ -21,9 +21,17 @@ enum { CHAIN_BODY_MIN = 40, CHAIN_BODY_MAX = CHAIN_BODY_MIN + PARTITION_BITS_BYT
 enum chain_what {
     CHAIN_UPDATE = 1,   /* a request's change: PUSH, PUT, DELETE, CLEAR */
     CHAIN_TAKEOVER = 2, /* partitions: their owner is now origin; their records come from those of `from` */
-    CHAIN_FORGET = 3 /* partitions: the sender has had its answers below the floor, and is silent; nothing of
-                        them is kept */
+    CHAIN_FORGET = 3, /* partitions: the sender has had its answers below the floor, and is silent; nothing of
+                           them is kept */
+    CHAIN_COMBINED = 4 /* pushes of one clock to an aggregated table, as their sums; CAPABILITY_AGGREGATE */
 };
+
+/* Which push a CHAIN has brought: COMBINED has several, as its second segment. */
+struct chain_push {
+    struct sender_id sender;
+    uint64_t number, floor;
+};
+enum { CHAIN_PUSH_BYTES = 36, CHAIN_PUSHES_MAX = 1 << 10 };
 
 /* A shard, by whatever number a view knows it. */
 struct chain_name {
@@ -39,7 +47,8 @@ struct chain_message {
     struct chain_name from;   /* TAKEOVER */
     uint64_t order;           /* UPDATE: changes of one partition, ascending, under all owners */
     struct sender_id sender;  /* UPDATE, FORGET: of the request */
-    /* UPDATE: kind, flags, table, number, floor, count, columns, clock, workers; FORGET: floor */
+    /* UPDATE: kind, flags, table, number, floor, count, columns, clock, workers; FORGET: floor; COMBINED: kind,
+     * flags, table, count, clock, workers */
     struct wire_head request;
     uint64_t partitions[PARTITION_BITS_WORDS]; /* TAKEOVER, FORGET, and UPDATE by CLEAR */
 };
@@ -54,6 +63,16 @@ static inline bool chain_has_partitions(const struct chain_message *m)
     return m->what == CHAIN_TAKEOVER || m->what == CHAIN_FORGET ||
            (m->what == CHAIN_UPDATE && m->request.kind == WIRE_CLEAR);
 }
+
+/* Does it change rows? */
+static inline bool chain_changes(const struct chain_message *m)
+{
+    return m->what == CHAIN_UPDATE || m->what == CHAIN_COMBINED;
+}
+/* How many pushes or other requests an UPDATE or COMBINED has brought, and which they are. */
+size_t chain_pushes(const struct chain_message *m, const struct van_seg *seg);
+struct chain_push chain_push_get(const struct chain_message *m, const struct van_seg *seg, size_t i);
+void chain_push_put(const struct chain_push *push, uint8_t out[CHAIN_PUSH_BYTES]);
 
 void chain_head(const struct chain_message *m, struct wire_head *head);
 /* Returns the body's length. */

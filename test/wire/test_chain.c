@@ -120,7 +120,7 @@ static void test_refused(void **state)
         bad[i] = m;
     bad[0].seq = 0;
     bad[1].what = 0;
-    bad[2].what = 4;
+    bad[2].what = 5;
     bad[3].order = 0;
     bad[4].request.kind = WIRE_PULL;
     bad[5].request.number = 20 + DATA_WINDOW;
@@ -142,9 +142,66 @@ static void test_refused(void **state)
                      PARAMO_E_PROTOCOL);
 }
 
+static struct chain_message combined(struct wired *w, uint8_t pushes[2 * CHAIN_PUSH_BYTES])
+{
+    struct chain_message m = update(WIRE_PUSH);
+    struct chain_push push = {.sender = m.sender, .number = 30, .floor = 20};
+    m.what = CHAIN_COMBINED;
+    m.sender = (struct sender_id){0};
+    m.request = (struct wire_head){
+        .kind = WIRE_PUSH, .flags = WIRE_CLOCKED, .table = 4, .count = 2, .clock = 9, .workers = 3};
+    wire(&m, w);
+    chain_push_put(&push, pushes);
+    push.number = 20;
+    push.sender.node++;
+    chain_push_put(&push, pushes + CHAIN_PUSH_BYTES);
+    w->seg[WIRE_SEG_LENS] = (struct van_seg){.data = pushes, .len = 2 * CHAIN_PUSH_BYTES};
+    w->seg[WIRE_SEG_VALS] = (struct van_seg){.data = w->vals, .len = 5};
+    return m;
+}
+
+static void test_combined(void **state)
+{
+    (void)state;
+    struct wired w;
+    uint8_t pushes[2 * CHAIN_PUSH_BYTES];
+    struct chain_message got, m = combined(&w, pushes);
+    assert_int_equal(chain_decode(&w.head, w.seg, 4, &got), PARAMO_OK);
+    assert_same(&got, &m);
+    assert_int_equal(chain_pushes(&got, w.seg), 2);
+    struct chain_push one = chain_push_get(&got, w.seg, 1);
+    assert_true(one.sender.node == 10 && one.sender.incarnation == 12345 && one.number == 20 &&
+                one.floor == 20);
+    for (uint64_t len = 0; len < 2 * CHAIN_PUSH_BYTES; len++) {
+        w.seg[WIRE_SEG_LENS].len = len;
+        assert_int_equal(chain_decode(&w.head, w.seg, 4, &got),
+                         len == CHAIN_PUSH_BYTES ? PARAMO_OK : PARAMO_E_PROTOCOL);
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        (void)combined(&w, pushes);
+        if (i == 0)
+            w.head.chain.workers = 0;
+        else if (i == 1)
+            w.head.chain.request = WIRE_PUT;
+        else if (i == 2)
+            w.head.chain.number = 30;
+        else if (i == 3)
+            w.head.chain.floor = 20;
+        else if (i == 4)
+            w.seg[WIRE_SEG_KEYS].len = 8;
+        else if (i == 5)
+            w.head.chain.count = 0;
+        else if (i == 6)
+            w.head.chain.flags = WIRE_CLOCKED | WIRE_LENS;
+        else /* the number of a push is below its floor */
+            pushes[20] = 1;
+        assert_int_equal(chain_decode(&w.head, w.seg, 4, &got), PARAMO_E_PROTOCOL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_beat),
-                                       cmocka_unit_test(test_refused)};
+                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_combined)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
  *     forward.h     streams to the next members, and what waits for their acknowledgements
  *     records.h     records of senders that pass from one owner to another, in turns
  *     follow.h      what comes from the member before
+ *     combined.h    pushes of a clock that are one change
  *     succession.h  what a new view changes
  *     replication.h begin and end of all that
  *
@@ -78,6 +79,8 @@ struct migration_target;
 struct chain_wait {
     unsigned entries;
     struct chain_wait *prev, *next; /* of the sender */
+    struct chain_wait *parts;       /* of several pushes: the answers, which end with it ... */
+    struct chain_wait *next_part;   /* ... linked by this */
     struct sender *sender;          /* NULL: no answer is wanted */
     struct wire_head head;          /* of the latest attempt */
     struct reply *reply;            /* made already (values as they were), or NULL */
@@ -146,6 +149,7 @@ struct chain_stream {
     bool again;             /* it has asked since; ... */
     uint64_t asked_to;      /* ... the last entry then */
     bool blocked;
+    bool combines; /* it is up, or was, and the next member reads CHAIN_COMBINED */
     /* the stream goes to the target of a migration, which is no member; or NULL */
     struct migration_source *migration_source;
     uint64_t mark;  /* what a pause waits for */

@@ -8,6 +8,7 @@
 #include "cluster/session/acceptor.h"
 #include "server/migration/target.h"
 #include "server/replication/acks.h"
+#include "server/replication/combined.h"
 #include "server/replication/forward.h"
 #include "server/replication/origins.h"
 #include "server/replication/records.h"
@@ -138,6 +139,61 @@ static void wait_commit(struct chain_source *source, struct chain_wait *w)
     acks_advance(source);
 }
 
+/* The records of what a change has brought. */
+struct brought {
+    struct chain_sender *sender;
+    struct applied_note *note;
+    uint64_t floor;
+};
+
+static void brought_free(struct brought *brought, size_t n)
+{
+    for (size_t i = 0; brought && i < n; i++)
+        free(brought[i].note);
+    free(brought);
+}
+
+/* All is allocated first, because it may fail. NULL: no memory. */
+static struct brought *brought_make(struct chain *c, const struct chain_message *m, const struct van_seg *seg,
+                                    const uint64_t fresh[CHAIN_WORDS])
+{
+    size_t n = chain_pushes(m, seg);
+    struct brought *brought = calloc(n, sizeof *brought);
+    struct chain_origin *origin = brought ? origin_get(c, m->origin) : NULL;
+    bool all = origin;
+    for (size_t i = 0; i < n && all; i++) {
+        struct chain_push push = chain_push_get(m, seg, i);
+        brought[i].floor = push.floor;
+        brought[i].sender = origin_sender(origin, &push.sender);
+        brought[i].note = applied_note_make(push.number, fresh);
+        all = brought[i].sender && brought[i].note;
+    }
+    if (all)
+        return brought;
+    brought_free(brought, n);
+    return NULL;
+}
+
+static void brought_record(struct brought *brought, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct applied_window *window = &brought[i].sender->applied_window;
+        applied_window_raise_floor(window, brought[i].floor);
+        applied_window_attach(window, brought[i].note);
+        brought[i].note = NULL;
+    }
+}
+
+static paramo_err apply(struct shard *s, struct shard_table *t, const struct chain_message *m,
+                        const struct van_seg *seg, unsigned nseg, const uint64_t fresh[CHAIN_WORDS])
+{
+    uint64_t pushes = t->pushes; /* the owner counts pushes */
+    paramo_err err = m->what == CHAIN_COMBINED ? combined_apply(s, t, m, seg, fresh)
+                                               : partial_apply(s, t, &m->request, seg, nseg, fresh);
+    t->pushes = pushes;
+    return err;
+}
+
 /* *done: applied; otherwise the member before must send it again. */
 static paramo_err on_update(struct chain_source *source, struct chain_message *m, const struct van_seg *seg,
                             unsigned nseg, bool *done)
@@ -151,7 +207,8 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
         return PARAMO_OK;
     if (t->options.kind == PARAMO_TABLE_USER || !t->table)
         return t ? err_set(PARAMO_E_PROTOCOL, "CHAIN to table %s, which has no copies", t->name) : PARAMO_OK;
-    paramo_err err = apply_check_rows(t, &m->request, seg, nseg);
+    paramo_err err = m->what == CHAIN_COMBINED ? combined_check(t, m, seg, nseg)
+                                               : apply_check_rows(t, &m->request, seg, nseg);
     if (!err && m->request.count)
         err = apply_check_order(t, seg[WIRE_SEG_KEYS].data, m->request.count);
     if (!err)
@@ -160,21 +217,11 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
         return err;
     if (any && m->request.kind != WIRE_CLEAR && clearing_touches(t, fresh))
         return PARAMO_OK;
-    struct chain_origin *origin = any ? origin_get(c, m->origin) : NULL;
-    struct chain_sender *sender = origin ? origin_sender(origin, &m->sender) : NULL;
-    struct chain_wait *w = any && !sender ? NULL : wait_make(source, t, m, seg, nseg);
-    if (!w)
-        return PARAMO_OK;
-    struct applied_note *note = NULL; /* allocated first, because it may fail */
-    if (sender && !(note = applied_note_make(m->request.number, fresh))) {
-        chain_abandon(w);
-        return PARAMO_OK;
-    }
-    uint64_t pushes = t->pushes; /* the owner counts pushes */
-    err = any ? partial_apply(s, t, &m->request, seg, nseg, fresh) : PARAMO_OK;
-    t->pushes = pushes;
-    if (err) {
-        free(note);
+    struct brought *brought = any ? brought_make(c, m, seg, fresh) : NULL;
+    struct chain_wait *w = any && !brought ? NULL : wait_make(source, t, m, seg, nseg);
+    err = w && any ? apply(s, t, m, seg, nseg, fresh) : PARAMO_OK;
+    if (!w || err) {
+        brought_free(brought, any ? chain_pushes(m, seg) : 0);
         chain_abandon(w);
         return err == PARAMO_E_MEMORY ? PARAMO_OK : err;
     }
@@ -182,10 +229,9 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
         c->last[a] = m->order;
     if (any && m->request.kind == WIRE_CLEAR)
         shard_table_lose(t, fresh, false);
-    if (note) {
-        applied_window_raise_floor(&sender->applied_window, m->request.floor);
-        applied_window_attach(&sender->applied_window, note);
-    }
+    if (any)
+        brought_record(brought, chain_pushes(m, seg));
+    free(brought);
     wait_commit(source, w);
     *done = true;
     return PARAMO_OK;
@@ -257,13 +303,15 @@ static paramo_err follow(struct chain_source *source, const struct wire_head *he
     if (err)
         return err;
     chain_source_check(source);
+    if (m.what == CHAIN_COMBINED && !capability_of(source->conn, CAPABILITY_AGGREGATE))
+        return err_set(PARAMO_E_PROTOCOL, "CHAIN combines pushes, which was not negotiated");
     if (m.seq <= source->received)
         return PARAMO_OK; /* the next beat says so; an answer to each message would only add load */
     if (s->view && m.view < s->place->chain_changed)
         return refuse_view(source);
     if (m.seq == source->received + 1 && s->view && s->self >= 0 && m.view <= s->view->number &&
         !records_pending(s->chain))
-        err = m.what == CHAIN_UPDATE     ? on_update(source, &m, seg, nseg, &done)
+        err = chain_changes(&m)          ? on_update(source, &m, seg, nseg, &done)
               : m.what == CHAIN_TAKEOVER ? on_takeover(source, &m, &done)
                                          : on_forget(source, &m, &done);
     assert(!done || (!err && source->received == m.seq));

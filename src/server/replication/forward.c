@@ -9,6 +9,7 @@
 #include "cluster/session/connector.h"
 #include "server/migration/source.h"
 #include "server/replication/acks.h"
+#include "server/replication/combined.h"
 #include "server/shard/partial_apply.h"
 #include "server/shard/reply.h"
 #include "server/shard/shard_tables.h"
@@ -66,11 +67,16 @@ struct chain_entry *chain_entry_new(size_t bytes)
 struct chain_entry *chain_entry_make(const struct shard_table *t, const struct chain_message *m,
                                      const struct van_seg *seg, unsigned nseg, const uint64_t *partitions)
 {
-    struct chain_entry *e = chain_entry_new(t ? rows_some_bytes(&m->request, seg, nseg) : 0);
+    size_t bytes = !t                          ? 0
+                   : m->what == CHAIN_COMBINED ? combined_some_bytes(seg)
+                                               : rows_some_bytes(&m->request, seg, nseg);
+    struct chain_entry *e = chain_entry_new(bytes);
     if (!e)
         return NULL;
     e->m = *m;
-    if (t && m->request.count)
+    if (t && m->what == CHAIN_COMBINED)
+        combined_some(t, m, seg, partitions, e->data, &e->m.request, e->seg);
+    else if (t && m->request.count)
         rows_some(t, &m->request, seg, partitions, e->data, &e->m.request, e->seg);
     for (unsigned i = 0; partitions && chain_has_partitions(m) && i < CHAIN_WORDS; i++)
         e->m.partitions[i] &= partitions[i];
@@ -105,6 +111,10 @@ void chain_wait_done(struct chain_wait *w)
     if (w->source) {
         acks_advance(w->source);
         return;
+    }
+    for (struct chain_wait *part = w->parts, *next; part; part = next) {
+        next = part->next_part;
+        chain_wait_done(part);
     }
     struct peer *peer = w->sender ? w->sender->peer : NULL;
     wait_unlink(w);
@@ -217,6 +227,15 @@ void chain_send_all(struct chain *c)
         stream_send(st);
 }
 
+/* As it travels. */
+static uint64_t message_bytes(const struct chain_entry *e)
+{
+    uint64_t bytes = VAN_HEAD + CHAIN_BODY_MIN;
+    for (unsigned i = 0; i < WIRE_SEG_BODY; i++)
+        bytes += e->seg[i].len;
+    return bytes;
+}
+
 void chain_append(struct chain_stream *st, struct chain_entry *e)
 {
     assert(!e->acked && !e->out && !e->over);
@@ -231,6 +250,8 @@ void chain_append(struct chain_stream *st, struct chain_entry *e)
     st->count++;
     st->bytes += e->bytes;
     assert(st->count <= st->seq - st->acked);
+    if (!st->migration_source)
+        st->shard->counters.chain_bytes += message_bytes(e);
 }
 
 static void entry_acked(struct chain_stream *st, struct chain_entry *e)
@@ -489,6 +510,7 @@ static void stream_up(void *arg, struct van_conn *conn, const struct welcome *we
     st->conn = conn;
     st->met = true;
     st->takes_columns = capability_of(conn, CAPABILITY_COLUMNS);
+    st->combines = capability_of(conn, CAPABILITY_AGGREGATE);
     van_set_user(conn, &stream_user, st);
     van_conn_stays(conn);
     stream_beat(st);
@@ -757,22 +779,58 @@ void chain_abandon(struct chain_wait *w)
         return;
     for (struct qnode *node; (node = queue_pop(&w->made));)
         chain_entry_free(container_of(node, struct chain_entry, node));
+    for (struct chain_wait *part = w->parts, *next; part; part = next) {
+        next = part->next_part;
+        chain_abandon(part);
+    }
     free(w);
 }
 
-void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wait *w,
-                  const struct van_seg *seg, struct sender *sender, const uint64_t *only)
+void chain_number(struct chain *c, const struct shard_table *t, const uint64_t *keys, size_t n,
+                  const uint64_t *only)
 {
-    const uint64_t *keys = w->head.count ? seg[WIRE_SEG_KEYS].data : NULL;
     c->order++;
     /* A table without copies has no other member: its changes go at most to a migration's target. */
-    for (size_t i = 0; i < w->head.count && t->replicas; i++) {
+    for (size_t i = 0; i < n && t->replicas; i++) {
         unsigned partition = ring_partition(ring_position(&t->placement, keys[i]));
         if (only && !partition_set_has(only, partition))
             continue;
         assert(c->last[partition] <= c->order && partition_set_has(c->mine, partition));
         c->last[partition] = c->order;
     }
+}
+
+void chain_wait_link(struct chain_wait *w, struct sender *sender)
+{
+    assert(!w->sender && !w->prev && !w->source);
+    w->sender = sender;
+    w->next = sender->pending;
+    if (w->next)
+        w->next->prev = w;
+    sender->pending = w;
+}
+
+static void append_all(struct chain_wait *w, struct queue *made)
+{
+    for (struct qnode *node; (node = queue_pop(made));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        e->wait = e->wait ? w : NULL;
+        chain_append(e->to, e);
+    }
+}
+
+void chain_wait_send(struct chain *c, struct chain_wait *w)
+{
+    struct queue made = w->made;
+    w->made = (struct queue){0};
+    append_all(w, &made);
+    chain_send_all(c);
+}
+
+void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wait *w,
+                  const struct van_seg *seg, struct sender *sender, const uint64_t *only)
+{
+    chain_number(c, t, w->head.count ? seg[WIRE_SEG_KEYS].data : NULL, w->head.count, only);
     for (unsigned a = 0; w->head.kind == WIRE_CLEAR && t->replicas && a < RING_PARTITIONS; a++)
         if (partition_set_has(c->mine, a) && (!only || partition_set_has(only, a)))
             c->last[a] = c->order;
@@ -789,18 +847,9 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
         free(w);
         w = before;
     } else {
-        assert(!w->sender && !w->prev && !w->source);
-        w->sender = sender;
-        w->next = sender->pending;
-        if (w->next)
-            w->next->prev = w;
-        sender->pending = w;
+        chain_wait_link(w, sender);
     }
-    for (struct qnode *node; (node = queue_pop(&made));) {
-        struct chain_entry *e = container_of(node, struct chain_entry, node);
-        e->wait = e->wait ? w : NULL;
-        chain_append(e->to, e);
-    }
+    append_all(w, &made);
     chain_send_all(c);
     if (!w->entries) { /* it goes only to a target that is not FULL yet */
         w->entries = 1;
@@ -817,10 +866,12 @@ void chain_cancel(struct queue *entries)
         assert(!w || w->entries > 0);
         if (!w || --w->entries)
             continue;
+        for (struct chain_wait *part = w->parts; part; part = part->next_part)
+            wait_unlink(part);
         wait_unlink(w);
         if (w->reply)
             reply_free(w->reply);
-        free(w);
+        chain_abandon(w);
     }
 }
 
@@ -844,7 +895,7 @@ unsigned chain_route(struct chain *c)
     assert(chain_routes(c));
     struct chain_entry *e = container_of(queue_pop(&c->routing.entries), struct chain_entry, node);
     const struct shard_table *t =
-        e->m.what == CHAIN_UPDATE ? shard_table_find(c->shard, e->m.request.table) : NULL;
+        chain_changes(&e->m) ? shard_table_find(c->shard, e->m.request.table) : NULL;
     unsigned cost = ROUTE_COST + e->m.request.count / ROUTE_KEYS;
     struct queue parts = {0};
     struct chain_stream *whole = NULL;

@@ -24,7 +24,16 @@ static inline bool chain_guarded(const struct chain *c)
 MUST_USE paramo_err chain_prepare(struct peer *peer, struct shard_table *t, const struct wire_head *head,
                                   const struct van_seg *seg, unsigned nseg, const uint64_t *only,
                                   struct chain_wait **wait);
+/* Frees an unused step; NULL is ignored. */
 void chain_abandon(struct chain_wait *wait);
+/* The change that is about to be sent has the next order number, on the partitions of its keys (only those of `only`,
+ * unless NULL). */
+void chain_number(struct chain *c, const struct shard_table *t, const uint64_t *keys, size_t n,
+                  const uint64_t *only);
+/* The sender's answer waits for w. */
+void chain_wait_link(struct chain_wait *w, struct sender *sender);
+/* Appends what was made for w to the streams, and sends it. */
+void chain_wait_send(struct chain *c, struct chain_wait *w);
 /* The partitions of `only` (NULL: of all) that this shard owns. partitions may be the same array as only. */
 uint64_t *chain_only_mine(const struct chain *c, const uint64_t *only, uint64_t partitions[CHAIN_WORDS]);
 /* The change has been applied and recorded: sends it. The answer leaves when it is acknowledged. */

@@ -36,10 +36,8 @@ static paramo_err keep_frame(struct kept *k)
                                       : van_keep(k->peer->conn, k->seg, k->nseg, &k->hold);
 }
 
-/* Copies the slice, or takes over `hold`, which keeps its bytes already. NULL: no memory; the slice counts as
- * lost on the way. */
-static struct kept *keep(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
-                         unsigned nseg, struct van_hold **hold)
+struct kept *kept_make(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
+                       unsigned nseg, struct van_hold **hold)
 {
     struct kept *k = malloc(sizeof *k);
     if (!k)
@@ -71,16 +69,13 @@ static void for_view_check(const struct shard_kept *kept)
     assert(kept->count <= SHARD_VIEW_DEFERRED_MAX && (kept->count || !kept->bytes));
 }
 
-void kept_defer_for_view(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
-                         unsigned nseg, struct van_hold **hold)
+void kept_wait_for_view(struct kept *k)
 {
-    struct shard *s = peer->shard;
+    struct shard *s = k->peer->shard;
     for_view_check(s->kept);
-    struct kept *k = NULL;
-    if (s->kept->count < SHARD_VIEW_DEFERRED_MAX && s->kept->bytes < SHARD_VIEW_DEFERRED_BYTES)
-        k = keep(peer, head, seg, nseg, hold);
-    if (!k) {
+    if (s->kept->count >= SHARD_VIEW_DEFERRED_MAX) {
         s->counters.dropped++;
+        kept_free(k);
         return;
     }
     k->deadline = lane_now(s->lane) + SHARD_VIEW_DEFERRED_SECONDS * ENV_SEC;
@@ -89,6 +84,20 @@ void kept_defer_for_view(struct peer *peer, const struct wire_head *head, const 
     s->kept->bytes += k->bytes;
     s->counters.deferred_for_view++;
     shard_keep_house(s);
+}
+
+void kept_defer_for_view(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
+                         unsigned nseg, struct van_hold **hold)
+{
+    struct shard *s = peer->shard;
+    struct kept *k = NULL;
+    if (s->kept->count < SHARD_VIEW_DEFERRED_MAX && s->kept->bytes < SHARD_VIEW_DEFERRED_BYTES)
+        k = kept_make(peer, head, seg, nseg, hold);
+    if (!k) {
+        s->counters.dropped++;
+        return;
+    }
+    kept_wait_for_view(k);
 }
 
 void kept_drop_for_view(struct shard *s, const struct peer *peer, uint64_t now)
@@ -138,6 +147,17 @@ void kept_push(struct kept *k)
     peer->deferred_bytes += k->bytes;
 }
 
+void kept_push_first(struct kept *k)
+{
+    struct peer *peer = k->peer;
+    k->node.next = peer->deferred.head;
+    peer->deferred.head = &k->node;
+    if (!peer->deferred.tail)
+        peer->deferred.tail = &k->node;
+    peer->deferred_count++;
+    peer->deferred_bytes += k->bytes;
+}
+
 struct kept *kept_pop(struct peer *peer)
 {
     struct kept *k = container_of(queue_pop(&peer->deferred), struct kept, node);
@@ -160,7 +180,7 @@ void kept_defer(struct peer *peer, const struct wire_head *head, const struct va
 {
     struct kept *k = NULL;
     if (peer->deferred_count < PEER_DEFERRED_MAX && peer->deferred_bytes < PEER_DEFERRED_BYTES)
-        k = keep(peer, head, seg, nseg, hold);
+        k = kept_make(peer, head, seg, nseg, hold);
     if (!k) {
         peer->shard->counters.dropped++;
         return;

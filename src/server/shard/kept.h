@@ -42,6 +42,8 @@ static inline size_t kept_for_view_bytes(const struct shard *s)
 struct queue kept_take_for_view(struct shard *s);
 /* Puts a slice at the end of those that its connection defers. */
 void kept_push(struct kept *k);
+/* The same, before all others. */
+void kept_push_first(struct kept *k);
 /* Takes the first slice that the connection defers, which has one. The caller owns it. */
 struct kept *kept_pop(struct peer *peer);
 /* Is a slice of this sender and number kept for a view or by this connection? */
@@ -53,6 +55,11 @@ MUST_USE paramo_err kept_segments(struct peer *peer, const struct van_seg *from,
 /* Both copy the slice, or take over *hold, which keeps its bytes already. */
 void kept_defer_for_view(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                          unsigned nseg, struct van_hold **hold);
+/* The same, of one that is kept. */
+void kept_wait_for_view(struct kept *k);
+/* The same for a caller who owns it then. NULL: no memory. */
+struct kept *kept_make(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
+                       unsigned nseg, struct van_hold **hold);
 void kept_defer(struct peer *peer, const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
                 struct van_hold **hold);
 /* Drops slices of this peer (NULL: of all peers past the deadline) that wait for a view. */

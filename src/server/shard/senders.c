@@ -8,6 +8,7 @@
 #include "server/replication/forward.h"
 #include "server/replication/records.h"
 #include "server/replication/replication.h"
+#include "server/shard/collecting.h"
 #include "server/shard/deferred.h"
 #include "server/shard/filtered.h"
 #include "server/shard/handling.h"
@@ -135,6 +136,7 @@ void shard_peer_forget(struct shard *s, struct peer *peer)
     if (s->senders->check.peer == peer)
         s->senders->check.peer = peer->next;
     kept_drop_for_view(s, peer, 0);
+    collecting_drop(s, peer);
     deferred_drop(s, peer, 0);
     kept_drop(peer);
     for (struct qnode *node; (node = queue_pop(&peer->backlog));)

@@ -14,6 +14,8 @@
 #include "server/replication/succession.h"
 #include "server/shard/adopting.h"
 #include "server/shard/clearing.h"
+#include "server/shard/collecting.h"
+#include "server/shard/collecting_turn.h"
 #include "server/shard/deferred.h"
 #include "server/shard/deferred_turn.h"
 #include "server/shard/filtered.h"
@@ -221,6 +223,7 @@ static void adopt_view(struct shard *s, struct view *view)
     if (node)
         s->config.node = node->id;
     uint64_t before[PARTITION_WORDS] = {0}, owned[PARTITION_WORDS], gained = 0;
+    collecting_give_back(s);
     assert(!s->place->adopting && (!s->view || view->number > s->view->number));
     if (s->view)
         owned_partitions(s, before);
@@ -345,6 +348,7 @@ struct shard_parts {
     struct shard_saves saves;
     struct shard_loads loads;
     struct shard_clearing clearing;
+    struct shard_collecting collecting;
     struct shard_replies replies;
     struct shard_filters filters;
     struct shard_house house;
@@ -366,6 +370,7 @@ static void parts_join(struct shard_parts *all)
     s->saves = &all->saves;
     s->loads = &all->loads;
     s->clearing = &all->clearing;
+    s->collecting = &all->collecting;
     s->replies = &all->replies;
     s->filters = &all->filters;
     s->house = &all->house;
@@ -392,6 +397,7 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
     adopting_init(s, adopt_view);
     deferred_init(s, deferred_turn);
     clearing_init(s, clearing_over);
+    collecting_init(s, collecting_turn);
     bufpool_init(&s->pool, SHARD_POOL_BYTES);
     if (config->van) {
         err = chain_create(s, &s->chain);
@@ -428,6 +434,7 @@ void shard_close(struct shard *s)
     shard_house_close(s);
     deferred_close(s);
     clearing_close(s);
+    collecting_close(s);
     shard_tables_close(s);
     assert(handling_kept_bytes(s) == 0 && senders_count(s) == 0);
     assert(kept_for_view(s) == 0 && scanning_sessions(s) == 0);

@@ -39,6 +39,8 @@ typedef void (*shard_migration_done)(void *arg, paramo_err status);
 
 struct shard_counters {
     uint64_t slices, repeats, moved, deferred_for_view, dropped;
+    uint64_t chain_bytes; /* of changes to next members, each once for each member */
+    uint64_t combined;    /* changes that were made of several pushes (collecting.h) */
     uint64_t senders, kept_bytes, view_deferred_bytes, tables_bytes;
 };
 

@@ -6,6 +6,7 @@
  *     shard.c           life, connections, views
  *     adopting.c        views that name many new tables
  *     deferred_turn.c   turns of requests that take longer than a step of the lane
+ *     collecting_turn.c what becomes of them
  *     slice.c           one request from its arrival: defer, refuse, dedup, dispatch, probe
  *     senders.c         records of senders, and which are over
  *     apply.c           requests to built-in tables
@@ -17,6 +18,7 @@
  *     deferred.c        the list of requests that take longer than a step of the lane
  *     shard_tables.c    the memory of the shard's tables
  *     clearing.c        removal of many rows in steps
+ *     collecting.c      pushes that wait to be one change with others of their clock
  *     kept.c            slices that cannot be handled yet
  *     filtered.c        filters of requests and answers
  *     reply.c           answers and their memory
@@ -161,23 +163,24 @@ struct shard {
     const struct keyset_part
         *part;           /* keys of the request that is being handled, if its worker is in this process */
     struct chain *chain; /* replication/; NULL: an app endpoint, or no van to reach others */
-    struct shard_adopting *adopting; /* adopting.h */
-    struct shard_tables *tables;     /* table_map.h */
-    struct shard_upkeep *upkeep;     /* shard_tables.h */
-    struct shard_senders *senders;   /* senders.h */
-    struct shard_peers *peers;       /* peers.h */
-    struct shard_kept *kept;         /* kept.h */
-    struct shard_handling *handling; /* handling.h */
-    struct shard_scans *scans;       /* scanning.h */
-    struct shard_deferred *deferred; /* deferred.h */
-    struct shard_saves *saves;       /* snapshot/saving.h */
-    struct shard_loads *loads;       /* snapshot/loading.h */
-    struct shard_clearing *clearing; /* clearing.h */
-    struct shard_replies *replies;   /* reply.h */
-    struct shard_filters *filters;   /* filtered.h */
-    struct shard_house *house;       /* housekeeping.h */
-    struct bufpool pool;             /* of answers, and of scratch within a step */
-    size_t reducing_bytes;           /* of deferred reductions (reducing_steps.h) */
+    struct shard_adopting *adopting;     /* adopting.h */
+    struct shard_tables *tables;         /* table_map.h */
+    struct shard_upkeep *upkeep;         /* shard_tables.h */
+    struct shard_senders *senders;       /* senders.h */
+    struct shard_peers *peers;           /* peers.h */
+    struct shard_kept *kept;             /* kept.h */
+    struct shard_handling *handling;     /* handling.h */
+    struct shard_scans *scans;           /* scanning.h */
+    struct shard_deferred *deferred;     /* deferred.h */
+    struct shard_saves *saves;           /* snapshot/saving.h */
+    struct shard_loads *loads;           /* snapshot/loading.h */
+    struct shard_clearing *clearing;     /* clearing.h */
+    struct shard_collecting *collecting; /* collecting.h */
+    struct shard_replies *replies;       /* reply.h */
+    struct shard_filters *filters;       /* filtered.h */
+    struct shard_house *house;           /* housekeeping.h */
+    struct bufpool pool;                 /* of answers, and of scratch within a step */
+    size_t reducing_bytes;               /* of deferred reductions (reducing_steps.h) */
     struct shard_counters counters;
     struct spread pauses; /* of partitions that migrated away: microseconds */
 };

@@ -11,6 +11,7 @@
 #include "server/replication/records.h"
 #include "server/shard/apply.h"
 #include "server/shard/clearing.h"
+#include "server/shard/collecting.h"
 #include "server/shard/deferred.h"
 #include "server/shard/examining.h"
 #include "server/shard/filtered.h"
@@ -90,6 +91,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
     shard_floor(s, sender, h->floor);
     if (t->options.kind == PARAMO_TABLE_USER)
         return handling_slice(peer, t, h, seg, nseg, hold);
+    collecting_before(s, h);
     bool repeated = false;
     switch (applied_window_state(&sender->applied_window, h->number)) {
     case DEDUP_OLD:
@@ -105,6 +107,8 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
             return PARAMO_OK;
         break;
     case DEDUP_NEW:
+        if (collecting_takes(peer, t, h, seg, nseg, hold))
+            return PARAMO_OK;
         break;
     }
     return h->kind == WIRE_TRANSFORM && !repeated ? transforming_slice(peer, t, h, seg, nseg)
@@ -124,7 +128,8 @@ static void probe(struct peer *peer, const struct wire_head *h)
         reply_moved(peer, h);
         return;
     }
-    if (kept_has(peer, h->number) || deferred_asked(s, sender, h->number)) {
+    if (kept_has(peer, h->number) || collecting_has(s, sender, h->number) ||
+        deferred_asked(s, sender, h->number)) {
         reply_probe(peer, h, PROBE_WORKING);
         return;
     }
@@ -411,6 +416,37 @@ bool slice_may_read(const struct peer *peer, const struct wire_head *h, const st
     bool shut = chain_guarded(s->chain) && !chain_open(s);
     return !shut && !peer->blocked && s->view && !loading_holds(s) && !migration_source_defers(s, h, seg) &&
            !clearing_holds(s, h, seg);
+}
+
+bool slice_waits_for_view(const struct shard *s)
+{
+    return !s->view || loading_holds(s);
+}
+
+bool slice_may_change(const struct peer *peer, const struct wire_head *h, const struct van_seg *seg)
+{
+    struct shard *s = peer->shard;
+    bool shut = chain_guarded(s->chain) && !chain_open(s);
+    return !shut && !peer->blocked && !slice_waits_for_view(s) &&
+           !(saving_now(s) && saving_holds(s, h, seg)) && !migration_source_defers(s, h, seg) &&
+           !clearing_holds(s, h, seg);
+}
+
+bool slice_is_whole(const struct peer *peer, const struct wire_head *h)
+{
+    struct shard *s = peer->shard;
+    const struct applied_window *window = &peer->sender->applied_window;
+    assert(s->view && h->view <= s->view->number);
+    return s->self >= 0 && h->view >= s->place->partitions_changed && !fenced(s, peer->sender) &&
+           applied_window_state(window, h->number) == DEDUP_NEW && !applied_window_note(window, h->number);
+}
+
+void slice_handle_kept(struct kept *k)
+{
+    struct peer *peer = k->peer;
+    if (handle(peer, &k->head, k->seg, k->nseg, &k->hold))
+        peer->broken = true; /* it is closed when all connections go on */
+    kept_free(k);
 }
 
 void slice_handle_again(struct peer *peer, const struct wire_head *h, const struct van_seg *seg,

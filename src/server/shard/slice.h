@@ -7,7 +7,7 @@
 #ifndef SERVER_SHARD_SLICE_H
 #define SERVER_SHARD_SLICE_H
 
-#include "server/shard/shard_impl.h"
+#include "server/shard/kept.h"
 
 extern const struct van_user shard_van_user;
 /* Raises the sender's floor: all its numbers below are over, on every shard. */
@@ -21,6 +21,14 @@ void slice_resume_all(struct shard *s);
 void slice_examine(struct lane_timer *timer);
 /* May a slice that reads be handled now? */
 bool slice_may_read(const struct peer *peer, const struct wire_head *head, const struct van_seg *seg);
+/* May a change that was collected (collecting.h) be made now, though its connection may defer what came later? If not
+ * because of the view, slice_waits_for_view. */
+bool slice_may_change(const struct peer *peer, const struct wire_head *head, const struct van_seg *seg);
+bool slice_waits_for_view(const struct shard *s);
+/* Is it new on all partitions, of a sender that is not over, and cut by a view that still holds? */
+bool slice_is_whole(const struct peer *peer, const struct wire_head *head);
+/* Handles a slice that was collected, and frees it. */
+void slice_handle_kept(struct kept *k);
 /* Handles a deferred slice again; an error closes the connection. */
 void slice_handle_again(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                         unsigned nseg);
