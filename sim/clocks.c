@@ -45,14 +45,18 @@ static bool behind(const struct world *w, const struct customer *c, uint64_t clo
     uint64_t issued = atomic_load(&c->worker->clock.issued);
     if (clock <= c->clock.begins)
         return false;
-    (void)snprintf(why, size, "customer %u of %s is at clock %" PRIu64, number_of(c), c->machine->name,
-                   issued);
-    if (clock > issued)
+    if (clock > issued) {
+        (void)snprintf(why, size, "customer %u of %s is at clock %" PRIu64, number_of(c), c->machine->name,
+                       issued);
         return true;
-    for (unsigned i = 0; i < SIM_SERIALS && c->open && issued - clock < CLOCKS_KEPT; i++) {
-        const struct op *op = w->by_serial[i];
-        if (!op || !op->open || &op->machine->customers[op->customer] != c || !op->ts ||
-            op->ts > c->clock.ends[clock % CLOCKS_KEPT])
+    }
+    unsigned left = issued - clock < CLOCKS_KEPT ? c->open : 0; /* requests of it in flight */
+    for (uint32_t serial = w->serial, seen = 0; left && seen < SIM_SERIALS; serial--, seen++) {
+        const struct op *op = w->by_serial[serial % SIM_SERIALS];
+        if (!op || !op->open || &op->machine->customers[op->customer] != c)
+            continue;
+        left--;
+        if (!op->ts || op->ts > c->clock.ends[clock % CLOCKS_KEPT])
             continue;
         (void)snprintf(why, size,
                        "request %" PRIu64 " of customer %u of %s, which came before it, is in flight", op->ts,

@@ -12,7 +12,7 @@ static const double slack = 1.0 / 64, more = 1 + 1.0 / 1024;
 
 static double amount(unsigned digit)
 {
-    return ldexp(4.0 / 3, 2 * (int)digit);
+    return 4.0 / 3 * (double)(UINT64_C(1) << 2 * digit);
 }
 
 uint64_t reals_value(uint64_t digit, unsigned column)
@@ -103,16 +103,36 @@ double reals_pulled(const struct op *op)
     return more * (1 + 2 * e->share + 2 * e->own) * (e->share * most + e->own * most + e->least);
 }
 
-/* Finds digits of `free` whose amounts sum up to x, as far as error allows. An amount is more than twice the sum of all
- * below it. If a digit may be in as well as out, then error is so large that the lower ones can make up for it. */
-static bool sum_find(double x, double error, uint64_t free, uint64_t *digits)
+/* Digits that may be in a sum or not, and of each the sum of the amounts below it. */
+struct open_digits {
+    uint64_t set;
+    double below[SIM_DIGITS];
+};
+
+static unsigned lowest_digit(uint64_t digits)
 {
-    double below[SIM_DIGITS + 1] = {0};
-    for (unsigned d = 0; d < SIM_DIGITS; d++)
-        below[d + 1] = below[d] + (free >> 2 * d & 1 ? amount(d) : 0);
+    return (unsigned)__builtin_ctzll(digits) / 2;
+}
+
+static void open_digits_init(struct open_digits *o, uint64_t set)
+{
+    o->set = set;
+    double sum = 0;
+    for (uint64_t left = set; left; left &= left - 1) {
+        o->below[lowest_digit(left)] = sum;
+        sum += amount(lowest_digit(left));
+    }
+}
+
+/* Finds digits whose amounts sum up to x, as far as error allows. An amount is more than twice the sum of all below it.
+ * If a digit may be in as well as out, then error is so large that the lower ones can make up for it. */
+static bool sum_find(double x, double error, const struct open_digits *o, uint64_t *digits)
+{
     *digits = 0;
-    for (unsigned d = SIM_DIGITS; d-- > 0;) {
-        if (!(free >> 2 * d & 1) || fabs(x - below[d] / 2) <= below[d] / 2 + error)
+    for (uint64_t left = o->set; left;) {
+        unsigned d = (63 - (unsigned)__builtin_clzll(left)) / 2;
+        left ^= UINT64_C(1) << 2 * d;
+        if (fabs(x - o->below[d] / 2) <= o->below[d] / 2 + error)
             continue;
         x -= amount(d);
         *digits |= UINT64_C(1) << 2 * d;
@@ -122,7 +142,9 @@ static bool sum_find(double x, double error, uint64_t free, uint64_t *digits)
 
 bool reals_exact(uint64_t bits, uint64_t sent, uint64_t *digits)
 {
-    return sum_find(real(bits), slack, sent, digits);
+    struct open_digits open;
+    open_digits_init(&open, sent);
+    return sum_find(real(bits), slack, &open, digits);
 }
 
 bool reals_digits(struct world *w, const char *where, const struct ledger_key *key, const uint64_t *vals,
@@ -131,14 +153,17 @@ bool reals_digits(struct world *w, const char *where, const struct ledger_key *k
     enum sim_table table =
         key >= w->ledger[SIM_SUMS].keys ? SIM_SUMS : SIM_REALS; /* the ledger has them in order */
     size_t index = (size_t)(key - w->ledger[table].keys);
+    const double *errors = w->reals_error[table - SIM_REALS][index];
+    struct open_digits open;
     double sum = 0;
-    for (unsigned d = 0; d < SIM_DIGITS; d++) {
-        error += key->sent >> 2 * d & 1 ? w->reals_error[table - SIM_REALS][index][d] : 0;
-        sum += must >> 2 * d & 1 ? amount(d) : 0;
-    }
+    for (uint64_t left = key->sent; left; left &= left - 1)
+        error += errors[lowest_digit(left)];
+    for (uint64_t left = must; left; left &= left - 1)
+        sum += amount(lowest_digit(left));
+    open_digits_init(&open, key->sent & ~must & ~gone);
     for (unsigned i = 0; i < n; i++) {
         double x = i ? -real(vals[i]) : real(vals[i]);
-        if (sum_find(x - sum, error + slack, key->sent & ~must & ~gone, &digits[i])) {
+        if (sum_find(x - sum, error + slack, &open, &digits[i])) {
             digits[i] |= must;
             continue;
         }
