@@ -403,7 +403,9 @@ static bool make_room(struct placing *p, size_t partition)
     while (head < tail && rest) {
         uint16_t via = p->queue[head++];
         size_t seen = RING_PARTITIONS; /* the last partition that was tried: none of the rest fits it */
-        for (size_t a = next_held(p, 0, via); a < RING_PARTITIONS; a = next_held(p, a + 1, via)) {
+        /* One partition of each run: the others have the same members above. */
+        for (size_t a = next_held(p, 0, via); a < RING_PARTITIONS;
+             a = next_held(p, partition_set_next(p->runs, (unsigned)a + 1), via)) {
             if (seen < RING_PARTITIONS && same_above(p, a, seen))
                 continue;
             seen = a;

@@ -16,14 +16,27 @@ static void changes_note(const uint16_t owner[RING_PARTITIONS], unsigned word, u
         changes[i] |= here[i] != before[i];
 }
 
+/* Has any partition of the word another shard than the one before? In most words none has. */
+static bool changes_in(const uint16_t owner[RING_PARTITIONS], unsigned word)
+{
+    const uint16_t *here = owner + 64 * (size_t)word;
+    return word ? memcmp(here, here - 1, 64 * sizeof *here) != 0
+                : memcmp(here + 1, here, 63 * sizeof *here) != 0;
+}
+
 void ring_runs_add(const uint16_t *const owners[], unsigned count, uint64_t begins[PARTITION_WORDS])
 {
     partition_set_add(begins, 0);
     for (unsigned word = 0; count && word < PARTITION_WORDS; word++) {
         uint8_t changes[64] = {0};
-        for (unsigned k = 0; k < count; k++)
+        bool any = false;
+        for (unsigned k = 0; k < count; k++) {
+            if (!changes_in(owners[k], word))
+                continue;
             changes_note(owners[k], word, changes);
-        for (unsigned i = 0; i < 64; i += 8) {
+            any = true;
+        }
+        for (unsigned i = 0; any && i < 64; i += 8) {
             uint64_t eight;
             memcpy(&eight, changes + i, sizeof eight);
             /* the lowest bits of its bytes, the first byte's lowest (little endian) */
