@@ -509,6 +509,13 @@ static void begins_with(struct world *w, uint64_t number)
     bounds_restored(w, seen->bounds);
 }
 
+/* The standby scheduler, after the first; NULL: there is none. */
+static const struct machine *next_scheduler(const struct world *w, const struct machine *m)
+{
+    const struct machine *last = &w->machines[w->count - 1];
+    return m != last && last->role == PARAMO_ROLE_SCHEDULER ? last : NULL;
+}
+
 void ckpts_check(struct world *w)
 {
     struct ckpts *c = w->ckpts;
@@ -517,10 +524,7 @@ void ckpts_check(struct world *w)
     if (simfs_crashed(c->files))
         power_fails(w);
     folder_check(w);
-    for (uint32_t k = 0; k < w->count; k++) {
-        const struct machine *m = &w->machines[k];
-        if (m->role != PARAMO_ROLE_SCHEDULER)
-            continue;
+    for (const struct machine *m = w->machines; m; m = next_scheduler(w, m)) {
         const uint64_t back = m->up && m->made->scheduler ? sched_ckpt_returns(m->made->scheduler) : 0;
         /* servers may carry it out after the scheduler has given it up */
         c->returns = back ? back : c->returns;
@@ -533,7 +537,7 @@ void ckpts_check(struct world *w)
         if (at_one && !*begun) {
             *begun = bounds_begin(w);
             c->begun_at[m->rank] = bounds_from(*begun);
-        } else if (!at_one) {
+        } else if (!at_one && *begun) {
             free(*begun);
             *begun = NULL;
         }

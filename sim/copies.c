@@ -44,6 +44,8 @@ void copies_read(const struct world *w, const struct shard_table *st, enum sim_t
     const struct ledger_key *ledger = w->ledger[t].keys;
     const unsigned row = copies_width(t);
     uint64_t keys[SIM_KEYS];
+    if (!count)
+        return;
     for (unsigned i = 0; i < count; i++) {
         keys[i] = ledger[places[i]].key;
         lens[i] = row;

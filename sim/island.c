@@ -209,6 +209,7 @@ static const struct shard *paused_source(struct world *w, uint32_t server, unsig
     if (!g || migration_source_state(g, &id) != MIGRATION_SOURCE_PAUSED)
         return NULL;
     const struct migration_order *order = migration_source_order(g);
+    memset(partitions, 0, PARTITION_WORDS * sizeof *partitions);
     partition_set_add_run(partitions, order->first, order->first + order->partitions);
     return order->takes_over || order->handover ? NULL : shard;
 }
@@ -233,7 +234,7 @@ static bool found_paused(struct world *w, struct plan *p, const struct shard *sh
 static void await_commit(struct world *w)
 {
     struct island *island = &w->island, found = *island;
-    uint64_t partitions[PARTITION_WORDS] = {0};
+    uint64_t partitions[PARTITION_WORDS];
     const struct shard *shard = paused_source(w, island->source, island->index, partitions);
     if (!shard || sim_now(w->sim) >= island->commit_until) {
         island->commit_until = 0;
@@ -266,11 +267,14 @@ static void schedulers_silent(struct world *w, size_t fault)
 /* The process has taken a step. One of its shards may have paused for a migration. */
 static void look_for_pause(struct world *w, uint32_t server, unsigned which)
 {
-    struct island *island = &w->island, found = *island;
+    struct island *island = &w->island;
     size_t fault = island->waiting[which];
+    if (w->schedule->faults[fault].to != 1)
+        return; /* it waits for no pause */
+    struct island found = *island;
     struct plan p = plan_of(&w->schedule->faults[fault]);
-    for (unsigned i = 0; p.paused && i < w->schedule->shards; i++) {
-        uint64_t partitions[PARTITION_WORDS] = {0};
+    for (unsigned i = 0; i < w->schedule->shards; i++) {
+        uint64_t partitions[PARTITION_WORDS];
         const struct shard *shard = paused_source(w, server, i, partitions);
         if (!shard || shard->view->number != w->newest_view ||
             !found_paused(w, &p, shard, partitions, &found))
