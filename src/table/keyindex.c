@@ -428,16 +428,27 @@ uint64_t keyindex_hash(const struct keyindex *x, uint64_t key)
 }
 
 /* A segment's hashes are one range. If it has more keys than wanted: half of the range, a quarter ... */
-bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
-                    void (*each)(void *ctx, uint64_t key, uint64_t hash, void *payload), void *ctx)
+/* The segment of the next hashes from cursor on, of which a sweep takes those up to *last; NULL: there are none. */
+static const struct keyindex_segment *sweep_segment(const struct keyindex *x, uint64_t cursor, uint64_t rows,
+                                                    uint64_t *last)
 {
     if (!x->directory)
-        return false;
-    const struct keyindex_segment *s = segment_of(x, *cursor);
+        return NULL;
+    const struct keyindex_segment *s = segment_of(x, cursor);
     unsigned depth = s->depth;
     for (uint64_t count = s->count; count > rows && depth < 63; count /= 2)
         depth++;
-    uint64_t last = depth ? *cursor | (UINT64_MAX >> depth) : UINT64_MAX;
+    *last = depth ? cursor | (UINT64_MAX >> depth) : UINT64_MAX;
+    return s;
+}
+
+bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
+                    void (*each)(void *ctx, uint64_t key, uint64_t hash, void *payload), void *ctx)
+{
+    uint64_t last;
+    const struct keyindex_segment *s = sweep_segment(x, *cursor, rows, &last);
+    if (!s)
+        return false;
     for (uint32_t at = 0; at < s->nbuckets; at++) {
         const struct keyindex_bucket *b = bucket_at(s, at);
         for (unsigned used = *bucket_meta(b) & META_USED(x->slots); used; used &= used - 1) {
@@ -446,6 +457,28 @@ bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
             if (hash >= *cursor && hash <= last)
                 each(ctx, key_of(x, hash), hash, bucket_payload(b, slot, x->slots));
         }
+    }
+    *cursor = last + 1;
+    return *cursor != 0;
+}
+
+bool keyindex_sweep_payloads(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
+                             void (*each)(void *ctx, void *const *payload, unsigned n), void *ctx)
+{
+    uint64_t last;
+    const struct keyindex_segment *s = sweep_segment(x, *cursor, rows, &last);
+    if (!s)
+        return false;
+    for (uint32_t at = 0; at < s->nbuckets; at++) {
+        const struct keyindex_bucket *b = bucket_at(s, at);
+        const unsigned used = *bucket_meta(b) & META_USED(x->slots);
+        void *payload[5];
+        unsigned n = 0;
+        for (unsigned slot = 0; slot < x->slots; slot++) { /* without branches: they would go either way */
+            payload[n] = bucket_payload(b, slot, x->slots);
+            n += (used >> slot & 1) && b->word[slot] >= *cursor && b->word[slot] <= last;
+        }
+        each(ctx, payload, n);
     }
     *cursor = last + 1;
     return *cursor != 0;

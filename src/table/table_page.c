@@ -274,6 +274,16 @@ static void count_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
         count_fetched(c);
 }
 
+/* Of a table of small rows. */
+static void count_payloads(void *ctx, void *const *payload, unsigned n)
+{
+    struct counting *c = ctx;
+    const struct rowspec *spec = &c->table->spec;
+    c->count->rows += n;
+    for (unsigned i = 0; i < n; i++)
+        c->count->nonzero += rowspec_count_nonzero(spec, payload[i], spec->dim);
+}
+
 /* The average number of values per row. */
 static size_t row_values(const struct table *t)
 {
@@ -314,9 +324,12 @@ void table_count_step(const struct table *t, struct table_count *count, size_t v
         return;
     }
     struct counting c = {.table = t, .count = count, .wants = wants, .arg = arg};
+    const size_t sweep = rows < SWEEP_KEYS ? rows : SWEEP_KEYS;
     for (size_t looked = 0; looked < rows && !count->done; looked += SWEEP_KEYS) {
-        count->done = !keyindex_sweep(index_of(t), &count->cursor, rows < SWEEP_KEYS ? rows : SWEEP_KEYS,
-                                      count_key, &c);
+        if (is_small(t) && !wants)
+            count->done = !keyindex_sweep_payloads(index_of(t), &count->cursor, sweep, count_payloads, &c);
+        else
+            count->done = !keyindex_sweep(index_of(t), &count->cursor, sweep, count_key, &c);
         count_fetched(&c);
     }
 }
