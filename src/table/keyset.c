@@ -30,16 +30,18 @@ static struct keyset_rows *rows_of(const struct paramo_keyset *set, uint64_t own
 bool keyset_find(const struct keyset_part *part, uint64_t owner, uint64_t generation, uint32_t *rows)
 {
     const struct keyset_rows *known = rows_of(part->set, owner);
-    const size_t n = part->set->n;
-    unsigned missing = 0;
+    const uint32_t n = (uint32_t)part->set->n;
+    unsigned beyond = 0, missing = 0;
     if (!known || known->generation != generation)
         return false;
-    for (size_t i = 0; i < part->n; i++) {
-        if (part->places[i] >= n)
-            return false;
+    for (size_t i = 0; i < part->n; i++) /* no exit inside, so that it is done several places at a time */
+        beyond |= part->places[i] >= n;
+    if (beyond)
+        return false;
+    for (size_t i = 0; i < part->n; i++)
         rows[i] = known->row[part->places[i]];
+    for (size_t i = 0; i < part->n; i++)
         missing |= rows[i] == KEYSET_NO_ROW;
-    }
     return !missing;
 }
 

@@ -185,10 +185,10 @@ paramo_err table_resolve(struct table *t, const uint64_t *keys, size_t n, uint32
 
 static bool all_there(const uint32_t *rows, size_t n)
 {
-    bool all = true;
+    uint32_t missing = 0; /* as wide as rows[], so that it is done several rows at a time */
     for (size_t i = 0; i < n; i++)
-        all &= rows[i] != TABLE_NO_ROW;
-    return all;
+        missing |= rows[i] == TABLE_NO_ROW;
+    return !missing;
 }
 
 paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows, size_t n, const void *vals,
