@@ -197,16 +197,18 @@ static paramo_err places_reserve(struct batcher *b, size_t distincts)
 }
 
 /* unique_keys of features that have places; those of the unique keys go to at. */
-static size_t unique_places(struct batcher *b, const struct block *block, size_t from, size_t n,
+static size_t unique_places(struct batcher *b, const struct block *block, size_t first, size_t end,
                             uint64_t *out, uint32_t *at, uint32_t *index)
 {
-    const uint32_t *place = block->place + from;
     const size_t words = (block->distincts + 63) / 64;
     uint64_t *bits = b->bits;
     uint32_t *number = b->number;
     size_t unique = 0;
-    for (size_t i = 0; i < n; i++)
-        bits[place[i] / 64] |= UINT64_C(1) << place[i] % 64;
+    for (size_t r = first; r < end; r++) {
+        const uint32_t *place = block_row_places(block, r);
+        for (size_t i = 0, n = block->offset[r + 1] - block->offset[r]; i < n; i++)
+            bits[place[i] / 64] |= UINT64_C(1) << place[i] % 64;
+    }
     for (size_t w = 0; w < words; w++) {
         for (uint64_t left = bits[w]; left != 0; left &= left - 1) {
             const size_t p = 64 * w + (size_t)__builtin_ctzll(left);
@@ -216,8 +218,11 @@ static size_t unique_places(struct batcher *b, const struct block *block, size_t
         }
         bits[w] = 0;
     }
-    for (size_t i = 0; i < n; i++)
-        index[i] = number[place[i]];
+    for (size_t r = first; r < end; r++) {
+        const uint32_t *place = block_row_places(block, r);
+        for (size_t i = 0, n = block->offset[r + 1] - block->offset[r]; i < n; i++)
+            *index++ = number[place[i]];
+    }
     return unique;
 }
 
@@ -284,7 +289,7 @@ paramo_err batcher_cut_share(struct batcher *b, const struct block *block, size_
         uint32_t *index = list->index + (from - block->offset[0]);
         const int placed = by_places(block, features);
         uint32_t *place = placed ? list->place + used : NULL;
-        size_t unique = placed ? unique_places(b, block, from, features, key, place, index)
+        size_t unique = placed ? unique_places(b, block, first, end, key, place, index)
                                : unique_keys(b, block->key + from, features, key, index);
         if (unique == 0 || key[unique - 1] != BATCH_BIAS_KEY) {
             if (placed)

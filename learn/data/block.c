@@ -2,6 +2,7 @@
 #include "learn/data/holdout.h"
 #include "learn/data/label.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +13,17 @@ struct block_shape block_shape(const struct block *b)
                                 .has_value = b->value != NULL,
                                 .has_field = b->field != NULL,
                                 .has_weight = b->weight != NULL,
-                                .has_place = b->place != NULL};
+                                .has_place = b->place != NULL && b->row_place == NULL,
+                                .has_row_place = b->row_place != NULL};
 }
 
 size_t block_bytes(const struct block_shape *s)
 {
-    return s->features * ((s->has_place ? sizeof(uint32_t) : sizeof(uint64_t)) +
-                          (s->has_value ? sizeof(float) : 0) + (s->has_field ? sizeof(uint16_t) : 0)) +
-           s->rows * (sizeof(float) + (s->has_weight ? sizeof(float) : 0)) + (s->rows + 1) * sizeof(uint32_t);
+    const size_t key = s->has_row_place ? 0 : s->has_place ? sizeof(uint32_t) : sizeof(uint64_t);
+    return s->features * (key + (s->has_value ? sizeof(float) : 0) + (s->has_field ? sizeof(uint16_t) : 0)) +
+           s->rows * (sizeof(float) + (s->has_weight ? sizeof(float) : 0) +
+                      (s->has_row_place ? sizeof(uint32_t) : 0)) +
+           (s->rows + 1) * sizeof(uint32_t);
 }
 
 paramo_err block_alloc(struct block *block, const struct block_shape *s)
@@ -32,8 +36,13 @@ paramo_err block_alloc(struct block *block, const struct block_shape *s)
     block->rows = s->rows;
     block->features = s->features;
     block->key = NULL;
-    block->place = NULL;
-    if (s->has_place) {
+    block->row_place = NULL;
+    if (!s->has_row_place)
+        block->place = NULL;
+    if (s->has_row_place) {
+        block->row_place = (uint32_t *)(void *)p;
+        p += s->rows * sizeof *block->row_place;
+    } else if (s->has_place) {
         block->place = (uint32_t *)(void *)p;
         p += s->features * sizeof *block->place;
     } else {
@@ -64,10 +73,11 @@ paramo_err block_alloc(struct block *block, const struct block_shape *s)
 
 void block_free(struct block *block)
 {
-    free(block->key ? (void *)block->key
-                    : (void *)block->place); /* the first array, where the memory begins */
+    free(block->key         ? (void *)block->key
+         : block->row_place ? (void *)block->row_place
+                            : (void *)block->place); /* the first array, where the memory begins */
     block->key = NULL;
-    block->place = NULL;
+    block->place = block->row_place = NULL;
 }
 
 size_t block_keys_bytes(size_t distinct, size_t features)
@@ -125,7 +135,9 @@ static void copy_rows(const struct block *from, const uint32_t *place, struct bl
         if (to->weight)
             to->weight[r] = from->weight[place[r]];
         to->offset[r] = at;
-        if (to->place)
+        if (to->row_place)
+            to->row_place[r] = first;
+        else if (to->place)
             memcpy(to->place + at, from->place + first, n * sizeof *to->place);
         else
             memcpy(to->key + at, from->key + first, n * sizeof *to->key);
@@ -146,7 +158,9 @@ paramo_err block_weigh(const struct block *from, const float *class_weight, uint
     paramo_err err = block_alloc(to, &shape);
     if (err != PARAMO_OK)
         return err;
-    if (to->place)
+    if (to->row_place)
+        memcpy(to->row_place, from->row_place, from->rows * sizeof *to->row_place);
+    else if (to->place)
         memcpy(to->place, from->place, from->features * sizeof *to->place);
     else
         memcpy(to->key, from->key, from->features * sizeof *to->key);
@@ -185,10 +199,15 @@ paramo_err block_thin(const struct block *from, double share, uint64_t seed, str
 
 paramo_err block_shuffle(const struct block *from, size_t window, uint64_t seed, struct block *to)
 {
-    const struct block_shape shape = block_shape(from);
+    struct block_shape shape = block_shape(from);
     uint32_t *place = malloc((from->rows + 1) * sizeof *place);
     if (!place)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of %zu rows", from->rows);
+    if (from->key && from->place) {
+        shape.has_row_place = 1;
+        shape.has_place = 0;
+    }
+    assert(!from->row_place);
     *to = *from;
     paramo_err err = block_alloc(to, &shape);
     for (size_t r = 0; err == PARAMO_OK && r < from->rows; r++) {

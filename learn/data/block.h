@@ -21,14 +21,17 @@
 
 struct block {
     size_t rows;
-    size_t features;          /* total over all rows */
-    float *label;             /* [rows]: what the reader was asked for (label.h) */
-    float *weight;            /* [rows], at least 0, or NULL: all 1 */
-    uint32_t *offset;         /* [rows + 1] */
-    uint64_t *key;            /* [features], or NULL: there are places */
-    float *value;             /* [features], or NULL: all 1 */
-    uint16_t *field;          /* [features], or NULL: the reader was not asked for them */
-    uint32_t *place;          /* [features], or NULL: feature i has the key distinct[place[i]] */
+    size_t features;  /* total over all rows */
+    float *label;     /* [rows]: what the reader was asked for (label.h) */
+    float *weight;    /* [rows], at least 0, or NULL: all 1 */
+    uint32_t *offset; /* [rows + 1] */
+    uint64_t *key;    /* [features], or NULL: there are places */
+    float *value;     /* [features], or NULL: all 1 */
+    uint16_t *field;  /* [features], or NULL: the reader was not asked for them */
+    uint32_t *place;  /* [features], or NULL: feature i has the key distinct[place[i]] */
+    /* [rows], or NULL: the block has the rows of another in an order of its own, place[] is that block's, and those of
+     * row r begin at place[row_place[r]] */
+    uint32_t *row_place;
     const uint64_t *distinct; /* [distincts], ascending, not part of the block; NULL if there are no places */
     size_t distincts;
     paramo_keyset *
@@ -42,8 +45,14 @@ struct block {
 struct block_shape {
     size_t rows, features;
     int has_value, has_field, has_weight;
-    int has_place; /* instead of keys */
+    int has_place;     /* instead of keys */
+    int has_row_place; /* instead of keys and places */
 };
+/* Where the places of row r's features lie, for a block that has places. */
+static inline const uint32_t *block_row_places(const struct block *block, size_t r)
+{
+    return block->place + (block->row_place ? block->row_place[r] : block->offset[r]);
+}
 struct block_shape block_shape(const struct block *block);
 /* Of a block's one allocation. */
 size_t block_bytes(const struct block_shape *shape);
@@ -68,7 +77,7 @@ PARAMO_MUST_USE paramo_err block_keys_new(const uint64_t *key, size_t n, const u
 struct block block_with_keys(const struct block *block, const struct block_keys *keys);
 
 /* A copy of `from` with its rows in an order that depends on seed only: each run of `window` rows is shuffled in
- * itself. */
+ * itself. Of a block with keys and places it has no copy of either, but row_place[]: `from` must stay. */
 PARAMO_MUST_USE paramo_err block_shuffle(const struct block *from, size_t window, uint64_t seed,
                                          struct block *to);
 /* A copy of `from` whose rows' weights are times that of their label, a whole number below n: class_weight[n]. */

@@ -104,6 +104,45 @@ static void test_places_instead_of_keys(void **state)
     batcher_free(batcher);
 }
 
+/* A shuffled block with keys and places gives the batches of one with keys alone. */
+static void test_shuffled_places(void **state)
+{
+    (void)state;
+    struct batcher *batcher;
+    struct batch_list by_keys = {0}, by_places = {0};
+    assert_int_equal(batcher_new(&batcher), PARAMO_OK);
+    uint64_t s = 6;
+    for (int i = 0; i < 50; i++) {
+        struct block b = random_block(draw(&s), draw(&s) % 400, draw(&s) % 20, 1 + draw(&s) % 3000, 1, i % 2),
+                     plain, placed;
+        struct block_keys *keys;
+        const uint64_t seed = draw(&s);
+        const size_t batch_rows = 1 + draw(&s) % 64;
+        assert_int_equal(batcher_keys(batcher, &b, &keys), PARAMO_OK);
+        const struct block with = block_with_keys(&b, keys);
+        assert_int_equal(block_shuffle(&b, 100, seed, &plain), PARAMO_OK);
+        assert_int_equal(block_shuffle(&with, 100, seed, &placed), PARAMO_OK);
+        assert_int_equal(batcher_cut(batcher, &plain, batch_rows, &by_keys), PARAMO_OK);
+        assert_int_equal(batcher_cut(batcher, &placed, batch_rows, &by_places), PARAMO_OK);
+        assert_int_equal(by_keys.n, by_places.n);
+        for (size_t k = 0; k < by_keys.n; k++) {
+            const struct batch *x = &by_keys.batch[k], *y = &by_places.batch[k];
+            assert_true(x->rows == y->rows && x->unique == y->unique && !x->places && y->places);
+            assert_memory_equal(x->key, y->key, x->unique * sizeof *x->key);
+            assert_memory_equal(x->start, y->start, (x->rows + 1) * sizeof *x->start);
+            for (size_t f = 0; f < x->start[x->rows] - x->start[0]; f++)
+                assert_int_equal(x->index[f], y->index[f]);
+        }
+        block_free(&plain);
+        block_free(&placed);
+        block_keys_free(keys);
+        block_free(&b);
+    }
+    batch_list_free(&by_keys);
+    batch_list_free(&by_places);
+    batcher_free(batcher);
+}
+
 /* The shares of all workers are the whole batches, row for row. */
 static void test_shares(void **state)
 {
@@ -176,9 +215,8 @@ static void test_edge_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_blocks),
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_places_instead_of_keys),
+        cmocka_unit_test(test_random_blocks), cmocka_unit_test(test_shuffled_places),
+        cmocka_unit_test(test_shares),        cmocka_unit_test(test_places_instead_of_keys),
         cmocka_unit_test(test_edge_keys),
     };
     return cmocka_run_group_tests_name("batch", tests, NULL, NULL);

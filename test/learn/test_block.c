@@ -36,7 +36,8 @@ static void check_row(const struct block *from, size_t i, const struct block *to
     const size_t a = from->offset[i], b = to->offset[r], n = from->offset[i + 1] - a;
     assert_int_equal(to->offset[r + 1] - b, n);
     for (size_t k = 0; k < n; k++)
-        assert_true(from->key[a + k] == (to->place ? to->distinct[to->place[b + k]] : to->key[b + k]));
+        assert_true(from->key[a + k] ==
+                    (to->place ? to->distinct[block_row_places(to, r)[k]] : to->key[b + k]));
     if (from->weight != NULL)
         assert_true(from->weight[i] == to->weight[r]);
     if (from->value != NULL)
@@ -58,6 +59,7 @@ static void test_rows_stay_whole_and_in_their_window(void **state)
         const struct block with = block_with_keys(&from, keys);
         assert_int_equal(block_shuffle(i % 3 == 0 ? &with : &from, window, draw(&s), &to), PARAMO_OK);
         assert_true((to.key == NULL) == (i % 3 == 0) && (to.place == NULL) == (i % 3 != 0));
+        assert_true((to.row_place == NULL) == (i % 3 != 0));
         assert_true(to.rows == rows && to.features == from.features && to.offset[0] == 0);
         assert_true((to.value != NULL) == (from.value != NULL) && to.stream == from.stream);
         assert_true((to.weight != NULL) == (from.weight != NULL));
@@ -70,6 +72,15 @@ static void test_rows_stay_whole_and_in_their_window(void **state)
             check_row(&from, row, &to, r);
         }
         free(seen);
+        struct block weighed;
+        const float ones[] = {1};
+        for (size_t r = 0; r < rows; r++)
+            to.label[r] = 0;
+        assert_int_equal(block_weigh(&to, ones, 1, &weighed), PARAMO_OK);
+        for (size_t r = 0; to.place && r < rows; r++)
+            assert_memory_equal(block_row_places(&weighed, r), block_row_places(&to, r),
+                                (to.offset[r + 1] - to.offset[r]) * sizeof *to.place);
+        block_free(&weighed);
         block_keys_free(keys);
         block_free(&to);
         block_free(&from);
