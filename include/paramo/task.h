@@ -70,6 +70,38 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_task_call(paramo_worker *worker, ui
                                                        paramo_task_answer_fn on_answer, void *arg,
                                                        const paramo_request_options *options, uint64_t *ts);
 
+/* ---- order among calls (Li et al., OSDI'14, sections 3.4 and 3.5) ----
+ * A call may name earlier ones. Each node that it goes to runs it after those of them that were sent to this node, too,
+ * have ended there, with their subtasks. The caller need not wait for them. With every call after the last one this is
+ * sequential consistency, with none eventual consistency, and with the one tau + 1 before it bounded delay. */
+
+/* Names a call, on any worker and node of the job: plain bytes, which may travel. Zeroed: no call. */
+typedef struct paramo_task_name {
+    uint64_t session, number;
+    uint32_t to, reserved;
+} paramo_task_name;
+
+#define PARAMO_TASK_AFTER_MAX 64
+typedef struct paramo_task_order {
+    size_t size;
+    const paramo_task_name *after; /* the calls that must have ended; copied. Zeroed ones do not count */
+    size_t after_count;            /* at most PARAMO_TASK_AFTER_MAX */
+    paramo_task_name
+        *name; /* NULL, or where the name of this call goes, before paramo_task_call_after returns */
+} paramo_task_order;
+PARAMO_API void paramo_task_order_init(paramo_task_order *order);
+
+/* paramo_task_call in an order. Only calls of this function have a name. order NULL: as zeroed. When a call that it
+ * names has failed on a node, it ends there with CANCELLED and does not run. A call that names one that never arrives,
+ * because it was cancelled or its deadline passed, ends with TIMEOUT after timeout_ms, and so does one that waits longer.
+ * A name is good for the next 8,192 calls of its worker by this function, and while the node remembers the worker: one of
+ * the 16,384 that called last. A call that comes after an older one waits as if that had not arrived. FULL: more than that have tasks that have not ended. UNSUPPORTED: a node of an older version.
+ * INVALID: also when a call names itself. TOO_LARGE: too many names. */
+PARAMO_API PARAMO_MUST_USE paramo_err
+paramo_task_call_after(paramo_worker *worker, uint32_t to, const char *name, const void *payload,
+                       size_t payload_bytes, const paramo_task_order *order, paramo_task_answer_fn on_answer,
+                       void *arg, const paramo_request_options *options, uint64_t *ts);
+
 /* ---- inside a function ----
  * These may be called in the function and in the callbacks of its subtasks, until the last of them has returned. */
 

@@ -195,6 +195,7 @@ paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, 
     w->node = node;
     w->app = app;
     w->customer = customer_id;
+    w->session = env_random(node->env) | 1;
     w->need.run = need_run;
     w->nudge.run = nudge_run;
     atomic_store(&w->event_fd, -1);

@@ -165,6 +165,8 @@ struct paramo_worker {
     _Atomic(paramo_table *) tables; /* pushed by any thread, freed with the worker */
     atomic_int event_fd;            /* -1: paramo_worker_fd was not called */
     uint32_t app, customer;
+    uint64_t session;              /* random, not 0: names it in the order of tasks */
+    _Atomic uint64_t task_numbers; /* of its calls there */
     struct worker_clock clock;
     struct paramo_worker *next; /* control lane */
 };

@@ -30,16 +30,13 @@ static void task_release(paramo_task *task)
 }
 
 paramo_err task_create(const paramo_task_function *function, paramo_request *request,
-                       const paramo_request_info *info, void (*over)(void *arg), void *arg,
-                       paramo_task **task)
+                       const paramo_request_info *info, paramo_task **task)
 {
     paramo_task *made = calloc(1, sizeof *made);
     if (!made)
         return err_memory(sizeof *made);
     made->function = function;
     made->request = request;
-    made->over = over;
-    made->arg = arg;
     made->info = (paramo_task_info){.size = sizeof made->info,
                                     .name = function->name,
                                     .node = info->to,
@@ -73,7 +70,7 @@ static paramo_err as_answer(paramo_err status)
     return status == PARAMO_E_AGAIN || status == PARAMO_E_MOVED ? PARAMO_E_HANDLER : status;
 }
 
-static void answer(paramo_task *task)
+static paramo_err answer(paramo_task *task)
 {
     char text[2 * ERR_TEXT_MAX];
     paramo_err err = task->status;
@@ -82,11 +79,12 @@ static void answer(paramo_task *task)
         err = paramo_answer(task->request, task->answer, task->answer_bytes, NULL);
         why = err_text();
         if (!err)
-            return;
+            return PARAMO_OK;
     }
     (void)snprintf(text, sizeof text, "task %s: %s", task->info.name, why);
     if (paramo_answer_error(task->request, as_answer(err), text))
         assert(!"an error can always be answered");
+    return err;
 }
 
 void task_ended(paramo_task *task)
@@ -95,9 +93,10 @@ void task_ended(paramo_task *task)
     assert(open > 0);
     if (open > 1)
         return;
-    void (*over)(void *) = task->over;
+    void (*over)(void *, struct ordered *, paramo_err) = task->over;
     void *arg = task->arg;
-    answer(task);
+    struct ordered *ordered = task->ordered;
+    paramo_err status = answer(task);
     while (task->memory) {
         struct task_memory *m = task->memory;
         task->memory = m->next;
@@ -105,7 +104,7 @@ void task_ended(paramo_task *task)
     }
     free(task->answer);
     free(task);
-    over(arg);
+    over(arg, ordered, status);
 }
 
 /* ---- subtasks ---- */

@@ -13,12 +13,15 @@
 #include "paramo/task.h"
 
 struct task_memory;
+struct ordered;
 
 struct paramo_task {
     struct blocking_job job; /* runs the function; of tasks.c */
     paramo_task *next;       /* of a queue of tasks.c */
-    void (*over)(void *arg); /* any thread: the task was answered, and is freed */
+    void (*over)(void *arg, struct ordered *ordered,
+                 paramo_err status); /* any thread: it is answered and freed */
     void *arg;
+    struct ordered *ordered; /* of tasks.c; NULL: a call without an order */
     const paramo_task_function *function;
     paramo_request *request;
     paramo_task_info info;
@@ -31,10 +34,9 @@ struct paramo_task {
     struct task_memory *memory;
 };
 
-/* The task is open for its function. MEMORY. over(arg) is called once, at its end. */
+/* The task is open for its function. The owner sets over, which is called once, at its end, and arg. MEMORY. */
 MUST_USE paramo_err task_create(const paramo_task_function *function, paramo_request *request,
-                                const paramo_request_info *info, void (*over)(void *arg), void *arg,
-                                paramo_task **task);
+                                const paramo_request_info *info, paramo_task **task);
 /* The first error counts. */
 void task_fail(paramo_task *task, paramo_err status, const char *text);
 /* Its function, or a subtask, has ended: the last of them answers and frees the task. */

@@ -11,6 +11,21 @@
 #include "node/api_worker.h"
 #include "node/serve.h"
 #include "node/task.h"
+#include "node/task_order.h"
+
+_Static_assert(ORDER_NAMES_MAX == PARAMO_TASK_AFTER_MAX, "an order has room for all names");
+
+/* A call that has an order, until it has ended. On the lane of apps. */
+struct ordered {
+    struct order_call call;
+    struct tasks *tasks;
+    paramo_task *task;
+    uint64_t deadline;           /* by which it must have begun */
+    struct ordered *prev, *next; /* of those that are held */
+    bool held;
+    struct lane_task end; /* posted when its task is over */
+    bool failed;
+};
 
 struct tasks {
     paramo_node *node;
@@ -18,6 +33,9 @@ struct tasks {
     paramo_worker *worker;        /* NULL: the node has not joined, or is leaving */
     paramo_task *first, *last;    /* lane of apps: they have come before the node had joined */
     bool begun;                   /* lane of apps */
+    struct task_order *order;     /* lane of apps; NULL: no call has had an order */
+    struct ordered *held;         /* lane of apps: they wait for others */
+    struct lane_timer expiry;     /* the earliest deadline of those, or an earlier time */
     atomic_bool closing;
     atomic_uint open; /* tasks */
 };
@@ -60,23 +78,161 @@ static void post(struct tasks *tasks, paramo_task *task)
     blocking_jobs_post(tasks->thread, &task->job);
 }
 
-static void task_over(void *arg)
+/* ---- on the lane of apps ---- */
+
+static void start(struct tasks *tasks, paramo_task *task)
+{
+    if (tasks->begun) {
+        post(tasks, task);
+        return;
+    }
+    if (tasks->last)
+        tasks->last->next = task;
+    else
+        tasks->first = task;
+    tasks->last = task;
+}
+
+/* ---- calls that have an order ---- */
+
+static void unhold(struct ordered *o)
+{
+    if (!o->held)
+        return;
+    *(o->prev ? &o->prev->next : &o->tasks->held) = o->next;
+    if (o->next)
+        o->next->prev = o->prev;
+    o->prev = o->next = NULL;
+    o->held = false;
+}
+
+/* It does not run. */
+static void refuse(struct ordered *o, paramo_err status, const char *text)
+{
+    assert(order_may_begin(&o->call));
+    unhold(o);
+    task_fail(o->task, status, text);
+    task_ended(o->task);
+}
+
+static void go(struct ordered *o)
+{
+    if (o->call.failed) {
+        refuse(o, PARAMO_E_CANCELLED, "a call that it comes after has failed");
+        return;
+    }
+    unhold(o);
+    start(o->tasks, o->task);
+}
+
+/* The call has ended: those that waited for it go on. */
+static void ordered_end(struct ordered *o, bool failed)
+{
+    struct order_call *ready = order_end(o->tasks->order, &o->call, failed);
+    free(o);
+    for (struct order_call *next; ready; ready = next) {
+        next = ready->next;
+        go(container_of(ready, struct ordered, call));
+    }
+}
+
+static void ordered_end_run(struct lane_task *task)
+{
+    struct ordered *o = container_of(task, struct ordered, end);
+    ordered_end(o, o->failed);
+}
+
+static void expire(struct lane_timer *timer)
+{
+    struct tasks *tasks = container_of(timer, struct tasks, expiry);
+    uint64_t now = lane_now(tasks->node->apps), earliest = UINT64_MAX;
+    for (struct ordered *o = tasks->held, *next; o; o = next) {
+        next = o->next;
+        if (o->deadline > now) {
+            earliest = o->deadline < earliest ? o->deadline : earliest;
+            continue;
+        }
+        order_withdraw(tasks->order, &o->call);
+        refuse(o, PARAMO_E_TIMEOUT, "a call that it comes after has not ended here in time");
+    }
+    if (tasks->held && lane_timer_arm(tasks->node->apps, &tasks->expiry, earliest))
+        log_error("no memory for a timer: tasks that wait for others end late");
+}
+
+static void hold(struct ordered *o)
+{
+    struct tasks *tasks = o->tasks;
+    bool arm = !tasks->expiry.slot || o->deadline < tasks->expiry.at;
+    if (arm && lane_timer_arm(tasks->node->apps, &tasks->expiry, o->deadline)) {
+        order_withdraw(tasks->order, &o->call);
+        refuse(o, PARAMO_E_MEMORY, err_text());
+        return;
+    }
+    o->held = true;
+    o->next = tasks->held;
+    if (o->next)
+        o->next->prev = o;
+    tasks->held = o;
+}
+
+/* *ordered NULL: the call has no order. */
+static paramo_err ordered_arrive(struct tasks *tasks, const paramo_request_info *info,
+                                 struct ordered **ordered)
+{
+    uint64_t words[3 + 3 * ORDER_NAMES_MAX];
+    struct order_name names[ORDER_NAMES_MAX];
+    const paramo_bytes *keys = &info->seg[PARAMO_SEG_KEYS];
+    size_t count = keys->len / sizeof *words;
+    *ordered = NULL;
+    if (info->flags & ~(uint32_t)TASKS_IN_ORDER || info->seg[PARAMO_SEG_LENS].len)
+        return err_set(PARAMO_E_UNSUPPORTED, "a call of a task with flags %" PRIu32 " or lens", info->flags);
+    if (!info->flags && !keys->len)
+        return PARAMO_OK;
+    if (!info->flags || keys->len > sizeof words || keys->len % sizeof *words || count < 3 || count % 3)
+        return err_set(PARAMO_E_INVALID, "a call of a task with an order of %zu bytes", keys->len);
+    memcpy(words, keys->data, keys->len);
+    size_t n = count / 3 - 1;
+    for (size_t i = 0; i < n; i++)
+        names[i] = (struct order_name){
+            .session = words[3 * i + 3], .number = words[3 * i + 4], .to = (uint32_t)words[3 * i + 5]};
+    paramo_err err = tasks->order ? PARAMO_OK : order_create(ORDER_CALLERS_MAX, &tasks->order);
+    struct ordered *o = err ? NULL : calloc(1, sizeof *o);
+    if (!o)
+        return err ? err : err_memory(sizeof *o);
+    uint64_t wait_ms = words[0] < UINT32_MAX ? words[0] : UINT32_MAX;
+    o->tasks = tasks;
+    o->deadline = lane_now(tasks->node->apps) + wait_ms * ENV_MS;
+    o->end.run = ordered_end_run;
+    o->call.at = info->to;
+    o->call.session = words[1];
+    o->call.number = words[2];
+    err = order_arrive(tasks->order, &o->call, names, n);
+    if (err)
+        free(o);
+    else
+        *ordered = o;
+    return err;
+}
+
+/* Any thread. The order learns of the end on its lane. */
+static void task_over(void *arg, struct ordered *o, paramo_err status)
 {
     struct tasks *tasks = arg;
+    if (o) {
+        o->failed = status != PARAMO_OK;
+        lane_post(tasks->node->apps, &o->end);
+    }
     unsigned open = atomic_fetch_sub(&tasks->open, 1);
     assert(open > 0);
     (void)open;
 }
 
-/* ---- on the lane of apps ---- */
+/* ---- calls ---- */
 
 static paramo_err find(const struct tasks *tasks, const paramo_request_info *info,
                        const paramo_task_function **function)
 {
     const paramo_bytes *name = &info->seg[PARAMO_SEG_BODY];
-    if (info->flags || info->seg[PARAMO_SEG_KEYS].len || info->seg[PARAMO_SEG_LENS].len)
-        return err_set(PARAMO_E_UNSUPPORTED, "a call of a task with flags %" PRIu32 " or keys or lens",
-                       info->flags);
     if (!name->len || name->len >= USER_FUNCTION_NAME_MAX)
         return err_set(PARAMO_E_INVALID, "a call of a task whose name has %zu bytes", name->len);
     *function = tasks->thread ? user_task_find(name->data, name->len) : NULL;
@@ -93,26 +249,36 @@ static void take(void *arg, paramo_request *request, const paramo_request_info *
     struct tasks *tasks = arg;
     const paramo_task_function *function = NULL;
     paramo_task *task = NULL;
-    paramo_err err = find(tasks, info, &function);
+    struct ordered *o = NULL;
+    paramo_err err = ordered_arrive(tasks, info, &o);
+    if (!err)
+        err = find(tasks, info, &function);
     if (!err && atomic_load(&tasks->open) >= PARAMO_TASKS_MAX)
         err = err_set(PARAMO_E_FULL, "the node has %d tasks that have not ended: call again when some have",
                       PARAMO_TASKS_MAX);
     if (!err)
-        err = task_create(function, request, info, task_over, tasks, &task);
+        err = task_create(function, request, info, &task);
     if (err) {
         (void)!paramo_answer_error(request, err, err_text());
+        if (o) {
+            order_withdraw(tasks->order, &o->call);
+            ordered_end(o, true);
+        }
         return;
     }
     atomic_fetch_add(&tasks->open, 1);
-    if (tasks->begun) {
-        post(tasks, task);
+    task->over = task_over;
+    task->arg = tasks;
+    task->ordered = o;
+    if (!o) {
+        start(tasks, task);
         return;
     }
-    if (tasks->last)
-        tasks->last->next = task;
+    o->task = task;
+    if (order_may_begin(&o->call))
+        go(o);
     else
-        tasks->first = task;
-    tasks->last = task;
+        hold(o);
 }
 
 /* Those that have come early run, or with `closing` end. */
@@ -125,6 +291,20 @@ static void begin(void *arg)
         post(tasks, task);
     }
     tasks->first = tasks->last = NULL;
+    if (!atomic_load(&tasks->closing))
+        return;
+    lane_timer_cancel(tasks->node->apps, &tasks->expiry);
+    while (tasks->held) {
+        struct ordered *o = tasks->held;
+        order_withdraw(tasks->order, &o->call);
+        unhold(o);
+        post(tasks, o->task);
+    }
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
 }
 
 /* ---- life ---- */
@@ -135,6 +315,7 @@ paramo_err tasks_create(paramo_node *node)
     if (!tasks)
         return err_memory(sizeof *tasks);
     tasks->node = node;
+    tasks->expiry.fire = expire;
     node->tasks = tasks;
     paramo_err err =
         user_tasks_any() ? blocking_jobs_create(node->env, "pm-tasks", &tasks->thread) : PARAMO_OK;
@@ -163,6 +344,7 @@ void tasks_end(paramo_node *node)
     paramo_worker_close(tasks->worker); /* and so are those that wait for subtasks */
     tasks->worker = NULL;
     assert(atomic_load(&tasks->open) == 0);
+    (void)!node_run_on(node->apps, nothing, NULL); /* the order has learnt of all ends */
 }
 
 void tasks_free(paramo_node *node)
@@ -170,6 +352,7 @@ void tasks_free(paramo_node *node)
     if (!node->tasks)
         return;
     blocking_jobs_destroy(node->tasks->thread);
+    order_destroy(node->tasks->order);
     free(node->tasks);
     node->tasks = NULL;
 }

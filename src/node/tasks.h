@@ -3,14 +3,19 @@
  * own, inside lane_callbacks_begin and _end, because a function must not wait. It never knows what a function does
  * (task.h has the life of one task). Tests: test/node/test_task.c, test/e2e/tasks.sh.
  *
- *     CALL -> app lane: take() -> early (until the node has joined) -> thread: run() -> answered
- *                          \-> refused: no function, too many, closing     \-> subtasks -/
+ *     CALL -> app lane: take() -> held (until those that it names have ended) -> early (until the node has joined)
+ *               -> thread: run() -> subtasks -> answered
+ * It is refused: no function, too many, closing. Held: its deadline passes, or one that it names fails.
  */
 #ifndef NODE_TASKS_H
 #define NODE_TASKS_H
 
 #include "node/node.h"
 #include "paramo/task.h"
+
+/* Flags of a call. In order: KEYS are words of 64 bits: how long it may wait, in ms; the caller's session; the call's number;
+ * and for each call that it names the session, the number, and the node or group that was called. */
+enum { TASKS_IN_ORDER = 1 };
 
 /* The node answers calls from now on. Functions run when it has joined. */
 MUST_USE paramo_err tasks_create(paramo_node *node);

@@ -16,6 +16,14 @@ expect 1 "servers without it" "${run[@]}" -- "$HERE/task"
 cat "$OUT" "$ERR" >said
 check "the message names node, task and remedy" grep -q 'server 0.*has no task "total".*--plugin' said
 
+# ---- an order that the servers keep ----
+for tau in 0 4; do
+    expect 0 "iterations with bounded delay, alone" "$HERE/chain" $tau
+    check "all within the bound" grep -Eqx "tau $tau: 200 notes, 0 beyond the bound, at most [0-$tau] ahead" "$OUT"
+    expect 0 "on two servers" "$PARAMO" run -s 2 -w 1 -- "$HERE/chain" $tau
+    check "all within the bound" grep -Eq "tau $tau: 400 notes, 0 beyond the bound, at most [0-$tau] ahead" "$OUT"
+done
+
 # ---- a server and a worker are killed ----
 export PARAMO_TOKEN=tasks
 free_port

@@ -2,6 +2,7 @@
  * process, so all of them have its functions. */
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +174,46 @@ static paramo_err fails(void *user, paramo_task *task, const paramo_task_info *i
     return info->payload_bytes == 2 ? PARAMO_OK : paramo_error_set(PARAMO_E_CORRUPT, "thirteen is refused");
 }
 
+/* ---- tasks in an order ---- */
+
+enum { TRACED = 240 };
+static atomic_uint clock_now;
+/* When the call of this number began and ended on a server, from 1; 0: not. */
+static atomic_uint began[2][TRACED], ended[2][TRACED];
+
+struct traced {
+    unsigned node, number;
+};
+
+static void trace_end(void *arg, uint64_t ts, paramo_err status)
+{
+    const struct traced *t = arg;
+    (void)ts;
+    assert_int_equal(status, PARAMO_OK);
+    assert_int_equal(atomic_exchange(&ended[t->node][t->number], atomic_fetch_add(&clock_now, 1) + 1), 0);
+}
+
+/* Notes when it begins, and when its subtask on the other server has ended. */
+static paramo_err trace(void *user, paramo_task *task, const paramo_task_info *info)
+{
+    void *memory;
+    uint32_t number;
+    (void)user;
+    assert_int_equal(info->payload_bytes, sizeof number);
+    memcpy(&number, info->payload, sizeof number);
+    ok(paramo_task_alloc(task, sizeof(struct traced), &memory));
+    struct traced *t = memory;
+    *t = (struct traced){(info->node - 8) / 2, number};
+    assert_int_equal(atomic_exchange(&began[t->node][number], atomic_fetch_add(&clock_now, 1) + 1), 0);
+    paramo_request_options o;
+    paramo_request_options_init(&o);
+    o.task = task;
+    o.callback = trace_end;
+    o.callback_arg = t;
+    return paramo_task_call(paramo_task_worker(task), PARAMO_ID_SERVER(1 - t->node), "echo", NULL, 0, NULL,
+                            NULL, &o, NULL);
+}
+
 static sem_t gate;
 
 static paramo_err hold(void *user, paramo_task *task, const paramo_task_info *info)
@@ -188,7 +229,8 @@ static void functions_register(void)
     static const paramo_task_function all[] = {
         {sizeof *all, "echo", &runs, echo},  {sizeof *all, "add", NULL, add},
         {sizeof *all, "relay", NULL, relay}, {sizeof *all, "ask-back", NULL, ask_back},
-        {sizeof *all, "fails", NULL, fails}, {sizeof *all, "hold", NULL, hold},
+        {sizeof *all, "trace", NULL, trace}, {sizeof *all, "fails", NULL, fails},
+        {sizeof *all, "hold", NULL, hold},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         ok(paramo_task_register(&all[i]));
@@ -362,9 +404,9 @@ static void errors(paramo_node *node)
         const size_t bytes[] = {0, 64, 4, 4};
         m.seg[PARAMO_SEG_BODY] = (paramo_bytes){longer, bytes[i]};
         m.seg[PARAMO_SEG_KEYS] = (paramo_bytes){longer, i == 2 ? 8 : 0};
-        m.flags = i == 3;
+        m.flags = i == 3 ? 2 : i == 2;
         ok(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts));
-        assert_int_equal(paramo_wait(w, ts, 0), i < 2 ? PARAMO_E_INVALID : PARAMO_E_UNSUPPORTED);
+        assert_int_equal(paramo_wait(w, ts, 0), i < 3 ? PARAMO_E_INVALID : PARAMO_E_UNSUPPORTED);
     }
     paramo_worker_close(w);
 }
@@ -400,6 +442,144 @@ static void too_many(paramo_node *node)
         ;
 }
 
+static void traces_clear(void)
+{
+    for (unsigned i = 0; i < 2 * TRACED; i++) {
+        atomic_store(&began[i / TRACED][i % TRACED], 0);
+        atomic_store(&ended[i / TRACED][i % TRACED], 0);
+    }
+}
+
+static bool runs_on(uint32_t to, unsigned server)
+{
+    return to == PARAMO_GROUP_SERVERS || to == PARAMO_ID_SERVER(server);
+}
+
+/* Calls of two customers, to one server or both. Each comes after two earlier ones of any of them. No wait in between. */
+static void execute_after(paramo_node *node)
+{
+    paramo_worker *w[2];
+    static paramo_task_name names[TRACED];
+    uint64_t ts[TRACED];
+    unsigned after[TRACED][2];
+    traces_clear();
+    ok(paramo_customer_open(node, 0, 9, &w[0]));
+    ok(paramo_customer_open(node, 3, 9, &w[1]));
+    for (uint32_t i = 0; i < TRACED; i++) {
+        const uint32_t to[] = {PARAMO_GROUP_SERVERS, PARAMO_ID_SERVER(0), PARAMO_ID_SERVER(1)};
+        paramo_task_name named[2] = {{0}};
+        for (unsigned k = 0; k < 2 && i; k++) {
+            after[i][k] = k ? i - 1 : i - 1 - i * 7 % (i < 12 ? i : 12);
+            named[k] = names[after[i][k]];
+        }
+        paramo_task_order order;
+        paramo_task_order_init(&order);
+        order.after = named;
+        order.after_count = 2;
+        order.name = &names[i];
+        paramo_request_options o;
+        paramo_request_options_init(&o);
+        o.flags = PARAMO_COPY;
+        ok(paramo_task_call_after(w[i / 3 % 2], to[i % 3], "trace", &i, sizeof i, &order, NULL, NULL, &o,
+                                  &ts[i]));
+    }
+    for (unsigned i = 0; i < TRACED; i++)
+        ok(paramo_wait(w[i / 3 % 2], ts[i], 0));
+    for (unsigned i = 0; i < TRACED; i++)
+        for (unsigned server = 0; server < 2; server++) {
+            assert_int_equal(began[server][i] != 0, runs_on(names[i].to, server));
+            for (unsigned k = 0; k < 2 && i; k++)
+                if (began[server][i] && began[server][after[i][k]])
+                    assert_true(ended[server][after[i][k]] < began[server][i]);
+        }
+    paramo_worker_close(w[0]);
+    paramo_worker_close(w[1]);
+}
+
+/* Each call comes after the one tau + 1 before it: at most tau + 1 run at a time, and with tau more than one does. */
+static void bounded_delay(paramo_node *node, unsigned tau)
+{
+    enum { CALLS = 60 };
+    paramo_worker *w;
+    paramo_task_name names[CALLS + 8] = {{0}};
+    uint64_t ts[CALLS];
+    traces_clear();
+    ok(paramo_customer_open(node, 0, 9, &w));
+    for (uint32_t i = 0; i < CALLS; i++) {
+        paramo_task_order order;
+        paramo_task_order_init(&order);
+        order.after = &names[i + 7 - tau]; /* of call i - tau - 1; zeroed: there is none */
+        order.after_count = 1;
+        order.name = &names[i + 8];
+        paramo_request_options o;
+        paramo_request_options_init(&o);
+        o.flags = PARAMO_COPY;
+        ok(paramo_task_call_after(w, PARAMO_GROUP_SERVERS, "trace", &i, sizeof i, &order, NULL, NULL, &o,
+                                  &ts[i]));
+    }
+    ok(paramo_wait_all(w, 0));
+    for (unsigned server = 0; server < 2; server++)
+        for (unsigned i = tau + 1; i < CALLS; i++)
+            assert_true(ended[server][i - tau - 1] < began[server][i]);
+    paramo_worker_close(w);
+}
+
+static void order_errors(paramo_node *node)
+{
+    paramo_worker *w;
+    paramo_task_name failed, cancelled, none = {.session = 12345, .number = 7, .to = PARAMO_GROUP_SERVERS};
+    uint64_t first, second, third, lost, elsewhere;
+    unsigned before = atomic_load(&runs);
+    ok(paramo_customer_open(node, 0, 9, &w));
+    paramo_task_order order;
+    paramo_task_order_init(&order);
+    order.name = &failed;
+    ok(paramo_task_call_after(w, PARAMO_ID_SERVER(0), "fails", NULL, 0, &order, NULL, NULL, NULL, &first));
+    order.after = &failed;
+    order.after_count = 1;
+    order.name = &cancelled;
+    ok(paramo_task_call_after(w, PARAMO_ID_SERVER(0), "echo", NULL, 0, &order, NULL, NULL, NULL, &second));
+    order.after = &cancelled; /* the error goes on */
+    order.name = NULL;
+    ok(paramo_task_call_after(w, PARAMO_ID_SERVER(0), "echo", NULL, 0, &order, NULL, NULL, NULL, &third));
+    assert_int_equal(paramo_wait(w, first, 0), PARAMO_E_CORRUPT);
+    assert_int_equal(paramo_wait(w, second, 0), PARAMO_E_CANCELLED);
+    assert_non_null(strstr(paramo_last_error(), "task echo: a call that it comes after has failed"));
+    assert_int_equal(paramo_wait(w, third, 0), PARAMO_E_CANCELLED);
+    assert_int_equal(atomic_load(&runs), before);
+    /* On another server they do not hold it up. */
+    ok(paramo_task_call_after(w, PARAMO_ID_SERVER(1), "echo", NULL, 0, &order, NULL, NULL, NULL, &elsewhere));
+    ok(paramo_wait(w, elsewhere, 0));
+    /* A name of a call that never comes: the order's deadline is that of the request. */
+    order.after = &none;
+    paramo_request_options o;
+    paramo_request_options_init(&o);
+    o.timeout_ms = 100;
+    ok(paramo_task_call_after(w, PARAMO_ID_SERVER(0), "echo", NULL, 0, &order, NULL, NULL, &o, &lost));
+    assert_int_equal(paramo_wait(w, lost, 0), PARAMO_E_TIMEOUT);
+    order.after_count = PARAMO_TASK_AFTER_MAX + 1;
+    assert_int_equal(
+        paramo_task_call_after(w, PARAMO_ID_SERVER(0), "echo", NULL, 0, &order, NULL, NULL, NULL, &lost),
+        PARAMO_E_TOO_LARGE);
+    ok(paramo_task_call_after(w, PARAMO_ID_SERVER(0), "echo", NULL, 0, NULL, NULL, NULL, NULL, &lost));
+    ok(paramo_wait(w, lost, 0));
+    assert_int_equal(atomic_load(&runs), before + 2); /* the one that was late did not run */
+    /* Words of a peer that are no order. */
+    uint64_t words[202] = {1000, 5, 1, 5, 1, 8}; /* it names itself */
+    paramo_message m;
+    paramo_message_init(&m, PARAMO_ID_SERVER(0));
+    m.app = PARAMO_TASKS_APP;
+    m.seg[PARAMO_SEG_BODY] = (paramo_bytes){"echo", 4};
+    for (unsigned i = 0; i < 6; i++) {
+        const size_t bytes[] = {0, 16, 48, 20, sizeof words, 24};
+        m.flags = i < 5;
+        m.seg[PARAMO_SEG_KEYS] = (paramo_bytes){words, bytes[i]};
+        ok(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &lost));
+        assert_int_equal(paramo_wait(w, lost, 0), PARAMO_E_INVALID);
+    }
+    paramo_worker_close(w);
+}
+
 /* ---- clusters ---- */
 
 static void by_tcp(paramo_config *config)
@@ -424,6 +604,10 @@ static void at_their_ends(void **state)
     cluster_start_with(&c, 2, 1, by_tcp);
     completes_with_its_subtasks(c.workers[0].node);
     errors(c.workers[0].node);
+    order_errors(c.workers[0].node);
+    execute_after(c.workers[0].node);
+    bounded_delay(c.workers[0].node, 0);
+    bounded_delay(c.workers[0].node, 3);
     too_many(c.workers[0].node);
     cluster_stop(&c);
 }
@@ -441,6 +625,7 @@ static void with_lost_frames(void **state)
     struct cluster c;
     cluster_start_with(&c, 2, 1, dropping);
     exactly_once(c.workers[0].node, 2);
+    execute_after(c.workers[0].node);
     cluster_stop(&c);
 }
 
@@ -451,6 +636,8 @@ static void embedded(void **state)
     groups_and_subtasks(node, 2, 1, 7);
     completes_with_its_subtasks(node);
     errors(node);
+    order_errors(node);
+    execute_after(node);
     ok(paramo_stop(node));
 }
 
