@@ -58,7 +58,7 @@ typedef void (*paramo_task_answer_fn)(void *arg, uint64_t ts, uint32_t node, con
  * Each node that answers has run the function exactly once, whatever messages are lost. With NODE_LOST, TIMEOUT or
  * CANCELLED a node has run it once or not at all; it is not stopped where it runs. A task that failed has run once;
  * each request that it issued was applied once or not at all. Calls of one customer to one node begin in the order
- * of issue.
+ * of issue, unless a message is lost or the node has no room for one; paramo_task_call_after keeps an order always.
  *
  * INVALID: a wrong name, no such node, or an empty group. TOO_LARGE: beyond max_message_bytes. UNSUPPORTED: a node
  * has no function of this name. FULL: a node has PARAMO_TASKS_MAX tasks. NODE_LOST: a node died or left. CLOSED: it
@@ -86,17 +86,17 @@ typedef struct paramo_task_order {
     size_t size;
     const paramo_task_name *after; /* the calls that must have ended; copied. Zeroed ones do not count */
     size_t after_count;            /* at most PARAMO_TASK_AFTER_MAX */
-    paramo_task_name
-        *name; /* NULL, or where the name of this call goes, before paramo_task_call_after returns */
+    paramo_task_name *name; /* NULL, or set to the name of this call, before paramo_task_call_after returns */
 } paramo_task_order;
 PARAMO_API void paramo_task_order_init(paramo_task_order *order);
 
 /* paramo_task_call in an order. Only calls of this function have a name. order NULL: as zeroed. When a call that it
  * names has failed on a node, it ends there with CANCELLED and does not run. A call that names one that never arrives,
- * because it was cancelled or its deadline passed, ends with TIMEOUT after timeout_ms, and so does one that waits longer.
- * A name is good for the next 8,192 calls of its worker by this function, and while the node remembers the worker: one of
- * the 16,384 that called last. A call that comes after an older one waits as if that had not arrived. FULL: more than that have tasks that have not ended. UNSUPPORTED: a node of an older version.
- * INVALID: also when a call names itself. TOO_LARGE: too many names. */
+ * because it was cancelled or its deadline passed, ends with TIMEOUT after timeout_ms, and so does one that waits
+ * longer. A name is good for the next 8,192 calls of its worker by this function, and while the node remembers the
+ * worker: one of the 16,384 that called last. A call that comes after an older one waits as if that had not arrived.
+ * FULL: more workers than that have tasks that have not ended. UNSUPPORTED: a node of an older version. INVALID: also
+ * when a call names itself. TOO_LARGE: too many names. */
 PARAMO_API PARAMO_MUST_USE paramo_err
 paramo_task_call_after(paramo_worker *worker, uint32_t to, const char *name, const void *payload,
                        size_t payload_bytes, const paramo_task_order *order, paramo_task_answer_fn on_answer,
