@@ -174,6 +174,27 @@ static void by_time(void **state)
     world_fini(&w);
 }
 
+/* A clock is not waited for longer than the one before had pushes; with another push it is later. */
+static void as_before(void **state)
+{
+    (void)state;
+    static const unsigned pushers[] = {2, 2, 2, 3, 3, 2, 2};
+    static const bool waits[] = {true, false, false, false, false, true, false};
+    struct world w;
+    world_make(&w, 3, 1, UINT64_MAX);
+    for (uint64_t clock = 0; clock < 7; clock++) {
+        uint64_t ts[3], began = sim_now(w.sim);
+        all_reach(&w, clock, 3);
+        for (unsigned i = 0; i < pushers[clock]; i++)
+            ts[i] = push(&w, i, clock);
+        for (unsigned i = 0; i < pushers[clock]; i++)
+            assert_ok(world_wait(&w, i, ts[i]));
+        assert_int_equal(sim_now(w.sim) - began >= COLLECTING_MS * MS, waits[clock]);
+        assert_in_range(combined(&w), 2 * (clock + 1), 2 * (clock + 1));
+    }
+    world_fini(&w);
+}
+
 /* Without copies, with one worker, and with a member of an older build each push goes by itself, at once. */
 static void not_collected(void **state)
 {
@@ -334,9 +355,9 @@ static void traffic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(once_a_clock),  cmocka_unit_test(by_time),        cmocka_unit_test(not_collected),
-        cmocka_unit_test(before_others), cmocka_unit_test(one_is_refused), cmocka_unit_test(again),
-        cmocka_unit_test(owner_dies),    cmocka_unit_test(traffic),
+        cmocka_unit_test(once_a_clock),  cmocka_unit_test(by_time),       cmocka_unit_test(as_before),
+        cmocka_unit_test(not_collected), cmocka_unit_test(before_others), cmocka_unit_test(one_is_refused),
+        cmocka_unit_test(again),         cmocka_unit_test(owner_dies),    cmocka_unit_test(traffic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,9 +32,37 @@ static uint64_t waits_until(const struct shard *s, uint64_t since)
 
 /* ---- closing ---- */
 
+static struct collecting_past *past_of(const struct shard *s, const struct collection *x)
+{
+    struct collecting_past *p = s->collecting->past;
+    while (p && p->table != x->table)
+        p = p->next;
+    return p;
+}
+
+/* Without memory it is forgotten. */
+static void past_note(struct shard *s, const struct collection *x)
+{
+    struct collecting_past *p = past_of(s, x);
+    if (!p) {
+        p = calloc(1, sizeof *p);
+        if (!p)
+            return;
+        *p = (struct collecting_past){.next = s->collecting->past, .table = x->table, .clock = x->clock};
+        s->collecting->past = p;
+    }
+    if (p->clock != x->clock) {
+        p->before = p->clock + 1 == x->clock ? p->pushes : 0;
+        p->clock = x->clock;
+        p->pushes = 0;
+    }
+    p->pushes += x->count;
+}
+
 static void close_collection(struct shard *s, struct collection *x)
 {
     assert(!s->collecting->closing);
+    past_note(s, x);
     unlink_collection(s, x);
     s->collecting->closing = true;
     s->collecting->close(s, x);
@@ -132,8 +160,14 @@ static uint32_t workers_of(const struct collection *x)
     return workers;
 }
 
-static bool all_pushed(const struct collection *x)
+/* A worker that has no keys of this shard, or has just joined, is waited for in one clock, and not in the next. */
+static bool all_pushed(const struct shard *s, const struct collection *x)
 {
+    const struct collecting_past *p = past_of(s, x);
+    bool same = p && p->clock == x->clock;
+    size_t before = same ? p->before : p && p->clock + 1 == x->clock ? p->pushes : 0;
+    if (before)
+        return x->count + (same ? p->pushes : 0) >= before;
     uint32_t workers = workers_of(x);
     return x->count >= workers && senders_of(x) >= workers;
 }
@@ -160,7 +194,7 @@ bool collecting_takes(struct peer *peer, struct shard_table *t, const struct wir
     queue_push(&x->pushes, &k->node);
     x->count++;
     x->bytes += k->bytes;
-    if (x->count == COMBINED_PUSHES_MAX || x->bytes >= COLLECTING_BYTES || all_pushed(x))
+    if (x->count == COMBINED_PUSHES_MAX || x->bytes >= COLLECTING_BYTES || all_pushed(s, x))
         close_collection(s, x);
     return true;
 }
@@ -220,5 +254,9 @@ void collecting_init(struct shard *s, void (*close)(struct shard *s, struct coll
 void collecting_close(struct shard *s)
 {
     assert(!s->collecting->first);
+    for (struct collecting_past *p = s->collecting->past, *next; p; p = next) {
+        next = p->next;
+        free(p);
+    }
     lane_timer_cancel(s->lane, &s->collecting->timer);
 }

@@ -3,7 +3,8 @@
  * to the chain (docs/CONSISTENCY.md, section 5). A push that waits has changed nothing, as if it was still in its
  * connection. What waits is closed, by one change or by one for each push, when
  *
- *     - as many senders have pushed as workers count in the clock;
+ *     - the clock has as many pushes here as the one before had; after a clock without pushes here, as many senders have
+ *       pushed as workers count;
  *     - COLLECTING_MS have passed since the first push, or COLLECTING_BYTES or COMBINED_PUSHES_MAX are reached;
  *     - a request comes that must find the pushes done: collecting_before.
  *
@@ -17,8 +18,9 @@
 #include "server/replication/combining.h"
 #include "server/shard/kept.h"
 
-/* Arbitrary: workers of one job differ by less, and an application that waits for each push loses little. */
-enum { COLLECTING_MS = 20, COLLECTING_BYTES = 8 << 20 };
+/* Arbitrary: workers of one job differ by less, and only a clock that has fewer pushes than the one before takes so
+ * long. */
+enum { COLLECTING_MS = 50, COLLECTING_BYTES = 8 << 20 };
 
 /* Of one table and clock. */
 struct collection {
@@ -29,9 +31,18 @@ struct collection {
     size_t count, bytes;
 };
 
+/* Of each table that had a collection: how many pushes were collected in its latest clock, and in the one before that. */
+struct collecting_past {
+    struct collecting_past *next;
+    uint32_t table;
+    uint64_t clock;
+    size_t pushes, before;
+};
+
 struct shard_collecting {
     struct shard *shard;
     struct collection *first;
+    struct collecting_past *past;
     void (*close)(struct shard *s, struct collection *x); /* handles its pushes, and frees them */
     bool closing; /* a push that is handled now is not collected again */
     struct lane_timer timer;
