@@ -40,7 +40,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
     rank=$((round % SERVERS)) before=$(lines "$converged" sched.err) deaths=$(lines 'is dead: it was silent' sched.err)
     old=${present[rank]}
     if [ $((round % 2)) -eq 0 ]; then
-        echo "$(date +%s%N) vanish" >>events
+        echo "${EPOCHREALTIME/[.,]/}000 vanish" >>events
         check "round $round: the host of server $rank vanishes" cut "s$rank"
         check "round $round: it is dead by its silence" wait_for $((2 * SILENT + 10)) more 'is dead: it was silent' sched.err "$deaths"
         workers_go_on
@@ -48,8 +48,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
         ends "$old" '4|137' "round $round: it never comes back"
         mend "s$rank"
     else
-        echo "$(date +%s%N) kill" >>events
-        kill -KILL "$(job_pid "$old")"
+        kill_noted "$old" events kill
         ends "$old" 137 "round $round: server $rank is killed"
     fi
     present[rank]=s$rank-$round

@@ -34,8 +34,7 @@ probe_machine
 end=$((EPOCHSECONDS + LASTS)) whole=yes
 for ((kill = 1; EPOCHSECONDS < end || kill <= KILLS; kill++)); do
     second=$EPOCHSECONDS rank=$((RANDOM % SERVERS)) before=$(times)
-    echo "$(date +%s%N) kill" >>kills
-    kill -KILL "$(job_pid "${present[rank]}")"
+    kill_noted "${present[rank]}" kills kill
     ends "${present[rank]}" 137 "kill $kill: server $rank" >/dev/null
     present[rank]=s$rank-$kill
     server "s$rank-$kill" "$rank"

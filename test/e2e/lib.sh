@@ -198,7 +198,20 @@ near() { awk -v a="$1" -v b="$2" -v d="$3" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ &&
 at_most() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && a + 0 <= b + 0) }'; }
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && a + 0 >= b + 0) }'; }
 
-# served_after EVENTS KIND TEXT STALLS...: how long keys were without a server. EVENTS: a line for each kill, "nanoseconds KIND", of
+# kill_noted NAME EVENTS KIND: kills the job's process, and adds the line for served_after: when the signal was sent, the kind, and
+# the milliseconds until the process was over. Nothing is started between the clock and the signal: on a busy machine each
+# process that the shell starts takes tens of milliseconds, and $(job_pid) takes five.
+kill_noted() {
+    local pid at end
+    pid=$(job_pid "$1")
+    at=${EPOCHREALTIME/[.,]/}
+    kill -KILL "$pid"
+    wait "${JOB_PID[$1]}" 2>/dev/null
+    end=${EPOCHREALTIME/[.,]/}
+    echo "${at}000 $3 $(((end - at) / 1000))" >>"$2"
+}
+
+# served_after EVENTS KIND TEXT STALLS...: how long keys were without a server. EVENTS: lines of kill_noted, of
 # which those of this kind are told; STALLS: what adder --stalls wrote. Nearly every push has keys of every server, and nobody
 # serves a dead one's keys sooner than about 400 ms after its death (FAULTS.md). So of the pushes that were under way then or began
 # later, before the next kill, and both took 250 ms and ended 250 ms after it, the one that ended first was the first to be served:
@@ -211,6 +224,8 @@ served_after() {
     awk -v text="$3" '{ ms[NR] = $1 } END {
         printf "      | %s: median %.0f ms, 90 %% %.0f ms, 99 %% %.0f ms, longest %.0f ms (%d times)\n",
             text, ms[int((NR + 1) / 2)], ms[int(NR * 0.9 + 0.999)], ms[int(NR * 0.99 + 0.999)], ms[NR], NR }' "$1.waits"
+    awk -v kind="$2" '$2 == kind && $3 > most { most = $3 }
+        END { if (most) printf "      | (in these times: up to %d ms until the killed process was over)\n", most }' "$1"
 }
 
 # probe_machine: from now on, how quick the machine itself is. probe_ends: what it was goes to machine.out.
