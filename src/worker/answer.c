@@ -36,6 +36,7 @@ static paramo_err on_place(void *user, struct van_conn *conn, const uint8_t head
     struct link *l = user;
     struct wire_head h;
     (void)conn;
+    assert(l->conn == conn && l->state == LINK_UP);
     paramo_err err = wire_head_decode(head, &h);
     if (err)
         return err;
@@ -88,6 +89,7 @@ static bool place_lens(struct link *l, struct slice *p, const struct van_seg *se
     struct client *c = l->client;
     uint64_t lens = data_seg_len(seg, nseg, WIRE_SEG_LENS), vals = data_seg_len(seg, nseg, WIRE_SEG_VALS);
     uint64_t count = p->span->count, value = r->table->value_bytes, sum = 0;
+    assert(!p->lens && !p->vals && count);
     if (lens && lens != 4 * count) {
         mismatch(l, r, lens, 4 * count);
         return false;
@@ -121,6 +123,7 @@ static bool place(struct link *l, struct slice *p, const struct wire_head *h, co
                   unsigned nseg)
 {
     struct request *r = p->chunk->request;
+    assert(!r->ended && p->chunk->unanswered > 0);
     for (unsigned i = 0; i < nseg; i++) {
         if (seg[i].len && !seg[i].data)
             return false; /* displaced since; it is asked for again */
@@ -171,6 +174,7 @@ static bool place(struct link *l, struct slice *p, const struct wire_head *h, co
 static void on_moved(struct client *c, struct chunk *chunk, uint64_t number)
 {
     assert(chunk->number && !chunk->request->ended);
+    assert(!chunk->need && chunk->unanswered > 0);
     c->counts->moved++;
     /* The shard has no newer view than this client: only a newer view can help. */
     slice_chunk_by(c, chunk, number > chunk->view ? number : chunk->view + 1);
@@ -240,6 +244,7 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
     struct client *c = l->client;
     struct wire_head h;
     (void)conn;
+    assert(l->conn == conn && l->state == LINK_UP);
     paramo_err err = wire_open(head, seg, nseg, &h);
     if (err)
         return err;
@@ -272,6 +277,7 @@ static void on_writable(void *user, struct van_conn *conn)
 {
     struct link *l = user;
     (void)conn;
+    assert(l->conn == conn && l->state == LINK_UP);
     l->blocked = false;
     link_pump(l);
     client_finish(l->client);

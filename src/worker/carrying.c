@@ -156,6 +156,7 @@ paramo_err carrying_portion(struct client *c, struct request *r, const struct sp
     struct request *q;
     struct carried a;
     *carrier = NULL;
+    assert(s->count > 0 && !r->ended && !r->carry.own);
     paramo_err err = held_of(c, t, &h);
     if (!err)
         err = carrier_make(c, r, s->count, &q, &a);
@@ -231,6 +232,7 @@ paramo_err carrying_flush(struct client *c, struct request *flush, struct reques
     struct held_table *h = c->carrying ? map_get(&c->carrying->tables, t->id) : NULL;
     struct request *q;
     struct carried a;
+    assert(flush->kind == REQUEST_FLUSH && !flush->ended && !flush->carry.waits);
     *carrier = NULL;
     *more = h && h->rows.count;
     if (!*more)
@@ -265,6 +267,7 @@ void carrying_flushed(struct request *flush)
     assert(!flush->carry.waits && !flush->ended);
     if (!h || !h->first)
         return;
+    assert(flush->kind == REQUEST_FLUSH && h->table == flush->table);
     flush->carry.waits = true;
     flush->carry.held = h;
     flush->carry.upto = requests_total(c);
@@ -276,6 +279,7 @@ void carrying_flushed(struct request *flush)
 static void flush_forget(struct request *flush)
 {
     struct request **at = &flush->carry.held->flushes;
+    assert(flush->carry.waits && flush->kind == REQUEST_FLUSH);
     while (*at != flush)
         at = &(*at)->carry.flush_next;
     *at = flush->carry.flush_next;
@@ -289,6 +293,7 @@ static void flushes_end(struct held_table *h)
         next = f->carry.flush_next;
         if (h->first && h->first->number <= f->carry.upto)
             continue;
+        assert(f->carry.held == h && f->carry.waits);
         flush_forget(f);
         assert(f->ended || f->unfinished > 0);
         if (!f->ended && --f->unfinished == 0)
@@ -362,6 +367,7 @@ uint64_t carrying_given_up(const struct client *c)
 static void child_forget(struct request *parent, struct request *q)
 {
     struct request **at = &parent->carry.children;
+    assert(q->carry.parent == parent && request_is_carrier(q));
     while (*at != q)
         at = &(*at)->carry.sibling;
     *at = q->carry.sibling;
@@ -409,6 +415,7 @@ void carrying_fini(struct client *c)
     while (map_next(&c->carrying->tables, &at, &id, &value)) {
         struct held_table *h = value;
         assert(!h->first && !h->flushes); /* all requests are over */
+        assert(!c->carrying->sent);
         residuals_fini(&h->rows);
         filtering_unref(h->filters);
         free(h);

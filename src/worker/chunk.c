@@ -14,8 +14,15 @@
 #include "worker/slices.h"
 #include "worker/views.h"
 
+static void waiters_check(const struct client_waiters *w)
+{
+    assert(!w->free == !w->free_count && !w->first == !w->last);
+    assert(!w->resume_at || w->resume_at->need); /* it waits */
+}
+
 struct chunk *client_chunk_get(struct client *c)
 {
+    waiters_check(c->waiters);
     struct chunk *chunk = c->waiters->free;
     assert(!chunk == !c->waiters->free_count);
     if (chunk) {
@@ -28,6 +35,7 @@ struct chunk *client_chunk_get(struct client *c)
 
 paramo_err client_chunks_reserve(struct client *c, size_t count)
 {
+    waiters_check(c->waiters);
     while (c->waiters->free_count < count) {
         struct chunk *chunk = malloc(sizeof *chunk);
         if (!chunk)
@@ -41,6 +49,7 @@ paramo_err client_chunks_reserve(struct client *c, size_t count)
 
 void client_chunk_put(struct client *c, struct chunk *chunk)
 {
+    waiters_check(c->waiters);
     assert(!chunk->need && !chunk->number && !chunk->split);
     if (c->waiters->free_count >= REQUESTS_CACHED) {
         free(chunk);
@@ -53,6 +62,7 @@ void client_chunk_put(struct client *c, struct chunk *chunk)
 
 void chunk_fini(struct client *c)
 {
+    waiters_check(c->waiters);
     assert(!c->waiters->first && !c->waiters->last && !c->waiters->resume_at);
     for (struct chunk *chunk; (chunk = c->waiters->free);) {
         c->waiters->free = chunk->next;
@@ -64,6 +74,7 @@ void chunk_fini(struct client *c)
 
 void chunk_resume_from(struct client *c, struct chunk *chunk)
 {
+    waiters_check(c->waiters);
     assert(!chunk || chunk->need); /* it waits */
     c->waiters->resume_at = chunk;
 }
@@ -154,6 +165,7 @@ static void slice_answer_free(struct client *c, struct slice *p)
 void chunk_withdraw(struct chunk *chunk)
 {
     struct client *c = chunk->request->client;
+    assert(chunk->unanswered <= chunk->count && (chunk->count || !chunk->split));
     if (chunk->split) {
         for (uint32_t i = 0; i < chunk->count; i++) {
             link_forget(&chunk->split[i].slice);
@@ -222,6 +234,7 @@ void chunk_failed(struct chunk *chunk, paramo_err status, const char *text)
 
 void request_drop_chunks(struct client *c, struct request *r)
 {
+    assert(r->client == c && (r->first_used || !r->chunks));
     for (struct chunk *chunk = r->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
         if (chunk->need)

@@ -329,6 +329,7 @@ static void deadline_arm(struct client *c, uint64_t at)
 static void client_submit(struct client *c, struct request *r)
 {
     assert(r->ts && !r->ended && !r->chunks);
+    assert(r->client == c && !r->first_used && !r->filters && !r->unfinished);
     requests_add(c, r);
     clock_gate_begin(c, r);
     if (client_is_down(c)) {
@@ -385,6 +386,7 @@ static void request_callback(struct lane_task *task)
 {
     struct request *r = container_of(task, struct request, task);
     struct client *c = r->client;
+    assert(r->ended && r->ts && !r->chunks);
     if (r->status) /* paramo_last_error has the cause; the tracker may have forgotten it by now */
         (void)!err_set(r->status, "%s", r->error_text ? r->error_text : err_sentence(r->status));
     if (r->callback)
@@ -546,6 +548,7 @@ static void deadline_fire(struct lane_timer *timer)
 
 void client_fail(struct client *c, paramo_err status, const char *text)
 {
+    assert(status && lane_held(c->lane));
     if (c->life->failure)
         return;
     c->life->failure = status;

@@ -23,8 +23,16 @@ static void ask(struct client *c)
         c->config.need_clock(c->config.arg, lowest(g));
 }
 
+static void gate_check(const struct client_clock_gate *g)
+{
+    assert(!g->first == !g->last);
+    assert(!g->first || (!g->first->gate_prev && !g->last->gate_next));
+    assert(!g->lost == !g->epoch);
+}
+
 void clock_gate_begin(struct client *c, struct request *r)
 {
+    gate_check(c->clock_gate);
     r->clock_epoch = c->clock_gate->epoch;
 }
 
@@ -52,6 +60,7 @@ bool clock_gate_hold(struct client *c, struct request *r)
         request_end(r, g->lost, g->lost_text);
         return true;
     }
+    gate_check(g);
     assert(c->config.need_clock && !r->gated && !r->ended);
     r->gated = true;
     r->gate_prev = g->last;
@@ -67,6 +76,7 @@ void clock_gate_done(struct client *c, struct request *r)
     struct client_clock_gate *g = c->clock_gate;
     if (!r->gated)
         return;
+    gate_check(g);
     assert(r->gate_prev ? r->gate_prev->gate_next == r : g->first == r);
     r->gated = false;
     *(r->gate_prev ? &r->gate_prev->gate_next : &g->first) = r->gate_next;
@@ -87,6 +97,7 @@ void client_clock_reached(struct client *c, uint64_t minimum, uint32_t workers)
 {
     struct client_clock_gate *g = c->clock_gate;
     assert(lane_held(c->lane));
+    gate_check(g);
     if (minimum >= g->minimum)
         g->workers = workers;
     if (minimum > g->minimum) {
@@ -116,6 +127,7 @@ void client_clock_lost(struct client *c, paramo_err status, const char *text)
 {
     struct client_clock_gate *g = c->clock_gate;
     assert(lane_held(c->lane) && status);
+    gate_check(g);
     g->epoch++;
     g->lost = status;
     (void)snprintf(g->lost_text, sizeof g->lost_text, "%s", text);

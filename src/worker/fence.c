@@ -7,6 +7,7 @@
 
 static void begin(struct client *c, struct client_fence *fence)
 {
+    assert(fence->client == c && lane_held(c->lane));
     fence->upto = requests_total(c);
     fence->left = 0;
     for (const struct request *r = requests_first(c); r; r = r->next)

@@ -103,6 +103,7 @@ paramo_err filtering_set(struct client *c, const struct client_table *t, enum fi
         memcpy(f->run, old->run, sizeof f->run);
         old->refs--;
     }
+    assert(f->refs == 1); /* no request has these */
     f->run[direction] = (struct filter_run){.chain = *chain};
     return PARAMO_OK;
 }
@@ -113,6 +114,7 @@ void filtering_begin(struct request *r)
     bool reads = r->kind == REQUEST_PULL || r->kind == REQUEST_PUSHPULL;
     if (!reads && r->kind != REQUEST_PUSH)
         return;
+    assert(!r->filters && !r->ended);
     r->filters = filters_of(c, r->table);
     if (r->filters)
         r->filters->refs++;
@@ -361,6 +363,7 @@ static paramo_err frame_filter(struct link *l, struct slice *p, struct table_fil
         bufpool_put(&c->pool, coding, sizeof *coding);
         return err;
     }
+    assert(f->refs > 0);
     assert(!p->in_van && !p->coding);
     memcpy(p->frame.seg, m->seg, sizeof m->seg);
     if (coded) {

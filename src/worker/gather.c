@@ -80,6 +80,7 @@ static size_t lens_turn(struct request *r, size_t left)
     const struct slice *slice = slice_values(g->chunk, g->slice);
     size_t n = least(slice->span->count - g->key, left);
     assert(slice->state == SLICE_ANSWERED && slice->lens);
+    assert(g->key < slice->span->count);
     for (size_t i = 0; i < n; i++, g->key++)
         r->dst_lens[place_of(g->chunk, slice->span, g->key)] = slice->lens[g->key];
     if (g->key == slice->span->count)
@@ -91,6 +92,7 @@ static size_t lens_turn(struct request *r, size_t left)
 static size_t starts_turn(struct request *r, size_t left)
 {
     struct gather *g = &r->gather;
+    assert(g->starts <= r->n && (g->at || !r->n));
     size_t end = g->starts + least(r->n - g->starts, left), n = end - g->starts;
     for (; g->starts < end; g->starts++) {
         g->at[g->starts] = g->total;
@@ -104,6 +106,7 @@ static size_t rows_turn(struct request *r, size_t left)
 {
     struct gather *g = &r->gather;
     const struct slice *slice = slice_values(g->chunk, g->slice);
+    assert(slice->state == SLICE_ANSWERED && g->key < slice->span->count);
     uint64_t value = r->table->value_bytes;
     size_t spent = 0;
     while (g->key < slice->span->count && spent < left) {
@@ -129,6 +132,7 @@ static size_t rows_turn(struct request *r, size_t left)
 static bool turn(struct request *r, size_t left)
 {
     struct gather *g = &r->gather;
+    assert(r->pulls_lens && !r->ended && !r->unfinished);
     while (left) {
         size_t spent = 0;
         if (g->pass == GATHER_LENS && g->chunk) {
@@ -177,6 +181,7 @@ static void turn_soon(struct client *c)
 
 static void gather_wait(struct request *r)
 {
+    assert(!r->gather.waits && !r->ended);
     struct request **at = &r->client->gathers->first;
     while (*at)
         at = &(*at)->gather.next;

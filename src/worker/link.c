@@ -281,6 +281,7 @@ void link_again(struct link *l, struct slice *p)
 
 void link_restart(struct link *l)
 {
+    assert(l->state == LINK_UP && l->conn);
     while (l->sent.head) {
         struct slice *p = l->sent.head;
         if (p->in_van) /* calls slice_sent */
@@ -350,6 +351,7 @@ static void probe_sent(struct van_frame *frame, paramo_err status)
 static bool probe_send(struct link *l, struct slice *p)
 {
     struct client *c = l->client;
+    assert(p->link == l && c->probes->made_count <= PROBES_OUT_MAX);
     struct probe *probe = c->probes->free;
     if (probe) {
         c->probes->free = probe->next;
@@ -387,6 +389,7 @@ void link_orphan_probes(struct client *c)
 void link_free_probes(struct client *c)
 {
     for (struct probe *probe; (probe = c->probes->free);) {
+        assert(!probe->out && probe->client == c);
         c->probes->free = probe->next;
         free(probe);
     }
@@ -401,6 +404,7 @@ static void retry_fire(struct lane_timer *timer)
         return;
     for (struct slice *p = l->sent.head; p && seen < DATA_WINDOW; p = p->next, seen++) {
         assert(p->state == SLICE_SENT && p->link == l);
+        assert(p->probes_out <= 2);
         if (p->probe_at <= now) {
             if (sent == PROBES_AT_ONCE) {
                 next = now + RTO_MIN; /* the others soon after */
@@ -475,6 +479,7 @@ static void link_hopeless(struct link *l, paramo_err code)
 static void link_failed(void *arg, paramo_err code, const char *text)
 {
     struct link *l = arg;
+    assert(l->connector && !l->conn);
     l->connector = NULL;
     (void)snprintf(l->trouble, sizeof l->trouble, "%s", text);
     log_debug("server %u (%s): %s", l->node, l->address, l->trouble);
@@ -555,6 +560,7 @@ void link_goodbye(struct link *l)
 void link_lost(struct link *l, const char *text)
 {
     struct client *c = l->client;
+    assert(l->state == LINK_UP && l->conn);
     link_hang_up(l);
     filtering_reset(l);
     l->blocked = false;

@@ -167,6 +167,7 @@ static paramo_err rows_take(struct merge *m, uint64_t last, size_t *vals_n)
 {
     const struct page_request *p = m->p;
     paramo_page *to = p->to;
+    assert(m->n <= p->count && p->share <= p->most);
     size_t value = p->table->value_bytes;
     uint32_t row = p->columns.count ? p->columns.count : p->table->row_values;
     *vals_n = to->n = 0;

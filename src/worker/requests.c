@@ -7,6 +7,7 @@
 struct request *requests_get(struct client *c, bool on_lane)
 {
     struct request *r = on_lane ? c->requests->free : NULL;
+    assert(!on_lane || !c->requests->free == !c->requests->free_count);
     if (r) {
         c->requests->free = r->next;
         c->requests->free_count--;
@@ -21,8 +22,16 @@ struct request *requests_get(struct client *c, bool on_lane)
     return r;
 }
 
+/* On the lane. */
+static void requests_check(const struct client_requests *q)
+{
+    assert(!q->first == !q->last && !q->ended == !q->ended_tail);
+    assert(!q->free == !q->free_count && q->free_count <= REQUESTS_CACHED);
+}
+
 void requests_put(struct client *c, struct request *r)
 {
+    requests_check(c->requests);
     free(r->error_text);
     if (r->posted || c->requests->free_count >= REQUESTS_CACHED) {
         free(r);
@@ -72,6 +81,7 @@ void requests_note_ended(struct client *c, struct request *r)
 {
     struct client_requests *q = c->requests;
     assert(r->ended && !q->ended == !q->ended_tail);
+    assert(r->client == c);
     r->ended_next = NULL;
     if (q->ended_tail)
         q->ended_tail->ended_next = r;
@@ -87,6 +97,7 @@ struct request *requests_take_ended(struct client *c)
     if (!r)
         return NULL;
     assert(r->ended && (r->ended_next || q->ended_tail == r));
+    requests_check(q);
     q->ended = r->ended_next;
     if (!q->ended)
         q->ended_tail = NULL;
@@ -96,6 +107,7 @@ struct request *requests_take_ended(struct client *c)
 void *request_copy_room(struct request *r, size_t bytes)
 {
     assert(!r->copy);
+    assert(!r->ended && !r->ts);
     if (bytes <= sizeof r->small)
         return r->small;
     r->copy = malloc(bytes);
@@ -119,6 +131,7 @@ void request_copy_free(struct request *r)
 void requests_fini(struct client *c)
 {
     struct client_requests *q = c->requests;
+    requests_check(q);
     assert(!q->first && !q->last && !q->ended);
     for (struct request *r; (r = q->free);) {
         q->free = r->next;

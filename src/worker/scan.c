@@ -96,6 +96,7 @@ static paramo_err merge_rows(struct merge *m, struct source *s, size_t count)
     struct scan_batch *b = &s->batch;
     size_t value = m->table->value_bytes, bytes = 0;
     assert(count > 0 && count <= b->n - s->at);
+    assert(!s->pending && m->n <= SCAN_ROWS);
     bool var = m->var;
     if (var) {
         for (size_t i = 0; i < count; i++)
@@ -206,6 +207,7 @@ static void sources_drop(struct merge *m, paramo_err *err)
 /* Asks each shard of the present view for its rows after the last that was taken. */
 static paramo_err sources_open(struct merge *m)
 {
+    assert(!m->sources);
     m->count = atomic_load(&m->client->shared->shards);
     m->sources = calloc(m->count + 1, sizeof *m->sources);
     if (!m->sources)

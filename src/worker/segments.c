@@ -1,5 +1,6 @@
 #include "worker/segments.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "wire/key_range.h"
@@ -16,6 +17,7 @@ static struct van_seg range_of(struct slice *p)
 {
     const struct span *s = p->span;
     struct client *c = p->chunk->request->client;
+    assert(p->chunk->request->range && s->count > 0);
     p->range = true;
     bool whole =
         s->keys && s->keys[s->count - 1] - s->keys[0] == s->count - 1 && s->count <= KEY_RANGE_KEYS_MAX;
@@ -34,6 +36,7 @@ void slice_segments(struct slice *p)
     const struct request *r = p->chunk->request;
     const struct span *s = p->span;
     struct van_frame *f = &p->frame;
+    assert(!p->in_van && !p->coding);
     if (r->kind == REQUEST_MESSAGE) {
         memcpy(f->seg, p->chunk->message->seg, sizeof f->seg);
         for (f->nseg = VAN_SEGS; f->nseg && !f->seg[f->nseg - 1].len; f->nseg--)

@@ -82,6 +82,7 @@ struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct 
         }
     }
     r->first_used = true;
+    assert(r->client == c && chunk != r->chunks);
     chunk->request = r;
     chunk->number = chunk->need = 0;
     chunk->attempt = r->again; /* for observers: not a first transmission */

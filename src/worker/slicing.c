@@ -365,6 +365,7 @@ static void chunk_everywhere(struct client *c, struct chunk *chunk)
 {
     const struct view *view = c->view;
     uint32_t count = 0;
+    assert(chunk->request->kind == REQUEST_CLEAR && !chunk->need);
     chunk->everywhere = true;
     for (uint32_t s = 0; s < view->shards_count; s++)
         count += shard_counts(view, s);
@@ -435,6 +436,7 @@ void slice_chunk(struct client *c, struct chunk *chunk)
         app_request_slice_again(c, chunk);
         return;
     }
+    assert(chunk->request->client == c);
     c->counts->retries++;
     if (adds_up(chunk->request)) {
         stat_again(c, chunk->request, 0);
@@ -613,6 +615,7 @@ static paramo_err carrier_ready(struct client *c, const struct request *r, const
 static void carrier_waits(struct client *c, struct request *r, paramo_err why)
 {
     struct span none = {0};
+    assert(request_is_carrier(r) && !r->chunks);
     if (why == PARAMO_E_AGAIN) {
         request_wait(c, r, c->view->number + 1);
         return;
@@ -652,6 +655,7 @@ static uint32_t portion_of(const struct client *c, const struct request *r, cons
  * caller's array. AGAIN: a key has no owner in this view. */
 static paramo_err gather_some(struct client *c, struct request *r, const struct span *s)
 {
+    assert(s->count > 0 && !r->ended);
     uint64_t row = (s->src_bytes > s->dst_bytes ? s->src_bytes : s->dst_bytes) / s->count;
     paramo_err err = request_is_carrier(r) ? carrier_ready(c, r, s) : PARAMO_OK;
     if (err)
@@ -686,6 +690,7 @@ static struct chunk *rest_begin(struct client *c, struct request *r)
     struct span none = {0};
     struct chunk *rest = slice_chunk_add(c, r, &none, -1); /* the first: it needs no memory */
     assert(rest == &r->first);
+    assert(!rest->next && !rest->need);
     rest->rest = true;
     r->sliced = r->sliced_src = 0;
     return rest;

@@ -69,6 +69,7 @@ static void failure_forget(struct tracker *t, struct tracker_failure *f)
 {
     _Atomic uint16_t *bucket = bucket_of(t, f->ts);
     uint16_t me = (uint16_t)(f - t->failures + 1), at = atomic_load_explicit(bucket, memory_order_relaxed);
+    assert(f->ts && me <= t->failures_count);
     if (at == me) {
         atomic_store_explicit(bucket, f->next, memory_order_relaxed);
     } else {
@@ -117,6 +118,7 @@ static paramo_err failure_find(struct tracker *t, uint64_t ts, bool tell, char t
     while (at && t->failures[at - 1].ts != ts)
         at = t->failures[at - 1].next;
     if (at) {
+        assert(at <= t->failures_count);
         struct tracker_failure *f = &t->failures[at - 1];
         status = f->status;
         memcpy(text, f->text, sizeof f->text);
@@ -195,6 +197,7 @@ paramo_err tracker_all_result(struct tracker_all *all)
         return PARAMO_OK;
     struct tracker_failure first = {.ts = UINT64_MAX};
     failures_hold(t);
+    assert(t->failures_count <= TRACKER_FAILURES);
     for (unsigned i = 0; i < t->failures_count; i++) {
         struct tracker_failure *f = &t->failures[i];
         if (!f->told && f->ts <= all->upto) {

@@ -52,6 +52,7 @@ static void part_issue(struct run *r)
     struct part *p = &r->part[r->at];
     if (!p->n || r->err)
         return;
+    assert(r->at < PARTS && p->n <= PART_KEYS && !p->ts);
     paramo_request_options o = {.size = sizeof o, .timeout_ms = r->timeout_ms};
     paramo_kv kv = {.size = sizeof kv, .keys = p->keys, .n = p->n};
     struct client_call call = {.kind = REQUEST_TRANSFORM,

@@ -49,6 +49,7 @@ void views_ask(struct client *c, uint64_t need)
 {
     if (need <= c->views->asked || need <= c->view->number)
         return;
+    assert(!c->views->missed || c->views->missed->number > c->view->number);
     c->views->asked = need;
     if (c->config.need_view)
         c->config.need_view(c->config.arg, need);
