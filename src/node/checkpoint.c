@@ -72,6 +72,7 @@ static void part_back(struct lane_task *task)
 {
     struct ckpt_part *p = container_of(task, struct ckpt_part, task);
     assert(p->job->waiting > 0 && p->job->waiting <= p->job->count);
+    assert(p->job->count == p->job->member_slot->shards_count);
     if (--p->job->waiting == 0)
         job_end(p->job);
 }
@@ -179,6 +180,7 @@ void member_slot_order(void *arg, uint64_t order, uint32_t what, struct reader *
         p->at = &member_slot->shards[i];
         p->task.run = part_begin;
     }
+    assert(lane_held(member_slot->node->control) && job->waiting == job->count);
     for (unsigned i = 0; i < member_slot->shards_count; i++)
         lane_post(member_slot->shards[i].lane, &job->part[i].task);
 }

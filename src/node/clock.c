@@ -30,8 +30,19 @@ static void raise_to(_Atomic uint64_t *number, uint64_t to)
 
 static void news(paramo_worker *w);
 
+/* Control lane. A worker that counts has told no more than it has reached, and has reached no more than it has ended. */
+static void worker_clock_check(const paramo_worker *w)
+{
+    const struct worker_clock *c = &w->clock;
+    assert(lane_held(w->node->control));
+    assert(atomic_load(&c->reached) <= atomic_load(&c->issued));
+    assert(!c->calling || c->telling <= atomic_load(&c->issued) || !atomic_load(&c->session));
+}
+
 static void fail(paramo_worker *w, paramo_err status)
 {
+    worker_clock_check(w);
+    assert(status);
     err_text_copy(w->clock.text);
     atomic_store(&w->clock.failure, (int)status);
     news(w);
@@ -45,6 +56,7 @@ static void told(struct member_call *call, paramo_err status)
     paramo_worker *w = call->arg;
     struct worker_clock *c = &w->clock;
     assert(c->calling);
+    worker_clock_check(w);
     c->calling = false;
     if (status) {
         fail(w, status);
@@ -68,6 +80,7 @@ static void call_again(struct lane_timer *timer)
 static bool may_call_later(paramo_worker *w, paramo_err err)
 {
     struct lane *control = w->node->control;
+    assert(lane_held(control) && err);
     w->clock.again.fire = call_again;
     return (err == PARAMO_E_MEMORY || err == PARAMO_E_AGAIN) &&
            lane_timer_arm(control, &w->clock.again, lane_now(control) + AGAIN_MS * ENV_MS) == PARAMO_OK;
@@ -81,6 +94,7 @@ static void tell(paramo_worker *w)
     if (!session || c->calling || atomic_load(&c->failure) ||
         atomic_load(&c->reached) <= atomic_load(&c->told))
         return;
+    worker_clock_check(w);
     c->tell = (struct member_call){.done = told, .arg = w};
     c->telling = atomic_load(&c->reached);
     c->calling = true;
@@ -163,6 +177,7 @@ void clock_left(paramo_worker *w)
 {
     struct worker_clock *c = &w->clock;
     assert(lane_held(w->node->control));
+    assert(!c->again.slot || c->again.fire == call_again);
     atomic_store(&c->session, 0);
     lane_timer_cancel(w->node->control, &c->again);
     if (c->calling)
@@ -177,6 +192,7 @@ void clock_left(paramo_worker *w)
 void clock_heard(paramo_worker *w, const struct clock_result *result)
 {
     assert(lane_held(w->node->control));
+    worker_clock_check(w);
     if (result->workers && result->minimum >= atomic_load(&w->clock.minimum))
         atomic_store(&w->clock.workers,
                      result->workers); /* before the minimum: clock_of_call reads them after it */
@@ -248,6 +264,7 @@ static void waited(struct member_call *call, paramo_err status)
 {
     paramo_worker *w = call->arg;
     assert(w->clock.waiting);
+    worker_clock_check(w);
     w->clock.waiting = false;
     if (!w->clock.awaited)
         return; /* cancelled */
@@ -266,6 +283,7 @@ static void wait_cancel(paramo_worker *w)
 {
     if (!w->clock.waiting)
         return;
+    assert(lane_held(w->node->control) && w->clock.wait.arg == w);
     w->clock.awaited = 0;
     member_cancel(w->node->own->member, &w->clock.wait);
 }
@@ -283,6 +301,7 @@ static void demand(paramo_worker *w)
         return;
     }
     wait_cancel(w); /* for a higher one */
+    worker_clock_check(w);
     c->wait = (struct member_call){.done = waited, .arg = w};
     c->awaited = wanted;
     c->waiting = true;

@@ -135,6 +135,7 @@ static void join_with(struct joining *j, const struct store_state *found)
     paramo_node *node = j->node;
     bool embedded = node->config.roles == PARAMO_ROLE_ALL;
     assert(!atomic_load(&j->begun)); /* once: the waiter's stack goes after it */
+    assert(lane_held(node->control) && !node->joined);
     if (!j->err && (node->config.roles & PARAMO_ROLE_SCHEDULER)) {
         j->err = join_scheduler(node, found);
         if (!j->err)
@@ -155,6 +156,7 @@ static void join_with(struct joining *j, const struct store_state *found)
 static void store_started(void *arg, paramo_err status, const struct store_state *state)
 {
     struct joining *j = arg;
+    assert(lane_held(j->node->control) && j->node->store);
     j->err = status;
     join_with(j, state);
 }
@@ -208,6 +210,7 @@ static void join_give_up(void *arg)
     struct joining *j = arg;
     if (atomic_load(&j->begun))
         return;
+    assert(lane_held(j->node->control) && !j->node->scheduler);
     store_close(j->node->store);
     j->node->store = NULL;
     j->err =
@@ -261,6 +264,7 @@ static void learn_self(void *arg)
     struct member *member = node->own->member;
     const struct view *view = member_view(member);
     assert(view && !node->ranges); /* a member that has joined has a view */
+    assert(lane_held(node->control) && !node->joined);
     scheduler_address_note(node, member_scheduler(member));
     node->id = member_id(member);
     node->rank = member_rank(member);

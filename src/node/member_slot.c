@@ -25,6 +25,7 @@ static const struct sm machine = {
 
 static void move(struct member_slot *member_slot, enum member_slot_state to)
 {
+    assert(lane_held(member_slot->node->control));
     sm_check(&machine, (unsigned)atomic_load(&member_slot->state), to);
     atomic_store(&member_slot->state, (int)to);
 }
@@ -117,6 +118,7 @@ static void shard_failed(void *arg, paramo_err status)
     assert(status);
     if (!member_slot || atomic_exchange(&member_slot->failing, true))
         return;
+    assert(member_slot->shards_count > 0 && lane_held(((struct dispatch *)arg)->lane));
     member_slot->failure_code = status;
     err_text_copy(member_slot->failure_text);
     member_slot->failure.run = failure_run;
@@ -227,6 +229,7 @@ static paramo_err member_slot_listen(struct member_slot *member_slot, const char
         err = node_shard_make(node, &member_slot->shards[i], member_slot->shards[i].lane,
                               member_slot->incarnation, i);
     }
+    assert(!member_slot->acceptor && !member_slot->app_endpoint.shard);
     member_slot->app_endpoint.member_slot = member_slot;
     if (!err && node->apps)
         err = node_shard_make(node, &member_slot->app_endpoint, node->apps, member_slot->incarnation,

@@ -117,6 +117,7 @@ static void call_done(struct member_call *call, paramo_err status)
 static void call_begin(struct lane_task *task)
 {
     struct node_call *c = container_of(task, struct node_call, task);
+    assert(!atomic_load(&c->done) && lane_held(c->member_slot->node->control));
     c->call.done = call_done;
     c->call.arg = c;
     paramo_err err = c->member_slot->member ? c->begin(c, c->member_slot->member, c->arg)

@@ -50,6 +50,7 @@ static void ask_shard(struct lane_task *task)
 
 static void ask(struct report_job *job)
 {
+    assert(job->at <= job->member_slot->shards_count);
     bool more = job->at < job->member_slot->shards_count;
     job->task.run = more ? ask_shard : job_end;
     lane_post(more ? job->member_slot->shards[job->at].lane : job->member_slot->node->control, &job->task);

@@ -125,6 +125,7 @@ static struct paramo_request *queue_next(struct handler *h)
 {
     queue_hold(h);
     struct paramo_request *q = h->first;
+    assert(!h->first == !h->last);
     if (q) {
         h->first = q->next;
         if (!h->first)
@@ -183,6 +184,7 @@ static void dispatch_wait(struct dispatch *dispatch, struct paramo_request *q)
 
 static void dispatch_one(struct dispatch *dispatch, struct paramo_request *q)
 {
+    assert(lane_held(dispatch->lane));
     struct handler *h = find_handler(dispatch->node, q);
     if (h && h->fn) {
         h->fn(h->arg, q, &q->info);
@@ -226,6 +228,7 @@ static void dispatch_retry(struct lane_task *task)
 {
     struct dispatch *dispatch = container_of(task, struct dispatch, retry);
     assert(atomic_load(&dispatch->retry_posted));
+    assert(lane_held(dispatch->lane) && !dispatch->first == !dispatch->last);
     atomic_store(&dispatch->retry_posted, false);
     dispatch_again(dispatch);
 }
@@ -245,6 +248,7 @@ void dispatch_close(struct dispatch *dispatch)
         dispatch->first = q->next;
         refuse(q, PARAMO_E_CLOSED, "the node is leaving");
     }
+    assert(!dispatch->first);
     dispatch->last = NULL;
     lane_timer_cancel(dispatch->lane, &dispatch->expiry);
     assert(lane_held(dispatch->lane) && !dispatch->first);
@@ -259,6 +263,7 @@ void dispatch_request(void *arg, struct shard_request *request, const struct sha
 {
     struct dispatch *dispatch = arg;
     assert(lane_held(dispatch->lane));
+    assert(!dispatch->first == !dispatch->last);
     struct paramo_request *q = shard_request_room(request);
     *q = (struct paramo_request){
         .request = request,
@@ -331,6 +336,7 @@ static paramo_err serve(paramo_node *node, const struct handler *wanted)
     }
     if (place && !there) {
         assert(!place->first && !atomic_load(&place->takers)); /* no thread uses it any more */
+        assert(!atomic_load(&place->queued) && !place->last);
         place->app = wanted->app;
         memcpy(place->table, wanted->table, sizeof place->table);
         place->id = wanted->id;
