@@ -369,6 +369,7 @@ static struct store_blocking_job *blocking_job_new(struct dir_store *s, void (*w
 
 static void store_post(struct dir_store *s, struct store_blocking_job *c)
 {
+    assert(!s->closed && c->store == s);
     s->pending++;
     blocking_jobs_post(s->config.blocking_jobs, &c->blocking_job);
 }

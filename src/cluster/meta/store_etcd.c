@@ -84,6 +84,7 @@ static bool waits(struct etcd_store *s, uint64_t at)
 
 static void turn_leading(struct etcd_store *s)
 {
+    etcd_store_check(s);
     meta_saves_fail(s);
     if (s->closed)
         store_free(s);
@@ -140,6 +141,7 @@ static paramo_err etcd_start(struct store *store, store_started_fn *done, void *
 {
     struct etcd_store *s = store_of(store);
     assert(s->phase == PHASE_OPEN && !s->asking);
+    etcd_store_check(s);
     s->started = done;
     s->started_arg = arg;
     s->give_up_at = meta_now(s) + s->patience_ms * ENV_MS;
@@ -155,6 +157,7 @@ static paramo_err etcd_save(struct store *store, struct writer *records, bool wh
 {
     struct etcd_store *s = store_of(store);
     assert(s->phase == PHASE_READY);
+    etcd_store_check(s);
     bool late = s->broken && !whole && records->len;
     struct save *v = s->fenced || late ? NULL : malloc(sizeof *v);
     if (!v) {
@@ -179,6 +182,7 @@ static bool etcd_sure(const struct store *store)
 static void etcd_close(struct store *store)
 {
     struct etcd_store *s = store_of(store);
+    assert(!s->closed);
     s->closed = true;
     lane_timer_cancel(s->lane, &s->timer);
     if (!s->asking && !s->inside)

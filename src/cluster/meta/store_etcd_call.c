@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -48,6 +49,8 @@ static void call_work(struct blocking_job *blocking_job)
 static void call_done(struct blocking_job *blocking_job)
 {
     struct etcd_store *s = container_of(blocking_job, struct etcd_store, blocking_job);
+    etcd_store_check(s);
+    assert(s->asking && !s->inside);
     s->asking = false;
     writer_fini(&s->body);
     s->body = (struct writer){0};
@@ -67,6 +70,8 @@ static void call_done(struct blocking_job *blocking_job)
 void meta_call(struct etcd_store *s, const char *path, uint32_t timeout_ms,
                void (*then)(struct etcd_store *s, paramo_err err))
 {
+    etcd_store_check(s);
+    assert(!s->asking && !s->closed);
     (void)snprintf(s->url, sizeof s->url, "http://%s/v3/%s", s->endpoint[s->endpoint_at], path);
     s->asking = true;
     s->timeout_ms = timeout_ms;
@@ -135,6 +140,7 @@ bool meta_fenced(struct etcd_store *s, const struct etcd_answer *answer)
         return false;
     meta_text(etcd_find(answer, meta_key(s, "leader").text), who, sizeof who);
     meta_text(term, number, sizeof number);
+    assert(s->term && !s->fenced);
     s->fenced = true;
     s->sure_until = 0;
     if (term)

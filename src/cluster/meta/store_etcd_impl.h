@@ -16,6 +16,8 @@
 #ifndef CLUSTER_META_STORE_ETCD_IMPL_H
 #define CLUSTER_META_STORE_ETCD_IMPL_H
 
+#include <assert.h>
+
 #include "base/queue.h"
 #include "cluster/meta/etcd.h"
 #include "cluster/meta/store.h"
@@ -108,6 +110,13 @@ struct etcd_store {
     uint32_t counter;
     struct save *first, *last;
 };
+
+/* A scheduler that was fenced is never sure again. */
+static inline void etcd_store_check(const struct etcd_store *s)
+{
+    assert(s->endpoint_at < s->endpoints && (!s->fenced || !s->sure_until));
+    assert(s->phase != PHASE_READY || s->term);
+}
 
 static inline uint64_t meta_now(const struct etcd_store *s)
 {

@@ -18,6 +18,7 @@ void meta_grant(struct etcd_store *s, void (*then)(struct etcd_store *s, paramo_
 void meta_lease_lasts(struct etcd_store *s, uint64_t asked_at, uint32_t ttl_s)
 {
     assert(s->lease && ttl_s);
+    assert(!s->fenced && s->leads);
     s->sure_until = asked_at + ttl_s * ENV_SEC;
     s->lease_due = asked_at + ttl_s * ENV_SEC / 3;
 }
@@ -41,6 +42,7 @@ static void lease_again_in(struct etcd_store *s, uint64_t ms)
 
 static void lease_ended(struct etcd_store *s, uint64_t again_ms)
 {
+    assert(s->lease && !s->fenced);
     s->lease = 0;
     s->leads = false;
     s->sure_until = 0;
@@ -51,6 +53,7 @@ static void lease_ended(struct etcd_store *s, uint64_t again_ms)
 static void led_again(struct etcd_store *s, paramo_err err)
 {
     struct etcd_answer answer = {0};
+    assert(s->lease && !s->leads && !s->fenced);
     if (!err)
         err = etcd_txn_read(&s->answer, &answer);
     s->leads = !err && answer.succeeded;
@@ -111,6 +114,7 @@ static void save_ends(struct etcd_store *s, paramo_err err)
 {
     struct save *v = s->first;
     assert(v && v->done);
+    etcd_store_check(s);
     s->first = v->next;
     if (v->records.len || v->whole) {
         s->broken = err != PARAMO_OK;
@@ -145,6 +149,7 @@ static void head_checked(struct etcd_store *s, paramo_err err)
     struct etcd_answer answer;
     if (!save_held(s, err, &answer))
         return;
+    assert(s->first && !s->fenced);
     bool fits = meta_head_read(&answer, s, &s->head, &s->head_changed);
     etcd_answer_fini(&answer);
     s->head_known = fits;
@@ -160,6 +165,7 @@ static void piece_put(struct etcd_store *s, paramo_err err)
     if (!save_held(s, err, &answer))
         return;
     etcd_answer_fini(&answer);
+    assert(s->head_known && !s->fenced);
     s->first->pieces++;
     assert(s->first->number);
 }
@@ -180,6 +186,7 @@ static void committed(struct etcd_store *s, paramo_err err)
     struct save *v = s->first;
     if (!save_held(s, err, &answer))
         return;
+    assert(v->number && s->head_known && !s->fenced);
     s->head_changed = answer.revision;
     s->head = head_with(s, v);
     etcd_answer_fini(&answer);
@@ -218,6 +225,7 @@ void meta_save_call(struct etcd_store *s)
     struct save *v = s->first;
     struct etcd_txn txn = {0};
     bool proof = !v->records.len && !v->whole;
+    assert(!s->asking && !s->fenced);
     meta_compare_fence(s, &txn);
     meta_range(s, &txn.otherwise);
     if (proof || !s->head_known) {
@@ -243,6 +251,7 @@ paramo_err meta_broken_text(void)
 
 void meta_saves_fail(struct etcd_store *s)
 {
+    assert(!s->inside && !s->asking);
     s->inside = true;
     for (struct save *v; !s->closed && (v = s->first);) {
         if (s->fenced)

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -30,6 +31,7 @@ static void start_ends(struct etcd_store *s, paramo_err err)
 {
     store_started_fn *started = s->started;
     struct store_state state = {.term = s->term, .records = s->found.data, .bytes = s->found.len};
+    assert(started && !s->asking);
     s->started = NULL;
     move(s, err ? PHASE_OPEN : PHASE_READY);
     struct writer found = s->found;
@@ -41,6 +43,7 @@ static void start_ends(struct etcd_store *s, paramo_err err)
 void meta_watch_in(struct etcd_store *s, uint32_t ms)
 {
     move(s, PHASE_WATCH);
+    assert(s->started);
     s->look_at = meta_now(s) + ms * ENV_MS;
 }
 
@@ -80,12 +83,14 @@ static void somebody_leads(struct etcd_store *s, const struct etcd_answer *answe
             log_warn("scheduler: stands by: %s leads the job", who);
         memcpy(s->told, who, sizeof who);
     }
+    assert(s->phase == PHASE_WATCH);
     s->waited_for = term;
     meta_watch_in(s, POLL_MS);
 }
 
 static void looked(struct etcd_store *s, paramo_err err)
 {
+    assert(s->phase == PHASE_WATCH && s->started);
     struct etcd_answer answer = {0};
     uint32_t term;
     if (!err)
@@ -134,6 +139,7 @@ void meta_granted(struct etcd_store *s, paramo_err err)
 
 static void read_ends(struct etcd_store *s)
 {
+    assert(s->phase == PHASE_READ);
     paramo_err err = PARAMO_OK;
     if (s->pieces_found != s->head.pieces || s->found.len != s->head.bytes)
         err = err_set(PARAMO_E_CORRUPT,
@@ -151,6 +157,7 @@ static void read_ends(struct etcd_store *s)
 
 static void page_read(struct etcd_store *s, paramo_err err)
 {
+    assert(s->phase == PHASE_READ);
     struct etcd_answer answer = {0};
     if (!err)
         err = etcd_txn_read(&s->answer, &answer);
@@ -190,6 +197,7 @@ void meta_read_page(struct etcd_store *s)
 
 static void campaigned(struct etcd_store *s, paramo_err err)
 {
+    assert(s->phase == PHASE_CAMPAIGN && s->lease);
     struct etcd_answer answer = {0};
     if (!err)
         err = etcd_txn_read(&s->answer, &answer);

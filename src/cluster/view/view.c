@@ -1,5 +1,6 @@
 #include "cluster/view/view.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -34,12 +35,14 @@ const char *view_id_label(uint32_t id, char label[VIEW_LABEL_MAX])
 
 struct view *view_ref(struct view *view)
 {
+    assert(atomic_load_explicit(&view->refs, memory_order_relaxed) > 0);
     atomic_fetch_add_explicit(&view->refs, 1, memory_order_relaxed);
     return view;
 }
 
 void view_unref(struct view *view)
 {
+    assert(!view || atomic_load_explicit(&view->refs, memory_order_relaxed) > 0);
     if (!view || atomic_fetch_sub_explicit(&view->refs, 1, memory_order_acq_rel) != 1)
         return;
     free(view->nodes);
