@@ -347,7 +347,7 @@ static void client_connect(struct client *c, struct source *s)
     struct hello hello = {.version_min = HELLO_VERSION_MIN,
                           .version_max = HELLO_VERSION_MAX,
                           .purpose = HELLO_DATA,
-                          .node = PARAMO_ID_WORKER(c->rank),
+                          .node = how == 254 ? 0 : PARAMO_ID_WORKER(c->rank), /* or a reader */
                           .incarnation = INCARNATION + PARAMO_ID_WORKER(c->rank) + (how == 255),
                           .customer = c->customer};
     c->fake = fakevan_conn_new(&w.world.van, w.world.lane);

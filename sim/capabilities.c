@@ -13,7 +13,7 @@ uint64_t capabilities_draw(const struct world *w, uint32_t node)
 {
     uint64_t r = mix64(w->schedule->seed ^ mix64(sim_now(w->sim) ^ (uint64_t)node << 56));
     const uint64_t functions = CAPABILITY_REDUCE | CAPABILITY_TRANSFORM | CAPABILITY_RANGE |
-                               CAPABILITY_FUNCTIONS | CAPABILITY_COLUMNS;
+                               CAPABILITY_FUNCTIONS | CAPABILITY_COLUMNS | CAPABILITY_READERS;
     uint64_t some = r % 4 == 0 ? 0 : r % 4 == 1 ? mix64(r) : UINT64_MAX;
     some |= (r >> 16) % 8 ? CAPABILITY_AGGREGATE : 0; /* of a chain, all must have it */
     /* most can what a request would be refused without */

@@ -25,6 +25,7 @@
 #include "sim/memory.h"
 #include "sim/overdue.h"
 #include "sim/world.h"
+#include "wire/capability.h"
 
 enum { RESUMES_MAX = 10000 }; /* the task's process is dead */
 
@@ -228,6 +229,9 @@ static void judge_end(const struct client_task *e, paramo_err err)
     case PARAMO_E_FENCED:
         ok = ok || m->declared_dead;
         break;
+    case PARAMO_E_UNSUPPORTED:
+        ok = ok || (m->customers[m->client_task_customer].reads && w->lacked & CAPABILITY_READERS);
+        break;
     default:
         break;
     }
@@ -346,7 +350,7 @@ void client_task_start(struct machine *m, unsigned customer, uint64_t draw)
     e->machine = m;
     e->wake.fire = woken;
     e->waiter = (struct sim_waiter){waits, e};
-    e->load = draw % 3 == 0;
+    e->load = draw % 3 == 0 && !m->customers[customer].reads;
     e->table = e->load ? SIM_CELLS : tables[draw / 3 % 5];
     e->from = ++m->world->moment;
     e->handle.worker = m->customers[customer].worker;

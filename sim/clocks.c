@@ -298,7 +298,8 @@ void clocks_turn(struct machine *m)
     if (!w->clocks || w->calm || dice_draw(&w->clocks_dice, 4))
         return;
     struct customer *c = &m->customers[dice_draw(&w->clocks_dice, w->schedule->customers)];
-    if (c->worker && machine_joined(m) && !(m->client_task && m->client_task_customer == number_of(c)))
+    if (c->worker && !c->reads && machine_joined(m) &&
+        !(m->client_task && m->client_task_customer == number_of(c)))
         turn(c);
 }
 

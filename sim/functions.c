@@ -229,6 +229,7 @@ bool function_may_be_refused(const struct world *w, const struct op *op)
                    : op->range || op->kind == OP_PAGE ? CAPABILITY_RANGE
                                                       : 0;
     bit |= op->columns ? CAPABILITY_COLUMNS : 0;
+    bit |= op->machine->customers[op->customer].reads ? CAPABILITY_READERS : 0;
     if (op->kind == OP_REDUCE && op->reduction.function == PARAMO_REDUCE_USER)
         bit |= CAPABILITY_FUNCTIONS;
     if (op->kind == OP_TRANSFORM && op->transform.function == PARAMO_TRANSFORM_USER)

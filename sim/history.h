@@ -44,6 +44,7 @@ struct op {
     bool patient;                /* the default timeout */
     bool range;                  /* its keys follow each other, and are asked for as a range */
     unsigned column, columns;    /* of each row; columns 0: all */
+    bool refused;                /* a change by a reader, which must have no effect */
     bool open, cancelled, again; /* again: a part of it was sent twice or sliced again */
     uint64_t issued_view;        /* the client's view when it was issued ... */
     uint64_t issued_partitions;  /* ... and the last view in which partitions changed owners */

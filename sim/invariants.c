@@ -108,6 +108,8 @@ void invariants_handled(struct world *w, struct machine *server, unsigned index,
                         const paramo_request_info *info)
 {
     struct op *op = w->by_serial[(uint32_t)info->cmd % SIM_SERIALS];
+    if (op && op->serial == (uint32_t)info->cmd && op->refused)
+        judge_broken(w, "%s: a handler is given a reader's request %" PRIu64, server->name, op->ts);
     if (!op || op->serial != (uint32_t)info->cmd || op->again || w->schedule->datagrams & 1u << VAN_REQUEST)
         return;
     unsigned shard = (unsigned)server->place * w->schedule->shards + index;
@@ -181,6 +183,9 @@ void invariants_status(struct op *op, paramo_err status)
     case PARAMO_E_MOVED:
         ok = op->kind == OP_SCAN && (views_partitions_changed(client) > op->issued_partitions ||
                                      op->shard >= client->view->shards_count);
+        break;
+    case PARAMO_E_REFUSED:
+        ok = op->refused;
         break;
     case PARAMO_E_UNSUPPORTED:
         ok = function_may_be_refused(w, op);

@@ -18,6 +18,8 @@
 
 #define TWICE UINT64_C(0x2aaaaaaaaaaaaaaa) /* the upper bits of the digits */
 
+#define REFUSED_VALUE (UINT64_C(1) << 62) /* above all digits: it must be nowhere */
+
 static int by_key(const void *a, const void *b)
 {
     uint64_t x = ((const struct ledger_key *)a)->key, y = ((const struct ledger_key *)b)->key;
@@ -145,7 +147,7 @@ static bool kept(const struct world *w, const struct op *op)
 static bool count_key(struct world *w, struct op *op, unsigned i)
 {
     struct ledger_key *k = &w->ledger[op->table].keys[i];
-    bool cells = op->table == SIM_CELLS, writes = pushes(op->kind);
+    bool cells = op->table == SIM_CELLS, writes = pushes(op->kind) && !op->refused;
     if (cells && (writes || op->kind == OP_DELETE) && !cell_room(w, &w->cells[i]))
         return false;
     if (!cells && writes && k->used == (reals_has(op->table) ? SIM_REAL_DIGITS : SIM_DIGITS))
@@ -167,7 +169,8 @@ static bool count_key(struct world *w, struct op *op, unsigned i)
                 w->ledger[op->table].outside[i][c] |= op->digit[at];
     }
     for (unsigned c = 0; c < row; c++)
-        op->vals[op->vals_n++] = reals_has(op->table)          ? reals_value(op->digit[at], c)
+        op->vals[op->vals_n++] = op->refused                   ? REFUSED_VALUE
+                                 : reals_has(op->table)        ? reals_value(op->digit[at], c)
                                  : cells && c && op->digit[at] ? ~op->digit[at]
                                                                : op->digit[at];
     return true;

@@ -412,13 +412,20 @@ static void nudge_run(struct lane_task *task)
 
 static void customer_reopen(struct sim_event *event);
 
+/* The second customer of every fourth worker is a reader. */
+static bool reads(const struct machine *m, unsigned customer)
+{
+    return customer == 1 && mix64(m->world->schedule->seed ^ m->node) % 4 == 0;
+}
+
 static void customer_open(struct machine *m, unsigned i)
 {
     paramo_node *node = m->made;
     struct member *member = node->own->member;
     struct customer *c = &m->customers[i];
     paramo_worker *worker = must_have(calloc(1, sizeof *worker));
-    *c = (struct customer){.worker = worker, .machine = m, .reopen.fire = customer_reopen};
+    *c = (struct customer){
+        .worker = worker, .machine = m, .reads = reads(m, i), .reopen.fire = customer_reopen};
     worker->node = node;
     worker->customer = i;
     worker->need.run = need_run;
@@ -427,7 +434,7 @@ static void customer_open(struct machine *m, unsigned i)
     struct client_config config = {.lane = worker->lane,
                                    .van = m->van,
                                    .view = member_view(member),
-                                   .node = member_id(member),
+                                   .node = c->reads ? 0 : member_id(member),
                                    .incarnation = node->own->incarnation,
                                    .customer = i,
                                    .token = "token",

@@ -119,6 +119,7 @@ struct held {
 struct customer {
     paramo_worker *worker; /* NULL: not open */
     bool closing;          /* by the application: its requests in flight end */
+    bool reads;            /* it is a reader */
     struct machine *machine;
     struct customer_clock clock;
     struct sim_event reopen;

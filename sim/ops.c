@@ -137,6 +137,9 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
     sim_note(w->sim, ts << 8 ^ (uint64_t)status);
     if (!m->dying)
         invariants_status(op, status);
+    if (!status && op->refused)
+        judge_broken(w, "%s: a reader's request %" PRIu64 " was not refused", m->name, ts);
+    w->counts[PLAY_refused] += status == PARAMO_E_REFUSED;
     if (!status && !m->dying)
         clocks_request(op, "was executed");
     if (status)
@@ -211,6 +214,19 @@ static void range_draw(struct world *w, struct op *op)
         op->range = dice_draw(&w->dice, 3) == 0;
 }
 
+/* What a reader may not do: pushes, and all that handlers take. Its other changes are pulls. */
+static void reader_draw(struct op *op)
+{
+    bool reals_or_cells = reals_has(op->table) || op->table == SIM_CELLS;
+    if (!op->machine->customers[op->customer].reads)
+        return;
+    bool changes = op->kind <= OP_CLEAR || op->kind == OP_TRANSFORM;
+    bool push = op->kind == OP_PUSH || op->kind == OP_PUSHPULL;
+    if (changes && (!push || reals_or_cells))
+        op->kind = OP_PULL;
+    op->refused = op->table == SIM_USER || op->kind == OP_PUSH || op->kind == OP_PUSHPULL;
+}
+
 static void columns_draw(struct world *w, struct op *op)
 {
     unsigned width = sim_row_values(op->table, 0);
@@ -232,6 +248,7 @@ static void op_fill(struct machine *m, struct op *op, bool flush)
         op->kind = kind_draw(w, op->table);
     }
     sums_kind(op);
+    reader_draw(op);
     op->priority = (int32_t)dice_draw(&w->dice, SIM_PRIORITIES);
     struct customer *c = &m->customers[op->customer];
     bool goes_on = op->kind == OP_SCAN && c->scan.more;
@@ -244,6 +261,7 @@ static void op_fill(struct machine *m, struct op *op, bool flush)
     if (!ledger_issue(w, op, &w->dice)) {
         op->kind = OP_PULL;
         op->same = 0;
+        op->refused = op->refused && op->table == SIM_USER;
         (void)ledger_issue(w, op, &w->dice);
     }
     for (unsigned i = 0; i < op->n; i++)
@@ -322,8 +340,10 @@ static void issue(struct machine *m, unsigned customer, bool flush)
     filters_change(m, customer, op->table);
     if (reals_has(op->table))
         reals_issued(w, op);
+    uint32_t flags = flags_draw(w, op);
+    op->refused = op->refused || (c->reads && flags & PARAMO_CREATE);
     paramo_request_options o = {.size = sizeof o,
-                                .flags = flags_draw(w, op),
+                                .flags = flags,
                                 .priority = op->priority,
                                 .cmd = (int32_t)op->serial,
                                 .column = op->column,

@@ -50,7 +50,8 @@
     X(held_sent)                                                                                             \
     X(user_filtered)                                                                                         \
     X(ranges)                                                                                                \
-    X(columns)
+    X(columns)                                                                                               \
+    X(refused)
 
 enum play_count {
 #define PLAY_ENUM(name) PLAY_##name,

@@ -35,7 +35,7 @@ static void join_failed(void *arg)
 paramo_err paramo_clock_join(paramo_worker *worker, uint64_t *clock)
 {
     paramo_err err = worker_check(worker);
-    if (!err && (worker->app || !(worker->node->config.roles & PARAMO_ROLE_WORKER)))
+    if (!err && (worker->app || worker->reads || !(worker->node->config.roles & PARAMO_ROLE_WORKER)))
         err = err_set(PARAMO_E_INVALID, "only workers have clocks");
     if (!err && atomic_load(&worker->clock.session))
         err = err_set(PARAMO_E_INVALID, "this worker has a clock already");

@@ -10,7 +10,9 @@
 #include "node/config.h"
 #include "node/node.h"
 #include "node/task.h"
+#include "paramo/app.h"
 #include "table/table_options.h"
+#include "wire/table_spec.h"
 
 paramo_err worker_check(const paramo_worker *worker)
 {
@@ -172,13 +174,8 @@ paramo_err paramo_worker_open(paramo_node *node, uint32_t customer_id, paramo_wo
     return err ? err : paramo_customer_open(node, 0, customer_id, worker);
 }
 
-paramo_err paramo_customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, paramo_worker **worker)
-{
-    paramo_err err = app_check(node, app);
-    return err ? err : customer_open(node, app, customer_id, worker);
-}
-
-paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, paramo_worker **worker)
+paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, bool reads,
+                         paramo_worker **worker)
 {
     paramo_err err = PARAMO_OK;
     if (!worker)
@@ -196,6 +193,7 @@ paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, 
     w->app = app;
     w->customer = customer_id;
     w->session = env_random(node->env) | 1;
+    w->reads = reads;
     w->need.run = need_run;
     w->nudge.run = nudge_run;
     atomic_store(&w->event_fd, -1);
@@ -216,7 +214,7 @@ paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, 
         .lane = w->lane,
         .view = glance.view,
         .van = node->van,
-        .node = node->id,
+        .node = reads ? 0 : node->id,
         .incarnation = node->own->incarnation,
         .app = app,
         .customer = customer_id,
@@ -253,6 +251,18 @@ paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, 
     }
     *worker = w;
     return PARAMO_OK;
+}
+
+paramo_err paramo_customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, paramo_worker **worker)
+{
+    paramo_err err = app_check(node, app);
+    return err ? err : customer_open(node, app, customer_id, false, worker);
+}
+
+paramo_err paramo_reader_open(paramo_node *node, uint32_t customer, paramo_worker **reader)
+{
+    paramo_err err = app_check(node, 0);
+    return err ? err : customer_open(node, 0, customer, true, reader);
 }
 
 void paramo_worker_close(paramo_worker *worker)
@@ -328,13 +338,18 @@ paramo_err paramo_table_open(paramo_worker *worker, const char *name, const para
             return err_prefix(err, "table %s", name);
         whole.placement = table_options_placement(&whole);
     }
+    bool creates = options && !worker->reads;
     struct open_args args = {
-        .name = name, .options = options ? &whole : NULL, .deadline = node_deadline(worker->node, 0)};
+        .name = name, .options = creates ? &whole : NULL, .deadline = node_deadline(worker->node, 0)};
     err = node_call(worker->node->own, begin_table_open, table_taken, &args);
     if (err)
         return err;
     if (!args.known)
         return err_set(PARAMO_E_INTERNAL, "table %s was opened but is in no view", name);
+    if (options && !creates)
+        err = table_spec_same(name, &args.found.options, &whole);
+    if (err)
+        return err;
     paramo_table *t = find_table(worker, args.found.id);
     if (t) {
         atomic_fetch_add(&t->users, 1);

@@ -17,7 +17,8 @@ MUST_USE paramo_err worker_check(const paramo_worker *worker);
 /* The table can be used by this worker. */
 MUST_USE paramo_err table_check(const paramo_worker *worker, const paramo_table *table);
 /* paramo_customer_open for an app of the library's own, too. */
-MUST_USE paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer, paramo_worker **worker);
+MUST_USE paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer, bool reads,
+                                  paramo_worker **worker);
 /* The worker's open table of this name; NULL: it has none. */
 paramo_table *table_by_name(const paramo_worker *worker, const char *name);
 /* Sends what filters hold back, and waits for it for some seconds. Not on a lane. */

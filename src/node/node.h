@@ -167,6 +167,7 @@ struct paramo_worker {
     uint32_t app, customer;
     uint64_t session;              /* random, not 0: names it in the order of tasks */
     _Atomic uint64_t task_numbers; /* of its calls there */
+    bool reads; /* it is a reader */
     struct worker_clock clock;
     struct paramo_worker *next; /* control lane */
 };

@@ -328,7 +328,7 @@ paramo_err tasks_begin(paramo_node *node)
     assert(node->joined && !tasks->worker);
     if (!tasks->thread)
         return PARAMO_OK;
-    paramo_err err = customer_open(node, PARAMO_TASKS_APP, 0, &tasks->worker);
+    paramo_err err = customer_open(node, PARAMO_TASKS_APP, 0, false, &tasks->worker);
     return err ? err : node_run_on(node->apps, begin, tasks);
 }
 

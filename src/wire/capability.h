@@ -37,12 +37,15 @@
 #define CAPABILITY_FUNCTIONS (UINT64_C(1) << 20)
 /* Flag COLUMNS in requests of several rows, and of any table in PULL. */
 #define CAPABILITY_COLUMNS (UINT64_C(1) << 21)
+/* Readers: HELLO of purpose DATA from node 0 (hello.h). */
+#define CAPABILITY_READERS (UINT64_C(1) << 22)
 /* CHAIN combines the pushes of a clock to an aggregated table (chain.h). */
 #define CAPABILITY_AGGREGATE (UINT64_C(1) << 23)
 /* What this build can. An application may add some of CAPABILITY_USER_FILTERS. */
 #define CAPABILITIES                                                                                         \
     (UINT64_C(0x3f) | CAPABILITY_REDUCE | CAPABILITY_TRANSFORM | CAPABILITY_RANGE |                          \
-     CAPABILITY_CLOCK_WORKERS | CAPABILITY_FUNCTIONS | CAPABILITY_COLUMNS | CAPABILITY_AGGREGATE)
+     CAPABILITY_CLOCK_WORKERS | CAPABILITY_FUNCTIONS | CAPABILITY_COLUMNS | CAPABILITY_READERS |             \
+     CAPABILITY_AGGREGATE)
 
 /* Filters of the application: one bit for each, which the hash of its name decides. */
 #define CAPABILITY_USER_FILTERS UINT64_C(0x00ffffff00000000)

@@ -50,6 +50,8 @@ static paramo_err message_check(const struct client *c, const struct client_mess
 
 paramo_err app_request_check(const struct client *c, const struct client_call *call)
 {
+    if (!c->config.node)
+        return err_set(PARAMO_E_REFUSED, "paramo_app_request: a reader sends no messages");
     if (call->messages_count && !call->messages)
         return err_set(PARAMO_E_INVALID, "paramo_app_request: messages is NULL");
     for (size_t i = 0; i < call->messages_count; i++) {

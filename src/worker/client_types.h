@@ -110,7 +110,7 @@ struct client_config {
     struct lane *lane; /* the client's own */
     struct van *van;
     struct view *view; /* the present one; the client takes a reference of its own */
-    uint32_t node;     /* this node's id and incarnation */
+    uint32_t node;     /* this node's id, 0 for a reader, and incarnation */
     uint64_t incarnation;
     uint32_t app, customer;
     const char *token;           /* copied */

@@ -136,7 +136,7 @@ void filtering_unref(struct table_filters *f)
 
 bool filtering_selects(const struct request *r)
 {
-    return r->kind == REQUEST_PUSH && r->filters && !r->columns.count &&
+    return r->kind == REQUEST_PUSH && r->filters && !r->columns.count && r->client->config.node &&
            filter_chain_has(&r->filters->run[FILTER_PUSH].chain, FILTER_SELECTS);
 }
 

@@ -169,11 +169,13 @@ static void unsupported(struct link *l, struct slice *p)
 {
     char name[LINK_NAME_MAX];
     link_name(l, name);
-    uint64_t lacks = capability_needed(p->chunk->request) & ~l->conn->capabilities;
+    uint64_t reader = l->client->config.node ? 0 : CAPABILITY_READERS;
+    uint64_t lacks = (capability_needed(p->chunk->request) | reader) & ~l->conn->capabilities;
     (void)err_set(PARAMO_E_UNSUPPORTED, "%s is of an older version, which has no %s", name,
-                  lacks & CAPABILITY_COLUMNS ? "requests for columns"
-                  : lacks & CAPABILITY_RANGE ? "ranges"
-                                             : wire_kind_name(p->chunk->request->wire_kind));
+                  lacks & CAPABILITY_READERS   ? "readers"
+                  : lacks & CAPABILITY_COLUMNS ? "requests for columns"
+                  : lacks & CAPABILITY_RANGE   ? "ranges"
+                                               : wire_kind_name(p->chunk->request->wire_kind));
     if (p->state != SLICE_IDLE)
         slices_remove(slices_of(p), p);
     slice_move(p, SLICE_IDLE);
@@ -188,7 +190,7 @@ static bool transmit(struct link *l, struct slice *p)
     bool first = chunk->number == 0;
     assert(l->state == LINK_UP && l->conn && p->link == l && !p->in_van);
     assert(chunk->unanswered > 0 && chunk->unanswered <= chunk->count && !chunk->need);
-    uint64_t needs = capability_needed(chunk->request);
+    uint64_t needs = capability_needed(chunk->request) | (c->config.node ? 0 : CAPABILITY_READERS);
     if (needs && !capability_of(l->conn, needs)) {
         unsupported(l, p);
         return true;

@@ -28,6 +28,8 @@ enum {
 
 enum sender_life sender_life(const struct shard *s, uint32_t id, uint64_t incarnation, bool known)
 {
+    if (!id)
+        return LIFE_ALIVE; /* a reader is no node: it lives as long as its connections */
     const struct view_node *node = s->view ? view_node(s->view, id) : NULL;
     bool is = node && node->incarnation == incarnation;
     if (is && node->alive)

@@ -166,6 +166,10 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
         acceptor_reject(conn, PARAMO_E_REFUSED, "this server has no such shard");
         return;
     }
+    if (!hello->node && s->config.app_endpoint) {
+        acceptor_reject(conn, PARAMO_E_REFUSED, "a reader sends no messages");
+        return;
+    }
     enum sender_life life = sender_life(s, hello->node, hello->incarnation, false);
     if (life == LIFE_OVER) {
         acceptor_reject(conn, PARAMO_E_FENCED, "this incarnation of the node was declared dead");

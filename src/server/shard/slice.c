@@ -32,6 +32,8 @@
 /* A sender is over if the view, which is at least as new as its own, does not have it alive. */
 static bool fenced(struct shard *s, struct sender *sender)
 {
+    if (!sender->id.node) /* a reader */
+        return false;
     if (sender->checked != s->view->number) {
         const struct view_node *node = view_node(s->view, sender->id.node);
         sender->fenced = !node || !node->alive || node->incarnation != sender->id.incarnation;
@@ -52,6 +54,17 @@ void shard_floor(struct shard *s, struct sender *sender, uint64_t floor)
 }
 
 /* ---- a request ---- */
+
+/* A handler may do anything with a request. t NULL: it is not known yet. */
+static bool may_change(const struct shard_table *t, const struct wire_head *h)
+{
+    return data_changes(h->kind) || h->flags & WIRE_CREATE || (t && t->options.kind == PARAMO_TABLE_USER);
+}
+
+static void refuse_reader(struct peer *peer, const struct wire_head *h)
+{
+    reply_status(peer, h, PARAMO_E_REFUSED, "this is a reader of the job, which may not do that");
+}
 
 static paramo_err handle(struct peer *peer, const struct wire_head *h, const struct van_seg *seg,
                          unsigned nseg, struct van_hold **hold)
@@ -88,6 +101,10 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
     if (h->flags & WIRE_RANGE && t->options.kind == PARAMO_TABLE_USER)
         return err_set(PARAMO_E_PROTOCOL, "%s to table %s, which has a handler, has a range of keys",
                        wire_kind_name(h->kind), t->name);
+    if (!sender->id.node && may_change(t, h)) {
+        refuse_reader(peer, h);
+        return PARAMO_OK;
+    }
     shard_floor(s, sender, h->floor);
     if (t->options.kind == PARAMO_TABLE_USER)
         return handling_slice(peer, t, h, seg, nseg, hold);

@@ -1,0 +1,135 @@
+/* Readers by the public API: embedded, and over TCP beside a worker that goes on. What they may read is what the worker's
+ * pulls give; what changes something a server refuses. */
+#include <stdio.h>
+#include <string.h>
+
+#include "paramo/app.h"
+#include "paramo/functions.h"
+#include "support_cluster.h"
+#include "unit.h"
+
+enum { KEYS = 50, DIM = 3 };
+
+static uint64_t keys[KEYS];
+static float vals[KEYS * DIM], got[KEYS * DIM];
+
+static void ok(paramo_err err)
+{
+    if (err)
+        (void)fprintf(stderr, "%s: %s\n", paramo_err_name(err), paramo_last_error());
+    assert_int_equal(err, PARAMO_OK);
+}
+
+static void options_of(paramo_table_options *o, uint32_t dim)
+{
+    paramo_table_options_init(o);
+    o->kind = PARAMO_TABLE_SPARSE;
+    o->dim = dim;
+    o->optimizer = PARAMO_OPT_ADD;
+}
+
+typedef paramo_err (*request_fn)(paramo_worker *, paramo_table *, const paramo_kv *,
+                                 const paramo_request_options *, uint64_t *);
+
+static paramo_err request(request_fn fn, paramo_worker *w, paramo_table *t, float *values, uint32_t flags)
+{
+    uint64_t ts;
+    paramo_request_options o;
+    paramo_request_options_init(&o);
+    o.flags = flags;
+    paramo_kv kv;
+    paramo_kv_init(&kv);
+    kv.keys = keys;
+    kv.n = KEYS;
+    kv.vals = values;
+    kv.vals_len = values ? KEYS * DIM : 0;
+    paramo_err err = fn(w, t, &kv, &o, &ts);
+    return err ? err : paramo_wait(w, ts, 0);
+}
+
+static void refused(paramo_err err)
+{
+    assert_int_equal(err, PARAMO_E_REFUSED);
+    assert_non_null(strstr(paramo_last_error(), "a reader"));
+}
+
+static void reads_only(paramo_node *node, paramo_node *other)
+{
+    paramo_worker *w, *r;
+    paramo_table *t, *same, *seen;
+    paramo_table_options o;
+    uint64_t clock;
+    for (unsigned i = 0; i < KEYS; i++)
+        keys[i] = i * UINT64_C(0x123456789abcde);
+    for (unsigned i = 0; i < KEYS * DIM; i++)
+        vals[i] = (float)i;
+    options_of(&o, DIM);
+    ok(paramo_worker_open(node, 0, &w));
+    ok(paramo_reader_open(other, 7, &r));
+    /* a reader creates no table, and sees no other than there is */
+    assert_int_equal(paramo_table_open(r, "w", &o, &seen), PARAMO_E_NO_TABLE);
+    ok(paramo_table_open(w, "w", &o, &t));
+    ok(paramo_table_open(r, "w", &o, &seen));
+    ok(paramo_table_open(r, "w", NULL, &same));
+    assert_ptr_equal(seen, same);
+    options_of(&o, DIM + 1);
+    assert_int_equal(paramo_table_open(r, "w", &o, &same), PARAMO_E_TABLE_EXISTS);
+    assert_int_equal(paramo_clock_join(r, &clock), PARAMO_E_INVALID);
+
+    ok(request(paramo_push, w, t, vals, 0));
+    ok(request(paramo_pull, r, seen, got, 0));
+    assert_memory_equal(got, vals, sizeof vals);
+    paramo_reduction sum;
+    uint64_t ts;
+    paramo_reduction_init(&sum, PARAMO_REDUCE_SUM);
+    ok(paramo_reduce(r, seen, &sum, NULL, &ts));
+    ok(paramo_wait(r, ts, 0));
+    assert_true(sum.rows == KEYS && sum.value == KEYS * DIM * (KEYS * DIM - 1) / 2.0);
+
+    refused(request(paramo_push, r, seen, vals, 0));
+    refused(request(paramo_pushpull, r, seen, got, 0));
+    refused(request(paramo_pull, r, seen, got, PARAMO_CREATE));
+    refused(paramo_table_delete(r, seen, keys, KEYS));
+    refused(paramo_table_clear(r, seen));
+    paramo_transformation fill;
+    paramo_transformation_init(&fill, PARAMO_TRANSFORM_FILL);
+    refused(paramo_transform(r, seen, &fill));
+    ok(request(paramo_pull, r, seen, got, 0));
+    ok(request(paramo_pull, w, t, got, 0));
+    assert_memory_equal(got, vals, sizeof vals);
+    ok(request(paramo_push, w, t, vals, 0)); /* the worker goes on, also when the reader is gone */
+    paramo_worker_close(r);
+    ok(request(paramo_push, w, t, vals, 0));
+    ok(request(paramo_pull, w, t, got, 0));
+    for (unsigned i = 0; i < KEYS * DIM; i++)
+        assert_true(got[i] == 3 * vals[i]);
+    paramo_worker_close(w);
+}
+
+static void embedded(void **state)
+{
+    (void)state;
+    paramo_node *node = embedded_start(2);
+    reads_only(node, node);
+    ok(paramo_stop(node));
+}
+
+static void copies(paramo_config *config)
+{
+    config->replicas = 1;
+}
+
+static void over_tcp(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_with(&c, 2, 2, copies);
+    reads_only(c.workers[0].node, c.workers[1].node);
+    cluster_stop(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(embedded), cmocka_unit_test(over_tcp)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
