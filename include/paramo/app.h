@@ -50,6 +50,12 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_customer_open(paramo_node *node, ui
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_reader_open(paramo_node *node, uint32_t customer,
                                                          paramo_worker **reader);
 
+/* From now on paramo_table_open of this worker or reader opens NAME as "space/NAME", and "/NAME" as "NAME". So two groups
+ * of workers on the same servers have tables of their own, and share those whose names begin with a slash. All else has
+ * the names as the job knows them: handlers, messages, checkpoints, other workers. NULL: names are as given, which is so
+ * at first. No other thread may open tables at that time. INVALID: empty, too long, or a slash at an end. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_worker_namespace(paramo_worker *worker, const char *space);
+
 typedef struct paramo_message {
     size_t size;
     uint32_t to;       /* id of a node, or a group: 1, 2, 4 or a sum of them, for all its nodes */

@@ -320,14 +320,50 @@ paramo_table *table_by_name(const paramo_worker *w, const char *name)
     return NULL;
 }
 
-paramo_err paramo_table_open(paramo_worker *worker, const char *name, const paramo_table_options *options,
-                             paramo_table **table)
+paramo_err paramo_worker_namespace(paramo_worker *worker, const char *name)
 {
     paramo_err err = worker_check(worker);
     if (err)
         return err;
-    if (!name || !*name || strlen(name) >= VIEW_NAME_MAX || !table)
-        return err_set(PARAMO_E_INVALID, "a table's name has 1 to %d bytes", VIEW_NAME_MAX - 1);
+    if (name &&
+        (!*name || strlen(name) > VIEW_NAME_MAX - 3 || name[0] == '/' || name[strlen(name) - 1] == '/'))
+        return err_set(PARAMO_E_INVALID,
+                       "the namespace \"%s\" does not have 1 to %d bytes, or begins or ends with a slash",
+                       name, VIEW_NAME_MAX - 3);
+    (void)snprintf(worker->space, sizeof worker->space, "%s", name ? name : "");
+    return PARAMO_OK;
+}
+
+/* The name by which the job knows the table. */
+static paramo_err table_name(const paramo_worker *worker, const char *name, char full[VIEW_NAME_MAX])
+{
+    size_t at = strlen(worker->space), len = name ? strlen(name) : 0;
+    if (at && len && name[0] == '/') {
+        at = 0;
+        name++, len--;
+    }
+    if (!len || at + (at > 0) + len >= VIEW_NAME_MAX)
+        return err_set(PARAMO_E_INVALID, "a table's name, with its namespace, has 1 to %d bytes",
+                       VIEW_NAME_MAX - 1);
+    memcpy(full, worker->space, at);
+    if (at)
+        full[at++] = '/';
+    memcpy(full + at, name, len + 1);
+    return PARAMO_OK;
+}
+
+paramo_err paramo_table_open(paramo_worker *worker, const char *name, const paramo_table_options *options,
+                             paramo_table **table)
+{
+    char full[VIEW_NAME_MAX];
+    paramo_err err = worker_check(worker);
+    if (!err && !table)
+        err = err_set(PARAMO_E_INVALID, "table is NULL");
+    if (!err)
+        err = table_name(worker, name, full);
+    if (err)
+        return err;
+    name = full;
     paramo_table_options whole;
     if (options) {
         table_options_default(&whole);

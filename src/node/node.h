@@ -167,7 +167,8 @@ struct paramo_worker {
     uint32_t app, customer;
     uint64_t session;              /* random, not 0: names it in the order of tasks */
     _Atomic uint64_t task_numbers; /* of its calls there */
-    bool reads; /* it is a reader */
+    bool reads;                    /* it is a reader */
+    char space[VIEW_NAME_MAX];     /* the namespace of its tables; "": none */
     struct worker_clock clock;
     struct paramo_worker *next; /* control lane */
 };

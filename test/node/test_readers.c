@@ -106,6 +106,57 @@ static void reads_only(paramo_node *node, paramo_node *other)
     paramo_worker_close(w);
 }
 
+static float value_of(paramo_worker *w, paramo_table *t)
+{
+    ok(request(paramo_pull, w, t, got, 0));
+    return got[1];
+}
+
+/* Two groups whose tables have the same names, and one table that both share. */
+static void namespaces(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "/a", "a/",
+                                      "0123456789012345678901234567890123456789012345678901234567890123"};
+    paramo_node *node = embedded_start(1);
+    paramo_worker *a, *b, *r;
+    paramo_table *of_a, *of_b, *shared_a, *shared_b, *t;
+    paramo_table_options o;
+    options_of(&o, DIM);
+    ok(paramo_worker_open(node, 0, &a));
+    ok(paramo_worker_open(node, 1, &b));
+    ok(paramo_reader_open(node, 2, &r));
+    for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(paramo_worker_namespace(a, bad[i]), PARAMO_E_INVALID);
+    ok(paramo_worker_namespace(a, "group/a"));
+    ok(paramo_worker_namespace(b, "b"));
+    ok(paramo_table_open(a, "w", &o, &of_a));
+    ok(paramo_table_open(b, "w", &o, &of_b));
+    ok(paramo_table_open(a, "/all", &o, &shared_a));
+    ok(paramo_table_open(b, "/all", NULL, &shared_b));
+    for (unsigned i = 0; i < KEYS * DIM; i++)
+        vals[i] = 1;
+    ok(request(paramo_push, a, of_a, vals, 0));
+    ok(request(paramo_push, a, shared_a, vals, 0));
+    assert_true(value_of(b, of_b) == 0 && value_of(b, shared_b) == 1);
+    /* others know them by their whole names, and a name that one group has another does not */
+    ok(paramo_table_open(r, "group/a/w", NULL, &t));
+    assert_true(value_of(r, t) == 1);
+    assert_int_equal(paramo_table_open(r, "w", NULL, &t), PARAMO_E_NO_TABLE);
+    ok(paramo_worker_namespace(r, "b"));
+    ok(paramo_table_open(r, "w", NULL, &t));
+    assert_true(value_of(r, t) == 0);
+    ok(paramo_table_open(r, "/group/a/w", NULL, &t));
+    assert_true(value_of(r, t) == 1);
+    assert_int_equal(paramo_table_open(r, "/", NULL, &t), PARAMO_E_INVALID);
+    assert_int_equal(paramo_table_open(a, &bad[3][8], NULL, &t),
+                     PARAMO_E_INVALID); /* too long with its namespace */
+    ok(paramo_worker_namespace(r, NULL));
+    ok(paramo_table_open(r, "all", NULL, &t));
+    assert_true(value_of(r, t) == 1);
+    ok(paramo_stop(node));
+}
+
 static void embedded(void **state)
 {
     (void)state;
@@ -130,6 +181,7 @@ static void over_tcp(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(embedded), cmocka_unit_test(over_tcp)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(embedded), cmocka_unit_test(over_tcp),
+                                       cmocka_unit_test(namespaces)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
