@@ -121,12 +121,12 @@ bool keyindex_clear_marks(struct keyindex *x, uint64_t *cursor, uint64_t rows);
  * `moves` has ended since then are not looked up again and are invalid. */
 void keyindex_scan_places(const struct keyindex_scan *scan, size_t n, uint32_t *places);
 
-static inline void *keyindex_at(const struct keyindex *x, uint32_t place)
+static inline void *keyindex_at(const struct keyindex *x, unsigned slots, uint32_t place)
 {
     struct keyindex_bucket *page = x->page[place >> KEYINDEX_PAGE_AT];
     unsigned slot = place & ((1U << KEYINDEX_SLOT_BITS) - 1);
     return (char *)(page + (place >> KEYINDEX_SLOT_BITS & ((1U << KEYINDEX_PAGE_SHIFT) - 1))) +
-           sizeof(uint64_t) * x->slots + (x->slots == 5 ? 4 : 12) * (size_t)slot;
+           sizeof(uint64_t) * slots + (slots == 5 ? 4 : 12) * (size_t)slot;
 }
 
 #endif

@@ -280,6 +280,11 @@ static void count_payloads(void *ctx, void *const *payload, unsigned n)
     struct counting *c = ctx;
     const struct rowspec *spec = &c->table->spec;
     c->count->rows += n;
+    if (spec->init.dtype == PARAMO_F32 && spec->dim == 1) { /* the usual one, without a call for each */
+        for (unsigned i = 0; i < n; i++)
+            c->count->nonzero += *(const float *)payload[i] != 0;
+        return;
+    }
     for (unsigned i = 0; i < n; i++)
         c->count->nonzero += rowspec_count_nonzero(spec, payload[i], spec->dim);
 }

@@ -171,17 +171,25 @@ static void chunk_push_columns(const struct rowspec *spec, void *const *rows, si
     }
 }
 
-static void chunk_read(const struct rowspec *spec, const uint64_t *keys, size_t n, void *const *row,
-                       char *out)
+/* bytes: of a row's parameters, a constant for the usual rows. */
+static inline __attribute__((always_inline)) void read_rows(const struct rowspec *spec, const uint64_t *keys,
+                                                            size_t n, void *const *row, size_t bytes,
+                                                            char *out)
 {
-    size_t bytes = spec->param_bytes;
     for (size_t i = 0; i < n; i++, out += bytes)
         if (!row[i])
             rowspec_initial(spec, keys[i], 0, spec->dim, out);
-        else if (bytes == ROW)
-            memcpy(out, row[i], ROW);
         else
             memcpy(out, row[i], bytes);
+}
+
+static void chunk_read(const struct rowspec *spec, const uint64_t *keys, size_t n, void *const *row,
+                       char *out)
+{
+    if (spec->param_bytes == ROW)
+        read_rows(spec, keys, n, row, ROW, out);
+    else
+        read_rows(spec, keys, n, row, spec->param_bytes, out);
 }
 
 /* Finds all places again: growth has ended those of earlier chunks. */
@@ -232,13 +240,23 @@ paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t
 
 enum { BATCH = 64 }; /* rows whose cache misses overlap */
 
-static size_t batch_rows(const struct table_small *s, const uint32_t *rows, size_t done, size_t n, void **row)
+/* slots: those of the index, a constant where this is inlined. */
+static inline __attribute__((always_inline)) void fetch_rows(const struct keyindex *x, unsigned slots,
+                                                             const uint32_t *rows, size_t m, void **row)
 {
-    size_t m = n - done < BATCH ? n - done : BATCH;
     for (size_t i = 0; i < m; i++) {
-        row[i] = rows[done + i] == KEYINDEX_NONE ? NULL : keyindex_at(&s->index, rows[done + i]);
+        row[i] = rows[i] == KEYINDEX_NONE ? NULL : keyindex_at(x, slots, rows[i]);
         __builtin_prefetch(row[i], 1);
     }
+}
+
+static size_t batch_rows(const struct table_small *s, const uint32_t *rows, size_t done, size_t n, void **row)
+{
+    const size_t m = n - done < BATCH ? n - done : BATCH;
+    if (s->row_bytes == ROW)
+        fetch_rows(&s->index, 5, rows + done, m, row);
+    else
+        fetch_rows(&s->index, 3, rows + done, m, row);
     return m;
 }
 
