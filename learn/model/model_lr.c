@@ -5,17 +5,18 @@
 
 void lr_margins(const struct batch *batch, const float *w, float *margin)
 {
-    float bias = w[batch->unique - 1];
-    uint32_t base = batch->start[0];
+    const float bias = w[batch->unique - 1];
+    const uint32_t *restrict index = batch->index, *restrict start = batch->start, base = start[0];
+    const float *restrict value = batch->value;
     for (size_t r = 0; r < batch->rows; r++) {
-        size_t i = batch->start[r] - base, end = batch->start[r + 1] - base;
+        size_t i = start[r] - base, end = start[r + 1] - base;
         float sum = bias;
-        if (!batch->value)
+        if (!value)
             for (; i < end; i++)
-                sum += w[batch->index[i]];
+                sum += w[index[i]];
         else
             for (; i < end; i++)
-                sum += w[batch->index[i]] * batch->value[i];
+                sum += w[index[i]] * value[i];
         margin[r] = sum;
     }
 }
@@ -24,17 +25,18 @@ void lr_gradient(const struct batch *batch, const float *residual, float *g)
 {
     memset(g, 0, batch->unique * sizeof *g);
     float bias = 0;
-    uint32_t base = batch->start[0];
-    for (size_t r = 0; r < batch->rows; r++) {
-        size_t i = batch->start[r] - base, end = batch->start[r + 1] - base;
+    const uint32_t *restrict index = batch->index, *restrict start = batch->start, base = start[0];
+    const float *restrict value = batch->value;
+    for (size_t r = 0, rows = batch->rows; r < rows; r++) {
+        size_t i = start[r] - base, end = start[r + 1] - base;
         float d = residual[r];
         bias += d;
-        if (!batch->value)
+        if (!value)
             for (; i < end; i++)
-                g[batch->index[i]] += d;
+                g[index[i]] += d;
         else
             for (; i < end; i++)
-                g[batch->index[i]] += d * batch->value[i];
+                g[index[i]] += d * value[i];
     }
     g[batch->unique - 1] += bias; /* +=: a feature with the bias's id is part of it */
 }
