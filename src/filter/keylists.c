@@ -105,12 +105,19 @@ struct keylist *keylists_find(struct keylists *l, uint32_t table, const uint64_t
     return list;
 }
 
-/* All slots at once: pointers to lists stay valid. */
+/* All slots at once: pointers to lists stay valid. They have no value before slots_use: most connections use few. */
 static bool slots_make(struct keylists *l)
 {
     if (!l->slots)
-        l->slots = calloc(KEYLISTS_SLOTS, sizeof *l->slots);
+        l->slots = malloc(KEYLISTS_SLOTS * sizeof *l->slots);
     return l->slots;
+}
+
+/* The first `count` slots are in use from now on, or are free. */
+static void slots_use(struct keylists *l, unsigned count)
+{
+    while (l->count < count)
+        l->slots[l->count++] = (struct keylist){0};
 }
 
 /* Puts a copy of the list into a free slot. */
@@ -155,8 +162,10 @@ static struct keylist *victim(struct keylists *l)
 
 static struct keylist *free_slot(struct keylists *l)
 {
-    if (l->count < KEYLISTS_SLOTS)
-        return &l->slots[l->count++];
+    if (l->count < KEYLISTS_SLOTS) {
+        slots_use(l, l->count + 1);
+        return &l->slots[l->count - 1];
+    }
     for (unsigned i = 0; i < l->count; i++)
         if (!l->slots[i].keys)
             return &l->slots[i];
@@ -223,8 +232,7 @@ bool keylists_put(struct keylists *l, unsigned slot, uint32_t table, const uint6
         l->refused = true;
         return true;
     }
-    if (slot >= l->count)
-        l->count = slot + 1;
+    slots_use(l, slot + 1);
     struct keylist *list = &l->slots[slot];
     drop(l, list);
     uint64_t signature[2];
