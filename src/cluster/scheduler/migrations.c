@@ -190,14 +190,15 @@ static bool chain_trim(struct migrations *m, size_t partition)
     return chain_put(m, partition, chain);
 }
 
-/* True if the chain has changed. */
-static bool chain_set(struct migrations *m, size_t partition, const struct migration *migration)
+/* Sets the chains of [first, end), partitions of one run: they have the same chain now, and the same wanted one. */
+static void run_set(struct migrations *m, unsigned first, unsigned end, const struct migration *migration)
 {
     uint16_t chain[RING_LEVELS];
-    if (length(m->chains, partition) == 0 || length(&m->target, partition) == 0)
-        return false;
-    best_chain(m, partition, migration->to, migration->level, chain);
-    return chain_put(m, partition, chain);
+    if (length(m->chains, first) == 0 || length(&m->target, first) == 0)
+        return;
+    best_chain(m, first, migration->to, migration->level, chain);
+    for (unsigned a = first; a < end; a++)
+        (void)chain_put(m, a, chain);
 }
 
 /* ---- planning ------------------------------------------------------------------------------------------ */
@@ -486,8 +487,13 @@ static bool all_have(const struct migrations *m, const struct migration *migrati
 static void commit(struct migrations *m, struct migration *migration)
 {
     assert(migration->state == MIGRATION_PAUSED);
-    for (size_t a = migration->first; a < (size_t)migration->first + migration->partitions; a++)
-        (void)chain_set(m, a, migration);
+    uint64_t begins[PARTITION_WORDS];
+    runs_begin(m, begins);
+    for (unsigned a = migration->first, last = a + migration->partitions, end; a < last; a = end) {
+        end = partition_set_next(begins, a + 1);
+        end = end < last ? end : last;
+        run_set(m, a, end, migration);
+    }
     assert_slow(all_have(m, migration));
     m->ops->commit(m->arg, migration);
     end(m, migration, true);
