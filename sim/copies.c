@@ -23,19 +23,16 @@ static void var_rows_read(const struct shard_table *st, const uint64_t *keys, un
     bool fits = total <= SIM_KEYS * SIM_WIDE;
     if (fits)
         table_var_pull(st->table, keys, count, packed);
-    memset(vals, 0, count * SIM_WIDE * sizeof *vals);
     for (unsigned i = 0; i < count; i++) {
-        if (!fits && lens[i] && lens[i] <= SIM_WIDE)
-            table_var_pull(st->table, &keys[i], 1, &vals[i * SIM_WIDE]);
-        else if (fits && lens[i] <= SIM_WIDE)
-            memcpy(&vals[i * SIM_WIDE], next, lens[i] * sizeof *vals);
+        uint64_t *row = &vals[i * SIM_WIDE];
+        unsigned len = lens[i] <= SIM_WIDE ? lens[i] : 0;
+        if (!fits && len)
+            table_var_pull(st->table, &keys[i], 1, row);
+        else
+            memcpy(row, next, len * sizeof *row);
+        memset(row + len, 0, (SIM_WIDE - len) * sizeof *row);
         next += lens[i];
     }
-}
-
-unsigned copies_width(enum sim_table t)
-{
-    return t == SIM_VAR || t == SIM_ROWS ? SIM_WIDE : sim_row_values(t, 0);
 }
 
 void copies_read(const struct world *w, const struct shard_table *st, enum sim_table t, const uint8_t *places,

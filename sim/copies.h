@@ -29,7 +29,10 @@ bool copies_known(const struct shard *shard, const struct shard_table *st, const
 /* Is the row gone, although it is not removed yet? No request reads it from then on. */
 bool copies_cleared(const struct shard_table *st, const struct ledger_key *key);
 /* The values of a row in the arrays that rows are read into. */
-unsigned copies_width(enum sim_table t);
+static inline unsigned copies_width(enum sim_table t)
+{
+    return t == SIM_VAR || t == SIM_ROWS ? SIM_WIDE : sim_row_values(t, 0);
+}
 /* Reads the rows of these keys, given by their places in the ledger. lens: the values of each row. vals: copies_width(t)
  * values of each. */
 void copies_read(const struct world *w, const struct shard_table *st, enum sim_table t, const uint8_t *places,

@@ -73,7 +73,10 @@ static void holdings_find(struct world *w, struct holdings *h, enum sim_table t,
         const struct ledger_key *key = &w->ledger[t].keys[i];
         for (unsigned level = 0; level < levels; level++) {
             unsigned s = w->chains.level[level].owner[key->partition];
-            if (s >= w->ring_shards || !tables[s] || !copies_known(shards[s], tables[s], key))
+            if (s >= w->ring_shards || !tables[s])
+                continue;
+            bool plain = tables[s]->replicas && !key->lost_at; /* as most are */
+            if (!plain && !copies_known(shards[s], tables[s], key))
                 continue;
             h->holder[i][level] = (uint8_t)(s + 1);
             h->places[s][h->count[s]++] = (uint8_t)i;
