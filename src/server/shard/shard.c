@@ -423,6 +423,10 @@ void shard_close(struct shard *s)
 {
     if (!s)
         return;
+    if (s->counters.chain_bytes)
+        log_debug("shard %u: %llu bytes of changes went to next members; %llu changes were of several pushes",
+                  s->config.index, (unsigned long long)s->counters.chain_bytes,
+                  (unsigned long long)s->counters.combined);
     adopting_close(s);
     handling_close(s);
     saving_close(s);
