@@ -123,8 +123,10 @@ static void job_over(void *arg, paramo_err status, const char *text)
 /* In half of the schedules a turn of the scheduler is short, so that other events come between two of them. */
 static void scheduler_turns(struct scheduler *scheduler, const struct schedule *s)
 {
-    if (mix64(s->seed + 41) % 2)
-        scheduler->calls->most = 1;
+    if (mix64(s->seed + 41) % 2) {
+        scheduler->calls->most = scheduler->saves->most = 1;
+        scheduler->calls->pause = scheduler->saves->pause = 100000;
+    }
 }
 
 static void create_scheduler(struct machine *m, struct store *store, const struct store_state *found)

@@ -1,6 +1,5 @@
 #include "base/map.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -93,4 +92,21 @@ int map_next(const struct map *m, size_t *cursor, uint64_t *key, void **value)
         }
     }
     return 0;
+}
+
+/* Between two turns the slot at scan->at is empty, so no entry behind it belongs before it: a removal moves entries back,
+ * but never beyond the slot where they belong. A map that has grown has all of its entries in other places. */
+bool map_scan(const struct map *m, struct map_scan *scan, size_t slots,
+              void (*each)(void *arg, uint64_t key, void *value), void *arg)
+{
+    if (scan->capacity != m->capacity)
+        *scan = (struct map_scan){.capacity = m->capacity};
+    for (size_t n = 0; scan->at < m->capacity; scan->at++, n++) {
+        const struct map_slot *slot = &m->slots[scan->at];
+        if (slot->value)
+            each(arg, slot->key, slot->value);
+        else if (n && n >= slots)
+            return true;
+    }
+    return false;
 }

@@ -6,6 +6,7 @@
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,5 +32,14 @@ MUST_USE paramo_err map_put(struct map *m, uint64_t key, void *value);
 void *map_remove(struct map *m, uint64_t key);
 /* for (size_t i = 0; map_next(m, &i, &key, &value);) ... ; the map must not change in the loop. */
 int map_next(const struct map *m, size_t *cursor, uint64_t *key, void **value);
+
+/* A loop in turns, between which the map may change. Zeroed at first. */
+struct map_scan {
+    size_t at, capacity;
+};
+/* Calls `each` for the entries of about `slots` slots more, and stops at an empty slot. An entry that is there from the
+ * first turn to the last is visited at least once. False: that was the last turn. */
+bool map_scan(const struct map *m, struct map_scan *scan, size_t slots,
+              void (*each)(void *arg, uint64_t key, void *value), void *arg);
 
 #endif

@@ -108,6 +108,57 @@ static void map_behaves_like_an_array(void **state)
     map_fini(&m);
 }
 
+enum { SCAN_KEYS = 300 };
+
+static void scanned(void *arg, uint64_t key, void *value)
+{
+    unsigned *seen = arg;
+    assert_non_null(value);
+    assert_true(key < SCAN_KEYS);
+    seen[key]++;
+    seen[SCAN_KEYS]++;
+}
+
+/* Entries come and go between the turns of a scan. Those that stay are visited, however others move. */
+static void map_is_scanned_in_turns(void **state)
+{
+    (void)state;
+    unsigned turns = 0, twice = 0;
+    for (uint64_t round = 0; round < 300; round++) {
+        struct map m;
+        bool stays[SCAN_KEYS];
+        unsigned seen[SCAN_KEYS + 1] = {0};
+        map_init(&m);
+        for (uint64_t key = 0; key < SCAN_KEYS; key++) {
+            stays[key] = mix64(round << 32 | key) % 5 < 2;
+            if (stays[key])
+                assert_int_equal(map_put(&m, key, &m), PARAMO_OK);
+        }
+        struct map_scan scan = {0};
+        for (uint64_t turn = 0, before = 0;; turn++, turns++, before = seen[SCAN_KEYS]) {
+            bool more = map_scan(&m, &scan, round % 3, scanned, seen);
+            assert_true(seen[SCAN_KEYS] - before <
+                        60); /* a run of full slots of a map that is half full at most */
+            if (!more)
+                break;
+            for (uint64_t i = 0; i < 3; i++) {
+                uint64_t draw = mix64(round << 40 | turn << 8 | i), key = draw % (round % 5 ? SCAN_KEYS : 40);
+                stays[key] = false;
+                if (draw >> 63)
+                    assert_int_equal(map_put(&m, key, &m), PARAMO_OK);
+                else
+                    map_remove(&m, key);
+            }
+        }
+        for (uint64_t key = 0; key < SCAN_KEYS; key++) {
+            assert_true(seen[key] || !stays[key]);
+            twice += seen[key] > 1;
+        }
+        map_fini(&m);
+    }
+    assert_true(turns > 10000 && twice > 0);
+}
+
 static void cursor_gives_back_what_it_took(void **state)
 {
     (void)state;
@@ -205,6 +256,7 @@ int main(void)
         cmocka_unit_test(log_lines_reach_the_sink_by_level),
         cmocka_unit_test(mix64_is_a_bijection_on_what_we_try),
         cmocka_unit_test(map_behaves_like_an_array),
+        cmocka_unit_test(map_is_scanned_in_turns),
         cmocka_unit_test(cursor_gives_back_what_it_took),
         cmocka_unit_test(mailbox_keeps_each_senders_order),
     };

@@ -289,6 +289,81 @@ static void test_barrier_in_turns(void **state)
     off();
 }
 
+/* All is saved in turns, while values change, come and go and barriers are released; then the scheduler dies. What was
+ * acknowledged before is there afterwards, as it was last. */
+static void test_whole_save_in_turns(void **state)
+{
+    (void)state;
+    enum { KEYS = 200, MOST = 3 };
+    struct tcall call, more[3], barrier[2];
+    char key[16];
+    unsigned value[KEYS] = {0}, turns = 0;
+    on(0, 2);
+    struct tnode *a = &t.c.nodes[0], *b = &t.c.nodes[1];
+    for (unsigned k = 0; k < KEYS; k++) {
+        (void)snprintf(key, sizeof key, "k%u", k);
+        TCALL(a, &call,
+              member_kv_put(a->member, &call.call, key, &value[k], sizeof *value, in_seconds(&t.c, 50)));
+        assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    }
+    for (unsigned round = 1; round < 25; round++) {
+        struct sched_saves *saves = t.c.scheduler->saves;
+        saves->most = MOST;
+        saves->pause = ENV_MS / 10;
+        assert_true(lane_enter(t.c.lane));
+        sched_save_all(t.c.scheduler);
+        sched_save_retry(t.c.scheduler);
+        lane_leave(t.c.lane);
+        assert_true(saves->writing.on && saves->writing.whole);
+        uint64_t ended = saves->ended;
+        for (unsigned i = 0; i < 3 * round; i++) {
+            size_t len = saves->writing.on ? saves->writing.w.len : 0;
+            assert_true(sim_step(t.c.sim));
+            bool on = saves->writing.on && saves->writing.w.len > len;
+            turns += on;
+            assert_true(!on || saves->writing.w.len - len < (size_t)2 * (MOST + 8) * 64);
+        }
+        /* Some of these keys are written by now, and some are not. */
+        for (unsigned i = 0; i < 3; i++) {
+            unsigned k = (round * 37 + i * 61) % KEYS;
+            value[k] = i == 2 ? 0 : round;
+            (void)snprintf(key, sizeof key, "k%u", k);
+            TCALL(b, &more[i],
+                  i == 2 ? member_kv_delete(b->member, &more[i].call, key, in_seconds(&t.c, 50))
+                         : member_kv_put(b->member, &more[i].call, key, &value[k], sizeof *value,
+                                         in_seconds(&t.c, 50)));
+        }
+        for (unsigned i = 0; i < 2; i++)
+            TCALL(&t.c.nodes[i], &barrier[i],
+                  member_barrier(t.c.nodes[i].member, &barrier[i].call, PARAMO_GROUP_WORKERS, 0,
+                                 in_seconds(&t.c, 50)));
+        if (round % 2)
+            for (unsigned i = 0; i < 3; i++)
+                assert_int_equal(tcall_wait(&t.c, &more[i]), PARAMO_OK);
+        else
+            while (saves->ended == ended && saves->begun == ended)
+                assert_true(sim_step(t.c.sim));
+        scheduler_off(true);
+        scheduler_on();
+        for (unsigned i = 0; i < 3; i++)
+            assert_int_equal(tcall_wait(&t.c, &more[i]), PARAMO_OK);
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(tcall_wait(&t.c, &barrier[i]), PARAMO_OK);
+            assert_int_equal(barrier[i].call.result.number, round);
+        }
+        for (unsigned k = round % 7; k < KEYS; k += 7) {
+            unsigned got = 0;
+            (void)snprintf(key, sizeof key, "k%u", k);
+            TCALL(a, &call, member_kv_get(a->member, &call.call, key, in_seconds(&t.c, 0.5)));
+            paramo_err err = tcall_wait(&t.c, &call);
+            memcpy(&got, call.value, sizeof got);
+            assert_true(err == PARAMO_E_TIMEOUT ? value[k] == 0 : !err && got == value[k]);
+        }
+    }
+    assert_true(turns > 200);
+    off();
+}
+
 /* Who held a part holds it on; who does not come back has heartbeat_timeout, and then it is another's. */
 static void test_a_node_that_does_not_return(void **state)
 {
@@ -720,6 +795,7 @@ int main(void)
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_what_is_shared),
         cmocka_unit_test(test_barrier_in_turns),
+        cmocka_unit_test(test_whole_save_in_turns),
         cmocka_unit_test(test_a_node_that_does_not_return),
         cmocka_unit_test(test_a_place_that_was_not_answered),
         cmocka_unit_test(all_others_die_at_once),

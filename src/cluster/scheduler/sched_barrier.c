@@ -255,15 +255,19 @@ void sched_barrier_record(const struct scheduler *s, uint64_t key, struct writer
         write_u64(w, barrier->number);
 }
 
-void sched_barrier_records(const struct scheduler *s, struct writer *w)
+static void one_record(void *arg, uint64_t key, void *value)
 {
-    uint64_t key;
-    void *value;
-    for (size_t i = 0, mark; map_next(&s->barriers->by_key, &i, &key, &value);) {
-        sched_save_record_begin(w, RECORD_BARRIER, key, &mark);
-        sched_barrier_record(s, key, w);
-        store_record_end(w, mark);
-    }
+    const struct barrier *barrier = value;
+    struct writer *w = arg;
+    size_t mark;
+    sched_save_record_begin(w, RECORD_BARRIER, key, &mark);
+    write_u64(w, barrier->number);
+    store_record_end(w, mark);
+}
+
+bool sched_barrier_next_records(const struct scheduler *s, struct sched_save_cursor *cursor, struct writer *w)
+{
+    return map_scan(&s->barriers->by_key, &cursor->map, 1, one_record, w);
 }
 
 paramo_err sched_barrier_restore(struct scheduler *s, uint64_t key, struct reader *record)

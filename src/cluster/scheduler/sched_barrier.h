@@ -11,6 +11,7 @@
 #include "base/map.h"
 
 struct scheduler;
+struct sched_save_cursor;
 struct sched_call;
 struct sched_node;
 
@@ -24,9 +25,10 @@ void sched_barrier_enter(struct sched_call *call, struct reader *body);
 void sched_barrier_node_gone(struct sched_node *node);
 void sched_barrier_fini(struct scheduler *s);
 
-/* Durable records: one, all, and back. */
+/* Durable records: one, the next of all (sched_save_ops.write_next), and back. */
 void sched_barrier_record(const struct scheduler *s, uint64_t key, struct writer *w);
-void sched_barrier_records(const struct scheduler *s, struct writer *w);
+bool sched_barrier_next_records(const struct scheduler *s, struct sched_save_cursor *cursor,
+                                struct writer *w);
 MUST_USE paramo_err sched_barrier_restore(struct scheduler *s, uint64_t key, struct reader *record);
 
 #endif

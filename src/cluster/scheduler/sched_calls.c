@@ -204,7 +204,7 @@ static void go_on(struct sched_calls *c)
 {
     struct lane *lane = c->sched->config.lane;
     bool held = c->together > 0;
-    if (turn(c, c->most) && lane_timer_arm(lane, &c->timer, lane_now(lane)))
+    if (turn(c, c->most) && lane_timer_arm(lane, &c->timer, lane_now(lane) + c->pause))
         while (turn(c, SIZE_MAX)) /* no memory for the timer: all in this step */
             ;
     if (held && !c->together)
@@ -281,16 +281,29 @@ void sched_calls_record(const struct scheduler *s, uint64_t key, struct writer *
         call_write(call, w);
 }
 
-void sched_calls_records(const struct scheduler *s, struct writer *w)
+/* A few places of a node. Where it is depends on no address, as nodes and places may come. */
+bool sched_calls_next_records(const struct scheduler *s, struct sched_save_cursor *cursor, struct writer *w)
 {
-    size_t cursor = 0, mark;
-    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
-        for (size_t i = 0; i < node->calls.kept_count; i++)
-            if (node->calls.kept[i] && call_kept(node->calls.kept[i])) {
-                sched_save_record_begin(w, RECORD_CALL, call_key(node->calls.kept[i]), &mark);
-                call_write(node->calls.kept[i], w);
-                store_record_end(w, mark);
-            }
+    enum { PLACES = 32 };
+    size_t next = cursor->at, mark;
+    struct sched_node *node = sched_roster_next(s, &next);
+    if (!node)
+        return false;
+    size_t end =
+        cursor->inner + PLACES < node->calls.kept_count ? cursor->inner + PLACES : node->calls.kept_count;
+    for (; cursor->inner < end; cursor->inner++) {
+        const struct sched_call *call = node->calls.kept[cursor->inner];
+        if (!call || !call_kept(call))
+            continue;
+        sched_save_record_begin(w, RECORD_CALL, call_key(call), &mark);
+        call_write(call, w);
+        store_record_end(w, mark);
+    }
+    if (cursor->inner >= node->calls.kept_count) {
+        cursor->at = next;
+        cursor->inner = 0;
+    }
+    return true;
 }
 
 paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader *record)

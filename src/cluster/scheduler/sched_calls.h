@@ -16,6 +16,7 @@
 
 struct scheduler;
 struct sched_node;
+struct sched_save_cursor;
 struct table_open;
 
 enum {
@@ -72,6 +73,7 @@ struct sched_call_group {
 struct sched_calls {
     struct scheduler *sched;
     size_t most;                       /* answers of a turn: SCHED_CALLS_TURN, fewer in tests */
+    uint64_t pause;                    /* nanoseconds between two turns: 0, more in tests */
     struct sched_call_queue held;      /* answers that wait for a save, by its number */
     uint64_t saved;                    /* the last save that succeeded: these may leave */
     struct sched_call_group *released; /* the oldest first */
@@ -99,9 +101,9 @@ MUST_USE paramo_err sched_calls_floor(struct sched_node *node, uint64_t floor);
 /* The node is gone: its deferred calls are withdrawn. */
 void sched_calls_drop(struct sched_node *node, bool keep_answered);
 
-/* Durable records: one (empty: it is gone), all, and back. */
+/* Durable records: one (empty: it is gone), the next of all (sched_save_ops.write_next), and back. */
 void sched_calls_record(const struct scheduler *s, uint64_t key, struct writer *w);
-void sched_calls_records(const struct scheduler *s, struct writer *w);
+bool sched_calls_next_records(const struct scheduler *s, struct sched_save_cursor *cursor, struct writer *w);
 MUST_USE paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader *record);
 /* Sends the answers that waited for saves up to this one, in turns. */
 void sched_calls_saved(struct scheduler *s, uint64_t save);

@@ -504,31 +504,40 @@ void sched_clock_leave(struct sched_call *call, struct reader *body)
 
 /* ---- durable records ----------------------------------------------------------------------------------- */
 
+static void clock_write(const struct clock *clock, struct writer *w)
+{
+    write_u64(w, clock->node->info.incarnation);
+    write_u32(w, clock->who);
+    write_u64(w, clock->clock);
+}
+
 void sched_clock_record(const struct scheduler *s, uint64_t key, struct writer *w)
 {
     const struct clock *clock = key ? map_get(&s->clocks->by_session, key) : NULL;
-    if (!key) {
+    if (!key)
         write_u64(w, s->clocks->minimum);
-    } else if (clock) {
-        write_u64(w, clock->node->info.incarnation);
-        write_u32(w, clock->who);
-        write_u64(w, clock->clock);
-    }
+    else if (clock)
+        clock_write(clock, w);
 }
 
-void sched_clock_records(const struct scheduler *s, struct writer *w)
+static void one_record(void *arg, uint64_t key, void *value)
 {
-    size_t cursor = 0, mark;
-    if (!s->clocks->minimum && !s->clocks->by_session.count)
-        return;
-    sched_save_record_begin(w, RECORD_CLOCK, 0, &mark);
-    sched_clock_record(s, 0, w);
+    struct writer *w = arg;
+    size_t mark;
+    sched_save_record_begin(w, RECORD_CLOCK, key, &mark);
+    clock_write(value, w);
     store_record_end(w, mark);
-    for (const struct clock *clock; (clock = clock_next(s, &cursor));) {
-        sched_save_record_begin(w, RECORD_CLOCK, clock->session, &mark);
-        sched_clock_record(s, clock->session, w);
+}
+
+bool sched_clock_next_records(const struct scheduler *s, struct sched_save_cursor *cursor, struct writer *w)
+{
+    size_t mark;
+    if (!cursor->at++ && (s->clocks->minimum || s->clocks->by_session.count)) {
+        sched_save_record_begin(w, RECORD_CLOCK, 0, &mark);
+        sched_clock_record(s, 0, w);
         store_record_end(w, mark);
     }
+    return map_scan(&s->clocks->by_session, &cursor->map, 1, one_record, w);
 }
 
 paramo_err sched_clock_restore(struct scheduler *s, uint64_t key, struct reader *record)

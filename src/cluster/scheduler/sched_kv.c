@@ -311,9 +311,9 @@ void sched_kv_get(struct sched_call *call, struct reader *body)
 
 /* ---- durable records ----------------------------------------------------------------------------------- */
 
-void sched_kv_record(const struct scheduler *s, uint64_t key, struct writer *w)
+static void values_write(const struct kv_value *first, struct writer *w)
 {
-    for (const struct kv_value *value = map_get(&s->values->by_hash, key); value; value = value->next) {
+    for (const struct kv_value *value = first; value; value = value->next) {
         write_string(w, value->key);
         write_u32(w, (uint32_t)value->len);
         if (value->len)
@@ -321,15 +321,23 @@ void sched_kv_record(const struct scheduler *s, uint64_t key, struct writer *w)
     }
 }
 
-void sched_kv_records(const struct scheduler *s, struct writer *w)
+void sched_kv_record(const struct scheduler *s, uint64_t key, struct writer *w)
 {
-    uint64_t key;
-    void *value;
-    for (size_t i = 0, mark; map_next(&s->values->by_hash, &i, &key, &value);) {
-        sched_save_record_begin(w, RECORD_VALUES, key, &mark);
-        sched_kv_record(s, key, w);
-        store_record_end(w, mark);
-    }
+    values_write(map_get(&s->values->by_hash, key), w);
+}
+
+static void one_record(void *arg, uint64_t key, void *value)
+{
+    struct writer *w = arg;
+    size_t mark;
+    sched_save_record_begin(w, RECORD_VALUES, key, &mark);
+    values_write(value, w);
+    store_record_end(w, mark);
+}
+
+bool sched_kv_next_records(const struct scheduler *s, struct sched_save_cursor *cursor, struct writer *w)
+{
+    return map_scan(&s->values->by_hash, &cursor->map, 1, one_record, w);
 }
 
 paramo_err sched_kv_restore(struct scheduler *s, struct reader *record)

@@ -9,6 +9,8 @@
 #include "base/map.h"
 #include "cluster/scheduler/sched_calls.h"
 
+struct sched_save_cursor;
+
 enum { SCHED_KV_MAX = 65536, SCHED_KV_BYTES = 64 << 20 }; /* values, and their bytes */
 
 struct sched_values {
@@ -24,9 +26,9 @@ void sched_kv_delete(struct sched_call *call, struct reader *body);
 size_t sched_kv_count(const struct scheduler *s);
 void sched_kv_fini(struct scheduler *s);
 
-/* Durable records: one, all, and back. */
+/* Durable records: one, the next of all (sched_save_ops.write_next), and back. */
 void sched_kv_record(const struct scheduler *s, uint64_t key, struct writer *w);
-void sched_kv_records(const struct scheduler *s, struct writer *w);
+bool sched_kv_next_records(const struct scheduler *s, struct sched_save_cursor *cursor, struct writer *w);
 MUST_USE paramo_err sched_kv_restore(struct scheduler *s, struct reader *record);
 
 #endif

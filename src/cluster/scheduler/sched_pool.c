@@ -657,22 +657,33 @@ void sched_pool_record(const struct scheduler *s, enum record_kind kind, uint64_
         units_write(pool, (uint32_t)(key % (1u << RECORD_POOL_SHIFT)), w);
 }
 
-void sched_pool_records(const struct scheduler *s, struct writer *w)
+/* A pool and its owners, or 64 of its units. Pools that are opened during the scan come before the first. */
+bool sched_pool_next_records(const struct scheduler *s, struct sched_save_cursor *cursor, struct writer *w)
 {
+    const struct sched_pool *pool = cursor->object ? cursor->object : s->pools->first;
     size_t mark;
-    for (const struct sched_pool *pool = s->pools->first; pool; pool = pool->next) {
+    if (!pool)
+        return false;
+    cursor->object = pool;
+    if (!cursor->inner) {
         sched_save_record_begin(w, RECORD_POOL, pool->place, &mark);
         pool_write(pool, w);
         store_record_end(w, mark);
         sched_save_record_begin(w, RECORD_OWNERS, pool->place, &mark);
         owners_write(pool, w);
         store_record_end(w, mark);
-        for (uint32_t i = 0; i * RECORD_UNITS_MAX < pool->count; i++) {
-            sched_save_record_begin(w, RECORD_UNITS, (uint64_t)pool->place << RECORD_POOL_SHIFT | i, &mark);
-            units_write(pool, i, w);
-            store_record_end(w, mark);
-        }
     }
+    uint32_t record = (uint32_t)cursor->inner++;
+    cursor->cost += pool->leases.count / RECORD_UNITS_MAX; /* it looks at each of them */
+    if (record * RECORD_UNITS_MAX < pool->count) {
+        sched_save_record_begin(w, RECORD_UNITS, (uint64_t)pool->place << RECORD_POOL_SHIFT | record, &mark);
+        units_write(pool, record, w);
+        store_record_end(w, mark);
+        return true;
+    }
+    cursor->object = pool->next;
+    cursor->inner = 0;
+    return pool->next;
 }
 
 static paramo_err damaged(void)

@@ -30,10 +30,10 @@ size_t sched_pool_held(const struct sched_node *node);
 void sched_pool_node_gone(struct sched_node *node);
 void sched_pool_fini(struct scheduler *s);
 
-/* Durable records: one, all, and back: pools first, then owners, then work units; at last
- * sched_pool_restored. */
+/* Durable records: one, the next of all (sched_save_ops.write_next), and back: pools first, then owners, then work
+ * units; at last sched_pool_restored. */
 void sched_pool_record(const struct scheduler *s, enum record_kind kind, uint64_t key, struct writer *w);
-void sched_pool_records(const struct scheduler *s, struct writer *w);
+bool sched_pool_next_records(const struct scheduler *s, struct sched_save_cursor *cursor, struct writer *w);
 MUST_USE paramo_err sched_pool_restore(struct scheduler *s, enum record_kind kind, uint64_t key,
                                        struct reader *record);
 void sched_pool_restored(struct scheduler *s);

@@ -48,8 +48,16 @@ static void record_write(const struct scheduler *s, uint64_t id, struct writer *
     store_record_end(w, mark);
 }
 
-static void single_records_write(const struct scheduler *s, const struct sched_save_batch *batch,
-                                 struct writer *w)
+/* A job that has no records yet: a whole save without any would say that it is over, and standby schedulers
+ * would end. This record says that there is nothing to restore, as its absence does. */
+static void no_records_write(struct writer *w)
+{
+    size_t mark;
+    sched_save_record_begin(w, RECORD_RESTORING, 0, &mark);
+    store_record_end(w, mark);
+}
+
+static void write_last(const struct scheduler *s, const struct sched_save_batch *batch, struct writer *w)
 {
     const struct control_message_body *view = batch->view    ? batch->view
                                               : batch->whole ? sched_view_body(s)
@@ -72,34 +80,28 @@ static void single_records_write(const struct scheduler *s, const struct sched_s
         sched_end_write(s, w);
         store_record_end(w, mark);
     }
+    if (batch->whole && !w->len)
+        no_records_write(w);
 }
 
-/* A job that has no records yet: a whole save without any would say that it is over, and standby schedulers
- * would end. This record says that there is nothing to restore, as its absence does. */
-static void no_records_write(struct writer *w)
+static bool write_next(const struct scheduler *s, enum sched_save_part part, struct sched_save_cursor *cursor,
+                       struct writer *w)
 {
-    size_t mark;
-    sched_save_record_begin(w, RECORD_RESTORING, 0, &mark);
-    store_record_end(w, mark);
-}
-
-static void records_write(const struct scheduler *s, const struct sched_save_batch *batch, struct writer *w)
-{
-    single_records_write(s, batch, w);
-    if (batch->whole) {
-        sched_calls_records(s, w);
-        sched_barrier_records(s, w);
-        sched_kv_records(s, w);
-        sched_pool_records(s, w);
-        sched_clock_records(s, w);
-        if (!w->len)
-            no_records_write(w);
-        return;
+    switch (part) {
+    case SAVE_CALLS:
+        return sched_calls_next_records(s, cursor, w);
+    case SAVE_BARRIERS:
+        return sched_barrier_next_records(s, cursor, w);
+    case SAVE_VALUES:
+        return sched_kv_next_records(s, cursor, w);
+    case SAVE_POOLS:
+        return sched_pool_next_records(s, cursor, w);
+    case SAVE_CLOCKS:
+        return sched_clock_next_records(s, cursor, w);
+    case SAVE_PARTS:
+        break;
     }
-    uint64_t id;
-    void *value;
-    for (size_t i = 0; map_next(batch->changed, &i, &id, &value);)
-        record_write(s, id, w);
+    return false;
 }
 
 /* A barrier's number and the answers to its calls are durable together, or its callers would enter the next one. */
@@ -119,7 +121,9 @@ static void saved(struct scheduler *s, uint64_t save)
 
 const struct sched_save_ops sched_records_ops = {.due = sched_view_is_due,
                                                  .flush = flush,
-                                                 .write = records_write,
+                                                 .write_next = write_next,
+                                                 .write_record = record_write,
+                                                 .write_last = write_last,
                                                  .view_saved = sched_view_announce,
                                                  .end_saved = sched_end_tell,
                                                  .saved = saved,
@@ -209,8 +213,11 @@ paramo_err sched_records_restore(struct scheduler *s)
 
 void sched_records_save_extra(const struct scheduler *s, struct writer *w)
 {
-    sched_kv_records(s, w);
-    sched_pool_records(s, w);
+    struct sched_save_cursor values = {0}, pools = {0};
+    while (sched_kv_next_records(s, &values, w))
+        ;
+    while (sched_pool_next_records(s, &pools, w))
+        ;
 }
 
 paramo_err sched_records_restore_extra(struct scheduler *s, const uint8_t *records, size_t bytes)

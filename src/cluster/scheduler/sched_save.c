@@ -19,7 +19,7 @@ enum {
 static bool due(const struct scheduler *s)
 {
     const struct sched_saves *v = s->saves;
-    return v->dirty.count || v->all || v->view || v->end || v->proof || v->ops->due(s);
+    return v->writing.on || v->dirty.count || v->all || v->view || v->end || v->proof || v->ops->due(s);
 }
 
 static void save_soon(struct scheduler *s, uint64_t ms);
@@ -69,8 +69,8 @@ static void save_soon(struct scheduler *s, uint64_t ms)
     struct sched_saves *v = s->saves;
     saves_check(v);
     assert(s->config.store);
-    if (v->timed || v->ended < v->begun)
-        return; /* the end of the present save begins the next */
+    if (v->timed || v->writing.timer.slot || v->ended < v->begun)
+        return; /* the present save has it, or its end begins the next */
     v->timer.fire = timer_due;
     v->timed = lane_timer_arm(s->config.lane, &v->timer, lane_now(s->config.lane) + ms * ENV_MS) == PARAMO_OK;
     if (!v->timed)
@@ -83,7 +83,7 @@ static void save_failed(struct scheduler *s, paramo_err status)
 {
     struct sched_saves *v = s->saves;
     saves_check(v);
-    assert(v->ended == v->begun && s->config.store);
+    assert(v->ended == v->begun && s->config.store && !v->writing.on);
     if (!v->failing)
         log_error(
             "scheduler: its state cannot be saved (%s: %s); no change is announced until a save succeeds",
@@ -136,35 +136,135 @@ static void save_ended(void *arg, paramo_err status)
     save_begin(s);
 }
 
-static void save_begin(struct scheduler *s)
+/* ---- written in turns ---- */
+
+static size_t cost(size_t records, size_t bytes)
+{
+    return records + bytes / SCHED_SAVE_BYTES;
+}
+
+/* Everything again: it is the same as if this save had not begun. */
+static void write_from_start(struct sched_saves *v, bool whole)
+{
+    writer_fini(&v->writing.w);
+    map_fini(&v->writing.dirty);
+    v->writing.w = (struct writer){0};
+    v->writing.part = whole ? SAVE_CALLS : SAVE_PARTS;
+    v->writing.cursor = (struct sched_save_cursor){0};
+    v->writing.at = 0;
+    v->writing.whole = whole;
+    if (whole) {
+        map_fini(&v->dirty); /* all are written */
+        v->all = false;
+    }
+}
+
+/* Writes what is left up to that cost. True: nothing is left. */
+static bool write_turn(struct scheduler *s, size_t most)
 {
     struct sched_saves *v = s->saves;
-    saves_check(v);
-    if (v->timed || v->ended < v->begun || s->state == SCHED_OVER)
-        return;
-    if (!v->ops->flush(s) || !due(s))
-        return; /* a view that waits for memory begins the save when it is built */
-    bool whole = v->all || v->more_bytes > v->whole_bytes + MORE_BYTES;
-    struct writer w = {0};
-    const struct sched_save_batch batch = {
-        .whole = whole, .view = v->view, .end = v->end, .changed = &v->dirty};
-    v->ops->write(s, &batch, &w);
-    assert(!whole || w.len || w.failed); /* only the end of the job saves nothing (sched_save_nothing) */
+    struct writer *w = &v->writing.w;
+    if (v->all)
+        write_from_start(v, true);
+    size_t records = 0, from = w->len;
+    while (cost(records, w->len - from) < most) {
+        uint64_t id;
+        void *value;
+        records++;
+        if (v->writing.part < SAVE_PARTS) {
+            bool more = v->ops->write_next(s, v->writing.part, &v->writing.cursor, w);
+            records += v->writing.cursor.cost;
+            v->writing.cursor.cost = 0;
+            if (!more) {
+                v->writing.part++;
+                v->writing.cursor = (struct sched_save_cursor){0};
+            }
+        } else if (map_next(&v->writing.dirty, &v->writing.at, &id, &value)) {
+            v->ops->write_record(s, id, w);
+        } else if (v->dirty.count) {
+            map_fini(&v->writing.dirty);
+            v->writing.dirty = v->dirty;
+            v->writing.at = 0;
+            map_init(&v->dirty);
+        } else {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_end(struct scheduler *s)
+{
+    struct sched_saves *v = s->saves;
+    struct writer w = v->writing.w;
+    bool whole = v->writing.whole;
     assert(v->ended == v->begun && !v->view_flying && !v->end_flying); /* one save at a time */
+    assert(!v->dirty.count && !v->all && v->writing.part == SAVE_PARTS);
+    const struct sched_save_batch batch = {.whole = whole, .view = v->view, .end = v->end};
+    v->ops->write_last(s, &batch, &w);
+    assert(!whole || w.len || w.failed); /* only the end of the job saves nothing (sched_save_nothing) */
+    v->writing.w = (struct writer){0};
+    v->writing.on = false;
+    map_fini(&v->writing.dirty);
     v->begun++;
-    v->all = v->proof = false;
+    v->proof = false;
     v->view_flying = v->view;
     v->view_flying_number = v->view_number;
     v->view = NULL;
     v->end_flying = v->end;
     v->end = false;
-    map_fini(&v->dirty);
-    map_init(&v->dirty);
     v->more_bytes = whole ? 0 : v->more_bytes + w.len;
     v->whole_bytes = whole ? w.len : v->whole_bytes;
     paramo_err err = store_save(s->config.store, &w, whole, save_ended, s);
     if (err)
         save_ended(s, err);
+}
+
+/* The view and the answers of a barrier are complete, or it is called again when they are. */
+static void write_go_on(struct scheduler *s)
+{
+    struct sched_saves *v = s->saves;
+    struct lane *lane = s->config.lane;
+    bool written = write_turn(s, v->most);
+    if (!written && lane_timer_arm(lane, &v->writing.timer, lane_now(lane) + v->pause) == PARAMO_OK)
+        return;
+    if (!v->ops->flush(s))
+        return;
+    while (!write_turn(s, SIZE_MAX)) /* what flush has changed; or there is no memory for the timer */
+        ;
+    write_end(s);
+}
+
+static void turn_due(struct lane_timer *timer)
+{
+    write_go_on(container_of(timer, struct sched_saves, writing.timer)->sched);
+}
+
+static void write_stop(struct scheduler *s)
+{
+    struct sched_saves *v = s->saves;
+    lane_timer_cancel(s->config.lane, &v->writing.timer);
+    writer_fini(&v->writing.w);
+    map_fini(&v->writing.dirty);
+    v->writing.on = false;
+}
+
+static void save_begin(struct scheduler *s)
+{
+    struct sched_saves *v = s->saves;
+    if (s->state == SCHED_OVER) {
+        write_stop(s);
+        return;
+    }
+    if (v->timed || v->ended < v->begun || v->writing.timer.slot)
+        return;
+    if (!v->writing.on) {
+        if (!v->ops->flush(s) || !due(s))
+            return; /* a view that waits for memory begins the save when it is built */
+        v->writing.on = true;
+        write_from_start(v, v->all || v->more_bytes > v->whole_bytes + MORE_BYTES);
+    }
+    write_go_on(s);
 }
 
 void sched_save_retry(struct scheduler *s)
@@ -176,6 +276,8 @@ void sched_save_retry(struct scheduler *s)
 void sched_save_init(struct scheduler *s, const struct sched_save_ops *ops)
 {
     s->saves->ops = ops;
+    s->saves->most = SCHED_SAVE_TURN;
+    s->saves->writing.timer.fire = turn_due;
 }
 
 /* ---- what is to be saved ------------------------------------------------------------------------------- */
@@ -188,7 +290,7 @@ void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint6
     assert(kind && key < UINT64_C(1) << 56);
     if (!s->config.store || v->all)
         return;
-    if (map_put(&v->dirty, (uint64_t)kind << 56 | key, &there))
+    if (v->dirty.count >= SCHED_SAVE_DIRTY || map_put(&v->dirty, (uint64_t)kind << 56 | key, &there))
         v->all = true;
     save_soon(s, 0);
 }
@@ -273,6 +375,7 @@ static void empty(struct scheduler *s)
 void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, bool fenced))
 {
     assert(s->state == SCHED_OVER && !s->saves->emptied);
+    write_stop(s);
     s->saves->emptied = done;
     empty(s);
 }
@@ -282,6 +385,7 @@ void sched_save_fini(struct scheduler *s)
     struct sched_saves *v = s->saves;
     saves_check(v);
     lane_timer_cancel(s->config.lane, &v->timer);
+    write_stop(s);
     control_message_body_unref(v->view);
     control_message_body_unref(v->view_flying);
     map_fini(&v->dirty);

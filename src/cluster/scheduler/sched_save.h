@@ -30,11 +30,30 @@ enum record_kind {
     RECORD_CLOCK      /* a worker's session; 0: the minimum of the clocks */
 };
 
+enum {
+    /* Durable records that a turn writes, and the bytes that cost as much as one more. A turn takes 1 to 2 ms. */
+    SCHED_SAVE_TURN = 1024,
+    SCHED_SAVE_BYTES = 512,
+    /* If more than these change at a time, all is saved: a longer list would take too long to grow. */
+    SCHED_SAVE_DIRTY = 32768
+};
+
+/* The parts that write durable records when all are saved, in this order. */
+enum sched_save_part { SAVE_CALLS, SAVE_BARRIERS, SAVE_VALUES, SAVE_POOLS, SAVE_CLOCKS, SAVE_PARTS };
+
+/* How far a part is. Zeroed at first. Between two steps what is saved may change: a record that changes is written again. */
+struct sched_save_cursor {
+    struct map_scan map;
+    size_t at, inner;
+    size_t cost;        /* added by a part: of a call that took as long as so many records */
+    const void *object; /* a pool, which stays until sched_save_all */
+};
+
+/* What the records that every save may have depend on. */
 struct sched_save_batch {
     bool whole;                              /* everything; else what changed */
     const struct control_message_body *view; /* NULL: it is not new */
     bool end;                                /* it is new */
-    const struct map *changed;               /* ids of durable records */
 };
 
 /* What saves ask of, and tell, the parts (sched_records.c). */
@@ -42,7 +61,12 @@ struct sched_save_ops {
     bool (*due)(const struct scheduler *s); /* a change is about to come */
     bool (*flush)(
         struct scheduler *s); /* ... it comes now; false: it cannot yet, and sched_save_retry comes */
-    void (*write)(const struct scheduler *s, const struct sched_save_batch *batch, struct writer *w);
+    /* Writes the next records of this part, few or none. False: these were the last. */
+    bool (*write_next)(const struct scheduler *s, enum sched_save_part part, struct sched_save_cursor *cursor,
+                       struct writer *w);
+    void (*write_record)(const struct scheduler *s, uint64_t id, struct writer *w);
+    /* View, end and the like: last, in the step in which the save is complete. */
+    void (*write_last)(const struct scheduler *s, const struct sched_save_batch *batch, struct writer *w);
     /* They are durable. */
     void (*view_saved)(struct scheduler *s, struct control_message_body *view, uint64_t number);
     void (*end_saved)(struct scheduler *s);
@@ -50,15 +74,35 @@ struct sched_save_ops {
     void (*deposed)(struct scheduler *s); /* another scheduler leads: with this thread's message */
 };
 
-/* Changes are saved in batches: the next save has what changed during the one before. */
+/*
+ * Changes are saved in batches: the next save has what changed during the one before. A save is written in turns, as it
+ * may have the records of thousands of nodes, and then goes to the store:
+ *
+ *   idle --save_begin--> writing --complete--> in progress (ended < begun) --save_ended--> idle
+ *
+ * A record that changes while a save is written is written again, and the last counts. The save is complete in a step in
+ * which no such record is left. So it has the state of one moment.
+ */
 struct sched_saves {
     struct scheduler *sched; /* whose part it is */
-    uint64_t begun, ended;   /* numbers of saves; at most one is in progress */
-    struct map dirty;        /* ids of durable records that have changed since the last began */
-    bool all;                /* everything is due */
-    bool proof;   /* a save is due, if only an empty one: it proves that no other scheduler leads */
-    bool timed;   /* the timer is armed: a save begins in a moment, or is tried again */
-    bool failing; /* the last one failed, which was logged */
+    size_t most;             /* records of a turn: SCHED_SAVE_TURN, fewer in tests */
+    uint64_t pause;          /* nanoseconds between two turns: 0, more in tests */
+    struct {
+        bool on;
+        bool whole;
+        struct writer w;
+        enum sched_save_part part; /* whole: the next to write */
+        struct sched_save_cursor cursor;
+        struct map dirty; /* what had changed, to be written from `at` on */
+        size_t at;
+        struct lane_timer timer; /* the next turn */
+    } writing;
+    uint64_t begun, ended; /* numbers of saves; at most one is in progress */
+    struct map dirty;      /* ids of durable records that have changed since, and are not written */
+    bool all;              /* everything is due */
+    bool proof;            /* a save is due, if only an empty one: it proves that no other scheduler leads */
+    bool timed;            /* the timer is armed: a save begins in a moment, or is tried again */
+    bool failing;          /* the last one failed, which was logged */
     size_t whole_bytes, more_bytes;
     struct lane_timer timer;
     struct control_message_body *view; /* to save and then announce; NULL: there is none */
