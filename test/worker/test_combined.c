@@ -262,6 +262,38 @@ static void one_is_refused(void **state)
     world_fini(&w);
 }
 
+/* Pushes of two fifths of COLLECTING_BYTES: two are one change, and the third is by itself. */
+static void bounded(void **state)
+{
+    (void)state;
+    enum { MANY = 4 * COLLECTING_BYTES / 5 / (8 + 4 * DIM) }; /* for two servers */
+    static uint64_t keys[MANY];
+    static float vals[MANY * DIM], got[MANY * DIM];
+    struct world w;
+    uint64_t ts[3], pulled;
+    for (uint64_t k = 0; k < MANY; k++)
+        keys[k] = k << 40;
+    for (size_t i = 0; i < (size_t)MANY * DIM; i++)
+        vals[i] = (float)i;
+    world_make(&w, 3, 1, UINT64_MAX);
+    all_reach(&w, 0, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        paramo_kv kv = {
+            .size = sizeof kv, .keys = keys, .n = MANY, .vals = vals, .vals_len = (size_t)MANY * DIM};
+        struct client_call call = {
+            .kind = REQUEST_PUSH, .table = &w.tables[SUMS], .kv = &kv, .clocked = true, .clock = 0};
+        assert_ok(client_issue(w.clients[i].client, &call, &ts[i]));
+    }
+    for (unsigned i = 0; i < 3; i++)
+        assert_ok(world_wait(&w, i, ts[i]));
+    assert_int_equal(combined(&w), 2);
+    assert_ok(world_pull(&w, 0, SUMS, keys, MANY, got, (size_t)MANY * DIM, &pulled));
+    assert_ok(world_wait(&w, 0, pulled));
+    for (size_t i = 0; i < (size_t)MANY * DIM; i++)
+        assert_true(got[i] == 3 * vals[i]);
+    world_fini(&w);
+}
+
 /* Pushes come twice while they wait, and a connection breaks then: the client sends its push again. */
 static void again(void **state)
 {
@@ -357,7 +389,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(once_a_clock),  cmocka_unit_test(by_time),       cmocka_unit_test(as_before),
         cmocka_unit_test(not_collected), cmocka_unit_test(before_others), cmocka_unit_test(one_is_refused),
-        cmocka_unit_test(again),         cmocka_unit_test(owner_dies),    cmocka_unit_test(traffic),
+        cmocka_unit_test(bounded),       cmocka_unit_test(again),         cmocka_unit_test(owner_dies),
+        cmocka_unit_test(traffic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

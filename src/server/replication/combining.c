@@ -19,33 +19,56 @@ bool combining_possible(const struct shard *s, const struct shard_table *t)
     return true;
 }
 
-/* Merges the pushes, whose keys ascend. */
+/* The next key of a push that has one. */
+struct next {
+    uint64_t key;
+    const uint64_t *keys, *end; /* from the next one on */
+    const uint8_t *vals;
+};
+
+/* heap[i] may be greater than those below it: moves it down. */
+static void heap_down(struct next *heap, size_t n, size_t i)
+{
+    struct next x = heap[i];
+    for (size_t low; (low = 2 * i + 1) < n; i = low) {
+        low += low + 1 < n && heap[low + 1].key < heap[low].key;
+        if (heap[low].key >= x.key)
+            break;
+        heap[i] = heap[low];
+    }
+    heap[i] = x;
+}
+
+/* Merges the pushes, whose keys ascend: n pushes of k keys take k log n steps. */
 static void sums_fill(const struct shard_table *t, struct kept *const *pushes, size_t n, struct combined *x)
 {
-    size_t at[COMBINED_PUSHES_MAX] = {0};
-    size_t row = x->dim * t->value_bytes;
-    for (;;) {
-        uint64_t key = UINT64_MAX;
-        bool any = false;
-        for (size_t i = 0; i < n; i++) {
-            const uint64_t *keys = pushes[i]->seg[WIRE_SEG_KEYS].data;
-            if (at[i] < pushes[i]->head.count && keys[at[i]] <= key) {
-                key = keys[at[i]];
-                any = true;
-            }
+    struct next heap[COMBINED_PUSHES_MAX];
+    size_t row = x->dim * t->value_bytes, left = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t *keys = pushes[i]->seg[WIRE_SEG_KEYS].data;
+        if (pushes[i]->head.count)
+            heap[left++] = (struct next){.key = *keys,
+                                         .keys = keys,
+                                         .end = keys + pushes[i]->head.count,
+                                         .vals = pushes[i]->seg[WIRE_SEG_VALS].data};
+    }
+    for (size_t i = left / 2; i-- > 0;)
+        heap_down(heap, left, i);
+    for (struct aggregate_sum *sums = NULL; left;) {
+        struct next *least = heap;
+        if (!x->n || x->keys[x->n - 1] != least->key) {
+            assert(x->n < x->room && (!x->n || x->keys[x->n - 1] < least->key));
+            sums = x->sums + x->n * x->dim;
+            memset(sums, 0, x->dim * sizeof *sums);
+            x->keys[x->n++] = least->key;
         }
-        if (!any)
-            return;
-        struct aggregate_sum *sums = x->sums + x->n * x->dim;
-        assert(x->n < x->room);
-        memset(sums, 0, x->dim * sizeof *sums);
-        for (size_t i = 0; i < n; i++) {
-            const uint64_t *keys = pushes[i]->seg[WIRE_SEG_KEYS].data;
-            if (at[i] < pushes[i]->head.count && keys[at[i]] == key)
-                table_sums_add(t->table, (const uint8_t *)pushes[i]->seg[WIRE_SEG_VALS].data + row * at[i]++,
-                               sums);
-        }
-        x->keys[x->n++] = key;
+        table_sums_add(t->table, least->vals, sums);
+        least->vals += row;
+        if (++least->keys < least->end)
+            least->key = *least->keys;
+        else
+            *least = heap[--left];
+        heap_down(heap, left, 0);
     }
 }
 

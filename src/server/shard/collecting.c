@@ -15,12 +15,17 @@ static struct collection *find(const struct shard *s, uint32_t table)
 
 static void unlink_collection(struct shard *s, const struct collection *x)
 {
-    struct collection **at = &s->collecting->first;
+    struct shard_collecting *all = s->collecting;
+    struct collection **at = &all->first;
     while (*at != x) {
         assert(*at);
         at = &(*at)->next;
     }
     *at = x->next;
+    assert(all->count > 0 && all->bytes >= x->bytes);
+    all->count--;
+    all->bytes -= x->bytes;
+    assert(!all->first == !all->count && (all->count || !all->bytes));
 }
 
 /* In a simulation some shards wait longer, so that more pushes meet. */
@@ -114,13 +119,15 @@ static struct collection *begin(struct shard *s, const struct wire_head *h)
     *x =
         (struct collection){.next = s->collecting->first, .table = h->table, .clock = h->clock, .since = now};
     s->collecting->first = x;
+    s->collecting->count++;
     return x;
 }
 
 /* Takes those out that the caller names: all of a connection, or a sender's number. */
-static void take_out(struct collection *x, const struct peer *peer, const struct sender *sender,
-                     uint64_t number)
+static void take_out(struct shard *s, struct collection *x, const struct peer *peer,
+                     const struct sender *sender, uint64_t number)
 {
+    size_t before = x->bytes;
     struct queue all = x->pushes;
     x->pushes = (struct queue){0};
     for (struct qnode *node; (node = queue_pop(&all));) {
@@ -134,6 +141,8 @@ static void take_out(struct collection *x, const struct peer *peer, const struct
         x->bytes -= k->bytes;
         kept_free(k);
     }
+    assert(s->collecting->bytes >= before);
+    s->collecting->bytes -= before - x->bytes;
 }
 
 /* Senders that have pushed; none more often than it has pushes. */
@@ -172,17 +181,32 @@ static bool all_pushed(const struct shard *s, const struct collection *x)
     return x->count >= workers && senders_of(x) >= workers;
 }
 
+/* Closes the oldest until there is room for a push of these bytes, to a collection of its own if `fresh`. */
+static void make_room(struct shard *s, size_t bytes, bool fresh)
+{
+    const struct shard_collecting *all = s->collecting;
+    while (all->first && (all->bytes + bytes > COLLECTING_BYTES || all->count + fresh > COLLECTIONS_MAX)) {
+        struct collection *oldest = all->first;
+        while (oldest->next)
+            oldest = oldest->next;
+        close_collection(s, oldest);
+    }
+}
+
 bool collecting_takes(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                       const struct van_seg *seg, unsigned nseg, struct van_hold **hold)
 {
     struct shard *s = peer->shard;
-    if (!may_wait(s, t, h, seg, nseg))
+    size_t bytes = kept_bytes(seg, nseg);
+    if (bytes > COLLECTING_BYTES || !may_wait(s, t, h, seg, nseg))
         return false;
     struct collection *x = find(s, h->table);
     assert(!x || x->clock == h->clock); /* collecting_before */
     if (x)                              /* a repeat takes its place */
-        take_out(x, NULL, peer->sender, h->number);
-    else
+        take_out(s, x, NULL, peer->sender, h->number);
+    make_room(s, bytes, !x);
+    x = find(s, h->table);
+    if (!x)
         x = begin(s, h);
     struct kept *k = x ? kept_make(peer, h, seg, nseg, hold) : NULL;
     if (x && !k && !x->count) {
@@ -194,7 +218,9 @@ bool collecting_takes(struct peer *peer, struct shard_table *t, const struct wir
     queue_push(&x->pushes, &k->node);
     x->count++;
     x->bytes += k->bytes;
-    if (x->count == COMBINED_PUSHES_MAX || x->bytes >= COLLECTING_BYTES || all_pushed(s, x))
+    s->collecting->bytes += k->bytes;
+    assert(k->bytes == bytes && s->collecting->bytes <= COLLECTING_BYTES);
+    if (x->count == COMBINED_PUSHES_MAX || all_pushed(s, x))
         close_collection(s, x);
     return true;
 }
@@ -214,7 +240,7 @@ void collecting_before(struct shard *s, const struct wire_head *h)
 void collecting_give_back(struct shard *s)
 {
     for (struct collection *x; (x = s->collecting->first);) {
-        s->collecting->first = x->next;
+        unlink_collection(s, x);
         for (struct qnode *node; (node = queue_pop(&x->pushes));)
             kept_wait_for_view(container_of(node, struct kept, node));
         free(x);
@@ -225,7 +251,7 @@ void collecting_drop(struct shard *s, const struct peer *peer)
 {
     for (struct collection *x = s->collecting->first, *next; x; x = next) {
         next = x->next;
-        take_out(x, peer, NULL, 0);
+        take_out(s, x, peer, NULL, 0);
         if (!x->count) {
             unlink_collection(s, x);
             free(x);
@@ -253,7 +279,7 @@ void collecting_init(struct shard *s, void (*close)(struct shard *s, struct coll
 
 void collecting_close(struct shard *s)
 {
-    assert(!s->collecting->first);
+    assert(!s->collecting->first && !s->collecting->bytes);
     for (struct collecting_past *p = s->collecting->past, *next; p; p = next) {
         next = p->next;
         free(p);

@@ -5,7 +5,8 @@
  *
  *     - the clock has as many pushes here as the one before had; after a clock without pushes here, as many senders have
  *       pushed as workers count;
- *     - COLLECTING_MS have passed since the first push, or COLLECTING_BYTES or COMBINED_PUSHES_MAX are reached;
+ *     - COLLECTING_MS have passed since the first push, or COMBINED_PUSHES_MAX are reached;
+ *     - with the next push the shard would have more than COLLECTING_BYTES, or more than COLLECTIONS_MAX collections;
  *     - a request comes that must find the pushes done: collecting_before.
  *
  * It must never know how a change is made of several pushes (replication/combining.h), nor how a
@@ -18,9 +19,14 @@
 #include "server/replication/combining.h"
 #include "server/shard/kept.h"
 
-/* Arbitrary: workers of one job differ by less, and only a clock that has fewer pushes than the one before takes so
- * long. */
-enum { COLLECTING_MS = 50, COLLECTING_BYTES = 8 << 20 };
+enum {
+    /* Arbitrary: workers of one job differ by less, and only a clock that has fewer pushes than the one before takes so
+     * long. */
+    COLLECTING_MS = 50,
+    /* Of a shard, because one request may close all collections: then a step takes about as long as for one chunk. */
+    COLLECTING_BYTES = 512 << 10,
+    COLLECTIONS_MAX = 32
+};
 
 /* Of one table and clock. */
 struct collection {
@@ -41,7 +47,8 @@ struct collecting_past {
 
 struct shard_collecting {
     struct shard *shard;
-    struct collection *first;
+    struct collection *first; /* the newest */
+    size_t count, bytes;      /* of all collections */
     struct collecting_past *past;
     void (*close)(struct shard *s, struct collection *x); /* handles its pushes, and frees them */
     bool closing; /* a push that is handled now is not collected again */

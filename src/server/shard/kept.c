@@ -36,17 +36,23 @@ static paramo_err keep_frame(struct kept *k)
                                       : van_keep(k->peer->conn, k->seg, k->nseg, &k->hold);
 }
 
+size_t kept_bytes(const struct van_seg *seg, unsigned nseg)
+{
+    size_t bytes = sizeof(struct kept);
+    for (unsigned i = 0; i < nseg; i++)
+        bytes += (size_t)seg[i].len;
+    return bytes;
+}
+
 struct kept *kept_make(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                        unsigned nseg, struct van_hold **hold)
 {
     struct kept *k = malloc(sizeof *k);
     if (!k)
         return NULL;
-    *k = (struct kept){.peer = peer, .head = *head, .nseg = nseg, .bytes = sizeof *k};
-    for (unsigned i = 0; i < nseg; i++) {
+    *k = (struct kept){.peer = peer, .head = *head, .nseg = nseg, .bytes = kept_bytes(seg, nseg)};
+    for (unsigned i = 0; i < nseg; i++)
         k->seg[i] = seg[i];
-        k->bytes += seg[i].len;
-    }
     if (hold && *hold) {
         k->hold = *hold;
         *hold = NULL;
