@@ -22,7 +22,7 @@ static SArray<Key> keys;
 static SArray<char> vals, room;
 static SArray<int> lens;
 
-struct Gate { /* at most so many requests in flight */
+struct Gate { /* bounds the requests in flight */
     std::mutex mu;
     std::condition_variable cond;
     int out = 0;

@@ -133,7 +133,7 @@ static void called(struct sched_node *node, uint32_t kind, uint64_t number, cons
     step_took(cpu() - start);
 }
 
-/* Each node makes so many calls of this kind. */
+/* Each node makes `each` calls of this kind. */
 static void all_call(unsigned each, uint32_t kind, const struct writer *body,
                      void (*handle)(struct sched_call *call, struct reader *body))
 {

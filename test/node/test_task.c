@@ -656,7 +656,7 @@ static void ends_with_its_node(void **state)
     ok(paramo_task_call(w, to, "ask-back", NULL, 0, NULL, NULL, NULL, &waits));
     paramo_request *q;
     const paramo_request_info *info;
-    ok(paramo_app_take(node, HELD, PARAMO_ANY, 0, &q, &info)); /* its subtask is under way */
+    ok(paramo_app_take(node, HELD, PARAMO_ANY, 0, &q, &info)); /* its subtask has been sent */
     ok(paramo_task_call(w, to, "hold", NULL, 0, NULL, NULL, NULL, &held));
     ok(paramo_task_call(w, to, "echo", NULL, 0, NULL, NULL, NULL, &behind));
     (void)sem_post(&gate);

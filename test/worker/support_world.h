@@ -105,7 +105,7 @@ void world_pass(struct world *w, uint64_t ns);
 struct simnet_link *world_link(struct world *w, const char *from, const char *to);
 /* A new view without this server: the first that is left of each chain is the owner. */
 void world_server_gone(struct world *w, unsigned server);
-/* Simulated: in so many nanoseconds the server dies, and all have the view without it. */
+/* Simulated: the server dies `in` nanoseconds from now, and all have the view without it. */
 struct world_death {
     struct sim_event event;
     struct world *w;

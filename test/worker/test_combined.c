@@ -45,7 +45,7 @@ static void world_make(struct world *w, unsigned clients, unsigned replicas, uin
     world_pass(w, 200 * MS); /* the chains are connected */
 }
 
-/* All have ended so many iterations. */
+/* All workers have ended `minimum` iterations. */
 static void all_reach(struct world *w, uint64_t minimum, uint32_t workers)
 {
     for (unsigned i = 0; i < w->clients_count; i++) {

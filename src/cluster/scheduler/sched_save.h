@@ -45,7 +45,7 @@ enum sched_save_part { SAVE_CALLS, SAVE_BARRIERS, SAVE_VALUES, SAVE_POOLS, SAVE_
 struct sched_save_cursor {
     struct map_scan map;
     size_t at, inner;
-    size_t cost;        /* added by a part: of a call that took as long as so many records */
+    size_t cost;        /* added by a part: what a call took, in records */
     const void *object; /* a pool, which stays until sched_save_all */
 };
 
