@@ -9,6 +9,7 @@ export CTEST_PARALLEL_LEVEL ?= $(shell echo $$(($$(nproc) * 3 / 2)))
 # ThreadSanitizer's same interceptor reads the size of such a block where there is none, and then "failed to allocate"
 # 500 TB in one run of 15 of test_ucx_fabric (UCX is loaded late).
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:intercept_tls_get_addr=0
+export LSAN_OPTIONS ?= suppressions=$(CURDIR)/test/lsan.supp:print_suppressions=0
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS ?= halt_on_error=1:intercept_tls_get_addr=0
 # ThreadSanitizer's address map does not fit every layout that a kernel with more random bits draws.

@@ -10,13 +10,6 @@
 
 #include "van/tcp/tcp.h"
 
-/* UCX 1.13 forgets some hundred bytes where an endpoint cannot be made since its peer has just gone. */
-__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libuct.so\n";
-}
-
 struct up {
     struct peer *peer;
     bool is;
