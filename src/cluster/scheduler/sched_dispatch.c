@@ -32,7 +32,7 @@ static void note_progress(struct sched_node *node, const struct heartbeat *beat)
 {
     struct scheduler *s = node->sched;
     uint64_t now = lane_now(s->config.lane);
-    assert(!node->lanes == !node->lanes_count);
+    assert(node->lanes || !node->lanes_count);
     if (beat->lanes != node->lanes_count) {
         struct lane_progress *lanes = realloc(node->lanes, (beat->lanes + 1) * sizeof *lanes);
         if (!lanes)
