@@ -411,6 +411,9 @@ static void request_release(struct client *c, struct request *r)
     reduction_request_free(r->reduction);
     page_request_free(r->page);
     free(r->transform);
+    r->reduction = NULL; /* a request that after_done slices looks at the others, and this is still one */
+    r->page = NULL;
+    r->transform = NULL;
     after_done(c, r);
     clock_gate_done(c, r);
     requests_remove(c, r);

@@ -80,6 +80,33 @@ static paramo_err pull(struct world *w, unsigned table, paramo_page *page)
     return err ? err : world_wait(w, 0, ts);
 }
 
+/* The second begins when the first has ended, while its request is still known; with a sanitizer this tells whether the second
+ * looks at what the first has freed. */
+static void a_page_after_another(void **state)
+{
+    (void)state;
+    struct world w;
+    world_make(&w, 2, 0, UINT64_MAX);
+    fill(&w, SPARSE);
+    uint64_t ts[2], more_keys[MOST];
+    float more[ROOM];
+    paramo_page page[2] = {page_of(SPARSE, 0, 0, 5, ROOM), page_of(SPARSE, 0, 0, 5, ROOM)};
+    page[1].keys = more_keys;
+    page[1].vals = more;
+    assert_ok(issue(&w, SPARSE, &page[0], &ts[0]));
+    paramo_request_options o = {.size = sizeof o, .after = &ts[0], .after_count = 1};
+    struct client_call call = {
+        .kind = REQUEST_PAGE, .table = &w.tables[SPARSE], .page = &page[1], .options = &o};
+    assert_ok(client_issue(w.clients[0].client, &call, &ts[1]));
+    for (unsigned i = 0; i < 2; i++) {
+        assert_ok(world_wait(&w, 0, ts[i]));
+        assert_int_equal(page[i].n, 5);
+        for (unsigned k = 0; k < 5; k++)
+            assert_true(page[i].keys[k] == keys[k]);
+    }
+    world_fini(&w);
+}
+
 /* The next rows are those from `at` on; *at moves behind them. */
 static void check_page(unsigned table, const paramo_page *page, size_t *at)
 {
@@ -218,7 +245,8 @@ static void an_owner_dies_amid(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_row_once), cmocka_unit_test(refused),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_page_after_another),
+                                       cmocka_unit_test(each_row_once), cmocka_unit_test(refused),
                                        cmocka_unit_test(two_at_a_time), cmocka_unit_test(an_owner_dies_amid)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
