@@ -9,7 +9,6 @@
 #include "cluster/session/connector.h"
 #include "server/migration/source.h"
 #include "server/replication/acks.h"
-#include "server/replication/combined.h"
 #include "server/shard/partial_apply.h"
 #include "server/shard/reply.h"
 #include "server/shard/shard_tables.h"
@@ -23,65 +22,6 @@ enum { ROUTE_COST = 8, ROUTE_KEYS = 8 };
 /* What an entry that is acknowledged costs, with its answer; what it costs to free one, for each 16 KiB of it, too; and
  * to look at one. */
 enum { RELEASE_COST = 8, RELEASE_FREE = 2, RELEASE_FREE_SHIFT = 14, RELEASE_LOOK = 1 };
-
-/* ---- entries ---- */
-
-void chain_entry_free(struct chain_entry *e)
-{
-    if (e->out)
-        e->over = true;
-    else
-        free(e);
-}
-
-/* The van calls it, perhaps inside van_send or van_close: the stream goes on in the next round. A stream outlives its
- * frames in the van, which its van_close gives back. */
-static void entry_done(struct van_frame *frame, paramo_err status)
-{
-    struct chain_entry *e = container_of(frame, struct chain_entry, frame);
-    assert(e->out);
-    (void)status; /* unacknowledged entries are sent again */
-    e->out = false;
-    if (e->over) {
-        free(e);
-    } else if (e->next) {
-        struct lane *lane = e->to->shard->lane;
-        e->next = false;
-        if (lane_timer_arm(lane, &e->to->resume, lane_now(lane)))
-            log_debug("the chain to node %u goes on with the tick: %s", e->to->to.node, err_text());
-    }
-}
-
-struct chain_entry *chain_entry_new(size_t bytes)
-{
-    struct chain_entry *e = malloc(sizeof *e + bytes);
-    if (!e)
-        return NULL;
-    memset(e, 0, sizeof *e);
-    e->frame.class = VAN_CHAIN;
-    e->frame.done = entry_done;
-    e->bytes = sizeof *e + bytes;
-    return e;
-}
-
-struct chain_entry *chain_entry_make(const struct shard_table *t, const struct chain_message *m,
-                                     const struct van_seg *seg, unsigned nseg, const uint64_t *partitions)
-{
-    size_t bytes = !t                          ? 0
-                   : m->what == CHAIN_COMBINED ? combined_some_bytes(seg)
-                                               : rows_some_bytes(&m->request, seg, nseg);
-    struct chain_entry *e = chain_entry_new(bytes);
-    if (!e)
-        return NULL;
-    e->m = *m;
-    if (t && m->what == CHAIN_COMBINED)
-        combined_some(t, m, seg, partitions, e->data, &e->m.request, e->seg);
-    else if (t && m->request.count)
-        rows_some(t, &m->request, seg, partitions, e->data, &e->m.request, e->seg);
-    for (unsigned i = 0; partitions && chain_has_partitions(m) && i < CHAIN_WORDS; i++)
-        e->m.partitions[i] &= partitions[i];
-    return e;
-}
 
 /* ---- waits ---- */
 
@@ -227,15 +167,6 @@ void chain_send_all(struct chain *c)
         stream_send(st);
 }
 
-/* As it travels. */
-static uint64_t message_bytes(const struct chain_entry *e)
-{
-    uint64_t bytes = VAN_HEAD + CHAIN_BODY_MIN;
-    for (unsigned i = 0; i < WIRE_SEG_BODY; i++)
-        bytes += e->seg[i].len;
-    return bytes;
-}
-
 void chain_append(struct chain_stream *st, struct chain_entry *e)
 {
     assert(!e->acked && !e->out && !e->over);
@@ -251,7 +182,7 @@ void chain_append(struct chain_stream *st, struct chain_entry *e)
     st->bytes += e->bytes;
     assert(st->count <= st->seq - st->acked);
     if (!st->migration_source)
-        st->shard->counters.chain_bytes += message_bytes(e);
+        st->shard->counters.chain_bytes += chain_entry_travels(e);
 }
 
 static void entry_acked(struct chain_stream *st, struct chain_entry *e)

@@ -6,6 +6,7 @@
 #define SERVER_REPLICATION_FORWARD_H
 
 #include "server/replication/chain_impl.h"
+#include "server/replication/entry.h"
 
 /* The chain cannot continue (no memory, or FULL: too many records differ); err and this thread's message say
  * why. This shard stops serving, and config.failed is called once. */
@@ -44,12 +45,6 @@ bool chain_pending(struct sender *sender, const struct wire_head *head);
 void chain_sender_gone(struct sender *sender);
 /* Tells followers the sender's floor. False: no memory. */
 bool chain_sender_floor(struct shard *s, const struct sender *sender);
-/* With room for data; NULL: no memory. */
-struct chain_entry *chain_entry_new(size_t bytes);
-/* The message m with only the rows that lie on partitions; NULL: no memory. */
-struct chain_entry *chain_entry_make(const struct shard_table *t, const struct chain_message *m,
-                                     const struct van_seg *seg, unsigned nseg, const uint64_t *partitions);
-void chain_entry_free(struct chain_entry *e);
 /* Makes an entry for each next member that has partitions of the message, and for a migration's target if
  * to_target, and queues them in `entries`. */
 MUST_USE paramo_err chain_split(struct chain *c, const struct shard_table *t, const struct chain_message *m,
