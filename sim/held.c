@@ -104,6 +104,16 @@ void held_flush_begins(const struct customer *c, struct op *op)
     memcpy(op->all_must, c->held.digits, sizeof op->all_must);
 }
 
+uint64_t held_since(const struct op *op)
+{
+    const struct held *held = &op->machine->customers[op->customer].held;
+    uint64_t since = op->from;
+    for (unsigned i = 0; i < SIM_KEYS && op->kind == OP_FLUSH; i++)
+        if (op->all_must[i] && held->from[i] && held->from[i] < since)
+            since = held->from[i];
+    return since;
+}
+
 void held_flushed(struct world *w, const struct op *op, paramo_err status)
 {
     struct customer *c = &op->machine->customers[op->customer];

@@ -1,4 +1,5 @@
 #include "sim/invariants.h"
+#include "sim/held.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -201,7 +202,7 @@ void invariants_status(struct op *op, paramo_err status)
         ok = clocks_lost(op, status) || sums_may_be_late(op);
         break;
     case PARAMO_E_MEMORY:
-        ok = memory_failed(m, op->from) || clocks_lost(op, status);
+        ok = memory_failed(m, held_since(op)) || clocks_lost(op, status);
         break;
     case PARAMO_E_CLOSED:
         ok = m->customers[op->customer].closing || clocks_lost(op, status);

@@ -577,6 +577,7 @@ static void member_slot_end(struct machine *m, struct member_slot *member_slot)
         if (!lane_enter(s->lane))
             abort();
         shard_close(s->shard);
+        s->shard = NULL; /* as in a product's node: a task that was posted before finds none */
         lane_leave(s->lane);
     }
     release_late_answers(m);
