@@ -177,8 +177,8 @@ void invariants_status(struct op *op, paramo_err status)
         ok = asked_dead(op, client->view) && judge_may_refuse(w);
         break;
     case PARAMO_E_DATA_LOST:
-        ok = judge_data_lost(w) || (judge_may_be_lost(w, op->table, op->from) && asked_lost(op)) ||
-             ckpts_may_have_lost(w, op->from);
+        ok = judge_data_lost(w) || (judge_may_be_lost(w, op->table, held_since(op)) && asked_lost(op)) ||
+             ckpts_may_have_lost(w, held_since(op));
         break;
     /* it was sliced by another view, or names a shard that its client does not know yet */
     case PARAMO_E_MOVED:
