@@ -45,6 +45,19 @@ struct adding {
     float value;
 };
 
+/* A request of one key and value, as a subtask. */
+static void subtask_of(struct adding *a, paramo_callback callback, paramo_kv *kv, paramo_request_options *o)
+{
+    paramo_kv_init(kv);
+    kv->keys = &a->key;
+    kv->n = kv->vals_len = 1;
+    kv->vals = &a->value;
+    paramo_request_options_init(o);
+    o->task = a->task;
+    o->callback = callback;
+    o->callback_arg = a;
+}
+
 static void added_and_pulled(void *arg, uint64_t ts, paramo_err status)
 {
     struct adding *a = arg;
@@ -64,15 +77,8 @@ static void added(void *arg, uint64_t ts, paramo_err status)
     assert_int_equal(paramo_task_table(a->task, "others", NULL, &other), PARAMO_E_IN_CALLBACK);
     a->value = 0;
     paramo_kv kv;
-    paramo_kv_init(&kv);
-    kv.keys = &a->key;
-    kv.n = kv.vals_len = 1;
-    kv.vals = &a->value;
     paramo_request_options o;
-    paramo_request_options_init(&o);
-    o.task = a->task;
-    o.callback = added_and_pulled;
-    o.callback_arg = a;
+    subtask_of(a, added_and_pulled, &kv, &o);
     ok(paramo_pull(paramo_task_worker(a->task), a->table, &kv, &o, NULL));
 }
 
@@ -92,15 +98,8 @@ static paramo_err add(void *user, paramo_task *task, const paramo_task_info *inf
     memcpy(&a->key, info->payload, sizeof a->key);
     a->value = 1;
     paramo_kv kv;
-    paramo_kv_init(&kv);
-    kv.keys = &a->key;
-    kv.n = kv.vals_len = 1;
-    kv.vals = &a->value;
     paramo_request_options o;
-    paramo_request_options_init(&o);
-    o.task = task;
-    o.callback = added;
-    o.callback_arg = a;
+    subtask_of(a, added, &kv, &o);
     ok(paramo_push(paramo_task_worker(task), a->table, &kv, &o, &ts));
     paramo_err err = paramo_wait(paramo_task_worker(task), ts, 0); /* OK if it has completed at once */
     return err == PARAMO_OK || err == PARAMO_E_IN_CALLBACK ? PARAMO_OK : err;
