@@ -61,7 +61,7 @@ int pace_holds(const struct pace *pace, uint64_t unfinished);
 PARAMO_MUST_USE paramo_err pace_pull(struct pace *pace, const atomic_int *stop);
 /* The batch's pushes are issued. */
 PARAMO_MUST_USE paramo_err pace_pushed(struct pace *pace);
-/* No batch is there for now, and all pushes are answered. */
+/* No batch is ready, and all pushes are answered. */
 PARAMO_MUST_USE paramo_err pace_idle(struct pace *pace);
 /* All batches of the round are learned by this learner, and its sums are added. Those that learn together wait for each
  * other. leads: the others stay until this one has said how the job goes on, so it notices if one is missing. */

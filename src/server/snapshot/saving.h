@@ -82,7 +82,7 @@ void saving_sender_gone(struct shard *s, const struct sender *sender);
 
 /* Must this change wait? The snapshot is not taken yet; or its rows are not saved yet, and the disk is behind. */
 bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg);
-/* Must rows of the table stay for now? They are not saved yet, and the disk is behind. */
+/* Must rows of the table stay? They are not saved yet, and the disk is behind. */
 bool saving_behind(const struct shard *s, const struct shard_table *t);
 void saving_close(struct shard *s);
 /* The shard has a new view. A saving that a scheduler of an earlier term ordered is aborted. It does not
