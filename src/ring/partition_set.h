@@ -21,6 +21,11 @@ static inline void partition_set_add(uint64_t partitions[PARTITION_WORDS], unsig
     partitions[partition / 64] |= UINT64_C(1) << (partition % 64);
 }
 /* Adds the partitions [first, end). */
+static inline void partition_set_remove(uint64_t partitions[PARTITION_WORDS], unsigned partition)
+{
+    partitions[partition / 64] &= ~(UINT64_C(1) << partition % 64);
+}
+
 static inline void partition_set_add_run(uint64_t partitions[PARTITION_WORDS], unsigned first, unsigned end)
 {
     for (unsigned word = first / 64; first < end; first = 64 * ++word) {

@@ -302,9 +302,34 @@ void records_fire(struct lane_timer *timer)
         over(c);
 }
 
+/* Members take takeovers in order. So where one is acknowledged, all have those that came before it, and one of these that
+ * came again would bring a former owner back. Such a one may be left, because it is of more partitions, whose chains have not
+ * acknowledged it. */
+static void forget_passed(struct queue *entries)
+{
+    uint32_t passed[RING_PARTITIONS] = {0}, at = 0; /* the last that is acknowledged, counted from 1 */
+    for (struct qnode *node = entries->head; node; node = node->next) {
+        const struct chain_entry *e = container_of(node, struct chain_entry, node);
+        at++;
+        if (e->m.what == CHAIN_TAKEOVER && e->acked)
+            for (partition_set_each(a, e->m.partitions))
+                passed[a] = at;
+    }
+    at = 0;
+    for (struct qnode *node = entries->head; node; node = node->next) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        at++;
+        if (e->m.what == CHAIN_TAKEOVER && !e->acked)
+            for (partition_set_each(a, e->m.partitions))
+                if (passed[a] > at)
+                    partition_set_remove(e->m.partitions, a);
+    }
+}
+
 void records_route(struct chain *c, struct queue *entries, const uint64_t nothing[CHAIN_WORDS], bool gated)
 {
     unsigned left = records_turn(c->shard);
+    forget_passed(entries);
     queue_append(entries, &c->routing.entries);
     queue_append(&c->routing.entries, entries);
     assert(queue_empty(entries));
