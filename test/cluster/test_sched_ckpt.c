@@ -231,7 +231,8 @@ static void admin_client(void **state)
     ckpt_open_table("t");
     struct tnode *node = &ckpt_job.c.nodes[9];
     assert_int_equal(van_sim_create(ckpt_job.c.net, "observer", &van), PARAMO_OK);
-    for (int load = 0; load < 2; load++) {
+    for (int load = 0; load < 3; load++) {
+        m.changes = load == 2; /* means nothing for a load */
         struct admin_query_config config = {.van = van,
                                             .lane = node->lane,
                                             .scheduler = "scheduler:1",
@@ -239,7 +240,7 @@ static void admin_client(void **state)
                                             .incarnation = 99,
                                             .deadline = in_seconds(&ckpt_job.c, 30),
                                             .ckpt = &m,
-                                            .load = load,
+                                            .load = load > 0,
                                             .done = seen};
         ckpt_job.looked = false;
         assert_true(lane_enter(node->lane));
@@ -248,8 +249,9 @@ static void admin_client(void **state)
         assert_true(cluster_run(&ckpt_job.c, is_seen, NULL, 60));
         assert_int_equal(ckpt_job.query_status, PARAMO_OK);
         assert_int_equal(ckpt_job.query_number, 1);
+        assert_false(ckpt_job.order.changes);
     }
-    assert_int_equal(ckpt_job.loads, CKPT_SERVERS);
+    assert_int_equal(ckpt_job.loads, 2 * CKPT_SERVERS);
     ckpt_job.c.old_vans[ckpt_job.c.old_count++] = van;
     ckpt_off();
     ckpt_disk_end();

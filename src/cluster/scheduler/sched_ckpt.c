@@ -716,7 +716,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
                              .load = how.load,
                              .restore = how.restore,
                              .lost = how.lost,
-                             .changes = order->changes,
+                             .changes = !how.load && order->changes,
                              .unasked = how.unasked,
                              .anywhere = how.asked && !is_named(s),
                              .order = *order,
@@ -731,7 +731,9 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
         return err;
     }
     c->order.id = c->order.base = c->order.base_id = 0; /* the scheduler chooses these */
-    if (!c->load) {
+    if (c->load) {
+        c->order.changes = false; /* a load has no base, and nothing is based on it */
+    } else {
         c->order.number = 0;
         /* A checkpoint that was asked for becomes the base of the clock's next one. */
         c->order.changes |= s->config.checkpoint_every_ms && s->config.checkpoint_full_every > 1;
