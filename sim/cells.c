@@ -10,6 +10,7 @@ void cell_init(struct cell *cell)
 {
     cell->n = 1;
     cell->any = false;
+    cell->missing = 0;
     cell->values[0] = (struct cell_value){.gone = UINT64_MAX};
 }
 
@@ -40,9 +41,13 @@ bool cell_room(struct world *w, struct cell *cell)
         return true;
     uint64_t oldest = oldest_read(w);
     unsigned kept = 0;
-    for (unsigned i = 0; i < cell->n; i++)
-        if (cell->values[i].gone > oldest)
-            cell->values[kept++] = cell->values[i];
+    for (unsigned i = 0; i < cell->n; i++) {
+        const struct cell_value *v = &cell->values[i];
+        if (v->gone > oldest)
+            cell->values[kept++] = *v;
+        else if (!v->value && v->gone > cell->missing)
+            cell->missing = v->gone;
+    }
     cell->n = kept;
     return kept < SIM_CELL_VALUES - 1;
 }
@@ -78,7 +83,9 @@ bool cell_may_be(const struct cell *cell, uint64_t value, uint64_t from)
     for (unsigned i = 0; i < cell->n; i++)
         if (cell->values[i].value == value && cell->values[i].gone > from)
             return true;
-    return cell->any;
+    /* A page or batch may leave out rows that were missing at the scan's first one, and that may be older than any read
+     * that is open now. */
+    return cell->any || (!value && cell->missing > from);
 }
 
 void cell_now(const struct cell *cell, uint64_t from, struct cell_set *set)

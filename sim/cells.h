@@ -1,6 +1,6 @@
 /*
  * The model of overwritten rows: which values a read may return. It must never know how a request travels.
- * Tests: test/sim/test_play.c; scripts/mutants.
+ * Tests: test/sim/test_ledger.c; scripts/mutants.
  */
 #ifndef SIM_CELLS_H
 #define SIM_CELLS_H

@@ -142,6 +142,8 @@ struct cell {
     struct cell_value values[SIM_CELL_VALUES];
     unsigned n;
     bool any; /* not all values had room: it may hold any value */
+    uint64_t
+        missing; /* its row may have been missing until this moment, by values that are not kept any more */
 };
 
 struct cell_set {
