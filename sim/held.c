@@ -10,6 +10,7 @@
 #include "sim/world.h"
 #include "worker/carrying.h"
 #include "worker/client_impl.h"
+#include "worker/requests.h"
 
 struct look {
     struct world *w;
@@ -42,12 +43,40 @@ static uint64_t has(struct world *w, const struct customer *c, unsigned index)
     return look.digits;
 }
 
+/* Rows of this push that are on their way are not held back: if it succeeds, they are in the table. */
+static void not_held(struct customer *c, const struct request *carrier)
+{
+    const struct request *parent = carrier->carry.parent;
+    const struct op *op = parent && !parent->ended ? parent->callback_arg : NULL;
+    for (unsigned i = 0; op && i < op->n; i++)
+        for (size_t at = 0; at < carrier->n; at++)
+            if (carrier->keys[at] == op->keys[i])
+                c->held_at_end[op->index[i]] &= ~op->digit[i];
+}
+
+/* One turn of the lane takes the last answers, ends all that is on its way, carriers too, and then completes the requests.
+ * So a push whose last answer came in that turn is acknowledged when the carriers are gone. If a filter had held back a row
+ * of it, and the carrier of a later push had that row, the row is not in the table: a client loses what it holds back when
+ * it ends (carrying.h). Only what it had before that turn counts, so a row that was never held back must be in the table.
+ * (Rows that are selected in that turn are in the client's memory until it is freed, where has() finds them.) */
+void held_ends(struct world *w, struct customer *c)
+{
+    const struct client *client = c->worker->client;
+    if (!carrying_any(client))
+        return;
+    for (unsigned i = 0; i < SIM_KEYS; i++)
+        c->held_at_end[i] = has(w, c, i);
+    for (const struct request *r = requests_first(client); r; r = r->next)
+        if (request_is_carrier(r) && r->table->id == c->machine->tables[SIM_REALS].id)
+            not_held(c, r);
+}
+
 void held_acknowledged(struct world *w, struct op *op)
 {
     struct customer *c = &op->machine->customers[op->customer];
     for (unsigned i = 0; i < op->n; i++) {
         unsigned k = op->index[i];
-        uint64_t digit = op->digit[i] & (op->digit[i] ? has(w, c, k) : 0);
+        uint64_t digit = op->digit[i] & (op->digit[i] ? has(w, c, k) | c->held_at_end[k] : 0);
         if (!digit)
             continue;
         op->digit[i] = 0;

@@ -1,7 +1,7 @@
 /*
  * The model of what filters hold back: which digits of acknowledged pushes a customer still has. Each digit that was
  * acknowledged is in the table, or at its customer: held back, or on its way in a carrier. As soon as the customer has
- * it no more, the table must. It must never know which rows a filter selects. Tests: test/sim/test_play.c;
+ * it no more, the table must. It must never know which rows a filter selects. Tests: test/sim/test_held.c;
  * scripts/mutants.
  */
 #ifndef SIM_HELD_H
@@ -22,6 +22,9 @@ void held_acknowledged(struct world *w, struct op *op);
 /* What the customer has no more is in the table from now on. */
 void held_settle(struct world *w, struct customer *c);
 void held_settle_all(struct world *w);
+/* The customer is about to close, or to die: what it holds back is lost with it. Pushes may still be answered, and are
+ * acknowledged when that is gone already. To be called before its client_close. */
+void held_ends(struct world *w, struct customer *c);
 /* A flush is issued; it has ended. */
 void held_flush_begins(const struct customer *c, struct op *op);
 void held_flushed(struct world *w, const struct op *op, paramo_err status);

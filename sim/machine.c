@@ -23,6 +23,7 @@
 #include "sim/clocks.h"
 #include "sim/cover.h"
 #include "sim/filters.h"
+#include "sim/held.h"
 #include "sim/judge.h"
 #include "sim/ledger.h"
 #include "sim/losses.h"
@@ -494,6 +495,7 @@ static void end_lane(struct machine *m, struct lane *lane)
 static void customer_end(struct machine *m, struct customer *c)
 {
     paramo_worker *worker = c->worker;
+    held_ends(m->world, c);
     client_close(worker->client);
     drain(m->made->control); /* the client may have asked for a view until now */
     if (!lane_enter(m->made->control))
@@ -508,6 +510,7 @@ static void customer_end(struct machine *m, struct customer *c)
     filters_count(m->world, worker->client);
     client_free(worker->client);
     c->held = (struct held){0}; /* it is lost with its worker */
+    memset(c->held_at_end, 0, sizeof c->held_at_end);
     end_lane(m, worker->lane);
     view_feed_fini(&worker->feed);
     free(worker);

@@ -131,6 +131,7 @@ struct customer {
     uint64_t last_ts;
     struct reals_error pushed_error[SIM_REAL_TABLES], pulled_error[SIM_REAL_TABLES]; /* from SIM_REALS on */
     struct held held;
+    uint64_t held_at_end[SIM_KEYS]; /* the digits that it had when it began to close, or to die (held_ends) */
     uint64_t last_keys[SIM_TABLES]; /* of the last request with keys, as bits */
     uint64_t failed[SIM_RECENT];    /* timestamps, by slot */
     struct {                        /* a scan that has more rows */
