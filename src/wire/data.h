@@ -55,6 +55,12 @@ static inline bool data_changes(unsigned kind)
            kind == WIRE_CLEAR || kind == WIRE_TRANSFORM;
 }
 
+/* Does it have lens? Requests without values have none, whatever their flags say. */
+static inline bool data_has_lens(const struct wire_head *h)
+{
+    return h->flags & WIRE_LENS && (h->kind == WIRE_PUSH || h->kind == WIRE_PUSHPULL || h->kind == WIRE_PUT);
+}
+
 /* Index of the first key that is not greater than the one before it; n if all ascend. */
 size_t data_keys_ascend(const uint64_t *keys, size_t n);
 /* A request's head and segment lengths agree; PROTOCOL says what does not. */

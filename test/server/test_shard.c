@@ -14,6 +14,7 @@
 #include "server/shard/slice.h"
 #include "server/support_fake.h"
 #include "wire/capability.h"
+#include "wire/reduction_body.h"
 
 static const float one = 1;
 static const uint64_t key = UINT64_C(0xf000000000000007), row = 4000;
@@ -227,6 +228,20 @@ static void partitions_run(uint64_t partitions[PARTITION_WORDS], unsigned first,
         partition_set_add(partitions, a);
 }
 
+/* The flag means nothing for a DELETE, and what stands beside its keys is no lens. */
+static paramo_err delete_with_lens(struct fake_conn *c, const struct wire_head *head, const uint64_t *keys)
+{
+    static const uint32_t others[3] = {1000, 1000, 1000};
+    struct wire_head h = *head;
+    uint8_t bytes[VAN_HEAD];
+    h.flags |= WIRE_LENS;
+    wire_head_encode(&h, bytes);
+    const struct van_seg seg[VAN_SEGS] = {{.data = (void *)(uintptr_t)keys, .len = 8 * (uint64_t)h.count},
+                                          {.data = (void *)(uintptr_t)others, .len = 0},
+                                          {.data = (void *)(uintptr_t)others, .len = 0}};
+    return van_deliver(&c->conn, bytes, seg, 3, NULL, 7);
+}
+
 /* Partitions that came from another shard with a record of their own: of a chunk, what is new where it is. */
 static void test_partial_apply(void **state)
 {
@@ -283,7 +298,9 @@ static void test_partial_apply(void **state)
             want[k] = adds ? want[k] + vals[k] : h.kind == WIRE_PUT ? vals[k] : 0;
         }
         for (unsigned again = 0; again < 2; again++) {
-            assert_int_equal(fake_send(c, &h, keys, vals), PARAMO_OK);
+            assert_int_equal(h.kind == WIRE_DELETE ? delete_with_lens(c, &h, keys)
+                                                   : fake_send(c, &h, keys, vals),
+                             PARAMO_OK);
             assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
             struct wire_head pull = fake_head(&f, WIRE_PULL, 1, 100 + n);
             pull.count = 3;
@@ -627,6 +644,63 @@ static void test_rows_remembered(void **state)
     rows_remembered(PARAMO_OPT_MOMENTUM); /* rows that lie in slabs */
 }
 
+static paramo_err reduce(struct fake_conn *c, const struct fake *f, uint32_t table,
+                         const struct reduction *what)
+{
+    struct wire_head h = fake_head(f, WIRE_REDUCE, table, 1);
+    uint8_t bytes[VAN_HEAD], body[REDUCTION_BODY_MAX];
+    h.count = 0;
+    wire_head_encode(&h, bytes);
+    reduction_encode(what, body);
+    const struct van_seg seg[VAN_SEGS] = {
+        [WIRE_SEG_BODY] = {.data = body, .len = reduction_body_bytes(what)}};
+    return van_deliver(&c->conn, bytes, seg, WIRE_SEG_BODY + 1, NULL, 7);
+}
+
+/* A request that is deferred comes again as one of another table: what was found, and how far the first was, are not its. */
+static void test_another_table(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    f.options[2] = f.options[0];
+    f.options[2].kind = PARAMO_TABLE_VAR;
+    f.options[3] = f.options[0];
+    f.tables = 4;
+    fake_view(&f);
+    f.shard->config.scan_keys = 4;
+    struct fake_conn *c = fake_connect(&f, 0);
+    enum { ROWS = 40 };
+    uint64_t keys[ROWS];
+    float ones[ROWS];
+    for (unsigned i = 0; i < ROWS; i++)
+        keys[i] = i, ones[i] = 1;
+    for (unsigned i = 0; i < 3; i++) {
+        struct wire_head push = fake_head(&f, WIRE_PUSH, (uint32_t[]){1, 2, 4}[i], 2 + i);
+        push.count = ROWS;
+        assert_int_equal(fake_send(c, &push, keys, ones), PARAMO_OK);
+    }
+    const struct reduction dot = {.function = PARAMO_REDUCE_DOT, .two = true, .other = 4, .last = UINT64_MAX},
+                           sum = {.function = PARAMO_REDUCE_SUM, .last = UINT64_MAX};
+    const uint32_t tables[] = {1, 3, 2, 1}; /* sparse, of any length, dense */
+    const struct reduction *asked[] = {&dot, &sum, &sum, &sum};
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(reduce(c, &f, tables[i], asked[i]), PARAMO_OK);
+        fake_pass(&f, ENV_MS / 2); /* some steps */
+    }
+    for (uint32_t table = 2; table > 0; table--) {
+        struct wire_head stat = fake_head(&f, WIRE_STAT, table, 5);
+        stat.count = 0;
+        assert_int_equal(fake_send(c, &stat, NULL, NULL), PARAMO_OK);
+        fake_pass(&f, 1);
+    }
+    fake_pass(&f, ENV_SEC);
+    assert_int_equal(deferred_waiting(f.shard), 0);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+    fake_disconnect(c);
+    fake_fini(&f);
+}
+
 struct dispatch {
     unsigned handled;
     struct shard_request *open[8];
@@ -844,6 +918,7 @@ int main(void)
         cmocka_unit_test(test_back_pressure),
         cmocka_unit_test(test_handler),
         cmocka_unit_test(test_partial_apply),
+        cmocka_unit_test(test_another_table),
         cmocka_unit_test(test_first_view_after_deaths),
         cmocka_unit_test(test_missed_views),
         cmocka_unit_test(test_opened_after_the_death),

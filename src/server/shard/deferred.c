@@ -93,6 +93,15 @@ static void keys_set(struct deferred *d, const uint64_t *keys)
         d->keys[i] = keys[i];
 }
 
+/* Its number has come with another request. What was found in one table is not looked for in another. */
+static void begin_again(struct shard *s, struct deferred *d)
+{
+    if (d->reducing)
+        reducing_free(s, d->reducing);
+    d->reducing = NULL;
+    d->count = (struct table_count){0};
+}
+
 /* *at: where the request is deferred; NULL: there is no room, as if it had been lost on the way. */
 static paramo_err add(struct peer *peer, const struct wire_head *h, const uint64_t *keys,
                       struct deferred **at)
@@ -101,10 +110,8 @@ static paramo_err add(struct peer *peer, const struct wire_head *h, const uint64
     struct shard *s = peer->shard;
     struct deferred *d = find(s, peer->sender, h->number);
     *at = d;
-    if (d && d->reducing && h->kind != WIRE_REDUCE) { /* no client sends that */
-        reducing_free(s, d->reducing);
-        d->reducing = NULL;
-    }
+    if (d && (d->head.kind != h->kind || d->head.table != h->table)) /* no client sends that */
+        begin_again(s, d);
     if (d) {
         d->peer = peer;
         d->head = *h;
@@ -150,6 +157,8 @@ paramo_err deferred_add_reducing(struct peer *peer, const struct wire_head *h, s
 {
     struct deferred *d;
     paramo_err err = add(peer, h, NULL, &d);
+    if (!err && d && d->reducing && !reducing_same(d->reducing, r))
+        begin_again(peer->shard, d);
     if (!err && d && !d->reducing)
         d->reducing = r;
     else

@@ -32,12 +32,6 @@ static paramo_err check_portion(const struct shard *s, const struct shard_table 
     return apply_check_keys(s, t, keys + at - before, n + before);
 }
 
-/* What has values has lens of the length that data_check_request has seen; in all others the flag means nothing. */
-static bool has_lens(const struct wire_head *h)
-{
-    return h->flags & WIRE_LENS && (h->kind == WIRE_PUSH || h->kind == WIRE_PUSHPULL);
-}
-
 static uint32_t portion_at(const struct shard *s, const struct wire_head *h, uint32_t at)
 {
     return h->count - at < portion(s) ? h->count - at : portion(s);
@@ -56,7 +50,7 @@ void examining_step(const struct shard *s, const struct shard_table *t, const st
         return;
     }
     x->hash = hash_bytes(keys + x->at, n * sizeof *keys) + mix64(x->hash);
-    if (has_lens(h)) {
+    if (data_has_lens(h)) {
         const uint32_t *lens = seg[WIRE_SEG_LENS].data;
         for (uint32_t i = x->at; i < x->at + n; i++)
             x->sum += lens[i];

@@ -25,7 +25,7 @@ static size_t row_bytes(const struct shard_table *t, const struct wire_head *h)
 
 static size_t lens_room(const struct wire_head *h)
 {
-    return h->flags & WIRE_LENS ? (4 * (size_t)h->count + 7) & ~(size_t)7 : 0;
+    return data_has_lens(h) ? (4 * (size_t)h->count + 7) & ~(size_t)7 : 0;
 }
 
 size_t rows_some_bytes(const struct wire_head *h, const struct van_seg *seg, unsigned nseg)
@@ -37,7 +37,7 @@ void rows_some(const struct shard_table *t, const struct wire_head *h, const str
                const uint64_t *partitions, uint8_t *buffer, struct wire_head *head, struct van_seg some[3])
 {
     const uint64_t *keys = seg[WIRE_SEG_KEYS].data;
-    const uint32_t *lens = h->flags & WIRE_LENS ? seg[WIRE_SEG_LENS].data : NULL;
+    const uint32_t *lens = data_has_lens(h) ? seg[WIRE_SEG_LENS].data : NULL;
     size_t row = row_bytes(t, h), count = 0, vals = 0;
     uint8_t *lens_at = buffer + 8 * (size_t)h->count, *vals_at = lens_at + lens_room(h);
     const uint8_t *from = row || lens ? seg[WIRE_SEG_VALS].data : NULL;

@@ -37,6 +37,11 @@ void reducing_free(struct shard *s, struct reducing *r)
     free(r);
 }
 
+bool reducing_same(const struct reducing *a, const struct reducing *b)
+{
+    return a->body_bytes == b->body_bytes && memcmp(a->body, b->body, a->body_bytes) == 0;
+}
+
 /* ---- steps --------------------------------------------------------------------------------------------- */
 
 struct mine {

@@ -23,6 +23,8 @@ struct reducing {
 /* Of a body that can be decoded. */
 MUST_USE paramo_err reducing_make(struct shard *s, const void *body, size_t len, struct reducing **r);
 void reducing_free(struct shard *s, struct reducing *r);
+/* Were both asked for with the same body? */
+bool reducing_same(const struct reducing *a, const struct reducing *b);
 /* Rows are being removed, or get their initial values: there is nothing to be seen yet. */
 bool reducing_waits(const struct shard *s, const struct shard_table *t, const struct reducing *r);
 /* How many values a step takes. */
