@@ -40,6 +40,11 @@ static paramo_err wrong(const char *what)
     return err_set(PARAMO_E_PROTOCOL, "CHAIN: %s", what);
 }
 
+static bool order_is_good(const struct chain_message *m)
+{
+    return m->order > 0 && m->order <= CHAIN_ORDER_MAX;
+}
+
 size_t chain_pushes(const struct chain_message *m, const struct van_seg *seg)
 {
     return m->what == CHAIN_COMBINED ? (size_t)seg[WIRE_SEG_LENS].len / CHAIN_PUSH_BYTES : 1;
@@ -78,7 +83,7 @@ static paramo_err combined_check(struct chain_message *m, const struct wire_chai
                                     .workers = head->workers};
     uint64_t pushes = data_seg_len(seg, nseg, WIRE_SEG_LENS);
     if (head->request != WIRE_PUSH || head->flags != WIRE_CLOCKED || !head->workers || !head->count ||
-        head->number || head->floor || m->order == 0)
+        head->number || head->floor || !order_is_good(m))
         return wrong("it does not combine pushes of a clock");
     if (data_seg_len(seg, nseg, WIRE_SEG_KEYS) != UINT64_C(8) * head->count)
         return wrong("its keys");
@@ -108,8 +113,8 @@ static paramo_err update_check(struct chain_message *m, const struct wire_chain 
     if (head->request != WIRE_PUSH && head->request != WIRE_PUT && head->request != WIRE_DELETE &&
         head->request != WIRE_CLEAR)
         return wrong("its request is not a change");
-    if (m->order == 0)
-        return wrong("it has no order number");
+    if (!order_is_good(m))
+        return wrong("it has no order number, or one that no owner reaches");
     if (m->request.flags & (WIRE_CREATE | WIRE_RANGE))
         return wrong("it has a flag of a client's request");
     return data_check_request(&m->request, seg, nseg < WIRE_SEG_BODY ? nseg : WIRE_SEG_BODY);

@@ -18,6 +18,9 @@
 enum { CHAIN_BEYOND_MAX = 8 << 10 };
 enum { CHAIN_BODY_MIN = 40, CHAIN_BODY_MAX = CHAIN_BODY_MIN + PARTITION_BITS_BYTES };
 
+/* No owner has made this many changes. The next order is always a number, too. */
+#define CHAIN_ORDER_MAX ((uint64_t)INT64_MAX)
+
 enum chain_what {
     CHAIN_UPDATE = 1,   /* a request's change: PUSH, PUT, DELETE, CLEAR */
     CHAIN_TAKEOVER = 2, /* partitions: their owner is now origin; their records come from those of `from` */

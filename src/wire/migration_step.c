@@ -1,5 +1,7 @@
 #include "wire/migration_step.h"
 
+#include "wire/chain.h"
+
 void migration_head(const struct migration_message *m, struct wire_head *head)
 {
     *head = (struct wire_head){.migration = {.kind = WIRE_MIGRATION,
@@ -64,6 +66,9 @@ paramo_err migration_decode(const struct wire_head *any, const struct van_seg *s
         return wrong("its payload");
     if (m->what == MIGRATION_STEP_LAST && (bytes % 8 || bytes > 8 * PARTITION_BITS))
         return wrong("its payload");
+    for (unsigned i = 0; m->what == MIGRATION_STEP_LAST && i < bytes / 8; i++)
+        if (migration_order_of(m, i) > CHAIN_ORDER_MAX)
+            return wrong("an order number that no owner reaches");
     if (m->what == MIGRATION_STEP_LOST && bytes != PARTITION_BITS_BYTES)
         return wrong("its payload");
     if (m->what == MIGRATION_STEP_RECORDS) {

@@ -50,6 +50,8 @@ paramo_err sender_windows_decode(const void *payload, size_t bytes, struct sende
         list[i].dedup.floor = read_u64(&r);
         for (size_t k = 0; k < WINDOW_WORDS; k++)
             list[i].dedup.bits[k] = read_u64(&r);
+        if (!list[i].dedup.floor) /* numbers begin at 1 */
+            r.failed = true;
     }
     if (!reader_done(&r)) {
         free(list);

@@ -32,6 +32,9 @@ static void test_states(void **state)
     assert_int_equal(dedup_check(&d, UINT64_MAX), DEDUP_NEW);
     dedup_record(&d, UINT64_MAX);
     assert_int_equal(dedup_check(&d, UINT64_MAX), DEDUP_DONE);
+    dedup_raise(&d, UINT64_MAX); /* across the last word of bits */
+    assert_int_equal(dedup_check(&d, UINT64_MAX), DEDUP_DONE);
+    assert_int_equal(dedup_check(&d, UINT64_MAX - 1), DEDUP_OLD);
 }
 
 /* Beside a record of everything. */

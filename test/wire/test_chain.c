@@ -115,8 +115,8 @@ static void test_refused(void **state)
     wire(&m, &w);
     w.seg[WIRE_SEG_KEYS].len--;
     assert_int_equal(chain_decode(&w.head, w.seg, 4, &got), PARAMO_E_PROTOCOL);
-    struct chain_message bad[7];
-    for (unsigned i = 0; i < 7; i++)
+    struct chain_message bad[8];
+    for (unsigned i = 0; i < 8; i++)
         bad[i] = m;
     bad[0].seq = 0;
     bad[1].what = 0;
@@ -125,7 +125,8 @@ static void test_refused(void **state)
     bad[4].request.kind = WIRE_PULL;
     bad[5].request.number = 20 + DATA_WINDOW;
     bad[6].request.flags = WIRE_CREATE;
-    for (unsigned i = 0; i < 7; i++) {
+    bad[7].order = CHAIN_ORDER_MAX + 1; /* the next owner would begin at 0 some changes later */
+    for (unsigned i = 0; i < 8; i++) {
         wire(&bad[i], &w);
         assert_int_equal(chain_decode(&w.head, w.seg, 4, &got), PARAMO_E_PROTOCOL);
     }

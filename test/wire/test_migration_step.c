@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "wire/chain.h"
 #include "wire/migration_step.h"
 
 static uint8_t payload[PARTITION_BITS / 8 + 24];
@@ -84,6 +85,17 @@ static void what_is_wrong_is_refused(void **state)
         struct migration_message got;
         assert_int_equal(again(&wrong[i], &got), PARAMO_E_PROTOCOL);
     }
+    const uint64_t orders[2] = {1, CHAIN_ORDER_MAX + 1}; /* the new owner would soon begin at 0 */
+    struct writer w = {0};
+    struct wire_head head;
+    struct migration_message last = {.seq = 1, .what = MIGRATION_STEP_LAST, .id = 7}, got;
+    migration_last_encode(orders, 2, &w);
+    migration_head(&last, &head);
+    struct van_seg seg = {.data = w.data, .len = 8};
+    assert_int_equal(migration_decode(&head, &seg, 1, &got), PARAMO_OK);
+    seg.len = 16;
+    assert_int_equal(migration_decode(&head, &seg, 1, &got), PARAMO_E_PROTOCOL);
+    writer_fini(&w);
 }
 
 int main(void)

@@ -47,6 +47,10 @@ static void windows(void **state)
     w.data[8 + 12] = 1; /* the zero word of the first */
     assert_int_equal(sender_windows_decode(w.data, w.len, &got, &n), PARAMO_E_CORRUPT);
     writer_fini(&w);
+    list[1].dedup.floor = 0; /* no number is below the first */
+    sender_windows_encode(list, 3, &w);
+    assert_int_equal(sender_windows_decode(w.data, w.len, &got, &n), PARAMO_E_CORRUPT);
+    writer_fini(&w);
 }
 
 static void notes(void **state)

@@ -30,7 +30,7 @@ void dedup_raise(struct dedup *d, uint64_t floor)
         uint64_t n = d->floor;
         for (; n < floor && n % 64; n++)
             d->bits[word_of(n)] &= ~bit_of(n);
-        for (; n + 64 <= floor; n += 64)
+        for (; floor - n >= 64; n += 64)
             d->bits[word_of(n)] = 0;
         for (; n < floor; n++)
             d->bits[word_of(n)] &= ~bit_of(n);
