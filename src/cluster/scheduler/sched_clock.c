@@ -319,6 +319,13 @@ static bool is_late(const struct sched_node *node, uint32_t who, uint64_t sessio
     return late;
 }
 
+/* Nodes number their calls so that no two joins have one session. */
+static bool is_taken(const struct sched_node *node, uint32_t who, uint64_t session)
+{
+    const struct clock *clock = map_get(&node->sched->clocks->by_session, session);
+    return clock && (clock->node != node || clock->who != who);
+}
+
 const char *sched_clock_fault(const struct scheduler *s)
 {
     const struct sched_clocks *c = s->clocks;
@@ -382,6 +389,9 @@ void sched_clock_join(struct sched_call *call, struct reader *body)
     paramo_err err = clock_join_decode(body, &m);
     if (!err && is_late(call->node, m.who, session))
         err = err_set(PARAMO_E_CANCELLED, "this join was given up");
+    if (!err && is_taken(call->node, m.who, session))
+        err = err_set(PARAMO_E_INVALID, "call %" PRIu64 " is too close to the join of another worker",
+                      call->number);
     if (!err) {
         clocks_remove(call->node, &m.who);
         err = clock_add(call->node, m.who, session, c->minimum);

@@ -147,6 +147,12 @@ static void call_handle(struct sched_call *call, struct reader *body)
         handlers[call->kind](call, body);
 }
 
+/* Does an admin client wait for an answer? */
+static bool asks(const struct sched_peer *peer)
+{
+    return peer->status_waits || peer->ckpt_call || peer->drain_save;
+}
+
 static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t bytes[VAN_HEAD],
                              const struct van_seg *seg, unsigned nseg)
 {
@@ -166,6 +172,8 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
         return PARAMO_OK; /* a second copy of the first */
     if (head.kind != WIRE_CALL)
         return err_set(PARAMO_E_PROTOCOL, "unexpected message %s to a scheduler", wire_kind_name(head.kind));
+    if (head.call.what == CALL_REGISTER && asks(peer))
+        return err_set(PARAMO_E_PROTOCOL, "REGISTER came from an admin client that waits for an answer");
     if (head.call.what == CALL_REGISTER) {
         sched_admission_register(peer->sched, peer, head.call.view, &body);
         return PARAMO_OK;

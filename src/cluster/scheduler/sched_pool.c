@@ -709,8 +709,9 @@ static paramo_err pool_restore(struct scheduler *s, uint64_t place, struct reade
     pool->index = read_u32(r);
     uint32_t count = read_u32(r);
     pool->tokens = read_u64(r);
+    bool known = pool->stream == pool->streams; /* all units are */
     if (!reader_done(r) || pool->round > pool->rounds || pool->stream > pool->streams ||
-        count > POOL_UNITS_MAX)
+        count > POOL_UNITS_MAX || (pool->round > 0 && !known) || (pool->round == pool->rounds && count))
         return damaged();
     pool->units = calloc(count ? count : 1, sizeof *pool->units);
     if (!pool->units)
@@ -724,8 +725,9 @@ static paramo_err pool_restore(struct scheduler *s, uint64_t place, struct reade
 /* A holder that is still in the job keeps its lease. */
 static paramo_err lease_restore(struct sched_pool *pool, uint32_t unit, uint64_t token, uint32_t owner)
 {
-    if (owner >= pool->owners_count)
+    if (owner >= pool->owners_count || map_get(&pool->leases, token))
         return damaged();
+    pool->tokens = token > pool->tokens ? token : pool->tokens; /* the next is another */
     struct sched_node *node = sched_roster_find_incarnation(pool->sched, pool->owners[owner].incarnation);
     if (!node || node->state != SNODE_ABSENT) {
         unit_move(&pool->units[unit], UNIT_FREE);
