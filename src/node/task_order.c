@@ -124,15 +124,15 @@ static paramo_err caller_get(struct task_order *o, uint32_t at, uint64_t session
     return PARAMO_OK;
 }
 
-/* Its calls have numbers up to this one. */
+/* Its calls have numbers up to this one, which may be the last that there is: a peer sends it. */
 static void caller_reaches(struct order_caller *c, uint64_t number)
 {
     if (number <= c->high)
         return;
-    uint64_t from = number - c->high < ORDER_WINDOW ? c->high + 1 : number - ORDER_WINDOW + 1;
-    for (uint64_t n = from; n <= number; n++) {
-        bit_set(c->ended, n, false);
-        bit_set(c->failed, n, false);
+    uint64_t more = number - c->high < ORDER_WINDOW ? number - c->high : ORDER_WINDOW;
+    for (uint64_t i = 0; i < more; i++) {
+        bit_set(c->ended, number - i, false);
+        bit_set(c->failed, number - i, false);
     }
     c->high = number;
 }
