@@ -14,6 +14,7 @@
 #include "server/replication/chain_impl.h"
 #include "server/shard/shard.h"
 #include "server/snapshot/ckpt_rows.h"
+#include "table/packed_sums.h"
 #include "table/table_options.h"
 #include "wire/capability.h"
 #include "wire/migration_order.h"
@@ -36,7 +37,8 @@ enum {
     OPS_MAX = 300
 };
 
-enum { DENSE = 1, SPARSE, ALONE, VAR, TABLES = VAR }; /* ids; ALONE has no replicas */
+/* Ids; ALONE has no replicas. Requests with a clock alone are for AGGREGATED. */
+enum { DENSE = 1, SPARSE, ALONE, VAR, TABLES = VAR, AGGREGATED, TABLES_ALL = AGGREGATED };
 
 struct client {
     struct fakeconn *fake;
@@ -98,8 +100,12 @@ static struct world {
 
 static void table_view(struct view_table *t, unsigned id)
 {
-    static const paramo_table_kind kinds[] = {0, PARAMO_TABLE_DENSE, PARAMO_TABLE_SPARSE, PARAMO_TABLE_SPARSE,
-                                              PARAMO_TABLE_VAR};
+    static const paramo_table_kind kinds[] = {0,
+                                              PARAMO_TABLE_DENSE,
+                                              PARAMO_TABLE_SPARSE,
+                                              PARAMO_TABLE_SPARSE,
+                                              PARAMO_TABLE_VAR,
+                                              PARAMO_TABLE_SPARSE};
     t->id = id;
     t->since = 1;
     t->name[0] = (char)('a' + id);
@@ -107,6 +113,7 @@ static void table_view(struct view_table *t, unsigned id)
     t->options.kind = kinds[id];
     t->options.rows = id == DENSE ? RING_PARTITIONS : 0;
     t->options.placement = id == DENSE ? PARAMO_PLACE_DENSE : PARAMO_PLACE_UNIFORM;
+    t->options.aggregate = id == AGGREGATED ? PARAMO_AGGREGATE_SUM : PARAMO_AGGREGATE_NONE;
     t->options.replicas = id == ALONE ? 0 : PARAMO_REPLICAS_OF_JOB;
 }
 
@@ -142,8 +149,8 @@ static void view_next(bool term)
     v->nodes = calloc(v->nodes_count, sizeof *v->nodes);
     v->shards_count = SERVERS;
     v->shards = calloc(SERVERS, sizeof *v->shards);
-    v->tables_count = TABLES;
-    v->tables = calloc(TABLES, sizeof *v->tables);
+    v->tables_count = TABLES_ALL;
+    v->tables = calloc(TABLES_ALL, sizeof *v->tables);
     CHECK(v->nodes && v->shards && v->tables);
     unsigned at = 0;
     for (uint32_t id = PARAMO_ID_SERVER(0); at < v->nodes_count;
@@ -167,7 +174,7 @@ static void view_next(bool term)
                                            .partitions_changed = w.changed_partitions,
                                            .chain_changed = w.changed_chain,
                                            .last_migration = i == SELF ? w.moved : 0};
-    for (unsigned t = 0; t < TABLES; t++)
+    for (unsigned t = 0; t < TABLES_ALL; t++)
         table_view(&v->tables[t], t + 1);
     v->chains = w.chains;
     v->chains.apart = v->chains.present = 0;
@@ -352,6 +359,7 @@ static void client_connect(struct client *c, struct source *s)
                           .customer = c->customer};
     c->fake = fakevan_conn_new(&w.world.van, w.world.lane);
     c->fake->conn.capabilities = how & 64 ? 0 : CAPABILITY_COLUMNS;
+    c->fake->conn.capabilities |= how & 128 ? 0 : CAPABILITY_AGGREGATE;
     shard_accept(w.shard, &c->fake->conn, &hello);
 }
 
@@ -466,8 +474,9 @@ static void client_asks(struct client *c, struct source *s)
         h.flags |= WIRE_COLUMNS;
         h.columns = (struct wire_columns){.count = 1};
     }
-    if (h.flags & WIRE_LENS)
-        seg[1] = (struct van_seg){.data = lens, .len = 4 * n};
+    if (h.flags &
+        WIRE_LENS) /* others have none, whatever the flag says; what stands there is not the shard's */
+        seg[1] = (struct van_seg){.data = pushes ? lens : lens + 3, .len = pushes ? 4 * n : 0};
     if (pushes)
         seg[2] = (struct van_seg){.data = (void *)(uintptr_t)vals, .len = 4 * n};
     if (kind == WIRE_REDUCE) {
@@ -506,6 +515,45 @@ static void client_asks(struct client *c, struct source *s)
                                       : 0);
 }
 
+/* A push of a clock, or a pull. The same few clocks and keys, so that pushes meet. */
+static void client_clocks(struct client *c, struct source *s)
+{
+    static const float vals[3] = {1, 2, 3};
+    uint64_t keys[3];
+    uint8_t bytes[VAN_HEAD], how = draw_u8(s);
+    bool push = how & 3, again = how & 4 && how & 8 && c->number;
+    unsigned n = keys_draw(s, AGGREGATED, keys);
+    struct wire_head h = {.kind = push ? WIRE_PUSH : WIRE_PULL,
+                          .flags = WIRE_CLOCKED,
+                          .table = AGGREGATED,
+                          .number = again ? c->number : ++c->number,
+                          .floor = 1,
+                          .view = w.number,
+                          .count = n,
+                          .clock = how >> 4 & 3,
+                          .workers = push ? 1 + (how >> 6) : 0};
+    if (h.number >= DATA_WINDOW)
+        h.floor = h.number;
+    if ((how & 0x3c) == 0x3c) {
+        h.clock = draw_number(s);
+        h.workers = (uint32_t)draw_number(s);
+    }
+    const struct van_seg seg[VAN_SEGS] = {
+        {.data = keys, .len = 8 * n}, {0}, {.data = (void *)(uintptr_t)vals, .len = push ? 4 * n : 0}};
+    wire_head_encode(&h, bytes);
+    (void)fakeconn_frame(c->fake, bytes, seg, push ? 3 : 1);
+}
+
+/* FLOOR or BYE with any floor. */
+static void client_floor(struct client *c, struct source *s)
+{
+    uint8_t how = draw_u8(s);
+    struct wire_head h = {.kind = how & 1 ? WIRE_FLOOR : WIRE_BYE,
+                          .floor = how & 2 ? draw_number(s) : c->number + (how & 4 ? 1 : 0)};
+    (void)fakeconn_control_message(c->fake, &h, NULL, 0);
+    c->number = h.floor > c->number ? h.floor : c->number;
+}
+
 /* ---- the member before, and the source of a migration ----------------------------------------------------
  */
 
@@ -528,7 +576,7 @@ static void before_connect(struct before *b, struct source *s)
                           .incarnation = INCARNATION + PARAMO_ID_SERVER(b->server) + (how == 255),
                           .app = how == 254 ? (uint32_t)draw_number(s) : stream->generation};
     b->fake = fakevan_conn_new(&w.world.van, w.world.lane);
-    b->fake->conn.capabilities = CAPABILITY_COLUMNS;
+    b->fake->conn.capabilities = CAPABILITY_COLUMNS | (how & 8 ? 0 : CAPABILITY_AGGREGATE);
     shard_accept(w.shard, &b->fake->conn, &hello);
 }
 
@@ -597,6 +645,45 @@ static void before_changes(struct before *b, struct source *s)
     seg[3] = (struct van_seg){.data = body, .len = chain_body_encode(&m, body)};
     if (how & 16)
         body[draw_below(s, CHAIN_BODY_MIN)] ^= draw_u8(s);
+    before_sends(b, &h, seg);
+}
+
+/* Pushes of a clock as one change; the numbers of the pushes are few, so that some come twice. */
+static void before_combines(struct before *b, struct source *s)
+{
+    uint8_t body[CHAIN_BODY_MAX], pushes[3 * CHAIN_PUSH_BYTES], packed[2 * PACKED_SUM_MAX], how = draw_u8(s);
+    struct aggregate_sum sums[2] = {{.hi = draw_u8(s)}, {.lo = draw_number(s), .hi = draw_number(s)}};
+    unsigned count = 1 + draw_below(s, 3), block = draw_below(s, BLOCKS);
+    uint64_t keys[2] = {(uint64_t)(block * BLOCK_PARTITIONS + draw_below(s, 8) * 100)
+                        << RING_PARTITION_SHIFT};
+    keys[1] = keys[0] + 1;
+    struct chain_message m = {
+        .what = CHAIN_COMBINED,
+        .seq = stream_of(b)->seq + 1,
+        .view = w.number,
+        .origin = {.node = PARAMO_ID_SERVER(how & 4 ? draw_below(s, SERVERS) : b->server)},
+        .order = ++b->order,
+        .request = {.kind = WIRE_PUSH,
+                    .flags = WIRE_CLOCKED,
+                    .table = (how & 0x30) == 0x30 ? SPARSE : AGGREGATED,
+                    .count = 1 + (how & 1),
+                    .clock = draw_number(s),
+                    .workers = 1 + (how >> 6)}};
+    for (unsigned i = 0; i < count; i++) {
+        struct chain_push push = {.sender = {.node = PARAMO_ID_WORKER(draw_below(s, WORKERS))}, .floor = 1};
+        push.sender.incarnation = INCARNATION + push.sender.node;
+        push.number = 1 + draw_below(s, 4);
+        chain_push_put(&push, pushes + i * CHAIN_PUSH_BYTES);
+    }
+    size_t bytes = packed_sums_put(sums, m.request.count, packed);
+    if (how & 8) /* garbage in it */
+        packed[draw_u8(s) % bytes] ^= draw_u8(s);
+    struct wire_head h;
+    chain_head(&m, &h);
+    const struct van_seg seg[VAN_SEGS] = {{.data = keys, .len = 8 * (uint64_t)m.request.count},
+                                          {.data = pushes, .len = count * CHAIN_PUSH_BYTES},
+                                          {.data = packed, .len = bytes},
+                                          {.data = body, .len = chain_body_encode(&m, body)}};
     before_sends(b, &h, seg);
 }
 
@@ -681,6 +768,8 @@ static void behind_acks(struct behind *b, struct source *s)
     if (!b->welcomed) {
         struct welcome welcome = {
             .version = HELLO_VERSION_MAX, .job = 7, .incarnation = INCARNATION + PARAMO_ID_SERVER(0)};
+        if (how & 128)
+            welcome.capabilities = w.world.van.van.capabilities;
         struct writer body = {0};
         if (how == 255)
             reject_encode(PARAMO_E_REFUSED, "no", &body);
@@ -788,7 +877,11 @@ static void step(struct source *s)
         break;
     case 5: {
         struct wire_head bye = {.kind = WIRE_BYE};
-        if (fakeconn_alive(c->fake))
+        if (fakeconn_alive(c->fake) && op & 16 && op & 128)
+            client_floor(c, s);
+        else if (fakeconn_alive(c->fake) && op & 16)
+            client_clocks(c, s);
+        else if (fakeconn_alive(c->fake))
             (void)fakeconn_control_message(c->fake, &bye, NULL, 0);
         break;
     }
@@ -807,6 +900,8 @@ static void step(struct source *s)
     case 9:
         if (fakeconn_alive(b->fake) && b->migrations)
             source_sends(b, s);
+        else if (fakeconn_alive(b->fake) && op & 16)
+            before_combines(b, s);
         else if (fakeconn_alive(b->fake))
             before_beats(b, s);
         break;
@@ -856,7 +951,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (unsigned i = 0; i < CLIENTS; i++)
         w.clients[i].rank = i % WORKERS, w.clients[i].customer = i / WORKERS;
     w.before[2].migrations = true;
+    w.world.van.van.capabilities = CAPABILITY_COLUMNS | CAPABILITY_AGGREGATE;
+    uint8_t more =
+        size ? data[size - 1] : 0; /* some shards take small steps, with other events between them */
     struct shard_config config = {.lane = w.world.lane,
+                                  .scan_keys = more % 8 > 5 ? 4 : 0,
+                                  .turn_records = more % 8 == 7,
                                   .incarnation = INCARNATION + PARAMO_ID_SERVER(SELF),
                                   .frame_bytes = FRAME_LIMIT,
                                   .van = &w.world.van.van,
