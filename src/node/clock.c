@@ -112,7 +112,8 @@ static void iteration_over(struct lane_task *task)
     struct iteration *i = container_of(task, struct iteration, task);
     paramo_worker *w = i->worker;
     assert(lane_held(w->node->control));
-    if (i->session == atomic_load(&w->clock.session)) {
+    /* An iteration of an earlier join is beyond those of this one, if a scheduler gives a session twice. */
+    if (i->session == atomic_load(&w->clock.session) && i->clock <= atomic_load(&w->clock.issued)) {
         raise_to(&w->clock.reached, i->clock);
         tell(w);
     }

@@ -233,7 +233,7 @@ static void test_damage(void **state)
 static void test_refuses(void **state)
 {
     (void)state;
-    for (int which = 0; which < 17; which++) {
+    for (int which = 0; which < 18; which++) {
         struct view *bad = example();
         struct view_node n[4];
         struct view_shard s[3];
@@ -289,6 +289,14 @@ static void test_refuses(void **state)
             break;
         case 16: /* an owner that will be gone */
             bad->owner_gone[200] = bad->number + 1;
+            break;
+        case 17: /* before the first; of an empty cluster, which nothing else is wrong with */
+            bad->number = 0;
+            bad->shards_count = bad->tables_count = 0;
+            for (unsigned l = 0; l < RING_LEVELS; l++)
+                memset(&bad->chains.level[l], 0xff, sizeof bad->chains.level[l]);
+            memset(bad->owner_gone, 0, sizeof bad->owner_gone);
+            bad->lost_at = 0;
             break;
         case 6: /* placement that nobody decided */
             t[0].options.placement = PARAMO_PLACE_AUTO;

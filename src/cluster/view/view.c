@@ -400,9 +400,10 @@ paramo_err view_decode(struct reader *r, struct view **out)
     view->num_workers = read_u32(r);
     unsigned flags = read_u8(r);
     view->complete = flags & VIEW_COMPLETE;
-    paramo_err err = r->failed || flags > (VIEW_COMPLETE | VIEW_OWNER_GONE) || view->job == 0
-                         ? bad("its head is not valid")
-                         : PARAMO_OK;
+    paramo_err err =
+        r->failed || flags > (VIEW_COMPLETE | VIEW_OWNER_GONE) || view->job == 0 || view->number == 0
+            ? bad("its head is not valid")
+            : PARAMO_OK;
     if (!err)
         err = nodes_decode(r, view);
     if (!err)
