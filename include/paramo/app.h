@@ -42,7 +42,7 @@ extern "C" {
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_customer_open(paramo_node *node, uint32_t app, uint32_t customer,
                                                            paramo_worker **worker);
 
-/* paramo_worker_open on a node of any role, for a reader: it may pull, scan and reduce, and change nothing. The servers
+/* paramo_worker_open on a node of any role (READER: a node that is no part of the job), for a reader: it may pull, scan and reduce, and change nothing. The servers
  * refuse (REFUSED) its pushes, puts, deletes, clears and transforms, its pulls with PARAMO_CREATE, and all of its
  * requests to USER tables. They keep no record of it. It has no clock (INVALID) and sends no messages (REFUSED), and
  * paramo_table_open creates no table for it (NO_TABLE). `customer` is that of no worker of this node. UNSUPPORTED, of a

@@ -21,7 +21,10 @@ typedef enum paramo_role {
     PARAMO_ROLE_SCHEDULER = 1,
     PARAMO_ROLE_SERVER = 2,
     PARAMO_ROLE_WORKER = 4,
-    PARAMO_ROLE_ALL = 7 /* everything in one process: "embedded" */
+    PARAMO_ROLE_ALL = 7, /* everything in one process: "embedded" */
+    /* No part of the job, which does not count it and does not wait for it: it opens readers (paramo_reader_open), and no
+     * other call that needs a member works (INVALID). */
+    PARAMO_ROLE_READER = 8
 } paramo_role;
 
 /* Node ids and group ids are ps-lite's: scheduler 1; groups 1, 2, 4 and their sums; servers 8 + 2 rank,

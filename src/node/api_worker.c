@@ -34,18 +34,19 @@ static void need_run(struct lane_task *task)
     assert(lane_held(w->node->control));
     assert(atomic_load(&w->need_posted));
     atomic_store(&w->need_posted, false);
-    struct member *member = w->node->own->member;
-    struct view *view = member ? member_view(member) : NULL;
+    struct view *view = node_view(w->node);
     if (view)
         view_feed_offer(&w->feed, view);
+    if (w->node->own->observer)
+        observer_need(w->node->own->observer, atomic_load(&w->needed));
 }
 
-/* The scheduler sends each new view unasked; the client can only have missed views from before the worker was
- * opened. */
+/* The scheduler sends a member each new view unasked: the client can only have missed views from before the worker was
+ * opened. A node of readers asks for it. */
 static void client_needs_view(void *arg, uint64_t number)
 {
-    (void)number;
     paramo_worker *w = arg;
+    atomic_store(&w->needed, number);
     if (!atomic_exchange(&w->need_posted, true))
         lane_post(w->node->control, &w->need);
 }
@@ -95,7 +96,7 @@ struct glance {
 static void glance_at_view(void *arg)
 {
     struct glance *g = arg;
-    g->view = view_ref(member_view(g->node->own->member));
+    g->view = view_ref(node_view(g->node));
 }
 
 static void enlist_worker(void *arg)
@@ -112,7 +113,7 @@ static void enlist_worker(void *arg)
     w->next = w->node->workers;
     w->node->workers = w;
     const struct member_slot *own = w->node->own;
-    struct view *view = member_view(own->member);
+    struct view *view = node_view(w->node);
     if (view)
         view_feed_offer(&w->feed, view);
     if (atomic_load(&own->state) == MEMBER_SLOT_ENDED && own->code)
@@ -184,6 +185,8 @@ paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, 
         return err_set(PARAMO_E_INVALID, "app or customer is PARAMO_ANY, which is not a number of one");
     if (!node->joined)
         return err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+    if (!reads && node->own->observer)
+        return err_set(PARAMO_E_INVALID, "a node of readers is no member of the job: it opens readers only");
     if (lane_inside())
         return err_set(PARAMO_E_IN_CALLBACK, "a worker cannot be opened in a callback or handler");
     paramo_worker *w = calloc(1, sizeof *w);
@@ -304,6 +307,57 @@ static void table_taken(struct node_call *c, void *arg)
         a->found = *t;
 }
 
+/* On a node that is no member: the table is looked for in the view; if it is not there, in one that is asked for now. */
+
+struct table_wanted {
+    paramo_node *node;
+    struct open_args *args;
+    uint64_t query; /* whose answer shows the table, if it exists */
+};
+
+static void table_look(void *arg)
+{
+    const struct table_wanted *w = arg;
+    const struct view *view = node_view(w->node);
+    const struct view_table *t = view ? view_table_named(view, w->args->name) : NULL;
+    w->args->known = t != NULL;
+    if (t)
+        w->args->found = *t;
+}
+
+static void table_look_or_ask(void *arg)
+{
+    struct table_wanted *w = arg;
+    table_look(w);
+    if (!w->args->known)
+        w->query = observer_ask(w->node->own->observer);
+}
+
+static bool table_told(void *arg)
+{
+    const struct table_wanted *w = arg;
+    return observer_answered(w->node->own->observer) >= w->query || atomic_load(&w->node->interrupted) ||
+           atomic_load(&w->node->own->state) == MEMBER_SLOT_ENDED;
+}
+
+static paramo_err table_observed(paramo_node *node, struct open_args *args)
+{
+    struct table_wanted w = {.node = node, .args = args};
+    paramo_err err = node_run_on(node->control, table_look_or_ask, &w);
+    if (!err && !args->known)
+        err = lane_wait(node->control, table_told, &w, args->deadline);
+    if (!err && !args->known)
+        err = node_run_on(node->control, table_look, &w);
+    if (err || args->known)
+        return err;
+    if (atomic_load(&node->own->state) == MEMBER_SLOT_ENDED)
+        return err_set(node->own->code, "%s", node->own->text);
+    if (atomic_load(&node->interrupted))
+        return err_set(PARAMO_E_CLOSED,
+                       "interrupted while waiting for the scheduler's answer (paramo_interrupt)");
+    return err_set(PARAMO_E_NO_TABLE, "there is no table %s", args->name);
+}
+
 static paramo_table *find_table(paramo_worker *w, uint32_t id)
 {
     for (paramo_table *t = atomic_load(&w->tables); t; t = t->next)
@@ -377,7 +431,8 @@ paramo_err paramo_table_open(paramo_worker *worker, const char *name, const para
     bool creates = options && !worker->reads;
     struct open_args args = {
         .name = name, .options = creates ? &whole : NULL, .deadline = node_deadline(worker->node, 0)};
-    err = node_call(worker->node->own, begin_table_open, table_taken, &args);
+    err = worker->node->own->observer ? table_observed(worker->node, &args)
+                                      : node_call(worker->node->own, begin_table_open, table_taken, &args);
     if (err)
         return err;
     if (!args.known)

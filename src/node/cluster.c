@@ -63,7 +63,7 @@ uint16_t paramo_node_port(const paramo_node *node)
 static void inquire_dead(void *arg)
 {
     struct inquiry *q = arg;
-    const struct view *view = q->node->own->member ? member_view(q->node->own->member) : NULL;
+    const struct view *view = node_view(q->node);
     for (uint32_t i = 0; view && i < view->nodes_count; i++) {
         if (view->nodes[i].alive || view->nodes[i].left)
             continue;

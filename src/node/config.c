@@ -96,9 +96,10 @@ paramo_err config_check(const paramo_config *config)
 {
     uint32_t roles = config->roles;
     if (roles != PARAMO_ROLE_SCHEDULER && roles != PARAMO_ROLE_SERVER && roles != PARAMO_ROLE_WORKER &&
-        roles != PARAMO_ROLE_ALL)
+        roles != PARAMO_ROLE_ALL && roles != PARAMO_ROLE_READER)
         return err_set(PARAMO_E_INVALID,
-                       "roles is %u: not scheduler, server, worker or all (is DMLC_ROLE set?)", roles);
+                       "roles is %u: not scheduler, server, worker, all or reader (is DMLC_ROLE set?)",
+                       roles);
     if (roles & (PARAMO_ROLE_SCHEDULER | PARAMO_ROLE_SERVER)) {
         if (config->shards < 1 || config->shards > 256)
             return err_set(PARAMO_E_INVALID, "shards is %u: not from 1 to 256", config->shards);
@@ -264,6 +265,8 @@ paramo_err config_place(const paramo_config *config, struct place *place)
         return PARAMO_OK;
     if (config->roles == PARAMO_ROLE_SCHEDULER)
         return scheduler_place(config, place);
+    if (config->roles == PARAMO_ROLE_READER)
+        return PARAMO_OK; /* it listens nowhere */
     paramo_err err = member_place(config, place);
     if (!err || config->roles == PARAMO_ROLE_SERVER)
         return err;

@@ -105,7 +105,7 @@ static paramo_err node_prepare(paramo_node *node)
     if (!err) /* a server's apps are as busy as its tables */
         err = lane_create(node->env, "pm-apps", node->config.roles == PARAMO_ROLE_SERVER ? 0 : LANE_NO_SPIN,
                           &node->apps);
-    if (!err && node->config.roles != PARAMO_ROLE_WORKER)
+    if (!err && node->config.roles != PARAMO_ROLE_WORKER && node->config.roles != PARAMO_ROLE_READER)
         err = blocking_jobs_create(node->env, "pm-files", &node->blocking_jobs);
     node->apps_nudge.run = apps_nudge;
     node->fs = fs_real();

@@ -262,13 +262,15 @@ static void learn_self(void *arg)
     struct joining *j = arg;
     paramo_node *node = j->node;
     struct member *member = node->own->member;
-    const struct view *view = member_view(member);
-    assert(view && !node->ranges); /* a member that has joined has a view */
+    const struct view *view = node_view(node);
+    assert(view && !node->ranges); /* a node that has joined has a view */
     assert(lane_held(node->control) && !node->joined);
-    scheduler_address_note(node, member_scheduler(member));
-    node->id = member_id(member);
-    node->rank = member_rank(member);
-    node->recovered = member_recovered(member);
+    scheduler_address_note(node, member ? member_scheduler(member) : node->config.scheduler);
+    if (member) {
+        node->id = member_id(member);
+        node->rank = member_rank(member);
+        node->recovered = member_recovered(member);
+    }
     node->num_servers = view->num_servers;
     node->num_workers = view->num_workers;
     j->err = learn_ranges(node, view);
@@ -316,7 +318,7 @@ paramo_err paramo_join(paramo_node *node)
         err = err_set(j.err, "%s", j.text);
     if (!err) {
         node->joined = true;
-        err = tasks_begin(node);
+        err = node->own->observer ? PARAMO_OK : tasks_begin(node);
     }
     if (node->scheduler && node->joined)
         process_notify(node->config.notify_fd, "complete\n");

@@ -64,7 +64,8 @@ static void close_control(void *arg)
     for (unsigned i = 0; i < node->member_slots_count; i++)
         member_slot_close_control(&node->member_slots[i]);
     for (unsigned i = 0; i < node->member_slots_count; i++)
-        assert(!node->member_slots[i].member && !node->member_slots[i].acceptor);
+        assert(!node->member_slots[i].member && !node->member_slots[i].observer &&
+               !node->member_slots[i].acceptor);
     scheduler_destroy(node->scheduler);
     node->scheduler = NULL;
     store_close(node->store);
@@ -190,7 +191,9 @@ static paramo_err stop(paramo_node *node, bool now)
         tasks_end(node);
     }
     flush_answers(node);
-    if (node->joined)
+    if (node->joined && node->own->observer)
+        log_info("this node of readers ends; the job does not know of it");
+    else if (node->joined)
         leave_all(node, now);
     else
         end_early(node);

@@ -52,11 +52,13 @@ static void member_slot_ended(void *arg, paramo_err status, const char *text)
     struct member_slot *member_slot = arg;
     char label[VIEW_LABEL_MAX];
     if (status)
-        log_info("%s: %s: %s", view_id_label(member_id(member_slot->member), label), err_sentence(status),
-                 text);
+        log_info("%s: %s: %s",
+                 member_slot->member ? view_id_label(member_id(member_slot->member), label)
+                                     : "a node of readers",
+                 err_sentence(status), text);
     member_slot_finish(member_slot, MEMBER_SLOT_ENDED, status, text);
     serve_nudge(member_slot->node);
-    if (member_slot->role != PARAMO_ROLE_WORKER || status == PARAMO_OK)
+    if (!(member_slot->role & (PARAMO_ROLE_WORKER | PARAMO_ROLE_READER)) || status == PARAMO_OK)
         return;
     /* Without a scheduler, too: the servers lose it at the same time and end. */
     for (paramo_worker *w = member_slot->node->workers; w; w = w->next)
@@ -241,9 +243,31 @@ static paramo_err member_slot_listen(struct member_slot *member_slot, const char
     return err;
 }
 
+/* A node that is no member. The scheduler may be away for as long as a member would wait for it. */
+static paramo_err member_slot_observe(struct member_slot *member_slot, const char *scheduler_address)
+{
+    paramo_node *node = member_slot->node;
+    uint32_t silence = node->config.heartbeat_timeout_ms, wait = node->config.scheduler_wait_ms;
+    struct observer_config config = {.van = node->van,
+                                     .lane = node->control,
+                                     .scheduler = scheduler_address,
+                                     .token = node->config.token ? node->config.token : "",
+                                     .incarnation = member_slot->incarnation,
+                                     .connect_timeout_ms = node->config.connect_timeout_ms,
+                                     .patience_ms = silence > wait ? silence : wait,
+                                     .arg = member_slot,
+                                     .on_joined = member_slot_joined,
+                                     .on_view = member_slot_view,
+                                     .on_ended = member_slot_ended};
+    move(member_slot, MEMBER_SLOT_JOINING);
+    return observer_create(&config, &member_slot->observer);
+}
+
 paramo_err member_slot_open(struct member_slot *member_slot, const char *scheduler_address,
                             const char *listen_address)
 {
+    if (member_slot->role == PARAMO_ROLE_READER)
+        return member_slot_observe(member_slot, scheduler_address);
     paramo_node *node = member_slot->node;
     char host[VIEW_HOST_MAX];
     uint16_t port = 0;
@@ -296,4 +320,6 @@ void member_slot_close_control(struct member_slot *member_slot)
     member_slot->acceptor = NULL;
     member_destroy(member_slot->member);
     member_slot->member = NULL;
+    observer_destroy(member_slot->observer);
+    member_slot->observer = NULL;
 }

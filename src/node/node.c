@@ -58,6 +58,13 @@ paramo_err app_check(const paramo_node *node, uint32_t app)
     return err;
 }
 
+struct view *node_view(const paramo_node *node)
+{
+    const struct member_slot *own = node->own;
+    assert(lane_held(node->control) && !(own->observer && own->member));
+    return own->observer ? observer_view(own->observer) : own->member ? member_view(own->member) : NULL;
+}
+
 uint64_t node_deadline(const paramo_node *node, uint32_t ms)
 {
     return env_now(node->env) + (ms ? ms : 60000) * ENV_MS;
@@ -120,8 +127,11 @@ static void call_begin(struct lane_task *task)
     assert(!atomic_load(&c->done) && lane_held(c->member_slot->node->control));
     c->call.done = call_done;
     c->call.arg = c;
-    paramo_err err = c->member_slot->member ? c->begin(c, c->member_slot->member, c->arg)
-                                            : err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+    paramo_err err =
+        c->member_slot->member ? c->begin(c, c->member_slot->member, c->arg)
+        : c->member_slot->observer
+            ? err_set(PARAMO_E_INVALID, "a node of readers is no member of the job, as this call requires")
+            : err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
     if (err)
         call_finish(c, err);
 }

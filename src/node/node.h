@@ -16,6 +16,7 @@
 
 #include "cluster/member/member.h"
 #include "cluster/member/member_calls.h"
+#include "cluster/member/observer.h"
 #include "cluster/scheduler/scheduler.h"
 #include "cluster/session/acceptor.h"
 #include "cluster/session/address.h"
@@ -58,6 +59,7 @@ struct member_slot {
     uint64_t incarnation;
     int32_t rank;              /* wanted */
     struct member *member;     /* control lane */
+    struct observer *observer; /* in its place, if the role is that of readers */
     struct acceptor *acceptor; /* NULL: does not listen; control lane */
     struct node_shard *shards; /* servers */
     unsigned shards_count;
@@ -160,7 +162,8 @@ struct paramo_worker {
     struct view_feed feed;
     struct lane_task need; /* posted to the control lane: offer the view again */
     atomic_bool need_posted;
-    struct lane_task nudge; /* posted to the client's lane: waiters check again (interrupt) */
+    _Atomic uint64_t needed; /* number of the view that the client needs */
+    struct lane_task nudge;  /* posted to the client's lane: waiters check again (interrupt) */
     atomic_bool nudge_posted;
     _Atomic(paramo_table *) tables; /* pushed by any thread, freed with the worker */
     atomic_int event_fd;            /* -1: paramo_worker_fd was not called */
@@ -182,6 +185,8 @@ struct paramo_table {
     paramo_table *next;
 };
 
+/* The view that the node's workers use; NULL: it has none. Borrowed. On the control lane. */
+struct view *node_view(const paramo_node *node);
 /* Runs fn(arg) on a lane and waits for it. IN_CALLBACK in a callback or handler. */
 MUST_USE paramo_err node_run_on(struct lane *lane, void (*fn)(void *arg), void *arg);
 /* FORKED in a child, INVALID for NULL. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "paramo/admin.h"
 #include "paramo/app.h"
 #include "paramo/functions.h"
 #include "support_cluster.h"
@@ -179,9 +180,127 @@ static void over_tcp(void **state)
     cluster_stop(&c);
 }
 
+/* ---- a node that is no part of the job ---- */
+
+static void copies_soon(paramo_config *config)
+{
+    copies(config);
+    config->heartbeat_ms = 50;
+}
+
+static paramo_config of_reader(const struct cluster *c)
+{
+    paramo_config config = c->workers[0].config;
+    config.roles = PARAMO_ROLE_READER;
+    config.connect_timeout_ms = 20000;
+    config.heartbeat_timeout_ms = 1000;
+    return config;
+}
+
+static float first_of(paramo_worker *r, paramo_table *t)
+{
+    ok(request(paramo_pull, r, t, got, 0));
+    for (unsigned i = 1; i < KEYS * DIM; i++)
+        assert_true(got[i] == got[0] * (float)(i + 1));
+    return got[0];
+}
+
+/* It reads what the job has, follows tables that come and rows that move, and the job ends without it. */
+static void no_member(void **state)
+{
+    (void)state;
+    struct cluster c;
+    paramo_node *node;
+    paramo_worker *w, *r;
+    paramo_table *t, *seen, *late;
+    paramo_table_options o;
+    paramo_work_unit unit;
+    int there;
+    options_of(&o, DIM);
+    cluster_start_with(&c, 2, 1, copies_soon);
+    ok(paramo_worker_open(c.workers[0].node, 0, &w));
+    ok(paramo_table_open(w, "w", &o, &t));
+    for (unsigned i = 0; i < KEYS * DIM; i++)
+        vals[i] = (float)(i + 1);
+    for (unsigned i = 0; i < KEYS; i++)
+        keys[i] = i * (UINT64_MAX / KEYS);
+    ok(request(paramo_push, w, t, vals, 0));
+
+    paramo_config config = of_reader(&c);
+    ok(paramo_start(&config, &node));
+    assert_int_equal(paramo_num_workers(node), 1);
+    assert_int_equal(paramo_worker_open(node, 0, &r), PARAMO_E_INVALID);
+    assert_int_equal(paramo_customer_open(node, 3, 0, &r), PARAMO_E_INVALID);
+    assert_non_null(strstr(paramo_last_error(), "readers only"));
+    assert_int_equal(paramo_barrier(node, PARAMO_GROUP_WORKERS, 0, 0), PARAMO_E_INVALID);
+    assert_int_equal(paramo_kv_put(node, "key", &there, sizeof there), PARAMO_E_INVALID);
+    assert_int_equal(paramo_pool_next(node, "pool", 0, 0, 0, &unit, &there), PARAMO_E_INVALID);
+    ok(paramo_reader_open(node, 0, &r));
+    ok(paramo_table_open(r, "w", NULL, &seen));
+    assert_true(first_of(r, seen) == 1);
+    refused(request(paramo_push, r, seen, vals, 0));
+    assert_int_equal(paramo_table_open(r, "late", NULL, &late), PARAMO_E_NO_TABLE);
+    ok(paramo_table_open(w, "late", &o,
+                         &t)); /* newer than its view: the scheduler is asked, not a second waited for */
+    ok(paramo_table_open(r, "late", NULL, &late));
+    ok(request(paramo_push, w, t, vals, 0));
+    assert_true(first_of(r, late) == 1);
+
+    cluster_add_server(&c); /* rows move to it, while both read */
+    for (unsigned moved = 0; !moved;) {
+        paramo_cluster *snapshot;
+        paramo_admin *admin;
+        paramo_admin_options ask;
+        paramo_cluster_node server = {.size = sizeof server};
+        paramo_admin_options_init(&ask);
+        ask.scheduler = config.scheduler;
+        ask.token = config.token;
+        ok(paramo_admin_open(&ask, &admin));
+        ok(paramo_admin_cluster(admin, &snapshot));
+        for (uint32_t i = 0; paramo_cluster_node_get(snapshot, i, &server) == PARAMO_OK; i++)
+            moved += server.id == PARAMO_ID_SERVER(2) && server.owns > 0;
+        paramo_cluster_free(snapshot);
+        paramo_admin_close(admin);
+        assert_true(first_of(r, late) == 1);
+    }
+    for (unsigned round = 2; round < 20; round++) {
+        ok(request(paramo_push, w, t, vals, 0));
+        assert_true(first_of(r, late) == (float)round);
+    }
+    paramo_worker_close(w);
+    cluster_stop(&c);
+    paramo_err err = request(paramo_pull, r, seen, got, 0); /* it ends with the node, not at its deadline */
+    assert_true(err == PARAMO_E_CONNECTION_REFUSED || err == PARAMO_E_CONNECT ||
+                err == PARAMO_E_DISCONNECTED);
+    paramo_worker_close(r);
+    assert_int_equal(paramo_stop(node), err);
+}
+
+/* What it cannot reach, and who may not. */
+static void no_job(void **state)
+{
+    (void)state;
+    struct cluster c;
+    paramo_node *node;
+    cluster_start(&c, 1, 1, NULL);
+    paramo_config config = of_reader(&c);
+    config.token = "another";
+    assert_int_equal(paramo_start(&config, &node), PARAMO_E_TOKEN);
+    config.scheduler = NULL;
+    assert_int_equal(paramo_start(&config, &node), PARAMO_E_INVALID);
+    config = of_reader(&c);
+    config.van = "inproc";
+    assert_int_equal(paramo_start(&config, &node), PARAMO_E_INVALID);
+    cluster_stop(&c);
+    config = of_reader(&c);
+    config.connect_timeout_ms = 200;
+    assert_int_equal(paramo_start(&config, &node), PARAMO_E_CONNECTION_REFUSED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(embedded), cmocka_unit_test(over_tcp),
-                                       cmocka_unit_test(namespaces)};
+                                       cmocka_unit_test(namespaces), cmocka_unit_test(no_member),
+                                       cmocka_unit_test(no_job)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
