@@ -1,6 +1,7 @@
 /*
  * paramo serve: scores rows over HTTP with a saved model, until SIGTERM or SIGINT. Tests: test/e2e/serve.sh.
  */
+#include "cmd/admin_target.h"
 #include "cmd/exitcode.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
@@ -16,13 +17,15 @@
 #endif
 
 static const char usage[] =
-    "usage: paramo serve --model DIR [--listen HOST:PORT] [options]\n"
+    "usage: paramo serve --model DIR | --scheduler HOST:PORT [--listen HOST:PORT] [options]\n"
     "\n"
     "Answers HTTP requests for the probability that the label of a row is 1: POST /predict\n"
     "with rows as text or JSON. GET /healthz, /readyz and /metrics show its state.\n";
 
 static const char more[] =
-    "A new model in DIR is loaded within a second, or at SIGHUP. After SIGTERM or SIGINT the server accepts "
+    "With --scheduler the model is that of a job which trains, as it is now; the job does not\n"
+    "notice. A new model in DIR is loaded within a second, or at SIGHUP. After SIGTERM or SIGINT the server "
+    "accepts "
     "no\n"
     "more connections, answers the requests that have begun, and ends with exit code 0.\n"
     "\n" CODE_HELP "\n"
@@ -34,6 +37,7 @@ static const char more[] =
 
 #define TICK_MS   100 /* between looks at deadlines */
 #define DRAIN_MS  5   /* the same once it ends */
+#define REFRESH_S 5   /* between two copies of a job's model */
 #define NS_PER_MS 1000000
 
 /* The next signal of the set, or 0 when `ms` milliseconds are over. */
@@ -82,7 +86,23 @@ static void drain(struct http_server *server, const sigset_t *set)
     }
 }
 
-static paramo_err serve(const struct options *o)
+/* *live: the caller's, after the service is closed; NULL: the model is in a folder. */
+static paramo_err open_service(const struct options *o, const char *token, struct live **live,
+                               struct service **service)
+{
+    struct live_options options = {
+        .scheduler = option_text(o, OPT_ADMIN_SCHEDULER), .token = token, .refresh_s = REFRESH_S};
+    if (!options.scheduler)
+        return service_open(option_text(o, OPT_SERVE_MODEL), service);
+    if (option_given(o, OPT_REFRESH))
+        options.refresh_s = (unsigned)option_number(o, OPT_REFRESH);
+    paramo_err err = live_new(&options, live);
+    if (err == PARAMO_OK && (err = service_open_live(*live, service)) != PARAMO_OK)
+        live_free(*live);
+    return err;
+}
+
+static paramo_err serve(const struct options *o, const char *token)
 {
     struct http_options http = {.listen = option_text(o, OPT_SERVE_LISTEN),
                                 .threads = (unsigned)option_number(o, OPT_SERVE_THREADS),
@@ -104,12 +124,14 @@ static paramo_err serve(const struct options *o)
     (void)sigaddset(&set, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
-    paramo_err err = service_open(option_text(o, OPT_SERVE_MODEL), &service);
+    struct live *live = NULL;
+    paramo_err err = open_service(o, token, &live, &service);
     if (err != PARAMO_OK)
         return err;
     err = http_start(&http, service, &server);
     if (err != PARAMO_OK) {
         service_close(service);
+        live_free(live);
         return err;
     }
     int idle = 1; /* nothing uses the service any more */
@@ -121,8 +143,10 @@ static paramo_err serve(const struct options *o)
         idle = reloader_stop(&reloader);
     }
     http_stop(server);
-    if (idle)
+    if (idle) {
         service_close(service);
+        live_free(live);
+    }
     return err;
 }
 
@@ -142,9 +166,9 @@ static int check(const struct options *o)
     return -1;
 }
 
-static paramo_err serve(const struct options *o)
+static paramo_err serve(const struct options *o, const char *token)
 {
-    (void)o;
+    (void)o, (void)token;
     return paramo_error_set(PARAMO_E_UNSUPPORTED, "this program was built without libmicrohttpd");
 }
 
@@ -152,14 +176,22 @@ static paramo_err serve(const struct options *o)
 
 int cmd_serve(int argc, char **argv)
 {
+    char secret[TOKEN_BYTES];
+    const char *token = NULL;
     struct options o;
     int code = options_parse(&o, VERB_SERVE, argc, argv, usage, more);
-    if (code < 0 && !option_text(&o, OPT_SERVE_MODEL))
-        code = options_wrong(&o, "--model is missing");
+    if (code < 0 && !option_text(&o, OPT_SERVE_MODEL) && !option_text(&o, OPT_ADMIN_SCHEDULER))
+        code = options_wrong(&o, "--model is missing, or --scheduler");
+    if (code < 0 && option_text(&o, OPT_SERVE_MODEL) && option_text(&o, OPT_ADMIN_SCHEDULER))
+        code = options_wrong(&o, "--model and --scheduler exclude each other");
+    if (code < 0 && option_given(&o, OPT_REFRESH) && !option_text(&o, OPT_ADMIN_SCHEDULER))
+        code = options_wrong(&o, "--refresh needs --scheduler");
     if (code < 0)
         code = check(&o);
+    if (code < 0 && admin_target_token(&o, secret, &token))
+        code = CODE_USAGE;
     if (code < 0) {
-        paramo_err err = serve(&o);
+        paramo_err err = serve(&o, token);
         code = err ? code_fail("serve", err, paramo_last_error()) : CODE_DONE;
     }
     options_free(&o);

@@ -156,6 +156,8 @@
       "how many features to show, the largest first")                                                                 \
     /* ---- serving ---- */                                                                                           \
     X(SERVE_MODEL, SERVE, "model", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved")                   \
+    X(REFRESH, SERVE, "refresh", 0, NUMBER(0, 86400), "SECONDS", NULL, NULL,                                          \
+      "with --scheduler: how often the job's model is read; 0: only at SIGHUP (5)")                                   \
     X(SERVE_LISTEN, SERVE, "listen", 0, TEXT, "HOST:PORT", "127.0.0.1:8080", NULL,                                    \
       "address to listen on; port 0: a free one, which is printed")                                                   \
     X(SERVE_THREADS, SERVE, "threads", 0, NUMBER(0, 256), "N", "0", NULL, "threads that answer; 0: one for each CPU") \
@@ -212,11 +214,11 @@
       "shards of each server; with --scheduler, of those added")                                                      \
     X(PLAN_REPLICAS, RING, "replicas", 0, NUMBER(0, PARAMO_REPLICAS_MAX), "K", "0", NULL,                             \
       "copies beside the owner, 0 to 3")                                                                              \
-    X(ADMIN_SCHEDULER, ADMINS, "scheduler", 0, TEXT, "HOST:PORT", NULL, NULL,                                         \
+    X(ADMIN_SCHEDULER, ADMINS | SERVE, "scheduler", 0, TEXT, "HOST:PORT", NULL, NULL,                                         \
       "address of the job's scheduler; list several with commas")                                                     \
-    X(ADMIN_TOKEN, ADMINS, "token", 0, TEXT, "TOKEN", NULL, "PARAMO_TOKEN",                                           \
+    X(ADMIN_TOKEN, ADMINS | SERVE, "token", 0, TEXT, "TOKEN", NULL, "PARAMO_TOKEN",                                           \
       "the job's secret; better in PARAMO_TOKEN or a file")                                                           \
-    X(TOKEN_FILE, NODES | ADMINS, "token-file", 0, TEXT, "FILE", NULL, NULL,                                          \
+    X(TOKEN_FILE, NODES | ADMINS | SERVE, "token-file", 0, TEXT, "FILE", NULL, NULL,                                          \
       "read the secret from the first line of FILE")                                                                  \
     X(ADMIN_WAIT, RING | STATUS, "wait", 0, NUMBER(1, 86400), "SECONDS", "10", NULL,                                  \
       "how long to wait for the scheduler")                                                                           \

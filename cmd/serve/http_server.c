@@ -78,6 +78,8 @@ static void answer_ready(struct http_server *server, struct MHD_Connection *mhd,
     (void)mhd, (void)c;
     if (server->draining)
         answer_error(answer, 503, 0, "", "the server is shutting down");
+    else if (!service_has_model(server->service))
+        answer_error(answer, 503, 0, "", "there is no model yet");
     else
         plain(answer, 200, "ready\n");
 }

@@ -74,7 +74,7 @@ int reloader_stop(struct reloader *r)
     (void)pthread_cond_signal(&r->asked);
     int busy = r->busy;
     (void)pthread_mutex_unlock(&r->lock);
-    if (busy)
+    if (busy && !service_interrupt(r->service))
         return 0;
     (void)pthread_join(r->thread, NULL);
     fini(r);

@@ -79,20 +79,29 @@ static paramo_err load(struct model_slot *slot)
     return PARAMO_OK;
 }
 
-paramo_err model_slot_open(const char *dir, struct model_slot **slot)
+paramo_err model_slot_new(const char *dir, struct model_slot **slot)
 {
     struct model_slot *s = calloc(1, sizeof *s);
     if (!s)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the served model");
     s->dir = dir;
     (void)pthread_mutex_init(&s->lock, NULL);
-    paramo_err err = load(s);
-    if (err != PARAMO_OK) {
-        model_slot_close(s);
-        return err;
-    }
     *slot = s;
     return PARAMO_OK;
+}
+
+paramo_err model_slot_open(const char *dir, struct model_slot **slot)
+{
+    struct model_slot *s = NULL;
+    paramo_err err = model_slot_new(dir, &s);
+    if (err != PARAMO_OK)
+        return err;
+    err = load(s);
+    if (err == PARAMO_OK)
+        *slot = s;
+    else
+        model_slot_close(s);
+    return err;
 }
 
 void model_slot_close(struct model_slot *slot)
@@ -108,7 +117,8 @@ struct slot_model *model_slot_take(struct model_slot *slot)
 {
     (void)pthread_mutex_lock(&slot->lock);
     struct slot_model *m = slot->current;
-    m->users++;
+    if (m)
+        m->users++;
     (void)pthread_mutex_unlock(&slot->lock);
     return m;
 }

@@ -20,12 +20,14 @@ struct slot_model {
     uint64_t users;   /* the slot's own */
 };
 
-/* dir stays the caller's and valid. */
+/* Without a model: model_slot_refresh loads the first one. dir stays the caller's and valid. */
+PARAMO_MUST_USE paramo_err model_slot_new(const char *dir, struct model_slot **slot);
+/* With the model in dir. */
 PARAMO_MUST_USE paramo_err model_slot_open(const char *dir, struct model_slot **slot);
 void model_slot_close(struct model_slot *slot); /* no model is taken; NULL is allowed */
 
-struct slot_model *model_slot_take(struct model_slot *slot);
-void model_slot_give(struct model_slot *slot, struct slot_model *model);
+struct slot_model *model_slot_take(struct model_slot *slot);             /* NULL: there is none yet */
+void model_slot_give(struct model_slot *slot, struct slot_model *model); /* NULL is allowed */
 
 /* SLOT_UNCHANGED: nothing was tried. After a failure the old model stays, and paramo_last_error() has the cause;
  * SLOT_FAILED_AGAIN: of an attempt that was repeated. */

@@ -24,6 +24,7 @@ struct helper {
 
 struct service {
     struct model_slot *slot;
+    struct live *live; /* NULL: the model is in a folder that others write */
     struct stats stats;
     pthread_mutex_t lock; /* of the list */
     struct helper *idle;
@@ -61,19 +62,30 @@ static void helper_give(struct service *s, struct helper *h)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-paramo_err service_open(const char *dir, struct service **service)
+static paramo_err open_service(const char *dir, struct live *live, struct service **service)
 {
     struct service *s = calloc(1, sizeof *s);
     if (!s)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the scoring service");
-    paramo_err err = model_slot_open(dir, &s->slot);
+    paramo_err err = live ? model_slot_new(live_dir(live), &s->slot) : model_slot_open(dir, &s->slot);
     if (err != PARAMO_OK) {
         free(s);
         return err;
     }
+    s->live = live;
     (void)pthread_mutex_init(&s->lock, NULL);
     *service = s;
     return PARAMO_OK;
+}
+
+paramo_err service_open(const char *dir, struct service **service)
+{
+    return open_service(dir, NULL, service);
+}
+
+paramo_err service_open_live(struct live *live, struct service **service)
+{
+    return open_service(NULL, live, service);
 }
 
 void service_close(struct service *s)
@@ -95,22 +107,55 @@ struct stats *service_stats(struct service *s)
     return &s->stats;
 }
 
+int service_interrupt(struct service *s)
+{
+    if (s->live)
+        live_interrupt(s->live);
+    return s->live != NULL;
+}
+
+int service_has_model(struct service *s)
+{
+    struct slot_model *m = model_slot_take(s->slot);
+    model_slot_give(s->slot, m);
+    return m != NULL;
+}
+
+static enum slot_refresh refresh_live(struct service *s, int force)
+{
+    switch (live_copy(s->live, force)) {
+    case LIVE_EARLY:
+        return SLOT_UNCHANGED;
+    case LIVE_FAILED:
+        return SLOT_FAILED_AGAIN; /* printed if the cause is another one */
+    case LIVE_COPIED:
+        break;
+    }
+    enum slot_refresh found = model_slot_refresh(s->slot, 1);
+    if (found == SLOT_LOADED)
+        s->failure[0] = '\0';
+    live_discard(s->live);
+    return found;
+}
+
 void service_refresh(struct service *s, int force)
 {
-    enum slot_refresh found = model_slot_refresh(s->slot, force);
+    enum slot_refresh found = s->live ? refresh_live(s, force) : model_slot_refresh(s->slot, force);
     const char *why = paramo_last_error();
     switch (found) {
     case SLOT_UNCHANGED:
         return;
     case SLOT_LOADED:
         s->stats.reloads++;
-        (void)fprintf(stderr, "paramo serve: loaded the new model\n");
+        if (!s->live || s->stats.reloads == 1) /* a job's model is a new one each time */
+            (void)fprintf(stderr, "paramo serve: loaded the %s model\n", s->live ? "first" : "new");
         return;
     case SLOT_FAILED:
     case SLOT_FAILED_AGAIN:
         s->stats.reload_failures++;
         if (found == SLOT_FAILED || strncmp(why, s->failure, sizeof s->failure - 1) != 0)
-            (void)fprintf(stderr, "paramo serve: the new model is not used: %s\n", why);
+            (void)fprintf(stderr, "paramo serve: %s: %s\n",
+                          s->live ? "there is no newer model" : "the new model is not used", why);
         (void)snprintf(s->failure, sizeof s->failure, "%s", why);
     }
 }
@@ -235,7 +280,10 @@ void service_score(struct service *s, const char *format, const char *body, size
         return;
     }
     struct slot_model *m = model_slot_take(s->slot);
-    score_request(h, m, format, body, len, answer, &rows);
+    if (m)
+        score_request(h, m, format, body, len, answer, &rows);
+    else
+        answer_error(answer, 503, 0, "", "there is no model yet; try again later");
     model_slot_give(s->slot, m);
     helper_give(s, h);
     s->stats.rows += rows;
@@ -246,8 +294,11 @@ void service_metrics(struct service *s, int ready, struct answer *answer)
     struct timespec now;
     struct slot_model *m = model_slot_take(s->slot);
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    struct stats_gauges gauges = {.ready = ready, .model = m->model.info.ops->name};
-    gauges.model_age_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - m->saved_s;
+    struct stats_gauges gauges = {.ready = ready && m};
+    if (m) {
+        gauges.model = m->model.info.ops->name;
+        gauges.model_age_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - m->saved_s;
+    }
     *answer = (struct answer){.status = 200, .type = "text/plain; version=0.0.4"};
     FILE *out = open_memstream(&answer->text, &answer->len);
     if (out) {

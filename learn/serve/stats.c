@@ -112,8 +112,10 @@ void stats_write(const struct stats *s, const struct stats_gauges *gauges, FILE 
                   (double)stats_quantile(s, 0.99) / NS_PER_S);
     (void)fprintf(out, "paramo_serve_request_seconds_sum %.9g\n", (double)s->scored_ns / NS_PER_S);
     (void)fprintf(out, "paramo_serve_request_seconds_count %llu\n", (unsigned long long)s->scored);
-    head(out, "model_age_seconds", "gauge", "Time since the model was saved.");
-    (void)fprintf(out, "paramo_serve_model_age_seconds{model=\"%s\"} %.3f\n", gauges->model,
-                  gauges->model_age_s);
+    if (gauges->model) {
+        head(out, "model_age_seconds", "gauge", "Time since the model was saved.");
+        (void)fprintf(out, "paramo_serve_model_age_seconds{model=\"%s\"} %.3f\n", gauges->model,
+                      gauges->model_age_s);
+    }
     number(out, "ready", "gauge", "1 if /readyz answers 200.", (uint64_t)gauges->ready);
 }

@@ -45,7 +45,7 @@ struct stats {
 /* What the caller knows when it writes the counters. */
 struct stats_gauges {
     double model_age_s; /* since the model was saved */
-    const char *model;  /* its kind */
+    const char *model;  /* its kind; NULL: there is none yet */
     int ready;
 };
 

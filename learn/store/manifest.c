@@ -7,8 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MANIFEST     "manifest.json"
-#define MANIFEST_MAX (1 << 20) /* a manifest is about 1 KiB; a longer file is not a model's */
+#define MANIFEST "manifest.json"
 
 static paramo_err no_memory(void)
 {
@@ -163,6 +162,30 @@ static paramo_err slurp(const char *path, char **text, size_t *len)
     return PARAMO_OK;
 }
 
+paramo_err manifest_parse(const char *text, size_t len, const char *from, json_t **manifest)
+{
+    json_error_t where;
+    json_t *m = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
+    const char *format = json_string_value(json_object_get(m, "format"));
+    json_t *version = json_object_get(m, "version");
+    paramo_err err = PARAMO_OK;
+    if (!m)
+        err = paramo_error_set(PARAMO_E_CORRUPT, "%s:%d: damaged: %s", from, where.line, where.text);
+    else if (!format || strcmp(format, MODEL_FORMAT) != 0)
+        err = paramo_error_set(PARAMO_E_FORMAT, "%s: not the manifest of a Paramo model", from);
+    else if (!json_is_integer(version) || json_integer_value(version) < 1)
+        err = paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: no version", from);
+    else if (json_integer_value(version) > MODEL_VERSION)
+        err = paramo_error_set(PARAMO_E_FORMAT,
+                               "%s: the model's format is version %lld, newer than this program's %d", from,
+                               (long long)json_integer_value(version), MODEL_VERSION);
+    if (err == PARAMO_OK)
+        *manifest = m;
+    else
+        json_decref(m);
+    return err;
+}
+
 /* The manifest of dir: a model's, of a version that this program reads. */
 paramo_err manifest_load(const char *dir, json_t **manifest)
 {
@@ -171,27 +194,9 @@ paramo_err manifest_load(const char *dir, json_t **manifest)
     if (!path)
         return no_memory();
     paramo_err err = slurp(path, &text, &len);
-    if (err == PARAMO_OK) {
-        json_error_t where;
-        json_t *m = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
-        free(text);
-        const char *format = json_string_value(json_object_get(m, "format"));
-        json_t *version = json_object_get(m, "version");
-        if (!m)
-            err = paramo_error_set(PARAMO_E_CORRUPT, "%s:%d: damaged: %s", path, where.line, where.text);
-        else if (!format || strcmp(format, MODEL_FORMAT) != 0)
-            err = paramo_error_set(PARAMO_E_FORMAT, "%s: not the manifest of a Paramo model", path);
-        else if (!json_is_integer(version) || json_integer_value(version) < 1)
-            err = paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: no version", path);
-        else if (json_integer_value(version) > MODEL_VERSION)
-            err = paramo_error_set(PARAMO_E_FORMAT,
-                                   "%s: the model's format is version %lld, newer than this program's %d",
-                                   path, (long long)json_integer_value(version), MODEL_VERSION);
-        if (err == PARAMO_OK)
-            *manifest = m;
-        else
-            json_decref(m);
-    }
+    if (err == PARAMO_OK)
+        err = manifest_parse(text, len, path, manifest);
+    free(text);
     free(path);
     return err;
 }

@@ -1,4 +1,5 @@
 #include "learn/train/leader.h"
+#include "learn/store/shared_model.h"
 #include "learn/train/lead.h"
 #include "learn/train/watch.h"
 #include "paramo/paramo.h"
@@ -35,6 +36,13 @@ static struct model_info calibrated(struct job *job)
     }
     r->calibration = info.calibration;
     return info;
+}
+
+/* A job in one process has no readers in others. */
+paramo_err leader_share(struct customer *c)
+{
+    const struct model_info info = calibrated(c->job);
+    return c->job->embedded ? PARAMO_OK : shared_model_put(c->worker, &info);
 }
 
 paramo_err leader_save(struct customer *c)
@@ -478,6 +486,8 @@ paramo_err leader_end_round(struct customer *c, uint32_t round, int *go_on)
 {
     struct words words;
     paramo_err err = finish_round(c, round, go_on);
+    if (err == PARAMO_OK)
+        err = leader_share(c);
     if (err != PARAMO_OK)
         return err;
     leader_words(c->job, round + 1, *go_on ? GOES_ON : ENDED, &words);

@@ -27,6 +27,8 @@ PARAMO_MUST_USE paramo_err leader_save_interrupted(struct job *job);
 /* Deletes the values of a round, after its end is announced. Before that, a job that begins with a checkpoint
  * of this moment would need them. */
 PARAMO_MUST_USE paramo_err leader_forget_round(struct job *job, uint32_t round);
+/* Puts the model's settings where readers of the job find them (shared_model.h). */
+PARAMO_MUST_USE paramo_err leader_share(struct customer *c);
 /* Saves the model to --model-out, if that is given. */
 PARAMO_MUST_USE paramo_err leader_save(struct customer *c);
 /* The job had ended when the checkpoint that it began with was taken: its model, if that is the last one. */

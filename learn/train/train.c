@@ -337,7 +337,9 @@ static paramo_err prepare(struct customer *c)
     if (err == PARAMO_OK && leads(c)) {
         job->started = job->epoch_began = progress_now(); /* the others begin when they hear of it */
         leader_words(job, (uint32_t)job->result->first_epoch, go_on, &words);
-        err = lead_put_ready(job, &words);
+        err = leader_share(c);
+        if (err == PARAMO_OK)
+            err = lead_put_ready(job, &words);
     }
     if (err != PARAMO_OK)
         return err;

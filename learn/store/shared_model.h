@@ -1,0 +1,21 @@
+/*
+ * The settings of a model in training, as a table of its job: so that others read the model while it is learned. The table
+ * SHARED_MODEL_TABLE has one row, the manifest's text (manifest.h) without the list of files; the weights are in the model's
+ * own tables. It never knows who reads it, or when. Tests: test/learn/test_shared_model.c, test/e2e/serve_live.sh.
+ */
+#ifndef LEARN_STORE_SHARED_MODEL_H
+#define LEARN_STORE_SHARED_MODEL_H
+
+#include "learn/model/model.h"
+#include "paramo/paramo.h"
+
+#define SHARED_MODEL_TABLE "manifest"
+
+/* Creates the table if need be, and replaces its row. */
+PARAMO_MUST_USE paramo_err shared_model_put(paramo_worker *worker, const struct model_info *info);
+/* Saves the model as it is now into dir, as modelio_save does, without the optimizers' state. The rows are those of the
+ * moments at which they are read: other workers may change the model during that. NO_TABLE or NOT_FOUND: the job has no
+ * model, or has not begun to train it. FORMAT, CORRUPT: another program's or a newer version's. */
+PARAMO_MUST_USE paramo_err shared_model_save(paramo_worker *reader, const char *dir);
+
+#endif
