@@ -31,6 +31,7 @@ int bench_rate(const struct bench_settings *s, struct bench_report *r);
 int bench_table(const struct bench_settings *s, struct bench_report *r);
 int bench_sparse(const struct bench_settings *s, struct bench_report *r);
 int bench_ranges(const struct bench_settings *s, struct bench_report *r);
+int bench_parse(const struct bench_settings *s, struct bench_report *r);
 int bench_embedded(const struct bench_settings *s, struct bench_report *r);
 int bench_memory(const struct bench_settings *s, struct bench_report *r);
 int bench_replicate(const struct bench_settings *s, struct bench_report *r);

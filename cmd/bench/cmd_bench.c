@@ -32,6 +32,7 @@ static const char usage[] =
     "             embedded\n"
     "  ranges     push and pull of a range of keys, beside the same with an array of\n"
     "             keys: bytes and rows\n"
+    "  parse      libsvm and libffm on one core, beside a search for the line ends\n"
     "  embedded   push of a batch within one process, beside the optimizer alone\n"
     "  memory     bytes per key; memory, descriptors and threads after many requests\n"
     "             and connections\n"
@@ -76,13 +77,21 @@ static const struct path {
     int draws;    /* --plot */
     int trains;   /* --data */
 } paths[] = {
-    {"dense", bench_dense, 0, 0, 0},         {"latency", bench_latency, 0, 0, 0},
-    {"rate", bench_rate, 0, 0, 0},           {"table", bench_table, 0, 0, 0},
-    {"sparse", bench_sparse, 0, 0, 0},       {"ranges", bench_ranges, 0, 0, 0},
-    {"embedded", bench_embedded, 0, 0, 0},   {"memory", bench_memory, 0, 0, 0},
-    {"replicate", bench_replicate, 0, 0, 0}, {"failover", bench_failover, 0, 0, 0},
-    {"migrate", bench_migrate, 0, 0, 0},     {"checkpoint", bench_checkpoint, 0, 0, 0},
-    {"straggler", bench_straggler, 1, 1, 0}, {"filters", bench_filters, 1, 0, 1},
+    {"dense", bench_dense, 0, 0, 0},
+    {"latency", bench_latency, 0, 0, 0},
+    {"rate", bench_rate, 0, 0, 0},
+    {"table", bench_table, 0, 0, 0},
+    {"sparse", bench_sparse, 0, 0, 0},
+    {"ranges", bench_ranges, 0, 0, 0},
+    {"parse", bench_parse, 0, 0, 0},
+    {"embedded", bench_embedded, 0, 0, 0},
+    {"memory", bench_memory, 0, 0, 0},
+    {"replicate", bench_replicate, 0, 0, 0},
+    {"failover", bench_failover, 0, 0, 0},
+    {"migrate", bench_migrate, 0, 0, 0},
+    {"checkpoint", bench_checkpoint, 0, 0, 0},
+    {"straggler", bench_straggler, 1, 1, 0},
+    {"filters", bench_filters, 1, 0, 1},
     {"darlin", bench_darlin, 1, 0, 0},
 };
 enum { PATHS = sizeof paths / sizeof *paths };

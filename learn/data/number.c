@@ -57,14 +57,37 @@ static inline int is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+const double number_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                             1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* Most numbers: up to seven digits, and perhaps a point and up to eight more. NULL: it is another one. */
+static inline const char *plain_float(const char *p, int negative, float *value)
+{
+    unsigned stops = number_stops(p) | 1u << 16;
+    const unsigned n = (unsigned)__builtin_ctz(stops);
+    if (n == 0 || n > 7)
+        return NULL;
+    if (p[n] != '.') {
+        const float v = (float)number_of(p, n); /* exact: below 2^24 */
+        *value = negative ? -v : v;
+        return (p[n] | 0x20) == 'e' ? NULL : p + n;
+    }
+    stops &= stops - 1;
+    const unsigned end = (unsigned)__builtin_ctz(stops), part = end - n - 1;
+    if (part == 0 || part > 8 || end == 16 || (p[end] | 0x20) == 'e')
+        return NULL;
+    return number_point(p, n, part, negative, value) ? p + end : NULL;
+}
+
 const char *number_float(const char *p, float *value, const char **what)
 {
-    static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     const char *start = p;
     int negative = *p == '-';
     if (*p == '-' || *p == '+')
         p++;
+    const char *plain = plain_float(p, negative, value);
+    if (plain)
+        return plain;
     uint64_t mantissa = 0;
     const char *digits = p;
     for (; is_digit(*p); p++)
@@ -97,18 +120,7 @@ const char *number_float(const char *p, float *value, const char **what)
         exponent += sign * e;
         p = q;
     }
-    /* Both mantissa and power of ten are exact doubles: one correctly rounded operation (Clinger, "How to
-     * read floating point numbers accurately", 1990). Rounding that again to float is right unless the double
-     * may be the very middle between two floats (its lower 29 bits). Zero or between 1e-22 and 9e37, it is
-     * neither subnormal nor infinite as a float. */
-    if (count <= 19 && mantissa <= (1ull << 53) && exponent >= -22 && exponent <= 22) {
-        double d = exponent < 0 ? (double)mantissa / ten[-exponent] : (double)mantissa * ten[exponent];
-        uint64_t bits;
-        memcpy(&bits, &d, sizeof bits);
-        if ((bits & 0x1fffffff) != 0x10000000) {
-            *value = (float)(negative ? -d : d);
-            return p;
-        }
-    }
+    if (number_scale(mantissa, count, exponent, negative, value))
+        return p;
     return by_strtof(start, p, value, what);
 }

@@ -10,6 +10,9 @@
 
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 static inline uint64_t number_load(const char *p)
 {
@@ -21,12 +24,46 @@ static inline uint64_t number_load(const char *p)
     return x;
 }
 
+/* Of the 16 characters at p: bit i is set if p[i] is no digit. One load tells where several numbers end, so that the next
+ * one need not wait until this one is read. */
+static inline unsigned number_stops(const char *p)
+{
+#ifdef __SSE2__
+    const __m128i t = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)p), _mm_set1_epi8('0'));
+    const __m128i digits = _mm_cmpeq_epi8(_mm_min_epu8(t, _mm_set1_epi8(9)), t);
+    return ~(unsigned)_mm_movemask_epi8(digits) & 0xffffu;
+#else
+    unsigned stops = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        const uint64_t t = number_load(p + 8 * i) ^ 0x3030303030303030u;
+        const uint64_t bits = (((t & 0x7f7f7f7f7f7f7f7fu) + 0x7676767676767676u) | t) & 0x8080808080808080u;
+        stops |= (unsigned)((bits >> 7) * 0x0102040810204080u >> 56) << 8 * i;
+    }
+    return stops;
+#endif
+}
+
+/* Eight characters, each ^ '0', of which the first digit of a number is the lowest: shifting the digits to the top puts
+ * zeros before them, and three multiplications add up pairs, fours and eights. */
+static inline uint64_t number_fold(uint64_t t, unsigned bits)
+{
+    t <<= 64 - bits;
+    t = (t * 10 + (t >> 8)) & 0x00FF00FF00FF00FFu;
+    t = (t * 100 + (t >> 16)) & 0x0000FFFF0000FFFFu;
+    return (t * 10000 + (t >> 32)) & 0xFFFFFFFFu;
+}
+
+/* The number of n digits at p, 1 to 8. */
+static inline uint64_t number_of(const char *p, unsigned n)
+{
+    return number_fold(number_load(p) ^ 0x3030303030303030u, 8 * n);
+}
+
 /* More than seven digits, or a number that does not fit. */
 const char *number_u64_long(const char *p, uint64_t *value);
 
-/* An unsigned decimal: eight characters at once. With t = text ^ "00000000" a byte is a digit's value or
- * above 9; the lowest byte above 9 ends the number (a carry can only spoil higher ones); shifting the digits
- * to the top puts zeros before them, and three multiplications add up pairs, fours and eights. */
+/* An unsigned decimal: eight characters at once. With t = text ^ "00000000" a byte is a digit's value or above 9; the
+ * lowest byte above 9 ends the number (a carry can only spoil higher ones). */
 static inline const char *number_u64(const char *p, uint64_t *value)
 {
     uint64_t t = number_load(p) ^ 0x3030303030303030u;
@@ -36,11 +73,38 @@ static inline const char *number_u64(const char *p, uint64_t *value)
     unsigned bits = (unsigned)__builtin_ctzll(stop) & ~7u;
     if (__builtin_expect(bits == 0, 0))
         return NULL;
-    t <<= 64 - bits;
-    t = (t * 10 + (t >> 8)) & 0x00FF00FF00FF00FFu;
-    t = (t * 100 + (t >> 16)) & 0x0000FFFF0000FFFFu;
-    *value = (t * 10000 + (t >> 32)) & 0xFFFFFFFFu;
+    *value = number_fold(t, bits);
     return p + bits / 8;
+}
+
+extern const double number_ten[23]; /* powers, from 10^0 on */
+
+/* mantissa * 10^exponent, of that many digits, to *value. Returns 0 if that is left to strtof.
+ *
+ * Both mantissa and power of ten are exact doubles: one correctly rounded operation (Clinger, "How to read floating
+ * point numbers accurately", 1990). Rounding that again to float is right unless the double may be the very middle
+ * between two floats (its lower 29 bits). Zero or between 1e-22 and 9e37, it is neither subnormal nor infinite as a
+ * float. */
+static inline int number_scale(uint64_t mantissa, long digits, int exponent, int negative, float *value)
+{
+    if (digits > 19 || mantissa > (UINT64_C(1) << 53) || exponent < -22 || exponent > 22)
+        return 0;
+    double d =
+        exponent < 0 ? (double)mantissa / number_ten[-exponent] : (double)mantissa * number_ten[exponent];
+    uint64_t bits;
+    memcpy(&bits, &d, sizeof bits);
+    if ((bits & 0x1fffffff) == 0x10000000)
+        return 0;
+    *value = (float)(negative ? -d : d);
+    return 1;
+}
+
+/* Digits, a point and digits at p: 1 to 7, and 1 to 8. Returns 0 if that is left to strtof. */
+static inline int number_point(const char *p, unsigned whole, unsigned part, int negative, float *value)
+{
+    static const uint64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    return number_scale(number_of(p, whole) * power[part] + number_of(p + whole + 1, part), whole + part,
+                        -(int)part, negative, value);
 }
 
 /* A finite float: [+-] digits [. digits] [e [+-] digits], at least one digit before the e. On failure NULL,

@@ -17,6 +17,45 @@ static const char *bad_id(const char *p, const char *none, const char *big)
     return *p >= '0' && *p <= '9' ? big : none;
 }
 
+struct feature {
+    uint64_t field, id;
+    float value;
+};
+
+/* A feature of digits and at most one point, whose index and value are whole within 16 characters: their ends are seen at
+ * once. Returns where it ends, which is a blank or another control character; NULL: it is longer, or has anything else. */
+static inline __attribute__((always_inline)) const char *short_feature(const char *p, const int has_field,
+                                                                       struct feature *f)
+{
+    if (has_field) {
+        p = number_u64(p, &f->field);
+        if (!p || f->field > PARSE_MAX_FIELD || *p != ':')
+            return NULL;
+        p++;
+    }
+    unsigned stops = number_stops(p) | 0x70000u;
+    unsigned end = (unsigned)__builtin_ctz(stops);
+    if (end - 1 > 7 || p[end] != ':')
+        return NULL;
+    f->id = number_of(p, end);
+    const unsigned begin = end + 1;
+    stops &= stops - 1;
+    end = (unsigned)__builtin_ctz(stops);
+    if (end > 15 || end - begin - 1 > 6)
+        return NULL;
+    if (LIKELY((unsigned char)p[end] <= ' ')) {
+        f->value = (float)number_of(p + begin, end - begin); /* exact: below 2^24 */
+        return p + end;
+    }
+    const unsigned point = end;
+    stops &= stops - 1;
+    end = (unsigned)__builtin_ctz(stops);
+    if (p[point] != '.' || end > 15 || (unsigned char)p[end] > ' ' || end - point - 2 > 7 ||
+        !number_point(p + begin, point - begin, end - point - 1, 0, &f->value))
+        return NULL;
+    return p + end;
+}
+
 static inline __attribute__((always_inline)) paramo_err sparse_text(const struct parse_job *job,
                                                                     const int has_field, const int hashed)
 {
@@ -29,7 +68,7 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
     uint16_t *const field = b->field;
     size_t n = 0, rows = 0;
     uint64_t lines = 0;
-    int not_one = 0;
+    int not_one = 0, numbers = 0; /* numbers: the last value was not 1, so the next is not likely to be */
     paramo_err err = PARAMO_OK;
 
     while (p < end) {
@@ -49,6 +88,17 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
             q == p ? p : NULL; /* where the first feature of a row without label begins */
         p = q;
         for (;;) {
+            struct feature feature;
+            while (numbers && *p == ' ' && (q = short_feature(p + 1, has_field, &feature)) != NULL) {
+                if (has_field)
+                    field[n] = (uint16_t)feature.field;
+                key[n] = hashed ? parse_hash_id(feature.id, 0) & mask : feature.id;
+                value[n] = feature.value;
+                n++;
+                p = q;
+                numbers = feature.value != 1.0f;
+                not_one |= numbers;
+            }
             /* p: behind the label or a value, or bare */
             if (LIKELY(*p == ' ' && p[1] > ' ')) {
                 p++;
@@ -108,7 +158,8 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
                 if (!q)
                     goto bad;
                 p = q;
-                not_one |= v != 1.0f;
+                numbers = v != 1.0f;
+                not_one |= numbers;
             }
             key[n] = hashed ? parse_hash_id(id, 0) & mask : id;
             value[n] = v;

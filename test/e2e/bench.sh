@@ -37,7 +37,7 @@ EOF
 }
 
 keys=$((SLOW > 1 ? 10000 : 20000)) # 10,000 are the fewest
-paths=(dense latency rate table sparse ranges embedded memory replicate failover migrate checkpoint)
+paths=(dense latency rate table sparse ranges parse embedded memory replicate failover migrate checkpoint)
 [ "$SLOW" = 1 ] || paths=(dense embedded checkpoint) # a sanitizer has seen the rest in other tests
 [ "$SLOW" = 1 ] && paths+=(darlin)
 for path in "${paths[@]}"; do

@@ -63,6 +63,23 @@ static void integers_refused(void **s)
     }
 }
 
+/* One character is no digit, from the first to the last of those that are looked at. */
+static void stops_of_every_character(void **s)
+{
+    (void)s;
+    char text[16];
+    for (int c = 0; c < 256; c++) {
+        for (unsigned i = 0; i < sizeof text; i++) {
+            memset(text, i % 2 ? '9' : '0', sizeof text);
+            text[i] = (char)c;
+            assert_int_equal(number_stops(text), c >= '0' && c <= '9' ? 0 : 1u << i);
+            memset(text, c, sizeof text);
+            text[i] = '5';
+            assert_int_equal(number_stops(text), c >= '0' && c <= '9' ? 0 : 0xffffu ^ 1u << i);
+        }
+    }
+}
+
 static void check_float(const char *text)
 {
     char *t = text_padded(text, strlen(text));
@@ -109,6 +126,14 @@ static void floats_as_strtof(void **s)
     check_float("3.4028235e38");
     check_float("-0");
     check_float("1.");
+    check_float("1234567");
+    check_float("12345678");
+    check_float("1234567.12345678");
+    check_float("1234567.123456789");
+    check_float("12345678.5");
+    check_float("16777217.");
+    check_float("0.5e3");
+    check_float("7E2");
     check_float(".5");
     check_float("+.5e1");
     check_float("0e99999999999");
@@ -142,9 +167,8 @@ static void floats_refused(void **s)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_of_every_length),
-        cmocka_unit_test(integers_refused),
-        cmocka_unit_test(floats_as_strtof),
+        cmocka_unit_test(integers_of_every_length), cmocka_unit_test(integers_refused),
+        cmocka_unit_test(stops_of_every_character), cmocka_unit_test(floats_as_strtof),
         cmocka_unit_test(floats_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +126,58 @@ static void bad_lines_say_why(void **s)
     parse_with(&(struct parse_settings){.format = PARSE_LIBSVM}, zero, sizeof zero - 1);
     assert_non_null(strstr(bad_text[0], "zero byte"));
     assert_int_equal(bad_lines[0], 1);
+}
+
+/* What is left of a bad row decides nothing about the rows behind it. */
+static void numbers_of_bad_rows(void **s)
+{
+    (void)s;
+    parse(PARSE_LIBSVM, 0, "1 1:2 2:3 x\n0 3:1 4:1\n");
+    assert_int_equal(bads, 1);
+    assert_false(buffer.not_one);
+    parse(PARSE_LIBSVM, 0, "1 1:2 2:3 x\n0 3:4 4:1\n");
+    assert_true(buffer.not_one);
+}
+
+/* Rows of numbers, in the short forms that are read at once and in others, against strtof and strtoull. */
+static void features_as_strtof(void **s)
+{
+    (void)s;
+    enum { FEATURES = 40 };
+    static const char *const forms[] = {"%.0f", "%.1f", "%.3f", "%.6f",  "%.7f", "%.8f", "%.9f",
+                                        "%g",   "%e",   "%.9g", "%.17g", "+%g",  "0%g",  "%.0f."};
+    uint64_t x = 99;
+    for (int round = 0; round < 4000; round++) {
+        char text[FEATURES * 64] = "1", *at = text + 1;
+        char id[FEATURES][24], value[FEATURES][40];
+        unsigned field[FEATURES];
+        const int fields = round % 2;
+        for (int i = 0; i < FEATURES; i++) {
+            x = x * 6364136223846793005u + 1442695040888963407u;
+            const unsigned any = (unsigned)(x >> 33);
+            const double v = (any % 3 ? 1 : -1) * (double)(any / 3 % 1000003) / (any % 7 ? 1e6 : 3.0);
+            (void)snprintf(id[i], sizeof id[i], "%llu", (unsigned long long)(x >> (any % 60)));
+            (void)snprintf(value[i], sizeof value[i], forms[any / 7 % (sizeof forms / sizeof *forms)],
+                           any / 128 % 4 ? (v < 0 && any % 5 ? -v : v) : 1.0);
+            field[i] = any / 512 % (any % 2 ? 10 : 65536);
+            at += fields ? sprintf(at, " %u:%s:%s", field[i], id[i], value[i])
+                         : sprintf(at, " %s:%s", id[i], value[i]);
+        }
+        parse(fields ? PARSE_LIBFFM : PARSE_LIBSVM, 0, text);
+        if (strstr(text, "+-") || strstr(text, "0-")) { /* "+%g" of a number below 0 is none */
+            assert_int_equal(bads, 1);
+            continue;
+        }
+        assert_int_equal(bads, 0);
+        assert_int_equal(buffer.features, FEATURES);
+        assert_true(buffer.not_one);
+        for (int i = 0; i < FEATURES; i++) {
+            const float want = strtof(value[i], NULL);
+            assert_true(buffer.key[i] == strtoull(id[i], NULL, 10));
+            assert_memory_equal(&buffer.value[i], &want, sizeof want);
+            assert_true(!fields || buffer.field[i] == field[i]);
+        }
+    }
 }
 
 static paramo_err on_bad_stop(void *arg, uint64_t line, const char *what)
@@ -274,6 +327,8 @@ int main(void)
         cmocka_unit_test(libffm_rows),
         cmocka_unit_test(hashed_keys),
         cmocka_unit_test(bad_lines_say_why),
+        cmocka_unit_test(numbers_of_bad_rows),
+        cmocka_unit_test(features_as_strtof),
         cmocka_unit_test(the_handler_can_stop),
         cmocka_unit_test(noise),
         cmocka_unit_test(labels_are_of_the_kind_asked_for),
