@@ -114,8 +114,9 @@ int data_shuffle(const struct options *o)
     return err == PARAMO_OK ? print_written(o, out, rows, NULL, 0) : fail(err);
 }
 
-/* A reader of the files, with their fields if `fields`, or if they have them (-1). Returns -1 or the exit code. */
-static int open_reader(const struct options *o, int fields, struct columns **columns, struct reader **reader)
+/* A reader of the files. Returns -1 or the exit code. */
+static int open_reader(const struct options *o, enum reader_fields fields, struct columns **columns,
+                       struct reader **reader)
 {
     const struct option_list *files = option_list(o, OPT_DATA);
     struct reader_options options;
@@ -125,13 +126,14 @@ static int open_reader(const struct options *o, int fields, struct columns **col
     data_args_apply(o, &options);
     options.columns = *columns;
     options.label.kind = option_flag(o, OPT_NO_LABELS) ? LABEL_NONE : LABEL_REAL;
-    options.fields = fields != 0;
+    options.fields = fields;
     paramo_err err = reader_open(&options, files->item, files->n, reader);
-    if (fields < 0 && err == PARAMO_E_FORMAT) {
-        options.fields = 0;
-        err = reader_open(&options, files->item, files->n, reader);
-    }
     return err == PARAMO_OK ? -1 : fail(err);
+}
+
+static enum reader_fields convert_fields(enum parse_format to)
+{
+    return to == PARSE_LIBSVM ? READER_NO_FIELDS : to == PARSE_VW ? READER_FIELDS_IF_ANY : READER_FIELDS;
 }
 
 int data_convert(const struct options *o)
@@ -145,7 +147,7 @@ int data_convert(const struct options *o)
     const enum parse_format to =
         code < 0 ? (enum parse_format)parse_format_find(option_text(o, OPT_TO)) : PARSE_AUTO;
     if (code < 0)
-        code = open_reader(o, to != PARSE_LIBSVM, &columns, &reader);
+        code = open_reader(o, convert_fields(to), &columns, &reader);
     if (code < 0) {
         const char *out = option_text(o, OPT_DATA_OUT);
         paramo_err err = convert_reader(reader, to, out, &rows);
@@ -260,7 +262,7 @@ int data_stat(const struct options *o)
     struct describe_result result;
     int code = check(o, 0);
     if (code < 0)
-        code = open_reader(o, -1, &columns, &reader);
+        code = open_reader(o, READER_FIELDS_IF_ANY, &columns, &reader);
     if (code < 0) {
         paramo_err err = describe_reader(reader, &result);
         struct reader_stats stats;

@@ -53,14 +53,15 @@ static size_t put_namespace(char *out, uint16_t field)
 
 static size_t put_feature(char *out, const struct block *b, size_t i, enum parse_format to, long *field)
 {
+    const uint16_t of = b->field ? b->field[i] : 0;
     size_t n = 0;
-    if (to == PARSE_VW && *field != (long)b->field[i]) {
-        *field = b->field[i];
-        n += put_namespace(out, b->field[i]);
+    if (to == PARSE_VW && *field != (long)of) {
+        *field = of;
+        n += put_namespace(out, of);
     }
     out[n++] = ' ';
     if (to == PARSE_LIBFFM) {
-        n += put_u64(out + n, b->field[i]);
+        n += put_u64(out + n, of);
         out[n++] = ':';
     }
     n += put_u64(out + n, b->key[i]);

@@ -10,8 +10,9 @@
 /* The formats that can be written, for an option. */
 #define CONVERT_WORDS "libsvm|libffm|vw"
 
-/* Writes all rows to path (learn/io/output.h). For libffm and vw the reader has fields (vw: a namespace each, fN). A row
- * whose label is not known has none. INVALID: a row has a weight, which only vw has. */
+/* Writes all rows to path (learn/io/output.h). For libffm the reader has READER_FIELDS. In vw each field is a
+ * namespace, and features without a field are in the one without a name. A row whose label is not known has none.
+ * INVALID: a row has a weight, which only vw has. */
 PARAMO_MUST_USE paramo_err convert_reader(struct reader *reader, enum parse_format to, const char *path,
                                           uint64_t *rows);
 

@@ -227,11 +227,11 @@ static paramo_err judge_table(const char *text, size_t len, int whole)
     struct table_header first = {0}, second = {0};
     if (jsonl_begins(text, len) && jsonl_keys(text, len, &first) == PARAMO_OK) {
         char keys[TABLE_LIST_MAX];
-        paramo_err bad =
-            paramo_error_set(PARAMO_E_FORMAT,
-                             "looks like JSON lines: use --columns 'label=NAME,cat=NAME;NAME,num=NAME'; the "
-                             "keys of its first line: %s",
-                             table_header_list(&first, keys));
+        paramo_err bad = paramo_error_set(
+            PARAMO_E_FORMAT,
+            "looks like JSON lines: use --columns 'label=NAME,cat=NAME;NAME,num=NAME' of train, "
+            "tune or data (a model keeps them); the keys of its first line: %s",
+            table_header_list(&first, keys));
         table_header_free(&first);
         return bad;
     }
@@ -247,11 +247,12 @@ static paramo_err judge_table(const char *text, size_t len, int whole)
         err = paramo_error_set(
             PARAMO_E_FORMAT,
             "looks like CSV without a header: begin it with a line of names, and use --columns "
-            "'label=NAME,cat=NAME;NAME,num=NAME'");
+            "'label=NAME,cat=NAME;NAME,num=NAME' of train, tune or data (a model keeps them)");
     else if (first.n > 1 && second.n == first.n)
         err = paramo_error_set(PARAMO_E_FORMAT,
                                "looks like CSV with a header: use --columns "
-                               "'label=NAME,cat=NAME;NAME,num=NAME'; its columns: %s",
+                               "'label=NAME,cat=NAME;NAME,num=NAME' of train, tune or data (a model keeps "
+                               "them); its columns: %s",
                                table_header_list(&first, list));
     table_header_free(&first);
     table_header_free(&second);

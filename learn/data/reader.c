@@ -41,9 +41,11 @@ static paramo_err tell_columns(struct reader *r, uint32_t s, enum parse_format f
     paramo_err err = by_header ? table_header_read(text, len, whole, format == PARSE_TSV ? '\t' : 0, &header)
                                : jsonl_keys(text, len, &header);
     if (err == PARAMO_OK && !r->columns)
-        err = paramo_error_set(PARAMO_E_INVALID,
-                               "%s needs --columns 'label=NAME,cat=NAME;NAME,num=NAME'; its columns: %s",
-                               parse_format_name(format), table_header_list(&header, list));
+        err = paramo_error_set(
+            PARAMO_E_INVALID,
+            "%s needs --columns 'label=NAME,cat=NAME;NAME,num=NAME' of train, tune or data (a "
+            "model keeps them); its columns: %s",
+            parse_format_name(format), table_header_list(&header, list));
     if (err == PARAMO_OK && !r->plan[s])
         err = table_plan_new(r->columns, &header, r->label.kind != LABEL_NONE, &r->plan[s]);
     if (err == PARAMO_OK)
@@ -70,14 +72,14 @@ paramo_err reader_tell_format(struct reader *r, uint32_t s)
     struct telling telling = {r, s, r->format};
     paramo_err err = stream_tell(r->stream[s], detect, &telling);
     const enum parse_format format = telling.format;
-    if (err == PARAMO_OK && r->fields && !parse_format_fields(format)) {
+    if (err == PARAMO_OK && r->fields == READER_FIELDS && !parse_format_fields(format)) {
         char list[PARSE_LIST_MAX];
         err = paramo_error_set(
             PARAMO_E_FORMAT,
             "%s: is in %s format, which has no fields; csv, tsv, jsonl, %s have "
-            "them: convert the file, or %s",
+            "them: give a file that has fields, or %s",
             r->names[s], parse_format_name(format), parse_format_list(list, PARSE_LIST_FIELDS),
-            r->interactions.n > 0 ? "leave out --interactions" : "take a model that needs no fields");
+            r->interactions.n > 0 ? "leave out --interactions" : "use a model or a --to that needs none");
     }
     if (err == PARAMO_OK)
         atomic_store(&r->stream_format[s], (int)format);
@@ -105,7 +107,7 @@ static paramo_err write_settings(const struct reader *r, uint32_t s, size_t part
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     (void)fprintf(f, "%d %zu %s %u %d %d %u", READER_VERSION, part_bytes,
                   parse_format_name((enum parse_format)atomic_load(&r->stream_format[s])), r->hash_bits,
-                  r->fields, (int)r->label.kind, r->label.classes);
+                  (int)r->fields, (int)r->label.kind, r->label.classes);
     for (size_t i = 0; r->columns && i < columns_count(r->columns); i++) {
         const struct column *c = columns_at(r->columns, i);
         (void)fprintf(f, " %s %zu ", column_role_name(c->role), c->len);
@@ -157,7 +159,7 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
     r->names_of_keys = o->names;
     if (o->interactions)
         r->interactions = *o->interactions;
-    r->fields = o->fields || r->interactions.n > 0;
+    r->fields = r->interactions.n > 0 ? READER_FIELDS : o->fields;
     r->hold_out = o->hold_out;
     r->skip_bad = o->skip_bad;
     r->format = o->format;

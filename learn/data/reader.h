@@ -35,6 +35,12 @@ struct reader; /* opaque; safe to use from many threads except where said */
 #define READER_PART_BYTES (1u << 20)
 #define READER_MAX_LINE   (16u << 20)
 
+enum reader_fields {
+    READER_NO_FIELDS, /* blocks have no fields */
+    READER_FIELDS,    /* blocks have the field of each feature; files without fields are refused */
+    READER_FIELDS_IF_ANY /* blocks of files without fields have none; only where blocks of both kinds are taken */
+};
+
 struct reader_options {
     enum parse_format format; /* PARSE_AUTO: told from each file's first lines */
     unsigned hash_bits;       /* 0: keys as they are; 1..63 */
@@ -43,8 +49,8 @@ struct reader_options {
         *columns; /* what the columns of tables are (columns.h), or NULL; the reader is one more owner */
     struct names *names; /* NULL, or where names of keys are noted (names.h); must outlive the reader */
     const struct interactions
-        *interactions;     /* NULL or copied: features of pairs of fields are added (interact.h) */
-    int fields;            /* blocks have the field of each feature; files without fields are refused */
+        *interactions; /* NULL or copied: features of pairs of fields are added (interact.h) */
+    enum reader_fields fields;
     uint64_t skip_bad;     /* this many bad lines are skipped and counted; one more is an error */
     size_t part_bytes;     /* READER_PART_BYTES; 0: that */
     unsigned hold_out;     /* percent of the rows: reader_part has the others (holdout.h) */

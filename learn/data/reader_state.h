@@ -62,7 +62,7 @@ struct reader {
     struct label_rule label;
     struct columns *columns;
     struct names *names_of_keys;
-    int fields; /* are parsed */
+    enum reader_fields fields;
     struct interactions interactions;
     uint64_t skip_bad;
     enum parse_format format;

@@ -47,7 +47,7 @@ refused 2 "mf: one field as both" "user-field and --item-field are both 1: they 
 check "fwfm: the weights of pairs" test "$(grep -c '^r:[0-5]	' fwfm.tsv)" -eq 6
 
 sed 's/ [0-9]*:/ /g' rows.ffm >rows.svm
-refused 3 "data without fields" "libsvm format, which has no fields; csv, tsv, jsonl, vw, libffm and criteo have them: convert" \
+refused 3 "data without fields" "libsvm format, which has no fields; csv, tsv, jsonl, vw, libffm and criteo have them: give" \
     "$PARAMO" train --model ffm --data rows.svm
 refused 3 "too many fields" "has field 5, and the model has the fields 0 to 4: a new model gets them with --fields 6" \
     "$PARAMO" train --model fwfm --data rows.ffm --fields 5

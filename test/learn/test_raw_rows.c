@@ -192,7 +192,7 @@ static void shuffles(void **s)
     }
 }
 
-static struct reader *open_reader(const char *name, int fields, enum label_kind kind)
+static struct reader *open_reader(const char *name, enum reader_fields fields, enum label_kind kind)
 {
     struct reader_options o;
     struct reader *r;
@@ -210,7 +210,7 @@ static void counts(void **s)
 {
     (void)s;
     write_text("d.ffm", "1 0:7:0.5 2:8:1\n0 0:7:-3\n-1\n1 2:9:4 2:8:1 0:1:1\n");
-    struct reader *r = open_reader("d.ffm", 1, LABEL_REAL);
+    struct reader *r = open_reader("d.ffm", READER_FIELDS, LABEL_REAL);
     struct describe_result d;
     assert_int_equal(describe_reader(r, &d), PARAMO_OK);
     assert_int_equal(d.rows, 4);
@@ -233,7 +233,7 @@ static void counts(void **s)
     for (int i = 0; i < 50000; i++)
         (void)fprintf(f, "%d %d:1\n", i % 40, i / 2);
     assert_int_equal(fclose(f), 0);
-    r = open_reader("many.svm", 0, LABEL_REAL);
+    r = open_reader("many.svm", READER_FIELDS_IF_ANY, LABEL_REAL);
     assert_int_equal(describe_reader(r, &d), PARAMO_OK);
     assert_int_equal(d.labels, DESCRIBE_LABELS + 1);
     assert_true(fabs(d.different - 25000) < 1000);
@@ -244,7 +244,7 @@ static void counts(void **s)
 static void expect_converted(const char *name, enum label_kind kind, enum parse_format to, const char *want)
 {
     uint64_t rows;
-    struct reader *r = open_reader(name, to != PARSE_LIBSVM, kind);
+    struct reader *r = open_reader(name, to == PARSE_LIBSVM ? READER_NO_FIELDS : READER_FIELDS_IF_ANY, kind);
     char out[256];
     (void)snprintf(out, sizeof out, "%s", text_path("c.txt"));
     if (convert_reader(r, to, out, &rows) != PARAMO_OK)
@@ -269,8 +269,10 @@ static void converts(void **s)
                      " 0:7:0.1 2:18446744073709551615:1\n 0:7:-3e+10\n\n 2:0:0\n");
     write_text("v.ffm", "1 0:1:1 1:2:1 26:3:1 27:4:1 53:5:1 62:6:1 63:7:1 100:8:1\n");
     expect_converted("v.ffm", LABEL_REAL, PARSE_VW, "1 | 1 |a 2 |z 3 |A 4 |0 5 |9 6 |_63 7 |_100 8\n");
+    write_text("i.svm", "1 3:1 5:0.5\n0\n");
+    expect_converted("i.svm", LABEL_REAL, PARSE_VW, "1 | 3 5:0.5\n0 |\n");
     write_text("w.vw", "1 2 |a b\n");
-    struct reader *r = open_reader("w.vw", 0, LABEL_REAL);
+    struct reader *r = open_reader("w.vw", READER_NO_FIELDS, LABEL_REAL);
     uint64_t rows;
     assert_int_equal(convert_reader(r, PARSE_LIBSVM, text_path("c.txt"), &rows), PARAMO_E_INVALID);
     reader_close(r);
