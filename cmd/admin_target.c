@@ -4,6 +4,8 @@
 int admin_target_token(const struct options *o, char secret[TOKEN_BYTES], const char **token)
 {
     const char *file = option_text(o, OPT_TOKEN_FILE);
+    if (file && option_given(o, OPT_ADMIN_TOKEN))
+        return options_wrong(o, "--token and --token-file both give the secret: give one of them");
     *token = file ? secret : option_text(o, OPT_ADMIN_TOKEN);
     return file ? token_read(verb_name(o->verb), file, secret) : 0;
 }

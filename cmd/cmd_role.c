@@ -21,9 +21,10 @@
 #include <unistd.h>
 
 #define NODE_EXIT_CODES                                                                                      \
-    "Exit code: 0 when the job ended in order, 4 when a node died, could not be reached or bound, or was\n"  \
-    "refused, 1 for what else went wrong (one line on standard error says why), 2 for wrong usage, 130 or\n" \
-    "143 when stopped by SIGINT or SIGTERM.\n"                                                               \
+    "Exit code: 0 when the job ended in order, 1 failed (one line on standard error says why), 2 wrong\n"    \
+    "usage, 3 a file or folder is missing, malformed or damaged or cannot be written, 4 a node of the\n"     \
+    "cluster died, cannot be reached or was refused, or the address cannot be listened on, 130 or 143\n"     \
+    "stopped by SIGINT or SIGTERM.\n"                                                                        \
     "\n"
 
 struct role {
@@ -51,7 +52,8 @@ static const struct role roles[] = {
      "\n"
      "Runs COMMAND ('paramo train ...' or any program that uses the library) as a worker of a job: sets its\n"
      "environment (DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT ...) and becomes it.\n",
-     "Exit code: COMMAND's; 2 for wrong usage, 126 or 127 if COMMAND cannot be run.\n"
+     "Exit code: COMMAND's; 2 for wrong usage, 3 if the token file cannot be read, 126 or 127 if COMMAND\n"
+     "cannot be run.\n"
      "\n"
      "  paramo worker --scheduler 127.0.0.1:9000 -- \\\n"
      "      paramo train --model lr --data train.ffm --model-out model\n"},
@@ -112,6 +114,8 @@ static int set_options(const struct options *o, struct role_settings *s)
             o, "--scheduler '%s' is not HOST:PORT or [IPV6]:PORT with a port from 1 to 65535", scheduler);
     if (option_given(o, OPT_META) && strncmp(meta, "etcd://", 7) != 0) /* the rest is the job's to check */
         return options_wrong(o, "--meta '%s' is not etcd://HOST:PORT[,HOST:PORT...][/JOB]", meta);
+    if (option_given(o, OPT_TOKEN) && option_given(o, OPT_TOKEN_FILE))
+        return options_wrong(o, "--token and --token-file both give the secret: give one of them");
     if (option_given(o, OPT_TOKEN_FILE)) {
         int code = token_read(verb_name(o->verb), option_text(o, OPT_TOKEN_FILE), s->token);
         if (code)

@@ -90,8 +90,8 @@ static const char more[] =
     "failed (128 + signal if it was killed), or of the node without which the job could not become\n"
     "complete. If all workers succeed: that of the first server or scheduler that failed, unless it was\n"
     "killed and the workers continued without it. 143 after SIGTERM, 129 after SIGHUP, 130 after Ctrl-C\n"
-    "where COMMAND is 'paramo train'; 1 if the job cannot be started, 2 for wrong usage, 126 or 127 if\n"
-    "COMMAND cannot be run.\n"
+    "where COMMAND is 'paramo train'; 1 if the job cannot be started, 2 for wrong usage, 3 if --log-dir\n"
+    "cannot be made, 126 or 127 if COMMAND cannot be run.\n"
     "\n"
     "  paramo run -s 2 -w 2 -- \\\n"
     "      paramo train --model lr --data train.ffm --model-out model\n";
@@ -507,8 +507,7 @@ static int make_options(const struct options *o, struct run_options *run)
     if (missing)
         return options_wrong(o, "%s is missing", missing);
     if (run->min_workers > run->workers)
-        return options_wrong(o, "--min-workers %d: the job has only %d workers", run->min_workers,
-                             run->workers);
+        return options_wrong(o, "--min-workers %d is above --workers %d", run->min_workers, run->workers);
     if (option_given(o, OPT_LOG_FORMAT) && !run->log_dir)
         return options_wrong(o, "--log-format needs --log-dir");
     if (run->log_dir && mkdir(run->log_dir, 0777) != 0 && errno != EEXIST) {

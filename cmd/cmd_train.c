@@ -362,7 +362,8 @@ static int print_summary(const struct options *s, const struct train_options *op
         (void)printf("%u worker%s died; %" PRIu64 " part%s of the data begun and not finished, dealt again\n",
                      r->dead_workers, r->dead_workers == 1 ? "" : "s", r->dealt_again,
                      r->dealt_again == 1 ? "" : "s");
-    if (r->warning[0] != '\0')
+    /* a terminal that shows standard error has it already */
+    if (r->warning[0] != '\0' && !(isatty(STDOUT_FILENO) && isatty(STDERR_FILENO)))
         (void)printf("warning: %s\n", r->warning);
     if (fflush(stdout) != 0 || ferror(stdout))
         return code_fail("train", PARAMO_E_IO, "standard output cannot be written");

@@ -100,7 +100,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "paramo: PARAMO_CPU: %s\n", paramo_last_error());
         return CODE_USAGE;
     }
-    if (strcmp(argv[1], "help") == 0 && argc == 3) {
+    if (strcmp(argv[1], "help") == 0 && argc > 2) {
         char option[] = "--help", *words[] = {argv[2], option, NULL};
         return run_verb(2, words);
     }

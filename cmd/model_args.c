@@ -139,7 +139,7 @@ int model_args_continue(const struct options *o, const char *dir, struct model_i
 {
     const char *name = model_args_name(o);
     if (name && strcmp(name, info->ops->name) != 0)
-        return options_wrong(o, "%s is a model of kind %s", dir, info->ops->name);
+        return options_wrong(o, "--model %s: the model in %s is of kind %s", name, dir, info->ops->name);
     int code = check(o, info->ops);
     if (code < 0)
         code = check_fixed(o, dir, info);

@@ -337,7 +337,7 @@ int options_parse(struct options *o, enum verb verb, int argc, char **argv, cons
         o->word = argv + optind;
         o->words = argc - optind;
     } else if (code < 0 && optind < argc) {
-        code = options_wrong(o, "there is no argument '%s'", argv[optind]);
+        code = options_wrong(o, "unexpected argument '%s'", argv[optind]);
     }
     return code < 0 ? complete(o) : code;
 }

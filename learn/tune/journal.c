@@ -84,7 +84,7 @@ static paramo_err take_head(const struct journal *j, json_t *object, const char 
     uint64_t version;
     const char *of = json_string_value(json_object_get(object, "search"));
     if (!whole(object, "paramo_tune", &version) || !of)
-        return wrong(j, 1, "not a file of 'paramo tune'");
+        return wrong(j, 1, "not a file that 'paramo tune' wrote: name one, or a new file");
     if (version != JOURNAL_VERSION)
         return wrong(j, 1, "of another version of 'paramo tune'");
     if (strcmp(of, search) != 0)
@@ -106,7 +106,7 @@ static paramo_err take_text(struct journal *j, char *text, size_t len, const cha
         json_t *object =
             json_loadb(text + *end, (size_t)(newline - (text + *end)), JSON_REJECT_DUPLICATES, NULL);
         if (!json_is_object(object))
-            err = wrong(j, number, "not a line of JSON");
+            err = wrong(j, number, "not a line of JSON: name a file that 'paramo tune' wrote, or a new one");
         else
             err = number == 1 ? take_head(j, object, search) : take_line(j, number, object);
         json_decref(object);

@@ -15,13 +15,15 @@ for verb in scheduler server worker; do
         "$PARAMO" $verb --token-file nonesuch
 done
 : >empty
+refused 2 "two secrets" "give one of them" "$PARAMO" server --scheduler 127.0.0.1:1 --token a --token-file empty
+refused 2 "two secrets, status" "give one of them" "$PARAMO" status --scheduler 127.0.0.1:1 --token a --token-file empty
 refused 3 "an empty token file" "has no token" "$PARAMO" server --token-file empty
 refused 2 "a scheduler without a port" "--port is missing" "$PARAMO" scheduler --servers 1 --workers 1
 refused 2 "a scheduler without servers" "--servers is missing" "$PARAMO" scheduler --port 9 --workers 1
 refused 2 "a scheduler without workers" "--workers is missing" "$PARAMO" scheduler --port 9 --servers 1
 refused 2 "a port beyond the last" "from 1 to 65535" "$PARAMO" scheduler --port 65536
 refused 2 "a server without a scheduler" "--scheduler is missing" "$PARAMO" server
-refused 2 "an argument too many" "no argument 'x'" "$PARAMO" server --scheduler 127.0.0.1:1 x
+refused 2 "an argument too many" "unexpected argument 'x'" "$PARAMO" server --scheduler 127.0.0.1:1 x
 refused 2 "a worker without a command" "COMMAND is missing" "$PARAMO" worker --scheduler 127.0.0.1:1
 for address in somewhere 127.0.0.1 127.0.0.1: :9 127.0.0.1:0 127.0.0.1:65536 127.0.0.1:9x ::1:9 '[]:9' '[::1]'; do
     refused 2 "a server's scheduler '$address'" "HOST:PORT" "$PARAMO" server --scheduler "$address"

@@ -43,7 +43,7 @@ expect 0 "--min-workers: enough have ended well" "$PARAMO" run -s 1 -w 3 --min-w
 says "and who has not" '^paramo run: 2 of 3 workers ended well, which is enough \(--min-workers 2\); exit code 5 was that of worker 2 \(node 13\)$'
 expect 5 "--min-workers: too few" "$PARAMO" run -s 1 -w 3 --min-workers 2 -- sh -c '[ "$DMLC_ROLE" != worker ] || [ "$DMLC_RANK" = 0 ] || exit 5'
 says "which is said" '^paramo run: 1 of 3 workers ended well; exit code 5 is that of worker 1 \(node 11\)$'
-refused 2 "--min-workers beyond the workers" 'min-workers 4: the job has only 3 workers' "$PARAMO" run -s 1 -w 3 --min-workers 4 -- true
+refused 2 "--min-workers beyond the workers" 'min-workers 4 is above --workers 3' "$PARAMO" run -s 1 -w 3 --min-workers 4 -- true
 expect 137 "a worker that is killed" "$PARAMO" run -s 1 -w 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker1 ] || kill -9 $$'
 says "names worker and signal" '^paramo run: worker 1 \(node 11\), pid [0-9]+, was killed by signal 9 \(Killed\)$'
 expect 143 "workers that wait for a dead server for ever are stopped" "$PARAMO" run -s 2 -w 2 --grace 1 -- \

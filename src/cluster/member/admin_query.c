@@ -49,7 +49,10 @@ static void admin_query_end(struct admin_query *admin_query, paramo_err status,
 static void admin_query_late(struct lane_timer *timer)
 {
     struct admin_query *admin_query = container_of(timer, struct admin_query, timer);
-    admin_query_end(admin_query, err_set(PARAMO_E_TIMEOUT, "the scheduler does not answer"), NULL);
+    paramo_err err =
+        err_set(PARAMO_E_TIMEOUT, "%s: the scheduler has not answered in time; is it stopped or overloaded?",
+                admin_query->schedulers);
+    admin_query_end(admin_query, err, NULL);
 }
 
 static paramo_err status_answer(struct reader *body, struct admin_query_result *result)
