@@ -12,9 +12,10 @@
  * learned, in the second the held-out rows are scored with the model as it is then. Every worker scores those of the
  * parts that it has read. No worker learns in the second: a round begins when the one before is over for all.
  *
- * Where a share s of the negative rows is learned, ln(1 / s) is added to the margins of the rows that are learned: with
- * so many negative rows fewer, the odds are 1 / s as high. So the margins themselves stay those of all rows, and scoring
- * needs no correction (King and Zeng, "Logistic Regression in Rare Events Data", Political Analysis 9, 2001).
+ * Where a share s of the negative rows is learned, ln(1 / s) is added to the margins of the rows that are learned:
+ * with only that share of them, the odds of a 1 are 1 / s as high. So the margins themselves stay those of all rows,
+ * and scoring needs no correction (King and Zeng, "Logistic Regression in Rare Events Data", Political Analysis 9,
+ * 2001).
  *
  * A schedule multiplies the gradient of a batch by the rate at its place: the round, and within it how many of the data's
  * parts lie before it. Where that number is not known (compressed files, pipes) it is the rate at the round's middle.

@@ -1,6 +1,6 @@
 /*
  * Reference-counted bytes: what paramo/array.h offers, for the layers below the public API. A reference is a
- * pointer to the struct. The last array_unref releases the memory, on any thread. A slice holds a reference
+ * pointer to the struct. The last array_unref frees the memory; it may run on any thread. A slice holds a reference
  * to its whole. This module never knows what the bytes mean. Tests: test/base/test_array.c.
  */
 #ifndef BASE_ARRAY_H

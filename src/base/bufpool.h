@@ -1,10 +1,10 @@
 /*
- * A pool of byte buffers in powers of two, so that steady traffic neither asks the system for memory nor pays
- * for its first touch. One owner. The cache is bounded. Bytes that are handed out are counted, so that a test
- * can see that all were returned.
+ * A pool of byte buffers in powers of two. So steady traffic neither asks the system for memory nor pays for the
+ * first touch of a page. One owner. The cache is bounded. Bytes that are handed out are counted, so that a test can
+ * see that all were returned.
  *
- * To give a gigabyte back to the system takes tens of milliseconds. An owner that has no time for that gives buffers
- * back with bufpool_put_late, and frees them bit by bit. Tests: test/base/test_bufpool.c.
+ * The system needs tens of milliseconds to take back a gigabyte. An owner that has no time for that returns buffers
+ * with bufpool_put_late, and frees them a few at a time. Tests: test/base/test_bufpool.c.
  */
 #ifndef BASE_BUFPOOL_H
 #define BASE_BUFPOOL_H

@@ -5,7 +5,8 @@
  *
  *     chunk[i] counts units of 2^(32 i - 1074). A value is cut into two chunks; carries run every EXACTSUM_FREE values.
  *
- * Infinities and NaN are counted beside it. It never knows what is summed. Tests: test/base/test_exactsum.c.
+ * Infinities and NaN are counted beside the chunks. This module never knows what is summed. Tests:
+ * test/base/test_exactsum.c.
  */
 #ifndef BASE_EXACTSUM_H
 #define BASE_EXACTSUM_H

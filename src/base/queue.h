@@ -1,8 +1,8 @@
 /*
- * Intrusive queues. `queue` is a plain FIFO for one owner. `mailbox` takes posts from any thread; one thread
- * drains it and gets all posts in the order posted (a Treiber stack, which mailbox_drain reverses: a post is
- * one compare-and-swap, a drain one exchange). Posting and checking are sequentially consistent: lanes rely
- * on this so as not to lose a wake-up. Tests: test/base/test_base.c.
+ * Intrusive queues. `queue` is a plain FIFO for one owner. `mailbox` takes posts from any thread; one thread drains
+ * it and gets all posts in the order posted (a Treiber stack, which mailbox_drain reverses: a post is one
+ * compare-and-swap, a drain one exchange). Posting and checking are sequentially consistent. Lanes rely on this:
+ * without it a wake-up could be lost. Tests: test/base/test_base.c.
  */
 #ifndef BASE_QUEUE_H
 #define BASE_QUEUE_H

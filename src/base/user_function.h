@@ -1,6 +1,6 @@
 /*
- * Functions of the application's own, by name, for the whole process; and what a request says of one. It never knows tables
- * or messages. Any thread. Tests: test/base/test_user_function.c.
+ * The application's functions, by name, for the whole process, and how a request names one. This module never knows
+ * tables or messages. Any thread. Tests: test/base/test_user_function.c.
  */
 #ifndef BASE_USER_FUNCTION_H
 #define BASE_USER_FUNCTION_H

@@ -4,7 +4,7 @@
  * machine. A real environment runs them on a thread; in a simulated one each is an event, some virtual
  * milliseconds later.
  *
- * The poster owns a blocking job's memory, and leaves it alone until done is called. This module never knows
+ * The poster owns the memory of a blocking job, and must not touch it until done is called. This module never knows
  * what a job does. Tests: test/env/test_blocking_job.c.
  */
 #ifndef ENV_BLOCKING_JOB_H

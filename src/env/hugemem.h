@@ -1,12 +1,11 @@
 /*
- * Memory for large tables in huge pages. A look-up in a table of many million rows goes to a random page
- * each time; with pages of 4 KiB it misses the TLB as well as the cache. Blocks of the sizes that tables use
- * are cut from chunks of 2 MiB; the kernel is asked to back each chunk with one page. Very large blocks are
- * mappings of their own. Small blocks, and those of small tables, come from malloc. Chunks without blocks,
- * except one, return to the system when the owner calls hugemem_trim: without huge pages that takes the
- * kernel 100 us per chunk, and a table that is cleared has thousands of chunks. One owner, no locks. Without
- * huge pages only speed is lost. This module never knows what the memory is for. Tests:
- * test/env/test_hugemem.c.
+ * Memory for large tables in huge pages. A look-up in a table of many million rows goes to a random page each time;
+ * with pages of 4 KiB it misses the TLB as well as the cache. Blocks of the sizes that tables use are cut from chunks
+ * of 2 MiB; the kernel is asked to back each chunk with one page. Very large blocks are mappings of their own. Small
+ * blocks, and those of small tables, come from malloc. Chunks without blocks, except one, return to the system when
+ * the owner calls hugemem_trim: without huge pages that takes the kernel 100 us per chunk, and a table that is
+ * cleared has thousands of chunks. One owner, no locks. Without huge pages everything works, only slower. This module
+ * never knows what the memory is for. Tests: test/env/test_hugemem.c.
  */
 #ifndef ENV_HUGEMEM_H
 #define ENV_HUGEMEM_H

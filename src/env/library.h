@@ -1,6 +1,6 @@
 /*
- * Shared objects that a process loads by a file's name, each once. It never knows what they have. Tests:
- * test/e2e/plugins.sh.
+ * Shared objects that a process loads by the name of their file, each once. This module never knows what is in them.
+ * Tests: test/e2e/plugins.sh.
  */
 #ifndef ENV_LIBRARY_H
 #define ENV_LIBRARY_H

@@ -1,6 +1,6 @@
 /*
- * Filters of a frame: a chain's encoders over a message that is to leave, and back at the other end. It counts
- * what each does, and how long it takes. It must never know frames or connections. Tests:
+ * Filters of a frame: encodes a message with the filters of a chain before it is sent, and decodes it at the other
+ * end. Counts the bytes and the time of each filter. It must never know frames or connections. Tests:
  * test/filter/test_coding.c, fuzz/fuzz_filter.c.
  */
 #ifndef FILTER_CODING_H

@@ -1,6 +1,6 @@
 /*
- * What lz4 and zstd share: each segment of a message is compressed by itself if that pays. Their params are one
- * byte with a bit for each compressed segment, then for each its length before, a u32. It must never know a
+ * What lz4 and zstd share: each segment of a message is compressed by itself if that saves bytes. Their params are
+ * one byte with a bit for each compressed segment, and then the original length of each, a u32. It must never know a
  * compressor. Tests: test/filter/test_coding.c.
  */
 #ifndef FILTER_COMPRESSING_H

@@ -1,18 +1,18 @@
 /*
- * Key lists that both ends of a connection remember, for the filters keycache and significant. A list is named
- * by its table, its length, and a signature of 128 bits over all its keys. The sending end decides which list
- * lies in which slot; the receiving end keeps what it is told, within its bounds. What one end has says nothing
- * of the other: the receiver compares the whole name, and a list that it does not have is missed, never
- * confused with another. All lists end with the connection.
+ * Key lists that both ends of a connection remember, for the filters keycache and significant. A list is named by its
+ * table, its length, and a signature of 128 bits over all its keys. The sending end decides which list is in which
+ * slot. The receiving end keeps the lists that it receives, within its bounds. The two ends may have different lists:
+ * the receiver compares the whole name, so it may lack a list, but never takes another one for it. All lists end with
+ * the connection.
  *
  *     sender    a list comes: keylists_admit finds a slot; its keys travel; once they are answered it is `known`
  *               and may be named instead
  *     receiver  keylists_put, keylists_get
  *
- * When the sender has no room, the list goes that was unused longest, if it has been unused for KEYLISTS_STALE
- * uses of each list. Otherwise the oldest of the KEYLISTS_YOUNG newest goes. So a set of lists that is larger
- * than the room, and comes round again and again, keeps most of the room's worth, and a list that is used twice
- * in a row (a pull and its push) is there the second time. It must never know messages. One owner, a lane.
+ * When the sender has no room, it drops the list that was unused longest, if that list has been unused for
+ * KEYLISTS_STALE uses of each list. Otherwise it drops the oldest of the KEYLISTS_YOUNG newest. Lists that come in a
+ * cycle may be more than there is room for: then most of the room still holds lists of the cycle. A list that is used
+ * twice in a row (a pull and its push) is there the second time. It must never know messages. One owner, a lane.
  * Tests: test/filter/test_keylists.c.
  */
 #ifndef FILTER_KEYLISTS_H

@@ -1,7 +1,7 @@
 /*
- * A message while filters change it: its segments, what they need to know of it, and the memory that they take.
- * A filter replaces a segment by bytes in memory that the message takes, or by bytes that outlive it. The owner
- * of the message gives all of that memory back at once. It must never know frames or connections. Tests:
+ * A message while filters change it: its segments, the facts that filters need, and the memory that they take. A
+ * filter replaces a segment by bytes in memory of the message, or by bytes that live longer than the message. The
+ * owner of the message frees all of its memory at once. It must never know frames or connections. Tests:
  * test/filter/test_coding.c.
  */
 #ifndef FILTER_MESSAGE_H

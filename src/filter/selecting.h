@@ -1,7 +1,8 @@
 /*
- * What filters that hold rows back have in common. The worker adds to the rows of a push what was held back of their
- * keys before, asks the filters of the chain which rows are to wait, and keeps these. A row waits if any filter of the
- * chain says so. The choice is made once for a push, so all its transmissions have the same rows.
+ * The common part of filters that hold rows back. The worker adds the values that it held back earlier to the rows of
+ * a push with the same keys. Then it asks the filters of the chain which rows must wait, and keeps these. A row waits
+ * if any filter of the chain says so. The choice is made once for a push, so all its transmissions have the same
+ * rows.
  * Tests: test/filter/test_selecting.c.
  */
 #ifndef FILTER_SELECTING_H

@@ -1,8 +1,8 @@
 /*
- * Filters of the application's own (paramo/filter_types.h), as filters of the table. They are registered for the whole
- * process and stay. On the wire each has the id FILTER_ID_USER and a hash of its name; the capability bit is one
- * of 24 that the hash decides, so that two names may share a bit: then a shard may get a filter that it does not have,
- * and says so (PROBE_LACKS). It must never know messages beyond their values. Any thread. Tests:
+ * The application's filters (paramo/filter_types.h), as filters of the table. They are registered for the whole
+ * process, for its whole life. On the wire each has the id FILTER_ID_USER and a hash of its name. The hash chooses
+ * one of 24 capability bits, so two names may share a bit. Then a shard may receive a filter that it does not have;
+ * it answers PROBE_LACKS. It must never know messages beyond their values. Any thread. Tests:
  * test/filter/test_users.c, test/worker/test_filtering.c.
  */
 #ifndef FILTER_USERS_H

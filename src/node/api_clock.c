@@ -25,7 +25,7 @@ static void join_taken(struct node_call *c, void *arg)
     clock_joined(a->worker, c->call.result.session, &c->call.result.clock);
 }
 
-/* The scheduler may have counted the worker all the same; then nobody would ever end its iterations. */
+/* The scheduler may have counted the worker all the same; then its iterations would never end. */
 static void join_failed(void *arg)
 {
     const struct clock_args *a = arg;

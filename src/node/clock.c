@@ -11,7 +11,7 @@
 
 enum {
     AGAIN_MS = 100, /* arbitrary */
-    WAIT_MS = 250   /* then the scheduler says who is behind, and is asked again; arbitrary */
+    WAIT_MS = 250   /* then the scheduler names the workers behind, and is asked again; arbitrary */
 };
 
 /* One iteration that has been ended, until its requests have. */
@@ -247,7 +247,7 @@ static void behind_run(struct lane_task *task)
     free(b);
 }
 
-/* The scheduler's last word, without the time of that wait. Without memory the client does not learn who is behind. */
+/* The scheduler's last word, without the time of that wait. Without memory the client does not learn which workers are behind. */
 static void behind(paramo_worker *w)
 {
     struct behind *b = malloc(sizeof *b);

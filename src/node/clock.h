@@ -45,7 +45,7 @@ uint64_t clock_age(const paramo_worker *worker, uint64_t demanded);
 void clock_needed(void *worker, uint64_t clock);
 /* OK while it counts. */
 MUST_USE paramo_err clock_check(const paramo_worker *worker);
-/* Control lane. The worker does not count by this session: nobody waits for the answer, and a scheduler that is
+/* Control lane. The worker does not count by this session: no thread waits for the answer, and a scheduler that is
  * away hears of it later. */
 void clock_goodbye(paramo_worker *worker, uint64_t session);
 /* Control lane; the client is closed, and its tasks have run. Tells the scheduler that the worker is gone. */

@@ -1,5 +1,6 @@
 /*
- * Makes a node of its configuration (paramo_create): lanes, van and member slots; and frees it. It never knows a cluster.
+ * Makes a node from its configuration (paramo_create), with lanes, van and member slots, and frees it. It never knows
+ * a cluster.
  * Tests: test/node/test_node.c.
  */
 #ifndef NODE_CREATE_H

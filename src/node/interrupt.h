@@ -1,5 +1,5 @@
 /*
- * The way out of a wait: paramo_interrupt and paramo_drain wake every thread that waits in a node. It never knows what
+ * Ends waits: paramo_interrupt and paramo_drain wake every thread that waits in a node. It never knows what
  * they wait for. Tests: test/node/test_ends.c.
  */
 #ifndef NODE_INTERRUPT_H

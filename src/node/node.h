@@ -1,12 +1,11 @@
 /*
- * The inside of a node: how scheduler, shards, members and clients are put together behind paramo.h. A node
- * has one control lane with its own thread (membership, heartbeats, the acceptor), one lane per shard, and
- * one per worker.
+ * The inside of a node: scheduler, shards, members and clients, which paramo.h hides. A node has one control
+ * lane with its own thread (membership, heartbeats, the acceptor), one lane per shard, and one per worker.
  *
- * A member slot is one membership. A process with one role has one slot; an embedded node has one per server
- * and one for its workers, all on the same control lane and the inproc van. Each field says which lane or
- * lock owns it. Only this layer knows all others; it never holds their logic. create.c makes a node, join.c
- * starts it, leave.c ends it, interrupt.c wakes its waiters; node.c brings what a thread wants to its lanes.
+ * A member slot is one membership. A process with one role has one slot; an embedded node has one per server and one
+ * for its workers, all on the same control lane and the inproc van. Each field says which lane or lock owns it. Only
+ * this layer knows all others; it never holds their logic. create.c makes a node, join.c starts it, leave.c ends it,
+ * interrupt.c wakes its waiters; node.c runs the calls of any thread on the node's lanes.
  * Tests: test/node/.
  */
 #ifndef NODE_NODE_H

@@ -1,6 +1,6 @@
 /*
- * The scheduler's order REPORT: collects what each shard of a server holds. It never knows what the scheduler
- * makes of it. Tests: test/e2e/status.sh, test/cluster/test_sched_status.c.
+ * The scheduler's order REPORT: collects what each shard of a server holds. It never knows what the scheduler does
+ * with the report. Tests: test/e2e/status.sh, test/cluster/test_sched_status.c.
  */
 #ifndef NODE_REPORTING_H
 #define NODE_REPORTING_H

@@ -190,7 +190,7 @@ static void dispatch_one(struct dispatch *dispatch, struct paramo_request *q)
         h->fn(h->arg, q, &q->info);
     } else if (h) {
         queue_add(h, q);
-        if (job_is_over(dispatch->node)) /* its threads have left, or leave: nobody takes what comes after */
+        if (job_is_over(dispatch->node)) /* its threads have left, or leave: no thread takes later requests */
             queue_refuse(h, "the job is over");
         lane_notify(dispatch->lane);
     } else {

@@ -1,5 +1,5 @@
 /*
- * One task: what its function has asked for, its subtasks, memory, answer and error. It is answered and freed when its
+ * One task: its subtasks (requests of its function), memory, answer and error. It is answered and freed when its
  * function has returned and each subtask has completed. It never knows how tasks arrive or which thread runs them
  * (tasks.h). Any thread. Tests: test/node/test_task.c.
  */

@@ -1,5 +1,5 @@
 /*
- * Views on their way from the control lane to the lanes that use them. It never knows what takes a view, or why.
+ * Passes views from the control lane to the lanes that use them. It never knows what a lane does with a view.
  * Tests: test/node/test_joins.c.
  */
 #ifndef NODE_VIEW_FEED_H

@@ -1,6 +1,6 @@
 /*
- * Changes of chains that need no plan, for members that are gone, and which members a change concerns. Pure
- * functions, which never fail. This module never decides which shard should hold what (ring/place.h does).
+ * Removes dead members from chains, which needs no plan, and finds the members that a change concerns. Pure
+ * functions, which never fail. This module never decides which shard should hold which partition (ring/place.h does).
  * Tests: test/ring/test_chains.c.
  */
 #ifndef RING_CHAINS_H

@@ -1,7 +1,7 @@
 /*
- * Where runs of partitions begin that have the same shards. Whatever depends on these alone is then computed once
- * for each run (partition_set_runs). Pure functions. This module never knows chains or what the shards are for. Tests:
- * test/ring/test_chains.c (ring_begins), test_place.c.
+ * Finds the runs of partitions that have the same shards. A result that depends on the shards only is then computed
+ * once for each run (partition_set_runs). Pure functions. This module never knows chains or what the shards are for.
+ * Tests: test/ring/test_chains.c (ring_begins), test_place.c.
  */
 #ifndef RING_RUNS_H
 #define RING_RUNS_H

@@ -1,13 +1,14 @@
 /*
- * What the pushes of one clock have brought to a row of an aggregated table (paramo_table_options.aggregate). It stands
- * in the row, behind the optimizer's state, so it is replicated, migrated and saved with the row:
+ * The sums of the pushes of one clock to a row of an aggregated table (paramo_table_options.aggregate). They are in
+ * the row, behind the optimizer's state, so they are replicated, migrated and saved with the row:
  *
  *     parameters | s0 | s1 | t | clock, workers | sum of column 0 | sum of column 1 ...        16 bytes each, from clock on
  *
  * The optimizer is applied once to the sums: in the row when a push of a later clock comes, and in a copy of the row
- * when it is read. So nothing has to be sent for it, and a row cannot have it twice. A sum is an exact number of units
- * of 2^-64 (two's complement, 128 bits), so it does not depend on the order in which the pushes come: sums in the order
- * of ranks have the same bits. It never knows keys, tables, or who pushes. Tests: test/table/test_aggregate_rows.c.
+ * when it is read. So no message is needed for that, and a row cannot get it twice. A sum is an exact number of units
+ * of 2^-64 (two's complement, 128 bits), so it does not depend on the order in which the pushes come: sums in the
+ * order of ranks have the same bits. It never knows keys, tables, or who pushes. Tests:
+ * test/table/test_aggregate_rows.c.
  */
 #ifndef TABLE_AGGREGATE_H
 #define TABLE_AGGREGATE_H

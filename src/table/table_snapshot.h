@@ -8,7 +8,7 @@
  *         0 ---- given out ---- cursor ---- to come: but for those that have changed since the opening ----
  *     dense: the same with blocks of consecutive rows
  *
- * The marks of the rows say what changed when (rowmarks.h; keyindex.h of small rows). Each opening begins an
+ * The mark of a row says when the row changed (rowmarks.h; for small rows keyindex.h). Each opening begins an
  * epoch; the mark of a row:
  *
  *                              opening          a change             the walk comes by

@@ -1,6 +1,6 @@
 /*
- * The rows that a function makes of rows (base/transform.h). It computes and changes nothing: the caller stores the rows
- * as it stores any others. It never knows shards or messages. Tests: test/table/test_table_transform.c.
+ * Computes new rows from rows with a function (base/transform.h). It changes no table: the caller stores the new rows
+ * like any others. It never knows shards or messages. Tests: test/table/test_table_transform.c.
  */
 #ifndef TABLE_TABLE_TRANSFORM_H
 #define TABLE_TABLE_TRANSFORM_H

@@ -1,7 +1,6 @@
 /*
- * TABLE_OPEN, and a table's options on the wire, as views carry them too. The bounds here are what any node
- * may be told; what an option means is table/'s business, and so are the finer checks. Tests:
- * test/wire/test_calls.c.
+ * TABLE_OPEN, and a table's options on the wire, as views carry them too. The bounds here are those of the message.
+ * table/ has the meaning of each option, and the finer checks. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_TABLE_SPEC_H
 #define WIRE_TABLE_SPEC_H

@@ -1,5 +1,5 @@
 /*
- * What comes back over a link: answers to slices and to probes. It never sends. Tests:
+ * The answers that arrive over a link, to slices and to probes. It never sends. Tests:
  * test/worker/test_client.c, test/worker/test_client_faults.c.
  */
 #ifndef WORKER_ANSWER_H

@@ -1,6 +1,6 @@
 /*
- * The callbacks of a client: those that are out, and those that wait until the application runs them (waiting.c). It must
- * never know what a callback does. Any thread. Tests: test/worker/test_client_threads.c.
+ * The callbacks of a client: those that are running, and those that wait until the application runs them (waiting.c).
+ * It must never know what a callback does. Any thread. Tests: test/worker/test_client_threads.c.
  */
 #ifndef WORKER_CALLBACKS_H
 #define WORKER_CALLBACKS_H

@@ -4,16 +4,16 @@
  *     push of the application --> + what was held back of its keys --> selected rows --> carrier --> shards
  *                                                                 `--> the others are held back
  *
- * But for the case below, nothing that is held back is lost or sent twice, whatever becomes of the application's
- * request. Therefore the rows that travel do so in requests of the client's own. A carrier has no deadline and cannot
- * be cancelled: when the application's request ends early, the carrier goes on, under the numbers that its chunks
- * have. So its rows are applied exactly once. A shard that refuses a chunk gets it again later. Only with the client
- * does a carrier end before its time; client_close and a death lose what the client holds back. A flush sends what is
- * held back of a table.
+ * Except in the case below, no row that is held back is lost or sent twice, however the application's request ends.
+ * Therefore the rows travel in requests of the client itself, the carriers. A carrier has no deadline and cannot be
+ * cancelled: when the application's request ends early, the carrier goes on, under the numbers that its chunks have.
+ * So its rows are applied exactly once. If a shard refuses a chunk, the carrier sends it again later. A carrier ends
+ * early only if the client ends: client_close and a death lose the rows that the client holds back. A flush sends all
+ * rows of a table that are held back.
  *
- * One case is bounded: a carrier that no server takes for the time of a request (its owner is dead and has no copy, say)
- * keeps its number, and 1,024 numbers later no request can be sent. Then it is given up, with a warning, and requests that
- * wait for it end with NODE_LOST.
+ * The exception: no server may take a carrier for as long as a request may last, for instance because its owner is
+ * dead and has no copy. The carrier keeps its number, and 1,024 numbers later no request can be sent. Then the client
+ * gives the carrier up with a warning, and requests that wait for it end with NODE_LOST.
  *
  * Bounded: CARRYING_HELD_MAX bytes of rows held back (then rows travel instead), and CARRYING_SENT_MAX bytes of rows in
  * carriers (then pushes wait). On the lane. Tests: test/worker/test_carrying.c, the simulator.

@@ -1,6 +1,6 @@
 /*
- * Do the rows of two tables go together? It never knows what a request does with them. Tests:
- * test/worker/test_reduction_request.c.
+ * Checks that a request may read the rows of two tables together. It never knows what the request does with them.
+ * Tests: test/worker/test_reduction_request.c.
  */
 #ifndef WORKER_CHECK_OTHER_H
 #define WORKER_CHECK_OTHER_H

@@ -1,5 +1,5 @@
 /*
- * The life of a chunk, but for its slices: its memory, its wait for a view, its end. It never knows why a chunk fails.
+ * The life of a chunk without its slices: its memory, its wait for a view, its end. It never knows why a chunk fails.
  * Tests: test/worker/test_client.c, test/worker/test_client_faults.c.
  */
 #ifndef WORKER_CHUNK_H

@@ -18,7 +18,7 @@ struct client_clock_gate {
     paramo_err lost;  /* why, the last time ... */
     char lost_text[ERR_TEXT_MAX];
     struct request *first, *last; /* held; all need more */
-    char behind[ERR_TEXT_MAX];    /* who is behind, by the scheduler's last word; "": not known */
+    char behind[ERR_TEXT_MAX];    /* the workers behind, by the scheduler's last answer; "": not known */
 };
 
 /* ---- news, after config.need_clock ---- */
@@ -26,7 +26,7 @@ struct client_clock_gate {
 /* All workers that count have reached the clock: requests that are held for it are sent. workers: how many count; 0: not
  * known. */
 void client_clock_reached(struct client *client, uint64_t minimum, uint32_t workers);
-/* They have not yet; who is behind is said where a request misses its deadline. Asks again if requests are held. */
+/* They have not yet. A request that misses its deadline names the workers that are behind. Asks again if requests are held. */
 void client_clock_behind(struct client *client, const char *who);
 /* It will never be known: requests that are held, or will be, end with this status. */
 void client_clock_lost(struct client *client, paramo_err status, const char *text);

@@ -1,7 +1,6 @@
 /*
- * Fences: a fence passes when all requests that the client was given before it have ended, with whatever status.
- * It holds up no request. It never knows what a request does, or what comes behind the fence. Tests:
- * test/worker/test_fence.c.
+ * Fences: a fence passes when all requests that the client got before it have ended, with any status. It delays no
+ * request. It never knows what a request does, or what happens after the fence. Tests: test/worker/test_fence.c.
  */
 #ifndef WORKER_FENCE_H
 #define WORKER_FENCE_H

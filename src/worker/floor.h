@@ -1,5 +1,6 @@
 /*
- * The floor of the client's numbers, for servers that get no other message from it. It never knows how the floor rises.
+ * Sends the floor of the client's numbers to servers that get no other message from the client. It never knows how
+ * the floor rises.
  * Tests: test/worker/test_client.c, test/worker/test_senders.c.
  */
 #ifndef WORKER_FLOOR_H

@@ -1,6 +1,7 @@
 /*
- * The numbers of chunks. Each chunk that is sent has one for ever; a server drops what it has applied by it. All numbers
- * below the floor are over. At most DATA_WINDOW numbers from the floor on are given.
+ * The numbers of chunks. Each chunk that is sent has one, which never changes. By it a server recognizes a chunk that
+ * it has applied, and drops it. All numbers below the floor are over. Numbers are given only up to DATA_WINDOW from
+ * the floor on.
  *
  *     floor <= given numbers < next <= floor + DATA_WINDOW
  *

@@ -1,5 +1,5 @@
 /*
- * One batch of a scan: what is asked of a shard, and its answer. It never knows the other batches of the scan. Tests:
+ * One batch of a scan: the request to a shard, and its answer. It never knows the other batches of the scan. Tests:
  * test/worker/test_client.c, fuzz/fuzz_client.c.
  */
 #ifndef WORKER_SCAN_BATCH_H

@@ -1,6 +1,6 @@
 /*
  * A function that changes all rows of a range: its keys, part by part, each part a request of its own. The keys of a
- * dense table are known; those of other tables come from a scan. It never knows how a request travels. Tests:
+ * dense table are known; those of other tables come from a scan. It never knows how a request is sent. Tests:
  * test/worker/test_transform_run.c.
  */
 #ifndef WORKER_TRANSFORM_RUN_H

@@ -1,6 +1,6 @@
 /*
- * What a client knows of views beside the present one: a view for which there was no memory, the view that it has asked
- * for, and the view that its requests need. It must never know what a view is used for.
+ * Views of a client other than its current one: a view for which it had no memory, the view that it has asked for,
+ * and the view that its requests need. It must never know what a view is used for.
  * Tests: test/worker/test_client.c, test/worker/test_no_memory.c.
  */
 #ifndef WORKER_VIEWS_H

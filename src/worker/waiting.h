@@ -1,6 +1,6 @@
 /*
- * What an application's threads do besides issuing requests: wait, cancel, run deferred callbacks, read
- * counters (client.h). It never knows how a request is sent. Tests: test/worker/test_client_threads.c.
+ * The calls of the application's threads that issue no request: wait, cancel, run deferred callbacks, read counters
+ * (client.h). It never knows how a request is sent. Tests: test/worker/test_client_threads.c.
  */
 #ifndef WORKER_WAITING_H
 #define WORKER_WAITING_H

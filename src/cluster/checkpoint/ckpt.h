@@ -1,6 +1,6 @@
 /*
- * Checkpoints: a table's rows with optimizer state, and the applied windows that say which pushes are in
- * them, in files that are read as whole only if they are whole.
+ * Checkpoints: a table's rows with optimizer state, and the applied windows that say which pushes are in them,
+ * in files that a reader accepts only if they are whole.
  *
  *     dir/00000007/blocks-0, blocks-1, ...   one from each writer: blocks, each with a checksum, then an end
  *     dir/00000007/manifest                  last: which files, their sizes and checksums, the tables

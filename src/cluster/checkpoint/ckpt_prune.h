@@ -1,6 +1,6 @@
 /*
- * Removing old checkpoints so that a crash at any step leaves only whole ones and attempts. Blocking: runs in
- * a blocking job, never on a lane. It never reads a block. Tests: test/cluster/test_ckpt.c.
+ * Removes old checkpoints. After a crash at any step each checkpoint is whole, or is a folder without a manifest.
+ * Blocking: runs in a blocking job, never on a lane. It never reads a block. Tests: test/cluster/test_ckpt.c.
  */
 #ifndef CLUSTER_CHECKPOINT_CKPT_PRUNE_H
 #define CLUSTER_CHECKPOINT_CKPT_PRUNE_H

@@ -1,7 +1,7 @@
 /*
- * An admin client: asks a scheduler one thing without joining the job: the view, the job's status, to take or
- * load a checkpoint, or to drain a server. One attempt with one deadline, over the scheduler's addresses
- * until one answers. It never knows what the answer is for. All on one lane. Tests:
+ * An admin client: it sends one request to a scheduler without joining the job. The request is for the view, for the
+ * job's status, to take or load a checkpoint, or to drain a server. There is one attempt with one deadline; it tries
+ * the scheduler's addresses until one answers. It never knows what the answer is for. All on one lane. Tests:
  * test/cluster/test_admin_query.c, test_sched_status.c.
  */
 #ifndef CLUSTER_MEMBER_ADMIN_QUERY_H

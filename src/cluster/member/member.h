@@ -7,10 +7,10 @@
  *      ^                      |                               |
  *      +----- connection lost +-------------------------------+     (pace: 20 ms, doubling to 500 ms)
  *
- * A lost connection is logged once, at once. How long the member reconnects depends on the address. A refused
- * connection is strong evidence of a dead process (scheduler_wait_ms); anything else may be a stopped or
- * overloaded one (heartbeat_timeout_ms). A scheduler that keeps its state is tried for ten minutes in any
- * case. Calls wait as long as their deadlines allow, and are repeated. Several addresses are tried in turn:
+ * A lost connection is logged once, at once. The time for which the member reconnects depends on the answer of the
+ * address. A refused connection is strong evidence of a dead process (scheduler_wait_ms). Otherwise the process may
+ * be stopped or overloaded (heartbeat_timeout_ms). If the scheduler keeps its state, the member tries for ten minutes
+ * in any case. Calls wait as long as their deadlines allow, and are repeated. Several addresses are tried in turn:
  * only the leader listens.
  *
  * Threads: every function and callback runs on one lane (the node's control lane); other threads post.

@@ -1,5 +1,6 @@
 /*
- * The scheduler's orders to a member: each is handed over once, and its answer is a call, which is done once.
+ * The scheduler's orders to a member. The node gets each order once. The answer to an order is a call, which the
+ * scheduler does once.
  * Must never know: what an order means.
  * Tests: test/cluster/test_orders.c.
  */

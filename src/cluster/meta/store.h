@@ -8,8 +8,8 @@
  *   OPEN --store_start--> STARTING --ok--> READY --store_save--> READY ...
  *                                  `--error--> OPEN
  *
- * Nothing here blocks: work on files or with etcd is a blocking job, whose end comes to the lane. After a
- * failed save it is unknown whether its records are there: the next save must be a whole one.
+ * Nothing here blocks: work on files or with etcd is a blocking job, whose end comes to the lane. After a failed save
+ * the store may or may not have its records, so the next save must be a whole one.
  *
  * It never knows what is in a durable record. All functions on the lane. Tests: test/cluster/test_store.c,
  * test_store_etcd.c.

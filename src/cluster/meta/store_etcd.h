@@ -1,5 +1,5 @@
 /*
- * A store in etcd: one scheduler leads, standby schedulers wait for it to go. Below "paramo/JOB/":
+ * A store in etcd: one scheduler leads, and standby schedulers wait for its end. Below "paramo/JOB/":
  *
  * - term: how many schedulers have led; each leader raises it. The last to raise it may save: each save is a
  *   transaction that holds only while that key is as this store left it (the fence).

@@ -2,10 +2,9 @@
  * The state of a store in etcd, which store_etcd.c (the store), store_etcd_call.c (one request),
  * store_etcd_start.c and store_etcd_lead.c share. No other product code includes it.
  *
- * One request is on its way at a time, as a blocking job. `turn` chooses the next. The lease goes before
- * saves, since everything rests on it. After a request whose answer was lost, `head_known` is false: the next
- * save reads the revision of `head` first and compares it, so a lost request that arrives late changes
- * nothing.
+ * One request is on its way at a time, as a blocking job. `turn` chooses the next. The lease comes before saves,
+ * because every save depends on it. After a request whose answer was lost, `head_known` is false: the next save reads
+ * the revision of `head` first and compares it, so a lost request that arrives late changes nothing.
  *
  *   OPEN --start--> WATCH --no leader--> GRANT --> CAMPAIGN --> READ --> READY
  *                     ^                                |

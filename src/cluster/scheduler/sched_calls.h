@@ -1,6 +1,6 @@
 /*
- * Calls of members: each is done once, however often it arrives. Keeps answers until the caller has them, and
- * holds an answer back until what it rests on is durable. A call that must wait lies in one queue of the part
+ * Calls of members: each is done once, however often it arrives. Keeps answers until the caller has them, and holds
+ * an answer back until the state that it depends on is durable. A call that must wait is in one queue of the part
  * that will answer it.
  * Must never know: what a call means; the part that handles it decodes and answers it.
  * Tests: test/cluster/test_sched_calls.c.

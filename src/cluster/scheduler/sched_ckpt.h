@@ -1,6 +1,6 @@
 /*
- * Checkpoints of the running job: takes and loads them, one at a time, for a member, an admin client or the
- * clock; or the lost rows of one, for sched_recovery.h.
+ * Checkpoints of the running job. Takes and loads them, one at a time, when a member, an admin client or the timer
+ * asks for it. For sched_recovery.h it loads only the lost rows of one.
  * Must never know: rows; servers write and read them (src/server/snapshot/).
  * Tests: test/cluster/test_sched_ckpt.c, test_sched_lost.c.
  */

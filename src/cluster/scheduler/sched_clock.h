@@ -48,7 +48,7 @@ void sched_clock_node_gone(struct sched_node *node);
 /* Adds the clocks and the waits of each node to the status, whose nodes have their places (sched_node_status). */
 void sched_clock_status(const struct scheduler *s, struct status *m);
 /* For the simulator, between events: what cannot be, in words, as a dead node's clock that counts, or a wait that goes on
- * although nobody is behind; NULL: nothing. */
+ * although no worker is behind; NULL: nothing. */
 const char *sched_clock_fault(const struct scheduler *s);
 void sched_clock_fini(struct scheduler *s);
 

@@ -1,5 +1,5 @@
 /*
- * The end of the job: when it ends, with which status, how members learn it, and when the scheduler is over.
+ * The end of the job: when it ends, with which status, how members learn of it, and when the scheduler itself ends.
  * Must never know: what the parts hold.
  * Tests: test/cluster/test_scheduler.c, test_restart.c, test_lead.c.
  */

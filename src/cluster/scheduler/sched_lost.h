@@ -1,6 +1,6 @@
 /*
- * Lost rows: which rows of which tables have lost their last copy, and what to call them.
- * Must never know: what is done about it (sched_recovery.h).
+ * Lost rows: which rows of which tables have lost their last copy, and their names in messages.
+ * Must never know: how they are recovered (sched_recovery.h).
  * Tests: test/cluster/test_sched_lost.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_LOST_H

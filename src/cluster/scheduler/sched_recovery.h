@@ -1,6 +1,6 @@
 /*
- * Recovery of lost rows: the job ends and says what is lost; or (--on-loss restore) those rows, and no others,
- * return to the last checkpoint.
+ * Recovery of lost rows: the job ends and names the lost rows. With --on-loss restore these rows, and no others, are
+ * loaded from the last checkpoint instead.
  * Must never know: how a checkpoint is loaded (sched_ckpt.h).
  * Tests: test/cluster/test_sched_lost.c.
  */

@@ -1,7 +1,7 @@
 /*
- * The view: its number, the list of its tables, and when it is built, saved and announced. Several changes of
- * one moment are one view.
- * Must never know: what a view says beside that, and which members get it (sched_announce.h).
+ * The view: its number, the list of its tables, and when it is built, saved and announced. Changes that come at the
+ * same moment are one view.
+ * Must never know: the rest of a view, and which members get it (sched_announce.h).
  * Tests: test/cluster/test_scheduler.c, test_restart.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_VIEW_H

@@ -1,5 +1,5 @@
 /*
- * Nodes that wait for a place: their list, and what a node gets that is refused one.
+ * Nodes that wait for a place: their list, and the answer to a node that is refused a place.
  * Must never know: which node gets a place (sched_admission.h).
  * Tests: test/cluster/test_scheduler.c.
  */

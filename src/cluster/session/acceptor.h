@@ -1,7 +1,7 @@
 /*
  * The acceptor of a process: it listens, takes new connections through the handshake, and hands those that
  * belong to the job to their owner. An unauthenticated connection gets a few seconds, one frame and 4 KiB.
- * Their number is bounded: the oldest is closed for the next, so idle ones keep no peer out.
+ * Their number is bounded: when there are too many, the oldest is closed. So idle connections keep no peer out.
  *
  * The owner answers, not the acceptor. accept() is called with a checked HELLO. The owner sets its user (on
  * this lane, or after van_move in arrived() on another), then calls acceptor_welcome or acceptor_reject. A

@@ -1,8 +1,8 @@
 /*
- * Whether a thread polls before it sleeps. Polling spares a wake-up where cores are free. Where they are busy, it keeps
- * the processor from the thread that is waited for. So both are tried: windows of some sleeps are timed in turn, and
- * the cheaper way is kept for a number of windows. The measure is the time between two sleeps for each frame that was
- * received. This module never knows lanes or the clock. One thread at a time. Tests: test/env/test_spin.c.
+ * Decides whether a thread polls before it sleeps. If cores are free, polling saves a wake-up. If they are busy, it
+ * takes the processor from the thread that should answer. So the module tries both: it times windows of some sleeps
+ * each, and keeps the cheaper way for a number of windows. The measure is the time between two sleeps for each frame
+ * that was received. This module never knows lanes or the clock. One thread at a time. Tests: test/env/test_spin.c.
  *
  *   sleeping | polling | sleeping ... sleeping | polling | ...      the cheaper way, and trials of the other
  *   window     trial     SPIN_STAY_MIN windows   trial              the stay doubles with each trial that fails

@@ -1,5 +1,5 @@
 /*
- * What both sides of a migration agree on: bounds, times, and which migrations are over.
+ * What both sides of a migration share: bounds, times, and the record of migrations that are over.
  * Must never know: either side. Tests: test/worker/test_migration_sim.c.
  */
 #ifndef SERVER_MIGRATION_MIGRATION_BOUNDS_H

@@ -1,6 +1,6 @@
 /*
- * Acknowledgements to the members before: which of their changes this shard and all members behind it have. It must
- * never know what a change is, or how it goes on (forward.h). Tests: test/worker/test_chain_sim.c.
+ * Acknowledgements to the chain's previous members: which of their changes this shard and all members behind it have.
+ * It must never know what a change is, or how it is forwarded (forward.h). Tests: test/worker/test_chain_sim.c.
  */
 #ifndef SERVER_REPLICATION_ACKS_H
 #define SERVER_REPLICATION_ACKS_H

@@ -1,8 +1,8 @@
 /*
- * Pushes of one clock to an aggregated table that are one change (docs/CONSISTENCY.md, section 5): their sums by key, and
- * who pushed. CHAIN_COMBINED carries it: keys, pushes (chain_push_put) and packed sums (table/packed_sums.h) are its
- * segments. Here are its rows: a member applies them, and takes out those of a next member. It must never know who made it
- * (combining.h). Tests: test/worker/test_combined.c.
+ * One change made of all pushes of one clock to an aggregated table (docs/CONSISTENCY.md, section 5): their sums by
+ * key, and their senders. CHAIN_COMBINED carries it; its segments are keys, pushes (chain_push_put) and packed sums
+ * (table/packed_sums.h). This module has the rows of the change: a member applies them, and selects those for a next
+ * member. It must never know how the change is made (combining.h). Tests: test/worker/test_combined.c.
  */
 #ifndef SERVER_REPLICATION_COMBINED_H
 #define SERVER_REPLICATION_COMBINED_H

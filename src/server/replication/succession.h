@@ -1,7 +1,7 @@
 /*
- * What a new view changes in chains, in this order: next members, and what is kept for each; ownership, with
- * records; what must be sent again; rows that leave. It must never know why the view changed. Tests:
- * test/worker/test_succession.c, the simulator.
+ * What a new view changes in chains, in this order: the next members and the changes kept for each; ownership, with
+ * records; changes that must be sent again; rows that leave the shard. It must never know why the view changed.
+ * Tests: test/worker/test_succession.c, the simulator.
  */
 #ifndef SERVER_REPLICATION_SUCCESSION_H
 #define SERVER_REPLICATION_SUCCESSION_H

@@ -1,7 +1,8 @@
 /*
  * A view that names many new tables is not adopted in one step, because each table takes memory that the system must
  * supply: 5 to 60 us each. The shard makes the tables in turns first, and keeps the view before until it has all. For
- * others this is a view that arrives later. Orders of the scheduler that come behind the view wait for it.
+ * other nodes this looks like a view that arrives later. Orders of the scheduler that arrive after the view wait for
+ * it.
  *
  *     shard_set_view --> few new tables ------------------> adopt()
  *                   \-> make some, next turn, ..., all ---^

@@ -1,13 +1,13 @@
 /*
- * Filters at a shard: takes them back from a request that arrives, and uses them on the answer to a request
- * that reads, as its sender has asked. It alone knows filters (reply.c frees their memory), and is called where a
- * request arrives (slice.c) and where values are read (apply.c); what is between the two sees plain requests.
+ * Filters at a shard: takes them back from a request that arrives, and uses them on the answer to a request that
+ * reads, as its sender has asked. Only this module knows filters (reply.c frees their memory). It is called where a
+ * request arrives (slice.c) and where values are read (apply.c); the code between the two sees plain requests.
  *
- * What a connection's filters know ends with it. When a request names what is not known here, it is dropped,
- * the connection gets a new filter epoch, and the sender is told (PROBE_LACKS). Until it has learnt that, its
- * requests are of the old epoch and are dropped, too. It then sends all again in order, and nothing that was
- * known before. So nothing overtakes, and nothing is misread. Tests: test/worker/test_filtering.c, the
- * simulator.
+ * The state of a connection's filters ends with the connection. If a request names a list or filter that this shard
+ * lacks, the shard drops it, gives the connection a new filter epoch, and tells the sender (PROBE_LACKS). Until the
+ * sender knows that, its requests have the old epoch and are dropped, too. Then it sends all of them again in order,
+ * and names no list from before. So no request overtakes another, and none is misread. Tests:
+ * test/worker/test_filtering.c, the simulator.
  */
 #ifndef SERVER_SHARD_FILTERED_H
 #define SERVER_SHARD_FILTERED_H

@@ -1,7 +1,7 @@
 /*
- * The timer by which a shard removes what no sender asks for again: slices that wait for a view, deferred requests, pages
- * of scans, connections of nodes that no view has had. shard.c says what is done when it fires. This module never knows
- * how one of these is removed. Tests: test/server/test_shard.c.
+ * The timer by which a shard removes what no sender asks for again: slices that wait for a view, deferred requests,
+ * pages of scans, connections of nodes that were in no view. shard.c gives the function that the timer calls. This
+ * module never knows how any of these is removed. Tests: test/server/test_shard.c.
  */
 #ifndef SERVER_SHARD_HOUSEKEEPING_H
 #define SERVER_SHARD_HOUSEKEEPING_H

@@ -1,7 +1,7 @@
 /*
- * Slices that cannot be handled yet: they wait for a view, or behind what their connection waits for. Their number and
- * bytes are bounded; a slice beyond the bound is dropped, as if it was lost on the way. slice.c says when a slice waits,
- * and handles it later. This module never knows why. Tests: test/server/test_shard.c.
+ * Slices that cannot be handled yet: they wait for a view, or behind an earlier slice of their connection. Their
+ * number and bytes are bounded. A slice beyond the bound is dropped, as if the network had lost it. slice.c says when
+ * a slice waits, and handles it later. This module never knows why. Tests: test/server/test_shard.c.
  */
 #ifndef SERVER_SHARD_KEPT_H
 #define SERVER_SHARD_KEPT_H

@@ -1,6 +1,6 @@
 /*
- * The second table of a request that reads two: is it here, whole, and does it keep the rows of a key where the first one
- * does? It never knows what is computed. Tests: test/worker/test_reduction_request.c.
+ * The second table of a request that reads two. Checks that the shard has it, whole, and that it keeps the rows of a
+ * key where the first table does. It never knows what is computed. Tests: test/worker/test_reduction_request.c.
  */
 #ifndef SERVER_SHARD_SECOND_TABLE_H
 #define SERVER_SHARD_SECOND_TABLE_H

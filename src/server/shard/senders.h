@@ -1,7 +1,7 @@
 /*
- * The records of senders, and the connections (peers) by which they ask. A record is kept while its worker may return,
- * and freed when the view says that its incarnation is over, or its customer is closed. This module never knows what a
- * request asks for. Tests: test/worker/test_senders.c, test/server/test_record_turns.c.
+ * The records of senders, and the connections (peers) on which their requests arrive. A record is kept while its
+ * worker may return, and freed when the view says that its incarnation is over, or its customer is closed. This
+ * module never knows what a request asks for. Tests: test/worker/test_senders.c, test/server/test_record_turns.c.
  */
 #ifndef SERVER_SHARD_SENDERS_H
 #define SERVER_SHARD_SENDERS_H

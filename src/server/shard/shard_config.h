@@ -1,5 +1,6 @@
 /*
- * What a shard is made of and counts, for shard.h and for the parts of a shard. It never knows what a part does.
+ * The configuration and the counters of a shard, for shard.h and for the parts of a shard. It never knows what a part
+ * does.
  * Tests: test/server/test_shard.c.
  */
 #ifndef SERVER_SHARD_SHARD_CONFIG_H

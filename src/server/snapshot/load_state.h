@@ -1,5 +1,6 @@
 /*
- * Whether a shard loads: the state of loading.c, for those that only ask. It must never know how a load goes on.
+ * Is the shard loading a checkpoint? The state of loading.c, for modules that only need the answer. It must never
+ * know how a load proceeds.
  * Tests: test/server/test_loading.c.
  */
 #ifndef SERVER_SNAPSHOT_LOAD_STATE_H

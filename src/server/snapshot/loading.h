@@ -1,8 +1,8 @@
 /*
  * A shard's part of a checkpoint, loaded: shard_load_hold, shard_load, shard_load_go. It clears the
  * checkpoint's tables, then takes the rows of the partitions that this shard owns or follows. Requests wait
- * until it ends. An error leaves these tables lost (DATA_LOST) until they are cleared or loaded.
- * shard_restore loads only rows that are lost and that the view says come back.
+ * until it ends. An error leaves these tables lost (DATA_LOST) until they are cleared or loaded. shard_restore
+ * loads only lost rows that return from a checkpoint according to the view.
  *
  * It must never know which checkpoint is the right one: the scheduler names it. One load at a time, on the
  * shard's lane. Tests: test/server/test_loading.c, test/worker/test_restored.c, test/e2e/restore.sh.

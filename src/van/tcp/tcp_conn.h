@@ -1,7 +1,7 @@
 /*
- * State of one tcp connection: a non-blocking socket on the poller of its lane. Holds the structs, the allowed
- * moves and the wish for work at the end of the round, which is in the other files. Never knows what a frame
- * means. Private to src/van/tcp and src/van/ucx. Tests: test/van/test_tcp.c.
+ * State of one tcp connection: a non-blocking socket on the poller of its lane. Holds the structs and the allowed
+ * moves, and notes that a connection has work for the end of the round. The work is in the other files. Never knows
+ * what a frame means. Private to src/van/tcp and src/van/ucx. Tests: test/van/test_tcp.c.
  *
  *   RESOLVING --> CONNECTING --> OPEN --> DRAINED --+
  *       |             |           |     (orphans)   |

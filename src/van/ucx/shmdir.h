@@ -1,9 +1,9 @@
 /*
- * A folder in shared memory for the files that UCX makes in this process. UCX removes each file as soon as
- * both sides have opened it. A process that is killed before leaves the file, and the memory that it takes.
- * A folder has a lock that ends with its process. So the next start finds the folders of dead processes and
- * removes them, whatever their process ids and namespaces. It removes no folders of other users or of living
- * processes. This module never knows UCX. Any thread. Tests: test/van/test_shmdir.c.
+ * A folder in shared memory for the files that UCX makes in this process. UCX removes each file as soon as both
+ * sides have opened it. If a process is killed before that, the file and its memory stay. A folder has a lock
+ * that ends with its process. So the next start finds the folders of dead processes and removes them, whatever
+ * their process ids and namespaces. It removes no folders of other users or of living processes. This module
+ * never knows UCX. Any thread. Tests: test/van/test_shmdir.c.
  */
 #ifndef VAN_UCX_SHMDIR_H
 #define VAN_UCX_SHMDIR_H

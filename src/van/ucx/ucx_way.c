@@ -153,9 +153,9 @@ static bool other_side_left(const struct ucx_way *way)
     return poll(&fd, 1, 0) > 0;
 }
 
-/* UCX does not check an address. Over shared memory it comes from who has read our area, that is, from who
- * could do anything to this process anyway; over a fabric, from a peer with the job's token on a network that
- * was named trusted. */
+/* UCX does not check an address. Over shared memory it comes from a process that has read our area, and such a
+ * process could do anything to this one. Over a fabric it comes from a peer with the job's token, on a network that
+ * the operator has called trusted. */
 static paramo_err endpoint_begin(struct ucx_way *way, const struct ucx_setup *setup)
 {
     uint8_t address[UCX_ADDRESS_MAX] = {0};
