@@ -12,6 +12,7 @@
 #include "server/shard/kept.h"
 #include "server/shard/shard_tables.h"
 #include "server/shard/slice.h"
+#include "server/snapshot/load_records.h"
 #include "server/support_fake.h"
 #include "wire/capability.h"
 #include "wire/reduction_body.h"
@@ -722,6 +723,36 @@ static void take(void *arg, struct shard_request *request, const struct shard_re
         dispatch->open[dispatch->open_count++] = request;
 }
 
+/* A checkpoint's note may be far ahead of what is known of its sender, whose requests its handler still has. */
+static void test_note_far_ahead(void **state)
+{
+    (void)state;
+    struct fake f;
+    struct dispatch dispatch = {0};
+    fake_init(&f, take, &dispatch);
+    fake_view(&f);
+    struct fake_conn *c = fake_connect(&f, 0);
+    const struct sender *sender = ((struct peer *)c->conn.user)->sender;
+    struct wire_head h = fake_head(&f, WIRE_PUSH, 3, 5);
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    static bool own[RING_PARTITIONS];
+    memset(own, 1, sizeof own);
+    struct sender_note note = {.sender = sender->id, .number = 5 + DATA_WINDOW, .partitions = {1}};
+    struct load_records records = {.partitions = RING_PARTITIONS, .notes = &note, .n = 1};
+    bool done;
+    assert_int_equal(load_records_turn(f.shard, own, &records, &done), PARAMO_OK);
+    assert_true(done);
+    assert_int_equal(sender->applied_window.own.floor, 6);
+    h.number = 5 + DATA_WINDOW; /* it has the place that 5 had */
+    h.floor = 6;
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_int_equal(dispatch.handled, 2);
+    for (unsigned i = 0; i < dispatch.open_count; i++)
+        assert_int_equal(shard_answer(dispatch.open[i], NULL, 0, NULL), PARAMO_OK);
+    fake_disconnect(c);
+    fake_fini(&f);
+}
+
 static void test_handler(void **state)
 {
     (void)state;
@@ -919,6 +950,7 @@ int main(void)
         cmocka_unit_test(test_handler),
         cmocka_unit_test(test_partial_apply),
         cmocka_unit_test(test_another_table),
+        cmocka_unit_test(test_note_far_ahead),
         cmocka_unit_test(test_first_view_after_deaths),
         cmocka_unit_test(test_missed_views),
         cmocka_unit_test(test_opened_after_the_death),
