@@ -118,16 +118,23 @@ static bool place_lens(struct link *l, struct slice *p, const struct van_seg *se
     return true;
 }
 
+/* False: they were dropped, because nothing waited for them when they came. */
+static bool bytes_came(const struct van_seg *seg, unsigned nseg)
+{
+    for (unsigned i = 0; i < nseg; i++)
+        if (seg[i].len && !seg[i].data)
+            return false;
+    return true;
+}
+
 /* True if the slice has what it asked for. */
 static bool place(struct link *l, struct slice *p, const struct wire_head *h, const struct van_seg *seg,
                   unsigned nseg)
 {
     struct request *r = p->chunk->request;
     assert(!r->ended && p->chunk->unanswered > 0);
-    for (unsigned i = 0; i < nseg; i++) {
-        if (seg[i].len && !seg[i].data)
-            return false; /* displaced since; it is asked for again */
-    }
+    if (!bytes_came(seg, nseg))
+        return false; /* it is asked for again */
     if (r->kind == REQUEST_MESSAGE)
         return app_request_take_answer(l->client, p, seg, nseg);
     if (r->kind == REQUEST_PULL || r->kind == REQUEST_PUSHPULL) {
@@ -202,6 +209,8 @@ static paramo_err on_filtered(struct link *l, struct slice *p, const struct wire
                               const struct van_seg *seg, unsigned nseg)
 {
     struct filtered_answer plain;
+    if (!bytes_came(seg, nseg))
+        return PARAMO_OK; /* it is asked for again */
     paramo_err err = filtering_in(l, p, h, seg, nseg, &plain);
     if (err == PARAMO_E_NOT_FOUND || err == PARAMO_E_MEMORY)
         link_again(l, p);
