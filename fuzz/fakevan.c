@@ -1,5 +1,6 @@
 #include "fakevan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ static paramo_err fake_connect(struct van *base, struct lane *lane, const char *
     if (van->refuse)
         return err_set(PARAMO_E_CONNECT, "%s: refused", address);
     struct fakeconn *c = fakevan_conn_new(van, lane);
+    (void)snprintf(c->conn.peer, sizeof c->conn.peer, "%s", address);
     van_set_user(&c->conn, ops, user);
     *conn = &c->conn;
     if (van->connected)

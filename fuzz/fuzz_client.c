@@ -8,6 +8,7 @@
 #include "base/transform.h"
 #include "cluster/session/control_message.h"
 #include "fakevan.h"
+#include "filter/filter_chain.h"
 #include "paramo/functions.h"
 #include "table/table_options.h"
 #include "wire/capability.h"
@@ -115,7 +116,8 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
     CHECK(wire_head_decode(frame->head, &h) == PARAMO_OK);
     if (!h.number) /* HELLO and its like */
         return;
-    CHECK(data_check_request(&h, frame->seg, frame->nseg) == PARAMO_OK);
+    if (!(h.flags & WIRE_FILTERED))
+        CHECK(data_check_request(&h, frame->seg, frame->nseg) == PARAMO_OK);
     CHECK(van_frame_check(frame->seg, frame->nseg, FRAME_LIMIT) == PARAMO_OK);
     struct heard *heard = &w.heard[w.heard_count++ % HEARD];
     *heard = (struct heard){.conn = c, .head = h};
@@ -155,6 +157,11 @@ static void answer(struct source *s)
     h.clock = 0;
     if (kind == WIRE_PROBE)
         h.probed.found = 1 + (how >> 7);
+    if (kind == WIRE_PROBE && (how & 12) == 12) { /* perhaps it lacks what filters need */
+        h.probed.found = draw_below(s, 5);
+        h.probed.full = draw_u8(s);
+        h.filter_epoch = (uint16_t)draw_below(s, 3);
+    }
     if ((how & 3) == 3) {
         static const uint16_t statuses[] = {PARAMO_E_MOVED, PARAMO_E_AGAIN, PARAMO_E_NOT_FOUND,
                                             PARAMO_E_FENCED};
@@ -211,6 +218,7 @@ static void answer(struct source *s)
             break;
         default:
             body_len = draw_u8(s);
+            h.flags ^= body_len & 128 && kind != WIRE_PROBE ? WIRE_FILTERED : 0;
             h.slice += draw_below(s, 3);
             h.attempt += draw_below(s, 2);
         }
@@ -221,6 +229,8 @@ static void answer(struct source *s)
     uint8_t *vals = harness_alloc(vals_len), *body = harness_alloc(body_len);
     memset(vals, 0x3f, vals_len);
     memset(body, 'x', body_len);
+    for (size_t i = 0; i < body_len && i < 24 && h.flags & WIRE_FILTERED; i++)
+        body[i] = draw_u8(s);
     struct van_seg seg[VAN_SEGS] = {{keys, keys_len}, {lens, lens_len}, {vals, vals_len}, {body, body_len}};
     unsigned nseg = body_len ? 4 : vals_len ? 3 : lens_len ? 2 : keys_len ? 1 : 0;
     wire_head_encode(&h, bytes);
@@ -445,7 +455,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fakeworld_open(&w.world);
     w.world.van.sent = sent;
     w.world.van.connected = connected;
-    w.world.van.van.capabilities = CAPABILITY_RANGE | CAPABILITY_COLUMNS;
+    bool filters = size && data[size - 1] % 4 == 3; /* some clients have them */
+    w.world.van.van.capabilities = filters ? CAPABILITIES : CAPABILITY_RANGE | CAPABILITY_COLUMNS;
     for (unsigned t = 0; t < TABLES; t++)
         table_options_default(&w.options[t]);
     w.options[1].kind = PARAMO_TABLE_DENSE;
@@ -469,6 +480,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .request_timeout_ms = 5000,
                                    .connect_timeout_ms = 2000};
     CHECK(client_create(&config, &w.client) == PARAMO_OK);
+    if (filters) {
+        struct filter_chain chains[FILTER_DIRECTIONS] = {{0}};
+        CHECK(filter_chains_parse("push=keycache,lz4;pull=keycache,lz4", chains) == PARAMO_OK);
+        fakeworld_enter(&w.world);
+        for (unsigned d = 0; d < FILTER_DIRECTIONS; d++)
+            CHECK(client_filter(w.client, &w.tables[0], (enum filter_direction)d, &chains[d]) == PARAMO_OK);
+        fakeworld_leave(&w.world);
+    }
     for (unsigned n = 0; s.left && n < 200; n++) {
         step(&s);
         if (draw_below(&s, 8) == 7)

@@ -228,7 +228,8 @@ static void say_welcome(struct source *s)
 static void say_place(struct source *s)
 {
     struct wire_head head = {.reply = {.kind = WIRE_REPLY, .what = CALL_REGISTER}};
-    struct register_result place = {.node = 9, .recovered = draw_u8(s) & 1};
+    uint8_t how = draw_u8(s);
+    struct register_result place = {.node = how >> 6 == 3 ? 11 : 9, .recovered = how & 1, .returns = how & 2};
     struct writer body = {0};
     if (draw_below(s, 8) == 7) {
         head.reply.status = draw_u8(s);

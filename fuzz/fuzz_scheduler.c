@@ -13,6 +13,7 @@
 #include "sim/env/simfs.h"
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
+#include "wire/capability.h"
 #include "wire/ckpt_order.h"
 #include "wire/clock_calls.h"
 #include "wire/end.h"
@@ -175,6 +176,7 @@ static void knock(struct node *node, struct source *s)
     struct hello hello = {.version_min = HELLO_VERSION_MIN,
                           .version_max = HELLO_VERSION_MAX,
                           .purpose = HELLO_CONTROL,
+                          .capabilities = node->incarnation & 1 ? CAPABILITY_CLOCK_WORKERS : 0,
                           .incarnation = node->incarnation,
                           .token = "token"};
     struct wire_head head = {.plain = {.kind = WIRE_HELLO}};
@@ -224,7 +226,8 @@ static void work_unit(struct source *s, struct work_unit *unit)
 
 static void table(struct source *s, struct writer *body)
 {
-    struct table_open open = {.create = draw_below(s, 4)};
+    uint8_t create = draw_u8(s) % 4;
+    struct table_open open = {.create = create};
     name(s, open.name);
     open.options = (paramo_table_options){.size = sizeof open.options,
                                           .kind = (paramo_table_kind)draw_below(s, 4),
@@ -233,6 +236,14 @@ static void table(struct source *s, struct writer *body)
                                           .rows = draw_below(s, 3),
                                           .optimizer = (paramo_optimizer)draw_below(s, 3),
                                           .placement = (paramo_placement)draw_below(s, 5)};
+    if (create == 3) { /* what few tables have */
+        uint8_t how = draw_u8(s);
+        open.options.replicas = how & 1 ? draw_below(s, 5) : PARAMO_REPLICAS_OF_JOB;
+        open.options.aggregate = (paramo_aggregate)(how >> 1 & 3);
+        open.options.init = (paramo_init_kind)(how >> 3 & 3);
+        open.options.rows = how & 32 ? draw_number(s) : open.options.rows;
+        open.options.dim = how & 64 ? (uint32_t)draw_number(s) : open.options.dim;
+    }
     table_open_encode(&open, body);
 }
 
@@ -269,6 +280,8 @@ static void call(struct node *node, struct source *s)
         head.call.floor = node->floor = node->number - 1 > how / 16u ? node->number - 1 - how / 16u : 1;
     if ((how & 0x18) == 0x18)
         head.call.number = draw_number(s), head.call.floor = draw_number(s);
+    else if ((how & 0xe0) == 0xe0) /* as nodes do: the place is below a sequence */
+        head.call.number = node->number += CALL_PLACES;
     switch (head.call.what) {
     case CALL_BARRIER: {
         struct barrier_call m = {
@@ -334,12 +347,20 @@ static void call(struct node *node, struct source *s)
         struct ckpt_order m = {.number = draw_below(s, 3), .timeout_ms = draw_u16(s)};
         (void)snprintf(m.dir, sizeof m.dir, "%s", dirs[m.timeout_ms >> 8 & 32 ? m.timeout_ms >> 6 & 3 : 0]);
         m.changes = m.timeout_ms & 1;
+        if ((how & 0xc0) == 0x80) { /* fields that the scheduler chooses */
+            m.id = draw_number(s);
+            m.base = draw_number(s);
+            m.base_id = draw_number(s);
+            m.number += m.base;
+        }
         ckpt_order_encode(&m, &body);
         break;
     }
     case CALL_ORDER_DONE: {
         struct order_done m = {.order = (UINT64_C(1) << 32) + draw_below(s, 16),
                                .status = draw_below(s, 4) == 3 ? PARAMO_E_MEMORY : PARAMO_OK};
+        if (m.status && how & 32)
+            m.status = (paramo_err)(1 + draw_below(s, 40));
         struct ckpt_written *written = calloc(1, sizeof *written);
         struct writer result = {0};
         CHECK(written);
@@ -382,6 +403,10 @@ static void beat(struct node *node, struct source *s)
     struct writer body = {0};
     for (unsigned i = 0; i < m.lanes; i++)
         m.lane[i] = (struct heartbeat_lane){.steps = draw_u8(s), .busy = i & 1};
+    if (m.lanes == 4) {
+        head.heartbeat.floor = draw_number(s);
+        head.heartbeat.view = draw_number(s);
+    }
     heartbeat_encode(&m, &body);
     edit(&body, s);
     (void)fakeconn_control_message(node->fake, &head, body.data, body.len);
@@ -473,6 +498,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&w, 0, sizeof w);
     fakeworld_open(&w.world);
     w.world.van.sent = sent;
+    w.world.van.van.capabilities = CAPABILITY_CLOCK_WORKERS;
     uint8_t how = draw_u8(&s), more = size ? data[size - 1] : 0;
     w.views = more & 1;
     struct simfs *disk;
@@ -495,8 +521,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .checkpoint_keep = 2,
                                       .checkpoint_dir = "/var/ckpt",
                                       .on_loss_restore = more & 4,
+                                      .checkpoint_allow = "",
                                       .arg = &w,
                                       .over = over};
+    if (more & 8)
+        (void)snprintf(config.checkpoint_allow, sizeof config.checkpoint_allow, "/var/other:/var");
     if (more & 2) {
         config.store = begin_store(disk, blocking_jobs);
         config.found = &w.found;

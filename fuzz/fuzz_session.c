@@ -9,6 +9,9 @@
 #include "server/shard/shard.h"
 #include "server/shard/shard_impl.h"
 #include "table/table_options.h"
+#include "wire/capability.h"
+#include "wire/reduction_body.h"
+#include "wire/transform_body.h"
 
 enum { CONNS = 4, HELD = 64, TABLES = 7, FRAME_LIMIT = 1 << 20 };
 enum { NODE_SELF = 8, NEWCOMER = 2, INCARNATION = 100 };
@@ -160,9 +163,12 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
         memcpy(&w.answer_value, frame->seg[WIRE_SEG_VALS].data, 4);
 }
 
+static uint64_t capabilities; /* of the next connection */
+
 static struct fakeconn *join(uint32_t node, uint64_t incarnation, uint32_t customer, unsigned shard)
 {
     struct fakeconn *c = fakevan_conn_new(&w.world.van, w.world.lane);
+    c->conn.capabilities = capabilities;
     struct hello hello = {.version_min = HELLO_VERSION_MIN,
                           .version_max = HELLO_VERSION_MAX,
                           .purpose = HELLO_DATA,
@@ -182,6 +188,7 @@ static void reconnect(struct connection *c, struct source *s)
     c->rank = how & 1;
     c->customer = how >> 1 & 1;
     uint32_t node = how >= 0xf0 ? draw_u16(s) % 12 : PARAMO_ID_WORKER(c->rank);
+    capabilities = how & 8 ? CAPABILITIES : 0;
     c->fake =
         join(node, how & 0x20 ? draw_u8(s) : INCARNATION + node, c->customer, how & 0x40 ? draw_u8(s) : 0);
     if (how & 0x10)
@@ -271,6 +278,72 @@ static void request(struct connection *c, struct source *s)
     free(vals);
 }
 
+/* What has no keys, or other segments: the floor, a function of a table, keys as a range, what a filter has coded. */
+static void request_other(struct connection *c, struct source *s)
+{
+    static const uint8_t kinds[] = {WIRE_FLOOR, WIRE_BYE,  WIRE_REDUCE,   WIRE_TRANSFORM,
+                                    WIRE_PUSH,  WIRE_PULL, WIRE_PUSHPULL, WIRE_PULL};
+    uint8_t bytes[VAN_HEAD], how = draw_u8(s), body[REDUCTION_BODY_MAX] = {0};
+    uint64_t keys[4] = {draw_number(s)};
+    float vals[4 * 5] = {1, 2, 3};
+    struct wire_head h = {.kind = kinds[how & 7],
+                          .table = 1 + draw_below(s, TABLES + 1),
+                          .number = c->number,
+                          .floor = 1,
+                          .view = w.number,
+                          .count = 1 + (how >> 3 & 3)};
+    if (how & 32 && c->number > 1)
+        h.number--; /* again, perhaps of another table */
+    else
+        c->number++;
+    h.ts = h.number;
+    if (h.number - h.floor >= DATA_WINDOW)
+        h.floor = h.number;
+    const paramo_table_options *o = h.table <= TABLES ? &w.options[h.table - 1] : &w.options[0];
+    for (unsigned i = 1; i < 4; i++)
+        keys[i] = keys[i - 1] + 1;
+    struct van_seg seg[VAN_SEGS] = {{keys, 8 * h.count}};
+    if (h.kind == WIRE_FLOOR || h.kind == WIRE_BYE) {
+        seg[0].len = h.count = 0;
+        h.floor = how & 64 ? draw_number(s) : h.number;
+        c->number = h.floor > c->number ? h.floor : c->number;
+    } else if (h.kind == WIRE_REDUCE) {
+        struct reduction what = {.function = (uint8_t)draw_below(s, PARAMO_REDUCE_USER),
+                                 .begin = draw_number(s),
+                                 .last = UINT64_MAX - draw_number(s)};
+        what.two = what.function == PARAMO_REDUCE_DOT;
+        what.other = what.two ? 1 + draw_below(s, TABLES + 1) : 0;
+        what.most = what.function > PARAMO_REDUCE_DOT;
+        reduction_encode(&what, body);
+        seg[0].len = h.count = 0;
+        seg[3] = (struct van_seg){body, reduction_body_bytes(&what)};
+    } else if (h.kind == WIRE_TRANSFORM) {
+        struct transform what = {.function = (uint8_t)draw_below(s, PARAMO_TRANSFORM_COPY + 1),
+                                 .a = draw_u8(s)};
+        what.two = transform_takes_two(what.function);
+        what.other = what.two ? 1 + draw_below(s, TABLES + 1) : 0;
+        transform_encode(&what, body);
+        seg[3] = (struct van_seg){body, transform_body_bytes(&what)};
+    } else {
+        if (h.kind != WIRE_PULL)
+            seg[2] = (struct van_seg){vals, h.count * o->dim * value_size(h.table)};
+        if (how & 64) { /* a range */
+            h.flags |= WIRE_RANGE;
+            seg[0].len = 8 * (1 + draw_below(s, 3));
+            keys[1] = keys[2] = draw_number(s);
+        }
+        if (how & 128) {
+            h.flags |= WIRE_FILTERED;
+            h.filter_epoch = (uint16_t)draw_below(s, 2);
+            seg[3] = (struct van_seg){body, draw_below(s, sizeof body)};
+            for (size_t i = 0; i < seg[3].len && i < 24; i++)
+                body[i] = draw_u8(s);
+        }
+    }
+    wire_head_encode(&h, bytes);
+    (void)fakeconn_frame(c->fake, bytes, seg, seg[3].len ? 4 : seg[2].len ? 3 : seg[0].len ? 1 : 0);
+}
+
 static void step(struct source *s)
 {
     uint8_t op = draw_u8(s);
@@ -279,7 +352,9 @@ static void step(struct source *s)
     default:
         if (!fakeconn_alive(c->fake))
             reconnect(c, s);
-        if (fakeconn_alive(c->fake))
+        if (fakeconn_alive(c->fake) && op >= 0xc0)
+            request_other(c, s);
+        else if (fakeconn_alive(c->fake))
             request(c, s);
         break;
     case 15: /* the customer is closed */
@@ -349,6 +424,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct source s = {data, size};
     memset(&w, 0, sizeof w);
+    capabilities = 0;
     fakeworld_open(&w.world);
     w.world.van.sent = sent;
     tables_init();
@@ -356,6 +432,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                   .node = NODE_SELF,
                                   .incarnation = INCARNATION + NODE_SELF,
                                   .frame_bytes = FRAME_LIMIT,
+                                  .scan_keys = size && data[size - 1] % 8 == 7 ? 4 : 0, /* small steps */
                                   .handler = handle};
     CHECK(shard_create(&config, &w.shard) == PARAMO_OK);
     fakeworld_enter(&w.world);

@@ -324,7 +324,7 @@ static void connected(void *arg, struct fakeconn *c)
         w.world.van.refuse = true;
         w.behind_count--; /* the last is not looked at any more */
     }
-    w.behind[w.behind_count++] = (struct behind){.fake = c};
+    w.behind[w.behind_count++] = (struct behind){.fake = c, .server = (unsigned)(c->conn.peer[0] - 'a')};
 }
 
 static void failed(void *arg, paramo_err status)
@@ -508,11 +508,11 @@ static void client_asks(struct client *c, struct source *s)
     }
     wire_head_encode(&h, bytes);
     (void)fakeconn_frame(c->fake, bytes, seg,
-                         seg[3].len   ? 4
-                         : seg[2].len ? 3
-                         : seg[1].len ? 2
-                         : seg[0].len ? 1
-                                      : 0);
+                         seg[3].len                          ? 4
+                         : seg[2].len || h.flags & WIRE_LENS ? 3
+                         : seg[1].len                        ? 2
+                         : seg[0].len                        ? 1
+                                                             : 0);
 }
 
 /* A push of a clock, or a pull. The same few clocks and keys, so that pushes meet. */
@@ -768,6 +768,8 @@ static void behind_acks(struct behind *b, struct source *s)
     if (!b->welcomed) {
         struct welcome welcome = {
             .version = HELLO_VERSION_MAX, .job = 7, .incarnation = INCARNATION + PARAMO_ID_SERVER(0)};
+        if (how & 64) /* the server whose address it is */
+            welcome.incarnation = INCARNATION + PARAMO_ID_SERVER(b->server);
         if (how & 128)
             welcome.capabilities = w.world.van.van.capabilities;
         struct writer body = {0};
