@@ -12,6 +12,7 @@
 #include "learn/io/progress.h"
 #include "learn/train/train.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -67,6 +68,48 @@ static void show(const struct tuning *t, size_t trial, uint64_t epochs, const st
                   o->seconds, settings);
 }
 
+static void drop(void *arg, size_t number)
+{
+    struct tuning *t = arg;
+    for (size_t i = 0; i <= TUNE_KEPT; i++)
+        if (t->standing[i].trial && t->standing[i].number == number) {
+            trial_free(t->standing[i].trial);
+            t->standing[i].trial = NULL;
+        }
+}
+
+static void drop_all(struct tuning *t)
+{
+    for (size_t i = 0; i <= TUNE_KEPT; i++)
+        if (t->standing[i].trial)
+            drop(t, t->standing[i].number);
+}
+
+/* The job of a trial: that which stands still, or a new one. */
+static paramo_err standing(struct tuning *t, size_t number, const double *point, struct trial **trial)
+{
+    struct train_options o = t->base;
+    size_t at = TUNE_KEPT + 1;
+    for (size_t i = 0; i <= TUNE_KEPT; i++) {
+        if (!t->standing[i].trial)
+            at = i;
+        else if (t->standing[i].number == number) {
+            *trial = t->standing[i].trial;
+            return PARAMO_OK;
+        }
+    }
+    assert(at <= TUNE_KEPT); /* the search drops the others */
+    tune_apply(&t->space, point, &o);
+    o.epochs = t->search.epochs;
+    o.rows = &t->rows;
+    o.quiet = 2;
+    o.deadline = t->deadline;
+    paramo_err err = trial_new(&o, &t->standing[at].trial);
+    t->standing[at].number = number;
+    *trial = t->standing[at].trial;
+    return err;
+}
+
 static paramo_err train_point(void *arg, size_t trial, const double *point, uint64_t epochs,
                               struct tune_outcome *outcome)
 {
@@ -82,26 +125,11 @@ static paramo_err train_point(void *arg, size_t trial, const double *point, uint
     }
     if (interrupted || (t->deadline > 0 && progress_now() > t->deadline))
         return paramo_error_set(PARAMO_E_INTERRUPTED, "the search was cut short");
-    struct train_options o = t->base;
-    struct train_result result;
-    tune_apply(&t->space, point, &o);
-    o.epochs = epochs;
-    o.rows = &t->rows;
-    o.quiet = 2;
-    o.deadline = t->deadline;
-    const double began = progress_now();
-    err = train_run(&o, &result);
-    if (err == PARAMO_E_NUMERIC)
-        *outcome = (struct tune_outcome){.loss = (double)INFINITY, .ended = 1};
-    else if (err == PARAMO_OK)
-        *outcome = (struct tune_outcome){.loss = result.best_epoch > 0 ? result.best_loss : (double)INFINITY,
-                                         .epochs = result.best_epoch,
-                                         .ended = result.stopped_early};
-    outcome->seconds = progress_now() - began;
-    if (err == PARAMO_OK && result.base_loss > 0)
-        t->guess = result.base_loss;
-    train_result_free(&result);
-    if (err != PARAMO_OK && err != PARAMO_E_NUMERIC)
+    struct trial *job;
+    err = standing(t, trial, point, &job);
+    if (err == PARAMO_OK)
+        err = trial_run(job, epochs, outcome, &t->guess);
+    if (err != PARAMO_OK)
         return err;
     show(t, trial, epochs, outcome, settings);
     return t->journal ? journal_add(t->journal, trial, epochs, settings, outcome) : PARAMO_OK;
@@ -242,8 +270,10 @@ static paramo_err search(struct tuning *t)
         return err;
     t->search.space = &t->space;
     t->search.train = train_point;
+    t->search.drop = drop;
     t->search.arg = t;
     err = tune_search_run(&t->search);
+    drop_all(t);
     t->cut = err == PARAMO_E_INTERRUPTED;
     if (err != PARAMO_OK && !t->cut)
         return err;

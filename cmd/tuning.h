@@ -7,6 +7,7 @@
 
 #include "cmd/options.h"
 #include "learn/tune/journal.h"
+#include "learn/tune/trial.h"
 
 struct tuning {
     const struct options *options;
@@ -14,12 +15,16 @@ struct tuning {
     struct tune_space space;
     struct tune_search search;
     struct train_rows rows;
-    struct journal *journal; /* NULL: none is kept */
-    double began, deadline;  /* deadline 0: none */
-    double guess;            /* loss of the same guess for each row; 0: not known */
-    uint64_t resumed;        /* trainings that the journal had */
-    int cut;                 /* the time was over, or the search was interrupted */
-    char *command;           /* "paramo train ..." of the best; NULL: nothing was trained */
+    struct {
+        struct trial *trial; /* NULL: none */
+        size_t number;
+    } standing[TUNE_KEPT + 1]; /* that may learn more epochs; one of them runs */
+    struct journal *journal;   /* NULL: none is kept */
+    double began, deadline;    /* deadline 0: none */
+    double guess;              /* loss of the same guess for each row; 0: not known */
+    uint64_t resumed;          /* trainings that the journal had */
+    int cut;                   /* the time was over, or the search was interrupted */
+    char *command;             /* "paramo train ..." of the best; NULL: nothing was trained */
     int saved;
 };
 

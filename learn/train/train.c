@@ -43,6 +43,21 @@ int train_interrupt(void)
     return 1;
 }
 
+int job_goes_on(struct job *job)
+{
+    const struct train_options *o = job->o;
+    if (!o->goes_on)
+        return 1;
+    learning = 0;
+    running = NULL;
+    const int on = o->goes_on(o->goes_on_arg, job->result);
+    running = job;
+    learning = 1;
+    if (interrupted)
+        (void)train_interrupt();
+    return on;
+}
+
 static void fail(struct job *job, paramo_err err)
 {
     (void)pthread_mutex_lock(&job->lock);

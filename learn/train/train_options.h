@@ -19,6 +19,8 @@ struct train_rows {
     unsigned hold_out;             /* percent, as used */
 };
 
+struct train_result;
+
 struct train_options {
     const char *const *data, *const *valid; /* files; valid may be none */
     size_t data_n, valid_n;
@@ -45,6 +47,10 @@ struct train_options {
     int drop_state;    /* save without the optimizers' state */
     int quiet;         /* 1: no progress; 2: no warnings either */
     const struct train_rows *rows; /* of train_rows_open for the same data; NULL: the job opens its own */
+    /* Asked after each epoch that another may follow, by the leader's thread: does it follow? The job stands still for as
+     * long as that takes. NULL: it does. One process only. */
+    int (*goes_on)(void *arg, const struct train_result *so_far);
+    void *goes_on_arg;
     double
         deadline; /* embedded: when the job ends as if interrupted, on the clock of progress_now; 0: never */
     struct darlin_options darlin; /* --solver darlin */

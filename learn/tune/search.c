@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNGS = 3, KEPT = 3 }; /* each rung keeps one in KEPT; so a round has KEPT^(RUNGS - 1) trials */
+enum {
+    RUNGS = 3,
+    KEPT = TUNE_KEPT
+}; /* each rung keeps one in KEPT; so a round has KEPT^(RUNGS - 1) trials */
 
 /* Epochs of a rung: a part of all, rounded up. */
 static uint64_t budget_of(const struct tune_search *s, int rung)
@@ -82,6 +85,18 @@ static void select_best(const struct tune_search *s, size_t *place, size_t n, si
             }
 }
 
+/* Drops those of place[0..n), which a rung has trained so far, that are not among its best `keep`, or have ended. */
+static void drop_others(const struct tune_search *s, const size_t *place, size_t n, size_t keep)
+{
+    for (size_t i = 0; s->drop && i < n; i++) {
+        size_t better = 0;
+        for (size_t k = 0; k < n; k++)
+            better += is_better(s, place[k], place[i]) ? 1 : 0;
+        if (better >= keep || s->trial[place[i]].outcome.ended)
+            s->drop(s->arg, place[i]);
+    }
+}
+
 static paramo_err run_round(struct tune_search *s, size_t from, size_t n)
 {
     size_t place[TUNE_ROUND];
@@ -92,11 +107,14 @@ static paramo_err run_round(struct tune_search *s, size_t from, size_t n)
     }
     s->n = from + n;
     for (int rung = 0; err == PARAMO_OK && rung < RUNGS; rung++) {
-        for (size_t i = 0; err == PARAMO_OK && i < n; i++)
+        const size_t keep = (n + KEPT - 1) / KEPT;
+        for (size_t i = 0; err == PARAMO_OK && i < n; i++) {
             err = train(s, place[i], budget_of(s, rung));
+            if (err == PARAMO_OK)
+                drop_others(s, place, i + 1, rung == RUNGS - 1 ? 0 : keep);
+        }
         if (err != PARAMO_OK)
             break;
-        const size_t keep = (n + KEPT - 1) / KEPT;
         select_best(s, place, n, keep);
         n = keep;
     }

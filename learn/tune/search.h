@@ -4,6 +4,8 @@
  *
  *     a round of 9 trials:   9 of them for 1/9 of the epochs -> the best 3 for 1/3 -> the best one for all
  *
+ * A trial that learns more epochs goes on where it was (trial.h). At most TUNE_KEPT trials wait for that.
+ *
  * The first trial has the usual settings, and the others of the first round are random. Of later rounds a third is random,
  * and the rest lies near one of the best three. A trial whose training has ended by itself needs no more epochs.
  *
@@ -16,6 +18,7 @@
 #include "learn/tune/space.h"
 
 #define TUNE_ROUND      9
+#define TUNE_KEPT       3 /* a third of a round's trials learns more */
 #define TUNE_TRIALS_MAX 100000
 
 /* What one training gave. */
@@ -36,9 +39,11 @@ struct tune_search {
     const struct tune_space *space;
     uint64_t seed, epochs; /* epochs: at most */
     size_t most;           /* trials */
-    /* Trains a point. INTERRUPTED ends the search, which then has what was found before. */
+    /* Trains a point until it has learned that many epochs in all. INTERRUPTED ends the search, which then has what was found before. */
     paramo_err (*train)(void *arg, size_t trial, const double *point, uint64_t epochs,
                         struct tune_outcome *outcome);
+    /* This trial is trained no more. Called once or more for each that was trained; NULL: nothing to do. */
+    void (*drop)(void *arg, size_t trial);
     void *arg;
     /* results */
     struct tune_trial *trial; /* [n]; freed by tune_search_free */

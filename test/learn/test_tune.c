@@ -1,6 +1,7 @@
 #include "learn/support_learn.h"
 #include "learn/train/train.h"
 #include "learn/tune/journal.h"
+#include "learn/tune/trial.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -126,7 +127,30 @@ struct played {
     size_t calls, end; /* end: INTERRUPTED after this many */
     uint64_t epochs;
     struct journal *journal;
+    size_t standing[TUNE_KEPT + 1], stand; /* trials that were trained and not dropped */
 };
+
+static void stands(struct played *p, size_t trial, uint64_t epochs)
+{
+    size_t at = 0;
+    while (at < p->stand && p->standing[at] != trial)
+        at++;
+    if (at == p->stand) {
+        assert_true(p->stand <= TUNE_KEPT);
+        assert_true(epochs * 9 <= 20 + 9); /* of the first rung: others go on */
+        p->standing[p->stand++] = trial;
+    }
+}
+
+static void falls(void *arg, size_t trial)
+{
+    struct played *p = arg;
+    for (size_t i = 0; i < p->stand; i++)
+        if (p->standing[i] == trial) {
+            p->standing[i] = p->standing[--p->stand];
+            return;
+        }
+}
 
 /* A bowl with its bottom at alpha 0.05 and beta 3, that is known better after more epochs; trials with alpha above 1 end
  * by themselves. */
@@ -146,6 +170,8 @@ static paramo_err play(void *arg, size_t trial, const double *point, uint64_t ep
         return PARAMO_E_INTERRUPTED;
     p->calls++;
     p->epochs += epochs;
+    if (!p->journal)
+        stands(p, trial, epochs);
     const double a = log(point[0] / 0.05), b = log(point[1] / 3);
     *outcome = (struct tune_outcome){.loss = 0.4 + 0.01 * (a * a + b * b) + 0.05 / (double)epochs,
                                      .epochs = epochs,
@@ -158,8 +184,13 @@ static paramo_err play(void *arg, size_t trial, const double *point, uint64_t ep
 
 static struct tune_search search_of(struct played *p, size_t trials, uint64_t epochs)
 {
-    return (struct tune_search){
-        .space = p->space, .seed = 3, .epochs = epochs, .most = trials, .train = play, .arg = p};
+    return (struct tune_search){.space = p->space,
+                                .seed = 3,
+                                .epochs = epochs,
+                                .most = trials,
+                                .train = play,
+                                .drop = falls,
+                                .arg = p};
 }
 
 static void the_best_is_found(void **state)
@@ -186,6 +217,7 @@ static void the_best_is_found(void **state)
     }
     assert_true(many.trial[many.best].outcome.loss == best);
     assert_true(best < few.trial[few.best].outcome.loss && best < 0.41);
+    assert_int_equal(p.stand, 0);
     tune_search_free(&few);
     tune_search_free(&many);
 }
@@ -307,11 +339,8 @@ static void a_torn_file_is_mended_and_a_foreign_one_refused(void **state)
 
 /* ---- jobs that share rows ---- */
 
-static void jobs_share_one_parse(void **state)
+static void write_rows(const char *path)
 {
-    (void)state;
-    char *dir = new_dir(), path[4096];
-    (void)snprintf(path, sizeof path, "%s/rows.libsvm", dir);
     FILE *f = fopen(path, "w");
     uint64_t seed = 8;
     for (int i = 0; i < 3000; i++) {
@@ -320,6 +349,14 @@ static void jobs_share_one_parse(void **state)
                       100 + (int)(draw(&seed) % 9));
     }
     (void)fclose(f);
+}
+
+static void jobs_share_one_parse(void **state)
+{
+    (void)state;
+    char *dir = new_dir(), path[4096];
+    (void)snprintf(path, sizeof path, "%s/rows.libsvm", dir);
+    write_rows(path);
     const char *paths[] = {path};
     struct train_options o = {.data = paths,
                               .data_n = 1,
@@ -357,6 +394,101 @@ static void jobs_share_one_parse(void **state)
     remove_dir(dir);
 }
 
+/* ---- trials that go on ---- */
+
+static void same_files(const char *dir, const char *other)
+{
+    char command[20000];
+    (void)snprintf(command, sizeof command, "diff -r '%s' '%s' >&2", dir, other);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
+}
+
+/* Two trials, of which one learns while the other stands still, are the trainings that ran through: their loss after each
+ * number of epochs, and their models. */
+static void a_trial_goes_on(void **state)
+{
+    (void)state;
+    char *dir = new_dir(), path[4096], out[4][4100];
+    (void)snprintf(path, sizeof path, "%s/rows.libsvm", dir);
+    write_rows(path);
+    for (size_t i = 0; i < 4; i++)
+        (void)snprintf(out[i], sizeof out[i], "%s/model%zu", dir, i);
+    const char *paths[] = {path};
+    struct train_options o[2];
+    struct train_rows rows;
+    struct train_result whole[2];
+    struct trial *trial[2];
+    struct tune_outcome outcome;
+    double guess = 0;
+    for (size_t k = 0; k < 2; k++) {
+        o[k] = (struct train_options){.data = paths,
+                                      .data_n = 1,
+                                      .hold_out = 10,
+                                      .epochs = 6,
+                                      .servers = 1,
+                                      .workers = 1,
+                                      .ahead = 1,
+                                      .shuffle = 1000,
+                                      .quiet = 2};
+        reader_options_init(&o[k].reader);
+        model_info_init(&o[k].model, k == 0 ? &model_fm : &model_lr);
+    }
+    o[0].model.factor_after = 3; /* sightings and a schedule are state of the job, and in no model */
+    assert_int_equal(rate_schedule_parse("cosine", &o[0].schedule), 0);
+    o[1].model.optimizer[0].alpha = 0.5;
+    assert_int_equal(admission_parse("count:2", &o[1].admission), 0);
+    o[1].admission.bytes = 1 << 20;
+    assert_int_equal(train_rows_open(&o[0], &rows), PARAMO_OK);
+    for (size_t k = 0; k < 2; k++) {
+        o[k].rows = &rows;
+        o[k].model_out = out[k];
+        assert_int_equal(train_run(&o[k], &whole[k]), PARAMO_OK);
+        assert_int_equal(whole[k].epochs, 6);
+        o[k].model_out = out[2 + k];
+        assert_int_equal(trial_new(&o[k], &trial[k]), PARAMO_OK);
+    }
+    static const uint64_t until[][2] = {{0, 1}, {1, 2}, {0, 3}, {1, 3}, {1, 6}, {0, 6}, {0, 2}};
+    for (size_t i = 0; i < sizeof until / sizeof *until; i++) {
+        const size_t k = until[i][0];
+        double best = (double)INFINITY;
+        assert_int_equal(trial_run(trial[k], until[i][1], &outcome, &guess), PARAMO_OK);
+        if (i == 6) /* it has learned more already */
+            break;
+        for (uint64_t e = 0; e < until[i][1]; e++)
+            best = fmin(best, whole[k].epoch[e].valid.loss);
+        assert_true(outcome.loss == best);
+        assert_true(whole[k].epoch[outcome.epochs - 1].valid.loss == best);
+        assert_true(guess == whole[k].base_loss && !outcome.ended);
+    }
+    for (size_t k = 0; k < 2; k++) {
+        same_files(out[k], out[2 + k]);
+        train_result_free(&whole[k]);
+        trial_free(trial[k]);
+    }
+    o[1].patience = 1; /* one that ends by itself, and one that the time ends */
+    o[1].model.optimizer[0].alpha = 5;
+    o[1].model_out = NULL;
+    assert_int_equal(trial_new(&o[1], &trial[0]), PARAMO_OK);
+    assert_int_equal(trial_run(trial[0], 6, &outcome, &guess), PARAMO_OK);
+    assert_true(outcome.ended && outcome.epochs < 5);
+    trial_free(trial[0]);
+    o[1].deadline = 1e-9;
+    assert_int_equal(trial_new(&o[1], &trial[0]), PARAMO_OK);
+    assert_int_equal(trial_run(trial[0], 1, &outcome, &guess), PARAMO_E_INTERRUPTED);
+    assert_non_null(strstr(paramo_last_error(), "the training has not ended"));
+    trial_free(trial[0]);
+    o[1].deadline = 0;
+    assert_int_equal(trial_new(&o[1], &trial[0]),
+                     PARAMO_OK); /* one that never begins, one that stands still */
+    assert_int_equal(trial_new(&o[0], &trial[1]), PARAMO_OK);
+    assert_int_equal(trial_run(trial[1], 1, &outcome, &guess), PARAMO_OK);
+    trial_free(trial[0]);
+    trial_free(trial[1]);
+    trial_free(NULL);
+    train_rows_close(&rows);
+    remove_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +500,7 @@ int main(void)
         cmocka_unit_test(a_search_continues_from_its_file),
         cmocka_unit_test(a_torn_file_is_mended_and_a_foreign_one_refused),
         cmocka_unit_test(jobs_share_one_parse),
+        cmocka_unit_test(a_trial_goes_on),
     };
     return cmocka_run_group_tests_name("tune", tests, NULL, NULL);
 }
