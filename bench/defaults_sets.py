@@ -5,6 +5,8 @@ returns the names. Each drawn set is a function of its seed alone.
 """
 import glob, gzip, math, os, random, subprocess
 
+from defaults_draw import line, put, sigmoid
+
 SHAPES = {  # of paramo data synth
     "synth": [],
     "synth-small": ["--features", "20", "--fields", "6"],
@@ -12,14 +14,6 @@ SHAPES = {  # of paramo data synth
     "synth-rare": ["--click-rate", "0.005"],
     "synth-wide": ["--features", "20000", "--fields", "20"],
 }
-
-
-def sigmoid(x):
-    return 1 / (1 + math.exp(-x))
-
-
-def line(label, features):
-    return "%d %s\n" % (label, " ".join("%d:%.9g" % f for f in features))
 
 
 def table(draw, rows, value):
@@ -147,11 +141,6 @@ def counts(rows):
     for row in rows:
         column = row.rstrip("\n").split("\t")
         yield line(int(column[0]), [(k, float(column[k])) for k in range(1, 14) if column[k] != ""])
-
-
-def put(path, lines):
-    with open(path, "w") as out:
-        out.writelines(lines)
 
 
 def public(data, rows, out):
