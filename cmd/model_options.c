@@ -94,7 +94,10 @@ static void optimizer_help(struct model_option *o, int first)
     else if (o->part == OPTIMIZER_NAME)
         (void)snprintf(o->help, sizeof o->help, "optimizer of %s (%s)", table->what, table->optimizer);
     else if (o->part == OPTIMIZER_ALPHA && table->alpha > 0)
-        (void)snprintf(o->help, sizeof o->help, "learning rate of %s (%g with one worker, less with more)",
+        (void)snprintf(o->help, sizeof o->help,
+                       table->long_rows > 0
+                           ? "learning rate of %s (%g with one worker, less with more, and in long rows)"
+                           : "learning rate of %s (%g with one worker, less with more)",
                        table->what, table->alpha);
     else if (o->part == OPTIMIZER_ALPHA || (o->part == OPTIMIZER_BETA && first))
         rates_help(o, helps[o->part][0], table->optimizer);

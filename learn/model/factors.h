@@ -38,7 +38,7 @@ enum { FACTORS_DIM, FACTORS_INIT, FACTORS_FIELDS };
 enum { FACTORS_W, FACTORS_V, FACTORS_T };
 #define WEIGHTS_TABLE                                                                                        \
     {                                                                                                        \
-        .name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl"                     \
+        .name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl", .long_rows = 2     \
     }
 
 /* Factors of a feature. */

@@ -45,11 +45,13 @@ static const struct model_table_def *own_rates(const struct model_info *info, si
 
 double model_alpha(const struct model_info *info, size_t table, uint64_t in_flight)
 {
-    const struct model_table_def *def = own_rates(info, table);
+    const struct model_table_def *usual = &info->ops->table[table], *def = own_rates(info, table);
     const struct optimizer_choice *o = optimizers_find(info->optimizer[table].name);
-    if (def)
-        return def->alpha / sqrt(in_flight > 2 ? (double)in_flight / 2 : 1);
-    return o ? o->alpha : 0;
+    double alpha = def ? def->alpha / sqrt(in_flight > 2 ? (double)in_flight / 2 : 1) : o ? o->alpha : 0;
+    const int is_usual = strcmp(info->optimizer[table].name, usual->optimizer) == 0;
+    for (unsigned i = 0; is_usual && info->row_features > MODEL_LONG_ROW && i < usual->long_rows; i++)
+        alpha *= MODEL_LONG_ROW / info->row_features;
+    return alpha;
 }
 
 double model_beta(const struct model_info *info, size_t table)

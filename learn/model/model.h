@@ -32,6 +32,8 @@
 #define MODEL_MAX_SETTINGS 8
 #define MODEL_NAME_MAX     31
 #define MODEL_ROWS_MAX     4096 /* of a table whose rows are not features */
+#define MODEL_LONG_ROW                                                                                       \
+    20 /* features; of bench/defaults.py's sets, rates were too high where rows have more */
 
 /* What a setting has to do with the fields of the data (learn/train/rows.h). */
 enum model_field_use {
@@ -64,6 +66,8 @@ struct model_table_def {
     /* Rates of that optimizer where none are named; alpha 0: the optimizer's own. alpha is for up to two batches in
      * flight, n of them: alpha / sqrt(n / 2). */
     double alpha, beta, l2;
+    unsigned
+        long_rows; /* power of MODEL_LONG_ROW / features of a row that alpha is multiplied by in longer rows */
 };
 
 /* What follows from the settings for one table. */
@@ -101,6 +105,8 @@ struct model_info {
     struct columns *columns;              /* of its tables, or NULL; an owner of them, as the context says */
     uint64_t seed;
     uint64_t batch, epochs, rows; /* how it was trained; epochs and rows over all runs */
+    double
+        row_features; /* mean number of features of a row to learn, for model_alpha(); 0: not known. Not saved. */
 };
 
 /* Does it use the field of each feature? */
@@ -154,7 +160,15 @@ const struct model_ops *model_find(const char *name);
 
 /* A new model's settings and optimizers, with their initial values. */
 void model_info_init(struct model_info *info, const struct model_ops *ops);
-/* The learning rate of a table, where none is named, if that many batches are pulled before the first is pushed. */
+/*
+ * The learning rate of a table, where none is named, if that many batches are pulled before the first is pushed.
+ *
+ * A step changes the margin of a row by a sum over its features, and an FM's by a sum over their pairs. So in rows of L
+ * features, more than MODEL_LONG_ROW of them, the usual rate is multiplied by a power of MODEL_LONG_ROW / L: for factors
+ * that meet in pairs twice that for weights. (Juan et al., RecSys 2016, section 3.2, divide each row by its norm for the
+ * same reason.) The power 2 for weights is measured: bench/defaults.py, Criteo. Rates of optimizers that are not the
+ * table's usual one stay as they are.
+ */
 double model_alpha(const struct model_info *info, size_t table, uint64_t in_flight);
 /* Its smoothing and its L2 regularisation, where none is named. */
 double model_beta(const struct model_info *info, size_t table);

@@ -154,7 +154,8 @@ static const struct model_table_def tables[] = {
                    .optimizer = "adagrad",
                    .alpha = 0.1,
                    .beta = 1,
-                   .l2 = 0.05},
+                   .l2 = 0.05,
+                   .long_rows = 4},
 };
 
 static struct model_shape ffm_shape(const struct model_info *info, size_t table)

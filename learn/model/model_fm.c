@@ -208,7 +208,8 @@ static const struct model_table_def tables[] = {
                    .what = "the factors",
                    .optimizer = "adagrad",
                    .alpha = 0.1,
-                   .beta = 10},
+                   .beta = 10,
+                   .long_rows = 4},
 };
 
 static size_t fm_scratch(const struct model_info *info, size_t rows)

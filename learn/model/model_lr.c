@@ -44,7 +44,7 @@ void lr_gradient(const struct batch *batch, const float *residual, float *g)
 /* ---- the model ---- */
 
 static const struct model_table_def tables[] = {
-    {.name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl"},
+    {.name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl", .long_rows = 2},
 };
 
 static struct model_shape lr_shape(const struct model_info *info, size_t table)

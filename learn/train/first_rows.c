@@ -124,6 +124,33 @@ paramo_err first_rows_balance(struct job *job)
     return err;
 }
 
+/* ---- how long rows are ---- */
+
+static int has_rates(const struct model_info *info)
+{
+    size_t t = 0;
+    while (t < info->ops->tables && info->optimizer[t].alpha > 0)
+        t++;
+    return t == info->ops->tables;
+}
+
+paramo_err first_rows_length(struct job *job)
+{
+    const struct block *b = NULL;
+    size_t present = 0;
+    int ended;
+    if (has_rates(&job->info))
+        return PARAMO_OK;
+    paramo_err err = reader_peek(job->reader, 0, 0, &b, &ended);
+    if (err != PARAMO_OK || !b)
+        return err;
+    for (size_t i = 0; i < b->features; i++)
+        present += !b->value || b->value[i] != 0;
+    job->info.row_features = b->rows > 0 ? (double)present / (double)b->rows : 0;
+    reader_release(job->reader, b);
+    return PARAMO_OK;
+}
+
 /* ---- fields ---- */
 
 struct seen_fields {

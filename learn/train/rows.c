@@ -68,6 +68,8 @@ static paramo_err take_shared(struct job *job)
     paramo_err err = first_rows_fields(job);
     if (err == PARAMO_OK)
         err = first_rows_balance(job);
+    if (err == PARAMO_OK)
+        err = first_rows_length(job);
     return err == PARAMO_OK && job->valid ? metrics_new(&job->info.objective, &job->metrics) : err;
 }
 
@@ -93,6 +95,8 @@ paramo_err rows_open(struct job *job)
         err = first_rows_fields(job);
     if (err == PARAMO_OK)
         err = first_rows_balance(job);
+    if (err == PARAMO_OK)
+        err = first_rows_length(job);
     if (err == PARAMO_OK && o->valid_n > 0) {
         options.cache = job->epochs > 1;
         /* a quarter of what the data's reader may take; 0 would be half of the memory, once more */

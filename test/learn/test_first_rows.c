@@ -1,4 +1,5 @@
-/* The bias that a new model begins with: in every model and optimizer, once a job, and not in a trained one. */
+/* The bias that a new model begins with: in every model and optimizer, once a job, and not in a trained one; and the rates
+ * of a job whose rows are long. */
 #include "learn/support_learn.h"
 #include "learn/train/train.h"
 
@@ -110,9 +111,42 @@ static void a_trained_bias_stays(void **state)
     remove_dir(strdup(model));
 }
 
+/* Rows of 30 features, of which the last is 0, and a rate that is named. */
+static void long_rows_have_shorter_steps(void **state)
+{
+    (void)state;
+    char path[4200];
+    const char *const wide[] = {path};
+    (void)snprintf(path, sizeof path, "%s/wide", dir);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (unsigned i = 0; i < ROWS; i++) {
+        (void)fprintf(f, "%u", i % 2);
+        for (unsigned k = 0; k < 30; k++)
+            (void)fprintf(f, " %u:%u:%d", k, k, k < 29);
+        (void)fprintf(f, "\n");
+    }
+    (void)fclose(f);
+    struct train_options o = options(&model_fm, "ftrl");
+    struct train_result r;
+    o.data = wide;
+    o.model_out = NULL;
+    o.model.optimizer[0].alpha = 0;
+    o.model.optimizer[1].alpha = 0.5;
+    assert_int_equal(train_run(&o, &r), PARAMO_OK);
+    const double share = MODEL_LONG_ROW / 29.0;
+    assert_true(fabs(r.alpha[0] - 0.25 * share * share) < 1e-9 && r.alpha[1] == 0.5);
+    train_result_free(&r);
+    o.data = files; /* one feature a row */
+    assert_int_equal(train_run(&o, &r), PARAMO_OK);
+    assert_true(r.alpha[0] == 0.25);
+    train_result_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(long_rows_have_shorter_steps),
         cmocka_unit_test(the_first_batch_is_scored_with_the_mean_rate),
         cmocka_unit_test(a_trained_bias_stays),
     };

@@ -257,8 +257,13 @@ static void test_rows_under_way_are_bounded_whatever_the_workers(void **state)
     assert_true(model_alpha(&info, 1, 8) == 0.05 && model_beta(&info, 1) == 10);
     assert_true(model_alpha(&info, 0, 1) == 0.25 && model_alpha(&info, 0, 8) == 0.25 &&
                 model_beta(&info, 0) == 5);
+    info.row_features = MODEL_LONG_ROW; /* longer rows have shorter steps, those of pairs twice */
+    assert_true(model_alpha(&info, 0, 1) == 0.25 && model_alpha(&info, 1, 1) == 0.1);
+    info.row_features = 2 * MODEL_LONG_ROW;
+    assert_true(model_alpha(&info, 0, 1) == 0.25 / 4 && model_alpha(&info, 1, 8) == 0.05 / 16);
     (void)snprintf(info.optimizer[1].name, sizeof info.optimizer[1].name, "sgd");
     assert_true(model_alpha(&info, 1, 8) == optimizers_find("sgd")->alpha && model_beta(&info, 1) == 1);
+    info.row_features = 0;
     char *out = model_dir("m");
     struct train_options o = options(&model_fm, out);
     o.batch = 0;
