@@ -100,7 +100,7 @@ static void timers_run(struct lane *lane)
     while (lane->timers_count && lane->timers[1]->at <= now && lane->timers[1]->seq <= armed_before) {
         struct lane_timer *timer = lane->timers[1];
         lane_timer_cancel(lane, timer);
-        atomic_fetch_add_explicit(&lane->work, 1, memory_order_relaxed);
+        lane_worked(lane, 1);
         timer->fire(timer);
     }
 }
@@ -130,6 +130,8 @@ bool lane_acquire(struct lane *lane)
 
 static void inbox_run(struct lane *lane)
 {
+    if (mailbox_empty(&lane->inbox))
+        return;
     struct queue tasks = {0};
     mailbox_drain(&lane->inbox, &tasks);
     unsigned ran = 0;
@@ -137,8 +139,7 @@ static void inbox_run(struct lane *lane)
         struct lane_task *task = container_of(node, struct lane_task, node);
         task->run(task);
     }
-    if (ran)
-        atomic_fetch_add_explicit(&lane->work, ran, memory_order_relaxed);
+    lane_worked(lane, ran);
 }
 
 static void end_run(struct lane *lane)
@@ -155,7 +156,7 @@ void lane_round(struct lane *lane)
     timers_run(lane);
     lane->ops->poll(lane);
     if (lane->hook && lane->hook->progress(lane->hook))
-        atomic_fetch_add_explicit(&lane->work, 1, memory_order_relaxed);
+        lane_worked(lane, 1);
     end_run(lane);
 }
 
@@ -190,7 +191,9 @@ static void lane_release(struct lane *lane)
         bool notify = lane->notify;
         lane->notify = false;
         uint64_t next = lane->timers_count ? lane->timers[1]->at : UINT64_MAX;
-        atomic_store(&lane->next_timer, next);
+        /* only a holder writes it */
+        if (atomic_load_explicit(&lane->next_timer, memory_order_relaxed) != next)
+            atomic_store(&lane->next_timer, next);
         atomic_fetch_add(&lane->inside, 1); /* destroy may not free it between the release and what follows */
         int running = LANE_RUNNING;
         self.held = NULL;
@@ -347,13 +350,12 @@ void lane_notify(struct lane *lane)
 
 void lane_expect(struct lane *lane)
 {
-    atomic_fetch_add(&lane->expects, 1);
-    atomic_fetch_add_explicit(&lane->expected, 1, memory_order_relaxed);
+    atomic_fetch_add(&lane->expected, LANE_EXPECTED_ONE + 1);
 }
 
 void lane_expected(struct lane *lane)
 {
-    atomic_fetch_sub(&lane->expects, 1);
+    atomic_fetch_sub(&lane->expected, 1);
 }
 
 paramo_err lane_wait(struct lane *lane, bool (*done)(void *arg), void *arg, uint64_t deadline)

@@ -47,8 +47,7 @@ struct lane {
     atomic_bool completing;      /* a thread is the completer */
     atomic_uint inside;          /* posters and borrowers that hold a pointer to the lane */
     _Atomic uint64_t next_timer; /* published at release; UINT64_MAX: none */
-    atomic_int expects;          /* events expected without a waiter (lane_expect) */
-    atomic_uint expected;        /* ... since the start */
+    _Atomic uint64_t expected;   /* events without a waiter: see LANE_EXPECTED_ONE */
     _Atomic uint64_t frames;     /* received (lane_count); the holder writes it */
     atomic_bool completes_more;  /* the completer has further completions to run */
     _Atomic uint64_t work;       /* tasks, timers and events handled: shows whether polling pays */
@@ -75,7 +74,8 @@ struct lane {
             atomic_bool led;     /* a waiting thread is the leader */
             atomic_bool leader_asleep;
             atomic_uint drivers;    /* threads in lane_wait */
-            atomic_uint sessions;   /* callers that took the lane or drove it, since the start */
+            atomic_uint entered;    /* callers that took the lane, since the start; the holder writes it */
+            atomic_uint waits;      /* callers that drove it, or waited for one that did */
             atomic_uint generation; /* futex: raised by notify, and when the lead becomes free */
             atomic_uint followers;
             atomic_uint aside;            /* drivers that wait until the lane is released ... */
@@ -94,6 +94,21 @@ struct lane {
         } sim;
     };
 };
+
+/* Events that are expected without a waiter (lane_expect). The upper half counts those since the start, the lower half
+ * those that have not come yet. */
+#define LANE_EXPECTED_ONE (UINT64_C(1) << 32)
+static inline bool lane_expects(const struct lane *lane)
+{
+    return (uint32_t)atomic_load(&lane->expected) != 0;
+}
+
+/* On the lane: so much was handled. Only the holder counts. */
+static inline void lane_worked(struct lane *lane, unsigned count)
+{
+    uint64_t before = atomic_load_explicit(&lane->work, memory_order_relaxed);
+    atomic_store_explicit(&lane->work, before + count, memory_order_relaxed);
+}
 
 /* Takes the lane if it is idle. */
 bool lane_acquire(struct lane *lane);

@@ -11,14 +11,16 @@ void callbacks_init(struct client *c)
 
 void callbacks_begun(struct client *c)
 {
-    atomic_fetch_add(&c->callbacks->out, 1);
+    unsigned before = atomic_load_explicit(&c->callbacks->out, memory_order_relaxed);
+    atomic_store_explicit(&c->callbacks->out, before + 1, memory_order_relaxed);
 }
 
 void callbacks_ended(struct client *c)
 {
-    unsigned before = atomic_fetch_sub(&c->callbacks->out, 1); /* a closing thread may free the client now */
+    unsigned before = atomic_load_explicit(&c->callbacks->out, memory_order_relaxed);
     assert(before > 0);
-    (void)before;
+    atomic_store_explicit(&c->callbacks->out, before - 1,
+                          memory_order_release); /* a closing thread may free it now */
 }
 
 unsigned callbacks_out(const struct client *c)

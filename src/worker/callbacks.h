@@ -9,13 +9,13 @@
 
 struct client_callbacks {
     atomic_bool deferred; /* callbacks wait for client_run_callbacks */
-    atomic_uint out;      /* requests whose callback has not returned to the lane */
+    atomic_uint out;      /* requests whose callback has not returned to the lane; its holder writes it */
     struct mailbox queue; /* deferred */
     atomic_flag running;
 };
 
 void callbacks_init(struct client *c);
-/* The callback of a request leaves the lane; it returns by callbacks_ended. */
+/* On the lane: the callback of a request leaves it; it returns by callbacks_ended. */
 void callbacks_begun(struct client *c);
 void callbacks_ended(struct client *c);
 unsigned callbacks_out(const struct client *c);

@@ -104,8 +104,7 @@ static void real_released(struct lane *lane, uint64_t next, bool notify)
         if (atomic_load(&lane->real.leader_asleep))
             event_signal(lane->real.wake_fd);
     }
-    if (atomic_load(&lane->expects) > 0 && atomic_load(&lane->real.parked) &&
-        !atomic_load(&lane->real.drivers))
+    if (lane_expects(lane) && atomic_load(&lane->real.parked) && !atomic_load(&lane->real.drivers))
         event_signal(lane->real.park_fd);
     /* A leader that is awake checks the timers itself before it sleeps, and real_wait does so after it. */
     if (!atomic_load(&lane->real.led) || atomic_load(&lane->real.leader_asleep))
@@ -114,7 +113,8 @@ static void real_released(struct lane *lane, uint64_t next, bool notify)
 
 static void real_entered(struct lane *lane)
 {
-    atomic_fetch_add_explicit(&lane->real.sessions, 1, memory_order_relaxed);
+    unsigned before = atomic_load_explicit(&lane->real.entered, memory_order_relaxed);
+    atomic_store_explicit(&lane->real.entered, before + 1, memory_order_relaxed);
 }
 
 /* The descriptors that were ready when a driver's sleep ended. Its next round handles them without a poll of its own,
@@ -143,7 +143,7 @@ static void real_poll(struct lane *lane)
                 event_drain(lane->real.wake_fd);
         } else if (!source->dead) {
             if (!source->quiet)
-                atomic_fetch_add_explicit(&lane->work, 1, memory_order_relaxed);
+                lane_worked(lane, 1);
             source->ready(source, events[i].events);
         }
     }
@@ -283,7 +283,7 @@ static void real_park(struct lane *lane, uint64_t until, bool deep)
     atomic_store(&l->real.deep, deep);
     atomic_store(&l->real.parked, true);
     bool stay = !real_has_mail(l) && !atomic_load(&l->real.stop);
-    if (!atomic_load(&l->real.drivers) && atomic_load(&l->expects) > 0)
+    if (!atomic_load(&l->real.drivers) && lane_expects(l))
         stay = false; /* no other thread watches */
     if (deep)
         stay = stay && atomic_load(&l->next_timer) >= until && atomic_load(&l->real.drivers);
@@ -308,19 +308,26 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Callers that took the lane or drove it, since the start. */
+static unsigned real_sessions(const struct lane *lane)
+{
+    return atomic_load(&lane->real.entered) + atomic_load(&lane->real.waits);
+}
+
 static void *real_thread(void *arg)
 {
     struct lane *lane = arg;
     struct ready ready = {.count = 0};
     bool slept = false;
-    unsigned seen = atomic_load(&lane->real.sessions);
-    unsigned parks = 0, expected = atomic_load(&lane->expected);
+    unsigned seen = real_sessions(lane), parks = 0;
+    uint64_t expected = atomic_load(&lane->expected) / LANE_EXPECTED_ONE;
     while (!atomic_load(&lane->real.stop)) {
-        unsigned sessions = atomic_load(&lane->real.sessions);
+        unsigned sessions = real_sessions(lane);
         unsigned drivers = atomic_load(&lane->real.drivers);
         uint64_t next = atomic_load(&lane->next_timer);
-        bool expects = atomic_load(&lane->expects) > 0 || atomic_load(&lane->expected) != expected;
-        expected = atomic_load(&lane->expected);
+        uint64_t now_expected = atomic_load(&lane->expected) / LANE_EXPECTED_ONE;
+        bool expects = lane_expects(lane) || now_expected != expected;
+        expected = now_expected;
         if (expects)
             seen = sessions; /* callers come and go for events that this thread handles */
         if (drivers || sessions != seen) {
@@ -391,7 +398,7 @@ static void real_lead(struct lane *lane, bool (*done)(void *), void *arg, uint64
 static paramo_err real_wait(struct lane *lane, bool (*done)(void *arg), void *arg, uint64_t deadline)
 {
     atomic_fetch_add(&lane->real.drivers, 1);
-    atomic_fetch_add(&lane->real.sessions, 1);
+    atomic_fetch_add(&lane->real.waits, 1);
     paramo_err err = PARAMO_OK;
     while (!done(arg)) {
         uint64_t now = env_now(lane->env);
@@ -418,8 +425,7 @@ static paramo_err real_wait(struct lane *lane, bool (*done)(void *arg), void *ar
         atomic_fetch_sub(&lane->real.followers, 1);
     }
     if (atomic_fetch_sub(&lane->real.drivers, 1) == 1) {
-        if (atomic_load(&lane->real.deep) ||
-            (atomic_load(&lane->real.parked) && atomic_load(&lane->expects) > 0))
+        if (atomic_load(&lane->real.deep) || (atomic_load(&lane->real.parked) && lane_expects(lane)))
             event_signal(lane->real.park_fd);
         /* The thread may have been asleep since before this wait, and this wait has used up what it had
          * armed. */

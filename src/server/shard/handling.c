@@ -10,10 +10,12 @@
 #include "server/shard/reply.h"
 #include "van/pool.h"
 
-static void gate_unref(struct gate *gate)
+/* what: GATE_REF; for a poster that ends GATE_POSTING as well. */
+static void gate_less(struct gate *gate, uint64_t what)
 {
-    assert(atomic_load(&gate->refs) > 0);
-    if (atomic_fetch_sub(&gate->refs, 1) == 1)
+    uint64_t before = atomic_fetch_sub(&gate->uses, what);
+    assert((uint32_t)before > 0 && (before >= GATE_POSTING || what == GATE_REF));
+    if ((uint32_t)before == 1)
         free(gate);
 }
 
@@ -22,7 +24,7 @@ static void request_fini(struct shard_request *q)
     van_release(q->hold);
     if (q->answer)
         kept_unref(q->answer);
-    gate_unref(q->gate);
+    gate_less(q->gate, GATE_REF);
 }
 
 /* Any thread; the shard is closed, and perhaps gone. */
@@ -185,16 +187,14 @@ static void answer_ready(struct shard_request *q)
         return;
     }
     /* shard_close waits until no poster is between these two lines. */
-    atomic_fetch_add(&gate->refs, 1);
-    atomic_fetch_add(&gate->posting, 1);
+    atomic_fetch_add(&gate->uses, GATE_REF + GATE_POSTING);
     if (atomic_load(&gate->closed)) {
         request_free(q);
     } else {
         q->task.run = finish_task;
         lane_post(gate->lane, &q->task);
     }
-    atomic_fetch_sub(&gate->posting, 1);
-    gate_unref(gate);
+    gate_less(gate, GATE_REF + GATE_POSTING);
 }
 
 /* Segments with an array are referenced, the others are copied. */
@@ -265,7 +265,10 @@ paramo_err shard_answer_segs(struct shard_request *q, const struct van_seg seg[V
         if (err)
             return err;
     }
-    if (!q->info.table || q->info.pull) {
+    bool any = false; /* an answer without bytes, as to each push of ps/ps.h, needs no memory */
+    for (unsigned i = 0; i < VAN_SEGS; i++)
+        any = any || array[i] || seg[i].len;
+    if (any && (!q->info.table || q->info.pull)) {
         q->answer = answer_make(seg, array);
         if (!q->answer)
             return err_memory(sizeof *q->answer);
@@ -368,7 +371,7 @@ static struct shard_request *request_make(struct peer *peer, struct shard_table 
         q->bytes += (size_t)seg[i].len;
     s->handling->bytes += q->bytes;
     q->gate = s->handling->gate;
-    atomic_fetch_add(&s->handling->gate->refs, 1);
+    atomic_fetch_add(&s->handling->gate->uses, GATE_REF);
     q->shard = s;
     q->sender = peer->sender;
     q->head = *h;
@@ -496,7 +499,7 @@ paramo_err handling_init(struct shard *s, void (*examine)(struct lane_timer *tim
     if (!gate)
         return err_memory(sizeof *gate);
     gate->lane = s->lane;
-    atomic_store(&gate->refs, 1);
+    atomic_store(&gate->uses, GATE_REF);
     s->handling->gate = gate;
     s->handling->shard = s;
     s->handling->examining.fire = examine;
@@ -508,9 +511,9 @@ void handling_close(struct shard *s)
     assert(!atomic_load(&s->handling->gate->closed));
     lane_timer_cancel(s->lane, &s->handling->examining);
     atomic_store(&s->handling->gate->closed, true);
-    while (atomic_load(&s->handling->gate->posting))
+    while (atomic_load(&s->handling->gate->uses) >= GATE_POSTING)
         ; /* a poster needs only a few more instructions */
-    gate_unref(s->handling->gate);
+    gate_less(s->handling->gate, GATE_REF);
     s->handling->gate = NULL;
 }
 

@@ -9,10 +9,12 @@
 #include "server/shard/examining.h"
 #include "server/shard/shard_impl.h"
 
+#define GATE_REF     UINT64_C(1)         /* a reference */
+#define GATE_POSTING (UINT64_C(1) << 32) /* a thread that posts an answer, beside its reference */
+
 /* The part of a shard that outlives it while handlers hold requests. */
 struct gate {
-    atomic_uint refs;
-    atomic_uint posting;
+    _Atomic uint64_t uses; /* the sum */
     atomic_bool closed;
     struct lane *lane;
 };
