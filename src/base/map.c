@@ -1,8 +1,15 @@
 #include "base/map.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
+
+enum {
+    GROWS_AT_ONCE = 1 << 14, /* slots: a step of 0.3 ms */
+    GROWS_BY = 32, /* slots that a put empties: more than 4, so that all are empty before the map is full */
+    GIVEN_BACK = 1 << 18 /* slots whose memory is given back at a time: 4 MiB */
+};
 
 void map_init(struct map *m)
 {
@@ -11,79 +18,150 @@ void map_init(struct map *m)
 
 void map_fini(struct map *m)
 {
+    free(m->old);
     free(m->slots);
     *m = (struct map){0};
 }
 
-static size_t map_find(const struct map *m, uint64_t key)
+static struct map_slot *slot_of(struct map_slot *slots, size_t capacity, uint64_t key)
 {
-    size_t mask = m->capacity - 1;
+    size_t mask = capacity - 1;
     size_t i = mix64(key) & mask;
-    while (m->slots[i].value && m->slots[i].key != key)
+    while (slots[i].value && slots[i].key != key)
         i = (i + 1) & mask;
-    return i;
+    return &slots[i];
+}
+
+/* The key's entry among those that have not moved yet; NULL: there is none. */
+static struct map_slot *old_slot_of(const struct map *m, uint64_t key)
+{
+    if (!m->old || (mix64(key) & (m->old_capacity - 1)) >= m->old_count)
+        return NULL;
+    struct map_slot *slot = slot_of(m->old, m->old_capacity, key);
+    return slot->value ? slot : NULL;
+}
+
+/* NULL: it is not there. */
+static struct map_slot *entry_of(const struct map *m, uint64_t key)
+{
+    if (!m->count)
+        return NULL;
+    struct map_slot *slot = slot_of(m->slots, m->capacity, key);
+    return slot->value ? slot : old_slot_of(m, key);
 }
 
 void *map_get(const struct map *m, uint64_t key)
 {
-    return m->count ? m->slots[map_find(m, key)].value : NULL;
+    const struct map_slot *slot = entry_of(m, key);
+    return slot ? slot->value : NULL;
+}
+
+static void slot_move(struct map *m, struct map_slot *from)
+{
+    *slot_of(m->slots, m->capacity, from->key) = *from;
+    *from = (struct map_slot){0};
+}
+
+/* The slots behind the last that is left are empty. */
+static void old_give_back(struct map *m)
+{
+    if (!m->old_count) {
+        free(m->old);
+        m->old = NULL;
+        m->old_capacity = m->old_room = 0;
+    } else if (m->old_room - m->old_count >= GIVEN_BACK) {
+        struct map_slot *less = realloc(m->old, m->old_count * sizeof *less);
+        m->old = less ? less : m->old;
+        m->old_room = less ? m->old_count : m->old_room;
+    }
+}
+
+/* Moves the entries of a few old slots, the last first. Then the last that is left is empty, and each entry before it is
+ * found without the slots behind. */
+static void old_move(struct map *m)
+{
+    for (size_t n = 0; m->old_count; n++, m->old_count--) {
+        struct map_slot *last = &m->old[m->old_count - 1];
+        if (last->value)
+            slot_move(m, last);
+        if (n == GROWS_BY)
+            break;
+    }
+    old_give_back(m);
 }
 
 static paramo_err map_grow(struct map *m)
 {
     size_t capacity = m->capacity ? m->capacity * 2 : 16;
+    assert(!m->old);
     struct map_slot *slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return err_memory(capacity * sizeof *slots);
-    struct map grown = {.slots = slots, .capacity = capacity, .count = m->count};
-    for (size_t i = 0; i < m->capacity; i++)
-        if (m->slots[i].value)
-            slots[map_find(&grown, m->slots[i].key)] = m->slots[i];
-    free(m->slots);
-    *m = grown;
+    m->old = m->slots;
+    m->old_capacity = m->old_room = m->old_count = m->capacity;
+    m->slots = slots;
+    m->capacity = capacity;
+    bool at_once = m->old_capacity <= GROWS_AT_ONCE;
+    for (size_t i = 0; i < m->old_count && (at_once || m->old[i].value); i++)
+        if (m->old[i].value)
+            slot_move(
+                m,
+                &m->old[i]); /* in steps: the run at the beginning, which may belong to places at the end */
+    m->old_count = at_once ? 0 : m->old_count;
+    old_give_back(m);
     return PARAMO_OK;
 }
 
 paramo_err map_put(struct map *m, uint64_t key, void *value)
 {
-    size_t i = m->capacity ? map_find(m, key) : 0;
-    bool there = m->capacity && m->slots[i].value;
-    if (!there && m->count * 2 >= m->capacity) {
+    struct map_slot *slot = entry_of(m, key);
+    if (slot) {
+        slot->value = value;
+        return PARAMO_OK;
+    }
+    if (m->old)
+        old_move(m);
+    if (m->count * 2 >= m->capacity) {
         paramo_err err = map_grow(m);
         if (err)
             return err;
-        i = map_find(m, key);
     }
-    m->count += !there;
-    m->slots[i] = (struct map_slot){.key = key, .value = value};
+    *slot_of(m->slots, m->capacity, key) = (struct map_slot){.key = key, .value = value};
+    m->count++;
     return PARAMO_OK;
+}
+
+/* Empties the slot. Entries behind it move back where they belong at or before it. */
+static void slot_empty(struct map_slot *slots, size_t capacity, struct map_slot *slot)
+{
+    size_t mask = capacity - 1, hole = (size_t)(slot - slots);
+    for (size_t i = (hole + 1) & mask; slots[i].value; i = (i + 1) & mask) {
+        size_t home = mix64(slots[i].key) & mask;
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            slots[hole] = slots[i];
+            hole = i;
+        }
+    }
+    slots[hole] = (struct map_slot){0};
 }
 
 void *map_remove(struct map *m, uint64_t key)
 {
-    if (!m->count)
+    struct map_slot *slot = entry_of(m, key);
+    if (!slot)
         return NULL;
-    size_t mask = m->capacity - 1;
-    size_t hole = map_find(m, key);
-    void *value = m->slots[hole].value;
-    if (!value)
-        return NULL;
-    for (size_t i = (hole + 1) & mask; m->slots[i].value; i = (i + 1) & mask) {
-        size_t home = mix64(m->slots[i].key) & mask;
-        if (((i - home) & mask) >= ((i - hole) & mask)) {
-            m->slots[hole] = m->slots[i];
-            hole = i;
-        }
-    }
-    m->slots[hole] = (struct map_slot){0};
+    void *value = slot->value;
+    bool old = m->old && slot >= m->old && slot < m->old + m->old_count;
+    slot_empty(old ? m->old : m->slots, old ? m->old_capacity : m->capacity, slot);
     m->count--;
     return value;
 }
 
 int map_next(const struct map *m, size_t *cursor, uint64_t *key, void **value)
 {
-    for (; *cursor < m->capacity; ++*cursor) {
-        const struct map_slot *slot = &m->slots[*cursor];
+    for (; *cursor < m->capacity + m->old_count; ++*cursor) {
+        const struct map_slot *slot =
+            *cursor < m->capacity ? &m->slots[*cursor] : &m->old[*cursor - m->capacity];
         if (slot->value) {
             *key = slot->key;
             *value = slot->value;
@@ -94,19 +172,34 @@ int map_next(const struct map *m, size_t *cursor, uint64_t *key, void **value)
     return 0;
 }
 
+/* False: these were all of them. */
+static bool scan_slots(const struct map_slot *all, size_t count, size_t *at, size_t *left,
+                       void (*each)(void *arg, uint64_t key, void *value), void *arg)
+{
+    for (bool first = true; *at < count; ++*at, first = false) {
+        const struct map_slot *slot = &all[*at];
+        if (slot->value)
+            each(arg, slot->key, slot->value);
+        else if (!first && !*left)
+            return true;
+        *left -= *left > 0;
+    }
+    return false;
+}
+
 /* Between two turns the slot at scan->at is empty, so no entry behind it belongs before it: a removal moves entries back,
- * but never beyond the slot where they belong. A map that has grown has all of its entries in other places. */
+ * but never beyond the slot where they belong. A map that grows has all of its entries in other places. While they move,
+ * the old slots come first: what leaves them before the scan has come to it is found in the new ones. */
 bool map_scan(const struct map *m, struct map_scan *scan, size_t slots,
               void (*each)(void *arg, uint64_t key, void *value), void *arg)
 {
     if (scan->capacity != m->capacity)
         *scan = (struct map_scan){.capacity = m->capacity};
-    for (size_t n = 0; scan->at < m->capacity; scan->at++, n++) {
-        const struct map_slot *slot = &m->slots[scan->at];
-        if (slot->value)
-            each(arg, slot->key, slot->value);
-        else if (n && n >= slots)
+    if (!scan->moved) {
+        if (scan_slots(m->old, m->old_count, &scan->at, &slots, each, arg))
             return true;
+        scan->at = 0;
+        scan->moved = true;
     }
-    return false;
+    return scan_slots(m->slots, m->capacity, &scan->at, &slots, each, arg);
 }

@@ -1,6 +1,8 @@
 /*
  * A map from 64-bit keys to pointers: open addressing, linear probing, backward-shift deletion. One owner.
- * Iteration order depends on the keys and the history of inserts only, never on addresses.
+ * Iteration order depends on the keys and the history of changes only, never on addresses.
+ * A large map grows in steps: each put of a new key moves a few entries to slots that are twice as many, and until all have
+ * moved a look-up may look at both.
  * Tests: test/base/test_base.c.
  */
 #ifndef BASE_MAP_H
@@ -21,6 +23,9 @@ struct map {
     struct map_slot *slots;
     size_t capacity; /* 0 or a power of two */
     size_t count;
+    /* A map that grows: the slots before, whose entries move from the last one on; else NULL. */
+    struct map_slot *old;
+    size_t old_capacity, old_count, old_room; /* all; those that are left; those that memory is held for */
 };
 
 void map_init(struct map *m);
@@ -36,6 +41,7 @@ int map_next(const struct map *m, size_t *cursor, uint64_t *key, void **value);
 /* A loop in turns, between which the map may change. Zeroed at first. */
 struct map_scan {
     size_t at, capacity;
+    bool moved; /* it has been through the slots before the map grew */
 };
 /* Calls `each` for the entries of about `slots` slots more, and stops at an empty slot. An entry that is there from the
  * first turn to the last is visited at least once. False: that was the last turn. */

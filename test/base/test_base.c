@@ -249,6 +249,94 @@ static void mailbox_keeps_each_senders_order(void **state)
     assert_true(mailbox_empty(&box));
 }
 
+enum { MANY = 60000 }; /* entries; a map grows in steps from 16,384 on */
+
+/* As an array, while it grows in steps: keys come, are replaced and go, before and after they have moved. A put moves few. */
+static void map_grows_in_steps(void **state)
+{
+    (void)state;
+    static uint8_t model[MANY];
+    struct map m;
+    map_init(&m);
+    size_t count = 0, growing = 0, most = 0;
+    for (uint64_t step = 0; step < 4 * MANY; step++) {
+        uint64_t draw = mix64(step), key = mix64(draw % (step / 4 + 1)), slot = draw % (step / 4 + 1);
+        size_t left = m.old_count, capacity = m.capacity;
+        if (draw >> 62) {
+            count += !model[slot];
+            model[slot] = (uint8_t)(1 + (draw >> 40) % 200);
+            assert_int_equal(map_put(&m, key, &model[model[slot]]), PARAMO_OK);
+        } else {
+            assert_ptr_equal(map_remove(&m, key), model[slot] ? &model[model[slot]] : NULL);
+            count -= model[slot] > 0;
+            model[slot] = 0;
+        }
+        growing += m.old != NULL;
+        if (m.capacity == capacity && left - m.old_count > most)
+            most = left - m.old_count;
+        assert_int_equal(m.count, count);
+        slot = (draw >> 20) % (step / 4 + 1);
+        assert_ptr_equal(map_get(&m, mix64(slot)), model[slot] ? &model[model[slot]] : NULL);
+        if (step % 5000 == 0) {
+            size_t cursor = 0, found = 0;
+            void *value;
+            while (map_next(&m, &cursor, &key, &value))
+                found++;
+            assert_int_equal(found, count);
+        }
+    }
+    for (uint64_t slot = 0; slot < MANY; slot++)
+        assert_ptr_equal(map_get(&m, mix64(slot)), model[slot] ? &model[model[slot]] : NULL);
+    assert_true(growing > 500);
+    assert_in_range(most, 32, 500);
+    map_fini(&m);
+}
+
+struct growing {
+    uint64_t base; /* keys are from here on */
+    uint8_t seen[MANY];
+};
+
+static void seen_once_more(void *arg, uint64_t key, void *value)
+{
+    struct growing *g = arg;
+    assert_non_null(value);
+    assert_true(key - g->base < MANY);
+    g->seen[key - g->base] = 1;
+}
+
+/* A scan in turns of a map whose entries move between them. All keys are found at each moment. */
+static void a_growing_map_is_scanned(void **state)
+{
+    (void)state;
+    static struct growing g;
+    unsigned amid = 0;
+    for (uint64_t begin = 16380; begin < 16480; begin += 2) {
+        struct map m;
+        struct map_scan scan = {0};
+        uint64_t next = 0;
+        map_init(&m);
+        g = (struct growing){.base = begin << 32};
+        for (; next < begin; next++)
+            assert_int_equal(map_put(&m, g.base + next, &m), PARAMO_OK);
+        bool more = true;
+        for (uint64_t turn = 0; more; turn++) {
+            more = map_scan(&m, &scan, 1000, seen_once_more, &g);
+            for (unsigned i = 0; i < begin % 11 && next < MANY; i++)
+                assert_int_equal(map_put(&m, g.base + next++, &m), PARAMO_OK);
+            if (turn % 3 == 0 && next > begin) /* one that came in between goes again */
+                assert_non_null(map_remove(&m, g.base + --next));
+            amid += m.old != NULL;
+            for (uint64_t key = turn == 5 ? 0 : begin; key < begin; key++)
+                assert_non_null(map_get(&m, g.base + key));
+        }
+        for (uint64_t key = 0; key < begin; key++)
+            assert_true(g.seen[key]);
+        map_fini(&m);
+    }
+    assert_true(amid > 500);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +345,8 @@ int main(void)
         cmocka_unit_test(mix64_is_a_bijection_on_what_we_try),
         cmocka_unit_test(map_behaves_like_an_array),
         cmocka_unit_test(map_is_scanned_in_turns),
+        cmocka_unit_test(map_grows_in_steps),
+        cmocka_unit_test(a_growing_map_is_scanned),
         cmocka_unit_test(cursor_gives_back_what_it_took),
         cmocka_unit_test(mailbox_keeps_each_senders_order),
     };
