@@ -28,7 +28,7 @@ struct barrier_round {
     struct map nodes;        /* id -> how many of its calls are in the queue, so that a node counts once */
     uint64_t number;         /* released */
     paramo_err status;       /* ... and how, with the text */
-    char *text;
+    char *text;              /* until then: of the calls that time out before the next one enters; or NULL */
 };
 
 static uint32_t group_size(const struct scheduler *s, uint32_t group)
@@ -94,6 +94,8 @@ static paramo_err node_in(struct barrier_round *round, const struct sched_node *
 {
     uint64_t id = node->info.id;
     assert(round->barrier->group & node->info.role);
+    free(round->text);
+    round->text = NULL;
     if (!sched_roster_founder(node))
         return PARAMO_OK;
     return map_put(&round->nodes, id, (void *)((uintptr_t)map_get(&round->nodes, id) + 1));
@@ -126,28 +128,44 @@ static paramo_err round_find(struct barrier *barrier, struct barrier_round **out
     return PARAMO_OK;
 }
 
-static void barrier_timed_out(struct sched_call *call)
+/* Which nodes have not entered. */
+static paramo_err missing(const struct scheduler *s, const struct barrier_round *round)
 {
-    const struct barrier_round *round = call->object;
-    const struct scheduler *s = call->node->sched;
-    if (round->calls.released) { /* its turn was about to come */
-        round_answer(call);
-        return;
-    }
     char names[200], label[SCHED_LABEL];
-    size_t len = 0, missing = 0, cursor = 0;
+    size_t len = 0, count = 0, cursor = 0;
     names[0] = '\0';
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         if (node->info.role & round->barrier->group && sched_roster_founder(node) &&
             !map_get(&round->nodes, node->info.id)) {
             sched_roster_label(node, label);
-            missing++;
+            count++;
             if (len + strlen(label) + 3 < sizeof names)
                 len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", len ? ", " : "", label);
         }
-    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT,
-                                  "not all nodes entered the barrier in time; %zu are missing: %s", missing,
-                                  names));
+    return err_set(PARAMO_E_TIMEOUT, "not all nodes entered the barrier in time; %zu are missing: %s", count,
+                   names);
+}
+
+/* Thousands of calls may time out one after the other. The nodes are looked at for the first of them, and the others say
+ * the same: a node whose call has timed out is not one that never came. */
+static void barrier_timed_out(struct sched_call *call)
+{
+    struct barrier_round *round = call->object;
+    char text[ERR_TEXT_MAX];
+    if (round->calls.released) { /* its turn was about to come */
+        round_answer(call);
+        return;
+    }
+    if (!round->text) {
+        (void)missing(call->node->sched, round);
+        err_text_copy(text);
+        round->text = strdup(text);
+        if (!round->text) {
+            sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "%s", text));
+            return;
+        }
+    }
+    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "%s", round->text));
 }
 
 static uint64_t barrier_key(uint32_t group, uint32_t customer)
@@ -161,6 +179,7 @@ static void release(struct scheduler *s, struct barrier *barrier, paramo_err sta
     struct barrier_round *round = barrier->round;
     assert(barrier->number && round->calls.queue.first && round->barrier == barrier);
     round->status = status;
+    free(round->text);
     round->text = text ? strdup(text) : NULL;
     round->number = barrier->number;
     if (!status) {
