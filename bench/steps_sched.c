@@ -9,6 +9,8 @@
 #include "cluster/scheduler/sched_barrier.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_kv.h"
+#include "cluster/scheduler/sched_pool.h"
+#include "cluster/scheduler/sched_records.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
 #include "cluster/scheduler/scheduler.h"
@@ -16,6 +18,7 @@
 #include "van/van.h"
 #include "wire/barrier_call.h"
 #include "wire/kv_calls.h"
+#include "wire/pool_calls.h"
 
 enum { WORKERS = 9999 };
 
@@ -187,6 +190,76 @@ static void values(unsigned each, uint32_t bytes)
     free(value);
 }
 
+/* The last node never enters: the calls of all others time out, one after the other. */
+static void barrier_late(void)
+{
+    struct writer w = {0};
+    barrier_call_encode(
+        &(struct barrier_call){.group = PARAMO_GROUP_WORKERS, .customer = 1u << 20, .timeout_ms = 600000},
+        &w);
+    bench.next++;
+    for (unsigned i = 0; i + 1 < WORKERS; i++)
+        called(&bench.nodes[i], CALL_BARRIER, bench.next * CALL_PLACES, &w, sched_barrier_enter);
+    memset(&took, 0, sizeof took);
+    for (unsigned i = 0; i + 1 < WORKERS; i++) {
+        struct sched_call *call = bench.nodes[i].calls.kept[0];
+        lane_timer_cancel(bench.lane, &call->timer);
+        double start = cpu();
+        call->timed_out(call);
+        step_took(cpu() - start);
+    }
+    report("calls of a barrier time out", WORKERS - 1);
+    writer_fini(&w);
+}
+
+/* Each node takes `each` work units, and asks for one more than there are. A report ends the round: the first turn of the
+ * answers is part of its step. */
+static void pool(unsigned each)
+{
+    struct scheduler *s = bench.sched;
+    struct writer open = {0}, next = {0}, end = {0};
+    struct pool_next_result got;
+    uint64_t number = ++bench.next * CALL_PLACES;
+    pool_open_encode(&(struct pool_open){.name = "p", .streams = 1, .rounds = 1}, &open);
+    pool_next_encode(&(struct pool_next){.name = "p", .timeout_ms = 600000}, &next);
+    called(&bench.nodes[0], CALL_POOL_OPEN, number, &open, sched_pool_open);
+    all_call(each, CALL_POOL_NEXT, &next, sched_pool_next);
+    report("work units are dealt", (size_t)each * WORKERS);
+    double start = cpu();
+    sched_pool_record(s, RECORD_UNITS, 0, &end);
+    step_took(cpu() - start);
+    report("a record of 64 of them", (size_t)each * WORKERS);
+    writer_fini(&end);
+    bench.next++;
+    called(&bench.nodes[0], CALL_POOL_NEXT, bench.next * CALL_PLACES, &next, sched_pool_next);
+    struct reader r =
+        reader_over(bench.nodes[0].calls.kept[0]->answer.data, bench.nodes[0].calls.kept[0]->answer.len);
+    if (pool_next_result_decode(&r, &got))
+        exit(1);
+    struct pool_report m = {.name = "p", .unit = got.unit};
+    end = (struct writer){0};
+    pool_report_encode(&m, &end);
+    called(&bench.nodes[0], CALL_POOL_END, ++bench.next * CALL_PLACES, &end, sched_pool_end);
+    all_call(1, CALL_POOL_NEXT, &next, sched_pool_next);
+    report("callers wait for a work unit", WORKERS);
+    sched_pool_node_gone(&bench.nodes[1]);
+    memset(&took, 0, sizeof took);
+    for (unsigned all = 0; all < 2; all++) {
+        s->calls->most = all ? 1u << 30 : SCHED_CALLS_TURN;
+        all_call(1, CALL_POOL_NEXT, &next, sched_pool_next);
+        memset(&took, 0, sizeof took);
+        start = cpu();
+        sched_pool_node_gone(&bench.nodes[2 + all]);
+        step_took(cpu() - start);
+        report(all ? "a node is gone: answers in one step" : "a node is gone: first turn", each);
+    }
+    s->calls->most = SCHED_CALLS_TURN;
+    saves("", NULL, 0);
+    writer_fini(&open);
+    writer_fini(&next);
+    writer_fini(&end);
+}
+
 /* Everything that can be saved: values, barriers, and answers of all nodes. */
 static void state(unsigned count, uint32_t bytes)
 {
@@ -213,6 +286,12 @@ static void state(unsigned count, uint32_t bytes)
     step_took(cpu() - start);
     saves("a whole save", NULL, count);
     printf("(%.1f MB)\n", 1e-6 * (double)bench.bytes);
+    struct writer copy = {0};
+    start = cpu();
+    sched_records_save_extra(s, &copy);
+    step_took(cpu() - start);
+    report("a checkpoint copies the values", count);
+    writer_fini(&copy);
     free(value);
 }
 
@@ -251,6 +330,8 @@ int main(void)
     barrier(20);
     values(1, 100);
     values(20, 100);
+    barrier_late();
+    pool(20);
     state(60000, 900);
     values(1, KV_VALUE_MAX);
     return 0;

@@ -174,6 +174,30 @@ static void test_barrier_ends_in_turns(void **state)
     cluster_fini(&c);
 }
 
+/* The nodes that are missing are named once for all calls that time out, and again when a node has entered since. */
+static void test_barrier_names_who_never_came(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_all(&c, 0, 3);
+    struct tnode *a = &c.nodes[0], *b = &c.nodes[1];
+    struct tcall t, u;
+    TCALL(a, &t, member_barrier(a->member, &t.call, 4, 0, in_seconds(&c, 3)));
+    TCALL(b, &u, member_barrier(b->member, &u.call, 4, 0, in_seconds(&c, 4)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_TIMEOUT);
+    assert_int_equal(tcall_wait(&c, &u), PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(t.text, "1 are missing: worker 2 (node 13, host)"));
+    assert_string_equal(t.text, u.text);
+    TCALL(a, &t, member_barrier(a->member, &t.call, 4, 0, in_seconds(&c, 3)));
+    TCALL(b, &u, member_barrier(b->member, &u.call, 4, 0, in_seconds(&c, 6)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_TIMEOUT);
+    TCALL(b, &t, member_barrier(b->member, &t.call, 4, 0, in_seconds(&c, 9)));
+    assert_int_equal(tcall_wait(&c, &u), PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(u.text, "2 are missing: worker 0 (node 9, host), worker 2 (node 13, host)"));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_TIMEOUT);
+    cluster_fini(&c);
+}
+
 /* Those that wait for a value get it in turns: that value, although it changes and is deleted in between. */
 static void test_values_arrive_in_turns(void **state)
 {
@@ -458,12 +482,58 @@ static void test_place_of_an_earlier_call(void **state)
     cluster_fini(&c);
 }
 
+/* A round ends: those that wait for another work unit learn it in turns. Some are gone with their worker in between. A work
+ * unit that becomes free goes to the first that waits. */
+static void test_pool_answers_in_turns(void **state)
+{
+    (void)state;
+    static struct tcall waiting[MANY];
+    struct cluster c;
+    struct tcall unit, end;
+    cluster_start_all(&c, 0, 3);
+    struct tnode *a = &c.nodes[0], *b = &c.nodes[1], *x = &c.nodes[2];
+    c.scheduler->calls->most = 10;
+    c.scheduler->calls->pause = 10 * ENV_MS; /* the death comes between two turns */
+    TCALL(a, &unit, member_pool_open(a->member, &unit.call, "p", 1, 1, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &unit), PARAMO_OK);
+    assert_int_equal(next_unit(&c, x, &unit, 0, 0), 0);
+    assert_int_equal(next_unit(&c, a, &end, 0, 0), 1);
+    assert_int_equal(report(&c, a, &end.call.result.unit, true), PARAMO_OK);
+    for (unsigned i = 0; i < MANY; i++) {
+        struct tnode *node = i < MANY / 3 ? a : b; /* b's turn has come when it dies */
+        TCALL(node, &waiting[i],
+              member_pool_next(node->member, &waiting[i].call, "p", 0, 0, 50000, in_seconds(&c, 60)));
+        if (i == 0)
+            cluster_pass(&c, 1);
+    }
+    cluster_pass(&c, 1);
+    assert_int_equal(calls_left(&c, CALL_POOL_NEXT), MANY);
+    cluster_kill(x); /* its unit is the first one's */
+    assert_int_equal(tcall_wait(&c, &waiting[0]), PARAMO_OK);
+    assert_int_equal(waiting[0].call.result.state, POOL_GOT);
+    assert_int_equal(calls_left(&c, CALL_POOL_NEXT), MANY - 1);
+    TCALL(a, &end,
+          member_pool_done(a->member, &end.call, "p", &waiting[0].call.result.unit, in_seconds(&c, 60)));
+    assert_true(in_turns(&c, CALL_POOL_NEXT, MANY / 2) >= MANY / 2 / 22); /* a step may have two */
+    cluster_kill(b);
+    for (unsigned i = 1; i < MANY / 3; i++) {
+        assert_int_equal(tcall_wait(&c, &waiting[i]), PARAMO_OK);
+        assert_int_equal(waiting[i].call.result.state, POOL_FINISHED);
+    }
+    assert_int_equal(tcall_wait(&c, &end), PARAMO_OK);
+    cluster_pass(&c, 1);
+    assert_int_equal(calls_left(&c, CALL_POOL_NEXT), 0);
+    cluster_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_barriers),
         cmocka_unit_test(test_barrier_ends_in_turns),
+        cmocka_unit_test(test_barrier_names_who_never_came),
+        cmocka_unit_test(test_pool_answers_in_turns),
         cmocka_unit_test(test_values_arrive_in_turns),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_values_bounded),

@@ -28,6 +28,7 @@ enum {
     OWNERS_MAX = 1 << 16,
     LEASES_MAX = 4096, /* leases of one owner */
     RECORD_UNITS_MAX = 64,
+    LOOKS_OF_ANSWER = 16, /* waiting callers that are looked at in the time of an answer */
     RECORD_POOL_SHIFT = 20
 };
 
@@ -71,9 +72,14 @@ struct sched_pool {
     uint32_t owners_count, owners_capacity;
     struct map owner_of;  /* node id and who -> index + 1 */
     struct map leases;    /* token -> lease */
+    struct map lease_of;  /* unit -> the same leases */
     struct lease *leased; /* all of them */
     uint64_t tokens;
     struct sched_call_queue deferred;
+    /* Waiting callers that may be served since the last change are answered in turns, from this one on; NULL: none. */
+    struct sched_call *woken;
+    uint32_t woken_round; /* the round when this began last */
+    struct lane_timer turn;
 };
 
 /* ---- what is saved ------------------------------------------------------------------------------------- */
@@ -109,7 +115,8 @@ static void lease_remove(struct sched_pool *pool, struct lease *lease)
 {
     assert(lease->prev ? lease->prev->next == lease : pool->leased == lease);
     assert(!lease->next || lease->next->prev == lease);
-    map_remove(&pool->leases, lease->token);
+    (void)map_remove(&pool->leases, lease->token);
+    (void)map_remove(&pool->lease_of, lease->unit);
     unit_changed(pool, lease->unit);
     *(lease->prev ? &lease->prev->next : &pool->leased) = lease->next;
     if (lease->next)
@@ -130,7 +137,10 @@ static paramo_err lease_put(struct sched_pool *pool, uint64_t token, uint32_t un
     assert(unit < pool->count && owner >= 0 && (uint32_t)owner < pool->owners_count);
     *lease = (struct lease){.token = token, .unit = unit, .owner = owner, .node = node, .next = pool->leased};
     paramo_err err = map_put(&pool->leases, lease->token, lease);
+    if (!err)
+        err = map_put(&pool->lease_of, unit, lease);
     if (err) {
+        (void)map_remove(&pool->leases, lease->token);
         free(lease);
         return err;
     }
@@ -222,7 +232,8 @@ static bool pool_fits(const struct sched_pool *pool)
     for (uint32_t i = 0; i < pool->count; i++)
         states[pool->units[i].state]++;
     for (const struct lease *lease = pool->leased; lease; lease = lease->next)
-        if (lease->unit >= pool->count || map_get(&pool->leases, lease->token) != lease)
+        if (lease->unit >= pool->count || map_get(&pool->leases, lease->token) != lease ||
+            map_get(&pool->lease_of, lease->unit) != lease)
             return false;
     return states[UNIT_FREE] == pool->free && states[UNIT_DONE] == pool->done &&
            states[UNIT_VOID] == pool->voids;
@@ -380,21 +391,54 @@ static void answer_unit(struct sched_call *call, const struct pool_next_result *
     sched_call_answer(call, &w);
 }
 
-/* After a change: answers the waiting callers that can be served. */
+/* False: the turn is over, and callers are left. */
+static bool wake_turn(struct sched_pool *pool, size_t most)
+{
+    size_t cost = 0;
+    for (struct sched_call *call; (call = pool->woken); cost++) {
+        struct pool_next_result result;
+        if (cost >= most * LOOKS_OF_ANSWER)
+            return false;
+        pool->woken = call->next;
+        paramo_err err = deal(pool, call->node, call->u.pool.who, call->u.pool.round, &result);
+        if (!err && result.state == POOL_NONE_NOW)
+            continue;
+        if (err)
+            sched_call_fail(call, err);
+        else
+            answer_unit(call, &result);
+        cost += LOOKS_OF_ANSWER - 1;
+    }
+    return true;
+}
+
+static void wake_go_on(struct sched_pool *pool)
+{
+    const struct sched_calls *calls = pool->sched->calls;
+    struct lane *lane = pool->sched->config.lane;
+    pool_check(pool);
+    if (!wake_turn(pool, calls->most) && lane_timer_arm(lane, &pool->turn, lane_now(lane) + calls->pause))
+        (void)wake_turn(pool, SIZE_MAX / LOOKS_OF_ANSWER); /* no memory for the timer: all in this step */
+}
+
+static void wake_due(struct lane_timer *timer)
+{
+    wake_go_on(container_of(timer, struct sched_pool, turn));
+}
+
+/* After a change: answers the waiting callers that can be served, in turns. Those that wait for a round have all been
+ * looked at since it began, so without a free unit only a new round serves any. */
 static void wake(struct sched_pool *pool)
 {
     assert_slow(pool_fits(pool));
     pool_check(pool);
     assert(pool->leases.count == pool->count - pool->free - pool->done - pool->voids);
-    for (struct sched_call *call = pool->deferred.first, *next; call; call = next) {
-        struct pool_next_result result;
-        next = call->next;
-        paramo_err err = deal(pool, call->node, call->u.pool.who, call->u.pool.round, &result);
-        if (err)
-            sched_call_fail(call, err);
-        else if (result.state != POOL_NONE_NOW)
-            answer_unit(call, &result);
-    }
+    if (!pool->free && pool->stream == pool->streams && pool->round == pool->woken_round)
+        return;
+    pool->woken = pool->deferred.first;
+    pool->woken_round = pool->round;
+    if (!pool->turn.slot)
+        wake_go_on(pool);
 }
 
 /* ---- calls --------------------------------------------------------------------------------------------- */
@@ -418,6 +462,7 @@ static paramo_err pool_add(struct scheduler *s, const struct pool_open *m, struc
         return err_memory(sizeof *pool);
     memcpy(pool->name, m->name, sizeof m->name);
     pool->sched = s;
+    pool->turn.fire = wake_due;
     pool->place = s->pools->count++;
     pool->streams = m->streams;
     pool->rounds = m->rounds;
@@ -451,6 +496,13 @@ static void next_timed_out(struct sched_call *call)
     answer_unit(call, &(struct pool_next_result){.state = POOL_NONE_NOW});
 }
 
+static void next_withdrawn(struct sched_call *call)
+{
+    struct sched_pool *pool = call->object;
+    if (pool->woken == call)
+        pool->woken = call->next;
+}
+
 void sched_pool_next(struct sched_call *call, struct reader *body)
 {
     struct pool_next m;
@@ -472,6 +524,8 @@ void sched_pool_next(struct sched_call *call, struct reader *body)
         assert(pool->sched == call->node->sched && m.round < pool->rounds);
         call->u.pool.who = m.who;
         call->u.pool.round = m.round;
+        call->object = pool;
+        call->withdrawn = next_withdrawn;
         (void)sched_call_defer(call, &pool->deferred, m.timeout_ms, next_timed_out);
     }
 }
@@ -619,19 +673,18 @@ static void owners_write(const struct sched_pool *pool, struct writer *w)
 
 static void units_write(const struct sched_pool *pool, uint32_t record, struct writer *w)
 {
-    const struct lease *leases[RECORD_UNITS_MAX] = {0};
-    for (const struct lease *lease = pool->leased; lease; lease = lease->next)
-        if (lease->unit / RECORD_UNITS_MAX == record)
-            leases[lease->unit % RECORD_UNITS_MAX] = lease;
     for (uint32_t i = 0; i < RECORD_UNITS_MAX && record * RECORD_UNITS_MAX + i < pool->count; i++) {
-        const struct unit *unit = &pool->units[record * RECORD_UNITS_MAX + i];
+        uint32_t number = record * RECORD_UNITS_MAX + i;
+        const struct unit *unit = &pool->units[number];
         write_u8(w, unit->state);
         write_u32(w, unit->stream);
         write_u32(w, unit->index);
         write_u32(w, (uint32_t)unit->owner);
         if (unit->state == UNIT_LEASED) {
-            write_u64(w, leases[i]->token);
-            write_u32(w, (uint32_t)leases[i]->owner);
+            const struct lease *lease = map_get(&pool->lease_of, number);
+            assert(lease && lease->unit == number);
+            write_u64(w, lease->token);
+            write_u32(w, (uint32_t)lease->owner);
         }
     }
 }
@@ -674,7 +727,6 @@ bool sched_pool_next_records(const struct scheduler *s, struct sched_save_cursor
         store_record_end(w, mark);
     }
     uint32_t record = (uint32_t)cursor->inner++;
-    cursor->cost += pool->leases.count / RECORD_UNITS_MAX; /* it looks at each of them */
     if (record * RECORD_UNITS_MAX < pool->count) {
         sched_save_record_begin(w, RECORD_UNITS, (uint64_t)pool->place << RECORD_POOL_SHIFT | record, &mark);
         units_write(pool, record, w);
@@ -797,8 +849,10 @@ void sched_pool_fini(struct scheduler *s)
         next = pool->next;
         while (pool->leased)
             lease_remove(pool, pool->leased);
-        assert(!pool->leases.count);
+        assert(!pool->leases.count && !pool->lease_of.count);
+        lane_timer_cancel(s->config.lane, &pool->turn);
         map_fini(&pool->leases);
+        map_fini(&pool->lease_of);
         map_fini(&pool->owner_of);
         free(pool->owners);
         free(pool->units);
