@@ -1,6 +1,7 @@
 /*
  * paramo eval: how good a model is on labelled rows. Tests: test/e2e/train.sh, cli.sh.
  */
+#include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
 #include "cmd/metrics_json.h"
 #include "cmd/plots.h"
@@ -78,7 +79,7 @@ static paramo_err evaluate(struct scoring *scoring, struct metrics_result *resul
 {
     const char *path = option_text(scoring->options, OPT_PLOT);
     struct measuring m = {0};
-    paramo_err err = path ? plots_check(path) : PARAMO_OK;
+    paramo_err err = data_args_check_plot(scoring->options);
     if (err == PARAMO_OK)
         err = scoring_open(scoring);
     *objective = scoring->model.info.objective;

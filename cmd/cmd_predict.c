@@ -5,10 +5,10 @@
 #include "cmd/scoring.h"
 #include "cmd/verbs.h"
 #include "learn/eval/prediction.h"
+#include "learn/io/input.h"
 #include "learn/io/output.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 
 static const char usage[] =
     "usage: paramo predict --model-in DIR --data FILE... --out FILE\n"
@@ -43,23 +43,12 @@ static paramo_err write_rows(void *arg, const struct scored_rows *rows)
     return err;
 }
 
-/* Writing over the data would be a slip of the hand. */
-static paramo_err check_out(const struct option_list *files, const char *path)
-{
-    struct stat out, in;
-    if (stat(path, &out) != 0 || !S_ISREG(out.st_mode))
-        return PARAMO_OK;
-    for (size_t i = 0; i < files->n; i++)
-        if (stat(files->item[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return paramo_error_set(PARAMO_E_INVALID, "--out %s is one of the data files", path);
-    return PARAMO_OK;
-}
-
 static paramo_err predict(struct scoring *scoring, const char *path)
 {
     struct output *out = NULL;
     struct writer writer = {.objective = &scoring->model.info.objective};
-    paramo_err err = check_out(option_list(scoring->options, OPT_DATA), path);
+    const struct option_list *files = option_list(scoring->options, OPT_DATA);
+    paramo_err err = input_refuse_output(files->item, files->n, path);
     if (err == PARAMO_OK)
         err = scoring_open(scoring);
     if (err == PARAMO_OK)

@@ -383,8 +383,7 @@ static int plot(const struct options *s, const struct train_options *o, const st
 /* -1, or the exit code: can the plot be written? */
 static int check_plot(const struct options *s)
 {
-    const char *path = option_text(s, OPT_PLOT);
-    paramo_err err = path ? plots_check(path) : PARAMO_OK;
+    paramo_err err = data_args_check_plot(s);
     return err == PARAMO_OK ? -1 : code_fail("train", err, paramo_last_error());
 }
 

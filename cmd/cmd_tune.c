@@ -216,8 +216,8 @@ static int make_tuning(struct tuning *t)
 /* Before anything takes long. */
 static paramo_err check_outputs(const struct tuning *t)
 {
-    const char *plot = option_text(t->options, OPT_PLOT), *out = option_text(t->options, OPT_MODEL_OUT);
-    paramo_err err = plot ? plots_check(plot) : PARAMO_OK;
+    const char *out = option_text(t->options, OPT_MODEL_OUT);
+    paramo_err err = data_args_check_plot(t->options);
     return err == PARAMO_OK && out ? modelio_prepare(out) : err;
 }
 

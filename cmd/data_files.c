@@ -4,29 +4,27 @@
 #include "learn/data/convert.h"
 #include "learn/data/describe.h"
 #include "learn/data/rearrange.h"
+#include "learn/io/input.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define FIELDS_SHOWN 64 /* in text; arbitrary */
 
-/* -1, or the exit code once it has said what is missing. Writing over the data would be a slip of the hand. */
+/* -1, or the exit code once it has said what is missing. */
 static int check(const struct options *o, int needs_out)
 {
     const struct option_list *files = option_list(o, OPT_DATA);
     const char *const outs[] = {option_text(o, OPT_DATA_OUT), option_text(o, OPT_REST)};
-    struct stat out, in;
     if (files->n == 0)
         return options_wrong(o, "--data is missing");
     if (needs_out && !outs[0])
         return options_wrong(o, "--out FILE is needed");
     for (size_t k = 0; k < 2; k++)
-        for (size_t i = 0; outs[k] && stat(outs[k], &out) == 0 && S_ISREG(out.st_mode) && i < files->n; i++)
-            if (stat(files->item[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-                return options_wrong(o, "%s is one of the data files", outs[k]);
+        if (outs[k] && input_refuse_output(files->item, files->n, outs[k]) != PARAMO_OK)
+            return options_wrong(o, "%s", paramo_last_error());
     return -1;
 }
 

@@ -1,6 +1,8 @@
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
+#include "cmd/plots.h"
 #include "learn/data/resolve_columns.h"
+#include "learn/io/input.h"
 
 #include <stdio.h>
 
@@ -34,6 +36,16 @@ int data_args_columns(const struct options *o, struct columns **columns)
         return options_wrong(o, "--columns: label=NAME is missing");
     paramo_err err = columns_resolve(*columns, format, files->item, files->n);
     return err == PARAMO_OK ? -1 : code_fail(verb_name(o->verb), err, paramo_last_error());
+}
+
+paramo_err data_args_check_plot(const struct options *o)
+{
+    const char *path = option_text(o, OPT_PLOT);
+    const struct option_list *data = option_list(o, OPT_DATA), *valid = option_list(o, OPT_VALID);
+    paramo_err err = path ? input_refuse_output(data->item, data->n, path) : PARAMO_OK;
+    if (err == PARAMO_OK && path)
+        err = input_refuse_output(valid->item, valid->n, path);
+    return err == PARAMO_OK && path ? plots_check(path) : err;
 }
 
 void data_args_report(const char *verb, const struct reader_stats *stats)

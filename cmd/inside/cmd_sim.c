@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "sim/play.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <malloc.h>
@@ -241,6 +242,7 @@ static void report(const struct sim_options *o, struct schedule *s, struct play_
 static int replay(const struct sim_options *o)
 {
     FILE *f = fopen(o->replay, "r");
+    const int error = errno;
     char *text = calloc(1, TEXT_MAX);
     struct schedule s = {0};
     struct play_result r;
@@ -248,7 +250,8 @@ static int replay(const struct sim_options *o)
         if (f)
             (void)fclose(f);
         free(text);
-        (void)fprintf(stderr, "paramo sim: %s cannot be read\n", o->replay);
+        (void)fprintf(stderr, "paramo sim: %s cannot be read: %s\n", o->replay,
+                      f ? "it is empty" : strerror(error));
         return CODE_DATA;
     }
     (void)fclose(f);
@@ -562,7 +565,7 @@ static int cover_judge(const struct tally *t, const char *path)
     int code = CODE_DONE, transition, fault;
     FILE *f = fopen(path, "r");
     if (!f) {
-        (void)fprintf(stderr, "paramo sim: %s cannot be read\n", path);
+        (void)fprintf(stderr, "paramo sim: %s cannot be read: %s\n", path, strerror(errno));
         return CODE_DATA;
     }
     while (fgets(line, sizeof line, f)) {
@@ -650,7 +653,7 @@ static int known_read(struct sim_options *o)
     uint64_t room = 0, number = 0;
     FILE *f = fopen(o->from, "r");
     if (!f) {
-        (void)fprintf(stderr, "paramo sim: %s cannot be read\n", o->from);
+        (void)fprintf(stderr, "paramo sim: %s cannot be read: %s\n", o->from, strerror(errno));
         return CODE_DATA;
     }
     o->seeds = 0;

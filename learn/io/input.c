@@ -95,6 +95,23 @@ paramo_err input_expand(const char *const *paths, size_t n, char ***names, size_
     return PARAMO_OK;
 }
 
+paramo_err input_refuse_output(const char *const *paths, size_t n, const char *path)
+{
+    struct stat out, in;
+    char **names = NULL;
+    size_t count = 0;
+    paramo_err err = PARAMO_OK;
+    if (n == 0 || stat(path, &out) != 0 || !S_ISREG(out.st_mode))
+        return PARAMO_OK;
+    if (input_expand(paths, n, &names, &count) != PARAMO_OK)
+        return PARAMO_OK;
+    for (size_t i = 0; err == PARAMO_OK && i < count; i++)
+        if (stat(names[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            err = paramo_error_set(PARAMO_E_INVALID, "%s is one of the data files: give another name", path);
+    input_free_names(names, count);
+    return err;
+}
+
 /* ---- one input ----------------------------------------------------------------------------------------- */
 
 static paramo_err io_error(const char *name, const char *what)

@@ -23,6 +23,10 @@ struct input;
 PARAMO_MUST_USE paramo_err input_expand(const char *const *paths, size_t n, char ***names, size_t *count);
 void input_free_names(char **names, size_t count);
 
+/* INVALID: path, which a program is about to write, is one of the regular files that paths name, by this name or
+ * another. Paths that name no file are passed over: opening them says so. */
+PARAMO_MUST_USE paramo_err input_refuse_output(const char *const *paths, size_t n, const char *path);
+
 /* Opens path ("-": standard input). Missing, unreadable, empty, a directory: an error that names it. Nothing
  * is read yet from pipes. stop_fd: a descriptor that becomes readable when waiting for a pipe must end
  * (INTERRUPTED); -1: none. */

@@ -89,5 +89,9 @@ is_plot five.svg "% of the rows of a label"
 printf '1 1:1\n1 2:1\n' >ones.svm
 refused 2 "rows of one label" "^paramo eval: there are no curves of rows of one label only$" \
     "$PARAMO" eval --model-in m --data ones.svm --plot s.svg
+cp ones.svm kept.svm
+refused 2 "a plot over the data" "ones.svm is one of the data files" "$PARAMO" train --model lr --data ones.svm --plot ones.svm
+refused 2 "eval: a plot over the data" "ones.svm is one of the data files" "$PARAMO" eval --model-in m --data 'on*.svm' --plot ones.svm
+check "the data is as it was" cmp ones.svm kept.svm
 check "nothing is left behind" test -z "$(find . -name 's.svg*' -o -name '*tmp*')"
 finish

@@ -202,6 +202,29 @@ static void globs(void **s)
 }
 
 /* Runs with a pipe as standard input, the way `-` is read. */
+static void outputs_over_inputs(void **s)
+{
+    (void)s;
+    static const char *const name[] = {"g*.txt", "none", "data"};
+    char path[3][512];
+    const char *paths[] = {"-", path[0], path[1], path[2]};
+    for (int i = 0; i < 3; i++)
+        (void)snprintf(path[i], sizeof path[i], "%s", text_path(name[i]));
+    text_write_file(text_path("data"), "x\n", 2);
+    text_write_file(text_path("g1.txt"), "x\n", 2);
+    text_write_file(text_path("other"), "x\n", 2);
+    assert_int_equal(link(text_path("data"), text_path("again")), 0);
+    assert_int_equal(input_refuse_output(paths, 4, text_path("data")), PARAMO_E_INVALID);
+    assert_non_null(strstr(paramo_last_error(), "data is one of the data files"));
+    assert_int_equal(input_refuse_output(paths, 4, text_path("g1.txt")), PARAMO_E_INVALID);
+    assert_int_equal(input_refuse_output(paths, 4, text_path("again")),
+                     PARAMO_E_INVALID); /* another name of it */
+    assert_int_equal(input_refuse_output(paths, 4, text_path("other")), PARAMO_OK);
+    assert_int_equal(input_refuse_output(paths, 4, text_path("new")), PARAMO_OK);
+    assert_int_equal(input_refuse_output(paths, 4, "/dev/null"), PARAMO_OK);
+    assert_int_equal(input_refuse_output(paths, 0, text_path("data")), PARAMO_OK);
+}
+
 static void standard_input(void **s)
 {
     (void)s;
@@ -261,6 +284,7 @@ int main(void)
         cmocka_unit_test(damage_is_an_error),
         cmocka_unit_test(what_is_no_file),
         cmocka_unit_test(globs),
+        cmocka_unit_test(outputs_over_inputs),
         cmocka_unit_test(standard_input),
         cmocka_unit_test(temporary_file),
         cmocka_unit_test(the_machine),
