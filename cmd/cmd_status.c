@@ -399,7 +399,7 @@ static const char more[] =
     "of\n"
     "each partition are on servers that are registered with this scheduler, and nothing migrates or is\n"
     "restored. Only then may the next server be taken down.\n"
-    "'last' stands behind a node with the lowest clock of all: that is what the others wait for.\n"
+    "'last' marks the nodes with the lowest clock of all, for which the others wait.\n"
     "\n"
     "  paramo status --scheduler 10.0.0.1:9000\n"
     "\n" CODE_HELP;

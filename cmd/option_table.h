@@ -150,8 +150,8 @@
     X(CLASS, EXPLAIN, "class", 0, NUMBER(0, OBJECTIVE_CLASSES_MAX - 1), "C", NULL, NULL,                              \
       "softmax: which class's margin (that of the highest probability)")                                              \
     X(PLOT, LEARNS | EVAL | BENCH, "plot", 0, TEXT, "FILE.svg", NULL, NULL,                                           \
-      "draw it, too: train the loss of each epoch, tune that of each trial, eval how good "                           \
-      "predictions are, bench straggler its table")                                                              \
+      "write a chart, too: train, the loss of each epoch; tune, that of each trial; eval, how good predictions are; " \
+      "bench straggler, its table")                                                                              \
     X(TOP, INSPECT | EXPLAIN, "top", 0, NUMBER(0, 1000000), "N", "20", NULL,                                          \
       "how many features to show, the largest first")                                                                 \
     /* ---- serving ---- */                                                                                           \

@@ -86,7 +86,7 @@ static bool any_behind(const struct world *w, uint64_t clock, bool perhaps, char
     return false;
 }
 
-/* A joining worker begins with it, and holds nobody back; so it never falls. */
+/* A joining worker begins with it, and holds no other back; so it never falls. */
 static void minimum_heard(const struct customer *c, uint64_t minimum)
 {
     struct world *w = c->machine->world;

@@ -343,7 +343,7 @@ static void scenes_draw(struct schedule *s, uint32_t last)
     qsort(s->faults, s->count, sizeof *s->faults, by_step);
 }
 
-/* ---- rows that nobody has any more --------------------------------------------------------------------- */
+/* ---- rows whose last copy is gone ---------------------------------------------------------------------- */
 
 enum { LOSSES_MAX = 3, LOSS_FAULTS = 3 + RING_LEVELS };
 

@@ -712,7 +712,7 @@ static struct sim_options settings(const struct options *o)
 static const char usage[] =
     "usage: paramo sim [options]\n\n"
     "Plays whole clusters on a simulated network, with faults drawn from seeds, and checks after\n"
-    "each event what must hold. docs/SIMULATOR.md says what that is.\n";
+    "each event the invariants of docs/SIMULATOR.md.\n";
 
 /* Freed memory stays in the process, and grows by large pieces: each schedule takes and frees the same memory
  * thousands of times, and the kernel takes longer to clear a page than a step of the schedule. */

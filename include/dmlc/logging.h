@@ -2,7 +2,7 @@
  * CHECK, LOG and their kind, as programs on ps-lite use them (the names are dmlc-core's and glog's).
  *
  * Its guard is dmlc-core's own: whichever of the two headers comes first in a program is the only one, and
- * macros that somebody has defined before (glog) are left alone. With DMLC_USE_GLOG glog itself is taken.
+ * macros that are defined already (by glog) are left alone. With DMLC_USE_GLOG glog itself is taken.
  *
  * A failed CHECK and LOG(FATAL) write their line to standard error and throw dmlc::Error; with
  * -DDMLC_LOG_FATAL_THROW=0 they abort instead. A line is one write: lines of several threads never mix.

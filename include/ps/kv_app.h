@@ -4,7 +4,7 @@
  *
  * Keys may come in any order and repeatedly: a server's handle gets those of its own as they were given.
  * Mistakes of the caller (sizes that do not agree) throw dmlc::Error from the call; what goes wrong later is
- * logged and thrown by Wait, or, if nobody waits for it, by Finalize. A callback runs when the request is
+ * logged and thrown by Wait, or, if no call waits for it, by Finalize. A callback runs when the request is
  * over, before Wait returns; it may issue requests, but not wait. The callback of a request that has failed
  * is not called. Tests: test/ps/kv_*.cc.
  */
@@ -476,7 +476,7 @@ template <typename Val> class KVServer : public SimpleApp
         KVServer *server_;
     };
 
-    /* Memory that nobody but the answer has is sent from where it is. */
+    /* Memory that only the answer holds is sent without a copy. */
     static paramo_err AnswerPull(paramo_request *request, const KVPairs<Val> &res)
     {
         const size_t worth_it = 32768; /* arbitrary: below, a copy costs less than the book-keeping */

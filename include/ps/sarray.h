@@ -94,7 +94,7 @@ template <typename V> class SArray
         CopyFrom(list.begin(), list.end());
     }
 
-    /* Copies; whoever shared the old memory keeps it as it was if the new elements do not fit into it. */
+    /* Copies. If the new elements do not fit into the old memory, other arrays that share it keep it as it was. */
     void CopyFrom(const V *data, size_t size)
     {
         if (capacity_ < size)

@@ -147,7 +147,7 @@ class Customer
     void Detach();
     /* Refuses the requests that wait for their answer since the call before. */
     void RefuseStale(const std::string &why);
-    /* Failures that nobody has waited for are the caller's now: how many, and the text of the first. */
+    /* Takes over the failures for which no call has waited: how many, and the text of the first. */
     size_t TakeUntold(std::string *first);
 
     /* f is a callback of this customer. While f runs, the thread cannot wait for this customer's requests. */
@@ -245,7 +245,7 @@ class Customer
     bool issue_again_ = false;                     /* a request has ended since it began */
     std::unordered_map<uint64_t, Failure> failed_; /* the latest, by NameOf */
     std::deque<uint64_t> failed_order_;
-    size_t untold_ = 0; /* failures that nobody has waited for */
+    size_t untold_ = 0; /* failures for which no call has waited */
     std::string first_untold_;
     uint64_t dropped_ = 0;                 /* requests that had not ended when they were given up */
     std::unordered_map<int, int> handled_; /* responses whose handle has run, for the latest requests */

@@ -431,7 +431,7 @@ inline uint64_t Customer::UnfoldTime(int timestamp) const
     return (ts + period / 2 < last ? ts + period : ts) + 1;
 }
 
-/* How a request has failed, if it has; whoever asks tells it. */
+/* How a request has failed, if it has; the caller reports it. */
 inline std::string Customer::Told(int timestamp)
 {
     std::string why;
@@ -512,7 +512,7 @@ inline int Customer::NumResponse(int timestamp)
 
 inline void Customer::HandleResponse(int timestamp, std::function<void()> handle)
 {
-    const size_t remembered = 1024; /* arbitrary: requests that somebody may still ask about */
+    const size_t remembered = 1024; /* arbitrary: requests whose end may still be asked for */
     {
         std::lock_guard<std::mutex> lock(mu_);
         if (handled_.emplace(timestamp, 0).second)
@@ -724,7 +724,7 @@ inline void Customer::AnswerOwn(const Message &msg)
     internal::Asked asked = {msg.meta.recver, msg.meta.customer_id, msg.meta.timestamp};
     paramo_request *request = Claim(asked).request;
     if (request == nullptr) {
-        LOG(WARNING) << "nobody waits for this response (any more): " << msg.DebugString();
+        LOG(WARNING) << "no request waits for this response (any more): " << msg.DebugString();
         return;
     }
     PS_REQUIRE(msg.data.size() <= static_cast<size_t>(PARAMO_SEG_BODY)) << "a message has at most 3 arrays";

@@ -20,7 +20,7 @@ class Environment
     {
         return _GetSharedRef().get();
     }
-    /* For whoever must outlive static destruction. */
+    /* For objects that must outlive static destruction. */
     static std::shared_ptr<Environment> _GetSharedRef()
     {
         static std::shared_ptr<Environment> only(new Environment());

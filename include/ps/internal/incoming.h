@@ -79,13 +79,13 @@ struct AskedHash {
     }
 };
 
-/* A request that is to be answered by whoever has this; info is valid until then. */
+/* A request, which the holder of this must answer; info is valid until then. */
 struct Claimed {
     paramo_request *request;
     const paramo_request_info *info;
 };
 
-/* The request that is in its handle: whoever claims it answers it, once. The thread that runs the handle sets
+/* The request that is in its handle: the thread that claims it answers it, once. The thread that runs the handle sets
  * and ends it; any thread may claim. Without a lock: `state_` is odd while there is one to claim, never the
  * same twice, and the fields change only while it is even. Tests: test/ps/unit_queue.cc. */
 class InHand

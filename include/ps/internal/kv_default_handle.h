@@ -14,7 +14,7 @@
 namespace ps
 {
 /* Keys of one value are in store, those of more (or none) in rows. A key keeps the length of its first push;
- * a push of another is refused, whole. Keys that nobody has pushed are 0, as long as the first push's values
+ * a push of another is refused, whole. Keys that no worker has pushed are 0, as long as the first push's values
  * were. */
 template <typename Val> struct KVServerDefaultHandle {
     void operator()(const KVMeta &req_meta, const KVPairs<Val> &req_data, KVServer<Val> *server)

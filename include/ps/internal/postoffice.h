@@ -51,7 +51,7 @@ class Postoffice
   public:
     using Callback = std::function<void()>;
 
-    /* Never destroyed: threads of customers that nobody finalised may outlive main. */
+    /* Never destroyed: threads of customers that were not finalised may outlive main. */
     static Postoffice *Get()
     {
         static Postoffice *only = new Postoffice();
@@ -71,7 +71,7 @@ class Postoffice
     void Start(int customer_id, Node::Role role, int rank, const bool do_barrier, const char *argv0);
     /* Ends the customer's part. Customer 0 ends the process's: with do_barrier when all customers of the
      * process and then all nodes have come here; it leaves the cluster and runs the exit callbacks. Then it
-     * throws if a request has failed that nobody has waited for. */
+     * throws if a request has failed for which no call has waited. */
     void Finalize(const int customer_id, const bool do_barrier = true);
 
     void AddCustomer(Customer *customer);
@@ -252,7 +252,7 @@ class Postoffice
     bool leaving_ = true;      /* there is to be no watch */
     std::thread watch_;
     std::atomic<bool> ranges_made_{false}; /* key_ranges_ stays as it is until the next Start */
-    size_t untold_ = 0; /* failed requests of customers that are gone, for which nobody has waited */
+    size_t untold_ = 0; /* failed requests of customers that are gone, for which no call has waited */
     std::string first_untold_;
 };
 
@@ -583,7 +583,7 @@ inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
     std::string wrong;
     if (do_barrier) {
         FinishAll(customer_id);
-        /* Meanwhile the process's node serves the others. */
+        /* During that time the process's node serves the others. */
         wrong = Meet(customer_id, PARAMO_GROUP_ALL, !is_worker());
     }
     std::unique_lock<std::mutex> lock(mu_);
@@ -687,8 +687,8 @@ inline void Postoffice::FailIfUntold()
     }
     if (count > 0)
         internal::Fail("ps::Finalize: " + std::to_string(count) +
-                       (count == 1 ? " request has failed, and nobody has waited for it: "
-                                   : " requests have failed, and nobody has waited for them; the first: ") +
+                       (count == 1 ? " request has failed, and no call has waited for it: "
+                                   : " requests have failed, and no call has waited for them; the first: ") +
                        first);
 }
 
@@ -718,8 +718,8 @@ inline bool Postoffice::WorkersOnlyDied()
     return std::all_of(dead.begin(), dead.end(), [](int id) { return id > kScheduler && id % 2 == 1; });
 }
 
-/* One barrier of the cluster, which dead workers hold up: whoever comes in their places enters it, too.
- * `until_over`: a server or scheduler at the end stays for the workers that are left, whoever has died. If it
+/* One barrier of the cluster, which dead workers hold up: workers that take their places enter it, too.
+ * `until_over`: a server or scheduler at the end stays for the workers that are left, whichever nodes have died. If it
  * closed its apps, their requests to it would wait for them in vain. Returns what is wrong, or nothing. */
 inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_over)
 {
@@ -731,7 +731,7 @@ inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_
     }
     PS_REQUIRE(joined != nullptr) << "Barrier: call ps::Start first";
     auto deadline = std::chrono::steady_clock::time_point::max(), stale = deadline;
-    std::string first; /* who was missed first */
+    std::string first; /* the node that was missed first */
     for (;;) {
         const paramo_err err = paramo_barrier(joined, group, 0, FOREVER_MS);
         if (err == PARAMO_OK)

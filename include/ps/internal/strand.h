@@ -1,7 +1,7 @@
 /*
- * A strand: what is run on it never runs twice at once, and what is offered while it is taken runs later, by
- * whoever has it. A Customer's handles stand on one, so that a program's handles need no locks of their own.
- * Taking a free strand and leaving it with nobody waiting is one atomic operation each: it is on the path of
+ * A strand: functions on it run one at a time. A function that is offered while the strand is taken runs later, on
+ * the thread that has it. A Customer runs its handles on one, so a program's handles need no locks of their own.
+ * Taking a free strand and leaving it when no thread waits is one atomic operation each: it is on the path of
  * every request. Knows nothing of Paramo. Tests: test/ps/unit_queue.cc.
  */
 #ifndef PS_INTERNAL_STRAND_H_
@@ -43,7 +43,7 @@ class Strand
         return state_.load(std::memory_order_acquire) != FREE;
     }
 
-    /* Runs f now, or leaves it to whoever has the strand; never waits. */
+    /* Runs f now, or leaves it to the thread that has the strand; never waits. */
     void Offer(std::function<void()> f)
     {
         {
@@ -73,7 +73,7 @@ class Strand
     }
 
   private:
-    /* WANTED: taken, and somebody waits for it or has left something. Only under mu_ does it become that, or
+    /* WANTED: taken, and a thread waits for it or has left something. Only under mu_ does it become that, or
      * cease to be it. */
     enum State { FREE, TAKEN, WANTED };
 
