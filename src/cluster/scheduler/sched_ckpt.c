@@ -860,7 +860,7 @@ paramo_err sched_ckpt_start(struct scheduler *s)
 uint64_t sched_ckpt_returns(const struct scheduler *s)
 {
     const struct sched_ckpt *c = s->ckpts->current;
-    return c && c->lost && !c->err && c->orders_out ? c->order.number : 0;
+    return c && c->lost && c->orders_out ? c->order.number : 0; /* also if another order could not be sent */
 }
 
 uint64_t sched_ckpt_begins_with(const struct scheduler *s)
