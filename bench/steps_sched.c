@@ -10,7 +10,6 @@
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_pool.h"
-#include "cluster/scheduler/sched_records.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
 #include "cluster/scheduler/scheduler.h"
@@ -286,12 +285,16 @@ static void state(unsigned count, uint32_t bytes)
     step_took(cpu() - start);
     saves("a whole save", NULL, count);
     printf("(%.1f MB)\n", 1e-6 * (double)bench.bytes);
-    struct writer copy = {0};
-    start = cpu();
-    sched_records_save_extra(s, &copy);
-    step_took(cpu() - start);
-    report("a checkpoint copies the values", count);
-    writer_fini(&copy);
+    struct sched_save_copy copy;
+    sched_save_copy_begin(s, &copy);
+    for (bool all = false; !all;) {
+        start = cpu();
+        all = sched_save_copy_turn(s, false);
+        step_took(cpu() - start);
+    }
+    report("a checkpoint copies values, pools", count);
+    sched_save_copy_end(s);
+    writer_fini(&copy.run.w);
     free(value);
 }
 

@@ -317,11 +317,11 @@ static void test_whole_save_in_turns(void **state)
         assert_true(saves->writing.on && saves->writing.whole);
         uint64_t ended = saves->ended;
         for (unsigned i = 0; i < 3 * round; i++) {
-            size_t len = saves->writing.on ? saves->writing.w.len : 0;
+            size_t len = saves->writing.on ? saves->writing.run.w.len : 0;
             assert_true(sim_step(t.c.sim));
-            bool on = saves->writing.on && saves->writing.w.len > len;
+            bool on = saves->writing.on && saves->writing.run.w.len > len;
             turns += on;
-            assert_true(!on || saves->writing.w.len - len < (size_t)2 * (MOST + 8) * 64);
+            assert_true(!on || saves->writing.run.w.len - len < (size_t)2 * (MOST + 8) * 64);
         }
         /* Some of these keys are written by now, and some are not. */
         for (unsigned i = 0; i < 3; i++) {

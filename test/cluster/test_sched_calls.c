@@ -14,6 +14,7 @@
 #include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_node.h"
 #include "cluster/scheduler/sched_roster.h"
+#include "cluster/scheduler/sched_save.h"
 #include "cluster/support_simcluster.h"
 #include "wire/kv_calls.h"
 
@@ -526,6 +527,80 @@ static void test_pool_answers_in_turns(void **state)
     cluster_fini(&c);
 }
 
+enum { COPIED = 300 };
+
+static void put_value(struct cluster *c, struct tnode *node, unsigned i, uint32_t value)
+{
+    struct tcall t;
+    char key[20];
+    (void)snprintf(key, sizeof key, "value %u", i);
+    TCALL(node, &t, member_kv_put(node->member, &t.call, key, &value, sizeof value, in_seconds(c, 60)));
+    assert_int_equal(tcall_wait(c, &t), PARAMO_OK);
+}
+
+/* The copy that a checkpoint has is written in turns. Values change, go and come between them; the copy is that of the last
+ * turn, also when it began again in between. */
+static void test_values_are_copied_in_turns(void **state)
+{
+    (void)state;
+    struct cluster c;
+    struct sched_save_copy copy;
+    struct map newest;
+    unsigned turns = 0, values = 0;
+    bool all = false;
+    cluster_start_all(&c, 0, 1);
+    struct tnode *a = &c.nodes[0];
+    struct scheduler *s = c.scheduler;
+    for (unsigned i = 0; i < COPIED; i++)
+        put_value(&c, a, i, i);
+    s->saves->most = 10;
+    sched_save_copy_begin(s, &copy);
+    while (!all) {
+        size_t len = copy.run.w.len;
+        assert_true(lane_enter(c.lane));
+        all = sched_save_copy_turn(s, false);
+        lane_leave(c.lane);
+        assert_true(copy.run.w.len < len + (size_t)2 * 10 * 64);
+        turns++;
+        if (all || turns > 50)
+            continue;
+        struct tcall t;
+        char key[20];
+        (void)snprintf(key, sizeof key, "value %u", turns * 13 % COPIED);
+        put_value(&c, a, turns * 7 % COPIED, 1000 + turns);
+        put_value(&c, a, COPIED + turns, turns);
+        TCALL(a, &t, member_kv_delete(a->member, &t.call, key, in_seconds(&c, 60)));
+        assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+        copy.again |= turns == 20;
+    }
+    assert_in_range(turns, COPIED / 10 + 20, 200);
+    assert_false(copy.run.w.failed);
+    map_init(&newest);
+    struct reader records = reader_over(copy.run.w.data, copy.run.w.len), record;
+    uint64_t id;
+    for (const uint8_t *at = records.at; store_record_next(&records, &id, &record); at = records.at)
+        assert_int_equal(map_put(&newest, id, (void *)(uintptr_t)at), PARAMO_OK);
+    size_t cursor = 0;
+    void *value;
+    while (map_next(&newest, &cursor, &id, &value)) {
+        struct reader from =
+            reader_over(value, copy.run.w.len - (size_t)((uint8_t *)value - copy.run.w.data));
+        struct writer now = {0};
+        assert_true(store_record_next(&from, &id, &record));
+        assert_int_equal(id >> 56, RECORD_VALUES);
+        sched_kv_record(s, id & (UINT64_MAX >> 8), &now);
+        assert_int_equal(record.left, now.len);
+        assert_memory_equal(record.at, now.data ? now.data : record.at, now.len);
+        values += now.len > 0;
+        writer_fini(&now);
+    }
+    assert_int_equal(values, sched_kv_count(s));
+    map_fini(&newest);
+    sched_save_copy_end(s);
+    writer_fini(&copy.run.w);
+    cluster_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -534,6 +609,7 @@ int main(void)
         cmocka_unit_test(test_barrier_ends_in_turns),
         cmocka_unit_test(test_barrier_names_who_never_came),
         cmocka_unit_test(test_pool_answers_in_turns),
+        cmocka_unit_test(test_values_are_copied_in_turns),
         cmocka_unit_test(test_values_arrive_in_turns),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_values_bounded),

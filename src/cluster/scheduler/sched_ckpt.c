@@ -62,7 +62,10 @@ struct sched_ckpt {
     uint64_t written[(VIEW_SHARDS_MAX + 63) / 64]; /* save: which shards' files are in it */
     struct ckpt_base base;                         /* the base that it may use */
     struct ckpt *opened;                           /* load */
-    uint32_t orders_out;                           /* orders that are not answered */
+    struct sched_save_copy copy;                   /* save: of values and pools, made in turns */
+    struct lane_timer copy_turn;
+    bool copying;
+    uint32_t orders_out;      /* orders that are not answered */
     uint32_t untold;          /* servers that could not be given the last order (GO, DROP) yet */
     struct lane_timer retell; /* when it is given to them again */
     uint64_t partitions_changed;
@@ -93,7 +96,7 @@ static void ckpt_check(const struct sched_ckpt *c)
 static void ckpt_free(struct sched_ckpt *c)
 {
     assert(!c->posted && (!c->sched || !c->orders_out) && !c->deadline.slot);
-    assert(!c->retell.slot);
+    assert(!c->retell.slot && !c->copying);
     ckpt_manifest_fini(&c->manifest);
     ckpt_close(c->opened);
     free(c);
@@ -172,10 +175,22 @@ static void finish(struct sched_ckpt *c)
     }
 }
 
+static void copy_stop(struct sched_ckpt *c)
+{
+    lane_timer_cancel(c->sched->config.lane, &c->copy_turn);
+    if (!c->copying)
+        return;
+    c->copying = false;
+    writer_fini(&c->copy.run.w);
+    sched_save_copy_end(c->sched);
+}
+
 /* Frees the checkpoint when no order and no blocking job of it is left. */
 static void end_perhaps(struct sched_ckpt *c)
 {
-    if (c->posted || c->orders_out || (c->load && c->untold))
+    if (c->err)
+        copy_stop(c);
+    if (c->copying || c->posted || c->orders_out || (c->load && c->untold))
         return;
     finish(c);
     struct scheduler *s = c->sched;
@@ -584,6 +599,49 @@ static void choose_base(struct sched_ckpt *c, const struct ckpt_base *last)
         c->base = *last;
 }
 
+/* It was saved before any shard takes its snapshot: the pushes of a work unit that is done by now are in that snapshot. */
+static void copied(struct sched_ckpt *c)
+{
+    struct writer extra = c->copy.run.w;
+    size_t mark;
+    assert(c->copying && !c->copy_turn.slot);
+    c->copying = false;
+    sched_save_copy_end(c->sched);
+    if (c->unasked) {
+        sched_save_record_begin(&extra, RECORD_UNASKED, 0, &mark);
+        write_u8(&extra, 1);
+        store_record_end(&extra, mark);
+    }
+    c->manifest.extra = extra.data;
+    c->manifest.extra_bytes = extra.len;
+    if (extra.failed)
+        fail(c, err_memory(extra.len));
+    else
+        order_all(c, ORDER_CKPT_SAVE);
+}
+
+static void copy_go_on(struct sched_ckpt *c)
+{
+    struct scheduler *s = c->sched;
+    struct lane *lane = s->config.lane;
+    bool all = sched_save_copy_turn(s, false);
+    if (!all && lane_timer_arm(lane, &c->copy_turn, lane_now(lane) + s->saves->pause) == PARAMO_OK)
+        return;
+    while (!all) /* no memory for the timer */
+        all = sched_save_copy_turn(s, true);
+    copied(c);
+}
+
+static void copy_due(struct lane_timer *timer)
+{
+    struct sched_ckpt *c = container_of(timer, struct sched_ckpt, copy_turn);
+    if (!c->err && c->sched->state == SCHED_RUNNING)
+        copy_go_on(c);
+    else
+        copy_stop(c);
+    end_perhaps(c);
+}
+
 static void numbered(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
@@ -604,22 +662,10 @@ static void numbered(struct sched_ckpt *c)
                                 .job = s->job,
                                 .view = sched_view_number(s),
                                 .made_at = s->config.unix_time ? s->config.unix_time() : 0};
-    /* Saved before any shard takes its snapshot: the pushes of a work unit that is done by now are in that
-     * snapshot. */
-    struct writer extra = {0};
-    size_t mark;
-    s->ckpts->ops->save_extra(s, &extra);
-    if (c->unasked) {
-        sched_save_record_begin(&extra, RECORD_UNASKED, 0, &mark);
-        write_u8(&extra, 1);
-        store_record_end(&extra, mark);
-    }
-    m->extra = extra.data;
-    m->extra_bytes = extra.len;
-    if (extra.failed)
-        fail(c, err_memory(extra.len));
-    else
-        order_all(c, ORDER_CKPT_SAVE);
+    sched_save_copy_begin(s, &c->copy);
+    c->copying = true;
+    c->copy_turn.fire = copy_due;
+    copy_go_on(c);
 }
 
 /* ---- load ---------------------------------------------------------------------------------------------- */
@@ -891,6 +937,7 @@ void sched_ckpt_fini(struct scheduler *s)
         return;
     lane_timer_cancel(s->config.lane, &c->deadline);
     lane_timer_cancel(s->config.lane, &c->retell);
+    copy_stop(c);
     c->sched = NULL;
     s->ckpts->current = NULL;
     if (!c->posted)

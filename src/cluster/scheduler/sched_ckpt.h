@@ -23,8 +23,7 @@ struct ckpt_base {
 
 /* What checkpoints ask of, and tell, the parts above (scheduler.c). */
 struct sched_ckpt_ops {
-    /* What a checkpoint keeps of the job beside its tables, as durable records; and back. */
-    void (*save_extra)(const struct scheduler *s, struct writer *w);
+    /* What a checkpoint keeps of the job beside its tables, as durable records (sched_save_copy_begin): back. */
     paramo_err (*restore_extra)(struct scheduler *s, const uint8_t *records, size_t bytes);
     /* A load of lost rows is open. OK: the checkpoint has them. */
     paramo_err (*lost_opened)(struct scheduler *s, const char *dir, const struct ckpt_manifest *m);

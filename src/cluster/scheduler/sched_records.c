@@ -211,15 +211,6 @@ paramo_err sched_records_restore(struct scheduler *s)
     return err;
 }
 
-void sched_records_save_extra(const struct scheduler *s, struct writer *w)
-{
-    struct sched_save_cursor values = {0}, pools = {0};
-    while (sched_kv_next_records(s, &values, w))
-        ;
-    while (sched_pool_next_records(s, &pools, w))
-        ;
-}
-
 paramo_err sched_records_restore_extra(struct scheduler *s, const uint8_t *records, size_t bytes)
 {
     struct map newest;

@@ -143,49 +143,37 @@ static size_t cost(size_t records, size_t bytes)
     return records + bytes / SCHED_SAVE_BYTES;
 }
 
-/* Everything again: it is the same as if this save had not begun. */
-static void write_from_start(struct sched_saves *v, bool whole)
+static void run_from_start(struct sched_save_run *run, enum sched_save_part part, enum sched_save_part end)
 {
-    writer_fini(&v->writing.w);
-    map_fini(&v->writing.dirty);
-    v->writing.w = (struct writer){0};
-    v->writing.part = whole ? SAVE_CALLS : SAVE_PARTS;
-    v->writing.cursor = (struct sched_save_cursor){0};
-    v->writing.at = 0;
-    v->writing.whole = whole;
-    if (whole) {
-        map_fini(&v->dirty); /* all are written */
-        v->all = false;
-    }
+    writer_fini(&run->w);
+    map_fini(&run->dirty);
+    *run = (struct sched_save_run){.part = part, .end = end};
 }
 
-/* Writes what is left up to that cost. True: nothing is left. */
-static bool write_turn(struct scheduler *s, size_t most)
+/* Writes what is left up to that cost; dirty: records that have changed since. True: nothing is left. */
+static bool run_turn(const struct scheduler *s, struct sched_save_run *run, struct map *dirty, size_t most)
 {
-    struct sched_saves *v = s->saves;
-    struct writer *w = &v->writing.w;
-    if (v->all)
-        write_from_start(v, true);
-    size_t records = 0, from = w->len;
-    while (cost(records, w->len - from) < most) {
+    const struct sched_save_ops *ops = s->saves->ops;
+    size_t records = 0, from = run->w.len;
+    while (cost(records, run->w.len - from) < most) {
         uint64_t id;
         void *value;
         records++;
-        if (v->writing.part < SAVE_PARTS) {
-            bool more = v->ops->write_next(s, v->writing.part, &v->writing.cursor, w);
-            records += v->writing.cursor.cost;
-            v->writing.cursor.cost = 0;
+        if (run->part < run->end) {
+            bool more = ops->write_next(s, run->part, &run->cursor, &run->w);
+            records += run->cursor.cost;
+            run->cursor.cost = 0;
             if (!more) {
-                v->writing.part++;
-                v->writing.cursor = (struct sched_save_cursor){0};
+                run->part++;
+                run->cursor = (struct sched_save_cursor){0};
             }
-        } else if (map_next(&v->writing.dirty, &v->writing.at, &id, &value)) {
-            v->ops->write_record(s, id, w);
-        } else if (v->dirty.count) {
-            map_fini(&v->writing.dirty);
-            v->writing.dirty = v->dirty;
-            v->writing.at = 0;
-            map_init(&v->dirty);
+        } else if (map_next(&run->dirty, &run->at, &id, &value)) {
+            ops->write_record(s, id, &run->w);
+        } else if (dirty->count) {
+            map_fini(&run->dirty);
+            run->dirty = *dirty;
+            run->at = 0;
+            map_init(dirty);
         } else {
             return true;
         }
@@ -193,19 +181,38 @@ static bool write_turn(struct scheduler *s, size_t most)
     return false;
 }
 
+/* Everything again: it is the same as if this save had not begun. */
+static void write_from_start(struct sched_saves *v, bool whole)
+{
+    run_from_start(&v->writing.run, whole ? SAVE_CALLS : SAVE_PARTS, SAVE_PARTS);
+    v->writing.whole = whole;
+    if (whole) {
+        map_fini(&v->dirty); /* all are written */
+        v->all = false;
+    }
+}
+
+static bool write_turn(struct scheduler *s, size_t most)
+{
+    struct sched_saves *v = s->saves;
+    if (v->all)
+        write_from_start(v, true);
+    return run_turn(s, &v->writing.run, &v->dirty, most);
+}
+
 static void write_end(struct scheduler *s)
 {
     struct sched_saves *v = s->saves;
-    struct writer w = v->writing.w;
+    struct writer w = v->writing.run.w;
     bool whole = v->writing.whole;
     assert(v->ended == v->begun && !v->view_flying && !v->end_flying); /* one save at a time */
-    assert(!v->dirty.count && !v->all && v->writing.part == SAVE_PARTS);
+    assert(!v->dirty.count && !v->all && v->writing.run.part == SAVE_PARTS);
     const struct sched_save_batch batch = {.whole = whole, .view = v->view, .end = v->end};
     v->ops->write_last(s, &batch, &w);
     assert(!whole || w.len || w.failed); /* only the end of the job saves nothing (sched_save_nothing) */
-    v->writing.w = (struct writer){0};
+    v->writing.run.w = (struct writer){0};
     v->writing.on = false;
-    map_fini(&v->writing.dirty);
+    map_fini(&v->writing.run.dirty);
     v->begun++;
     v->proof = false;
     v->view_flying = v->view;
@@ -244,8 +251,8 @@ static void write_stop(struct scheduler *s)
 {
     struct sched_saves *v = s->saves;
     lane_timer_cancel(s->config.lane, &v->writing.timer);
-    writer_fini(&v->writing.w);
-    map_fini(&v->writing.dirty);
+    writer_fini(&v->writing.run.w);
+    map_fini(&v->writing.run.dirty);
     v->writing.on = false;
 }
 
@@ -280,6 +287,44 @@ void sched_save_init(struct scheduler *s, const struct sched_save_ops *ops)
     s->saves->writing.timer.fire = turn_due;
 }
 
+/* ---- a checkpoint's copy ---- */
+
+void sched_save_copy_begin(struct scheduler *s, struct sched_save_copy *copy)
+{
+    assert(!s->saves->copy);
+    *copy = (struct sched_save_copy){.run = {.part = SAVE_VALUES, .end = SAVE_POOLS + 1}};
+    s->saves->copy = copy;
+}
+
+bool sched_save_copy_turn(struct scheduler *s, bool all)
+{
+    struct sched_save_copy *copy = s->saves->copy;
+    assert(copy);
+    if (copy->again) {
+        run_from_start(&copy->run, SAVE_VALUES, SAVE_POOLS + 1);
+        map_fini(&copy->dirty);
+        copy->again = false;
+    }
+    return run_turn(s, &copy->run, &copy->dirty, all ? SIZE_MAX : s->saves->most);
+}
+
+void sched_save_copy_end(struct scheduler *s)
+{
+    struct sched_save_copy *copy = s->saves->copy;
+    assert(copy);
+    map_fini(&copy->run.dirty);
+    map_fini(&copy->dirty);
+    s->saves->copy = NULL;
+}
+
+static void copy_changes(struct sched_save_copy *copy, enum record_kind kind, uint64_t id)
+{
+    static char there;
+    if (kind < RECORD_VALUES || kind > RECORD_UNITS || copy->again)
+        return;
+    copy->again = copy->dirty.count >= SCHED_SAVE_DIRTY || map_put(&copy->dirty, id, &there);
+}
+
 /* ---- what is to be saved ------------------------------------------------------------------------------- */
 
 void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint64_t key)
@@ -288,9 +333,12 @@ void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint6
     struct sched_saves *v = s->saves;
     saves_check(v);
     assert(kind && key < UINT64_C(1) << 56);
+    uint64_t id = (uint64_t)kind << 56 | key;
+    if (v->copy)
+        copy_changes(v->copy, kind, id);
     if (!s->config.store || v->all)
         return;
-    if (v->dirty.count >= SCHED_SAVE_DIRTY || map_put(&v->dirty, (uint64_t)kind << 56 | key, &there))
+    if (v->dirty.count >= SCHED_SAVE_DIRTY || map_put(&v->dirty, id, &there))
         v->all = true;
     save_soon(s, 0);
 }

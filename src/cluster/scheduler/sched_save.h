@@ -74,6 +74,22 @@ struct sched_save_ops {
     void (*deposed)(struct scheduler *s); /* another scheduler leads: with this thread's message */
 };
 
+/* Records that are written in turns: all of some parts, then those that have changed since. */
+struct sched_save_run {
+    struct writer w;
+    enum sched_save_part part, end; /* the next to write; behind the last */
+    struct sched_save_cursor cursor;
+    struct map dirty; /* what had changed, to be written from `at` on */
+    size_t at;
+};
+
+/* The copy of values and pools that a checkpoint has. */
+struct sched_save_copy {
+    struct sched_save_run run;
+    struct map dirty; /* ids of records that have changed since */
+    bool again;       /* there was no room for all of these: it is made from the start */
+};
+
 /*
  * Changes are saved in batches: the next save has what changed during the one before. A save is written in turns, as it
  * may have the records of thousands of nodes, and then goes to the store:
@@ -90,19 +106,16 @@ struct sched_saves {
     struct {
         bool on;
         bool whole;
-        struct writer w;
-        enum sched_save_part part; /* whole: the next to write */
-        struct sched_save_cursor cursor;
-        struct map dirty; /* what had changed, to be written from `at` on */
-        size_t at;
+        struct sched_save_run run;
         struct lane_timer timer; /* the next turn */
     } writing;
-    uint64_t begun, ended; /* numbers of saves; at most one is in progress */
-    struct map dirty;      /* ids of durable records that have changed since, and are not written */
-    bool all;              /* everything is due */
-    bool proof;            /* a save is due, if only an empty one: it proves that no other scheduler leads */
-    bool timed;            /* the timer is armed: a save begins in a moment, or is tried again */
-    bool failing;          /* the last one failed, which was logged */
+    struct sched_save_copy *copy; /* that is being made; NULL: none */
+    uint64_t begun, ended;        /* numbers of saves; at most one is in progress */
+    struct map dirty;             /* ids of durable records that have changed since, and are not written */
+    bool all;                     /* everything is due */
+    bool proof;   /* a save is due, if only an empty one: it proves that no other scheduler leads */
+    bool timed;   /* the timer is armed: a save begins in a moment, or is tried again */
+    bool failing; /* the last one failed, which was logged */
     size_t whole_bytes, more_bytes;
     struct lane_timer timer;
     struct control_message_body *view; /* to save and then announce; NULL: there is none */
@@ -137,6 +150,13 @@ void sched_save_all(struct scheduler *s);
 /* The store has the end of the job. */
 void sched_save_end_found(struct scheduler *s);
 void sched_save_fini(struct scheduler *s);
+/* Begins a copy of values and pools; one at a time. The caller keeps it until sched_save_copy_end. */
+void sched_save_copy_begin(struct scheduler *s, struct sched_save_copy *copy);
+/* Writes more of it to copy->run.w, no more than a turn takes unless all is to be written. True: it is complete, and has the
+ * state of this moment. */
+bool sched_save_copy_turn(struct scheduler *s, bool all);
+/* Frees it, but not what its writer has. */
+void sched_save_copy_end(struct scheduler *s);
 /* For writing durable records: begins one of this id. */
 static inline void sched_save_record_begin(struct writer *w, enum record_kind kind, uint64_t key,
                                            size_t *mark)

@@ -148,8 +148,7 @@ static paramo_err restore(struct scheduler *s)
     return s->state == SCHED_RUNNING ? sched_ckpt_start(s) : PARAMO_OK;
 }
 
-static const struct sched_ckpt_ops ckpt_ops = {.save_extra = sched_records_save_extra,
-                                               .restore_extra = sched_records_restore_extra,
+static const struct sched_ckpt_ops ckpt_ops = {.restore_extra = sched_records_restore_extra,
                                                .lost_opened = sched_recovery_opened,
                                                .lost_ended = sched_recovery_ended,
                                                .idle = sched_recovery_idle};
