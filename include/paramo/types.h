@@ -176,7 +176,10 @@ typedef enum paramo_request_flags {
     PARAMO_CREATE = 8,  /* pull from a sparse table: create missing rows, not only compute their values */
     /* a thread waits for the request although it has a callback. Without it a thread of the library stays
      * awake for the callback, which costs processor time */
-    PARAMO_WAITED = 16
+    PARAMO_WAITED = 16,
+    /* the caller issues another request of the worker within microseconds. This one may wait for it, for at most half a
+     * millisecond, so that both leave with one system call. paramo_wait ends that, too */
+    PARAMO_MORE = 32
 } paramo_request_flags;
 
 /* Called once when a request completes, on some thread of this process that holds no lane. Callbacks of one

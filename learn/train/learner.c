@@ -480,16 +480,16 @@ typedef paramo_err request_fn(paramo_worker *worker, paramo_table *table, const 
                               const paramo_request_options *options, uint64_t *ts);
 
 /* Pulls or pushes the values of each table that has keys of the batch. s: the slot with the features that are chosen;
- * NULL: all. */
+ * NULL: all. more: another request follows at once. */
 static paramo_err request(struct learner *l, request_fn *fn, const struct batch *b, const struct slot *s,
-                          float *const *values, uint64_t *ts)
+                          int more, float *const *values, uint64_t *ts)
 {
     const struct model_info *model = l->o.model;
     paramo_request_options options;
     paramo_request_options_init(&options);
-    options.flags = PARAMO_TRUSTED;
     paramo_err err = PARAMO_OK;
     for (size_t t = 0; err == PARAMO_OK && t < model->ops->tables; t++) {
+        options.flags = PARAMO_TRUSTED | (more || t + 1 < model->ops->tables ? PARAMO_MORE : 0u);
         const struct chosen *some = !s ? NULL : t == 0 ? &s->weights : &s->factors;
         paramo_kv kv;
         paramo_kv_init(&kv);
@@ -525,8 +525,9 @@ static paramo_err push(struct learner *l, struct slot *s, const struct batch *b)
     paramo_err err = chosen_keys(&s->weights, b->key, weights, b->unique);
     if (err == PARAMO_OK)
         err = chosen_keys(&s->factors, b->key, factors, b->unique - 1);
+    /* The pull of a later batch follows, unless the pace holds it. */
     if (err == PARAMO_OK)
-        err = request(l, paramo_push, b, s, s->grad.table, s->ts);
+        err = request(l, paramo_push, b, s, l->pace.bound == PACE_FREE, s->grad.table, s->ts);
     if (err == PARAMO_OK)
         err = sighted_push(l->o.sightings, &s->sighted);
     const int all = s->weights.n == CHOSEN_ALL;
@@ -596,7 +597,7 @@ static paramo_err fill(struct learner *l, enum loader_state *state)
         if (err == PARAMO_OK)
             err = sighted_pull(l->o.sightings, b, &s->sighted);
         if (err == PARAMO_OK)
-            err = request(l, paramo_pull, b, NULL, s->param.table, s->ts);
+            err = request(l, paramo_pull, b, NULL, 0, s->param.table, s->ts);
         if (err != PARAMO_OK)
             return err;
         l->pulled++;
@@ -780,7 +781,7 @@ paramo_err learner_fetch(void *learner, const struct batch *batch, float *const 
         return paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the epoch has not ended");
     paramo_err err = sighted_pull(l->o.sightings, batch, &l->fetched);
     if (err == PARAMO_OK)
-        err = request(l, paramo_pull, batch, NULL, param, ts);
+        err = request(l, paramo_pull, batch, NULL, 0, param, ts);
     if (err == PARAMO_OK)
         err = wait_for(l, ts);
     if (err == PARAMO_OK)

@@ -63,6 +63,7 @@ struct van_frame {
     struct van_seg seg[VAN_SEGS];
     uint8_t nseg;
     uint8_t class;
+    bool more; /* a request: another one follows within microseconds, which this one may wait for. A hint */
     /* Among the frames of a class that wait, the highest priority is sent first; equal ones in order. A
      * waiting frame ages: one step of priority is worth 1,024 frames. */
     int32_t priority;
@@ -213,7 +214,7 @@ void van_set_frame_limit(struct van_conn *conn, uint64_t bytes);
  * is gone. TOO_LARGE, INVALID. Frames of one round are sent together at its end. While a request or chain
  * frame is out and nothing has been received since, further requests gather across rounds, until a frame
  * arrives, a byte limit is reached, a control or answer frame is sent, van_flush is called, or a short
- * time has passed. */
+ * time has passed. Without a frame that is out the last request gathers if it has `more`. */
 MUST_USE paramo_err van_send(struct van_conn *conn, struct van_frame *frame);
 /* van_send of a frame whose last segment changes after this call. Bytes that are not sent at once are
  * copied to spare, which has room for that segment and stays valid until done. They are copied even if

@@ -146,6 +146,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
         r->callback = o->callback;
         r->callback_arg = o->callback_arg;
         r->expects = o->callback && !(o->flags & PARAMO_WAITED);
+        r->more = o->flags & PARAMO_MORE;
         r->at_clock = o->at_clock;
         if ((o->flags & PARAMO_CREATE) && call->kind == REQUEST_PULL)
             r->flags |= WIRE_CREATE;

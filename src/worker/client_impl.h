@@ -205,6 +205,7 @@ struct request {
     bool first_used;
     bool range;   /* of keys that follow each other */
     bool expects; /* the lane's thread is to see to its callback */
+    bool more;    /* the caller issues another one at once */
     paramo_err status;
     paramo_err error; /* MESSAGE: the first failure of one of its nodes; the others are asked all the same */
     char *error_text; /* of it, or for the callback; of malloc; NULL: there was no memory */

@@ -37,6 +37,7 @@ void sending_init(struct slice *p, struct chunk *chunk, struct link *link, const
     struct van_frame *f = &p->frame;
     f->class = VAN_REQUEST;
     f->priority = r->priority;
+    f->more = r->more;
     f->done = slice_sent;
     f->note = r->part.set && s->keys == r->keys && s->count == r->n && !s->columns.count ? &r->part : NULL;
     slice_segments(p);

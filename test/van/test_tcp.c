@@ -437,6 +437,58 @@ static void test_gather_timer(void **state)
     silent_close(&s);
 }
 
+static void send_more(struct silent *s, bool more)
+{
+    struct peer *peer = &s->c->client[0];
+    struct van_frame *frame = conf_frame(peer, s->sent++, 1, (uint64_t[]){30});
+    frame->more = more;
+    conf_send(peer, frame);
+    tcp_send_round(tcp_of(peer->conn));
+}
+
+static void more_gathers(void *arg)
+{
+    struct silent *s = arg;
+    struct tcp_conn *conn = tcp_of(s->c->client[0].conn);
+    const uint64_t *left = &conn->base.counters.frames_sent;
+    conn->unheard = false; /* nothing else holds a request up */
+    send_more(s, true);
+    assert_int_equal(*left, 1);
+    assert_true(conn->gather_until && conn->timer.slot);
+    send_more(s, true);
+    assert_int_equal(*left, 1);
+    send_more(s, false); /* the last one */
+    assert_int_equal(*left, 4);
+    conn->unheard = false;
+    send_more(s, true);
+    assert_int_equal(*left, 4);
+    van_flush(&conn->base); /* it does not come: the caller waits */
+    tcp_send_round(conn);
+    assert_int_equal(*left, 5);
+    conn->unheard = false;
+    send_more(s, true);
+    assert_int_equal(*left, 5);
+    conn->gather_until = 1; /* the caller does neither */
+    timer_fires(conn);
+    tcp_send_round(conn);
+    assert_int_equal(*left, 6);
+    conn->unheard = false;
+    send_more(s, false);
+    assert_int_equal(*left, 7);
+}
+
+/* A request that another one follows leaves with it. If that does not come, it leaves before a wait, or after a time. */
+static void test_more(void **state)
+{
+    (void)state;
+    struct silent s = {0};
+    silent_begin(&s);
+    conf_on(s.c->lane[0], more_gathers, &s);
+    for (unsigned i = 1; i < 7; i++)
+        raw_check(s.fd, i, 30);
+    silent_close(&s);
+}
+
 enum { BURST_LARGE = 20000000 };
 
 static void expect_and_send(struct silent *s, unsigned expected, unsigned sent)
@@ -797,6 +849,7 @@ int main(void)
         cmocka_unit_test(test_gathered_leave),
         cmocka_unit_test(test_lent),
         cmocka_unit_test(test_gather_timer),
+        cmocka_unit_test(test_more),
         cmocka_unit_test(test_bursts),
         cmocka_unit_test(test_burst_short_write),
         cmocka_unit_test(test_burst_connection_lost),

@@ -581,6 +581,46 @@ static void test_copy_and_callback(void **state)
     world_fini(&w);
 }
 
+static paramo_err (*send_frame)(struct van_conn *conn, struct van_frame *frame);
+static unsigned followed; /* frames that another one follows */
+
+static paramo_err send_counted(struct van_conn *conn, struct van_frame *frame)
+{
+    followed += frame->more;
+    return send_frame(conn, frame);
+}
+
+/* The van is told of each part of a request with PARAMO_MORE that another one follows. */
+static void test_more(void **state)
+{
+    (void)state;
+    struct world w;
+    world_make(&w, true, 2);
+    struct client *c = w.clients[0].client;
+    uint64_t keys[200], ts;
+    float vals[400] = {0};
+    for (size_t i = 0; i < 200; i++)
+        keys[i] = 500 * i;
+    assert_ok(world_push(&w, 0, DENSE, keys, 200, vals, 400, &ts)); /* connects to both servers */
+    assert_ok(world_wait(&w, 0, ts));
+    const struct van_ops *const real = w.clients[0].van->ops;
+    struct van_ops counting = *real;
+    send_frame = real->send;
+    counting.send = send_counted;
+    w.clients[0].van->ops = &counting;
+    for (unsigned more = 0; more < 2; more++) {
+        paramo_request_options o = {.size = sizeof o, .flags = more ? PARAMO_MORE : 0};
+        paramo_kv kv = {.size = sizeof kv, .keys = keys, .n = 200, .vals = vals, .vals_len = 400};
+        struct client_call call = {.kind = REQUEST_PUSH, .table = &w.tables[DENSE], .kv = &kv, .options = &o};
+        followed = 0;
+        assert_ok(client_issue(c, &call, &ts));
+        assert_ok(client_wait(c, ts, 0));
+        assert_int_equal(followed, 2 * more);
+    }
+    w.clients[0].van->ops = real;
+    world_fini(&w);
+}
+
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(__clang__)
 enum { MANY = 100000 };
 #else
@@ -623,6 +663,7 @@ int main(void)
         cmocka_unit_test(test_user),
         cmocka_unit_test(test_whole_tables),
         cmocka_unit_test(test_copy_and_callback),
+        cmocka_unit_test(test_more),
         cmocka_unit_test(test_memory_bounded),
         cmocka_unit_test(test_count_that_takes_long),
         cmocka_unit_test(test_counts_and_scans_take_turns),

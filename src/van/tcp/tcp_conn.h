@@ -25,6 +25,7 @@
 enum {
     TCP_STAGE_BYTES = 64 << 10,  /* small frames are copied together up to this size, for one system call */
     TCP_COPY_MAX = 4 << 10,      /* a frame up to this size is copied (measured: cheaper than an iovec) */
+    TCP_JOIN_MAX = 16 << 10,     /* the same beside others: a call and a wake-up of the peer cost more */
     TCP_GATHER_BYTES = 16 << 10, /* requests gather up to this size while an answer is awaited */
     TCP_BURST_FRAMES =
         64, /* frames of a burst that leave together, so that the peer begins before the rest */
@@ -126,6 +127,7 @@ struct tcp_conn {
     uint64_t lent;         /* bytes sent before this round's end */
     bool unheard;          /* a request is out and no frame was received since */
     bool urgent;           /* do not gather */
+    bool more;             /* the last request that was queued has van_frame.more */
     struct tcp_burst burst;
     bool blocked; /* the socket is full: EPOLLOUT shows when to continue */
     bool deaf;    /* the socket cannot send; the receiving side finds out why */

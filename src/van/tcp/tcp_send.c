@@ -68,6 +68,8 @@ paramo_err tcp_send(struct van_conn *base, struct van_frame *frame)
         return err;
     if (frame->class == VAN_CONTROL || frame->class == VAN_ANSWER)
         conn->urgent = true;
+    if (frame->class == VAN_REQUEST)
+        conn->more = frame->more;
     if (conn->burst.due && frame->class == VAN_REQUEST)
         burst_goes_on(conn);
     tcp_hook(conn);
@@ -78,6 +80,7 @@ void tcp_flush(struct van_conn *base)
 {
     struct tcp_conn *conn = tcp_of(base);
     conn->burst.due = conn->burst.hints = 0; /* a thread that waits issues no further request */
+    conn->more = false;
     if (conn->state > TCP_OPEN || conn->move_to || !conn->out.frames)
         return;
     conn->urgent = true;
@@ -133,7 +136,8 @@ static void fill(struct tcp_conn *conn)
     struct van_frame *frame;
     while (!conn->current && !conn->rest && (frame = outq_peek(&conn->out))) {
         uint64_t bytes = outq_frame_bytes(frame);
-        bool small = bytes <= TCP_COPY_MAX;
+        bool beside = conn->out.frames > 1 || conn->stage_at < conn->stage_len;
+        bool small = bytes <= (beside ? TCP_JOIN_MAX : TCP_COPY_MAX);
         size_t need = small ? (size_t)bytes : VAN_HEADER_BYTES;
         if (conn->stage_len + need > TCP_STAGE_BYTES)
             return;
@@ -325,6 +329,7 @@ static void gather_over(struct lane_timer *timer)
     if (lane_now(lane) < conn->gather_until && lane_timer_arm(lane, timer, conn->gather_until) == PARAMO_OK)
         return;
     burst_missed(conn);
+    conn->more = false;
     conn->urgent = true;
     tcp_hook(conn);
 }
@@ -343,9 +348,10 @@ static bool gather_until(struct tcp_conn *conn)
 
 static bool should_leave(const struct tcp_conn *conn)
 {
-    return conn->urgent || (!conn->unheard && !conn->burst.due) || conn->base.orphan ||
-           conn->out.bytes >= (conn->burst.due ? TCP_BURST_BYTES : TCP_GATHER_BYTES) || conn->rest ||
-           conn->current || conn->stage_at < conn->stage_len;
+    const bool due = conn->burst.due || conn->more;
+    return conn->urgent || (!conn->unheard && !due) || conn->base.orphan ||
+           conn->out.bytes >= (due ? TCP_BURST_BYTES : TCP_GATHER_BYTES) || conn->rest || conn->current ||
+           conn->stage_at < conn->stage_len;
 }
 
 /* Sends before the round's end, so that lent bytes need no copy while the socket has room. */
