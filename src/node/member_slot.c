@@ -144,7 +144,7 @@ static void conn_arrived(void *arg, struct van_conn *conn)
 
 void node_shard_accept(struct node_shard *to, struct van_conn *conn, const struct hello *hello)
 {
-    if (!to) {
+    if (!to || !to->shard) { /* or the node could not begin */
         acceptor_reject(conn, PARAMO_E_REFUSED, "there is no such shard here");
         return;
     }
