@@ -11,11 +11,14 @@
 
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_clock.h"
 #include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_node.h"
+#include "cluster/scheduler/sched_records.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
 #include "cluster/support_simcluster.h"
+#include "wire/clock_calls.h"
 #include "wire/kv_calls.h"
 
 static void test_tables(void **state)
@@ -601,6 +604,66 @@ static void test_values_are_copied_in_turns(void **state)
     cluster_fini(&c);
 }
 
+/* A session is of one sequence: a second join with it, at another place, must not take the first one's clock. */
+static void test_joins_of_one_sequence(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_all(&c, 1, 1);
+    struct sched_node *node = sched_roster_find(c.scheduler, PARAMO_ID_WORKER(0));
+    const uint32_t who[] = {0, 1, 0};
+    tnode_enter(&(struct tnode){.lane = c.lane});
+    for (uint64_t i = 0; i < 3; i++) {
+        struct writer w = {0};
+        clock_join_encode(&(struct clock_join){.who = who[i]}, &w);
+        struct reader body = reader_over(w.data, w.len);
+        struct wire_call head = {
+            .kind = WIRE_CALL, .what = CALL_CLOCK_JOIN, .number = 7 * CALL_PLACES + i, .floor = CALL_PLACES};
+        assert_int_equal(sched_calls_received(node, &head, &body, sched_clock_join), PARAMO_OK);
+        assert_int_equal(node->calls.kept[i]->status, i == 1 ? PARAMO_E_INVALID : PARAMO_OK);
+        assert_int_equal(c.scheduler->clocks->by_session.count, 1);
+        writer_fini(&w);
+    }
+    tnode_leave(&(struct tnode){.lane = c.lane});
+    cluster_fini(&c);
+}
+
+static void pool_record(struct writer *w, uint32_t round, uint32_t stream, uint32_t units)
+{
+    size_t mark;
+    sched_save_record_begin(w, RECORD_POOL, 0, &mark);
+    write_string(w, "p");
+    const uint32_t fields[] = {2, 3, round, stream, 0, units}; /* streams and rounds first */
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        write_u32(w, fields[i]);
+    write_u64(w, 0);
+    store_record_end(w, mark);
+}
+
+/* Pools of a checkpoint that no scheduler writes: dealing from them would break what it relies on. */
+static void test_damaged_pools(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_all(&c, 1, 1);
+    const struct {
+        uint32_t round, stream, units;
+        paramo_err err;
+    } cases[] = {{0, 1, 2, PARAMO_OK},        {1, 2, 2, PARAMO_OK}, {3, 2, 0, PARAMO_OK},
+                 {1, 1, 2, PARAMO_E_CORRUPT},  /* a later round, and not all units are known */
+                 {3, 2, 1, PARAMO_E_CORRUPT},  /* all is done, and a unit is left */
+                 {4, 2, 0, PARAMO_E_CORRUPT}}; /* no such round */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct writer w = {0};
+        pool_record(&w, cases[i].round, cases[i].stream, cases[i].units);
+        tnode_enter(&(struct tnode){.lane = c.lane});
+        assert_int_equal(sched_records_restore_extra(c.scheduler, w.data, w.len), cases[i].err);
+        tnode_leave(&(struct tnode){.lane = c.lane});
+        writer_fini(&w);
+    }
+    cluster_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -616,6 +679,8 @@ int main(void)
         cmocka_unit_test(test_pool_order_and_affinity),
         cmocka_unit_test(test_calls_behind_long_waits),
         cmocka_unit_test(test_place_of_an_earlier_call),
+        cmocka_unit_test(test_joins_of_one_sequence),
+        cmocka_unit_test(test_damaged_pools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
