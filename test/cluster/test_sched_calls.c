@@ -664,6 +664,32 @@ static void test_damaged_pools(void **state)
     cluster_fini(&c);
 }
 
+/* Pools that a checkpoint replaces, although a worker waits for a unit of one. */
+static void test_pools_replaced(void **state)
+{
+    (void)state;
+    struct cluster c;
+    struct tcall unit, end, waits;
+    cluster_start_all(&c, 0, 2);
+    struct tnode *a = &c.nodes[0], *b = &c.nodes[1];
+    TCALL(a, &unit, member_pool_open(a->member, &unit.call, "p", 1, 1, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &unit), PARAMO_OK);
+    assert_int_equal(next_unit(&c, a, &unit, 0, 0), 0);
+    assert_int_equal(next_unit(&c, a, &end, 0, 0), 1);
+    assert_int_equal(report(&c, a, &end.call.result.unit, true), PARAMO_OK);
+    TCALL(b, &waits, member_pool_next(b->member, &waits.call, "p", 0, 0, 50000, in_seconds(&c, 60)));
+    cluster_pass(&c, 1);
+    struct writer w = {0};
+    pool_record(&w, 0, 0, 0);
+    tnode_enter(&(struct tnode){.lane = c.lane});
+    assert_int_equal(sched_records_restore_extra(c.scheduler, w.data, w.len), PARAMO_OK);
+    tnode_leave(&(struct tnode){.lane = c.lane});
+    writer_fini(&w);
+    assert_int_equal(tcall_wait(&c, &waits), PARAMO_E_CANCELLED);
+    assert_int_equal(report(&c, a, &unit.call.result.unit, false), PARAMO_E_NOT_FOUND);
+    cluster_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -681,6 +707,7 @@ int main(void)
         cmocka_unit_test(test_place_of_an_earlier_call),
         cmocka_unit_test(test_joins_of_one_sequence),
         cmocka_unit_test(test_damaged_pools),
+        cmocka_unit_test(test_pools_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -843,10 +843,20 @@ void sched_pool_restored(struct scheduler *s)
     s->pools->count = places;
 }
 
+/* A load that begins the job replaces the pools. A worker waits for that, but may have asked all the same. */
+static void callers_end(struct sched_pool *pool)
+{
+    for (struct sched_call *call; (call = pool->deferred.first);)
+        sched_call_fail(call,
+                        err_set(PARAMO_E_CANCELLED, "pool %s was replaced by a checkpoint's", pool->name));
+    assert(!pool->woken);
+}
+
 void sched_pool_fini(struct scheduler *s)
 {
     for (struct sched_pool *pool = s->pools->first, *next; pool; pool = next) {
         next = pool->next;
+        callers_end(pool);
         while (pool->leased)
             lease_remove(pool, pool->leased);
         assert(!pool->leases.count && !pool->lease_of.count);
