@@ -206,6 +206,58 @@ static void of_a_table_without_copies(void **state)
     }
 }
 
+static bool held_by_both(void *arg)
+{
+    (void)arg;
+    return ckpt_job.held[0] && ckpt_job.held[3];
+}
+
+static bool converged(void *arg)
+{
+    (void)arg;
+    return sched_migrations_converged(ckpt_job.c.scheduler);
+}
+
+static void restore_ends(unsigned server, paramo_err status)
+{
+    struct tnode *node = &ckpt_job.c.nodes[server];
+    tnode_enter(node);
+    member_order_done(node->member, ckpt_job.held[server], status ? err_set(status, "so it is") : PARAMO_OK,
+                      NULL);
+    tnode_leave(node);
+    ckpt_job.held[server] = 0;
+}
+
+/* One of two servers cannot restore its part of a table without copies: the job goes on while the other one works. */
+static void one_of_two_fails(void **state)
+{
+    (void)state;
+    struct tcall call;
+    bool lost = false;
+    ckpt_job.on_loss = ckpt_job.migrates = true;
+    ckpt_job.replicas = 1;
+    ckpt_on_joined();
+    ckpt_start_server(3);
+    assert_true(cluster_run(&ckpt_job.c, tnode_joined, &ckpt_job.c.nodes[3], 20));
+    assert_true(cluster_run(&ckpt_job.c, converged, NULL, 300));
+    ckpt_open_table("t");
+    ckpt_open_table_of("none", 0);
+    assert_int_equal(ckpt_save(&call), PARAMO_OK);
+    ckpt_job.wait = true;
+    cluster_kill(&ckpt_job.c.nodes[1]);
+    assert_true(cluster_run(&ckpt_job.c, held_by_both, NULL, 60));
+    restore_ends(0, PARAMO_E_CORRUPT);
+    assert_true(cluster_run(&ckpt_job.c, lost_is_seen, &lost, 5));
+    restore_ends(3, PARAMO_OK);
+    ckpt_job.wait = false;
+    cluster_pass(&ckpt_job.c, 1);
+    assert_false(ckpt_job.c.over);
+    assert_int_equal(ckpt_save(&call), PARAMO_OK);
+    ckpt_off();
+    ckpt_disk_end();
+    ckpt_job.migrates = false;
+}
+
 /* What views say of it is durable: the next scheduler goes on with it, or without the option ends the job. */
 static void killed_while_it_restores(void **state)
 {
@@ -301,9 +353,13 @@ static void said_when_it_is_durable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_lost_is_restored), cmocka_unit_test(nothing_to_restore_from),
-        cmocka_unit_test(restoring_fails),          cmocka_unit_test(of_a_table_without_copies),
-        cmocka_unit_test(killed_while_it_restores), cmocka_unit_test(told_later),
+        cmocka_unit_test(what_is_lost_is_restored),
+        cmocka_unit_test(nothing_to_restore_from),
+        cmocka_unit_test(restoring_fails),
+        cmocka_unit_test(of_a_table_without_copies),
+        cmocka_unit_test(one_of_two_fails),
+        cmocka_unit_test(killed_while_it_restores),
+        cmocka_unit_test(told_later),
         cmocka_unit_test(said_when_it_is_durable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,7 @@ static void lost_over(struct scheduler *s)
     assert(s->recovery->tries <= TRIES);
     s->recovery->tries = 0;
     s->recovery->said = false;
+    s->recovery->back[0] = '\0'; /* a load that failed may still wait for other servers' answers */
     sched_view_change(s);
     sched_tables_resume(s);
 }
