@@ -233,7 +233,7 @@ static void test_damage(void **state)
 static void test_refuses(void **state)
 {
     (void)state;
-    for (int which = 0; which < 18; which++) {
+    for (int which = 0; which < 19; which++) {
         struct view *bad = example();
         struct view_node n[4];
         struct view_shard s[3];
@@ -289,6 +289,9 @@ static void test_refuses(void **state)
             break;
         case 16: /* an owner that will be gone */
             bad->owner_gone[200] = bad->number + 1;
+            break;
+        case 18: /* a migration of a scheduler to come: the next one has a lower number */
+            s[0].last_migration = ((bad->number >> 32) + 1) << 32;
             break;
         case 17: /* before the first; of an empty cluster, which nothing else is wrong with */
             bad->number = 0;

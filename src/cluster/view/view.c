@@ -258,7 +258,8 @@ static paramo_err shards_decode(struct reader *r, struct view *view)
         shard->last_migration = read_u64(r);
         const struct view_node *node = view_node(view, shard->node);
         if (r->failed || !node || shard->index >= node->shards ||
-            shard->partitions_changed > shard->chain_changed || shard->chain_changed > view->number)
+            shard->partitions_changed > shard->chain_changed || shard->chain_changed > view->number ||
+            shard->last_migration >> 32 > view->number >> 32) /* both begin with a scheduler's term */
             return bad("a shard is not valid");
         if (i && (shard->node < shard[-1].node ||
                   (shard->node == shard[-1].node && shard->index <= shard[-1].index)))
