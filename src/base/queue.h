@@ -74,6 +74,24 @@ static inline void mailbox_post(struct mailbox *m, struct qnode *n)
         !atomic_compare_exchange_weak_explicit(&m->top, &top, n, memory_order_seq_cst, memory_order_relaxed));
 }
 
+/* Posts all of q, oldest first; it is empty then. It was not. */
+static inline void mailbox_post_all(struct mailbox *m, struct queue *q)
+{
+    struct qnode *oldest = q->head, *newest = NULL;
+    while (q->head) {
+        struct qnode *next = q->head->next;
+        q->head->next = newest;
+        newest = q->head;
+        q->head = next;
+    }
+    q->tail = NULL;
+    struct qnode *top = atomic_load_explicit(&m->top, memory_order_relaxed);
+    do {
+        oldest->next = top;
+    } while (!atomic_compare_exchange_weak_explicit(&m->top, &top, newest, memory_order_seq_cst,
+                                                    memory_order_relaxed));
+}
+
 static inline bool mailbox_empty(struct mailbox *m)
 {
     return !atomic_load(&m->top);

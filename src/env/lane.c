@@ -18,6 +18,8 @@ enum {
 static _Thread_local struct {
     struct lane *held;
     unsigned completing;    /* depth of completions on this thread's stack */
+    struct lane *late_of;   /* the lane of the innermost completions ... */
+    struct queue *late;     /* ... and what they have posted with lane_post_late */
     unsigned leaving;       /* depth of lane_leave on this thread's stack */
     unsigned shy;           /* ... of lanes whose thread runs no foreign steps */
     struct lane *returning; /* lane_returns */
@@ -160,6 +162,17 @@ void lane_round(struct lane *lane)
     end_run(lane);
 }
 
+static void mail_came(struct lane *lane);
+
+static void late_post(struct lane *lane, struct queue *late)
+{
+    if (queue_empty(late))
+        return;
+    atomic_fetch_add(&lane->inside, 1);
+    mailbox_post_all(&lane->inbox, late);
+    mail_came(lane);
+}
+
 /* Completions run here, after the release. The thread that becomes the completer runs them all, so that
  * they stay in order and run one at a time. Another thread leaves them to the completer. The completer
  * checks again after it has stepped down. */
@@ -168,8 +181,11 @@ static void completions_run(struct lane *lane)
     while (!mailbox_empty(&lane->done_box)) {
         if (atomic_exchange(&lane->completing, true))
             return;
-        struct queue tasks = {0};
+        struct queue tasks = {0}, late = {0}, *late_before = self.late;
+        struct lane *late_of_before = self.late_of;
         self.completing++;
+        self.late_of = lane;
+        self.late = &late;
         do {
             mailbox_drain(&lane->done_box, &tasks);
             for (struct qnode *node; (node = queue_pop(&tasks));) {
@@ -177,7 +193,10 @@ static void completions_run(struct lane *lane)
                 atomic_store_explicit(&lane->completes_more, !queue_empty(&tasks), memory_order_relaxed);
                 task->run(task);
             }
+            late_post(lane, &late);
         } while (!mailbox_empty(&lane->done_box));
+        self.late_of = late_of_before;
+        self.late = late_before;
         self.completing--;
         atomic_store(&lane->completing, false);
     }
@@ -292,10 +311,9 @@ void lane_returns(struct lane *lane)
     self.returning = lane;
 }
 
-void lane_post(struct lane *lane, struct lane_task *task)
+/* After a post. Takes over the caller's count in lane->inside. */
+static void mail_came(struct lane *lane)
 {
-    atomic_fetch_add(&lane->inside, 1);
-    mailbox_post(&lane->inbox, &task->node);
     int state = atomic_load(&lane->state);
     for (;;) {
         if (state == LANE_RUNNING_MAIL)
@@ -308,6 +326,21 @@ void lane_post(struct lane *lane, struct lane_task *task)
             break;
     }
     atomic_fetch_sub(&lane->inside, 1);
+}
+
+void lane_post(struct lane *lane, struct lane_task *task)
+{
+    atomic_fetch_add(&lane->inside, 1);
+    mailbox_post(&lane->inbox, &task->node);
+    mail_came(lane);
+}
+
+void lane_post_late(struct lane *lane, struct lane_task *task)
+{
+    if (self.late_of == lane && lane->ops->borrow)
+        queue_push(self.late, &task->node);
+    else
+        lane_post(lane, task);
 }
 
 void lane_at_end(struct lane *lane, struct lane_task *task)

@@ -394,7 +394,7 @@ static void request_callback(struct lane_task *task)
         r->callback(r->callback_arg, r->ts, r->status);
     tracker_complete(&c->tracker, r->ts);
     r->task.run = request_return;
-    lane_post(c->lane, &r->task);
+    lane_post_late(c->lane, &r->task);
 }
 
 static void request_release(struct client *c, struct request *r)

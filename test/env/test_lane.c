@@ -216,6 +216,44 @@ static void completions_run_in_order_after_the_release(void **state)
     lane_destroy(lane);
 }
 
+enum { LATES = 8 };
+
+/* A completion, and what it posts. */
+struct late {
+    struct lane_task task;
+    struct counter counter;
+    struct late *all;
+};
+
+static void late_run(struct lane_task *task)
+{
+    struct late *l = container_of(task, struct late, task);
+    lane_post_late(l->counter.lane, &l->counter.task);
+    assert_true(mailbox_empty(&l->counter.lane->inbox));
+    for (unsigned i = 0; i < LATES; i++)
+        assert_int_equal(atomic_load(&l->all[i].counter.runs), 0);
+}
+
+static void late_posts_leave_together(void **state)
+{
+    (void)state;
+    struct lane *lane = lane_new("late");
+    for (unsigned round = 0; round < 100; round++) {
+        struct late all[LATES];
+        while (!lane_enter(lane)) {
+        }
+        for (unsigned i = 0; i < LATES; i++) {
+            all[i] = (struct late){{.run = late_run}, {.task.run = counter_run, .lane = lane}, all};
+            lane_complete(lane, &all[i].task);
+        }
+        lane_leave(lane);
+        for (unsigned i = 0; i < LATES; i++)
+            assert_int_equal(lane_wait(lane, counter_ran, &all[i].counter, lane_now(lane) + LONG_AWAY),
+                             PARAMO_OK);
+    }
+    lane_destroy(lane);
+}
+
 /* ---- many lanes passing messages round, with drivers: no wake-up is lost ------------------------------- */
 
 enum { RING_LANES = 4, RING_BALLS = 8, RING_HOPS = 4000, RING_WAITERS = 3 };
@@ -481,6 +519,7 @@ int main(void)
         cmocka_unit_test(timers_fire_without_a_waiter_and_in_order),
         cmocka_unit_test(a_descriptor_wakes_thread_and_waiter),
         cmocka_unit_test(completions_run_in_order_after_the_release),
+        cmocka_unit_test(late_posts_leave_together),
         cmocka_unit_test(no_wake_up_is_lost),
         cmocka_unit_test(a_poll_leaves_the_leader_its_wake_up),
         cmocka_unit_test(an_event_is_handled_once),
