@@ -75,7 +75,7 @@ static void the_cost_is_that_of_a_frame(void **state)
     struct world polling = {.polled_ns = 10 * ENV_US, .frames = 1};
     sleeps(&r, SPIN_WINDOW, &polling);
     assert_int_equal(r.polls, SPIN_WINDOW);
-    sleeps(&r, SPIN_STAY_MIN * SPIN_WINDOW, &sleeping);
+    sleeps(&r, TWO_WAYS_STAY_MIN * SPIN_WINDOW, &sleeping);
     assert_int_equal(r.polls, 0);
 }
 
@@ -89,7 +89,7 @@ static void a_change_is_noticed(void **state)
     sleeps(&r, 64 * SPIN_WINDOW, &busy);
     sleeps(&r, 64 * SPIN_WINDOW, &busy);
     assert_true(r.polls <= 4 * SPIN_WINDOW);
-    sleeps(&r, 2 * SPIN_STAY_MAX * SPIN_WINDOW, &free_cores);
+    sleeps(&r, 2 * TWO_WAYS_STAY_MAX * SPIN_WINDOW, &free_cores);
     sleeps(&r, MANY, &free_cores);
     assert_true(r.polls > MANY * 8 / 10);
 }
@@ -147,7 +147,7 @@ static void time_that_has_other_causes_is_not_counted(void **state)
             r.now += 3 * ENV_MS;
     }
     (void)spin_begin(&r.spin, r.now, r.frames);
-    assert_in_range(r.spin.cost[false], 10 * ENV_US, 12 * ENV_US);
+    assert_in_range(r.spin.ways.cost[false], 10 * ENV_US, 12 * ENV_US);
 }
 
 int main(void)

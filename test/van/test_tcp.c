@@ -565,6 +565,42 @@ static void test_bursts(void **state)
     silent_close(&s);
 }
 
+/* The other way is tried after a window: half of a long burst leaves while the rest is made. */
+static void burst_is_cut(void *arg)
+{
+    struct silent *s = arg;
+    struct tcp_conn *conn = tcp_of(s->c->client[0].conn);
+    const uint64_t *left = &conn->base.counters.frames_sent;
+    expect_and_send(s, 40, 40);
+    assert_int_equal(*left, 41);
+    assert_false(conn->burst.cut.ways.second);
+    conn->burst.cut.answered = TCP_CUT_WINDOW;
+    expect_and_send(s, 40, 19);
+    assert_true(conn->burst.cut.ways.second);
+    assert_int_equal(*left, 41);
+    expect_and_send(s, 0, 1);
+    assert_int_equal(*left, 61);
+    expect_and_send(s, 0, 19);
+    assert_int_equal(*left, 61);
+    expect_and_send(s, 0, 1);
+    assert_int_equal(*left, 81);
+    expect_and_send(s, 20, 19); /* the answers to a half */
+    assert_int_equal(*left, 81);
+    expect_and_send(s, 0, 1);
+    assert_int_equal(*left, 101);
+}
+
+static void test_burst_is_cut(void **state)
+{
+    (void)state;
+    struct silent s = {0};
+    silent_begin(&s);
+    conf_on(s.c->lane[0], burst_is_cut, &s);
+    for (unsigned i = 1; i < 101; i++)
+        raw_check(s.fd, i, 30);
+    silent_close(&s);
+}
+
 /* Of a burst of two, the second frame is large: the socket takes a part of it. Then two of three more frames come. */
 static void burst_blocks(void *arg)
 {
@@ -851,6 +887,7 @@ int main(void)
         cmocka_unit_test(test_gather_timer),
         cmocka_unit_test(test_more),
         cmocka_unit_test(test_bursts),
+        cmocka_unit_test(test_burst_is_cut),
         cmocka_unit_test(test_burst_short_write),
         cmocka_unit_test(test_burst_connection_lost),
         cmocka_unit_test(test_burst_closed),

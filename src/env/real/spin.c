@@ -2,8 +2,8 @@
 
 void spin_init(struct spin *spin)
 {
-    *spin =
-        (struct spin){.budget = SPIN_MIN_NS * 2, .left = SPIN_WINDOW, .stay = 1, .stay_next = SPIN_STAY_MIN};
+    *spin = (struct spin){.budget = SPIN_MIN_NS * 2, .left = SPIN_WINDOW};
+    two_ways_init(&spin->ways);
 }
 
 static void window_begin(struct spin *spin, uint64_t frames)
@@ -17,42 +17,13 @@ static void window_begin(struct spin *spin, uint64_t frames)
         spin->budget = 2 * SPIN_MIN_NS;
 }
 
-/* A trial has ended, or the better way has failed: stays with this way. */
-static void stay_with(struct spin *spin, bool polling)
-{
-    if (polling != spin->better)
-        spin->stay_next = SPIN_STAY_MIN;
-    else if (spin->stay_next < SPIN_STAY_MAX)
-        spin->stay_next *= 2;
-    spin->polls = spin->better = polling;
-    spin->stay = spin->stay_next;
-}
-
-/* Polling must win, because it takes processor time that others may need. By little, because the other side of a
- * connection gains more once this one polls. */
-static bool polling_pays(const struct spin *spin)
-{
-    return spin->cost[true] && spin->cost[true] < spin->cost[false] - spin->cost[false] / 32;
-}
-
 static void window_end(struct spin *spin, uint64_t frames)
 {
     uint64_t got = frames - spin->frames;
-    bool trial = spin->polls != spin->better;
-    if (spin->gaps >= SPIN_GAPS) {
-        spin->cost[true] = 0;
-        stay_with(spin, false);
-    } else if (!got) { /* nothing is known of either way: a lane that is idle sleeps */
-        spin->polls = spin->better = false;
-        spin->stay = 1;
-    } else {
-        uint64_t cost = spin->took / got + 1, before = spin->cost[spin->polls];
-        spin->cost[spin->polls] = trial || !before ? cost : (3 * before + cost) / 4;
-        if (trial)
-            stay_with(spin, polling_pays(spin));
-        else if (--spin->stay == 0)
-            spin->polls = !spin->better;
-    }
+    if (spin->gaps >= SPIN_GAPS)
+        two_ways_fail(&spin->ways);
+    else
+        two_ways_window(&spin->ways, got ? spin->took / got + 1 : 0); /* a lane that is idle sleeps */
     window_begin(spin, frames);
 }
 
@@ -73,7 +44,7 @@ uint64_t spin_begin(struct spin *spin, uint64_t now, uint64_t frames)
     spin->left--;
     spin->since = now;
     spin->timing = true;
-    if (!spin->polls || spin->gaps >= SPIN_GAPS)
+    if (!spin->ways.second || spin->gaps >= SPIN_GAPS)
         return 0;
     if (spin->cooldown && --spin->cooldown)
         return 0;

@@ -1,11 +1,9 @@
 /*
  * Decides whether a thread polls before it sleeps. If cores are free, polling saves a wake-up. If they are busy, it
- * takes the processor from the thread that should answer. So the module tries both: it times windows of some sleeps
- * each, and keeps the cheaper way for a number of windows. The measure is the time between two sleeps for each frame
- * that was received. This module never knows lanes or the clock. One thread at a time. Tests: test/env/test_spin.c.
- *
- *   sleeping | polling | sleeping ... sleeping | polling | ...      the cheaper way, and trials of the other
- *   window     trial     SPIN_STAY_MIN windows   trial              the stay doubles with each trial that fails
+ * takes the processor from the thread that should answer. So the module tries both (base/two_ways.h): sleeping is the first
+ * way, polling the second. A window has some sleeps. Its cost is the time between two sleeps for each frame that was
+ * received. Polling must win by little only, because the other side of a connection gains more once this one polls. This
+ * module never knows lanes or the clock. One thread at a time. Tests: test/env/test_spin.c.
  */
 #ifndef ENV_REAL_SPIN_H
 #define ENV_REAL_SPIN_H
@@ -13,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/two_ways.h"
 #include "env/env.h"
 
 #define SPIN_MIN_NS (8 * ENV_US)
@@ -20,27 +19,21 @@
 #define SPIN_GAP_NS (40 * ENV_US)  /* between two polls: the thread was descheduled */
 #define SPIN_LATE   (200 * ENV_US) /* more time between two sleeps is not counted: it has other causes */
 enum {
-    SPIN_WINDOW = 32,   /* sleeps that are timed together */
-    SPIN_GAPS = 8,      /* polls of a window that find the thread descheduled: no core is free */
-    SPIN_TRIES = 32,    /* while polls fail, one sleep in this number has a poll before it */
-    SPIN_STAY_MIN = 8,  /* windows until the next trial */
-    SPIN_STAY_MAX = 512 /* the same after many trials that failed */
+    SPIN_WINDOW = 32, /* sleeps that are timed together */
+    SPIN_GAPS = 8,    /* polls of a window that find the thread descheduled: no core is free */
+    SPIN_TRIES = 32   /* while polls fail, one sleep in this number has a poll before it */
 };
 
 struct spin {
     uint64_t budget;   /* ns to poll before sleeping */
     unsigned cooldown; /* sleeps before polling is tried again, within a window */
-    bool polls;        /* in this window */
-    bool better;       /* polling has been found the cheaper way */
-    bool timing;       /* since `since` */
-    unsigned gaps;     /* polls of this window during which the thread was descheduled */
-    unsigned left;     /* sleeps left in this window */
-    unsigned stay;     /* windows left until the other way is tried; 0: this window is that trial */
-    unsigned stay_next;
+    struct two_ways ways;
+    bool timing;   /* since `since` */
+    unsigned gaps; /* polls of this window during which the thread was descheduled */
+    unsigned left; /* sleeps left in this window */
     uint64_t since;
-    uint64_t took;    /* ns in this window */
-    uint64_t frames;  /* received before this window */
-    uint64_t cost[2]; /* ns for a frame, when sleeping and when polling; 0: unknown */
+    uint64_t took;   /* ns in this window */
+    uint64_t frames; /* received before this window */
 };
 
 void spin_init(struct spin *spin);

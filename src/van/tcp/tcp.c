@@ -32,6 +32,7 @@ paramo_err tcp_conn_create(struct van *van, struct lane *lane, struct tcp_conn *
     conn->source.dead = true; /* not on the poller */
     conn->source.ready = on_ready;
     conn->hook.run = hook_run;
+    two_ways_init(&conn->burst.cut.ways);
     *out = conn;
     return PARAMO_OK;
 }

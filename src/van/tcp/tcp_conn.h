@@ -17,6 +17,7 @@
 
 #include <sys/uio.h>
 
+#include "base/two_ways.h"
 #include "van/addr.h"
 #include "van/core.h"
 #include "van/outq.h"
@@ -28,7 +29,10 @@ enum {
     TCP_JOIN_MAX = 16 << 10,     /* the same beside others: a call and a wake-up of the peer cost more */
     TCP_GATHER_BYTES = 16 << 10, /* requests gather up to this size while an answer is awaited */
     TCP_BURST_FRAMES =
-        64, /* frames of a burst that leave together, so that the peer begins before the rest */
+        64,             /* frames of a burst that leave together, so that the peer begins before the rest */
+    TCP_CUT_MIN = 33,   /* a burst of at least so many may be cut */
+    TCP_CUT_TIMED = 16, /* answers that come together, for a round to be timed */
+    TCP_CUT_WINDOW = 2048,                            /* requests that are timed together */
     TCP_BURST_BYTES = TCP_STAGE_BYTES - TCP_COPY_MAX, /* the same in bytes: they still fit into one stage */
     TCP_BURST_MISS = 3,    /* misses that a missed burst counts for; a complete one takes 1 away */
     TCP_BURST_MISSES = 10, /* most misses; after a miss the next 2^misses bursts are not waited for */
@@ -47,6 +51,8 @@ struct ucx_way;
 /* The time that a lane's thread stays parked while callers come and go (env/real/real_lane.c): gathering must
  * not wake it. */
 #define TCP_GATHER_NS (500 * ENV_US)
+/* More time between two rounds is not counted for a burst: it has other causes. */
+#define TCP_CUT_LATE (300 * ENV_US)
 
 enum tcp_state { TCP_RESOLVING, TCP_CONNECTING, TCP_OPEN, TCP_DRAINED, TCP_BROKEN, TCP_GONE };
 
@@ -63,6 +69,16 @@ struct tcp_incoming {
     uint64_t at; /* offset in the padded segment */
 };
 
+/* Whether long bursts are cut in two (base/two_ways.h): the second way. The peer then works on one half while this side
+ * makes the other. Where both must share a core, that costs system calls and wake-ups, and gains nothing. The cost is
+ * the time for each answered request. */
+struct tcp_cut {
+    struct two_ways ways;
+    uint64_t since;    /* the last round that was timed; 0: none */
+    uint64_t took;     /* ns in this window */
+    unsigned answered; /* requests in this window */
+};
+
 /* Requests that are expected (van_expect). The first ones wait for the others, so that all leave with one system
  * call. A burst is missed if its requests do not all come within TCP_GATHER_NS. */
 struct tcp_burst {
@@ -70,6 +86,8 @@ struct tcp_burst {
     unsigned due;    /* requests of the burst that have not come yet; 0: no burst */
     unsigned misses; /* TCP_BURST_MISS more for each missed burst, 1 less for each complete one */
     unsigned skip;   /* bursts that are not waited for from now on */
+    unsigned most;   /* frames of this burst that leave together */
+    struct tcp_cut cut;
 };
 
 /* A faster way for the bytes of a connection, beside its socket (van/ucx/ucx.h). The socket sets it up

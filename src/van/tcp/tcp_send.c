@@ -22,6 +22,33 @@ bool tcp_send_held(const struct tcp_conn *conn)
 
 /* ---- bursts -------------------------------------------------------------------------------------------- */
 
+/* Answers to so many requests have come together. */
+static void cut_time(struct tcp_conn *conn, unsigned answers)
+{
+    struct tcp_cut *cut = &conn->burst.cut;
+    cut->answered += answers;
+    if (answers < TCP_CUT_TIMED)
+        return;
+    uint64_t now = lane_now(conn->base.lane), took = now - cut->since;
+    if (cut->since)
+        cut->took += took < TCP_CUT_LATE ? took : TCP_CUT_LATE;
+    else
+        cut->answered = 0; /* since an unknown time */
+    cut->since = now;
+    if (cut->answered < TCP_CUT_WINDOW)
+        return;
+    two_ways_window(&cut->ways, cut->took / (cut->answered / 64) + 1);
+    cut->took = cut->answered = 0;
+}
+
+/* How many frames of a burst that is due leave together. */
+static unsigned burst_most(const struct tcp_burst *b)
+{
+    if (!b->cut.ways.second || b->due < TCP_CUT_MIN || b->due / 2 > TCP_BURST_FRAMES)
+        return TCP_BURST_FRAMES;
+    return (b->due + 1) / 2;
+}
+
 /* Answers have come, and their callbacks are about to run. Each is likely to be followed by a request. A single
  * request has no other to wait for. */
 static void burst_begins(struct tcp_conn *conn)
@@ -31,10 +58,12 @@ static void burst_begins(struct tcp_conn *conn)
     if (!hints)
         return;
     b->hints = 0;
+    cut_time(conn, hints);
     if (b->skip)
         b->skip--;
     else if (b->due + hints + conn->out.frames > 1)
         b->due += hints;
+    b->most = burst_most(b);
 }
 
 /* One of its requests was queued. */
@@ -43,7 +72,7 @@ static void burst_goes_on(struct tcp_conn *conn)
     struct tcp_burst *b = &conn->burst;
     if (--b->due == 0 && b->misses)
         b->misses--;
-    if (!b->due || conn->out.frames >= TCP_BURST_FRAMES)
+    if (!b->due || conn->out.frames >= b->most)
         conn->urgent = true;
 }
 
