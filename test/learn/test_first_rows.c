@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -140,6 +141,17 @@ static void long_rows_have_shorter_steps(void **state)
     o.data = files; /* one feature a row */
     assert_int_equal(train_run(&o, &r), PARAMO_OK);
     assert_true(r.alpha[0] == 0.25);
+    train_result_free(&r);
+    /* a pipe, whose rows may come later */
+    char pipe_path[4200], command[9000];
+    const char *const from_pipe[] = {pipe_path};
+    (void)snprintf(pipe_path, sizeof pipe_path, "%s/pipe", dir);
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    (void)snprintf(command, sizeof command, "cat '%s' >'%s' &", path, pipe_path);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
+    o.data = from_pipe;
+    assert_int_equal(train_run(&o, &r), PARAMO_OK);
+    assert_true(r.rows == ROWS && r.alpha[0] == 0.25);
     train_result_free(&r);
 }
 
