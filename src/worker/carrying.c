@@ -27,6 +27,14 @@ struct carrying {
     uint64_t given_up; /* carriers */
 };
 
+/* Carriers of a table are in order of their numbers, and no more bytes of them are counted than there are carriers. */
+static void held_check(const struct held_table *h)
+{
+    assert(!h->first == !h->last);
+    assert(!h->first || (!h->first->carry.prev && !h->last->carry.next));
+    assert(!h->first || h->first->number <= h->last->number);
+}
+
 /* The arrays of a carrier, behind the head of its buffer. */
 struct carried {
     uint64_t *keys;
@@ -120,6 +128,7 @@ static void carrier_drop(struct client *c, struct request *q)
 /* Its arrays are filled: it is a request of the client from now on. */
 static void carrier_begin(struct client *c, struct request *q, struct held_table *h, size_t n)
 {
+    held_check(h);
     assert(n > 0 && !q->carry.held);
     q->n = n;
     q->src_len = n * h->table->row_values;
@@ -130,7 +139,7 @@ static void carrier_begin(struct client *c, struct request *q, struct held_table
     q->carry.prev = h->last;
     *(h->last ? &h->last->carry.next : &h->first) = q;
     h->last = q;
-    assert(!q->carry.prev || q->carry.prev->number < q->number);
+    held_check(h);
 }
 
 static void row_add(paramo_dtype dtype, void *to, const void *from, size_t n)
@@ -280,8 +289,10 @@ static void flush_forget(struct request *flush)
 {
     struct request **at = &flush->carry.held->flushes;
     assert(flush->carry.waits && flush->kind == REQUEST_FLUSH);
-    while (*at != flush)
+    while (*at != flush) {
+        assert(*at); /* it waits there */
         at = &(*at)->carry.flush_next;
+    }
     *at = flush->carry.flush_next;
     flush->carry.waits = false;
 }
@@ -289,6 +300,7 @@ static void flush_forget(struct request *flush)
 /* A carrier has ended: which flushes have waited for it? */
 static void flushes_end(struct held_table *h)
 {
+    held_check(h);
     for (struct request *f = h->flushes, *next; f; f = next) {
         next = f->carry.flush_next;
         if (h->first && h->first->number <= f->carry.upto)
@@ -368,8 +380,10 @@ static void child_forget(struct request *parent, struct request *q)
 {
     struct request **at = &parent->carry.children;
     assert(q->carry.parent == parent && request_is_carrier(q));
-    while (*at != q)
+    while (*at != q) {
+        assert(*at); /* its parent knows it */
         at = &(*at)->carry.sibling;
+    }
     *at = q->carry.sibling;
     q->carry.parent = NULL;
 }
@@ -379,7 +393,10 @@ static void carrier_release(struct request *q)
     struct carrying *all = q->client->carrying;
     struct held_table *h = q->carry.held;
     struct request *parent = q->carry.parent;
+    held_check(h);
     assert(all->sent >= q->carry.bytes);
+    assert(q->carry.prev ? q->carry.prev->carry.next == q : h->first == q);
+    assert(q->carry.next ? q->carry.next->carry.prev == q : h->last == q);
     all->sent -= q->carry.bytes;
     *(q->carry.prev ? &q->carry.prev->carry.next : &h->first) = q->carry.next;
     *(q->carry.next ? &q->carry.next->carry.prev : &h->last) = q->carry.prev;

@@ -28,6 +28,7 @@ struct chunk *client_chunk_get(struct client *c)
     if (chunk) {
         c->waiters->free = chunk->next;
         c->waiters->free_count--;
+        waiters_check(c->waiters);
         return chunk;
     }
     return malloc(sizeof *chunk);
@@ -44,6 +45,7 @@ paramo_err client_chunks_reserve(struct client *c, size_t count)
         c->waiters->free = chunk;
         c->waiters->free_count++;
     }
+    waiters_check(c->waiters);
     return PARAMO_OK;
 }
 
@@ -58,6 +60,7 @@ void client_chunk_put(struct client *c, struct chunk *chunk)
     chunk->next = c->waiters->free;
     c->waiters->free = chunk;
     c->waiters->free_count++;
+    waiters_check(c->waiters);
 }
 
 void chunk_fini(struct client *c)
@@ -82,6 +85,7 @@ void chunk_resume_from(struct client *c, struct chunk *chunk)
 /* before NULL: at the end. */
 static void wait_insert(struct client *c, struct chunk *chunk, uint64_t need, struct chunk *before)
 {
+    waiters_check(c->waiters);
     assert(need && !chunk->need && !chunk->count);
     assert(!c->waiters->last || !c->waiters->last->wait_next);
     assert(!before || before->need); /* it waits as well */
@@ -121,6 +125,7 @@ void slice_wait_again(struct client *c, struct chunk *chunk)
 
 void slice_unwait_view(struct client *c, struct chunk *chunk)
 {
+    waiters_check(c->waiters);
     assert(chunk->need);
     chunk->again = false;
     assert(chunk->wait_prev ? chunk->wait_prev->wait_next == chunk : c->waiters->first == chunk);
@@ -136,6 +141,7 @@ void slice_unwait_view(struct client *c, struct chunk *chunk)
     else
         c->waiters->last = chunk->wait_prev;
     chunk->need = 0;
+    waiters_check(c->waiters);
 }
 
 /* ---- a chunk ends ---- */

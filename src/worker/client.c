@@ -319,6 +319,8 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
 
 static void deadline_arm(struct client *c, uint64_t at)
 {
+    assert(c->life->deadline_at == UINT64_MAX || c->life->deadline_timer.slot);
+    assert(!client_is_down(c));
     if (at >= c->life->deadline_at)
         return;
     if (lane_timer_arm(c->lane, &c->life->deadline_timer, at))
@@ -388,6 +390,7 @@ static void request_callback(struct lane_task *task)
     struct request *r = container_of(task, struct request, task);
     struct client *c = r->client;
     assert(r->ended && r->ts && !r->chunks);
+    assert(r->callback || r->on_reply);
     if (r->status) /* paramo_last_error has the cause; the tracker may have forgotten it by now */
         (void)!err_set(r->status, "%s", r->error_text ? r->error_text : err_sentence(r->status));
     if (r->callback)
@@ -399,7 +402,7 @@ static void request_callback(struct lane_task *task)
 
 static void request_release(struct client *c, struct request *r)
 {
-    assert(r->ended);
+    assert(r->ended && r->client == c);
     gather_end(r);
     request_drop_chunks(c, r);
     carrying_release(r);

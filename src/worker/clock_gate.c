@@ -33,6 +33,7 @@ static void gate_check(const struct client_clock_gate *g)
 void clock_gate_begin(struct client *c, struct request *r)
 {
     gate_check(c->clock_gate);
+    assert(!r->gated && !r->ended);
     r->clock_epoch = c->clock_gate->epoch;
 }
 
@@ -67,6 +68,7 @@ bool clock_gate_hold(struct client *c, struct request *r)
     r->gate_next = NULL;
     *(g->last ? &g->last->gate_next : &g->first) = r;
     g->last = r;
+    gate_check(g);
     ask(c);
     return true;
 }
@@ -81,6 +83,7 @@ void clock_gate_done(struct client *c, struct request *r)
     r->gated = false;
     *(r->gate_prev ? &r->gate_prev->gate_next : &g->first) = r->gate_next;
     *(r->gate_next ? &r->gate_next->gate_prev : &g->last) = r->gate_prev;
+    gate_check(g);
 }
 
 void clock_gate_late(const struct client *c, const struct request *r)

@@ -115,13 +115,12 @@ void filtering_begin(struct request *r)
     if (!reads && r->kind != REQUEST_PUSH)
         return;
     assert(!r->filters && !r->ended);
-    r->filters = filters_of(c, r->table);
-    if (r->filters)
-        r->filters->refs++;
+    r->filters = filtering_ref(filters_of(c, r->table));
 }
 
 struct table_filters *filtering_ref(struct table_filters *f)
 {
+    assert(!f || f->refs > 0); /* the table's, or another request's */
     if (f)
         f->refs++;
     return f;

@@ -24,6 +24,7 @@ static void floor_fire(struct lane_timer *timer)
     uint64_t now = lane_now(c->lane);
     struct wire_head head = {.kind = WIRE_FLOOR, .floor = numbers_floor(c)};
     bool again = false;
+    assert(!client_is_down(c)); /* floor_close cancels it */
     for (size_t i = 0; i < links_count(c); i++) {
         struct link *l = links_at(c, i);
         assert(l->client == c && l->told <= numbers_floor(c));

@@ -193,8 +193,10 @@ static void gather_wait(struct request *r)
 static void gather_forget(struct request *r)
 {
     struct request **at = &r->client->gathers->first;
-    while (r->gather.waits && *at != r)
+    while (r->gather.waits && *at != r) {
+        assert(*at); /* it waits there */
         at = &(*at)->gather.next;
+    }
     if (r->gather.waits)
         *at = r->gather.next;
     r->gather.waits = false;
@@ -220,6 +222,8 @@ void gather_lens(struct request *r)
     struct client *c = r->client;
     struct gather *g = &r->gather;
     size_t bytes = r->n * sizeof *g->at;
+    assert(!g->at && !g->waits);
+    assert(!r->ended && !r->unfinished && r->pulls_lens);
     *g = (struct gather){.at = bufpool_get(&c->pool, bytes)};
     if (!g->at) {
         request_end(r, err_memory(bytes), err_text());
@@ -235,6 +239,7 @@ void gather_lens(struct request *r)
 
 void gather_end(struct request *r)
 {
+    assert(r->ended);
     gather_forget(r);
     bufpool_put_late(&r->client->pool, r->gather.at, r->n * sizeof *r->gather.at);
     r->gather = (struct gather){0};

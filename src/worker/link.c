@@ -39,6 +39,14 @@ static void link_move(struct link *l, enum link_state to)
     l->state = to;
 }
 
+/* It has what its state says, and no more. Not inside a change of the state. */
+static void link_check(const struct link *l)
+{
+    assert(!l->conn == (l->state != LINK_UP) && (l->conn || !l->sent.head));
+    assert(!l->connector == (l->state != LINK_CONNECTING));
+    assert(!l->pause.slot == (l->state != LINK_PAUSE));
+}
+
 void link_name(const struct link *l, char text[LINK_NAME_MAX])
 {
     const struct view_node *node = view_node(l->client->view, l->node);
@@ -283,7 +291,8 @@ void link_again(struct link *l, struct slice *p)
 
 void link_restart(struct link *l)
 {
-    assert(l->state == LINK_UP && l->conn);
+    link_check(l);
+    assert(l->state == LINK_UP);
     while (l->sent.head) {
         struct slice *p = l->sent.head;
         if (p->in_van) /* calls slice_sent */
@@ -300,6 +309,8 @@ void link_restart(struct link *l)
 static void more_fire(struct lane_timer *timer)
 {
     struct link *l = container_of(timer, struct link, more);
+    link_check(l);
+    assert(l->state == LINK_UP); /* filtering_reset cancels it */
     l->filtered_bytes = 0;
     link_pump(l);
     client_finish(l->client);
@@ -402,6 +413,7 @@ static void retry_fire(struct lane_timer *timer)
     struct link *l = container_of(timer, struct link, retry);
     uint64_t now = lane_now(l->client->lane), next = UINT64_MAX;
     unsigned sent = 0, seen = 0;
+    link_check(l);
     if (l->state != LINK_UP)
         return;
     for (struct slice *p = l->sent.head; p && seen < DATA_WINDOW; p = p->next, seen++) {
@@ -442,7 +454,7 @@ static void retry_fire(struct lane_timer *timer)
 static void link_pause(struct link *l)
 {
     struct client *c = l->client;
-    assert(!l->conn && !l->connector && !l->sent.head);
+    assert(!l->conn && !l->connector && !l->sent.head && !l->pause.slot);
     link_move(l, LINK_PAUSE);
     uint64_t pause = PAUSE_MIN << (l->failures < 7 ? l->failures : 7);
     if (pause > PAUSE_MAX)
@@ -453,12 +465,14 @@ static void link_pause(struct link *l)
         link_move(l, LINK_IDLE); /* the next request connects again */
         log_error("no memory for a timer: the connection to %s waits for the next request", l->address);
     }
+    link_check(l);
 }
 
 static void pause_fire(struct lane_timer *timer)
 {
     struct link *l = container_of(timer, struct link, pause);
     link_move(l, LINK_IDLE);
+    link_check(l);
     link_pump(l);
     client_finish(l->client);
 }
@@ -481,7 +495,8 @@ static void link_hopeless(struct link *l, paramo_err code)
 static void link_failed(void *arg, paramo_err code, const char *text)
 {
     struct link *l = arg;
-    assert(l->connector && !l->conn);
+    link_check(l);
+    assert(l->state == LINK_CONNECTING);
     l->connector = NULL;
     (void)snprintf(l->trouble, sizeof l->trouble, "%s", text);
     log_debug("server %u (%s): %s", l->node, l->address, l->trouble);
@@ -494,15 +509,17 @@ static void link_failed(void *arg, paramo_err code, const char *text)
 static void link_up(void *arg, struct van_conn *conn, const struct welcome *welcome)
 {
     struct link *l = arg;
+    link_check(l);
+    assert(l->state == LINK_CONNECTING);
     if (welcome->incarnation != l->incarnation) {
         van_close(conn, false);
         link_failed(l, PARAMO_E_REFUSED, "another process listens at its address now");
         return;
     }
-    assert(!l->conn && !l->sent.head);
     l->connector = NULL;
     l->conn = conn;
     link_move(l, LINK_UP);
+    link_check(l);
     l->blocked = false;
     l->failures = 0;
     l->trouble[0] = 0;
@@ -536,7 +553,7 @@ static void link_connect(struct link *l)
         .shard = l->index,
     };
     memcpy(config.hello.token, c->token, sizeof config.hello.token);
-    assert(!l->connector && !l->conn);
+    link_check(l);
     link_move(l, LINK_CONNECTING);
     if (connector_start(&config, &l->connector)) {
         (void)snprintf(l->trouble, sizeof l->trouble, "%s", err_text());
@@ -562,7 +579,8 @@ void link_goodbye(struct link *l)
 void link_lost(struct link *l, const char *text)
 {
     struct client *c = l->client;
-    assert(l->state == LINK_UP && l->conn);
+    link_check(l);
+    assert(l->state == LINK_UP);
     link_hang_up(l);
     filtering_reset(l);
     l->blocked = false;

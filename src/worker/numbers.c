@@ -16,6 +16,7 @@ void numbers_init(struct client *c, uint64_t first)
 bool numbers_give(struct client *c, struct chunk *chunk)
 {
     struct client_numbers *n = c->numbers;
+    check(n);
     assert(!chunk->number);
     if (n->next - n->floor >= DATA_WINDOW) {
         n->full = true;

@@ -4,6 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* On the lane. */
+static void requests_check(const struct client_requests *q)
+{
+    assert(!q->first == !q->last && !q->ended == !q->ended_tail);
+    assert(!q->first || (!q->first->prev && !q->last->next));
+    assert(!q->free == !q->free_count && q->free_count <= REQUESTS_CACHED);
+}
+
 struct request *requests_get(struct client *c, bool on_lane)
 {
     struct request *r = on_lane ? c->requests->free : NULL;
@@ -20,13 +28,6 @@ struct request *requests_get(struct client *c, bool on_lane)
     memset(r, 0, offsetof(struct request, first));
     r->client = c;
     return r;
-}
-
-/* On the lane. */
-static void requests_check(const struct client_requests *q)
-{
-    assert(!q->first == !q->last && !q->ended == !q->ended_tail);
-    assert(!q->free == !q->free_count && q->free_count <= REQUESTS_CACHED);
 }
 
 void requests_put(struct client *c, struct request *r)
@@ -46,7 +47,7 @@ void requests_add(struct client *c, struct request *r)
 {
     struct client_requests *q = c->requests;
     assert(!r->ts == r->carry.own && (!r->ts || !q->of_slot[r->ts % TRACKER_SLOTS]));
-    assert(!q->first == !q->last && (!q->last || !q->last->next));
+    requests_check(q);
     r->prev = q->last;
     r->next = NULL;
     if (q->last)
@@ -75,13 +76,14 @@ void requests_remove(struct client *c, struct request *r)
         q->last = r->prev;
     if (r->ts)
         q->of_slot[r->ts % TRACKER_SLOTS] = NULL;
+    requests_check(q);
 }
 
 void requests_note_ended(struct client *c, struct request *r)
 {
     struct client_requests *q = c->requests;
-    assert(r->ended && !q->ended == !q->ended_tail);
-    assert(r->client == c);
+    requests_check(q);
+    assert(r->ended && r->client == c);
     r->ended_next = NULL;
     if (q->ended_tail)
         q->ended_tail->ended_next = r;

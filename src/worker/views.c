@@ -6,6 +6,12 @@
 
 enum { VIEW_AGAIN_MS = 100 }; /* arbitrary: short for a person */
 
+/* A view that could not be taken is tried again, or was forgotten. Not while the timer fires. */
+static void views_check(const struct client_views *v)
+{
+    assert(!v->missed == !v->timer.slot);
+}
+
 static void forget(struct client *c)
 {
     lane_timer_cancel(c->lane, &c->views->timer);
@@ -28,6 +34,7 @@ void views_missed(struct client *c, struct view *view)
     /* Without memory for the timer, the next request that needs the view asks for it. */
     if (lane_timer_arm(c->lane, &c->views->timer, lane_now(c->lane) + VIEW_AGAIN_MS * ENV_MS))
         forget(c);
+    views_check(c->views);
 }
 
 static void again(struct lane_timer *timer)
@@ -43,6 +50,7 @@ void views_taken(struct client *c)
     c->views->partitions_changed = view_partitions_changed(c->view);
     if (c->views->missed && c->views->missed->number <= c->view->number)
         forget(c);
+    views_check(c->views);
 }
 
 void views_ask(struct client *c, uint64_t need)
