@@ -172,6 +172,7 @@ void clock_joined(paramo_worker *w, uint64_t session, const struct clock_result 
     raise_to(&c->minimum, minimum);
     atomic_store(&c->failure, PARAMO_OK);
     atomic_store(&c->session, session);
+    worker_clock_check(w);
 }
 
 void clock_left(paramo_worker *w)
@@ -185,6 +186,7 @@ void clock_left(paramo_worker *w)
         member_cancel(w->node->own->member, &c->tell); /* told() marks a failure ... */
     atomic_store(&c->failure, PARAMO_OK);              /* ... which is none */
     wait_cancel(w);
+    assert(!c->calling && !c->waiting && !c->again.slot);
     atomic_store(&c->left, true);
     news(w);
     lane_notify(w->node->control);
@@ -213,7 +215,7 @@ static void news_run(struct lane_task *task)
     paramo_worker *w = container_of(task, paramo_worker, clock.news_task);
     struct worker_clock *c = &w->clock;
     paramo_err failure = (paramo_err)atomic_load(&c->failure);
-    assert(lane_held(w->lane));
+    assert(lane_held(w->lane) && atomic_load(&c->news_posted));
     atomic_store(&c->news_posted, false);
     atomic_store(&c->demand, 0); /* the client names another one if it still holds requests */
     if (atomic_exchange(&c->left, false) || (!failure && !atomic_load(&c->session)))
@@ -319,7 +321,7 @@ static void demand(paramo_worker *w)
 static void demand_run(struct lane_task *task)
 {
     paramo_worker *w = container_of(task, paramo_worker, clock.demand_task);
-    assert(lane_held(w->node->control));
+    assert(lane_held(w->node->control) && atomic_load(&w->clock.demand_posted));
     atomic_store(&w->clock.demand_posted, false);
     demand(w);
 }

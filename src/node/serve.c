@@ -140,6 +140,13 @@ static struct paramo_request *queue_next(struct handler *h)
 
 /* ---- handler dispatches ---- */
 
+/* Requests without a handler, in order of arrival. */
+static void dispatch_check(const struct dispatch *dispatch)
+{
+    assert(lane_held(dispatch->lane));
+    assert(!dispatch->first == !dispatch->last && (!dispatch->last || !dispatch->last->next));
+}
+
 static void refuse(struct paramo_request *q, paramo_err status, const char *text)
 {
     (void)!shard_answer_error(q->request, status, text); /* fails only for PARAMO_OK */
@@ -172,14 +179,15 @@ static void dispatch_wait(struct dispatch *dispatch, struct paramo_request *q)
         refuse_unserved(q);
         return;
     }
-    assert(lane_held(dispatch->lane));
-    assert(!dispatch->first == !dispatch->last && dispatch->expiry.slot);
+    dispatch_check(dispatch);
+    assert(dispatch->expiry.slot);
     q->next = NULL;
     if (dispatch->last)
         dispatch->last->next = q;
     else
         dispatch->first = q;
     dispatch->last = q;
+    dispatch_check(dispatch);
 }
 
 static void dispatch_one(struct dispatch *dispatch, struct paramo_request *q)
@@ -208,8 +216,7 @@ static void dispatch_one(struct dispatch *dispatch, struct paramo_request *q)
 static void dispatch_again(struct dispatch *dispatch)
 {
     struct paramo_request *q = dispatch->first;
-    assert(lane_held(dispatch->lane));
-    assert(!q || dispatch->expiry.slot || dispatch->last); /* what waits is due at some time */
+    dispatch_check(dispatch);
     dispatch->first = dispatch->last = NULL;
     lane_timer_cancel(dispatch->lane, &dispatch->expiry);
     while (q) {
@@ -228,7 +235,7 @@ static void dispatch_retry(struct lane_task *task)
 {
     struct dispatch *dispatch = container_of(task, struct dispatch, retry);
     assert(atomic_load(&dispatch->retry_posted));
-    assert(lane_held(dispatch->lane) && !dispatch->first == !dispatch->last);
+    dispatch_check(dispatch);
     atomic_store(&dispatch->retry_posted, false);
     dispatch_again(dispatch);
 }
@@ -262,8 +269,7 @@ size_t dispatch_room(void)
 void dispatch_request(void *arg, struct shard_request *request, const struct shard_request_info *info)
 {
     struct dispatch *dispatch = arg;
-    assert(lane_held(dispatch->lane));
-    assert(!dispatch->first == !dispatch->last);
+    dispatch_check(dispatch);
     struct paramo_request *q = shard_request_room(request);
     *q = (struct paramo_request){
         .request = request,

@@ -62,9 +62,19 @@ static uint64_t key_of(uint32_t at, uint64_t session)
     return session ^ mix64(at);
 }
 
+/* The callers without open calls, in a list. */
+static void idle_check(const struct task_order *o)
+{
+    assert(!o->first == !o->last && o->callers.count <= o->callers_max + 1);
+    assert(!o->first || (!o->first->prev && !o->last->next && !o->first->uses));
+}
+
 static void idle_remove(struct task_order *o, struct order_caller *c)
 {
+    idle_check(o);
     assert(c->uses == 0);
+    assert(c->prev ? c->prev->next == c : o->first == c);
+    assert(c->next ? c->next->prev == c : o->last == c);
     *(c->prev ? &c->prev->next : &o->first) = c->next;
     *(c->next ? &c->next->prev : &o->last) = c->prev;
     c->prev = c->next = NULL;
@@ -82,10 +92,11 @@ static void caller_unuse(struct task_order *o, struct order_caller *c)
     assert(c->uses > 0);
     if (--c->uses)
         return;
-    assert(!c->edges);
+    assert(!c->edges && !c->prev && !c->next);
     c->prev = o->last;
     *(o->last ? &o->last->next : &o->first) = c;
     o->last = c;
+    idle_check(o);
 }
 
 static void caller_free(struct task_order *o, struct order_caller *c)
@@ -158,6 +169,8 @@ static void edge_cut(struct task_order *o, struct order_edge *e)
 static void edge_join(struct task_order *o, struct order_edge *e, struct order_call *by,
                       struct order_caller *on, uint64_t number)
 {
+    assert(by->edges_open < by->edges_count); /* this one is counted already */
+    assert(!on->edges || (on->uses && !on->edges->prev));
     *e = (struct order_edge){.by = by, .on = on, .number = number, .next = on->edges};
     caller_use(o, on);
     if (on->edges)
@@ -264,6 +277,7 @@ struct order_call *order_end(struct task_order *o, struct order_call *call, bool
     free(call->edges);
     call->edges = NULL;
     caller_unuse(o, c);
+    assert(!ready || order_may_begin(ready));
     return ready;
 }
 

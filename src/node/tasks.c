@@ -80,8 +80,17 @@ static void post(struct tasks *tasks, paramo_task *task)
 
 /* ---- on the lane of apps ---- */
 
+/* Tasks that came early wait for the node to join. */
+static void tasks_check(const struct tasks *tasks)
+{
+    assert(!tasks->first == !tasks->last && (!tasks->first || !tasks->begun));
+    assert(!tasks->held || (!tasks->held->prev && tasks->held->held));
+}
+
 static void start(struct tasks *tasks, paramo_task *task)
 {
+    tasks_check(tasks);
+    assert(!task->next);
     if (tasks->begun) {
         post(tasks, task);
         return;
@@ -99,6 +108,8 @@ static void unhold(struct ordered *o)
 {
     if (!o->held)
         return;
+    tasks_check(o->tasks);
+    assert(o->prev ? o->prev->next == o : o->tasks->held == o);
     *(o->prev ? &o->prev->next : &o->tasks->held) = o->next;
     if (o->next)
         o->next->prev = o->prev;
@@ -117,6 +128,7 @@ static void refuse(struct ordered *o, paramo_err status, const char *text)
 
 static void go(struct ordered *o)
 {
+    assert(order_may_begin(&o->call) && o->task);
     if (o->call.failed) {
         refuse(o, PARAMO_E_CANCELLED, "a call that it comes after has failed");
         return;
@@ -128,6 +140,7 @@ static void go(struct ordered *o)
 /* The call has ended: those that waited for it go on. */
 static void ordered_end(struct ordered *o, bool failed)
 {
+    assert(!o->held && order_may_begin(&o->call));
     struct order_call *ready = order_end(o->tasks->order, &o->call, failed);
     free(o);
     for (struct order_call *next; ready; ready = next) {
@@ -162,6 +175,8 @@ static void expire(struct lane_timer *timer)
 static void hold(struct ordered *o)
 {
     struct tasks *tasks = o->tasks;
+    tasks_check(tasks);
+    assert(!o->held && !order_may_begin(&o->call));
     bool arm = !tasks->expiry.slot || o->deadline < tasks->expiry.at;
     if (arm && lane_timer_arm(tasks->node->apps, &tasks->expiry, o->deadline)) {
         order_withdraw(tasks->order, &o->call);
@@ -285,6 +300,7 @@ static void take(void *arg, paramo_request *request, const paramo_request_info *
 static void begin(void *arg)
 {
     struct tasks *tasks = arg;
+    tasks_check(tasks);
     tasks->begun = true;
     for (paramo_task *task = tasks->first, *next; task; task = next) {
         next = task->next;
