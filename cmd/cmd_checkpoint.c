@@ -2,6 +2,7 @@
  * paramo checkpoint: save and load checkpoints of a live job through its scheduler; list and verify the
  * checkpoints of a folder without a job. Tests: test/e2e/checkpoint.sh.
  */
+#include "cmd/admin_json.h"
 #include "cmd/admin_target.h"
 #include "cmd/exitcode.h"
 #include "cmd/options.h"
@@ -96,16 +97,6 @@ static void list_one(void *arg, const paramo_checkpoint_info *info)
     list_text(info);
 }
 
-static int print_json(json_t *root)
-{
-    int wrong = root ? json_dumpf(root, stdout, JSON_INDENT(1)) : -1;
-    json_decref(root);
-    if (wrong)
-        return code_fail(VERB, PARAMO_E_MEMORY, "the report could not be written");
-    (void)printf("\n");
-    return CODE_DONE;
-}
-
 static int list(const char *dir, int json)
 {
     struct listing l = {.list = json ? json_array() : NULL};
@@ -114,7 +105,7 @@ static int list(const char *dir, int json)
         json_decref(l.list);
         return failed(err);
     }
-    int code = json ? print_json(l.list) : CODE_DONE;
+    int code = json ? admin_json_print(VERB, l.list, 0) : CODE_DONE;
     if (!json && !l.shown)
         (void)printf("no checkpoints\n");
     return code == CODE_DONE && l.damaged ? CODE_DATA : code;
@@ -138,11 +129,13 @@ static int print_verified(const paramo_checkpoint *checkpoint, const paramo_chec
                          info.number);
     }
     if (json)
-        return print_json(json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "number", (json_int_t)number,
-                                    "chain", chain, "rows_blocks", (json_int_t)found->rows_blocks,
-                                    "erased_blocks", (json_int_t)found->erased_blocks, "cleared_blocks",
-                                    (json_int_t)found->cleared_blocks, "windows_blocks",
-                                    (json_int_t)found->window_blocks, "bytes", (json_int_t)found->bytes));
+        return admin_json_print(
+            VERB,
+            json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "number", (json_int_t)number, "chain", chain,
+                      "rows_blocks", (json_int_t)found->rows_blocks, "erased_blocks",
+                      (json_int_t)found->erased_blocks, "cleared_blocks", (json_int_t)found->cleared_blocks,
+                      "windows_blocks", (json_int_t)found->window_blocks, "bytes", (json_int_t)found->bytes),
+            0);
     (void)printf(": whole; %" PRIu64 " blocks of rows, %" PRIu64 " of other things, %" PRIu64
                  " bytes in them\n",
                  found->rows_blocks, found->erased_blocks + found->cleared_blocks + found->window_blocks,
@@ -193,7 +186,7 @@ static int ask(const struct options *o, bool load)
     if (err)
         code = failed(err);
     else if (option_flag(o, OPT_JSON))
-        code = print_json(json_pack("{s:I, s:s}", "number", (json_int_t)number, "dir", path));
+        code = admin_json_print(VERB, json_pack("{s:I, s:s}", "number", (json_int_t)number, "dir", path), 0);
     else
         (void)printf("checkpoint %" PRIu64 " %s %s\n", number, load ? "loaded from" : "saved in", dir);
     paramo_admin_close(admin);

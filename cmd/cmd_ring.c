@@ -2,6 +2,7 @@
  * paramo ring show: the ring of a planned or a live cluster, each server's share, and what a change would
  * move. Tests: test/e2e/ring.sh.
  */
+#include "cmd/admin_json.h"
 #include "cmd/admin_target.h"
 #include "cmd/exitcode.h"
 #include "cmd/options.h"
@@ -405,12 +406,7 @@ static int print_json(struct plan *p, const paramo_ring_transfers *transfers)
                                             (int)transfers->copies, "copies_least",
                                             (int)transfers->copies_least));
     }
-    int wrong = root ? json_dumpf(root, stdout, JSON_INDENT(1)) : -1;
-    json_decref(root);
-    if (wrong)
-        return code_fail(VERB, PARAMO_E_MEMORY, "the report could not be written");
-    (void)printf("\n");
-    return CODE_DONE;
+    return admin_json_print(VERB, root, 0);
 }
 
 /* ---- the verb ------------------------------------------------------------------------------------------ */

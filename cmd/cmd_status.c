@@ -1,6 +1,7 @@
 /*
  * paramo status: the state of a live cluster, as text and as JSON. Tests: test/e2e/status.sh.
  */
+#include "cmd/admin_json.h"
 #include "cmd/admin_target.h"
 #include "cmd/exitcode.h"
 #include "cmd/options.h"
@@ -347,12 +348,7 @@ static int print_json(const struct state *s)
                   "checkpoint", "now", checkpoint_name(m->checkpoint), "last", (json_int_t)m->checkpoint_last,
                   "at", (json_int_t)m->checkpoint_at, "dir", m->checkpoint_dir, "migrations",
                   json_migrations(s), "nodes", json_nodes(s));
-    int wrong = root ? json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : -1;
-    json_decref(root);
-    if (wrong)
-        return code_fail(VERB, PARAMO_E_MEMORY, "the report could not be written");
-    (void)printf("\n");
-    return CODE_DONE;
+    return admin_json_print(VERB, root, JSON_REAL_PRECISION(6));
 }
 
 /* ---- the verb ------------------------------------------------------------------------------------------ */
