@@ -5,7 +5,7 @@
  * body and a table of them; VECTOR_CALL picks from it. The body's lanes must not depend on each other, and
  * its sums must have a fixed order: then, without contraction (CMakeLists.txt), every level gives the same
  * bits, which the tests of each loop show. On other architectures all three are the base. It never knows what
- * the loops compute.
+ * the loops compute. Tests: those of each loop, such as test/learn/test_darlin.c.
  */
 #ifndef LEARN_OBJECTIVE_VECTOR_H
 #define LEARN_OBJECTIVE_VECTOR_H
