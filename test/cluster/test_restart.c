@@ -16,6 +16,7 @@
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_end.h"
+#include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_resume.h"
 #include "cluster/scheduler/sched_ring.h"
@@ -53,13 +54,18 @@ static void scheduler_off(bool power)
         simfs_restart(t.disk);
 }
 
-static void on_copied(uint32_t servers, uint32_t workers, uint32_t replicas)
+static void init(uint32_t servers, uint32_t workers)
 {
     memset(&t, 0, sizeof t);
     cluster_init(&t.c, 1, servers, workers);
-    t.c.config.replicas = replicas;
     assert_int_equal(simfs_create(1, &t.disk), PARAMO_OK);
     assert_int_equal(fs_make_dir(simfs_fs(t.disk), "/d"), PARAMO_OK);
+}
+
+static void on_copied(uint32_t servers, uint32_t workers, uint32_t replicas)
+{
+    init(servers, workers);
+    t.c.config.replicas = replicas;
     scheduler_on();
     for (uint32_t i = 0; i < servers + workers; i++) {
         cluster_start(&t.c, &t.c.nodes[i], i < servers ? SERVER : WORKER);
@@ -610,6 +616,54 @@ static void test_disk_full(void **state)
     off();
 }
 
+/* A call that is answered while a save is in progress that fails: the save after it has its change, and no other save
+ * need follow. */
+static void test_answered_during_a_save_that_fails(void **state)
+{
+    (void)state;
+    on(0, 2);
+    struct tnode *a = &t.c.nodes[0], *b = &t.c.nodes[1];
+    struct tcall first, second;
+    cluster_pass(&t.c, 1);
+    const struct sched_saves *saves = t.c.scheduler->saves;
+    log_set_sink(send_nothing, NULL);
+    simfs_plan(t.disk, SIMFS_FAIL, simfs_steps(t.disk));
+    TCALL(a, &first, member_kv_put(a->member, &first.call, "a", "x", 1, in_seconds(&t.c, 50)));
+    while (saves->ended == saves->begun)
+        assert_true(sim_step(t.c.sim));
+    TCALL(b, &second, member_kv_put(b->member, &second.call, "b", "x", 1, in_seconds(&t.c, 50)));
+    while (sched_kv_count(t.c.scheduler) < 2)
+        assert_true(sim_step(t.c.sim));
+    assert_true(saves->ended < saves->begun && !saves->failing); /* the second was answered in time */
+    assert_int_equal(tcall_wait(&t.c, &first), PARAMO_OK);
+    assert_int_equal(tcall_wait(&t.c, &second), PARAMO_OK);
+    log_set_sink(NULL, NULL);
+    off();
+}
+
+/* The member of the scheduler's own process has left; that of the next scheduler takes its place, and leaves. */
+static void test_own_member_leaves_twice(void **state)
+{
+    (void)state;
+    init(0, 1);
+    t.c.config.own_member = true;
+    struct tnode *worker = &t.c.nodes[0], *own = &t.c.nodes[1];
+    scheduler_on();
+    cluster_start(&t.c, worker, WORKER);
+    for (int i = 0; i < 2; i++) {
+        cluster_start(&t.c, own, PARAMO_ROLE_SCHEDULER);
+        assert_true(cluster_run(&t.c, tnode_joined, own, 5));
+        assert_true(cluster_run(&t.c, tnode_joined, worker, 5));
+        cluster_leave(own);
+        cluster_pass(&t.c, 1);
+        assert_int_equal(t.c.scheduler->roster->slots[SLOTS_SCHEDULER].gone, 1);
+        cluster_kill(own);
+        scheduler_off(false);
+        scheduler_on();
+    }
+    off();
+}
+
 /* A node that has seen a newer view than the store has (which was put back from a copy, say). */
 static void test_view_above(void **state)
 {
@@ -802,6 +856,8 @@ int main(void)
         cmocka_unit_test(owners_that_were_gone),
         cmocka_unit_test(test_drain_is_durable),
         cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_answered_during_a_save_that_fails),
+        cmocka_unit_test(test_own_member_leaves_twice),
         cmocka_unit_test(test_view_above),
         cmocka_unit_test(test_ends_again),
         cmocka_unit_test(test_no_such_view),

@@ -361,10 +361,11 @@ static void place_timed_out(struct sched_node *node)
                  sched_roster_label(dead, label), dead->info.weight, node->info.weight);
         node->info.weight = dead->info.weight;
     }
-    assert(dead->former || slots->gone > 0);
-    assert(dead->former || rank >= slots->founders || slots->founders_gone > 0);
-    slots->gone -= !dead->former;
-    slots->founders_gone -= !dead->former && rank < slots->founders;
+    bool gone = dead->state == SNODE_DEAD || dead->state == SNODE_LEFT;
+    assert(gone || dead->former);
+    assert(!gone || (slots->gone > 0 && (rank >= slots->founders || slots->founders_gone > 0)));
+    slots->gone -= gone;
+    slots->founders_gone -= gone && rank < slots->founders;
     if (dead->state == SNODE_DEAD)
         s->roster->replaced[s->roster->replaced_count++ % SCHED_REPLACED] = dead->info.incarnation;
     slots->node[rank] = NULL;

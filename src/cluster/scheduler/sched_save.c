@@ -115,9 +115,7 @@ static void save_ended(void *arg, paramo_err status)
         return;
     }
     if (status) {
-        v->begun--; /* callers that wait for this number wait for the next save, which has it */
-        v->ended--;
-        save_failed(s, status);
+        save_failed(s, status); /* the next save has it: callers that wait for this number wait for that one */
         return;
     }
     if (v->failing)
