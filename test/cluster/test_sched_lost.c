@@ -258,6 +258,31 @@ static void one_of_two_fails(void **state)
     ckpt_job.migrates = false;
 }
 
+/* Each try fails, until there have been enough: the job goes on without the rows of a table that has no copies. */
+static void never_restored(void **state)
+{
+    (void)state;
+    struct tcall call;
+    bool lost = true;
+    ckpt_job.on_loss = true;
+    ckpt_job.replicas = 1;
+    ckpt_on_joined();
+    ckpt_open_table("t");
+    ckpt_open_table_of("none", 0);
+    assert_int_equal(ckpt_save(&call), PARAMO_OK);
+    ckpt_job.cannot = PARAMO_E_AGAIN;
+    cluster_kill(&ckpt_job.c.nodes[1]);
+    assert_true(cluster_run(&ckpt_job.c, lost_is_seen, &lost, 60));
+    lost = false;
+    assert_true(cluster_run(&ckpt_job.c, lost_is_seen, &lost, 200));
+    assert_true(ckpt_job.restores > 100);
+    assert_false(ckpt_job.c.over);
+    ckpt_job.cannot = PARAMO_OK;
+    assert_int_equal(ckpt_save(&call), PARAMO_OK);
+    ckpt_off();
+    ckpt_disk_end();
+}
+
 /* What views say of it is durable: the next scheduler goes on with it, or without the option ends the job. */
 static void killed_while_it_restores(void **state)
 {
@@ -358,6 +383,7 @@ int main(void)
         cmocka_unit_test(restoring_fails),
         cmocka_unit_test(of_a_table_without_copies),
         cmocka_unit_test(one_of_two_fails),
+        cmocka_unit_test(never_restored),
         cmocka_unit_test(killed_while_it_restores),
         cmocka_unit_test(told_later),
         cmocka_unit_test(said_when_it_is_durable),

@@ -187,6 +187,7 @@ void sched_lost_over(struct scheduler *s)
 {
     assert(s->lost->at);
     s->lost->at = 0;
+    s->lost->more = false;
     memset(s->lost->level, 0, sizeof s->lost->level);
 }
 

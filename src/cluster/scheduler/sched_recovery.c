@@ -93,7 +93,9 @@ static void lost_failed(struct scheduler *s, paramo_err err)
                  err == PARAMO_E_CANCELLED || err == PARAMO_E_CLOSED || err == PARAMO_E_MEMORY;
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
-    if (again && s->recovery->tries++ < TRIES)
+    again = again && s->recovery->tries < TRIES;
+    s->recovery->tries += again;
+    if (again)
         lost_soon(s, AGAIN_MS);
     else
         lost_end(s, text);
@@ -117,11 +119,11 @@ static void lost_load(struct scheduler *s, bool more)
     assert(sched_lost_since(s) && sched_restores_lost(s));
     if (!more && (sched_ckpt_busy(s) || s->recovery->timer.slot))
         return; /* it is running already */
+    s->recovery->tries = 0; /* first: the load that ends is tried again */
+    s->recovery->said = false;
     if (sched_ckpt_busy(s))
         sched_ckpt_abandon(s, err_set(PARAMO_E_AGAIN, "a server died during it, and more rows are lost"));
-    s->recovery->tries = 0;
-    s->recovery->said = false;
-    if (s->state == SCHED_RUNNING)
+    if (s->state == SCHED_RUNNING && sched_lost_since(s)) /* else there was no memory for a try */
         lost_soon(s, 0);
 }
 
