@@ -311,7 +311,8 @@ paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader 
     struct sched_node *node = sched_roster_find(s, (uint32_t)(key >> PLACE_BITS));
     uint64_t incarnation = read_u64(record), number = read_u64(record);
     uint32_t kind = read_u32(record);
-    if (record->failed || number % CALL_PLACES != key % CALL_PLACES)
+    if (record->failed || number % CALL_PLACES != key % CALL_PLACES ||
+        (node && call_at(node, key % CALL_PLACES))) /* several keys may name the scheduler's own member */
         return err_set(PARAMO_E_CORRUPT, "the durable record of a call is malformed");
     if (!node || node->info.incarnation != incarnation)
         return PARAMO_OK; /* of one that had the place before */

@@ -795,8 +795,9 @@ static paramo_err units_restore(struct sched_pool *pool, uint32_t first, struct 
         struct unit *unit = &pool->units[i];
         uint8_t state = read_u8(r);
         uint32_t stream = read_u32(r), index = read_u32(r), owner = read_u32(r);
-        if (r->failed || state > UNIT_VOID || stream >= pool->streams ||
-            (owner != (uint32_t)NONE && owner >= pool->owners_count))
+        if (r->failed || state > UNIT_VOID || stream >= pool->streams || stream > pool->stream ||
+            (owner != (uint32_t)NONE &&
+             (owner >= pool->owners_count || (!pool->round && state != UNIT_DONE))))
             return damaged();
         *unit = (struct unit){
             .stream = stream, .index = index, .owner = (int32_t)owner, .next = NONE, .state = state};
