@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "cluster/meta/store_dir.h"
 #include "sim/env/sim.h"
 #include "sim/env/simfs.h"
@@ -318,6 +319,26 @@ static void refuses_what_is_not_ours(void **state)
     machine_off();
 }
 
+/* A whole state whose generation has none after it; only a person can have written it. */
+static void refuses_the_last_generation(void **state)
+{
+    (void)state;
+    machine_on(1);
+    struct writer w = {0};
+    write_bytes(&w, "PARAMOST", 8);
+    write_u32(&w, 1); /* format */
+    write_u32(&w, 5); /* term */
+    write_u64(&w, UINT64_MAX);
+    write_u64(&w, 0);
+    write_u64(&w, hash_bytes(w.data, w.len));
+    assert_int_equal(fs_make_dir(simfs_fs(l.disk), "/var/state"), PARAMO_OK);
+    assert_int_equal(fs_replace(simfs_fs(l.disk), "/var/state", "state", w.data, w.len), PARAMO_OK);
+    writer_fini(&w);
+    assert_int_equal(start(), PARAMO_E_FORMAT);
+    assert_non_null(strstr(err_text(), "its generation 18446744073709551615 is not valid"));
+    machine_off();
+}
+
 static void one_at_a_time(void **state)
 {
     (void)state;
@@ -454,6 +475,7 @@ int main(void)
         cmocka_unit_test(refuses_what_is_not_whole),
         cmocka_unit_test(log_ends_but_has_no_holes),
         cmocka_unit_test(refuses_what_is_not_ours),
+        cmocka_unit_test(refuses_the_last_generation),
         cmocka_unit_test(one_at_a_time),
         cmocka_unit_test(closed_meanwhile),
         cmocka_unit_test(lanes_go_on),

@@ -176,6 +176,8 @@ static paramo_err state_check(const char *path, const struct writer *file, uint3
         return err_set(PARAMO_E_CORRUPT, "%s: damaged: its checksum is wrong", path);
     if (!*term || *term >= STORE_TERM_MAX)
         return err_set(PARAMO_E_FORMAT, "%s: its term %" PRIu32 " is not valid", path, *term);
+    if (!*generation || *generation > INT64_MAX) /* the next ones are above it */
+        return err_set(PARAMO_E_FORMAT, "%s: its generation %" PRIu64 " is not valid", path, *generation);
     *records = reader_over(data, (size_t)bytes);
     return PARAMO_OK;
 }
