@@ -24,6 +24,25 @@ static uint8_t level_of(const struct ring_chains *chains, size_t partition, uint
     return level;
 }
 
+/* A plan has as many copies as the chains may have. */
+static void migrations_check(const struct migrations *m)
+{
+    assert(m->chains && m->ops && m->next_id && m->chains->replicas < RING_LEVELS);
+    assert(!m->wanted || m->target.replicas == m->chains->replicas);
+    assert(m->shard || !m->shards);
+}
+
+/* Of one that is not over. */
+static void migration_check(const struct migrations *m, const struct migration *migration)
+{
+    assert(migration->state != MIGRATION_NONE && migration->id < m->next_id);
+    assert(migration->from != migration->to && migration->level < RING_LEVELS);
+    assert(migration->partitions && migration->first + migration->partitions <= RING_PARTITIONS);
+    bool agreed = migration->from_ready && migration->to_ready;
+    assert(migration->handover ? migration->state >= MIGRATION_FULL && !migration->from_ready
+                               : agreed == (migration->state > MIGRATION_PLANNED));
+}
+
 /* Where runs of partitions with equal present and wanted chains begin. All partitions of a run have the same
  * future. */
 static void runs_begin(const struct migrations *m, uint64_t begins[PARTITION_WORDS])
@@ -302,8 +321,8 @@ static bool changes_owner(const struct migrations *m, const struct migration *mi
 /* Tells the owner what the commit will do: if the owner changes, reads wait, too. */
 static void pause(struct migrations *m, struct migration *migration)
 {
-    assert(migration->state == MIGRATION_FULL);
-    assert(migration->from < m->shards && migration->to < m->shards);
+    migration_check(m, migration);
+    assert(migration->state == MIGRATION_FULL && migration->from < m->shards && migration->to < m->shards);
     migration->takes_over = changes_owner(m, migration);
     m->ops->pause(m->arg, migration);
 }
@@ -449,6 +468,7 @@ static void end(struct migrations *m, struct migration *migration, bool committe
 {
     assert(migration >= m->migration && migration < m->migration + MIGRATIONS_MAX);
     struct migration over = *migration;
+    migration_check(m, migration);
     assert(!committed || over.state == MIGRATION_PAUSED);
     move(migration, MIGRATION_NONE);
     m->ops->end(m->arg, &over, committed);
@@ -486,6 +506,7 @@ static bool all_have(const struct migrations *m, const struct migration *migrati
 
 static void commit(struct migrations *m, struct migration *migration)
 {
+    migration_check(m, migration);
     assert(migration->state == MIGRATION_PAUSED);
     uint64_t begins[PARTITION_WORDS];
     runs_begin(m, begins);
@@ -502,6 +523,7 @@ static void commit(struct migrations *m, struct migration *migration)
 
 void migrations_set_target(struct migrations *m, const struct ring_chains *target)
 {
+    migrations_check(m);
     assert(target->replicas == m->chains->replicas);
     m->target = *target;
     m->wanted = true;
@@ -516,6 +538,7 @@ void migrations_set_shards(struct migrations *m, const struct migrations_shard *
     m->wanted = false; /* the plan may name shards that are gone */
     m->shard = shard;
     m->shards = n;
+    migrations_check(m);
     for (size_t i = 0; i < MIGRATIONS_MAX; i++) {
         struct migration *migration = &m->migration[i];
         if (migration->state != MIGRATION_NONE && (is_gone(m, migration->from) || is_gone(m, migration->to)))
@@ -526,6 +549,7 @@ void migrations_set_shards(struct migrations *m, const struct migrations_shard *
 void migrations_table(struct migrations *m, unsigned replicas)
 {
     struct ring_ends before = m->ends;
+    migrations_check(m);
     ring_ends_add(&m->ends, replicas, m->chains->replicas);
     if (memcmp(&before, &m->ends, sizeof before) == 0)
         return;
@@ -572,9 +596,9 @@ void migrations_agreed(struct migrations *m, uint64_t id, uint16_t shard)
         return;
     migration->from_ready |= shard == migration->from;
     migration->to_ready |= shard == migration->to;
-    assert(!migration->handover && migration->from != migration->to);
     if (migration->from_ready && migration->to_ready)
         move(migration, MIGRATION_COPYING);
+    migration_check(m, migration);
 }
 
 void migrations_full(struct migrations *m, uint64_t id)
@@ -582,7 +606,7 @@ void migrations_full(struct migrations *m, uint64_t id)
     struct migration *migration = find(m, id);
     if (!migration || migration->state != MIGRATION_COPYING)
         return;
-    assert(migration->from_ready && migration->to_ready && !migration->handover);
+    migration_check(m, migration);
     move(migration, MIGRATION_FULL);
     pause(m, migration);
 }
@@ -597,6 +621,7 @@ void migrations_paused(struct migrations *m, uint64_t id)
         migrations_failed(m, id);
         return;
     }
+    migration_check(m, migration);
     move(migration, MIGRATION_PAUSED);
     commit(m, migration);
 }

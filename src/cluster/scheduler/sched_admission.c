@@ -75,6 +75,7 @@ static void reply_registered(struct sched_node *node)
 static void assign_place(struct sched_node *node, struct slot_list *slots, uint32_t rank)
 {
     static const uint32_t first_id[SLOTS] = {PARAMO_ID_SCHEDULER, PARAMO_ID_SERVER(0), PARAMO_ID_WORKER(0)};
+    slots_check(slots);
     assert(rank < slots->count && !node->info.id);
     assert(!slots->node[rank] || slots->node[rank] == node);
     sched_waiting_remove(node);
@@ -110,6 +111,7 @@ static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
     struct sched_node **order = calloc(slots->count ? slots->count : 1, sizeof(struct sched_node *));
     if (!order)
         return err_memory(slots->count * sizeof(struct sched_node *));
+    slots_check(slots);
     assert(s->state == SCHED_GATHERING && !slots->gone);
     uint32_t count = 0, rank = 0;
     for (struct sched_node *node = s->roster->waiting_first; node; node = node->next) {
@@ -194,6 +196,7 @@ static paramo_err choose(struct sched_node *node)
 static bool gathered(struct scheduler *s)
 {
     assert(s->state == SCHED_GATHERING);
+    assert(!sched_view_body(s)); /* no node has heard of this job */
     uint32_t came[SLOTS] = {0};
     bool complete = true;
     for (struct sched_node *node = s->roster->waiting_first, *next; node; node = next) {
@@ -374,7 +377,7 @@ static void place_timed_out(struct sched_node *node)
     if (node->info.role == PARAMO_ROLE_WORKER)
         sched_end_worker_joined(s);
     assign_place(node, slots, rank);
-    assert(slots->gone <= slots->count && slots->founders_gone <= slots->founders);
+    slots_check(slots);
     sched_view_change(s);
     if (node->info.role == PARAMO_ROLE_SERVER) {
         sched_migrations_retarget(s);

@@ -31,6 +31,20 @@ struct barrier_round {
     char *text;              /* until then: of the calls that time out before the next one enters; or NULL */
 };
 
+/* The next number is entered; the calls that are there have not been released. */
+static void barrier_check(const struct barrier *barrier)
+{
+    assert(barrier->number);
+    assert(!barrier->round || (barrier->round->barrier == barrier && !barrier->round->calls.released));
+}
+
+/* A round is the present one of its barrier until it is released. */
+static void round_check(const struct barrier_round *round)
+{
+    assert(!round->barrier == round->calls.released);
+    assert(!round->barrier || round->barrier->round == round);
+}
+
 static uint32_t group_size(const struct scheduler *s, uint32_t group)
 {
     uint32_t size = 0;
@@ -67,6 +81,8 @@ static void round_free(struct sched_call_group *calls)
 /* No call is in it. */
 static void round_end(struct barrier_round *round)
 {
+    round_check(round);
+    assert(!round->calls.queue.first);
     round->barrier->round = NULL;
     round->barrier = NULL;
     round_free(&round->calls);
@@ -76,6 +92,8 @@ static void node_out(struct sched_call *call)
 {
     struct barrier_round *round = call->object;
     uint64_t id = call->node->info.id;
+    round_check(round);
+    assert(!call->queue);                              /* it has left */
     if (round->barrier && !round->calls.queue.first) { /* it was the last one */
         round_end(round);
         return;
@@ -104,6 +122,8 @@ static paramo_err node_in(struct barrier_round *round, const struct sched_node *
 static void round_answer(struct sched_call *call)
 {
     const struct barrier_round *round = call->object;
+    assert(round->calls.released && !round->barrier);
+    assert(round->number);
     struct barrier_result result = {.number = round->number};
     struct writer w = sched_call_result(call);
     if (round->status) {
@@ -117,9 +137,11 @@ static void round_answer(struct sched_call *call)
 /* The round that is being entered: the present one, or a new one. */
 static paramo_err round_find(struct barrier *barrier, struct barrier_round **out)
 {
+    barrier_check(barrier);
     struct barrier_round *round = barrier->round ? barrier->round : calloc(1, sizeof *round);
     if (!round)
         return err_memory(sizeof *round);
+    assert(!barrier->round == !round->calls.queue.first); /* only calls keep it */
     round->calls.answer = round_answer;
     round->calls.free = round_free;
     round->barrier = barrier;
@@ -177,7 +199,8 @@ static uint64_t barrier_key(uint32_t group, uint32_t customer)
 static void release(struct scheduler *s, struct barrier *barrier, paramo_err status, const char *text)
 {
     struct barrier_round *round = barrier->round;
-    assert(barrier->number && round->calls.queue.first && round->barrier == barrier);
+    barrier_check(barrier);
+    assert(round->calls.queue.first && !round->number);
     round->status = status;
     free(round->text);
     round->text = text ? strdup(text) : NULL;
@@ -238,7 +261,8 @@ void sched_barrier_enter(struct sched_call *call, struct reader *body)
         sched_call_fail(call, err);
         return;
     }
-    assert(round->nodes.count <= group_size(s, m.group) && barrier->number);
+    barrier_check(barrier);
+    assert(round->nodes.count <= group_size(s, m.group));
     call->withdrawn = node_out;
     if (sched_call_defer(call, &round->calls.queue, m.timeout_ms, barrier_timed_out) &&
         round->nodes.count >= group_size(s, m.group))
@@ -298,6 +322,7 @@ paramo_err sched_barrier_restore(struct scheduler *s, uint64_t key, struct reade
     paramo_err err = barrier_find(s, key & 7, (uint32_t)(key >> 3), &barrier);
     if (!err)
         barrier->number = number;
+    assert(s->state == SCHED_GATHERING);
     assert(err || !barrier->round); /* no call comes before the state is restored */
     return err;
 }

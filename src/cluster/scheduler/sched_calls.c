@@ -40,6 +40,15 @@ static void call_check(const struct sched_call *call)
     assert(!call->queue || call->answered == (call->queue == &call->node->sched->calls->held));
 }
 
+/* The groups that are released, in a list, and how many of these are answered by one save; the answers that a save holds
+ * back, by its number. */
+static void released_check(const struct sched_calls *c)
+{
+    assert(c->released ? c->released_end != &c->released : c->released_end == &c->released && !c->together);
+    assert(!c->held.first == !c->held.last);
+    assert(!c->held.first || (c->held.first->save && c->held.first->save <= c->held.last->save));
+}
+
 static void places_check(const struct sched_node *node)
 {
     assert(!node->calls.kept == !node->calls.kept_count && node->calls.kept_count <= CALL_PLACES);
@@ -113,7 +122,8 @@ static struct sched_call *call_at(const struct sched_node *node, uint32_t place)
 
 static paramo_err place_make(struct sched_node *node, uint32_t place)
 {
-    assert(place < CALL_PLACES && !(node->calls.kept_count & (node->calls.kept_count - 1)));
+    assert(place < CALL_PLACES);
+    places_check(node);
     uint32_t have = node->calls.kept_count, count = have ? have : 8;
     while (count <= place)
         count *= 2;
@@ -125,6 +135,7 @@ static paramo_err place_make(struct sched_node *node, uint32_t place)
     memset(kept + have, 0, (count - have) * sizeof(struct sched_call *));
     node->calls.kept = kept;
     node->calls.kept_count = count;
+    places_check(node);
     return PARAMO_OK;
 }
 
@@ -180,15 +191,18 @@ static bool group_turn(struct sched_call_group *group, size_t *cost, size_t most
 static bool turn(struct sched_calls *c, size_t most)
 {
     size_t cost = 0;
+    released_check(c);
     for (struct sched_call_group *group; (group = c->released);) {
         if (!group_turn(group, &cost, most))
             return true;
         c->released = group->next;
         if (!c->released)
             c->released_end = &c->released;
+        assert(group->released && c->together >= group->together);
         c->together -= group->together;
         group->free(group);
     }
+    assert(!c->together); /* all groups are answered */
     for (struct sched_call *call; (call = c->held.first) && call->save <= c->saved;) {
         if (cost >= most)
             return true;
@@ -220,6 +234,7 @@ void sched_calls_saved(struct scheduler *s, uint64_t save)
 {
     struct sched_calls *c = s->calls;
     assert(save > c->saved);
+    released_check(c);
     c->saved = save;
     if (!c->timer.slot)
         go_on(c);
@@ -228,6 +243,7 @@ void sched_calls_saved(struct scheduler *s, uint64_t save)
 void sched_calls_release(struct scheduler *s, struct sched_call_group *group)
 {
     struct sched_calls *c = s->calls;
+    released_check(c);
     assert(!group->released && !group->next && group->answer && group->free);
     group->released = true;
     c->together += group->together;
@@ -254,6 +270,8 @@ void sched_calls_init(struct scheduler *s)
 void sched_calls_fini(struct scheduler *s)
 {
     struct sched_calls *c = s->calls;
+    released_check(c);
+    assert(!c->held.first); /* no node has calls */
     lane_timer_cancel(s->config.lane, &c->timer);
     for (struct sched_call_group *group; (group = c->released);) {
         assert(!group->queue.first);
@@ -378,6 +396,7 @@ bool sched_call_defer(struct sched_call *call, struct sched_call_queue *queue, u
                       void (*timed_out)(struct sched_call *call))
 {
     assert(!call->answered && !call->queue && timed_out);
+    assert(queue != &call->node->sched->calls->held && !call->timer.slot);
     call->timer.fire = call_due;
     call->timed_out = timed_out;
     paramo_err err =
@@ -445,6 +464,7 @@ paramo_err sched_calls_received(struct sched_node *node, const struct wire_call 
         return PARAMO_OK;
     }
     assert(!node->calls.kept[place] && head->number >= node->calls.floor);
+    places_check(node);
     node->calls.kept[place] = call;
     call->node = node;
     call->number = head->number;

@@ -188,6 +188,7 @@ static void copy_stop(struct sched_ckpt *c)
 /* Frees the checkpoint when no order and no blocking job of it is left. */
 static void end_perhaps(struct sched_ckpt *c)
 {
+    ckpt_check(c);
     if (c->err)
         copy_stop(c);
     if (c->copying || c->posted || c->orders_out || (c->load && c->untold))
@@ -493,7 +494,8 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
 {
     struct sched_ckpt *c = arg;
     char label[SCHED_LABEL];
-    assert(c->orders_out > 0);
+    ckpt_check(c);
+    assert(c->orders_out > 0 && c->what);
     c->orders_out--;
     if (status == PARAMO_E_NODE_LOST && left_with_nothing(c->sched, node)) {
         status = PARAMO_OK; /* drained: it owned nothing */
@@ -571,6 +573,7 @@ static void find_number(struct blocking_job *blocking_job)
 {
     struct sched_ckpt *c = container_of(blocking_job, struct sched_ckpt, blocking_job);
     assert(c->posted && !c->load && !c->order.number);
+    assert(!c->base.number || c->base.links); /* one of a series */
     if (c->base.number && base_check(c)) {
         c->base.number = 0;
         err_text_copy(c->full);
@@ -889,6 +892,7 @@ paramo_err sched_ckpt_start(struct scheduler *s)
     struct ckpt_order m;
     paramo_err err = PARAMO_OK;
     assert(!s->ckpts->current && !s->ckpts->timer.slot);
+    assert(s->state == SCHED_RUNNING);
     if (s->config.checkpoint_every_ms) {
         s->ckpts->timer.fire = every_due;
         err = lane_timer_arm(s->config.lane, &s->ckpts->timer,

@@ -124,6 +124,7 @@ static void wake(struct scheduler *s)
 {
     struct sched_clocks *c = s->clocks;
     clocks_check(c);
+    assert(!c->wake.next || c->wake.timer.slot || c->wake.again); /* a turn is due for what is left */
     c->wake.again = true;
     c->wake.sched = s;
     c->wake.timer.fire = wake_due;
@@ -207,6 +208,7 @@ static paramo_err clock_add(struct sched_node *node, uint32_t who, uint64_t sess
     if (node->clocks_count >= SCHED_NODE_CLOCKS_MAX)
         return err_set(PARAMO_E_FULL, "the limit of %d workers with a clock in one process is reached",
                        SCHED_NODE_CLOCKS_MAX);
+    assert(!node->clocks == !node->clocks_count);
     paramo_err err = heap_make_room(c);
     if (err)
         return err;
@@ -239,6 +241,7 @@ static void clock_remove(struct scheduler *s, struct clock *clock)
     bool last = clock->clock == c->minimum;
     size_t count = c->by_session.count - 1;
     assert(c->heap[clock->place] == clock && node->clocks_count > 0);
+    assert(clock->prev ? clock->prev->next == clock : node->clocks == clock);
     (void)map_remove(&c->by_session, clock->session);
     if (c->heap[count] != clock)
         heap_settle(c, clock->place, c->heap[count], count);
@@ -246,6 +249,7 @@ static void clock_remove(struct scheduler *s, struct clock *clock)
     if (clock->next)
         clock->next->prev = clock->prev;
     node->clocks_count--;
+    assert(!node->clocks == !node->clocks_count);
     changed(s, clock->session);
     free(clock);
     if (last)

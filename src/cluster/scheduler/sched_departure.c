@@ -36,7 +36,7 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
     slots->gone++;
     slots->founders_gone += sched_roster_founder(node);
     assert(slots->node[node->rank] == node);
-    assert(slots->gone <= slots->count && slots->founders_gone <= slots->gone);
+    slots_check(slots);
     sched_calls_drop(node, state == SNODE_LEFT);
     if (node->info.role == PARAMO_ROLE_SERVER)
         sched_recovery_server_gone(node);
@@ -108,7 +108,8 @@ paramo_err sched_departure_await(struct sched_node *node)
 void sched_departure_connection_lost(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
-    node->peer = NULL;
+    assert(!node->peer); /* it was closed */
+    assert(node->state != SNODE_ABSENT && node->state != SNODE_DEAD);
     if (node->state == SNODE_WAITING) {
         sched_waiting_remove(node);
         sched_waiting_forget(node);

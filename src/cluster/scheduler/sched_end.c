@@ -22,6 +22,14 @@ enum {
     TRY_AGAIN_MS = 200
 };
 
+/* A job that has a reason to end no longer waits for a worker. */
+static void end_check(const struct sched_end *end)
+{
+    assert(!end->awaits_worker || !end->since);
+    assert(!end->awaits_worker || end->sched->state == SCHED_RUNNING || end->sched->state == SCHED_OVER);
+    assert(!end->since || end->sched->state > SCHED_RUNNING);
+}
+
 bool sched_end_send(struct sched_node *node, paramo_err status, const char *text)
 {
     if (!node->peer)
@@ -46,6 +54,7 @@ void sched_end_deposed(struct scheduler *s)
 {
     if (s->state == SCHED_OVER)
         return;
+    end_check(s->end);
     assert(s->config.store);
     char text[CALL_TEXT_MAX];
     snprintf(text, sizeof text, "%s", err_text());
@@ -83,7 +92,7 @@ static void end_if_all_gone(struct scheduler *s, bool waited);
 static void end_due(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct sched_end, timer)->sched;
-    assert(!s->end->awaits_worker || s->state == SCHED_RUNNING);
+    end_check(s->end);
     if (s->end->awaits_worker) {
         s->end->awaits_worker = false;
         end_if_all_gone(s, true);
@@ -121,8 +130,8 @@ void sched_end_begin(struct scheduler *s, paramo_err status, const char *text)
 {
     if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
         return;
+    end_check(s->end);
     assert(!s->end->told && !s->end->since);
-    assert(!s->end->awaits_worker || s->state == SCHED_RUNNING);
     s->end->awaits_worker = false;
     sched_move(s, SCHED_ENDING);
     s->end->since = lane_now(s->config.lane);
@@ -147,8 +156,9 @@ void sched_end_worker_joined(struct scheduler *s)
 {
     if (!s->end->awaits_worker)
         return;
+    end_check(s->end);
+    assert(s->state == SCHED_RUNNING);
     s->end->awaits_worker = false;
-    assert(s->state == SCHED_RUNNING && !s->end->since);
     lane_timer_cancel(s->config.lane, &s->end->timer);
 }
 
@@ -160,6 +170,7 @@ void sched_end_tell(struct scheduler *s)
     for (struct sched_node *node; !s->end->told && (node = sched_roster_next(s, &cursor));)
         (void)sched_end_send(node, s->end->status, s->end->text);
     s->end->told = true;
+    end_check(s->end);
 }
 
 void sched_end_write(const struct scheduler *s, struct writer *w)
@@ -180,7 +191,8 @@ static void end_if_all_gone(struct scheduler *s, bool waited)
 {
     const struct slot_list *workers = sched_roster_slots(s, SLOTS_WORKERS);
     assert(workers->gone <= workers->count && workers->founders_gone <= workers->founders);
-    assert(!s->end->told && (s->state == SCHED_RUNNING || !s->end->awaits_worker));
+    end_check(s->end);
+    assert(!s->end->told);
     if (!workers->count || workers->gone < workers->count)
         return;
     char names[CALL_TEXT_MAX];

@@ -19,6 +19,14 @@ struct kv_value {
     char key[];
 };
 
+/* There are at least as many values as there are hashes of them. */
+static void values_check(const struct sched_values *values)
+{
+    assert(values->count <= SCHED_KV_MAX && values->bytes <= SCHED_KV_BYTES);
+    assert(values->by_hash.count <= values->count && !values->by_hash.count == !values->count);
+    assert(values->count || !values->bytes);
+}
+
 /* 56 bits: values of one hash are one durable record. */
 static uint64_t kv_hash(const char *key)
 {
@@ -35,7 +43,7 @@ static struct kv_value *value_find(const struct scheduler *s, const char *key)
 
 static paramo_err value_new(struct scheduler *s, const char *key, struct kv_value **out)
 {
-    assert(s->values->count <= SCHED_KV_MAX && s->values->bytes <= SCHED_KV_BYTES);
+    values_check(s->values);
     if (s->values->count == SCHED_KV_MAX)
         return err_set(PARAMO_E_FULL, "the scheduler's limit of %d values is reached", SCHED_KV_MAX);
     uint64_t hash = kv_hash(key);
@@ -51,6 +59,7 @@ static paramo_err value_new(struct scheduler *s, const char *key, struct kv_valu
         return err;
     }
     s->values->count++;
+    values_check(s->values);
     *out = value;
     return PARAMO_OK;
 }
@@ -60,7 +69,8 @@ static paramo_err value_resize(struct scheduler *s, const char *key, size_t len,
 {
     struct kv_value *value = value_find(s, key);
     size_t before = value ? value->len : 0;
-    assert(s->values->bytes >= before && s->values->count <= SCHED_KV_MAX);
+    values_check(s->values);
+    assert(s->values->bytes >= before);
     if (s->values->bytes - before + len > SCHED_KV_BYTES)
         return err_set(PARAMO_E_FULL, "the scheduler's limit of %d bytes of values is reached",
                        SCHED_KV_BYTES);
@@ -78,7 +88,8 @@ static paramo_err value_resize(struct scheduler *s, const char *key, size_t len,
         value->len = len;
         s->values->bytes = s->values->bytes - before + len;
     }
-    assert(value->len == len && value->data && s->values->bytes <= SCHED_KV_BYTES);
+    assert(value->len == len && value->data);
+    values_check(s->values);
     *out = value;
     return PARAMO_OK;
 }
@@ -115,6 +126,7 @@ static struct kv_waiting *waiting_find(const struct scheduler *s, const char *ke
 static void waiting_remove(struct kv_waiting *waiting)
 {
     struct map *map = &waiting->sched->values->waiting;
+    assert(!waiting->calls.released && map->count);
     uint64_t hash = kv_hash(waiting->key);
     struct kv_waiting *first = map_get(map, hash), **at = &first;
     while (*at != waiting) {
@@ -139,6 +151,7 @@ static void waiting_free(struct sched_call_group *calls)
 static void waiting_answer(struct sched_call *call)
 {
     const struct kv_waiting *waiting = call->object;
+    assert(waiting->calls.released && waiting->failed == !waiting->data);
     if (waiting->failed)
         sched_call_fail(call, err_memory(waiting->len));
     else
@@ -148,6 +161,7 @@ static void waiting_answer(struct sched_call *call)
 static paramo_err waiting_make(struct scheduler *s, const char *key, struct kv_waiting **out)
 {
     size_t len = strlen(key) + 1;
+    assert_slow(!waiting_find(s, key));
     struct kv_waiting *waiting = calloc(1, sizeof *waiting + len);
     if (!waiting)
         return err_memory(sizeof *waiting);
@@ -169,7 +183,9 @@ static void wake(struct scheduler *s, const struct kv_value *value)
     struct kv_waiting *waiting = waiting_find(s, value->key);
     if (!waiting)
         return;
+    assert(waiting->calls.queue.first && !waiting->data); /* only calls keep it */
     waiting_remove(waiting);
+    assert_slow(!waiting_find(s, value->key));
     waiting->data = malloc(value->len ? value->len : 1);
     waiting->failed = !waiting->data;
     waiting->len = value->len;
@@ -216,6 +232,7 @@ void sched_kv_add(struct sched_call *call, struct reader *body)
         sched_call_fail(call, err);
         return;
     }
+    assert(value->len == m.len && s->values->bytes >= m.len);
     struct reader have = reader_over(value->data, m.len), more = reader_over(m.value, m.len);
     struct writer sum = writer_over(value->data, m.len);
     while (more.left)
@@ -255,6 +272,7 @@ void sched_kv_delete(struct sched_call *call, struct reader *body)
             err = err_set(PARAMO_E_INTERNAL, "the map of values lost the chain of a value (a defect of "
                                              "Paramo)"); /* cannot be: it is there */
         value_free(s, value);
+        values_check(s->values);
         sched_save_record_changed(s, RECORD_VALUES, hash);
     }
     if (err)
@@ -297,6 +315,7 @@ void sched_kv_get(struct sched_call *call, struct reader *body)
         return;
     }
     assert(!call->answered && !call->withdrawn);
+    assert(!call->queue && !call->object);
     struct kv_waiting *waiting = waiting_find(s, m.key);
     if (!waiting)
         err = waiting_make(s, m.key, &waiting);

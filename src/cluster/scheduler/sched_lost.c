@@ -20,6 +20,13 @@ enum { RANGES_SHOWN = 3 /* ranges of a table's rows that a message names before 
 
 /* ---- which rows ---------------------------------------------------------------------------------------- */
 
+/* A restore that has begun has a view since when. */
+static void lost_check(const struct scheduler *s)
+{
+    assert(!s->lost->more || s->lost->at);
+    assert(s->lost->at <= sched_view_next(s));
+}
+
 /* Marks a partition that has only members from this level on. */
 static bool level_loses(const struct view_table *table, unsigned level)
 {
@@ -70,7 +77,7 @@ static bool partition_dies_of_any(const struct scheduler *s, size_t partition)
 void sched_lost_note(struct scheduler *s)
 {
     bool any = false;
-    assert(!s->lost->more || s->lost->at);
+    lost_check(s);
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint8_t level = sched_ring_lowest(s)[a];
         if (!partition_dies_of_any(s, a)) {
@@ -185,6 +192,7 @@ void sched_lost_restore(struct scheduler *s, const struct view *view)
 
 void sched_lost_over(struct scheduler *s)
 {
+    lost_check(s);
     assert(s->lost->at);
     s->lost->at = 0;
     s->lost->more = false;
@@ -193,7 +201,7 @@ void sched_lost_over(struct scheduler *s)
 
 void sched_lost_reported(struct scheduler *s)
 {
-    assert(!s->lost->more || s->lost->at);
+    lost_check(s);
     memset(sched_ring_lowest(s), 0, RING_PARTITIONS);
     s->lost->more = false;
 }

@@ -45,6 +45,14 @@ static void note_free(struct migration_note *note)
 static paramo_err send_order(struct scheduler *s, const struct migration *migration, uint32_t what,
                              bool committed);
 
+/* Nothing begins while a checkpoint is taken or loaded, and no timer lets it. */
+static void part_check(const struct sched_migrations *m)
+{
+    assert(!m->suspended || (m->machine.held && !m->timer.slot));
+    assert(m->ends_count <= MIGRATIONS_MAX);
+    assert(!m->notes || m->notes->at == &m->notes);
+}
+
 /* Nothing migrates while a checkpoint is taken or loaded, or while lost rows are restored. */
 static bool is_blocked(const struct scheduler *s)
 {
@@ -55,6 +63,7 @@ static bool is_blocked(const struct scheduler *s)
 static void hold(struct scheduler *s)
 {
     struct lane *lane = s->config.lane;
+    part_check(s->migrations);
     migrations_hold(&s->migrations->machine);
     if (s->migrations->suspended)
         return; /* its end resumes migrations */
@@ -126,6 +135,7 @@ static paramo_err send_order_to(struct scheduler *s, uint16_t shard, const struc
     if (note->next)
         note->next->at = &note->next;
     s->migrations->notes = note;
+    part_check(s->migrations);
     migration_order_encode(&order, &w);
     paramo_err err = sched_order_issue(sched_ring_server(s, shard), what, &w, answered, note);
     if (err)
@@ -211,6 +221,7 @@ void sched_migrations_check(struct scheduler *s)
 
 static void order_failed(struct scheduler *s, const struct migration *migration)
 {
+    part_check(s->migrations);
     assert(migration->id && migration->state != MIGRATION_NONE);
     log_warn("scheduler: partitions %u to %u are not migrated: %s", migration->first,
              migration->first + migration->partitions - 1, err_text());
@@ -272,6 +283,7 @@ static void ends_soon(struct scheduler *s)
 static void end(void *arg, const struct migration *migration, bool committed)
 {
     struct scheduler *s = arg;
+    part_check(s->migrations);
     assert(migration->id < s->migrations->machine.next_id);
     struct migration_end e = {.migration = *migration, .committed = committed, .untold = {true, true}};
     if (end_told(s, &e))
@@ -291,7 +303,7 @@ static const struct migrations_ops ops = {.begin = begin, .pause = pause, .commi
 static bool ends_told(struct scheduler *s)
 {
     unsigned left = 0;
-    assert(s->migrations->ends_count <= MIGRATIONS_MAX);
+    part_check(s->migrations);
     for (unsigned i = 0; i < s->migrations->ends_count; i++)
         if (!end_told(s, &s->migrations->ends[i]))
             s->migrations->ends[left++] = s->migrations->ends[i];
@@ -305,6 +317,8 @@ static bool ends_told(struct scheduler *s)
 static void go_on(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct sched_migrations, timer)->sched;
+    part_check(s->migrations);
+    assert(!s->migrations->suspended); /* the timer was cancelled */
     if (s->state != SCHED_RUNNING || !ends_told(s))
         return;
     if (s->migrations->unsent) { /* migrations whose order could not be sent do not continue by themselves */
@@ -330,6 +344,7 @@ void sched_migrations_retarget(struct scheduler *s)
 {
     if (s->state != SCHED_RUNNING)
         return;
+    part_check(s->migrations);
     assert(!s->migrations->machine.shard || s->migrations->machine.shard == s->migrations->shards);
     uint64_t weight = sched_ring_weigh(s);
     for (uint32_t i = 0; i < sched_ring_shards_count(s); i++) {
@@ -384,11 +399,12 @@ void sched_migrations_suspend(struct scheduler *s)
 {
     s->migrations->suspended = true;
     abort_all(s);
-    assert(s->migrations->machine.held && !s->migrations->timer.slot);
+    part_check(s->migrations);
 }
 
 void sched_migrations_resume(struct scheduler *s)
 {
+    part_check(s->migrations);
     s->migrations->suspended = false;
     if (s->state == SCHED_RUNNING && !sched_lost_since(s))
         go_on(&s->migrations->timer);

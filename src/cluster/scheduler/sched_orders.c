@@ -72,6 +72,7 @@ paramo_err sched_order_issue(struct sched_node *node, uint32_t what, struct writ
 {
     struct scheduler *s = node->sched;
     char label[SCHED_LABEL];
+    orders_check(&node->orders);
     if (node->state != SNODE_JOINED && node->state != SNODE_ABSENT) {
         writer_fini(fields);
         return err_set(PARAMO_E_NODE_LOST, "%s is gone", sched_roster_label(node, label));
@@ -101,6 +102,7 @@ paramo_err sched_order_issue(struct sched_node *node, uint32_t what, struct writ
     assert(order->id >> 32 == sched_view_number(s) >> 32);
     *(node->orders.first ? &node->orders.last->next : &node->orders.first) = order;
     node->orders.last = order;
+    orders_check(&node->orders);
     sched_orders_send(node, s->config.heartbeat_ms * ENV_MS);
     return PARAMO_OK;
 }
@@ -119,7 +121,7 @@ static struct sched_order *order_find(struct sched_node *node, uint64_t id)
     *at = order->next;
     if (node->orders.last == order)
         node->orders.last = before;
-    assert(!node->orders.first == !node->orders.last);
+    orders_check(&node->orders);
     return order;
 }
 
@@ -169,6 +171,7 @@ void sched_orders_cancel(struct scheduler *s)
         node->orders.first = node->orders.last = NULL;
         for (struct sched_order *next; order; order = next) {
             next = order->next;
+            assert(order->id < node->orders.next_id && (!next || order->id < next->id));
             order->done(
                 order->arg, node,
                 err_set(PARAMO_E_CANCELLED, "another scheduler has led since; the order will be given again"),

@@ -14,21 +14,29 @@ enum {
     PEERS_SPARE = 256 /* connections beyond two for each node */
 };
 
+/* The connections in a list. */
+static void peers_check(const struct sched_peers *peers)
+{
+    assert(!peers->first == !peers->count);
+    assert(!peers->first || !peers->first->prev);
+}
+
 void sched_peer_close(struct sched_peer *peer, bool flush)
 {
     struct scheduler *s = peer->sched;
+    peers_check(s->peers);
     lane_timer_cancel(s->config.lane, &peer->timer);
     assert(!peer->node || peer->node->peer == peer);
     if (peer->node)
         peer->node->peer = NULL;
     van_close(peer->conn, flush);
-    assert(s->peers->count > 0);
     assert(peer->prev ? peer->prev->next == peer : s->peers->first == peer);
     assert(!peer->next || peer->next->prev == peer);
     *(peer->prev ? &peer->prev->next : &s->peers->first) = peer->next;
     if (peer->next)
         peer->next->prev = peer->prev;
     s->peers->count--;
+    peers_check(s->peers);
     free(peer);
 }
 
@@ -84,8 +92,7 @@ static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hel
         acceptor_reject(conn, PARAMO_E_FULL, "the scheduler's limit of connections is reached");
         return;
     }
-    assert(!s->peers->first == !s->peers->count);
-    assert(!s->peers->first || !s->peers->first->prev);
+    peers_check(s->peers);
     struct sched_peer *peer = calloc(1, sizeof *peer);
     if (!peer) {
         log_warn("scheduler: no memory for the connection of %s, which is closed", conn->peer);
@@ -102,6 +109,7 @@ static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hel
         s->peers->first->prev = peer;
     s->peers->first = peer;
     s->peers->count++;
+    peers_check(s->peers);
     struct lane *lane = s->config.lane;
     if (lane_timer_arm(lane, &peer->timer, lane_now(lane) + REGISTER_SECONDS * ENV_SEC) ||
         acceptor_welcome(conn, s->job, s->incarnation))

@@ -90,6 +90,7 @@ static void pool_check(const struct sched_pool *pool)
     assert(pool->free + pool->done + pool->voids <= pool->count && pool->leases.count <= pool->count);
     assert(pool->owners_count <= pool->owners_capacity && !pool->leased == !pool->leases.count);
     assert(pool->round <= pool->rounds && pool->stream <= pool->streams);
+    assert(!pool->deferred.first == !pool->deferred.last && (!pool->leased || !pool->leased->prev));
 }
 
 static void pool_changed(struct sched_pool *pool)
@@ -113,6 +114,7 @@ static void units_changed(struct sched_pool *pool, uint32_t first)
 
 static void lease_remove(struct sched_pool *pool, struct lease *lease)
 {
+    pool_check(pool);
     assert(lease->prev ? lease->prev->next == lease : pool->leased == lease);
     assert(!lease->next || lease->next->prev == lease);
     (void)map_remove(&pool->leases, lease->token);
@@ -124,13 +126,13 @@ static void lease_remove(struct sched_pool *pool, struct lease *lease)
     assert(pool->owners[lease->owner].leases > 0);
     pool->owners[lease->owner].leases--;
     free(lease);
+    pool_check(pool);
 }
 
 static paramo_err lease_put(struct sched_pool *pool, uint64_t token, uint32_t unit, int32_t owner,
                             struct sched_node *node)
 {
     pool_check(pool);
-    assert(!pool->leased || !pool->leased->prev);
     struct lease *lease = calloc(1, sizeof *lease);
     if (!lease)
         return err_memory(sizeof *lease);
@@ -148,6 +150,7 @@ static paramo_err lease_put(struct sched_pool *pool, uint64_t token, uint32_t un
         pool->leased->prev = lease;
     pool->leased = lease;
     pool->owners[owner].leases++;
+    pool_check(pool);
     return PARAMO_OK;
 }
 
@@ -287,6 +290,7 @@ static void finish_round(struct sched_pool *pool)
             begin_round(pool);
     }
     if (pool->round == pool->rounds) {
+        assert(!pool->leased); /* each was reported */
         free(pool->units);
         pool->units = NULL;
         pool->count = pool->capacity = pool->voids = pool->done = pool->free = 0;
@@ -322,6 +326,7 @@ static paramo_err unit_new(struct sched_pool *pool, uint32_t *out)
 
 static bool lease_free_unit(struct sched_pool *pool, int32_t owner, uint32_t *out)
 {
+    assert(owner >= 0 && (uint32_t)owner < pool->owners_count);
     struct owner *o = &pool->owners[owner];
     while (o->own != NONE) {
         uint32_t unit = (uint32_t)o->own;
@@ -356,6 +361,7 @@ static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_
     paramo_err err = owner_find(pool, node, who, &owner);
     if (err)
         return err;
+    assert(pool->owners[owner].leases <= pool->leases.count);
     if (pool->owners[owner].leases == LEASES_MAX)
         return err_set(PARAMO_E_AGAIN,
                        "this worker holds %d work units, which is the limit; report one first", LEASES_MAX);
@@ -375,6 +381,7 @@ static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_
     assert(pool->free > 0 && pool->free + pool->done + pool->voids <= pool->count);
     unit_move(&pool->units[unit], UNIT_LEASED);
     pool->free--;
+    pool_check(pool);
     *result = (struct pool_next_result){.state = POOL_GOT,
                                         .unit = {.stream = pool->units[unit].stream,
                                                  .round = round,
@@ -560,6 +567,7 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
         return;
     }
     struct unit *unit = &pool->units[lease->unit];
+    assert(pool->round < pool->rounds && lease->unit < pool->count);
     unit_move(unit, UNIT_DONE);
     unit->owner = lease->owner;
     pool->done++;
@@ -602,7 +610,8 @@ static void stream_ends(struct sched_pool *pool, uint32_t first)
     }
     if (pool->cursor > pool->count)
         pool->cursor = pool->count;
-    assert(pool->free + pool->done + pool->voids <= pool->count);
+    pool_check(pool);
+    assert(pool->stream > stream); /* it deals no more of this one */
 }
 
 void sched_pool_end(struct sched_call *call, struct reader *body)

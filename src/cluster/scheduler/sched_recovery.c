@@ -19,13 +19,19 @@
 
 enum { AGAIN_MS = 500, TRIES = 120 }; /* arbitrary */
 
+static void state_check(const struct scheduler *s)
+{
+    assert(s->recovery->tries <= TRIES && (!s->recovery->said || sched_lost_since(s)));
+    assert(!s->recovery->back[0] || sched_ckpt_busy(s)); /* the load that makes it true */
+}
+
 /* ---- the job ends, or goes on without these rows ------------------------------------------------------- */
 
 /* The rows are restored, or will not be: views no longer say that they return. */
 static void lost_over(struct scheduler *s)
 {
+    state_check(s);
     sched_lost_over(s);
-    assert(s->recovery->tries <= TRIES);
     s->recovery->tries = 0;
     s->recovery->said = false;
     s->recovery->back[0] = '\0'; /* a load that failed may still wait for other servers' answers */
@@ -88,7 +94,8 @@ static void lost_soon(struct scheduler *s, uint64_t ms)
 /* Ends it with this thread's message. A server that died or was not ready is no reason to fail. */
 static void lost_failed(struct scheduler *s, paramo_err err)
 {
-    assert(err && s->recovery->tries <= TRIES);
+    state_check(s);
+    assert(err);
     bool again = err == PARAMO_E_NODE_LOST || err == PARAMO_E_AGAIN || err == PARAMO_E_FULL ||
                  err == PARAMO_E_CANCELLED || err == PARAMO_E_CLOSED || err == PARAMO_E_MEMORY;
     char text[ERR_TEXT_MAX];
@@ -116,9 +123,10 @@ static void lost_due(struct lane_timer *timer)
 /* more: rows were lost since the last call; the load in progress ends. */
 static void lost_load(struct scheduler *s, bool more)
 {
+    state_check(s);
     assert(sched_lost_since(s) && sched_restores_lost(s));
     if (!more && (sched_ckpt_busy(s) || s->recovery->timer.slot))
-        return; /* it is running already */
+        return;             /* it is running already */
     s->recovery->tries = 0; /* first: the load that ends is tried again */
     s->recovery->said = false;
     if (sched_ckpt_busy(s))
@@ -198,7 +206,8 @@ void sched_recovery_announced(struct scheduler *s)
     char text[CALL_TEXT_MAX];
     if (!s->recovery->back[0] || s->recovery->said || sched_view_announced(s) < sched_lost_since(s))
         return;
-    assert(sched_lost_since(s) && sched_ckpt_busy(s)); /* the load that makes it true */
+    state_check(s);
+    assert(sched_lost_since(s));
     s->recovery->said = true;
     (void)sched_lost_describe(s, text);
     log_warn("scheduler: %s; %s", text, s->recovery->back);

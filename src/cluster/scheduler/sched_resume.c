@@ -43,14 +43,15 @@ static paramo_err node_restore(struct scheduler *s, const struct view_node *info
     slots->node[rank] = node;
     slots->gone += !info->alive;
     slots->founders_gone += !info->alive && rank < slots->founders;
-    assert(slots->gone <= slots->count && slots->founders_gone <= slots->founders);
+    slots_check(slots);
     return info->alive && !node->former ? sched_departure_await(node) : PARAMO_OK;
 }
 
 /* Makes room for workers that joined during the job. */
 static paramo_err slots_restore(struct slot_list *slots, uint32_t count)
 {
-    assert(slots->founders <= slots->count && !slots->gone);
+    slots_check(slots);
+    assert(!slots->gone);
     if (count <= slots->count)
         return PARAMO_OK;
     struct sched_node **places = calloc(count, sizeof(struct sched_node *));
@@ -59,6 +60,7 @@ static paramo_err slots_restore(struct slot_list *slots, uint32_t count)
     free(slots->node);
     slots->node = places;
     slots->count = count;
+    slots_check(slots);
     return PARAMO_OK;
 }
 

@@ -87,6 +87,7 @@ paramo_err sched_ring_build(struct scheduler *s)
     if (!err)
         sched_ring_warn(s, &s->ring->chains);
     s->ring->chains_before = s->ring->chains_told = s->ring->chains;
+    ring_check(s->ring);
     return err;
 }
 
@@ -119,6 +120,7 @@ static paramo_err more(void *array, size_t count, size_t bytes)
 
 paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards)
 {
+    ring_check(s->ring);
     size_t count = (size_t)s->ring->shards_count + shards + 1;
     if (count > VIEW_SHARDS_MAX)
         return err_set(PARAMO_E_FULL, "the servers have %" PRIu32 " shards; no more than %d are possible",
@@ -286,6 +288,7 @@ static bool has_orphans(const struct scheduler *s)
 
 bool sched_ring_adopt(struct scheduler *s)
 {
+    ring_check(s->ring);
     struct ring before = s->ring->chains.level[0];
     bool any =
         ring_adopt(&s->ring->chains, s->ring->wanted, s->ring->gone, s->ring->shards_count, s->ring->owned);

@@ -6,6 +6,8 @@
 #ifndef CLUSTER_SCHEDULER_SCHED_ROSTER_H
 #define CLUSTER_SCHEDULER_SCHED_ROSTER_H
 
+#include <assert.h>
+
 #include "base/cursor.h"
 #include "base/map.h"
 #include "cluster/scheduler/sched_node.h"
@@ -33,6 +35,13 @@ struct sched_roster {
     uint64_t replaced[SCHED_REPLACED]; /* the latest incarnations that are dead and whose place is taken */
     uint32_t replaced_count;           /* of all time */
 };
+
+/* The founders have the first ranks. */
+static inline void slots_check(const struct slot_list *slots)
+{
+    assert(slots->founders <= slots->count && slots->founders_gone <= slots->founders);
+    assert(slots->gone <= slots->count && slots->founders_gone <= slots->gone);
+}
 
 /* Makes the slots that the configuration asks for. */
 MUST_USE paramo_err sched_roster_init(struct scheduler *s);

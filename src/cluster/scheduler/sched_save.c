@@ -24,10 +24,11 @@ static bool due(const struct scheduler *s)
 
 static void save_soon(struct scheduler *s, uint64_t ms);
 
-/* At most one save is in progress, and no view is older than the one in it. */
+/* At most one save is written or in progress, and no view is older than the one in it. */
 static void saves_check(const struct sched_saves *v)
 {
-    assert(v->ended == v->begun || v->ended + 1 == v->begun);
+    assert(v->ended == v->begun || (v->ended + 1 == v->begun && !v->writing.on));
+    assert(v->writing.on || !v->writing.timer.slot);
     assert(!v->view_flying || v->view_flying_number <= v->view_number);
 }
 
@@ -115,7 +116,8 @@ static void save_ended(void *arg, paramo_err status)
         return;
     }
     if (status) {
-        save_failed(s, status); /* the next save has it: callers that wait for this number wait for that one */
+        save_failed(s,
+                    status); /* the next save has it: callers that wait for this number wait for that one */
         return;
     }
     if (v->failing)
@@ -203,7 +205,9 @@ static void write_end(struct scheduler *s)
     struct sched_saves *v = s->saves;
     struct writer w = v->writing.run.w;
     bool whole = v->writing.whole;
-    assert(v->ended == v->begun && !v->view_flying && !v->end_flying); /* one save at a time */
+    saves_check(v);
+    assert(v->writing.on && v->ended == v->begun); /* one save at a time */
+    assert(!v->view_flying && !v->end_flying);
     assert(!v->dirty.count && !v->all && v->writing.run.part == SAVE_PARTS);
     const struct sched_save_batch batch = {.whole = whole, .view = v->view, .end = v->end};
     v->ops->write_last(s, &batch, &w);
@@ -252,11 +256,13 @@ static void write_stop(struct scheduler *s)
     writer_fini(&v->writing.run.w);
     map_fini(&v->writing.run.dirty);
     v->writing.on = false;
+    saves_check(v);
 }
 
 static void save_begin(struct scheduler *s)
 {
     struct sched_saves *v = s->saves;
+    saves_check(v);
     if (s->state == SCHED_OVER) {
         write_stop(s);
         return;

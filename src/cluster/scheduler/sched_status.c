@@ -37,6 +37,7 @@ static paramo_err keep(struct sched_node *node, struct reader *result)
 {
     size_t bytes = sizeof(struct sched_reports) + node->info.shards * sizeof(struct shard_report);
     assert(node->info.role == PARAMO_ROLE_SERVER);
+    assert(node->info.alive); /* the counts of one that is gone are kept already */
     struct sched_reports *reports = malloc(bytes);
     if (!reports)
         return err_memory(bytes);
@@ -241,6 +242,7 @@ paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_c
         return PARAMO_OK;
     }
     assert(!peer->node);
+    assert(!s->status->timer.slot || s->status->due); /* else all have answered */
     peer->status_waits = true;
     peer->status_number = head->number;
     if (s->status->timer.slot)

@@ -12,15 +12,23 @@
 
 enum { CLOSE_SECONDS = 10 }; /* as long as a connection may take to register */
 
+/* The nodes that wait, in order of arrival. */
+static void waiting_check(const struct sched_roster *roster)
+{
+    assert(!roster->waiting_first == !roster->waiting_last);
+    assert(!roster->waiting_first || (!roster->waiting_first->prev && !roster->waiting_last->next));
+}
+
 void sched_waiting_push(struct scheduler *s, struct sched_node *node)
 {
     assert(node->state == SNODE_WAITING && node->peer);
-    assert(!s->roster->waiting_first == !s->roster->waiting_last);
+    waiting_check(s->roster);
     node->arrival = s->roster->arrivals++;
     node->next = NULL;
     node->prev = s->roster->waiting_last;
     *(s->roster->waiting_last ? &s->roster->waiting_last->next : &s->roster->waiting_first) = node;
     s->roster->waiting_last = node;
+    waiting_check(s->roster);
 }
 
 void sched_waiting_remove(struct sched_node *node)
@@ -31,12 +39,14 @@ void sched_waiting_remove(struct sched_node *node)
     assert(node->next ? node->next->prev == node : s->roster->waiting_last == node);
     *(node->prev ? &node->prev->next : &s->roster->waiting_first) = node->next;
     *(node->next ? &node->next->prev : &s->roster->waiting_last) = node->prev;
+    waiting_check(s->roster);
 }
 
 void sched_waiting_forget(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
     assert(map_get(&s->roster->incarnations, node->info.incarnation) == node);
+    assert(!node->peer || node->peer->node == node);
     lane_timer_cancel(s->config.lane, &node->timer);
     sched_calls_drop(node, false);
     sched_orders_drop(node, false);
