@@ -97,6 +97,8 @@ paramo_err ckpt_begin(struct fs *fs, const char *dir, uint64_t number, uint64_t 
 static paramo_err put(struct ckpt_writer *w, const struct ckpt_block *block)
 {
     uint8_t bytes[CKPT_BLOCK_HEAD];
+    assert(w->file && w->info.bytes >= CKPT_FILE_HEAD + w->info.blocks * CKPT_BLOCK_HEAD);
+    assert(block->payload || !block->bytes);
     struct ckpt_head head = {.block = *block,
                              .place = w->info.bytes,
                              .payload_sum = hash_bytes(block->bytes ? block->payload : "", block->bytes)};

@@ -26,6 +26,7 @@ struct admin_query {
 
 void admin_query_cancel(struct admin_query *admin_query)
 {
+    assert(!admin_query->connector || !admin_query->conn);
     lane_timer_cancel(admin_query->config.lane, &admin_query->timer);
     if (admin_query->connector)
         connector_cancel(admin_query->connector);
@@ -101,6 +102,7 @@ static paramo_err admin_query_frame(void *user, struct van_conn *conn, const uin
     struct wire_head head;
     struct reader body;
     struct admin_query_result result = {0};
+    assert(admin_query->conn == conn && !admin_query->connector);
     (void)conn;
     paramo_err err = control_message_open(bytes, seg, nseg, &head, &body);
     if (!err && head.kind == WIRE_WELCOME)
@@ -147,6 +149,7 @@ static paramo_err admin_query_connect(struct admin_query *admin_query)
 {
     char address[ADDRESS_MAX];
     unsigned left = 1;
+    assert(!admin_query->connector && !admin_query->conn && admin_query->timer.slot);
     for (const char *at = admin_query->rest; (at = strchr(at, ',')) != NULL; at++)
         left++;
     (void)address_next(&admin_query->rest, address); /* admin_query_start has checked them all */

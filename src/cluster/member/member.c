@@ -34,11 +34,13 @@ static uint64_t now(const struct member *m)
 
 static void drop_connection(struct member *m)
 {
+    member_check(m);
     if (m->conn)
         van_close(m->conn, false);
     m->conn = NULL;
     m->registered = false;
     member_calls_unsend(m);
+    member_check(m);
 }
 
 static const struct sm machine = {
@@ -76,12 +78,14 @@ static void end(struct member *m, paramo_err status, bool keep_connection)
 {
     enum member_state before = m->state;
     char text[ERR_TEXT_MAX];
+    member_check(m);
     err_text_copy(text);
     stop_connecting(m);
     if (!keep_connection)
         drop_connection(m);
     move(m, MEMBER_ENDED);
-    assert(!m->connector && !m->limit_timer.slot);
+    member_check(m);
+    assert(!m->reconnect_timer.slot && !m->limit_timer.slot);
     if (status == PARAMO_OK)
         (void)err_set(PARAMO_E_SHUTDOWN, "the job is over");
     m->end_status = status ? status : PARAMO_E_SHUTDOWN;
@@ -102,9 +106,11 @@ void member_fail(struct member *m, paramo_err status)
 
 static void has_left(struct member *m)
 {
+    assert(m->conn); /* the scheduler has said so */
     stop_connecting(m);
     if (m->state == MEMBER_JOINED)
         move(m, MEMBER_LEAVING);
+    member_check(m);
 }
 
 /* ---- messages ----------------------------------------------------------------------------------------- */
@@ -115,7 +121,7 @@ static paramo_err joined_perhaps(struct member *m)
         return PARAMO_OK;
     assert(m->id && m->view->complete);
     move(m, MEMBER_JOINED);
-    assert(m->conn); /* what the scheduler sent made it so */
+    member_check(m);
     lane_timer_cancel(m->config.lane, &m->limit_timer);
     m->config.on_joined(m->config.arg, PARAMO_OK, "");
     return PARAMO_OK;
@@ -150,7 +156,8 @@ static paramo_err got_registered(struct member *m, const struct wire_reply *head
 {
     if (m->registered)
         return PARAMO_OK;
-    assert(m->conn && !m->connector);
+    member_check(m);
+    assert(m->conn);
     paramo_err status = err_from_wire(head->status), err;
     if (status) {
         char text[CALL_TEXT_MAX];
@@ -165,7 +172,6 @@ static paramo_err got_registered(struct member *m, const struct wire_reply *head
     err = register_result_decode(body, &result);
     if (err)
         return err;
-    assert(m->conn);
     m->registered = true;
     m->id = result.node;
     m->recovered = result.recovered;
@@ -183,6 +189,8 @@ static paramo_err member_frame(void *user, struct van_conn *conn, const uint8_t 
     struct wire_head head;
     struct reader body;
     (void)conn;
+    member_check(m);
+    assert(m->conn == conn);
     paramo_err err = control_message_open(bytes, seg, nseg, &head, &body);
     if (err)
         return err;
@@ -215,6 +223,7 @@ static paramo_err member_frame(void *user, struct van_conn *conn, const uint8_t 
 static void member_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
     struct member *m = user;
+    assert(m->conn == conn);
     (void)conn;
     log_info("lost the connection to the scheduler: %s", text);
     /* Which of its errors the kernel reports here is chance. */
@@ -265,8 +274,8 @@ static void send_register(struct member *m)
 static void reached(void *arg, struct van_conn *conn, const struct welcome *welcome)
 {
     struct member *m = arg;
-    assert(m->connector && !m->conn);
-    assert(!m->registered && !m->reconnect_timer.slot);
+    member_check(m);
+    assert(m->connector && !m->reconnect_timer.slot);
     m->connector = NULL;
     m->conn = conn;
     van_set_user(conn, &member_user, m);
@@ -300,6 +309,7 @@ static paramo_err weigh(struct member *m, bool refused)
 {
     if (!m->stood || m->returns || refused == (m->refused_since != 0))
         return PARAMO_OK;
+    member_check(m);
     m->refused_since = refused ? now(m) : 0;
     return lane_timer_arm(m->config.lane, &m->limit_timer, give_up_at(m));
 }
@@ -307,7 +317,8 @@ static paramo_err weigh(struct member *m, bool refused)
 static void connect_failed(void *arg, paramo_err code, const char *text)
 {
     struct member *m = arg;
-    assert(m->connector && !m->conn);
+    member_check(m);
+    assert(m->connector && !m->reconnect_timer.slot);
     m->connector = NULL;
     remember_why(m, text);
     if (code != PARAMO_E_CONNECT && code != PARAMO_E_CONNECTION_REFUSED && code != PARAMO_E_ADDRESS) {
@@ -328,7 +339,8 @@ static void connect_failed(void *arg, paramo_err code, const char *text)
 
 static void connect_now(struct member *m)
 {
-    assert(!m->conn && !m->connector);
+    member_check(m);
+    assert(!m->conn && !m->connector && !m->reconnect_timer.slot);
     /* It ends before the limit, so that there is a reason to report. */
     uint64_t deadline = now(m) + CONNECT_TIME, last = m->limit - ENV_MS;
     struct connector_config config = {.van = m->config.van,
@@ -359,7 +371,9 @@ static void reconnect_due(struct lane_timer *timer)
 /* Waits for the pace plus up to a quarter, so that many nodes do not connect in step, then connects. */
 static void connect_again(struct member *m)
 {
+    member_check(m);
     assert(!m->conn && !m->connector && m->pace >= PACE_FIRST && m->pace <= PACE_LAST);
+    assert(m->state == MEMBER_JOINING || m->state == MEMBER_JOINED);
     uint64_t wait = m->pace + env_random(lane_env(m->config.lane)) % (m->pace / 4);
     m->pace = m->pace * 2 < PACE_LAST ? m->pace * 2 : PACE_LAST;
     if (lane_timer_arm(m->config.lane, &m->reconnect_timer, now(m) + wait))
@@ -400,7 +414,7 @@ static void limit_reached(struct lane_timer *timer)
 
 static void lost(struct member *m, const char *why)
 {
-    assert(m->conn && !m->connector);
+    assert(m->conn);
     drop_connection(m);
     if (m->state == MEMBER_ENDED || m->state == MEMBER_LEAVING) {
         (void)err_set(PARAMO_E_CLOSED, "this node has left the job");
@@ -428,7 +442,8 @@ static void lost(struct member *m, const char *why)
 
 static void send_heartbeat(struct member *m)
 {
-    assert(m->conn);
+    member_check(m);
+    assert(m->conn && !m->reconnect_timer.slot);
     struct heartbeat beat;
     beat.lanes = 0;
     if (m->config.progress)
@@ -447,6 +462,8 @@ static void beat_due(struct lane_timer *timer)
 {
     struct member *m = container_of(timer, struct member, beat_timer);
     uint64_t period = m->config.heartbeat_ms * ENV_MS, late = now(m) - timer->at;
+    member_check(m);
+    assert(m->state != MEMBER_CLOSED);
     /* Armed again first, since what follows may not return here. Its slot was just freed, so this cannot run
      * out of memory. */
     paramo_err err = lane_timer_arm(m->config.lane, timer, now(m) + period);

@@ -55,8 +55,18 @@ static struct member_call *call_numbered(const struct member *m, uint64_t number
     return call && call->call_number == number ? call : NULL;
 }
 
+/* The unanswered calls: by number in the list, and at their places. */
+static void calls_check(const struct member *m)
+{
+    assert(!m->oldest == !m->newest && (!m->oldest || (!m->oldest->older && !m->newest->newer)));
+    assert(!m->places == !m->places_count && !(m->places_count & (m->places_count - 1)));
+    assert(m->place_free <= m->places_count && (m->places_count || !m->oldest));
+    assert(!m->newest || m->newest->call_number / CALL_PLACES < m->next_sequence);
+}
+
 static void call_unlink(struct member *m, struct member_call *call)
 {
+    calls_check(m);
     assert(call->older ? call->older->newer == call : m->oldest == call);
     assert(call->newer ? call->newer->older == call : m->newest == call);
     *(call->older ? &call->older->newer : &m->oldest) = call->newer;
@@ -67,6 +77,7 @@ static void call_unlink(struct member *m, struct member_call *call)
     m->place_free = place < m->place_free ? place : m->place_free;
     lane_timer_cancel(m->config.lane, &call->timer);
     writer_fini(&call->body);
+    calls_check(m);
 }
 
 static void call_finish(struct member *m, struct member_call *call, paramo_err status)
@@ -92,14 +103,6 @@ uint64_t member_calls_floor(const struct member *m)
     return m->oldest ? m->oldest->call_number : m->next_sequence * CALL_PLACES;
 }
 
-/* The unanswered calls: by number in the list, and at their places. */
-static void calls_check(const struct member *m)
-{
-    assert(!m->oldest == !m->newest && (!m->oldest || (!m->oldest->older && !m->newest->newer)));
-    assert(!m->places == !m->places_count && !(m->places_count & (m->places_count - 1)));
-    assert(m->place_free <= m->places_count && (m->places_count || !m->oldest));
-}
-
 bool member_call_send(struct member *m, struct member_call *call)
 {
     calls_check(m);
@@ -119,6 +122,8 @@ void member_calls_resend(struct member *m, uint64_t overdue)
 {
     uint64_t now = lane_now(m->config.lane);
     unsigned sent = 0;
+    calls_check(m);
+    assert(m->conn && m->registered);
     for (struct member_call *call = m->oldest; call; call = call->newer) {
         if (call->min_view || call->finished || (call->sent_at && now - call->sent_at < overdue))
             continue;
@@ -151,6 +156,7 @@ void member_calls_viewed(struct member *m)
     for (struct member_call *call = m->oldest, *newer; call; call = newer) {
         newer = call->newer;
         uint64_t number = newer ? newer->call_number : 0;
+        assert(!call->min_view || !call->finished);
         if (!call->min_view || call->min_view > m->view->number)
             continue;
         call_finish(m, call, PARAMO_OK);
@@ -209,6 +215,7 @@ paramo_err member_call_begin(struct member *m, struct member_call *call, enum ca
     call->older = m->newest;
     *(m->newest ? &m->newest->newer : &m->oldest) = call;
     m->newest = call;
+    calls_check(m);
     if (m->conn && m->registered)
         (void)member_call_send(m, call); /* else a heartbeat does */
     return PARAMO_OK;

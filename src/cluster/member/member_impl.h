@@ -5,6 +5,8 @@
 #ifndef CLUSTER_MEMBER_MEMBER_IMPL_H
 #define CLUSTER_MEMBER_MEMBER_IMPL_H
 
+#include <assert.h>
+
 #include "cluster/member/member_config.h"
 #include "cluster/session/address.h"
 #include "cluster/session/connector.h"
@@ -53,5 +55,16 @@ struct member {
     unsigned orders_count;
     uint64_t orders_floor, orders_seen; /* a bit for each id from the floor on, at id % ORDERS_WINDOW */
 };
+
+/* A member connects, or has a connection, or waits; it is registered on a connection only. One that has joined has a
+ * place and a view. */
+static inline void member_check(const struct member *m)
+{
+    assert(!m->connector || (!m->conn && m->state < MEMBER_ENDED));
+    assert(!m->registered || m->conn || m->state == MEMBER_CLOSED);
+    assert(m->scheduler_at < m->schedulers_count && (!m->refused_since || m->stood));
+    assert(m->state != MEMBER_JOINED || (m->id && m->view));
+    assert(!m->orders == !m->orders_count);
+}
 
 #endif

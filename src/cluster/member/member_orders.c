@@ -28,7 +28,7 @@ static void order_free(struct member_order *order)
         assert(*at);
         at = &(*at)->next;
     }
-    assert(order->member->orders_count > 0);
+    member_check(order->member);
     *at = order->next;
     order->member->orders_count--;
     writer_fini(&order->body);
@@ -38,7 +38,8 @@ static void order_free(struct member_order *order)
 static void answered(struct member_call *call, paramo_err status)
 {
     char text[ERR_TEXT_MAX];
-    assert(((struct member_order *)call->arg)->begun);
+    const struct member_order *order = call->arg;
+    assert(order->begun && order->done);
     err_text_copy(text);
     if (status)
         log_info("the result of an order did not reach the scheduler: %s", text);
@@ -59,7 +60,7 @@ static void answer(struct member_order *order)
         order->call.body.failed = true;
     else
         write_bytes(&order->call.body, order->body.data, order->body.len);
-    assert(m->orders_count > 0);
+    member_check(m);
     paramo_err err = member_call_begin(m, &order->call, CALL_ORDER_DONE, UINT64_MAX);
     order->begun = !err;
     if (err && m->state != MEMBER_JOINED)
@@ -90,7 +91,7 @@ void member_order_done(struct member *m, uint64_t id, paramo_err status, struct 
         struct order_done done = {
             .order = id, .status = status, .rest = rest->data, .rest_len = rest->failed ? 0 : rest->len};
         order->done = true;
-        assert(!order->begun && m->orders_count > 0);
+        assert(!order->begun);
         order_done_encode(&done, &order->body);
         answer(order);
     }
@@ -106,6 +107,7 @@ void member_order_later(struct member *m, uint64_t id)
         order = order->next;
     if (!order || order->done)
         return;
+    assert(!order->begun);
     m->orders_seen &= ~(UINT64_C(1) << (id % ORDERS_WINDOW));
     order_free(order);
 }
@@ -142,6 +144,7 @@ paramo_err member_order_got(struct member *m, const struct wire_order *head, str
     m->orders_seen |= bit;
     *order = (struct member_order){.next = m->orders, .member = m, .id = id};
     m->orders = order;
+    member_check(m);
     if (m->config.on_order)
         m->config.on_order(m->config.arg, id, head->what, body);
     else

@@ -60,6 +60,13 @@ struct store_blocking_job {
     store_saved_fn *saved;
 };
 
+/* On the lane. A start is one job, and nothing is saved before it has succeeded. */
+static void store_check(const struct dir_store *s)
+{
+    assert(s->phase != STORE_OPEN || !s->pending);
+    assert(s->phase != STORE_STARTING || s->pending <= 1);
+}
+
 /* ---- the files, off the lane -------------------------------------------------------------------------- */
 
 static void sum_write(struct writer *w)
@@ -132,6 +139,7 @@ static paramo_err entry_write(struct dir_store *s, const struct writer *records)
     if (s->broken)
         return err_set(PARAMO_E_IO, "%s: an earlier save failed; the next save must contain the whole state",
                        s->dir);
+    assert(s->lock && s->term && !s->log == !s->entries);
     paramo_err err = s->log ? PARAMO_OK : log_begin(s);
     write_bytes(&w, entry_magic, sizeof entry_magic);
     write_u64(&w, s->generation);
@@ -148,7 +156,7 @@ static paramo_err entry_write(struct dir_store *s, const struct writer *records)
         err = fs_sync(s->log);
     writer_fini(&w);
     s->entries++;
-    assert(s->lock && s->term);
+    assert(err || s->log);
     s->broken = err != PARAMO_OK;
     return err;
 }
@@ -277,6 +285,7 @@ static void start_work(struct blocking_job *blocking_job)
 {
     struct store_blocking_job *c = container_of(blocking_job, struct store_blocking_job, blocking_job);
     struct dir_store *s = c->store;
+    assert(!s->lock && !s->log);
     paramo_err err = fs_keep_dir(s->config.fs, s->dir);
     if (!err)
         err = store_read(c);
@@ -314,6 +323,7 @@ static bool blocking_job_over(struct store_blocking_job *c)
     struct dir_store *s = c->store;
     bool wanted = !s->closed;
     assert(s->pending > 0);
+    assert(s->phase != STORE_OPEN || c->status); /* a start that failed */
     s->pending--;
     if (wanted && c->status)
         (void)err_set(c->status, "%s", c->text);
@@ -343,6 +353,8 @@ static void start_done(struct blocking_job *blocking_job)
 {
     struct store_blocking_job *c = container_of(blocking_job, struct store_blocking_job, blocking_job);
     struct dir_store *s = c->store;
+    store_check(s);
+    assert(!s->lock == !!c->status);
     if (!s->closed)
         move(s, c->status ? STORE_OPEN : STORE_READY);
     struct store_state state = {.term = s->term, .records = c->records.data, .bytes = c->records.len};
@@ -372,7 +384,9 @@ static struct store_blocking_job *blocking_job_new(struct dir_store *s, void (*w
 static void store_post(struct dir_store *s, struct store_blocking_job *c)
 {
     assert(!s->closed && c->store == s);
+    assert(s->phase != STORE_OPEN);
     s->pending++;
+    store_check(s);
     blocking_jobs_post(s->config.blocking_jobs, &c->blocking_job);
 }
 
@@ -389,7 +403,8 @@ static struct dir_store *store_of(struct store *store)
 static paramo_err dir_start(struct store *store, store_started_fn *done, void *arg)
 {
     struct dir_store *s = store_of(store);
-    assert(s->phase == STORE_OPEN);
+    store_check(s);
+    assert(s->phase == STORE_OPEN && !s->closed);
     struct store_blocking_job *c = blocking_job_new(s, start_work, start_done, arg);
     if (!c)
         return err_memory(sizeof *c);
@@ -403,7 +418,7 @@ static paramo_err dir_save(struct store *store, struct writer *records, bool who
                            void *arg)
 {
     struct dir_store *s = store_of(store);
-    assert(s->phase == STORE_READY);
+    assert(s->phase == STORE_READY && !s->closed);
     struct store_blocking_job *c = blocking_job_new(s, save_work, save_done, arg);
     if (!c) {
         writer_fini(records);
@@ -426,6 +441,7 @@ static bool dir_sure(const struct store *store)
 static void dir_close(struct store *store)
 {
     struct dir_store *s = store_of(store);
+    store_check(s);
     assert(!s->closed);
     s->closed = true;
     if (!s->pending)

@@ -42,6 +42,7 @@ static void lease_again_in(struct etcd_store *s, uint64_t ms)
 
 static void lease_ended(struct etcd_store *s, uint64_t again_ms)
 {
+    etcd_store_check(s);
     assert(s->lease && !s->fenced);
     s->lease = 0;
     s->leads = false;
@@ -149,6 +150,7 @@ static void head_checked(struct etcd_store *s, paramo_err err)
     struct etcd_answer answer;
     if (!save_held(s, err, &answer))
         return;
+    etcd_store_check(s);
     assert(s->first && !s->fenced);
     bool fits = meta_head_read(&answer, s, &s->head, &s->head_changed);
     etcd_answer_fini(&answer);
@@ -186,6 +188,7 @@ static void committed(struct etcd_store *s, paramo_err err)
     struct save *v = s->first;
     if (!save_held(s, err, &answer))
         return;
+    etcd_store_check(s);
     assert(v->number && s->head_known && !s->fenced);
     s->head_changed = answer.revision;
     s->head = head_with(s, v);
@@ -225,7 +228,8 @@ void meta_save_call(struct etcd_store *s)
     struct save *v = s->first;
     struct etcd_txn txn = {0};
     bool proof = !v->records.len && !v->whole;
-    assert(!s->asking && !s->fenced);
+    etcd_store_check(s);
+    assert(!s->asking && !s->fenced && s->phase == PHASE_READY);
     meta_compare_fence(s, &txn);
     meta_range(s, &txn.otherwise);
     if (proof || !s->head_known) {
@@ -251,6 +255,7 @@ paramo_err meta_broken_text(void)
 
 void meta_saves_fail(struct etcd_store *s)
 {
+    etcd_store_check(s);
     assert(!s->inside && !s->asking);
     s->inside = true;
     for (struct save *v; !s->closed && (v = s->first);) {

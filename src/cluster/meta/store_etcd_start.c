@@ -31,6 +31,7 @@ static void start_ends(struct etcd_store *s, paramo_err err)
 {
     store_started_fn *started = s->started;
     struct store_state state = {.term = s->term, .records = s->found.data, .bytes = s->found.len};
+    etcd_store_check(s);
     assert(started && !s->asking);
     s->started = NULL;
     move(s, err ? PHASE_OPEN : PHASE_READY);
@@ -42,6 +43,7 @@ static void start_ends(struct etcd_store *s, paramo_err err)
 
 void meta_watch_in(struct etcd_store *s, uint32_t ms)
 {
+    etcd_store_check(s);
     move(s, PHASE_WATCH);
     assert(s->started);
     s->look_at = meta_now(s) + ms * ENV_MS;
@@ -50,6 +52,8 @@ void meta_watch_in(struct etcd_store *s, uint32_t ms)
 /* etcd has not answered: tries again until give_up_at. */
 static void start_fails(struct etcd_store *s, paramo_err err)
 {
+    etcd_store_check(s);
+    assert(err && s->started);
     if (s->give_up_at && meta_now(s) >= s->give_up_at) {
         start_ends(s, err_prefix(err, "etcd does not answer"));
         return;
@@ -65,6 +69,8 @@ static void start_fails(struct etcd_store *s, paramo_err err)
 
 static void started_well(struct etcd_store *s)
 {
+    assert(s->phase == PHASE_WATCH && s->started);
+    assert(!s->silent || s->silent_since);
     if (s->silent)
         log_warn("scheduler: etcd answers again");
     s->silent = false;
@@ -83,13 +89,14 @@ static void somebody_leads(struct etcd_store *s, const struct etcd_answer *answe
             log_warn("scheduler: stands by: %s leads the job", who);
         memcpy(s->told, who, sizeof who);
     }
-    assert(s->phase == PHASE_WATCH);
+    assert(s->phase == PHASE_WATCH && !s->silent);
     s->waited_for = term;
     meta_watch_in(s, POLL_MS);
 }
 
 static void looked(struct etcd_store *s, paramo_err err)
 {
+    etcd_store_check(s);
     assert(s->phase == PHASE_WATCH && s->started);
     struct etcd_answer answer = {0};
     uint32_t term;
@@ -139,7 +146,8 @@ void meta_granted(struct etcd_store *s, paramo_err err)
 
 static void read_ends(struct etcd_store *s)
 {
-    assert(s->phase == PHASE_READ);
+    etcd_store_check(s);
+    assert(s->phase == PHASE_READ && s->term);
     paramo_err err = PARAMO_OK;
     if (s->pieces_found != s->head.pieces || s->found.len != s->head.bytes)
         err = err_set(PARAMO_E_CORRUPT,
@@ -157,7 +165,8 @@ static void read_ends(struct etcd_store *s)
 
 static void page_read(struct etcd_store *s, paramo_err err)
 {
-    assert(s->phase == PHASE_READ);
+    assert(s->phase == PHASE_READ && s->started);
+    assert(s->term);
     struct etcd_answer answer = {0};
     if (!err)
         err = etcd_txn_read(&s->answer, &answer);
@@ -197,7 +206,8 @@ void meta_read_page(struct etcd_store *s)
 
 static void campaigned(struct etcd_store *s, paramo_err err)
 {
-    assert(s->phase == PHASE_CAMPAIGN && s->lease);
+    etcd_store_check(s);
+    assert(s->phase == PHASE_CAMPAIGN && s->lease && s->started);
     struct etcd_answer answer = {0};
     if (!err)
         err = etcd_txn_read(&s->answer, &answer);

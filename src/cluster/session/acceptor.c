@@ -28,16 +28,25 @@ struct acceptor {
     unsigned unauth_count;
 };
 
+/* The unauthenticated connections in a list, no more than are allowed. */
+static void acceptor_check(const struct acceptor *acceptor)
+{
+    assert(!acceptor->oldest == !acceptor->unauth_count && !acceptor->oldest == !acceptor->newest);
+    assert(acceptor->unauth_count <= acceptor->config.unauth_max);
+    assert(!acceptor->oldest || (!acceptor->oldest->older && !acceptor->newest->newer));
+}
+
 static void unauth_forget(struct unauth *unauth)
 {
     struct acceptor *acceptor = unauth->acceptor;
+    acceptor_check(acceptor);
     lane_timer_cancel(acceptor->config.lane, &unauth->timer);
-    assert(acceptor->unauth_count > 0);
     assert(unauth->older ? unauth->older->newer == unauth : acceptor->oldest == unauth);
     assert(unauth->newer ? unauth->newer->older == unauth : acceptor->newest == unauth);
     *(unauth->older ? &unauth->older->newer : &acceptor->oldest) = unauth->newer;
     *(unauth->newer ? &unauth->newer->older : &acceptor->newest) = unauth->older;
     acceptor->unauth_count--;
+    acceptor_check(acceptor);
     free(unauth);
 }
 
@@ -95,6 +104,7 @@ static paramo_err unauth_frame(void *user, struct van_conn *conn, const uint8_t 
     struct wire_head head;
     struct reader body;
     struct hello hello;
+    assert(unauth->conn == conn && !conn->capabilities); /* none before HELLO */
     paramo_err err = control_message_open(bytes, seg, nseg, &head, &body);
     if (!err && head.kind != WIRE_HELLO)
         err = err_set(PARAMO_E_PROTOCOL, "%s came before HELLO", wire_kind_name(head.kind));
@@ -131,11 +141,11 @@ static void unauth_accept(void *arg, struct van_conn *conn)
     unauth->acceptor = acceptor;
     unauth->conn = conn;
     unauth->timer.fire = unauth_timeout;
-    assert(!acceptor->oldest == !acceptor->unauth_count && !acceptor->oldest == !acceptor->newest);
     unauth->older = acceptor->newest;
     *(acceptor->newest ? &acceptor->newest->newer : &acceptor->oldest) = unauth;
     acceptor->newest = unauth;
     acceptor->unauth_count++;
+    acceptor_check(acceptor);
     van_set_user(conn, &unauth_user, unauth);
     if (lane_timer_arm(acceptor->config.lane, &unauth->timer,
                        lane_now(acceptor->config.lane) + acceptor->config.timeout_ns))

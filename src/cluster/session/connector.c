@@ -48,6 +48,7 @@ static void connector_late(struct lane_timer *timer)
 static void connector_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
     struct connector *connector = user;
+    assert(connector->conn == conn);
     (void)conn;
     /* Any other failure says only that the peer was not reached. */
     bool stays = why == PARAMO_E_CONNECTION_REFUSED || why == PARAMO_E_ADDRESS || why == PARAMO_E_VERSION ||
@@ -68,6 +69,7 @@ static paramo_err connector_frame(void *user, struct van_conn *conn, const uint8
     struct connector *connector = user;
     struct wire_head head;
     struct reader body;
+    assert(connector->conn == conn && !conn->capabilities); /* none before WELCOME */
     connector->heard = true;
     paramo_err err = control_message_open(bytes, seg, nseg, &head, &body);
     if (err)
@@ -93,7 +95,6 @@ static paramo_err connector_frame(void *user, struct van_conn *conn, const uint8
         return err_set(PARAMO_E_PROTOCOL, "WELCOME has capabilities that were not offered");
     conn->capabilities = welcome.capabilities;
     struct connector_config config = connector->config;
-    assert(connector->conn == conn);
     connector->conn = NULL;
     connector_cancel(connector);
     van_set_frame_limit(conn, config.frame_bytes);
