@@ -378,14 +378,10 @@ static void said_when_it_is_durable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_lost_is_restored),
-        cmocka_unit_test(nothing_to_restore_from),
-        cmocka_unit_test(restoring_fails),
-        cmocka_unit_test(of_a_table_without_copies),
-        cmocka_unit_test(one_of_two_fails),
-        cmocka_unit_test(never_restored),
-        cmocka_unit_test(killed_while_it_restores),
-        cmocka_unit_test(told_later),
+        cmocka_unit_test(what_is_lost_is_restored), cmocka_unit_test(nothing_to_restore_from),
+        cmocka_unit_test(restoring_fails),          cmocka_unit_test(of_a_table_without_copies),
+        cmocka_unit_test(one_of_two_fails),         cmocka_unit_test(never_restored),
+        cmocka_unit_test(killed_while_it_restores), cmocka_unit_test(told_later),
         cmocka_unit_test(said_when_it_is_durable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,8 +116,8 @@ static void save_ended(void *arg, paramo_err status)
         return;
     }
     if (status) {
-        save_failed(s,
-                    status); /* the next save has it: callers that wait for this number wait for that one */
+        /* the next save has it: callers that wait for this number wait for that one */
+        save_failed(s, status);
         return;
     }
     if (v->failing)
