@@ -106,7 +106,7 @@ struct model_info {
     uint64_t seed;
     uint64_t batch, epochs, rows; /* how it was trained; epochs and rows over all runs */
     double
-        row_features; /* mean number of features of a row to learn, for model_alpha(); 0: not known. Not saved. */
+        row_features; /* mean number in a row to learn: chooses rates and batches; 0: not known. Not saved. */
 };
 
 /* Does it use the field of each feature? */

@@ -139,7 +139,7 @@ paramo_err first_rows_length(struct job *job)
     const struct block *b = NULL;
     size_t present = 0;
     int ended;
-    if (reader_size(job->reader) == 0 || has_rates(&job->info))
+    if (reader_size(job->reader) == 0 || (has_rates(&job->info) && job->o->batch > 0))
         return PARAMO_OK;
     paramo_err err = reader_peek(job->reader, 0, 0, &b, &ended);
     if (err != PARAMO_OK || !b)

@@ -18,7 +18,7 @@ PARAMO_MUST_USE paramo_err first_rows_begin(struct customer *c);
 /* Sets the weights of classes to those that give each class the same weight in the first rows, if that is asked for. Each
  * process does it, as the next. */
 PARAMO_MUST_USE paramo_err first_rows_balance(struct job *job);
-/* Sets info.row_features, if a learning rate is not given: that of the first part's rows. Each process does it,
+/* Sets info.row_features, if a learning rate or the batch is not given: that of the first part's rows. Each process does it,
  * before it joins. So a pipe is left out, which may bring its rows later: their number of features is not known. */
 PARAMO_MUST_USE paramo_err first_rows_length(struct job *job);
 /* Sets the number of fields of a model that counts them, if no number was given, and checks those that it names. Each

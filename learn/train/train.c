@@ -75,9 +75,10 @@ static void fail(struct job *job, paramo_err err)
 static void finish(struct job *job)
 {
     struct train_result *r = job->result;
-    job->batch = (size_t)(job->o->batch > 0 ? job->o->batch : train_batch(r->num_workers, job->o->ahead));
-    job->first_batch =
-        job->o->batch > 0 ? job->batch : (size_t)train_first_batch(r->num_workers, job->o->ahead);
+    const uint64_t first = train_first_batch(r->num_workers, job->o->ahead);
+    const uint64_t most = train_batch_fitting(&job->info, train_batch(r->num_workers, job->o->ahead), first);
+    job->batch = (size_t)(job->o->batch > 0 ? job->o->batch : most);
+    job->first_batch = job->o->batch > 0 ? job->batch : (size_t)first;
     r->batch = job->info.batch = job->batch;
     r->objective = job->info.objective;
     for (size_t t = 0; t < job->info.ops->tables; t++) {

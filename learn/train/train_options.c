@@ -64,3 +64,15 @@ uint64_t train_first_batch(uint32_t workers, uint32_t ahead)
 {
     return batch_of(TRAIN_FIRST_IN_FLIGHT, workers, ahead);
 }
+
+uint64_t train_batch_fitting(const struct model_info *info, uint64_t rows, uint64_t least)
+{
+    double values = 0; /* of a row */
+    for (size_t t = 0; t < info->ops->tables; t++)
+        if (model_fixed_rows(info, t) == 0)
+            values += info->row_features * model_row_values(info, t);
+    if ((double)rows * values <= TRAIN_BATCH_VALUES)
+        return rows;
+    const uint64_t fitting = (uint64_t)(TRAIN_BATCH_VALUES / values);
+    return fitting > least ? fitting : least;
+}

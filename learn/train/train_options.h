@@ -73,6 +73,10 @@ uint64_t train_batch(uint32_t workers, uint32_t ahead);
 #define TRAIN_FIRST_IN_FLIGHT 64
 #define TRAIN_BATCH_MIN       16
 uint64_t train_first_batch(uint32_t workers, uint32_t ahead);
+/* `rows`, or fewer where the values that rows of info->row_features features pull do not fit a core's cache: as many as
+ * have TRAIN_BATCH_VALUES of them, but at least `least`. Values, gradients and answers of a few batches are under way. */
+#define TRAIN_BATCH_VALUES (1 << 17) /* 512 kB; docs/PERFORMANCE.md has what was measured */
+uint64_t train_batch_fitting(const struct model_info *info, uint64_t rows, uint64_t least);
 
 /* Reads the manifest of a model that training can continue from. The caller releases info->columns. */
 PARAMO_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info *info);

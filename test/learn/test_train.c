@@ -259,6 +259,14 @@ static void test_rows_under_way_are_bounded_whatever_the_workers(void **state)
                 model_beta(&info, 0) == 5);
     info.row_features = MODEL_LONG_ROW; /* longer rows have shorter steps, those of pairs twice */
     assert_true(model_alpha(&info, 0, 1) == 0.25 && model_alpha(&info, 1, 1) == 0.1);
+    info.row_features = 64; /* of 5 values each, w and v */
+    info.setting[0] = 4;
+    assert_int_equal(train_batch_fitting(&info, 256, 32), 256);
+    info.setting[0] = 15;
+    assert_int_equal(train_batch_fitting(&info, 256, 32), 128);
+    assert_int_equal(train_batch_fitting(&info, 100, 32), 100);
+    info.setting[0] = 511;
+    assert_int_equal(train_batch_fitting(&info, 256, 32), 32);
     info.row_features = 2 * MODEL_LONG_ROW;
     assert_true(model_alpha(&info, 0, 1) == 0.25 / 4 && model_alpha(&info, 1, 8) == 0.05 / 16);
     (void)snprintf(info.optimizer[1].name, sizeof info.optimizer[1].name, "sgd");
