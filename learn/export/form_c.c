@@ -394,6 +394,21 @@ static paramo_err write_rows(const struct model *m, size_t number, struct output
     return err == PARAMO_OK ? put(out, "\n    0};\n") : err;
 }
 
+/* Behind the scales: what is subtracted from the values of each feature. */
+static paramo_err write_means(const struct model *m, struct output *out)
+{
+    const struct model_table *w = &m->table[0];
+    size_t column = 0;
+    paramo_err err = put(out, "\n    1};\nstatic const float model_mean[] = {");
+    for (uint64_t i = 0; err == PARAMO_OK && i < w->n; i++) {
+        const float *row = modelio_row(&m->scale, w->keys[i]);
+        const float mean = row ? scale_mean(m->info.scale, row) : 0.0f;
+        if (counts(w, i))
+            err = write_values(out, &mean, 1, &column);
+    }
+    return err;
+}
+
 /* What the values of each feature are divided by. */
 static paramo_err write_scale(const struct model *m, struct output *out)
 {
@@ -408,9 +423,13 @@ static paramo_err write_scale(const struct model *m, struct output *out)
         if (counts(w, i))
             err = write_values(out, &divisor, 1, &column);
     }
+    if (err == PARAMO_OK && m->info.scale == SCALE_CENTRED)
+        err = write_means(m, out);
     if (err == PARAMO_OK)
-        err = put(out, "\n    1};\n\nstatic float scaled(long at, float value)\n{\n"
-                       "    float x = at < 0 ? value : value / model_scale[at];\n");
+        err = export_print(out,
+                           "\n    1};\n\nstatic float scaled(long at, float value)\n{\n"
+                           "    float x = at < 0 ? value : %s / model_scale[at];\n",
+                           m->info.scale == SCALE_CENTRED ? "(value - model_mean[at])" : "value");
     if (err == PARAMO_OK && m->info.scale != SCALE_MAXABS)
         err = export_print(out, "    x = x < -%.1ff ? -%.1ff : x > %.1ff ? %.1ff : x;\n", (double)SCALE_MOST,
                            (double)SCALE_MOST, (double)SCALE_MOST, (double)SCALE_MOST);

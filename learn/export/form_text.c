@@ -48,16 +48,50 @@ static int is_zero(const struct model_table *t, uint64_t row)
     return 1;
 }
 
-static paramo_err write_features(const struct model *m, const struct export_options *o, struct output *out)
+/* Means that are subtracted belong to the bias: it loses w mean / scale of each centred column. */
+struct shift {
+    double *value; /* [dim of w]; NULL: no column is centred */
+    uint64_t scale_at;
+};
+
+static void shift_add(struct shift *s, const struct model *m, uint64_t row, float scale)
+{
+    const struct model_table *w = &m->table[0], *t = &m->scale;
+    while (s->scale_at < t->n && t->keys[s->scale_at] < w->keys[row])
+        s->scale_at++;
+    if (s->scale_at == t->n || t->keys[s->scale_at] != w->keys[row])
+        return;
+    const float mean = scale_mean(m->info.scale, t->values + s->scale_at * t->dim);
+    for (uint32_t f = 0; f < w->dim; f++)
+        s->value[f] += (double)w->values[row * w->dim + f] / (double)scale * (double)mean;
+}
+
+/* The bias, as write_row. It has the greatest key of all. */
+static paramo_err write_bias(struct output *out, const struct shift *s, const struct model_table *w,
+                             uint64_t row)
+{
+    paramo_err err = PARAMO_OK;
+    for (uint32_t f = 0; err == PARAMO_OK && f < w->dim; f++)
+        err = write_value(out, (float)((double)w->values[row * w->dim + f] - s->value[f]));
+    return err;
+}
+
+static paramo_err write_lines(const struct model *m, const struct export_options *o, struct shift *shift,
+                              struct output *out)
 {
     const struct model_table *w = &m->table[0];
     uint64_t at[MODEL_MAX_TABLES] = {0}, scale_at = 0;
     for (uint64_t i = 0; i < w->n; i++) {
-        if (!o->settings && is_zero(w, i))
+        const int shifted = shift->value && w->keys[i] == BATCH_BIAS_KEY;
+        if (!o->settings && is_zero(w, i) && !shifted)
             continue;
         paramo_err err = export_print(out, "%" PRIu64, w->keys[i]);
         const float scale = o->settings ? 1.0f : scale_of(m, w->keys[i], &scale_at);
-        for (size_t t = 0; err == PARAMO_OK && t < m->n; t++)
+        if (shift->value && !shifted)
+            shift_add(shift, m, i, scale);
+        if (err == PARAMO_OK && shifted)
+            err = write_bias(out, shift, w, i);
+        for (size_t t = 0; err == PARAMO_OK && t < m->n && !shifted; t++)
             if (model_fixed_rows(&m->info, t) == 0)
                 err = write_row(out, &m->table[t], w->keys[i], scale, o->settings, &at[t]);
         const char *name = o->names ? names_find(o->names, w->keys[i]) : NULL;
@@ -71,6 +105,32 @@ static paramo_err write_features(const struct model *m, const struct export_opti
             return err;
     }
     return PARAMO_OK;
+}
+
+static int is_centred(const struct model *m)
+{
+    for (uint64_t i = 0; i < m->scale.n; i++)
+        if (scale_mean(m->info.scale, m->scale.values + i * m->scale.dim) != 0)
+            return 1;
+    return 0;
+}
+
+static paramo_err write_features(const struct model *m, const struct export_options *o, struct output *out)
+{
+    struct shift shift = {0};
+    if (!o->settings && m->scale.file && is_centred(m)) {
+        if (m->n > 1)
+            return paramo_error_set(
+                PARAMO_E_UNSUPPORTED,
+                "columns of this model are centred, which weights and factors alone cannot say: "
+                "use --settings, --to c, or train with --scale std");
+        shift.value = calloc(m->table[0].dim, sizeof *shift.value);
+        if (!shift.value)
+            return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
+    }
+    paramo_err err = write_lines(m, o, &shift, out);
+    free(shift.value);
+    return err;
 }
 
 /* A table whose rows are not those of features: "r:3<TAB>..." is row 3 of table r. */

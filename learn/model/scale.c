@@ -6,10 +6,13 @@
 #define STD_SIGHTINGS 0x1p20f  /* floats count exactly up to here, and a sum of this many loses little */
 #define STD_SQUARE    0x1p100f /* a square counts as no more, so that no sum is infinite */
 
-enum { SEEN, SQUARES }; /* a row of std */
+enum { SEEN, SQUARES, MEAN }; /* a row of std; that of centred has a mean, too */
 
-static const char *const names[SCALE_KINDS] = {
-    [SCALE_NONE] = "none", [SCALE_MAXABS] = "maxabs", [SCALE_STD] = "std", [SCALE_AUTO] = "auto"};
+static const char *const names[SCALE_KINDS] = {[SCALE_NONE] = "none",
+                                               [SCALE_MAXABS] = "maxabs",
+                                               [SCALE_STD] = "std",
+                                               [SCALE_AUTO] = "auto",
+                                               [SCALE_CENTRED] = "centred"};
 
 const char *scale_name(enum scale_kind kind)
 {
@@ -31,7 +34,7 @@ static int by_max(enum scale_kind kind)
 
 uint32_t scale_dim(enum scale_kind kind)
 {
-    return by_max(kind) ? 1 : 2;
+    return by_max(kind) ? 1 : kind == SCALE_CENTRED ? 3 : 2;
 }
 
 paramo_optimizer scale_optimizer(enum scale_kind kind)
@@ -52,12 +55,15 @@ int scale_wanted(const struct batch *b)
     return 0;
 }
 
-static void measure_std(const struct batch *b, float *own)
+static void measure_std(enum scale_kind kind, const struct batch *b, const float *known, float *own)
 {
+    const size_t dim = scale_dim(kind);
     for (size_t i = 0, n = features(b); i < n; i++) {
-        const float x = !b->value ? 1.0f : b->value[i], square = x * x;
-        float *row = own + (size_t)b->index[i] * 2;
-        row[SEEN] += x != 0.0f;
+        const size_t at = (size_t)b->index[i] * dim;
+        const float mean = b->index[i] + 1 < b->unique ? scale_mean(kind, known + at) : 0;
+        const float x = (!b->value ? 1.0f : b->value[i]) - mean, square = x * x;
+        float *row = own + at;
+        row[SEEN] += x != 0.0f || mean != 0.0f;
         row[SQUARES] += square < STD_SQUARE ? square : STD_SQUARE;
     }
 }
@@ -71,13 +77,13 @@ static void measure_max(const struct batch *b, float *own)
     }
 }
 
-void scale_measure(enum scale_kind kind, const struct batch *b, float *own)
+void scale_measure(enum scale_kind kind, const struct batch *b, const float *known, float *own)
 {
     memset(own, 0, b->unique * scale_dim(kind) * sizeof *own);
     if (by_max(kind))
         measure_max(b, own);
     else
-        measure_std(b, own);
+        measure_std(kind, b, known, own);
 }
 
 size_t scale_join(enum scale_kind kind, size_t keys, const float *own, float *known, uint32_t *changed)
@@ -88,14 +94,22 @@ size_t scale_join(enum scale_kind kind, size_t keys, const float *own, float *kn
             changed[n] = (uint32_t)i;
             n += own[i] > known[i];
             known[i] = own[i] > known[i] ? own[i] : known[i];
-        } else if (known[2 * i + SEEN] < STD_SIGHTINGS) {
+            continue;
+        }
+        const size_t at = i * scale_dim(kind);
+        if (known[at + SEEN] < STD_SIGHTINGS) {
             changed[n] = (uint32_t)i;
-            n += own[2 * i + SEEN] > 0;
-            known[2 * i + SEEN] += own[2 * i + SEEN];
-            known[2 * i + SQUARES] += own[2 * i + SQUARES];
+            n += own[at + SEEN] > 0;
+            known[at + SEEN] += own[at + SEEN];
+            known[at + SQUARES] += own[at + SQUARES];
         }
     }
     return n;
+}
+
+float scale_mean(enum scale_kind kind, const float *row)
+{
+    return kind == SCALE_CENTRED ? row[MEAN] : 0;
 }
 
 float scale_divisor(enum scale_kind kind, const float *row)
@@ -104,13 +118,25 @@ float scale_divisor(enum scale_kind kind, const float *row)
     return s > 0 ? s : 1.0f;
 }
 
+/* The values less their means. */
+static const float *centre(const struct batch *b, float *rows, float *value)
+{
+    for (size_t i = 0, n = features(b); i < n; i++) {
+        const size_t at = b->index[i];
+        value[i] = (!b->value ? 1.0f : b->value[i]) -
+                   (at + 1 < b->unique ? scale_mean(SCALE_CENTRED, rows + at * scale_dim(SCALE_CENTRED)) : 0);
+    }
+    return value;
+}
+
 void scale_divide(enum scale_kind kind, const struct batch *b, float *rows, float *value)
 {
+    const float *own = kind == SCALE_CENTRED ? centre(b, rows, value) : b->value;
     for (size_t i = 0; i + 1 < b->unique; i++)
         rows[i] = scale_divisor(kind, rows + i * scale_dim(kind));
     rows[b->unique - 1] = 1.0f; /* a feature with the bias's id */
     for (size_t i = 0, n = features(b); i < n; i++)
-        value[i] = (!b->value ? 1.0f : b->value[i]) / rows[b->index[i]];
+        value[i] = (!own ? 1.0f : own[i]) / rows[b->index[i]];
     for (size_t i = 0, n = by_max(kind) ? 0 : features(b); i < n; i++)
         value[i] = fminf(fmaxf(value[i], -SCALE_MOST), SCALE_MOST);
 }

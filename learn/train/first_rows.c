@@ -1,4 +1,5 @@
 #include "learn/train/first_rows.h"
+#include "learn/train/centre.h"
 #include "paramo/paramo.h"
 
 #include <assert.h>
@@ -79,6 +80,18 @@ static paramo_err put_bias(struct customer *c, const float *margin)
     return paramo_table_put(c->worker, c->table[0], 0, &put);
 }
 
+static paramo_err put_means(struct customer *c)
+{
+    paramo_rows put = {.size = sizeof put, .row_values = scale_dim(SCALE_CENTRED)};
+    if (!c->job->centre || c->job->info.scale != SCALE_CENTRED)
+        return PARAMO_OK;
+    const float *rows;
+    put.n = centre_rows(c->job->centre, &put.keys, &rows);
+    put.vals = rows;
+    paramo_err err = scaling_look(&c->scaling);
+    return err == PARAMO_OK && put.n > 0 ? paramo_table_put(c->worker, c->scaling.table, 0, &put) : err;
+}
+
 paramo_err first_rows_begin(struct customer *c)
 {
     struct objective *o = &c->job->info.objective;
@@ -100,7 +113,39 @@ paramo_err first_rows_begin(struct customer *c)
     if (err != PARAMO_OK)
         return err;
     o->ops->constant(o, sums.weight, constants, margin);
-    return put_bias(c, margin);
+    err = put_bias(c, margin);
+    return err == PARAMO_OK ? put_means(c) : err;
+}
+
+/* ---- columns far from 0 ---- */
+
+static paramo_err add_values(void *arg, const struct block *b)
+{
+    centre_add(arg, b);
+    return PARAMO_OK;
+}
+
+paramo_err first_rows_centre(struct job *job)
+{
+    enum scale_kind *scale = &job->info.scale;
+    const uint64_t *keys;
+    const float *rows;
+    const struct block *b = NULL;
+    int ended, numbers;
+    if ((*scale != SCALE_AUTO && *scale != SCALE_CENTRED) || job->o->model_in || job->o->darlin.on ||
+        reader_size(job->reader) == 0)
+        return PARAMO_OK;
+    paramo_err err = reader_peek(job->reader, 0, 0, &b, &ended);
+    numbers = err == PARAMO_OK && b && centre_wanted(b);
+    reader_release(job->reader, b);
+    if (err != PARAMO_OK || !numbers)
+        return err;
+    err = centre_new(&job->centre);
+    if (err == PARAMO_OK)
+        err = read_rows(job->reader, add_values, job->centre);
+    if (err == PARAMO_OK && centre_rows(job->centre, &keys, &rows) > 0)
+        *scale = SCALE_CENTRED;
+    return err;
 }
 
 /* ---- weights of classes ---- */

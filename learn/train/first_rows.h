@@ -13,7 +13,8 @@
 
 #include "learn/train/job.h"
 
-/* Sets the label_scale of c->job->info, and puts the bias into the table of weights. */
+/* Sets the label_scale of c->job->info, and puts the bias into the table of weights, and the means of centred columns into
+ * that of scales. */
 PARAMO_MUST_USE paramo_err first_rows_begin(struct customer *c);
 /* Sets the weights of classes to those that give each class the same weight in the first rows, if that is asked for. Each
  * process does it, as the next. */
@@ -24,5 +25,9 @@ PARAMO_MUST_USE paramo_err first_rows_length(struct job *job);
 /* Sets the number of fields of a model that counts them, if no number was given, and checks those that it names. Each
  * process does it, before it joins: all of them read the same rows. */
 PARAMO_MUST_USE paramo_err first_rows_fields(struct job *job);
+/* Sets the scale of job->info to SCALE_CENTRED if it is AUTO and there are columns to centre, and job->centre to them. Each
+ * process does it, before it joins; a pipe, whose rows may come later, has none. Of a model that goes on nothing changes.
+ */
+PARAMO_MUST_USE paramo_err first_rows_centre(struct job *job);
 
 #endif

@@ -31,6 +31,8 @@ struct customer {
     double looked; /* when it last looked for the leader's word */
 };
 
+struct centre;
+
 struct job {
     const struct train_options *o;
     struct train_result *result;
@@ -46,6 +48,7 @@ struct job {
     int finished;     /* every epoch was learned: a late Ctrl-C changes nothing */
     struct customer *customer;
     struct metrics *metrics;
+    struct centre *centre;         /* columns to centre, train_run's; NULL: none is looked for */
     double bins[CALIBRATION_SUMS]; /* of the epoch that was measured last, if the model is calibrated */
     struct progress progress;
     double joined, started;

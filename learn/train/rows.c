@@ -2,6 +2,7 @@
 
 #include "learn/data/holdout.h"
 #include "learn/io/input.h"
+#include "learn/train/centre.h"
 #include "learn/train/first_rows.h"
 
 /* Files of at most this many bytes are looked at before the job begins: they may have too few rows to hold some out.
@@ -70,6 +71,8 @@ static paramo_err take_shared(struct job *job)
         err = first_rows_balance(job);
     if (err == PARAMO_OK)
         err = first_rows_length(job);
+    if (err == PARAMO_OK)
+        err = first_rows_centre(job);
     return err == PARAMO_OK && job->valid ? metrics_new(&job->info.objective, &job->metrics) : err;
 }
 
@@ -97,6 +100,8 @@ paramo_err rows_open(struct job *job)
         err = first_rows_balance(job);
     if (err == PARAMO_OK)
         err = first_rows_length(job);
+    if (err == PARAMO_OK)
+        err = first_rows_centre(job);
     if (err == PARAMO_OK && o->valid_n > 0) {
         options.cache = job->epochs > 1;
         /* a quarter of what the data's reader may take; 0 would be half of the memory, once more */
@@ -117,6 +122,7 @@ paramo_err train_rows_open(const struct train_options *options, struct train_row
     o.epochs = o.epochs > 1 ? o.epochs : 2; /* so that what is parsed is kept */
     paramo_err err = rows_open(&job);
     metrics_free(job.metrics);
+    centre_free(job.centre);
     *rows = (struct train_rows){.reader = job.reader, .valid = job.valid, .hold_out = job.hold_out};
     if (err != PARAMO_OK)
         train_rows_close(rows);

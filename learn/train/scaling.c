@@ -150,7 +150,7 @@ paramo_err scaled_batch(struct scaling *s, const struct batch *batch, const uint
         return err;
     size_t changed = 0;
     if (b->learn) {
-        scale_measure(s->kind, batch, b->own);
+        scale_measure(s->kind, batch, b->known, b->own);
         changed = scale_join(s->kind, batch->unique - 1, b->own, b->known, b->changed);
         size_t kept = 0;
         for (size_t i = 0; in && i < changed; i++)

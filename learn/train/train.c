@@ -1,5 +1,6 @@
 #include "learn/train/train.h"
 #include "learn/darlin/darlin.h"
+#include "learn/train/centre.h"
 #include "learn/train/first_rows.h"
 #include "learn/train/lead.h"
 #include "learn/train/leader.h"
@@ -686,6 +687,7 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
         reader_close(job.valid);
     }
     metrics_free(job.metrics);
+    centre_free(job.centre);
     free(job.customer);
     (void)pthread_mutex_destroy(&job.lock);
     return err == PARAMO_OK ? err : paramo_error_set(err, "%s", why);

@@ -1,6 +1,7 @@
 /* The bias that a new model begins with: in every model and optimizer, once a job, and not in a trained one; and the rates
  * of a job whose rows are long. */
 #include "learn/support_learn.h"
+#include "learn/train/centre.h"
 #include "learn/train/train.h"
 
 #include <math.h>
@@ -112,6 +113,75 @@ static void a_trained_bias_stays(void **state)
     remove_dir(strdup(model));
 }
 
+/* ---- columns that are centred ---- */
+
+/* Of each row: 1 a year, 2 a number around 0, 3 a number that half of the rows have, 4 always 1, 5 always 7, 6 a number that
+ * the first block lacks. */
+static void columns_far_from_zero_are_centred(void **state)
+{
+    (void)state;
+    enum { PART_ROWS = 100 };
+    uint32_t offset[PART_ROWS + 1] = {0};
+    uint64_t key[PART_ROWS * 5];
+    float value[PART_ROWS * 5];
+    struct centre *centre;
+    const uint64_t *keys;
+    const float *rows;
+    assert_int_equal(centre_new(&centre), PARAMO_OK);
+    assert_int_equal(centre_rows(centre, &keys, &rows), 0);
+    for (int part = 0; part < 2; part++) {
+        uint32_t n = 0;
+        for (uint32_t r = 0; r < PART_ROWS; r++) {
+            const float with[] = {(float)(2000 + r), r % 2 ? 3 : -3, 5, 1, 7, 9};
+            for (uint32_t c = 0; c < 6; c++)
+                if ((c != 2 || r % 2) && (c != 5 || part == 1) && (c != 4 || r != 50) &&
+                    (c != 3 || part == 0)) {
+                    key[n] = c + 1;
+                    value[n++] = with[c];
+                }
+            offset[r + 1] = n;
+        }
+        const struct block b = {
+            .rows = PART_ROWS, .features = n, .offset = offset, .key = key, .value = value};
+        centre_add(centre, &b);
+    }
+    assert_int_equal(centre_rows(centre, &keys, &rows), 2);
+    assert_true(keys[0] == 1 && rows[0] == 200 && rows[2] == 2049.5f);
+    assert_true(fabsf(rows[1] / 200 - 833.25f) < 0.01f); /* (100^2 - 1) / 12 */
+    assert_true(keys[1] == 5 && rows[3] == 198 && rows[4] == 0 && rows[5] == 7);
+    centre_free(centre);
+    centre_free(NULL);
+}
+
+static void few_rows_and_one_hot_are_not_centred(void **state)
+{
+    (void)state;
+    uint32_t offset[17];
+    uint64_t key[16];
+    float value[16];
+    struct centre *centre;
+    const uint64_t *keys;
+    const float *rows;
+    for (uint32_t i = 0; i < 17; i++)
+        offset[i] = i;
+    for (uint32_t i = 0; i < 16; i++) {
+        key[i] = 3;
+        value[i] = (float)(100 + i);
+    }
+    for (int k = 0; k < 3; k++) {
+        const struct block b = {.rows = k == 0 ? 15 : 16,
+                                .features = k == 0 ? 15 : 16,
+                                .offset = offset,
+                                .key = key,
+                                .value = k == 1 ? NULL : value};
+        assert_int_equal(centre_new(&centre), PARAMO_OK);
+        assert_int_equal(centre_wanted(&b), k != 1);
+        centre_add(centre, &b);
+        assert_int_equal(centre_rows(centre, &keys, &rows), k == 2 ? 1 : 0);
+        centre_free(centre);
+    }
+}
+
 /* Rows of 30 features, of which the last is 0, and a rate that is named. */
 static void long_rows_have_shorter_steps(void **state)
 {
@@ -161,6 +231,8 @@ int main(void)
         cmocka_unit_test(long_rows_have_shorter_steps),
         cmocka_unit_test(the_first_batch_is_scored_with_the_mean_rate),
         cmocka_unit_test(a_trained_bias_stays),
+        cmocka_unit_test(columns_far_from_zero_are_centred),
+        cmocka_unit_test(few_rows_and_one_hot_are_not_centred),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -52,7 +52,7 @@ static void each_batch_is_divided_by_what_was_seen(void **state)
             uint32_t changed[KEYS + 1];
             for (size_t i = 0; i + 1 < b->unique; i++)
                 memcpy(known + i * dim, server + b->key[i] * dim, dim * sizeof *known);
-            scale_measure(kinds[k], b, own);
+            scale_measure(kinds[k], b, known, own);
             const size_t n = scale_join(kinds[k], b->unique - 1, own, known, changed);
             for (size_t i = 0; i < n; i++)
                 put(kinds[k], own + changed[i] * dim, server + b->key[changed[i]] * dim);
@@ -96,7 +96,7 @@ static void zeros_and_ones_stay(void **state)
         for (int ones = 0; ones < 2; ones++) {
             b.value = ones ? NULL : value;
             memset(known, 0, sizeof known);
-            scale_measure(kinds[k], &b, own);
+            scale_measure(kinds[k], &b, known, own);
             (void)scale_join(kinds[k], 3, own, known, changed);
             scale_divide(kinds[k], &b, known, out);
             for (size_t i = 0; i < 7; i++)
@@ -120,7 +120,7 @@ static void nothing_is_infinite(void **state)
         .rows = 1, .unique = 4, .key = key, .label = label, .start = start, .index = index, .value = value};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         memset(known, 0, sizeof known);
-        scale_measure(kinds[k], &b, own);
+        scale_measure(kinds[k], &b, known, own);
         assert_int_equal(scale_join(kinds[k], 3, own, known, changed), 3);
         scale_divide(kinds[k], &b, known, out);
         for (size_t i = 0; i < 3; i++)
@@ -138,6 +138,28 @@ static void what_is_known_is_not_pushed_again(void **state)
     assert_true(changed[0] == 1 && most[0] == 2 && most[1] == 3);
     assert_int_equal(scale_join(SCALE_STD, 2, own_std, std, changed), 1);
     assert_true(changed[0] == 1 && std[0] == 1 << 20 && std[1] == 100 && std[2] == 6 && std[3] == 12);
+}
+
+/* Key 4 has the mean 100, and key 7 none: its values are as with std. A value that is the mean is seen. */
+static void means_are_subtracted(void **state)
+{
+    (void)state;
+    float value[] = {110, 2, 90, 100, -2}, label[3] = {0}, own[9], out[5];
+    float known[9] = {0, 0, 100, 0, 0, 0};
+    const uint32_t start[] = {0, 2, 3, 5}, index[] = {0, 1, 0, 0, 1};
+    uint32_t changed[3];
+    const uint64_t key[] = {4, 7, BATCH_BIAS_KEY};
+    const struct batch b = {
+        .rows = 3, .unique = 3, .key = key, .label = label, .start = start, .index = index, .value = value};
+    scale_measure(SCALE_CENTRED, &b, known, own);
+    assert_true(own[0] == 3 && own[1] == 200 && own[2] == 0 && own[3] == 2 && own[4] == 8 && own[5] == 0);
+    assert_int_equal(scale_join(SCALE_CENTRED, 2, own, known, changed), 2);
+    assert_true(scale_mean(SCALE_CENTRED, known) == 100 && scale_mean(SCALE_STD, known) == 0);
+    const float s = scale_divisor(SCALE_CENTRED, known);
+    assert_true(s == sqrtf(200.0f / 3));
+    scale_divide(SCALE_CENTRED, &b, known, out);
+    assert_true(out[0] == 10 / s && out[2] == -10 / s && out[3] == 0);
+    assert_true(out[1] == 1 && out[4] == -1);
 }
 
 static void kinds_have_names(void **state)
@@ -158,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_batch_is_divided_by_what_was_seen),
         cmocka_unit_test(zeros_and_ones_stay),
+        cmocka_unit_test(means_are_subtracted),
         cmocka_unit_test(nothing_is_infinite),
         cmocka_unit_test(what_is_known_is_not_pushed_again),
         cmocka_unit_test(kinds_have_names),

@@ -162,7 +162,7 @@ static void going_on_is_as_if_never_stopped(void **state)
         (void)train(&o);
         o.model_in = half;
         assert_int_equal(train_take_settings(half, &o.model), PARAMO_OK);
-        assert_int_equal(o.model.scale, SCALE_AUTO);
+        assert_int_equal(o.model.scale, SCALE_CENTRED); /* its third column is far from 0 */
         (void)train(&o);
         char *a = manifest(whole), *b = manifest(half);
         assert_string_equal(a, b);
