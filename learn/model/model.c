@@ -49,8 +49,9 @@ double model_alpha(const struct model_info *info, size_t table, uint64_t in_flig
     const struct optimizer_choice *o = optimizers_find(info->optimizer[table].name);
     double alpha = def ? def->alpha / sqrt(in_flight > 2 ? (double)in_flight / 2 : 1) : o ? o->alpha : 0;
     const int is_usual = strcmp(info->optimizer[table].name, usual->optimizer) == 0;
-    for (unsigned i = 0; is_usual && info->row_features > MODEL_LONG_ROW && i < usual->long_rows; i++)
-        alpha *= MODEL_LONG_ROW / info->row_features;
+    const double length = info->row_features < MODEL_LONG_ROW_MOST ? info->row_features : MODEL_LONG_ROW_MOST;
+    for (unsigned i = 0; is_usual && length > MODEL_LONG_ROW && i < usual->long_rows; i++)
+        alpha *= MODEL_LONG_ROW / length;
     return alpha;
 }
 

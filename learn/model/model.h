@@ -34,6 +34,8 @@
 #define MODEL_ROWS_MAX     4096 /* of a table whose rows are not features */
 #define MODEL_LONG_ROW                                                                                       \
     20 /* features; of bench/defaults.py's sets, rates were too high where rows have more */
+#define MODEL_LONG_ROW_MOST                                                                                  \
+    40 /* features; beyond, rates that fall further are too low for text, and no better for ids */
 
 /* What a setting has to do with the fields of the data (learn/train/rows.h). */
 enum model_field_use {
@@ -166,7 +168,7 @@ void model_info_init(struct model_info *info, const struct model_ops *ops);
  * A step changes the margin of a row by a sum over its features, and an FM's by a sum over their pairs. So in rows of L
  * features, more than MODEL_LONG_ROW of them, the usual rate is multiplied by a power of MODEL_LONG_ROW / L: for factors
  * that meet in pairs twice that for weights. (Juan et al., RecSys 2016, section 3.2, divide each row by its norm for the
- * same reason.) The power 2 for weights is measured: bench/defaults.py, Criteo. Rates of optimizers that are not the
+ * same reason.) L counts as MODEL_LONG_ROW_MOST at most. The power 2 for weights is measured: bench/defaults.py, Criteo. Rates of optimizers that are not the
  * table's usual one stay as they are.
  */
 double model_alpha(const struct model_info *info, size_t table, uint64_t in_flight);

@@ -269,6 +269,8 @@ static void test_rows_under_way_are_bounded_whatever_the_workers(void **state)
     assert_int_equal(train_batch_fitting(&info, 256, 32), 32);
     info.row_features = 2 * MODEL_LONG_ROW;
     assert_true(model_alpha(&info, 0, 1) == 0.25 / 4 && model_alpha(&info, 1, 8) == 0.05 / 16);
+    info.row_features = 50 * MODEL_LONG_ROW; /* not measured: as the longest that were */
+    assert_true(model_alpha(&info, 0, 1) == 0.25 / 4 && model_alpha(&info, 1, 8) == 0.05 / 16);
     (void)snprintf(info.optimizer[1].name, sizeof info.optimizer[1].name, "sgd");
     assert_true(model_alpha(&info, 1, 8) == optimizers_find("sgd")->alpha && model_beta(&info, 1) == 1);
     info.row_features = 0;
