@@ -129,7 +129,7 @@ static paramo_err join(struct live *l)
     return err;
 }
 
-/* What went wrong as somebody who serves understands it. The last error has the cause. */
+/* What went wrong, in the words of a server of scores. The last error has the cause. */
 static paramo_err explain(const struct live *l, paramo_err err)
 {
     char why[PARAMO_ERROR_MAX];

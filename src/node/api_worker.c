@@ -307,7 +307,7 @@ static void table_taken(struct node_call *c, void *arg)
         a->found = *t;
 }
 
-/* On a node that is no member: the table is looked for in the view; if it is not there, in one that is asked for now. */
+/* On a node that is no member the table is looked for in the view. If it is not there, the scheduler is asked for a newer view. */
 
 struct table_wanted {
     paramo_node *node;

@@ -30,7 +30,7 @@ enum {
     TCP_GATHER_BYTES = 16 << 10, /* requests gather up to this size while an answer is awaited */
     TCP_BURST_FRAMES =
         64,             /* frames of a burst that leave together, so that the peer begins before the rest */
-    TCP_CUT_MIN = 33,   /* a burst of at least so many may be cut */
+    TCP_CUT_MIN = 33,   /* the fewest frames of a burst that may be cut */
     TCP_CUT_TIMED = 16, /* answers that come together, for a round to be timed */
     TCP_CUT_WINDOW = 2048,                            /* requests that are timed together */
     TCP_BURST_BYTES = TCP_STAGE_BYTES - TCP_COPY_MAX, /* the same in bytes: they still fit into one stage */

@@ -22,7 +22,7 @@ bool tcp_send_held(const struct tcp_conn *conn)
 
 /* ---- bursts -------------------------------------------------------------------------------------------- */
 
-/* Answers to so many requests have come together. */
+/* The answers to several requests have come together. */
 static void cut_time(struct tcp_conn *conn, unsigned answers)
 {
     struct tcp_cut *cut = &conn->burst.cut;
