@@ -75,12 +75,14 @@ static void workshop_put(struct reader *r, struct workshop *shop)
 }
 
 /* The rows of one side in buffer, or all of them (side NULL), as a part's block. */
-static paramo_err make_block(const struct parse_buffer *buffer, int fields, const uint8_t *side,
-                             enum holdout_side want, const struct block *part, struct held **held)
+static paramo_err make_block(const struct parse_buffer *buffer, enum reader_fields wanted,
+                             const uint8_t *side, enum holdout_side want, const struct block *part,
+                             struct held **held)
 {
     struct held *h = calloc(1, sizeof *h);
     if (!h)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a block of rows");
+    const int fields = wanted != READER_NO_FIELDS;
     paramo_err err = !side ? parse_block(buffer, fields, &h->block)
                            : parse_block_side(buffer, fields, side, (uint8_t)want, &h->block);
     if (err != PARAMO_OK) {

@@ -167,7 +167,8 @@ static void blocks_are_the_same(void **s)
     (void)s;
     static const struct {
         const char *name, *format;
-        int gzip, fields;
+        int gzip;
+        enum reader_fields fields;
         unsigned hold_out, hash_bits;
     } logs[] = {{"a.svm", "svm", 0, 0, 0, 0},   {"b.svm.gz", "svm", 1, 0, 0, 0},
                 {"c.svm", "svm", 0, 0, 20, 22}, {"d.ffm", "ffm", 0, 1, 0, 0},

@@ -285,7 +285,7 @@ static void fields_come_on_request(void **s)
     text_write_file(text_path("without"), without, sizeof without - 1);
     for (int fields = 0; fields < 2; fields++) {
         struct reader_options o = options();
-        o.fields = fields;
+        o.fields = fields ? READER_FIELDS : READER_NO_FIELDS;
         struct reader *r = open_one(&o, text_path("with"));
         assert_int_equal(reader_next(r, &b), PARAMO_OK);
         if (fields)

@@ -36,7 +36,7 @@ static int teardown(void **state)
 {
     (void)state;
     remove_dir(dir);
-    return paramo_stop(node);
+    return paramo_stop(node) != PARAMO_OK;
 }
 
 static struct model_info info_of(const char *name)
