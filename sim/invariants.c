@@ -154,6 +154,15 @@ static bool asked_lost(const struct op *op)
     return asked;
 }
 
+/* Its node has learned that the job is over, and so its clock has ended with that. The job's end is judged by itself,
+ * perhaps later: its scheduler tells the nodes before it has emptied its store. */
+static bool clock_ended_with_job(const struct op *op, paramo_err status)
+{
+    const struct member_slot *own = op->machine->made->own;
+    return op->at_clock && clocks_lost(op, status) && atomic_load(&own->state) == MEMBER_SLOT_ENDED &&
+           own->code == status;
+}
+
 void invariants_status(struct op *op, paramo_err status)
 {
     struct machine *m = op->machine;
@@ -178,7 +187,7 @@ void invariants_status(struct op *op, paramo_err status)
         break;
     case PARAMO_E_DATA_LOST:
         ok = judge_data_lost(w) || (judge_may_be_lost(w, op->table, held_since(op)) && asked_lost(op)) ||
-             ckpts_may_have_lost(w, held_since(op));
+             ckpts_may_have_lost(w, held_since(op)) || clock_ended_with_job(op, status);
         break;
     /* it was sliced by another view, or names a shard that its client does not know yet */
     case PARAMO_E_MOVED:
