@@ -31,27 +31,6 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-paramo_err live_new(const struct live_options *options, struct live **live)
-{
-    struct live *l = calloc(1, sizeof *l);
-    const char *below = getenv("TMPDIR");
-    if (!l || asprintf(&l->dir, "%s/paramo-serve-XXXXXX", below && *below ? below : "/tmp") < 0) {
-        free(l);
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the model of a job");
-    }
-    l->options = *options;
-    if (!mkdtemp(l->dir)) {
-        paramo_err err = paramo_error_set(PARAMO_E_IO, "%s: cannot be made: %s (TMPDIR names its folder)",
-                                          l->dir, strerror(errno));
-        free(l->dir);
-        free(l);
-        return err;
-    }
-    (void)pthread_mutex_init(&l->lock, NULL);
-    *live = l;
-    return PARAMO_OK;
-}
-
 /* Returns the node before. An interrupted live takes no other. */
 static paramo_node *replace(struct live *l, paramo_node *node)
 {
@@ -110,14 +89,16 @@ void live_discard(struct live *l)
     (void)closedir(d);
 }
 
-static paramo_err join(struct live *l)
+/* A scheduler that is not there is tried again for so long. */
+static paramo_err join(struct live *l, uint32_t connect_ms)
 {
     paramo_config config;
     paramo_config_init(&config);
     config.roles = PARAMO_ROLE_READER;
     config.scheduler = l->options.scheduler;
     config.token = l->options.token;
-    config.connect_timeout_ms = config.heartbeat_timeout_ms = CONNECT_MS;
+    config.connect_timeout_ms = connect_ms;
+    config.heartbeat_timeout_ms = CONNECT_MS;
     paramo_node *node;
     paramo_err err = paramo_create(&config, &node);
     if (err != PARAMO_OK)
@@ -139,11 +120,42 @@ static paramo_err explain(const struct live *l, paramo_err err)
     return paramo_error_set(err, "the job at %s: %s", l->options.scheduler, why);
 }
 
+paramo_err live_new(const struct live_options *options, struct live **live)
+{
+    struct live *l = calloc(1, sizeof *l);
+    const char *below = getenv("TMPDIR");
+    if (!l || asprintf(&l->dir, "%s/paramo-serve-XXXXXX", below && *below ? below : "/tmp") < 0) {
+        free(l);
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the model of a job");
+    }
+    l->options = *options;
+    if (!mkdtemp(l->dir)) {
+        paramo_err err = paramo_error_set(PARAMO_E_IO, "%s: cannot be made: %s (TMPDIR names its folder)",
+                                          l->dir, strerror(errno));
+        free(l->dir);
+        free(l);
+        return err;
+    }
+    (void)pthread_mutex_init(&l->lock, NULL);
+    paramo_err err = join(l, 1);
+    if (err == PARAMO_E_INVALID || err == PARAMO_E_TOKEN) {
+        (void)explain(l, err);
+        char why[PARAMO_ERROR_MAX];
+        (void)snprintf(why, sizeof why, "%s", paramo_last_error());
+        live_free(l);
+        return paramo_error_set(err, "%s", why);
+    }
+    if (err != PARAMO_OK) /* it may come later */
+        leave(l);
+    *live = l;
+    return PARAMO_OK;
+}
+
 enum live_result live_copy(struct live *l, int force)
 {
     if (now() < l->due && !force)
         return LIVE_EARLY;
-    paramo_err err = l->reader ? paramo_job_status(l->node) : join(l);
+    paramo_err err = l->reader ? paramo_job_status(l->node) : join(l, CONNECT_MS);
     double began = now();
     if (err == PARAMO_OK)
         err = shared_model_save(l->reader, l->dir);

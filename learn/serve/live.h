@@ -16,7 +16,8 @@ struct live_options {
 
 struct live;
 
-/* Connects to nothing yet. IO: the folder cannot be made below TMPDIR. */
+/* The job need not be there yet. INVALID: an address or the secret is malformed; TOKEN: the secret is not the job's; IO: the
+ * folder cannot be made below TMPDIR. */
 PARAMO_MUST_USE paramo_err live_new(const struct live_options *options, struct live **live);
 /* Leaves the job and removes the folder. NULL is allowed. */
 void live_free(struct live *live);

@@ -155,7 +155,10 @@ void service_refresh(struct service *s, int force)
         s->stats.reload_failures++;
         if (found == SLOT_FAILED || strncmp(why, s->failure, sizeof s->failure - 1) != 0)
             (void)fprintf(stderr, "paramo serve: %s: %s\n",
-                          s->live ? "there is no newer model" : "the new model is not used", why);
+                          !s->live               ? "the new model is not used"
+                          : service_has_model(s) ? "there is no newer model"
+                                                 : "there is no model yet",
+                          why);
         (void)snprintf(s->failure, sizeof s->failure, "%s", why);
     }
 }
