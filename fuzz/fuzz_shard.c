@@ -44,6 +44,9 @@ struct client {
     struct fakeconn *fake;
     unsigned rank, customer;
     uint64_t number;
+    uint8_t kind; /* of that request, and its table */
+    uint32_t table;
+    uint64_t mixed; /* this number came again with another kind or table: an answer may be to either */
 };
 
 struct before { /* a member before us, or the source of a migration */
@@ -249,6 +252,8 @@ static void commit(bool front)
 static void answered(const struct client *c, const struct wire_head *h)
 {
     if (h->status != PARAMO_OK || h->columns.first) /* a scan's, or a part of a row */
+        return;
+    if (h->number == c->mixed)
         return;
     for (unsigned i = 0; i < w.behind_count; i++) {
         const struct behind *b = &w.behind[i];
@@ -506,6 +511,10 @@ static void client_asks(struct client *c, struct source *s)
         body[draw_below(s, (uint32_t)transform_body_bytes(&what))] ^= how & 64 ? draw_u8(s) : 0;
         seg[3] = (struct van_seg){.data = body, .len = transform_body_bytes(&what)};
     }
+    if (again && (h.kind != c->kind || h.table != c->table))
+        c->mixed = h.number;
+    c->kind = h.kind;
+    c->table = h.table;
     wire_head_encode(&h, bytes);
     (void)fakeconn_frame(c->fake, bytes, seg,
                          seg[3].len                          ? 4

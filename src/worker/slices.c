@@ -84,8 +84,8 @@ void slices_resend(struct link *l, struct slice *p)
 
 void link_forget(struct slice *p)
 {
-    struct link *l = p->link;
-    assert(l->conn || (!p->in_van && !p->placing && p->state != SLICE_SENT));
+    struct link *l = p->link; /* gone, perhaps, if it is in no list */
+    assert((!p->in_van && !p->placing && p->state != SLICE_SENT) || l->conn);
     if (p->in_van) /* calls slice_sent */
         van_withdraw(l->conn, &p->frame);
     if (p->placing) {
