@@ -279,7 +279,8 @@ static void behind_sends(struct behind *b, const struct van_frame *frame, const 
     }
     case WIRE_CHAIN:
         CHECK(b->welcomed && chain_decode(h, frame->seg, frame->nseg, &change) == PARAMO_OK);
-        CHECK(change.seq <= b->seq + 1 || !b->seq); /* in order, from where the connection began */
+        /* In order, from where the connection began, but for what it has acknowledged ahead (UINT64_MAX). */
+        CHECK(change.seq <= b->seq + 1 || !b->seq || b->acked == UINT64_MAX);
         b->seq = change.seq > b->seq ? change.seq : b->seq;
         if (change.what == CHAIN_UPDATE && change.origin.node == PARAMO_ID_SERVER(SELF) &&
             b->sent_count < SENT_MAX)

@@ -106,7 +106,8 @@ static void take_columns(struct reducing *r, uint64_t key, const char *row, uint
     if (r->table->spec.aggregate)
         take_aggregated(r, key, row, column, n);
     else
-        take(r, key, column, row + (size_t)column * r->table->spec.value_bytes, n);
+        take(r, key, column, column ? row + (size_t)column * r->table->spec.value_bytes : row,
+             n); /* empty: NULL */
 }
 
 static void take_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
