@@ -10,6 +10,7 @@
 
 #include "cluster/session/control_message.h"
 #include "fakevan.h"
+#include "functions.h"
 #include "ring/chains.h"
 #include "server/replication/chain_impl.h"
 #include "server/shard/shard.h"
@@ -228,20 +229,18 @@ static void commit(bool front)
     if (!w.migration.id || to >= SERVERS || !alive(to))
         return;
     for (unsigned a = w.migration.first; a < (unsigned)w.migration.first + w.migration.partitions; a++) {
-        uint16_t chain[RING_LEVELS], n = 0, have = 0;
+        uint16_t chain[RING_LEVELS], n = 0;
         if (front)
             chain[n++] = (uint16_t)to;
         for (unsigned level = 0; level <= REPLICAS; level++) {
             uint16_t member = w.chains.level[level].owner[a];
             if (member != RING_NONE && member != to && n < RING_LEVELS)
                 chain[n++] = member;
-            have |= member == to;
         }
         if (!front && n < RING_LEVELS)
             chain[n++] = (uint16_t)to;
         for (unsigned level = 0; level <= REPLICAS; level++)
             w.chains.level[level].owner[a] = level < n ? chain[level] : (uint16_t)RING_NONE;
-        (void)have;
     }
     if (to == SELF)
         w.moved = w.migration.id;
@@ -382,47 +381,6 @@ static unsigned keys_draw(struct source *s, unsigned table, uint64_t keys[3])
     return n;
 }
 
-static int negate(void *user, paramo_function_rows *rows)
-{
-    float *vals = rows->vals;
-    (void)user;
-    for (size_t i = 0; i < rows->n * rows->columns; i++)
-        vals[i] = -vals[i];
-    return rows->params_bytes > 1;
-}
-
-static void rows_count(void *user, const paramo_function_rows *rows, void *state)
-{
-    (void)user;
-    *(uint64_t *)state += rows->n;
-}
-
-static int rows_merge(void *user, const void *params, size_t bytes, void *state, const void *from)
-{
-    (void)user;
-    (void)params;
-    (void)bytes;
-    *(uint64_t *)state += *(const uint64_t *)from;
-    return 0;
-}
-
-/* A function of the application that is there, or not. */
-static struct user_call user_draw(struct source *s)
-{
-    const paramo_function f = {.size = sizeof f,
-                               .name = "f",
-                               .change = negate,
-                               .state_bytes = 8,
-                               .add = rows_count,
-                               .merge = rows_merge};
-    struct user_call call;
-    unsigned how = draw_below(s, 8);
-    if (!user_function_find("f"))
-        CHECK(!user_function_register(&f));
-    CHECK(!user_call_make(&call, how ? "f" : "none", "parameters", how));
-    return call;
-}
-
 static void client_asks(struct client *c, struct source *s)
 {
     static const uint8_t kinds[] = {WIRE_PUSH,   WIRE_PUSH,  WIRE_PUSH, WIRE_PULL, WIRE_PUSHPULL, WIRE_PUT,
@@ -493,8 +451,8 @@ static void client_asks(struct client *c, struct source *s)
         what.other = what.two ? 1 + draw_below(s, TABLES + 1) : 0;
         what.most = what.function > PARAMO_REDUCE_DOT;
         if (how & 32)
-            what =
-                (struct reduction){.function = PARAMO_REDUCE_USER, .last = UINT64_MAX, .user = user_draw(s)};
+            what = (struct reduction){
+                .function = PARAMO_REDUCE_USER, .last = UINT64_MAX, .user = functions_draw(s)};
         reduction_encode(&what, body);
         body[draw_below(s, (uint32_t)reduction_body_bytes(&what))] ^= how & 64 ? draw_u8(s) : 0;
         seg[3] = (struct van_seg){.data = body, .len = reduction_body_bytes(&what)};
@@ -506,7 +464,7 @@ static void client_asks(struct client *c, struct source *s)
         what.other = what.two ? 1 + draw_below(s, TABLES + 1) : 0;
         if (how & 32) {
             what.function = PARAMO_TRANSFORM_USER;
-            what.user = user_draw(s);
+            what.user = functions_draw(s);
         }
         transform_encode(&what, body);
         body[draw_below(s, (uint32_t)transform_body_bytes(&what))] ^= how & 64 ? draw_u8(s) : 0;
