@@ -184,6 +184,7 @@ static void all_check(struct world *w)
 static void power_fails(struct world *w)
 {
     w->ckpts->failing = true;
+    w->ckpts->power_at = ++w->moment;
     simfs_restart(w->ckpts->files);
     if (simfs_lost(w->ckpts->files, w->ckpts->dir))
         w->ckpts->lied_at = ++w->moment;
@@ -251,7 +252,10 @@ static bool has_cause(const struct machine *m, paramo_err status)
         return (c->load && !c->least && !c->load_number) || c->lied_at > c->asked_moment;
     case PARAMO_E_MEMORY:
         return memory_failed_call(m, c->asked_moment);
-    case PARAMO_E_CORRUPT: /* the damage of the lying disk is found */
+    case PARAMO_E_CORRUPT: /* the damage of the lying disk is found, ... */
+        /* ... or a save misses a file: servers sync their files, and the scheduler then syncs the names of all of them. A
+         * power failure before that takes a name whose server has answered. */
+        return c->lied_at > c->asked_moment || (!c->load && c->power_at > c->asked_moment);
     case PARAMO_E_FORMAT:
         return c->lied_at > c->asked_moment;
     case PARAMO_E_CANCELLED: /* by the present leader */

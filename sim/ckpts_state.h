@@ -34,6 +34,7 @@ struct ckpts {
     struct bounds *begun[2]; /* of each scheduler; NULL: it runs none */
     uint64_t begun_at[2];    /* the moments when these began */
     uint64_t asked_moment;   /* of the last call */
+    uint64_t power_at;       /* the moment when the power of the folder's machine failed last */
     uint64_t lied_at;        /* the moment when the disk lost what a sync had called durable */
     bool failing;            /* operations may have failed */
     uint64_t restored;       /* this job began with that one; 0: with empty tables */
