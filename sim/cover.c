@@ -88,6 +88,15 @@ static void watch_shard(struct watch *l, const struct shard *s, uint64_t number)
     }
 }
 
+static void watch_observing(struct watch *l)
+{
+    static const uint8_t states[] = {
+        [OBSERVING_SEEKING] = IS_seeking, [OBSERVING_JOINED] = IS_joined, [OBSERVING_ENDED] = IS_ended};
+    enum observing_state state = l->m->observing.state;
+    if (state != OBSERVING_NONE)
+        watch_state(l, COVER_observer, 0, (enum cover_state)states[state], 0);
+}
+
 static void watch_links(struct watch *l)
 {
     static const uint8_t links[] = {
@@ -112,6 +121,7 @@ void cover_watch(struct machine *m)
             if (node->own->shards[i].shard)
                 watch_shard(&l, node->own->shards[i].shard, i);
     }
+    watch_observing(&l);
     if (node->workers)
         watch_links(&l);
     if (node->scheduler || node->store)

@@ -13,6 +13,7 @@
 #define COVER_MACHINES(X)                                                                                    \
     X(member, "a node's membership; seeking: it has no connection to the scheduler")                         \
     X(member_slot, "a node's member slot")                                                                   \
+    X(observer, "the observer of a reader's node")                                                           \
     X(node, "a node in the scheduler's roster")                                                              \
     X(job, "the scheduler's job")                                                                            \
     X(migration, "a migration, by the scheduler")                                                            \
@@ -54,6 +55,16 @@
     X(member_slot, joined, ended)                                                                            \
     X(member_slot, joining, killed)                                                                          \
     X(member_slot, joined, killed)                                                                           \
+    X(observer, none, seeking)                                                                               \
+    X(observer, none, ended)                                                                                 \
+    X(observer, seeking, joined)                                                                             \
+    X(observer, seeking, ended)                                                                              \
+    X(observer, joined, ended)                                                                               \
+    X(observer, ended, seeking)                                                                              \
+    X(observer, ended, gone)                                                                                 \
+    X(observer, seeking, killed)                                                                             \
+    X(observer, joined, killed)                                                                              \
+    X(observer, ended, killed)                                                                               \
     X(node, none, waiting)                                                                                   \
     X(node, none, joined)                                                                                    \
     X(node, none, absent)                                                                                    \

@@ -18,6 +18,7 @@
 #include "sim/ledger.h"
 #include "sim/losses.h"
 #include "sim/memory.h"
+#include "sim/observing.h"
 #include "sim/overdue.h"
 #include "sim/sums.h"
 #include "sim/world.h"
@@ -551,6 +552,15 @@ static void customers_check(struct world *w, struct machine *m)
     }
 }
 
+static void observer_views(struct world *w, struct machine *m)
+{
+    const struct view *view = observing_view(m);
+    if (view && view->number != m->observing.told)
+        view_came(w, view);
+    m->observing.told = view ? view->number : 0;
+    observing_check(m);
+}
+
 /* Cheap checks: views only move forward, and what each node keeps is bounded by what is in flight. */
 void invariants_step(struct world *w, uint32_t first, uint32_t end)
 {
@@ -570,5 +580,7 @@ void invariants_step(struct world *w, uint32_t first, uint32_t end)
         }
         if (look && m->role == PARAMO_ROLE_WORKER)
             customers_check(w, m);
+        if (look && m->role == PARAMO_ROLE_WORKER)
+            observer_views(w, m);
     }
 }

@@ -28,6 +28,7 @@
 #include "sim/ledger.h"
 #include "sim/losses.h"
 #include "sim/memory.h"
+#include "sim/observing.h"
 #include "sim/world.h"
 #include "wire/calls.h"
 #include "wire/end.h"
@@ -388,22 +389,46 @@ void machine_start(struct machine *m)
 
 /* ---- customers ----------------------------------------------------------------------------------------- */
 
+/* A worker, and what the product's has nowhere. */
+struct opened {
+    paramo_worker worker;
+    struct machine *machine;
+    struct view_feed feed; /* of a reader: its observer's views */
+};
+
+enum { READER = 1 }; /* the customer that may be one */
+
 static void takes_view(void *target, struct view *view)
 {
     client_set_view(target, view);
 }
 
+/* A reader's process has no membership whose views could come. */
+static void takes_none(void *target, struct view *view)
+{
+    (void)target, (void)view;
+}
+
+static struct opened *opened_of(paramo_worker *worker)
+{
+    return container_of(worker, struct opened, worker);
+}
+
 static void need_run(struct lane_task *task)
 {
     paramo_worker *worker = container_of(task, paramo_worker, need);
+    struct machine *m = opened_of(worker)->machine;
     atomic_store(&worker->need_posted, false);
-    view_feed_offer(&worker->feed, member_view(worker->node->own->member));
+    if (m->customers[worker->customer].reads)
+        observing_need(m, atomic_load(&worker->needed));
+    else
+        view_feed_offer(&worker->feed, member_view(machine_member(m)));
 }
 
 static void needs_view(void *arg, uint64_t number)
 {
     paramo_worker *worker = arg;
-    (void)number;
+    atomic_store(&worker->needed, number);
     if (!atomic_exchange(&worker->need_posted, true))
         lane_post(worker->node->control, &worker->need);
 }
@@ -415,10 +440,10 @@ static void nudge_run(struct lane_task *task)
 
 static void customer_reopen(struct sim_event *event);
 
-/* The second customer of every sixteenth worker is a reader: it makes no push that counts. */
+/* The second customer of every eighth worker is a reader: it makes no push that counts. */
 static bool reads(const struct machine *m, unsigned customer)
 {
-    return customer == 1 && mix64(m->world->schedule->seed ^ m->node) % 16 == 0;
+    return customer == READER && mix64(m->world->schedule->seed ^ m->node) % 8 == 0;
 }
 
 static void customer_open(struct machine *m, unsigned i)
@@ -426,7 +451,9 @@ static void customer_open(struct machine *m, unsigned i)
     paramo_node *node = m->made;
     struct member *member = node->own->member;
     struct customer *c = &m->customers[i];
-    paramo_worker *worker = must_have(calloc(1, sizeof *worker));
+    struct opened *opened = must_have(calloc(1, sizeof *opened));
+    paramo_worker *worker = &opened->worker;
+    opened->machine = m;
     *c = (struct customer){
         .worker = worker, .machine = m, .reads = reads(m, i), .reopen.fire = customer_reopen};
     worker->node = node;
@@ -436,7 +463,7 @@ static void customer_open(struct machine *m, unsigned i)
     sim_must(lane_create(node->env, "customer", 0, &worker->lane));
     struct client_config config = {.lane = worker->lane,
                                    .van = m->van,
-                                   .view = member_view(member),
+                                   .view = c->reads ? observing_view(m) : member_view(member),
                                    .node = c->reads ? 0 : member_id(member),
                                    .incarnation = node->own->incarnation,
                                    .customer = i,
@@ -452,7 +479,10 @@ static void customer_open(struct machine *m, unsigned i)
                                    .arg = worker};
     filters_draw(m, &m->customers[i], &config);
     sim_must(client_create(&config, &worker->client));
-    view_feed_init(&worker->feed, worker->lane, takes_view, worker->client);
+    view_feed_init(&worker->feed, worker->lane, c->reads ? takes_none : takes_view, worker->client);
+    view_feed_init(&opened->feed, worker->lane, takes_view, worker->client);
+    if (c->reads)
+        m->observing.feed = &opened->feed;
     worker->next = node->workers;
     node->workers = worker;
 }
@@ -460,7 +490,19 @@ static void customer_open(struct machine *m, unsigned i)
 void machine_open_customers(struct machine *m)
 {
     for (unsigned i = 0; i < m->world->schedule->customers; i++)
-        customer_open(m, i);
+        if (reads(m, i))
+            observing_begin(m);
+        else
+            customer_open(m, i);
+}
+
+void machine_reader_opens(struct machine *m)
+{
+    struct customer *c = &m->customers[READER];
+    if (c->worker || c->reopen.slot || !observing_view(m))
+        return; /* it opens when its time comes, or when there is a view */
+    customer_open(m, READER);
+    m->world->app->wake(m);
 }
 
 static void customer_reopen(struct sim_event *event)
@@ -470,9 +512,13 @@ static void customer_reopen(struct sim_event *event)
     if (sim_host_paused_until(m->host) > sim_now(m->world->sim)) {
         sim_must(sim_schedule(m->world->sim, event, sim_host_paused_until(m->host)));
     } else if (machine_joined(m)) {
-        customer_open(m, (unsigned)(c - m->customers));
         m->world->counts[PLAY_reopened]++;
-        m->world->app->wake(m);
+        if (c->reads) {
+            machine_reader_opens(m);
+        } else {
+            customer_open(m, (unsigned)(c - m->customers));
+            m->world->app->wake(m);
+        }
     }
 }
 
@@ -513,14 +559,17 @@ static void customer_end(struct machine *m, struct customer *c)
     memset(c->held_at_end, 0, sizeof c->held_at_end);
     end_lane(m, worker->lane);
     view_feed_fini(&worker->feed);
-    free(worker);
+    view_feed_fini(&opened_of(worker)->feed);
+    if (c->reads)
+        m->observing.feed = NULL;
+    free(opened_of(worker));
     c->worker = NULL;
     if (c->open)
         judge_broken(m->world, "%s: %u requests of customer %td had no end when it was closed", m->name,
                      c->open, c - m->customers);
 }
 
-bool machine_close_customer(struct machine *m, unsigned customer, uint64_t ns)
+static bool customer_close(struct machine *m, unsigned customer)
 {
     struct customer *c = &m->customers[customer];
     if (!c->worker || !machine_joined(m) || m->script.step == SCRIPT_LEAVE ||
@@ -534,8 +583,21 @@ bool machine_close_customer(struct machine *m, unsigned customer, uint64_t ns)
     customer_end(m, c);
     c->closing = false;
     cover_watch(m);
+    return true;
+}
+
+bool machine_close_customer(struct machine *m, unsigned customer, uint64_t ns)
+{
+    struct customer *c = &m->customers[customer];
+    if (!customer_close(m, customer))
+        return false;
     sim_must(sim_schedule(m->world->sim, &c->reopen, sim_now(m->world->sim) + ns));
     return true;
+}
+
+bool machine_reader_closes(struct machine *m)
+{
+    return !m->customers[READER].worker || customer_close(m, READER);
 }
 
 /* ---- servers that give away what they have ---- */
@@ -631,6 +693,7 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     }
     if (!lane_enter(node->control))
         abort();
+    observing_end(m);
     if (node->own)
         member_slot_close_control(node->own);
     end_check(m); /* what was due while it stood still may have run just now, on its lane */

@@ -21,6 +21,9 @@ void machine_scheduler_tick(struct machine *m);
 /* The newest view of a scheduler whose job ends or has ended; else 0. */
 uint64_t machine_end_view(const struct machine *m);
 void machine_open_customers(struct machine *m);
+/* The process of a reader has a view, or has lost it; false: the reader is busy with a client task. */
+void machine_reader_opens(struct machine *m);
+bool machine_reader_closes(struct machine *m);
 /* The application closes a customer, and opens it again after this time. False: it is not open, or busy with
  * a client task. */
 bool machine_close_customer(struct machine *m, unsigned customer, uint64_t ns);

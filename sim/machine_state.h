@@ -15,6 +15,8 @@
 
 struct world;
 struct scheduler;
+struct observer;
+struct view_feed;
 struct http;
 struct simfs;
 struct disk;
@@ -58,6 +60,20 @@ struct customer_clock {
     bool patient;     /* the wait must succeed once all is well */
     bool stays;       /* it does not leave before its node does */
     uint64_t left_at; /* when it last stopped counting */
+};
+
+enum observing_state { OBSERVING_NONE, OBSERVING_SEEKING, OBSERVING_JOINED, OBSERVING_ENDED };
+
+/* Where the reader of a worker's process has its views from. */
+struct observing {
+    struct observer *observer; /* NULL: none is running */
+    enum observing_state state;
+    paramo_err status;              /* ENDED: why */
+    struct view_feed *feed;         /* the reader's; NULL: it is not open */
+    struct sim_event due;           /* the reader is opened, or the observer begins again */
+    uint64_t seen, told;            /* the number of its view; as the judge knows it */
+    uint64_t answered, answered_at; /* its last query that was answered, and when by its clock */
+    uint64_t clear_since, behind_since;
 };
 
 enum script_step {
@@ -178,6 +194,7 @@ struct machine {
     bool has_stale;       /* the process before held a work unit when it died: that lease is void */
     struct work_unit stale;
     struct customer customers[SIM_CUSTOMERS];
+    struct observing observing;
     struct client_table tables[SIM_TABLES];
     struct client_task *client_task; /* NULL: none */
     unsigned client_task_customer;

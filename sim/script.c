@@ -23,6 +23,7 @@
 #include "sim/judge.h"
 #include "sim/machine.h"
 #include "sim/memory.h"
+#include "sim/observing.h"
 #include "sim/ops.h"
 #include "sim/world.h"
 #include "table/table_options.h"
@@ -390,7 +391,7 @@ static unsigned customers(const struct machine *m)
     unsigned n = 0;
     for (unsigned i = 0; i < m->world->schedule->customers; i++)
         n += m->customers[i].worker || m->customers[i].reopen.slot;
-    return n;
+    return n + observing_goes_on(m);
 }
 
 /* Flushes of the customers that hold anything back. False: none does. */

@@ -14,6 +14,7 @@
  *     functions.c     functions of ranges, and what their results may be
  *     island.c        members of a chain and a client, cut off while others write what it reads
  *     machine.c       processes: start, crash, restart
+ *     observing.c     the observers that readers have their views from
  *     ckpts.c         checkpoints of the job: saves, loads, and that the files are whole
  *     held.c          the model of what filters hold back at the workers
  *     ledger.c        the model of sums: what was pushed, acknowledged, cleared; what a pull may return
@@ -68,6 +69,9 @@ struct app_ops {
     void (*joined)(struct machine *m);
     /* A request has ended, or a customer is open again. */
     void (*wake)(struct machine *m);
+    /* A process has the view that its reader begins with; it has lost it. False: the reader is busy, and stays open. */
+    void (*reader_opens)(struct machine *m);
+    bool (*reader_closes)(struct machine *m);
     /* It issues requests, perhaps while a call to the scheduler goes on. */
     bool (*works)(const struct machine *m);
     /* It has left. */
