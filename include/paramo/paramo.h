@@ -415,4 +415,5 @@ PARAMO_API void paramo_worker_counters(paramo_worker *worker, paramo_counters *c
 #include "filter.h"
 #include "functions.h"
 #include "range.h"
+#include "snapshot.h"
 #endif

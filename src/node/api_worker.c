@@ -388,8 +388,7 @@ paramo_err paramo_worker_namespace(paramo_worker *worker, const char *name)
     return PARAMO_OK;
 }
 
-/* The name by which the job knows the table. */
-static paramo_err table_name(const paramo_worker *worker, const char *name, char full[VIEW_NAME_MAX])
+paramo_err table_name(const paramo_worker *worker, const char *name, char full[VIEW_NAME_MAX])
 {
     size_t at = strlen(worker->space), len = name ? strlen(name) : 0;
     if (at && len && name[0] == '/') {
@@ -415,9 +414,13 @@ paramo_err paramo_table_open(paramo_worker *worker, const char *name, const para
         err = err_set(PARAMO_E_INVALID, "table is NULL");
     if (!err)
         err = table_name(worker, name, full);
-    if (err)
-        return err;
-    name = full;
+    return err ? err : table_open(worker, full, options, table);
+}
+
+paramo_err table_open(paramo_worker *worker, const char *name, const paramo_table_options *options,
+                      paramo_table **table)
+{
+    paramo_err err = PARAMO_OK;
     paramo_table_options whole;
     if (options) {
         table_options_default(&whole);

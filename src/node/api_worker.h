@@ -19,6 +19,11 @@ MUST_USE paramo_err table_check(const paramo_worker *worker, const paramo_table 
 /* paramo_customer_open for an app of the library's own, too. */
 MUST_USE paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer, bool reads,
                                   paramo_worker **worker);
+/* The name by which the job knows the table: with the worker's namespace. INVALID: too long, or empty. */
+MUST_USE paramo_err table_name(const paramo_worker *worker, const char *name, char full[VIEW_NAME_MAX]);
+/* paramo_table_open by that name. */
+MUST_USE paramo_err table_open(paramo_worker *worker, const char *name, const paramo_table_options *options,
+                               paramo_table **table);
 /* The worker's open table of this name; NULL: it has none. */
 paramo_table *table_by_name(const paramo_worker *worker, const char *name);
 /* Sends what filters hold back, and waits for it for some seconds. Not on a lane. */
