@@ -73,9 +73,14 @@ void sched_peer_answer(struct sched_peer *peer, uint32_t kind, uint64_t number, 
         sched_peer_unanswered(peer, kind);
 }
 
+/* No node registered in time, or an answer could not be sent. A node on it loses its connection. */
 static void peer_mute(struct lane_timer *timer)
 {
-    sched_peer_close(container_of(timer, struct sched_peer, timer), false);
+    struct sched_peer *peer = container_of(timer, struct sched_peer, timer);
+    if (peer->node)
+        peer->sched->peers->user->closed(peer, peer->conn, PARAMO_E_MEMORY, "an answer could not be sent");
+    else
+        sched_peer_close(peer, false);
 }
 
 static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hello)
