@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,7 +51,7 @@ bool ucx_allows(struct ucx_van *van, enum ucx_kind kind, const char **why)
         *why = "it is on another host or of another user, and no fabric was named trusted";
     else if (atomic_load(&van->failed[kind]))
         *why = "UCX failed before";
-    else if (atomic_load(&van->kept) >= UCX_KEPT_MAX)
+    else if (atomic_load(&van->kept[kind]) >= UCX_KEPT_MAX)
         *why = "too many connections by UCX ended before they were made";
     else if (atomic_load(&van->ways) >= UCX_WAYS_MAX)
         *why = "the limit of connections that use UCX is reached";
@@ -59,11 +60,19 @@ bool ucx_allows(struct ucx_van *van, enum ucx_kind kind, const char **why)
 
 paramo_err ucx_context_of(struct ucx_van *van, enum ucx_kind kind, const struct ucx_context **context)
 {
-    paramo_err err = PARAMO_OK;
-    if (!van->context[kind].handle)
-        err = ucx_context_create(kind, van->pack, &van->context[kind]);
-    *context = &van->context[kind];
-    return err;
+    if (!van->context[kind]) {
+        struct ucx_context *made = calloc(1, sizeof *made);
+        if (!made)
+            return err_memory(sizeof *made);
+        paramo_err err = ucx_context_create(kind, van->pack, made);
+        if (err) {
+            free(made);
+            return err;
+        }
+        van->context[kind] = made;
+    }
+    *context = van->context[kind];
+    return PARAMO_OK;
 }
 
 paramo_err ucx_van_init(struct ucx_van *van, const struct van_config *config,
@@ -81,8 +90,12 @@ paramo_err ucx_van_init(struct ucx_van *van, const struct van_config *config,
 void ucx_van_fini(struct ucx_van *van)
 {
     blocking_jobs_destroy(van->jobs); /* with the last workers */
-    for (unsigned i = 0; i < UCX_KINDS && !atomic_load(&van->kept); i++)
-        ucx_context_destroy(&van->context[i]);
+    for (unsigned i = 0; i < UCX_KINDS; i++) {
+        if (!van->context[i] || atomic_load(&van->kept[i]))
+            continue; /* the ways that are kept hold their context */
+        ucx_context_destroy(van->context[i]);
+        free(van->context[i]);
+    }
     pthread_mutex_destroy(&van->lock);
 }
 #else

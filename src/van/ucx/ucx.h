@@ -62,16 +62,16 @@ struct ucx_van {
     const ucp_generic_dt_ops_t *pack; /* of the contexts */
     pthread_mutex_t lock;
     struct blocking_jobs *jobs; /* makes and destroys workers; set under the lock at the first use */
-    struct ucx_context context[UCX_KINDS]; /* made by a job, at the first use */
-    atomic_bool failed[UCX_KINDS];         /* no longer offered */
+    struct ucx_context *context[UCX_KINDS]; /* made by a job, at the first use; NULL: not made */
+    atomic_bool failed[UCX_KINDS];          /* no longer offered */
     atomic_uint ways;
-    atomic_uint kept; /* ways whose UCX worker could not be destroyed */
+    atomic_uint kept[UCX_KINDS]; /* ways whose UCX worker could not be destroyed */
 };
 
 /* pack reads the bytes that a way sends next. SYSTEM; all but van->tcp. */
 MUST_USE paramo_err ucx_van_init(struct ucx_van *van, const struct van_config *config,
                                  const ucp_generic_dt_ops_t *pack);
-/* The contexts stay as long as one of the van's UCX workers does. */
+/* A context stays if one of its UCX workers is kept. */
 void ucx_van_fini(struct ucx_van *van);
 /* May this kind be used? If not, *why is the reason. */
 bool ucx_allows(struct ucx_van *van, enum ucx_kind kind, const char **why);

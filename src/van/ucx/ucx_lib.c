@@ -1,6 +1,7 @@
 #ifdef PARAMO_HAVE_UCX
 #include "van/ucx/ucx_lib.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -110,6 +111,18 @@ static const char *const shm_settings[][2] = {{"TLS", "posix"},       {"MM_SEG_S
 static const char *const fabric_settings[][2] = {
     {"TLS", "rc,dc,ud,tcp"}, {"RNDV_THRESH", "inf"}, {"RCACHE_ENABLE", "n"}};
 
+/* Has this machine a device that UCX's rc, dc and ud use? */
+static bool rdma_here(void)
+{
+    struct dirent *entry = NULL;
+    DIR *devices = opendir("/sys/class/infiniband");
+    while (devices && (entry = readdir(devices)) && entry->d_name[0] == '.')
+        ;
+    if (devices)
+        (void)closedir(devices);
+    return entry != NULL;
+}
+
 /* The folder of UCX's files. UCX reads it from the environment only, when a context is made (1.13). */
 #define FILES_IN "UCX_POSIX_DIR"
 
@@ -153,6 +166,7 @@ static paramo_err context_make(const struct ucx_api *api, enum ucx_kind kind,
     context->api = api;
     context->handle = handle;
     context->datatype = datatype;
+    context->rdma = kind == UCX_FABRIC && rdma_here();
     context->message_bytes = kind == UCX_SHM ? (16 << 10) - 256 : (8 << 10) - 256;
     return PARAMO_OK;
 }

@@ -44,7 +44,8 @@ struct ucx_context {
     ucp_context_h handle;
     ucp_datatype_t datatype; /* a way: the bytes that it sends next */
     size_t message_bytes;    /* bytes that fit into one message of the transport */
-    struct shmdir dir;       /* for its files; empty: UCX makes none, or the user names the folder */
+    bool rdma;         /* it may use an RDMA device: UCX connects such endpoints by a message of its own */
+    struct shmdir dir; /* for its files; empty: UCX makes none, or the user names the folder */
 };
 /* pack reads the bytes of a message. context is zeroed. It is unchanged after an error. */
 MUST_USE paramo_err ucx_context_create(enum ucx_kind kind, const ucp_generic_dt_ops_t *pack,
