@@ -28,7 +28,7 @@
 #include "worker/client.h"
 #include "worker/client_impl.h"
 #include "worker/route.h"
-#include "worker/slicing.h"
+#include "worker/slicing_turns.h"
 
 enum { BATCH = 1 << 16, STEP = 4096 }; /* STEP: as in server/shard/clearing.c */
 

@@ -10,7 +10,7 @@
 #include "worker/clock_gate.h"
 #include "worker/ending.h"
 #include "worker/requests.h"
-#include "worker/slicing.h"
+#include "worker/slicing_turns.h"
 
 struct edge {
     struct request *by;       /* the request that waits */

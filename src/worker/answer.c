@@ -15,9 +15,9 @@
 #include "worker/numbers.h"
 #include "worker/page_request.h"
 #include "worker/reduction_request.h"
+#include "worker/reslicing.h"
 #include "worker/scan_batch.h"
 #include "worker/slices.h"
-#include "worker/slicing.h"
 
 /* The slice that an answer is for, if it still waits. NULL: of an older attempt, or answered before. */
 static struct slice *slice_of(struct link *l, const struct wire_head *h)

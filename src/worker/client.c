@@ -29,6 +29,7 @@
 #include "worker/requests.h"
 #include "worker/scan_batch.h"
 #include "worker/slicing.h"
+#include "worker/slicing_turns.h"
 #include "worker/views.h"
 
 /* More bytes are copied before the lane is entered. Arbitrary: some microseconds. */
@@ -582,7 +583,7 @@ static void close_on_lane(struct lane_task *task)
     link_orphan_probes(c); /* they leave with the goodbye, perhaps after the client was freed */
     lane_timer_cancel(lane, &c->life->deadline_timer);
     floor_close(c);
-    slicing_close(c);
+    slicing_turns_close(c);
     gather_close(c);
     lane_timer_cancel(c->lane, &c->life->free_timer);
     assert(!requests_first(c) && !chunk_first_waiter(c) && !links_count(c));
@@ -632,6 +633,7 @@ struct client_parts {
     struct client_probes probes;
     struct client_views views;
     struct client_waiters waiters;
+    struct client_slicing slicing;
     struct client_turns turns;
     struct client_gathers gathers;
 };
@@ -651,6 +653,7 @@ static void parts_join(struct client_parts *all)
     c->probes = &all->probes;
     c->views = &all->views;
     c->waiters = &all->waiters;
+    c->slicing = &all->slicing;
     c->turns = &all->turns;
     c->gathers = &all->gathers;
     c->life->client = c;
@@ -688,6 +691,7 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     route_init(c);
     floor_init(c);
     gather_init(c);
+    slicing_turns_init(c);
     callbacks_init(c);
     bufpool_init(&c->pool, CLIENT_POOL_MAX);
     paramo_err err = tracker_init(&c->tracker);

@@ -364,7 +364,8 @@ struct client {
     struct client_probes *probes;         /* link.h */
     struct client_views *views;           /* views.h */
     struct client_waiters *waiters;       /* chunk.h */
-    struct client_turns *turns;           /* slicing.h */
+    struct client_slicing *slicing;       /* slicing.h */
+    struct client_turns *turns;           /* slicing_turns.h */
     struct client_gathers *gathers;       /* gather.h */
     struct filtering *filtering;          /* filtering.c; NULL: no table has filters */
     struct carrying *carrying;            /* carrying.c; NULL: nothing was held back */

@@ -6,7 +6,7 @@
 
 #include "worker/client_impl.h"
 #include "worker/ending.h"
-#include "worker/slicing.h"
+#include "worker/slicing_turns.h"
 
 static uint64_t lowest(const struct client_clock_gate *g)
 {

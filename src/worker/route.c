@@ -9,8 +9,9 @@
 #include "worker/link.h"
 #include "worker/links.h"
 #include "worker/numbers.h"
+#include "worker/reslicing.h"
 #include "worker/route.h"
-#include "worker/slicing.h"
+#include "worker/slicing_turns.h"
 #include "worker/views.h"
 
 static uint64_t place_of(uint32_t node, unsigned index)
