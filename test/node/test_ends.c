@@ -1,7 +1,7 @@
 /* How a server ends: by itself, when a shard cannot go on, and when it is to be drained and the job is over.
  */
 #include "server/replication/chain_impl.h"
-#include "server/replication/forward.h"
+#include "server/replication/gate.h"
 #include "unit.h"
 
 #include <sched.h>

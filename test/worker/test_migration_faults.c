@@ -3,7 +3,7 @@
  * argument names the one test to run. */
 #include "server/migration/target.h"
 #include "server/replication/chain_impl.h"
-#include "server/replication/forward.h"
+#include "server/replication/gate.h"
 #include "server/shard/shard_tables.h"
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"

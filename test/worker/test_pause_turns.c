@@ -3,7 +3,7 @@
  * to server 1. */
 #include "server/migration/source.h"
 #include "server/migration/target.h"
-#include "server/replication/forward.h"
+#include "server/replication/gate.h"
 #include "server/replication/origins.h"
 #include "server/replication/records.h"
 #include "server/shard/senders.h"

@@ -2,7 +2,7 @@
  * requests that are sent again, views, a customer that is closed, orders, the end of the shard. The test is the
  * scheduler. */
 #include "server/replication/acks.h"
-#include "server/replication/forward.h"
+#include "server/replication/gate.h"
 #include "server/replication/origins.h"
 #include "server/replication/records.h"
 #include "server/shard/peers.h"

@@ -1,6 +1,6 @@
 /* What a stream had not got acknowledged goes to the next members' streams in turns, and what comes in the middle of it:
  * views, connections that end, a customer that is closed, the end of the shard. The test is the scheduler. */
-#include "server/replication/forward.h"
+#include "server/replication/gate.h"
 #include "server/replication/records.h"
 #include "server/shard/shard_tables.h"
 #include "table/table.h"

@@ -2,7 +2,8 @@
  * nobody sees more of it than that it took longer. Also: a table is gone through while owners change. */
 #include "server/replication/acks.h"
 #include "server/replication/chain_impl.h"
-#include "server/replication/forward.h"
+#include "server/replication/chain_stream.h"
+#include "server/replication/chain_tick.h"
 #include "server/shard/shard_tables.h"
 #include "unit.h"
 

@@ -4,7 +4,7 @@
 
 #include "server/migration/source.h"
 #include "server/migration/target.h"
-#include "server/replication/forward.h"
+#include "server/replication/gate.h"
 #include "server/shard/shard.h"
 #include "server/snapshot/load_state.h"
 #include "wire/order.h"

@@ -7,7 +7,11 @@
 
 #include "base/log.h"
 #include "base/sm.h"
-#include "server/replication/forward.h"
+#include "server/replication/chain_stream.h"
+#include "server/replication/chain_tick.h"
+#include "server/replication/chain_wait.h"
+#include "server/replication/entry.h"
+#include "server/replication/gate.h"
 #include "server/replication/records.h"
 #include "server/shard/clearing.h"
 #include "server/shard/senders.h"

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/sm.h"
 #include "server/replication/acks.h"
-#include "server/replication/forward.h"
+#include "server/replication/gate.h"
 #include "server/replication/origins.h"
 #include "server/replication/records.h"
 #include "server/replication/succession.h"

@@ -9,12 +9,17 @@
  *
  *     origins.h     the owners that are followed, with their records of senders
  *     acks.h        acknowledgements to the member before
- *     forward.h     streams to the next members, and what waits for their acknowledgements
+ *     forward.h     an owner's changes
+ *     splitting.h   which rows of a change each next member has
+ *     chain_stream.h streams to the next members; releasing.h: their entries end when they are acknowledged
+ *     chain_wait.h  what waits for these acknowledgements
+ *     routing.h     entries of streams that have ended go to other streams
+ *     gate.h        may this shard serve?
  *     records.h     records of senders that pass from one owner to another, in turns
  *     follow.h      what comes from the member before
  *     combined.h    pushes of a clock that are one change
  *     succession.h  what a new view changes
- *     replication.h begin and end of all that
+ *     replication.h begin and end of all that; chain_tick.h: what happens each 100 ms
  *
  * - Order. The owner numbers its changes. The numbers of one partition ascend for ever, whichever shard owns
  *   it. A member applies a change only to partitions whose last number is lower. So a change that is sent
@@ -129,7 +134,7 @@ struct chain_stream {
     struct lane_timer resume; /* goes on in the next round: `unsent` has come back */
     size_t count, bytes;
     uint64_t seq, acked;      /* acked: these are released, too */
-    struct {                  /* entries that are acknowledged are released in turns (forward.c) */
+    struct {                  /* entries that are acknowledged are released in turns (releasing.c) */
         struct chain_ack ack; /* the latest, while a turn is left; its bits are in `beyond` */
         uint8_t *beyond;      /* CHAIN_BEYOND_MAX bytes, or NULL */
         struct qnode *at;     /* the next entry to look at; NULL: all were looked at */

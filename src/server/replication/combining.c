@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/replication/chain_wait.h"
 #include "server/replication/combined.h"
 #include "server/replication/forward.h"
+#include "server/replication/gate.h"
+#include "server/replication/splitting.h"
 #include "table/packed_sums.h"
 
 bool combining_possible(const struct shard *s, const struct shard_table *t)

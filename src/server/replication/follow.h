@@ -1,6 +1,6 @@
 /*
  * A follower's side: connections from the chain's previous members, and the messages on them. It must never know
- * which member is next: forward.h does. Tests: test/worker/test_chain_sim.c.
+ * which member is next: succession.h does. Tests: test/worker/test_chain_sim.c.
  */
 #ifndef SERVER_REPLICATION_FOLLOW_H
 #define SERVER_REPLICATION_FOLLOW_H

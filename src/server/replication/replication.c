@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "server/migration/migration.h"
+#include "server/replication/chain_tick.h"
 #include "server/replication/follow.h"
-#include "server/replication/forward.h"
 #include "server/replication/origins.h"
 #include "server/replication/records.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/replication/chain_wait.h"
 #include "server/replication/forward.h"
 #include "server/shard/apply_rows.h"
 #include "server/shard/clearing.h"

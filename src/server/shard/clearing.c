@@ -6,7 +6,7 @@
 #include "base/assert_slow.h"
 #include "base/log.h"
 #include "server/replication/acks.h"
-#include "server/replication/forward.h"
+#include "server/replication/gate.h"
 #include "server/shard/table_map.h"
 #include "server/snapshot/saving.h"
 #include "table/table.h"

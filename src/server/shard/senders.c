@@ -5,7 +5,8 @@
 
 #include "base/assert_slow.h"
 #include "server/migration/source.h"
-#include "server/replication/forward.h"
+#include "server/replication/chain_wait.h"
+#include "server/replication/gate.h"
 #include "server/replication/records.h"
 #include "server/replication/replication.h"
 #include "server/shard/collecting.h"

@@ -8,7 +8,7 @@
 #include "cluster/session/acceptor.h"
 #include "ring/chains.h"
 #include "server/replication/follow.h"
-#include "server/replication/forward.h"
+#include "server/replication/gate.h"
 #include "server/replication/records.h"
 #include "server/replication/replication.h"
 #include "server/replication/succession.h"

@@ -7,7 +7,9 @@
 
 #include "base/log.h"
 #include "server/migration/source.h"
+#include "server/replication/chain_wait.h"
 #include "server/replication/forward.h"
+#include "server/replication/gate.h"
 #include "server/replication/records.h"
 #include "server/shard/apply.h"
 #include "server/shard/clearing.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "server/replication/forward.h"
+#include "server/replication/chain_wait.h"
 #include "server/shard/apply.h"
 #include "server/shard/apply_rows.h"
 #include "server/shard/reply.h"
