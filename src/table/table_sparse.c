@@ -4,9 +4,11 @@
 #include <string.h>
 
 enum {
-    BATCH = 64,        /* rows whose cache misses overlap */
-    INSERT_AHEAD = 16, /* keys from prefetch to insertion: what the search fetched has left the cache */
-    PREFETCH_MAX = 256 /* bytes of a row that are prefetched: the hardware prefetcher continues from there */
+    BATCH = 64,         /* rows whose cache misses overlap */
+    INSERT_AHEAD = 16,  /* keys from prefetch to insertion: what the search fetched has left the cache */
+    LONG_ROW = 256,     /* bytes; longer rows are prefetched and used one at a time */
+    LONG_AHEAD = 8192,  /* bytes of long rows from a prefetch to the use; measured with rows of 1,248 bytes */
+    PREFETCH_MAX = 4096 /* bytes of a row that are prefetched: the processor's own prefetch continues there */
 };
 
 void table_sparse_init(struct table_sparse *s, const struct rowspec *spec, struct tablemem *mem,
@@ -105,21 +107,57 @@ paramo_err table_sparse_resolve(struct table_sparse *s, const uint64_t *keys, si
     return create && found < n ? create_missing(s, keys, rows, n) : PARAMO_OK;
 }
 
-static void prefetch_rows(const struct table_sparse *s, const uint32_t *rows, size_t n)
+/*
+ * A walk over the rows of a request. It takes `step` rows at a time, and fetches each `ahead` rows before its use. The
+ * processor holds a limited number of lines in flight: a burst of more prefetches waits for memory itself. So long rows
+ * are fetched one by one, between the uses of others.
+ */
+struct walk {
+    const struct table_sparse *s;
+    const uint32_t *rows;
+    size_t n, step, ahead, bytes; /* bytes: those of a row that are fetched */
+};
+
+/* Inlined always: gcc 12 takes a function that only prefetches for one without effects, and removes calls of it. */
+static inline __attribute__((always_inline)) void prefetch_rows(const struct walk *w, size_t from, size_t to)
 {
-    size_t bytes = s->slab.row_bytes < PREFETCH_MAX ? s->slab.row_bytes : PREFETCH_MAX;
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i] == KEYINDEX_NONE)
+    for (size_t i = from; i < to && i < w->n; i++) {
+        if (w->rows[i] == KEYINDEX_NONE)
             continue;
-        const char *row = rowslab_row(&s->slab, rows[i]);
-        for (size_t at = 0; at < bytes; at += 64)
+        const char *row = rowslab_row(&w->s->slab, w->rows[i]);
+        for (size_t at = 0; at < w->bytes; at += 64)
             __builtin_prefetch(row + at);
+        __builtin_prefetch(row + w->bytes - 1);
     }
 }
 
-static size_t batch_at(size_t done, size_t n)
+/* bytes: of each row, from its begin, that are used. */
+static struct walk walk_begin(const struct table_sparse *s, const uint32_t *rows, size_t n, size_t bytes)
 {
-    return n - done < BATCH ? n - done : BATCH;
+    struct walk w = {.s = s, .rows = rows, .n = n, .step = BATCH, .ahead = BATCH, .bytes = bytes};
+    if (w.bytes > PREFETCH_MAX)
+        w.bytes = PREFETCH_MAX;
+    if (bytes > LONG_ROW) {
+        w.step = 1;
+        w.ahead = LONG_AHEAD / w.bytes;
+    }
+    prefetch_rows(&w, 0, w.ahead);
+    return w;
+}
+
+/* How many of the rows from `done` on come next; rows after them are fetched. */
+static size_t walk_next(const struct walk *w, size_t done)
+{
+    size_t m = w->n - done < w->step ? w->n - done : w->step;
+    prefetch_rows(w, done + w->ahead, done + w->ahead + m);
+    return m;
+}
+
+/* The same before each row i, in a loop over single rows. */
+static void walk_to(const struct walk *w, size_t i)
+{
+    if (i % w->step == 0)
+        (void)walk_next(w, i);
 }
 
 /* vals: checked; NULL: sums. */
@@ -139,9 +177,9 @@ static paramo_err add_aggregated(struct table_sparse *s, const uint64_t *keys, u
         return err;
     if (marks)
         rowmarks_change_all(marks, keys, rows, n);
+    struct walk walk = walk_begin(s, rows, n, s->slab.row_bytes);
     for (size_t i = 0; i < n; i++) {
-        if (i % BATCH == 0)
-            prefetch_rows(s, rows + i, batch_at(i, n));
+        walk_to(&walk, i);
         void *row = rowslab_row(&s->slab, rows[i]);
         if (vals)
             aggregate_add(spec, row, &s->now, (const char *)vals + i * spec->param_bytes);
@@ -174,11 +212,10 @@ paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint3
     paramo_err err = optimizer_check(&spec->optimizer, vals, n * spec->dim);
     if (err || (err = create_missing(s, keys, rows, n)) != PARAMO_OK)
         return err;
-    prefetch_rows(s, rows, batch_at(0, n));
+    struct walk walk = walk_begin(s, rows, n, s->slab.row_bytes);
     for (size_t done = 0, m; done < n; done += m) {
         void *batch[BATCH];
-        m = batch_at(done, n);
-        prefetch_rows(s, rows + done + m, batch_at(done + m, n));
+        m = walk_next(&walk, done);
         if (marks)
             rowmarks_change_all(marks, keys + done, rows + done, m);
         for (size_t i = 0; i < m; i++)
@@ -189,16 +226,21 @@ paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint3
     return PARAMO_OK;
 }
 
+/* Of a row that a pull reads. */
+static size_t pulled_bytes(const struct table_sparse *s)
+{
+    return s->spec->aggregate ? s->slab.row_bytes : s->spec->param_bytes;
+}
+
 void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows, size_t n,
                        void *vals)
 {
     const struct rowspec *spec = s->spec;
     size_t bytes = spec->param_bytes;
     char *out = vals;
-    prefetch_rows(s, rows, batch_at(0, n));
+    struct walk walk = walk_begin(s, rows, n, pulled_bytes(s));
     for (size_t done = 0, m; done < n; done += m) {
-        m = batch_at(done, n);
-        prefetch_rows(s, rows + done + m, batch_at(done + m, n));
+        m = walk_next(&walk, done);
         for (size_t i = done; i < done + m; i++, out += bytes)
             if (rows[i] == KEYINDEX_NONE)
                 rowspec_initial(spec, keys[i], 0, spec->dim, out);
@@ -219,9 +261,9 @@ void table_sparse_push_columns(struct table_sparse *s, const uint32_t *rows, siz
     const struct rowspec *spec = s->spec;
     const char *from = vals;
     assert(col + ncols <= spec->dim);
+    struct walk walk = walk_begin(s, rows, n, s->slab.row_bytes);
     for (size_t i = 0; i < n; i++, from += ncols * spec->value_bytes) {
-        if (i % BATCH == 0)
-            prefetch_rows(s, rows + i, batch_at(i, n));
+        walk_to(&walk, i);
         char *w = rowslab_row(&s->slab, rows[i]);
         spec->optimizer.span(&spec->optimizer, w + col * spec->value_bytes, state_plane(spec, w, 0) + col,
                              state_plane(spec, w, 1) + col, 0, from, ncols);
@@ -234,9 +276,9 @@ void table_sparse_pull_columns(const struct table_sparse *s, const uint64_t *key
     const struct rowspec *spec = s->spec;
     size_t bytes = ncols * spec->value_bytes;
     char *out = vals;
+    struct walk walk = walk_begin(s, rows, n, pulled_bytes(s));
     for (size_t i = 0; i < n; i++, out += bytes) {
-        if (i % BATCH == 0)
-            prefetch_rows(s, rows + i, batch_at(i, n));
+        walk_to(&walk, i);
         if (rows[i] == KEYINDEX_NONE)
             rowspec_initial(spec, keys[i], col, ncols, out);
         else if (spec->aggregate)
@@ -274,10 +316,9 @@ paramo_err table_sparse_get(const struct table_sparse *s, const uint64_t *keys, 
     }
     size_t bytes = part_bytes(s->spec, part);
     char *to = out;
-    prefetch_rows(s, rows, batch_at(0, n));
+    struct walk walk = walk_begin(s, rows, n, s->slab.row_bytes);
     for (size_t i = 0; i < n; i++) {
-        if (i % BATCH == 0)
-            prefetch_rows(s, rows + i + batch_at(i, n), batch_at(i + batch_at(i, n), n));
+        walk_to(&walk, i);
         row_get(s->spec, rowslab_row(&s->slab, rows[i]), part, to + i * bytes);
     }
     return PARAMO_OK;
