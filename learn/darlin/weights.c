@@ -251,7 +251,7 @@ static paramo_err measure(struct customer *c, double guess, const char *key, str
     paramo_err err = PARAMO_OK;
     if (job->valid) {
         const struct score_source source = source_of(c);
-        metrics_reset(job->metrics, &base);
+        metrics_reset(job->metrics, o, &base);
         err = reader_rewind(job->valid);
         if (err == PARAMO_OK)
             err = score_reader(&source, job->valid, score_metrics, job->metrics);

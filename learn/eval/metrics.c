@@ -36,8 +36,9 @@ void metrics_free(struct metrics *m)
     free(m);
 }
 
-void metrics_reset(struct metrics *m, const float *base)
+void metrics_reset(struct metrics *m, const struct objective *objective, const float *base)
 {
+    m->objective = *objective;
     m->n = 0;
     memset(m->sums, 0, sizeof m->sums);
     m->has_base = base != NULL;

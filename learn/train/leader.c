@@ -210,7 +210,7 @@ static paramo_err validate(struct customer *c, uint32_t round, const float *gues
     paramo_err err = scaling_look(&c->scaling);
     struct score_source source = {
         .model = &job->info, .fetch = learner_fetch, .arg = c->learner, .scaled = c->scaling.table != NULL};
-    metrics_reset(job->metrics, guess);
+    metrics_reset(job->metrics, &job->info.objective, guess);
     if (err == PARAMO_OK)
         err = reader_rewind(job->valid);
     if (err == PARAMO_OK)

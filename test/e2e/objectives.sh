@@ -61,6 +61,12 @@ learned softmax class logloss 0.8 --classes 3
 learned hinge click hinge_loss 0.7
 learned logistic click logloss 0.55
 
+expect 0 "squared, --valid" "$PARAMO" train --json --model lr --objective squared --data price.train --valid price.test --epochs 1 --model-out one
+valid=$(grep '"rmse"' "$OUT" | tail -n 1 | sed 's/.*: *//; s/,//')
+expect 0 "squared, --valid: measured" "$PARAMO" eval --model-in one --data price.test --json
+check "squared: --valid measures $valid, and eval $(json "$OUT" rmse)" near "$valid" "$(json "$OUT" rmse)" 0.001
+rm -rf one
+
 # Predictions are in the units of the labels; the measures follow from them.
 for objective in squared poisson quantile; do
     kind=$([ $objective = poisson ] && echo count || echo price)

@@ -52,7 +52,7 @@ static void test_against_the_definition(void **state)
         }
         y[0] = 0;
         y[1] = 1;
-        metrics_reset(metrics, NULL);
+        metrics_reset(metrics, &o, NULL);
         size_t cut = draw(&s) % n;
         assert_int_equal(metrics_add(metrics, m, n, y, NULL, cut), PARAMO_OK);
         assert_int_equal(metrics_add(metrics, m + cut, n, y + cut, NULL, n - cut), PARAMO_OK);
@@ -82,7 +82,7 @@ static void test_edges(void **state)
     assert_int_equal(metrics_finish(metrics, &r), PARAMO_OK);
     assert_true(fabs(r.loss - -log(1e-15)) < 1e-9 && r.value[METRIC_AUC] == 0 &&
                 r.value[METRIC_ACCURACY] == 0);
-    metrics_reset(metrics, NULL);
+    metrics_reset(metrics, &o, NULL);
     assert_int_equal(metrics_add(metrics, m, 2, same, NULL, 2), PARAMO_OK);
     assert_int_equal(metrics_finish(metrics, &r), PARAMO_OK);
     assert_true(isnan(r.value[METRIC_AUC]) && isnan(r.value[METRIC_CALIBRATION]) && r.positives == 0);
@@ -104,11 +104,11 @@ static void test_weighted_sums(void **state)
         w[i] = 1 + draw_float(&s) / 2;
     }
     struct objective o = objective_of(&objective_squared);
-    o.label_scale = 2;
     struct metrics *metrics;
     struct metrics_result r;
     assert_int_equal(metrics_new(&o, &metrics), PARAMO_OK);
-    metrics_reset(metrics, guess);
+    o.label_scale = 2; /* which a job knows only later */
+    metrics_reset(metrics, &o, guess);
     assert_int_equal(metrics_add(metrics, m, N, y, w, 100), PARAMO_OK);
     assert_int_equal(metrics_add(metrics, m + 100, N, y + 100, w + 100, N - 100), PARAMO_OK);
     assert_int_equal(metrics_finish(metrics, &r), PARAMO_OK);
