@@ -12,6 +12,7 @@
 #include "learn/data/keep_names.h"
 #include "learn/io/progress.h"
 #include "learn/train/train.h"
+#include "learn/tune/crossval.h"
 
 #include "paramo/paramo.h"
 
@@ -40,6 +41,8 @@ static const char more[] =
     "the model is measured on them after each epoch. The best epoch's model is saved. Training ends\n"
     "after two epochs without a better one, at the latest after 20. If even the best is no better than\n"
     "guessing the mean rate, it is saved, a warning says so, and the exit code is 5 (--any-quality: 0).\n"
+    "Few rows (some thousands) are cross-validated in five folds instead, which says for how many epochs\n"
+    "all of them are learned, if no option says so.\n"
     "Rows, log-loss and bytes are those of an epoch, in progress and summary. Batches are cut within parts\n"
     "of 1 MiB of text. Each batch is scored before it is learned: that is the log-loss shown while\n"
     "training.\n"
@@ -92,7 +95,8 @@ static int put_loss(json_t *j, const char *prefix, const struct objective *o, do
     return json_object_set_new(j, key, metrics_number(objective_shown(o, loss)));
 }
 
-static json_t *epoch_json(const struct objective *o, size_t number, const struct train_epoch *e, int held_out)
+static json_t *epoch_json(const struct objective *o, size_t number, const struct train_epoch *e,
+                          const char *measured)
 {
     json_t *j = json_pack("{s:I, s:I}", "epoch", (json_int_t)number, "rows", (json_int_t)e->rows);
     json_t *rest = json_pack("{s:f, s:f, s:I, s:I, s:I, s:I}", "seconds", e->seconds, "rows_per_second",
@@ -111,7 +115,7 @@ static json_t *epoch_json(const struct objective *o, size_t number, const struct
         if (e->objective > 0)
             darlin_args_report(j, e);
         if (e->has_valid)
-            (void)json_object_set_new(j, held_out ? "held_out" : "valid", metrics_json(o, &e->valid));
+            (void)json_object_set_new(j, measured, metrics_json(o, &e->valid));
     }
     json_decref(rest);
     return j;
@@ -220,11 +224,11 @@ static json_t *admission_json(const struct options *s, const struct admission_ru
 
 static int print_json(const struct options *s, const struct train_options *o, const struct train_result *r)
 {
+    const char *measured = o->measured ? "cross_validated" : r->hold_out > 0 ? "held_out" : "valid";
     json_t *epochs = json_array();
     for (size_t i = r->first_epoch; i < r->epochs; i++)
         if (r->epoch[i].rows > 0)
-            (void)json_array_append_new(epochs,
-                                        epoch_json(&r->objective, i + 1, &r->epoch[i], r->hold_out > 0));
+            (void)json_array_append_new(epochs, epoch_json(&r->objective, i + 1, &r->epoch[i], measured));
     json_t *j = json_pack(
         "{s:s, s:s, s:s, s:i, s:i, s:I, s:i, s:b, s:i, s:I, s:s?, s:I, s:f, s:b, s:b, s:b, s:I, s:o}",
         "model", o->model.ops->name, "objective", o->model.objective.ops->name, "vectors", paramo_cpu(),
@@ -239,6 +243,8 @@ static int print_json(const struct options *s, const struct train_options *o, co
             json_pack("{s:I, s:I, s:I, s:s}", "parts_parsed", (json_int_t)r->read.parts_parsed, "parts_read",
                       (json_int_t)r->read.parts_kept, "bytes", (json_int_t)r->read.disk_cache_bytes, "note",
                       r->read.disk_cache_note));
+    if (j && o->measured)
+        (void)json_object_set_new(j, "folds", json_integer(CROSSVAL_FOLDS));
     if (j && option_text(s, OPT_MODEL_OUT) != NULL)
         (void)json_object_set_new(j, "model_out", json_string(option_text(s, OPT_MODEL_OUT)));
     for (size_t t = 1; j && t < o->model.ops->tables; t++)
@@ -316,13 +322,15 @@ static int print_summary(const struct options *s, const struct train_options *op
         darlin_args_table(r);
     } else if (r->epochs > r->first_epoch) {
         const int valid = r->epoch[r->first_epoch].has_valid;
-        const int ranks = valid && r->hold_out == 0 && (o->ops->metrics & METRIC_BIT(METRIC_AUC));
+        const int ranks =
+            valid && r->hold_out == 0 && !options->measured && (o->ops->metrics & METRIC_BIT(METRIC_AUC));
         (void)printf("epoch       rows  %8s%s    weights     pushed     pulled     time     rows/s\n",
                      o->ops->loss,
-                     !valid            ? ""
-                     : r->hold_out > 0 ? "  held-out "
-                     : ranks           ? "   valid    AUC    "
-                                       : "    valid  ");
+                     !valid              ? ""
+                     : options->measured ? "  cross-v. "
+                     : r->hold_out > 0   ? "  held-out "
+                     : ranks             ? "   valid    AUC    "
+                                         : "    valid  ");
         for (size_t i = r->first_epoch; i < r->epochs; i++) {
             const struct train_epoch *e = &r->epoch[i];
             if (e->rows == 0)
@@ -446,6 +454,43 @@ static int export_filters(const struct options *s, struct train_options *o)
     return -1;
 }
 
+/* Is nothing said that decides how long the job learns, or by what? */
+static int is_left_open(const struct options *s, const struct train_options *o)
+{
+    static const enum option_id deciding[] = {
+        OPT_EPOCHS,   OPT_HOLD_OUT,       OPT_PATIENCE,         OPT_MODEL_FROM, OPT_CALIBRATE,
+        OPT_ADMIT,    OPT_EXPIRE,         OPT_FACTOR_AFTER,     OPT_NEGATIVES,  OPT_WARMUP,
+        OPT_SCHEDULE, OPT_CHECKPOINT_DIR, OPT_CHECKPOINT_EVERY, OPT_RESTORE};
+    int open = option_list(s, OPT_VALID)->n == 0 && !o->darlin.on && !o->deterministic;
+    for (size_t i = 0; i < sizeof deciding / sizeof *deciding; i++)
+        open &= !option_given(s, deciding[i]);
+    return open;
+}
+
+/* Of a worker, or a job in one process. */
+static paramo_err cross_validate(const struct options *s, struct train_options *o, struct crossval *cv)
+{
+    struct progress progress;
+    paramo_config config;
+    paramo_config_init(&config);
+    config.roles = PARAMO_ROLE_ALL;
+    *cv = (struct crossval){0};
+    if (!is_left_open(s, o) || paramo_config_from_env(&config) != PARAMO_OK ||
+        config.roles == PARAMO_ROLE_SCHEDULER || config.roles == PARAMO_ROLE_SERVER)
+        return PARAMO_OK;
+    paramo_err err = crossval_run(o, cv);
+    if (err != PARAMO_OK || cv->epochs == 0)
+        return err;
+    crossval_apply(cv, o);
+    progress_init(&progress, o->quiet || config.roles != PARAMO_ROLE_ALL);
+    progress_line(
+        &progress,
+        "few rows (%" PRIu64 "): %d-fold cross-validation finds %s %.5f after %" PRIu64 " epochs, in %.1f s",
+        cv->rows, CROSSVAL_FOLDS, o->model.objective.ops->loss,
+        objective_shown(&o->model.objective, cv->epoch[cv->epochs - 1].loss), cv->epochs, cv->seconds);
+    return PARAMO_OK;
+}
+
 int cmd_train(int argc, char **argv)
 {
     struct options s;
@@ -467,7 +512,12 @@ int cmd_train(int argc, char **argv)
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
         (void)sigaction(SIGINT, &action, NULL);
         (void)sigaction(SIGTERM, &action, NULL);
-        paramo_err err = train_run(&options, &result);
+        struct crossval cv;
+        paramo_err err = cross_validate(&s, &options, &cv);
+        if (err == PARAMO_OK)
+            err = train_run(&options, &result);
+        else
+            result = (struct train_result){0};
         code = CODE_DONE;
         if (err == PARAMO_E_INTERRUPTED)
             code = CODE_INTERRUPTED;
@@ -500,6 +550,7 @@ int cmd_train(int argc, char **argv)
         }
         data_args_report("train", &result.read);
         train_result_free(&result);
+        crossval_free(&cv);
     }
     columns_release(options.model.columns);
     options_free(&s);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define HOLDOUT_PERCENT_MAX 50
+#define HOLDOUT_FOLDS_MAX   10
 
 enum holdout_side { HOLDOUT_LEARN, HOLDOUT_MEASURE };
 
@@ -32,6 +33,25 @@ static inline void holdout_sides(uint32_t stream, uint64_t index, unsigned perce
     const uint64_t part = holdout_mix(holdout_mix(stream) + index), limit = UINT64_MAX / 100 * percent;
     for (size_t r = 0; r < rows; r++)
         side[r] = holdout_mix(part + r) < limit ? HOLDOUT_MEASURE : HOLDOUT_LEARN;
+}
+
+/* The same for cross-validation: rows are dealt to `folds` folds, and those of fold number `fold` are HOLDOUT_MEASURE. Of
+ * each `folds` rows that follow each other every fold has one, so folds are equally large, and rows that are sorted by their
+ * label are dealt evenly. */
+static inline void holdout_fold(uint32_t stream, uint64_t index, unsigned folds, unsigned fold, size_t rows,
+                                uint8_t *side)
+{
+    const uint64_t part = holdout_mix(holdout_mix(stream) + index);
+    uint8_t order[HOLDOUT_FOLDS_MAX];
+    for (size_t r = 0; r < rows; r++) {
+        const size_t at = r % folds;
+        for (unsigned i = 0; at == 0 && i < folds; i++) { /* a new order: Fisher and Yates, from the inside */
+            const size_t other = (size_t)(holdout_mix(part + r + i) % (i + 1));
+            order[i] = order[other];
+            order[other] = (uint8_t)i;
+        }
+        side[r] = order[at] == fold ? HOLDOUT_MEASURE : HOLDOUT_LEARN;
+    }
 }
 
 #endif

@@ -161,6 +161,8 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
         r->interactions = *o->interactions;
     r->fields = r->interactions.n > 0 ? READER_FIELDS : o->fields;
     r->hold_out = o->hold_out;
+    r->folds = o->folds;
+    r->fold = o->fold;
     r->skip_bad = o->skip_bad;
     r->format = o->format;
     r->threads = o->threads != 0 ? o->threads : input_available_cpus();

@@ -51,11 +51,13 @@ struct reader_options {
     const struct interactions
         *interactions; /* NULL or copied: features of pairs of fields are added (interact.h) */
     enum reader_fields fields;
-    uint64_t skip_bad;     /* this many bad lines are skipped and counted; one more is an error */
-    size_t part_bytes;     /* READER_PART_BYTES; 0: that */
-    unsigned hold_out;     /* percent of the rows: reader_part has the others (holdout.h) */
-    unsigned threads;      /* parse threads of reader_next; 0: one per available CPU, at most 16 */
-    int cache;             /* keep parsed blocks for later epochs */
+    uint64_t skip_bad; /* this many bad lines are skipped and counted; one more is an error */
+    size_t part_bytes; /* READER_PART_BYTES; 0: that */
+    unsigned hold_out; /* percent of the rows: reader_part has the others (holdout.h) */
+    unsigned folds,
+        fold;         /* with hold_out: the rows of this fold are held out instead (holdout.h); folds 0: no */
+    unsigned threads; /* parse threads of reader_next; 0: one per available CPU, at most 16 */
+    int cache;        /* keep parsed blocks for later epochs */
     uint64_t cache_bytes;  /* of memory; 0: half of what is available at reader_open */
     const char *spill_dir; /* NULL: $TMPDIR, else /var/tmp */
     const char *

@@ -109,7 +109,10 @@ static paramo_err draw_sides(struct reader *r, struct workshop *shop, const stru
         if (!shop->side)
             return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     }
-    holdout_sides(part->stream, part->index, r->hold_out, rows, shop->side);
+    if (r->folds > 0)
+        holdout_fold(part->stream, part->index, r->folds, r->fold, rows, shop->side);
+    else
+        holdout_sides(part->stream, part->index, r->hold_out, rows, shop->side);
     return PARAMO_OK;
 }
 

@@ -58,7 +58,7 @@ struct pass {
 };
 
 struct reader {
-    unsigned hash_bits, threads, hold_out;
+    unsigned hash_bits, threads, hold_out, folds, fold;
     struct label_rule label;
     struct columns *columns;
     struct names *names_of_keys;

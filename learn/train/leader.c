@@ -143,7 +143,9 @@ static void judge(struct job *job, const struct train_epoch *e)
     r->measured = e->valid.rows;
     int warned = r->warning[0] != '\0';
     watch_judge(r->warning, sizeof r->warning, &job->info.objective, &verdict,
-                job->valid != NULL ? "on the validation data" : "on the held-out rows");
+                job->o->measured     ? "in cross-validation"
+                : job->valid != NULL ? "on the validation data"
+                                     : "on the held-out rows");
     if (!warned && r->warning[0] != '\0')
         progress_warn(&job->progress, "%s", r->warning);
 }
@@ -153,7 +155,7 @@ static paramo_err held_out(struct customer *c, uint32_t round, struct train_epoc
 {
     struct job *job = c->job;
     const struct objective *o = &job->info.objective;
-    double sums[MSUMS];
+    double *sums = job->result->held_out;
     char key[48];
     learner_held_out_key(key, sizeof key, round);
     paramo_err err = learner_get(job->node, key, sums, MSUMS);
@@ -166,7 +168,8 @@ static paramo_err held_out(struct customer *c, uint32_t round, struct train_epoc
             return err;
     }
     e->valid_seconds = progress_now() - job->learned;
-    e->has_valid = metric_sums_measure(o, sums);
+    /* a fold is added to the others, so it may have one class only */
+    e->has_valid = job->o->reader.folds > 0 ? sums[MSUM_WEIGHT] > 0 : metric_sums_measure(o, sums);
     if (e->has_valid)
         metric_sums_finish(o, sums, &e->valid);
     else if (round == 0)
@@ -204,6 +207,11 @@ static paramo_err validate(struct customer *c, uint32_t round, const float *gues
 {
     struct job *job = c->job;
     memset(job->bins, 0, sizeof job->bins);
+    if (job->o->measured) {
+        e->valid = job->o->measured[round];
+        e->has_valid = 1;
+        return PARAMO_OK;
+    }
     if (!job->valid)
         return job->hold_out > 0 ? held_out(c, round, e) : PARAMO_OK;
     double began = progress_now();
@@ -231,8 +239,11 @@ static void show_epoch(struct job *job, uint32_t round)
     if (e->has_valid && isfinite(auc))
         (void)snprintf(more, sizeof more, "  AUC %.5f", auc);
     if (e->has_valid)
-        (void)snprintf(valid, sizeof valid, "  %s %s %.5f%s", job->valid ? "valid" : "held-out", o->ops->loss,
-                       objective_shown(o, e->valid.loss), more);
+        (void)snprintf(valid, sizeof valid, "  %s %s %.5f%s",
+                       job->o->measured ? "cross-validated"
+                       : job->valid     ? "valid"
+                                        : "held-out",
+                       o->ops->loss, objective_shown(o, e->valid.loss), more);
     progress_line(
         &job->progress,
         "epoch %u/%llu  %s rows in %.1f s (%s/s)  %s %.5f%s  %s weights  pushed %s  pulled %s", round + 1,
@@ -479,7 +490,7 @@ static paramo_err finish_round(struct customer *c, uint32_t round, int *go_on)
     *go_on = !last && !r->stopped_early && (e->has_valid || job->o->epochs > 0) && job_goes_on(job);
     if (!*go_on)
         judge(job, e);
-    return (e->has_valid ? better : !*go_on) ? leader_save(c) : PARAMO_OK;
+    return (e->has_valid && !job->o->measured ? better : !*go_on) ? leader_save(c) : PARAMO_OK;
 }
 
 paramo_err leader_end_round(struct customer *c, uint32_t round, int *go_on)

@@ -2,6 +2,7 @@
 #include "learn/model/compute.h"
 #include "learn/objective/logistic.h"
 #include "learn/train/chosen.h"
+#include "learn/train/train_options.h"
 #include "paramo/paramo.h"
 
 #include <assert.h>
@@ -59,6 +60,7 @@ struct learner {
     uint64_t parts;           /* of the data; 0: not known */
     struct loader_part *part; /* the part that batches are taken from, and the next one's number */
     size_t next;
+    uint64_t pass; /* over its rows, from 0 */
     struct pace pace;
     struct watch_sums sums;                /* of the round */
     uint64_t sent, received;               /* counters when last reported */
@@ -418,6 +420,12 @@ static paramo_err go_on_in_time(struct learner *l)
     return err == PARAMO_OK && l->o.expiry->turn != before ? find_room(l) : err;
 }
 
+/* Passes over a part's rows in this round. */
+static uint64_t passes(const struct learner *l)
+{
+    return l->o.growing && !learner_measures(l) ? train_passes(l->round) : 1;
+}
+
 /* A part that comes from the loader gets sums. */
 static paramo_err begin_part(struct learner *l, struct loader_part *part)
 {
@@ -440,14 +448,16 @@ static paramo_err begin_part(struct learner *l, struct loader_part *part)
         sums->before_it =
             (double)reader_number(l->o.reader, part->lease.stream, part->lease.index) / (double)l->parts;
     part->sums = sums;
-    part->unlearned = part->list.n;
+    part->unlearned = part->list.n * passes(l);
     if (part->list.n == 0 || learner_measures(l))
         return PARAMO_OK;
     paramo_err err = go_on_in_time(l);
     sums->time = l->o.expiry->time;
     if (err == PARAMO_OK)
         err = check_fields(l, part);
-    return err == PARAMO_OK ? sum_labels(l, &part->list, sums) : err;
+    for (uint64_t i = 0; err == PARAMO_OK && i < passes(l); i++)
+        err = sum_labels(l, &part->list, sums);
+    return err;
 }
 
 /* Waits for the oldest push. */
@@ -541,6 +551,10 @@ static paramo_err push(struct learner *l, struct slot *s, const struct batch *b)
 static paramo_err next_batch(struct learner *l, int may_wait, enum loader_state *state,
                              const struct batch **b)
 {
+    if (l->part && l->next == l->part->list.n && l->pass + 1 < passes(l)) {
+        l->next = 0;
+        l->pass++;
+    }
     while (!l->part || l->next == l->part->list.n) {
         paramo_err err = loader_next(l->loader, may_wait, state, &l->part);
         if (err != PARAMO_OK || *state != LOADER_PART) {
@@ -548,6 +562,7 @@ static paramo_err next_batch(struct learner *l, int may_wait, enum loader_state 
             return err;
         }
         l->next = 0;
+        l->pass = 0;
         err = begin_part(l, l->part);
         if (err == PARAMO_OK && l->part->list.n == 0) {
             struct loader_part *empty = l->part;

@@ -76,19 +76,27 @@ static paramo_err take_shared(struct job *job)
     return err == PARAMO_OK && job->valid ? metrics_new(&job->info.objective, &job->metrics) : err;
 }
 
+void rows_options(const struct train_options *o, const struct model_info *info,
+                  struct reader_options *options)
+{
+    *options = o->reader;
+    options->hash_bits = info->hash_bits;
+    options->fields = info->ops->fields != MODEL_NO_FIELDS;
+    options->interactions = &info->interactions;
+    options->label = objective_label_rule(&info->objective);
+}
+
 paramo_err rows_open(struct job *job)
 {
     const struct train_options *o = job->o;
-    struct reader_options options = o->reader;
+    struct reader_options options;
     if (o->rows)
         return take_shared(job);
-    options.hash_bits = job->info.hash_bits;
-    options.fields = job->info.ops->fields != MODEL_NO_FIELDS;
-    options.interactions = &job->info.interactions;
-    options.label = objective_label_rule(&job->info.objective);
+    rows_options(o, &job->info, &options);
     job->hold_out = o->valid_n > 0 ? 0 : o->hold_out;
     paramo_err err = open_data(job, &options);
-    if (err == PARAMO_OK && job->hold_out > 0 && !can_measure(job->reader, &job->info.objective)) {
+    if (err == PARAMO_OK && job->hold_out > 0 && o->reader.folds == 0 &&
+        !can_measure(job->reader, &job->info.objective)) {
         reader_close(job->reader);
         job->reader = NULL;
         job->hold_out = 0;

@@ -9,6 +9,9 @@
 
 #include "learn/train/job.h"
 
+/* How a job reads its rows: reader options of the job, with what its model wants of them. */
+void rows_options(const struct train_options *o, const struct model_info *info,
+                  struct reader_options *options);
 /* Sets the job's readers, hold_out and epochs. Nothing is held out if the held-out rows of a small data set would not
  * have both classes. */
 PARAMO_MUST_USE paramo_err rows_open(struct job *job);

@@ -387,6 +387,7 @@ static paramo_err prepare(struct customer *c)
         .share = share_of(c),
         .shares = job->o->deterministic ? job->result->num_workers : 0,
         .alone = job->embedded || job->o->deterministic,
+        .growing = job->o->growing,
         .ahead = job->o->ahead,
         .bound = job->o->bound,
         .threads = share > 4 ? 4 : share, /* four parse faster than one learner learns */
@@ -660,7 +661,7 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
     config.num_servers = options->servers;
     config.num_workers = options->workers;
     *result = (struct train_result){0};
-    paramo_err err = paramo_config_from_env(&config);
+    paramo_err err = options->alone ? PARAMO_OK : paramo_config_from_env(&config);
     if (err != PARAMO_OK)
         return err;
     if (config.roles == PARAMO_ROLE_ALL) { /* the options say how large the job is, not the environment */

@@ -76,3 +76,13 @@ uint64_t train_batch_fitting(const struct model_info *info, uint64_t rows, uint6
     const uint64_t fitting = (uint64_t)(TRAIN_BATCH_VALUES / values);
     return fitting > least ? fitting : least;
 }
+
+uint64_t train_passes(uint32_t round)
+{
+    uint64_t before = 0, passes = 1;
+    for (uint32_t r = 0; r < round && before < TRAIN_EPOCHS_MAX; r++) {
+        before += passes;
+        passes = before > 2 ? before / 2 : 1;
+    }
+    return passes;
+}

@@ -29,6 +29,10 @@ struct train_options {
     struct model_info model; /* to begin with; epochs and rows are filled in */
     uint64_t epochs;         /* 0: up to TRAIN_EPOCHS where the model is measured after each, else one */
     unsigned hold_out;       /* percent of the rows, not with valid (learn/data/holdout.h) */
+    int growing;             /* epochs have train_passes() passes over the rows instead of one */
+    int alone;               /* one process is the whole job, whatever the environment says */
+    const struct metrics_result
+        *measured; /* of the epochs 0 .. epochs - 1, by cross-validation; NULL: they are not */
     struct admission_rule admission; /* of new features */
     uint32_t expire;                 /* parts after which an idle feature leaves the model; 0: never */
     struct rate_schedule schedule;   /* of the learning rate */
@@ -82,5 +86,9 @@ uint64_t train_batch_fitting(const struct model_info *info, uint64_t rows, uint6
 PARAMO_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info *info);
 /* The same for --solver darlin, which needs no state. The weights must be those of values as they are. */
 PARAMO_MUST_USE paramo_err train_take_weights(const char *dir, struct model_info *info);
+
+/* Passes over the rows in epoch number `round`, from 0, of a growing job: 1, 1, 1, 1, 2, 3, 4 ..., half of those before it. So
+ * its epochs are models on a path: with FTRL, beta / alpha over the passes so far acts as an L2 penalty. */
+uint64_t train_passes(uint32_t round);
 
 #endif

@@ -47,6 +47,7 @@ struct train_result {
     int sorted;                     /* the rows are sorted by label, or nearly */
     size_t best_epoch;              /* from 1; 0: the model was not measured */
     double best_loss;               /* that epoch's, on the rows that measure */
+    double held_out[MSUMS];         /* of the last epoch: what was measured on the held-out rows */
     uint64_t measured;              /* rows */
     double base_loss;               /* of guessing for each of them what is best for the learned rows */
     int interrupted, stopped_early, saved;

@@ -26,6 +26,7 @@ struct trial {
     uint64_t until; /* epochs */
     struct tune_outcome outcome;
     double guess; /* 0: not known */
+    double held_out[MSUMS];
     paramo_err err;
     char message[PARAMO_ERROR_MAX];
 };
@@ -36,6 +37,7 @@ static void take(struct trial *t, const struct train_result *r)
     t->outcome.loss = r->best_epoch > 0 ? r->best_loss : (double)INFINITY;
     t->outcome.epochs = r->best_epoch;
     t->outcome.ended = r->stopped_early;
+    memcpy(t->held_out, r->held_out, sizeof t->held_out);
     if (last && last->has_valid && last->valid.base > 0)
         t->guess = last->valid.base;
 }
@@ -132,6 +134,14 @@ paramo_err trial_run(struct trial *t, uint64_t epochs, struct tune_outcome *outc
     }
     (void)pthread_mutex_unlock(&t->lock);
     return err;
+}
+
+void trial_held_out(struct trial *t, double *sums)
+{
+    (void)pthread_mutex_lock(&t->lock);
+    for (size_t i = 0; i < MSUMS; i++)
+        sums[i] += t->held_out[i];
+    (void)pthread_mutex_unlock(&t->lock);
 }
 
 void trial_free(struct trial *t)

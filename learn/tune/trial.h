@@ -25,6 +25,8 @@ PARAMO_MUST_USE paramo_err trial_new(const struct train_options *options, struct
  * of the same rows runs. The error of the job ends it; one that diverged is an outcome, and no error. */
 PARAMO_MUST_USE paramo_err trial_run(struct trial *trial, uint64_t epochs, struct tune_outcome *outcome,
                                      double *guess);
+/* Adds what the last epoch measured on the held-out rows to sums[MSUMS] (metric_sums.h). */
+void trial_held_out(struct trial *trial, double *sums);
 /* Ends the job and frees it. NULL is allowed. */
 void trial_free(struct trial *trial);
 

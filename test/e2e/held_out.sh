@@ -14,7 +14,7 @@ of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv
 
 # ---- the same rows on every number of workers, and the best epoch's model ----
 expect 0 "a log" "$PARAMO" data synth --rows $rows --features 5000 --seed 1 --format libsvm --out log.svm
-expect 0 "one worker" "$PARAMO" "${train[@]}" --data log.svm --model-out one
+expect 0 "one worker" "$PARAMO" "${train[@]}" --hold-out 10 --data log.svm --model-out one
 cp "$OUT" one.json
 best=$(of one.json best_epoch)
 epochs=$(held one.json logloss | wc -w)
@@ -27,7 +27,7 @@ check "about a tenth is held out" test ${PIPESTATUS[1]} -eq 0
 check "the others are learned" test "$(json one.json rows)" -eq $((epochs * (rows - $(held one.json rows | cut -d' ' -f1))))
 expect 0 "just as many epochs" "$PARAMO" "${train[@]}" --data log.svm --epochs "$best" --model-out best
 check "the model that was saved is the best epoch's" diff -r one best
-expect 0 "as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --data log.svm --model-out many
+expect 0 "as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --hold-out 10 --data log.svm --model-out many
 check "the same model" diff -r one many
 gzip -k log.svm
 for many in 2 3; do
@@ -75,11 +75,29 @@ expect 0 "rare clicks" "$PARAMO" data synth --rows 100000 --features 20 --click-
 expect 0 "are learned" "$PARAMO" train --model lr -q --json --data rare.ffm
 check "without a warning" grep -q '"warning": null' "$OUT"
 awk 'BEGIN { srand(1); for (i = 0; i < 20000; i++) print (rand() < 0.3) " " int(rand() * 500) ":1 " 1000 + int(rand() * 500) ":1" }' >noise.svm
-expect 5 "nothing to learn" "$PARAMO" train --model lr --data noise.svm --model-out noise
+expect 5 "nothing to learn" "$PARAMO" train --model lr --data noise.svm --hold-out 10 --model-out noise
 says "it says so" '^warning: nothing is learned: log-loss 0\.[0-9]+ on the held-out rows, guessing the mean rate gives 0\.[0-9]+'
 check "the model is saved all the same" test -s noise/manifest.json
-expect 0 "any quality will do" "$PARAMO" train --model lr --data noise.svm --any-quality
+expect 0 "any quality will do" "$PARAMO" train --model lr --data noise.svm --hold-out 10 --any-quality
 awk 'BEGIN { srand(2); for (i = 0; i < 5000; i++) print (rand() < 0.3) " " int(rand() * 500) ":1" }' >other.svm
 expect 5 "on a file, too" "$PARAMO" train --model lr --data noise.svm --valid other.svm --epochs 1
 says "it says so" '^warning: nothing is learned: .* on the validation data'
+
+# ---- few rows are cross-validated ----
+head -n 300 log.svm >few.svm
+expect 0 "300 rows" "$PARAMO" "${train[@]}" --data few.svm --model-out few
+cp "$OUT" few.json
+crossed() { python3 -c 'import json, sys; print(*[e["cross_validated"][sys.argv[2]] for e in json.load(open(sys.argv[1]))["epochs"]])' "$@"; }
+check "in five folds" test "$(of few.json folds)" -eq 5
+check "which measure each row" test "$(crossed few.json rows | tr ' ' '\n' | sort -u)" = 300
+best=$(of few.json best_epoch)
+check "the best epoch ($best) is the last" test "$best" -eq "$(crossed few.json logloss | wc -w)" -a "$best" -gt 0
+check "all rows are learned" test $(($(json few.json rows) % 300)) -eq 0 -a "$(json few.json hold_out)" -eq 0
+expect 0 "as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --data few.svm --model-out few-processes
+check "the same model" diff -r few few-processes
+expect 0 "two files, two workers" "$PARAMO" run -s 1 -w 2 -- paramo "${train[@]}" --data few.svm few.svm
+check "600 rows" test "$(crossed "$OUT" rows | tr ' ' '\n' | sort -u)" = 600
+expect 5 "nothing to learn" "$PARAMO" train --model lr --data noise.svm
+says "it says so" '^few rows \(20000\): 5-fold cross-validation finds log-loss 0\.[0-9]+ after '
+says "and what it means" '^warning: nothing is learned: .* in cross-validation, guessing the mean rate gives 0\.[0-9]+'
 finish

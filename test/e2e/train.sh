@@ -25,8 +25,9 @@ trained "libsvm, gzip" m-gz --data libsvm.txt.gz
 trained "libffm, zstd" m-zst --data libffm.txt.zst
 check "gzip makes no difference" same m-libsvm m-gz
 check "zstd makes no difference" same m-libffm m-zst
-expect 0 "from standard input" sh -c '"$0" train --model lr --seed 1 --model-out m-stdin --data - <libsvm.txt' "$PARAMO"
-check "standard input makes no difference" same m-libsvm m-stdin
+expect 0 "from standard input" sh -c '"$0" train --model lr --seed 1 --hold-out 10 --model-out m-stdin --data - <libsvm.txt' "$PARAMO"
+trained "the same file, a tenth held out" m-tenth --hold-out 10 --data libsvm.txt
+check "standard input makes no difference" same m-tenth m-stdin
 trained "several files" m-two --data part-1.txt part-2.txt
 trained "a pattern" m-glob --data 'part-*.txt'
 check "a pattern is its files" same m-two m-glob

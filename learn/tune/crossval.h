@@ -1,0 +1,38 @@
+/*
+ * How long to train on few rows, by cross-validation: each row is measured by a model that has not learned it. A tenth of
+ * 150 rows is too few to decide when to stop, and twenty passes over them are too few steps.
+ *
+ *     fold 0:  learns the rows of folds 1 2 3 4, is measured on fold 0     |  epoch 1, 2, ... of all folds in step:
+ *     fold 1:  learns 0 2 3 4, is measured on 1                            |  the losses of an epoch are summed over
+ *     ...                                                                  |  all rows, and the least one says how many
+ *     the job: learns all rows for as many epochs                          |  epochs the job learns
+ *
+ * Epochs have more and more passes over the rows (train_passes). With FTRL the passes so far are an L2 penalty that falls, as
+ * the grid of penalties that other programs cross-validate: Friedman, Hastie and Tibshirani, "Regularization Paths for
+ * Generalized Linear Models", J. Stat. Software 33, 2010.
+ *
+ * The folds are jobs of their own in this process, with one worker each, whatever the job itself is. So each process of a
+ * job finds the same number, and it is the same in every run. Tests: test/learn/test_crossval.c.
+ */
+#ifndef LEARN_TUNE_CROSSVAL_H
+#define LEARN_TUNE_CROSSVAL_H
+
+#include "learn/train/train.h"
+
+#define CROSSVAL_FOLDS 5
+
+struct crossval {
+    uint64_t epochs; /* the best; 0: these rows are not cross-validated */
+    uint64_t rows;
+    double seconds;
+    struct metrics_result *epoch; /* [those that were tried]: over the rows of all folds */
+};
+
+/* Cross-validates the job, if its files are plain or compressed files with few enough rows, and these are of more than one
+ * kind. Data that cannot be read is left to the job, which says why. INTERRUPTED: train_interrupt. The caller frees. */
+PARAMO_MUST_USE paramo_err crossval_run(const struct train_options *options, struct crossval *cv);
+/* Makes options those of a job that learns all rows for the best number of epochs. cv must outlive the job. */
+void crossval_apply(const struct crossval *cv, struct train_options *options);
+void crossval_free(struct crossval *cv);
+
+#endif
