@@ -70,6 +70,8 @@
       "read the data once more at the end, and keep the names of features of tables and vw in names.tsv")             \
     X(NO_STATE, TRAIN, "no-state", 0, FLAG, NULL, NULL, NULL,                                                         \
       "save without the optimizers' state: smaller, but training cannot continue from it")                            \
+    X(SNAPSHOT, TRAIN, "snapshot", 0, FLAG, NULL, NULL, NULL,                                                         \
+      "in a cluster: after each epoch, take a snapshot of the model for readers, such as paramo serve (docs/SHARING.md)")\
     X(TRAIN_SEED, LEARNS, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL,                                           \
       "seed of the first values that are drawn, and of --shuffle")                                                    \
     S(S_LEARN, LEARNS, "How to learn")                                                                                \

@@ -207,6 +207,8 @@ static int check_together(const struct options *s, struct train_options *o)
 {
     if (o->aggregate && o->darlin.on)
         return options_wrong(s, "--aggregate is not with --solver darlin");
+    if (o->snapshot && o->darlin.on)
+        return options_wrong(s, "--snapshot is not with --solver darlin");
     if (!o->deterministic)
         return -1;
     if (o->model.factor_after > 0)
@@ -297,6 +299,7 @@ int train_args_read(const struct options *s, struct train_options *o)
     o->patience = option_given(s, OPT_PATIENCE) || o->epochs > 0 ? (uint32_t)option_number(s, OPT_PATIENCE)
                                                                  : TRAIN_PATIENCE;
     o->drop_state = option_flag(s, OPT_NO_STATE);
+    o->snapshot = option_flag(s, OPT_SNAPSHOT);
     o->quiet = option_flag(s, OPT_QUIET);
     return -1;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TRIES = 3 }; /* snapshots that may be replaced while they are read */
+
 static const uint64_t the_key = 0;
 
 paramo_err shared_model_put(paramo_worker *worker, const struct model_info *info)
@@ -41,6 +43,38 @@ paramo_err shared_model_put(paramo_worker *worker, const struct model_info *info
     return err;
 }
 
+paramo_err shared_model_snapshot(paramo_worker *worker, const struct model_info *info, int scaled)
+{
+    const char *names[MODEL_MAX_TABLES + 2] = {SHARED_MODEL_TABLE};
+    size_t n = 1;
+    for (size_t i = 0; i < info->ops->tables; i++)
+        names[n++] = info->ops->table[i].name;
+    if (scaled)
+        names[n++] = SCALE_TABLE;
+    return paramo_snapshot_take(worker, SHARED_MODEL_SNAPSHOT, names, n, NULL, NULL);
+}
+
+/* ---- a reader's copy ---- */
+
+struct copy {
+    paramo_worker *reader;
+    paramo_snapshot *snapshot;                 /* NULL: of the tables themselves */
+    paramo_table *table[MODEL_MAX_TABLES + 1]; /* the last one: of scales, or NULL */
+};
+
+static paramo_err open_table(const struct copy *c, const char *name, paramo_table **table)
+{
+    return c->snapshot ? paramo_snapshot_table(c->snapshot, name, table)
+                       : paramo_table_open(c->reader, name, NULL, table);
+}
+
+/* Those of a snapshot belong to it. */
+static void close_table(const struct copy *c, paramo_table *table)
+{
+    if (!c->snapshot)
+        paramo_table_close(table);
+}
+
 /* The caller frees it. */
 static paramo_err get_text(paramo_worker *reader, paramo_table *table, char **text, uint32_t *len)
 {
@@ -63,16 +97,16 @@ static paramo_err get_text(paramo_worker *reader, paramo_table *table, char **te
     return err;
 }
 
-static paramo_err get_info(paramo_worker *reader, struct model_info *info)
+static paramo_err get_info(const struct copy *c, struct model_info *info)
 {
     paramo_table *table;
     char *text = NULL, entry[MANIFEST_ENTRY_MAX];
     uint32_t len = 0;
     json_t *manifest = NULL;
-    paramo_err err = paramo_table_open(reader, SHARED_MODEL_TABLE, NULL, &table);
+    paramo_err err = open_table(c, SHARED_MODEL_TABLE, &table);
     if (err != PARAMO_OK)
         return err;
-    err = get_text(reader, table, &text, &len);
+    err = get_text(c->reader, table, &text, &len);
     if (err == PARAMO_OK)
         err = manifest_parse(text, len, "the job's table " SHARED_MODEL_TABLE, &manifest);
     const char *wrong = err == PARAMO_OK ? manifest_info(manifest, info, entry) : NULL;
@@ -83,14 +117,9 @@ static paramo_err get_info(paramo_worker *reader, struct model_info *info)
     }
     json_decref(manifest);
     free(text);
-    paramo_table_close(table);
+    close_table(c, table);
     return err;
 }
-
-struct copy {
-    paramo_worker *reader;
-    paramo_table *table[MODEL_MAX_TABLES + 1]; /* the last one: of scales, or NULL */
-};
 
 static paramo_err write_table(void *arg, size_t table, const char *path)
 {
@@ -98,30 +127,52 @@ static paramo_err write_table(void *arg, size_t table, const char *path)
     return paramo_table_save(c->reader, c->table[table], path, 0);
 }
 
-paramo_err shared_model_save(paramo_worker *reader, const char *dir)
+static paramo_err is_whole(void *arg)
+{
+    const struct copy *c = arg;
+    return c->snapshot ? paramo_snapshot_check(c->snapshot) : PARAMO_OK;
+}
+
+static paramo_err save(struct copy *copy, const char *dir)
 {
     struct model_info info;
-    struct copy copy = {.reader = reader};
     size_t opened = 0;
-    paramo_err err = get_info(reader, &info);
+    paramo_err err = get_info(copy, &info);
     if (err != PARAMO_OK)
         return err;
     while (err == PARAMO_OK && opened < info.ops->tables) {
-        err = paramo_table_open(reader, info.ops->table[opened].name, NULL, &copy.table[opened]);
+        err = open_table(copy, info.ops->table[opened].name, &copy->table[opened]);
         opened += err == PARAMO_OK;
     }
-    paramo_table **scale = &copy.table[info.ops->tables];
+    paramo_table **scale = &copy->table[info.ops->tables];
     if (err == PARAMO_OK && info.scale != SCALE_NONE) {
-        err = paramo_table_open(reader, SCALE_TABLE, NULL, scale);
+        err = open_table(copy, SCALE_TABLE, scale);
         if (err == PARAMO_E_NO_TABLE) /* so far nothing had to be scaled */
             err = PARAMO_OK;
     }
-    const struct modelio_writer writer = {.table = write_table, .arg = &copy, .scaled = *scale != NULL};
+    const struct modelio_writer writer = {
+        .table = write_table, .may_commit = is_whole, .arg = copy, .scaled = *scale != NULL};
     if (err == PARAMO_OK)
         err = modelio_save(dir, &info, &writer);
     for (size_t i = 0; i < opened; i++)
-        paramo_table_close(copy.table[i]);
-    paramo_table_close(*scale);
+        close_table(copy, copy->table[i]);
+    if (*scale)
+        close_table(copy, *scale);
     columns_release(info.columns);
+    return err;
+}
+
+paramo_err shared_model_save(paramo_worker *reader, const char *dir)
+{
+    paramo_err err = PARAMO_E_NOT_FOUND;
+    for (unsigned tries = 0; tries < TRIES && err == PARAMO_E_NOT_FOUND; tries++) {
+        struct copy copy = {.reader = reader};
+        err = paramo_snapshot_open(reader, SHARED_MODEL_SNAPSHOT, &copy.snapshot);
+        if (err == PARAMO_E_NOT_FOUND)
+            return save(&copy, dir); /* the job takes none, or has not yet */
+        if (err == PARAMO_OK)
+            err = save(&copy, dir); /* NOT_FOUND: it was replaced during that */
+        paramo_snapshot_close(copy.snapshot);
+    }
     return err;
 }

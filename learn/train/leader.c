@@ -45,6 +45,15 @@ paramo_err leader_share(struct customer *c)
     return c->job->embedded ? PARAMO_OK : shared_model_put(c->worker, &info);
 }
 
+/* No worker pushes: all wait for the leader's word. */
+static paramo_err take_snapshot(struct customer *c)
+{
+    if (!c->job->o->snapshot)
+        return PARAMO_OK;
+    paramo_err err = scaling_look(&c->scaling);
+    return err == PARAMO_OK ? shared_model_snapshot(c->worker, &c->job->info, c->scaling.table != NULL) : err;
+}
+
 paramo_err leader_save(struct customer *c)
 {
     struct job *job = c->job;
@@ -499,6 +508,8 @@ paramo_err leader_end_round(struct customer *c, uint32_t round, int *go_on)
     paramo_err err = finish_round(c, round, go_on);
     if (err == PARAMO_OK)
         err = leader_share(c);
+    if (err == PARAMO_OK)
+        err = take_snapshot(c);
     if (err != PARAMO_OK)
         return err;
     leader_words(c->job, round + 1, *go_on ? GOES_ON : ENDED, &words);

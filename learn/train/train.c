@@ -639,6 +639,10 @@ static paramo_err prepare_job(struct job *job, const paramo_config *config)
     const struct train_options *o = job->o;
     job->embedded = config->roles == PARAMO_ROLE_ALL;
     job->customers = job->embedded ? o->workers : 1;
+    if (o->snapshot && job->embedded)
+        return paramo_error_set(PARAMO_E_INVALID,
+                                "--snapshot: the job runs in one process, so no other can read its model; "
+                                "start it under 'paramo run' or 'paramo worker'");
     if (job->customers > CUSTOMERS_MAX)
         return paramo_error_set(PARAMO_E_INVALID,
                                 "one process can have at most %d workers, not %u; start more processes",

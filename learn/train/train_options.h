@@ -49,6 +49,7 @@ struct train_options {
     int deterministic; /* with an aggregate: each worker has all rows, and learns its share of each batch */
     uint32_t patience; /* stop after this many epochs without a better log-loss; 0: never */
     int drop_state;    /* save without the optimizers' state */
+    int snapshot;      /* take one of the model after each epoch (shared_model.h); not in one process */
     int quiet;         /* 1: no progress; 2: no warnings either */
     const struct train_rows *rows; /* of train_rows_open for the same data; NULL: the job opens its own */
     /* Asked after each epoch that another may follow, by the leader's thread: does it follow? The job stands still for as

@@ -53,7 +53,7 @@ kill -HUP "$(job_pid serve)"
 check "it goes on with the model of a job that is over" wait_for 40 grep -q "there is no newer model: the job at $SCHEDULER" serve.err
 check "... with the same scores" predicted lr.want
 
-job fm --model fm --dim 3 --epochs 2 --hold-out 0 --model-out fm
+job fm --model fm --dim 3 --epochs 2 --hold-out 0 --snapshot --model-out fm
 ends fm-train 0 "another job trains another model"
 "$PARAMO" predict --model-in fm --data rows --out fm.want
 check "its scores are served" wait_for 20 predicted fm.want

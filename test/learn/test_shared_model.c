@@ -133,6 +133,32 @@ static void a_reader_saves_it(void **state)
     modelio_close(&m);
 }
 
+/* Of a job that takes snapshots the last one is saved, whatever the workers have done since. */
+static void a_snapshot_is_saved(void **state)
+{
+    (void)state;
+    struct model m;
+    struct model_info info = info_of("lr");
+    info.scale = SCALE_AUTO;
+    for (uint32_t epoch = 1; epoch <= 4; epoch++) {
+        info.epochs = epoch;
+        fill("w", 1, (float)epoch);
+        fill(SCALE_TABLE, scale_dim(SCALE_AUTO), (float)epoch);
+        assert_int_equal(shared_model_put(worker, &info), PARAMO_OK);
+        assert_int_equal(shared_model_snapshot(worker, &info, 1), PARAMO_OK);
+        info.epochs = 99;
+        fill("w", 1, -7); /* the workers go on */
+        fill(SCALE_TABLE, scale_dim(SCALE_AUTO), -7);
+        assert_int_equal(shared_model_put(worker, &info), PARAMO_OK);
+        assert_int_equal(shared_model_save(reader, dir), PARAMO_OK);
+        assert_int_equal(modelio_open(dir, &m), PARAMO_OK);
+        assert_int_equal(m.info.epochs, epoch);
+        has_rows(&m.table[0], 1, (float)epoch);
+        has_rows(&m.scale, scale_dim(SCALE_AUTO), (float)epoch);
+        modelio_close(&m);
+    }
+}
+
 /* What another program has put there is refused, and what was saved before stays. */
 static void a_row_that_is_none(void **state)
 {
@@ -171,6 +197,7 @@ static void a_row_that_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_reader_saves_it),
-                                       cmocka_unit_test(a_row_that_is_none)};
+                                       cmocka_unit_test(a_row_that_is_none),
+                                       cmocka_unit_test(a_snapshot_is_saved)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
