@@ -11,6 +11,7 @@
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_pool.h"
+#include "cluster/scheduler/sched_pool_records.h"
 #include "cluster/scheduler/sched_resume.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
