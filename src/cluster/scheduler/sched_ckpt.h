@@ -7,44 +7,10 @@
 #ifndef CLUSTER_SCHEDULER_SCHED_CKPT_H
 #define CLUSTER_SCHEDULER_SCHED_CKPT_H
 
-#include "cluster/scheduler/sched_calls.h"
-#include "env/fs.h"
+#include "cluster/scheduler/sched_ckpt_impl.h"
 
-struct ckpt_manifest;
 struct sched_peer;
 struct status;
-
-/* A checkpoint of which shards know what has changed since. */
-struct ckpt_base {
-    char dir[FS_PATH_MAX];
-    uint64_t number, id; /* 0: there is none */
-    uint32_t links;      /* it and those that it is based on */
-};
-
-/* What checkpoints ask of, and tell, the parts above (scheduler.c). */
-struct sched_ckpt_ops {
-    /* What a checkpoint keeps of the job beside its tables, as durable records (sched_save_copy_begin): back. */
-    paramo_err (*restore_extra)(struct scheduler *s, const uint8_t *records, size_t bytes);
-    /* A load of lost rows is open. OK: the checkpoint has them. */
-    paramo_err (*lost_opened)(struct scheduler *s, const char *dir, const struct ckpt_manifest *m);
-    /* ... has ended; on an error this thread's message says why. */
-    void (*lost_ended)(struct scheduler *s, const char *dir, uint64_t number, paramo_err err);
-    /* No checkpoint is taken or loaded any more. */
-    void (*idle)(struct scheduler *s);
-};
-
-struct sched_ckpts {
-    struct scheduler *sched; /* whose part it is */
-    const struct sched_ckpt_ops *ops;
-    struct sched_ckpt *current; /* NULL: none is taken or loaded */
-    struct ckpt_base base;      /* of the next, perhaps */
-    struct sched_call_queue calls;
-    struct lane_timer timer;
-    struct { /* the last that was taken */
-        uint64_t number, at;
-        char dir[FS_PATH_MAX];
-    } last;
-};
 
 void sched_ckpt_init(struct scheduler *s, const struct sched_ckpt_ops *ops);
 void sched_ckpt_call(struct sched_call *call, struct reader *body);

@@ -66,7 +66,7 @@ struct sched_node {
     /* sched_clock.c: sessions that were left before their join came, if it ever does */
     uint64_t *left;
     uint32_t left_count, left_room;
-    bool ckpt_untold; /* sched_ckpt.c: the last order of the present checkpoint could not be given */
+    bool ckpt_untold; /* sched_ckpt_end.c: the last order of the present checkpoint could not be given */
     struct sched_node_calls calls;
     struct sched_node_orders orders;
     struct sched_node_status status;

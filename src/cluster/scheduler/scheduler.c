@@ -100,7 +100,7 @@ static void tick(struct lane_timer *timer)
     sched_migrations_retry(s);
 }
 
-/* As sched_ckpt.c compares them. */
+/* As sched_ckpt_servers.c compares them. */
 static paramo_err folders_normal(struct scheduler_config *c)
 {
     char *const dirs[] = {c->checkpoint_dir, c->restore_dir};

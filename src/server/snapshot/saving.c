@@ -613,7 +613,7 @@ static paramo_err check_records(const struct shard *s)
 }
 
 /* The next turn. Records of senders that pass to another owner, or came from one, since the first turn are copied
- * in part. A checkpoint in which partitions change owners fails anyway (cluster/scheduler/sched_ckpt.c). */
+ * in part. A checkpoint in which partitions change owners fails anyway (cluster/scheduler/sched_ckpt_servers.c). */
 static void collect_fire(struct lane_timer *timer)
 {
     struct saving *sv = container_of(timer, struct saving, walk);

@@ -1,0 +1,93 @@
+/*
+ * A checkpoint that is taken or loaded: the structure that the files sched_ckpt*.c share.
+ *
+ *   sched_ckpt.h           who asks for one, and its begin
+ *   sched_ckpt_save.h      a save until the servers are ordered
+ *   sched_ckpt_servers.h   the orders to servers, and what they report
+ *   sched_ckpt_manifest.h  what a save writes when all servers have written
+ *   sched_ckpt_end.h       blocking jobs, failure, and the end
+ *
+ * Must never know: rows. Tests: test/cluster/test_sched_ckpt.c, test_sched_lost.c.
+ */
+#ifndef CLUSTER_SCHEDULER_SCHED_CKPT_IMPL_H
+#define CLUSTER_SCHEDULER_SCHED_CKPT_IMPL_H
+
+#include "cluster/checkpoint/ckpt.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_orders.h"
+#include "cluster/scheduler/sched_save.h"
+#include "env/blocking_job.h"
+#include "env/fs.h"
+#include "wire/ckpt_order.h"
+
+/* A checkpoint of which shards know what has changed since. */
+struct ckpt_base {
+    char dir[FS_PATH_MAX];
+    uint64_t number, id; /* 0: there is none */
+    uint32_t links;      /* it and those that it is based on */
+};
+
+/* What checkpoints ask of, and tell, the parts above (scheduler.c). */
+struct sched_ckpt_ops {
+    /* What a checkpoint keeps of the job beside its tables, as durable records (sched_save_copy_begin): back. */
+    paramo_err (*restore_extra)(struct scheduler *s, const uint8_t *records, size_t bytes);
+    /* A load of lost rows is open. OK: the checkpoint has them. */
+    paramo_err (*lost_opened)(struct scheduler *s, const char *dir, const struct ckpt_manifest *m);
+    /* ... has ended; on an error this thread's message says why. */
+    void (*lost_ended)(struct scheduler *s, const char *dir, uint64_t number, paramo_err err);
+    /* No checkpoint is taken or loaded any more. */
+    void (*idle)(struct scheduler *s);
+};
+
+struct sched_ckpts {
+    struct scheduler *sched; /* whose part it is */
+    const struct sched_ckpt_ops *ops;
+    struct sched_ckpt *current; /* NULL: none is taken or loaded */
+    struct ckpt_base base;      /* of the next, perhaps */
+    struct sched_call_queue calls;
+    struct lane_timer timer;
+    struct { /* the last that was taken */
+        uint64_t number, at;
+        char dir[FS_PATH_MAX];
+    } last;
+};
+
+struct sched_ckpt {
+    struct scheduler *sched; /* NULL: the scheduler is gone */
+    bool load, restore;      /* restore: the job begins with this load */
+    bool lost;               /* loads lost rows only */
+    bool changes, unasked;   /* incremental only; taken by the clock */
+    bool anywhere;           /* save: its folder is none that the operator has allowed */
+    bool hold;               /* requests wait at all servers until the load is over */
+    bool finished;           /* its callers have been answered */
+    uint32_t what;           /* the order that is out */
+    /* sched_ckpt_servers.h */
+    void (*server_done)(void *arg, struct sched_node *node, paramo_err status, struct reader *result);
+    struct ckpt_order order;
+    struct ckpt_manifest manifest;                 /* save */
+    uint64_t written[(VIEW_SHARDS_MAX + 63) / 64]; /* save: which shards' files are in it */
+    struct ckpt_base base;                         /* the base that it may use */
+    struct ckpt *opened;                           /* load */
+    struct sched_save_copy copy;                   /* save: of values and pools, made in turns */
+    struct lane_timer copy_turn;
+    bool copying;
+    uint32_t orders_out;      /* orders that are not answered */
+    uint32_t untold;          /* servers that could not be given the last order (GO, DROP) yet */
+    struct lane_timer retell; /* when it is given to them again */
+    uint64_t partitions_changed;
+    struct lane_timer deadline;
+    paramo_err err;
+    char text[ERR_TEXT_MAX];
+    /* owned by the blocking job while that is posted */
+    struct blocking_job blocking_job;
+    bool posted;
+    void (*then)(struct sched_ckpt *c);
+    struct fs *fs;
+    paramo_err work_err;
+    char work_text[ERR_TEXT_MAX];
+    char full[ERR_TEXT_MAX]; /* why it is not incremental; "": it is, or need not be */
+    size_t keep, removed;
+    bool all_mine; /* checkpoints of earlier jobs count, too */
+};
+
+#endif
