@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/api_request.h"
 #include "node/api_worker.h"
 #include "node/node.h"
 #include "van/pool.h"

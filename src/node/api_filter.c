@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "filter/coding.h"
 #include "filter/registry.h"
+#include "node/api_request.h"
 #include "node/api_worker.h"
 #include "paramo/filter.h"
 #include "worker/carrying.h"

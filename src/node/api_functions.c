@@ -1,5 +1,5 @@
 /* Functions that run where the rows are: the public functions over worker/client.h. */
-#include "node/api_worker.h"
+#include "node/api_request.h"
 #include "paramo/functions.h"
 #include "worker/transform_run.h"
 

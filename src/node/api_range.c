@@ -1,7 +1,7 @@
 /* Requests for a range of keys: the public functions over worker/client.h. */
 #include <inttypes.h>
 
-#include "node/api_worker.h"
+#include "node/api_request.h"
 #include "paramo/range.h"
 
 void paramo_range_init(paramo_range *range)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "env/env.h"
+#include "node/api_table.h"
 #include "node/api_worker.h"
 #include "paramo/functions.h"
 #include "paramo/snapshot.h"

@@ -3,6 +3,8 @@
 
 #include "base/user_function.h"
 #include "base/user_task.h"
+#include "node/api_request.h"
+#include "node/api_table.h"
 #include "node/api_worker.h"
 #include "node/task.h"
 #include "node/tasks.h"
