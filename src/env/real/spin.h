@@ -20,7 +20,7 @@
 #define SPIN_LATE   (200 * ENV_US) /* more time between two sleeps is not counted: it has other causes */
 enum {
     SPIN_WINDOW = 32, /* sleeps that are timed together */
-    SPIN_GAPS = 8,    /* polls of a window that find the thread descheduled: no core is free */
+    SPIN_GAPS = 2,    /* polls of a window that find the thread descheduled: no core is free */
     SPIN_TRIES = 32   /* while polls fail, one sleep in this number has a poll before it */
 };
 
