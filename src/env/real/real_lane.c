@@ -34,7 +34,8 @@
 
 /* How late the lane's thread may notice a timer, or a lane without a driver, while callers come and go. */
 #define PARK_NS      (500 * ENV_US)
-#define PARK_SHALLOW 4 /* parks during one wait before the thread parks without a timeout */
+#define PARK_SHALLOW 4 /* parks during one wait before the thread parks without a timeout ... */
+#define PARK_RARE    1 /* ... of a lane that runs no foreign steps (the control lane): its waits are long */
 enum {
     EVENTS_MAX = 64,
     ASIDE_SPINS = 100 /* some microseconds: a step of a thread on another core is mostly over by then */
@@ -319,6 +320,7 @@ static void *real_thread(void *arg)
     struct lane *lane = arg;
     struct ready ready = {.count = 0};
     bool slept = false;
+    const unsigned shallow = lane->flags & LANE_NO_BORROW ? PARK_RARE : PARK_SHALLOW;
     unsigned seen = real_sessions(lane), parks = 0;
     uint64_t expected = atomic_load(&lane->expected) / LANE_EXPECTED_ONE;
     while (!atomic_load(&lane->real.stop)) {
@@ -337,7 +339,7 @@ static void *real_thread(void *arg)
             uint64_t now = env_now(lane->env);
             if ((next <= now || real_has_mail(lane)) && real_turn(lane, NULL))
                 continue;
-            bool deep = drivers && parks >= PARK_SHALLOW && next > now;
+            bool deep = drivers && parks >= shallow && next > now;
             real_park(lane, deep ? next : now + PARK_NS, deep);
             /* Callers come and go, and none waits for the events that arrived. */
             if (!atomic_load(&lane->real.drivers))
