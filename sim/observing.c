@@ -164,7 +164,8 @@ void observing_check(struct machine *m)
     }
     if (!clear_way(m))
         o->clear_since = now;
-    if (o->seen >= w->newest_view || now == o->clear_since)
+    /* One that has ended begins again when the application has closed its reader. */
+    if (o->seen >= w->newest_view || now == o->clear_since || o->state == OBSERVING_ENDED)
         o->behind_since = now;
     if (now - o->behind_since > BEHIND_MS * ENV_MS)
         judge_broken(w, "the observer of %s has view %" PRIx64 " for %d s, and the newest is %" PRIx64,

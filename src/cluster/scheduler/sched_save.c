@@ -413,6 +413,7 @@ static void nothing_saved(void *arg, paramo_err status)
         log_info("scheduler: %s", why);
     else if (status)
         log_error("scheduler: the job is over, but its state could not be removed: %s", why);
+    s->saves->failing = s->saves->failing || (status && !fenced);
     s->saves->emptied(s, fenced);
 }
 
