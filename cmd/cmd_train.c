@@ -359,7 +359,10 @@ static int print_summary(const struct options *s, const struct train_options *op
         (void)printf(r->converged ? "; converged in %zu passes" : "; not converged in %zu passes", r->epochs);
     else if (r->best_epoch > 0 && r->epochs > 1)
         (void)printf("; epoch %zu was the best", r->best_epoch);
-    (void)printf(r->saved ? "; model saved to %s\n" : "\n", option_text(s, OPT_MODEL_OUT));
+    if (r->saved)
+        (void)printf("; model saved to %s\n", option_text(s, OPT_MODEL_OUT));
+    else
+        (void)printf(options->model_out ? "\n" : "; model not saved (no --model-out)\n");
     if (options->calibrate != CALIBRATION_NONE)
         print_calibration(r);
     if (options->bound != PACE_FREE)
