@@ -181,7 +181,8 @@ class Postoffice
     {
         const char *role = env_->find("DMLC_ROLE");
         if (role == nullptr)
-            PS_FAIL() << "DMLC_ROLE is not set: worker, server or scheduler";
+            PS_FAIL() << "DMLC_ROLE is not set: start the program by 'paramo run -s 1 -w 1 -- PROGRAM', "
+                         "or set it to worker, server or scheduler";
         return role;
     }
     int NumberOf(const char *name) const
