@@ -198,10 +198,11 @@ static const char usage[] =
     "       paramo checkpoint list DIR [--json]\n"
     "       paramo checkpoint verify DIR [--number N] [--json]\n"
     "\n"
-    "save takes a checkpoint of a live job while the job goes on. Every server writes its own files into "
+    "save takes a checkpoint of a live job while the job continues. Every server writes its own files into "
     "DIR,\n"
-    "a folder that all servers and the scheduler see. With --incremental it contains only what has changed\n"
-    "since the last one there. load replaces the contents of the tables by a checkpoint's, on any number of\n"
+    "a folder that all servers and the scheduler see. With --incremental the checkpoint contains only what "
+    "has changed since the last one there. load replaces the contents of the tables by a checkpoint's, on "
+    "any number of\n"
     "servers. See also --checkpoint-every and --restore of 'paramo run', 'scheduler' and 'train'.\n"
     "\n"
     "list shows the checkpoints in a folder: whole ones and their bases, unfinished ones, ones with a "
@@ -250,11 +251,11 @@ int cmd_checkpoint(int argc, char **argv)
     if (code >= 0)
         return code;
     if (!o.words)
-        return options_wrong(&o, "a subject is missing. There are 'save', 'load', 'list' and 'verify'");
+        return options_wrong(&o, "a subject is missing: 'save', 'load', 'list' or 'verify'");
     const char *what = o.word[0];
     const bool save = strcmp(what, "save") == 0, load = strcmp(what, "load") == 0;
     const bool lists = strcmp(what, "list") == 0, verifies = strcmp(what, "verify") == 0;
     if (!save && !load && !lists && !verifies)
-        return options_wrong(&o, "unknown subject '%s': there are 'save', 'load', 'list' and 'verify'", what);
+        return options_wrong(&o, "unknown subject '%s': use 'save', 'load', 'list' or 'verify'", what);
     return save || load ? live(&o, what, load) : folder(&o, what, verifies);
 }

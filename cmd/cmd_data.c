@@ -117,9 +117,9 @@ static int run_synth(const struct options *o)
     struct synth_options synth_options;
     const char *out = option_text(o, OPT_DATA_OUT);
     if (!option_given(o, OPT_ROWS))
-        return options_wrong(o, "--rows N is needed");
+        return options_wrong(o, "--rows N is missing");
     if (!out)
-        return options_wrong(o, "--out FILE is needed");
+        return options_wrong(o, "--out FILE is missing");
     if (option_real(o, OPT_CLICK_RATE) >= 1)
         return options_wrong(o, "--click-rate %g: must be below 1", option_real(o, OPT_CLICK_RATE));
     make_options(o, &synth_options);
@@ -192,7 +192,7 @@ int cmd_data(int argc, char **argv)
     if (code < 0 && !o.words)
         code = options_wrong(&o, "a subject is missing: " SUBJECTS);
     if (code < 0 && !found)
-        code = options_wrong(&o, "unknown subject '%s': there are " SUBJECTS, o.word[0]);
+        code = options_wrong(&o, "unknown subject '%s': use " SUBJECTS, o.word[0]);
     if (code < 0)
         code = check_options(&o, found);
     if (code < 0)

@@ -96,7 +96,8 @@ static int drain(const struct options *o, paramo_admin *admin)
     bool found = find_server(cluster, o->word[0], &server);
     paramo_cluster_free(cluster); /* and the server's strings */
     if (!found || !server.alive)
-        return options_wrong(o, "the job has no server '%s' that is running", o->word[0]);
+        return options_wrong(o, "the job has no running server '%s' ('paramo status' lists the servers)",
+                             o->word[0]);
     err = paramo_admin_drain(admin, server.id);
     return err ? failed(err)
                : wait_until_left(admin, server.id, server.incarnation, option_number(o, OPT_DRAIN_WAIT));
@@ -105,7 +106,8 @@ static int drain(const struct options *o, paramo_admin *admin)
 static const char usage[] =
     "usage: paramo drain SERVER --scheduler HOST:PORT [options]\n"
     "\n"
-    "Migrates all partitions of a server to the others while the job goes on; then the server leaves.\n"
+    "Migrates all partitions of a server to the other servers while the job continues; then the\n"
+    "server leaves.\n"
     "SERVER is its name or its rank. SIGTERM to the server does the same.\n";
 static const char more[] = "  paramo drain 2 --scheduler 10.0.0.1:9000\n"
                            "\n" CODE_HELP;
@@ -118,7 +120,7 @@ int cmd_drain(int argc, char **argv)
     if (code < 0 && !o.words)
         code = options_wrong(&o, "SERVER is missing: the server's name or rank");
     if (code < 0 && !option_text(&o, OPT_ADMIN_SCHEDULER))
-        code = options_wrong(&o, "--scheduler HOST:PORT is needed");
+        code = options_wrong(&o, "--scheduler HOST:PORT is missing");
     if (code < 0)
         code = admin_target_open(&o, POLL_SECONDS, &admin);
     if (code < 0)

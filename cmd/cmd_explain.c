@@ -17,13 +17,13 @@
 static const char usage[] =
     "usage: paramo explain --model-in DIR --data FILE... [--row N] [options]\n"
     "\n"
-    "Shows what each feature of a row adds to the margin, from which the prediction follows: 'weight' by "
-    "its\n"
-    "own weight, 'products' by what it is multiplied with in models with factors. A product is divided "
+    "Shows what each feature of a row adds to the margin, from which the prediction follows: 'weight' by its "
+    "own weight, 'products' by its products with other features, in models with\n"
+    "factors. A product is divided "
     "evenly\n"
     "among its features (Shapley values). The shares and the bias, which is the margin of a row without\n"
     "features, add up to the margin. Rows need no label. Features have names if the model was trained with\n"
-    "--keep-names; else a number stands for them, behind the field if there is one.\n";
+    "--keep-names; otherwise a feature is shown as its number, after its field if it has one.\n";
 
 static const char more[] = CODE_HELP "\n"
                                      "  paramo explain --model-in model --data rows.csv --row 17\n";

@@ -20,14 +20,16 @@ static const char usage[] =
     "text (or --text): sorted by key, a line 'key<TAB>w' for each feature whose weight is not 0, for a\n"
     "factorization machine 'key<TAB>w<TAB>v1<TAB>...<TAB>vK' (ffm: K for each field in turn). The last key,\n"
     "18446744073709551615, is the bias. Rows that belong to fields follow, as 'r:3<TAB>...' for row 3 of\n"
-    "table r. Numbers have nine digits, which give the same floats back. --names adds the feature's name:\n"
-    "'<TAB>column<TAB>value', or '<TAB>column' of a number. Weights of scaled features (train --scale) are\n"
+    "table r. Numbers have nine digits, which is enough to read the same floats back. --names adds the "
+    "feature's name:\n"
+    "'<TAB>column<TAB>value', or '<TAB>column' for a number. Weights of scaled features (train --scale) are\n"
     "for the values in the data. They are not exact for values that std holds at four times their root\n"
-    "mean square. --settings writes all that 'paramo import' needs: a line of settings at the beginning,\n"
-    "all rows as they are stored, a dash for a row that a table has not, and the scales.\n"
-    "libffm: libffm's text, of ffm, fm and lr. Rows need two more features for the weights and the bias:\n"
+    "mean square. --settings writes everything that 'paramo import' needs: a line of settings at the "
+    "beginning,\n"
+    "all rows as they are stored, a dash for a row that a table lacks, and the scales.\n"
+    "libffm: libffm's text, for ffm, fm and lr. Rows need two more features for the weights and the bias:\n"
     "m-2:n-2:1 and m-1:n-1:1, where the first lines of the file have n and m.\n"
-    "vw: Vowpal Wabbit's readable form, of lr; with --names like that of --invert_hash.\n"
+    "vw: Vowpal Wabbit's readable form, for lr; with --names like that of --invert_hash.\n"
     "c: a C file with the weights and a function that scores rows; with -DPARAMO_MAIN a program.\n";
 
 static const char more[] = CODE_HELP "\n"
@@ -65,11 +67,11 @@ static int check(const struct options *o, const char *form)
 {
     const int text = strcmp(form, "text") == 0;
     if (option_flag(o, OPT_TEXT_FORM) && !text)
-        return options_wrong(o, "--text and --to %s are two forms", form);
+        return options_wrong(o, "--text and --to %s exclude each other", form);
     if (option_flag(o, OPT_EXPORT_SETTINGS) && !text)
         return options_wrong(o, "--settings needs --to text");
     if (option_flag(o, OPT_EXPORT_SETTINGS) && option_flag(o, OPT_EXPORT_NAMES))
-        return options_wrong(o, "--settings writes what 'paramo import' reads, which has no --names");
+        return options_wrong(o, "--settings and --names exclude each other: 'paramo import' reads no names");
     if (option_flag(o, OPT_EXPORT_NAMES) && !text && strcmp(form, "vw") != 0)
         return options_wrong(o, "--names needs --to text or vw");
     return -1;
@@ -101,9 +103,10 @@ int cmd_export(int argc, char **argv)
 static const char import_usage[] =
     "usage: paramo import --data FILE|- --model-out DIR [--model MODEL ...]\n"
     "\n"
-    "Makes a model of a text that 'paramo export --to text --settings' wrote: the same model, bit for bit,\n"
-    "without the state of its optimizers. --model and the options behind it are the settings of a text\n"
-    "that has none, such as 'key<TAB>weight' lines of another program, sorted by key.\n";
+    "Makes a model from a text that 'paramo export --to text --settings' wrote: the same model, bit for "
+    "bit,\n"
+    "without the state of its optimizers. If the text has no settings, such as 'key<TAB>weight' lines of\n"
+    "another program, sorted by key, --model and the options below it give them.\n";
 
 static const char import_more[] = CODE_HELP "\n"
                                             "  paramo import --data model.tsv.gz --model-out model\n"

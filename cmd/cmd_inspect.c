@@ -19,10 +19,11 @@ static const char usage[] =
     "\n"
     "Shows what is in a model, the folder that 'paramo train' saved: its settings and fields, and of each\n"
     "table the rows, the values that are not 0, the sum of magnitudes (L1), the root of the sum of squares\n"
-    "(L2), the greatest magnitude and the size of the file. The bias is apart. Then come the N largest\n"
-    "weights, with the length of the feature's row in the other tables. Features have names if the model\n"
+    "(L2), the greatest magnitude and the size of the file. The bias is shown separately. The N largest "
+    "weights follow, with the length of the feature's row in the other tables. Features have names if the "
+    "model\n"
     "was trained with --keep-names. Weights of scaled features (train --scale) are those of the scaled\n"
-    "values, so they can be compared; 'a unit' is the weight for the values in the data.\n";
+    "values, so they can be compared; the column 'a unit' has the weight for the values in the data.\n";
 
 static const char more[] = CODE_HELP "\n"
                                      "  paramo inspect model --top 50\n";

@@ -478,12 +478,12 @@ int cmd_ring(int argc, char **argv)
     struct options o;
     int code = options_parse(&o, VERB_RING, argc, argv, usage, more);
     if (code < 0 && !o.words)
-        code = options_wrong(&o, "a subject is missing. There is 'show'");
+        code = options_wrong(&o, "a subject is missing: 'show'");
     if (code < 0 && strcmp(o.word[0], "show") != 0)
-        code = options_wrong(&o, "unknown subject '%s': there is 'show'", o.word[0]);
+        code = options_wrong(&o, "unknown subject '%s': use 'show'", o.word[0]);
     const int live = option_given(&o, OPT_ADMIN_SCHEDULER);
     if (code < 0 && live == option_given(&o, OPT_PLAN_SERVERS))
-        code = options_wrong(&o, "either --servers N or --scheduler HOST:PORT is needed");
+        code = options_wrong(&o, "give either --servers N or --scheduler HOST:PORT");
     if (code < 0 && live && option_given(&o, OPT_PLAN_REPLICAS))
         code = options_wrong(&o, "--replicas is for a planned cluster: a live one has its own number");
     if (code < 0)

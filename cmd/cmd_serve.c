@@ -17,17 +17,17 @@
 #endif
 
 static const char usage[] =
-    "usage: paramo serve --model DIR | --scheduler HOST:PORT [--listen HOST:PORT] [options]\n"
+    "usage: paramo serve --model DIR [--listen HOST:PORT] [options]\n"
+    "       paramo serve --scheduler HOST:PORT [--listen HOST:PORT] [options]\n"
     "\n"
-    "Answers HTTP requests for the probability that the label of a row is 1: POST /predict\n"
-    "with rows as text or JSON. GET /healthz, /readyz and /metrics show its state.\n";
+    "Answers HTTP requests with a model's predictions: POST /predict with rows as text or JSON.\n"
+    "GET /healthz, /readyz and /metrics show its state.\n";
 
 static const char more[] =
-    "With --scheduler the model is that of a job which trains, as it is now; the job does not\n"
-    "notice. A new model in DIR is loaded within a second, or at SIGHUP. After SIGTERM or SIGINT the server "
-    "accepts "
-    "no\n"
-    "more connections, answers the requests that have begun, and ends with exit code 0.\n"
+    "With --scheduler the server scores with the current model of a job that trains; the job does\n"
+    "not wait for it. A new model in DIR is loaded within a second, or at SIGHUP. After SIGTERM or\n"
+    "SIGINT the server accepts no more connections, answers the requests that have begun, and ends\n"
+    "with exit code 0.\n"
     "\n" CODE_HELP "\n"
     "  paramo serve --model model --listen 127.0.0.1:8080\n"
     "  curl --data-binary '0 3:1 17:1' http://127.0.0.1:8080/predict\n"
@@ -169,7 +169,8 @@ static int check(const struct options *o)
 static paramo_err serve(const struct options *o, const char *token)
 {
     (void)o, (void)token;
-    return paramo_error_set(PARAMO_E_UNSUPPORTED, "this program was built without libmicrohttpd");
+    return paramo_error_set(PARAMO_E_UNSUPPORTED,
+                            "this program was built without libmicrohttpd; install it and build again");
 }
 
 #endif
@@ -181,7 +182,7 @@ int cmd_serve(int argc, char **argv)
     struct options o;
     int code = options_parse(&o, VERB_SERVE, argc, argv, usage, more);
     if (code < 0 && !option_text(&o, OPT_SERVE_MODEL) && !option_text(&o, OPT_ADMIN_SCHEDULER))
-        code = options_wrong(&o, "--model is missing, or --scheduler");
+        code = options_wrong(&o, "--model DIR or --scheduler HOST:PORT is missing");
     if (code < 0 && option_text(&o, OPT_SERVE_MODEL) && option_text(&o, OPT_ADMIN_SCHEDULER))
         code = options_wrong(&o, "--model and --scheduler exclude each other");
     if (code < 0 && option_given(&o, OPT_REFRESH) && !option_text(&o, OPT_ADMIN_SCHEDULER))

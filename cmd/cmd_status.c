@@ -405,6 +405,6 @@ int cmd_status(int argc, char **argv)
     struct options o;
     int code = options_parse(&o, VERB_STATUS, argc, argv, usage, more);
     if (code < 0 && !option_text(&o, OPT_ADMIN_SCHEDULER))
-        code = options_wrong(&o, "--scheduler HOST:PORT is needed");
+        code = options_wrong(&o, "--scheduler HOST:PORT is missing");
     return code < 0 ? show(&o) : code;
 }

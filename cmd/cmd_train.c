@@ -33,17 +33,20 @@ static const char usage[] =
     "cluster; all nodes get the same options. Workers take the data part by part from the scheduler.\n";
 
 static const char more[] =
-    "Gradients are summed over a batch's rows, so --alpha is per row; a greater --batch learns faster and\n"
-    "reaches a little less. Rows learned at the same time lack each other's updates: more workers get\n"
-    "smaller batches.\n"
+    "Gradients are summed over a batch's rows, so --alpha is per row; a larger --batch trains faster, and "
+    "the model is slightly worse. Rows that are learned at the\n"
+    "same time lack each other's updates, so batches are smaller with more workers.\n"
     "\n"
     "A tenth of the rows, chosen by their place in the files, is held out: no worker learns them, and\n"
     "the model is measured on them after each epoch. The best epoch's model is saved. Training ends\n"
     "after two epochs without a better one, at the latest after 20. If even the best is no better than\n"
     "guessing the mean rate, it is saved, a warning says so, and the exit code is 5 (--any-quality: 0).\n"
-    "Few rows (some thousands) are cross-validated in five folds instead, which says for how many epochs\n"
-    "all of them are learned, if no option says so.\n"
-    "Rows, log-loss and bytes are those of an epoch, in progress and summary. Batches are cut within parts\n"
+    "Few rows (some thousands) are instead cross-validated in five folds. That gives the number of epochs
+"
+    "for which all of them are then learned, if no option gives it.
+"
+    "Progress and summary show the rows, log-loss and bytes of one epoch. Batches are cut within parts
+"
     "of 1 MiB of text. Each batch is scored before it is learned: that is the log-loss shown while\n"
     "training.\n"
     "\n"
@@ -57,8 +60,9 @@ static const char more[] =
     "(Koren et al., 2009) the factors of user and item, for ratings. All four need fields, which libsvm\n"
     "data lacks. Feature id 18446744073709551615 is the bias. docs/TRAINING.md describes the models.\n"
     "\n"
-    "A table has a header (CSV, TSV) or keys (JSON lines); --columns label=click,cat=site;app,num=age says\n"
-    "what its columns are, and the model remembers it (docs/DATA.md).\n"
+    "A table has a header (CSV, TSV) or keys (JSON lines); --columns 'label=click,cat=site;app,num=age' says "
+    "what its columns are, and the model keeps it\n"
+    "(docs/DATA.md).\n"
     "\n"
     "Ctrl-C finishes the current batches and saves the model; a second one exits at once.\n"
     "\n" CODE_HELP "\n"

@@ -26,13 +26,15 @@ static const char usage[] =
     "\n"
     "Trains a model with many settings and finds those of the lowest loss on rows that none of them learns:\n"
     "a tenth of the data, or --valid. Rates, penalties, sizes and --batch are drawn from ranges; an option\n"
-    "that is given stays as it is. Of nine settings, which learn a ninth of --epochs (20), the best three\n"
-    "learn a third, and the best one all. Later settings lie near the best ones. The data is parsed once.\n"
-    "At the end stand the best settings and the command line that trains them on all rows.\n";
+    "that is given stays as it is. Nine settings at a time learn a ninth of --epochs (20). The best three of "
+    "them continue to a\n"
+    "third, and the best one to all epochs. Later settings lie near the best ones. The data is\n"
+    "parsed once. At the end the best settings are printed, and the command line that trains them on\n"
+    "all rows.\n";
 
 static const char more[] =
-    "With one worker the same command has the same result, as long as --trials and not --time ends it.\n"
-    "--log FILE keeps each result: after a kill the same command continues where it was. --model-out\n"
+    "With one worker the same command has the same result, unless --time ends the search. With --log\n"
+    "FILE the same command continues a search that was killed. --model-out\n"
     "trains the best settings on all rows, for the epochs that were best, and saves the model.\n"
     "\n" CODE_HELP "\n"
     "  paramo tune --model fm --data train.ffm --trials 36 --log tune.jsonl \\\n"
@@ -124,7 +126,7 @@ static paramo_err train_point(void *arg, size_t trial, const double *point, uint
         return err;
     }
     if (interrupted || (t->deadline > 0 && progress_now() > t->deadline))
-        return paramo_error_set(PARAMO_E_INTERRUPTED, "the search was cut short");
+        return paramo_error_set(PARAMO_E_INTERRUPTED, "the search was interrupted");
     struct trial *job;
     err = standing(t, trial, point, &job);
     if (err == PARAMO_OK)
@@ -199,7 +201,7 @@ static int make_tuning(struct tuning *t)
                 s, "the data is read again for the best model, and standard input can be read once");
     if (t->base.valid_n == 0 && t->base.hold_out == 0)
         return options_wrong(
-            s, "trials are compared on rows that none of them learns: --hold-out or --valid is needed");
+            s, "trials are compared on rows that none of them learns: --hold-out or --valid is missing");
     t->search.most = option_given(s, OPT_TRIALS)      ? (size_t)option_number(s, OPT_TRIALS)
                      : option_given(s, OPT_TUNE_TIME) ? TUNE_TRIALS_MAX
                                                       : TRIALS;

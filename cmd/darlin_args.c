@@ -45,17 +45,18 @@ static int refuse_others(const struct options *s, const struct train_options *o)
     const struct model_info *info = &o->model;
     const char *name = first_given(s, others, sizeof others / sizeof *others);
     if (name)
-        return options_wrong(s, "--solver darlin has no use for --%s", name);
+        return options_wrong(s, "--solver darlin does not take --%s", name);
     if (strcmp(info->ops->name, "lr") != 0)
         return options_wrong(s, "--solver darlin trains --model lr only, not %s", info->ops->name);
     if (info->objective.ops != &objective_logistic)
-        return options_wrong(s, "--solver darlin has --objective logistic only, not %s",
+        return options_wrong(s, "--solver darlin takes --objective logistic only, not %s",
                              info->objective.ops->name);
     if (option_given(s, OPT_SCALE) && info->scale != SCALE_NONE && info->scale != SCALE_AUTO)
-        return options_wrong(s, "--solver darlin learns values as they are: --scale none");
+        return options_wrong(s,
+                             "--solver darlin does not scale values: leave out --scale, or use --scale none");
     name = model_args_given(s, (const char *const[]){"optimizer", "alpha", "beta", "l2", NULL});
     if (name)
-        return options_wrong(s, "--solver darlin has no use for --%s", name);
+        return options_wrong(s, "--solver darlin does not take --%s", name);
     if (!(info->optimizer[0].l1 > 0))
         return options_wrong(s, "--solver darlin needs --l1 L above 0: the penalty of each weight");
     return -1;

@@ -21,7 +21,7 @@ static int check(const struct options *o, int needs_out)
     if (files->n == 0)
         return options_wrong(o, "--data is missing");
     if (needs_out && !outs[0])
-        return options_wrong(o, "--out FILE is needed");
+        return options_wrong(o, "--out FILE is missing");
     for (size_t k = 0; k < 2; k++)
         if (outs[k] && input_refuse_output(files->item, files->n, outs[k]) != PARAMO_OK)
             return options_wrong(o, "%s", paramo_last_error());
@@ -91,7 +91,7 @@ int data_split(const struct options *o)
     if (code >= 0)
         return code;
     if (!option_given(o, OPT_SHARE) || option_real(o, OPT_SHARE) >= 1)
-        return options_wrong(o, "--share P is needed, between 0 and 1");
+        return options_wrong(o, "--share P is missing: a number between 0 and 1");
     if (rest && strcmp(out, rest) == 0)
         return options_wrong(o, "--out and --rest are the same file");
     paramo_err err =
@@ -141,7 +141,7 @@ int data_convert(const struct options *o)
     uint64_t rows = 0;
     int code = check(o, 1);
     if (code < 0 && !option_text(o, OPT_TO))
-        code = options_wrong(o, "--to is needed: " CONVERT_WORDS);
+        code = options_wrong(o, "--to is missing: " CONVERT_WORDS);
     const enum parse_format to =
         code < 0 ? (enum parse_format)parse_format_find(option_text(o, OPT_TO)) : PARSE_AUTO;
     if (code < 0)

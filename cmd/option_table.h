@@ -35,19 +35,19 @@
       "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV, Vowpal Wabbit's, and tables: csv and tsv " \
       "with a header, jsonl; auto looks at the first lines")                                                          \
     X(COLUMNS, LEARNS | DATA, "columns", 0, TEXT, "ROLE=NAME;...,...", NULL, NULL,                                    \
-      "of a table (csv, tsv, jsonl): label=, weight=, cat= (text), num= (numbers), ignore=, each with names of "      \
-      "columns; * means the others")                                                                                  \
+      "roles of a table's columns (csv, tsv, jsonl): label=, weight=, cat= (text), num= (numbers), ignore=, each with " \
+      "names of columns; * means all others")                                                                         \
     X(CACHE, LEARNS | SCORES, "cache", 0, TEXT, "DIR", NULL, NULL,                                                    \
-      "keep what was parsed in this folder, and read it from there while the files are unchanged")                    \
+      "keep the parsed rows in this folder, and read them from there while the files are unchanged")                  \
     X(SKIP_BAD, LEARNS | SCORES | DATA, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                         \
       "skip and count up to N lines that cannot be read")                                                             \
     X(HOLD_OUT, LEARNS, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                         \
       "keep this share of the rows from training, and measure the model on them after each epoch; 0: none")           \
-    X(VALID, LEARNS, "valid", 0, LIST, "FILE...", NULL, NULL, "measure on these instead; no row is held out")         \
+    X(VALID, LEARNS, "valid", 0, LIST, "FILE...", NULL, NULL, "measure the model on these files instead; no row is held out") \
     X(HASH_BITS, LEARNS | IMPORT, "hash-bits", 0, NUMBER(0, 63), "N", "0", NULL,                                      \
       "hash feature ids to N bits; 0 keeps them")                                                                     \
     X(INTERACTIONS, LEARNS, "interactions", 0, LIST, "A:B...", NULL, NULL,                                            \
-      "a feature for each pair of features of the fields A and B, which are numbers or names of columns")             \
+      "add a feature for each pair of features of the fields A and B, which are numbers or names of columns")         \
     X(EPOCHS, LEARNS, "epochs", 0, NUMBER(1, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                      \
       "passes over the data (at most 20, ended by --patience; 1 if the model is not measured)")                       \
     X(PATIENCE, LEARNS, "patience", 0, NUMBER(0, TRAIN_EPOCHS_MAX), "N", NULL, NULL,                                  \
@@ -55,34 +55,34 @@
     X(SHUFFLE, LEARNS, "shuffle", 0, NUMBER(0, UINT32_MAX), "ROWS", "100000", NULL,                                   \
       "from the second epoch on, shuffle the rows of a part within windows of this many; 0: the files' order")        \
     X(NEGATIVES, LEARNS, "negatives", 0, POSITIVE, "SHARE", NULL, NULL,                                               \
-      "learn this share of the rows with label 0, drawn again for each epoch; predictions stay those for all rows (1)") \
+      "learn this share of the rows with label 0, drawn again for each epoch; predictions remain right for all rows (1)") \
     X(CLASS_WEIGHT, LEARNS, "class-weight", 0, LIST, "LABEL=W...|balanced", NULL, NULL,                               \
-      "rows of this label weigh W times as much, learned and measured; balanced: each label as much in all (1)")      \
+      "rows of this label count W times, learned and measured; balanced: each label has the same weight in sum (1)")  \
     X(CALIBRATE, TRAIN, "calibrate", 0, WORD, CALIBRATION_WORDS, "none", NULL,                                        \
-      "correct the probabilities by the rows that measure: by a line through the margins, or by steps")               \
+      "correct the probabilities on the rows that measure: platt fits a line to the margins, isotonic fits steps")    \
     X(ANY_QUALITY, TRAIN, "any-quality", 0, FLAG, NULL, NULL, NULL,                                                   \
       "exit with 0, not 5, if the model is no better than guessing the mean rate")                                    \
     S(S_MODEL, LEARNS, "Where the model is")                                                                          \
-    X(MODEL_OUT, LEARNS | IMPORT, "model-out", 0, TEXT, "DIR", NULL, NULL, "save it there (the directory is made)")   \
+    X(MODEL_OUT, LEARNS | IMPORT, "model-out", 0, TEXT, "DIR", NULL, NULL, "save the model in this folder, which is created") \
     X(MODEL_FROM, TRAIN, "model-in", 0, TEXT, "DIR", NULL, NULL,                                                      \
       "continue from this model, with its settings unless given")                                                     \
     X(KEEP_NAMES, TRAIN, "keep-names", 0, FLAG, NULL, NULL, NULL,                                                     \
-      "read the data once more at the end, and keep the names of features of tables and vw in names.tsv")             \
+      "read the data once more at the end, and write the names of features of tables and vw to names.tsv")            \
     X(NO_STATE, TRAIN, "no-state", 0, FLAG, NULL, NULL, NULL,                                                         \
       "save without the optimizers' state: smaller, but training cannot continue from it")                            \
     X(SNAPSHOT, TRAIN, "snapshot", 0, FLAG, NULL, NULL, NULL,                                                         \
       "in a cluster: after each epoch, take a snapshot of the model for readers, such as paramo serve (docs/SHARING.md)")\
     X(TRAIN_SEED, LEARNS, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL,                                           \
-      "seed of the first values that are drawn, and of --shuffle")                                                    \
+      "seed of random initial values, and of --shuffle")                                                              \
     S(S_LEARN, LEARNS, "How to learn")                                                                                \
     X(OBJECTIVE, LEARNS | IMPORT, "objective", 0, WORD, OBJECTIVE_WORDS, "logistic", NULL,                            \
-      "what is predicted: the probability of label 1, a margin for labels 0 and 1, the mean of any labels, of counts, " \
-      "a quantile, or the probability of each class")                                                                 \
+      "what the model predicts, in this order: the probability of label 1, a margin for labels 0 and 1, the mean of any " \
+      "labels, the mean of counts, a quantile, the probability of each class")                                        \
     X(CLASSES, LEARNS | IMPORT, "classes", 0, NUMBER(2, OBJECTIVE_CLASSES_MAX), "C", NULL, NULL,                      \
       "softmax: labels are 0 to C-1")                                                                                 \
-    X(QUANTILE, LEARNS | IMPORT, "quantile", 0, POSITIVE, "Q", NULL, NULL, "quantile: which, between 0 and 1 (0.5)")  \
+    X(QUANTILE, LEARNS | IMPORT, "quantile", 0, POSITIVE, "Q", NULL, NULL, "quantile: which one, between 0 and 1 (0.5)") \
     X(BATCH, LEARNS, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                 \
-      "rows learned at once (512 / workers / (ahead + 1), and an eighth of that at first; both at least 16)")         \
+      "rows of a batch (512 / workers / (ahead + 1), and an eighth of that at first; both at least 16)")              \
     X(SCHEDULE, LEARNS, "schedule", 0, TEXT, "KIND", "constant", NULL,                                                \
       "how the learning rate changes: constant, invsqrt[:T0], power:P[:T0], linear[:E], cosine[:E] or step:F[:N], "  \
       "in epochs; it multiplies gradients")                                                                           \
@@ -92,19 +92,19 @@
       "divide each feature's values by their running magnitude: the greatest, or (std) the root of the mean square; " \
       "auto is std from the first value on that is neither 0 nor 1")                                                  \
     X(FACTOR_AFTER, LEARNS, "factor-after", 0, NUMBER(0, SIGHTINGS_MAX), "N", NULL, NULL,                             \
-      "a feature gets factors when N rows have shown it, and has its weight only before; 0: at once")                 \
+      "a feature gets factors after N rows that have it, and has only a weight before; 0: at once")                   \
     X(ADMIT, LEARNS, "admit", 0, TEXT, "count:N|prob:P", NULL, NULL,                                                  \
-      "a new feature gets into the model when a worker has seen it N times, or at each time with probability P")      \
+      "add a new feature to the model after a worker has seen it N times, or each time with probability P")           \
     X(ADMIT_MEMORY, LEARNS, "admit-memory", 0, NUMBER(1, 65536), "MB", "16", NULL,                                    \
-      "admit count: what a worker's counters take")                                                                   \
+      "admit count: memory of a worker's counters")                                                                   \
     X(MAX_FEATURES, LEARNS, "max-features", 0, NUMBER(1, UINT64_MAX), "N", NULL, NULL,                                \
-      "admit: no more than this many features get into the model")                                                    \
+      "admit: the greatest number of features in the model")                                                          \
     X(EXPIRE, LEARNS, "expire", 0, NUMBER(1, EXPIRY_MAX), "N", NULL, NULL,                                            \
-      "features that were in no row for N parts of the data, 1 MiB each, leave the model")                            \
+      "remove features that were in no row for N parts of the data, 1 MiB each")                                      \
     X(SOLVER, TRAIN, "solver", 0, WORD, "ftrl|darlin", "ftrl", NULL,                                                  \
-      "darlin minimizes the loss of lr with --l1 over all rows, block of features by block (docs/DARLIN.md)")         \
+      "darlin minimizes the loss of lr with --l1 over all rows, one block of features at a time (docs/DARLIN.md)")    \
     X(BIAS, TRAIN, "bias", 0, WORD, DARLIN_BIAS_WORDS, "l1", NULL,                                                    \
-      "darlin: the bias is penalized as any weight, or is not, or there is none")                                     \
+      "darlin: l1 penalizes the bias like a weight, free does not, none has no bias")                                 \
     X(TAU, TRAIN, "tau", 0, NUMBER(0, DARLIN_DELAY_MAX), "T", "0", NULL,                                              \
       "darlin: a block's gradient may lack the steps of T blocks before it")                                          \
     X(BLOCKS, TRAIN, "blocks", 0, NUMBER(1, DARLIN_BLOCKS_MAX), "N", NULL, NULL,                                      \
@@ -116,30 +116,30 @@
       "darlin: the relative decrease of the objective at which it ends")                                              \
     S(S_SEARCH, TUNE, "How to search")                                                                                \
     X(TRIALS, TUNE, "trials", 0, NUMBER(1, TUNE_TRIALS_MAX), "N", NULL, NULL,                                         \
-      "how many settings to try (36; with --time as many as it has room for)")                                        \
+      "how many settings to try (36; with --time: until the time is over)")                                           \
     X(TUNE_TIME, TUNE, "time", 0, NUMBER(1, 31536000), "SECONDS", NULL, NULL,                                         \
-      "end the search after this time; the best is trained after it")                                                 \
+      "end the search after this time; then the best settings are trained")                                           \
     X(RANGE, TUNE, "range", 0, LIST, "NAME=LOW:HIGH...", NULL, NULL,                                                  \
       "another range of an option, such as alpha=0.01:0.5; an option that is given is not tuned")                     \
     X(TUNE_LOG, TUNE, "log", 0, TEXT, "FILE", NULL, NULL,                                                             \
-      "keep what each trial gave, and continue from it when the same command is run again")                           \
+      "keep the result of each trial; the same command then continues the search")                                    \
     S(S_WHERE, LEARNS, "Where")                                                                                       \
     X(TRAIN_SERVERS, LEARNS, "servers", 0, NUMBER(1, 256), "S", "1", NULL,                                            \
       "in one process: server shards, a thread each")                                                                 \
     X(TRAIN_WORKERS, LEARNS, "workers", 0, NUMBER(1, 256), "W", "1", NULL,                                            \
       "in one process: learners, a thread each; in a cluster both numbers are the cluster's")                         \
-    X(AHEAD, LEARNS, "ahead", 0, NUMBER(0, 64), "N", "1", NULL, "parameters are pulled N batches ahead")              \
+    X(AHEAD, LEARNS, "ahead", 0, NUMBER(0, 64), "N", "1", NULL, "pull parameters N batches ahead")                    \
     X(CONSISTENCY, LEARNS, "consistency", 0, TEXT, "asp|bsp|ssp:S", "asp", NULL,                                      \
-      "how far workers may be apart: any distance, none, or S batches (docs/CONSISTENCY.md)")                         \
+      "how far apart workers may be: any distance, none, or S batches (docs/CONSISTENCY.md)")                         \
     X(AGGREGATE, LEARNS, "aggregate", 0, WORD, "none|sum|mean", "none", NULL,                                         \
-      "with --consistency bsp: update once with the sum or the mean of what all workers push for a batch")            \
+      "with --consistency bsp: update once, with the sum or the mean of all workers' pushes for a batch")             \
     X(DETERMINISTIC, LEARNS, "deterministic", 0, FLAG, NULL, NULL, NULL,                                              \
       "with --aggregate: each worker reads all rows and learns its share of each batch; runs are equal bit for bit")  \
     X(FILTER, TRAIN, "filter", 0, LIST, "push=CHAIN|pull=CHAIN...", NULL, NULL,                                       \
       "filters between workers and servers, such as push=fixed:2,keycache,lz4 pull=keycache,lz4 (docs/FILTERS.md)")   \
     X(EXPORT_TO, EXPORT, "to", 0, WORD, EXPORT_FORM_WORDS, NULL, NULL, "the form to write")                           \
     X(EXPORT_SETTINGS, EXPORT, "settings", 0, FLAG, NULL, NULL, NULL,                                                 \
-      "text: with all that 'paramo import' needs")                                                                    \
+      "text: with everything that 'paramo import' needs")                                                             \
     X(EXPORT_NAMES, EXPORT, "names", 0, FLAG, NULL, NULL, NULL,                                                       \
       "add the name of each feature at the end of its line (train --keep-names)")                                     \
     X(TEXT_FORM, EXPORT, "text", 0, FLAG, NULL, NULL, NULL, "the same as --to text")                                  \
@@ -227,7 +227,7 @@
     X(DRAIN_WAIT, DRAIN, "wait", 0, NUMBER(1, 604800), "SECONDS", "600", NULL,                                        \
       "how long to wait until the server has left")                                                                   \
     X(CHECKPOINT_WAIT, CHECKPOINT, "wait", 0, NUMBER(1, 86400), "SECONDS", "600", NULL,                               \
-      "save, load: fail when it takes longer")                                                                        \
+      "save, load: fail if it takes longer")                                                                          \
     X(DIR, CHECKPOINT, "dir", 0, TEXT, "DIR", NULL, NULL, "save, load: folder of the checkpoints")                    \
     X(INCREMENTAL, CHECKPOINT, "incremental", 0, FLAG, NULL, NULL, NULL,                                              \
       "save: only what changed since the last incremental one, or the last one by --checkpoint-every; the first is "  \
@@ -238,14 +238,14 @@
     X(ADD, RING, "add", 0, NUMBER(0, 4096), "N", "0", NULL, "N servers join, with the next ranks")                    \
     X(REMOVE, RING, "remove", 0, LIST, "R...", NULL, NULL, "these servers (ranks) leave or die")                      \
     X(WEIGHTS, RING, "weight", 0, LIST, "R=W...", NULL, NULL,                                                         \
-      "weight of a server's shards (1); in a live cluster a change")                                                  \
+      "weight of a server's shards (1); in a live cluster a change of it")                                            \
     X(DOMAINS, RING, "domain", 0, LIST, "R=NAME...", NULL, NULL, "failure domain of a server (its host)")             \
     /* ---- generated data ---- */                                                                                    \
     X(ROWS, DATA, "rows", 0, NUMBER(1, UINT64_MAX), "N", NULL, NULL, "rows to write (head: 10)")                      \
     X(DATA_OUT, DATA, "out", 0, TEXT, "FILE", NULL, NULL,                                                             \
       "output file; .gz and .zst are compressed; - is standard output")                                               \
     X(DATA_FORMAT, DATA, "format", 0, WORD, PARSE_FORMAT_WORDS, NULL, NULL,                                           \
-      "of the files, as for train (auto); of what synth writes: libffm 'label field:id:1', libsvm 'label id:1', or "  \
+      "format of the files, as for train (auto); synth writes libffm 'label field:id:1', libsvm 'label id:1', or "    \
       "criteo (libffm)")                                                                                              \
     X(NO_LABELS, DATA, "no-labels", 0, FLAG, NULL, NULL, NULL, "stat, convert: the rows have no labels")              \
     X(SHARE, DATA, "share", 0, POSITIVE, "P", NULL, NULL, "split: share of the rows for --out, below 1")              \
@@ -253,28 +253,28 @@
     X(TO, DATA, "to", 0, WORD, CONVERT_WORDS, NULL, NULL, "convert: the format to write")                             \
     X(MEMORY, DATA, "memory", 0, NUMBER(1, 1 << 20), "MB", "512", NULL,                                               \
       "shuffle: rows beyond this go through temporary files")                                                         \
-    X(FIELDS, DATA, "fields", 0, NUMBER(1, UINT32_MAX), "N", NULL, NULL, "values in a row (10; criteo: 39)")          \
-    X(FEATURES, DATA, "features", 0, NUMBER(1, UINT32_MAX), "N", "1000", NULL, "different values of each field")      \
-    X(ZIPF, DATA, "zipf", 0, NATURAL, "X", "1.1", NULL, "exponent of the Zipf law of their frequencies; 0: uniform")  \
-    X(CLICK_RATE, DATA, "click-rate", 0, POSITIVE, "P", NULL, NULL, "of a row whose weights sum to 0 (0.27)")         \
-    X(SPREAD, DATA, "spread", 0, NATURAL, "X", "1.2", NULL, "standard deviation of that sum")                         \
+    X(FIELDS, DATA, "fields", 0, NUMBER(1, UINT32_MAX), "N", NULL, NULL, "synth: values in a row (10; criteo: 39)")   \
+    X(FEATURES, DATA, "features", 0, NUMBER(1, UINT32_MAX), "N", "1000", NULL, "synth: different values of each field") \
+    X(ZIPF, DATA, "zipf", 0, NATURAL, "X", "1.1", NULL, "synth: exponent of the Zipf law of their frequencies; 0: uniform") \
+    X(CLICK_RATE, DATA, "click-rate", 0, POSITIVE, "P", NULL, NULL, "synth: click rate of a row whose weights sum to 0 (0.27)") \
+    X(SPREAD, DATA, "spread", 0, NATURAL, "X", "1.2", NULL, "synth: standard deviation of that sum")                  \
     X(FACTORS, DATA, "factors", 0, NUMBER(0, UINT32_MAX), "K", "0", NULL,                                             \
-      "dimension of pairwise interactions; 0: none")                                                                  \
-    X(FACTOR_SPREAD, DATA, "factor-spread", 0, NATURAL, "X", "1", NULL, "standard deviation of their sum")            \
-    X(DATA_SEED, DATA, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "draws the rows or their order")             \
-    X(MODEL_SEED, DATA, "model-seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "draws the model")                    \
+      "synth: dimension of pairwise interactions; 0: none")                                                           \
+    X(FACTOR_SPREAD, DATA, "factor-spread", 0, NATURAL, "X", "1", NULL, "synth: standard deviation of their sum")     \
+    X(DATA_SEED, DATA, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "seed of the rows, or of their order")       \
+    X(MODEL_SEED, DATA, "model-seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "synth: seed of the model")           \
     /* ---- simulator ---- */                                                                                         \
     X(SEEDS, SIM, "seeds", 0, NUMBER(1, UINT32_MAX), "N", "1000", NULL, "schedules to play")                          \
     X(SIM_SEED, SIM, "seed", 0, NUMBER(0, UINT64_MAX), "S", "1", NULL, "the first seed")                              \
     X(JOBS, SIM, "jobs", 0, NUMBER(1, 64), "N", "1", NULL, "processes")                                               \
     X(REPLAY, SIM, "replay", 0, TEXT, "FILE", NULL, NULL, "play the schedule in FILE instead")                        \
     X(SEEDS_FROM, SIM, "seeds-from", 0, TEXT, "FILE", NULL, NULL,                                                     \
-      "play the seeds in FILE instead: on each line a seed and what it shows")                                        \
-    X(GO_ON, SIM, "go-on", 0, FLAG, NULL, NULL, NULL, "play the others when one fails, and list all that failed")     \
-    X(SHRINK, SIM, "shrink", 0, FLAG, NULL, NULL, NULL, "remove from a failing schedule what it does not need")       \
-    X(BARS, SIM, "bars", 0, FLAG, NULL, NULL, NULL, "fail also if too little happens in the schedules")               \
+      "play the seeds in FILE instead: each line has a seed and what it shows")                                       \
+    X(GO_ON, SIM, "go-on", 0, FLAG, NULL, NULL, NULL, "continue after a failure, and list all seeds that failed")     \
+    X(SHRINK, SIM, "shrink", 0, FLAG, NULL, NULL, NULL, "reduce a failing schedule to the faults that it needs")      \
+    X(BARS, SIM, "bars", 0, FLAG, NULL, NULL, NULL, "also fail if too little happens in the schedules")               \
     X(COVERAGE, SIM, "coverage", 0, FLAG, NULL, NULL, NULL,                                                           \
-      "print each transition of each state machine, and after which faults")                                          \
+      "print each transition of each state machine, and the faults before it")                                        \
     X(COVERAGE_BAR, SIM, "coverage-bar", 0, TEXT, "FILE", NULL, NULL,                                                 \
       "fail if a transition that FILE requires never happens (test/sim/coverage.txt)")                                \
     /* ---- benchmarks ---- */                                                                                        \
@@ -293,9 +293,9 @@
       "filters: train on these rows; otherwise rows are drawn")                                                       \
     X(BUSY, BENCH, "busy", 0, NUMBER(0, 64), "N", "0", NULL, "latency: processes that keep the cores busy")           \
     X(BENCH_VAN, BENCH, "van", 0, WORD, "tcp|ucx", "tcp", NULL,                                                       \
-      "what goes between processes: sockets, or UCX with shared memory")                                              \
+      "transport between processes: sockets, or UCX with shared memory")                                              \
     X(COMPARE, BENCH, "compare", 0, TEXT, "FILE", NULL, NULL,                                                         \
-      "then show ratios against an earlier run's document (bench/history/)")                                          \
+      "also show ratios to an earlier run's document (bench/history/)")                                               \
     /* ---- output ---- */                                                                                            \
     S(S_OUTPUT, LEARNS, "Output")                                                                                     \
     X(JSON, LEARNS | EVAL | INSPECT | EXPLAIN | DATA | RING | STATUS | CHECKPOINT | SIM | BENCH, "json", 0, FLAG,     \

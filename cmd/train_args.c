@@ -206,15 +206,15 @@ static int read_admission(const struct options *s, struct admission_rule *rule)
 static int check_together(const struct options *s, struct train_options *o)
 {
     if (o->aggregate && o->darlin.on)
-        return options_wrong(s, "--aggregate is not with --solver darlin");
+        return options_wrong(s, "--aggregate and --solver darlin exclude each other");
     if (o->snapshot && o->darlin.on)
-        return options_wrong(s, "--snapshot is not with --solver darlin");
+        return options_wrong(s, "--snapshot and --solver darlin exclude each other");
     if (!o->deterministic)
         return -1;
     if (o->model.factor_after > 0)
         return options_wrong(
-            s, "--deterministic: the model gives factors to features that were seen often enough, "
-               "which depends on the order in which workers meet them");
+            s, "--deterministic: the model gives factors to a feature after a number of rows, "
+               "which depends on the order in which workers read them; continue it without --deterministic");
     if (o->model.scale == SCALE_AUTO) /* magnitudes grow as they come */
         o->model.scale = SCALE_NONE;
     return o->model.scale == SCALE_NONE ? -1 : options_wrong(s, "--deterministic needs --scale none");
@@ -231,7 +231,8 @@ int train_args_read(const struct options *s, struct train_options *o)
         return options_wrong(s, "--patience needs --hold-out or --valid");
     if (option_given(s, OPT_HOLD_OUT) && option_number(s, OPT_HOLD_OUT) > 0 &&
         option_list(s, OPT_VALID)->n > 0)
-        return options_wrong(s, "--valid measures instead of --hold-out: give one of them");
+        return options_wrong(
+            s, "--valid and --hold-out both name the rows that measure the model: give one of them");
     if (pace_parse(option_text(s, OPT_CONSISTENCY), &o->bound) != 0)
         return options_wrong(s, "--consistency is asp, bsp or ssp:S with S up to %d, not '%s'",
                              PACE_BOUND_MAX, option_text(s, OPT_CONSISTENCY));
@@ -249,11 +250,11 @@ int train_args_read(const struct options *s, struct train_options *o)
     if (o->deterministic &&
         (option_given(s, OPT_ADMIT) || option_given(s, OPT_EXPIRE) || option_given(s, OPT_FACTOR_AFTER)))
         return options_wrong(
-            s, "--deterministic is not with --admit, --expire or --factor-after, which depend on the "
-               "order in which workers meet features");
+            s, "--deterministic excludes --admit, --expire and --factor-after, which depend on the "
+               "order in which workers read rows");
     o->negatives = option_given(s, OPT_NEGATIVES) ? option_real(s, OPT_NEGATIVES) : 1;
     if (o->negatives > 1)
-        return options_wrong(s, "--negatives %g is a share: above 0, at most 1", o->negatives);
+        return options_wrong(s, "--negatives %g: expected a share above 0 and at most 1", o->negatives);
     o->negatives = o->negatives < 1 ? o->negatives : 0;
     struct model_info *info = &o->model;
     int code = option_text(s, OPT_MODEL_FROM) ? continue_from(s, info) : train_args_model(s, info);

@@ -19,7 +19,7 @@ enum { WORDS_NONE = 0, WORDS_ONE = 1, WORDS_TWO = 2, WORDS_MANY = 1000, WORDS_CO
     X(EXPLAIN,    explain,    WORDS_NONE,    "show each feature's share in a model's score of a row")         \
     X(SERVE,      serve,      WORDS_NONE,    "score rows over HTTP with a model")                              \
     X(EXPORT,     export,     WORDS_NONE,    "write a model as text, for libffm or VW, or as a C file")         \
-    X(IMPORT,     import,     WORDS_NONE,    "make a model of a text")                                         \
+    X(IMPORT,     import,     WORDS_NONE,    "make a model from a text")                                       \
     X(RUN,        run,        WORDS_COMMAND, "run a job on this machine: scheduler, servers, workers")        \
     X(SCHEDULER,  scheduler,  WORDS_NONE,    "run one scheduler of a cluster")                                \
     X(SERVER,     server,     WORDS_NONE,    "run one server of a cluster")                                   \

@@ -15,7 +15,7 @@ paramo_err window_new(size_t rows, unsigned delay, struct window *w)
     if (w->width && w->way && w->bound)
         return PARAMO_OK;
     window_free(w);
-    return paramo_error_set(PARAMO_E_MEMORY, "out of memory for %zu rows and %zu blocks under way", rows,
+    return paramo_error_set(PARAMO_E_MEMORY, "out of memory for %zu rows and %zu blocks of the delay", rows,
                             blocks);
 }
 

@@ -156,8 +156,8 @@ static paramo_err take_header(struct raw_rows *r)
     for (size_t i = 0; i < len; i++)
         r->line += text[i] == '\n';
     if (r->header_len > 0 && (r->header_len != len || memcmp(r->header, text, len) != 0))
-        return paramo_error_set(PARAMO_E_FORMAT, "%s:1: another header than that of %s", r->names[r->file],
-                                r->names[0]);
+        return paramo_error_set(PARAMO_E_FORMAT, "%s:1: the header differs from that of %s",
+                                r->names[r->file], r->names[0]);
     if (r->header_len == 0 && len > 0) {
         if (!(r->header = malloc(len)))
             return no_memory();

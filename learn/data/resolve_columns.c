@@ -17,7 +17,8 @@ static paramo_err check_ignored(const struct columns *columns, const struct tabl
         for (size_t i = 0; i < h->n && !found; i++)
             found = h->len[i] == column->len && memcmp(h->name[i], column->name, column->len) == 0;
         if (!found)
-            return paramo_error_set(PARAMO_E_FORMAT, "has no column '%s' (ignore), so '*' would take another",
+            return paramo_error_set(PARAMO_E_FORMAT,
+                                    "has no column '%s', which --columns ignores: check its name",
                                     parse_quote(quote, column->name, column->name + column->len));
     }
     return PARAMO_OK;

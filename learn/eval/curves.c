@@ -128,7 +128,8 @@ paramo_err curves_finish(struct curves *c, struct curves_result *r)
     for (size_t i = 0; i < c->n; i++)
         r->positives += c->row[i].positive;
     if (r->positives == 0 || r->positives == r->rows)
-        return paramo_error_set(PARAMO_E_INVALID, "there are no curves of rows of one label only");
+        return paramo_error_set(PARAMO_E_INVALID,
+                                "all rows have the same label: there are no curves to draw");
     qsort(c->row, c->n, sizeof *c->row, by_margin);
     thresholds(c, r);
     reliability(c, r);

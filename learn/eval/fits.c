@@ -163,7 +163,7 @@ paramo_err fits_finish(struct fits *f, struct fits_result *r)
     *r = (struct fits_result){
         .rows = f->n, .classes = f->confusion ? f->objective.classes : 0, .confusion = f->confusion};
     if (f->n == 0)
-        return paramo_error_set(PARAMO_E_INVALID, "there is no plot of no rows");
+        return paramo_error_set(PARAMO_E_INVALID, "there are no rows to plot");
     double *memory = malloc(f->n * sizeof *memory);
     if (!memory)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a plot of %zu rows", f->n);

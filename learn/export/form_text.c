@@ -122,7 +122,7 @@ static paramo_err write_features(const struct model *m, const struct export_opti
         if (m->n > 1)
             return paramo_error_set(
                 PARAMO_E_UNSUPPORTED,
-                "columns of this model are centred, which weights and factors alone cannot say: "
+                "this model has centred columns, which weights and factors alone cannot express: "
                 "use --settings, --to c, or train with --scale std");
         shift.value = calloc(m->table[0].dim, sizeof *shift.value);
         if (!shift.value)

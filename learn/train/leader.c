@@ -414,8 +414,8 @@ static paramo_err look_at_order(struct job *job, const double *sums)
     if (job->result->sorted)
         progress_warn(
             &job->progress,
-            "the rows are sorted by label, or nearly: it changes %.0f times from row to row, where %.0f "
-            "times are usual; shuffled rows are learned better",
+            "the rows are sorted by label, or nearly: the label changes %.0f times from row to row, and "
+            "%.0f times in shuffled rows; shuffle them ('paramo data shuffle') for a better model",
             order[0], usual);
     return PARAMO_OK;
 }

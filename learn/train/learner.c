@@ -405,11 +405,11 @@ static paramo_err check_fields(const struct learner *l, const struct loader_part
     }
     if (fields == 0 || most < fields)
         return PARAMO_OK;
-    return paramo_error_set(
-        PARAMO_E_FORMAT,
-        "%s: has field %u, and the model has the fields 0 to %u: a new model gets them with "
-        "--fields %u",
-        reader_stream_name(l->o.reader, part->lease.stream), (unsigned)most, fields - 1, most + 1u);
+    return paramo_error_set(PARAMO_E_FORMAT,
+                            "%s: has field %u, and the model has the fields 0 to %u: train a new model with "
+                            "--fields %u",
+                            reader_stream_name(l->o.reader, part->lease.stream), (unsigned)most, fields - 1,
+                            most + 1u);
 }
 
 /* Time goes on by a part. After a sweep there may be more room for new features. */

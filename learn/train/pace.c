@@ -101,7 +101,7 @@ static paramo_err check_together(const struct pace *p, const atomic_int *stop)
     return paramo_error_set(
         PARAMO_E_NODE_LOST,
         "--deterministic: %" PRIu32 " of %" PRIu32
-        " workers are there; each learns a share of each batch, so none may end or come later",
+        " workers take part; each learns a share of each batch, so none may leave or join",
         workers, p->together);
 }
 
@@ -122,9 +122,10 @@ static paramo_err begin_together(struct pace *p, const atomic_int *stop)
     if (err == PARAMO_OK)
         err = paramo_kv_get(p->node, JOINED_KEY, &joined, sizeof joined, &len, 0);
     if (err == PARAMO_OK && joined > p->together)
-        return paramo_error_set(
-            PARAMO_E_INVALID,
-            "--deterministic: this worker comes too late; the job has its %" PRIu32 " workers", p->together);
+        return paramo_error_set(PARAMO_E_INVALID,
+                                "--deterministic: this worker joined too late: the job has all its %" PRIu32
+                                " workers",
+                                p->together);
     if (err == PARAMO_OK && joined == p->together)
         err = paramo_kv_put(p->node, BEGUN_KEY, &all, sizeof all);
     if (err != PARAMO_OK)

@@ -260,7 +260,7 @@ static paramo_err tick(void *arg, const struct watch_sums *sums, const paramo_wo
 {
     struct customer *c = arg;
     if (c->job->o->deadline > 0 && progress_now() > c->job->o->deadline)
-        return paramo_error_set(PARAMO_E_INTERRUPTED, "the time of this job is over");
+        return paramo_error_set(PARAMO_E_INTERRUPTED, "the time of this training is over");
     return leads(c) ? leader_tick(c, sums, at) : other_tick(c, at);
 }
 

@@ -11,7 +11,7 @@ paramo_err train_take_weights(const char *dir, struct model_info *info)
         return err;
     if (model.scale.file)
         err = paramo_error_set(PARAMO_E_UNSUPPORTED,
-                               "%s: its features were scaled, which --solver darlin does not do", dir);
+                               "%s: its features were scaled, and --solver darlin does not scale", dir);
     if (err == PARAMO_OK) {
         *info = model.info;
         columns_retain(info->columns);
@@ -33,8 +33,8 @@ paramo_err train_take_settings(const char *dir, struct model_info *info)
                                    "%s: was trained with --solver darlin, and continues only with that", dir);
         else if (!o)
             err = paramo_error_set(PARAMO_E_UNSUPPORTED,
-                                   "%s: was trained with optimizer '%s', which is not known here", dir,
-                                   model.info.optimizer[i].name);
+                                   "%s: was trained with optimizer '%s', which this version does not have",
+                                   dir, model.info.optimizer[i].name);
         else if (model.table[i].state == 0 && model.table[i].n > 0 && !o->stateless)
             err = paramo_error_set(
                 PARAMO_E_UNSUPPORTED,

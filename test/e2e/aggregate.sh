@@ -36,7 +36,7 @@ refused 2 "without bsp" '^paramo train: --aggregate needs --consistency bsp' "$P
 refused 2 "without an aggregate" '^paramo train: --deterministic needs --consistency bsp and --aggregate' "$PARAMO" train --model lr "${data[@]}" --consistency bsp --deterministic
 refused 2 "with a filter that holds rows back" '^paramo train: --aggregate and --filter: table w: filter topk cannot be used: the table aggregates' \
     "$PARAMO" train --model lr "${data[@]}" --consistency bsp --aggregate sum --filter push=topk:0.1
-refused 2 "with features that expire" '^paramo train: --deterministic is not with --admit, --expire' "$PARAMO" train --model lr "${data[@]}" "${together[@]}" --expire 9
+refused 2 "with features that expire" '^paramo train: --deterministic excludes --admit, --expire' "$PARAMO" train --model lr "${data[@]}" "${together[@]}" --expire 9
 
 # Rounds far longer than the test; one worker is killed.
 many=()
@@ -46,5 +46,5 @@ for i in 0 1; do check "worker $i is there" wait_for 30 node_pid dead worker $i;
 for i in 0 1; do check "worker $i is at work" wait_for 30 worked "$(node_pid dead worker $i)" $((SLOW > 1 ? 120 : 30)); done
 check 'worker 1 is killed' signal_node KILL dead worker 1
 ends dead '[1-9]*' 'the job ends'
-check 'and says why' grep -q -e '--deterministic: 1 of 2 workers are there' dead.err
+check 'and says why' grep -q -e '--deterministic: 1 of 2 workers take part' dead.err
 finish

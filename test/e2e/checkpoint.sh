@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
 
-refused 2 "no subject" "There are 'save', 'load', 'list' and 'verify'" "$PARAMO" checkpoint
+refused 2 "no subject" "a subject is missing: 'save', 'load', 'list' or 'verify'" "$PARAMO" checkpoint
 refused 2 "another subject" "unknown subject 'show'" "$PARAMO" checkpoint show
 refused 2 "no folder" "DIR is missing" "$PARAMO" checkpoint list
 refused 2 "a number to list" "is for verify" "$PARAMO" checkpoint list . --number 1

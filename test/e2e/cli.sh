@@ -27,7 +27,7 @@ variables_in_manual() {
 
 expect 0 "--help" "$PARAMO" --help
 check "--help: no line has more than 80 columns" awk 'length($0) > 80 { exit 1 }' "$OUT"
-for verb in train tune predict eval export import inspect explain run scheduler server worker data bench ring checkpoint; do
+for verb in train tune predict eval export import inspect explain serve run scheduler server worker data bench ring checkpoint; do
     check "--help names $verb" grep -qw "$verb" "$OUT"
 done
 expect 0 "--version" "$PARAMO" --version

@@ -49,11 +49,11 @@ expect 0 'it can continue' "$PARAMO" train --solver darlin --model-in model --da
 
 darlin=("$PARAMO" train --solver darlin --data a9a)
 refused 2 'another model' '--solver darlin trains --model lr only, not fm' "${darlin[@]}" --model fm --l1 1
-refused 2 'another objective' '--solver darlin has --objective logistic only, not hinge' "${darlin[@]}" --model lr --l1 1 --objective hinge
+refused 2 'another objective' '--solver darlin takes --objective logistic only, not hinge' "${darlin[@]}" --model lr --l1 1 --objective hinge
 refused 2 'no penalty' '--solver darlin needs --l1 L above 0' "${darlin[@]}" --model lr
-refused 2 'an L2 penalty' '--solver darlin has no use for --l2' "${darlin[@]}" --model lr --l1 1 --l2 1
-refused 2 'batches' '--solver darlin has no use for --batch' "${darlin[@]}" --model lr --l1 1 --batch 64
-refused 2 'scaling' '--solver darlin learns values as they are' "${darlin[@]}" --model lr --l1 1 --scale std
+refused 2 'an L2 penalty' '--solver darlin does not take --l2' "${darlin[@]}" --model lr --l1 1 --l2 1
+refused 2 'batches' '--solver darlin does not take --batch' "${darlin[@]}" --model lr --l1 1 --batch 64
+refused 2 'scaling' '--solver darlin does not scale values' "${darlin[@]}" --model lr --l1 1 --scale std
 refused 2 'its options without it' '--tau needs --solver darlin' "$PARAMO" train --model lr --data a9a --tau 2
 refused 1 'FTRL from its model' 'was trained with --solver darlin' "$PARAMO" train --model-in model --data a9a
 finish

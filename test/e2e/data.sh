@@ -47,7 +47,7 @@ refused 2 "no subject" "a subject is missing" "$PARAMO" data
 refused 2 "an unknown one" "unknown subject 'sort'" "$PARAMO" data sort
 refused 2 "an option of another subject" "'stat' has no option --rows" "$PARAMO" data stat --data table.csv --columns "$columns" --rows 3
 refused 2 "columns, where rows are copied" "'shuffle' has no option --columns" "$PARAMO" data shuffle --data table.csv --columns "$columns" --out x.csv
-refused 2 "split: no share" "share P is needed" "$PARAMO" data split --data table.csv --out x.csv
+refused 2 "split: no share" "share P is missing" "$PARAMO" data split --data table.csv --out x.csv
 refused 2 "over the data itself" "is one of the data files" "$PARAMO" data shuffle --data table.csv --out table.csv
 refused 3 "stat: a table without --columns" "looks like CSV with a header" "$PARAMO" data stat --data table.csv
 refused 3 "stat: a bad value" "table.csv:2: column 'site': expected a number" "$PARAMO" data stat --data table.csv --columns label=y,num=site

@@ -45,7 +45,7 @@ expect 0 "half" "$PARAMO" "${train[@]}" --hold-out 50 --epochs 1 --data log.svm
 held "$OUT" rows | share 0.5
 check "about half" test ${PIPESTATUS[1]} -eq 0
 refused 2 "patience without a measure" "hold-out" "$PARAMO" train --model lr --data log.svm --hold-out 0 --patience 2
-refused 2 "two measures" "--valid measures instead of --hold-out" "$PARAMO" train --model lr --data log.svm --valid log.svm --hold-out 5
+refused 2 "two measures" "--valid and --hold-out both name the rows that measure the model" "$PARAMO" train --model lr --data log.svm --valid log.svm --hold-out 5
 refused 2 "too much held out" "hold-out" "$PARAMO" train --model lr --data log.svm --hold-out 51
 
 # ---- tiny sets, and held-out rows of one class ----

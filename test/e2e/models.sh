@@ -49,7 +49,7 @@ check "fwfm: the weights of pairs" test "$(grep -c '^r:[0-5]	' fwfm.tsv)" -eq 6
 sed 's/ [0-9]*:/ /g' rows.ffm >rows.svm
 refused 3 "data without fields" "libsvm format, which has no fields; csv, tsv, jsonl, vw, libffm and criteo have them: give" \
     "$PARAMO" train --model ffm --data rows.svm
-refused 3 "too many fields" "has field 5, and the model has the fields 0 to 4: a new model gets them with --fields 6" \
+refused 3 "too many fields" "has field 5, and the model has the fields 0 to 4: train a new model with --fields 6" \
     "$PARAMO" train --model fwfm --data rows.ffm --fields 5
 expect 3 "as processes" "$PARAMO" run -s 1 -w 1 -- paramo train --model fwfm --data rows.ffm --fields 5
 check "with the reason" grep -q '^paramo train: rows.ffm: has field 5, and the model has the fields 0 to 4' "$ERR"
@@ -64,7 +64,7 @@ expect 0 "as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --model 
 check "the same files" diff -r thin many
 expect 0 "all of them: measured" "$PARAMO" eval --model-in thin --data rows.ffm --json
 check "predictions are for all rows: calibration $(json "$OUT" calibration)" near "$(json "$OUT" calibration)" 1 0.1
-refused 2 "a share above 1" "negatives 2 is a share: above 0, at most 1" "$PARAMO" train --model lr --data rows.ffm --negatives 2
+refused 2 "a share above 1" "negatives 2: expected a share above 0 and at most 1" "$PARAMO" train --model lr --data rows.ffm --negatives 2
 refused 2 "of another objective" "negatives needs --objective logistic" "$PARAMO" train --model lr --data rows.ffm \
     --objective squared --negatives 0.5
 finish

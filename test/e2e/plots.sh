@@ -87,7 +87,7 @@ expect 0 "5 classes" "$PARAMO" train --model lr --data five.svm --objective soft
 expect 0 "... eval --plot" "$PARAMO" eval --model-in f --data five.svm --plot five.svg
 is_plot five.svg "% of the rows of a label"
 printf '1 1:1\n1 2:1\n' >ones.svm
-refused 2 "rows of one label" "^paramo eval: there are no curves of rows of one label only$" \
+refused 2 "rows of one label" "^paramo eval: all rows have the same label: there are no curves to draw$" \
     "$PARAMO" eval --model-in m --data ones.svm --plot s.svg
 cp ones.svm kept.svm
 refused 2 "a plot over the data" "ones.svm is one of the data files" "$PARAMO" train --model lr --data ones.svm --plot ones.svm

@@ -5,7 +5,7 @@
 cd "$WORK" || exit 1
 unset PARAMO_TOKEN
 
-refused 2 "no subject" "There is 'show'" "$PARAMO" ring
+refused 2 "no subject" "a subject is missing: 'show'" "$PARAMO" ring
 refused 2 "another subject" "unknown subject 'draw'" "$PARAMO" ring draw
 refused 2 "neither servers nor a scheduler" "either --servers" "$PARAMO" ring show
 refused 2 "both" "either --servers" "$PARAMO" ring show --servers 2 --scheduler 127.0.0.1:1

@@ -8,7 +8,7 @@ export PARAMO_TOKEN=status
 free_port
 status=("$PARAMO" status --scheduler "127.0.0.1:$PORT")
 refused 4 "nobody is there" . "${status[@]}" --wait 1
-refused 2 "which one has to be said" "is needed" "$PARAMO" status
+refused 2 "which one has to be said" "is missing" "$PARAMO" status
 refused 2 "there are options only" "unexpected argument 'now'" "$PARAMO" status now
 
 start sched "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 1 --replicas 1

@@ -63,7 +63,7 @@ check "in a range" awk '/--alpha/ && $6 == "--alpha" && $1 != 0 && ($7 < 0.1 || 
 check "on the validation rows" grep -q "^The best on the validation rows is trial" "$OUT"
 
 refused 2 "no data" "^paramo tune: --data is missing" "$PARAMO" tune --model lr
-refused 2 "no rows that measure" "hold-out or --valid is needed" "$PARAMO" tune --model lr --data 'the rows.ffm' --hold-out 0
+refused 2 "no rows that measure" "hold-out or --valid is missing" "$PARAMO" tune --model lr --data 'the rows.ffm' --hold-out 0
 refused 2 "standard input" "can be read once" "$PARAMO" tune --model lr --data -
 refused 2 "a range of nothing" "range color=1:2: no option of that name is tuned" \
     "$PARAMO" tune --model lr --data 'the rows.ffm' --range color=1:2

@@ -386,7 +386,7 @@ static void the_star_takes_the_files_columns(void **s)
     columns_release(c);
     c = columns_of("label=y,cat=*,ignore=m");
     assert_int_equal(columns_resolve(c, PARSE_AUTO, paths, 1), PARAMO_E_FORMAT);
-    assert_non_null(strstr(paramo_last_error(), "has no column 'm' (ignore)"));
+    assert_non_null(strstr(paramo_last_error(), "has no column 'm', which --columns ignores"));
     columns_release(c);
     c = columns_of("label=y,cat=*");
     paths[0] = "-";

@@ -71,7 +71,7 @@ static void rows_stand_as_they_are(void **s)
                 "1,#\n|0,\"x\n\"\"\ny\"\n|  ,\n|1,z\n|");
     write_text("c.csv", "y,b\n1,z\n");
     expect_rows(PARSE_AUTO, (const char *const[]){"b.csv", "c.csv"}, 2,
-                "1,z\n|/c.csv:1: another header than that of ");
+                "1,z\n|/c.csv:1: the header differs from that of ");
     write_text("d.csv", "y,a\n1,z\n0,\"open\n1,x\n");
     expect_rows(PARSE_CSV, (const char *const[]){"d.csv"}, 1, "1,z\n|/d.csv:3: a quote that is not closed");
     write_text("e.jsonl", "{\"y\":1}\n#\n");
