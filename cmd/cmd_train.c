@@ -41,12 +41,9 @@ static const char more[] =
     "the model is measured on them after each epoch. The best epoch's model is saved. Training ends\n"
     "after two epochs without a better one, at the latest after 20. If even the best is no better than\n"
     "guessing the mean rate, it is saved, a warning says so, and the exit code is 5 (--any-quality: 0).\n"
-    "Few rows (some thousands) are instead cross-validated in five folds. That gives the number of epochs
-"
-    "for which all of them are then learned, if no option gives it.
-"
-    "Progress and summary show the rows, log-loss and bytes of one epoch. Batches are cut within parts
-"
+    "Few rows (some thousands) are instead cross-validated in five folds. That gives the number of epochs\n"
+    "for which all of them are then learned, if no option gives it.\n"
+    "Progress and summary show the rows, log-loss and bytes of one epoch. Batches are cut within parts\n"
     "of 1 MiB of text. Each batch is scored before it is learned: that is the log-loss shown while\n"
     "training.\n"
     "\n"
