@@ -61,8 +61,10 @@ void link_name(const struct link *l, char text[LINK_NAME_MAX])
 /* A chunk that has its number may not wait behind one that waits for the floor to move. */
 static void number_hurry(struct chunk *chunk, const struct slice *but)
 {
+    assert(chunk->number && but->chunk == chunk && but->state == SLICE_SENT);
     for (uint32_t i = 0; chunk->split && i < chunk->count; i++) {
         struct slice *p = &chunk->split[i].slice;
+        assert(p->chunk == chunk);
         if (p == but || p->state != SLICE_QUEUED)
             continue;
         slices_remove(&p->link->queue, p);
@@ -76,6 +78,8 @@ static void slice_head(const struct client *c, const struct slice *p, uint8_t ki
     const struct chunk *chunk = p->chunk;
     const struct request *r = chunk->request;
     const struct span *s = p->span;
+    assert(chunk->number && chunk->count > 0 && r->client == c);
+    assert(chunk->split || p == &chunk->one);
     struct wire_head h = {
         .kind = kind,
         .flags = r->flags,
@@ -128,6 +132,7 @@ static void slice_head(const struct client *c, const struct slice *p, uint8_t ki
 
 static void retry_arm(struct link *l, uint64_t at)
 {
+    assert(l->state == LINK_UP && l->sent.head); /* something waits for an answer */
     if (lane_timer_arm(l->client->lane, &l->retry, at))
         log_error("no memory for a timer: lost messages to %s are noticed late", l->address);
 }
@@ -176,6 +181,8 @@ static uint64_t capability_needed(const struct request *r)
 static void unsupported(struct link *l, struct slice *p)
 {
     char name[LINK_NAME_MAX];
+    assert(p->link == l && !p->in_van && !p->placing);
+    assert(l->conn && p->state != SLICE_ANSWERED);
     link_name(l, name);
     uint64_t reader = l->client->config.node ? 0 : CAPABILITY_READERS;
     uint64_t lacks = (capability_needed(p->chunk->request) | reader) & ~l->conn->capabilities;
@@ -250,6 +257,7 @@ static void link_connect(struct link *l);
 
 void link_pump(struct link *l)
 {
+    link_check(l);
     if (l->state == LINK_IDLE && (l->queue.head || l->resend.head))
         link_connect(l);
     while (l->state == LINK_UP && !l->blocked) {
@@ -261,6 +269,7 @@ void link_pump(struct link *l)
 
 void link_enqueue(struct link *l, struct slice *p)
 {
+    link_check(l);
     assert(p->link == l && p->state == SLICE_IDLE && !p->in_van);
     if (l->state == LINK_UP && !l->blocked && !l->resend.head && !l->queue.head) {
         slice_move(p, SLICE_IDLE);
@@ -282,6 +291,7 @@ void link_again(struct link *l, struct slice *p)
     assert(p->link == l && p->chunk->number);
     if (p->state != SLICE_SENT || p->in_van)
         return;
+    assert(l->state == LINK_UP && p->chunk->unanswered > 0);
     slices_remove(&l->sent, p);
     p->resent = true;
     l->client->counts->retries++;
@@ -295,6 +305,7 @@ void link_restart(struct link *l)
     assert(l->state == LINK_UP);
     while (l->sent.head) {
         struct slice *p = l->sent.head;
+        assert(p->link == l && p->state == SLICE_SENT);
         if (p->in_van) /* calls slice_sent */
             van_withdraw(l->conn, &p->frame);
         slices_remove(&l->sent, p);
@@ -332,11 +343,13 @@ static void rtt_sample(struct link *l, struct link_rtt *t, uint64_t since)
     uint64_t off = rtt > t->srtt ? rtt - t->srtt : t->srtt - rtt;
     t->rttvar = t->rttvar - t->rttvar / 4 + off / 4;
     t->srtt = t->srtt - t->srtt / 8 + rtt / 8;
+    assert(t->srtt); /* 0 says that nothing is known */
 }
 
 void link_heard(struct link *l, struct slice *p, bool probe_answer)
 {
     assert(p->link == l && p->probes_out <= 2);
+    assert(l->state == LINK_UP && p->chunk->number);
     l->backoff = 0;
     if (probe_answer && p->probes_out == 1)
         rtt_sample(l, &l->probed, p->probed_at);
@@ -394,6 +407,7 @@ static bool probe_send(struct link *l, struct slice *p)
 
 void link_orphan_probes(struct client *c)
 {
+    assert(client_is_down(c) && !links_count(c)); /* no link sends more */
     for (struct probe *probe = c->probes->made; probe; probe = probe->made_next)
         if (probe->out)
             probe->client = NULL;
@@ -471,6 +485,7 @@ static void link_pause(struct link *l)
 static void pause_fire(struct lane_timer *timer)
 {
     struct link *l = container_of(timer, struct link, pause);
+    assert(l->failures > 0 && !l->sent.head);
     link_move(l, LINK_IDLE);
     link_check(l);
     link_pump(l);
@@ -481,11 +496,13 @@ static void pause_fire(struct lane_timer *timer)
 static void link_hopeless(struct link *l, paramo_err code)
 {
     char name[LINK_NAME_MAX];
+    assert(!l->conn && !l->connector && !l->sent.head);
     link_name(l, name);
     struct slice_list *lists[] = {&l->resend, &l->queue, &l->sent};
     for (unsigned i = 0; i < 3; i++) {
         for (struct slice *p = lists[i]->head, *next; p; p = next) {
             next = p->next; /* a message is taken out */
+            assert(p->link == l && p->chunk->unanswered > 0);
             (void)err_set(code, "%s: %s", name, l->trouble);
             chunk_failed(p->chunk, code, err_text());
         }
@@ -573,6 +590,8 @@ static void link_hang_up(struct link *l)
 void link_goodbye(struct link *l)
 {
     struct wire_head head = {.kind = WIRE_BYE, .floor = numbers_next(l->client)};
+    assert(client_is_down(l->client) && !l->goodbye);
+    assert(numbers_floor(l->client) == numbers_next(l->client)); /* all chunks are over */
     l->goodbye = l->state == LINK_UP && control_message_send(l->conn, &head, NULL, 0) == PARAMO_OK;
 }
 
@@ -640,5 +659,6 @@ void link_destroy(struct link *l)
     if (l->retry.slot)
         lane_timer_cancel(lane, &l->retry);
     filtering_reset(l);
+    assert(!l->conn && !l->more.slot && !l->retry.slot);
     free(l);
 }

@@ -20,6 +20,7 @@ paramo_err links_make_room(struct client *c)
 void links_add(struct client *c, struct link *l)
 {
     assert(l->client == c && l->index == HELLO_APP_ENDPOINT); /* views bring all others */
+    assert(c->links->all && l->state == LINK_IDLE);
     c->links->all[c->links->count++] = l;
 }
 
@@ -40,9 +41,11 @@ void links_keep(struct client *c, bool (*keep)(struct link *l))
     size_t kept = 0;
     for (size_t i = 0; i < c->links->count; i++) {
         struct link *l = c->links->all[i];
+        assert(l->client == c);
         if (keep(l))
             c->links->all[kept++] = l;
     }
+    assert(!client_is_down(c) || !kept); /* closing drops all */
     c->links->count = kept;
 }
 

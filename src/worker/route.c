@@ -110,6 +110,7 @@ static void numbers_evacuate(struct client *c, struct chunk *before)
 {
     for (uint64_t number = numbers_floor(c), end = numbers_next(c); number < end; number++) {
         struct chunk *chunk = numbers_chunk(c, number);
+        assert(!chunk || (chunk->number == number && chunk->request->client == c));
         if (chunk && !chunk->request->ended && chunk_waits_over(chunk))
             slice_chunk_later(c, chunk, before);
     }
@@ -118,6 +119,7 @@ static void numbers_evacuate(struct client *c, struct chunk *before)
 /* All others of the link. */
 static void link_evacuate(struct client *c, struct link *l, struct chunk *before)
 {
+    assert(is_over(l) && l->client == c);
     for (;;) {
         struct slice *p = l->resend.head ? l->resend.head : l->queue.head ? l->queue.head : l->sent.head;
         if (!p)
@@ -135,6 +137,8 @@ static void evacuate(struct client *c, size_t count)
 {
     struct chunk *before = chunk_first_waiter(c);
     bool any = false;
+    assert(count == links_count(c));
+    assert(!before || before->need);
     for (size_t i = 0; i < count; i++)
         any |= is_over(links_at(c, i));
     if (any)
@@ -156,6 +160,7 @@ static bool keep(struct link *l)
 
 static bool drop(struct link *l)
 {
+    assert(client_is_down(l->client) && !l->sent.head);
     link_destroy(l);
     return false;
 }
