@@ -26,6 +26,8 @@ static struct slice *slice_of(struct link *l, const struct wire_head *h)
     if (!chunk || chunk->number != h->number || chunk->attempt != h->attempt || h->slice >= chunk->count)
         return NULL;
     struct slice *p = chunk->split ? &chunk->split[h->slice].slice : &chunk->one;
+    assert(p->chunk == chunk && chunk->request->client == l->client);
+    assert(!chunk->need); /* a chunk with slices waits for no view */
     bool waits = p->state == SLICE_SENT || p->state == SLICE_RESEND;
     return waits && p->link == l && !chunk->request->ended ? p : NULL;
 }
@@ -69,6 +71,7 @@ static const char *in_words(struct link *l, paramo_err status, const char *text,
 
 static void end_with(struct link *l, struct request *r, paramo_err status, const char *text, size_t len)
 {
+    assert(status && r->client == l->client);
     request_end(r, status, in_words(l, status, text, len));
 }
 
@@ -209,6 +212,7 @@ static paramo_err on_filtered(struct link *l, struct slice *p, const struct wire
                               const struct van_seg *seg, unsigned nseg)
 {
     struct filtered_answer plain;
+    assert(p->link == l && !p->placing);
     if (!bytes_came(seg, nseg))
         return PARAMO_OK; /* it is asked for again */
     paramo_err err = filtering_in(l, p, h, seg, nseg, &plain);
@@ -227,6 +231,7 @@ static paramo_err on_answer(struct link *l, struct slice *p, const struct wire_h
     struct client *c = l->client;
     struct chunk *chunk = p->chunk;
     assert(p->link == l && p->chunk->number == h->number);
+    assert(!chunk->request->ended && chunk->unanswered > 0);
     paramo_err status = h->status ? err_from_wire(h->status) : PARAMO_OK;
     filtering_answered(p);
     if (status == PARAMO_E_MOVED) {
@@ -295,6 +300,7 @@ static void on_writable(void *user, struct van_conn *conn)
 static void on_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
     struct link *l = user;
+    assert(l->conn == conn && l->state == LINK_UP);
     (void)conn;
     (void)why;
     link_lost(l, text);

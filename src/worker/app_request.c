@@ -192,6 +192,7 @@ static void note_run(struct lane_task *task)
 {
     struct note *note = container_of(task, struct note, task);
     struct request *r = note->request;
+    assert(r->on_reply && r->ts && note->reply.message < r->messages_count);
     r->on_reply(r->reply_to, r->reply_arg, r->ts, &note->reply);
     tracker_answered(&r->client->tracker, r->ts);
     van_release(note->reply.hold);
@@ -204,6 +205,7 @@ bool app_request_take_answer(struct client *c, struct slice *p, const struct van
     struct request *r = chunk->request;
     const struct client_message *m = chunk->message;
     assert(m >= r->messages && m < r->messages + r->messages_count);
+    assert(r->client == c && r->kind == REQUEST_MESSAGE && !r->ended);
     struct van_seg at[VAN_SEGS] = {{0}};
     struct van_seg *vals = &at[WIRE_SEG_VALS];
     if (nseg)

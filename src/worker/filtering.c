@@ -95,6 +95,7 @@ paramo_err filtering_set(struct client *c, const struct client_table *t, enum fi
         err = table_make(c, t, &f);
     if (err)
         return err;
+    assert(f->refs > 0 && f->table.id == t->id);
     if (f->refs > 1) {
         struct table_filters *old = f;
         err = table_make(c, t, &f);
@@ -158,6 +159,7 @@ void filtering_select(const struct request *r, struct filter_rows *rows, uint8_t
 
 void filtering_end(struct request *r)
 {
+    assert(r->ended && !r->chunks); /* no slice of it is left */
     filtering_unref(r->filters);
     r->filters = NULL;
 }
@@ -236,6 +238,7 @@ static struct keylist *list_of(const struct slice *p)
 void filtering_forget(struct slice *p)
 {
     struct keylist *list = list_of(p);
+    assert(!p->brings || p->has_list);
     if (list) {
         assert(list->refs > 0);
         list->refs--;
@@ -263,6 +266,7 @@ static bool is_slow(const struct table_filters *f, enum filter_direction directi
 /* Counts what is filtered in this step of the lane. */
 static bool step_has_room(struct link *l, uint64_t bytes, bool slow)
 {
+    assert(l->state == LINK_UP); /* filtering_reset ends the step */
     struct client *c = l->client;
     if (l->filtered_bytes >= STEP_BYTES)
         return false;

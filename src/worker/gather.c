@@ -28,6 +28,7 @@ void gather_split(struct chunk *chunk)
 {
     if (!chunk->span.dst)
         return;
+    assert(chunk->split && chunk->count > 0 && !chunk->unanswered);
     uint64_t row = chunk->span.dst_bytes / chunk->span.count;
     for (uint32_t i = 0; i < chunk->count; i++) {
         const struct span *s = &chunk->split[i].span;
@@ -64,6 +65,7 @@ static size_t least(size_t a, size_t b)
  * stood for keys that were not sliced yet has none. */
 static void slice_begin(struct gather *g, const struct chunk *chunk, uint32_t slice)
 {
+    assert(!chunk || slice <= chunk->count);
     for (; chunk && slice == chunk->count; slice = 0)
         chunk = chunk->next;
     g->chunk = chunk;
@@ -71,6 +73,7 @@ static void slice_begin(struct gather *g, const struct chunk *chunk, uint32_t sl
     g->key = 0;
     g->copied = 0;
     g->from = g->chunk ? slice_values(g->chunk, g->slice)->vals : NULL;
+    assert(!g->chunk || g->slice < g->chunk->count);
 }
 
 /* Lengths to their places. */
@@ -133,6 +136,7 @@ static bool turn(struct request *r, size_t left)
 {
     struct gather *g = &r->gather;
     assert(r->pulls_lens && !r->ended && !r->unfinished);
+    assert(!g->chunk || (g->chunk->request == r && g->pass != GATHER_STARTS));
     while (left) {
         size_t spent = 0;
         if (g->pass == GATHER_LENS && g->chunk) {
@@ -182,6 +186,7 @@ static void turn_soon(struct client *c)
 static void gather_wait(struct request *r)
 {
     assert(!r->gather.waits && !r->ended);
+    assert(!r->unfinished && r->pulls_lens);
     struct request **at = &r->client->gathers->first;
     while (*at)
         at = &(*at)->gather.next;
@@ -207,6 +212,7 @@ static void gather_fire(struct lane_timer *timer)
 {
     struct client *c = container_of(timer, struct client_gathers, timer)->client;
     struct request *r = c->gathers->first;
+    assert(!client_is_down(c) && (!r || (r->gather.waits && r->client == c)));
     if (r && !turn(r, turn_cost(c)) && r->gather.next) {
         gather_forget(r);
         gather_wait(r);
@@ -253,5 +259,6 @@ void gather_init(struct client *c)
 
 void gather_close(struct client *c)
 {
+    assert(client_is_down(c) && !c->gathers->first);
     lane_timer_cancel(c->lane, &c->gathers->timer);
 }

@@ -73,6 +73,7 @@ paramo_err page_request_begin(struct page_request *p, uint32_t shards)
     uint32_t even = p->most / shards;
     p->share = shards == 1 ? p->most : even + even / 8 + 16;
     p->share = p->share < p->most ? p->share : p->most;
+    assert(p->share <= p->most && (!p->most || p->share));
     for (uint32_t i = 0; i < shards; i++)
         p->batches[i].cursor = p->ends[0], p->batches[i].columns = p->columns.count;
     return PARAMO_OK;
@@ -107,6 +108,7 @@ static uint64_t next_key(const struct merge *m, uint32_t shard)
 /* The shard at this place of the heap has another next key, which is not less. */
 static void sift(struct merge *m, uint32_t place)
 {
+    assert(place < m->n && m->n <= m->p->count);
     uint32_t shard = m->heap[place];
     for (uint32_t child; (child = 2 * place + 1) < m->n; place = child) {
         if (child + 1 < m->n && next_key(m, m->heap[child + 1]) < next_key(m, m->heap[child]))
@@ -120,7 +122,9 @@ static void sift(struct merge *m, uint32_t place)
 
 static void next_row(struct merge *m, size_t bytes)
 {
+    assert(m->n > 0 && m->n <= m->p->count);
     uint32_t shard = m->heap[0];
+    assert(m->at[shard] < m->p->batches[shard].n);
     m->vals_at[shard] += bytes;
     if (++m->at[shard] == m->p->batches[shard].n)
         m->heap[0] = m->heap[--m->n];
@@ -205,6 +209,7 @@ paramo_err page_request_end(struct page_request *p)
         return err;
     size_t vals_n;
     err = rows_take(&m, last, &vals_n);
+    assert(to->n <= p->most && m.n <= p->count);
     more = more || m.n;
     free(m.at);
     if (err)
