@@ -37,6 +37,8 @@ struct span span_sub(const struct span *s, size_t first, uint32_t count, uint64_
 /* One row after the other, or its part that is asked for, each split into columns. */
 static void chop_rows(struct client *c, struct request *r, const struct span *s, int owner)
 {
+    assert(r->table->splittable && !s->lens && !s->index);
+    assert(owner >= 0 && s->count > 0);
     uint32_t value = r->table->value_bytes, per = c->config.chunk_bytes / value;
     uint32_t dim = s->columns.count ? s->columns.count : r->table->row_values;
     for (uint32_t i = 0; i < s->count; i++) {
@@ -55,6 +57,8 @@ static void chop_rows(struct client *c, struct request *r, const struct span *s,
 
 void chop(struct client *c, struct request *r, const struct span *s, int owner)
 {
+    assert(s->count > 0 && r->client == c);
+    assert(owner >= 0 && (uint32_t)owner < c->view->shards_count);
     uint64_t dst_row = s->dst_bytes / s->count;
     uint32_t most = filtering_chunk_bytes(c, r);
     uint64_t bytes = 8 * (uint64_t)s->count + (s->src_bytes > s->dst_bytes ? s->src_bytes : s->dst_bytes);

@@ -226,6 +226,7 @@ static void client_submit(struct client *c, struct request *r);
 static void submit_task(struct lane_task *task)
 {
     struct request *r = container_of(task, struct request, task);
+    assert(lane_held(r->client->lane) && r->posted);
     client_submit(r->client, r);
 }
 
@@ -381,6 +382,8 @@ static void request_return(struct lane_task *task)
     struct request *r = container_of(task, struct request, task);
     struct client *c = r->client;
     struct lane *lane = c->lane;
+    assert(lane_held(lane) && callbacks_out(c) > 0);
+    assert(r->ended && !r->chunks && !r->edges && !r->waiters);
     requests_put(c, r);
     callbacks_ended(c); /* a closing thread may free the client from here on */
     lane_notify(lane);
@@ -466,6 +469,7 @@ static void free_late(struct client *c)
 static void free_fire(struct lane_timer *timer)
 {
     struct client *c = container_of(timer, struct client_life, free_timer)->client;
+    assert(!client_is_down(c)); /* closing cancels it */
     bufpool_free_late(&c->pool);
     client_finish(c);
 }
@@ -532,8 +536,10 @@ static void deadline_fire(struct lane_timer *timer)
 {
     struct client *c = container_of(timer, struct client_life, deadline_timer)->client;
     uint64_t now = lane_now(c->lane), next = UINT64_MAX;
+    assert(!client_is_down(c) && c->life->deadline_at != UINT64_MAX);
     c->life->deadline_at = UINT64_MAX;
     for (struct request *r = requests_first(c); r; r = r->next) {
+        assert(r->client == c);
         if (r->deadline <= now && !r->ended && request_is_carrier(r))
             carrying_late(r); /* perhaps it has a later deadline now */
         if (r->deadline <= now && r->error) {

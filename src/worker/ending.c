@@ -14,6 +14,7 @@ void request_end(struct request *r, paramo_err status, const char *text)
     assert(!r->ts == r->carry.own && !r->ended_next);
     r->ended = true;
     r->status = status;
+    assert(!r->error || r->kind == REQUEST_MESSAGE);
     if (status && r->ts)
         tracker_failed(&c->tracker, r->ts, status, text, r->callback != NULL);
     if (status && r->callback && text != r->error_text) {
@@ -26,6 +27,7 @@ void request_end(struct request *r, paramo_err status, const char *text)
 void request_note(struct request *r, paramo_err status, const char *text)
 {
     assert(status && r->kind == REQUEST_MESSAGE);
+    assert(!r->ended && r->unfinished > 0);
     if (r->error)
         return;
     r->error = status;
@@ -35,5 +37,6 @@ void request_note(struct request *r, paramo_err status, const char *text)
 void request_close(struct request *r)
 {
     assert(r->error && r->kind == REQUEST_MESSAGE);
+    assert(r->ts && !r->carry.own);
     request_end(r, r->error, r->error_text ? r->error_text : err_sentence(r->error));
 }

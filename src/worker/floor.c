@@ -49,5 +49,6 @@ void floor_init(struct client *c)
 
 void floor_close(struct client *c)
 {
+    assert(client_is_down(c) && !links_count(c));
     lane_timer_cancel(c->lane, &c->floor->timer);
 }

@@ -11,6 +11,7 @@ static void check(const struct client_numbers *n)
 void numbers_init(struct client *c, uint64_t first)
 {
     c->numbers->next = c->numbers->floor = first;
+    check(c->numbers);
 }
 
 bool numbers_give(struct client *c, struct chunk *chunk)
@@ -59,5 +60,6 @@ bool numbers_room_again(const struct client *c)
 
 void numbers_wait_over(struct client *c)
 {
+    check(c->numbers);
     c->numbers->full = false;
 }

@@ -12,7 +12,7 @@
 static void slice_sent(struct van_frame *frame, paramo_err status)
 {
     struct slice *p = container_of(frame, struct slice, frame);
-    assert(p->in_van);
+    assert(p->in_van && p->state == SLICE_SENT);
     (void)status;
     filtering_sent(p);
     p->in_van = false; /* what was not sent is sent again when the connection is back */
@@ -45,6 +45,7 @@ void sending_init(struct slice *p, struct chunk *chunk, struct link *link, const
 
 bool sending_usable(struct chunk *chunk, const struct link *l)
 {
+    assert(l->client == chunk->request->client);
     if (!l->dead)
         return true;
     const struct view_node *node = view_node(l->client->view, l->node);
@@ -60,6 +61,7 @@ void slice_chunk_whole(struct client *c, struct chunk *chunk, struct link *l)
     if (!sending_usable(chunk, l))
         return;
     assert(!chunk->split && !chunk->need);
+    assert(!chunk->count && !chunk->request->ended);
     chunk->view = c->view->number;
     chunk->count = chunk->unanswered = 1;
     sending_init(&chunk->one, chunk, l, &chunk->span);
@@ -68,6 +70,8 @@ void slice_chunk_whole(struct client *c, struct chunk *chunk, struct link *l)
 
 void slice_chunk_start(struct client *c, struct chunk *chunk, int owner)
 {
+    assert(owner >= 0 && (uint32_t)owner < c->view->shards_count);
+    assert(!chunk->message);
     slice_chunk_whole(c, chunk, links_to_shard(c, (size_t)owner));
 }
 

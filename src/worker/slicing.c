@@ -49,6 +49,7 @@ void request_wait(struct client *c, struct request *r, uint64_t need)
     struct chunk *chunk = slice_chunk_add(c, r, &none, -1);
     if (!chunk)
         return;
+    assert(chunk == &r->first); /* it needs no memory */
     chunk->unsliced = true;
     slice_wait_view(c, chunk, need);
 }
@@ -163,6 +164,7 @@ static struct chunk *rest_begin(struct client *c, struct request *r)
 
 static void rest_wait_turn(struct client *c, struct chunk *rest)
 {
+    assert(rest->rest && !rest->need);
     slice_wait_turn(c, rest, chunk_resume_at(c));
     chunk_resume_from(c, rest);
 }
@@ -230,6 +232,7 @@ static void slice_selected(struct client *c, struct request *r)
 static size_t flush_rest(struct client *c, struct chunk *rest)
 {
     struct request *flush = rest->request, *carrier;
+    assert(rest->rest && flush->kind == REQUEST_FLUSH);
     bool more = false;
     paramo_err err = flush->ended ? PARAMO_OK : carrying_flush(c, flush, &carrier, &more);
     if (err == PARAMO_E_AGAIN) {

@@ -13,6 +13,7 @@ enum { TURN_KEYS = 1 << 15 }; /* sliced again in one turn: 1 ms (bench/steps.sh)
 static size_t resume_chunk(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
+    assert(chunk->need && chunk->need <= c->view->number && r->client == c);
     if (chunk->rest)
         return slice_rest_turn(c, chunk);
     size_t keys = TURN_CHUNK + (chunk->unsliced ? r->n : chunk->span.count);
@@ -56,8 +57,10 @@ static size_t turn_keys(const struct client *c)
 static void again_fire(struct lane_timer *timer)
 {
     struct client *c = container_of(timer, struct client_waiters, again)->client;
+    assert(!client_is_down(c));
     size_t left = turn_keys(c);
     for (struct chunk *chunk = chunk_first_waiter(c); chunk; chunk = chunk->wait_next) {
+        assert(chunk->need);
         if (chunk->again)
             chunk->need = c->view->number;
         chunk->again = false;
@@ -70,6 +73,7 @@ static void again_fire(struct lane_timer *timer)
 static void resume_fire(struct lane_timer *timer)
 {
     struct client *c = container_of(timer, struct client_turns, timer)->client;
+    assert(!client_is_down(c));
     resume_turn(c, turn_keys(c));
     client_finish(c);
 }

@@ -156,6 +156,7 @@ void tracker_answered(struct tracker *t, uint64_t ts)
 {
     _Atomic uint64_t *slot = &t->answers[ts % TRACKER_SLOTS]; /* its own while it is in flight */
     uint64_t have = atomic_load_explicit(slot, memory_order_relaxed);
+    assert(ts && have >> 16 == (ts & (UINT64_MAX >> 16)));
     if ((have & 0xffff) < 0xffff)
         atomic_store_explicit(slot, have + 1, memory_order_release);
 }

@@ -40,6 +40,7 @@ void views_missed(struct client *c, struct view *view)
 static void again(struct lane_timer *timer)
 {
     struct client *c = container_of(timer, struct client_views, timer)->client;
+    assert(c->view && c->views->missed && c->views->missed->number > c->view->number);
     struct view *view = view_ref(c->views->missed);
     c->views->take(c, view);
     view_unref(view);
@@ -47,6 +48,7 @@ static void again(struct lane_timer *timer)
 
 void views_taken(struct client *c)
 {
+    assert(c->view && c->view->number);
     c->views->partitions_changed = view_partitions_changed(c->view);
     if (c->views->missed && c->views->missed->number <= c->view->number)
         forget(c);
@@ -76,5 +78,7 @@ void views_init(struct client *c, void (*take)(struct client *c, struct view *vi
 
 void views_close(struct client *c)
 {
+    assert(client_is_down(c));
     forget(c);
+    views_check(c->views);
 }

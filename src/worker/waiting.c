@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 
 #include "worker/client_impl.h"
@@ -24,10 +25,12 @@ static void cancel_task(struct lane_task *task)
 {
     struct canceller *w = container_of(task, struct canceller, task);
     struct client *c = w->client;
+    assert(lane_held(c->lane) && !atomic_load_explicit(&w->done, memory_order_relaxed));
     struct request *only = requests_of_slot(c, w->ts);
     for (struct request *r = w->earlier ? requests_first(c) : only; r; r = w->earlier ? r->next : NULL) {
         if (w->earlier ? !r->ts || r->ts > w->ts : r->ts != w->ts)
             continue;
+        assert(r->client == c && r->ts && r->ts <= w->ts);
         request_end(r, w->status, w->text);
         w->found = true;
     }
