@@ -173,6 +173,18 @@ const void *van_note(const struct van_conn *conn)
     return conn->rx_note;
 }
 
+bool van_flush_wait(struct van_conn *conn, struct lane_timer *timer)
+{
+    uint64_t now = lane_now(conn->lane), sent = conn->counters.bytes_sent;
+    if (!conn->flush_until)
+        conn->flush_until = now + VAN_FLUSH_MOST * ENV_SEC;
+    else if (sent == conn->flush_sent || now >= conn->flush_until)
+        return false;
+    conn->flush_sent = sent;
+    uint64_t at = now + VAN_FLUSH_SECONDS * ENV_SEC;
+    return lane_timer_arm(conn->lane, timer, at < conn->flush_until ? at : conn->flush_until) == PARAMO_OK;
+}
+
 void van_orphan_add(struct van_conn *conn)
 {
     struct van *van = conn->van;

@@ -48,8 +48,10 @@ MUST_USE paramo_err van_deliver(struct van_conn *conn, const uint8_t *head, cons
 void van_orphan_add(struct van_conn *conn);
 void van_orphan_remove(struct van_conn *conn);
 
-enum {
-    VAN_FLUSH_SECONDS = 3 /* a closed connection may flush for so long; arbitrary */
-};
+/* A closed connection may flush until no byte has left for VAN_FLUSH_SECONDS, and for VAN_FLUSH_MOST at most: both are
+ * arbitrary. Arms the timer for that, first when it is closed and then whenever the timer fires. False: it may flush no
+ * longer, or there is no memory for a timer. */
+enum { VAN_FLUSH_SECONDS = 10, VAN_FLUSH_MOST = 60 };
+MUST_USE bool van_flush_wait(struct van_conn *conn, struct lane_timer *timer);
 
 #endif

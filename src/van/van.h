@@ -163,6 +163,7 @@ struct van_conn {
     unsigned rx_borrowed;
     struct van_conn *orphan_next, *orphan_prev;
     bool orphan;
+    uint64_t flush_until, flush_sent; /* private to van_flush_wait: the end in any case; bytes sent before */
 };
 
 /* The vans between processes, by the name that a node's setting gives them: van_<name>_create makes one.
@@ -235,8 +236,8 @@ void van_withdraw(struct van_conn *conn, struct van_frame *frame);
  * data NULL for that segment. */
 void van_displace(struct van_conn *conn, const void *begin, size_t len);
 /* Frees the connection. No callback follows; done for unsent frames is called before it returns (with
- * flush: later, when they have been sent or a few seconds have passed). May be called from any callback
- * of the connection. */
+ * flush: later, when they have been sent, or when none has left for ten seconds, or after a minute). May be called from
+ * any callback of the connection. */
 void van_close(struct van_conn *conn, bool flush);
 /* Moves the connection to another lane; called in a callback of the current user. Nothing is received
  * until arrived() is called on that lane and sets the new user. No unsent frame may be queued. The caller

@@ -1,4 +1,4 @@
-/* What the vans share: the header, the queue of frames, the pool. */
+/* What the vans share: the header, the queue of frames, the pool, the end of a flush. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,8 @@
 #include "van/core.h"
 #include "van/outq.h"
 #include "van/pool.h"
+
+#include "sim/env/sim.h"
 
 /* ---- header -------------------------------------------------------------------------------------------- */
 
@@ -215,16 +217,57 @@ static void test_pool_is_bounded(void **state)
     pool_destroy(pool);
 }
 
+/* ---- the flush of a closed connection ------------------------------------------------------------------ */
+
+struct flush {
+    struct van_conn conn;
+    struct lane_task begin;
+    struct lane_timer timer;
+    unsigned turns; /* of the timer, with bytes that have left before */
+    uint64_t ended;
+};
+
+static void flush_turn(struct lane_timer *timer)
+{
+    struct flush *f = container_of(timer, struct flush, timer);
+    f->conn.counters.bytes_sent += f->turns > 0;
+    f->turns -= f->turns > 0;
+    if (!van_flush_wait(&f->conn, timer))
+        f->ended = lane_now(f->conn.lane);
+}
+
+static void flush_begin(struct lane_task *task)
+{
+    struct flush *f = container_of(task, struct flush, begin);
+    assert_true(van_flush_wait(&f->conn, &f->timer));
+}
+
+static void test_flush_ends(void **state)
+{
+    (void)state;
+    static const unsigned turns[] = {0, 2, 1000}, seconds[] = {10, 30, 60};
+    for (unsigned i = 0; i < 3; i++) {
+        struct sim *sim;
+        struct flush f = {.begin.run = flush_begin, .timer.fire = flush_turn, .turns = turns[i]};
+        assert_int_equal(sim_create(1, &sim), PARAMO_OK);
+        assert_int_equal(lane_create(sim_env(sim), "flush", 0, &f.conn.lane), PARAMO_OK);
+        uint64_t begun = sim_now(sim);
+        lane_post(f.conn.lane, &f.begin);
+        while (sim_step(sim))
+            ;
+        assert_in_range(f.ended - begun, seconds[i] * ENV_SEC, seconds[i] * ENV_SEC + ENV_SEC / 10);
+        lane_destroy(f.conn.lane);
+        sim_destroy(sim);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header),
-        cmocka_unit_test(test_header_damage),
-        cmocka_unit_test(test_header_lengths_overflow),
-        cmocka_unit_test(test_queue_against_a_sort),
-        cmocka_unit_test(test_queue_ages),
-        cmocka_unit_test(test_queue_bounds),
-        cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_flush_ends),           cmocka_unit_test(test_header),
+        cmocka_unit_test(test_header_damage),        cmocka_unit_test(test_header_lengths_overflow),
+        cmocka_unit_test(test_queue_against_a_sort), cmocka_unit_test(test_queue_ages),
+        cmocka_unit_test(test_queue_bounds),         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_pool_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

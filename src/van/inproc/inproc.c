@@ -397,7 +397,9 @@ static void end_break(struct inproc_end *e, paramo_err why)
 
 static void flush_deadline(struct lane_timer *timer)
 {
-    end_close(container_of(timer, struct inproc_end, deadline), PARAMO_E_TIMEOUT);
+    struct inproc_end *e = container_of(timer, struct inproc_end, deadline);
+    if (!van_flush_wait(&e->base, timer))
+        end_close(e, PARAMO_E_TIMEOUT);
 }
 
 static void inproc_close(struct van_conn *base, bool flush)
@@ -405,8 +407,7 @@ static void inproc_close(struct van_conn *base, bool flush)
     struct inproc_end *e = end_of(base);
     assert(!e->moving && e->state != END_FLUSHING);
     bool pending = e->state == END_OPEN && !e->broken_why && (e->out.frames || e->under_way);
-    if (!flush || !pending ||
-        lane_timer_arm(base->lane, &e->deadline, lane_now(base->lane) + VAN_FLUSH_SECONDS * ENV_SEC)) {
+    if (!flush || !pending || !van_flush_wait(base, &e->deadline)) {
         end_close(e, PARAMO_E_CLOSED);
         return;
     }

@@ -41,7 +41,9 @@ paramo_err tcp_conn_create(struct van *van, struct lane *lane, struct tcp_conn *
 
 static void orphan_deadline(struct lane_timer *timer)
 {
-    tcp_discard(container_of(timer, struct tcp_conn, timer), PARAMO_E_TIMEOUT);
+    struct tcp_conn *conn = container_of(timer, struct tcp_conn, timer);
+    if (!van_flush_wait(&conn->base, timer))
+        tcp_discard(conn, PARAMO_E_TIMEOUT);
 }
 
 void tcp_close(struct van_conn *base, bool flush)
@@ -54,7 +56,7 @@ void tcp_close(struct van_conn *base, bool flush)
         return;
     }
     conn->timer.fire = orphan_deadline;
-    if (lane_timer_arm(base->lane, &conn->timer, lane_now(base->lane) + VAN_FLUSH_SECONDS * ENV_SEC)) {
+    if (!van_flush_wait(base, &conn->timer)) {
         tcp_discard(conn, PARAMO_E_CLOSED);
         return;
     }
