@@ -47,7 +47,9 @@ struct client {
     uint64_t number;
     uint8_t kind; /* of that request, and its table */
     uint32_t table;
-    uint64_t mixed; /* this number came again with another kind or table: an answer may be to either */
+    /* These numbers came again with another kind or table: an answer may be to either. */
+    uint64_t mixed[OPS_MAX];
+    unsigned mixed_count;
 };
 
 struct before { /* a member before us, or the source of a migration */
@@ -252,8 +254,9 @@ static void answered(const struct client *c, const struct wire_head *h)
 {
     if (h->status != PARAMO_OK || h->columns.first) /* a scan's, or a part of a row */
         return;
-    if (h->number == c->mixed)
-        return;
+    for (unsigned i = 0; i < c->mixed_count; i++)
+        if (h->number == c->mixed[i])
+            return;
     for (unsigned i = 0; i < w.behind_count; i++) {
         const struct behind *b = &w.behind[i];
         for (unsigned k = 0; k < b->sent_count && fakeconn_alive(b->fake) && b->welcomed; k++)
@@ -381,6 +384,15 @@ static unsigned keys_draw(struct source *s, unsigned table, uint64_t keys[3])
     return n;
 }
 
+/* A request leaves. again: with the number of the one before. */
+static void asks(struct client *c, const struct wire_head *h, bool again)
+{
+    if (again && (h->kind != c->kind || h->table != c->table))
+        c->mixed[c->mixed_count++] = h->number; /* one a step at most */
+    c->kind = h->kind;
+    c->table = h->table;
+}
+
 static void client_asks(struct client *c, struct source *s)
 {
     static const uint8_t kinds[] = {WIRE_PUSH,   WIRE_PUSH,  WIRE_PUSH, WIRE_PULL, WIRE_PUSHPULL, WIRE_PUT,
@@ -470,10 +482,7 @@ static void client_asks(struct client *c, struct source *s)
         body[draw_below(s, (uint32_t)transform_body_bytes(&what))] ^= how & 64 ? draw_u8(s) : 0;
         seg[3] = (struct van_seg){.data = body, .len = transform_body_bytes(&what)};
     }
-    if (again && (h.kind != c->kind || h.table != c->table))
-        c->mixed = h.number;
-    c->kind = h.kind;
-    c->table = h.table;
+    asks(c, &h, again);
     wire_head_encode(&h, bytes);
     (void)fakeconn_frame(c->fake, bytes, seg,
                          seg[3].len                          ? 4
@@ -508,6 +517,7 @@ static void client_clocks(struct client *c, struct source *s)
     }
     const struct van_seg seg[VAN_SEGS] = {
         {.data = keys, .len = 8 * n}, {0}, {.data = (void *)(uintptr_t)vals, .len = push ? 4 * n : 0}};
+    asks(c, &h, again);
     wire_head_encode(&h, bytes);
     (void)fakeconn_frame(c->fake, bytes, seg, push ? 3 : 1);
 }
