@@ -1,5 +1,6 @@
 #include "node/api_table.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static paramo_err begin_table_open(struct node_call *c, struct member *m, void *
 static void table_taken(struct node_call *c, void *arg)
 {
     struct open_args *a = arg;
+    assert(lane_held(c->member_slot->node->control) && !a->known);
     const struct view_table *t = view_table(member_view(c->member_slot->member), c->call.result.table);
     a->known = t != NULL;
     if (t)
@@ -51,6 +53,7 @@ struct table_wanted {
 static void table_look(void *arg)
 {
     const struct table_wanted *w = arg;
+    assert(lane_held(w->node->control) && !w->args->known);
     const struct view *view = node_view(w->node);
     const struct view_table *t = view ? view_table_named(view, w->args->name) : NULL;
     w->args->known = t != NULL;
@@ -61,6 +64,7 @@ static void table_look(void *arg)
 static void table_look_or_ask(void *arg)
 {
     struct table_wanted *w = arg;
+    assert(w->node->own->observer && !w->query);
     table_look(w);
     if (!w->args->known)
         w->query = observer_ask(w->node->own->observer);

@@ -89,6 +89,7 @@ struct glance {
 static void glance_at_view(void *arg)
 {
     struct glance *g = arg;
+    assert(lane_held(g->node->control) && !g->view);
     g->view = view_ref(node_view(g->node));
 }
 
@@ -98,6 +99,7 @@ static void enlist_worker(void *arg)
     paramo_worker *w = e->worker;
     assert(lane_held(w->node->control));
     assert(w->client && !w->next);
+    assert(w->session && !w->clock.waiting && !w->clock.calling);
     for (const paramo_worker *other = w->node->workers; other; other = other->next)
         if (other->app == w->app && other->customer == w->customer)
             e->err = PARAMO_E_INVALID;
@@ -117,6 +119,7 @@ static void delist_worker(void *arg)
 {
     paramo_worker *w = arg, **at = &w->node->workers;
     assert(lane_held(w->node->control));
+    assert(w->client && w->session);
     while (*at != w) {
         assert(*at); /* it is in the list until it is closed */
         at = &(*at)->next;

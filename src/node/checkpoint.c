@@ -71,6 +71,7 @@ static void job_end(struct ckpt_job *job)
 static void part_back(struct lane_task *task)
 {
     struct ckpt_part *p = container_of(task, struct ckpt_part, task);
+    assert(lane_held(p->job->member_slot->node->control));
     assert(p->job->waiting > 0 && p->job->waiting <= p->job->count);
     assert(p->job->count == p->job->member_slot->shards_count);
     if (--p->job->waiting == 0)
@@ -106,6 +107,7 @@ static void part_begin(struct lane_task *task)
     struct ckpt_part *p = container_of(task, struct ckpt_part, task);
     const struct ckpt_job *job = p->job;
     assert(lane_held(p->at->lane));
+    assert(job->waiting > 0 && p->task.run == part_begin);
     struct shard *s = p->at->shard;
     if (s && shard_defers(s, task))
         return;

@@ -73,6 +73,7 @@ static void wait_cancel(paramo_worker *w);
 static void call_again(struct lane_timer *timer)
 {
     paramo_worker *w = container_of(timer, paramo_worker, clock.again);
+    assert(lane_held(w->node->control) && !w->clock.again.slot);
     tell(w);
     demand(w);
 }
@@ -112,6 +113,7 @@ static void iteration_over(struct lane_task *task)
     struct iteration *i = container_of(task, struct iteration, task);
     paramo_worker *w = i->worker;
     assert(lane_held(w->node->control));
+    assert(i->session && i->clock);
     /* An iteration of an earlier join is beyond those of this one, if a scheduler gives a session twice. */
     if (i->session == atomic_load(&w->clock.session) && i->clock <= atomic_load(&w->clock.issued)) {
         raise_to(&w->clock.reached, i->clock);
@@ -245,6 +247,7 @@ struct behind {
 static void behind_run(struct lane_task *task)
 {
     struct behind *b = container_of(task, struct behind, task);
+    assert(lane_held(b->worker->lane) && b->worker->client);
     client_clock_behind(b->worker->client, b->who);
     free(b);
 }
@@ -252,6 +255,8 @@ static void behind_run(struct lane_task *task)
 /* The scheduler's last word, without the time of that wait. Without memory the client does not learn which workers are behind. */
 static void behind(paramo_worker *w)
 {
+    worker_clock_check(w);
+    assert(!w->clock.waiting);
     struct behind *b = malloc(sizeof *b);
     if (!b)
         return;
@@ -297,6 +302,7 @@ static void demand(paramo_worker *w)
     struct worker_clock *c = &w->clock;
     struct member *member = w->node->own->member;
     uint64_t wanted = atomic_load(&c->demand), session = atomic_load(&c->session);
+    assert(lane_held(w->node->control) && (!c->waiting || c->wait.arg == w));
     if (!wanted || (c->waiting && c->awaited <= wanted))
         return;
     if (!session || atomic_load(&c->failure) || wanted <= atomic_load(&c->minimum)) {
@@ -385,6 +391,7 @@ static paramo_err goodbye_say(struct goodbye *g);
 static void goodbye_said(struct member_call *call, paramo_err status)
 {
     struct goodbye *g = container_of(call, struct goodbye, call);
+    assert(g->member && g->session);
     if (status != PARAMO_E_MEMORY || goodbye_say(g))
         free(g);
 }
@@ -414,5 +421,6 @@ void clock_close(paramo_worker *w)
     if (!session)
         return;
     clock_left(w);
+    assert(!atomic_load(&w->clock.session) && !w->clock.again.slot);
     clock_goodbye(w, session);
 }

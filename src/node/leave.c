@@ -34,6 +34,7 @@ static bool scheduler_is_over(void *arg)
 
 static void end_scheduler(void *arg)
 {
+    assert(lane_held(((paramo_node *)arg)->control) && ((paramo_node *)arg)->scheduler);
     scheduler_end(((paramo_node *)arg)->scheduler, PARAMO_E_SHUTDOWN, "the scheduler was interrupted");
 }
 
@@ -171,6 +172,7 @@ static void close_workers(paramo_node *node)
 {
     for (paramo_worker *w = node->workers, *next; w; w = next) {
         next = w->next;
+        assert(w->node == node && w->client);
         if (w != tasks_worker(node))
             paramo_worker_close(w);
     }

@@ -51,6 +51,7 @@ static void member_slot_ended(void *arg, paramo_err status, const char *text)
 {
     struct member_slot *member_slot = arg;
     char label[VIEW_LABEL_MAX];
+    assert(!member_slot->member || !member_slot->observer);
     if (status)
         log_info("%s: %s: %s",
                  member_slot->member ? view_id_label(member_id(member_slot->member), label)
@@ -106,6 +107,7 @@ static void failure_run(struct lane_task *task)
 {
     struct member_slot *member_slot = container_of(task, struct member_slot, failure);
     assert(atomic_load(&member_slot->failing) && member_slot->failure_code);
+    assert(lane_held(member_slot->node->control));
     if (!member_slot->member)
         return;                                /* it is closed */
     if (member_slot != member_slot->node->own) /* the application sees that slot's end */
@@ -153,6 +155,7 @@ void node_shard_accept(struct node_shard *to, struct van_conn *conn, const struc
         acceptor_reject(conn, PARAMO_E_MEMORY, "out of memory");
         return;
     }
+    assert(to->lane);
     *arrival = (struct arrival){.hello = *hello, .shard = to->shard};
     van_move(conn, to->lane, conn_arrived, arrival);
 }
@@ -316,6 +319,8 @@ paramo_err member_slot_open(struct member_slot *member_slot, const char *schedul
 
 void member_slot_close_control(struct member_slot *member_slot)
 {
+    assert(lane_held(member_slot->node->control));
+    assert(!member_slot->member || !member_slot->observer);
     acceptor_close(member_slot->acceptor);
     member_slot->acceptor = NULL;
     member_destroy(member_slot->member);

@@ -27,7 +27,7 @@ static void job_end(struct lane_task *task)
     struct migration_job *job = container_of(task, struct migration_job, task);
     struct member *m = job->member_slot->member;
     assert(lane_held(job->member_slot->node->control));
-    assert(!job->also); /* both sides have carried it out */
+    assert(!job->also && job->at->member_slot == job->member_slot); /* both sides have carried it out */
     if (m)
         member_order_done(m, job->order, job->err ? err_set(job->err, "%s", job->text) : PARAMO_OK, NULL);
     free(job);
@@ -59,7 +59,7 @@ static void job_begin(struct lane_task *task)
 {
     struct migration_job *job = container_of(task, struct migration_job, task);
     assert(lane_held(job->at->lane));
-    assert(job->at != job->also);
+    assert(job->at != job->also && job->at->member_slot == job->member_slot);
     if (job->at->shard && shard_defers(job->at->shard, task))
         return;
     if (job->at->shard)

@@ -86,6 +86,7 @@ static bool all_sent(void *arg)
 static void close_app(void *arg)
 {
     const struct last_words *w = arg;
+    assert(lane_held(w->lane));
     van_abandon(w->van, w->lane);
 }
 
@@ -139,6 +140,7 @@ static void call_begin(struct lane_task *task)
 static void call_cancel(struct lane_task *task)
 {
     struct node_call *c = container_of(task, struct node_call, cancel);
+    assert(lane_held(c->member_slot->node->control));
     if (!atomic_load(&c->done))
         member_cancel(c->member_slot->member, &c->call);
     /* Waits until this task has run, not only until it is done. */

@@ -66,6 +66,7 @@ static struct handler *hold_app(paramo_node *node, uint32_t app, uint32_t custom
 static void handler_release(paramo_node *node, struct handler *h)
 {
     int closing = HANDLER_CLOSING;
+    assert(h >= node->handlers && h < node->handlers + HANDLERS_MAX);
     handlers_hold(node);
     unsigned takers = atomic_fetch_sub(&h->takers, 1);
     assert(takers > 0 && atomic_load(&h->state) != HANDLER_FREE);
@@ -175,6 +176,7 @@ static void queue_refuse(struct handler *h, const char *why)
 
 static void dispatch_wait(struct dispatch *dispatch, struct paramo_request *q)
 {
+    assert(q->deadline); /* it has looked for its handler */
     if (!dispatch->expiry.slot && lane_timer_arm(dispatch->lane, &dispatch->expiry, q->deadline)) {
         refuse_unserved(q);
         return;
@@ -219,6 +221,7 @@ static void dispatch_again(struct dispatch *dispatch)
     dispatch_check(dispatch);
     dispatch->first = dispatch->last = NULL;
     lane_timer_cancel(dispatch->lane, &dispatch->expiry);
+    assert(!dispatch->expiry.slot);
     while (q) {
         struct paramo_request *next = q->next;
         dispatch_one(dispatch, q);
@@ -250,6 +253,7 @@ void dispatch_init(struct dispatch *dispatch, paramo_node *node, struct lane *la
 
 void dispatch_close(struct dispatch *dispatch)
 {
+    dispatch_check(dispatch);
     while (dispatch->first) {
         struct paramo_request *q = dispatch->first;
         dispatch->first = q->next;

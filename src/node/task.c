@@ -72,6 +72,7 @@ static paramo_err as_answer(paramo_err status)
 
 static paramo_err answer(paramo_task *task)
 {
+    assert(!atomic_load(&task->open) && task->request); /* once */
     char text[2 * ERR_TEXT_MAX];
     paramo_err err = task->status;
     const char *why = task->text;
@@ -94,6 +95,7 @@ void task_ended(paramo_task *task)
     assert(open > 0);
     if (open > 1)
         return;
+    assert(task->over && task->arg);
     void (*over)(void *, struct ordered *, paramo_err) = task->over;
     void *arg = task->arg;
     struct ordered *ordered = task->ordered;
@@ -113,6 +115,7 @@ void task_ended(paramo_task *task)
 static void subtask_done(void *arg, uint64_t ts, paramo_err status)
 {
     struct subtask *sub = arg;
+    assert(sub->task && atomic_load(&sub->task->open) > 0);
     if (status)
         task_fail(sub->task, status, err_text());
     if (sub->callback)

@@ -82,6 +82,7 @@ static void idle_remove(struct task_order *o, struct order_caller *c)
 
 static void caller_use(struct task_order *o, struct order_caller *c)
 {
+    assert(c->uses || !c->edges); /* an edge is a use */
     if (c->uses == 0)
         idle_remove(o, c);
     c->uses++;
@@ -130,6 +131,7 @@ static paramo_err caller_get(struct task_order *o, uint32_t at, uint64_t session
         if (o->callers.count > o->callers_max)
             caller_free(o, o->first);
         caller_unuse(o, c);
+        assert(o->callers.count <= o->callers_max);
     }
     *caller = c;
     return PARAMO_OK;
@@ -146,6 +148,7 @@ static void caller_reaches(struct order_caller *c, uint64_t number)
         bit_set(c->failed, number - i, false);
     }
     c->high = number;
+    assert(in_window(c, number));
 }
 
 /* ---- edges ---- */
@@ -207,6 +210,7 @@ static paramo_err name_one(struct task_order *o, struct order_call *call, const 
                        name->number);
     if (!was_sent_to(name, call->at))
         return PARAMO_OK;
+    assert(call->edges && call->edges_count < ORDER_NAMES_MAX);
     paramo_err err = caller_get(o, call->at, name->session, &on);
     if (err)
         return err;
@@ -252,6 +256,7 @@ struct order_call *order_end(struct task_order *o, struct order_call *call, bool
     struct order_caller *c = call->caller;
     struct order_call *ready = NULL, **at = &ready;
     assert(order_may_begin(call));
+    assert(c->uses > 0 && c->at == call->at && c->session == call->session);
     if (in_window(c, call->number)) {
         bit_set(c->ended, call->number, true);
         bit_set(c->failed, call->number, failed);

@@ -58,6 +58,7 @@ static void job_work(struct blocking_job *job)
     paramo_task *task = container_of(job, paramo_task, job);
     struct tasks *tasks = task->arg;
     assert(!inside && !lane_inside());
+    assert(atomic_load(&tasks->open) > 0 && task->function);
     inside = tasks;
     lane_callbacks_begin();
     task_fail(task, run(tasks, task), err_text());
@@ -121,6 +122,7 @@ static void unhold(struct ordered *o)
 static void refuse(struct ordered *o, paramo_err status, const char *text)
 {
     assert(order_may_begin(&o->call));
+    assert(o->task && lane_held(o->tasks->node->apps));
     unhold(o);
     task_fail(o->task, status, text);
     task_ended(o->task);
@@ -129,6 +131,7 @@ static void refuse(struct ordered *o, paramo_err status, const char *text)
 static void go(struct ordered *o)
 {
     assert(order_may_begin(&o->call) && o->task);
+    assert(lane_held(o->tasks->node->apps));
     if (o->call.failed) {
         refuse(o, PARAMO_E_CANCELLED, "a call that it comes after has failed");
         return;
@@ -152,15 +155,19 @@ static void ordered_end(struct ordered *o, bool failed)
 static void ordered_end_run(struct lane_task *task)
 {
     struct ordered *o = container_of(task, struct ordered, end);
+    assert(lane_held(o->tasks->node->apps) && !o->held);
     ordered_end(o, o->failed);
 }
 
 static void expire(struct lane_timer *timer)
 {
     struct tasks *tasks = container_of(timer, struct tasks, expiry);
+    tasks_check(tasks);
+    assert(!tasks->held || tasks->order);
     uint64_t now = lane_now(tasks->node->apps), earliest = UINT64_MAX;
     for (struct ordered *o = tasks->held, *next; o; o = next) {
         next = o->next;
+        assert(o->held && o->tasks == tasks);
         if (o->deadline > now) {
             earliest = o->deadline < earliest ? o->deadline : earliest;
             continue;
@@ -265,6 +272,7 @@ static void take(void *arg, paramo_request *request, const paramo_request_info *
     const paramo_task_function *function = NULL;
     paramo_task *task = NULL;
     struct ordered *o = NULL;
+    assert(lane_held(tasks->node->apps));
     paramo_err err = ordered_arrive(tasks, info, &o);
     if (!err)
         err = find(tasks, info, &function);
@@ -307,6 +315,7 @@ static void begin(void *arg)
         post(tasks, task);
     }
     tasks->first = tasks->last = NULL;
+    assert(lane_held(tasks->node->apps));
     if (!atomic_load(&tasks->closing))
         return;
     lane_timer_cancel(tasks->node->apps, &tasks->expiry);
@@ -327,6 +336,7 @@ static void nothing(void *arg)
 
 paramo_err tasks_create(paramo_node *node)
 {
+    assert(!node->tasks);
     struct tasks *tasks = calloc(1, sizeof *tasks);
     if (!tasks)
         return err_memory(sizeof *tasks);
