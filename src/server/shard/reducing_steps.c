@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/replication/chain_impl.h"
+#include "server/shard/owned_keys.h"
 #include "server/shard/table_map.h"
 
 /* ---- memory -------------------------------------------------------------------------------------------- */
@@ -44,17 +44,6 @@ bool reducing_same(const struct reducing *a, const struct reducing *b)
 
 /* ---- steps --------------------------------------------------------------------------------------------- */
 
-struct mine {
-    const struct shard *shard;
-    const struct shard_table *table;
-};
-
-static bool is_mine(void *arg, uint64_t key)
-{
-    const struct mine *m = arg;
-    return partition_set_has(m->shard->chain->mine, ring_partition(ring_position(&m->table->placement, key)));
-}
-
 size_t reducing_step_values(const struct shard *s)
 {
     return 2 * (s->config.scan_keys ? s->config.scan_keys : (size_t)SCAN_STEP_KEYS);
@@ -68,14 +57,14 @@ bool reducing_waits(const struct shard *s, const struct shard_table *t, const st
 
 void reducing_step(struct shard *s, struct shard_table *t, struct reducing *r)
 {
-    struct mine mine = {s, t};
+    struct owned_keys owned = {s, t};
     struct shard_table *other = r->what.two ? shard_table_find(s, r->what.other) : NULL;
     if (r->what.two && (!other || !other->table)) {
         r->at.done = true; /* the request is refused when it is handled again */
         return;
     }
     table_reduce_step(t->table, other ? other->table : NULL, &r->at, reducing_step_values(s), &r->found,
-                      chain_mixes(s, t) ? is_mine : NULL, &mine);
+                      owned_keys_only(&owned), &owned);
 }
 
 void reducing_restart(struct reducing *r)

@@ -7,6 +7,7 @@
 #include "server/replication/chain_impl.h"
 #include "server/shard/deferred.h"
 #include "server/shard/housekeeping.h"
+#include "server/shard/owned_keys.h"
 #include "server/shard/reply.h"
 
 /* ---- sessions ---- */
@@ -88,17 +89,6 @@ static bool is_late(const struct session *x, const struct wire_head *h)
 
 /* ---- pages ---- */
 
-struct mine {
-    const struct shard *shard;
-    const struct shard_table *table;
-};
-
-static bool is_mine(void *arg, uint64_t key)
-{
-    const struct mine *m = arg;
-    return partition_set_has(m->shard->chain->mine, ring_partition(ring_position(&m->table->placement, key)));
-}
-
 static size_t step_keys(const struct shard *s)
 {
     return s->config.scan_keys ? s->config.scan_keys : SCAN_STEP_KEYS;
@@ -139,7 +129,7 @@ static size_t page_room(struct shard *s, const struct session *x, const struct s
 static paramo_err page_step(struct shard *s, struct session *x, struct shard_table *t, uint64_t cursor,
                             bool *done)
 {
-    struct mine mine = {s, t};
+    struct owned_keys owned = {s, t};
     *done = false;
     if (!x->page.keys || x->partitions_changed != s->place->partitions_changed || cursor < x->page.from ||
         cursor > x->page.to) {
@@ -151,7 +141,7 @@ static paramo_err page_step(struct shard *s, struct session *x, struct shard_tab
     }
     assert(x->page.keys);
     x->used_at = lane_now(s->lane);
-    paramo_err err = table_page_step(&x->page, step_keys(s), chain_mixes(s, t) ? is_mine : NULL, &mine, done);
+    paramo_err err = table_page_step(&x->page, step_keys(s), owned_keys_only(&owned), &owned, done);
     if (err)
         page_drop(s, x);
     return err;
@@ -449,8 +439,8 @@ bool scanning_step(struct peer *peer, struct shard_table *t, const struct wire_h
 
 void counting_step(struct shard *s, struct shard_table *t, struct table_count *count)
 {
-    struct mine mine = {s, t};
-    table_count_step(t->table, count, 4 * step_keys(s), chain_mixes(s, t) ? is_mine : NULL, &mine);
+    struct owned_keys owned = {s, t};
+    table_count_step(t->table, count, 4 * step_keys(s), owned_keys_only(&owned), &owned);
 }
 
 bool counting_slice(struct peer *peer, struct shard_table *t, const struct wire_head *h,

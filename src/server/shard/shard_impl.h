@@ -15,6 +15,7 @@
  *     handling.c        requests to USER tables and apps: hand over, keep answers
  *     examining.c       the keys of a request to a handler, in portions
  *     scanning.c        pages of rows, and counts of rows
+ *     owned_keys.c      which keys of a table with copies are ours
  *     deferred.c        the list of requests that take longer than a step of the lane
  *     shard_tables.c    the memory of the shard's tables
  *     clearing.c        removal of many rows in steps
