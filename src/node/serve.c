@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sm.h"
 #include "node/node.h"
 #include "node/serve.h"
 
@@ -17,6 +18,21 @@ struct paramo_request {
     uint32_t for_customer;
     paramo_request_info info;
 };
+
+/* ---- states ---- */
+
+static const struct sm handler_machine = {"handler",
+                                          {[HANDLER_FREE] = {"free", SM_TO(HANDLER_OPEN)},
+                                           [HANDLER_OPEN] = {"open", SM_TO(HANDLER_CLOSING)},
+                                           [HANDLER_CLOSING] = {"closing", SM_TO(HANDLER_FREE)}}};
+
+/* Any thread. False: it is not in the state `from`, perhaps because another thread was first. */
+static bool handler_move(struct handler *h, enum handler_state from, enum handler_state to)
+{
+    int was = (int)from;
+    sm_check(&handler_machine, from, to);
+    return atomic_compare_exchange_strong(&h->state, &was, (int)to);
+}
 
 /* ---- finding a handler ---- */
 
@@ -53,8 +69,7 @@ static struct handler *hold_app(paramo_node *node, uint32_t app, uint32_t custom
 {
     handlers_hold(node);
     struct handler *h = find_app(node, app, customer);
-    int open = HANDLER_OPEN;
-    if (h && close && !atomic_compare_exchange_strong(&h->state, &open, HANDLER_CLOSING))
+    if (h && close && !handler_move(h, HANDLER_OPEN, HANDLER_CLOSING))
         h = NULL;
     if (h)
         atomic_fetch_add(&h->takers, 1);
@@ -65,13 +80,12 @@ static struct handler *hold_app(paramo_node *node, uint32_t app, uint32_t custom
 /* A closed app's place is free when no thread takes from it any more. */
 static void handler_release(paramo_node *node, struct handler *h)
 {
-    int closing = HANDLER_CLOSING;
     assert(h >= node->handlers && h < node->handlers + HANDLERS_MAX);
     handlers_hold(node);
     unsigned takers = atomic_fetch_sub(&h->takers, 1);
     assert(takers > 0 && atomic_load(&h->state) != HANDLER_FREE);
     if (takers == 1)
-        (void)atomic_compare_exchange_strong(&h->state, &closing, HANDLER_FREE);
+        (void)handler_move(h, HANDLER_CLOSING, HANDLER_FREE); /* or it is open */
     handlers_release(node);
 }
 
@@ -353,7 +367,9 @@ static paramo_err serve(paramo_node *node, const struct handler *wanted)
         place->customer = wanted->customer;
         place->fn = wanted->fn;
         place->arg = wanted->arg;
-        atomic_store_explicit(&place->state, HANDLER_OPEN, memory_order_release);
+        bool opens = handler_move(place, HANDLER_FREE, HANDLER_OPEN);
+        assert(opens); /* under the lock */
+        (void)opens;
         unsigned used = (unsigned)(place - node->handlers) + 1;
         if (used > atomic_load(&node->handlers_used))
             atomic_store(&node->handlers_used, used);
@@ -426,8 +442,7 @@ void serve_close_all(paramo_node *node)
 {
     for (unsigned i = 0; i < HANDLERS_MAX; i++) {
         struct handler *h = &node->handlers[i];
-        int open = HANDLER_OPEN;
-        if (h->app && atomic_compare_exchange_strong(&h->state, &open, HANDLER_CLOSING)) {
+        if (h->app && handler_move(h, HANDLER_OPEN, HANDLER_CLOSING)) {
             (void)!node_run_on(node->apps, nothing, NULL);
             queue_refuse(h, "the app was closed");
         }

@@ -1,12 +1,25 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/sm.h"
 #include "worker/client_impl.h"
 #include "worker/ending.h"
 #include "worker/gather.h"
 
 /* What a turn with answers of one request may cost: 1 for a key, 1 for each 64 bytes of its row. At most 2 ms. */
 enum { TURN = 1 << 16, TURN_BYTES_SHIFT = 6 };
+
+static const struct sm gather_machine = {"gather",
+                                         {[GATHER_LENS] = {"lens", SM_TO(GATHER_STARTS)},
+                                          [GATHER_STARTS] = {"starts", SM_TO(GATHER_ROWS)},
+                                          [GATHER_ROWS] = {"rows", 0}}};
+
+static void gather_move(struct gather *g, unsigned to)
+{
+    assert(!g->chunk); /* the pass before has come to its end */
+    sm_check(&gather_machine, g->pass, to);
+    g->pass = to;
+}
 
 /* Rows from one slice of memory to their places in another. Objective: dst[index[i]] = src[i]. */
 static void rows_scatter(uint8_t *dst, const uint8_t *src, const uint32_t *index, uint32_t count,
@@ -142,7 +155,7 @@ static bool turn(struct request *r, size_t left)
         if (g->pass == GATHER_LENS && g->chunk) {
             spent = lens_turn(r, left);
         } else if (g->pass == GATHER_LENS) {
-            g->pass = GATHER_STARTS;
+            gather_move(g, GATHER_STARTS);
         } else if (g->pass == GATHER_STARTS && g->starts < r->n) {
             spent = starts_turn(r, left);
         } else if (g->pass == GATHER_STARTS && g->total > r->dst_len) {
@@ -153,7 +166,7 @@ static bool turn(struct request *r, size_t left)
                         err_text());
             return true;
         } else if (g->pass == GATHER_STARTS) {
-            g->pass = GATHER_ROWS;
+            gather_move(g, GATHER_ROWS);
             slice_begin(g, r->chunks, 0);
         } else if (g->chunk) {
             spent = rows_turn(r, left);
