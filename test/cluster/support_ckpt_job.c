@@ -60,6 +60,7 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
         return;
     }
     if (what >= ORDER_MIGRATION_SOURCE) {
+        ckpt_job.sources += what == ORDER_MIGRATION_SOURCE;
         if (ckpt_job.migrates)
             member_order_done(node->member, order, PARAMO_OK, NULL);
         return; /* for the one that has come: nothing moves before its test ends */

@@ -22,10 +22,10 @@ struct ckpt_job {
     struct blocking_jobs *blocking_jobs;
     /* What the servers do: their part at once, or nothing before they are told. */
     bool wait, fail;
-    bool migrates; /* they carry out all migrations; otherwise none */
-    unsigned saves, drops, loads, goes;
-    uint64_t held[CKPT_SERVERS + 2]; /* orders that wait */
-    uint64_t unknown[64];            /* orders CKPT_UNKNOWN_ORDER, which stay unanswered */
+    bool migrates;                               /* they carry out all migrations; otherwise none */
+    unsigned saves, drops, loads, goes, sources; /* sources: orders to begin a migration */
+    uint64_t held[CKPT_SERVERS + 2];             /* orders that wait */
+    uint64_t unknown[64];                        /* orders CKPT_UNKNOWN_ORDER, which stay unanswered */
     unsigned unknown_count;
     struct ckpt_order order;
     uint64_t jobs;     /* so far, on this disk */

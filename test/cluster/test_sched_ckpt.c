@@ -499,6 +499,59 @@ static void every_so_often(void **state)
     ckpt_disk_end();
 }
 
+/* Migrations begin towards this server, and do not end. */
+static void begin_migrations(void)
+{
+    ckpt_start_server(CKPT_SERVERS + 1);
+    assert_true(cluster_run(&ckpt_job.c, tnode_joined, &ckpt_job.c.nodes[CKPT_SERVERS + 1], 5));
+    cluster_pass(&ckpt_job.c, 0.1);
+    assert_true(ckpt_job.sources > 0);
+}
+
+/* Each checkpoint makes migrations begin again, so the clock's waits for those that have begun; but not for ever. */
+static void the_clock_waits_for_migrations(void **state)
+{
+    (void)state;
+    clock_on("", 2);
+    begin_migrations();
+    unsigned sources = ckpt_job.sources;
+    cluster_pass(&ckpt_job.c, 35);
+    assert_int_equal(ckpt_job.saves, 0);
+    assert_int_equal(ckpt_job.sources, sources);
+    cluster_pass(&ckpt_job.c, 10);
+    assert_int_equal(what_is_there().whole, N(1));
+    assert_true(ckpt_job.sources > sources);
+    ckpt_off();
+    ckpt_job.applied_window_retain = 0;
+    ckpt_disk_end();
+}
+
+/* A save that fails may be asked for again before the next migration begins, which could be why it failed. */
+static void a_failed_save_comes_before_migrations(void **state)
+{
+    (void)state;
+    struct tcall call;
+    ckpt_on_joined();
+    begin_migrations();
+    unsigned sources = ckpt_job.sources;
+    ckpt_job.fail = true;
+    assert_int_equal(ckpt_save(&call), PARAMO_E_IO);
+    cluster_pass(&ckpt_job.c, 0.8);
+    assert_int_equal(ckpt_job.sources, sources);
+    ckpt_job.fail = false;
+    assert_int_equal(ckpt_save(&call), PARAMO_OK);
+    cluster_pass(&ckpt_job.c, 0.1);
+    assert_true(ckpt_job.sources > sources);
+    sources = ckpt_job.sources;
+    ckpt_job.fail = true;
+    assert_int_equal(ckpt_save(&call), PARAMO_E_IO);
+    assert_int_equal(ckpt_job.sources, sources);
+    cluster_pass(&ckpt_job.c, 1.2);
+    assert_true(ckpt_job.sources > sources);
+    ckpt_off();
+    ckpt_disk_end();
+}
+
 /* Who has the token has no files of others written over, or new ones written anywhere. */
 static void only_where_it_may(void **state)
 {
@@ -721,6 +774,8 @@ int main(void)
         cmocka_unit_test(killed_while_it_begins),
         cmocka_unit_test(based_on_the_last),
         cmocka_unit_test(every_so_often),
+        cmocka_unit_test(the_clock_waits_for_migrations),
+        cmocka_unit_test(a_failed_save_comes_before_migrations),
         cmocka_unit_test(go_is_given_later),
         cmocka_unit_test(one_server_cannot_load),
         cmocka_unit_test(every_fault),

@@ -43,6 +43,7 @@
 
 enum { EVERY_TIMEOUT_MS = 600 * 1000, LOAD_TIMEOUT_MS = 24 * 3600 * 1000 };
 enum { LOST_TIMEOUT_MS = 3600 * 1000 };
+enum { POSTPONE_MS = 1000, POSTPONED_MOST = 30 }; /* the clock's checkpoints; arbitrary */
 
 /* ---- load ---------------------------------------------------------------------------------------------- */
 
@@ -233,9 +234,27 @@ static paramo_err own_order(const char *dir, uint32_t timeout_ms, struct ckpt_or
     return PARAMO_OK;
 }
 
+/* A checkpoint ends the migrations that have begun, and they begin again: one that takes longer than the time between
+ * two checkpoints would never end. So the clock's waits for them, for some time. */
+static bool postpone(struct scheduler *s)
+{
+    struct sched_ckpts *k = s->ckpts;
+    struct lane *lane = s->config.lane;
+    assert(k->postponed <= POSTPONED_MOST && !k->timer.slot);
+    if (k->postponed == POSTPONED_MOST || k->current || !sched_migrations_under_way(s) ||
+        lane_timer_arm(lane, &k->timer, lane_now(lane) + POSTPONE_MS * ENV_MS)) {
+        k->postponed = 0;
+        return false;
+    }
+    k->postponed++;
+    return true;
+}
+
 static void every_due(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct sched_ckpts, timer)->sched;
+    if (s->state == SCHED_RUNNING && postpone(s))
+        return;
     struct ckpt_order m;
     paramo_err err = own_order(s->config.checkpoint_dir, EVERY_TIMEOUT_MS, &m);
     m.changes = s->config.checkpoint_full_every > 1;

@@ -45,8 +45,9 @@ struct sched_ckpts {
     struct sched_ckpt *current; /* NULL: none is taken or loaded */
     struct ckpt_base base;      /* of the next, perhaps */
     struct sched_call_queue calls;
-    struct lane_timer timer;
-    struct { /* the last that was taken */
+    struct lane_timer timer; /* the next one by the clock */
+    unsigned postponed;      /* how often that one has waited for a migration */
+    struct {                 /* the last that was taken */
         uint64_t number, at;
         char dir[FS_PATH_MAX];
     } last;

@@ -410,6 +410,24 @@ void sched_migrations_resume(struct scheduler *s)
         go_on(&s->migrations->timer);
 }
 
+void sched_migrations_resume_later(struct scheduler *s)
+{
+    part_check(s->migrations);
+    assert(s->migrations->suspended);
+    s->migrations->suspended = false;
+    if (s->state == SCHED_RUNNING && !sched_lost_since(s))
+        hold(s);
+}
+
+bool sched_migrations_under_way(const struct scheduler *s)
+{
+    bool any = false;
+    part_check(s->migrations);
+    for (size_t i = 0; i < MIGRATIONS_MAX; i++)
+        any = any || s->migrations->machine.migration[i].state != MIGRATION_NONE;
+    return any;
+}
+
 void sched_migrations_restart(struct scheduler *s, uint64_t term)
 {
     if (s->migrations->machine.next_id >> 32 >= term)

@@ -59,6 +59,11 @@ void sched_migrations_retry(struct scheduler *s);
  * they do while lost rows are restored: resume does nothing then. */
 void sched_migrations_suspend(struct scheduler *s);
 void sched_migrations_resume(struct scheduler *s);
+/* The same, but nothing begins for a second: the checkpoint was not taken, perhaps because a target of a migration that
+ * had to end drops its rows, and its caller may try again. */
+void sched_migrations_resume_later(struct scheduler *s);
+/* A migration has begun. */
+bool sched_migrations_under_way(const struct scheduler *s);
 /* Servers will take the next view, of this term, for another scheduler's, which knows of no migration. None
  * may be committed that they have dropped by then. They begin again. */
 void sched_migrations_restart(struct scheduler *s, uint64_t term);
