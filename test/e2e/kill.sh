@@ -93,16 +93,16 @@ done
 
 # A scheduler that stood still longer than it bears silence takes nobody for dead: the silence was its own. (Each
 # node has its own settings here: only the scheduler is impatient.)
-export PROGRAM=$PARAMO
-start stood "$PARAMO" run --verbose -s 2 -w 2 -- sh -c '[ "$DMLC_ROLE" != scheduler ] || export PS_HEARTBEAT_TIMEOUT=2
+export PROGRAM=$PARAMO PATIENCE=$((SLOW > 1 ? 5 : 2)) # seconds
+start stood "$PARAMO" run --verbose -s 2 -w 2 -- sh -c '[ "$DMLC_ROLE" != scheduler ] || export PS_HEARTBEAT_TIMEOUT=$PATIENCE
     exec "$PROGRAM" train --model lr --data train.ffm --batch 128 --epochs "$0" --seed 1 --model-out m-stood' $epochs
 check "the scheduler is there" wait_for 20 node_pid stood scheduler
 check "worker 1 is at work" wait_for 20 at_work stood worker 1
 check "the scheduler is stopped" signal_node STOP stood scheduler
-end=$((SECONDS + 4))
+end=$((SECONDS + PATIENCE + 2))
 while [ "$SECONDS" -lt $end ]; do pause; done
 check "it goes on" signal_node CONT stood scheduler
-ends stood 0 "the scheduler stood still for 4 s and went on: the job ends well"
+ends stood 0 "the scheduler stood still for $((PATIENCE + 2)) s and went on: the job ends well"
 check "nobody was called dead" sh -c '! grep -Eiq "dead|lost|killed|fenced" "$0"' "$ERR"
 whole "the scheduler stood still" m-stood
 

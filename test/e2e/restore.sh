@@ -21,9 +21,12 @@ scheduler() { # NAME SERVERS WORKERS OPTION...
         --checkpoint-dir "$WORK/taken" --checkpoint-every 1 "$@"
     check "$name: the scheduler listens" wait_for 20 listens "$(job_pid "$name")"
 }
+# Stopped first: on a busy machine the others would see one of them die, and end by themselves before their own signal.
 all_killed() { # JOB...: SIGKILL, at once
-    local name
-    for name in "$@"; do kill -KILL "$(job_pid "$name")"; done
+    local name pids=()
+    for name in "$@"; do pids+=("$(job_pid "$name")"); done
+    kill -STOP "${pids[@]}"
+    kill -KILL "${pids[@]}"
     for name in "$@"; do ends "$name" 137 "$name is killed" 2>/dev/null; done # without the shell's words
 }
 

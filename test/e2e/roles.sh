@@ -67,7 +67,7 @@ check "its variables" test "$(cat "$OUT")" = "worker 10.0.0.1 77 3 n t 7000"
 free_port
 before=$SECONDS
 refused 4 "no scheduler: the server says so" "127.0.0.1:$PORT" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --wait 2
-check "after the 2 seconds that it was told ($((SECONDS - before)))" test $((SECONDS - before)) -le $((4 * SLOW))
+check "after the 2 seconds that it was told, not a minute ($((SECONDS - before)))" test $((SECONDS - before)) -lt 45
 check "naming the address once" test "$(grep -o "127.0.0.1:$PORT" "$ERR" | wc -l)" -eq 1
 refused 4 "a host that does not exist" "nonesuch.invalid" "$PARAMO" server --scheduler nonesuch.invalid:9 \
     --listen 127.0.0.1 --wait 2
