@@ -104,7 +104,6 @@ check "and the epochs' numbers go on" test "$(json "$OUT" epoch)" -ge 3
 ends d-worker1 '0|130' "the other worker ends"
 ends d 0 "the scheduler ends"
 for i in 1 2; do ends "d-server$i" 0 "server $i ends"; done
-check "the best model was found" sh -c '! grep -q "the best so far, is not in" d-worker0.err'
 
 # ---- elsewhere: the best epoch's model is not there, so one of the epochs that follow is saved ----
 scheduler e 2 2 --restore "$WORK/taken"
@@ -120,7 +119,8 @@ ends e-worker1 '0|130' "e: the other worker ends"
 ends e 0 "e: the scheduler ends"
 for i in 1 2; do ends "e-server$i" 0 "e: server $i ends"; done
 
-# ---- here: the first epoch is the best, and its model is where it was ----
+# ---- here: the first epoch is the best, and its model is where it was. (In the jobs before, a better model may have been saved
+# there after the last checkpoint.) ----
 rm -rf taken
 long=("$PARAMO" train --model lr --data train.ffm --batch 128 --alpha 1 --l1 0 --l2 0 --epochs 100000 --any-quality)
 start f "${long[@]}" --model-out one --checkpoint-dir taken --checkpoint-every 1
