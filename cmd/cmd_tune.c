@@ -234,6 +234,9 @@ static paramo_err open_all(struct tuning *t)
         err = paramo_error_set(PARAMO_E_INVALID,
                                "%s: has too few rows to hold some of both kinds out: give --valid",
                                t->base.data[0]);
+    struct model_info known = t->base.model;
+    known.row_features = t->rows.row_features;
+    tune_space_rows(&t->space, &known);
     char *search = err == PARAMO_OK ? search_text(t) : NULL;
     if (err == PARAMO_OK && !search)
         err = paramo_error_set(PARAMO_E_MEMORY, "out of memory");

@@ -131,7 +131,10 @@ paramo_err train_rows_open(const struct train_options *options, struct train_row
     paramo_err err = rows_open(&job);
     metrics_free(job.metrics);
     centre_free(job.centre);
-    *rows = (struct train_rows){.reader = job.reader, .valid = job.valid, .hold_out = job.hold_out};
+    *rows = (struct train_rows){.reader = job.reader,
+                                .valid = job.valid,
+                                .hold_out = job.hold_out,
+                                .row_features = job.info.row_features};
     if (err != PARAMO_OK)
         train_rows_close(rows);
     return err;

@@ -17,6 +17,7 @@
 struct train_rows {
     struct reader *reader, *valid; /* valid: NULL if a part of the rows is held out */
     unsigned hold_out;             /* percent, as used */
+    double row_features;           /* of struct model_info */
 };
 
 struct train_result;
@@ -31,6 +32,7 @@ struct train_options {
     unsigned hold_out;       /* percent of the rows, not with valid (learn/data/holdout.h) */
     int growing;             /* epochs have train_passes() passes over the rows instead of one */
     int alone;               /* one process is the whole job, whatever the environment says */
+    unsigned folds;          /* of the next */
     const struct metrics_result
         *measured; /* of the epochs 0 .. epochs - 1, by cross-validation; NULL: they are not */
     struct admission_rule admission; /* of new features */

@@ -75,6 +75,26 @@ void tune_space_init(struct tune_space *s, const struct model_info *info)
     batch->zero = 0.4;
 }
 
+/* As its text on a command line gives it back. */
+static double as_text(double x)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%.12g", x);
+    return strtod(text, NULL);
+}
+
+void tune_space_rows(struct tune_space *s, const struct model_info *info)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        struct tune_option *o = &s->option[i];
+        if (o->kind != TUNE_ALPHA)
+            continue;
+        o->usual = as_text(model_alpha(info, o->place, 2));
+        if (!o->ranged && o->usual < o->low)
+            o->low = o->usual / 2;
+    }
+}
+
 static struct tune_option *find(struct tune_space *s, const char *name, size_t len)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -113,6 +133,7 @@ const char *tune_space_range(struct tune_space *s, const char *text)
     o->low = low;
     o->high = high;
     o->zero = 0;
+    o->ranged = 1;
     return NULL;
 }
 

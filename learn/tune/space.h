@@ -24,6 +24,7 @@ struct tune_option {
     double zero;      /* probability of 0 instead */
     int doubles;      /* values are powers of two; of --batch, 0 stands for "not given" */
     double usual;     /* where the option is not given */
+    int ranged;       /* by tune_space_range */
 };
 
 struct tune_space {
@@ -33,6 +34,9 @@ struct tune_space {
 
 /* All options of the model. */
 void tune_space_init(struct tune_space *space, const struct model_info *info);
+/* The rows are known now, info->row_features: usual rates become those that a job of these rows has (model_alpha). A range
+ * that was not given and begins above such a rate begins at half of it. */
+void tune_space_rows(struct tune_space *space, const struct model_info *info);
 /* Leaves an option out: it keeps the value that the model has. Nothing happens if there is none of that name. */
 void tune_space_drop(struct tune_space *space, const char *name);
 /* "alpha=0.01:0.5": another range. NULL, or what is wrong with it. */

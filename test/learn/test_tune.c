@@ -66,6 +66,31 @@ static void points_are_within_the_ranges(void **state)
     }
 }
 
+/* Of long rows the first trial has the rates of a job, and these are within the ranges. */
+static void usual_rates_follow_the_rows(void **state)
+{
+    (void)state;
+    for (size_t k = 0; model_at(k); k++) {
+        struct model_info info;
+        model_info_init(&info, model_at(k));
+        struct tune_space s = space_of(model_at(k)), same = s;
+        tune_space_rows(&same, &info); /* not known: nothing changes */
+        for (size_t i = 0; i < s.n; i++)
+            assert_true(same.option[i].usual == s.option[i].usual && same.option[i].low == s.option[i].low);
+        assert_null(tune_space_range(&s, "alpha=0.5:1"));
+        info.row_features = 38;
+        tune_space_rows(&s, &info);
+        for (size_t i = 0; i < s.n; i++) {
+            const struct tune_option *o = &s.option[i];
+            if (o->kind != TUNE_ALPHA)
+                continue;
+            const double want = model_alpha(&info, o->place, 2);
+            assert_true(fabs(o->usual - want) < 1e-9 * want);
+            assert_true(o->place == 0 ? o->low == 0.5 : o->usual > o->low && o->usual < o->high);
+        }
+    }
+}
+
 static void ranges_and_options_that_are_given(void **state)
 {
     (void)state;
@@ -493,6 +518,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_are_within_the_ranges),
+        cmocka_unit_test(usual_rates_follow_the_rows),
         cmocka_unit_test(ranges_and_options_that_are_given),
         cmocka_unit_test(a_point_becomes_settings),
         cmocka_unit_test(the_best_is_found),
