@@ -41,7 +41,7 @@ static const char more[] =
     "the model is measured on them after each epoch. The best epoch's model is saved. Training ends\n"
     "after two epochs without a better one, at the latest after 20. If even the best is no better than\n"
     "guessing the mean rate, it is saved, a warning says so, and the exit code is 5 (--any-quality: 0).\n"
-    "Few rows (some thousands) are instead cross-validated in five folds. That gives the number of epochs\n"
+    "Few rows (some thousands) are instead cross-validated. That gives the number of epochs\n"
     "for which all of them are then learned, if no option gives it.\n"
     "Progress and summary show the rows, log-loss and bytes of one epoch. Batches are cut within parts\n"
     "of 1 MiB of text. Each batch is scored before it is learned: that is the log-loss shown while\n"
@@ -245,7 +245,7 @@ static int print_json(const struct options *s, const struct train_options *o, co
                       (json_int_t)r->read.parts_kept, "bytes", (json_int_t)r->read.disk_cache_bytes, "note",
                       r->read.disk_cache_note));
     if (j && o->measured)
-        (void)json_object_set_new(j, "folds", json_integer(CROSSVAL_FOLDS));
+        (void)json_object_set_new(j, "folds", json_integer((json_int_t)o->folds));
     if (j && option_text(s, OPT_MODEL_OUT) != NULL)
         (void)json_object_set_new(j, "model_out", json_string(option_text(s, OPT_MODEL_OUT)));
     for (size_t t = 1; j && t < o->model.ops->tables; t++)
@@ -489,8 +489,8 @@ static paramo_err cross_validate(const struct options *s, struct train_options *
     progress_init(&progress, o->quiet || config.roles != PARAMO_ROLE_ALL);
     progress_line(
         &progress,
-        "few rows (%" PRIu64 "): %d-fold cross-validation finds %s %.5f after %" PRIu64 " epochs, in %.1f s",
-        cv->rows, CROSSVAL_FOLDS, o->model.objective.ops->loss,
+        "few rows (%" PRIu64 "): %u-fold cross-validation finds %s %.5f after %" PRIu64 " epochs, in %.1f s",
+        cv->rows, cv->folds, o->model.objective.ops->loss,
         objective_shown(&o->model.objective, cv->epoch[cv->epochs - 1].loss), cv->epochs, cv->seconds);
     return PARAMO_OK;
 }

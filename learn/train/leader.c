@@ -146,7 +146,8 @@ static void judge(struct job *job, const struct train_epoch *e)
     const struct watch_verdict verdict = {.first = r->epoch[r->first_epoch].valid.loss,
                                           .best = r->best_loss,
                                           .base = r->base_loss,
-                                          .epochs = r->epochs,
+                                          /* later epochs were tried in cross-validation, and were worse */
+                                          .epochs = job->o->measured ? 1 : r->epochs,
                                           .best_epoch = r->best_epoch,
                                           .rows = e->valid.rows};
     r->measured = e->valid.rows;

@@ -2,8 +2,8 @@
  * How long to train on few rows, by cross-validation: each row is measured by a model that has not learned it. A tenth of
  * 150 rows is too few to decide when to stop, and twenty passes over them are too few steps.
  *
- *     fold 0:  learns the rows of folds 1 2 3 4, is measured on fold 0     |  epoch 1, 2, ... of all folds in step:
- *     fold 1:  learns 0 2 3 4, is measured on 1                            |  the losses of an epoch are summed over
+ *     fold 0:  learns the rows of folds 1 2 3 ..., is measured on fold 0   |  epoch 1, 2, ... of all folds in step:
+ *     fold 1:  learns 0 2 3 ..., is measured on 1                          |  the losses of an epoch are summed over
  *     ...                                                                  |  all rows, and the least one says how many
  *     the job: learns all rows for as many epochs                          |  epochs the job learns
  *
@@ -19,11 +19,13 @@
 
 #include "learn/train/train.h"
 
-#define CROSSVAL_FOLDS 5
+#define CROSSVAL_FOLDS         10 /* Kohavi, IJCAI 1995, on their number */
+#define CROSSVAL_FOLDS_OF_MANY 5  /* of more than 1,000 rows: they differ less, and take longer */
 
 struct crossval {
     uint64_t epochs; /* the best; 0: these rows are not cross-validated */
     uint64_t rows;
+    unsigned folds;
     double seconds;
     struct metrics_result *epoch; /* [those that were tried]: over the rows of all folds */
 };

@@ -88,7 +88,7 @@ head -n 300 log.svm >few.svm
 expect 0 "300 rows" "$PARAMO" "${train[@]}" --data few.svm --model-out few
 cp "$OUT" few.json
 crossed() { python3 -c 'import json, sys; print(*[e["cross_validated"][sys.argv[2]] for e in json.load(open(sys.argv[1]))["epochs"]])' "$@"; }
-check "in five folds" test "$(of few.json folds)" -eq 5
+check "in ten folds" test "$(of few.json folds)" -eq 10
 check "which measure each row" test "$(crossed few.json rows | tr ' ' '\n' | sort -u)" = 300
 best=$(of few.json best_epoch)
 check "the best epoch ($best) is the last" test "$best" -eq "$(crossed few.json logloss | wc -w)" -a "$best" -gt 0
