@@ -2,17 +2,19 @@
 """How good the default settings of `paramo train` are: their log-loss over the best of a grid, on each data set.
 
 usage: bench/defaults.py [--paramo FILE] [--vw FILE] [--data DIR] [--sets DIR] [--rows N] [--models lr,fm]
-                         [--only WORD] [--of all|usual|hard]
+                         [--only WORD] [--of all|usual|hard|small]
 
-Sets: those of bench/defaults_sets.py (usual) and bench/defaults_hard_sets.py (hard), and each pair NAME.train, NAME.test
-in --sets (any format and compression: NAME.train.gz). Nothing is fetched. Of most files the first --rows rows are used,
+Sets: those of bench/defaults_sets.py (usual), bench/defaults_hard_sets.py (hard) and bench/defaults_small_sets.py (small,
+with scikit-learn), and each pair NAME.train, NAME.test in --sets (any format and compression: NAME.train.gz). Nothing is fetched. Of most files the first --rows rows are used,
 a third of that for tests, so that a run takes minutes. The test rows choose the best of the grid, and the defaults never
 see them. Vowpal Wabbit and scikit-learn (bench/defaults_peers.py) learn the same rows where they are installed: with
 their defaults, and in the best of a grid. "Best" is the best of all programs.
 """
 import argparse, json, math, os, re, shutil, subprocess, sys, tempfile
 
-import defaults_hard_sets, defaults_peers, defaults_sets
+import defaults_hard_sets, defaults_peers, defaults_sets, defaults_small_sets
+
+OBJECTIVE = {**defaults_hard_sets.OBJECTIVE, **defaults_small_sets.OBJECTIVE}
 
 GRID = ["--alpha %g --beta %g --batch %d" % g for g in (
     (0.02, 1, 16), (0.1, 1, 16), (0.2, 1, 32), (0.5, 1, 32), (0.1, 1, 256), (0.5, 1, 256), (0.2, 4, 32), (0.3, 9, 32),
@@ -53,7 +55,7 @@ def main():
     parser.add_argument("--rows", type=int, default=9000)
     parser.add_argument("--models", default="lr,fm")
     parser.add_argument("--only", default="", help="only sets with this in their name")
-    parser.add_argument("--of", default="all", choices=("all", "usual", "hard"))
+    parser.add_argument("--of", default="all", choices=("all", "usual", "hard", "small"))
     parser.add_argument("--warnings", action="store_true", help="show what the trainer warns of with its defaults")
     args = parser.parse_args()
     ratios = {model: [] for model in args.models.split(",")}
@@ -61,13 +63,14 @@ def main():
     print("%-16s %-4s %9s %9s %9s %9s %9s %6s   %s" %
           ("set", "", "VW", "sklearn", "defaults", "our best", "best", "ratio", "settings of the best"))
     with tempfile.TemporaryDirectory() as work:
-        names = defaults_sets.make(args.paramo, args.data, args.sets, args.rows, work) if args.of != "hard" else []
-        names += defaults_hard_sets.make(args.rows, work + "/") if args.of != "usual" else []
+        names = defaults_sets.make(args.paramo, args.data, args.sets, args.rows, work) if args.of in ("all", "usual") else []
+        names += defaults_hard_sets.make(args.rows, work + "/") if args.of in ("all", "hard") else []
+        names += defaults_small_sets.make(work + "/") if args.of in ("all", "small") else []
         for name in names:
             if args.only not in name:
                 continue
             path = os.path.join(work, name)
-            more = defaults_hard_sets.OBJECTIVE.get(name, [])
+            more = OBJECTIVE.get(name, [])
             objective = more[1] if more else "logistic"
             vw = defaults_peers.vw_losses(args.vw, path, objective)
             sklearn = defaults_peers.sklearn_losses(path, objective)
