@@ -55,6 +55,7 @@ struct chain_wait *chain_wait_find(const struct sender *sender, uint64_t number)
     struct chain_wait *w = sender->pending;
     while (w && w->head.number != number)
         w = w->next;
+    assert(!w || w->sender == sender);
     return w;
 }
 

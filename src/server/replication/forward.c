@@ -97,6 +97,7 @@ static void append_all(struct chain_wait *w, struct queue *made)
 
 void chain_wait_send(struct chain *c, struct chain_wait *w)
 {
+    assert(!w->source);
     struct queue made = w->made;
     w->made = (struct queue){0};
     append_all(w, &made);
@@ -106,6 +107,7 @@ void chain_wait_send(struct chain *c, struct chain_wait *w)
 void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wait *w,
                   const struct van_seg *seg, struct sender *sender, const uint64_t *only)
 {
+    assert(!w->sender && !w->source);
     chain_number(c, t, w->head.count ? seg[WIRE_SEG_KEYS].data : NULL, w->head.count, only);
     for (unsigned a = 0; w->head.kind == WIRE_CLEAR && t->replicas && a < RING_PARTITIONS; a++)
         if (partition_set_has(c->mine, a) && (!only || partition_set_has(only, a)))

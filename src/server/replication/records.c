@@ -191,6 +191,7 @@ static paramo_err job_turn(struct chain *c, struct job *j, unsigned *left, bool 
 
 static void job_end(struct job *j)
 {
+    assert(j->work != WORK_PASS || j->from != j->to);
     assert(j->work != WORK_END || !j->from->partitions);
     if (j->work == WORK_END)
         origin_fini(j->from);
@@ -292,6 +293,7 @@ static bool turn_taken(struct chain *c)
 void records_fire(struct lane_timer *timer)
 {
     struct chain *c = container_of(timer, struct chain, records.timer);
+    assert(c->shard->chain == c);
     bool routes = chain_routes(c);
     c->records.waits = turn_taken(c);
     if (routes)
@@ -366,6 +368,7 @@ void records_close(struct chain *c)
 
 static void add(struct chain *c, struct job *j)
 {
+    assert(!j->begun && !j->phase && !j->theirs && !j->own);
     queue_push(&c->records.jobs, &j->node);
     if (!c->records.timer.slot)
         turn_in(c, 0);

@@ -94,6 +94,7 @@ static void release_keep(struct chain_stream *st)
     else
         ack->beyond_bytes = 0;
     ack->beyond = st->release.beyond;
+    assert(!ack->beyond_bytes || ack->beyond);
 }
 
 /* In a simulation, other events come between two turns. */
@@ -101,6 +102,7 @@ void releasing_turn(struct chain_stream *st)
 {
     struct shard *s = st->shard;
     uint64_t pause = s->config.turn_records ? ENV_MS : 0;
+    chain_stream_check(st);
     if (release_turn(st, records_turn(s)) &&
         lane_timer_arm(s->lane, &st->release.timer, lane_now(s->lane) + pause))
         while (release_turn(st, UINT32_MAX))

@@ -45,6 +45,7 @@ paramo_err chain_split(struct chain *c, const struct shard_table *t, const struc
     uint64_t partitions[CHAIN_WORDS];
     for (struct chain_stream *st = c->streams; st; st = st->next) {
         const uint64_t *has = chain_stream_partitions(st, t);
+        assert(st->shard == c->shard);
         if (st->migration_source && !to_target)
             continue;
         for (unsigned i = 0; i < CHAIN_WORDS; i++)

@@ -64,6 +64,7 @@ static bool turn(struct shard *s)
 
 static void tasks_post(struct shard *s)
 {
+    assert(!s->adopting->view); /* nothing waits for it any more */
     for (struct qnode *node; (node = queue_pop(&s->adopting->tasks));)
         lane_post(s->lane, container_of(node, struct lane_task, node));
 }
@@ -84,6 +85,7 @@ static void go_on(struct shard *s)
 
 static void next_fire(struct lane_timer *timer)
 {
+    assert(container_of(timer, struct shard_adopting, timer)->view);
     go_on(container_of(timer, struct shard_adopting, timer)->shard);
 }
 

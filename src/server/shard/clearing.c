@@ -99,6 +99,7 @@ static paramo_err sweep_step(struct shard_table *t, struct portion *p, bool *mor
 static bool step(struct shard *s, struct shard_table *t)
 {
     bool dense = t->options.kind == PARAMO_TABLE_DENSE, more = true;
+    assert(t->clears && t->table && s->clearing->tables > 0);
     struct portion p; /* the keys stay as they are: there is room for many */
     p.t = t;
     p.n = 0;
@@ -198,6 +199,7 @@ static bool some_steps(struct shard *s, bool *waits)
 {
     size_t room = step_keys(s);
     bool any = false;
+    assert(room > 0 && room <= STEP_KEYS);
     if (waits)
         *waits = false;
     struct shard_table *t;
@@ -212,6 +214,7 @@ static bool some_steps(struct shard *s, bool *waits)
         if (any && costs > room)
             return true;
         any = true;
+        assert(costs <= room);
         room -= costs;
         if (!t->clears) {
             t->remains = table_clear_step(t->table);
@@ -279,6 +282,7 @@ void clearing_update(struct shard *s, struct shard_table *t)
 
 static void whole(struct shard *s, struct shard_table *t, bool few)
 {
+    assert(t->table && t->options.kind != PARAMO_TABLE_USER);
     table_clear(t->table);
     while (few && table_clear_step(t->table)) {
     }

@@ -56,6 +56,8 @@ bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t
 
 void deferred_close_page(struct shard *s, struct session *x)
 {
+    deferred_check(s->deferred);
+    assert(s->deferred->closing != x);
     x->next = s->deferred->closing;
     s->deferred->closing = x;
     deferred_go(s);
@@ -100,6 +102,7 @@ static void begin_again(struct shard *s, struct deferred *d)
         reducing_free(s, d->reducing);
     d->reducing = NULL;
     d->count = (struct table_count){0};
+    assert(d->peer->shard == s && s->deferred->count > 0);
 }
 
 /* *at: where the request is deferred; NULL: there is no room, as if it had been lost on the way. */
@@ -112,6 +115,7 @@ static paramo_err add(struct peer *peer, const struct wire_head *h, const uint64
     *at = d;
     if (d && (d->head.kind != h->kind || d->head.table != h->table)) /* no client sends that */
         begin_again(s, d);
+    assert(!d || d->peer->shard == s);
     if (d) {
         d->peer = peer;
         d->head = *h;

@@ -129,6 +129,7 @@ void reply_own(struct reply *r)
 
 void reply_leave(struct peer *peer, struct reply *r)
 {
+    assert(r->shard == peer->shard);
     assert(!peer->blocked || !queue_empty(&peer->backlog));
     if (peer->blocked) {
         reply_own(r);
@@ -155,6 +156,7 @@ void reply_late(struct peer *peer, struct reply *r, const struct wire_head *requ
         reply_free(r);
         return;
     }
+    assert(r->shard == peer->shard && head.number == request->number);
     head.attempt = request->attempt;
     head.slice = request->slice;
     wire_head_encode(&head, r->frame.head);

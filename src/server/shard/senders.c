@@ -160,6 +160,7 @@ void shard_peer_forget(struct shard *s, struct peer *peer)
 static unsigned peer_close(struct shard *s, struct peer *peer)
 {
     size_t waiting = kept_for_view(s) + deferred_waiting(s);
+    assert(peer->shard == s && peer->sender->peers > 0);
     van_close(peer->conn, false);
     shard_peer_forget(s, peer);
     return CHECK_COST_CLOSE + (unsigned)(waiting / CHECK_WAITING);
@@ -184,6 +185,7 @@ static unsigned peer_check(struct shard *s, struct peer *peer)
 
 static unsigned sender_check(struct shard *s, struct sender *sender)
 {
+    assert(s->senders->count > 0 && !senders_stay(s));
     if (!sender_over(s, sender))
         return 1;
     shard_sender_free(s, sender);

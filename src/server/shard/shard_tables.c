@@ -18,6 +18,7 @@ enum {
 void shard_table_free(struct shard_table *t)
 {
     assert(!t->saving);
+    assert(!t->table || t->options.kind != PARAMO_TABLE_USER);
     rowcache_fini(&t->rows);
     table_destroy(t->table);
     hugemem_fini(&t->memory);
@@ -52,6 +53,7 @@ void shard_table_lose(struct shard_table *t, const uint64_t *partitions, bool lo
         any |= t->lost_partitions[i];
     }
     t->lost = any;
+    assert(!lost || t->lost || partitions); /* all of them are some */
 }
 
 /* A run of partitions is one contiguous range of the table. Returns its end. */
@@ -81,6 +83,7 @@ static paramo_err own(struct shard *s, struct shard_table *t, const uint64_t fre
 {
     uint64_t first;
     paramo_err err = PARAMO_OK;
+    assert(t->table && t->options.kind == PARAMO_TABLE_DENSE);
     bool at_once = clearing_fills_at_once(s, t, rows_of(t, fresh), room);
     for (unsigned a = partition_set_next(fresh, 0), end; a < RING_PARTITIONS && !err;
          a = partition_set_next(fresh, end)) {
@@ -92,6 +95,7 @@ static paramo_err own(struct shard *s, struct shard_table *t, const uint64_t fre
             err = table_dense_own_bare(t->table, first, last - first);
         if (err)
             break;
+        assert(!partition_set_has(t->held, a) && end <= RING_PARTITIONS);
         partition_set_add_run(t->held, a, end);
         if (!at_once && last > first)
             partition_set_add_run(bare, a, end);
@@ -221,6 +225,7 @@ void shard_tables_furnish(struct shard *s)
     size_t room = clearing_room(s);
     for (size_t i = 0; (t = shard_table_next(s, &i));) {
         bool before = t->lacks;
+        assert(t->options.kind != PARAMO_TABLE_USER || !t->table);
         t->lacks = table_furnish(s, t, &room) != PARAMO_OK;
         lacks |= t->lacks;
         if (t->lacks && !before)
@@ -262,4 +267,5 @@ void shard_tables_close(struct shard *s)
         shard_table_free(t);
     shard_table_map_fini(s);
     lane_timer_cancel(s->lane, &s->upkeep->trimming); /* freeing tables may have armed it */
+    assert(!s->upkeep->furnishing.slot && !s->upkeep->trimming.slot);
 }
