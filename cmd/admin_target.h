@@ -1,6 +1,6 @@
 /*
- * The options by which verbs are told where a live job is, and the admin handle that follows from them.
- * Tests: test/e2e/ring.sh, status.sh, migrations.sh, checkpoint.sh.
+ * The options that say where a live job is, and the admin handle for it. Tests: test/e2e/ring.sh, status.sh,
+ * migrations.sh, checkpoint.sh.
  */
 #ifndef CMD_ADMIN_TARGET_H
 #define CMD_ADMIN_TARGET_H

@@ -62,7 +62,7 @@ static paramo_err export_model(const struct options *o, export_fn *write, const 
     return err;
 }
 
-/* -1, or the exit code: options that the form has not. */
+/* -1, or the exit code: options that the form does not have. */
 static int check(const struct options *o, const char *form)
 {
     const int text = strcmp(form, "text") == 0;

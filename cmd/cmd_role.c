@@ -96,7 +96,7 @@ static int has_port_each(const char *list)
     return whole;
 }
 
-/* Each option of the command line into the configuration. -1: go on; else the exit code. */
+/* Copies the options of the command line into the configuration. -1: continue; otherwise the exit code. */
 static int set_options(const struct options *o, struct role_settings *s)
 {
     for (unsigned id = 0; id < OPTION_ALL; id++) {

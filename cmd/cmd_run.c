@@ -50,7 +50,7 @@ struct job {
     const sigset_t *mask;        /* of the children */
     int returns;                 /* of the scheduler */
     int notify;                  /* our end of the scheduler's socket; -1: closed */
-    int listening, complete;     /* what it has said there */
+    int listening, complete;     /* what it has reported there */
     const struct child *missing; /* it failed before the job was complete, which ended the job */
     size_t n;
     size_t running, workers_running;
@@ -222,7 +222,7 @@ static int job_start_child(struct job *job, struct child *c)
         return errno;
     int e = child_start(job->options, c, notify[1], job->mask, command_path(command[0]), command);
     if (first) {
-        close(notify[1]); /* its end is to be seen */
+        close(notify[1]); /* so that the reader sees its end */
         if (job->notify >= 0)
             close(job->notify);
         job->notify = notify[0];
@@ -350,7 +350,7 @@ static void job_on_signal(struct job *job, int sig)
         job_kill(job);
         return;
     }
-    job->reported = 1; /* whatever fails now fails because of it */
+    job->reported = 1; /* later failures follow from it */
     job_signal(job, "worker", sig == SIGINT ? SIGINT : SIGTERM);
     if (job->workers_running == 0)
         job_expect_end(job, 0);
@@ -397,7 +397,7 @@ static void job_wait(struct job *job, int signal_fd, struct pollfd *fds)
             if (fds[i + 2].revents)
                 run_output_read(&job->output, &job->children[i].out, now);
         }
-        if (fds[1].revents) /* before deaths: what the scheduler said came first */
+        if (fds[1].revents) /* before deaths: the scheduler's messages are older */
             job_hears(job);
         if (fds[0].revents & POLLIN)
             job_take_signal(job, signal_fd);
@@ -411,7 +411,7 @@ static void job_wait(struct job *job, int signal_fd, struct pollfd *fds)
     }
 }
 
-/* The last line: what became of the rest, and of the job, where a worker has not ended well. */
+/* The last line when a worker has failed: how the other workers and the job ended. */
 static void job_report(const struct job *job, const struct child *failed, size_t workers, size_t well,
                        int enough)
 {
@@ -476,7 +476,7 @@ static void export_settings(const struct options *o)
         setenv("PARAMO_VAN", option_text(o, OPT_VAN), 1);
 }
 
-/* -1: go on; else the exit code. */
+/* -1: continue; otherwise the exit code. */
 static int make_options(const struct options *o, struct run_options *run)
 {
     const char *missing = !option_given(o, OPT_RUN_SERVERS)   ? "-s SERVERS"

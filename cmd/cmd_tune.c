@@ -87,7 +87,7 @@ static void drop_all(struct tuning *t)
             drop(t, t->standing[i].number);
 }
 
-/* The job of a trial: that which stands still, or a new one. */
+/* The job of a trial: the paused one, or a new one. */
 static paramo_err standing(struct tuning *t, size_t number, const double *point, struct trial **trial)
 {
     struct train_options o = t->base;

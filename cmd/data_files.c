@@ -13,7 +13,7 @@
 
 #define FIELDS_SHOWN 64 /* in text; arbitrary */
 
-/* -1, or the exit code once it has said what is missing. */
+/* -1, or the exit code after a message that names what is missing. */
 static int check(const struct options *o, int needs_out)
 {
     const struct option_list *files = option_list(o, OPT_DATA);

@@ -48,9 +48,9 @@ struct options {
     struct option_state state[OPTION_ALL];
 };
 
-/* Reads argv[1..argc). Returns -1 to go on; otherwise the exit code (0 after --help, 2 after a wrong option),
- * everything printed. In --help, usage comes first, then the options, then more. options_free follows, whatever
- * is returned. */
+/* Reads argv[1..argc). Returns -1 to continue; otherwise the exit code (0 after --help, 2 after a wrong option),
+ * everything printed. In --help, usage comes first, then the options, then more. options_free follows, whatever is
+ * returned. */
 int options_parse(struct options *o, enum verb verb, int argc, char **argv, const char *usage,
                   const char *more);
 void options_free(struct options *o);

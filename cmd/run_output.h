@@ -35,7 +35,7 @@ struct run_output {
 
 /* Takes what there is to read, and closes the descriptor at its end. */
 void run_output_read(struct run_output *output, struct run_source *source, int64_t now_ms);
-/* Prints what this one has said and is held; NULL: whatever is held. */
+/* Prints the held lines of this process; NULL: all held lines. */
 void run_output_flush(struct run_output *output, const struct run_source *source);
 /* A last line without its end. */
 void run_output_end(struct run_source *source);

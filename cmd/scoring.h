@@ -14,9 +14,9 @@ struct scoring {
     struct reader *reader;
 };
 
-/* -1, or the exit code once it has said which option is missing. */
+/* -1, or the exit code after a message that names the missing option. */
 int scoring_check(const struct scoring *scoring);
-/* Opens model and data. Followed by scoring_close whatever it returns. */
+/* Opens model and data. The caller calls scoring_close afterwards, also after an error. */
 PARAMO_MUST_USE paramo_err scoring_open(struct scoring *scoring);
 /* Hands all rows' margins to rows; then says on standard error which lines were skipped, and if the model
  * knows next to nothing of the data. */

@@ -23,8 +23,8 @@ static int read_objective(const struct options *s, struct objective *o)
     return !wrong ? -1 : options_wrong(s, "--objective %s %s", o->ops->name, wrong);
 }
 
-/* Continues from a model: what was trained stands, and settings that were not given stay as they were. Returns
- * -1 or the exit code. */
+/* Continues from a model: settings that were not given are those of the model, and settings that the model fixes must
+ * agree. Returns -1 or the exit code. */
 static int continue_from(const struct options *s, struct model_info *info)
 {
     paramo_err err = darlin_args_on(s) ? train_take_weights(option_text(s, OPT_MODEL_FROM), info)
@@ -169,7 +169,7 @@ static int read_class_weights(const struct options *s, struct train_options *o)
     return -1;
 }
 
-/* A model that was calibrated is calibrated again, unless told otherwise. Returns -1 or the exit code. */
+/* A model that was calibrated is calibrated again, unless an option says otherwise. Returns -1 or the exit code. */
 static int read_calibration(const struct options *s, struct train_options *o)
 {
     struct calibration *before = &o->model.calibration;

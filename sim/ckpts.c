@@ -1,8 +1,8 @@
 /*
- * Checkpoints of the job. The folder is one that all servers and schedulers see, like a network disk; its
- * operations fail, and so does its power. Workers save and load checkpoints while other work goes on. What
- * must hold: a checkpoint with a manifest is whole and holds what it must (bounds.c); a checkpoint that was
- * reported stays, whatever fails later; a load takes one of those, and the last one if it asks for that.
+ * Checkpoints of the job. The folder is one that all servers and schedulers see, like a network disk; its operations
+ * fail, and so does its power. Workers save and load checkpoints during other work. What must hold: a checkpoint with
+ * a manifest is whole and holds what it must (bounds.c); a checkpoint that was reported stays, whatever fails later;
+ * a load takes one of those, and the last one if it asks for that.
  *
  * The simulator sees at the scheduler when a save begins: all that was acknowledged by then must be in it.
  */
@@ -117,7 +117,7 @@ static void manifest_came(struct world *w, uint64_t number)
     if (!begun || (c->begun[1] && bounds_from(c->begun[1]) < bounds_from(begun)))
         begun = c->begun[1];
     if (!begun) {
-        judge_broken(w, "checkpoint %" PRIu64 " is there, and nobody has begun one", number);
+        judge_broken(w, "checkpoint %" PRIu64 " exists, and no scheduler has begun one", number);
         return;
     }
     bool has[SIM_TABLES] = {false};
@@ -280,8 +280,8 @@ static void saved(struct world *w, uint64_t number)
     c->calm_saved = c->calm_saved || w->calm;
 }
 
-/* The answer to a load may come late: since the load the scheduler has taken others by its clock, and has removed the one
- * that was loaded. It removes none that a caller was told of. */
+/* The answer to a load may come late: since the load the scheduler has taken others by its clock, and has removed the
+ * one that was loaded. It removes none that was reported to a caller. */
 static bool removed_since(const struct world *w, const struct ckpt_seen *seen)
 {
     const struct ckpt_seen *last = ckpts_last(w->ckpts, false);

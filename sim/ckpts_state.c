@@ -30,9 +30,8 @@ uint64_t ckpts_oldest(const struct world *w)
     return oldest;
 }
 
-/* A load that a scheduler leaves unfinished counts as failed, too: its call goes to the next scheduler, which
- * begins it again, and callers between the two are told that rows are lost. The worker may hear of it when
- * all is loaded. */
+/* A load that a scheduler leaves unfinished counts as failed, too: its call goes to the next scheduler, which begins
+ * it again, and callers between the two get DATA_LOST. The worker may notice it when all is loaded. */
 bool ckpts_may_have_lost(const struct world *w, uint64_t from)
 {
     const struct ckpts *c = w->ckpts;

@@ -19,7 +19,7 @@ struct bounds;
 struct ckpt_seen {
     struct ckpt_seen *next;
     uint64_t number;
-    bool there, promised; /* there: it still exists; promised: a caller was told of it */
+    bool there, promised; /* there: it still exists; promised: it was reported to a caller */
     bool loadable;        /* it was there when the last load was asked for, or has come since */
     bool has_all;         /* it has all tables that checkpoints have */
     struct bounds *bounds;
@@ -57,7 +57,7 @@ struct ckpts {
 
 /* The checkpoint of that number; NULL: none has been seen. */
 struct ckpt_seen *ckpts_seen(const struct ckpts *c, uint64_t number);
-/* The last one that exists; promised: of those that a caller was told of. NULL: there is none. */
+/* The last one that exists; promised: of those that were reported to a caller. NULL: there is none. */
 struct ckpt_seen *ckpts_last(const struct ckpts *c, bool promised);
 /* The moment from which on earlier values of cells are still needed. */
 uint64_t ckpts_oldest(const struct world *w);

@@ -146,7 +146,8 @@ static void rows_check(struct world *w, const char *where, enum sim_table table,
         at += n;
     }
     if (row != r->n || at != r->vals_n)
-        judge_broken(w, "%s: table %d has rows that nobody has used, or out of order", where, (int)table);
+        judge_broken(w, "%s: table %d has rows of keys that no push has used, or out of order", where,
+                     (int)table);
 }
 
 static void file_check(struct machine *m, enum sim_table table, const uint64_t must[SIM_KEYS], uint64_t from)

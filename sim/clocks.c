@@ -172,8 +172,8 @@ static void wait_over(struct customer *c, paramo_err status)
         w->counts[PLAY_clock_waits]++;
     } else if (status == PARAMO_E_TIMEOUT && c->clock.patient && w->calm && !w->scheduler_lost &&
                sim_now(w->sim) > since + PATIENCE && !any_behind(w, c->clock.demand, true, why, sizeof why)) {
-        judge_broken(w, "%s: nobody is behind clock %" PRIu64 ", and the wait for it has no end: %s", m->name,
-                     c->clock.demand, err_text());
+        judge_broken(w, "%s: no worker is behind clock %" PRIu64 ", and the wait for it has no end: %s",
+                     m->name, c->clock.demand, err_text());
     }
 }
 

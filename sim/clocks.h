@@ -22,7 +22,7 @@ void clocks_request(const struct op *op, const char *what);
 bool clocks_hold(const struct op *op);
 /* Has the customer lost its clock since the request was issued, with this status? */
 bool clocks_lost(const struct op *op, paramo_err status);
-/* In the calm period: no customer has, or needs, anything more from clocks. If not, it goes on. */
+/* In the calm period: has no customer open work with clocks? If one has, the work continues. */
 bool clocks_calm(struct machine *m);
 /* Does the job's scheduler count this process among the living? No, if there is no scheduler. */
 bool clocks_lives(const struct machine *m);

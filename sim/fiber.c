@@ -39,7 +39,7 @@ struct fiber {
     size_t back_size;
 };
 
-/* Sanitizers must be told of a change of stacks. */
+/* Sanitizers must know of each change of stacks. */
 static void leave(struct fiber *f, bool into)
 {
 #ifdef FIBER_ASAN

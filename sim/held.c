@@ -91,7 +91,7 @@ void held_acknowledged(struct world *w, struct op *op)
     }
 }
 
-/* Is what was pushed then in the table when the customer has it no more? */
+/* Is a push of that time in the table when the customer no longer has it? */
 static bool stays(struct world *w, const struct customer *c, unsigned index)
 {
     const struct ledger_table *t = &w->ledger[SIM_REALS];

@@ -1,7 +1,7 @@
 /*
  * The model of what filters hold back: which digits of acknowledged pushes a customer still has. Each digit that was
- * acknowledged is in the table, or at its customer: held back, or on its way in a carrier. As soon as the customer has
- * it no more, the table must. It must never know which rows a filter selects. Tests: test/sim/test_held.c;
+ * acknowledged is in the table, or at its customer: held back, or on its way in a carrier. When the customer no
+ * longer has it, the table must have it. It must never know which rows a filter selects. Tests: test/sim/test_held.c;
  * scripts/mutants.
  */
 #ifndef SIM_HELD_H

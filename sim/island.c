@@ -19,7 +19,7 @@ enum { LOOK_EVERY = 8 /* events */ };
 struct plan {
     struct dice dice;
     uint64_t ns;
-    bool still;     /* the list of faults stands still as long as it lasts */
+    bool still;     /* the list of faults waits as long as it lasts */
     unsigned depth; /* the island has the members of its owner's chains at the levels below */
     bool paused;    /* it begins in the middle of a migration */
 };

@@ -309,7 +309,7 @@ static void cell_check(struct world *w, const char *where, unsigned index, const
     bool other = of_before_load(w, SIM_CELLS, &w->ledger[SIM_CELLS].keys[index], from);
     if (!other && !cell_may_be(&w->cells[index], value, from))
         judge_broken(
-            w, "%s: cell %u holds %" PRIx64 ", which nobody wrote, or which was written over before that",
+            w, "%s: cell %u holds %" PRIx64 ", which no push wrote, or which was overwritten before that",
             where, index, value);
 }
 

@@ -104,7 +104,8 @@ static void scanned(struct world *w, const struct op *op)
         at += n;
     }
     if (row != b->n)
-        judge_broken(w, "a scan gives key %" PRIu64 ", which nobody has used, or out of order", b->keys[row]);
+        judge_broken(w, "a scan gives key %" PRIu64 ", which no push has used, or out of order",
+                     b->keys[row]);
 }
 
 /* The customer's next batch continues where this one ended. */
@@ -474,7 +475,7 @@ static void handle(struct machine *m, paramo_request *request, const paramo_requ
     for (size_t i = 0; i < info->n; i++) {
         unsigned at = ledger_index(w, SIM_USER, info->keys[i]);
         if (at == SIM_KEYS || info->n > SIM_OP_KEYS) {
-            judge_broken(w, "%s: a handler was given key %" PRIu64 ", which nobody sent", m->name,
+            judge_broken(w, "%s: a handler was given key %" PRIu64 ", which no client sent", m->name,
                          info->keys[i]);
             sim_must(paramo_answer_error(request, PARAMO_E_HANDLER, "no such key"));
             return;

@@ -520,8 +520,8 @@ static void world_again(struct world *w)
         if (m->role == PARAMO_ROLE_WORKER)
             client_task_disk(m, w->schedule->seed + k + ++w->disks * SCHEDULE_NODES_MAX);
     }
-    /* A store that does not know of the end holds the job still, and the next scheduler would go on with it. The last one
-     * has said so, and the operator empties the store. */
+    /* A store that does not know of the end still has the job, and the next scheduler would continue it. The last
+     * scheduler has reported that, and the operator empties the store. */
     if (w->renew || w->over_unsaved) {
         stores_free(w);
         stores_make(w);
@@ -575,7 +575,7 @@ static bool counts(const struct world *w, bool answered)
     return near || answered || w->events % IDLE == 0;
 }
 
-/* Work that goes on at one time without end: a schedule has some 40,000 events. */
+/* Events at one time without an end: a schedule has about 40,000 events. */
 static void instant_check(struct world *w)
 {
     enum { INSTANT_EVENTS = 1000000 };

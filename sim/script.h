@@ -15,7 +15,7 @@ void script_stop(
 void script_joined(struct machine *m);
 /* A request has ended. */
 void script_wake(struct machine *m);
-/* It issues requests, perhaps while a call to the scheduler goes on. */
+/* It issues requests, perhaps during a call to the scheduler. */
 bool script_works(const struct machine *m);
 bool script_over(const struct machine *m);
 

@@ -72,7 +72,7 @@ struct app_ops {
     /* A process has the view that its reader begins with; it has lost it. False: the reader is busy, and stays open. */
     void (*reader_opens)(struct machine *m);
     bool (*reader_closes)(struct machine *m);
-    /* It issues requests, perhaps while a call to the scheduler goes on. */
+    /* It issues requests, perhaps during a call to the scheduler. */
     bool (*works)(const struct machine *m);
     /* It has left. */
     bool (*over)(const struct machine *m);

@@ -1,9 +1,9 @@
 /*
- * What goes on beside the work, and what it costs the work: pushes while a checkpoint is taken
- * (`checkpoint`), and while a server joins and takes its share, and then is drained again (`migrate`), beside
- * the same pushes of the same job undisturbed. The slowest push of either is shown as well: nothing may stand
- * still. A server remembers the rows of lists of keys that come again; so `checkpoint` pushes as many other
- * lists, too, of which it remembers none. And what an incremental checkpoint writes beside a full one.
+ * What other work of a job costs its pushes: pushes while a checkpoint is taken (`checkpoint`), and while a server
+ * joins and takes its share, and then is drained again (`migrate`), beside the same pushes of the same job
+ * undisturbed. The slowest push of either is shown as well: nothing may stand still. A server remembers the rows of
+ * lists of keys that come again; so `checkpoint` pushes as many other lists, too, of which it remembers none. And
+ * what an incremental checkpoint writes beside a full one.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_load.h"

@@ -32,7 +32,7 @@ struct bench_peer {
     int fd;
 };
 
-/* Forgets settings in the environment: the benchmark runs with defaults, whatever the shell has set. */
+/* Removes settings from the environment: the benchmark runs with defaults. */
 int job_environment(const char *van);
 /* The van of the job, as the settings of a line say it. */
 const char *job_van(void);

@@ -1,7 +1,7 @@
 /*
- * The paths that 'paramo bench' measures, a file each. Each starts what it needs,
- * measures pair by pair, adds its lines to the report, and leaves no process behind. Each returns 0, or the
- * program's exit code after one line on standard error. Tests: test/e2e/bench.sh.
+ * The paths that 'paramo bench' measures, a file each. Each starts the processes that it needs, measures pair by
+ * pair, adds its lines to the report, and leaves no process behind. Each returns 0, or the program's exit code after
+ * one line on standard error. Tests: test/e2e/bench.sh.
  */
 #ifndef CMD_BENCH_BENCH_PATHS_H
 #define CMD_BENCH_BENCH_PATHS_H

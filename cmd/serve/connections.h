@@ -16,7 +16,7 @@ struct connection {
     int fd;
     int refused;                   /* above the limit: its requests are answered with 503 */
     atomic_int busy;               /* from the request line to the end of the answer */
-    atomic_uint_least64_t changed; /* when busy became what it is, ns */
+    atomic_uint_least64_t changed; /* when busy changed last, ns */
     /* the rest is for the thread that handles it */
     uint64_t began; /* when the header was read; 0: not yet */
     int too_large;

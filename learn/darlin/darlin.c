@@ -319,7 +319,7 @@ static paramo_err work(struct run *r)
     return err == PARAMO_OK ? add_sums(r) : err;
 }
 
-/* Does the leader live, and go on? Else this process leads, or the job is interrupted. */
+/* Is the leader alive and at work? If not, this process takes the lead, or the job is interrupted. */
 static paramo_err look(struct job *job)
 {
     struct words words;
@@ -420,7 +420,7 @@ static paramo_err idle(struct run *r, uint64_t clock)
         if (err != PARAMO_E_AGAIN)
             continue;
         numbered(key, sizeof key, "plan",
-                 r->plan.number + 1); /* it is not there yet: a wait until ticks are told */
+                 r->plan.number + 1); /* not there yet: waits until the ticks are reported */
         err = get_plan(r->c->job, key, 10, &ignored);
         err = err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
     }
@@ -449,7 +449,7 @@ static paramo_err play(struct run *r, uint64_t clock)
     return err;
 }
 
-/* Leases and clocks of another job are gone, so its plan cannot go on. */
+/* Leases and clocks of another job are gone, so its plan cannot continue. */
 static paramo_err restored(struct job *job)
 {
     struct plan old;

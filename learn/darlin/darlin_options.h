@@ -19,7 +19,7 @@ enum darlin_bias {
 struct darlin_options {
     int on;
     enum darlin_bias bias;
-    uint32_t delay;  /* tau: steps under way that a gradient lacks */
+    uint32_t delay;  /* tau: the number of steps that a gradient may lack */
     uint32_t blocks; /* 0: DARLIN_BLOCKS times the features of a row */
     int fixed;       /* order of the blocks; else a random one for each pass */
     int unfiltered;  /* every pass is full */

@@ -10,7 +10,7 @@
 
 #define POLL_MS   500        /* how soon a wait sees that the job is to end; arbitrary */
 #define SLOW_MS   10000      /* when a wait is worth a line; arbitrary */
-#define WAIT_MS   600000     /* a worker that stands still this long and is not dead; arbitrary */
+#define WAIT_MS   600000     /* how long a living worker may make no progress; arbitrary */
 #define PULL_KEYS (1u << 18) /* at once; arbitrary */
 #define ROW       2          /* doubles: weight and reach, gradient and bound */
 
@@ -769,8 +769,8 @@ static paramo_err play_slot(struct solver *s, const struct plan *plan, size_t sl
     return err == PARAMO_OK ? paramo_clock(s->o.worker, NULL) : err;
 }
 
-/* Weights go on in the direction of the last pass. A key has the same weights here and at its owner, before and after it, so
- * no other need say where it goes. Its row on the servers is that of its next step. */
+/* Moves the weights further in the direction of the last pass. A key has the same weights here and at its owner,
+ * before and after it, so no other need say where it goes. Its row on the servers is that of its next step. */
 static void go_on(struct solver *s, double way)
 {
     for (size_t i = 0; i < s->parts; i++)

@@ -1,8 +1,8 @@
 /*
- * Gradients of a part's columns, with bounds of the curvature that hold for all steps that are under way.
+ * Gradients of a part's columns, with bounds of the curvature that hold for all steps in progress.
  *
  * A block's gradient is computed without the steps of the `delay` blocks before it. All these steps and its own may move a
- * row's margin. For row r and the blocks under way let
+ * row's margin. For row r and the blocks in progress let
  *     width(r) = sum of |x|,    way(r) = sum of |x| reach    over the keys that r has in these blocks.
  * The matrix X' D X, with D(r) >= 0, is at most the diagonal one that has sum over r of D(r) |x| width(r) for a key: it
  * minus X' D X is diagonally dominant. So
@@ -26,7 +26,7 @@ struct window {
 
 PARAMO_MUST_USE paramo_err window_new(size_t rows, unsigned delay, struct window *window);
 void window_free(struct window *window);
-/* No step is under way. */
+/* No step is in progress. */
 void window_clear(struct window *window);
 /* Block number `slot` of a pass takes the place of the one delay + 1 blocks before. Adds the gradient of each of its columns
  * from .. end - 1 to g[c - from], and the bound to u[c - from]. reach[c - from]: of its keys. */

@@ -68,7 +68,7 @@ static void note(struct disk_cache *c, const char *what)
 static void give_up(struct disk_cache *c, struct stored_stream *s)
 {
     s->failed = 1;
-    note(c, "this run goes on without writing the cache");
+    note(c, "this run continues without writing the cache");
     if (s->writing == 0)
         cache_file_close(&s->made);
 }

@@ -15,8 +15,8 @@ struct columns;
 struct names;
 struct table_plan;
 
-/* The formats. Of those whose lines tell what is in them, a format that needs more of a line is asked for a file's format
- * before those above it. Tables need to be told what their columns are. */
+/* The formats. The format of a file is the last one here that fits its first lines: a format that needs more of a
+ * line stands below those that need less. Tables need --columns. */
 #define FORMATS(X)                                                                                           \
     LINE_FORMATS(X)                                                                                          \
     TABLE_FORMATS(X)
@@ -43,7 +43,7 @@ enum parse_format {
 #define PARSE_FORMAT_WORDS          "auto" FORMATS(PARSE_FORMAT_WORD)
 #define PARSE_LINE_FORMAT_WORDS     "auto" LINE_FORMATS(PARSE_FORMAT_WORD)
 
-/* How it is said what the values of a row are. */
+/* What says which value of a row is what. */
 enum format_columns {
     COLUMNS_NONE,     /* the line tells */
     COLUMNS_BY_NAME,  /* struct columns, and the name stands beside each value */

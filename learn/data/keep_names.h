@@ -7,8 +7,8 @@
 #include "learn/data/names.h"
 #include "learn/data/reader.h"
 
-/* Before training: do features of one of the files have names? FORMAT: those of none do. A file that cannot be opened
- * or whose format cannot be told is left to the reader, which says so. */
+/* Before training: do features of one of the files have names? FORMAT: those of none do. A file that cannot be
+ * opened, or whose format cannot be detected, is left to the reader, which reports it. */
 PARAMO_MUST_USE paramo_err keep_names_check(const struct reader_options *options, const char *const *paths,
                                             size_t paths_n);
 /* Writes dir/names.tsv. options are those that the data was learned with; *n: how many names. 0: the rows have no

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a lease call waits for work: at first hardly, so that the learner hears of a time without work at
- * once and finishes what the others wait for; then until there is some, or it is time to look whether to
- * stop. */
+/* How long a lease call waits for work. The first wait is short, so that the learner soon learns that there is no
+ * work, and finishes the parts that other workers wait for. Later waits last until there is work, or until it is time
+ * to check for a stop. */
 #define LEASE_POLL_MS 1
 #define LEASE_WAIT_MS 200
 #define THREADS_MAX   16

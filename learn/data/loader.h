@@ -78,12 +78,11 @@ void loader_free(struct loader *loader);
 PARAMO_MUST_USE paramo_err loader_start(struct loader *loader, uint32_t round, enum holdout_side side);
 void loader_stop(struct loader *loader);
 
-/* Waits for the next part. With may_wait 0 it does not wait out a time without work but returns LOADER_IDLE.
- * One thread. */
+/* Waits for the next part. With may_wait 0 it returns LOADER_IDLE when there is no work. One thread. */
 PARAMO_MUST_USE paramo_err loader_next(struct loader *loader, int may_wait, enum loader_state *state,
                                        struct loader_part **part);
-/* Is another part the learner's, or ready for it, that it has not released? Then the round does not end before it reports
- * that one. */
+/* Has the learner another part that it has not released, or is one ready for it? Then the round does not end before
+ * the learner reports that part. */
 int loader_holds_more(struct loader *loader, const struct loader_part *part);
 /* The part has been learned (its lease is the caller's to report). */
 void loader_release(struct loader *loader, struct loader_part *part);

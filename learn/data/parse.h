@@ -32,8 +32,8 @@ enum parse_list { PARSE_LIST_NAMES, PARSE_LIST_LINES, PARSE_LIST_FIELDS };
 #define PARSE_LIST_MAX 256
 const char *parse_format_list(char out[PARSE_LIST_MAX], enum parse_list which);
 
-/* Parses text[0..len) (see the top of this file for what must follow it) into buffer, replacing what it held.
- * len is below 4 GiB. */
+/* Parses text[0..len) (see the top of this file for what must follow it) into buffer, in place of its earlier
+ * content. len is below 4 GiB. */
 PARAMO_MUST_USE paramo_err parse_text(const struct parse_settings *settings, const char *text, size_t len,
                                       struct parse_buffer *buffer, parse_bad_fn bad, void *arg);
 /* A block of its own with the rows of buffer, and their fields if the block is to have them. */

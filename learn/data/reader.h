@@ -42,7 +42,7 @@ enum reader_fields {
 };
 
 struct reader_options {
-    enum parse_format format; /* PARSE_AUTO: told from each file's first lines */
+    enum parse_format format; /* PARSE_AUTO: detected from each file's first lines */
     unsigned hash_bits;       /* 0: keys as they are; 1..63 */
     struct label_rule label;  /* zeros: 0 or 1 */
     struct columns

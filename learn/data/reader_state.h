@@ -69,8 +69,8 @@ struct reader {
     uint32_t streams;
     char **names;
     struct stream **stream;
-    _Atomic int *stream_format; /* [streams], PARSE_AUTO: not told yet */
-    struct table_plan **plan;   /* [streams], of files with a header; told with the format */
+    _Atomic int *stream_format; /* [streams], PARSE_AUTO: not detected yet */
+    struct table_plan **plan;   /* [streams], of files with a header; known with the format */
     struct stream_recent *recent;
     struct cache *cache[2];  /* of each side; without a held-out part the first only */
     struct disk_cache *kept; /* NULL: none */

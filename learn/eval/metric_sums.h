@@ -1,7 +1,7 @@
 /*
- * What is summed over rows to measure a model, and what comes of the sums. Sums of parts can be added, so several
- * workers measure one model. All but rows and positives are weighted by the rows' weights. It never knows of files or
- * servers. Tests: test/learn/test_metrics.c.
+ * The sums over rows that measure a model, and the metrics that follow from them. Sums of parts can be added, so
+ * several workers measure one model. All but rows and positives are weighted by the rows' weights. It never knows of
+ * files or servers. Tests: test/learn/test_metrics.c.
  */
 #ifndef LEARN_EVAL_METRIC_SUMS_H
 #define LEARN_EVAL_METRIC_SUMS_H

@@ -17,7 +17,7 @@ PARAMO_MUST_USE paramo_err output_open(const char *path, struct output **output)
 PARAMO_MUST_USE paramo_err output_write(struct output *output, const void *data, size_t len);
 /* Makes the file appear under its name and frees output; on an error nothing is left behind. */
 PARAMO_MUST_USE paramo_err output_commit(struct output *output);
-/* Removes what was written and frees output. NULL is allowed. */
+/* Removes the temporary file and frees output. NULL is allowed. */
 void output_abort(struct output *output);
 
 #endif

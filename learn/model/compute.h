@@ -17,8 +17,8 @@ struct params {
     size_t cap; /* keys of features */
     float *table[MODEL_MAX_TABLES];
 };
-/* Holds `keys` keys of features at least, and all rows of the other tables; what it held is not kept. MEMORY leaves it
- * empty. */
+/* Gets room for at least `keys` keys of features, and for all rows of the other tables; the content before is lost.
+ * MEMORY leaves it empty. */
 PARAMO_MUST_USE paramo_err params_fit(struct params *p, const struct model_info *info, size_t keys);
 void params_free(struct params *p);
 
@@ -30,7 +30,7 @@ struct workspace {
     float *model;                /* model_ops.scratch, for each output */
     struct params plane, spread; /* of one output; unused if there is one only */
 };
-/* Holds such a batch at least; what it held is not kept. MEMORY leaves it empty. */
+/* Gets room for at least such a batch; the content before is lost. MEMORY leaves it empty. */
 PARAMO_MUST_USE paramo_err workspace_fit(struct workspace *s, const struct model_info *info, size_t rows,
                                          size_t keys);
 void workspace_free(struct workspace *s);

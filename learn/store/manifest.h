@@ -22,9 +22,10 @@ char *manifest_path(const char *dir, const char *name);
 /* The manifest of dir: a model's, of a version that this program reads; the caller frees it. NOT_FOUND, FORMAT, CORRUPT
  * with a message that names the file. */
 PARAMO_MUST_USE paramo_err manifest_load(const char *dir, json_t **manifest);
-/* The same of a text; `from` is what errors call it. */
+/* The same of a text; errors name it `from`. */
 PARAMO_MUST_USE paramo_err manifest_parse(const char *text, size_t len, const char *from, json_t **manifest);
-/* Reads all but the tables; the caller releases info->columns, whatever is returned. Returns the entry that is missing or not valid, perhaps in `entry`, or NULL. */
+/* Reads all but the tables. The caller releases info->columns in each case. Returns the entry that is missing or not
+ * valid, perhaps in `entry`, or NULL. */
 const char *manifest_info(json_t *manifest, struct model_info *info, char entry[MANIFEST_ENTRY_MAX]);
 /* A manifest with an empty list "tables"; NULL: no memory. scaled: there is a table of scales. */
 json_t *manifest_of(const struct model_info *info, int scaled);

@@ -41,7 +41,7 @@ struct expiry {
 PARAMO_MUST_USE paramo_err expiry_open(struct expiry *e);
 /* Features of a model that training continues from were learned last at time 0. n keys, ascending, perhaps with the bias. */
 PARAMO_MUST_USE paramo_err expiry_put(struct expiry *e, const uint64_t *key, size_t n);
-/* A part begins: time goes on, and e->time is what it is now. Sweeps, if it is time to and no other worker does. */
+/* A part begins: advances the time, and sets e->time to it. Sweeps, if a sweep is due and no other worker does it. */
 PARAMO_MUST_USE paramo_err expiry_begin_part(struct expiry *e);
 
 /* Of a batch in flight. Zero it before first use. */

@@ -25,9 +25,9 @@ PARAMO_MUST_USE paramo_err first_rows_length(struct job *job);
 /* Sets the number of fields of a model that counts them, if no number was given, and checks those that it names. Each
  * process does it, before it joins: all of them read the same rows. */
 PARAMO_MUST_USE paramo_err first_rows_fields(struct job *job);
-/* Sets the scale of job->info to SCALE_CENTRED if it is AUTO and there are columns to centre, and job->centre to them. Each
- * process does it, before it joins; a pipe, whose rows may come later, has none. Of a model that goes on nothing changes.
- */
+/* Sets the scale of job->info to SCALE_CENTRED if it is AUTO and there are columns to centre, and job->centre to
+ * them. Each process does it, before it joins; a pipe, whose rows may come later, has none. A model that is continued
+ * is not changed. */
 PARAMO_MUST_USE paramo_err first_rows_centre(struct job *job);
 
 #endif

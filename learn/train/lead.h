@@ -20,7 +20,7 @@
 
 #include "learn/train/job.h"
 
-enum lead_goes { ENDED, GOES_ON, INTERRUPTED /* for a job that begins with a checkpoint: it goes on */ };
+enum lead_goes { ENDED, GOES_ON, INTERRUPTED /* a job that begins with a checkpoint continues */ };
 
 #define LEAD_NONE UINT32_MAX
 
@@ -35,7 +35,7 @@ struct words {
     double best_loss;
     uint32_t bad_epochs;      /* since then */
     struct train_epoch epoch; /* the last that is over; rows 0: nothing is known of it */
-    uint32_t gave_up;         /* leaders that could not go on, and left */
+    uint32_t gave_up;         /* leaders that could not continue, and left */
     double label_scale;       /* 0: nothing is known of it */
 };
 
@@ -48,9 +48,9 @@ void lead_decode(const double *in, size_t n, struct words *words);
 
 /* Makes the pool. */
 PARAMO_MUST_USE paramo_err lead_open(struct job *job);
-/* Leads if no worker does (job->leads). Worker 0, and one that has a dead worker's rank, ask whenever it is
- * called; the others when the leader that they know has died, or after a while in the job: so worker 0 leads
- * if nothing goes wrong. */
+/* Takes the lead if no worker leads (job->leads). Worker 0, and a worker with a dead worker's rank, try in each call.
+ * The others try when the leader that they know has died, or after some time in the job. So worker 0 leads if nothing
+ * fails. */
 PARAMO_MUST_USE paramo_err lead_try(struct job *job);
 /* NOW; zeros if there was none. For the next leader. */
 PARAMO_MUST_USE paramo_err lead_place(struct job *job, struct words *words);
@@ -67,16 +67,16 @@ PARAMO_MUST_USE paramo_err lead_put_now(struct job *job, const struct words *wor
 PARAMO_MUST_USE paramo_err lead_put_ready(struct job *job, const struct words *words);
 PARAMO_MUST_USE paramo_err lead_put_word(struct job *job, const struct words *words);
 PARAMO_MUST_USE paramo_err lead_put_interrupted(struct job *job, const struct words *words);
-/* The model of an interrupted job is saved, or need not be: said by the leader, heard by the others (or
- * TIMEOUT), and taken back when a job begins with a checkpoint of then. */
+/* The model of an interrupted job is saved, or need not be saved. The leader puts this, the others wait for it (or
+ * TIMEOUT), and a job that begins with a checkpoint of that time removes it. */
 PARAMO_MUST_USE paramo_err lead_put_saved(struct job *job);
 PARAMO_MUST_USE paramo_err lead_saved(struct job *job, uint32_t timeout_ms);
 PARAMO_MUST_USE paramo_err lead_forget_saved(struct job *job);
-/* Is this process, which leads, still in the job? Else FENCED or what else it is. */
+/* Is this process, which leads, still in the job? If not, FENCED or the cause. */
 PARAMO_MUST_USE paramo_err lead_still(struct job *job);
-/* This process leads, cannot go on, and is about to leave the job: NOW gets no leader, and is not changed
- * otherwise. Another worker that reads it asks to lead, and leads when this one has left. NOT_FOUND:
- * nothing has been learned yet. */
+/* This process leads, cannot continue, and is about to leave the job: NOW gets no leader, and is not changed
+ * otherwise. Another worker that reads it asks to lead, and leads when this one has left. NOT_FOUND: nothing has been
+ * learned yet. */
 PARAMO_MUST_USE paramo_err lead_put_none(struct job *job);
 
 #endif

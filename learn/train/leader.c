@@ -473,8 +473,9 @@ static int is_better(struct job *job, size_t number, const struct train_epoch *e
     return 1;
 }
 
-/* Measures it, saves if it is time to, and says whether to go on. Where the model is measured it is saved after each
- * epoch that is better than all before, so that the best one stays; else once, at the end. */
+/* Measures the model, saves it if a save is due, and decides whether to continue. A model that is measured is saved
+ * after each epoch that is better than all before, so that the best one stays; any other model is saved once, at the
+ * end. */
 static paramo_err finish_round(struct customer *c, uint32_t round, int *go_on)
 {
     struct job *job = c->job;

@@ -7,19 +7,20 @@
 
 #include "learn/train/lead.h"
 
-/* A job that begins with a checkpoint (*restored) goes on where that was taken, by the word of then; so does
- * one whose first leader has died before all was ready. *go_on: of lead_goes. */
+/* A job that begins with a checkpoint (*restored) continues where the checkpoint was taken, by the leader's word of
+ * that time. So does a job whose first leader has died before everything was ready. *go_on: of lead_goes. */
 PARAMO_MUST_USE paramo_err leader_begin(struct job *job, int *restored, int *go_on);
-/* Another has heard this word: what the next leader should know of an epoch that is over. */
+/* A worker that does not lead has received this word: keeps what the next leader needs to know of an epoch that is
+ * over. */
 PARAMO_MUST_USE paramo_err leader_hear(struct job *job, const struct words *words);
 /* This process leads now, in place of one that has died; *words: where the job is. */
 PARAMO_MUST_USE paramo_err leader_take_over(struct job *job, struct words *words);
-/* A line of progress: it does, and another did before. */
+/* Prints a line of progress: this process leads, and another one did before. */
 void leader_announce(struct job *job);
-/* What is to be put when `round` begins, or is interrupted. */
+/* The words to put when `round` begins, or is interrupted. */
 void leader_words(const struct job *job, uint32_t round, int go_on, struct words *words);
-/* After a round: measures it, saves if it is time to, says whether to go on, and tells the others. One that
- * died at any step of this leaves all of it to the next leader. */
+/* After a round: measures the model, saves it if a save is due, decides whether to continue, and tells the others. If
+ * this leader dies at any step, the next leader does all of it. */
 PARAMO_MUST_USE paramo_err leader_end_round(struct customer *c, uint32_t round, int *go_on);
 /* The job was interrupted. Nothing is saved if nothing was learned, so that an older model stays. Nothing
  * is saved either after the best epoch's model is saved, because later rows were never measured. */

@@ -412,7 +412,7 @@ static paramo_err check_fields(const struct learner *l, const struct loader_part
                             most + 1u);
 }
 
-/* Time goes on by a part. After a sweep there may be more room for new features. */
+/* A part has passed. After a sweep there may be more room for new features. */
 static paramo_err go_on_in_time(struct learner *l)
 {
     const double before = l->o.expiry->turn;

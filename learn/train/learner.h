@@ -89,7 +89,7 @@ struct learner_options {
     /* After each batch: this learner's sums of the round so far, and the part that it is at. Its error ends
      * the round. */
     paramo_err (*tick)(void *arg, const struct watch_sums *sums, const paramo_work_unit *at);
-    int (*leads)(void *arg);                                    /* does the job follow what it measures? */
+    int (*leads)(void *arg);                                    /* does this worker lead the job? */
     void (*slow)(void *arg, unsigned seconds, const char *why); /* struct pace has it */
     void *arg;
 };
@@ -102,7 +102,7 @@ void learner_free(struct learner *learner);
 PARAMO_MUST_USE paramo_err learner_round(struct learner *learner, uint32_t round);
 /* Scores the held-out rows after that round, in the same way. */
 PARAMO_MUST_USE paramo_err learner_measure(struct learner *learner, uint32_t round);
-/* Adds what it has not added to the job's sums (pace.h): of parts that are not done. */
+/* Adds those of its sums that are not in the job's sums yet (pace.h): those of parts that are not done. */
 void learner_pace(struct learner *learner, double sums[PACE_SUMS]);
 int learner_measures(const struct learner *learner);
 /* The pool's round in which the rows of a round are learned. */

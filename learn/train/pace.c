@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS    500    /* how soon a wait sees that the job is to end; arbitrary */
-#define SLOW_MS    10000  /* when a wait is worth a line; arbitrary */
-#define WAIT_MS    600000 /* a worker that stands still this long and is not dead; arbitrary */
+#define POLL_MS    500                     /* how soon a wait sees that the job is to end; arbitrary */
+#define SLOW_MS    10000                   /* when a wait is worth a line; arbitrary */
+#define WAIT_MS    600000                  /* how long a living worker may make no progress; arbitrary */
 #define JOINED_KEY "train/together/joined" /* how many of those that learn together count ... */
 #define BEGUN_KEY  "train/together/begun"  /* ... and that all do */
 #define FIRST_NODE 9                       /* the worker of rank 0; the next has 2 more */

@@ -63,8 +63,9 @@ PARAMO_MUST_USE paramo_err pace_pull(struct pace *pace, const atomic_int *stop);
 PARAMO_MUST_USE paramo_err pace_pushed(struct pace *pace);
 /* No batch is ready, and all pushes are answered. */
 PARAMO_MUST_USE paramo_err pace_idle(struct pace *pace);
-/* All batches of the round are learned by this learner, and its sums are added. Those that learn together wait for each
- * other. leads: the others stay until this one has said how the job goes on, so it notices if one is missing. */
+/* All batches of the round are learned by this learner, and its sums are added. Those that learn together wait for
+ * each other. leads: the others stay until this one has announced how the job continues, so it notices if one is
+ * missing. */
 PARAMO_MUST_USE paramo_err pace_round_over(struct pace *pace, const atomic_int *stop, int leads);
 /* Brings sum up to date. */
 void pace_collect(struct pace *pace);

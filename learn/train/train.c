@@ -236,7 +236,7 @@ static paramo_err wait_for_save(struct customer *c)
     return paramo_error_set(PARAMO_E_INTERRUPTED, "%s", why);
 }
 
-/* The workers that do not lead check from time to time whether the round goes on, and whether there is a leader. */
+/* The workers that do not lead check from time to time whether the round continues, and whether there is a leader. */
 static paramo_err other_tick(struct customer *c, const paramo_work_unit *at)
 {
     struct job *job = c->job;
@@ -491,7 +491,8 @@ static void count_filters(const struct customer *c, struct train_result *r)
     }
 }
 
-/* How far apart the job's workers were. Of a job that was interrupted, what other processes have not added is not known. */
+/* How far apart the job's workers were. After an interrupt, the sums that other processes have not added are
+ * missing. */
 static void count_pace(const struct job *job)
 {
     double *sums = job->result->pace;

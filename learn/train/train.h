@@ -1,15 +1,15 @@
 /*
- * A training job, as one process sees it: joins the cluster (or is all of it), runs its learners, and, if it
- * is the leader, validates after each epoch, decides whether to go on, and saves the model.
+ * A training job, as one process sees it: joins the cluster (or is all of it), runs its learners, and, if it is the
+ * leader, validates after each epoch, decides whether to continue, and saves the model.
  *
  *     every customer:  round of learning | wait for the leader's word          | next round ...
  *     the leader:      round of learning | sums, validation, saving, the word  |
  *
- * The leader is customer 0 of the worker of rank 0; when that worker dies, of another (lead.h). A round ends
- * when every part has been reported done to the scheduler, so no barrier is needed, and the others learn a
- * dead worker's parts. Without DMLC_ROLE in the environment the process is the whole cluster (embedded), with
- * `workers` customers on as many threads. train_options.h has what it is asked for, train_result.h what comes of
- * it. Tests: test/learn/test_train.c, test/e2e/train.sh, leader*.sh.
+ * The leader is customer 0 of the worker of rank 0; when that worker dies, of another (lead.h). A round ends when
+ * every part has been reported done to the scheduler, so no barrier is needed, and the others learn a dead worker's
+ * parts. Without DMLC_ROLE in the environment the process is the whole cluster (embedded), with `workers` customers
+ * on as many threads. train_options.h has its options, train_result.h its result. Tests: test/learn/test_train.c,
+ * test/e2e/train.sh, leader*.sh.
  */
 #ifndef LEARN_TRAIN_TRAIN_H
 #define LEARN_TRAIN_TRAIN_H

@@ -54,8 +54,8 @@ struct train_options {
     int snapshot;      /* take one of the model after each epoch (shared_model.h); not in one process */
     int quiet;         /* 1: no progress; 2: no warnings either */
     const struct train_rows *rows; /* of train_rows_open for the same data; NULL: the job opens its own */
-    /* Asked after each epoch that another may follow, by the leader's thread: does it follow? The job stands still for as
-     * long as that takes. NULL: it does. One process only. */
+    /* Called by the leader's thread after each epoch that another may follow: does it follow? The job is paused for
+     * the time of this call. NULL: it follows. One process only. */
     int (*goes_on)(void *arg, const struct train_result *so_far);
     void *goes_on_arg;
     double
@@ -80,8 +80,9 @@ uint64_t train_batch(uint32_t workers, uint32_t ahead);
 #define TRAIN_FIRST_IN_FLIGHT 64
 #define TRAIN_BATCH_MIN       16
 uint64_t train_first_batch(uint32_t workers, uint32_t ahead);
-/* `rows`, or fewer where the values that rows of info->row_features features pull do not fit a core's cache: as many as
- * have TRAIN_BATCH_VALUES of them, but at least `least`. Values, gradients and answers of a few batches are under way. */
+/* `rows`, or fewer where the values that rows of info->row_features features pull do not fit a core's cache: as many
+ * as have TRAIN_BATCH_VALUES of them, but at least `least`. Values, gradients and answers of a few batches are in
+ * flight. */
 #define TRAIN_BATCH_VALUES (1 << 17) /* 512 kB; docs/PERFORMANCE.md has what was measured */
 uint64_t train_batch_fitting(const struct model_info *info, uint64_t rows, uint64_t least);
 

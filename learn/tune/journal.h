@@ -1,5 +1,5 @@
 /*
- * The file of a search: what each training gave, so that the search goes on where it was after its process died.
+ * The file of a search: the result of each training, so that the search can continue after its process has died.
  *
  * Lines of JSON. The first says what is searched; each other is one training:
  *   {"paramo_tune": 1, "search": "..."}

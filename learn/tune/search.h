@@ -4,12 +4,13 @@
  *
  *     a round of 9 trials:   9 of them for 1/9 of the epochs -> the best 3 for 1/3 -> the best one for all
  *
- * A trial that learns more epochs goes on where it was (trial.h). At most TUNE_KEPT trials wait for that.
+ * A trial that learns more epochs continues where it was (trial.h). At most TUNE_KEPT trials wait for that.
  *
- * The first trial has the usual settings, and the others of the first round are random. Of later rounds a third is random,
- * and the rest lies near one of the best three. A trial whose training has ended by itself needs no more epochs.
+ * The first trial has the usual settings, and the others of the first round are random. Of later rounds a third is
+ * random, and the rest lies near one of the best three. A trial whose training has ended by itself needs no more
+ * epochs.
  *
- * What is trained follows from the seed and the losses only, so a search whose losses are known goes on where it was. It
+ * The points follow from the seed and the losses only, so a search whose losses are known continues where it was. It
  * never knows of models or files. Tests: test/learn/test_tune.c.
  */
 #ifndef LEARN_TUNE_SEARCH_H
@@ -21,7 +22,7 @@
 #define TUNE_KEPT       3 /* a third of a round's trials learns more */
 #define TUNE_TRIALS_MAX 100000
 
-/* What one training gave. */
+/* The result of one training. */
 struct tune_outcome {
     double loss;     /* of the best epoch; infinite if the training diverged */
     uint64_t epochs; /* the best one, from 1 */
@@ -39,10 +40,11 @@ struct tune_search {
     const struct tune_space *space;
     uint64_t seed, epochs; /* epochs: at most */
     size_t most;           /* trials */
-    /* Trains a point until it has learned that many epochs in all. INTERRUPTED ends the search, which then has what was found before. */
+    /* Trains a point until it has learned that many epochs in all. INTERRUPTED ends the search, which keeps the
+     * earlier results. */
     paramo_err (*train)(void *arg, size_t trial, const double *point, uint64_t epochs,
                         struct tune_outcome *outcome);
-    /* This trial is trained no more. Called once or more for each that was trained; NULL: nothing to do. */
+    /* This trial is not trained again. Called once or more for each that was trained; NULL: nothing to do. */
     void (*drop)(void *arg, size_t trial);
     void *arg;
     /* results */

@@ -113,7 +113,7 @@ static void a_table_that_came_later_has_lost_nothing(void **state)
     world_free(w);
 }
 
-/* Between views that follow each other nobody else can have died. */
+/* Between views that follow each other no other server can have died. */
 static void who_is_alive_has_lost_nothing(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ static void they_are_back_when_no_view_has_them_lost(void **state)
         comes(w, BEFORE + 3, true, 0, 1);
         assert_int_equal(lost(w, SIM_SPARSE, true), 0);
         assert_int_equal(w->counts[PLAY_returned], chosen);
-        assert_true(w->given_up > 0); /* nobody is up who could have them */
+        assert_true(w->given_up > 0); /* no server is up that could have them */
         losses_forget(w);
         assert_false(losses_between(w, k, 0));
         assert_true(!w->given_up && !w->loss_view);
