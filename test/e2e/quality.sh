@@ -4,6 +4,7 @@
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
+DEADLINE=$((300 * SLOW)) # ffm of 60,000 rows takes long on a machine that does much else
 if [ ! -f "$SHARED/globo.train.ffm.zst" ]; then
     echo "skipped: there is no $SHARED"
     exit 77
