@@ -3,6 +3,7 @@
 # settings", to standard output.
 #     bench/usual.sh models     each model, as long as it learns by itself: log-loss (RMSE) on the test rows
 #     bench/usual.sh workers    lr and fm with 1, 2, 4 and 8 workers, one pass: progressive / test log-loss
+#     bench/usual.sh criteo     criteo80k with one more option: negatives, schedules, class weights, factors, admission, expiry
 # PARAMO is the program (build/release/paramo). ONLY=criteo80k leaves out the other sets.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -65,10 +66,52 @@ workers() {
     done
 }
 
+# by_epoch EPOCHS TRAIN-OPTION...: the log-loss on the test rows after each, of criteo80k.
+by_epoch() {
+    local epochs=$1
+    shift
+    rm -rf model
+    "$paramo" train -q --any-quality --json --model-out model --epochs "$epochs" --valid "$shared/criteo80k.test.ffm.zst" "$@" >train.json
+    sed -n '/"valid"/,/}/p' train.json | sed -n 's/.*"logloss": \([0-9.]*\).*/\1/p' | xargs printf ' %.4f'
+}
+features() { grep '"keys"' train.json | tail -n 1 | tr -dc 0-9; } # and the bias
+
+criteo() {
+    local data=(--data "$shared/criteo80k.train.ffm.zst") all=(--hold-out 0) test=$shared/criteo80k.test.ffm.zst share n rule model
+    for share in 1 0.5 0.2; do
+        score=$(measured "$test" logloss --model lr "${data[@]}" --negatives $share)
+        echo "negatives $share: $score, $(number eval.json auc), $(number eval.json calibration)"
+    done
+    zstdcat "$shared/criteo80k.train.ffm.zst" >plain
+    for rule in constant invsqrt cosine step:0.5; do
+        echo "schedule $rule:$(by_epoch 5 --model lr --data plain --schedule $rule)"
+    done
+    for rule in "" "--calibrate platt"; do
+        # shellcheck disable=SC2086
+        score=$(measured "$test" logloss --model fm "${data[@]}" --epochs 2 --class-weight balanced $rule)
+        echo "balanced $rule: $score, $(number eval.json calibration)"
+    done
+    for model in fm ffm fwfm; do
+        for n in 0 2 10; do
+            [ $n != 2 ] || [ $model = fm ] || continue
+            echo "factors $model $n:$(by_epoch 2 --model $model "${data[@]}" --factor-after $n)"
+            echo "    $(du -sb model | cut -f1) bytes"
+        done
+    done
+    for rule in "" "--admit prob:0.5" "--admit prob:0.2" "--admit count:2" "--admit count:5" \
+        "--admit count:2 --max-features 20000" "--admit count:2 --workers 4" "--expire 12" "--expire 6" "--expire 3"; do
+        for model in lr fm; do
+            # shellcheck disable=SC2086
+            score=$(measured "$test" logloss --model $model "${data[@]}" "${all[@]}" --epochs 1 $rule)
+            echo "new features, $model $rule: $score, features $(features)"
+        done
+    done
+}
+
 case ${1:-} in
-models | workers) "$1" ;;
+models | workers | criteo) "$1" ;;
 *)
-    sed -n '2,6s/^# \{0,1\}//p' "$OLDPWD/bench/usual.sh" >&2
+    sed -n '2,7s/^# \{0,1\}//p' "$OLDPWD/bench/usual.sh" >&2
     exit 2
     ;;
 esac
