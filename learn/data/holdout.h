@@ -42,7 +42,7 @@ static inline void holdout_fold(uint32_t stream, uint64_t index, unsigned folds,
                                 uint8_t *side)
 {
     const uint64_t part = holdout_mix(holdout_mix(stream) + index);
-    uint8_t order[HOLDOUT_FOLDS_MAX];
+    uint8_t order[HOLDOUT_FOLDS_MAX] = {0};
     for (size_t r = 0; r < rows; r++) {
         const size_t at = r % folds;
         for (unsigned i = 0; at == 0 && i < folds; i++) { /* a new order: Fisher and Yates, from the inside */
