@@ -16,6 +16,19 @@ int main()
     EXPECT(std::string(text) == "default" && std::string(ps::GetEnv("PS_TEST_B", "default")) == "12");
     EXPECT(ps::GetEnv("PS_TEST_A", 1.5) == 1.5 && ps::GetEnv("PS_TEST_A", true) &&
            ps::GetEnv("PS_TEST_A", 7l) == 7l);
+    setenv("PS_TEST_C", "0.25", 1);
+    EXPECT(ps::GetEnv("PS_TEST_C", 1.5) == 0.25 && ps::GetEnv("PS_TEST_C", 1.5f) == 0.25f);
+    struct Text {
+        std::string text;
+        explicit Text(const char *from) : text(from)
+        {
+        }
+    };
+    EXPECT(ps::GetEnv("PS_TEST_C", Text("1")).text == "0.25");
+    setenv("PS_TEST_C", "true", 1);
+    EXPECT(ps::GetEnv("PS_TEST_C", false) && ps::GetEnv("PS_TEST_B", false));
+    setenv("PS_TEST_C", "0", 1);
+    EXPECT(!ps::GetEnv("PS_TEST_C", true));
     EXPECT(ps::Environment::Init({{"PS_TEST_B", "13"}}) == env);
     EXPECT(ps::GetEnv("PS_TEST_B", 3) == 13);
 

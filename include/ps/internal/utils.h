@@ -7,7 +7,9 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string>
+#include <type_traits>
 
 /* Not for us: what programs get with ps-lite's headers and then use without naming it. */
 #include <assert.h>
@@ -26,11 +28,37 @@
 
 namespace ps
 {
-/* A variable (ps::Environment) as a number, or the default if it is not set. */
+namespace internal
+{
+template <typename V>
+typename std::enable_if<std::is_floating_point<V>::value, V>::type ValueOf(const char *text)
+{
+    return static_cast<V>(std::strtod(text, nullptr));
+}
+template <typename V>
+typename std::enable_if<!std::is_floating_point<V>::value && !std::is_class<V>::value, V>::type ValueOf(
+    const char *text)
+{
+    return static_cast<V>(std::atoll(text));
+}
+template <typename V> typename std::enable_if<std::is_class<V>::value, V>::type ValueOf(const char *text)
+{
+    return V(text);
+}
+} // namespace internal
+
+/* A variable (ps::Environment) as a value of the default's type, or the default if it is not set. A class is made of the
+ * text. */
 template <typename V> inline V GetEnv(const char *key, V default_val)
 {
     const char *text = Environment::Get()->find(key);
-    return text == nullptr ? default_val : static_cast<V>(std::atoll(text));
+    return text == nullptr ? default_val : internal::ValueOf<V>(text);
+}
+/* "true" and numbers other than 0 are true. */
+inline bool GetEnv(const char *key, bool default_val)
+{
+    const char *text = Environment::Get()->find(key);
+    return text == nullptr ? default_val : std::strcmp(text, "true") == 0 || std::atoll(text) != 0;
 }
 inline std::string GetEnv(const char *key, std::string default_val)
 {
