@@ -284,6 +284,53 @@ static void in_a_namespace(void **state)
     ok(paramo_stop(node));
 }
 
+/* A table that aggregates is copied as a reader sees it, with the pushes of a clock that goes on; one without rows has none.
+ */
+static void aggregated_and_empty(void **state)
+{
+    (void)state;
+    static const char *const both[] = {"sums", "nothing"};
+    paramo_node *node = embedded_start(2);
+    paramo_worker *w, *r;
+    paramo_snapshot *s;
+    paramo_table *t, *copy;
+    paramo_table_options o;
+    paramo_table_stats stats = {.size = sizeof stats};
+    float vals[KEYS * DIM], seen[KEYS * DIM], got[KEYS * DIM];
+    uint64_t clock;
+    for (unsigned i = 0; i < KEYS; i++)
+        keys[i] = i;
+    for (unsigned i = 0; i < KEYS * DIM; i++)
+        vals[i] = (float)i / 4;
+    ok(paramo_worker_open(node, 0, &w));
+    ok(paramo_reader_open(node, 1, &r));
+    paramo_table_options_init(&o);
+    o.dim = DIM;
+    o.optimizer = PARAMO_OPT_ADAGRAD;
+    o.aggregate = PARAMO_AGGREGATE_SUM;
+    ok(paramo_table_open(w, "sums", &o, &t));
+    (void)open_table(w, "nothing", PARAMO_TABLE_SPARSE, PARAMO_F32, PARAMO_OPT_ADD);
+    ok(paramo_clock_join(w, &clock));
+    for (unsigned i = 0; i < 3; i++) { /* the last is of a clock that has not ended */
+        request(paramo_push, w, t, KEYS, vals, KEYS * DIM, NULL);
+        if (i < 2)
+            ok(paramo_clock(w, &clock));
+    }
+    ok(paramo_table_open(r, "sums", NULL, &copy));
+    request(paramo_pull, r, copy, KEYS, seen, KEYS * DIM, NULL);
+    ok(paramo_snapshot_take(w, "s", both, 2, NULL, NULL));
+    ok(paramo_snapshot_open(r, "s", &s));
+    ok(paramo_snapshot_table(s, "sums", &copy));
+    request(paramo_pull, r, copy, KEYS, got, KEYS * DIM, NULL);
+    assert_memory_equal(got, seen, sizeof got);
+    assert_true(got[KEYS] != 0);
+    ok(paramo_snapshot_table(s, "nothing", &copy));
+    ok(paramo_table_stat(r, copy, &stats));
+    assert_int_equal(stats.rows, 0);
+    paramo_snapshot_close(s);
+    ok(paramo_stop(node));
+}
+
 /* ---- a reader beside a worker that goes on ---- */
 
 struct trainer {
@@ -359,8 +406,11 @@ static void beside_training(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(embedded), cmocka_unit_test(over_tcp),
-                                       cmocka_unit_test(wrong), cmocka_unit_test(in_a_namespace),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(embedded),
+                                       cmocka_unit_test(over_tcp),
+                                       cmocka_unit_test(wrong),
+                                       cmocka_unit_test(in_a_namespace),
+                                       cmocka_unit_test(aggregated_and_empty),
                                        cmocka_unit_test(beside_training)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
