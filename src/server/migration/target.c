@@ -142,6 +142,7 @@ static void rows_drop(const struct migration_target *k)
 {
     struct shard *s = k->chain->shard;
     struct shard_table *t;
+    target_check(k);
     assert(is_member(k)); /* another shard has no level to keep: it drops all */
     size_t room = clearing_room(s);
     for (size_t i = 0; (t = shard_table_next(s, &i));) {
@@ -348,6 +349,7 @@ void migration_target_close(struct chain *c)
 {
     if (!c->migration_target)
         return;
+    assert(c->migration_target->chain == c);
     report_full(c->migration_target, err_set(PARAMO_E_CLOSED, "the shard is closed"));
     target_free(c->migration_target);
     assert(!c->migration_target);

@@ -234,6 +234,7 @@ static struct kept *next_to_examine(const struct shard *s)
 static void examine(struct kept *k)
 {
     struct shard *s = k->peer->shard;
+    assert(to_examine(k) && k->peer->sender->peers > 0);
     examining_step(s, shard_table_find(s, k->head.table), &k->head, k->seg, &k->examined);
 }
 
@@ -346,7 +347,7 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
 static paramo_err handle_kept(struct kept *k)
 {
     struct shard *s = k->peer->shard;
-    assert(!s->handling->examined); /* requests are handled one at a time */
+    assert(!s->handling->examined && !s->part); /* requests are handled one at a time */
     s->handling->examined = &k->examined;
     paramo_err err = handle(k->peer, &k->head, k->seg, k->nseg, &k->hold);
     s->handling->examined = NULL;
@@ -409,6 +410,7 @@ void slice_resume_view_deferred(struct shard *s)
     for (struct qnode *node; (node = queue_pop(&old));) {
         struct kept *k = container_of(node, struct kept, node);
         struct peer *peer = k->peer;
+        assert(peer->shard == s && peer->sender->peers > 0);
         if (!peer->broken && (waits(peer, &k->head, k->seg) || examines_later(k))) {
             kept_push(k);
         } else if (!peer->broken && handle_kept(k)) /* it may be deferred again */
