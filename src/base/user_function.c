@@ -1,8 +1,9 @@
 #include "base/user_function.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/registered.h"
 
 struct user_function {
     paramo_function def;
@@ -10,8 +11,7 @@ struct user_function {
 };
 
 static struct user_function functions[USER_FUNCTIONS_MAX];
-static atomic_uint count;
-static atomic_flag registering = ATOMIC_FLAG_INIT;
+static struct registered registered = REGISTERED_NONE;
 
 bool user_name_is_good(const char *name)
 {
@@ -22,7 +22,7 @@ bool user_name_is_good(const char *name)
 
 const paramo_function *user_function_find(const char *name)
 {
-    unsigned n = atomic_load_explicit(&count, memory_order_acquire);
+    unsigned n = registered_count(&registered);
     for (unsigned i = 0; i < n; i++)
         if (strcmp(functions[i].name, name) == 0)
             return &functions[i].def;
@@ -44,30 +44,28 @@ static paramo_err check(const paramo_function *f)
     if (f->add && (!f->state_bytes || f->state_bytes > PARAMO_FUNCTION_STATE_MAX))
         return err_set(PARAMO_E_INVALID, "function %s: a state of %zu bytes; 1 to %d are possible", f->name,
                        f->state_bytes, PARAMO_FUNCTION_STATE_MAX);
-    if (atomic_load(&count) == USER_FUNCTIONS_MAX)
+    if (registered_count(&registered) == USER_FUNCTIONS_MAX)
         return err_set(PARAMO_E_INVALID, "a process has at most %d functions of its own", USER_FUNCTIONS_MAX);
     return PARAMO_OK;
 }
 
 paramo_err user_function_register(const paramo_function *function)
 {
-    while (atomic_flag_test_and_set_explicit(&registering, memory_order_acquire))
-        ; /* another thread registers: a moment */
+    registered_begin(&registered);
     paramo_err err = check(function);
     if (!err) {
-        struct user_function *f = &functions[atomic_load(&count)];
+        struct user_function *f = &functions[registered_count(&registered)];
         (void)snprintf(f->name, sizeof f->name, "%s", function->name);
         f->def = *function;
         f->def.name = f->name;
-        atomic_fetch_add_explicit(&count, 1, memory_order_release);
     }
-    atomic_flag_clear_explicit(&registering, memory_order_release);
+    registered_end(&registered, !err);
     return err;
 }
 
 void user_functions_forget(void)
 {
-    atomic_store(&count, 0);
+    registered_forget(&registered);
 }
 
 paramo_err user_call_make(struct user_call *call, const char *name, const void *params, size_t bytes)

@@ -1,9 +1,9 @@
 #include "base/user_task.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/registered.h"
 #include "base/user_function.h"
 
 struct user_task {
@@ -12,12 +12,11 @@ struct user_task {
 };
 
 static struct user_task tasks[USER_TASKS_MAX];
-static atomic_uint count;
-static atomic_flag registering = ATOMIC_FLAG_INIT;
+static struct registered registered = REGISTERED_NONE;
 
 const paramo_task_function *user_task_find(const char *name, size_t len)
 {
-    unsigned n = atomic_load_explicit(&count, memory_order_acquire);
+    unsigned n = registered_count(&registered);
     for (unsigned i = 0; i < n; i++)
         if (strlen(tasks[i].name) == len && memcmp(tasks[i].name, name, len) == 0)
             return &tasks[i].def;
@@ -26,7 +25,7 @@ const paramo_task_function *user_task_find(const char *name, size_t len)
 
 bool user_tasks_any(void)
 {
-    return atomic_load(&count) != 0;
+    return registered_count(&registered) != 0;
 }
 
 static paramo_err check(const paramo_task_function *f)
@@ -39,28 +38,26 @@ static paramo_err check(const paramo_task_function *f)
                        USER_FUNCTION_NAME_MAX - 1);
     if (user_task_find(f->name, strlen(f->name)))
         return err_set(PARAMO_E_INVALID, "there is a task \"%s\" already", f->name);
-    if (atomic_load(&count) == USER_TASKS_MAX)
+    if (registered_count(&registered) == USER_TASKS_MAX)
         return err_set(PARAMO_E_INVALID, "a process has at most %d tasks of its own", USER_TASKS_MAX);
     return PARAMO_OK;
 }
 
 paramo_err user_task_register(const paramo_task_function *function)
 {
-    while (atomic_flag_test_and_set_explicit(&registering, memory_order_acquire))
-        ; /* another thread registers: a moment */
+    registered_begin(&registered);
     paramo_err err = check(function);
     if (!err) {
-        struct user_task *t = &tasks[atomic_load(&count)];
+        struct user_task *t = &tasks[registered_count(&registered)];
         (void)snprintf(t->name, sizeof t->name, "%s", function->name);
         t->def = *function;
         t->def.name = t->name;
-        atomic_fetch_add_explicit(&count, 1, memory_order_release);
     }
-    atomic_flag_clear_explicit(&registering, memory_order_release);
+    registered_end(&registered, !err);
     return err;
 }
 
 void user_tasks_forget(void)
 {
-    atomic_store(&count, 0);
+    registered_forget(&registered);
 }

@@ -1,10 +1,10 @@
 #include "filter/users.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "base/registered.h"
 #include "filter/message.h"
 #include "filter/rounding.h"
 #include "wire/capability.h"
@@ -18,8 +18,7 @@ struct user_filter {
 };
 
 static struct user_filter filters[FILTER_USERS_MAX];
-static atomic_uint count;
-static atomic_flag registering = ATOMIC_FLAG_INIT;
+static struct registered registered = REGISTERED_NONE;
 
 static const struct user_filter *user_of(const struct filter_ops *ops)
 {
@@ -28,7 +27,7 @@ static const struct user_filter *user_of(const struct filter_ops *ops)
 
 unsigned filter_users_count(void)
 {
-    return atomic_load_explicit(&count, memory_order_acquire);
+    return registered_count(&registered);
 }
 
 const struct filter_ops *filter_users_at(unsigned index)
@@ -54,7 +53,7 @@ uint64_t filter_users_capabilities(void)
 
 void filter_users_forget(void)
 {
-    atomic_store(&count, 0);
+    registered_forget(&registered);
 }
 
 /* ---- the operations ---- */
@@ -186,13 +185,10 @@ static void fill(struct user_filter *u, const paramo_filter *f)
 
 paramo_err filter_users_register(const paramo_filter *filter)
 {
-    while (atomic_flag_test_and_set_explicit(&registering, memory_order_acquire))
-        ; /* another thread registers: a moment */
+    registered_begin(&registered);
     paramo_err err = check(filter);
-    if (!err) {
+    if (!err)
         fill(&filters[filter_users_count()], filter);
-        atomic_fetch_add_explicit(&count, 1, memory_order_release);
-    }
-    atomic_flag_clear_explicit(&registering, memory_order_release);
+    registered_end(&registered, !err);
     return err;
 }
