@@ -483,27 +483,25 @@ static struct view *view_of(uint64_t number, const struct view_table *table, uns
     return view;
 }
 
-/* The owner of all keys dies, for which full chunks of a customer wait. Two others own the keys then. */
-static void evacuated(unsigned chunks)
+static const struct view_table one_table = {.id = 1,
+                                            .options = {.size = sizeof(paramo_table_options),
+                                                        .kind = PARAMO_TABLE_SPARSE,
+                                                        .dim = 1,
+                                                        .optimizer = PARAMO_OPT_ADD}};
+
+/* A customer of one table, on a lane that this thread holds. It has no connections. dead: as in view_of. */
+static struct client *client_make(struct lane **lane, struct client_table *table, unsigned dead)
 {
-    enum { KEYS = 40000 };
-    struct lane *lane;
     struct van *van;
     struct client *client;
-    struct client_table table;
-    if (lane_create(env_real(), "steps", 0, &lane) || van_inproc_create(env_real(), &van))
+    if (lane_create(env_real(), "steps", 0, lane) || van_inproc_create(env_real(), &van))
         exit(1);
-    while (!lane_enter(lane)) {
+    while (!lane_enter(*lane)) {
     }
-    const struct view_table options = {.id = 1,
-                                       .options = {.size = sizeof(paramo_table_options),
-                                                   .kind = PARAMO_TABLE_SPARSE,
-                                                   .dim = 1,
-                                                   .optimizer = PARAMO_OPT_ADD}};
-    client_table_init(&table, &options);
-    struct client_config config = {.lane = lane,
+    client_table_init(table, &one_table);
+    struct client_config config = {.lane = *lane,
                                    .van = van,
-                                   .view = view_of(1, &options, 0),
+                                   .view = view_of(1, &one_table, dead),
                                    .node = PARAMO_ID_WORKER(0),
                                    .incarnation = 7,
                                    .frame_bytes = 64 << 20,
@@ -511,6 +509,27 @@ static void evacuated(unsigned chunks)
                                    .connect_timeout_ms = 1000};
     if (client_create(&config, &client))
         exit(1);
+    return client;
+}
+
+/* The turns of chunks that wait, as the lane would have them. */
+static void client_turns(struct lane *lane, struct client *client)
+{
+    while (client->turns->timer.slot) {
+        lane_timer_cancel(lane, &client->turns->timer);
+        double start = cpu();
+        client->turns->timer.fire(&client->turns->timer);
+        step_took(cpu() - start);
+    }
+}
+
+/* The owner of all keys dies, for which full chunks of a customer wait. Two others own the keys then. */
+static void evacuated(unsigned chunks)
+{
+    enum { KEYS = 40000 };
+    struct lane *lane;
+    struct client_table table;
+    struct client *client = client_make(&lane, &table, 0);
     uint64_t *keys = malloc(KEYS * sizeof *keys), ts;
     float *vals = calloc(KEYS, sizeof *vals);
     for (unsigned i = 0; i < KEYS; i++)
@@ -520,16 +539,11 @@ static void evacuated(unsigned chunks)
     for (unsigned i = 0; i < chunks; i++)
         if (client_issue(client, &call, &ts))
             exit(1);
-    struct view *next = view_of(2, &options, 1);
+    struct view *next = view_of(2, &one_table, 1);
     double start = cpu();
     client_set_view(client, next);
     step_took(cpu() - start);
-    while (client->turns->timer.slot) {
-        lane_timer_cancel(lane, &client->turns->timer);
-        start = cpu();
-        client->turns->timer.fire(&client->turns->timer);
-        step_took(cpu() - start);
-    }
+    client_turns(lane, client);
     report_senders("chunks for a dead owner", chunks);
     lane_leave(lane);
 }
@@ -538,29 +552,8 @@ static void evacuated(unsigned chunks)
 static void sliced(unsigned n)
 {
     struct lane *lane;
-    struct van *van;
-    struct client *client;
     struct client_table table;
-    if (lane_create(env_real(), "steps", 0, &lane) || van_inproc_create(env_real(), &van))
-        exit(1);
-    while (!lane_enter(lane)) {
-    }
-    const struct view_table options = {.id = 1,
-                                       .options = {.size = sizeof(paramo_table_options),
-                                                   .kind = PARAMO_TABLE_SPARSE,
-                                                   .dim = 1,
-                                                   .optimizer = PARAMO_OPT_ADD}};
-    client_table_init(&table, &options);
-    struct client_config config = {.lane = lane,
-                                   .van = van,
-                                   .view = view_of(1, &options, 1),
-                                   .node = PARAMO_ID_WORKER(0),
-                                   .incarnation = 7,
-                                   .frame_bytes = 64 << 20,
-                                   .request_timeout_ms = 600000,
-                                   .connect_timeout_ms = 1000};
-    if (client_create(&config, &client))
-        exit(1);
+    struct client *client = client_make(&lane, &table, 1);
     uint64_t *keys = malloc(n * sizeof *keys), ts;
     float *vals = malloc(n * sizeof *vals);
     for (unsigned i = 0; i < n; i++) {
@@ -573,12 +566,7 @@ static void sliced(unsigned n)
     if (client_issue(client, &call, &ts)) /* it checks the order of the keys before the step begins */
         exit(1);
     double issued = cpu() - start;
-    while (client->turns->timer.slot) {
-        lane_timer_cancel(lane, &client->turns->timer);
-        start = cpu();
-        client->turns->timer.fire(&client->turns->timer);
-        step_took(cpu() - start);
-    }
+    client_turns(lane, client);
     report_senders("a request is sliced", n);
     printf("(and its checks and first turn: %.3f ms)\n", issued);
     lane_leave(lane);
