@@ -268,7 +268,7 @@ static int cmd_role(const struct role *r, int argc, char **argv)
         return code;
     paramo_config_init(&s.cfg);
     if (r->role == PARAMO_ROLE_SCHEDULER)
-        s.cfg.num_servers = s.cfg.num_workers = 0; /* must be said */
+        s.cfg.num_servers = s.cfg.num_workers = 0; /* must be given */
     unsetenv("DMLC_ROLE");                         /* the verb says it */
     paramo_err err = paramo_config_from_env(&s.cfg);
     if (err)

@@ -1,15 +1,15 @@
 /*
- * paramo run: one job as processes on this machine: a scheduler, S servers, W workers, each running COMMAND
- * with its place in the job in the environment (DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT,
- * DMLC_NUM_SERVER, DMLC_NUM_WORKER, DMLC_RANK, PARAMO_TOKEN). It knows nothing of what COMMAND does.
+ * paramo run: one job as processes on this machine: a scheduler, S servers, W workers, each running COMMAND with its
+ * place in the job in the environment (DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, DMLC_NUM_SERVER,
+ * DMLC_NUM_WORKER, DMLC_RANK, PARAMO_TOKEN). It knows nothing of what COMMAND does.
  *
- * How far the job is: the scheduler's node says so on a socket (PARAMO_NOTIFY_FD). Until it is complete it
- * needs every node, and the others would wait for one that is gone until their patience ends; so a node that
- * fails before ends the job. A COMMAND that runs no scheduler says nothing there, and is left alone.
+ * The scheduler's node reports the state of the job on a socket (PARAMO_NOTIFY_FD). Until the job is complete it
+ * needs every node, and the others would wait for a dead one until their time-out; so a node that fails before that
+ * ends the job. A COMMAND that runs no scheduler reports nothing, and is not stopped.
  *
- * Ending: once it is complete the nodes learn of a death from Paramo itself. This program only sees to it
- * that nothing is left behind: every child has its own process group, which is killed when the child ends,
- * and dies with us (PR_SET_PDEATHSIG). Tests: test/e2e/run.sh, test/e2e/kill.sh.
+ * When the job is complete, the nodes learn of a death from Paramo itself. This program only makes sure that no
+ * process is left: every child has its own process group, which is killed when the child ends, and dies with this
+ * program (PR_SET_PDEATHSIG). Tests: test/e2e/run.sh, test/e2e/kill.sh.
  */
 #include "cmd/command.h"
 #include "cmd/exitcode.h"

@@ -1,12 +1,10 @@
 /*
- * One node of 'paramo run': a process in its own process group, with its place in the job in the environment
- * and its output on a pipe; it dies with us (PR_SET_PDEATHSIG). Starting it is here, what becomes of it is
- * cmd_run.c's.
+ * One node of 'paramo run': a process in its own process group, with its place in the job in the environment and its
+ * output on a pipe; it dies with its parent (PR_SET_PDEATHSIG). This file starts it, and cmd_run.c watches it.
  *
- * The scheduler's port: we bind a free one and keep it bound, without listening, for the job's life. While we
- * hold it the kernel gives it to no process that asks for any port. The scheduler can still bind and listen
- * on it, because both sockets have SO_REUSEADDR. So two jobs started at once never meet.
- * Tests: test/e2e/run.sh.
+ * The scheduler's port: `paramo run` binds a free port and keeps it bound, without listening, until the job ends. So
+ * the kernel gives it to no process that asks for any port. The scheduler can still bind and listen on it, because
+ * both sockets have SO_REUSEADDR. So two jobs started at once never meet. Tests: test/e2e/run.sh.
  */
 #ifndef CMD_RUN_CHILD_H
 #define CMD_RUN_CHILD_H

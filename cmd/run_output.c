@@ -137,7 +137,7 @@ void run_output_read(struct run_output *o, struct run_source *s, int64_t now_ms)
     }
 }
 
-/* The one that is due first, of those the source has said; NULL: there is none. */
+/* The held line of the source that is due first; NULL: there is none. */
 static struct run_held *first_held(struct run_output *o, const struct run_source *source)
 {
     struct run_held *first = NULL;

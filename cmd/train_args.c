@@ -93,7 +93,7 @@ static int field_of(const struct columns *columns, const char *name, size_t len)
     return number <= UINT16_MAX && end == name + len ? (int)number : -1;
 }
 
-/* One A:B, of which either may have colons. Returns 0 if it is none. */
+/* One A:B, of which either may have colons. Returns 0 if it is not of that form. */
 static int read_interaction(const char *text, const struct columns *columns, struct interactions *in)
 {
     for (const char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
@@ -129,7 +129,7 @@ static int read_interactions(const struct options *s, struct train_options *o)
     return -1;
 }
 
-/* One LABEL=W. Returns 0 if it is none. */
+/* One LABEL=W. Returns 0 if it is not of that form. */
 static int read_class_weight(const char *text, struct class_weights *c)
 {
     char *end;

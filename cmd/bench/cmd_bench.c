@@ -96,7 +96,7 @@ static const struct path {
 };
 enum { PATHS = sizeof paths / sizeof *paths };
 
-/* Which of the words are paths: a bit each; those by default if there is no word. -1: one is none, and *wrong is it. */
+/* The paths that the words name, a bit each; the default paths if there is no word. -1: *wrong is no path. */
 static int named_paths(const struct options *o, const char **wrong)
 {
     int named = 0;

@@ -281,7 +281,7 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
 
 /* ---- the server ---- */
 
-/* Splits HOST:PORT. 0 if it is none. */
+/* Splits HOST:PORT. 0 if it is not of that form. */
 static int split(const char *listen, char host[256], const char **port)
 {
     const char *colon = strrchr(listen, ':');

@@ -1,15 +1,16 @@
 /*
- * The step of one weight under an L1 penalty, and what belongs to it: the bound of the curvature, the trust region, how
- * far the weight is from its optimality condition.
+ * The step of one weight under an L1 penalty, and what belongs to it: the bound of the curvature, the trust region,
+ * how far the weight is from its optimality condition.
  *
- * A block's weights step together: d minimizes g d + u d^2 / 2 + l1 |w + d|, with the gradient g of the loss and a bound u
- * of its curvature (proximal gradient with a diagonal metric: Li, Andersen, Smola, "Distributed Delayed Proximal Gradient
- * Methods", NIPS workshop on optimization for machine learning, 2013). u is no more than it must be since |d| is held in a
- * trust region (Genkin, Lewis, Madigan, "Large-Scale Bayesian Logistic Regression for Text Categorization",
- * Technometrics 49, 2007; Yuan, Ho, Lin, "An Improved GLMNET for L1-regularized Logistic Regression", JMLR 13, 2012).
+ * A block's weights step together: d minimizes g d + u d^2 / 2 + l1 |w + d|, with the gradient g of the loss and a
+ * bound u of its curvature (proximal gradient with a diagonal metric: Li, Andersen, Smola, "Distributed Delayed
+ * Proximal Gradient Methods", NIPS workshop on optimization for machine learning, 2013). u can be small because |d|
+ * is held in a trust region (Genkin, Lewis, Madigan, "Large-Scale Bayesian Logistic Regression for Text
+ * Categorization", Technometrics 49, 2007; Yuan, Ho, Lin, "An Improved GLMNET for L1-regularized Logistic
+ * Regression", JMLR 13, 2012).
  *
- * Pure arithmetic in operations that IEEE 754 fixes: equal input gives equal bits. Any thread. It never knows of rows,
- * keys or servers. Tests: test/learn/test_coordinate.c.
+ * Pure arithmetic in operations that IEEE 754 fixes: equal input gives equal bits. Any thread. It never knows of
+ * rows, keys or servers. Tests: test/learn/test_coordinate.c.
  */
 #ifndef LEARN_DARLIN_COORDINATE_H
 #define LEARN_DARLIN_COORDINATE_H

@@ -105,7 +105,7 @@ static double objective_at_way(const double *sums, int i)
     return sums[PLAN_LOSS + i] + sums[PLAN_PENALTY + i];
 }
 
-/* The length with the least objective. A length of 0 is none. */
+/* The length with the least objective. 0: no further than the pass. */
 static int best_way(const double *sums)
 {
     int best = 0;

@@ -42,7 +42,7 @@ FORMATS(FORMAT_DECLARE)
 #define PARSE_QUOTE_MAX (4 * PARSE_QUOTED + 4)
 /* The text's beginning, with unprintable bytes as \xHH. */
 const char *parse_quote(char out[PARSE_QUOTE_MAX], const char *p, const char *end);
-/* Reports line: what, and what stands at `at` (NULL: say no more). */
+/* Reports line: what, and what stands at `at` (NULL: without that). */
 paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char *what, const char *at);
 
 const char *parse_label_slow(const struct label_rule *rule, const char *p, float *label, const char **what);

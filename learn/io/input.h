@@ -24,7 +24,7 @@ PARAMO_MUST_USE paramo_err input_expand(const char *const *paths, size_t n, char
 void input_free_names(char **names, size_t count);
 
 /* INVALID: path, which a program is about to write, is one of the regular files that paths name, by this name or
- * another. Paths that name no file are passed over: opening them says so. */
+ * another. Paths that name no file are skipped; opening them is an error. */
 PARAMO_MUST_USE paramo_err input_refuse_output(const char *const *paths, size_t n, const char *path);
 
 /* Opens path ("-": standard input). Missing, unreadable, empty, a directory: an error that names it. Nothing

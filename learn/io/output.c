@@ -155,7 +155,7 @@ static paramo_err write_bytes(struct output *o, const char *data, size_t len)
     return PARAMO_OK;
 }
 
-/* Sends the buffer on its way; last: no more will come. */
+/* Passes the buffer on; last: it is the last one. */
 static paramo_err flush(struct output *o, int last)
 {
     size_t len = o->used;

@@ -1,8 +1,8 @@
 /*
  * The model of a job that trains, for a server of scores: a reader of the job (docs/SHARING.md) that copies the
- * model's tables into a folder of its own again and again. The job does not count it and does not wait for it. A copy
- * is read while the workers continue: its rows are of slightly different moments. It never knows of requests for
- * scores. One thread at a time. Tests: test/e2e/serve_live.sh.
+ * model's tables into a folder of its own at intervals. The job does not count it and does not wait for it. A copy is
+ * read while the workers continue: its rows are of slightly different moments. It never knows of requests for scores.
+ * One thread at a time. Tests: test/e2e/serve_live.sh.
  */
 #ifndef LEARN_SERVE_LIVE_H
 #define LEARN_SERVE_LIVE_H

@@ -158,7 +158,7 @@ static paramo_err put(struct job *job, const char *key, const struct words *word
     return put_as(job, key, words, paramo_node_id(job->node));
 }
 
-/* Zeros are added first: a wait that is not answered is then a scheduler that is gone. */
+/* Zeros are added first, so a wait without an answer means that the scheduler is gone. */
 paramo_err lead_place(struct job *job, struct words *words)
 {
     *words = (struct words){0};
@@ -276,7 +276,7 @@ paramo_err lead_try(struct job *job)
             job->leads = 1;
             return PARAMO_OK;
         }
-        /* A stream has any number of parts until one is said not to be there. */
+        /* The number of a stream's parts is unknown until one is reported not to exist. */
         err = paramo_pool_end(job->node, LEAD_POOL, &part);
         if (err != PARAMO_OK)
             return err;

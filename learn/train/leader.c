@@ -135,8 +135,8 @@ static void warn(struct job *job, const struct watch_sums *sums, const char *at)
     progress_warn(&job->progress, "%s", r->warning);
 }
 
-/* After the last epoch, which is e: is the model that is saved better than guessing the same for each row? What it was
- * warned of while it trained counts no more. */
+/* After the last epoch, which is e: is the saved model better than guessing the same for each row? Earlier warnings
+ * do not count any more. */
 static void judge(struct job *job, const struct train_epoch *e)
 {
     struct train_result *r = job->result;
@@ -533,11 +533,11 @@ paramo_err leader_tick(void *arg, const struct watch_sums *sums, const paramo_wo
     double sent, received;
     reader_progress(job->reader, at->stream, at->index, &done, &total);
     learner_bytes(c->learner, &sent, &received);
-    /* The whole job's figures come with each epoch; in between this learner's stand for all of them, which
-     * work at about the same pace. */
+    /* The figures of the whole job are known after each epoch. Between two epochs they are estimated from this
+     * learner, because all learners work at about the same pace. */
     uint32_t learners = job->embedded ? job->customers : paramo_num_workers(job->node);
-    /* In the first round parts come in the order of the files, so the place in them tells how far it is;
-     * later each learner gets its own parts first, and how many rows there are is known. */
+    /* In the first round parts come in the order of the files, so the place in the files says how much is done. Later
+     * each learner gets its own parts first, and the number of rows is known. */
     const struct train_result *r = job->result;
     double part = total > 0 ? (double)done / (double)total : -1;
     if (r->epochs > r->first_epoch && r->epoch[r->first_epoch].rows > 0)

@@ -479,7 +479,8 @@ static paramo_err receive_answer(struct learner *l)
     assert(part->unlearned > 0);
     if (--part->unlearned > 0)
         return PARAMO_OK;
-    if (l->part == part) { /* the next one is not there yet: this one is gone before it is asked for */
+    if (l->part ==
+        part) { /* the next part is not there yet, and this one is released before that is requested */
         assert(l->next == part->list.n);
         l->part = NULL;
     }

@@ -1,6 +1,6 @@
 /*
- * What a training job is asked for: its data, its model to begin with, and how long it learns. It never knows a job
- * that runs. Tests: test/learn/test_train.c.
+ * The options of a training job: its data, the model that it begins with, and how long it learns. It never knows a
+ * running job. Tests: test/learn/test_train.c.
  */
 #ifndef LEARN_TRAIN_TRAIN_OPTIONS_H
 #define LEARN_TRAIN_TRAIN_OPTIONS_H
