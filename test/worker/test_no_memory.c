@@ -1,5 +1,6 @@
 /* Memory, or room, fails where a chain cannot do without it: the shard says so, once, and serves no more.
  * Where it can, it does. */
+#include "env/lane_impl.h"
 #include "server/replication/chain_impl.h"
 #include "server/shard/clearing.h"
 #include "server/shard/reply.h"
@@ -25,6 +26,8 @@ void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_realloc(void *p, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
@@ -43,6 +46,11 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_malloc(size_t size)
 {
     return nothing || (lacking && size == lacking) || (most && size > most) ? NULL : __real_malloc(size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    return nothing ? NULL : __real_realloc(p, size);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
@@ -364,6 +372,68 @@ static bool never(void *arg)
     return false;
 }
 
+static bool is_asked(void *arg)
+{
+    return ((const struct world_client *)arg)->wanted_view != 0;
+}
+
+static void nothing_fires(struct lane_timer *timer)
+{
+    (void)timer;
+}
+
+static void timers_fill(void *arg)
+{
+    struct world_client *c = arg;
+    static struct lane_timer more[64];
+    for (unsigned i = 0; c->lane->timers_count + 1 < c->lane->timers_capacity; i++) {
+        assert_true(i < sizeof more / sizeof *more);
+        more[i] = (struct lane_timer){.fire = nothing_fires};
+        assert_int_equal(lane_timer_arm(c->lane, &more[i], UINT64_MAX), PARAMO_OK);
+    }
+}
+
+/* The same, and there is no memory for the timer of another try either: the next request that needs the view asks for it
+ * again. */
+static void no_memory_for_a_view_or_a_timer(void **state)
+{
+    (void)state;
+    const uint64_t keys[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    enum { N = sizeof keys / sizeof *keys };
+    const float vals[N] = {0};
+    struct world w;
+    uint64_t ts[2];
+    world_init(&w, true, 1);
+    w.timeout_ms = 20000;
+    world_table(&w, PARAMO_TABLE_SPARSE, 1);
+    world_start(&w, 2, 1, 1);
+    struct world_client *c = &w.clients[0];
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        w.ring.owner[a] = 1;
+    for (unsigned i = 0; i < 2; i++)
+        w.partitions_changed[i] = w.number + 1;
+    world_view(&w);
+    world_server_view(&w, 0);
+    world_server_view(&w, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        c->wanted_view = 0;
+        assert_int_equal(world_push(&w, 0, 0, keys, N, vals, N, &ts[i]), PARAMO_OK);
+        assert_true(sim_run(w.sim, is_asked, c, sim_now(w.sim) + ENV_SEC));
+        assert_int_equal(c->wanted_view, w.number);
+        if (i)
+            break;
+        world_on_lane(c->lane, timers_fill, c);
+        nothing = true;
+        world_client_view(&w, 0);
+        nothing = false;
+        assert_int_equal(c->client->view->number, w.number - 1);
+    }
+    world_client_view(&w, 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(world_wait(&w, 0, ts[i]), PARAMO_OK);
+    world_fini(&w);
+}
+
 /* A server has no memory for a table as it first hears of it: requests are told so until it has. In a dead
  * server's place the rows are lost then, and not zeros. */
 static void no_memory_for_a_table(void **state)
@@ -608,6 +678,7 @@ int main(void)
                                        cmocka_unit_test(partitions_go_without_memory),
                                        cmocka_unit_test(no_memory_for_a_scan),
                                        cmocka_unit_test(no_memory_for_a_view),
+                                       cmocka_unit_test(no_memory_for_a_view_or_a_timer),
                                        cmocka_unit_test(no_memory_for_a_table),
                                        cmocka_unit_test(no_memory_for_the_values_of_a_pushpull),
                                        cmocka_unit_test(no_memory_for_a_record_of_a_table),
