@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/cells.h"
+#include "sim/sums.h"
 #include "sim/world.h"
 
 struct bounds {
@@ -135,6 +136,8 @@ void bounds_loaded(struct world *w, const struct bounds *b, const struct load_at
     }
     for (unsigned i = 0; i < SIM_KEYS && b->has[SIM_CELLS]; i++)
         cell_becomes(w, &w->cells[i], &b->cells[i], a->from);
+    for (unsigned i = 0; i < SIM_KEYS && b->has[SIM_SUMS]; i++)
+        sums_returned(w, i);
 }
 
 /* ---- of what was lost ---------------------------------------------------------------------------------- */
@@ -180,8 +183,10 @@ void bounds_restored(struct world *w, const struct bounds *b)
             *k->past = (struct ledger_past){0};
         }
     }
-    for (unsigned i = 0; i < SIM_KEYS; i++)
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
         cell_restored(w, &w->cells[i], &b->cells[i]);
+        sums_returned(w, i);
+    }
     for (unsigned i = 0; i < SCHEDULE_NODES_MAX; i++)
         cell_restored(w, &w->values[i], &b->values[i]);
     w->sums_acked = b->sums_acked;

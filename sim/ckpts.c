@@ -183,8 +183,7 @@ static void all_check(struct world *w)
 
 static void power_fails(struct world *w)
 {
-    w->ckpts->failing = true;
-    w->ckpts->power_at = ++w->moment;
+    w->ckpts->failed_at = w->ckpts->power_at = ++w->moment;
     simfs_restart(w->ckpts->files);
     if (simfs_lost(w->ckpts->files, w->ckpts->dir))
         w->ckpts->lied_at = ++w->moment;
@@ -203,20 +202,22 @@ static bool ends_with(const struct machine *m, paramo_err status)
 
 static bool no_job(const struct machine *m, paramo_err status)
 {
-    bool lost = status == PARAMO_E_DATA_LOST &&
-                /* judge_lost() says whether that is right */
-                (m->world->schedule->replicas || m->world->schedule->restores);
-    return lost || !machine_joined(m) || ends_with(m, status) || m->declared_dead || m->world->over ||
+    return !machine_joined(m) || ends_with(m, status) || m->declared_dead || m->world->over ||
            m->world->scheduler_lost ||
            (status == PARAMO_E_FENCED || status == PARAMO_E_NO_SCHEDULER || status == PARAMO_E_SHUTDOWN ||
             status == PARAMO_E_CLOSED);
 }
 
-/* Dead in fact, or by the scheduler's roster: its view comes after its answer. */
+/* Is a server dead now, or has one died since the call? In fact, by a view, or by the scheduler's roster: its view comes
+ * after its answer. */
 static bool server_died(const struct world *w)
 {
+    const struct ckpts *c = w->ckpts;
     for (uint32_t i = 0; i < SIM_SERVERS; i++)
-        if (w->deaths[i])
+        if (w->deaths[i] != c->asked_deaths[i] || (w->holder[i] && !w->copies_at[i] && !w->left[i]))
+            return true;
+    for (uint32_t k = 1; k <= w->schedule->servers; k++)
+        if (!w->machines[k].up || w->machines[k].declared_dead)
             return true;
     for (uint32_t k = 0; k < w->count; k++) {
         const struct machine *m = &w->machines[k];
@@ -231,6 +232,22 @@ static bool server_died(const struct world *w)
     return false;
 }
 
+static bool any_may_be_lost(const struct world *w)
+{
+    bool any = false;
+    for (unsigned t = 0; t < SIM_TABLES && !any; t++)
+        any = t != SIM_USER && judge_may_be_lost(w, (enum sim_table)t, w->ckpts->asked_moment);
+    return any;
+}
+
+static uint32_t newest_term(const struct world *w)
+{
+    uint32_t newest = w->etcd_term;
+    for (uint32_t k = 0; k < w->count; k++)
+        newest = w->machines[k].term > newest ? w->machines[k].term : newest;
+    return newest;
+}
+
 static bool has_cause(const struct machine *m, paramo_err status)
 {
     const struct world *w = m->world;
@@ -241,13 +258,16 @@ static bool has_cause(const struct machine *m, paramo_err status)
     case PARAMO_E_FULL: /* orders that a server does not answer in time */
         return true;
     case PARAMO_E_TIMEOUT: /* by the clock of the worker, the scheduler or a server, which may run fast */
-        return w->jumped || lane_now(m->made->control) >= c->asked_at + CALL_SECONDS * ENV_SEC / 10 * 9;
+        return w->jumped_at > c->asked_moment ||
+               lane_now(m->made->control) + sim_host_stood(m->host, c->asked_at) >=
+                   c->asked_at + CALL_SECONDS * ENV_SEC / 10 * 9;
     case PARAMO_E_IO:
-        return c->failing;
+        return c->failed_at > c->asked_moment;
     case PARAMO_E_NODE_LOST: /* perhaps no view says so yet */
-        return w->deaths_seen || server_died(w);
+        return server_died(w);
     case PARAMO_E_DATA_LOST:
-        return !c->load && (w->recovered || c->load_failed || judge_data_lost(w));
+        return !c->load &&
+               (judge_data_lost(w) || any_may_be_lost(w) || ckpts_may_have_lost(w, c->asked_moment));
     case PARAMO_E_NOT_FOUND:
         return (c->load && !c->least && !c->load_number) || c->lied_at > c->asked_moment;
     case PARAMO_E_MEMORY:
@@ -258,8 +278,8 @@ static bool has_cause(const struct machine *m, paramo_err status)
         return c->lied_at > c->asked_moment || (!c->load && c->power_at > c->asked_moment);
     case PARAMO_E_FORMAT:
         return c->lied_at > c->asked_moment;
-    case PARAMO_E_CANCELLED: /* by the present leader */
-        return w->schedule->durable;
+    case PARAMO_E_CANCELLED: /* by a scheduler that has begun to lead since */
+        return newest_term(w) > c->asked_term;
     default:
         return false;
     }
@@ -382,6 +402,8 @@ static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
     c->call = (struct member_call){.done = answered, .arg = m};
     c->load = load;
     c->asked_moment = ++w->moment;
+    c->asked_term = newest_term(w);
+    memcpy(c->asked_deaths, w->deaths, sizeof c->asked_deaths);
     for (struct ckpt_seen *seen = c->seen; seen && load; seen = seen->next)
         seen->loadable = seen->there && has_manifest(c, seen->number);
     c->load_number = number;
@@ -433,7 +455,6 @@ bool ckpts_strike(struct machine *m, const struct fault *f)
         simfs_lie(c->files, 1 + (unsigned)(f->n % 12));
         return true;
     case FAULT_disk:
-        c->failing = true;
         simfs_plan(c->files, (enum simfs_fault)(f->n % SIMFS_FAULTS),
                    simfs_steps(c->files) + f->n / SIMFS_FAULTS % 64);
         return true;
@@ -525,6 +546,10 @@ void ckpts_check(struct world *w)
     struct ckpts *c = w->ckpts;
     if (!c)
         return;
+    if (simfs_struck(c->files) != c->struck) {
+        c->struck = simfs_struck(c->files);
+        c->failed_at = ++w->moment;
+    }
     if (simfs_crashed(c->files))
         power_fails(w);
     folder_check(w);

@@ -68,7 +68,9 @@ bool ckpts_there(const struct world *w)
 
 bool ckpts_can_return(const struct world *w)
 {
-    bool there = ckpts_there(w) && !w->ckpts->failing, can = false;
+    /* Since the loss, or, if no view says yet that there is one, since a server was last killed or declared dead. */
+    uint64_t since = w->loss_view ? w->loss_began : w->server_gone_at;
+    bool there = ckpts_there(w) && w->ckpts->failed_at <= since, can = false;
     for (uint32_t k = 1; k <= w->schedule->servers && there; k++)
         can = can || is_left(w, &w->machines[k]);
     return can;

@@ -26,6 +26,7 @@
 #include "sim/overdue.h"
 #include "sim/world.h"
 #include "wire/capability.h"
+#include "worker/client_impl.h"
 
 enum { RESUMES_MAX = 10000 }; /* the task's process is dead */
 
@@ -40,7 +41,9 @@ struct client_task {
     enum sim_table table;
     bool load;
     uint64_t from;
-    uint32_t clears, deaths[SIM_SERVERS];
+    uint64_t began_at;    /* by the worker's clock */
+    uint64_t disk_struck; /* faults of its disk until then */
+    uint32_t clears, deaths[SIM_SERVERS], began_deaths[SIM_SERVERS];
     uint64_t must[SIM_KEYS];
     paramo_table handle;
 };
@@ -201,6 +204,17 @@ void client_task_power_fails(struct machine *m)
 
 /* ---- saving and loading -------------------------------------------------------------------------------- */
 
+/* Is a server dead by the customer's view, or has one died since the task began? */
+static bool server_died(const struct client_task *e)
+{
+    const struct world *w = e->machine->world;
+    bool died = judge_sees_dead(e->handle.worker->client->view) != 0;
+    for (unsigned p = 0; p < SIM_SERVERS; p++)
+        died =
+            died || w->deaths[p] != e->began_deaths[p] || (w->holder[p] && !w->copies_at[p] && !w->left[p]);
+    return died;
+}
+
 static void judge_end(const struct client_task *e, paramo_err err)
 {
     const struct machine *m = e->machine;
@@ -208,17 +222,20 @@ static void judge_end(const struct client_task *e, paramo_err err)
     bool ok = m->dying;
     switch (err) {
     case PARAMO_OK:
-    case PARAMO_E_TIMEOUT:
         ok = true;
         break;
+    case PARAMO_E_TIMEOUT: /* of one of its requests, each of which has that time */
+        ok = ok ||
+             lane_now(e->handle.worker->lane) >= e->began_at + m->made->config.request_timeout_ms * ENV_MS;
+        break;
     case PARAMO_E_IO:
-        ok = ok || m->disk_fails;
+        ok = ok || disk_struck(m->disk) != e->disk_struck;
         break;
     case PARAMO_E_NOT_FOUND:
         ok = ok || (e->load && !m->saved[e->table].there);
         break;
     case PARAMO_E_NODE_LOST:
-        ok = ok || (w->deaths_seen && judge_may_refuse(w));
+        ok = ok || (server_died(e) && judge_may_refuse(w));
         break;
     case PARAMO_E_DATA_LOST:
         ok = ok || judge_data_lost(w) || judge_may_be_lost(w, e->table, m->client_task_from) ||
@@ -261,7 +278,7 @@ static void save(struct client_task *e)
         const struct ledger_key *k = &w->ledger[e->table].keys[i];
         uint64_t from = e->from;
         overdue_read(k, &from, &e->must[i]);
-        if (e->clears != w->ledger[e->table].clears || losses_between(w, k, e->from))
+        if (e->clears != w->ledger[e->table].clears || losses_between(k, e->from))
             e->must[i] = m->saved[e->table].must[i] = 0;
     }
     if (err || m->dying || disk_crashed(m->disk))
@@ -309,9 +326,9 @@ static void load(struct client_task *e)
     w->moment++;
     /* As with a request of its own (ledger.c, cells_done()): the server that took a row may be gone, or dead
      * to all others without knowing it; then the row may exist or not. */
-    bool stays = w->schedule->replicas || ledger_stays(w, SIM_CELLS, e->from, e->deaths);
-    for (unsigned i = 0; i < SIM_KEYS && !err && stays; i++)
-        if (has[i] && !losses_between(w, &w->ledger[SIM_CELLS].keys[i], e->from))
+    for (unsigned i = 0; i < SIM_KEYS && !err; i++)
+        if (has[i] && (w->schedule->replicas || ledger_stays(w, SIM_CELLS, i, e->from, e->deaths)) &&
+            !losses_between(&w->ledger[SIM_CELLS].keys[i], e->from))
             cell_written(&w->cells[i], value[i], e->from, w->moment);
     w->counts[PLAY_loads] += !err;
 }
@@ -354,6 +371,9 @@ void client_task_start(struct machine *m, unsigned customer, uint64_t draw)
     e->load = draw % 3 == 0 && !m->customers[customer].reads;
     e->table = e->load ? SIM_CELLS : tables[draw / 3 % 5];
     e->from = ++m->world->moment;
+    e->began_at = lane_now(m->customers[customer].worker->lane);
+    e->disk_struck = disk_struck(m->disk);
+    memcpy(e->began_deaths, m->world->deaths, sizeof e->began_deaths);
     e->handle.worker = m->customers[customer].worker;
     e->handle.spec = m->tables[e->table];
     e->handle.options = m->tables[e->table].options;
@@ -405,7 +425,6 @@ void client_task_disk(struct machine *m, uint64_t seed)
         disk_free(m->disk);
     m->disk = disk_new(seed, disk_turns, m);
     memset(m->saved, 0, sizeof m->saved);
-    m->disk_fails = false;
     m->disk_slow_until = 0;
     sim_must(fs_make_dir(disk_fs(m->disk), "/d"));
 }

@@ -146,13 +146,17 @@ bool clocks_lost(const struct op *op, paramo_err status)
 {
     const struct customer *c = &op->machine->customers[op->customer];
     paramo_err failure = (paramo_err)atomic_load(&c->worker->clock.failure);
-    return op->at_clock && (status == failure || c->clock.left_at >= op->from);
+    bool left = c->clock.left_at >= op->from; /* since then */
+    bool lost = (failure && status == failure) ||
+                (left && (status == PARAMO_E_INVALID || (c->clock.left_by && status == c->clock.left_by)));
+    return op->at_clock && lost;
 }
 
 static void leave(struct customer *c)
 {
+    c->clock.left_by = (paramo_err)atomic_load(&c->worker->clock.failure);
     clock_left(c->worker);
-    c->clock.left_at = sim_now(c->machine->world->sim);
+    c->clock.left_at = ++c->machine->world->moment;
 }
 
 /* ---- calls --------------------------------------------------------------------------------------------- */

@@ -191,6 +191,11 @@ void disk_fail(struct disk *disk, enum simfs_fault fault, unsigned n)
     simfs_plan(disk->files, fault, simfs_steps(disk->files) + n);
 }
 
+uint64_t disk_struck(const struct disk *disk)
+{
+    return simfs_struck(disk->files);
+}
+
 void disk_process_gone(struct disk *disk, bool gone, unsigned left)
 {
     disk->gone = gone;

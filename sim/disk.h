@@ -19,6 +19,8 @@ void disk_free(struct disk *disk);
 struct fs *disk_fs(struct disk *disk);
 /* The operation after n others fails in this way. */
 void disk_fail(struct disk *disk, enum simfs_fault fault, unsigned n);
+/* How many of these faults have struck. */
+uint64_t disk_struck(const struct disk *disk);
 /* The process with open files is dead: its operations do nothing, except the first few. */
 void disk_process_gone(struct disk *disk, bool gone, unsigned left);
 /* The power has failed in an operation. */

@@ -132,8 +132,8 @@ static uint64_t must_of(const struct world *w, const struct op *op, unsigned i, 
     uint64_t must = op->all_must[i] & k->must;
     *from = op->from;
     overdue_read(k, from, &must);
-    bool other = ledger_load_between(w, op) || losses_between(w, k, op->from) ||
-                 ledger_of_before_death(w, op->table, *from);
+    bool other = ledger_load_between(w, op) || losses_between(k, op->from) ||
+                 ledger_of_before_death(w, op->table, k, *from);
     return other ? 0 : must;
 }
 

@@ -98,8 +98,8 @@ static bool stays(struct world *w, const struct customer *c, unsigned index)
     /* A carrier that no server took for long was given up: which rows it had is not known here. */
     return !carrying_given_up(c->worker->client) && c->held.from[index] && !t->tainted && !t->clears_open &&
            t->clears == c->held.clears[index] &&
-           ledger_stays(w, SIM_REALS, c->held.from[index], c->held.deaths[index]) &&
-           !losses_between(w, &t->keys[index], c->held.from[index]);
+           ledger_stays(w, SIM_REALS, index, c->held.from[index], c->held.deaths[index]) &&
+           !losses_between(&t->keys[index], c->held.from[index]);
 }
 
 void held_settle(struct world *w, struct customer *c)

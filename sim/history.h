@@ -44,6 +44,8 @@ struct op {
     bool patient;                /* the default timeout */
     bool range;                  /* its keys follow each other, and are asked for as a range */
     unsigned column, columns;    /* of each row; columns 0: all */
+    bool has_failed;             /* another request was cancelled because it has */
+    bool beside_task;            /* its customer had a client task at its issue */
     bool refused;                /* a change by a reader, which must have no effect */
     bool open, cancelled, again; /* again: a part of it was sent twice or sliced again */
     uint64_t issued_view;        /* the client's view when it was issued ... */
@@ -88,6 +90,9 @@ struct ledger_past {
     uint64_t before[SIM_SHARDS], left[SIM_SHARDS];
     /* The moments between which an owner had an overdue lease (overdue.h), and the key's `must` at the first. */
     uint64_t overdue_from, overdue_until, overdue_must;
+    /* The last moment at which a server that is declared dead, and may not know it, owned the key by its own view; and
+     * the same of servers that were declared dead before the last load ended. 0: never. */
+    uint64_t ghost_at, ghost_stale_at;
 };
 
 /* The value of a key is a sum with one digit of two bits for each push: 0 is not applied, 1 is applied, more

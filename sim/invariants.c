@@ -35,14 +35,17 @@
 
 /* ---- order --------------------------------------------------------------------------------------------- */
 
+/* Does the request come after that one? ts 0: a carrier. */
+static bool names(const struct op *op, uint64_t ts)
+{
+    return ts && (ts <= op->after_all || ts == op->after[0] || ts == op->after[1]);
+}
+
 /* No slice of a request leaves before the requests that it comes after have ended. */
 static void held_check(struct world *w, const struct op *op, const struct client *client)
 {
     for (const struct request *r = op->after_n ? requests_first(client) : NULL; r; r = r->next) {
-        bool named = r->ts && r->ts <= op->after_all;
-        for (unsigned i = 0; i < 2; i++)
-            named = named || (r->ts && r->ts == op->after[i]);
-        if (named && !r->ended)
+        if (names(op, r->ts) && !r->ended)
             judge_broken(w,
                          "%s: request %" PRIu64 " leaves before request %" PRIu64
                          ", which it comes after, has ended",
@@ -156,6 +159,56 @@ static bool asked_lost(const struct op *op)
     return asked;
 }
 
+/* Has one of its keys got another owner since its issue? */
+static bool keys_moved(const struct op *op)
+{
+    const struct world *w = op->machine->world;
+    bool moved = false;
+    for (unsigned i = 0; i < op->n && !moved; i++) {
+        const struct ledger_key *k = &w->ledger[op->table].keys[op->index[i]];
+        moved = k->came > op->issued_view;
+        for (unsigned s = 0; s < w->ring_shards; s++)
+            moved = moved || k->past->left[s] > op->issued_view;
+    }
+    return moved;
+}
+
+/* A request that it comes after, and that has ended, but whose callback has not come yet. It must have failed. */
+static struct op *ended_untold(const struct op *op)
+{
+    const struct world *w = op->machine->world;
+    struct op *untold = NULL;
+    for (unsigned i = 0; i < SIM_SERIALS && !untold; i++) {
+        struct op *first = w->by_serial[i];
+        bool named = first && first != op && first->open && first->machine == op->machine &&
+                     first->customer == op->customer && names(op, first->ts);
+        const struct client *client = op->machine->customers[op->customer].worker->client;
+        for (const struct request *r = named ? requests_first(client) : NULL; r && named; r = r->next)
+            named = r->ts != first->ts || r->ended;
+        untold = named ? first : NULL;
+    }
+    return untold;
+}
+
+/* Has a request failed that it comes after? Those that the judge knows nothing of count: a client task's, and those whose
+ * slot a later request has taken. */
+static bool after_failed(const struct op *op)
+{
+    const struct customer *c = &op->machine->customers[op->customer];
+    bool failed = op->after_all && op->beside_task;
+    for (unsigned i = 0; i < 2; i++)
+        failed = failed || (op->after[i] && (c->issued[op->after[i] % SIM_RECENT] != op->after[i] ||
+                                             c->failed[op->after[i] % SIM_RECENT] >= op->after[i]));
+    for (unsigned i = 0; op->after_all && i < SIM_RECENT; i++)
+        failed = failed || (c->failed[i] &&
+                            (c->failed[i] <= op->after_all || /* or of an older one with its slot */
+                             (c->failed[i] > SIM_RECENT && c->failed[i] - SIM_RECENT <= op->after_all)));
+    struct op *untold = op->after_n && !failed ? ended_untold(op) : NULL;
+    if (untold)
+        untold->has_failed = true;
+    return failed || untold;
+}
+
 /* Its node has learned that the job is over, and so its clock has ended with that. The job's end is judged by itself,
  * perhaps later: its scheduler tells the nodes before it has emptied its store. */
 static bool clock_ended_with_job(const struct op *op, paramo_err status)
@@ -187,7 +240,7 @@ void invariants_status(struct op *op, paramo_err status)
     bool ok = false;
     switch (status) {
     case PARAMO_OK:
-        ok = true;
+        ok = !op->has_failed;
         break;
     case PARAMO_E_TIMEOUT:
         /* In the calm period there is time enough, unless no node is left that reports the server's death. */
@@ -199,7 +252,7 @@ void invariants_status(struct op *op, paramo_err status)
                !clocks_hold(op));
         break;
     case PARAMO_E_CANCELLED:
-        ok = op->cancelled || op->after_n; /* a request that it comes after has failed */
+        ok = op->cancelled || after_failed(op);
         break;
     case PARAMO_E_NODE_LOST:
         ok = asked_dead(op, client->view) && (judge_may_refuse(w) || ends_for_loss(w));
@@ -220,8 +273,7 @@ void invariants_status(struct op *op, paramo_err status)
         ok = function_may_be_refused(w, op);
         break;
     case PARAMO_E_HANDLER: /* handled for some keys, and sliced again for others */
-        ok = op->table == SIM_USER && op->kind == OP_PUSHPULL &&
-             views_partitions_changed(client) > op->issued_partitions;
+        ok = op->table == SIM_USER && op->kind == OP_PUSHPULL && keys_moved(op);
         break;
     case PARAMO_E_FENCED:
         ok = m->declared_dead;
@@ -313,14 +365,15 @@ static uint64_t members_hash(const struct view *view)
 }
 
 /* The rows of the server in this place are lost, except their copies. In a view that no node has seen, the
- * server may have owned others: then any rows may be lost. */
-static void keys_died(struct world *w, unsigned place, bool follows)
+ * server may have owned others: then any rows may be lost. So it is where one view has a new owner and its death. */
+static void keys_died(struct world *w, const struct view *view, unsigned place, bool follows)
 {
     w->lost_at = ++w->moment;
     for (unsigned t = 0; t < SIM_TABLES; t++)
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &w->ledger[t].keys[i];
-            if (!follows || k->shard < 0 || (unsigned)k->shard / w->schedule->shards == place)
+            if (!follows || k->shard < 0 || (unsigned)k->shard / w->schedule->shards == place ||
+                view->owner_gone[k->partition] == view->number)
                 k->died_at = w->lost_at;
         }
 }
@@ -360,7 +413,7 @@ static void copies_count(struct world *w, const struct view *view, bool follows)
         }
         if (node->alive ? w->holder[place] && w->holder[place] != node->incarnation
                         : before || w->holder[place] != node->incarnation)
-            keys_died(w, place, follows);
+            keys_died(w, view, place, follows);
         if (!w->holder[place])
             w->gone += !node->alive || node->recovered;
         else
@@ -594,6 +647,7 @@ void invariants_step(struct world *w, uint32_t first, uint32_t end)
             member_views(w, m);
         if (m->declared_dead && m->role == PARAMO_ROLE_SERVER) {
             w->ghost_at = w->moment;
+            ledger_ghost(m);
             overdue_watch(m);
         }
         if (look && m->role == PARAMO_ROLE_WORKER)

@@ -38,6 +38,12 @@ _Static_assert((int)SCHEDULE_NODES_MAX < 32, "a word has a bit for each machine"
 void judge_dead(struct machine *m, bool dead)
 {
     uint32_t bit = UINT32_C(1) << m->node;
+    if (dead && !m->declared_dead) {
+        m->dead_at = m->world->moment;
+        m->ghost_until = 0;
+        m->world->server_gone_at =
+            m->role == PARAMO_ROLE_SERVER ? m->world->moment : m->world->server_gone_at;
+    }
     m->declared_dead = dead;
     m->world->dead = dead ? m->world->dead | bit : m->world->dead & ~bit;
 }

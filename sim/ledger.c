@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "server/shard/shard_impl.h"
 #include "sim/cells.h"
 #include "sim/copies.h"
 #include "sim/judge.h"
@@ -116,31 +117,43 @@ static bool knows_handler(const struct op *op, const struct ledger_key *key)
     return op->table != SIM_USER || key->came <= op->issued_view;
 }
 
-bool ledger_stays(const struct world *w, enum sim_table table, uint64_t from,
+/* Has a server died since then that has the key now, or has had it? */
+static bool owner_died(const struct world *w, const struct ledger_key *k, const uint32_t deaths[SIM_SERVERS])
+{
+    bool died = false;
+    for (unsigned p = 0; p < SIM_SERVERS && !died; p++) {
+        bool had = k->shard < 0 || server_of(w, k) == p;
+        for (unsigned s = 0; s < w->schedule->shards; s++)
+            had = had || k->past->left[p * w->schedule->shards + s];
+        died = had && deaths[p] != w->deaths[p];
+    }
+    return died;
+}
+
+bool ledger_stays(const struct world *w, enum sim_table table, unsigned index, uint64_t from,
                   const uint32_t deaths[SIM_SERVERS])
 {
-    bool died = memcmp(deaths, w->deaths, sizeof w->deaths) != 0;
+    const struct ledger_key *k = &w->ledger[table].keys[index];
+    bool died = owner_died(w, k, deaths);
     if (table == SIM_USER && died)
         return false; /* its process may have died, and another one of the same place may own the key again */
     if (table != SIM_USER && (w->loading || from <= w->loaded_at))
         return false; /* the rows come from a checkpoint */
     /* a shard that is cut off, and dead to all others, acknowledges until its lease ends */
     if (!judge_replicas(w, table) && w->schedule->replicas)
-        return w->lost_at < from && w->ghost_at < from;
+        return k->died_at < from && k->past->ghost_at < from;
     if (w->schedule->replicas)
         return !judge_data_lost(w);
     /* The rows of a dead server are nowhere, although others may have its partitions by now. The same holds
      * for what a server does that is dead to all others and has been replaced. */
-    return !died && w->ghost_at < from;
+    return !died && k->past->ghost_at < from;
 }
 
-/* Is all that was acknowledged since the request's issue present, wherever the key is now? */
-static bool kept(const struct world *w, const struct op *op)
+/* Is all of this key that was acknowledged since the request's issue present, wherever the key is now? */
+static bool kept(const struct world *w, const struct op *op, unsigned index)
 {
-    for (unsigned i = 0; i < op->n; i++)
-        if (!knows_handler(op, &w->ledger[op->table].keys[op->index[i]]))
-            return false;
-    return ledger_stays(w, op->table, op->from, op->deaths);
+    return knows_handler(op, &w->ledger[op->table].keys[index]) &&
+           ledger_stays(w, op->table, index, op->from, op->deaths);
 }
 
 /* False: the key's row cannot be read. */
@@ -247,24 +260,49 @@ void ledger_check(struct world *w, const char *where, enum sim_table table, cons
     value_check(w, where, table, key, value, key->sent, must);
 }
 
-/* May a read that began then come from a server that is declared dead and does not know it? Without copies
- * there is no lease: such a server also answers clients that do not know of its death, from its rows before
- * the last load, and without what its successor has acknowledged since. */
-static bool of_the_dead(const struct world *w, enum sim_table table, uint64_t from)
+void ledger_ghost(struct machine *server)
 {
-    return !judge_replicas(w, table) && w->ghost_at >= from;
+    struct world *w = server->world;
+    if (server->ghost_until == w->moment)
+        return;
+    server->ghost_until = w->moment;
+    for (unsigned i = 0; i < server->made->own->shards_count; i++) {
+        const struct shard *shard = server->made->own->shards[i].shard;
+        if (!shard || !shard->view || shard->self < 0)
+            continue;
+        for (unsigned t = 0; t < SIM_TABLES; t++)
+            for (unsigned k = 0; k < SIM_KEYS; k++) {
+                struct ledger_key *key = &w->ledger[t].keys[k];
+                if (view_ring(shard->view)->owner[key->partition] != (unsigned)shard->self)
+                    continue;
+                key->past->ghost_at = w->moment;
+                if (w->loading || server->dead_at <= w->loaded_at)
+                    key->past->ghost_stale_at = w->moment;
+            }
+    }
 }
 
-bool ledger_of_before_death(const struct world *w, enum sim_table table, uint64_t from)
+/* May a read of the key that began then come from a server that was declared dead before the last load, and does not know
+ * it? Without copies there is no lease: such a server also answers clients that do not know of its death, from its rows
+ * before that load, and without what its successor has acknowledged since. */
+static bool of_the_dead(const struct world *w, enum sim_table table, const struct ledger_key *k,
+                        uint64_t from)
 {
-    return w->loaded_at && of_the_dead(w, table, from);
+    return !judge_replicas(w, table) && k->past->ghost_stale_at >= from;
+}
+
+bool ledger_of_before_death(const struct world *w, enum sim_table table, const struct ledger_key *k,
+                            uint64_t from)
+{
+    return w->loaded_at && of_the_dead(w, table, k, from);
 }
 
 /* May a read that began then return what was there before the last load? */
 static bool of_before_load(const struct world *w, enum sim_table table, const struct ledger_key *k,
                            uint64_t from)
 {
-    return w->loading || from <= w->loaded_at || losses_between(w, k, from) || of_the_dead(w, table, from);
+    return w->loading || from <= w->loaded_at || losses_between(k, from) ||
+           (!judge_replicas(w, table) && k->past->ghost_at >= from);
 }
 
 /* n values of a row, from column `first` on. */
@@ -277,7 +315,7 @@ static void row_check(struct world *w, const char *where, enum sim_table table, 
     gone |= early;
     uint64_t wrong = 0;
     const uint64_t *outside = &w->ledger[table].outside[index][first];
-    must = ledger_of_before_death(w, table, from) ? 0 : must;
+    must = ledger_of_before_death(w, table, k, from) ? 0 : must;
     if (table == SIM_VAR && n != 0 && n != sim_row_values(table, index))
         judge_broken(w, "%s: a row of %u values, all of this key have %u", where, n,
                      sim_row_values(table, index));
@@ -345,9 +383,9 @@ static void applied(struct world *w, const struct op *op)
     uint64_t vals[SIM_WIDE];
     unsigned n;
     for (unsigned i = 0; i < op->n; i++) {
-        if (losses_between(w, &w->ledger[op->table].keys[op->index[i]], op->from))
+        if (losses_between(&w->ledger[op->table].keys[op->index[i]], op->from))
             continue; /* perhaps it was, by servers that are dead */
-        for (unsigned level = 0; level <= judge_replicas(w, op->table) && kept(w, op); level++)
+        for (unsigned level = 0; level <= judge_replicas(w, op->table) && kept(w, op, op->index[i]); level++)
             if (copies_row(w, op->table, op->index[i], level, vals, &n))
                 ledger_row_check(w, level ? "an acknowledged push's copy" : "an acknowledged push", op->table,
                                  op->index[i], vals, n, op->digit[i], w->moment);
@@ -371,7 +409,7 @@ static void acknowledged(struct world *w, const struct op *op)
         struct ledger_key *k = &t->keys[op->index[i]];
         /* The sums of a handler die with its process, and so do rows without a copy. */
         bool alone = op->table == SIM_USER || !judge_replicas(w, op->table);
-        if ((!alone || kept(w, op)) && !losses_between(w, k, op->from))
+        if ((!alone || kept(w, op, op->index[i])) && !losses_between(k, op->from))
             k->must |= op->digit[i];
     }
 }
@@ -384,13 +422,13 @@ static void pulled(struct world *w, const struct op *op)
     unsigned at = 0;
     for (unsigned i = 0; i < op->n; i++) {
         const struct ledger_key *k = &t->keys[op->index[i]];
-        bool between = ledger_load_between(w, op) || losses_between(w, k, op->from);
+        bool between = ledger_load_between(w, op) || losses_between(k, op->from);
         uint64_t must = between || !knows_handler(op, k) ? 0 : op->must[i] & k->must, from = op->from;
         uint64_t early;
         sums_seen(op, i, &must, &early);
         overdue_read(k, &from, &must);
         unsigned row = op->columns ? op->columns : sim_row_values(op->table, op->index[i]);
-        if (own && (op->table != SIM_USER || kept(w, op)))
+        if (own && (op->table != SIM_USER || kept(w, op, op->index[i])))
             must |= op->digit[i];
         if (op->table == SIM_VAR)
             row = op->lens[i];
@@ -404,18 +442,22 @@ static void pulled(struct world *w, const struct op *op)
     }
 }
 
+/* Without copies a write may have been done by a server that is gone, or will be: then it may have taken effect or not. */
+static bool cell_stays(const struct world *w, const struct op *op, unsigned index)
+{
+    return (w->schedule->replicas || kept(w, op, index)) &&
+           !losses_between(&w->ledger[SIM_CELLS].keys[index], op->from);
+}
+
 static void cells_done(struct world *w, const struct op *op)
 {
-    const struct ledger_key *keys = w->ledger[SIM_CELLS].keys;
-    if (!w->schedule->replicas && !kept(w, op))
-        return; /* done by a server that is gone, or will be: it may have taken effect or not */
     if (op->kind == OP_CLEAR) {
         for (unsigned i = 0; i < SIM_KEYS; i++)
-            if (!losses_between(w, &keys[i], op->from))
+            if (cell_stays(w, op, i))
                 cell_written(&w->cells[i], 0, op->from, w->moment);
     } else if (pushes(op->kind) || op->kind == OP_DELETE) {
         for (unsigned i = 0; i < op->n; i++)
-            if (!losses_between(w, &keys[op->index[i]], op->from))
+            if (cell_stays(w, op, op->index[i]))
                 cell_written(&w->cells[op->index[i]], op->digit[i], op->from, w->moment);
         applied(w, op);
     }
@@ -430,7 +472,7 @@ static void counted(struct world *w, const struct op *op)
         const struct ledger_key *k = &w->ledger[op->table].keys[i];
         uint64_t must = op->all_must[i] & k->must, from = op->from;
         overdue_read(k, &from, &must);
-        least += must != 0 && !losses_between(w, k, op->from) && !ledger_of_before_death(w, op->table, from);
+        least += must != 0 && !losses_between(k, op->from) && !ledger_of_before_death(w, op->table, k, from);
     }
     if (rows < least || rows > SIM_KEYS)
         judge_broken(w, "%s: table %d has %" PRIu64 " rows, between %" PRIu64 " and %d are there",

@@ -11,6 +11,7 @@
 #include "paramo/errors.h"
 #include "sim/sizes.h"
 
+struct machine;
 struct world;
 struct op;
 struct view;
@@ -33,10 +34,13 @@ void ledger_done(struct world *w, struct op *op, paramo_err status);
 bool ledger_load_between(const struct world *w, const struct op *op);
 /* May a server have answered the read that is declared dead and does not know it, from its rows before a load? A table
  * without copies has no lease. Then nothing must be there. */
-bool ledger_of_before_death(const struct world *w, enum sim_table table, uint64_t from);
-/* Is all that was written and acknowledged since then present, wherever the key is now? deaths: number of
+bool ledger_of_before_death(const struct world *w, enum sim_table table, const struct ledger_key *key,
+                            uint64_t from);
+/* The server is declared dead and may not know it: it may answer requests for the keys that it owns by its own view. */
+void ledger_ghost(struct machine *server);
+/* Is all of the key that was written and acknowledged since then present, wherever the key is now? deaths: number of
  * servers that had died then. */
-bool ledger_stays(const struct world *w, enum sim_table table, uint64_t from,
+bool ledger_stays(const struct world *w, enum sim_table table, unsigned index, uint64_t from,
                   const uint32_t deaths[SIM_SERVERS]);
 /* The process in this place has died, and the sums of its handler with it. */
 void ledger_server_died(struct world *w, unsigned place);

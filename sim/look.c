@@ -26,6 +26,12 @@ enum {
     QUIET_EVERY = 16        /* one check in 16 is made although no event can have changed rows */
 };
 
+/* Does the shard answer DATA_LOST to requests for the key's row? */
+static bool is_lost(const struct shard_table *st, const struct ledger_key *key)
+{
+    return st->lost && partition_set_has(st->lost_partitions, key->partition);
+}
+
 static void table_check(struct world *w, const struct machine *m, unsigned index, enum sim_table t,
                         const struct shard *shard, const struct shard_table *st)
 {
@@ -33,11 +39,11 @@ static void table_check(struct world *w, const struct machine *m, unsigned index
     uint32_t lens[SIM_KEYS];
     uint8_t places[SIM_KEYS];
     unsigned count = 0;
-    if ((st->lost && t == SIM_CELLS) || st->lacks)
+    if (st->lacks)
         return;
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *k = &w->ledger[t].keys[i];
-        if (k->shard != (int)index || losses_open(k, shard, st))
+        if (k->shard != (int)index || losses_open(k, shard, st) || (t == SIM_CELLS && is_lost(st, k)))
             continue;
         /* The newest view gives a dead server's partition, without copies, to this shard, which has not seen
          * that view yet. Until then a dense table has no memory for the partition's rows. */
@@ -48,9 +54,11 @@ static void table_check(struct world *w, const struct machine *m, unsigned index
     }
     if (count)
         copies_read(w, st, t, places, count, lens, vals);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
+        const struct ledger_key *k = &w->ledger[t].keys[places[i]];
         ledger_row_check(w, m->name, t, places[i], &vals[i * copies_width(t)], lens[i],
-                         st->lost ? 0 : w->ledger[t].keys[places[i]].must, w->moment);
+                         is_lost(st, k) ? 0 : k->must, w->moment);
+    }
 }
 
 /* The rows of one table at all shards; each shard is asked once for all keys that it has. */
@@ -128,7 +136,7 @@ static void copies_check(struct world *w, enum sim_table t, const struct machine
             *c = (struct copy){.vals = &h.vals[h.at[s] + taken[s] * copies_width(t)],
                                .n = h.lens[s][taken[s]],
                                .shard = s,
-                               .must = tables[s]->lost ? 0 : key->must};
+                               .must = is_lost(tables[s], key) ? 0 : key->must};
             taken[s]++;
             bool same = false; /* as a copy that was looked at */
             for (unsigned k = 0; k < seen; k++) {

@@ -17,6 +17,7 @@
 #include "sim/bounds.h"
 #include "sim/ckpts_state.h"
 #include "sim/judge.h"
+#include "sim/sums.h"
 #include "sim/world.h"
 
 static bool survives(const struct world *w, const struct view *view, unsigned shard)
@@ -102,6 +103,8 @@ static void all_back(struct world *w)
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &w->ledger[t].keys[i];
             back = back && (!k->lost || k->back);
+            if (k->lost && t == SIM_SUMS)
+                sums_returned(w, i);
             k->lost = false;
         }
     w->counts[PLAY_returned] += back;
@@ -126,8 +129,10 @@ void losses_came(struct world *w, const struct view *view, uint64_t before)
             table_came(w, view, view->number == before + 1, (enum sim_table)t, left);
     if (w->loss_view && !view->lost_at)
         all_back(w);
-    if (!w->loss_view)
+    if (!w->loss_view && view->lost_at) {
+        w->loss_began = w->server_gone_at;
         w->loss_first = view->lost_at;
+    }
     w->loss_view = view->lost_at;
 }
 
@@ -143,9 +148,9 @@ void losses_back(struct world *w, uint64_t number, const struct bounds *b)
         }
 }
 
-bool losses_between(const struct world *w, const struct ledger_key *k, uint64_t from)
+bool losses_between(const struct ledger_key *k, uint64_t from)
 {
-    return k->lost_at && (from <= k->lost_at || w->ghost_at >= from);
+    return k->lost_at && (from <= k->lost_at || k->past->ghost_at >= from);
 }
 
 bool losses_open(const struct ledger_key *k, const struct shard *shard, const struct shard_table *st)

@@ -24,7 +24,7 @@ void losses_came(struct world *w, const struct view *view, uint64_t before);
 /* Lost rows return to this checkpoint. */
 void losses_back(struct world *w, uint64_t number, const struct bounds *b);
 /* A request that began then may have read the key's rows before they were lost. */
-bool losses_between(const struct world *w, const struct ledger_key *k, uint64_t from);
+bool losses_between(const struct ledger_key *k, uint64_t from);
 /* The key's rows are not restored in that table yet. */
 bool losses_open(const struct ledger_key *k, const struct shard *shard, const struct shard_table *st);
 /* Another job. */

@@ -66,8 +66,11 @@ static void judge_lost(const struct machine *m)
     if (w->schedule->restores && ckpts_can_return(w))
         judge_broken(m->world, "the job has lost rows, and there is a checkpoint that has them");
     /* The servers that are left own all partitions in the view of the deaths: a chain that is long enough is
-     * complete then. */
-    bool died = w->schedule->restores && w->lost_at;
+     * complete then. So are chains whose rows are being restored. */
+    bool some_alone = false; /* a table without copies: a single death loses rows */
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        some_alone = some_alone || (t != SIM_USER && !judge_replicas(w, (enum sim_table)t));
+    bool died = w->schedule->restores && ((w->lost_at && some_alone) || w->loss_view);
     if (judge_enough(w, gone) && !died)
         judge_broken(m->world, "the job has lost rows, and %u servers have died since all had their copies",
                      gone);
@@ -715,6 +718,8 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     m->deposed = m->cannot_start = false;
     m->van = NULL;
     m->up = m->dying = false;
+    if (m->role == PARAMO_ROLE_SERVER)
+        w->server_gone_at = ++w->moment;
     if (m->role == PARAMO_ROLE_SERVER && m->place >= 0)
         ledger_server_died(w, (unsigned)m->place);
     if (again_ns)
@@ -736,6 +741,41 @@ static void joined(struct machine *m)
     if (m->role == PARAMO_ROLE_WORKER) {
         w->restoring = false;
         m->world->app->joined(m);
+    }
+}
+
+/* Does the job's scheduler count this process among the living? Its view of a death comes after it has told the node. */
+static bool counted(const struct machine *m)
+{
+    const struct scheduler *s = world_scheduler(m->world);
+    const struct slot_list *slots =
+        s ? &s->roster->slots[m->role == PARAMO_ROLE_SERVER ? SLOTS_SERVERS : SLOTS_WORKERS] : NULL;
+    bool lives = false;
+    for (uint32_t i = 0; slots && i < slots->count; i++) {
+        const struct sched_node *node = slots->node[i];
+        lives = lives || (node && node->info.incarnation == m->made->own->incarnation &&
+                          (node->state == SNODE_JOINED || node->state == SNODE_ABSENT));
+    }
+    return lives;
+}
+
+/* May a process that had joined end with this code? */
+static bool may_end(const struct machine *m, paramo_err code)
+{
+    const struct world *w = m->world;
+    const struct scheduler *s = world_scheduler(w);
+    bool ends = w->over || !s || s->state >= SCHED_ENDING;
+    switch (code) {
+    case PARAMO_E_FENCED:
+        return m->declared_dead || ends || !counted(m);
+    case PARAMO_E_MEMORY:
+        return m->memory.failed || ends;
+    case PARAMO_E_DATA_LOST: /* the end of the job shows whether that is right */
+        return ends;
+    case PARAMO_E_FULL:
+        return w->scheduler_stood;
+    default:
+        return true;
     }
 }
 
@@ -767,6 +807,8 @@ static void ended(struct machine *m)
         code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NO_SCHEDULER && code != PARAMO_E_TIMEOUT &&
         code != PARAMO_E_NODE_LOST && code != PARAMO_E_FENCED)
         judge_broken(w, "%s could not join: %s: %s", m->name, err_name(code), m->made->own->text);
+    if (m->seen == MEMBER_SLOT_ENDED && !may_end(m, code))
+        judge_broken(w, "%s ended with %s, without a cause: %s", m->name, err_name(code), m->made->own->text);
     /* The process's supervisor restarts it, unless its job has ended. */
     bool again = !w->scheduler_lost && !w->over && code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NODE_LOST;
     machine_kill(m, again ? 50 * ENV_MS : 0);

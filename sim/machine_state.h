@@ -57,9 +57,10 @@ struct customer_clock {
     uint64_t demand;
     uint64_t seen; /* the highest minimum that any customer had heard of when the call began */
     uint64_t waits_since;
-    bool patient;     /* the wait must succeed once all is well */
-    bool stays;       /* it does not leave before its node does */
-    uint64_t left_at; /* when it last stopped counting */
+    bool patient;       /* the wait must succeed once all is well */
+    bool stays;         /* it does not leave before its node does */
+    uint64_t left_at;   /* the moment when it last stopped counting, ... */
+    paramo_err left_by; /* ... and the failure that its clock had then; OK: it left by itself */
 };
 
 enum observing_state { OBSERVING_NONE, OBSERVING_SEEKING, OBSERVING_JOINED, OBSERVING_ENDED };
@@ -111,6 +112,7 @@ struct script {
     struct work_unit unit;
     unsigned kv_of; /* the worker whose value is read */
     uint64_t kv_value, kv_from;
+    uint64_t asked_at, deadline; /* of the call, by the worker's clock */
     struct sim_event tick;
 };
 
@@ -149,8 +151,8 @@ struct customer {
     struct held held;
     uint64_t held_at_end[SIM_KEYS]; /* the digits that it had when it began to close, or to die (held_ends) */
     uint64_t last_keys[SIM_TABLES]; /* of the last request with keys, as bits */
-    uint64_t failed[SIM_RECENT];    /* timestamps, by slot */
-    struct {                        /* a scan that has more rows */
+    uint64_t issued[SIM_RECENT], failed[SIM_RECENT]; /* timestamps, by slot */
+    struct {                                         /* a scan that has more rows */
         bool more;
         enum sim_table table;
         unsigned shard;
@@ -182,6 +184,8 @@ struct machine {
     uint64_t view_seen, shard_view_seen[2];
     uint64_t combined_seen[2]; /* by shard: sums.h */
     bool declared_dead, never_ended;
+    uint64_t dead_at;          /* the moment when it was declared dead */
+    uint64_t ghost_until;      /* the moment up to which its keys are marked (ledger_ghost) */
     struct overdue overdue[2]; /* by shard */
     bool drains;               /* it is being drained */
     uint64_t drained_ns;       /* ns until it returns after the drain; 0: never */
@@ -215,7 +219,6 @@ struct machine {
     uint64_t found_view;
     bool cannot_start; /* its store has failed */
     bool deposed;      /* another scheduler leads */
-    bool disk_fails;
     uint64_t disk_takes, disk_slow_until;
     size_t disk_slow_by;
 };

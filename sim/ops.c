@@ -90,7 +90,7 @@ static void scanned(struct world *w, const struct op *op)
                                                        : sim_row_values(op->table, i);
         uint64_t must = there ? op->all_must[i] : op->began_must[i];
         bool own = k->shard == (int)op->shard;
-        must = ledger_load_between(w, op) || losses_between(w, k, op->began) ? 0 : must & k->must;
+        must = ledger_load_between(w, op) || losses_between(k, op->began) ? 0 : must & k->must;
         uint64_t from = there ? op->from : op->began;
         overdue_read(k, &from, &must);
         if (there || (own && op->began_view >= k->came && ledger_owned(k, op->shard, b->partitions_view)))
@@ -143,8 +143,9 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
     w->counts[PLAY_refused] += status == PARAMO_E_REFUSED;
     if (!status && !m->dying)
         clocks_request(op, "was executed");
+    uint64_t *failed = &m->customers[op->customer].failed[ts % SIM_RECENT];
     if (status)
-        m->customers[op->customer].failed[ts % SIM_RECENT] = ts;
+        *failed = ts > *failed ? ts : *failed; /* one of long ago may end late */
     else
         invariants_after(op);
     m->script.lost = status == PARAMO_E_NODE_LOST;
@@ -153,6 +154,7 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
     w->counts[PLAY_columns] += !status && op->columns;
     if (!status && op->table == SIM_REALS)
         held_acknowledged(w, op);
+    sums_done(op, status);
     ledger_done(w, op, status);
     held_settle(w, &m->customers[op->customer]);
     if (op->kind == OP_FLUSH)
@@ -357,6 +359,7 @@ static void issue(struct machine *m, unsigned customer, bool flush)
         after_draw(m, op, &o);
     if (!op->only)
         clocks_draw(m, op, &o);
+    op->beside_task = m->client_task && m->client_task_customer == customer;
     op->patient = !o.timeout_ms;
     op->deadline = lane_now(c->worker->lane) +
                    (o.timeout_ms ? o.timeout_ms : m->made->config.request_timeout_ms) * ENV_MS;
@@ -391,6 +394,8 @@ static void issue(struct machine *m, unsigned customer, bool flush)
     paramo_err err = client_issue(c->worker->client, &call, &op->ts);
     memory_of(NULL);
     c->last_ts = err ? c->last_ts : op->ts;
+    if (!err)
+        c->issued[op->ts % SIM_RECENT] = op->ts;
     if (err == PARAMO_E_MEMORY && op->open && memory_failed(m, op->from)) {
         op_ended(op, 0, err);
     } else if (err) {

@@ -290,7 +290,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         island_strike(w, i);
         return;
     }
-    w->jumped = w->jumped || f->kind == FAULT_jump;
+    w->jumped_at = f->kind == FAULT_jump ? ++w->moment : w->jumped_at;
     w->scheduler_stood = w->scheduler_stood || (m->role == PARAMO_ROLE_SCHEDULER && f->kind != FAULT_migrate);
     switch (f->kind) {
     case FAULT_pause:
@@ -328,7 +328,6 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
                        simfs_steps(m->files) + n / SIMFS_FAULTS % 16);
             hits_add(w, i);
         } else if (m->client_task) {
-            m->disk_fails = true;
             disk_fail(m->disk, (enum simfs_fault)(n % SIMFS_FAULTS), (unsigned)(n / SIMFS_FAULTS % 16));
             hits_add(w, i);
         }
@@ -555,7 +554,9 @@ static void world_again(struct world *w)
     w->newest_tables = 0;
     w->newest_view = w->migrations = 0;
     w->pool_leaks = false;
+    memset(w->sums_changing, 0, sizeof w->sums_changing);
     if (!goes_on) {
+        memset(w->sums_seen, 0, sizeof w->sums_seen);
         memset(w->ledger, 0, sizeof w->ledger);
         memset(w->deals, 0, sizeof w->deals);
         w->sums_sent = w->sums_acked = 0;
@@ -703,7 +704,7 @@ static void calm(struct world *w)
         if (!step(w))
             break;
     if (!w->broken[0] && w->over && w->over_status != PARAMO_OK && w->over_status != PARAMO_E_NODE_LOST &&
-        w->over_status != PARAMO_E_DATA_LOST && !ckpts_restored(w))
+        w->over_status != PARAMO_E_DATA_LOST && !(ckpts_restored(w) && w->restoring))
         judge_broken(w, "the job ended with %s", err_name(w->over_status));
     if (!w->broken[0])
         look_all(w, true);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cluster/member/member_impl.h"
 #include "sim/cells.h"
 #include "sim/ckpts.h"
 #include "sim/client_tasks.h"
@@ -93,6 +94,17 @@ static void value_read(struct machine *m)
                      s->kv_of, value);
 }
 
+/* Is the call's time over? By the clock of the worker or of the scheduler, which may run fast. Or the membership has ended
+ * with that status, and its calls end first: it has got no place in time. */
+static bool is_late(const struct machine *m)
+{
+    const struct script *s = &m->script;
+    const struct member *member = m->made->own->member;
+    uint64_t now = lane_now(m->made->control) + sim_host_stood(m->host, s->asked_at);
+    return now - s->asked_at >= (s->deadline - s->asked_at) / 10 * 9 || m->world->jumped_at > s->kv_from ||
+           (member->state == MEMBER_ENDED && member->end_status == PARAMO_E_TIMEOUT);
+}
+
 static void call_ended(struct machine *m, const struct member_call *call, paramo_err status)
 {
     struct script *s = &m->script;
@@ -125,12 +137,13 @@ static void call_ended(struct machine *m, const struct member_call *call, paramo
         return;
     }
     bool memory = status == PARAMO_E_MEMORY && memory_failed_call(m, s->kv_from);
-    if (status && !memory && status != PARAMO_E_TIMEOUT && !(barrier && status == PARAMO_E_BARRIER))
+    bool late = status == PARAMO_E_TIMEOUT && is_late(m);
+    if (status && !memory && !late && !(barrier && status == PARAMO_E_BARRIER))
         judge_broken(w, "%s: a call to the scheduler failed in step %d: %s: %s", m->name, (int)s->step,
                      err_name(status), err_text());
     if (s->step == SCRIPT_POOL || (status && s->step == SCRIPT_TABLES)) {
-        bool late = w->calm || w->gathered; /* a restarted worker does not wait for workers that are busy */
-        go(m, status ? s->step : late ? SCRIPT_WORK : SCRIPT_ENTER);
+        bool alone = w->calm || w->gathered; /* a restarted worker does not wait for workers that are busy */
+        go(m, status ? s->step : alone ? SCRIPT_WORK : SCRIPT_ENTER);
         return;
     }
     switch (s->step) {
@@ -195,6 +208,12 @@ static paramo_err call_begin(struct machine *m)
     uint64_t deadline = lane_now(m->made->control) + CALL_SECONDS * ENV_SEC;
     paramo_table_options options;
     s->call = (struct member_call){.done = call_done, .arg = m};
+    s->asked_at = lane_now(m->made->control);
+    if (s->step == SCRIPT_GET)
+        deadline = s->asked_at + ENV_SEC;
+    else if (s->step == SCRIPT_BARRIER)
+        deadline = s->asked_at + GATHER_SECONDS * ENV_SEC;
+    s->deadline = deadline;
     switch (s->step) {
     case SCRIPT_TABLES:
         table_options_default(&options);
@@ -229,12 +248,10 @@ static paramo_err call_begin(struct machine *m)
         return member_kv_put(member, &s->call, key, &s->kv_value, sizeof s->kv_value, deadline);
     case SCRIPT_GET:
         (void)snprintf(key, sizeof key, "value-%u", s->kv_of);
-        return member_kv_get(member, &s->call, key, lane_now(m->made->control) + ENV_SEC);
+        return member_kv_get(member, &s->call, key, deadline);
     case SCRIPT_ENTER:
     case SCRIPT_BARRIER:
         w->barrier[m->place].inside = true;
-        if (s->step == SCRIPT_BARRIER)
-            deadline = lane_now(m->made->control) + GATHER_SECONDS * ENV_SEC;
         return member_barrier(member, &s->call, PARAMO_GROUP_WORKERS, 0, deadline);
     case SCRIPT_SUM:
         w->sums_sent++;

@@ -41,7 +41,7 @@ void sums_issue(struct op *op, struct client_call *call)
         if (op->kind == OP_PUSH && op->digit[i])
             w->sums_clock[op->index[i]][(unsigned)__builtin_ctzll(op->digit[i]) / 2] = op->clock + 1;
         if (op->kind == OP_TRANSFORM)
-            w->sums_changed[op->index[i]] = true;
+            w->sums_changing[op->index[i]]++;
     }
     w->counts[PLAY_aggregated] += op->kind == OP_PUSH;
 }
@@ -66,11 +66,25 @@ void sums_seen(const struct op *op, unsigned i, uint64_t *must, uint64_t *early)
             later |= UINT64_C(1) << 2 * d;
     *must &= ~later;
     /* What is saved, or changed by a function, has the pushes of the present clock in it, and what returns after a loss
-     * is what was saved. */
-    bool returned = w->ledger[SIM_SUMS].keys[key].lost_at != 0;
-    bool other = w->sums_changed[key] || w->loaded_at || w->loading || returned;
+     * is what was saved: all that was sent until then. */
+    const struct ledger_key *k = &w->ledger[SIM_SUMS].keys[key];
+    bool other = w->sums_changing[key] || w->loading || k->lost;
     if (counted(op) && !other)
-        *early = later;
+        *early = later & ~w->sums_seen[key];
+}
+
+void sums_done(const struct op *op, paramo_err status)
+{
+    struct world *w = op->machine->world;
+    for (unsigned i = 0; op->table == SIM_SUMS && op->kind == OP_TRANSFORM && !status && i < op->n; i++) {
+        w->sums_changing[op->index[i]]--; /* after an error it may still be carried out */
+        w->sums_seen[op->index[i]] |= w->ledger[SIM_SUMS].keys[op->index[i]].sent;
+    }
+}
+
+void sums_returned(struct world *w, unsigned key)
+{
+    w->sums_seen[key] |= w->ledger[SIM_SUMS].keys[key].sent;
 }
 
 void sums_leaves(struct op *op, const struct wire_head *h)

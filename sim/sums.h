@@ -20,6 +20,10 @@ void sums_issue(struct op *op, struct client_call *call);
 void sums_seen(const struct op *op, unsigned i, uint64_t *must, uint64_t *early);
 /* A push leaves: the number of workers stays the same, however often it is sent. */
 void sums_leaves(struct op *op, const struct wire_head *head);
+/* The request has ended. */
+void sums_done(const struct op *op, paramo_err status);
+/* The row is that of a checkpoint now. */
+void sums_returned(struct world *w, unsigned key);
 /* Counts the changes that servers have made of several pushes of a clock. */
 void sums_combined(struct world *w);
 /* May a push end with INVALID? Its worker does not count any more, and the others have gone on. */

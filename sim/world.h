@@ -149,7 +149,7 @@ struct world {
     uint64_t calm_since;    /* ... since then, or since the last checkpoint was loaded (ckpts.c) */
     bool scheduler_lost;    /* it is not started again */
     bool scheduler_stood;   /* a process was stopped, or a clock jumped */
-    bool jumped;            /* a node's clock has jumped */
+    uint64_t jumped_at;     /* the moment when a node's clock jumped last */
     uint32_t jobs, disks;   /* jobs that have begun, and new disks of workers */
     uint32_t serial_before; /* serial, when this job began */
 
@@ -191,13 +191,16 @@ struct world {
     uint32_t deaths[SIM_SERVERS];                              /* starts of server processes */
     double reals_error[SIM_REAL_TABLES][SIM_KEYS][SIM_DIGITS]; /* how far each push is off at most */
     uint64_t sums_clock[SIM_KEYS][SIM_REAL_DIGITS];            /* of SIM_SUMS: the clock of each push */
-    bool sums_changed[SIM_KEYS];                               /* a function may have changed the row */
-    struct cell cells[SIM_KEYS];                               /* of SIM_CELLS */
+    uint32_t sums_changing[SIM_KEYS];                          /* functions that may be changing the row */
+    uint64_t sums_seen[SIM_KEYS]; /* digits that may be in the row before their clock has ended (sums.c) */
+    struct cell cells[SIM_KEYS];  /* of SIM_CELLS */
 
     /* losses.c, overdue.c */
     uint64_t loss_first; /* the first fault of the present burst */
     uint64_t loss_view;  /* lost_at of the newest view: lost rows are being restored */
     struct losses_untold untold;
+    uint64_t loss_began;                  /* the moment when the last server was gone before that */
+    uint64_t server_gone_at;              /* the moment when a server was last killed or declared dead */
     uint64_t given_up;                    /* the moment since which some lost rows do not return */
     uint64_t overdue_from, overdue_until; /* the first and the last moment of all overdue leases; 0: none */
 

@@ -45,6 +45,7 @@ struct simfs {
     uint64_t steps, fault_step;
     enum simfs_fault fault;
     bool planned, crashed;
+    uint64_t struck;
     unsigned lies;   /* syncs that will lie */
     unsigned starts; /* files that were opened before the last restart are dead */
     struct name *names;
@@ -266,6 +267,7 @@ static paramo_err step(struct simfs *fs, const char *what, const char *path, enu
     *fault = SIMFS_FAULTS;
     if (fs->planned && fs->steps == fs->fault_step) {
         fs->planned = false;
+        fs->struck++;
         *fault = fs->fault;
         if (fs->fault == SIMFS_CRASH)
             crash(fs);
@@ -622,6 +624,11 @@ void simfs_plan(struct simfs *fs, enum simfs_fault fault, uint64_t at)
     fs->fault = fault;
     fs->fault_step = at;
     fs->planned = true;
+}
+
+uint64_t simfs_struck(const struct simfs *fs)
+{
+    return fs->struck;
 }
 
 void simfs_lie(struct simfs *fs, unsigned syncs)

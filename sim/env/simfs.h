@@ -38,6 +38,8 @@ void simfs_set_sim(struct simfs *fs, struct sim *sim);
 uint64_t simfs_steps(const struct simfs *fs);
 /* Plans one fault, at step `step` (counted as by simfs_steps(): the next step is simfs_steps()). */
 void simfs_plan(struct simfs *fs, enum simfs_fault fault, uint64_t step);
+/* How many planned faults have struck. */
+uint64_t simfs_struck(const struct simfs *fs);
 /* The next `syncs` syncs report success without effect, like a disk whose cache forgets. A later sync of the
  * same file or folder is honest again. */
 void simfs_lie(struct simfs *fs, unsigned syncs);

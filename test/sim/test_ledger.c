@@ -73,25 +73,73 @@ static void a_key_that_was_given_back_was_owned_before(void **state)
     free(w);
 }
 
-/* Without copies: what a server takes that has died since, or that is dead to all others and does not know
- * it, may be gone. */
+/* Without copies: what a server takes that has died since, or that is dead to all others and does not know it, may be gone.
+ * Only of its own keys: another server's death, or another ghost, excuses nothing. */
 static void what_a_dead_server_took_need_not_stay(void **state)
 {
     (void)state;
-    const struct schedule schedule = {0};
+    const struct schedule schedule = {.shards = 1};
+    const uint32_t deaths[SIM_SERVERS] = {0};
+    struct view_shard shards[2] = {{0}};
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->schedule = &schedule;
+    ledger_init(w);
+    becomes(w, shards, 5, 0, 3);
+    struct ledger_key *key = &w->ledger[SIM_CELLS].keys[7];
+    assert_true(ledger_stays(w, SIM_CELLS, 7, 5, deaths));
+    key->past->ghost_at = 4;
+    assert_true(ledger_stays(w, SIM_CELLS, 7, 5, deaths));
+    key->past->ghost_at = 5;
+    assert_false(ledger_stays(w, SIM_CELLS, 7, 5, deaths));
+    assert_true(ledger_stays(w, SIM_CELLS, 8, 5, deaths));
+    key->past->ghost_at = 0;
+    w->ghost_at = 5; /* of other keys */
+    w->deaths[1] = 1;
+    assert_true(ledger_stays(w, SIM_CELLS, 7, 5, deaths));
+    w->deaths[0] = 1;
+    assert_false(ledger_stays(w, SIM_CELLS, 7, 5, deaths));
+    assert_true(ledger_stays(w, SIM_CELLS, 7, 5, w->deaths));
+    becomes(w, shards, 9, 1, 8);
+    assert_false(ledger_stays(w, SIM_CELLS, 7, 5, deaths)); /* it had the key */
+    free(w);
+}
+
+/* The same in a job with copies, of a table that has none: a death counts for the keys that the dead server owned. */
+static void a_death_takes_the_dead_server_s_rows(void **state)
+{
+    (void)state;
+    const struct schedule schedule = {.shards = 1, .replicas = 1, .fewer = SIM_SPARSE + 1};
     const uint32_t deaths[SIM_SERVERS] = {0};
     struct world *w = calloc(1, sizeof *w);
     assert_non_null(w);
     w->schedule = &schedule;
-    assert_true(ledger_stays(w, SIM_CELLS, 5, deaths));
-    w->ghost_at = 4;
-    assert_true(ledger_stays(w, SIM_CELLS, 5, deaths));
-    w->ghost_at = 5;
-    assert_false(ledger_stays(w, SIM_CELLS, 5, deaths));
-    w->ghost_at = 0;
-    w->deaths[1] = 1;
-    assert_false(ledger_stays(w, SIM_CELLS, 5, deaths));
-    assert_true(ledger_stays(w, SIM_CELLS, 5, w->deaths));
+    ledger_init(w);
+    w->lost_at = 6;
+    w->ledger[SIM_SPARSE].keys[7].died_at = 6;
+    assert_false(ledger_stays(w, SIM_SPARSE, 7, 5, deaths));
+    assert_true(ledger_stays(w, SIM_SPARSE, 7, 7, deaths));
+    assert_true(ledger_stays(w, SIM_SPARSE, 8, 5, deaths));
+    free(w);
+}
+
+/* Rows from before a load are answered only by a server that was declared dead before the load ended. */
+static void a_ghost_of_after_a_load_has_loaded(void **state)
+{
+    (void)state;
+    const struct schedule schedule = {.shards = 1};
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->schedule = &schedule;
+    ledger_init(w);
+    const struct ledger_key *key = &w->ledger[SIM_SPARSE].keys[7];
+    w->loaded_at = 5;
+    key->past->ghost_at = 9;
+    assert_false(ledger_of_before_death(w, SIM_SPARSE, key, 8));
+    key->past->ghost_stale_at = 9;
+    assert_true(ledger_of_before_death(w, SIM_SPARSE, key, 8));
+    assert_false(ledger_of_before_death(w, SIM_SPARSE, key, 10));
+    assert_false(ledger_of_before_death(w, SIM_SPARSE, &w->ledger[SIM_SPARSE].keys[8], 8));
     free(w);
 }
 
@@ -169,6 +217,8 @@ int main(void)
         cmocka_unit_test(an_owner_owns_since_the_change),
         cmocka_unit_test(a_key_that_was_given_back_was_owned_before),
         cmocka_unit_test(what_a_dead_server_took_need_not_stay),
+        cmocka_unit_test(a_death_takes_the_dead_server_s_rows),
+        cmocka_unit_test(a_ghost_of_after_a_load_has_loaded),
         cmocka_unit_test(a_read_by_an_overdue_lease_is_old),
         cmocka_unit_test(a_missing_row_is_not_forgotten),
     };

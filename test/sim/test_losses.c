@@ -159,10 +159,10 @@ static void they_are_back_when_no_view_has_them_lost(void **state)
         assert_false(losses_open(k, &shard, &rows));
         partition_set_add(rows.lost_partitions, k->partition);
         assert_true(losses_open(k, &shard, &rows));
-        assert_true(losses_between(w, k, k->lost_at));
-        assert_false(losses_between(w, k, k->lost_at + 1));
-        w->ghost_at = k->lost_at + 9;
-        assert_true(losses_between(w, k, k->lost_at + 1));
+        assert_true(losses_between(k, k->lost_at));
+        assert_false(losses_between(k, k->lost_at + 1));
+        k->past->ghost_at = k->lost_at + 9;
+        assert_true(losses_between(k, k->lost_at + 1));
         if (chosen)
             losses_back(w, 3, whole);
         assert_int_equal(k->back, chosen ? 3 : 0);
@@ -171,7 +171,7 @@ static void they_are_back_when_no_view_has_them_lost(void **state)
         assert_int_equal(w->counts[PLAY_returned], chosen);
         assert_true(w->given_up > 0); /* no server is up that could have them */
         losses_forget(w);
-        assert_false(losses_between(w, k, 0));
+        assert_false(losses_between(k, 0));
         assert_true(!w->given_up && !w->loss_view);
         free(begun);
         free(whole);
