@@ -840,6 +840,26 @@ static void test_calls_in_flight(void **state)
     off();
 }
 
+/* A node that waits for a place loses its connection with the others; its own time comes later, and finds nothing. */
+static void test_deposed_while_a_node_waits(void **state)
+{
+    (void)state;
+    init(2, 1);
+    scheduler_on();
+    cluster_start(&t.c, &t.c.nodes[0], SERVER);
+    cluster_pass(&t.c, 1);
+    assert_non_null(t.c.scheduler->roster->waiting_first);
+    assert_true(lane_enter(t.c.lane));
+    (void)err_set(PARAMO_E_FENCED, "another scheduler leads");
+    sched_end_deposed(t.c.scheduler);
+    lane_leave(t.c.lane);
+    assert_true(t.c.over);
+    assert_null(t.c.scheduler->roster->waiting_first);
+    cluster_kill(&t.c.nodes[0]);
+    cluster_pass(&t.c, 120);
+    off();
+}
+
 int main(void)
 {
     log_set_level(LOG_ERROR);
@@ -864,6 +884,7 @@ int main(void)
         cmocka_unit_test(test_next_job),
         cmocka_unit_test(test_never_comes_back),
         cmocka_unit_test(test_more_places_than_nodes),
+        cmocka_unit_test(test_deposed_while_a_node_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

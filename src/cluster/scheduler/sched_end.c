@@ -50,6 +50,17 @@ static void set_fenced(struct scheduler *s)
     snprintf(s->end->text, sizeof s->end->text, "%s", err_text());
 }
 
+/* The node finds the new leader. One that waits for a place waits there. */
+static void end_for(struct sched_peer *peer)
+{
+    struct sched_node *node = peer->node;
+    if (node && node->state == SNODE_WAITING) {
+        sched_waiting_remove(node);
+        sched_waiting_forget(node);
+    }
+    sched_peer_close(peer, false);
+}
+
 void sched_end_deposed(struct scheduler *s)
 {
     if (s->state == SCHED_OVER)
@@ -73,7 +84,7 @@ void sched_end_deposed(struct scheduler *s)
             (void)sched_end_send(node, s->end->status,
                                  s->end->text); /* this process's own node ends with it */
         else
-            sched_peer_close(peer, false); /* the others find the new leader */
+            end_for(peer);
     }
     s->config.over(s->config.arg, s->end->status, s->end->text);
 }
