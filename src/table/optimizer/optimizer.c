@@ -24,9 +24,9 @@ void optimizer_setup(struct optimizer *o, const paramo_table_options *options)
     };
 }
 
-/* Is every |x| <= limit, and a number? Bits of non-negative floats order as integers, with infinity and NaN
- * on top; one subtraction and one or per value, in integers, is cheap vector code on every machine. */
-static bool within_f32(const float *g, size_t n, float limit)
+/* Not 0 in the top bit, if not every |x| <= limit, or one is not a number. Bits of non-negative floats order as integers,
+ * with infinity and NaN on top; one subtraction and one or per value, in integers, is cheap vector code on every machine. */
+static inline __attribute__((always_inline)) uint32_t outside_f32(const float *g, size_t n, float limit)
 {
     uint32_t top;
     memcpy(&top, &limit, sizeof top);
@@ -36,7 +36,28 @@ static bool within_f32(const float *g, size_t n, float limit)
         memcpy(&bits, g + i, sizeof bits);
         bad |= top - (bits & UINT32_C(0x7fffffff));
     }
-    return bad >> 31 == 0;
+    return bad;
+}
+
+static uint32_t outside_base(const float *g, size_t n, float limit)
+{
+    return outside_f32(g, n, limit);
+}
+CPU_TARGET_AVX2 static uint32_t outside_avx2(const float *g, size_t n, float limit)
+{
+    return outside_f32(g, n, limit);
+}
+CPU_TARGET_AVX512 static uint32_t outside_avx512(const float *g, size_t n, float limit)
+{
+    return outside_f32(g, n, limit);
+}
+
+/* Is every |x| <= limit, and a number? */
+static bool within_f32(const float *g, size_t n, float limit)
+{
+    static uint32_t (*const outside[CPU_LEVELS])(const float *, size_t, float) = {outside_base, outside_avx2,
+                                                                                  outside_avx512};
+    return outside[cpu_level()](g, n, limit) >> 31 == 0;
 }
 
 static bool within_f64(const double *g, size_t n, double limit)
