@@ -9,6 +9,7 @@
 #include "cmd/train_args.h"
 #include "cmd/verbs.h"
 #include "learn/export/forms.h"
+#include "learn/store/modelio.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +42,9 @@ static paramo_err export_model(const struct options *o, export_fn *write, const 
     struct model model;
     struct output *out;
     struct names *names = NULL;
-    paramo_err err = modelio_open(dir, &model);
+    paramo_err err = modelio_refuse_output(dir, option_text(o, OPT_EXPORT_OUT));
+    if (err == PARAMO_OK)
+        err = modelio_open(dir, &model);
     if (err != PARAMO_OK)
         return err;
     if (option_flag(o, OPT_EXPORT_NAMES))

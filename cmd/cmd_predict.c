@@ -7,6 +7,7 @@
 #include "learn/eval/prediction.h"
 #include "learn/io/input.h"
 #include "learn/io/output.h"
+#include "learn/store/modelio.h"
 
 #include <stdlib.h>
 
@@ -49,6 +50,8 @@ static paramo_err predict(struct scoring *scoring, const char *path)
     struct writer writer = {.objective = &scoring->model.info.objective};
     const struct option_list *files = option_list(scoring->options, OPT_DATA);
     paramo_err err = input_refuse_output(files->item, files->n, path);
+    if (err == PARAMO_OK)
+        err = modelio_refuse_output(option_text(scoring->options, OPT_MODEL_IN), path);
     if (err == PARAMO_OK)
         err = scoring_open(scoring);
     if (err == PARAMO_OK)

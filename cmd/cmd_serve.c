@@ -17,7 +17,7 @@
 #endif
 
 static const char usage[] =
-    "usage: paramo serve --model DIR [--listen HOST:PORT] [options]\n"
+    "usage: paramo serve --model-in DIR [--listen HOST:PORT] [options]\n"
     "       paramo serve --scheduler HOST:PORT [--listen HOST:PORT] [options]\n"
     "\n"
     "Answers HTTP requests with a model's predictions: POST /predict with rows as text or JSON.\n"
@@ -29,9 +29,16 @@ static const char more[] =
     "SIGINT the server accepts no more connections, answers the requests that have begun, and ends\n"
     "with exit code 0.\n"
     "\n" CODE_HELP "\n"
-    "  paramo serve --model model --listen 127.0.0.1:8080\n"
+    "  paramo serve --model-in model --listen 127.0.0.1:8080\n"
     "  curl --data-binary '0 3:1 17:1' http://127.0.0.1:8080/predict\n"
     "  curl --data '{\"rows\": [\"0 3:1 17:1\", \"9:1\"]}' http://127.0.0.1:8080/predict\n";
+
+/* The folder of the model, by either name of the option; NULL: none is given. */
+static const char *model_folder(const struct options *o)
+{
+    const char *folder = option_text(o, OPT_MODEL_IN);
+    return folder ? folder : option_text(o, OPT_SERVE_MODEL);
+}
 
 #ifdef PARAMO_HAVE_MICROHTTPD
 
@@ -93,7 +100,7 @@ static paramo_err open_service(const struct options *o, const char *token, struc
     struct live_options options = {
         .scheduler = option_text(o, OPT_ADMIN_SCHEDULER), .token = token, .refresh_s = REFRESH_S};
     if (!options.scheduler)
-        return service_open(option_text(o, OPT_SERVE_MODEL), service);
+        return service_open(model_folder(o), service);
     if (option_given(o, OPT_REFRESH))
         options.refresh_s = (unsigned)option_number(o, OPT_REFRESH);
     paramo_err err = live_new(&options, live);
@@ -181,10 +188,12 @@ int cmd_serve(int argc, char **argv)
     const char *token = NULL;
     struct options o;
     int code = options_parse(&o, VERB_SERVE, argc, argv, usage, more);
-    if (code < 0 && !option_text(&o, OPT_SERVE_MODEL) && !option_text(&o, OPT_ADMIN_SCHEDULER))
-        code = options_wrong(&o, "--model DIR or --scheduler HOST:PORT is missing");
-    if (code < 0 && option_text(&o, OPT_SERVE_MODEL) && option_text(&o, OPT_ADMIN_SCHEDULER))
-        code = options_wrong(&o, "--model and --scheduler exclude each other");
+    if (code < 0 && option_text(&o, OPT_MODEL_IN) && option_text(&o, OPT_SERVE_MODEL))
+        code = options_wrong(&o, "--model-in and --model are one option: give one of them");
+    if (code < 0 && !model_folder(&o) && !option_text(&o, OPT_ADMIN_SCHEDULER))
+        code = options_wrong(&o, "--model-in DIR or --scheduler HOST:PORT is missing");
+    if (code < 0 && model_folder(&o) && option_text(&o, OPT_ADMIN_SCHEDULER))
+        code = options_wrong(&o, "--model-in and --scheduler exclude each other");
     if (code < 0 && option_given(&o, OPT_REFRESH) && !option_text(&o, OPT_ADMIN_SCHEDULER))
         code = options_wrong(&o, "--refresh needs --scheduler");
     if (code < 0)

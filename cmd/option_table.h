@@ -27,7 +27,7 @@
 /* clang-format off */
 #define OPTIONS(X, N, S)                                                                                              \
     /* ---- data and models ---- */                                                                                   \
-    X(MODEL_IN, SCORES | EXPORT, "model-in", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved")         \
+    X(MODEL_IN, SCORES | EXPORT | SERVE, "model-in", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved") \
     S(S_DATA, LEARNS, "What to learn from")                                                                           \
     X(DATA, LEARNS | SCORES | IMPORT | DATA, "data", 0, LIST, "FILE...", NULL, NULL,                                  \
       "files, globs in quotes, or - for standard input; .gz and .zst are read as they are")                           \
@@ -157,7 +157,7 @@
     X(TOP, INSPECT | EXPLAIN, "top", 0, NUMBER(0, 1000000), "N", "20", NULL,                                          \
       "how many features to show, the largest first")                                                                 \
     /* ---- serving ---- */                                                                                           \
-    X(SERVE_MODEL, SERVE, "model", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved")                   \
+    X(SERVE_MODEL, SERVE, "model", 0, TEXT, "DIR", NULL, NULL, "the same as --model-in")                              \
     X(REFRESH, SERVE, "refresh", 0, NUMBER(0, 86400), "SECONDS", NULL, NULL,                                          \
       "with --scheduler: how often the job's model is read; 0: only at SIGHUP (5)")                                   \
     X(SERVE_LISTEN, SERVE, "listen", 0, TEXT, "HOST:PORT", "127.0.0.1:8080", NULL,                                    \

@@ -393,6 +393,23 @@ static int ours(const char *file)
     return 0;
 }
 
+paramo_err modelio_refuse_output(const char *dir, const char *path)
+{
+    struct stat out, file;
+    DIR *d = stat(path, &out) == 0 ? opendir(dir) : NULL;
+    if (!d)
+        return PARAMO_OK;
+    paramo_err err = PARAMO_OK;
+    for (struct dirent *e; (e = readdir(d)) && err == PARAMO_OK;)
+        if ((strcmp(e->d_name, MANIFEST) == 0 || ours(e->d_name)) &&
+            fstatat(dirfd(d), e->d_name, &file, 0) == 0 && file.st_dev == out.st_dev &&
+            file.st_ino == out.st_ino)
+            err = paramo_error_set(PARAMO_E_INVALID, "%s is a file of the model %s: give another name", path,
+                                   dir);
+    (void)closedir(d);
+    return err;
+}
+
 /* Removes the files of a writer before this one that did not finish; then it cannot finish any more. */
 static paramo_err remove_temporaries(const char *dir)
 {

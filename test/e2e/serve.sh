@@ -9,9 +9,11 @@ if grep -q 'built without' "$ERR"; then
     echo "skip: this program was built without libmicrohttpd"
     exit 77
 fi
-refused 2 "serve without --model" '--model DIR or --scheduler HOST:PORT is missing' "$PARAMO" serve
+refused 2 "serve without --model-in" '--model-in DIR or --scheduler HOST:PORT is missing' "$PARAMO" serve
 refused 2 "an address that is none" 'listen .* is not HOST:PORT' "$PARAMO" serve --model none --listen 8080
 refused 3 "no model" 'no model there' "$PARAMO" serve --model none
+refused 3 "no model, by the other name" 'no model there' "$PARAMO" serve --model-in none
+refused 2 "both names" 'are one option' "$PARAMO" serve --model-in none --model none
 
 # ---- models, and what predict says of the first 200 rows ----
 

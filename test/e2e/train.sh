@@ -117,6 +117,8 @@ refused 3 "train: one endless line" "xx.txt: its first line, which has no end" s
     'head -c 17000000 /dev/zero | tr "\0" x >xx.txt && "$0" train --model lr --data xx.txt' "$PARAMO"
 refused 2 "train: a file name that is empty" "empty" "$PARAMO" train --model lr --data ''
 refused 2 "predict: over its own data" "data files" "$PARAMO" predict --model-in m-libsvm --data part-1.txt --out part-1.txt
+refused 2 "predict: over its model" "manifest.json is a file of the model" "$PARAMO" predict --model-in m-libsvm --data part-1.txt --out m-libsvm/manifest.json
+refused 2 "export: over its model" "manifest.json is a file of the model" "$PARAMO" export --model-in m-libsvm --text --out m-libsvm/manifest.json
 check "which stays" test "$(wc -l <part-1.txt)" -eq 1500
 expect 0 "eval: other features" "$PARAMO" eval --model-in m-libsvm --data criteo.txt
 says "is warned of" 'warning: the model has .* of the features in criteo.txt'

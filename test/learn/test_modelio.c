@@ -331,6 +331,38 @@ static void test_calibrations_are_kept(void **state)
     assert_non_null(strstr(paramo_last_error(), "'class_weight'"));
 }
 
+/* By its name, another name, or a link: a file of the model is no output. Other files of the folder are. */
+static void test_refuses_outputs_over_the_model(void **state)
+{
+    (void)state;
+    char path[600], link_path[600];
+    save(1);
+    size_t refused = 0;
+    DIR *d = opendir(dir);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));) {
+        if (e->d_name[0] == '.')
+            continue;
+        (void)snprintf(path, sizeof path, "%s/./%s", dir, e->d_name);
+        assert_int_equal(modelio_refuse_output(dir, path), PARAMO_E_INVALID);
+        assert_non_null(strstr(paramo_last_error(), e->d_name));
+        refused++;
+    }
+    (void)closedir(d);
+    assert_int_equal(refused, 3);
+    (void)snprintf(path, sizeof path, "%s/manifest.json", dir);
+    (void)snprintf(link_path, sizeof link_path, "%s/link", dir);
+    assert_int_equal(symlink(path, link_path), 0);
+    assert_int_equal(modelio_refuse_output(dir, link_path), PARAMO_E_INVALID);
+    (void)snprintf(path, sizeof path, "%s/predictions", dir);
+    assert_int_equal(modelio_refuse_output(dir, path), PARAMO_OK);
+    FILE *other = fopen(path, "w");
+    assert_non_null(other);
+    assert_int_equal(fclose(other), 0);
+    assert_int_equal(modelio_refuse_output(dir, path), PARAMO_OK);
+    assert_int_equal(modelio_refuse_output("nonesuch", path), PARAMO_OK);
+}
+
 static void test_prepare(void **state)
 {
     (void)state;
@@ -365,6 +397,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refuses_damage, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refuses_foreign_models, setup, teardown),
         cmocka_unit_test_setup_teardown(test_calibrations_are_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refuses_outputs_over_the_model, setup, teardown),
         cmocka_unit_test_setup_teardown(test_prepare, setup, teardown),
     };
     return cmocka_run_group_tests_name("modelio", tests, NULL, NULL);
