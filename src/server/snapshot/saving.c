@@ -78,7 +78,7 @@ struct saving {
     uint8_t group[RING_PARTITIONS]; /* SAVE_GROUPS: not the shard's */
     /* the blocking job's while it is posted */
     struct blocking_job blocking_job;
-    bool posted, ending, ended, migration_source_up;
+    bool posted, ending, ended, given_up;
     bool closed; /* the shard's node is closed: no blocking job follows this one */
     struct queue batch;
     struct ckpt_writer *writer;
@@ -258,7 +258,7 @@ static void work(struct blocking_job *blocking_job)
     struct saving *sv = container_of(blocking_job, struct saving, blocking_job);
     assert(sv->posted && !sv->ended);
     paramo_err err = sv->work_err;
-    if (sv->migration_source_up) {
+    if (sv->given_up) {
         ckpt_abort(sv->writer);
         sv->writer = NULL;
         return;
@@ -402,7 +402,7 @@ static void post(struct saving *sv)
     assert(!sv->posted && queue_empty(&sv->batch));
     saving_fits(sv);
     sv->posted = true;
-    sv->migration_source_up = sv->err != PARAMO_OK;
+    sv->given_up = sv->err != PARAMO_OK;
     sv->batch = sv->full;
     sv->full = (struct queue){0};
     blocking_jobs_post(sv->config.blocking_jobs, &sv->blocking_job);
