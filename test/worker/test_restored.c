@@ -450,7 +450,7 @@ static void moved(void *arg, paramo_err err)
     assert_int_equal(err, PARAMO_OK);
 }
 
-static void migration_source_one(void *arg)
+static void migrate_one(void *arg)
 {
     unsigned partition = partition_of(SPARSE, key_to_be_lost());
     struct migration_order m = {.id = 1,
@@ -462,7 +462,7 @@ static void migration_source_one(void *arg)
     shard_migration_order(((struct world_server *)arg)->shard, ORDER_MIGRATION_SOURCE, &m, moved, NULL);
 }
 
-/* Who gets partitions follows nobody before he has them: a checkpoint does not wait for him. */
+/* The target of a migration follows no owner before the commit: a checkpoint does not wait for it. */
 static void targets_of_migrations_do_not_count(void **state)
 {
     (void)state;
@@ -474,7 +474,7 @@ static void targets_of_migrations_do_not_count(void **state)
     assert_int_equal(simnet_node(t.w.net, "s0", &to), PARAMO_OK);
     assert_int_equal(simnet_link(t.w.net, from, to, &chain), PARAMO_OK);
     chain->cut = true;
-    world_on_lane(t.w.servers[1].lane, migration_source_one, &t.w.servers[1]);
+    world_on_lane(t.w.servers[1].lane, migrate_one, &t.w.servers[1]);
     assert_non_null(t.w.servers[1].shard->chain->migration_source);
     save(TABLES);
     assert_non_null(t.w.servers[1].shard->chain->migration_source);
