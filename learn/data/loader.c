@@ -197,7 +197,7 @@ static paramo_err choose_rows(struct loader *l, struct slot *s, const struct blo
         if (err == PARAMO_OK)
             take_rows(l, s, &own, rows);
     }
-    if (err == PARAMO_OK && l->round > 0 && l->o.shuffle > 0) {
+    if (err == PARAMO_OK && (l->round > 0 || l->o.shuffle_first) && l->o.shuffle > 0) {
         err = block_shuffle(*rows, l->o.shuffle, seed, &own);
         if (err == PARAMO_OK)
             take_rows(l, s, &own, rows);

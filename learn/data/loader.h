@@ -8,8 +8,8 @@
  * So with one worker the batches come in the order of the data in every run. The ring bounds how far the
  * threads run ahead.
  *
- * The first round keeps a part's rows in their order. In later rounds they are shuffled within a window, by the seed,
- * the round and the part, so that every worker would shuffle them in the same way.
+ * The first round keeps a part's rows in their order, unless told otherwise. In later rounds they are shuffled within a
+ * window, by the seed, the round and the part, so that every worker would shuffle them in the same way.
  *
  * While other workers hold the round's last parts the pool has no part to lease, and loader_next says so. The
  * learner must then finish its own parts before it waits: the round ends only when every part is done. It
@@ -50,6 +50,7 @@ struct loader_options {
     size_t batch_rows; /* of rows to learn, at most; others come in large batches */
     size_t first_rows; /* of a batch in the first part; loader_batch_rows() */
     size_t shuffle;    /* rows in a window that is shuffled, from the second round on; 0: never */
+    int shuffle_first; /* in the first round, too */
     double negatives;  /* share of the rows with label 0 that is learned, drawn for each round; 0: all */
     const float *class_weight; /* [classes]: rows of both sides weigh so much more, by their label */
     uint32_t classes;          /* 0: they do not */

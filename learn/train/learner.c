@@ -105,6 +105,7 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .batch_rows = l->o.batch_rows,
                                     .first_rows = l->o.first_rows,
                                     .shuffle = l->o.shuffle,
+                                    .shuffle_first = l->o.growing,
                                     .negatives = l->o.negatives,
                                     .class_weight = l->o.model->class_weight.weight,
                                     .classes = l->o.model->class_weight.n,

@@ -77,7 +77,7 @@ struct learner_options {
     struct rate_schedule schedule;   /* of the gradients */
     uint64_t epochs;                 /* of the job, at most */
     size_t shuffle; /* rows of a window, from the second round on (learn/data/loader.h); 0: never */
-    int growing;    /* a round has train_passes() passes over a part's rows */
+    int growing;    /* a round has train_passes() passes over a part's rows, shuffled */
     unsigned ahead;
     uint32_t bound;   /* struct pace has it */
     unsigned threads; /* loader threads */

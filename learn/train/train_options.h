@@ -30,9 +30,9 @@ struct train_options {
     struct model_info model; /* to begin with; epochs and rows are filled in */
     uint64_t epochs;         /* 0: up to TRAIN_EPOCHS where the model is measured after each, else one */
     unsigned hold_out;       /* percent of the rows, not with valid (learn/data/holdout.h) */
-    int growing;             /* epochs have train_passes() passes over the rows instead of one */
-    int alone;               /* one process is the whole job, whatever the environment says */
-    unsigned folds;          /* of the next */
+    int growing;    /* epochs have train_passes() passes over the rows, and the first is shuffled, too */
+    int alone;      /* one process is the whole job, whatever the environment says */
+    unsigned folds; /* of the next */
     const struct metrics_result
         *measured; /* of the epochs 0 .. epochs - 1, by cross-validation; NULL: they are not */
     struct admission_rule admission; /* of new features */

@@ -13,13 +13,14 @@
 #include <sys/stat.h>
 
 /* All arbitrary: some seconds at most. docs/TRAINING.md, "Few rows". */
-#define BYTES_MOST    (8u << 20) /* of the files */
-#define FEATURES_MOST (1u << 19) /* of all rows */
-#define VALUES_MOST   (1u << 25) /* of the model, that a fold learns over all passes; ... */
-#define ROWS_LEARNED  (1u << 19) /* ... and rows, or about */
-#define LEAST_VALUES  (1u << 27) /* the least number of passes may learn so many */
-#define PASSES_LEAST  20         /* as in a job that is not cross-validated */
-#define EPOCHS_MOST   20         /* with train_passes: 2,398 passes */
+#define BYTES_MOST    (8u << 20)  /* of the files */
+#define PART_BYTES    (64u << 20) /* of text: rows of a part are shuffled, so each file is one */
+#define FEATURES_MOST (1u << 19)  /* of all rows */
+#define VALUES_MOST   (1u << 25)  /* of the model, that a fold learns over all passes; ... */
+#define ROWS_LEARNED  (1u << 19)  /* ... and rows, or about */
+#define LEAST_VALUES  (1u << 27)  /* the least number of passes may learn so many */
+#define PASSES_LEAST  20          /* as in a job that is not cross-validated */
+#define EPOCHS_MOST   20          /* with train_passes: 2,398 passes */
 #define ROWS_LEAST    10
 #define LEAST_OTHERS  2    /* rows of another label: a fold has one, and others learn one */
 #define ROWS_OF_MANY  1000 /* more rows are dealt to CROSSVAL_FOLDS_OF_MANY folds */
@@ -125,6 +126,7 @@ static paramo_err begin_fold(const struct train_options *options, unsigned folds
     o.reader.folds = folds;
     o.reader.fold = fold;
     o.reader.disk_cache = NULL;
+    o.reader.part_bytes = PART_BYTES;
     o.epochs = epochs;
     o.growing = o.alone = 1;
     o.workers = o.servers = 1;
@@ -207,6 +209,7 @@ void crossval_apply(const struct crossval *cv, struct train_options *o)
     o->measured = cv->epoch;
     o->folds = cv->folds;
     o->growing = 1;
+    o->reader.part_bytes = PART_BYTES;
     o->hold_out = 0;
     o->patience = 0;
 }

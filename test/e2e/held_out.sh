@@ -65,7 +65,7 @@ check "the model is there" test -s single/manifest.json
 
 # ---- sorted labels ----
 sort -s -k1,1n log.svm >sorted.svm
-expect 0 "sorted labels" "$PARAMO" train --model lr -q --any-quality --data sorted.svm --json
+expect 0 "sorted labels" "$PARAMO" train --model lr -q --any-quality --hold-out 10 --data sorted.svm --json
 says "are noticed, once" '^warning: the rows are sorted by label, or nearly: '
 check "and in the JSON" grep -q '"sorted_labels": true' "$OUT"
 check "the other order is not" grep -q '"sorted_labels": false' one.json
@@ -100,4 +100,10 @@ check "600 rows" test "$(crossed "$OUT" rows | tr ' ' '\n' | sort -u)" = 600
 expect 5 "nothing to learn" "$PARAMO" train --model lr --data noise.svm
 says "it says so" '^few rows \(20000\): 5-fold cross-validation finds log-loss 0\.[0-9]+ after '
 says "and what it means" '^warning: nothing is learned: .* in cross-validation, guessing the mean rate gives 0\.[0-9]+'
+expect 0 "rows in any order" "$PARAMO" "${train[@]}" --data log.svm
+any=$(crossed "$OUT" logloss | tr ' ' '\n' | sort -g | head -n 1)
+expect 0 "sorted rows, which are shuffled" "$PARAMO" "${train[@]}" --data sorted.svm
+check "are learned as well: $(crossed "$OUT" logloss | tr ' ' '\n' | sort -g | head -n 1) and $any" \
+    near "$(crossed "$OUT" logloss | tr ' ' '\n' | sort -g | head -n 1)" "$any" 0.02
+check "so they do not get a warning" [ ! -s "$ERR" ]
 finish
