@@ -45,7 +45,6 @@ struct op {
     bool range;                  /* its keys follow each other, and are asked for as a range */
     unsigned column, columns;    /* of each row; columns 0: all */
     bool has_failed;             /* another request was cancelled because it has */
-    bool beside_task;            /* its customer had a client task at its issue */
     bool refused;                /* a change by a reader, which must have no effect */
     bool open, cancelled, again; /* again: a part of it was sent twice or sliced again */
     uint64_t issued_view;        /* the client's view when it was issued ... */

@@ -191,18 +191,14 @@ static struct op *ended_untold(const struct op *op)
 }
 
 /* Has a request failed that it comes after? Those that the judge knows nothing of count: a client task's, and those whose
- * slot a later request has taken. */
+ * slot a later request has taken. Of a request that comes after all before it, each may have failed long ago. */
 static bool after_failed(const struct op *op)
 {
     const struct customer *c = &op->machine->customers[op->customer];
-    bool failed = op->after_all && op->beside_task;
+    bool failed = op->after_all != 0;
     for (unsigned i = 0; i < 2; i++)
         failed = failed || (op->after[i] && (c->issued[op->after[i] % SIM_RECENT] != op->after[i] ||
                                              c->failed[op->after[i] % SIM_RECENT] >= op->after[i]));
-    for (unsigned i = 0; op->after_all && i < SIM_RECENT; i++)
-        failed = failed || (c->failed[i] &&
-                            (c->failed[i] <= op->after_all || /* or of an older one with its slot */
-                             (c->failed[i] > SIM_RECENT && c->failed[i] - SIM_RECENT <= op->after_all)));
     struct op *untold = op->after_n && !failed ? ended_untold(op) : NULL;
     if (untold)
         untold->has_failed = true;

@@ -359,7 +359,6 @@ static void issue(struct machine *m, unsigned customer, bool flush)
         after_draw(m, op, &o);
     if (!op->only)
         clocks_draw(m, op, &o);
-    op->beside_task = m->client_task && m->client_task_customer == customer;
     op->patient = !o.timeout_ms;
     op->deadline = lane_now(c->worker->lane) +
                    (o.timeout_ms ? o.timeout_ms : m->made->config.request_timeout_ms) * ENV_MS;
