@@ -43,9 +43,10 @@ void ckpt_do_part(struct tnode *node, uint64_t order)
     static struct ckpt_written written;
     struct writer result = {0};
     written.count = 0;
-    paramo_err err = ckpt_job.fail && node == &ckpt_job.c.nodes[1]
-                         ? err_set(PARAMO_E_IO, "the disk of server 1 is broken")
-                         : write_part(&ckpt_job.order, (uint32_t)(node - ckpt_job.c.nodes), &written);
+    paramo_err err =
+        ckpt_job.fail && node == &ckpt_job.c.nodes[1]
+            ? err_set(ckpt_job.cannot ? ckpt_job.cannot : PARAMO_E_IO, "the disk of server 1 is broken")
+            : write_part(&ckpt_job.order, (uint32_t)(node - ckpt_job.c.nodes), &written);
     if (!err)
         ckpt_written_encode(&written, &result);
     member_order_done(node->member, order, err, &result);

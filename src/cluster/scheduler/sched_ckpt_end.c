@@ -129,7 +129,7 @@ void sched_ckpt_end_perhaps(struct sched_ckpt *c)
     assert(s->ckpts->current == c && c->finished);
     /* a save: all servers have ended it, although some were not told to drop it */
     lane_timer_cancel(s->config.lane, &c->retell);
-    bool again = c->err && !c->load;
+    bool again = c->err == PARAMO_E_AGAIN && !c->load;
     s->ckpts->current = NULL;
     sched_ckpt_free(c);
     if (again)

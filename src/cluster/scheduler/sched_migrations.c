@@ -21,6 +21,8 @@
 
 /* Pause between a failed migration and the next. */
 #define MIGRATIONS_PAUSE ENV_SEC
+/* After a save that shards have refused: for its caller to try again. Arbitrary. */
+#define SAVE_PAUSE (5 * ENV_SEC)
 /* Pause before an END that could not be sent is sent again: requests may wait for it. */
 #define ENDS_PAUSE (10 * ENV_MS)
 
@@ -404,19 +406,21 @@ void sched_migrations_suspend(struct scheduler *s)
 
 void sched_migrations_resume(struct scheduler *s)
 {
-    part_check(s->migrations);
-    s->migrations->suspended = false;
-    if (s->state == SCHED_RUNNING && !sched_lost_since(s))
-        go_on(&s->migrations->timer);
+    struct sched_migrations *m = s->migrations;
+    struct lane *lane = s->config.lane;
+    part_check(m);
+    m->suspended = false;
+    if (s->state != SCHED_RUNNING || sched_lost_since(s))
+        return;
+    assert(m->machine.held && !m->timer.slot);
+    if (lane_now(lane) >= m->paused_until || lane_timer_arm(lane, &m->timer, m->paused_until))
+        go_on(&m->timer);
 }
 
 void sched_migrations_resume_later(struct scheduler *s)
 {
-    part_check(s->migrations);
-    assert(s->migrations->suspended);
-    s->migrations->suspended = false;
-    if (s->state == SCHED_RUNNING && !sched_lost_since(s))
-        hold(s);
+    s->migrations->paused_until = lane_now(s->config.lane) + SAVE_PAUSE;
+    sched_migrations_resume(s);
 }
 
 bool sched_migrations_under_way(const struct scheduler *s)

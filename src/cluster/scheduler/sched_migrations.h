@@ -39,6 +39,7 @@ struct sched_migrations {
     bool unsent;                  /* an order could not be given */
     bool undrained;               /* a drained server has nothing left, and could not be told */
     bool suspended;               /* a checkpoint is taken or loaded: none begins */
+    uint64_t paused_until;        /* lane_now's clock: none begins after a checkpoint (resume_later) */
     bool unplanned;               /* a plan is due, and there was no memory for it */
     struct migration_note *notes; /* orders that are not answered */
     /* Migrations that are over, whose END could not be given to a side yet. Until then no other begins, so
@@ -59,8 +60,8 @@ void sched_migrations_retry(struct scheduler *s);
  * they do while lost rows are restored: resume does nothing then. */
 void sched_migrations_suspend(struct scheduler *s);
 void sched_migrations_resume(struct scheduler *s);
-/* The same, but nothing begins for a second: the checkpoint was not taken, perhaps because a target of a migration that
- * had to end drops its rows, and its caller may try again. */
+/* The same, but nothing begins for five seconds, and whatever is taken or loaded during them: shards refused a save,
+ * because as targets of migrations that had to end they dropped rows. Its caller may try again. */
 void sched_migrations_resume_later(struct scheduler *s);
 /* A migration has begun. */
 bool sched_migrations_under_way(const struct scheduler *s);
