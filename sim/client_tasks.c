@@ -44,6 +44,7 @@ struct client_task {
     uint64_t began_at;    /* by the worker's clock */
     uint64_t disk_struck; /* faults of its disk until then */
     uint32_t clears, deaths[SIM_SERVERS], began_deaths[SIM_SERVERS];
+    uint64_t began_view; /* its client's */
     uint64_t must[SIM_KEYS];
     paramo_table handle;
 };
@@ -204,14 +205,14 @@ void client_task_power_fails(struct machine *m)
 
 /* ---- saving and loading -------------------------------------------------------------------------------- */
 
-/* Is a server dead by the customer's view, or has one died since the task began? */
+/* Is a server dead by the customer's view, or was it by one that came since the task began, or has one died since? */
 static bool server_died(const struct client_task *e)
 {
     const struct world *w = e->machine->world;
     bool died = judge_sees_dead(e->handle.worker->client->view) != 0;
     for (unsigned p = 0; p < SIM_SERVERS; p++)
-        died =
-            died || w->deaths[p] != e->began_deaths[p] || (w->holder[p] && !w->copies_at[p] && !w->left[p]);
+        died = died || w->deaths[p] != e->began_deaths[p] || w->death_view[p] >= e->began_view ||
+               (w->holder[p] && !w->copies_at[p] && !w->left[p]);
     return died;
 }
 
@@ -374,6 +375,7 @@ void client_task_start(struct machine *m, unsigned customer, uint64_t draw)
     e->began_at = lane_now(m->customers[customer].worker->lane);
     e->disk_struck = disk_struck(m->disk);
     memcpy(e->began_deaths, m->world->deaths, sizeof e->began_deaths);
+    e->began_view = m->customers[customer].worker->client->view->number;
     e->handle.worker = m->customers[customer].worker;
     e->handle.spec = m->tables[e->table];
     e->handle.options = m->tables[e->table].options;

@@ -8,7 +8,6 @@
 
 #include "base/hash.h"
 #include "cluster/scheduler/sched.h"
-#include "cluster/scheduler/sched_end.h"
 #include "ring/chains.h"
 #include "server/migration/target.h"
 #include "server/replication/chain_impl.h"
@@ -214,20 +213,6 @@ static bool clock_ended_with_job(const struct op *op, paramo_err status)
            own->code == status;
 }
 
-/* The job ends because rows are lost, which is judged by itself (machine.c). A node may learn of the view with the death and
- * of the end in one step, before the death is counted here. */
-static bool ends_for_loss(const struct world *w)
-{
-    bool lost = w->over && w->over_status == PARAMO_E_DATA_LOST;
-    for (uint32_t k = 0; k < w->count; k++) {
-        const struct machine *m = &w->machines[k];
-        const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
-        lost = lost || (s && (s->state == SCHED_ENDING || s->state == SCHED_OVER) &&
-                        s->end->status == PARAMO_E_DATA_LOST);
-    }
-    return lost;
-}
-
 void invariants_status(struct op *op, paramo_err status)
 {
     struct machine *m = op->machine;
@@ -251,7 +236,7 @@ void invariants_status(struct op *op, paramo_err status)
         ok = op->cancelled || after_failed(op);
         break;
     case PARAMO_E_NODE_LOST:
-        ok = asked_dead(op, client->view) && (judge_may_refuse(w) || ends_for_loss(w));
+        ok = asked_dead(op, client->view) && judge_may_refuse(w);
         break;
     case PARAMO_E_DATA_LOST:
         ok = judge_data_lost(w) || (judge_may_be_lost(w, op->table, held_since(op)) && asked_lost(op)) ||

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_end.h"
 #include "sim/ckpts_state.h"
 #include "sim/world.h"
 
@@ -91,9 +93,23 @@ bool judge_data_lost(const struct world *w)
     return w->schedule->replicas && !judge_enough(w, w->gone);
 }
 
+/* The job ends because rows are lost, which is judged by itself (machine.c). A node may learn of the view with the death and
+ * of the end in one step, before the death is counted here. */
+static bool ends_for_loss(const struct world *w)
+{
+    bool lost = w->over && w->over_status == PARAMO_E_DATA_LOST;
+    for (uint32_t k = 0; k < w->count; k++) {
+        const struct machine *m = &w->machines[k];
+        const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
+        lost = lost || (s && (s->state == SCHED_ENDING || s->state == SCHED_OVER) &&
+                        s->end->status == PARAMO_E_DATA_LOST);
+    }
+    return lost;
+}
+
 bool judge_may_refuse(const struct world *w)
 {
-    return (!w->schedule->replicas && !w->schedule->restores) || judge_data_lost(w);
+    return (!w->schedule->replicas && !w->schedule->restores) || judge_data_lost(w) || ends_for_loss(w);
 }
 
 bool judge_needs(const struct world *w, const struct machine *server)

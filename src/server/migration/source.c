@@ -535,7 +535,7 @@ static void fire(struct lane_timer *timer)
     if (!err && g->state == MIGRATION_SOURCE_PAUSING && now - g->paused_at > MIGRATION_PAUSE_MS * ENV_MS)
         err = err_set(PARAMO_E_TIMEOUT, "some members of the chain did not get the last change within %d ms",
                       MIGRATION_PAUSE_MS);
-    bool due = g->last_due;
+    bool due = g->last_due, pausing = g->state == MIGRATION_SOURCE_PAUSING;
     if (!err)
         err = end_turn(g);
     if (err && !(err == PARAMO_E_MEMORY && g->state == MIGRATION_SOURCE_COPYING)) {
@@ -547,7 +547,7 @@ static void fire(struct lane_timer *timer)
     if (due)
         migration_source_mark_streams(c);
     chain_send_all(c);
-    if (due)
+    if (pausing)
         migration_source_check_pause(c);
 }
 
@@ -608,10 +608,13 @@ void migration_source_mark_streams(struct chain *c)
         st->mark = st->migration_source ? c->migration_source->last : st->seq;
 }
 
+/* This shard may have taken the place of a dead owner whose lease is not over yet. The target knows nothing of that lease,
+ * so it gets no partition before. */
 void migration_source_check_pause(struct chain *c)
 {
     struct migration_source *g = c->migration_source;
-    if (!g || g->state != MIGRATION_SOURCE_PAUSING || g->last_due || chain_routes(c))
+    if (!g || g->state != MIGRATION_SOURCE_PAUSING || g->last_due || chain_routes(c) ||
+        lane_now(c->shard->lane) < c->wait_until)
         return;
     for (const struct chain_stream *st = c->streams; st; st = st->next) {
         bool concerned = false;
