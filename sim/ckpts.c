@@ -17,6 +17,7 @@
 #include "cluster/member/member_impl.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_ckpt_impl.h"
 #include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "sim/bounds.h"
@@ -562,14 +563,16 @@ void ckpts_check(struct world *w)
         if (begins && w->restoring)
             begins_with(w, begins);
         struct bounds **begun = &c->begun[m->rank];
-        bool at_one = m->up && m->made->scheduler && m->made->scheduler->ckpts->current;
-        if (at_one && !*begun) {
-            *begun = bounds_begin(w);
-            c->begun_at[m->rank] = bounds_from(*begun);
-        } else if (!at_one && *begun) {
+        const struct sched_ckpt *one =
+            m->up && m->made->scheduler ? m->made->scheduler->ckpts->current : NULL;
+        uint64_t id = one ? one->order.id : 0; /* one may end and the next begin in one event */
+        if (id != c->begun_id[m->rank]) {
             free(*begun);
-            *begun = NULL;
+            *begun = id ? bounds_begin(w) : NULL;
+            if (id)
+                c->begun_at[m->rank] = bounds_from(*begun);
         }
+        c->begun_id[m->rank] = id;
     }
     /* A scheduler that died before it could save a death had chosen a checkpoint for a loss that no view will
      * ever name: the next scheduler, of a later term, has that server alive. */
@@ -645,6 +648,7 @@ bool ckpts_again(struct world *w, bool wanted)
     for (unsigned i = 0; i < 2; i++) {
         free(c->begun[i]);
         c->begun[i] = NULL;
+        c->begun_id[i] = 0;
     }
     c->asks = c->again = NULL;
     c->again_at = 0;

@@ -33,6 +33,7 @@ struct ckpts {
     struct ckpt_seen *seen;             /* newest first */
     struct bounds *begun[2];            /* of each scheduler; NULL: it runs none */
     uint64_t begun_at[2];               /* the moments when these began */
+    uint64_t begun_id[2];               /* of which checkpoint; 0: none */
     uint64_t asked_moment;              /* of the last call, ... */
     uint32_t asked_term;                /* ... the highest term of a scheduler then, ... */
     uint32_t asked_deaths[SIM_SERVERS]; /* ... and the servers that had died */

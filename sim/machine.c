@@ -347,6 +347,7 @@ void machine_start(struct machine *m)
     struct world *w = m->world;
     paramo_node *node = must_have(calloc(1, sizeof *node));
     m->made = node;
+    m->started_at = sim_now(w->sim);
     m->seen = MEMBER_SLOT_JOINING;
     m->memory.next = m->memory.failed = 0;
     m->view_seen = m->shard_view_seen[0] = m->shard_view_seen[1] = 0;
@@ -759,6 +760,19 @@ static bool counted(const struct machine *m)
     return lives;
 }
 
+/* May a scheduler before the present one have told it of its death? That one may have died before the death was durable, and
+ * what it has told comes late. */
+static bool had_another(const struct machine *m)
+{
+    bool had = false;
+    for (uint32_t k = 0; k < m->world->count; k++) {
+        const struct machine *other = &m->world->machines[k];
+        had = had || (other->role == PARAMO_ROLE_SCHEDULER && other->up && other->made->scheduler &&
+                      other->started_at > m->started_at);
+    }
+    return had;
+}
+
 /* May a process that had joined end with this code? */
 static bool may_end(const struct machine *m, paramo_err code)
 {
@@ -767,7 +781,7 @@ static bool may_end(const struct machine *m, paramo_err code)
     bool ends = w->over || !s || s->state >= SCHED_ENDING;
     switch (code) {
     case PARAMO_E_FENCED:
-        return m->declared_dead || ends || !counted(m);
+        return m->declared_dead || ends || !counted(m) || had_another(m);
     case PARAMO_E_MEMORY:
         return m->memory.failed || ends;
     case PARAMO_E_DATA_LOST: /* the end of the job shows whether that is right */
