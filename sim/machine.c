@@ -174,14 +174,21 @@ static void end_check(const struct machine *m)
     w->emptying_status = s->end->status;
 }
 
+/* The last term that a scheduler of this store has begun; 0: none. */
+static uint32_t last_term(const struct world *w)
+{
+    uint32_t last = SIM_TERMS - 1;
+    while (last && !w->term_told[last])
+        last--;
+    return last;
+}
+
 /* The later one of two starts has the higher term. In etcd the transaction is the start (invariants_etcd() sees
  * their order). A scheduler that stands still behind its transaction reports a lower term than one that took
  * over in that time, but never one that was reported before. */
 static void judge_term(struct world *w, uint32_t term)
 {
-    uint32_t last = SIM_TERMS - 1;
-    while (last && !w->term_told[last])
-        last--;
+    uint32_t last = last_term(w);
     if (w->schedule->meta ? w->term_told[term] || term > w->etcd_term : term <= last)
         judge_broken(w, "the scheduler's term is %" PRIu32 " after %" PRIu32, term,
                      w->schedule->meta ? w->etcd_term : last);
@@ -347,7 +354,7 @@ void machine_start(struct machine *m)
     struct world *w = m->world;
     paramo_node *node = must_have(calloc(1, sizeof *node));
     m->made = node;
-    m->started_at = sim_now(w->sim);
+    m->terms = last_term(w);
     m->seen = MEMBER_SLOT_JOINING;
     m->memory.next = m->memory.failed = 0;
     m->view_seen = m->shard_view_seen[0] = m->shard_view_seen[1] = 0;
@@ -760,17 +767,11 @@ static bool counted(const struct machine *m)
     return lives;
 }
 
-/* May a scheduler before the present one have told it of its death? That one may have died before the death was durable, and
- * what it has told comes late. */
+/* May a scheduler before the present one have told it of its death? That one may have died, or lost the lead, before the
+ * death was durable, and what it has told comes late. */
 static bool had_another(const struct machine *m)
 {
-    bool had = false;
-    for (uint32_t k = 0; k < m->world->count; k++) {
-        const struct machine *other = &m->world->machines[k];
-        had = had || (other->role == PARAMO_ROLE_SCHEDULER && other->up && other->made->scheduler &&
-                      other->started_at > m->started_at);
-    }
-    return had;
+    return last_term(m->world) > m->terms;
 }
 
 /* May a process that had joined end with this code? */

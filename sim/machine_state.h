@@ -175,7 +175,7 @@ struct machine {
     char name[8];
     struct sim_host *host;
     bool up, dying, gone; /* it will not be started again */
-    uint64_t started_at;  /* the simulator's time at which its process began */
+    uint32_t terms;       /* the last term that a scheduler had begun when its process began */
     struct van *van;
     paramo_node *made;
     struct memory memory;
