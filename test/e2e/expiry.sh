@@ -22,5 +22,5 @@ expect 0 "two workers" "$PARAMO" run -s 2 -w 2 -- paramo "${train[@]}" --data lo
 check "... forget, too ($(rows two w))" test "$(rows two w)" -lt 7000
 "$PARAMO" "${train[@]}" --data - --expire 1 --admit prob:1 --max-features 3000 --model-out pipe <log.ffm >"$OUT" 2>"$ERR" || failed "a pipe"
 check "a pipe is bounded ($(rows pipe w))" test "$(rows pipe w)" -le 3001
-refused 2 "darlin has none" "no use for --expire" "$PARAMO" train --model lr --solver darlin --l1 1 --data log.ffm --expire 3
+refused 2 "darlin has none" "does not take --expire" "$PARAMO" train --model lr --solver darlin --l1 1 --data log.ffm --expire 3
 finish

@@ -50,7 +50,7 @@ server join-s3 --name late
 check "join: another comes in its place" wait_for 60 converged "$before"
 expect 0 "join: server 1 is drained" "$PARAMO" drain 1 --scheduler "127.0.0.1:$PORT"
 ends join-s1 0 "join: it has gone, too"
-refused 2 "join: it is not there any more" "no server '1'" "$PARAMO" drain 1 --scheduler "127.0.0.1:$PORT"
+refused 2 "join: it is not there any more" "no running server '1'" "$PARAMO" drain 1 --scheduler "127.0.0.1:$PORT"
 expect 0 "join: so is the one of that name" "$PARAMO" drain late --scheduler "127.0.0.1:$PORT"
 refused 4 "join: the last one stays" "no other server can take" "$PARAMO" drain 2 --scheduler "127.0.0.1:$PORT"
 sums_are_exact

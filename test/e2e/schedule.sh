@@ -36,5 +36,5 @@ check "... stand still after an epoch" frozen
 
 refused 2 "no schedule" "--schedule is constant" "$PARAMO" "${train[@]}" --data log.ffm --schedule step
 refused 2 "no warm-up" "--warmup" "$PARAMO" "${train[@]}" --data log.ffm --warmup 0
-refused 2 "darlin has none" "no use for --schedule" "$PARAMO" train --model lr --solver darlin --l1 1 --data log.ffm --schedule cosine
+refused 2 "darlin has none" "does not take --schedule" "$PARAMO" train --model lr --solver darlin --l1 1 --data log.ffm --schedule cosine
 finish
