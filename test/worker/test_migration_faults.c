@@ -337,6 +337,35 @@ static void a_source_and_its_follower_read_by_the_target_s_lease(void **state)
     world_fini(&t.w);
 }
 
+/* s1 takes the place of s0, which is cut off with client 1, and is told to give it to s2 at once: s2 waits, too. */
+static void a_target_waits_for_a_dead_owner_s_lease(void **state)
+{
+    (void)state;
+    static const uint32_t whats[] = {ORDER_MIGRATION_SOURCE, ORDER_MIGRATION_TARGET, ORDER_MIGRATION_PAUSE};
+    begin(1, 1, RING_NONE);
+    push(0, DENSE);
+    part(true);
+    world_server_gone(&t.w, 0);
+    view_for_all_but_the_partial();
+    struct migration_order m = migration_of(2, 0, MIGRATION_NO_LEVEL);
+    m.from.node = PARAMO_ID_SERVER(1);
+    m.takes_over = true;
+    for (unsigned i = 0; i < 3; i++) {
+        const struct asked *o = order(i == 1 ? 2 : 1, whats[i], m);
+        for (unsigned ms = 0; ms < 2000 && !o->done; ms++)
+            pass(ENV_MS);
+        assert_true(o->done && o->status == PARAMO_OK);
+    }
+    chain(2, RING_NONE, RING_NONE);
+    t.w.moved[2] = m.id;
+    changed(1);
+    changed(2);
+    view_for_all_but_the_partial();
+    push(0, DENSE);
+    pulls_in_vain(1, 2);
+    world_fini(&t.w);
+}
+
 /* ---- a load of a checkpoint, and a lease ---- */
 
 static void held(void *arg, paramo_err status, const struct ckpt_file *file)
@@ -944,6 +973,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_paused_source_reads_by_the_target_s_lease),
                                        cmocka_unit_test(a_stream_that_ended_has_given_a_lease),
+                                       cmocka_unit_test(a_target_waits_for_a_dead_owner_s_lease),
                                        cmocka_unit_test(reads_go_on_when_the_target_answers),
                                        cmocka_unit_test(two_that_are_cut_off_together_read_nothing),
                                        cmocka_unit_test(a_source_and_its_follower_read_by_the_target_s_lease),
