@@ -64,8 +64,8 @@ PARAMO_API uint64_t paramo_snapshot_number(const paramo_snapshot *snapshot);
  * not have this table. MEMORY. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_snapshot_table(paramo_snapshot *snapshot, const char *name,
                                                             paramo_table **table);
-/* Was all that has completed until now read from this snapshot? NOT_FOUND: so many have been taken since that it is
- * replaced, or about to be, and what was read last may be of a newer one. Open the last one then. A request of a few
+/* Was all that has completed until now read from this snapshot? NOT_FOUND: another has been begun in its
+ * place since, and what was read last may be of that one. Open the last one then. A request of a few
  * bytes. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_snapshot_check(paramo_snapshot *snapshot);
 /* No request to its tables is in flight. NULL is allowed. */
