@@ -193,7 +193,7 @@ static paramo_err take(paramo_worker *worker, const char *name, const char *cons
     if (r.keep && r.keep != o->keep)
         return err_set(PARAMO_E_INVALID, "snapshot %s: %" PRIu64 " are kept, not %" PRIu32, name, r.keep,
                        o->keep);
-    uint64_t before = r.taken, now = (r.begun > r.taken ? r.begun : r.taken) + 1;
+    uint64_t before = r.taken, now = before + 1; /* of a call that failed, too: no other copies are changed */
     uint64_t taker = env_random(worker->node->env);
     r = (struct record){.taken = before, .begun = now, .keep = o->keep, .taker = taker};
     err = record_request(worker, table, &r, true);

@@ -251,6 +251,42 @@ static void wrong(void **state)
     ok(paramo_stop(node));
 }
 
+/* A call that fails midway, however often, leaves the last snapshot as it is. */
+static void a_failure_keeps_the_last(void **state)
+{
+    (void)state;
+    static const char *const both[] = {"a", "b"};
+    paramo_node *node = embedded_start(1);
+    paramo_worker *w;
+    paramo_snapshot *s;
+    paramo_table *t, *copy;
+    float one[DIM] = {1, 1, 1}, got[DIM];
+    uint64_t number = 0;
+    keys[0] = 7;
+    ok(paramo_worker_open(node, 0, &w));
+    t = open_table(w, "a", PARAMO_TABLE_SPARSE, PARAMO_F32, PARAMO_OPT_ADD);
+    (void)open_table(w, "b", PARAMO_TABLE_SPARSE, PARAMO_F32, PARAMO_OPT_ADD);
+    (void)open_table(w, "b@s.0", PARAMO_TABLE_SPARSE, PARAMO_I64,
+                     PARAMO_OPT_ADD); /* in the second one's way */
+    request(paramo_push, w, t, 1, one, DIM, NULL);
+    ok(paramo_snapshot_take(w, "s", both, 2, NULL, &number));
+    for (unsigned i = 0; i < 4; i++) {
+        request(paramo_push, w, t, 1, one, DIM, NULL);
+        refused(paramo_snapshot_take(w, "s", both, 2, NULL, &number), PARAMO_E_TABLE_EXISTS, "b@s.0");
+        assert_int_equal(number, 1);
+        ok(paramo_snapshot_open(w, "s", &s));
+        assert_int_equal(paramo_snapshot_number(s), 1);
+        ok(paramo_snapshot_table(s, "a", &copy));
+        request(paramo_pull, w, copy, 1, got, DIM, NULL);
+        assert_true(got[0] == 1);
+        ok(paramo_snapshot_check(s));
+        paramo_snapshot_close(s);
+    }
+    ok(paramo_snapshot_take(w, "s", both, 1, NULL, &number));
+    assert_int_equal(number, 2);
+    ok(paramo_stop(node));
+}
+
 /* Names are in the worker's namespace, or in none. */
 static void in_a_namespace(void **state)
 {
@@ -410,6 +446,7 @@ int main(void)
                                        cmocka_unit_test(over_tcp),
                                        cmocka_unit_test(wrong),
                                        cmocka_unit_test(in_a_namespace),
+                                       cmocka_unit_test(a_failure_keeps_the_last),
                                        cmocka_unit_test(aggregated_and_empty),
                                        cmocka_unit_test(beside_training)};
     return cmocka_run_group_tests(tests, NULL, NULL);
