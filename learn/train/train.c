@@ -22,9 +22,9 @@
 #define POLL_PERIOD   1.0 /* seconds between two checks of the leader while learning */
 #define CUSTOMERS_MAX 1024
 
-/* The signal handler uses these. */
-static volatile sig_atomic_t interrupted, learning;
-static struct job *volatile running;
+/* The signal handler uses these. The folds of a cross-validation, which save nothing, are not what is running. */
+static atomic_int interrupted, learning;
+static _Atomic(struct job *) running;
 static paramo_node *volatile serving; /* a scheduler's or server's */
 
 int train_interrupt(void)
@@ -49,6 +49,8 @@ int job_goes_on(struct job *job)
     const struct train_options *o = job->o;
     if (!o->goes_on)
         return 1;
+    if (o->alone)
+        return o->goes_on(o->goes_on_arg, job->result);
     learning = 0;
     running = NULL;
     const int on = o->goes_on(o->goes_on_arg, job->result);
@@ -569,9 +571,12 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     r->num_workers = job->embedded ? job->customers : paramo_num_workers(job->node);
     finish(job);
     progress_init(&job->progress, job->o->quiet > 0 ? job->o->quiet : !r->leader);
-    running = job;
-    learning = 1;
-    if (interrupted)
+    const int fold = job->o->alone;
+    if (!fold) {
+        running = job;
+        learning = 1;
+    }
+    if (interrupted && !fold)
         (void)train_interrupt();
     run_customers(job);
     progress_end(&job->progress);
@@ -595,8 +600,10 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
         leader_count_dead(job);
     if (r->leader && (err == PARAMO_OK || err == PARAMO_E_INTERRUPTED))
         count_pace(job);
-    learning = 0;
-    running = NULL;
+    if (!fold) {
+        learning = 0;
+        running = NULL;
+    }
     for (uint32_t i = 0; i < job->customers; i++) {
         count_filters(&job->customer[i], r);
         customer_close(&job->customer[i]);

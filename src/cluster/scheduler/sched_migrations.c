@@ -412,8 +412,8 @@ void sched_migrations_resume(struct scheduler *s)
     m->suspended = false;
     if (s->state != SCHED_RUNNING || sched_lost_since(s))
         return;
-    assert(m->machine.held && !m->timer.slot);
-    if (lane_now(lane) >= m->paused_until || lane_timer_arm(lane, &m->timer, m->paused_until))
+    bool later = lane_now(lane) < m->paused_until; /* perhaps by a timer that is set already */
+    if (!later || (!m->timer.slot && lane_timer_arm(lane, &m->timer, m->paused_until)))
         go_on(&m->timer);
 }
 
