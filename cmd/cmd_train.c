@@ -76,8 +76,10 @@ static void on_signal(int sig)
 {
     static volatile sig_atomic_t before;
     (void)sig;
-    int ends = before++ > 0 ? 0 : train_interrupt();
-    if (!ends)
+    int ends = train_interrupt();
+    if (ends == 3)
+        return;
+    if (before++ > 0 || !ends)
         _exit(CODE_INTERRUPTED); /* a second time, or before there is anything to end cleanly */
     if (ends == 2)
         return;
@@ -482,7 +484,11 @@ static paramo_err cross_validate(const struct options *s, struct train_options *
     if (!is_left_open(s, o) || paramo_config_from_env(&config) != PARAMO_OK ||
         config.roles == PARAMO_ROLE_SCHEDULER || config.roles == PARAMO_ROLE_SERVER)
         return PARAMO_OK;
+    train_prepares(1);
     paramo_err err = crossval_run(o, cv);
+    train_prepares(0);
+    if (err == PARAMO_OK && train_interrupted())
+        err = paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the training has not begun");
     if (err != PARAMO_OK || cv->epochs == 0)
         return err;
     crossval_apply(cv, o);

@@ -23,7 +23,7 @@
 #define CUSTOMERS_MAX 1024
 
 /* The signal handler uses these. The folds of a cross-validation, which save nothing, are not what is running. */
-static atomic_int interrupted, learning;
+static atomic_int interrupted, learning, preparing;
 static _Atomic(struct job *) running;
 static paramo_node *volatile serving; /* a scheduler's or server's */
 
@@ -36,12 +36,22 @@ int train_interrupt(void)
         return 2;
     }
     if (!job || !learning)
-        return 0;
+        return preparing ? 3 : 0;
     atomic_store(&job->stop, 1);
     reader_interrupt(job->reader);
     if (job->valid)
         reader_interrupt(job->valid);
     return 1;
+}
+
+void train_prepares(int prepares)
+{
+    preparing = prepares;
+}
+
+int train_interrupted(void)
+{
+    return interrupted;
 }
 
 int job_goes_on(struct job *job)

@@ -4,6 +4,7 @@
 #include "learn/io/input.h"
 #include "learn/io/progress.h"
 #include "learn/train/rows.h"
+#include "learn/train/train.h"
 #include "learn/tune/trial.h"
 
 #include <assert.h>
@@ -150,6 +151,8 @@ static paramo_err learn_epoch(struct trial *const *fold, unsigned folds, uint32_
         if (err == PARAMO_OK)
             trial_held_out(fold[f], sums);
         *diverged |= err == PARAMO_OK && !isfinite(outcome.loss);
+        if (err == PARAMO_OK && train_interrupted())
+            err = paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the training has not begun");
     }
     return err;
 }
