@@ -344,8 +344,7 @@ static void start_member_slot(struct machine *m)
     if (!lane_enter(node->control))
         abort();
     /* The listen address of a worker is not used. */
-    sim_must(member_slot_open(
-        member_slot, m->world->schedule->meta ? "scheduler:1,scheduler:2" : scheduler_addresses[0], listen));
+    sim_must(member_slot_open(member_slot, node->config.scheduler, listen));
     lane_leave(node->control);
 }
 
@@ -372,15 +371,17 @@ void machine_start(struct machine *m)
     node->van = m->van;
     node->interrupt_fd = -1;
     node->generation = process_generation();
-    node->config = (paramo_config){.roles = m->role,
-                                   .token = "token",
-                                   .connect_timeout_ms = CONNECT_MS,
-                                   .request_timeout_ms = REQUEST_MS,
-                                   .heartbeat_ms = HEARTBEAT_MS,
-                                   .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
-                                   .scheduler_wait_ms = SCHEDULER_WAIT_MS,
-                                   .weight = SIM_WEIGHT,
-                                   .max_message_bytes = 1 << 20};
+    node->config =
+        (paramo_config){.roles = m->role,
+                        .scheduler = w->schedule->meta ? "scheduler:1,scheduler:2" : scheduler_addresses[0],
+                        .token = "token",
+                        .connect_timeout_ms = CONNECT_MS,
+                        .request_timeout_ms = REQUEST_MS,
+                        .heartbeat_ms = HEARTBEAT_MS,
+                        .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
+                        .scheduler_wait_ms = SCHEDULER_WAIT_MS,
+                        .weight = SIM_WEIGHT,
+                        .max_message_bytes = 1 << 20};
     node->handlers[0] = (struct handler){.state = HANDLER_OPEN, .fn = w->app->handler, .arg = m};
     node->handlers_used = 1;
     sim_must(lane_create(node->env, "control", 0, &node->control));

@@ -11,12 +11,16 @@
 #include "sim/world.h"
 
 enum {
-    AGAIN_MS = 50,       /* a process that starts again */
-    CONNECT_MS = 60000,  /* as a member's */
-    PATIENCE_MS = 10000, /* the same */
+    AGAIN_MS = 50, /* a process that starts again */
     /* Once the faults are over: a query's deadline, the pause after it, and the next query with its connection. */
     BEHIND_MS = 12000
 };
+
+/* How long the scheduler may be silent, as for a member. */
+static uint64_t patience(const struct machine *m)
+{
+    return m->made->config.heartbeat_timeout_ms * ENV_MS;
+}
 
 static void due_in(struct machine *m, uint64_t ns)
 {
@@ -50,7 +54,7 @@ static void on_ended(void *arg, paramo_err status, const char *text)
 {
     struct machine *m = arg;
     uint64_t silent = lane_now(m->made->control) - m->observing.answered_at;
-    if (status != PARAMO_E_SHUTDOWN && status != PARAMO_E_MEMORY && silent < PATIENCE_MS * ENV_MS)
+    if (status != PARAMO_E_SHUTDOWN && status != PARAMO_E_MEMORY && silent < patience(m))
         judge_broken(m->world, "the observer of %s has ended %d ms after an answer: %s: %s", m->name,
                      (int)(silent / ENV_MS), err_name(status), text);
     m->observing.state = OBSERVING_ENDED;
@@ -67,14 +71,14 @@ static void control_enter(struct machine *m)
 static void observe(struct machine *m)
 {
     struct observing *o = &m->observing;
+    const paramo_config *c = &m->made->config;
     struct observer_config config = {.van = m->van,
                                      .lane = m->made->control,
-                                     .scheduler =
-                                         m->world->schedule->meta ? "scheduler:1,scheduler:2" : "scheduler:1",
-                                     .token = "token",
+                                     .scheduler = c->scheduler,
+                                     .token = c->token,
                                      .incarnation = mix64(m->made->own->incarnation) | 1,
-                                     .connect_timeout_ms = CONNECT_MS,
-                                     .patience_ms = PATIENCE_MS,
+                                     .connect_timeout_ms = c->connect_timeout_ms,
+                                     .patience_ms = c->heartbeat_timeout_ms,
                                      .arg = m,
                                      .on_joined = on_joined,
                                      .on_view = on_view,
@@ -171,7 +175,7 @@ void observing_check(struct machine *m)
         judge_broken(w, "the observer of %s has view %" PRIx64 " for %d s, and the newest is %" PRIx64,
                      m->name, o->seen, BEHIND_MS / 1000, w->newest_view);
     if (o->state == OBSERVING_ENDED && o->status != PARAMO_E_MEMORY &&
-        now - o->clear_since > (PATIENCE_MS + BEHIND_MS) * ENV_MS)
+        now - o->clear_since > patience(m) + BEHIND_MS * ENV_MS)
         judge_broken(w, "the observer of %s has ended with %s, without a cause", m->name,
                      err_name(o->status));
 }

@@ -663,8 +663,8 @@ static int known_read(struct sim_options *o)
         if (line[0] == '#' || line[0] == '\n')
             continue;
         if (sscanf(line, "%" SCNu64 " %199[^\n]", &known.seed, known.words) != 2) {
-            (void)fprintf(stderr, "paramo sim: %s, line %" PRIu64 ": not a seed and what it was: %.80s\n",
-                          o->from, number, line);
+            (void)fprintf(stderr, "paramo sim: %s, line %" PRIu64 ": a line has a seed and what it shows\n",
+                          o->from, number);
             (void)fclose(f);
             return CODE_DATA;
         }
