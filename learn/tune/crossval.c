@@ -19,7 +19,7 @@
 #define FEATURES_MOST (1u << 19)  /* of all rows */
 #define VALUES_MOST   (1u << 25)  /* of the model, that a fold learns over all passes; ... */
 #define ROWS_LEARNED  (1u << 19)  /* ... and rows, or about */
-#define LEAST_VALUES  (1u << 27)  /* the least number of passes may learn so many */
+#define LEAST_VALUES  (1u << 27)  /* of the rows, over the least number of passes */
 #define PASSES_LEAST  20          /* as in a job that is not cross-validated */
 #define EPOCHS_MOST   20          /* with train_passes: 2,398 passes */
 #define ROWS_LEAST    10

@@ -335,6 +335,22 @@ static void no_memory_for_a_scan(void **state)
     world_fini(&w);
 }
 
+/* Both servers know that server 1 has all partitions now; the client does not. */
+static void view_missed(struct world *w, uint32_t timeout_ms)
+{
+    world_init(w, true, 1);
+    w->timeout_ms = timeout_ms;
+    world_table(w, PARAMO_TABLE_SPARSE, 1);
+    world_start(w, 2, 1, 1);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        w->ring.owner[a] = 1;
+    for (unsigned i = 0; i < 2; i++)
+        w->partitions_changed[i] = w->number + 1;
+    world_view(w);
+    world_server_view(w, 0);
+    world_server_view(w, 1);
+}
+
 /* The client has no memory as it hears of a view that a request waits for: the request is done all the same.
  */
 static void no_memory_for_a_view(void **state)
@@ -345,17 +361,7 @@ static void no_memory_for_a_view(void **state)
     const float vals[N] = {0};
     struct world w;
     uint64_t ts;
-    world_init(&w, true, 1);
-    w.timeout_ms = 2000;
-    world_table(&w, PARAMO_TABLE_SPARSE, 1);
-    world_start(&w, 2, 1, 1);
-    for (unsigned a = 0; a < RING_PARTITIONS; a++)
-        w.ring.owner[a] = 1;
-    for (unsigned i = 0; i < 2; i++)
-        w.partitions_changed[i] = w.number + 1;
-    world_view(&w);
-    world_server_view(&w, 0);
-    world_server_view(&w, 1);
+    view_missed(&w, 2000);
     assert_int_equal(world_push(&w, 0, 0, keys, N, vals, N, &ts), PARAMO_OK);
     nothing = true;
     world_client_view(&w, 0); /* it is not sent again */
@@ -403,18 +409,8 @@ static void no_memory_for_a_view_or_a_timer(void **state)
     const float vals[N] = {0};
     struct world w;
     uint64_t ts[2];
-    world_init(&w, true, 1);
-    w.timeout_ms = 20000;
-    world_table(&w, PARAMO_TABLE_SPARSE, 1);
-    world_start(&w, 2, 1, 1);
+    view_missed(&w, 20000);
     struct world_client *c = &w.clients[0];
-    for (unsigned a = 0; a < RING_PARTITIONS; a++)
-        w.ring.owner[a] = 1;
-    for (unsigned i = 0; i < 2; i++)
-        w.partitions_changed[i] = w.number + 1;
-    world_view(&w);
-    world_server_view(&w, 0);
-    world_server_view(&w, 1);
     for (unsigned i = 0; i < 2; i++) {
         c->wanted_view = 0;
         assert_int_equal(world_push(&w, 0, 0, keys, N, vals, N, &ts[i]), PARAMO_OK);
