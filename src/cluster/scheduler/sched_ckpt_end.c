@@ -63,6 +63,22 @@ static void answer_all(struct sched_ckpt *c)
     assert(!s->ckpts->calls.first);
 }
 
+static void log_end(const struct sched_ckpt *c)
+{
+    const char *what = c->load ? "loaded" : "taken";
+    if (c->err && c->sched->state != SCHED_RUNNING)
+        log_info("scheduler: the job ended before a checkpoint was finished");
+    else if (c->err && c->restore) /* the job ends with this text, and each of its nodes reports it */
+        log_debug("scheduler: the checkpoint in %s was not loaded", c->order.dir);
+    else if (c->err)
+        log_warn("scheduler: the checkpoint in %s was not %s: %s", c->order.dir, what, c->text);
+    else if (c->order.base)
+        log_info("scheduler: checkpoint %" PRIu64 " in %s was taken, based on %" PRIu64, c->order.number,
+                 c->order.dir, c->order.base);
+    else
+        log_info("scheduler: checkpoint %" PRIu64 " in %s was %s", c->order.number, c->order.dir, what);
+}
+
 void sched_ckpt_finish(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
@@ -77,17 +93,7 @@ void sched_ckpt_finish(struct sched_ckpt *c)
                                   c->err ? err_set(c->err, "%s", c->text) : PARAMO_OK);
         return;
     }
-    if (c->err && s->state != SCHED_RUNNING)
-        log_info("scheduler: the job ended before a checkpoint was finished");
-    else if (c->err)
-        log_warn("scheduler: the checkpoint in %s was not %s: %s", c->order.dir, c->load ? "loaded" : "taken",
-                 c->text);
-    else if (c->order.base)
-        log_info("scheduler: checkpoint %" PRIu64 " in %s was taken, based on %" PRIu64, c->order.number,
-                 c->order.dir, c->order.base);
-    else
-        log_info("scheduler: checkpoint %" PRIu64 " in %s was %s", c->order.number, c->order.dir,
-                 c->load ? "loaded" : "taken");
+    log_end(c);
     if (!c->err && !c->load) {
         s->ckpts->last.number = c->order.number;
         s->ckpts->last.at = c->manifest.made_at;
@@ -95,7 +101,9 @@ void sched_ckpt_finish(struct sched_ckpt *c)
     }
     answer_all(c);
     if (c->err && c->restore) {
-        sched_end_begin(s, c->err, c->text);
+        char text[CALL_TEXT_MAX];
+        snprintf(text, sizeof text, "the checkpoint in %s was not loaded: %s", c->order.dir, c->text);
+        sched_end_begin(s, c->err, text);
     } else if (c->restore) {
         s->restoring = false;
         sched_save_record_changed(s, RECORD_RESTORING, 0);
