@@ -173,6 +173,9 @@ struct at_barrier {
 struct losses_untold {
     uint64_t view;
     uint16_t owner[RING_PARTITIONS], before[RING_PARTITIONS]; /* now; before its last change */
+    /* Of each partition's rows: the last migration whose source was told to pause, and the shard that would own them. */
+    uint64_t pausing[RING_PARTITIONS];
+    uint16_t target[RING_PARTITIONS];
 };
 
 /* What was known when a worker began to load a checkpoint. */

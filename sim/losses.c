@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_view.h"
 #include "server/shard/shard_impl.h"
@@ -36,12 +37,28 @@ static unsigned lowest(const struct world *w, const struct view *view, unsigned 
     return RING_LEVELS;
 }
 
+static void watch_pauses(struct losses_untold *u, const struct scheduler *s)
+{
+    for (unsigned i = 0; i < MIGRATIONS_MAX; i++) {
+        const struct migration *migration = &s->migrations->machine.migration[i];
+        if (migration->state != MIGRATION_FULL || migration->handover)
+            continue;
+        for (unsigned a = 0; a < migration->partitions; a++) {
+            u->pausing[migration->first + a] = migration->id;
+            u->target[migration->first + a] = migration->to;
+        }
+    }
+}
+
 void losses_watch(struct machine *m)
 {
     struct world *w = m->world;
     struct losses_untold *u = &w->untold;
     const struct scheduler *s = m->up ? m->made->scheduler : NULL;
-    if (!w->schedule->restores || !s || !sched_view_is_due(s))
+    if (!w->schedule->restores || !s)
+        return;
+    watch_pauses(u, s);
+    if (!sched_view_is_due(s))
         return;
     if (u->view != sched_view_number(s)) {
         u->view = sched_view_number(s);
@@ -56,13 +73,19 @@ void losses_watch(struct machine *m)
         }
 }
 
-/* A migration's target owned the partition, by the view that also says that the target is dead: the scheduler had no memory
- * for the view between. The source gave the rows up with the commit. */
+/* A migration's target owned the partition, by the view that also says that the target is dead. The source gave the rows
+ * up with the commit. The scheduler had no memory for the view between, or took the commit and the death in one step. In
+ * the second case no step ended with that owner: but the source was told to pause, and the view says that this migration
+ * was committed. */
 static bool died_untold(const struct world *w, const struct view *view, unsigned partition)
 {
     const struct losses_untold *u = &w->untold;
-    return u->view == view->number &&
-           (!survives(w, view, u->owner[partition]) || !survives(w, view, u->before[partition]));
+    if (u->view == view->number &&
+        (!survives(w, view, u->owner[partition]) || !survives(w, view, u->before[partition])))
+        return true;
+    unsigned to = u->target[partition];
+    return u->pausing[partition] && to < view->shards_count &&
+           view->shards[to].last_migration == u->pausing[partition] && !survives(w, view, to);
 }
 
 static void key_lost(struct world *w, struct ledger_key *k, const struct view *view)
@@ -162,6 +185,7 @@ bool losses_open(const struct ledger_key *k, const struct shard *shard, const st
 void losses_forget(struct world *w)
 {
     w->loss_view = w->given_up = 0;
+    memset(&w->untold, 0, sizeof w->untold);
     for (unsigned t = 0; t < SIM_TABLES; t++)
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &w->ledger[t].keys[i];
