@@ -109,8 +109,8 @@ struct ledger_key {
     struct ledger_past *past;
     /* The key's last copy has died (losses.c): `lost` while a view says so. The moment and the view of the
      * last such death (0: never), the digits that were acknowledged then, and the checkpoint to which the key
-     * returns (0: not known yet). */
-    bool lost;
+     * returns (0: not known yet). `stays_lost`: no view says so any more, and the row may not have returned. */
+    bool lost, stays_lost;
     uint64_t lost_at, lost_view, lost_acked, back;
 };
 

@@ -61,6 +61,15 @@ static void table_check(struct world *w, const struct machine *m, unsigned index
     }
 }
 
+/* The same of a copy. A copy is lost only if its owner's is: or a load is in progress, which ends at one before the other. */
+static bool copy_is_lost(const struct world *w, const struct shard_table *const tables[SIM_SHARDS],
+                         unsigned s, const struct ledger_key *key)
+{
+    unsigned owner = w->chains.level[0].owner[key->partition];
+    bool alone = owner >= w->ring_shards || !tables[owner] || w->loading || w->restoring;
+    return is_lost(tables[s], key) && (alone || is_lost(tables[owner], key));
+}
+
 /* The rows of one table at all shards; each shard is asked once for all keys that it has. */
 struct holdings {
     unsigned count[SIM_SHARDS];
@@ -136,7 +145,7 @@ static void copies_check(struct world *w, enum sim_table t, const struct machine
             *c = (struct copy){.vals = &h.vals[h.at[s] + taken[s] * copies_width(t)],
                                .n = h.lens[s][taken[s]],
                                .shard = s,
-                               .must = is_lost(tables[s], key) ? 0 : key->must};
+                               .must = copy_is_lost(w, tables, s, key) ? 0 : key->must};
             taken[s]++;
             bool same = false; /* as a copy that was looked at */
             for (unsigned k = 0; k < seen; k++) {

@@ -91,6 +91,7 @@ static bool died_untold(const struct world *w, const struct view *view, unsigned
 static void key_lost(struct world *w, struct ledger_key *k, const struct view *view)
 {
     k->lost = true;
+    k->stays_lost = false;
     k->lost_at = ++w->moment;
     k->lost_view = view->number;
     k->lost_acked = k->acked;
@@ -120,7 +121,7 @@ static void table_came(struct world *w, const struct view *view, bool follows, e
 /* By the views the rows are there again, unless the scheduler has given them up. */
 static void all_back(struct world *w)
 {
-    bool back = true;
+    bool back = true, can = ckpts_can_return(w); /* the folder may have failed during the restore */
     ckpts_returned(w);
     for (unsigned t = 0; t < SIM_TABLES; t++)
         for (unsigned i = 0; i < SIM_KEYS; i++) {
@@ -128,10 +129,11 @@ static void all_back(struct world *w)
             back = back && (!k->lost || k->back);
             if (k->lost && t == SIM_SUMS)
                 sums_returned(w, i);
+            k->stays_lost = k->stays_lost || (k->lost && (!k->back || !can));
             k->lost = false;
         }
     w->counts[PLAY_returned] += back;
-    if (!back || !ckpts_can_return(w)) /* the folder may have failed during the restore */
+    if (!back || !can)
         w->given_up = ++w->moment;
 }
 
@@ -178,8 +180,8 @@ bool losses_between(const struct ledger_key *k, uint64_t from)
 
 bool losses_open(const struct ledger_key *k, const struct shard *shard, const struct shard_table *st)
 {
-    return k->lost_at && (!shard->view || shard->view->number < k->lost_view ||
-                          partition_set_has(st->lost_partitions, k->partition));
+    bool is_lost = (k->lost || k->stays_lost) && partition_set_has(st->lost_partitions, k->partition);
+    return k->lost_at && (!shard->view || shard->view->number < k->lost_view || is_lost);
 }
 
 void losses_forget(struct world *w)
@@ -189,7 +191,7 @@ void losses_forget(struct world *w)
     for (unsigned t = 0; t < SIM_TABLES; t++)
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &w->ledger[t].keys[i];
-            k->lost = false;
+            k->lost = k->stays_lost = false;
             k->died_at = k->lost_at = k->lost_view = k->lost_acked = k->back = 0;
         }
 }

@@ -484,6 +484,28 @@ static void lost_rows_return(void)
     job_off();
 }
 
+/* The same with copies, and with servers that could get more partitions: none migrates before the rows are there. */
+static void lost_rows_return_first(void)
+{
+    struct tcall t;
+    ckpt_job.on_loss = true;
+    job_on(true, 1);
+    for (unsigned i = FIRST_EXTRA; i < FIRST_EXTRA + 2; i++) {
+        ckpt_start_server(i);
+        check_joined(i + 1);
+    }
+    assert_true(cluster_run(&ckpt_job.c, converged, NULL, 30));
+    (void)open_table("t");
+    assert_int_equal(ckpt_save(&t), PARAMO_OK);
+    fail_from_here();
+    cluster_kill(node_at(1));
+    cluster_kill(node_at(FIRST_EXTRA));
+    cluster_pass(&ckpt_job.c, 5);
+    assert_true(ckpt_job.restores > 0);
+    check_usable(false);
+    job_off();
+}
+
 /* Another scheduler goes on with what the first has saved. */
 static void scheduler_starts(void)
 {
@@ -670,6 +692,7 @@ TEST(checkpoint_is_taken, ALL)
 TEST(checkpoint_with_copies, ALL)
 TEST(checkpoint_by_the_clock, SOME)
 TEST(lost_rows_return, ALL)
+TEST(lost_rows_return_first, SOME)
 TEST(scheduler_starts, ALL)
 TEST(job_begins_with_one, ALL)
 TEST(admin_asks, SOME)
@@ -694,6 +717,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_checkpoint_with_copies),
         cmocka_unit_test(test_checkpoint_by_the_clock),
         cmocka_unit_test(test_lost_rows_return),
+        cmocka_unit_test(test_lost_rows_return_first),
         cmocka_unit_test(test_scheduler_starts),
         cmocka_unit_test(test_job_begins_with_one),
         cmocka_unit_test(test_admin_asks),

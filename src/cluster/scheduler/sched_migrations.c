@@ -234,7 +234,7 @@ static void order_failed(struct scheduler *s, const struct migration *migration)
 static void begin(void *arg, const struct migration *migration)
 {
     struct scheduler *s = arg;
-    assert(migration->state == MIGRATION_PLANNED && !s->migrations->suspended);
+    assert(migration->state == MIGRATION_PLANNED && !is_blocked(s));
     sched_ring_untold(s, migration->to, migration->first,
                       migration->partitions); /* its order says that the target has no row of them */
     if (send_order(s, migration, ORDER_MIGRATION_SOURCE, false))
@@ -321,8 +321,8 @@ static void go_on(struct lane_timer *timer)
     struct scheduler *s = container_of(timer, struct sched_migrations, timer)->sched;
     part_check(s->migrations);
     assert(!s->migrations->suspended); /* the timer was cancelled */
-    if (s->state != SCHED_RUNNING || !ends_told(s))
-        return;
+    if (s->state != SCHED_RUNNING || is_blocked(s) || !ends_told(s))
+        return;                  /* the clock looks again */
     if (s->migrations->unsent) { /* migrations whose order could not be sent do not continue by themselves */
         s->migrations->unsent = false;
         for (size_t i = 0; i < MIGRATIONS_MAX; i++)
@@ -341,6 +341,13 @@ static void ends_due(struct lane_timer *timer)
         go_on(&s->migrations->timer);
 }
 
+void sched_migrations_wait_for_lost(struct scheduler *s)
+{
+    part_check(s->migrations);
+    if (sched_lost_since(s))
+        migrations_hold(&s->migrations->machine);
+}
+
 /* Makes the plan: which shard holds what, by weight, among the servers that are here. */
 void sched_migrations_retarget(struct scheduler *s)
 {
@@ -348,6 +355,7 @@ void sched_migrations_retarget(struct scheduler *s)
         return;
     part_check(s->migrations);
     assert(!s->migrations->machine.shard || s->migrations->machine.shard == s->migrations->shards);
+    sched_migrations_wait_for_lost(s);
     uint64_t weight = sched_ring_weigh(s);
     for (uint32_t i = 0; i < sched_ring_shards_count(s); i++) {
         const struct sched_node *node = sched_ring_server(s, i);

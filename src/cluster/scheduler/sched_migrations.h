@@ -60,6 +60,9 @@ void sched_migrations_retry(struct scheduler *s);
  * they do while lost rows are restored: resume does nothing then. */
 void sched_migrations_suspend(struct scheduler *s);
 void sched_migrations_resume(struct scheduler *s);
+/* Rows may have been lost: then no migration begins until they are restored. Only the owner restores them. If it passed
+ * them on before that, it would stay a member of the chain without them. */
+void sched_migrations_wait_for_lost(struct scheduler *s);
 /* The same, but nothing begins for five seconds, and whatever is taken or loaded during them: shards refused a save,
  * because as targets of migrations that had to end they dropped rows. Its caller may try again. */
 void sched_migrations_resume_later(struct scheduler *s);

@@ -107,7 +107,7 @@ static void lost_failed(struct scheduler *s, paramo_err err)
     else
         lost_end(s, text);
     if (!sched_ckpt_busy(s))
-        sched_migrations_resume(s); /* migrations continue without it */
+        sched_migrations_resume(s); /* if the rows are given up */
 }
 
 static void lost_due(struct lane_timer *timer)
@@ -273,6 +273,7 @@ void sched_recovery_check(struct scheduler *s)
     /* the scheduler before this one had its partitions wait for its return */
     if (over && restores && !sched_lost_grew(s)) {
         sched_lost_note(s);
+        sched_migrations_wait_for_lost(s);
         sched_ring_changed(s);
         sched_view_change(s);
         over = orphans(s);
