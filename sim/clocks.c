@@ -129,7 +129,8 @@ bool clocks_hold(const struct op *op)
 {
     const struct world *w = op->machine->world;
     const struct customer *c = &op->machine->customers[op->customer];
-    bool held = is_held(op);
+    /* It left when its clock was there, and then its deadline was near: a server collects pushes for a second. */
+    bool held = is_held(op) || (op->at_clock && op->left_at + 3 * ENV_SEC / 2 > op->deadline);
     /* What it comes after has ended in the same step, and was judged itself. */
     for (unsigned i = 0; op->after_n && !held && i < SIM_RECENT; i++)
         held = c->failed[i] && (c->failed[i] == op->after[0] || c->failed[i] == op->after[1] ||

@@ -51,7 +51,8 @@ struct op {
     uint64_t issued_partitions;  /* ... and the last view in which partitions changed owners */
     uint32_t saw_dead;           /* places of servers that were dead in that view, one bit each */
     uint64_t at_clock;           /* 0: it is held for none */
-    bool clocked;                /* of SIM_SUMS: with its worker's clock (sums.h) */
+    uint64_t left_at; /* by its client's clock, when a part of it left for the first time; 0: never */
+    bool clocked;     /* of SIM_SUMS: with its worker's clock (sums.h) */
     uint64_t clock;
     uint32_t workers; /* with which it was sent; 0: not yet */
     unsigned after_n; /* requests that it comes after: these, and all up to `after_all` */

@@ -81,6 +81,8 @@ void invariants_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct
     if (!op)
         return; /* of a client task */
     held_check(w, op, p->link->client);
+    if (!p->resent && !h.attempt)
+        op->left_at = lane_now(p->link->client->lane);
     clocks_request(op, "leaves");
     sums_leaves(op, &h);
     if (p->resent || h.attempt || op->after_n ||
