@@ -324,9 +324,46 @@ static void rows_come_behind_a_removal(void **state)
     world_fini(&w);
 }
 
+/* The last rows of a table are deleted: each member of a chain frees the memory that the table had for them, whether it has
+ * heard of the deletion from a client or from the member before. */
+static void each_member_frees_memory(void **state)
+{
+    enum { MANY = 40000 };
+    static uint64_t many[MANY];
+    static float ones[MANY];
+    uint64_t held[3], ts;
+    (void)state;
+    begin(2, 3);
+    for (unsigned i = 0; i < MANY; i++) {
+        many[i] = i * UINT64_C(0x1234567);
+        ones[i] = 1;
+    }
+    paramo_kv kv = {.size = sizeof kv, .keys = many, .n = MANY, .vals = ones, .vals_len = MANY};
+    struct client_call call = {.kind = REQUEST_PUSH, .table = &w.tables[SMALL - FIRST], .kv = &kv};
+    assert_ok(client_issue(w.clients[0].client, &call, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    world_pass(&w, ENV_SEC);
+    for (unsigned s = 0; s < 3; s++) {
+        assert_int_equal(rows_here(s, SMALL), MANY);
+        held[s] = shard_table_bytes(shard_table_find(w.servers[s].shard, 1));
+    }
+    call.kind = REQUEST_DELETE;
+    kv.vals = NULL;
+    kv.vals_len = 0;
+    assert_ok(client_issue(w.clients[0].client, &call, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    world_pass(&w, ENV_SEC);
+    for (unsigned s = 0; s < 3; s++) {
+        assert_int_equal(rows_here(s, SMALL), 0);
+        assert_in_range(shard_table_bytes(shard_table_find(w.servers[s].shard, 1)), 1, held[s] / 10);
+    }
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_member_frees_memory),
         cmocka_unit_test(cleared),
         cmocka_unit_test(owner_dies),
         cmocka_unit_test(partitions_come_back),

@@ -73,8 +73,6 @@ static paramo_err change_some(struct shard *s, struct shard_table *t, const stru
     struct van_seg some[VAN_SEGS] = {{0}};
     rows_some(t, h, seg, partitions, buffer, &head, some);
     paramo_err err = head.count ? apply_change(t, &head, some, NULL) : PARAMO_OK;
-    if (h->kind == WIRE_DELETE)
-        clearing_update(s, t);
     bufpool_put(&s->pool, buffer, bytes);
     return err;
 }
@@ -93,5 +91,9 @@ paramo_err partial_apply(struct shard *s, struct shard_table *t, const struct wi
         fresh += partition_set_has(partitions, partition_of(t, keys[i]));
     if (fresh == 0)
         return PARAMO_OK;
-    return fresh == h->count ? apply_change(t, h, seg, NULL) : change_some(s, t, h, seg, nseg, partitions);
+    paramo_err err =
+        fresh == h->count ? apply_change(t, h, seg, NULL) : change_some(s, t, h, seg, nseg, partitions);
+    if (h->kind == WIRE_DELETE)
+        clearing_update(s, t);
+    return err;
 }
