@@ -47,7 +47,7 @@ check "says the same" cmp "$OUT" train.help
 code=0
 "$PARAMO" >"$OUT" 2>"$ERR" || code=$?
 check "no verb: usage, exit code 2" test "$code" -eq 2 -a -s "$ERR"
-for verb in train tune predict eval export import inspect explain run scheduler server worker data ring status drain checkpoint sim bench; do
+for verb in train tune predict eval export import inspect explain serve run scheduler server worker data ring status drain checkpoint sim bench; do
     expect 0 "$verb --help" "$PARAMO" $verb --help
     check "$verb: help on standard output" grep -q "usage: paramo $verb" "$OUT"
     check "$verb: no line of help has more than 80 columns" awk 'length($0) > 80 { exit 1 }' "$OUT"
@@ -62,7 +62,7 @@ wrong='PARAMO_REPLICAS=4 in the environment: not a whole number from 0 to 3'
 refused 2 "so does a variable" "$wrong" env PARAMO_REPLICAS=4 "$PARAMO" run -s 1 -w 1 -- true
 refused 2 "and of a node" "$wrong" env PARAMO_REPLICAS=4 "$PARAMO" scheduler --port 9 --servers 1 --workers 1
 
-for verb in train tune predict eval export import inspect explain run scheduler server worker data ring status drain checkpoint sim bench; do
+for verb in train tune predict eval export import inspect explain serve run scheduler server worker data ring status drain checkpoint sim bench; do
     refused 1 "$verb: too few files may be open" "the limit of open files is 16, and at least 64" \
         bash -c 'ulimit -n 16; exec "$@"' - "$PARAMO" $verb
 done
