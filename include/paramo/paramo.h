@@ -198,7 +198,8 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_pushpull(paramo_worker *worker, par
 /* Waits for a request and returns its status. timeout_ms 0: until the request's deadline. TIMEOUT after a
  * shorter timeout leaves the request running: paramo_test asks for it, paramo_cancel and paramo_worker_close
  * end it. OK for a timestamp that completed long ago; the last 1,024 failures that nothing waited for are
- * kept. INVALID: no request has this timestamp (0, or not issued yet). If paramo_interrupt (CLOSED) or the
+ * kept. INVALID: no request has this timestamp (0, or not issued yet). MEMORY: a server lacks memory; a push
+ * has not been applied on it, but that of a pushpull may have been. If paramo_interrupt (CLOSED) or the
  * end of the node (FENCED, NO_SCHEDULER, SHUTDOWN ...) cuts the wait short, the request ends and its arrays
  * are the caller's again; a push may or may not have been applied. When the node is declared dead, all its
  * requests end with FENCED at once, with or without a wait; so paramo_test finds them completed, and their
