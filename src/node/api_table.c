@@ -154,6 +154,28 @@ paramo_err paramo_table_open(paramo_worker *worker, const char *name, const para
     return err ? err : table_open(worker, full, options, table);
 }
 
+paramo_err table_take(paramo_worker *worker, const struct view_table *found, paramo_table **table)
+{
+    paramo_table *t = find_table(worker, found->id);
+    if (t) {
+        atomic_fetch_add(&t->users, 1);
+        *table = t;
+        return PARAMO_OK;
+    }
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return err_memory(sizeof *t);
+    t->worker = worker;
+    t->options = found->options;
+    client_table_init(&t->spec, found);
+    atomic_store(&t->users, 1);
+    t->next = atomic_load(&worker->tables);
+    while (!atomic_compare_exchange_weak(&worker->tables, &t->next, t)) {
+    }
+    *table = t;
+    return PARAMO_OK;
+}
+
 paramo_err table_open(paramo_worker *worker, const char *name, const paramo_table_options *options,
                       paramo_table **table)
 {
@@ -181,24 +203,7 @@ paramo_err table_open(paramo_worker *worker, const char *name, const paramo_tabl
         err = table_spec_same(name, &args.found.options, &whole);
     if (err)
         return err;
-    paramo_table *t = find_table(worker, args.found.id);
-    if (t) {
-        atomic_fetch_add(&t->users, 1);
-        *table = t;
-        return PARAMO_OK;
-    }
-    t = calloc(1, sizeof *t);
-    if (!t)
-        return err_memory(sizeof *t);
-    t->worker = worker;
-    t->options = args.found.options;
-    client_table_init(&t->spec, &args.found);
-    atomic_store(&t->users, 1);
-    t->next = atomic_load(&worker->tables);
-    while (!atomic_compare_exchange_weak(&worker->tables, &t->next, t)) {
-    }
-    *table = t;
-    return PARAMO_OK;
+    return table_take(worker, &args.found, table);
 }
 
 void paramo_table_close(paramo_table *table)

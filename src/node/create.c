@@ -9,6 +9,7 @@
 #include "filter/users.h"
 #include "node/config.h"
 #include "node/plugins.h"
+#include "node/serve.h"
 #include "node/tasks.h"
 #include "wire/capability.h"
 
@@ -89,13 +90,6 @@ static paramo_err node_van(paramo_node *node)
     return van_tcp_create(node->env, &config, &node->van);
 }
 
-static void apps_nudge(struct lane_task *task)
-{
-    paramo_node *node = container_of(task, paramo_node, apps_nudge);
-    atomic_store(&node->apps_nudge_posted, false);
-    lane_notify(node->apps);
-}
-
 static paramo_err node_prepare(paramo_node *node)
 {
     bool embedded = node->config.roles == PARAMO_ROLE_ALL;
@@ -107,7 +101,7 @@ static paramo_err node_prepare(paramo_node *node)
                           &node->apps);
     if (!err && node->config.roles != PARAMO_ROLE_WORKER && node->config.roles != PARAMO_ROLE_READER)
         err = blocking_jobs_create(node->env, "pm-files", &node->blocking_jobs);
-    node->apps_nudge.run = apps_nudge;
+    serve_init(node);
     node->fs = fs_real();
     if (!err && node_keeps_state(node))
         err = blocking_jobs_create(node->env, "pm-state", &node->files);

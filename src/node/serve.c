@@ -450,6 +450,19 @@ void serve_close_all(paramo_node *node)
     serve_nudge(node);
 }
 
+static void apps_nudge(struct lane_task *task)
+{
+    paramo_node *node = container_of(task, paramo_node, apps_nudge);
+    atomic_store(&node->apps_nudge_posted, false);
+    lane_notify(node->apps);
+}
+
+void serve_init(paramo_node *node)
+{
+    assert(!node->apps_nudge.run);
+    node->apps_nudge.run = apps_nudge;
+}
+
 void serve_nudge(paramo_node *node)
 {
     if (node->apps && !atomic_exchange(&node->apps_nudge_posted, true))

@@ -8,6 +8,8 @@
 
 #include "node/node.h"
 
+/* Before the node serves an app. */
+void serve_init(paramo_node *node);
 void dispatch_init(struct dispatch *dispatch, paramo_node *node, struct lane *lane);
 /* What dispatch_request needs of each request's memory (shard_config.request_room). */
 size_t dispatch_room(void);

@@ -355,7 +355,13 @@ paramo_err tasks_begin(paramo_node *node)
     if (!tasks->thread)
         return PARAMO_OK;
     paramo_err err = customer_open(node, PARAMO_TASKS_APP, 0, false, &tasks->worker);
-    return err ? err : node_run_on(node->apps, begin, tasks);
+    return err ? err : tasks_run(node);
+}
+
+paramo_err tasks_run(paramo_node *node)
+{
+    assert(node->tasks);
+    return node_run_on(node->apps, begin, node->tasks);
 }
 
 void tasks_end(paramo_node *node)

@@ -1,7 +1,8 @@
 /*
  * The tasks of a node: takes calls from the app of tasks, queues them, and runs their functions on a thread of its
  * own, inside lane_callbacks_begin and _end, because a function must not wait. It never knows what a function does
- * (task.h has the life of one task). Tests: test/node/test_task.c, test/e2e/tasks.sh.
+ * (task.h has the life of one task). The simulator plays it (sim/user_tasks.h): its thread is a queue of blocking jobs. Tests:
+ * test/node/test_task.c, test/e2e/tasks.sh, fuzz/fuzz_tasks.c.
  *
  *     CALL -> app lane: take() -> held (until those that it names have ended) -> early (until the node has joined)
  *               -> thread: run() -> subtasks -> answered
@@ -21,6 +22,8 @@ enum { TASKS_IN_ORDER = 1 };
 MUST_USE paramo_err tasks_create(paramo_node *node);
 /* The node has joined: opens the customer of its tasks, if there are functions. */
 MUST_USE paramo_err tasks_begin(paramo_node *node);
+/* Functions run from now on: the last step of tasks_begin. Alone: of a node whose functions issue no requests. */
+MUST_USE paramo_err tasks_run(paramo_node *node);
 /* Calls end with CLOSED from now on, and so do all subtasks. On return all tasks were answered. The app of tasks is
  * closed, and so are all other workers of the node. May be called twice. */
 void tasks_end(paramo_node *node);
