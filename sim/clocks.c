@@ -10,6 +10,7 @@
 #include "node/clock.h"
 #include "sim/judge.h"
 #include "sim/memory.h"
+#include "sim/task_judge.h"
 #include "sim/world.h"
 
 enum { PATIENT_SECONDS = 60, JOIN_SECONDS = 30, DEMANDS = 4 };
@@ -50,13 +51,19 @@ static bool behind(const struct world *w, const struct customer *c, uint64_t clo
                        issued);
         return true;
     }
+    uint64_t end = c->clock.ends[clock % CLOCKS_KEPT];
+    if (c->calls && issued - clock < CLOCKS_KEPT && task_judge_in_flight(w, c, end)) {
+        (void)snprintf(why, size, "a call of a task by customer %u of %s, which came before it, is in flight",
+                       number_of(c), c->machine->name);
+        return true;
+    }
     unsigned left = issued - clock < CLOCKS_KEPT ? c->open : 0; /* requests of it in flight */
     for (uint32_t serial = w->serial, seen = 0; left && seen < SIM_SERIALS; serial--, seen++) {
         const struct op *op = w->by_serial[serial % SIM_SERIALS];
         if (!op || !op->open || &op->machine->customers[op->customer] != c)
             continue;
         left--;
-        if (!op->ts || op->ts > c->clock.ends[clock % CLOCKS_KEPT])
+        if (!op->ts || op->ts > end)
             continue;
         (void)snprintf(why, size,
                        "request %" PRIu64 " of customer %u of %s, which came before it, is in flight", op->ts,

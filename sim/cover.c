@@ -104,7 +104,8 @@ static void watch_links(struct watch *l)
     for (const paramo_worker *w = l->m->made->workers; w; w = w->next)
         for (size_t i = 0; i < links_count(w->client); i++) {
             const struct link *x = links_at(w->client, i);
-            watch_state(l, COVER_link, x->incarnation ^ (uint64_t)w->customer << 32 ^ x->index,
+            watch_state(l, COVER_link,
+                        x->incarnation ^ (uint64_t)w->app << 48 ^ (uint64_t)w->customer << 32 ^ x->index,
                         (enum cover_state)links[x->state], x->incarnation);
         }
 }

@@ -8,6 +8,7 @@
 
 #include "base/transform.h"
 #include "paramo/paramo.h"
+#include "paramo/task_types.h"
 #include "ring/ring.h"
 #include "sim/sizes.h"
 #include "worker/client.h"
@@ -15,6 +16,7 @@
 struct machine;
 struct scan_batch;
 struct page_op;
+struct task_run;
 
 /* In the order of play_counts.h. */
 enum op_kind {
@@ -76,7 +78,9 @@ struct op {
     struct client_stats stats;
     paramo_reduction reduction;
     struct page_op *page;
-    uint64_t state[3]; /* of a function of the application: what it finds, or is given */
+    struct task_run *run; /* it is a subtask of this task, ... */
+    paramo_task *task;    /* ... and not of the application's; NULL: it is no subtask */
+    uint64_t state[3];    /* of a function of the application: what it finds, or is given */
     const struct client_table *other;
     struct transform transform;
     uint64_t keys[SIM_OP_KEYS]; /* the caller's arrays */

@@ -21,6 +21,7 @@
 #include "sim/observing.h"
 #include "sim/overdue.h"
 #include "sim/sums.h"
+#include "sim/task_judge.h"
 #include "sim/world.h"
 #include "wire/head.h"
 #include "worker/chunk.h"
@@ -78,8 +79,8 @@ void invariants_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct
         return;
     const struct slice *p = container_of(frame, const struct slice, frame);
     struct op *op = p->chunk->request->callback_arg;
-    if (!op)
-        return; /* of a client task */
+    if (!op || p->link->client->config.app == PARAMO_TASKS_APP)
+        return; /* of a client task, or a subtask */
     held_check(w, op, p->link->client);
     if (!p->resent && !h.attempt)
         op->left_at = lane_now(p->link->client->lane);
@@ -106,7 +107,10 @@ void invariants_watch_arrives(void *arg, uint32_t from, uint32_t to, const uint8
     uint64_t number;
     memcpy(&number, head + 8, sizeof number);
     sim_note(w->sim, (uint64_t)from << 56 ^ (uint64_t)to << 48 ^ (uint64_t)head[0] << 40 ^ number);
-    w->answers += head[0] == WIRE_ANSWER;
+    bool of_task = head[0] == WIRE_ANSWER && w->tasks && w->tasks->answers;
+    if (of_task)
+        w->tasks->answers--;
+    w->answers += head[0] == WIRE_ANSWER && !of_task;
     w->stirred = w->stirred || head[0] == WIRE_VIEW || head[0] == WIRE_ORDER || head[0] == WIRE_CHAIN ||
                  head[0] == WIRE_MIGRATION || (head[0] >= WIRE_PUSH && head[0] < WIRE_ANSWER);
 }
@@ -597,10 +601,10 @@ static void customers_check(struct world *w, struct machine *m)
         c->view_seen = client->view->number;
         if (m->client_task && m->client_task_customer == i)
             continue;
-        if (atomic_load(&client->tracker.in_flight) != c->open)
+        if (atomic_load(&client->tracker.in_flight) != c->open + c->calls)
             judge_broken(w, "customer %u of %s: %u requests are tracked, %u are in flight", i, m->name,
-                         atomic_load(&client->tracker.in_flight), c->open);
-        if (!c->open && !requests_first(client) && /* carriers go on */
+                         atomic_load(&client->tracker.in_flight), c->open + c->calls);
+        if (!c->open && !c->calls && !requests_first(client) && /* carriers go on */
             (client->pool.out || numbers_floor(client) != numbers_next(client) || chunk_first_waiter(client)))
             judge_broken(w, "customer %u of %s keeps something although nothing is in flight", i, m->name);
     }
@@ -633,6 +637,8 @@ void invariants_step(struct world *w, uint32_t first, uint32_t end)
             ledger_ghost(m);
             overdue_watch(m);
         }
+        if (look && w->tasks)
+            task_judge_check(m);
         if (look && m->role == PARAMO_ROLE_WORKER)
             customers_check(w, m);
         if (look && m->role == PARAMO_ROLE_WORKER)

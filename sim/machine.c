@@ -17,6 +17,8 @@
 #include "env/process.h"
 #include "node/clock.h"
 #include "node/member_slot.h"
+#include "node/serve.h"
+#include "node/tasks.h"
 #include "sim/capabilities.h"
 #include "sim/ckpts.h"
 #include "sim/ckpts_state.h"
@@ -392,6 +394,7 @@ void machine_start(struct machine *m)
     if (m->role == PARAMO_ROLE_SCHEDULER) {
         start_scheduler(m);
     } else {
+        m->world->app->tasks_start(m);
         start_member_slot(m);
         if (m->role == PARAMO_ROLE_WORKER)
             m->world->app->start(m);
@@ -470,6 +473,7 @@ static void customer_open(struct machine *m, unsigned i)
         .worker = worker, .machine = m, .reads = reads(m, i), .reopen.fire = customer_reopen};
     worker->node = node;
     worker->customer = i;
+    worker->session = mix64(node->own->incarnation ^ mix64(sim_now(m->world->sim) << 1 | i)) | 1;
     worker->need.run = need_run;
     worker->nudge.run = nudge_run;
     sim_must(lane_create(node->env, "customer", 0, &worker->lane));
@@ -576,9 +580,9 @@ static void customer_end(struct machine *m, struct customer *c)
         m->observing.feed = NULL;
     free(opened_of(worker));
     c->worker = NULL;
-    if (c->open)
+    if (c->open || c->calls)
         judge_broken(m->world, "%s: %u requests of customer %td had no end when it was closed", m->name,
-                     c->open, c - m->customers);
+                     c->open + c->calls, c - m->customers);
 }
 
 static bool customer_close(struct machine *m, unsigned customer)
@@ -647,6 +651,19 @@ static void release_late_answers(struct machine *m)
     }
 }
 
+static void apps_end(struct machine *m, struct node_shard *s)
+{
+    if (!lane_enter(m->made->apps))
+        abort();
+    dispatch_close(&s->dispatch);
+    shard_close(s->shard);
+    s->shard = NULL;
+    lane_leave(m->made->apps);
+    end_lane(m, m->made->apps);
+    view_feed_fini(&s->feed);
+    tasks_free(m->made);
+}
+
 static void member_slot_end(struct machine *m, struct member_slot *member_slot)
 {
     for (unsigned i = 0; i < member_slot->shards_count; i++) {
@@ -663,6 +680,8 @@ static void member_slot_end(struct machine *m, struct member_slot *member_slot)
         end_lane(m, member_slot->shards[i].lane);
         view_feed_fini(&member_slot->shards[i].feed);
     }
+    if (m->made->apps)
+        apps_end(m, &member_slot->app_endpoint);
     drain(m->made->control); /* tasks that shards have posted there */
     free(member_slot->shards);
     free(member_slot);
@@ -698,6 +717,7 @@ void machine_kill(struct machine *m, uint64_t again_ns)
         m->world->app->stop(m);
     for (unsigned i = 0; i < SIM_CUSTOMERS; i++)
         sim_cancel(w->sim, &m->customers[i].reopen);
+    m->world->app->tasks_end(m);
     while (node->workers) {
         struct customer *c = &m->customers[node->workers->customer];
         node->workers = node->workers->next;
@@ -747,6 +767,7 @@ static void joined(struct machine *m)
         w->complete = true;
         ledger_owners(w, view);
     }
+    m->world->app->tasks_join(m);
     if (m->role == PARAMO_ROLE_WORKER) {
         w->restoring = false;
         m->world->app->joined(m);

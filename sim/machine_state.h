@@ -142,6 +142,7 @@ struct customer {
     struct customer_clock clock;
     struct sim_event reopen;
     unsigned open;
+    unsigned calls; /* of tasks, in flight */
     /* the last request whose first transmission went to a shard */
     uint64_t first_ts[SIM_SHARDS][SIM_PRIORITIES];
     uint64_t handled_ts[SIM_SHARDS][SIM_PRIORITIES]; /* the last request that a handler received */
@@ -198,7 +199,8 @@ struct machine {
     struct script script; /* workers */
     bool has_stale;       /* the process before held a work unit when it died: that lease is void */
     struct work_unit stale;
-    struct customer customers[SIM_CUSTOMERS];
+    struct customer customers[SIM_CUSTOMERS + 1]; /* the last: that of tasks, also of a server */
+    bool tasks_ended;                             /* its node takes no more calls of tasks */
     struct observing observing;
     struct client_table tables[SIM_TABLES];
     struct client_task *client_task; /* NULL: none */

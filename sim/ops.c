@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/api_table.h"
 #include "sim/clocks.h"
 #include "sim/copies.h"
 #include "sim/filters.h"
@@ -20,6 +21,7 @@
 #include "sim/pages.h"
 #include "sim/reals.h"
 #include "sim/sums.h"
+#include "sim/task_judge.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
@@ -148,8 +150,11 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
         *failed = ts > *failed ? ts : *failed; /* one of long ago may end late */
     else
         invariants_after(op);
-    m->script.lost = status == PARAMO_E_NODE_LOST;
-    w->counts[op->kind] += !status;
+    if (!op->run)
+        m->script.lost = status == PARAMO_E_NODE_LOST;
+    if (op->run)
+        w->tasks->answers++;
+    w->counts[op->run ? PLAY_subtasks : (enum play_count)op->kind] += !status;
     w->counts[PLAY_ranges] += !status && op->range;
     w->counts[PLAY_columns] += !status && op->columns;
     if (!status && op->table == SIM_REALS)
@@ -172,7 +177,7 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
         m->world->app->wake(m);
 }
 
-static void op_done(void *arg, uint64_t ts, paramo_err status)
+void op_done(void *arg, uint64_t ts, paramo_err status)
 {
     memory_hold();
     op_ended(arg, ts, status);
@@ -326,6 +331,33 @@ static void after_draw(struct machine *m, struct op *op, paramo_request_options 
     o->after_all = op->after_all;
 }
 
+static struct op *op_new(struct machine *m, unsigned customer)
+{
+    struct world *w = m->world;
+    struct op *op = op_get(w);
+    op->machine = m;
+    op->customer = customer;
+    do
+        op->serial = ++w->serial;
+    while (w->by_serial[op->serial % SIM_SERIALS]); /* a request that is open for long keeps its place */
+    return op;
+}
+
+/* It is about to be issued. */
+static void op_opens(struct op *op)
+{
+    struct machine *m = op->machine;
+    struct world *w = m->world;
+    struct customer *c = &m->customers[op->customer];
+    op->open = true;
+    c->open++;
+    w->by_serial[op->serial % SIM_SERIALS] = op;
+    w->by_serial_count++;
+    op->saw_dead = judge_sees_dead(c->worker->client->view);
+    op->issued_view = c->worker->client->view->number;
+    op->issued_partitions = views_partitions_changed(c->worker->client);
+}
+
 static void issue(struct machine *m, unsigned customer, bool flush)
 {
     static const enum request_kind kinds[] = {
@@ -333,12 +365,7 @@ static void issue(struct machine *m, unsigned customer, bool flush)
         REQUEST_STAT, REQUEST_SCAN, REQUEST_REDUCE,   REQUEST_TRANSFORM, REQUEST_FLUSH,  REQUEST_PAGE};
     struct world *w = m->world;
     struct customer *c = &m->customers[customer];
-    struct op *op = op_get(w);
-    op->machine = m;
-    op->customer = customer;
-    do
-        op->serial = ++w->serial;
-    while (w->by_serial[op->serial % SIM_SERIALS]); /* a request that is open for long keeps its place */
+    struct op *op = op_new(m, customer);
     op_fill(m, op, flush);
     filters_change(m, customer, op->table);
     if (reals_has(op->table))
@@ -381,14 +408,8 @@ static void issue(struct machine *m, unsigned customer, bool flush)
                                .other = op->other,
                                .transform = &op->transform};
     sums_issue(op, &call);
-    op->open = true;
-    c->open++;
-    w->by_serial[op->serial % SIM_SERIALS] = op;
-    w->by_serial_count++;
+    op_opens(op);
     m->script.ops++;
-    op->saw_dead = judge_sees_dead(c->worker->client->view);
-    op->issued_view = c->worker->client->view->number;
-    op->issued_partitions = views_partitions_changed(c->worker->client);
     memory_of(m);
     paramo_err err = client_issue(c->worker->client, &call, &op->ts);
     memory_of(NULL);
@@ -405,6 +426,64 @@ static void issue(struct machine *m, unsigned customer, bool flush)
                op->kind != OP_PUSHPULL) {
         ledger_poison(op); /* the arrays are the caller's again */
     }
+}
+
+static void subtask_draw(struct op *op, struct dice *dice)
+{
+    op->only = UINT64_C(1) << dice_draw(dice, SIM_KEYS) | UINT64_C(1) << dice_draw(dice, SIM_KEYS);
+    if (ledger_issue(op->machine->world, op, dice))
+        return;
+    op->kind = OP_PULL; /* no digit is left */
+    (void)ledger_issue(op->machine->world, op, dice);
+}
+
+paramo_err op_subtask(struct task_run *run, struct machine *m, paramo_task *task, bool push,
+                      struct dice *dice, paramo_callback done)
+{
+    static const enum sim_table tables[] = {SIM_DENSE, SIM_SPARSE, SIM_VAR, SIM_ROWS};
+    paramo_worker *worker = m->customers[SIM_TASKS_CUSTOMER].worker;
+    const struct client *client = worker->client;
+    paramo_table *table = NULL;
+    enum sim_table which = tables[dice_draw(dice, sizeof tables / sizeof *tables)];
+    const struct view_table *found = view_table_named(client->view, sim_table_names[which]);
+    if (!found) /* the product would ask the scheduler and wait */
+        return err_set(PARAMO_E_NO_TABLE, "the view has no table %s", sim_table_names[which]);
+    if (!table_by_name(worker, found->name))
+        sim_must(table_take(worker, found, &table));
+    struct op *op = op_new(m, SIM_TASKS_CUSTOMER);
+    op->table = which;
+    op->run = run;
+    op->task = task;
+    op->kind = push ? OP_PUSH : OP_PULL;
+    subtask_draw(op, dice);
+    bool copy = dice_draw(dice, 2);
+    paramo_request_options o = {.size = sizeof o,
+                                .flags = copy ? PARAMO_COPY : 0,
+                                .priority = (int32_t)dice_draw(dice, SIM_PRIORITIES),
+                                .cmd = (int32_t)op->serial,
+                                .task = task,
+                                .callback = done,
+                                .callback_arg = op};
+    paramo_kv kv = {.size = sizeof kv,
+                    .keys = op->keys,
+                    .n = op->n,
+                    .vals = op->vals,
+                    .vals_len = op->vals_n,
+                    .lens = op->table == SIM_VAR ? op->lens : NULL};
+    op->priority = o.priority;
+    op->patient = true;
+    op->deadline = lane_now(client->lane) + m->made->config.request_timeout_ms * ENV_MS;
+    op_opens(op);
+    memory_go_on();
+    paramo_err err = paramo_task_table(task, sim_table_names[op->table], NULL, &table);
+    if (!err)
+        err = (op->kind == OP_PUSH ? paramo_push : paramo_pull)(worker, table, &kv, &o, &op->ts);
+    memory_hold();
+    if (err)
+        op_ended(op, 0, err);
+    else if (op->open && copy && op->kind == OP_PUSH)
+        ledger_poison(op);
+    return err;
 }
 
 void op_issue(struct machine *m, unsigned customer)

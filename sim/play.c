@@ -29,6 +29,8 @@
 #include "sim/ops.h"
 #include "sim/script.h"
 #include "sim/sides.h"
+#include "sim/task_judge.h"
+#include "sim/user_tasks.h"
 #include "sim/world.h"
 
 enum {
@@ -40,7 +42,8 @@ enum {
     LINGER = 40000,    /* ... this many steps to meet one after the end of the list */
     CHECK_EVERY = 256, /* events between full checks */
     NEAR = 64, /* within this many steps of a fault each event is a step; farther away only answers are ... */
-    IDLE = 64  /* ... and one event in this many, so that an idle cluster reaches the fault, too */
+    TASKS_SHARE = 8, /* where there are tasks, one event in this many is theirs, and is no step */
+    IDLE = 64        /* ... and one event in this many, so that an idle cluster reaches the fault, too */
 };
 
 /* a closed customer stays closed at least this long; its numbers follow the clock */
@@ -426,6 +429,9 @@ static const struct app_ops application = {.start = script_start,
                                            .works = script_works,
                                            .over = script_over,
                                            .task_dies = client_task_die,
+                                           .tasks_start = user_tasks_start,
+                                           .tasks_join = user_tasks_join,
+                                           .tasks_end = user_tasks_end,
                                            .handler = op_handler};
 
 static void world_make(struct world *w, const struct schedule *s)
@@ -466,6 +472,7 @@ static void world_make(struct world *w, const struct schedule *s)
     links_make(w);
     ledger_init(w);
     ckpts_make(w);
+    task_judge_make(w);
     for (uint32_t k = 0; k < w->count; k++)
         if (s->extra && &w->machines[k] == &w->workers[s->workers - 1])
             machine_start_in(&w->machines[k], s->extra_after);
@@ -486,6 +493,7 @@ static void world_free(struct world *w)
         cover_free(&w->machines[k]);
     }
     ckpts_free(w);
+    task_judge_free(w);
     stores_free(w);
     simnet_destroy(w->net);
     sim_destroy(w->sim);
@@ -544,6 +552,7 @@ static void world_again(struct world *w)
     memset(w->left, 0, sizeof w->left);
     w->gone = 0;
     w->successions = 0;
+    task_judge_forget(w);
     memset(w->death_view, 0, sizeof w->death_view);
     memset(w->barrier, 0, sizeof w->barrier);
     clocks_forget(w);
@@ -570,7 +579,7 @@ static void world_again(struct world *w)
 static bool counts(const struct world *w, bool answered)
 {
     const struct schedule *s = w->schedule;
-    if (island_still(w))
+    if (island_still(w) || (w->tasks && w->events % TASKS_SHARE == 1))
         return false;
     bool near = w->next_fault == s->count || s->faults[w->next_fault].step <= w->step + NEAR;
     return near || answered || w->events % IDLE == 0;

@@ -51,7 +51,12 @@
     X(user_filtered)                                                                                         \
     X(ranges)                                                                                                \
     X(columns)                                                                                               \
-    X(refused)
+    X(refused)                                                                                               \
+    X(tasks)                                                                                                 \
+    X(task_groups)                                                                                           \
+    X(task_orders)                                                                                           \
+    X(task_calls)                                                                                            \
+    X(subtasks)
 
 enum play_count {
 #define PLAY_ENUM(name) PLAY_##name,

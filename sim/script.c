@@ -26,6 +26,7 @@
 #include "sim/memory.h"
 #include "sim/observing.h"
 #include "sim/ops.h"
+#include "sim/user_tasks.h"
 #include "sim/world.h"
 #include "table/table_options.h"
 #include "worker/carrying.h"
@@ -392,6 +393,7 @@ static void work(struct machine *m)
     else if (what == 3)
         op_cancel(m);
     clocks_turn(m);
+    user_tasks_turn(m);
     issue(m);
     if (s->lost)
         tick_in(m, 100 * ENV_MS);
@@ -444,7 +446,7 @@ static void turn(struct machine *m)
     }
     unsigned open = 0;
     for (unsigned i = 0; i < w->schedule->customers; i++)
-        open += m->customers[i].open;
+        open += m->customers[i].open + m->customers[i].calls;
     bool due = ckpts_turn(m, false), clocks_over = !w->calm || clocks_calm(m);
     unsigned last = CALM_OPS * customers(m);
     if (w->calm && s->calm_ops >= last) {
@@ -459,6 +461,7 @@ static void turn(struct machine *m)
         } else if (!open && flush_held(m)) {
             tick_in(m, 5 * ENV_MS);
         } else if (!open && !m->client_task && !due && clocks_over && !ckpts_turn(m, true)) {
+            user_tasks_leave(m);
             go(m, SCRIPT_LEAVE);
         } else {
             tick_in(m, 5 * ENV_MS);

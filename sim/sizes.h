@@ -23,6 +23,7 @@ enum {
     SIM_REAL_DIGITS = 20, /* the same of SIM_REALS, whose sums are doubles */
     SIM_PRIORITIES = 2,
     SIM_CUSTOMERS = 2,
+    SIM_TASKS_CUSTOMER = SIM_CUSTOMERS,     /* the customer of a node's tasks */
     SIM_SERVERS = 2 * SCHEDULE_SERVERS_MAX, /* places: a server that returns may join as one more ... */
     SIM_SHARDS = 2 * SIM_SERVERS,
     SIM_PLACES = 16, /* ... and so may a worker whose death is not known yet */

@@ -9,6 +9,7 @@
  *     look.c          the check of all tables, now and then
  *     script.c        the workers' application: its calls to the scheduler, and when it makes them
  *     client_tasks.c  what the application does on a thread of its own: it saves and loads tables
+ *     user_tasks.c    user tasks: who calls what, in which order, and what the functions do
  *     ops.c           its requests, and the server's handler
  *     invariants.c    what must hold after each event
  *     functions.c     functions of ranges, and what their results may be
@@ -24,6 +25,7 @@
  *     sums.c          the model of a table that aggregates: of which clock a push is, and what a read sees
  *     filters.c       the chains of filters that customers draw
  *     clocks.c        the clocks of customers: who ends iterations and waits, and the model of what has ended
+ *     task_judge.c    the model of user tasks: what has run where, and how calls may end
  *     deals.c         the model of the pool: which worker has which work unit
  *     memory.c        allocations of a process that fail
  *     hits.c          which faults have struck
@@ -59,6 +61,7 @@
 #include "sim/van/simvan.h"
 
 struct ckpts;
+struct user_tasks;
 
 /* The application on the machines, as the modules below it call it. play.c fills this table in. */
 struct app_ops {
@@ -78,6 +81,10 @@ struct app_ops {
     bool (*over)(const struct machine *m);
     /* The process is dead and its customer closed: the client task ends here. */
     void (*task_dies)(struct machine *m);
+    /* User tasks: before a server or worker joins, when it has, and when its process ends. */
+    void (*tasks_start)(struct machine *m);
+    void (*tasks_join)(struct machine *m);
+    void (*tasks_end)(struct machine *m);
     /* Of each server; arg: its machine. */
     paramo_handler handler;
 };
@@ -212,6 +219,8 @@ struct world {
     uint32_t serial; /* numbers requests, in all jobs */
     struct op *by_serial[SIM_SERIALS];
     uint32_t by_serial_count;
+
+    struct user_tasks *tasks; /* user_tasks.c, task_judge.c; NULL: the schedule has none */
 
     /* script.c: calls to the scheduler; deals.c, clocks.c */
     bool gathered;                          /* the workers of this job have met at their first barrier */

@@ -448,7 +448,8 @@ static const struct lane_ops sim_lane_ops = {
     .wait = sim_lane_wait,
 };
 
-/* ---- blocking jobs: events, one after the other, each after a time that is drawn ----------------------- */
+/* ---- blocking jobs: events, one after the other, each after a time that is drawn -----------------------
+ * A disk works while its process is stopped. A job without a lane is one of the process's own threads, which is stopped. */
 
 struct sim_blocking_jobs {
     struct blocking_jobs blocking_jobs;
@@ -475,6 +476,11 @@ static void sim_blocking_job_turn(struct sim_blocking_jobs *c)
 static void sim_blocking_jobs_next(struct sim_event *event)
 {
     struct sim_blocking_jobs *c = container_of(event, struct sim_blocking_jobs, next);
+    const struct blocking_job *first = container_of(c->waiting.head, struct blocking_job, node);
+    if (!first->lane && c->host->paused_until > c->sim->now) {
+        sim_must_schedule(c->sim, event, c->host->paused_until);
+        return;
+    }
     sim_blocking_job_turn(c);
     if (!queue_empty(&c->waiting))
         sim_blocking_jobs_arm(c);

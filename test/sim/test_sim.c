@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "env/blocking_job.h"
 #include "env/lane.h"
 #include "sim/env/sim.h"
 
@@ -98,12 +99,61 @@ static void randomness_comes_from_the_seed(void **state)
     assert_int_not_equal(drawn[0], drawn[2]);
 }
 
+struct job {
+    struct blocking_job job;
+    unsigned ends;
+};
+
+static void job_work(struct blocking_job *job)
+{
+    (void)job;
+}
+
+static void job_done(struct blocking_job *job)
+{
+    container_of(job, struct job, job)->ends++;
+}
+
+/* A disk works on while its process is stopped; a thread of the process, whose jobs name no lane, does not. */
+static void threads_stop_with_their_process(void **state)
+{
+    (void)state;
+    struct sim *sim;
+    struct sim_host *host;
+    struct lane *lane;
+    struct blocking_jobs *disk, *thread;
+    assert_int_equal(sim_create(1, &sim), PARAMO_OK);
+    assert_int_equal(sim_host_create(sim, 0, &host), PARAMO_OK);
+    struct env *env = sim_host_env(host);
+    assert_int_equal(lane_create(env, "lane", 0, &lane), PARAMO_OK);
+    assert_int_equal(blocking_jobs_create(env, "disk", &disk), PARAMO_OK);
+    assert_int_equal(blocking_jobs_create(env, "thread", &thread), PARAMO_OK);
+    struct job sync = {.job = {.lane = lane, .work = job_work, .done = job_done}},
+               function = {.job = {.work = job_work, .done = job_done}};
+    uint64_t until = sim_now(sim) + ENV_SEC;
+    sim_host_pause(host, until);
+    blocking_jobs_post(disk, &sync.job);
+    blocking_jobs_post(thread, &function.job);
+    while (sim_next_at(sim) < until && sim_step(sim)) {
+    }
+    assert_int_equal(function.ends, 0);
+    while (sim_step(sim)) {
+    }
+    assert_int_equal(function.ends, 1);
+    assert_int_equal(sync.ends, 1); /* its end is a task of the lane, which stood still */
+    blocking_jobs_destroy(thread);
+    blocking_jobs_destroy(disk);
+    lane_destroy(lane);
+    sim_destroy(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_come_by_time_then_by_sequence),
         cmocka_unit_test(lanes_run_on_the_virtual_clock),
         cmocka_unit_test(randomness_comes_from_the_seed),
+        cmocka_unit_test(threads_stop_with_their_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
