@@ -29,7 +29,7 @@ template <typename Val> static void Use() {
   sk.push_back(1); sk.append(sk); sk.segment(0, 1).front(); sk.back();
 }
 int main() {
-  ps::StartAsync(0); Use<float>(); Use<char>();
+  ps::StartAsync(0); Use<char>();
   ps::SimpleApp app(1); app.Wait(app.Request(1, "", ps::kServerGroup));
   app.set_request_handle([](const ps::SimpleData &d, ps::SimpleApp *a) { a->Response(d); });
   ps::Customer own(2, 0, [](const ps::Message &m) { ps::Postoffice::Get()->van()->Send(m); });
@@ -46,8 +46,7 @@ for compiler in g++ clang++; do
     for standard in 11 14 17 20; do
         try $compiler -std=c++$standard $flags -Itest/ps test/ps/many/main.cc
         try $compiler -std=c++$standard $flags -DNDEBUG test/ps/kv_two_apps.cc
-        # With macros of the same names before ours: by the oldest and the newest standard.
-        [ $standard = 11 ] || [ $standard = 20 ] || continue
+        # With macros of the same names before ours.
         for macros in dmlc glog mxnet; do
             try $compiler -std=c++$standard $flags -Wdangling-else -include test/ps/macros/$macros.h "$work/all.cc"
         done
