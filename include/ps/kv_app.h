@@ -367,6 +367,23 @@ template <typename Val> class KVServer : public SimpleApp
         obj_->Open();
     }
 
+    /* Of BytePS' fork of ps-lite. What this worker pushes from now on under this key alone is copied into vals,
+     * which the handle then gets as its values. The next such push writes there again. A push of another size
+     * is refused. From any thread; during a handle it takes effect when that ends. */
+    void RegisterRecvBuffer(int worker_id, const SArray<Key> &keys, const SArray<Val> &vals,
+                            const SArray<int> & /* lens */ = {}, int /* cmd */ = 0)
+    {
+        PS_REQUIRE(keys.size() == 1u)
+            << "RegisterRecvBuffer: a buffer is for one key, and not for " << keys.size();
+        const Key key = keys[0];
+        obj_->RunOnStrand([this, worker_id, key, vals] { buffers_[worker_id][key] = vals; });
+    }
+    void RegisterRecvBufferWithRank(int worker_rank, const SArray<Key> &keys, const SArray<Val> &vals,
+                                    const SArray<int> &lens = {}, int cmd = 0)
+    {
+        RegisterRecvBuffer(Postoffice::WorkerRankToID(worker_rank), keys, vals, lens, cmd);
+    }
+
     /* Answers a request: a pull with its values (res.keys as asked for, res.lens if their number differs), a
      * push with nothing. */
     void Response(const KVMeta &req, const KVPairs<Val> &res = KVPairs<Val>())
@@ -421,12 +438,30 @@ template <typename Val> class KVServer : public SimpleApp
         data.lens = in.array<int>(PARAMO_SEG_LENS, "lens");
         PS_REQUIRE(data.lens.empty() || data.lens.size() == data.keys.size())
             << "another number of lens than of keys";
+        if (!buffers_.empty() && meta.push && data.keys.size() == 1)
+            Place(meta.sender, &data);
         if (handle_ == nullptr) {
             waiting_.push_back({meta, data});
             return;
         }
         Running running(this);
         (*handle_)(meta, data, this);
+    }
+    /* Puts what was pushed into the buffer for it, if there is one. */
+    void Place(int sender, KVPairs<Val> *data)
+    {
+        const auto of_sender = buffers_.find(sender);
+        if (of_sender == buffers_.end())
+            return;
+        const auto it = of_sender->second.find(data->keys[0]);
+        if (it == of_sender->second.end())
+            return;
+        PS_REQUIRE(it->second.size() == data->vals.size())
+            << "a push of " << data->vals.size() << " values to a buffer of " << it->second.size()
+            << " (RegisterRecvBuffer)";
+        if (!data->vals.empty())
+            std::memcpy(it->second.data(), data->vals.data(), data->vals.size() * sizeof(Val));
+        data->vals = it->second;
     }
     void RunWaiting(const Waiting &w) noexcept
     {
@@ -505,6 +540,7 @@ template <typename Val> class KVServer : public SimpleApp
     std::shared_ptr<ReqHandle> handle_;
     std::vector<std::shared_ptr<ReqHandle>> retired_;
     int running_ = 0; /* handles; more than one when a handle that waits runs what was left to it */
+    std::unordered_map<int, std::unordered_map<Key, SArray<Val>>> buffers_; /* by node and key */
     std::vector<Waiting> waiting_; /* came while SimpleApp's handle was set already, and ours not yet */
 };
 } // namespace ps

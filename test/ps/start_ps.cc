@@ -1,6 +1,7 @@
 // A job as BytePS begins and ends one, with what its fork of ps-lite has beside the rest: StartPS and
 // Finalize by role, GetRole, and constructors that name an instance. A server keeps a sum for each key and
-// answers from another thread's place and time: when all workers have pushed.
+// answers from another thread's place and time: when all workers have pushed. It gets what they push in memory of its
+// own (RegisterRecvBuffer).
 #include <map>
 
 #include "expect.h"
@@ -8,8 +9,11 @@
 
 using namespace ps;
 
+enum { KEY = 3, PUSHED = 100 };
+
 struct Sum {
     std::vector<char> kept;
+    std::map<int, SArray<char>> buffers; /* by worker */
     std::vector<KVMeta> waiting;
     KVPairs<char> answer;
 };
@@ -23,6 +27,7 @@ static void Add(Sum *sum, const KVMeta &meta, const KVPairs<char> &data, KVServe
         server->Response(meta, sum->answer);
         return;
     }
+    EXPECT(data.vals.data() == sum->buffers[meta.sender].data());
     sum->kept.resize(data.vals.size(), 0);
     for (size_t i = 0; i < data.vals.size(); i++)
         sum->kept[i] = static_cast<char>(sum->kept[i] + data.vals[i]);
@@ -52,18 +57,33 @@ int main()
             [&sums](const KVMeta &meta, const KVPairs<char> &data, KVServer<char> *self) {
                 Add(&sums[data.keys[0]], meta, data, self);
             });
+        EXPECT_THROW(server->RegisterRecvBuffer(9, SArray<Key>(2, 0), SArray<char>(1)));
     }
+    if (role == Node::SERVER) {
+        const SArray<Key> keys(1, Postoffice::Get()->GetServerKeyRanges()[MyRank()].begin() + KEY);
+        for (int rank = 0; rank < NumWorkers(); rank++) {
+            SArray<char> &buffer = sums[keys[0]].buffers[Postoffice::WorkerRankToID(rank)];
+            buffer.resize(PUSHED);
+            server->RegisterRecvBufferWithRank(rank, keys, buffer, SArray<int>(1, PUSHED));
+        }
+    }
+    EXPECT(Postoffice::GetServer() == Postoffice::Get() && Postoffice::GetWorker(0) == Postoffice::Get());
+    EXPECT(Postoffice::GetScheduler() == Postoffice::Get() && Postoffice::Get()->group_size() == 1);
+    EXPECT(Postoffice::Get()->num_worker_instances() == NumWorkers());
+    EXPECT(Postoffice::Get()->num_server_instances() == NumServers());
+    EXPECT_THROW(Postoffice::GetWorker(1));
     if (!Postoffice::Get()->is_recovery())
         Postoffice::Get()->Barrier(0, kWorkerGroup + kServerGroup + kScheduler);
     if (role == Node::WORKER) {
         KVWorker<char> kv(0, 0, 0);
         for (const Range &range : Postoffice::Get()->GetServerKeyRanges()) {
-            const SArray<Key> keys(1, range.begin() + 3);
-            SArray<char> vals(100, 2), sum(100);
-            SArray<int> lens(1, 100);
+            const SArray<Key> keys(1, range.begin() + KEY);
+            SArray<char> vals(PUSHED, 2), sum(PUSHED);
+            SArray<int> lens(1, PUSHED);
+            EXPECT_THROW(kv.Wait(kv.ZPush(keys, SArray<char>(PUSHED + 1, 2))));
             kv.Wait(kv.ZPush(keys, vals, lens));
             kv.Wait(kv.ZPull(keys, &sum, &lens));
-            EXPECT(lens[0] == 100 && sum[0] == 2 * NumWorkers() && sum[99] == 2 * NumWorkers());
+            EXPECT(lens[0] == PUSHED && sum[0] == 2 * NumWorkers() && sum[PUSHED - 1] == 2 * NumWorkers());
         }
     }
     Finalize(0, role, true);

@@ -58,6 +58,32 @@ class Postoffice
         return only;
     }
 
+    /* Of BytePS' fork of ps-lite, where a process may have several instances of each role. Here it is one node. */
+    static Postoffice *GetWorker(int instance = 0)
+    {
+        return Instance(instance);
+    }
+    static Postoffice *GetServer(int instance = 0)
+    {
+        return Instance(instance);
+    }
+    static Postoffice *GetScheduler()
+    {
+        return Get();
+    }
+    int group_size() const
+    {
+        return 1;
+    }
+    int num_worker_instances() const
+    {
+        return num_workers();
+    }
+    int num_server_instances() const
+    {
+        return num_servers();
+    }
+
     Van *van()
     {
         return &van_;
@@ -193,6 +219,12 @@ class Postoffice
         return std::atoi(text);
     }
 
+    static Postoffice *Instance(int instance)
+    {
+        if (instance != 0)
+            PS_FAIL() << "Postoffice: a process has one instance, and not " << instance + 1;
+        return Get();
+    }
     static bool VanIsChosen();
     paramo_node *Join(bool process);
     void Open(paramo_node *joined);
