@@ -20,6 +20,16 @@ uint64_t capabilities_draw(const struct world *w, uint32_t node)
     return (r >> 8) % 16 ? some | functions : some & ~functions;
 }
 
+uint64_t capabilities_lacked(const struct machine *m, uint32_t servers)
+{
+    const struct world *w = m->world;
+    uint64_t lacked = ~m->van->capabilities;
+    for (unsigned p = 0; p < SIM_SERVERS;
+         p++) /* clients and chains may not know yet that a process has ended */
+        lacked |= servers >> p & 1 ? w->lacked[p] : 0;
+    return lacked;
+}
+
 static const struct machine *machine_of(const struct world *w, uint64_t incarnation)
 {
     for (uint32_t k = 1; k < w->count; k++) {

@@ -10,6 +10,9 @@
 
 /* The bits of a process that starts now: a quarter has none, half has all. By dice of their own. */
 uint64_t capabilities_draw(const struct world *w, uint32_t node);
+/* What a connection between the machine and a server in one of these places (bits) may lack: both ends must have a
+ * capability. */
+uint64_t capabilities_lacked(const struct machine *m, uint32_t servers);
 /* All connections between servers, and between workers and servers. */
 void capabilities_check(struct world *w);
 

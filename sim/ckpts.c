@@ -21,12 +21,14 @@
 #include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "sim/bounds.h"
+#include "sim/call_ends.h"
 #include "sim/ckpts_state.h"
 #include "sim/disk.h"
 #include "sim/judge.h"
 #include "sim/losses.h"
 #include "sim/memory.h"
 #include "sim/world.h"
+#include "wire/order.h"
 
 enum { CALL_SECONDS = 20, AGAIN_MS = 200 };
 
@@ -193,20 +195,17 @@ static void power_fails(struct world *w)
 
 /* ---- those who ask ------------------------------------------------------------------------------------- */
 
-/* The worker's membership ends with this status, and its calls end first: the scheduler stood still for so
- * long that the member, after a reconnect, got no place in time. */
-static bool ends_with(const struct machine *m, paramo_err status)
-{
-    const struct member *member = m->made->own->member;
-    return member->state == MEMBER_ENDED && member->end_status == status;
-}
-
 static bool no_job(const struct machine *m, paramo_err status)
 {
-    return !machine_joined(m) || ends_with(m, status) || m->declared_dead || m->world->over ||
-           m->world->scheduler_lost ||
-           (status == PARAMO_E_FENCED || status == PARAMO_E_NO_SCHEDULER || status == PARAMO_E_SHUTDOWN ||
-            status == PARAMO_E_CLOSED);
+    return !machine_joined(m) || m->declared_dead || m->world->over || m->world->scheduler_lost ||
+           call_ends_with_job(m, status);
+}
+
+/* The standby scheduler, after the first; NULL: there is none. */
+static const struct machine *next_scheduler(const struct world *w, const struct machine *m)
+{
+    const struct machine *last = &w->machines[w->count - 1];
+    return m != last && last->role == PARAMO_ROLE_SCHEDULER ? last : NULL;
 }
 
 /* Is a server dead now, or has one died since the call? In fact, by a view, or by the scheduler's roster: its view comes
@@ -223,7 +222,8 @@ static bool server_died(const struct world *w)
     for (uint32_t k = 0; k < w->count; k++) {
         const struct machine *m = &w->machines[k];
         const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
-        if (s && s->roster->replaced_count)
+        if (s &&
+            (m->term != c->asked_leads[m->rank] || s->roster->replaced_count != c->asked_replaced[m->rank]))
             return true; /* another server has its place already */
         for (uint32_t i = 0; s && i < s->roster->slots[SLOTS_SERVERS].count; i++)
             if (s->roster->slots[SLOTS_SERVERS].node[i] &&
@@ -255,9 +255,10 @@ static bool has_cause(const struct machine *m, paramo_err status)
     const struct ckpts *c = w->ckpts;
     switch (status) {
     case PARAMO_OK:
-    case PARAMO_E_AGAIN:
-    case PARAMO_E_FULL: /* orders that a server does not answer in time */
+    case PARAMO_E_AGAIN: /* it ends in the calm, when a call has to succeed */
         return true;
+    case PARAMO_E_FULL:
+        return c->orders_full_at > c->asked_moment;
     case PARAMO_E_TIMEOUT: /* by the clock of the worker, the scheduler or a server, which may run fast */
         return w->jumped_at > c->asked_moment ||
                lane_now(m->made->control) + sim_host_stood(m->host, c->asked_at) >=
@@ -272,7 +273,7 @@ static bool has_cause(const struct machine *m, paramo_err status)
     case PARAMO_E_NOT_FOUND:
         return (c->load && !c->least && !c->load_number) || c->lied_at > c->asked_moment;
     case PARAMO_E_MEMORY:
-        return memory_failed_call(m, c->asked_moment);
+        return memory_failed_call(m, UINT32_MAX, c->asked_moment);
     case PARAMO_E_CORRUPT: /* the damage of the lying disk is found, ... */
         /* ... or a save misses a file: servers sync their files, and the scheduler then syncs the names of all of them. A
          * power failure before that takes a name whose server has answered. */
@@ -405,6 +406,11 @@ static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
     c->asked_moment = ++w->moment;
     c->asked_term = newest_term(w);
     memcpy(c->asked_deaths, w->deaths, sizeof c->asked_deaths);
+    for (const struct machine *s = w->machines; s; s = next_scheduler(w, s)) {
+        c->asked_leads[s->rank] = s->term;
+        c->asked_replaced[s->rank] =
+            s->up && s->made->scheduler ? s->made->scheduler->roster->replaced_count : 0;
+    }
     for (struct ckpt_seen *seen = c->seen; seen && load; seen = seen->next)
         seen->loadable = seen->there && has_manifest(c, seen->number);
     c->load_number = number;
@@ -535,11 +541,15 @@ static void begins_with(struct world *w, uint64_t number)
     bounds_restored(w, seen->bounds);
 }
 
-/* The standby scheduler, after the first; NULL: there is none. */
-static const struct machine *next_scheduler(const struct world *w, const struct machine *m)
+/* A server has unfinished orders, and this scheduler has given it as many as may be unfinished. */
+static bool orders_full(const struct scheduler *s)
 {
-    const struct machine *last = &w->machines[w->count - 1];
-    return m != last && last->role == PARAMO_ROLE_SCHEDULER ? last : NULL;
+    bool full = false;
+    for (uint32_t i = 0; s && i < s->roster->slots[SLOTS_SERVERS].count && !full; i++) {
+        const struct sched_node *node = s->roster->slots[SLOTS_SERVERS].node[i];
+        full = node && node->orders.first && (uint32_t)node->orders.next_id > ORDERS_WINDOW;
+    }
+    return full;
 }
 
 void ckpts_check(struct world *w)
@@ -547,6 +557,8 @@ void ckpts_check(struct world *w)
     struct ckpts *c = w->ckpts;
     if (!c)
         return;
+    if (c->asks && orders_full(world_scheduler(w)))
+        c->orders_full_at = ++w->moment;
     if (simfs_struck(c->files) != c->struck) {
         c->struck = simfs_struck(c->files);
         c->failed_at = ++w->moment;

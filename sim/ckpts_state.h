@@ -36,15 +36,18 @@ struct ckpts {
     uint64_t begun_id[2];               /* of which checkpoint; 0: none */
     uint64_t asked_moment;              /* of the last call, ... */
     uint32_t asked_term;                /* ... the highest term of a scheduler then, ... */
-    uint32_t asked_deaths[SIM_SERVERS]; /* ... and the servers that had died */
-    uint64_t power_at;                  /* the moment when the power of the folder's machine failed last */
-    uint64_t lied_at;                   /* the moment when the disk lost what a sync had called durable */
-    uint64_t struck;                    /* faults of the files (simfs_struck) */
-    uint64_t failed_at;                 /* the moment when an operation failed last; 0: none has */
-    uint64_t restored;                  /* this job began with that one; 0: with empty tables */
-    bool load_failed;                   /* one was not loaded */
-    struct machine *asks;               /* the worker that waits for an answer, ... */
-    uint64_t asked_at;                  /* ... since this time of its clock */
+    uint32_t asked_deaths[SIM_SERVERS]; /* ... the servers that had died, ... */
+    uint32_t asked_leads[2],
+        asked_replaced[2];   /* ... and of each scheduler its term, and servers that it had replaced */
+    uint64_t orders_full_at; /* the moment when a server last had as many unfinished orders as it may have */
+    uint64_t power_at;       /* the moment when the power of the folder's machine failed last */
+    uint64_t lied_at;        /* the moment when the disk lost what a sync had called durable */
+    uint64_t struck;         /* faults of the files (simfs_struck) */
+    uint64_t failed_at;      /* the moment when an operation failed last; 0: none has */
+    uint64_t restored;       /* this job began with that one; 0: with empty tables */
+    bool load_failed;        /* one was not loaded */
+    struct machine *asks;    /* the worker that waits for an answer, ... */
+    uint64_t asked_at;       /* ... since this time of its clock */
     bool load;
     uint64_t load_number, least; /* the number that was asked for; the last that must exist */
     struct member_call call;

@@ -13,6 +13,7 @@
 #include "env/file.h"
 #include "env/process.h"
 #include "paramo/tensors.h"
+#include "sim/capabilities.h"
 #include "sim/cells.h"
 #include "sim/ckpts_state.h"
 #include "sim/cover.h"
@@ -243,13 +244,14 @@ static void judge_end(const struct client_task *e, paramo_err err)
              ckpts_may_have_lost(w, m->client_task_from);
         break;
     case PARAMO_E_MEMORY:
-        ok = ok || memory_failed(m, e->from);
+        ok = ok || memory_failed(m, UINT32_MAX, e->from);
         break;
     case PARAMO_E_FENCED:
         ok = ok || m->declared_dead;
         break;
     case PARAMO_E_UNSUPPORTED:
-        ok = ok || (m->customers[m->client_task_customer].reads && w->lacked & CAPABILITY_READERS);
+        ok = ok || (m->customers[m->client_task_customer].reads &&
+                    capabilities_lacked(m, UINT32_MAX) & CAPABILITY_READERS);
         break;
     default:
         break;

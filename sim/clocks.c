@@ -8,6 +8,7 @@
 #include "cluster/scheduler/sched_clock.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "node/clock.h"
+#include "sim/call_ends.h"
 #include "sim/judge.h"
 #include "sim/memory.h"
 #include "sim/task_judge.h"
@@ -189,6 +190,25 @@ static void wait_over(struct customer *c, paramo_err status)
     }
 }
 
+/* May the call end with this status? */
+static bool has_cause(const struct customer *c, enum clocks_state was, paramo_err status)
+{
+    const struct machine *m = c->machine;
+    const struct customer_clock *k = &c->clock;
+    switch (status) {
+    case PARAMO_OK:
+        return true;
+    case PARAMO_E_TIMEOUT:
+        return call_ends_late(m, k->asked_at, k->deadline, k->asked_from) || call_ends_with_job(m, status);
+    case PARAMO_E_MEMORY:
+        return memory_failed_call(m, 0, k->asked_from);
+    case PARAMO_E_NOT_FOUND: /* the scheduler does not count it, which has declared its process dead */
+        return was != CLOCKS_JOINING && !lives(m->world, m);
+    default:
+        return call_ends_with_job(m, status);
+    }
+}
+
 static void call_over(struct customer *c, paramo_err status)
 {
     struct machine *m = c->machine;
@@ -201,6 +221,9 @@ static void call_over(struct customer *c, paramo_err status)
     }
     if (m->dying || c->closing)
         return;
+    if (!has_cause(c, was, status))
+        judge_broken(m->world, "%s: a call for the clock of customer %u ended with %s, without a cause: %s",
+                     m->name, number_of(c), err_name(status), err_text());
     if (was == CLOCKS_WAITING) {
         wait_over(c, status);
     } else if (was == CLOCKS_JOINING && status) {
@@ -241,13 +264,16 @@ static void begin(struct customer *c, enum clocks_state state)
         k->waits_since = sim_now(m->world->sim);
         enum clocks_state before = k->state;
         k->state = state;
+        uint64_t wait = k->patient ? PATIENT_SECONDS * ENV_SEC : 50 * ENV_MS;
+        k->asked_at = now;
+        k->asked_from = m->world->moment;
+        k->deadline = now + (state == CLOCKS_WAITING ? wait : JOIN_SECONDS * ENV_SEC);
         if (state == CLOCKS_JOINING)
-            err = member_clock_join(member, &k->call, number_of(c), now + JOIN_SECONDS * ENV_SEC);
+            err = member_clock_join(member, &k->call, number_of(c), k->deadline);
         else if (state == CLOCKS_WAITING)
-            err = member_clock_wait(member, &k->call, session, k->demand,
-                                    now + (k->patient ? PATIENT_SECONDS * ENV_SEC : 50 * ENV_MS));
+            err = member_clock_wait(member, &k->call, session, k->demand, k->deadline);
         else
-            err = member_clock_leave(member, &k->call, session, now + JOIN_SECONDS * ENV_SEC);
+            err = member_clock_leave(member, &k->call, session, k->deadline);
         k->state = err ? before : k->state;
     }
     if (enter)

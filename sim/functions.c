@@ -6,6 +6,7 @@
 
 #include "base/exactsum.h"
 #include "base/hash.h"
+#include "sim/capabilities.h"
 #include "sim/judge.h"
 #include "sim/ledger.h"
 #include "sim/losses.h"
@@ -222,7 +223,7 @@ void reduction_judge(struct world *w, const struct op *op)
         judge_sum(w, op);
 }
 
-bool function_may_be_refused(const struct world *w, const struct op *op)
+bool function_may_be_refused(const struct op *op, uint32_t servers)
 {
     uint64_t bit = op->kind == OP_REDUCE              ? CAPABILITY_REDUCE
                    : op->kind == OP_TRANSFORM         ? CAPABILITY_TRANSFORM
@@ -234,7 +235,7 @@ bool function_may_be_refused(const struct world *w, const struct op *op)
         bit |= CAPABILITY_FUNCTIONS;
     if (op->kind == OP_TRANSFORM && op->transform.function == PARAMO_TRANSFORM_USER)
         bit |= CAPABILITY_FUNCTIONS;
-    return (w->lacked & bit) != 0;
+    return (capabilities_lacked(op->machine, servers) & bit) != 0;
 }
 
 /* ---- changes ------------------------------------------------------------------------------------------- */

@@ -23,6 +23,6 @@ void reduction_judge(struct world *w, const struct op *op);
  * of others may be lost by it. */
 void transform_draw(struct op *op, struct dice *dice);
 /* May it end with UNSUPPORTED? */
-bool function_may_be_refused(const struct world *w, const struct op *op);
+bool function_may_be_refused(const struct op *op, uint32_t servers);
 
 #endif

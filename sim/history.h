@@ -59,6 +59,9 @@ struct op {
     uint32_t workers; /* with which it was sent; 0: not yet */
     unsigned after_n; /* requests that it comes after: these, and all up to `after_all` */
     uint64_t after[2], after_all;
+    bool issued;       /* its client has it */
+    bool first_failed; /* one of these has failed, or may have: then it may be cancelled */
+    uint64_t first;    /* one that has: then it may not be executed; 0: none */
     uint64_t ts, deadline;
     uint64_t from; /* the moment of its issue */
     unsigned n, vals_n;

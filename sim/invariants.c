@@ -55,13 +55,46 @@ static void held_check(struct world *w, const struct op *op, const struct client
 
 void invariants_after(const struct op *op)
 {
+    if (op->first)
+        judge_broken(op->machine->world,
+                     "%s: request %" PRIu64 " was executed although request %" PRIu64
+                     ", which it comes after, failed",
+                     op->machine->name, op->ts, op->first);
+}
+
+void invariants_failed(const struct op *op, uint64_t ts)
+{
+    struct world *w = op->machine->world;
     const struct customer *c = &op->machine->customers[op->customer];
-    for (unsigned i = 0; op->after_n && i < 2; i++)
-        if (op->after[i] && c->failed[op->after[i] % SIM_RECENT] == op->after[i])
-            judge_broken(op->machine->world,
-                         "%s: request %" PRIu64 " was executed although request %" PRIu64
-                         ", which it comes after, failed",
-                         op->machine->name, op->ts, op->after[i]);
+    for (unsigned i = 0, left = c->afters; i < SIM_SERIALS && left; i++) {
+        struct op *next = w->by_serial[i];
+        if (!next || !next->open || !next->after_n || next->machine != op->machine ||
+            next->customer != op->customer)
+            continue;
+        left--;
+        if (!names(next, ts))
+            continue;
+        next->first_failed = true;
+        /* Its client may have ended that one in the same step before: then it does not wait for it, unless it names it. */
+        if (next->issued || ts > next->after_all)
+            next->first = ts;
+    }
+}
+
+void invariants_after_issue(struct op *op)
+{
+    const struct machine *m = op->machine;
+    const struct customer *c = &m->customers[op->customer];
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t ts = op->after[i];
+        if (ts && c->failed[ts % SIM_RECENT] == ts)
+            op->first = ts;
+        /* a client task's, or a call of a task, whose ends this judge does not see */
+        op->first_failed = op->first_failed || op->first || (ts && c->issued[ts % SIM_RECENT] != ts);
+    }
+    bool task = m->client_task && m->client_task_customer == op->customer;
+    if (op->after_all && (task || c->calls))
+        op->first_failed = true;
 }
 
 /* A first transmission may not overtake an earlier request of the same customer, shard and priority. */
@@ -133,7 +166,34 @@ void invariants_handled(struct world *w, struct machine *server, unsigned index,
 
 /* ---- how requests may end ------------------------------------------------------------------------------ */
 
-/* Has a server with some of its keys died since its issue? A request without keys asks all servers. */
+/* The places of the servers that the request was sent to, or may have been, one bit each: all that have owned one of its
+ * keys since its issue, as its client or the newest view has it. A scan asks one shard, others without keys all servers. */
+static uint32_t asked_servers(const struct op *op)
+{
+    const struct world *w = op->machine->world;
+    uint32_t asked = 0;
+    if (op->kind == OP_SCAN)
+        return UINT32_C(1) << op->shard / w->schedule->shards;
+    if (!op->n)
+        return UINT32_MAX;
+    for (unsigned i = 0; i < op->n; i++) {
+        const struct ledger_key *k = &w->ledger[op->table].keys[op->index[i]];
+        for (unsigned s = 0; s < w->ring_shards; s++)
+            if (k->shard == (int)s || k->past->left[s] > op->issued_view)
+                asked |= UINT32_C(1) << s / w->schedule->shards;
+    }
+    return asked;
+}
+
+/* The same, and all that its changes may be passed on to, which also must know what it asks for: members of chains, and
+ * targets of migrations. */
+static uint32_t changed_servers(const struct op *op)
+{
+    bool reads = op->kind == OP_PULL || (op->kind >= OP_STAT && op->kind != OP_TRANSFORM);
+    return reads ? asked_servers(op) : UINT32_MAX;
+}
+
+/* Has a server that it asks died since its issue? */
 static bool asked_dead(const struct op *op, const struct view *view)
 {
     const struct world *w = op->machine->world;
@@ -141,14 +201,7 @@ static bool asked_dead(const struct op *op, const struct view *view)
     /* It had them: a newer view with the successor may have come before this report. */
     for (unsigned p = 0; p < SIM_SERVERS; p++)
         dead |= (uint32_t)(w->death_view[p] > op->issued_view) << p;
-    bool asked = dead && !op->n;
-    for (unsigned i = 0; i < op->n && !asked; i++) {
-        const struct ledger_key *k = &w->ledger[op->table].keys[op->index[i]];
-        for (unsigned s = 0; s < w->ring_shards && !asked; s++)
-            asked = (k->shard == (int)s || k->past->left[s] > op->issued_view) &&
-                    dead >> s / w->schedule->shards & 1;
-    }
-    return asked;
+    return dead && asked_servers(op) & dead;
 }
 
 /* Has the owner of one of its keys died, without a later successful clear that replaces the lost rows? */
@@ -195,19 +248,14 @@ static struct op *ended_untold(const struct op *op)
     return untold;
 }
 
-/* Has a request failed that it comes after? Those that the judge knows nothing of count: a client task's, and those whose
- * slot a later request has taken. Of a request that comes after all before it, each may have failed long ago. */
+/* Has a request failed that it comes after? One that it names may have failed before; of a request that comes after all
+ * before it, only those count that were in flight at its issue. */
 static bool after_failed(const struct op *op)
 {
-    const struct customer *c = &op->machine->customers[op->customer];
-    bool failed = op->after_all != 0;
-    for (unsigned i = 0; i < 2; i++)
-        failed = failed || (op->after[i] && (c->issued[op->after[i] % SIM_RECENT] != op->after[i] ||
-                                             c->failed[op->after[i] % SIM_RECENT] >= op->after[i]));
-    struct op *untold = op->after_n && !failed ? ended_untold(op) : NULL;
+    struct op *untold = op->after_n && !op->first_failed ? ended_untold(op) : NULL;
     if (untold)
         untold->has_failed = true;
-    return failed || untold;
+    return op->first_failed || untold;
 }
 
 /* Its node has learned that the job is over, and so its clock has ended with that. The job's end is judged by itself,
@@ -257,7 +305,7 @@ void invariants_status(struct op *op, paramo_err status)
         ok = op->refused;
         break;
     case PARAMO_E_UNSUPPORTED:
-        ok = function_may_be_refused(w, op);
+        ok = function_may_be_refused(op, changed_servers(op));
         break;
     case PARAMO_E_HANDLER: /* handled for some keys, and sliced again for others */
         ok = op->table == SIM_USER && op->kind == OP_PUSHPULL && keys_moved(op);
@@ -269,7 +317,7 @@ void invariants_status(struct op *op, paramo_err status)
         ok = clocks_lost(op, status) || sums_may_be_late(op);
         break;
     case PARAMO_E_MEMORY:
-        ok = memory_failed(m, held_since(op)) || clocks_lost(op, status);
+        ok = memory_failed(m, asked_servers(op), held_since(op)) || clocks_lost(op, status);
         break;
     case PARAMO_E_CLOSED:
         ok = m->customers[op->customer].closing || clocks_lost(op, status);
@@ -537,6 +585,8 @@ static void view_came(struct world *w, const struct view *view)
             if (m->place >= SIM_PLACES)
                 judge_broken(w, "%s has place %d", m->name, m->place);
             m->place %= SIM_PLACES;
+            if (m->role == PARAMO_ROLE_SERVER)
+                w->lacked[m->place] |= ~m->van->capabilities;
             if (!node->alive)
                 judge_dead(m, true);
         }

@@ -16,6 +16,10 @@ void invariants_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct
 void invariants_watch_arrives(void *arg, uint32_t from, uint32_t to, const uint8_t head[VAN_HEAD]);
 /* A request has succeeded: have the requests before it, which it comes after? */
 void invariants_after(const struct op *op);
+/* A request that comes after others is about to be issued. */
+void invariants_after_issue(struct op *op);
+/* The request of that number has failed. */
+void invariants_failed(const struct op *op, uint64_t ts);
 /* The request is handled by this shard of the server. */
 void invariants_handled(struct world *w, struct machine *server, unsigned index,
                         const paramo_request_info *info);

@@ -46,6 +46,8 @@ void judge_dead(struct machine *m, bool dead)
         m->world->server_gone_at =
             m->role == PARAMO_ROLE_SERVER ? m->world->moment : m->world->server_gone_at;
     }
+    if (dead && m->role == PARAMO_ROLE_WORKER && m->place >= 0)
+        m->world->worker_changed[m->place] = m->world->moment;
     m->declared_dead = dead;
     m->world->dead = dead ? m->world->dead | bit : m->world->dead & ~bit;
 }

@@ -19,6 +19,7 @@
 #include "node/member_slot.h"
 #include "node/serve.h"
 #include "node/tasks.h"
+#include "sim/call_ends.h"
 #include "sim/capabilities.h"
 #include "sim/ckpts.h"
 #include "sim/ckpts_state.h"
@@ -368,7 +369,6 @@ void machine_start(struct machine *m)
     sim_must(van_sim_create(w->net, m->name, &m->van));
     van_sim_set_faulty(m->van, w->schedule->datagrams);
     m->van->capabilities = capabilities_draw(w, m->node);
-    w->lacked |= ~m->van->capabilities;
     node->env = sim_host_env(m->host);
     node->van = m->van;
     node->interrupt_fd = -1;
@@ -747,6 +747,8 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     m->deposed = m->cannot_start = false;
     m->van = NULL;
     m->up = m->dying = false;
+    if (m->role == PARAMO_ROLE_WORKER && m->place >= 0)
+        w->worker_changed[m->place] = w->moment;
     if (m->role == PARAMO_ROLE_SERVER)
         w->server_gone_at = ++w->moment;
     if (m->role == PARAMO_ROLE_SERVER && m->place >= 0)
@@ -763,6 +765,8 @@ static void joined(struct machine *m)
 {
     struct world *w = m->world;
     const struct view *view = member_view(machine_member(m));
+    if (m->role == PARAMO_ROLE_WORKER)
+        w->worker_changed[call_ends_place(m)] = w->moment;
     if (!w->complete) {
         w->complete = true;
         ledger_owners(w, view);
@@ -809,10 +813,15 @@ static bool may_end(const struct machine *m, paramo_err code)
         return m->memory.failed || ends;
     case PARAMO_E_DATA_LOST: /* the end of the job shows whether that is right */
         return ends;
-    case PARAMO_E_FULL:
-        return w->scheduler_stood;
-    default:
+    case PARAMO_OK: /* of a job that has not ended well */
+    case PARAMO_E_SHUTDOWN:
+    case PARAMO_E_NODE_LOST:
+        return ends;
+    case PARAMO_E_NO_SCHEDULER:
+    case PARAMO_E_TIMEOUT: /* by its own clock, or by the scheduler's */
         return true;
+    default: /* the checkpoint that the job was to begin with was not loaded */
+        return ends && ckpts_restored(w) && w->restoring;
     }
 }
 
@@ -831,18 +840,15 @@ static void ended(struct machine *m)
         machine_kill(m, drained ? m->drained_ns : 0);
         return;
     }
-    /* A process that joins while the scheduler's clock jumps is too late: the scheduler cannot know that the
-     * news of a death is on its way. */
-    bool full = code == PARAMO_E_FULL && w->scheduler_stood;
     bool lost = code == PARAMO_E_DATA_LOST &&
                 /* the end of the job shows whether that is right */
                 (w->schedule->replicas || w->schedule->restores);
     bool memory = code == PARAMO_E_MEMORY && m->memory.failed;
     /* the checkpoint that the job was to begin with was not loaded */
     bool no_start = ckpts_restored(w) && w->restoring;
-    if (m->seen == MEMBER_SLOT_FAILED && !full && !memory && !lost && !no_start &&
-        code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NO_SCHEDULER && code != PARAMO_E_TIMEOUT &&
-        code != PARAMO_E_NODE_LOST && code != PARAMO_E_FENCED)
+    if (m->seen == MEMBER_SLOT_FAILED && !memory && !lost && !no_start && code != PARAMO_E_SHUTDOWN &&
+        code != PARAMO_E_NO_SCHEDULER && code != PARAMO_E_TIMEOUT && code != PARAMO_E_NODE_LOST &&
+        code != PARAMO_E_FENCED)
         judge_broken(w, "%s could not join: %s: %s", m->name, err_name(code), m->made->own->text);
     if (m->seen == MEMBER_SLOT_ENDED && !may_end(m, code))
         judge_broken(w, "%s ended with %s, without a cause: %s", m->name, err_name(code), m->made->own->text);

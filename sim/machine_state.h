@@ -52,8 +52,9 @@ struct reals_error {
 struct customer_clock {
     enum clocks_state state;
     struct member_call call;
-    uint64_t begins;            /* the clock that it joined with */
-    uint64_t ends[CLOCKS_KEPT]; /* by clock: the last request before it was ended */
+    uint64_t begins;                         /* the clock that it joined with */
+    uint64_t ends[CLOCKS_KEPT];              /* by clock: the last request before it was ended */
+    uint64_t asked_at, deadline, asked_from; /* of the call: by the node's clock, and the moment */
     uint64_t demand;
     uint64_t seen; /* the highest minimum that any customer had heard of when the call began */
     uint64_t waits_since;
@@ -141,8 +142,8 @@ struct customer {
     struct machine *machine;
     struct customer_clock clock;
     struct sim_event reopen;
-    unsigned open;
-    unsigned calls; /* of tasks, in flight */
+    unsigned open, afters; /* afters: those that come after others */
+    unsigned calls;        /* of tasks, in flight */
     /* the last request whose first transmission went to a shard */
     uint64_t first_ts[SIM_SHARDS][SIM_PRIORITIES];
     uint64_t handled_ts[SIM_SHARDS][SIM_PRIORITIES]; /* the last request that a handler received */

@@ -37,6 +37,15 @@ static bool spared(const struct machine *m)
     return m->role == PARAMO_ROLE_SERVER && (s->replicas || s->restores) && judge_needs(m->world, m);
 }
 
+/* At a server: in the place that it has. One that has none yet answers no request; what it still lacks when it has
+ * one is found then (memory_of). */
+static void failed_now(struct machine *m)
+{
+    m->memory.last_at = m->world->moment;
+    if (m->role == PARAMO_ROLE_SERVER && m->place >= 0)
+        m->world->memory_at[m->place % SIM_SERVERS] = m->world->moment;
+}
+
 static bool fails(void)
 {
     if (!current || held)
@@ -55,7 +64,7 @@ static bool fails(void)
     mem->next = --mem->row ? 1 : 0;
     mem->struck = true;
     mem->failed++;
-    mem->last_at = current->world->moment;
+    failed_now(current);
     return true;
 }
 
@@ -104,7 +113,7 @@ void memory_of(struct machine *m)
         hits_add(current->world, current->memory.fault);
     }
     if (ran && ran->memory.failed && ran->role == PARAMO_ROLE_SERVER && lacks(ran))
-        ran->memory.last_at = ran->world->moment;
+        failed_now(ran);
     ran = m && m->up && !m->dying ? m : NULL;
     current = ran && m->memory.next ? m : NULL;
 }
@@ -127,22 +136,25 @@ void memory_strike(struct machine *m, size_t fault)
     m->memory.fault = fault;
 }
 
-static bool failed_of(const struct world *w, enum paramo_role role, uint64_t from)
+static bool failed_since(uint64_t at, uint64_t from)
 {
-    bool failed = false;
-    for (uint32_t k = 0; k < w->count; k++) {
-        const struct machine *m = &w->machines[k];
-        failed = failed || (m->role == role && m->memory.last_at && m->memory.last_at >= from);
-    }
+    return at && at >= from;
+}
+
+bool memory_failed(const struct machine *m, uint32_t servers, uint64_t from)
+{
+    bool failed = failed_since(m->memory.last_at, from);
+    for (unsigned p = 0; p < SIM_SERVERS && !failed; p++)
+        failed = servers >> p & 1 && failed_since(m->world->memory_at[p], from);
     return failed;
 }
 
-bool memory_failed(const struct machine *m, uint64_t from)
+bool memory_failed_call(const struct machine *m, uint32_t servers, uint64_t from)
 {
-    return (m->memory.last_at && m->memory.last_at >= from) || failed_of(m->world, PARAMO_ROLE_SERVER, from);
-}
-
-bool memory_failed_call(const struct machine *m, uint64_t from)
-{
-    return memory_failed(m, from) || failed_of(m->world, PARAMO_ROLE_SCHEDULER, from);
+    const struct world *w = m->world;
+    bool failed = memory_failed(m, servers, from);
+    for (uint32_t k = 0; k < w->count && !failed; k++)
+        failed =
+            w->machines[k].role == PARAMO_ROLE_SCHEDULER && failed_since(w->machines[k].memory.last_at, from);
+    return failed;
 }

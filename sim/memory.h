@@ -18,9 +18,9 @@ void memory_of(struct machine *m);
 void memory_hold(void);
 void memory_go_on(void);
 void memory_strike(struct machine *m, size_t fault);
-/* Has an allocation of this machine's process, or of a server's, failed since that moment? */
-bool memory_failed(const struct machine *m, uint64_t from);
+/* Has an allocation of this machine's process failed since that moment, or one of a server in these places (bits)? */
+bool memory_failed(const struct machine *m, uint32_t servers, uint64_t from);
 /* The same, or of a scheduler's process: for what the scheduler answers. */
-bool memory_failed_call(const struct machine *m, uint64_t from);
+bool memory_failed_call(const struct machine *m, uint32_t servers, uint64_t from);
 
 #endif

@@ -54,7 +54,8 @@ static void on_ended(void *arg, paramo_err status, const char *text)
 {
     struct machine *m = arg;
     uint64_t silent = lane_now(m->made->control) - m->observing.answered_at;
-    if (status != PARAMO_E_SHUTDOWN && status != PARAMO_E_MEMORY && silent < patience(m))
+    bool memory = status == PARAMO_E_MEMORY && m->memory.failed;
+    if (status != PARAMO_E_SHUTDOWN && !memory && silent < patience(m))
         judge_broken(m->world, "the observer of %s has ended %d ms after an answer: %s: %s", m->name,
                      (int)(silent / ENV_MS), err_name(status), text);
     m->observing.state = OBSERVING_ENDED;
@@ -174,7 +175,7 @@ void observing_check(struct machine *m)
     if (now - o->behind_since > BEHIND_MS * ENV_MS)
         judge_broken(w, "the observer of %s has view %" PRIx64 " for %d s, and the newest is %" PRIx64,
                      m->name, o->seen, BEHIND_MS / 1000, w->newest_view);
-    if (o->state == OBSERVING_ENDED && o->status != PARAMO_E_MEMORY &&
+    if (o->state == OBSERVING_ENDED && !(o->status == PARAMO_E_MEMORY && m->memory.failed) &&
         now - o->clear_since > patience(m) + BEHIND_MS * ENV_MS)
         judge_broken(w, "the observer of %s has ended with %s, without a cause", m->name,
                      err_name(o->status));

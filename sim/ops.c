@@ -146,10 +146,13 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
     if (!status && !m->dying)
         clocks_request(op, "was executed");
     uint64_t *failed = &m->customers[op->customer].failed[ts % SIM_RECENT];
-    if (status)
+    m->customers[op->customer].afters -= op->after_n != 0;
+    if (status && ts) {
         *failed = ts > *failed ? ts : *failed; /* one of long ago may end late */
-    else
+        invariants_failed(op, ts);
+    } else if (!status) {
         invariants_after(op);
+    }
     if (!op->run)
         m->script.lost = status == PARAMO_E_NODE_LOST;
     if (op->run)
@@ -349,8 +352,11 @@ static void op_opens(struct op *op)
     struct machine *m = op->machine;
     struct world *w = m->world;
     struct customer *c = &m->customers[op->customer];
+    if (op->after_n)
+        invariants_after_issue(op);
     op->open = true;
     c->open++;
+    c->afters += op->after_n != 0;
     w->by_serial[op->serial % SIM_SERIALS] = op;
     w->by_serial_count++;
     op->saw_dead = judge_sees_dead(c->worker->client->view);
@@ -413,10 +419,11 @@ static void issue(struct machine *m, unsigned customer, bool flush)
     memory_of(m);
     paramo_err err = client_issue(c->worker->client, &call, &op->ts);
     memory_of(NULL);
+    op->issued = true;
     c->last_ts = err ? c->last_ts : op->ts;
     if (!err)
         c->issued[op->ts % SIM_RECENT] = op->ts;
-    if (err == PARAMO_E_MEMORY && op->open && memory_failed(m, op->from)) {
+    if (err == PARAMO_E_MEMORY && op->open && memory_failed(m, 0, op->from)) {
         op_ended(op, 0, err);
     } else if (err) {
         judge_broken(w, "%s: a request was refused: %s: %s", m->name, err_name(err), err_text());

@@ -294,7 +294,6 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         return;
     }
     w->jumped_at = f->kind == FAULT_jump ? ++w->moment : w->jumped_at;
-    w->scheduler_stood = w->scheduler_stood || (m->role == PARAMO_ROLE_SCHEDULER && f->kind != FAULT_migrate);
     switch (f->kind) {
     case FAULT_pause:
         sim_host_pause(m->host, sim_now(w->sim) + n);
@@ -554,6 +553,7 @@ static void world_again(struct world *w)
     w->successions = 0;
     task_judge_forget(w);
     memset(w->death_view, 0, sizeof w->death_view);
+    memset(w->lacked, 0, sizeof w->lacked);
     memset(w->barrier, 0, sizeof w->barrier);
     clocks_forget(w);
     w->island.until = w->island.commit_until = 0;

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "cluster/member/member_impl.h"
+#include "sim/call_ends.h"
 #include "sim/cells.h"
 #include "sim/ckpts.h"
 #include "sim/client_tasks.h"
@@ -38,12 +39,6 @@ enum { CALL_SECONDS = 30, GATHER_SECONDS = 4, CALM_OPS = 6, ISLAND_OPEN = 8 };
 static void go(struct machine *m, enum script_step step);
 
 /* ---- calls to the scheduler ---------------------------------------------------------------------------- */
-
-static bool no_job(paramo_err status)
-{
-    return status == PARAMO_E_CLOSED || status == PARAMO_E_FENCED || status == PARAMO_E_SHUTDOWN ||
-           status == PARAMO_E_NO_SCHEDULER || status == PARAMO_E_NODE_LOST || status == PARAMO_E_DATA_LOST;
-}
 
 static void table_opened(struct machine *m)
 {
@@ -95,17 +90,6 @@ static void value_read(struct machine *m)
                      s->kv_of, value);
 }
 
-/* Is the call's time over? By the clock of the worker or of the scheduler, which may run fast. Or the membership has ended
- * with that status, and its calls end first: it has got no place in time. */
-static bool is_late(const struct machine *m)
-{
-    const struct script *s = &m->script;
-    const struct member *member = m->made->own->member;
-    uint64_t now = lane_now(m->made->control) + sim_host_stood(m->host, s->asked_at);
-    return now - s->asked_at >= (s->deadline - s->asked_at) / 10 * 9 || m->world->jumped_at > s->kv_from ||
-           (member->state == MEMBER_ENDED && member->end_status == PARAMO_E_TIMEOUT);
-}
-
 static void call_ended(struct machine *m, const struct member_call *call, paramo_err status)
 {
     struct script *s = &m->script;
@@ -127,7 +111,7 @@ static void call_ended(struct machine *m, const struct member_call *call, paramo
     }
     if (s->step == SCRIPT_DONE)
         s->holds = false;
-    if (no_job(status)) {
+    if (status && call_ends_with_job(m, status)) {
         w->pool_leaks = w->pool_leaks || s->step == SCRIPT_NEXT || s->step == SCRIPT_DONE;
         go(m, SCRIPT_WORK); /* its process ends, or continues without a scheduler */
         return;
@@ -137,9 +121,10 @@ static void call_ended(struct machine *m, const struct member_call *call, paramo
         go(m, SCRIPT_WORK);
         return;
     }
-    bool memory = status == PARAMO_E_MEMORY && memory_failed_call(m, s->kv_from);
-    bool late = status == PARAMO_E_TIMEOUT && is_late(m);
-    if (status && !memory && !late && !(barrier && status == PARAMO_E_BARRIER))
+    bool memory = status == PARAMO_E_MEMORY && memory_failed_call(m, 0, s->kv_from);
+    bool late = status == PARAMO_E_TIMEOUT && call_ends_late(m, s->asked_at, s->deadline, s->kv_from);
+    bool broken = barrier && status == PARAMO_E_BARRIER && call_ends_barrier(w, s->kv_from);
+    if (status && !memory && !late && !broken)
         judge_broken(w, "%s: a call to the scheduler failed in step %d: %s: %s", m->name, (int)s->step,
                      err_name(status), err_text());
     if (s->step == SCRIPT_POOL || (status && s->step == SCRIPT_TABLES)) {

@@ -277,12 +277,19 @@ static bool after_failed(const struct task_call *call)
     return n > 0;
 }
 
+/* Of its own process, or of one that it goes to. */
 static bool memory_has_failed(const struct task_call *call)
 {
     const struct world *w = call->machine->world;
-    bool failed = memory_failed(call->machine, call->from);
-    for (uint32_t i = 0; i < w->schedule->workers && !failed; i++)
-        failed = w->workers[i].memory.last_at >= call->from && memory_failed(&w->workers[i], call->from);
+    uint32_t servers = 0;
+    for (uint32_t place = 0; place < SIM_SERVERS; place++)
+        servers |= (uint32_t)goes_to(call, PARAMO_ID_SERVER(place)) << place;
+    bool failed = memory_failed(call->machine, servers, call->from);
+    for (uint32_t i = 0; i < w->schedule->workers && !failed; i++) {
+        const struct machine *m = &w->workers[i];
+        bool goes = m->place < 0 || goes_to(call, PARAMO_ID_WORKER((uint32_t)m->place));
+        failed = goes && memory_failed(m, 0, call->from);
+    }
     return failed;
 }
 

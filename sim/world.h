@@ -32,6 +32,7 @@
  *     cover.c         (cover_sched.c, cover_impl.c) transitions of the product's state machines, and the faults before them
  *     capabilities.c  the builds of processes: which capabilities they have
  *     reals.c         the model of values that filters round: as which sums they may be read
+ *     call_ends.c     how calls to the scheduler may end
  *     judge.c         the verdict, and what follows from the views: which rows may be lost
  *     cells.c         the model of overwritten rows: which values a read may return
  *     ckpts_state.c   what is known of the job's checkpoints
@@ -151,14 +152,15 @@ struct world {
     size_t waiting; /* faults that wait for a packet */
     struct pending *pending;
     size_t struck;
-    bool *hit;              /* for each fault */
-    bool calm;              /* the faults are over, ... */
-    uint64_t calm_since;    /* ... since then, or since the last checkpoint was loaded (ckpts.c) */
-    bool scheduler_lost;    /* it is not started again */
-    bool scheduler_stood;   /* a process was stopped, or a clock jumped */
-    uint64_t jumped_at;     /* the moment when a node's clock jumped last */
-    uint32_t jobs, disks;   /* jobs that have begun, and new disks of workers */
-    uint32_t serial_before; /* serial, when this job began */
+    bool *hit; /* for each fault */
+    uint64_t
+        memory_at[SIM_SERVERS]; /* memory.c: the moment when the server in this place last lacked memory */
+    bool calm;                  /* the faults are over, ... */
+    uint64_t calm_since;        /* ... since then, or since the last checkpoint was loaded (ckpts.c) */
+    bool scheduler_lost;        /* it is not started again */
+    uint64_t jumped_at;         /* the moment when a node's clock jumped last */
+    uint32_t jobs, disks;       /* jobs that have begun, and new disks of workers */
+    uint32_t serial_before;     /* serial, when this job began */
 
     /* sides.c, island.c */
     size_t amid[SIM_AMIDS]; /* faults that wait for a migration's pause */
@@ -171,7 +173,8 @@ struct world {
 
     /* machine.c: the job */
     bool complete, over;
-    bool term_told[SIM_TERMS]; /* a scheduler has started with this store */
+    uint64_t worker_changed[SIM_PLACES]; /* the moment when this place last became empty or was taken */
+    bool term_told[SIM_TERMS];           /* a scheduler has started with this store */
     paramo_err over_status;
     uint64_t over_view; /* the newest view of the scheduler that said so */
     bool over_unsaved;  /* that scheduler could not save the end */
@@ -181,8 +184,8 @@ struct world {
     /* The same of the job before this one, which the store may still hold. */
     uint64_t past_view;
     paramo_err past_status;
-    uint32_t migrations; /* changes of servers or weights (migrate_fault.c) */
-    uint64_t lacked;     /* capabilities that a process has not had */
+    uint64_t lacked[SIM_SERVERS]; /* capabilities that a server of this job in that place has not had */
+    uint32_t migrations;          /* changes of servers or weights (migrate_fault.c) */
 
     /* ckpts.c, bounds.c */
     struct ckpts *ckpts; /* NULL: the schedule has none */
