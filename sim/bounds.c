@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sim/cells.h"
-#include "sim/sums.h"
+#include "sim/ckpts_state.h"
 #include "sim/world.h"
 
 struct bounds {
@@ -16,13 +16,13 @@ struct bounds {
     bool has[SIM_TABLES];
     bool loading; /* rows could hold anything then */
     uint32_t clears[SIM_TABLES];
-    uint64_t must[SIM_TABLES][SIM_KEYS], may[SIM_TABLES][SIM_KEYS];
+    uint64_t must[SIM_TABLES][SIM_KEYS], may[SIM_TABLES][SIM_KEYS], gone[SIM_TABLES][SIM_KEYS];
     struct cell_set cells[SIM_KEYS], values[SCHEDULE_NODES_MAX];
     uint64_t sums_acked, sums_sent;
     struct deal deals[SIM_STREAMS][SIM_UNITS];
 };
 
-static bool in_checkpoints(unsigned table)
+bool bounds_hold(enum sim_table table)
 {
     return table != SIM_USER; /* the sums of handlers are not in it */
 }
@@ -37,7 +37,10 @@ struct bounds *bounds_begin(struct world *w)
     for (unsigned t = 0; t < SIM_TABLES; t++) {
         const struct ledger_table *l = &w->ledger[t];
         b->clears[t] = l->clears;
-        for (unsigned i = 0; i < SIM_KEYS && in_checkpoints(t) && !l->clears_open && !l->tainted; i++)
+        for (unsigned i = 0; i < SIM_KEYS; i++)
+            b->gone[t][i] = l->keys[i].gone;
+        for (unsigned i = 0; i < SIM_KEYS && bounds_hold((enum sim_table)t) && !l->clears_open && !l->tainted;
+             i++)
             b->must[t][i] = l->keys[i].must;
     }
     b->sums_acked = w->sums_acked;
@@ -50,13 +53,80 @@ uint64_t bounds_from(const struct bounds *b)
     return b->from;
 }
 
+bool bounds_has_cell(const struct bounds *b, unsigned index, uint64_t value)
+{
+    const struct cell_set *set = &b->cells[index];
+    bool has = set->any;
+    for (unsigned i = 0; i < set->n && !has; i++)
+        has = set->value[i] == value;
+    return has && b->has[SIM_CELLS];
+}
+
+bool bounds_loads(const struct world *w, const struct bounds *b, enum sim_table table, unsigned index,
+                  struct ledger_state *state)
+{
+    const struct ledger_table *l = &w->ledger[table];
+    const struct ledger_past *past = l->keys[index].past;
+    bool sure = w->load_begun.sure[table] && l->clears == w->load_begun.clears[table] && !l->tainted;
+    state->must = sure ? b->must[table][index] : 0;
+    state->gone = (past->unloaded.gone | past->unloaded_acked) & ~b->may[table][index];
+    return b->has[table];
+}
+
+uint64_t bounds_may_load(const struct world *w, enum sim_table table, unsigned index, uint64_t from)
+{
+    uint64_t may = 0;
+    for (const struct ckpt_seen *s = w->ckpts ? w->ckpts->seen : NULL; s; s = s->next)
+        may |= s->until >= from ? s->bounds->may[table][index] : 0;
+    return may;
+}
+
+/* What the key's row had nothing of, in each state that it was in during a save. */
+static uint64_t gone_during(const struct world *w, const struct bounds *b, unsigned t, unsigned i)
+{
+    const struct ledger_key *k = &w->ledger[t].keys[i];
+    bool loaded = b->loading || w->loading || w->loaded_at > b->from;
+    uint64_t gone = b->gone[t][i] & k->gone;
+    struct ledger_state state;
+    if (k->lost_at > b->from || (loaded && w->load_begun.before > b->from))
+        return 0;
+    for (const struct ckpt_seen *s = loaded ? w->ckpts->seen : NULL; s; s = s->next)
+        if (s->until >= b->from && bounds_loads(w, s->bounds, (enum sim_table)t, i, &state))
+            gone &= state.gone;
+    return loaded ? gone & k->past->unloaded.gone : gone;
+}
+
+static void set_add(struct cell_set *set, const struct cell_set *more)
+{
+    set->any = set->any || more->any;
+    for (unsigned i = 0; i < more->n; i++) {
+        unsigned at = 0;
+        while (at < set->n && set->value[at] != more->value[i])
+            at++;
+        if (at == SIM_CELL_VALUES)
+            set->any = true;
+        else if (at == set->n)
+            set->value[set->n++] = more->value[i];
+    }
+}
+
+/* What a cell may have held during a save. */
+static void cell_during(const struct world *w, const struct bounds *b, unsigned i, struct cell_set *set)
+{
+    bool loaded = b->loading || w->loading || w->loaded_at > b->from;
+    cell_now(&w->cells[i], b->from, set);
+    set->any = set->any || (loaded && w->load_begun.before > b->from);
+    for (const struct ckpt_seen *s = loaded ? w->ckpts->seen : NULL; s; s = s->next)
+        if (s->until >= b->from && s->bounds->has[SIM_CELLS])
+            set_add(set, &s->bounds->cells[i]);
+}
+
 struct bounds *bounds_end(const struct world *w, const struct bounds *begun, const bool has[SIM_TABLES])
 {
     struct bounds *b = malloc(sizeof *b);
     if (!b)
         abort();
     *b = *begun;
-    bool loose = begun->loading || w->loading || w->loaded_at > begun->from;
     memcpy(b->has, has, sizeof b->has);
     for (unsigned t = 0; t < SIM_TABLES; t++) {
         const struct ledger_table *l = &w->ledger[t];
@@ -64,17 +134,13 @@ struct bounds *bounds_end(const struct world *w, const struct bounds *begun, con
             continue;
         if (l->clears != b->clears[t] || l->tainted)
             memset(b->must[t], 0, sizeof b->must[t]); /* a clear may have come before the snapshot */
-        for (unsigned i = 0; i < SIM_KEYS; i++) {
-            const struct ledger_key *k = &l->keys[i];
-            b->may[t][i] = k->sent & ~(loose || k->lost_at > b->from ? 0 : k->gone);
-        }
+        for (unsigned i = 0; i < SIM_KEYS; i++)
+            b->may[t][i] = l->keys[i].sent & ~gone_during(w, b, t, i);
     }
-    static const struct cell_set none = {.n = 1}, any = {.any = true};
+    static const struct cell_set none = {.n = 1};
     for (unsigned i = 0; i < SIM_KEYS; i++)
-        if (has[SIM_CELLS] && loose)
-            b->cells[i] = any;
-        else if (has[SIM_CELLS])
-            cell_now(&w->cells[i], b->from, &b->cells[i]);
+        if (has[SIM_CELLS])
+            cell_during(w, b, i, &b->cells[i]);
         else
             b->cells[i] = none;
     for (unsigned i = 0; i < SCHEDULE_NODES_MAX; i++)
@@ -91,13 +157,22 @@ struct bounds *bounds_end(const struct world *w, const struct bounds *begun, con
 void bounds_load_begins(struct world *w, struct load_attempt *a)
 {
     a->from = ++w->moment;
+    if (!w->loading)
+        w->load_begun.before = w->loaded_at;
     for (unsigned t = 0; t < SIM_TABLES; t++) {
         struct ledger_table *l = &w->ledger[t];
-        if (!in_checkpoints(t))
+        if (!bounds_hold((enum sim_table)t))
             continue;
+        for (unsigned i = 0; i < SIM_KEYS && !w->loading; i++) {
+            const struct ledger_key *k = &l->keys[i];
+            k->past->unloaded = (struct ledger_state){k->must, k->gone};
+            k->past->unloaded_acked = k->acked;
+        }
         if (!w->loading) {
             l->clears++;
             l->clears_open++;
+            w->load_begun.clears[t] = l->clears;
+            w->load_begun.sure[t] = l->clears_open == 1 && !l->tainted;
         }
         a->clears[t] = l->clears;
         a->sure[t] = l->clears_open == 1 && !l->tainted;
@@ -115,7 +190,7 @@ void bounds_loaded(struct world *w, const struct bounds *b, const struct load_at
     w->loaded_at = ++w->moment;
     for (unsigned t = 0; t < SIM_TABLES; t++) {
         struct ledger_table *l = &w->ledger[t];
-        if (!in_checkpoints(t))
+        if (!bounds_hold((enum sim_table)t))
             continue;
         l->clears_open--;
         if (b->has[t]) {
@@ -137,7 +212,7 @@ void bounds_loaded(struct world *w, const struct bounds *b, const struct load_at
     for (unsigned i = 0; i < SIM_KEYS && b->has[SIM_CELLS]; i++)
         cell_becomes(w, &w->cells[i], &b->cells[i], a->from);
     for (unsigned i = 0; i < SIM_KEYS && b->has[SIM_SUMS]; i++)
-        sums_returned(w, i);
+        w->sums_seen[i] |= b->may[SIM_SUMS][i];
 }
 
 /* ---- of what was lost ---------------------------------------------------------------------------------- */
@@ -148,6 +223,7 @@ void bounds_returned(struct world *w, const struct bounds *b, enum sim_table tab
     const struct ledger_table *l = &w->ledger[table];
     struct ledger_key *k = &w->ledger[table].keys[index];
     bool sure = b->has[table] && !w->loading && !l->clears_open && !l->tainted;
+    k->past->unloaded = (struct ledger_state){0};
     if (table == SIM_CELLS) {
         w->moment++;
         cell_becomes(w, &w->cells[index], &b->cells[index], k->lost_at);
@@ -168,7 +244,7 @@ static void cell_restored(struct world *w, struct cell *cell, const struct cell_
 void bounds_restored(struct world *w, const struct bounds *b)
 {
     w->restoring = true;
-    w->loaded_at = ++w->moment;
+    w->loaded_at = w->load_begun.before = ++w->moment;
     for (unsigned t = 0; t < SIM_TABLES; t++) {
         struct ledger_table *l = &w->ledger[t];
         l->clears = l->clears_open = 0;
@@ -178,14 +254,14 @@ void bounds_restored(struct world *w, const struct bounds *b)
             struct ledger_key *k = &l->keys[i];
             k->must = b->must[t][i];
             k->acked = k->sent; /* a client without an answer is dead, and so are its requests */
-            k->gone = in_checkpoints(t) ? k->sent & ~b->may[t][i] : 0;
+            k->gone = bounds_hold((enum sim_table)t) ? k->sent & ~b->may[t][i] : 0;
             k->shard = -1;
             *k->past = (struct ledger_past){0};
         }
     }
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         cell_restored(w, &w->cells[i], &b->cells[i]);
-        sums_returned(w, i);
+        w->sums_seen[i] |= b->may[SIM_SUMS][i];
     }
     for (unsigned i = 0; i < SCHEDULE_NODES_MAX; i++)
         cell_restored(w, &w->values[i], &b->values[i]);

@@ -9,7 +9,7 @@
 void cell_init(struct cell *cell)
 {
     cell->n = 1;
-    cell->any = false;
+    cell->any = cell->any_end = 0;
     cell->missing = 0;
     cell->values[0] = (struct cell_value){.gone = UINT64_MAX};
 }
@@ -60,6 +60,8 @@ void cell_write(struct cell *cell, uint64_t value, uint64_t from)
 
 void cell_written(struct cell *cell, uint64_t value, uint64_t from, uint64_t moment)
 {
+    if (cell->any_end < from && moment < cell->any)
+        cell->any = moment;
     for (unsigned i = 0; i < cell->n; i++) {
         struct cell_value *v = &cell->values[i];
         if (v->value == value && v->from == from)
@@ -85,13 +87,13 @@ bool cell_may_be(const struct cell *cell, uint64_t value, uint64_t from)
             return true;
     /* A page or batch may leave out rows that were missing at the scan's first one, and that may be older than any read
      * that is open now. */
-    return cell->any || (!value && cell->missing > from);
+    return cell->any > from || (!value && cell->missing > from);
 }
 
 void cell_now(const struct cell *cell, uint64_t from, struct cell_set *set)
 {
     set->n = 0;
-    set->any = cell->any;
+    set->any = cell->any > from;
     for (unsigned i = 0; i < cell->n; i++)
         if (cell->values[i].gone > from)
             set->value[set->n++] = cell->values[i].value;
@@ -99,12 +101,16 @@ void cell_now(const struct cell *cell, uint64_t from, struct cell_set *set)
 
 void cell_becomes(struct world *w, struct cell *cell, const struct cell_set *set, uint64_t from)
 {
-    cell->any = cell->any || set->any;
+    bool room = true;
     for (unsigned i = 0; i < set->n; i++) {
-        if (cell_room(w, cell))
-            cell_write(cell, set->value[i], from);
-        else
-            cell->any = true;
+        room = cell_room(w, cell);
+        if (!room)
+            break;
+        cell_write(cell, set->value[i], from);
+    }
+    if (set->any || !room) {
+        cell->any = UINT64_MAX;
+        cell->any_end = w->moment;
     }
     for (unsigned i = 0; i < set->n; i++)
         cell_written(cell, set->value[i], from, w->moment);

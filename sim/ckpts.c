@@ -143,6 +143,8 @@ static void manifest_came(struct world *w, uint64_t number)
     free(seen->bounds);
     seen->bounds = bounds_end(w, begun, has);
     seen->there = seen->loadable = true;
+    if (w->loading && number >= c->load_least)
+        seen->until = UINT64_MAX;
     seen->has_all = true;
     for (unsigned t = 0; t < SIM_TABLES; t++)
         seen->has_all = seen->has_all && (has[t] || t == SIM_USER);
@@ -188,8 +190,11 @@ static void power_fails(struct world *w)
 {
     w->ckpts->failed_at = w->ckpts->power_at = ++w->moment;
     simfs_restart(w->ckpts->files);
-    if (simfs_lost(w->ckpts->files, w->ckpts->dir))
+    if (simfs_lost(w->ckpts->files, w->ckpts->dir)) {
         w->ckpts->lied_at = ++w->moment;
+        for (struct ckpt_seen *s = w->ckpts->seen; s && w->loading; s = s->next)
+            s->until = UINT64_MAX; /* the load takes the last one that is left */
+    }
     all_check(w);
 }
 
@@ -322,6 +327,8 @@ static void loaded(struct world *w, uint64_t number)
         return;
     }
     bounds_loaded(w, seen->bounds, &c->attempt);
+    for (struct ckpt_seen *s = c->seen; s; s = s->next)
+        s->until = s->until == UINT64_MAX ? w->loaded_at : s->until;
     if (w->newest_view >> 32 != c->load_term)
         c->restarted_at = w->loaded_at;
     c->again = NULL;
@@ -387,6 +394,20 @@ static bool may_come(const struct ckpts *c, const struct machine *m)
     return may && m->made->own->incarnation != c->again_process;
 }
 
+/* Of these checkpoints the scheduler may load one: that of the number, or the last one, and no older one than a caller was
+ * told of. */
+static void load_tried(struct world *w, uint64_t number)
+{
+    struct ckpts *c = w->ckpts;
+    if (!w->loading)
+        c->load_least = UINT64_MAX;
+    if (!number && c->least < c->load_least)
+        c->load_least = c->least;
+    for (struct ckpt_seen *s = c->seen; s; s = s->next)
+        if (c->lied_at ? s->loadable : number ? s->number == number : s->loadable && s->number >= c->least)
+            s->until = UINT64_MAX;
+}
+
 /* False: not now. */
 static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
 {
@@ -422,6 +443,7 @@ static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
     if (!err) {
         c->asks = m;
         if (load) {
+            load_tried(w, number);
             bounds_load_begins(w, &c->attempt);
             c->load_term = (uint32_t)(w->newest_view >> 32);
         }
@@ -666,6 +688,8 @@ bool ckpts_again(struct world *w, bool wanted)
     c->again_at = 0;
     w->loading = w->restoring = c->load_failed = false;
     c->restarted_at = c->returns = 0;
+    for (struct ckpt_seen *s = c->seen; s; s = s->next)
+        s->until = 0;
     const struct ckpt_seen *last = ckpts_last(c, false);
     if (!wanted || !last) {
         folder_new(w);

@@ -22,6 +22,9 @@ struct ckpt_seen {
     bool there, promised; /* there: it still exists; promised: it was reported to a caller */
     bool loadable;        /* it was there when the last load was asked for, or has come since */
     bool has_all;         /* it has all tables that checkpoints have */
+    /* A load may have made rows what they are in it, for reads that began before this moment; UINT64_MAX: a load that may
+     * do so has not ended; 0: none may have. */
+    uint64_t until;
     struct bounds *bounds;
 };
 
@@ -49,6 +52,8 @@ struct ckpts {
     struct machine *asks;    /* the worker that waits for an answer, ... */
     uint64_t asked_at;       /* ... since this time of its clock */
     bool load;
+    uint64_t
+        load_least; /* the last that had to exist when a load of the last one was tried, since a load succeeded */
     uint64_t load_number, least; /* the number that was asked for; the last that must exist */
     struct member_call call;
     struct load_attempt attempt;

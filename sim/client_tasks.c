@@ -145,7 +145,7 @@ static void rows_check(struct world *w, const char *where, enum sim_table table,
         else if (table != SIM_CELLS || from) {
             uint64_t began = from, least = must[i];
             overdue_read(&w->ledger[table].keys[i], &began, &least);
-            ledger_row_check(w, where, table, i, r->vals + at, n, least, began);
+            ledger_file_check(w, where, table, i, r->vals + at, n, least, began);
         }
         row += there;
         at += n;

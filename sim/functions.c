@@ -129,13 +129,10 @@ static bool in_range(const paramo_reduction *r, uint64_t key)
 /* What the row must hold, and the moment when the read counts as begun. */
 static uint64_t must_of(const struct world *w, const struct op *op, unsigned i, uint64_t *from)
 {
-    const struct ledger_key *k = &w->ledger[op->table].keys[i];
-    uint64_t must = op->all_must[i] & k->must;
+    uint64_t must = op->all_must[i];
     *from = op->from;
-    overdue_read(k, from, &must);
-    bool other = ledger_load_between(w, op) || losses_between(k, op->from) ||
-                 ledger_of_before_death(w, op->table, k, *from);
-    return other ? 0 : must;
+    overdue_read(&w->ledger[op->table].keys[i], from, &must);
+    return ledger_least(w, op->table, i, must, *from);
 }
 
 /* Each value as it was found: those of a row, as in a pull. */
@@ -161,7 +158,9 @@ static void judge_entries(struct world *w, const struct op *op)
         judge_broken(w, "a reduction of %" PRIu64 " rows has values of %u", r->rows, rows);
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *k = &w->ledger[op->table].keys[i];
-        uint64_t must = must_of(w, op, i, &from);
+        uint64_t must = op->all_must[i];
+        from = op->from;
+        overdue_read(k, &from, &must);
         if (in_range(r, k->key) && k->sent < EXACT)
             ledger_row_check(w, "a reduction", op->table, i, vals[i], n[i], must, from);
     }

@@ -91,6 +91,11 @@ struct op {
     uint64_t vals[SIM_OP_VALS];
 };
 
+/* What a row holds in one of its states: it has all of `must`, and nothing of `gone`. */
+struct ledger_state {
+    uint64_t must, gone;
+};
+
 /* For a shard: the view since which it has owned a key, and the view since which it has not; 0: never. Kept
  * apart from the key, since it is read seldom. */
 struct ledger_past {
@@ -100,6 +105,10 @@ struct ledger_past {
     /* The last moment at which a server that is declared dead, and may not know it, owned the key by its own view; and
      * the same of servers that were declared dead before the last load ended. 0: never. */
     uint64_t ghost_at, ghost_stale_at;
+    struct ledger_state unloaded; /* before the last load ... */
+    uint64_t unloaded_acked;      /* ... with all digits that were acknowledged then */
+    struct ledger_state unlost;   /* before the key's last loss; the loss before that was at this moment */
+    uint64_t lost_before;
 };
 
 /* The value of a key is a sum with one digit of two bits for each push: 0 is not applied, 1 is applied, more
@@ -153,7 +162,8 @@ struct cell_value {
 struct cell {
     struct cell_value values[SIM_CELL_VALUES];
     unsigned n;
-    bool any; /* not all values had room: it may hold any value */
+    uint64_t any,
+        any_end; /* as gone and end of a value: it may hold any, because not all had room. any 0: it may not */
     uint64_t
         missing; /* its row may have been missing until this moment, by values that are not kept any more */
 };
@@ -184,6 +194,13 @@ struct losses_untold {
     /* Of each partition's rows: the last migration whose source was told to pause, and the shard that would own them. */
     uint64_t pausing[RING_PARTITIONS];
     uint16_t target[RING_PARTITIONS];
+};
+
+/* What was known when the last load began: the first attempt, if it failed and others followed. */
+struct load_begun {
+    uint64_t before; /* the moment of the load before that */
+    uint32_t clears[SIM_TABLES];
+    bool sure[SIM_TABLES]; /* no clear was open */
 };
 
 /* What was known when a worker began to load a checkpoint. */

@@ -6,7 +6,9 @@
 
 #include "base/hash.h"
 #include "server/shard/shard_impl.h"
+#include "sim/bounds.h"
 #include "sim/cells.h"
+#include "sim/ckpts_state.h"
 #include "sim/copies.h"
 #include "sim/judge.h"
 #include "sim/losses.h"
@@ -156,6 +158,13 @@ static bool kept(const struct world *w, const struct op *op, unsigned index)
            ledger_stays(w, op->table, index, op->from, op->deaths);
 }
 
+/* The digits that a read which begins now must find, as far as the state of the row has them (struct ledger_state). */
+static uint64_t must_now(const struct world *w, enum sim_table table, unsigned i)
+{
+    const struct ledger_key *k = &w->ledger[table].keys[i];
+    return w->loading && bounds_hold(table) ? k->past->unloaded_acked : k->must;
+}
+
 /* False: the key's row cannot be read. */
 static bool count_key(struct world *w, struct op *op, unsigned i)
 {
@@ -169,7 +178,7 @@ static bool count_key(struct world *w, struct op *op, unsigned i)
     op->index[at] = (uint16_t)i;
     op->keys[at] = k->key;
     op->lens[at] = row;
-    op->must[at] = k->must;
+    op->must[at] = must_now(w, op->table, i);
     op->digit[at] = 0;
     if (cells && (writes || op->kind == OP_DELETE)) {
         op->digit[at] = cell_value(op, i);
@@ -198,7 +207,7 @@ static bool issue_clear(struct world *w, struct op *op)
     t->clears++;
     t->clears_open++;
     for (unsigned i = 0; i < SIM_KEYS; i++) {
-        t->keys[i].must = 0;
+        t->keys[i].must = t->past[i].unloaded.must = t->past[i].unlost.must = 0;
         if (op->table == SIM_CELLS)
             cell_write(&w->cells[i], 0, op->from);
     }
@@ -216,7 +225,7 @@ bool ledger_issue(struct world *w, struct op *op, struct dice *dice)
     if (op->kind == OP_CLEAR)
         return issue_clear(w, op);
     for (unsigned i = 0; i < SIM_KEYS && op->kind >= OP_STAT; i++)
-        op->all_must[i] = t->keys[i].must;
+        op->all_must[i] = must_now(w, op->table, i);
     if (op->kind >= OP_CLEAR && op->kind != OP_TRANSFORM)
         return true;
     uint64_t some = op->only ? op->only : op->same;
@@ -297,83 +306,227 @@ bool ledger_of_before_death(const struct world *w, enum sim_table table, const s
     return w->loaded_at && of_the_dead(w, table, k, from);
 }
 
-/* May a read that began then return what was there before the last load? */
-static bool of_before_load(const struct world *w, enum sim_table table, const struct ledger_key *k,
-                           uint64_t from)
+/* ---- the states that a read may find a row in ---- */
+
+/* Was a load under way when the read began, or has one begun since? */
+static bool while_loading(const struct world *w, enum sim_table table, uint64_t from)
 {
-    return w->loading || from <= w->loaded_at || losses_between(k, from) ||
-           (!judge_replicas(w, table) && k->past->ghost_at >= from);
+    return bounds_hold(table) && (w->loading || from <= w->loaded_at);
 }
 
-/* n values of a row, from column `first` on. */
-static void row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
-                      unsigned first, const uint64_t *vals, unsigned n, uint64_t must, uint64_t early,
-                      uint64_t from, double error)
+/* Two of the events in one read that rows change by: each of their states may be one that is not known any more. So is what
+ * a server has that is declared dead, if it was so before a load. */
+static bool is_unknown(const struct world *w, enum sim_table table, const struct ledger_key *k, uint64_t from)
+{
+    bool lost = losses_between(k, from), load = while_loading(w, table, from);
+    return (lost && load) || (load && from <= w->load_begun.before) ||
+           (lost && from <= k->past->lost_before) || ledger_of_before_death(w, table, k, from);
+}
+
+/* What is read of a row. */
+struct reading {
+    const char *where;
+    enum sim_table table;
+    unsigned index, first, n; /* n values from column `first` on; 0: there is no row */
+    const uint64_t *vals;
+    uint64_t must;  /* digits that were acknowledged when it began: it has those that the row's state has */
+    uint64_t own;   /* digits that it has in each state */
+    uint64_t early; /* digits that it has in none */
+    uint64_t from;  /* the moment when it began */
+    double error;
+    bool memory; /* a look into a server's memory: a load may have removed the row, and not brought it back */
+};
+
+/* May the row be as in that checkpoint? In memory it may also be as in a base of an incremental one, which comes first. */
+static bool may_show(const struct reading *r, const struct ckpt_seen *s)
+{
+    return s->until >= r->from || r->memory;
+}
+
+static bool fits(struct world *w, const struct reading *r, struct ledger_state state)
+{
+    const struct ledger_key *k = &w->ledger[r->table].keys[r->index];
+    const uint64_t *outside = &w->ledger[r->table].outside[r->index][r->first], *vals = r->vals;
+    uint64_t digits[2], wrong = 0, gone = state.gone | r->early, must = (state.must & r->must) | r->own;
+    if (!r->n)
+        return !must;
+    if (reals_has(r->table)) {
+        if (r->n != 2 || !reals_digits(w, NULL, k, vals, r->n, must, gone, r->error, digits))
+            return false;
+        vals = digits;
+    }
+    for (unsigned c = 0; c < r->n && r->first + c < SIM_WIDE; c++)
+        wrong |= (vals[c] & (~(k->sent & ~outside[c]) | gone)) | (must & ~outside[c] & ~vals[c]);
+    return !wrong;
+}
+
+/* Is it a state that the row had, or may have got, while the read was under way? */
+static bool fits_another(struct world *w, const struct reading *r)
+{
+    const struct ledger_key *k = &w->ledger[r->table].keys[r->index];
+    const struct ledger_past *past = k->past;
+    const uint64_t all = r->memory ? 0 : UINT64_MAX;
+    struct ledger_state state;
+    if (is_unknown(w, r->table, k, r->from) && fits(w, r, (struct ledger_state){0}))
+        return true;
+    /* a dead owner that does not know it may have had the row before what was acknowledged last */
+    uint64_t unlost = r->from <= k->lost_at ? past->unlost.must & all : 0;
+    if (losses_between(k, r->from) && fits(w, r, (struct ledger_state){unlost, past->unlost.gone}))
+        return true;
+    if (!while_loading(w, r->table, r->from))
+        return false;
+    bool ok = fits(w, r, (struct ledger_state){past->unloaded.must & all, past->unloaded.gone});
+    for (const struct ckpt_seen *s = w->ckpts ? w->ckpts->seen : NULL; s && !ok; s = s->next) {
+        bool loads = may_show(r, s) && bounds_loads(w, s->bounds, r->table, r->index, &state);
+        state.must &= all;
+        ok = loads && fits(w, r, state);
+    }
+    return ok;
+}
+
+uint64_t ledger_least(const struct world *w, enum sim_table table, unsigned index, uint64_t must,
+                      uint64_t from)
 {
     const struct ledger_key *k = &w->ledger[table].keys[index];
-    uint64_t digits[2], gone = k->gone && !of_before_load(w, table, k, from) ? k->gone : 0;
-    gone |= early;
-    uint64_t wrong = 0;
-    const uint64_t *outside = &w->ledger[table].outside[index][first];
-    must = ledger_of_before_death(w, table, k, from) ? 0 : must;
-    if (table == SIM_VAR && n != 0 && n != sim_row_values(table, index))
-        judge_broken(w, "%s: a row of %u values, all of this key have %u", where, n,
-                     sim_row_values(table, index));
-    if (reals_has(table) && n) {
-        if (n != 2 || !reals_digits(w, where, k, vals, n, must, gone, error, digits))
+    const struct ledger_past *past = k->past;
+    struct ledger_state state;
+    if (is_unknown(w, table, k, from))
+        return 0;
+    must &= w->loading && bounds_hold(table) ? UINT64_MAX : k->must;
+    if (losses_between(k, from))
+        must &= from <= k->lost_at ? past->unlost.must : 0;
+    if (!while_loading(w, table, from))
+        return must;
+    for (const struct ckpt_seen *s = w->ckpts ? w->ckpts->seen : NULL; s; s = s->next)
+        if (s->until >= from && bounds_loads(w, s->bounds, table, index, &state))
+            must &= state.must;
+    return must & past->unloaded.must;
+}
+
+static void row_broken(struct world *w, const struct reading *r, struct ledger_state state)
+{
+    const struct ledger_key *k = &w->ledger[r->table].keys[r->index];
+    uint64_t must = (state.must & r->must) | r->own, gone = state.gone | r->early, digits[2];
+    const uint64_t *outside = &w->ledger[r->table].outside[r->index][r->first], *vals = r->vals;
+    if (reals_has(r->table) && r->n) {
+        if (r->n != 2 || !reals_digits(w, r->where, k, vals, r->n, must, gone, r->error, digits))
             return;
         vals = digits;
     }
-    if (!n)
-        ledger_check(w, where, table, k, 0, must);
-    for (unsigned c = 0; c < n && first + c < SIM_WIDE; c++)
-        wrong |= (vals[c] & (~(k->sent & ~outside[c]) | gone)) | (must & ~outside[c] & ~vals[c]);
-    if (!wrong)
-        return; /* every value is right: nothing to look for, and nothing to say */
-    for (unsigned c = 0; c < n && first + c < SIM_WIDE; c++) {
-        value_check(w, where, table, k, vals[c], k->sent & ~outside[c], must & ~outside[c]);
+    if (!r->n)
+        ledger_check(w, r->where, r->table, k, 0, must);
+    for (unsigned c = 0; c < r->n && r->first + c < SIM_WIDE; c++) {
+        value_check(w, r->where, r->table, k, vals[c], k->sent & ~outside[c], must & ~outside[c]);
         if (vals[c] & gone)
             judge_broken(w,
                          "%s: table %d key %" PRIu64 " holds %" PRIx64
                          ", and a checkpoint was loaded that has nothing of %" PRIx64,
-                         where, (int)table, k->key, vals[c], k->gone);
+                         r->where, (int)r->table, k->key, vals[c], gone);
     }
 }
 
-static void cell_check(struct world *w, const char *where, unsigned index, const uint64_t vals[2],
-                       uint64_t from)
+static void row_check(struct world *w, const struct reading *r)
 {
-    uint64_t value = judge_cell(w, where, vals);
-    bool other = of_before_load(w, SIM_CELLS, &w->ledger[SIM_CELLS].keys[index], from);
-    if (!other && !cell_may_be(&w->cells[index], value, from))
-        judge_broken(
-            w, "%s: cell %u holds %" PRIx64 ", which no push wrote, or which was overwritten before that",
-            where, index, value);
+    const struct ledger_key *k = &w->ledger[r->table].keys[r->index];
+    bool loading = w->loading && bounds_hold(r->table);
+    struct ledger_state now = {k->must, k->gone};
+    if (loading) /* what was acknowledged is in the row as long as it is not loaded */
+        now.must = r->memory ? 0 : k->past->unloaded.must;
+    if (r->table == SIM_VAR && r->n != 0 && r->n != sim_row_values(r->table, r->index))
+        judge_broken(w, "%s: a row of %u values, all of this key have %u", r->where, r->n,
+                     sim_row_values(r->table, r->index));
+    bool ok = fits(w, r, now) || fits_another(w, r), cut = r->table == SIM_ROWS && r->n;
+    if (!ok && !cut)
+        row_broken(w, r, now);
+    /* Slices of a row that is longer than a chunk are read at different times. */
+    for (unsigned c = 0; !ok && cut && c < r->n; c++) {
+        struct reading value = *r;
+        value.first += c;
+        value.vals += c;
+        value.n = 1;
+        if (!fits(w, &value, now) && !fits_another(w, &value))
+            row_broken(w, &value, now);
+    }
 }
 
-static void check(struct world *w, const char *where, enum sim_table table, unsigned index, unsigned first,
-                  const uint64_t *vals, unsigned n, uint64_t must, uint64_t early, uint64_t from,
-                  double error)
+/* A push of this key has the value, or none has: what a server may have that is declared dead. */
+static bool was_written(const struct world *w, unsigned index, uint64_t value)
+{
+    return !value || ((value & 0xff) == index && value >> 8 <= w->serial);
+}
+
+static void cell_check(struct world *w, const struct reading *r)
 {
     static const uint64_t none[2];
+    const struct ledger_key *k = &w->ledger[SIM_CELLS].keys[r->index];
+    uint64_t value = judge_cell(w, r->where, r->n ? r->vals : none);
+    bool load = while_loading(w, SIM_CELLS, r->from);
+    bool ok = cell_may_be(&w->cells[r->index], value, r->from) || (load && r->memory && !value);
+    for (const struct ckpt_seen *s = load && w->ckpts ? w->ckpts->seen : NULL; s && !ok; s = s->next)
+        ok = may_show(r, s) && bounds_has_cell(s->bounds, r->index, value);
+    bool unknown = is_unknown(w, SIM_CELLS, k, r->from) || losses_between(k, r->from);
+    if (!ok && !(unknown && was_written(w, r->index, value)))
+        judge_broken(
+            w, "%s: cell %u holds %" PRIx64 ", which no push wrote, or which was overwritten before that",
+            r->where, r->index, value);
+}
+
+static void check(struct world *w, const struct reading *r)
+{
     if (w->restoring)
         return;
-    if (table == SIM_CELLS)
-        cell_check(w, where, index, n ? vals : none, from);
+    if (r->table == SIM_CELLS)
+        cell_check(w, r);
     else
-        row_check(w, where, table, index, first, vals, n, must, early, from, error);
+        row_check(w, r);
 }
 
 void ledger_columns_check(struct world *w, const char *where, enum sim_table table, unsigned index,
                           unsigned first, const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
 {
-    check(w, where, table, index, first, vals, n, must, 0, from, 0);
+    check(w, &(struct reading){.where = where,
+                               .table = table,
+                               .index = index,
+                               .first = first,
+                               .n = n,
+                               .vals = vals,
+                               .must = must,
+                               .from = from});
 }
 
 void ledger_row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
                       const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
 {
-    check(w, where, table, index, 0, vals, n, must, 0, from, 0);
+    ledger_columns_check(w, where, table, index, 0, vals, n, must, from);
+}
+
+static void memory_check(struct world *w, const char *where, enum sim_table table, unsigned index,
+                         const uint64_t *vals, unsigned n, uint64_t must, uint64_t own)
+{
+    check(w, &(struct reading){.where = where,
+                               .table = table,
+                               .index = index,
+                               .n = n,
+                               .vals = vals,
+                               .must = must,
+                               .own = own,
+                               .from = w->moment,
+                               .memory = true});
+}
+
+void ledger_file_check(struct world *w, const char *where, enum sim_table table, unsigned index,
+                       const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
+{
+    check(
+        w,
+        &(struct reading){
+            .where = where, .table = table, .index = index, .n = n, .vals = vals, .own = must, .from = from});
+}
+
+void ledger_memory_check(struct world *w, const char *where, enum sim_table table, unsigned index,
+                         const uint64_t *vals, unsigned n, uint64_t must)
+{
+    memory_check(w, where, table, index, vals, n, must, 0);
 }
 
 /* What is acknowledged is applied at that moment: by the process that has held the place since the issue,
@@ -387,14 +540,9 @@ static void applied(struct world *w, const struct op *op)
             continue; /* perhaps it was, by servers that are dead */
         for (unsigned level = 0; level <= judge_replicas(w, op->table) && kept(w, op, op->index[i]); level++)
             if (copies_row(w, op->table, op->index[i], level, vals, &n))
-                ledger_row_check(w, level ? "an acknowledged push's copy" : "an acknowledged push", op->table,
-                                 op->index[i], vals, n, op->digit[i], w->moment);
+                memory_check(w, level ? "an acknowledged push's copy" : "an acknowledged push", op->table,
+                             op->index[i], vals, n, 0, op->digit[i]);
     }
-}
-
-bool ledger_load_between(const struct world *w, const struct op *op)
-{
-    return op->table != SIM_USER && (w->loading || op->from <= w->loaded_at);
 }
 
 static void acknowledged(struct world *w, const struct op *op)
@@ -422,14 +570,19 @@ static void pulled(struct world *w, const struct op *op)
     unsigned at = 0;
     for (unsigned i = 0; i < op->n; i++) {
         const struct ledger_key *k = &t->keys[op->index[i]];
-        bool between = ledger_load_between(w, op) || losses_between(k, op->from);
-        uint64_t must = between || !knows_handler(op, k) ? 0 : op->must[i] & k->must, from = op->from;
-        uint64_t early;
-        sums_seen(op, i, &must, &early);
-        overdue_read(k, &from, &must);
+        struct reading r = {.where = "a pull",
+                            .table = op->table,
+                            .index = op->index[i],
+                            .first = op->column,
+                            .vals = op->vals + at,
+                            .must = knows_handler(op, k) ? op->must[i] : 0,
+                            .from = op->from,
+                            .error = error};
+        sums_seen(op, i, &r.must, &r.early);
+        overdue_read(k, &r.from, &r.must);
         unsigned row = op->columns ? op->columns : sim_row_values(op->table, op->index[i]);
         if (own && (op->table != SIM_USER || kept(w, op, op->index[i])))
-            must |= op->digit[i];
+            r.own = op->digit[i];
         if (op->table == SIM_VAR)
             row = op->lens[i];
         if (at + row > op->vals_n) {
@@ -437,7 +590,8 @@ static void pulled(struct world *w, const struct op *op)
                          sim_row_values(op->table, op->index[i]));
             return;
         }
-        check(w, "a pull", op->table, op->index[i], op->column, op->vals + at, row, must, early, from, error);
+        r.n = row;
+        check(w, &r);
         at += row;
     }
 }
@@ -468,11 +622,10 @@ static void cells_done(struct world *w, const struct op *op)
 static void counted(struct world *w, const struct op *op)
 {
     uint64_t rows = op->stats.rows, least = dense(op->table) ? SIM_KEYS : 0;
-    for (unsigned i = 0; i < SIM_KEYS && !dense(op->table) && !ledger_load_between(w, op); i++) {
-        const struct ledger_key *k = &w->ledger[op->table].keys[i];
-        uint64_t must = op->all_must[i] & k->must, from = op->from;
-        overdue_read(k, &from, &must);
-        least += must != 0 && !losses_between(k, op->from) && !ledger_of_before_death(w, op->table, k, from);
+    for (unsigned i = 0; i < SIM_KEYS && !dense(op->table); i++) {
+        uint64_t must = op->all_must[i], from = op->from;
+        overdue_read(&w->ledger[op->table].keys[i], &from, &must);
+        least += ledger_least(w, op->table, i, must, from) != 0;
     }
     if (rows < least || rows > SIM_KEYS)
         judge_broken(w, "%s: table %d has %" PRIu64 " rows, between %" PRIu64 " and %d are there",

@@ -29,9 +29,10 @@ unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key)
 /* Fills in keys, digits and the possible answers. False: no digit is left to push. */
 bool ledger_issue(struct world *w, struct op *op, struct dice *dice);
 void ledger_done(struct world *w, struct op *op, paramo_err status);
-/* A checkpoint was loaded while the request was in flight. It may have read the rows before the load brought
- * back what was acknowledged earlier. */
-bool ledger_load_between(const struct world *w, const struct op *op);
+/* Of these digits, which were acknowledged when a read began at that moment, those that it finds in each state that the row
+ * may have had since: before a load or a loss, and after it. */
+uint64_t ledger_least(const struct world *w, enum sim_table table, unsigned index, uint64_t must,
+                      uint64_t from);
 /* May a server have answered the read that is declared dead and does not know it, from its rows before a load? A table
  * without copies has no lease. Then nothing must be there. */
 bool ledger_of_before_death(const struct world *w, enum sim_table table, const struct ledger_key *key,
@@ -50,10 +51,16 @@ void ledger_check(struct world *w, const char *where, enum sim_table table, cons
 /* n values of a row that exists, from column `first` on; or 0. */
 void ledger_columns_check(struct world *w, const char *where, enum sim_table table, unsigned index,
                           unsigned first, const uint64_t *vals, unsigned n, uint64_t must, uint64_t from);
-/* A row; 0 values: it does not exist. from: a cell's value that was overwritten before that moment is wrong.
- */
+/* A row that was read; 0 values: it does not exist. must: the digits that were acknowledged when the read began. from: the
+ * moment when it began; a cell's value that was overwritten before it is wrong. */
 void ledger_row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
                       const uint64_t *vals, unsigned n, uint64_t must, uint64_t from);
+/* A row of a file that was written since that moment; 0: at some time. It has all of `must`. */
+void ledger_file_check(struct world *w, const char *where, enum sim_table table, unsigned index,
+                       const uint64_t *vals, unsigned n, uint64_t must, uint64_t from);
+/* A row in a server's memory now. */
+void ledger_memory_check(struct world *w, const char *where, enum sim_table table, unsigned index,
+                         const uint64_t *vals, unsigned n, uint64_t must);
 /* The arrays belong to the caller again. The caller overwrites them; the library may not touch them. */
 void ledger_poison(struct op *op);
 void ledger_poisoned(struct world *w, const struct op *op);

@@ -56,8 +56,8 @@ static void table_check(struct world *w, const struct machine *m, unsigned index
         copies_read(w, st, t, places, count, lens, vals);
     for (unsigned i = 0; i < count; i++) {
         const struct ledger_key *k = &w->ledger[t].keys[places[i]];
-        ledger_row_check(w, m->name, t, places[i], &vals[i * copies_width(t)], lens[i],
-                         is_lost(st, k) ? 0 : k->must, w->moment);
+        ledger_memory_check(w, m->name, t, places[i], &vals[i * copies_width(t)], lens[i],
+                            is_lost(st, k) ? 0 : k->must);
     }
 }
 
@@ -154,7 +154,7 @@ static void copies_check(struct world *w, enum sim_table t, const struct machine
                 same = same || (is && copies[k].must == c->must && c->n <= row);
             }
             if (!same)
-                ledger_row_check(w, machines[s]->name, t, i, c->vals, c->n, c->must, w->moment);
+                ledger_memory_check(w, machines[s]->name, t, i, c->vals, c->n, c->must);
             for (unsigned k = 0; k < seen && others && !w->loading && !w->restoring; k++) {
                 uint64_t last = shards[s]->chain->last[partition];
                 if (others >> k & 1 && shards[copies[k].shard]->chain->last[partition] == last)

@@ -92,7 +92,6 @@ static void scanned(struct world *w, const struct op *op)
                                                        : sim_row_values(op->table, i);
         uint64_t must = there ? op->all_must[i] : op->began_must[i];
         bool own = k->shard == (int)op->shard;
-        must = ledger_load_between(w, op) || losses_between(k, op->began) ? 0 : must & k->must;
         uint64_t from = there ? op->from : op->began;
         overdue_read(k, &from, &must);
         if (there || (own && op->began_view >= k->came && ledger_owned(k, op->shard, b->partitions_view)))

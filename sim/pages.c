@@ -77,7 +77,6 @@ void page_judge(struct world *w, const struct op *op)
         unsigned n = !there ? 0 : page->lens ? page->lens[row] : width;
         /* A row that was created since the first page may be left out. */
         uint64_t must = there ? op->all_must[i] : op->began_must[i], from = there ? op->from : op->began;
-        must = ledger_load_between(w, op) || losses_between(k, op->began) ? 0 : must & k->must;
         overdue_read(k, &from, &must);
         ledger_columns_check(w, "a page", op->table, i, op->column, op->page->vals + at, n, must, from);
         if (dense && !there && !w->restoring)

@@ -167,6 +167,8 @@ bool reals_digits(struct world *w, const char *where, const struct ledger_key *k
             digits[i] |= must;
             continue;
         }
+        if (!where)
+            return false;
         judge_broken(
             w,
             "%s: table %d key %" PRIu64 " holds %.17g, which is no sum of what was pushed: %" PRIx64

@@ -27,7 +27,8 @@ void reals_issued(struct world *w, const struct op *op);
 double reals_pulled(const struct op *op);
 /* The digits of an amount that was never rounded. False: it is no sum of these. */
 bool reals_exact(uint64_t bits, uint64_t sent, uint64_t *digits);
-/* The digits of the values. False: no sum is near enough, and a violation is noted. error: of this read. */
+/* The digits of the values. False: no sum is near enough, and a violation is noted, unless `where` is NULL. error: of this
+ * read. */
 bool reals_digits(struct world *w, const char *where, const struct ledger_key *key, const uint64_t *vals,
                   unsigned n, uint64_t must, uint64_t gone, double error, uint64_t *digits);
 

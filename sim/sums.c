@@ -4,6 +4,7 @@
 
 #include "node/clock.h"
 #include "server/shard/shard_impl.h"
+#include "sim/bounds.h"
 #include "sim/clocks.h"
 #include "sim/judge.h"
 #include "sim/world.h"
@@ -68,9 +69,9 @@ void sums_seen(const struct op *op, unsigned i, uint64_t *must, uint64_t *early)
     /* What is saved, or changed by a function, has the pushes of the present clock in it, and what returns after a loss
      * is what was saved: all that was sent until then. */
     const struct ledger_key *k = &w->ledger[SIM_SUMS].keys[key];
-    bool other = w->sums_changing[key] || w->loading || k->lost;
-    if (counted(op) && !other)
-        *early = later & ~w->sums_seen[key];
+    uint64_t may = w->sums_seen[key] | bounds_may_load(w, SIM_SUMS, key, op->from);
+    if (counted(op) && !w->sums_changing[key] && !k->lost)
+        *early = later & ~may;
 }
 
 void sums_done(const struct op *op, paramo_err status)

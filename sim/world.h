@@ -21,8 +21,8 @@
  *     ledger.c        the model of sums: what was pushed, acknowledged, cleared; what a pull may return
  *     copies.c        the rows as the shards have them
  *     losses.c        rows whose last copy has died, and that return to a checkpoint
- *     bounds.c        what a checkpoint must hold and may hold, and the model after it is loaded
  *     sums.c          the model of a table that aggregates: of which clock a push is, and what a read sees
+ *     bounds.c        what a checkpoint must hold and may hold, and the model after it is loaded
  *     filters.c       the chains of filters that customers draw
  *     clocks.c        the clocks of customers: who ends iterations and waits, and the model of what has ended
  *     task_judge.c    the model of user tasks: what has run where, and how calls may end
@@ -194,6 +194,7 @@ struct world {
     bool
         restoring; /* the job begins with a checkpoint, and no worker has joined: servers may have no rows yet */
     uint64_t loaded_at; /* the moment of the last load */
+    struct load_begun load_begun;
 
     /* ledger.c, reals.c, cells.c: the models of rows */
     struct ledger_table ledger[SIM_TABLES];

@@ -5,7 +5,9 @@
 
 #include "cluster/view/view.h"
 #include "ring/partition_set.h"
+#include "sim/bounds.h"
 #include "sim/cells.h"
+#include "sim/ckpts_state.h"
 #include "sim/ledger.h"
 #include "sim/overdue.h"
 #include "sim/world.h"
@@ -211,6 +213,60 @@ static void a_missing_row_is_not_forgotten(void **state)
     free(w);
 }
 
+/* Does a read of the row that began before the load was tried give a violation? */
+static bool is_wrong(struct world *w, uint64_t value, unsigned n, uint64_t from)
+{
+    const uint64_t vals[2] = {value, value};
+    w->broken[0] = '\0';
+    ledger_row_check(w, "a test", SIM_SPARSE, 7, vals, n, 5, from);
+    return w->broken[0] != '\0';
+}
+
+/* While a checkpoint is loaded, a read finds what the row was or what the checkpoint has, and no mixture of both. */
+static void a_read_amid_a_load_is_old_or_loaded(void **state)
+{
+    (void)state;
+    const struct schedule schedule = {.shards = 1, .replicas = 1};
+    const bool has[SIM_TABLES] = {[SIM_SPARSE] = true};
+    struct world *w = calloc(1, sizeof *w);
+    struct ckpts *c = calloc(1, sizeof *c);
+    struct load_attempt *attempt = calloc(1, sizeof *attempt);
+    assert_true(w && c && attempt);
+    w->schedule = &schedule;
+    w->ckpts = c;
+    ledger_init(w);
+    struct ledger_key *key = &w->ledger[SIM_SPARSE].keys[7];
+    key->sent = key->acked = key->must = 1;
+    struct bounds *begun = bounds_begin(w), *b = bounds_end(w, begun, has);
+    key->sent = key->acked = key->must = 5;
+    uint64_t from = ++w->moment;
+    struct ckpt_seen seen = {.number = 1, .there = true, .until = UINT64_MAX, .bounds = b};
+    c->seen = &seen;
+    bounds_load_begins(w, attempt);
+    assert_false(is_wrong(w, 5, 2, from));
+    assert_false(is_wrong(w, 1, 2, from));
+    assert_true(is_wrong(w, 4, 2, from));
+    assert_true(is_wrong(w, 0, 0, from));
+    assert_int_equal(ledger_least(w, SIM_SPARSE, 7, 5, from), 1);
+    seen.until = 0; /* no load of it was tried */
+    assert_true(is_wrong(w, 1, 2, from));
+    w->broken[0] = '\0';
+    ledger_memory_check(w, "a test", SIM_SPARSE, 7, NULL, 0, 0); /* it is being replaced */
+    assert_int_equal(w->broken[0], '\0');
+    assert_true(is_wrong(w, 0, 0, from));
+    seen.until = UINT64_MAX;
+    bounds_loaded(w, b, attempt);
+    seen.until = w->loaded_at;
+    assert_false(is_wrong(w, 5, 2, from)); /* it began before the load ended */
+    assert_true(is_wrong(w, 5, 2, ++w->moment));
+    assert_false(is_wrong(w, 1, 2, w->moment));
+    free(begun);
+    free(b);
+    free(attempt);
+    free(c);
+    free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +276,7 @@ int main(void)
         cmocka_unit_test(a_death_takes_the_dead_server_s_rows),
         cmocka_unit_test(a_ghost_of_after_a_load_has_loaded),
         cmocka_unit_test(a_read_by_an_overdue_lease_is_old),
+        cmocka_unit_test(a_read_amid_a_load_is_old_or_loaded),
         cmocka_unit_test(a_missing_row_is_not_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
