@@ -20,6 +20,10 @@
 #include "cluster/scheduler/sched_ckpt_impl.h"
 #include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_roster.h"
+#include "server/shard/shard_impl.h"
+#include "server/shard/table_map.h"
+#include "server/snapshot/load_state.h"
+#include "server/snapshot/loading.h"
 #include "sim/bounds.h"
 #include "sim/call_ends.h"
 #include "sim/ckpts_state.h"
@@ -345,7 +349,6 @@ static void failed(struct machine *m, paramo_err status)
     struct ckpts *c = m->world->ckpts;
     if (m->world->calm && !c->load && status == PARAMO_E_DATA_LOST && !m->world->loading)
         c->calm_saved = c->calm_loaded = true; /* a table that no checkpoint has, and that no worker clears */
-    c->load_failed = c->load_failed || c->load;
     if (c->load) {
         c->again = m;
         c->again_process = m->made->own->incarnation;
@@ -399,8 +402,10 @@ static bool may_come(const struct ckpts *c, const struct machine *m)
 static void load_tried(struct world *w, uint64_t number)
 {
     struct ckpts *c = w->ckpts;
-    if (!w->loading)
+    if (!w->loading) {
         c->load_least = UINT64_MAX;
+        c->replaced = false;
+    }
     if (!number && c->least < c->load_least)
         c->load_least = c->least;
     for (struct ckpt_seen *s = c->seen; s; s = s->next)
@@ -574,11 +579,43 @@ static bool orders_full(const struct scheduler *s)
     return full;
 }
 
+static bool any_lost(const struct shard *s)
+{
+    const struct shard_table *t;
+    bool any = false;
+    for (size_t at = 0; !any && (t = shard_table_next(s, &at));)
+        any = t->lost;
+    return any;
+}
+
+/* Has a load begun to replace rows, and has a shard lost rows since then? */
+static void load_watch(struct world *w)
+{
+    struct ckpts *c = w->ckpts;
+    bool lost = false;
+    for (uint32_t k = 1; k <= w->schedule->servers; k++) {
+        const struct machine *m = &w->machines[k];
+        for (unsigned i = 0; m->up && i < m->made->own->shards_count; i++) {
+            const struct shard *s = m->made->own->shards[i].shard;
+            enum loading_phase phase = HOLDING;
+            uint64_t number;
+            if (s && loading_now(s))
+                (void)loading_state(s->loads->current, &phase, &number);
+            c->replaced = c->replaced || phase >= LOADING;
+            lost = lost || (s && c->replaced && any_lost(s));
+        }
+    }
+    if (lost)
+        c->load_lost_at = ++w->moment;
+}
+
 void ckpts_check(struct world *w)
 {
     struct ckpts *c = w->ckpts;
     if (!c)
         return;
+    if (w->loading)
+        load_watch(w);
     if (c->asks && orders_full(world_scheduler(w)))
         c->orders_full_at = ++w->moment;
     if (simfs_struck(c->files) != c->struck) {
@@ -669,8 +706,8 @@ static void folder_new(struct world *w)
     struct ckpts *c = w->ckpts;
     seen_free(c);
     (void)snprintf(c->dir, sizeof c->dir, "/c/%" PRIu32, w->jobs);
-    c->load_failed = false;
-    c->restarted_at = c->returns = c->restored = 0;
+    c->replaced = false;
+    c->load_lost_at = c->restarted_at = c->returns = c->restored = 0;
 }
 
 bool ckpts_again(struct world *w, bool wanted)
@@ -686,8 +723,8 @@ bool ckpts_again(struct world *w, bool wanted)
     }
     c->asks = c->again = NULL;
     c->again_at = 0;
-    w->loading = w->restoring = c->load_failed = false;
-    c->restarted_at = c->returns = 0;
+    w->loading = w->restoring = c->replaced = false;
+    c->load_lost_at = c->restarted_at = c->returns = 0;
     for (struct ckpt_seen *s = c->seen; s; s = s->next)
         s->until = 0;
     const struct ckpt_seen *last = ckpts_last(c, false);

@@ -30,12 +30,14 @@ uint64_t ckpts_oldest(const struct world *w)
     return oldest;
 }
 
-/* A load that a scheduler leaves unfinished counts as failed, too: its call goes to the next scheduler, which begins
- * it again, and callers between the two get DATA_LOST. The worker may notice it when all is loaded. */
+/* Shards that had begun to replace rows when a load failed have lost these. A load that a scheduler leaves unfinished
+ * counts as failed, too: its call goes to the next scheduler, which begins it again, and callers between the two get
+ * DATA_LOST. The worker may notice it when all is loaded. */
 bool ckpts_may_have_lost(const struct world *w, uint64_t from)
 {
     const struct ckpts *c = w->ckpts;
-    return w->loading || (c && c->load_failed && from <= w->loaded_at) || (c && from <= c->restarted_at);
+    bool while_loading = w->loading || (c && from <= w->loaded_at);
+    return c && ((while_loading && c->load_lost_at && c->load_lost_at >= from) || from <= c->restarted_at);
 }
 
 void ckpts_returned(struct world *w)
