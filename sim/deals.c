@@ -83,7 +83,7 @@ void deal_reported(struct machine *m, const struct work_unit *unit, paramo_err s
 {
     struct world *w = m->world;
     if (!deal_exists(unit)) {
-        if (status && status != PARAMO_E_TIMEOUT)
+        if (status)
             judge_broken(w, "%s: a stream's end was not taken: %s", m->name, err_text());
         return;
     }
@@ -92,7 +92,7 @@ void deal_reported(struct machine *m, const struct work_unit *unit, paramo_err s
     if (status == PARAMO_OK && ++d->done[unit->round] > 1)
         judge_broken(w, "%s: work unit %llu of stream %u was done twice", m->name,
                      (unsigned long long)unit->index, unit->stream);
-    else if (status && status != PARAMO_E_TIMEOUT)
+    else if (status)
         judge_broken(w, "%s: work unit %llu of stream %u was dealt to it, and its report is not taken: %s",
                      m->name, (unsigned long long)unit->index, unit->stream, err_text());
 }
@@ -103,7 +103,7 @@ void deal_stale(struct machine *m, paramo_err status)
         /* the death of the other is not known yet */
         status == PARAMO_E_NOT_FOUND || status == PARAMO_E_INVALID;
     m->world->counts[PLAY_stale] += refused;
-    if (!refused && status != PARAMO_E_TIMEOUT)
+    if (!refused)
         judge_broken(m->world, "%s: the report of a lease that ended with its process was answered with %s",
                      m->name, err_name(status));
 }

@@ -13,7 +13,7 @@ struct machine;
 bool deal_exists(const struct work_unit *unit);
 void deal_got(struct machine *m, uint32_t round, const struct work_unit *unit);
 void deal_finished(struct machine *m, uint32_t round);
-/* A report for a lease that ended with its holder's process. */
+/* Reports that were answered in time. Stale: for a lease that ended with its holder's process. */
 void deal_stale(struct machine *m, paramo_err status);
 void deal_reported(struct machine *m, const struct work_unit *unit, paramo_err status);
 

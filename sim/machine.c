@@ -800,12 +800,24 @@ static bool had_another(const struct machine *m)
     return last_term(m->world) > m->terms;
 }
 
-/* May a process that had joined end with this code? */
+/* Is the job over by any scheduler, or is there none? One that cannot save the end refuses a node that would join all the
+ * same, and another scheduler may lead then, whose job goes on. */
+static bool is_ending(const struct world *w)
+{
+    bool ends = w->over || w->emptying || !world_scheduler(w);
+    for (uint32_t k = 0; k < w->count && !ends; k++) {
+        const struct machine *m = &w->machines[k];
+        const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
+        ends = s && s->state >= SCHED_ENDING;
+    }
+    return ends;
+}
+
+/* May a process end with this code? */
 static bool may_end(const struct machine *m, paramo_err code)
 {
     const struct world *w = m->world;
-    const struct scheduler *s = world_scheduler(w);
-    bool ends = w->over || !s || s->state >= SCHED_ENDING;
+    bool ends = is_ending(w);
     switch (code) {
     case PARAMO_E_FENCED:
         return m->declared_dead || ends || !counted(m) || had_another(m);
@@ -813,7 +825,8 @@ static bool may_end(const struct machine *m, paramo_err code)
         return m->memory.failed || ends;
     case PARAMO_E_DATA_LOST: /* the end of the job shows whether that is right */
         return ends;
-    case PARAMO_OK: /* of a job that has not ended well */
+    case PARAMO_OK: /* it has left, or has been drained */
+        return ends || m->drains || m->script.step == SCRIPT_LEAVE || m->script.step == SCRIPT_GONE;
     case PARAMO_E_SHUTDOWN:
     case PARAMO_E_NODE_LOST:
         return ends;
@@ -831,6 +844,12 @@ static void ended(struct machine *m)
     paramo_err code = m->made->own->code;
     if (m->seen == MEMBER_SLOT_ENDED && code == PARAMO_E_NO_SCHEDULER && w->scheduler_lost)
         return; /* pushes and pulls continue without a scheduler */
+    bool failed = m->seen == MEMBER_SLOT_FAILED;
+    /* the checkpoint that the job was to begin with was not loaded */
+    bool no_start = failed && ckpts_restored(w) && w->restoring;
+    if (!no_start && !may_end(m, code))
+        judge_broken(w, "%s %s %s, without a cause: %s", m->name, failed ? "could not join:" : "ended with",
+                     err_name(code), m->made->own->text);
     if (m->seen == MEMBER_SLOT_ENDED && (code == PARAMO_OK || code == PARAMO_E_NODE_LOST) &&
         w->over_status == PARAMO_OK) {
         if (m->role == PARAMO_ROLE_WORKER)
@@ -840,18 +859,6 @@ static void ended(struct machine *m)
         machine_kill(m, drained ? m->drained_ns : 0);
         return;
     }
-    bool lost = code == PARAMO_E_DATA_LOST &&
-                /* the end of the job shows whether that is right */
-                (w->schedule->replicas || w->schedule->restores);
-    bool memory = code == PARAMO_E_MEMORY && m->memory.failed;
-    /* the checkpoint that the job was to begin with was not loaded */
-    bool no_start = ckpts_restored(w) && w->restoring;
-    if (m->seen == MEMBER_SLOT_FAILED && !memory && !lost && !no_start && code != PARAMO_E_SHUTDOWN &&
-        code != PARAMO_E_NO_SCHEDULER && code != PARAMO_E_TIMEOUT && code != PARAMO_E_NODE_LOST &&
-        code != PARAMO_E_FENCED)
-        judge_broken(w, "%s could not join: %s: %s", m->name, err_name(code), m->made->own->text);
-    if (m->seen == MEMBER_SLOT_ENDED && !may_end(m, code))
-        judge_broken(w, "%s ended with %s, without a cause: %s", m->name, err_name(code), m->made->own->text);
     /* The process's supervisor restarts it, unless its job has ended. */
     bool again = !w->scheduler_lost && !w->over && code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NODE_LOST;
     machine_kill(m, again ? 50 * ENV_MS : 0);

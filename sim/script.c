@@ -116,14 +116,15 @@ static void call_ended(struct machine *m, const struct member_call *call, paramo
         go(m, SCRIPT_WORK); /* its process ends, or continues without a scheduler */
         return;
     }
-    if (s->step == SCRIPT_STALE) {
-        deal_stale(m, status);
-        go(m, SCRIPT_WORK);
-        return;
-    }
     bool memory = status == PARAMO_E_MEMORY && memory_failed_call(m, 0, s->kv_from);
     bool late = status == PARAMO_E_TIMEOUT && call_ends_late(m, s->asked_at, s->deadline, s->kv_from);
     bool broken = barrier && status == PARAMO_E_BARRIER && call_ends_barrier(w, s->kv_from);
+    if (s->step == SCRIPT_STALE) {
+        if (!memory && !late)
+            deal_stale(m, status);
+        go(m, SCRIPT_WORK);
+        return;
+    }
     if (status && !memory && !late && !broken)
         judge_broken(w, "%s: a call to the scheduler failed in step %d: %s: %s", m->name, (int)s->step,
                      err_name(status), err_text());
@@ -149,7 +150,8 @@ static void call_ended(struct machine *m, const struct member_call *call, paramo
             w->pool_leaks = true;
         break;
     case SCRIPT_DONE:
-        deal_reported(m, &s->unit, status);
+        if (!memory && !late)
+            deal_reported(m, &s->unit, status);
         w->pool_leaks = w->pool_leaks || status;
         break;
     case SCRIPT_PUT:
