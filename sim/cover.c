@@ -77,8 +77,12 @@ static void watch_shard(struct watch *l, const struct shard *s, uint64_t number)
         [HOLDING] = IS_holding, [HELD] = IS_held, [LOADING] = IS_loading, [LOADED] = IS_loaded};
     if (s->chain)
         watch_chain(l, s->chain, number);
-    if (s->saves->current)
-        watch_state(l, COVER_saving, number | saving_number(s->saves->current) << 8, IS_running, 0);
+    if (s->saves->current) {
+        uint64_t save;
+        enum saving_phase phase = saving_state(s->saves->current, &save);
+        watch_state(l, COVER_saving, number | save << 8, phase == SAVING_WAITING ? IS_waiting : IS_running,
+                    0);
+    }
     if (s->loads->current) {
         uint64_t load;
         enum loading_phase phase;

@@ -157,6 +157,10 @@
     COVER_ENDS(X, link, pause)                                                                               \
     COVER_ENDS(X, link, up)                                                                                  \
     X(saving, none, running)                                                                                 \
+    X(saving, none, waiting)                                                                                 \
+    X(saving, waiting, running)                                                                              \
+    X(saving, running, waiting)                                                                              \
+    COVER_ENDS(X, saving, waiting)                                                                           \
     COVER_ENDS(X, saving, running)                                                                           \
     X(loading, none, holding)                                                                                \
     X(loading, none, held)                                                                                   \

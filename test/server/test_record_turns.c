@@ -367,6 +367,57 @@ static void senders_gone_in_the_middle(void **state)
     off();
 }
 
+static enum saving_phase phase(void)
+{
+    uint64_t number;
+    return saving_state(w.f.shard->saves->current, &number);
+}
+
+/* Rows of the dense table go: partitions have left. The save waits again, what was collected is of an earlier moment,
+ * and changes that waited go on. */
+static void a_removal_in_the_middle(void **state)
+{
+    (void)state;
+    static const uint64_t all[PARTITION_WORDS] = {UINT64_MAX};
+    struct shard_table *dense;
+    on(1);
+    assert_true(push(1));
+    senders(SOME);
+    w.f.shard->config.scan_keys = 4;
+    struct shard_save_config config = config_of(1);
+    config.hold_ms = 1000;
+    assert_int_equal(shard_save(w.f.shard, &config), PARAMO_OK);
+    fake_pass(&w.f, 100 * ENV_MS);
+    assert_int_equal(phase(), SAVING_COLLECTING);
+    assert_false(push(2));
+    unsigned before = w.c->count;
+    dense = shard_table_find(w.f.shard, 2);
+    clearing_begin(w.f.shard, dense, all);
+    assert_true(dense->clears);
+    fake_pass(&w.f, 2 * ENV_MS);
+    assert_int_equal(phase(), SAVING_WAITING);
+    assert_int_equal(w.c->count, before + 1);
+    assert_true(push(3));
+    while (phase() == SAVING_WAITING)
+        fake_pass(&w.f, ENV_MS);
+    assert_false(dense->clears);
+    assert_int_equal(phase(), SAVING_COLLECTING);
+    assert_false(push(4));
+    until_done(PARAMO_OK);
+    commit();
+    close_shard();
+    open_shard(1);
+    load();
+    until_done(PARAMO_OK);
+    senders_are_back(SOME);
+    for (uint64_t number = 1; number <= 3; number++)
+        assert_true(push(number)); /* in the checkpoint, with its record */
+    assert_true(pulled(50) == 3);
+    assert_true(push(4));
+    assert_true(pulled(51) == 4);
+    off();
+}
+
 /* ---- in the middle of a load ---- */
 
 static void load_and_wait(void)
@@ -428,10 +479,15 @@ static void senders_die_in_the_middle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(turns_of_a_save_are_short),      cmocka_unit_test(turns_of_a_load_are_short),
-        cmocka_unit_test(changes_in_the_middle),          cmocka_unit_test(ended_in_the_middle),
-        cmocka_unit_test(senders_gone_in_the_middle),     cmocka_unit_test(loaded_in_turns),
-        cmocka_unit_test(partitions_leave_in_the_middle), cmocka_unit_test(senders_die_in_the_middle),
+        cmocka_unit_test(turns_of_a_save_are_short),
+        cmocka_unit_test(turns_of_a_load_are_short),
+        cmocka_unit_test(changes_in_the_middle),
+        cmocka_unit_test(ended_in_the_middle),
+        cmocka_unit_test(senders_gone_in_the_middle),
+        cmocka_unit_test(a_removal_in_the_middle),
+        cmocka_unit_test(loaded_in_turns),
+        cmocka_unit_test(partitions_leave_in_the_middle),
+        cmocka_unit_test(senders_die_in_the_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

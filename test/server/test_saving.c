@@ -12,6 +12,7 @@
 #include "server/support_fake.h"
 #include "sim/env/simfs.h"
 #include "table/table_options.h"
+#include "table/table_snapshot.h"
 
 enum { KEYS = 3000, DENSE = RING_PARTITIONS };
 
@@ -718,6 +719,159 @@ static void closed_after_it_was_given_up(void **state)
     assert_true(left > 2);
 }
 
+/* ---- it waits until the shard is ready ---- */
+
+enum { REMOVAL_MS = 200 }; /* at least */
+
+/* All rows of the dense table get their initial values, 16 each millisecond. */
+static void on_removing(void)
+{
+    w.f.shard->config.scan_keys = 16;
+    assert_non_null(ask(WIRE_CLEAR, 2, NULL, NULL));
+    memset(w.dense, 0, sizeof w.dense);
+    assert_true(shard_table_find(w.f.shard, 2)->clears);
+}
+
+static enum saving_phase phase(void)
+{
+    uint64_t number;
+    return saving_state(w.f.shard->saves->current, &number);
+}
+
+static bool is_waiting(void)
+{
+    return w.f.shard->saves->current && phase() == SAVING_WAITING;
+}
+
+static paramo_err begin_waiting(uint64_t number, uint64_t base, uint32_t hold_ms)
+{
+    struct shard_save_config config = config_of(number);
+    config.base_id = base ? base + 100 : 0;
+    config.hold_ms = hold_ms;
+    config.term = (uint32_t)(w.f.view->number >> 32);
+    w.done = false;
+    return shard_save(w.f.shard, &config);
+}
+
+/* Changes are applied at once while it waits, and are in the checkpoint. What has changed since the base is still
+ * known. */
+static void waits_for_a_removal(void **state)
+{
+    (void)state;
+    unsigned turns = 0;
+    on(1);
+    fill();
+    save_on(1, 0);
+    commit(1);
+    on_removing();
+    assert_int_equal(begin_waiting(2, 1, 10000), PARAMO_OK);
+    for (; is_waiting(); turns++) {
+        size_t i = draw(KEYS);
+        uint64_t key = key_of(i);
+        float one = 1;
+        assert_non_null(ask(WIRE_PUSH, 1, &key, &one));
+        w.sparse[i] += one;
+        w.there[i] = true;
+        fake_pass(&w.f, ENV_MS);
+    }
+    assert_true(turns > REMOVAL_MS);
+    assert_false(shard_table_find(w.f.shard, 2)->clears);
+    memcpy(w.sparse_was, w.sparse, sizeof w.sparse);
+    memcpy(w.dense_was, w.dense, sizeof w.dense);
+    memcpy(w.there_was, w.there, sizeof w.there);
+    until_done();
+    assert_int_equal(w.status, PARAMO_OK);
+    commit_on(2, 1);
+    assert_int_equal(blocks_of(2).cleared, 0);
+    close_shard();
+    load_on(0, 2, PARAMO_OK);
+    simfs_destroy(w.disk);
+}
+
+/* Two saves that were given up have left marks in the rows; the third waits until these are removed. */
+static void waits_for_marks(void **state)
+{
+    (void)state;
+    on(1);
+    fill();
+    for (uint64_t number = 1; number <= 2; number++) { /* both end before a step of the lane */
+        new_term(1 + number);
+        assert_int_equal(begin_waiting(number, 0, 0), PARAMO_OK);
+    }
+    new_term(4);
+    assert_true(table_snapshot_must_wait(shard_table_find(w.f.shard, 1)->table));
+    assert_int_equal(begin_waiting(3, 0, 0), PARAMO_E_AGAIN);
+    assert_int_equal(begin_waiting(3, 0, 10000), PARAMO_OK);
+    assert_true(is_waiting());
+    memcpy(w.sparse_was, w.sparse, sizeof w.sparse);
+    memcpy(w.dense_was, w.dense, sizeof w.dense);
+    memcpy(w.there_was, w.there, sizeof w.there);
+    while (!w.done)
+        fake_pass(&w.f, ENV_MS);
+    assert_int_equal(w.status, PARAMO_OK);
+    commit(3);
+    close_shard();
+    load_on(0, 3, PARAMO_OK);
+    simfs_destroy(w.disk);
+}
+
+/* What ends a save that waits: it leaves no file, and the next one is taken. */
+static void ends_while_it_waits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *how;
+        paramo_err status;
+    } ends[] = {{"the scheduler takes the order back", PARAMO_E_CANCELLED},
+                {"another scheduler leads", PARAMO_E_CANCELLED},
+                {"partitions change owners", PARAMO_E_AGAIN},
+                {"its time is over", PARAMO_E_AGAIN},
+                {"the node closes", PARAMO_E_CLOSED}};
+    for (unsigned i = 0; i < 5; i++) {
+        struct writer file = {0};
+        on(1 + i);
+        new_term(2);
+        fill();
+        on_removing();
+        assert_int_equal(begin_waiting(1, 0, i == 3 ? 50 : 10000), PARAMO_OK);
+        fake_pass(&w.f, 20 * ENV_MS);
+        assert_true(is_waiting());
+        assert_false(w.done);
+        fake_view(&w.f); /* one that changes no owner is no reason */
+        assert_int_equal(shard_save(w.f.shard, &(struct shard_save_config){.number = 9}), PARAMO_E_AGAIN);
+        assert_true(is_waiting());
+        if (i == 0) {
+            shard_save_drop(w.f.shard, 1);
+        } else if (i == 1) {
+            new_term(3);
+        } else if (i == 2) {
+            w.f.partitions_changed = w.f.number;
+            fake_view(&w.f);
+            fake_pass(&w.f, 2 * ENV_MS);
+        } else if (i == 3) {
+            fake_pass(&w.f, 40 * ENV_MS);
+            assert_string_equal(w.text, "table t2: its rows are being cleared");
+        } else {
+            close_shard();
+        }
+        if (!w.done)
+            print_error("%s: it waits on\n", ends[i].how);
+        assert_true(w.done);
+        assert_int_equal(w.status, ends[i].status);
+        assert_int_equal(fs_load(simfs_fs(w.disk), "/var/ckpt/00000001/blocks-0", 1 << 30, &file),
+                         PARAMO_E_NOT_FOUND);
+        if (i < 4) {
+            assert_null(w.f.shard->saves->current);
+            assert_int_equal(begin_waiting(2, 0, 10000), PARAMO_OK);
+            while (!w.done)
+                fake_pass(&w.f, ENV_SEC);
+            assert_int_equal(w.status, PARAMO_OK);
+            close_shard();
+        }
+        simfs_destroy(w.disk);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -734,6 +888,9 @@ int main(void)
         cmocka_unit_test(cleared_rows_go_in_steps),
         cmocka_unit_test(chain_of_changes),
         cmocka_unit_test(changes_are_small),
+        cmocka_unit_test(waits_for_a_removal),
+        cmocka_unit_test(waits_for_marks),
+        cmocka_unit_test(ends_while_it_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -395,18 +395,25 @@ static void saved(void *arg, paramo_err status, const struct ckpt_file *file)
     fail();
 }
 
-/* No checkpoint has records that are still to pass. */
+static void save_refused(void *arg)
+{
+    const struct shard_save_config config = {.dir = "nowhere", .number = 1, .id = 1, .done = saved};
+    *(paramo_err *)arg = shard_save(w.servers[1].shard, &config);
+}
+
+/* No checkpoint has records that are still to pass: a save that may not wait is refused. */
 static void saved_in_the_middle(void **state)
 {
     (void)state;
+    paramo_err status = PARAMO_OK;
     begin(1);
     push(0, 7);
     followed(1, LONG);
     world_server_stop(&w, 0);
     owner_gone();
     world_pass(&w, 100 * ENV_MS);
-    const struct shard_save_config config = {.dir = "nowhere", .number = 1, .id = 1, .done = saved};
-    assert_int_equal(shard_save(w.servers[1].shard, &config), PARAMO_E_AGAIN);
+    world_on_lane(w.servers[1].lane, save_refused, &status);
+    assert_int_equal(status, PARAMO_E_AGAIN);
     push(0, 7);
     world_fini(&w);
 }

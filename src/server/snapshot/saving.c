@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sm.h"
 #include "server/replication/records.h"
 #include "server/shard/clearing.h"
 #include "server/shard/shard_impl.h"
@@ -19,7 +20,8 @@
 enum {
     STEP_BYTES = 64 << 10, /* of a table, copied in one round */
     REST = 31,             /* steps take 1/32 of the lane's time */
-    VAR_ROWS = 16384       /* in a buffer */
+    VAR_ROWS = 16384,      /* in a buffer */
+    WAIT_MS = 1            /* between two looks whether the shard is ready; arbitrary */
 };
 
 /* Comes before a table's rows: what the base has and the table no longer has. */
@@ -65,13 +67,14 @@ struct saving {
     struct shard_save_config config;
     char *dir;
     uint32_t writer_number;
-    bool collecting;                       /* records of senders; it has no tables yet */
+    enum saving_phase phase;               /* it has tables in the last one only */
+    uint64_t wait_until;                   /* lane_now's clock */
     uint64_t partitions_changed;           /* of the shard when it began */
     bool changes;                          /* since the base are known */
     struct saving_table *tables, *current; /* current: the table being copied; NULL: all are */
     struct queue full;                     /* struct save_buffer */
     size_t queued;                         /* bytes in full and batch */
-    struct lane_timer walk;                /* the next turn of collecting, or step of the current table */
+    struct lane_timer walk; /* the next turn until its snapshot, then step of the current table */
     paramo_err err;
     char text[ERR_TEXT_MAX];
     bool mine[RING_PARTITIONS];
@@ -96,9 +99,22 @@ void saving_lose_base(struct shard *s)
     s->saves->id = 0;
 }
 
-uint64_t saving_number(const struct saving *sv)
+enum saving_phase saving_state(const struct saving *sv, uint64_t *number)
 {
-    return sv->config.number;
+    *number = sv->config.number;
+    return sv->phase;
+}
+
+static const struct sm machine = {
+    "saving",
+    {[SAVING_WAITING] = {"waiting", SM_TO(SAVING_COLLECTING)},
+     [SAVING_COLLECTING] = {"collecting", SM_TO(SAVING_WAITING) | SM_TO(SAVING_COPYING)},
+     [SAVING_COPYING] = {"copying", 0}}};
+
+static void move(struct saving *sv, enum saving_phase to)
+{
+    sm_check(&machine, sv->phase, to);
+    sv->phase = to;
 }
 
 static void fail(struct saving *sv, paramo_err err)
@@ -152,7 +168,7 @@ static void saving_fits(const struct saving *sv)
 {
     assert(!sv->shard || !sv->former);
     assert(sv->queued || (queue_empty(&sv->full) && queue_empty(&sv->batch)));
-    assert(!sv->current || (sv->tables && !sv->collecting));
+    assert(!sv->current || (sv->tables && sv->phase == SAVING_COPYING));
 }
 
 static void buffer_full(struct saving *sv, struct save_buffer **at)
@@ -445,7 +461,7 @@ static void saving_go(struct saving *sv)
     }
     bool walking = sv->current != NULL;
     assert(s->saves->current == sv && !(sv->err && sv->tables));
-    assert(!walking || !sv->collecting);
+    assert(!walking || sv->phase == SAVING_COPYING);
     if (!sv->posted) {
         sv->ending = !walking && !sv->err;
         if (sv->ended && !sv->err && !all_followed(s))
@@ -525,11 +541,6 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
     bool changes = sv->changes && table_changes_known(from->table);
     if (from->lost)
         return err_set(PARAMO_E_DATA_LOST, "table %s: its rows are lost", from->name);
-    if (table_snapshot_must_wait(from->table))
-        return err_set(PARAMO_E_AGAIN,
-                       "table %s: checkpoints were given up, and their marks are being cleared", from->name);
-    if (from->clears && from->options.kind == PARAMO_TABLE_DENSE)
-        return err_set(PARAMO_E_AGAIN, "table %s: its rows are being cleared", from->name);
     struct saving_table *t = calloc(1, sizeof *t);
     if (!t)
         return err_memory(sizeof *t);
@@ -580,13 +591,13 @@ static paramo_err collect(struct saving *sv)
 {
     struct shard *s = sv->shard;
     bool done;
-    assert(sv->collecting);
+    assert(sv->phase == SAVING_COLLECTING);
     paramo_err err = save_records_turn(&sv->records, &done);
     if (err)
         return err;
     if (!done) /* in a simulation, other events come between two turns */
         return lane_timer_arm(s->lane, &sv->walk, lane_now(s->lane) + (s->config.turn_records ? ENV_MS : 0));
-    sv->collecting = false;
+    move(sv, SAVING_COPYING);
     assert(!sv->tables && !sv->gone && !sv->posted);
     return add_tables(sv);
 }
@@ -594,7 +605,7 @@ static paramo_err collect(struct saving *sv)
 static void tables_begin(struct saving *sv)
 {
     struct shard *s = sv->shard;
-    assert(s->saves->current == sv && !sv->collecting);
+    assert(s->saves->current == sv && sv->phase == SAVING_COPYING);
     saving_fits(sv);
     assert(!sv->current && !sv->posted);
     s->saves->id = sv->config.changes ? sv->config.id : 0;
@@ -604,33 +615,72 @@ static void tables_begin(struct saving *sv)
     saving_go(sv);
 }
 
-/* Is no record about to change? */
-static paramo_err check_records(const struct shard *s)
+/* Can the snapshot be taken? AGAIN: steps of the lane change records, rows or marks. They end, and wait for no saving
+ * that has no snapshot yet. */
+static paramo_err check_ready(const struct shard *s)
 {
+    struct shard_table *t;
     if (s->chain && records_pending(s->chain))
         return err_set(PARAMO_E_AGAIN, "the shard is taking over records of senders from another shard");
+    for (size_t i = 0; (t = shard_table_next(s, &i));) {
+        if (t->options.kind == PARAMO_TABLE_USER || t->lacks)
+            continue;
+        if (table_snapshot_must_wait(t->table))
+            return err_set(PARAMO_E_AGAIN,
+                           "table %s: checkpoints were given up, and their marks are being cleared", t->name);
+        if (t->clears && t->options.kind == PARAMO_TABLE_DENSE)
+            return err_set(PARAMO_E_AGAIN, "table %s: its rows are being cleared", t->name);
+    }
     return PARAMO_OK;
 }
 
-/* The next turn. Records of senders that pass to another owner, or came from one, since the first turn are copied
- * in part. A checkpoint in which partitions change owners fails anyway (cluster/scheduler/sched_ckpt_servers.c). */
-static void collect_fire(struct lane_timer *timer)
+/* The next turn. A checkpoint in which partitions change owners fails anyway
+ * (cluster/scheduler/sched_ckpt_servers.c). */
+static paramo_err turn(struct saving *sv)
+{
+    struct shard *s = sv->shard;
+    assert(sv->phase != SAVING_COPYING && !sv->tables);
+    if (s->place->partitions_changed != sv->partitions_changed)
+        return err_set(PARAMO_E_AGAIN, "partitions changed owners while the checkpoint began");
+    paramo_err err = check_ready(s);
+    if (err) {
+        if (sv->phase == SAVING_COLLECTING) { /* records that have passed since were copied in part */
+            save_records_fini(&sv->records);
+            move(sv, SAVING_WAITING);
+        }
+        uint64_t now = lane_now(s->lane);
+        return now < sv->wait_until ? lane_timer_arm(s->lane, &sv->walk, now + WAIT_MS * ENV_MS) : err;
+    }
+    if (sv->phase == SAVING_WAITING) {
+        uint64_t mine[PARTITION_WORDS] = {0};
+        for (unsigned a = 0; a < RING_PARTITIONS; a++)
+            if (sv->mine[a])
+                partition_set_add(mine, a);
+        err = save_records_begin(&sv->records, s, mine);
+        if (err)
+            return err;
+        move(sv, SAVING_COLLECTING);
+    }
+    return collect(sv);
+}
+
+static void turn_fire(struct lane_timer *timer)
 {
     struct saving *sv = container_of(timer, struct saving, walk);
     struct shard *s = sv->shard;
+    bool held = sv->phase == SAVING_COLLECTING;
     assert(s->saves->current == sv && !sv->err && !sv->posted);
-    paramo_err err = check_records(s);
-    if (!err && s->place->partitions_changed != sv->partitions_changed)
-        err = err_set(PARAMO_E_AGAIN, "partitions changed owners while the checkpoint began");
-    if (!err)
-        err = collect(sv);
+    paramo_err err = turn(sv);
     if (err) {
         fail(sv, err);
         saving_go(sv);
-    } else if (!sv->collecting) {
-        tables_begin(sv);
-        slice_resume_all(s);
+        return;
     }
+    held = held && sv->phase != SAVING_COLLECTING;
+    if (sv->phase == SAVING_COPYING)
+        tables_begin(sv);
+    if (held)
+        slice_resume_all(s);
 }
 
 paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
@@ -642,9 +692,6 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
         return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
     if (s->self < 0)
         return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
-    paramo_err pending = check_records(s);
-    if (pending)
-        return pending;
     struct saving *sv = calloc(1, sizeof *sv);
     if (!sv)
         return err_memory(sizeof *sv);
@@ -654,25 +701,19 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
         sv->config.queue_bytes = SAVE_QUEUE_BYTES;
     sv->writer_number = (uint32_t)s->self;
     sv->blocking_job = (struct blocking_job){.lane = s->lane, .work = work, .done = worked};
-    sv->walk.fire = collect_fire;
+    sv->walk.fire = turn_fire;
     sv->dir = strdup(config->dir);
+    sv->wait_until = lane_now(s->lane) + config->hold_ms * ENV_MS;
     sv->partitions_changed = s->place->partitions_changed;
     group_partitions(sv, s);
-    uint64_t mine[PARTITION_WORDS] = {0};
-    for (unsigned a = 0; a < RING_PARTITIONS; a++)
-        if (sv->mine[a])
-            partition_set_add(mine, a);
-    paramo_err err = sv->dir ? save_records_begin(&sv->records, s, mine) : err_memory(strlen(config->dir));
-    sv->collecting = !err;
-    if (!err)
-        err = collect(sv);
+    paramo_err err = sv->dir ? turn(sv) : err_memory(strlen(config->dir));
     if (err) {
         lane_timer_cancel(s->lane, &sv->walk);
         saving_free(sv);
         return err;
     }
     s->saves->current = sv;
-    if (!sv->collecting)
+    if (sv->phase == SAVING_COPYING)
         tables_begin(sv);
     return PARAMO_OK;
 }
@@ -688,7 +729,7 @@ void shard_save_drop(struct shard *s, uint64_t number)
 
 void saving_sender_gone(struct shard *s, const struct sender *sender)
 {
-    if (s->saves->current && s->saves->current->collecting)
+    if (s->saves->current && s->saves->current->phase == SAVING_COLLECTING)
         save_records_sender_gone(&s->saves->current->records, sender);
 }
 
@@ -697,7 +738,7 @@ bool saving_holds(const struct shard *s, const struct wire_head *h, const struct
     const struct saving *sv = s->saves->current;
     if (!sv || sv->err || !data_changes(h->kind))
         return false;
-    if (sv->collecting)
+    if (sv->phase == SAVING_COLLECTING)
         return true;
     if (sv->queued < sv->config.queue_bytes && h->kind != WIRE_CLEAR)
         return false;

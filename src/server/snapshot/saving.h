@@ -8,6 +8,9 @@
  *                                                          | full
  *     blocking job:  sort, encode, write <-----------------+          at the end: sync
  *
+ * While rows of a dense table are being removed, or records of senders pass from one shard to another, the saving
+ * waits: these steps of the lane end by themselves, and it holds nothing up until then (saving_phase).
+ *
  * When SAVE_QUEUE_BYTES wait for the disk, changes of rows that are not copied yet wait, too; nothing else
  * does. An error ends the saving and nothing else: its file is removed, and done says why.
  *
@@ -44,6 +47,19 @@ static inline bool saving_now(const struct shard *s)
 /* Not all changes since the last checkpoint are known any more: the next saving is full. */
 void saving_lose_base(struct shard *s);
 
+/*
+ *              the shard is ready          all records are collected: the
+ *              to be copied                snapshots are taken in that step
+ *     WAITING ---------------> COLLECTING ---------------> COPYING
+ *         ^                         |
+ *         +-------------------------+   it is not ready any more: what was collected is dropped
+ */
+enum saving_phase {
+    SAVING_WAITING,    /* nothing is held up */
+    SAVING_COLLECTING, /* records of senders; changes wait */
+    SAVING_COPYING
+};
+
 enum {
     SAVE_QUEUE_BYTES = 16 << 20, /* rows that wait for the disk */
     SAVE_BUFFER_BYTES = 512 << 10,
@@ -60,7 +76,7 @@ struct shard_save_config {
     bool changes;       /* another may add to this one: changes are remembered from here on */
     uint32_t term;      /* of the scheduler that ordered it; 0: no scheduler did */
     uint64_t order;     /* its number: a later order has a higher one, also of a later scheduler */
-    uint32_t hold_ms;   /* shard_load_hold: the hold ends after this time */
+    uint32_t hold_ms;   /* shard_load_hold: the hold ends after this time; shard_save: it waits no longer */
     size_t queue_bytes; /* rows that may wait for the disk; 0: SAVE_QUEUE_BYTES */
     void *arg;
     /* Called once, from a round of the lane or from shard_close (CLOSED). file is set on OK; on an error this
@@ -68,14 +84,15 @@ struct shard_save_config {
     void (*done)(void *arg, paramo_err status, const struct ckpt_file *file);
 };
 
-/* From now on changes wait until the snapshot is taken: it has all changes until now and none after. On an error
- * done is not called. AGAIN (also to done): another saving or load is in progress, or partitions change owners. CANCELLED (here and in loading.h): a scheduler of
- * a later term leads. */
+/* Takes the snapshot as soon as the shard is ready, perhaps at once: it has all changes that are applied now, and
+ * perhaps later ones. While senders' records are collected for it, changes wait. On an error done is not called. AGAIN
+ * (also to done): another saving or load is in progress, partitions change owners, or the shard was not ready within
+ * hold_ms. CANCELLED (here and in loading.h): a scheduler of a later term leads. */
 MUST_USE paramo_err shard_save(struct shard *s, const struct shard_save_config *config);
 /* Aborts the saving of this number (0: any), if it is in progress; done is called. */
 void shard_save_drop(struct shard *s, uint64_t number);
-/* For the simulator: the number of its checkpoint. */
-uint64_t saving_number(const struct saving *sv);
+/* For the simulator. number: of its checkpoint. */
+enum saving_phase saving_state(const struct saving *sv, uint64_t *number);
 
 /* The sender is about to be freed. */
 void saving_sender_gone(struct shard *s, const struct sender *sender);
