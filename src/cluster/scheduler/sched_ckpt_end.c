@@ -137,13 +137,9 @@ void sched_ckpt_end_perhaps(struct sched_ckpt *c)
     assert(s->ckpts->current == c && c->finished);
     /* a save: all servers have ended it, although some were not told to drop it */
     lane_timer_cancel(s->config.lane, &c->retell);
-    bool again = c->err == PARAMO_E_AGAIN && !c->load;
     s->ckpts->current = NULL;
     sched_ckpt_free(c);
-    if (again)
-        sched_migrations_resume_later(s);
-    else
-        sched_migrations_resume(s);
+    sched_migrations_resume(s);
     s->ckpts->ops->idle(s);
 }
 

@@ -21,8 +21,6 @@
 
 /* Pause between a failed migration and the next. */
 #define MIGRATIONS_PAUSE ENV_SEC
-/* After a save that shards have refused: for its caller to try again. Arbitrary. */
-#define SAVE_PAUSE (5 * ENV_SEC)
 /* Pause before an END that could not be sent is sent again: requests may wait for it. */
 #define ENDS_PAUSE (10 * ENV_MS)
 
@@ -414,21 +412,10 @@ void sched_migrations_suspend(struct scheduler *s)
 
 void sched_migrations_resume(struct scheduler *s)
 {
-    struct sched_migrations *m = s->migrations;
-    struct lane *lane = s->config.lane;
-    part_check(m);
-    m->suspended = false;
-    if (s->state != SCHED_RUNNING || sched_lost_since(s))
-        return;
-    bool later = lane_now(lane) < m->paused_until; /* perhaps by a timer that is set already */
-    if (!later || (!m->timer.slot && lane_timer_arm(lane, &m->timer, m->paused_until)))
-        go_on(&m->timer);
-}
-
-void sched_migrations_resume_later(struct scheduler *s)
-{
-    s->migrations->paused_until = lane_now(s->config.lane) + SAVE_PAUSE;
-    sched_migrations_resume(s);
+    part_check(s->migrations);
+    s->migrations->suspended = false;
+    if (s->state == SCHED_RUNNING && !sched_lost_since(s))
+        go_on(&s->migrations->timer);
 }
 
 bool sched_migrations_under_way(const struct scheduler *s)

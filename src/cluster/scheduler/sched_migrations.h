@@ -39,7 +39,6 @@ struct sched_migrations {
     bool unsent;                  /* an order could not be given */
     bool undrained;               /* a drained server has nothing left, and could not be told */
     bool suspended;               /* a checkpoint is taken or loaded: none begins */
-    uint64_t paused_until;        /* lane_now's clock: none begins after a checkpoint (resume_later) */
     bool unplanned;               /* a plan is due, and there was no memory for it */
     struct migration_note *notes; /* orders that are not answered */
     /* Migrations that are over, whose END could not be given to a side yet. Until then no other begins, so
@@ -63,9 +62,6 @@ void sched_migrations_resume(struct scheduler *s);
 /* Rows may have been lost: then no migration begins until they are restored. Only the owner restores them. If it passed
  * them on before that, it would stay a member of the chain without them. */
 void sched_migrations_wait_for_lost(struct scheduler *s);
-/* The same, but nothing begins for five seconds, and whatever is taken or loaded during them: shards refused a save,
- * because as targets of migrations that had to end they dropped rows. Its caller may try again. */
-void sched_migrations_resume_later(struct scheduler *s);
 /* A migration has begun. */
 bool sched_migrations_under_way(const struct scheduler *s);
 /* Servers will take the next view, of this term, for another scheduler's, which knows of no migration. None
