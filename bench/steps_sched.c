@@ -261,6 +261,49 @@ static void pool(unsigned each)
     writer_fini(&end);
 }
 
+/* The last of n work units is reported, and the next round begins. */
+static void round_begins(const char *name, uint32_t n)
+{
+    struct writer open = {0}, next = {0}, done = {0};
+    struct pool_open m_open = {.streams = 1, .rounds = 2};
+    struct pool_next m_next = {.timeout_ms = 600000};
+    struct pool_report m_done = {0};
+    struct pool_next_result got;
+    struct sched_node *node = &bench.nodes[0];
+    snprintf(m_open.name, sizeof m_open.name, "%s", name);
+    snprintf(m_next.name, sizeof m_next.name, "%s", name);
+    snprintf(m_done.name, sizeof m_done.name, "%s", name);
+    pool_open_encode(&m_open, &open);
+    pool_next_encode(&m_next, &next);
+    called(node, CALL_POOL_OPEN, ++bench.next * CALL_PLACES, &open, sched_pool_open);
+    called(node, CALL_POOL_NEXT, ++bench.next * CALL_PLACES, &next, sched_pool_next);
+    struct reader r = reader_over(node->calls.kept[0]->answer.data, node->calls.kept[0]->answer.len);
+    struct sched_pool *pool = bench.sched->pools->first;
+    struct unit *units = realloc(pool->units, n * sizeof *units);
+    if (!units || pool_next_result_decode(&r, &got) || pool->count != 1)
+        exit(1);
+    for (uint32_t i = 1; i < n; i++)
+        units[i] = (struct unit){.index = i, .owner = 0, .next = NO_UNIT, .state = UNIT_DONE};
+    pool->units = units;
+    pool->count = pool->capacity = n;
+    pool->done = n - 1;
+    pool->stream = 1;
+    m_done.unit = got.unit;
+    pool_report_encode(&m_done, &done);
+    memset(&took, 0, sizeof took);
+    called(node, CALL_POOL_DONE, ++bench.next * CALL_PLACES, &done, sched_pool_done);
+    while (fired(&pool->round_turn)) {
+    }
+    if (pool->round != 1 || pool->free != n)
+        exit(1);
+    report("a round of work units begins", n);
+    sched_pool_fini(bench.sched); /* so many do not fit into a save */
+    saves("", NULL, 0);
+    writer_fini(&open);
+    writer_fini(&next);
+    writer_fini(&done);
+}
+
 /* Everything that can be saved: values, barriers, and answers of all nodes. */
 static void state(unsigned count, uint32_t bytes)
 {
@@ -337,6 +380,8 @@ int main(void)
     values(20, 100);
     barrier_late();
     pool(20);
+    round_begins("million", 1000000);
+    round_begins("most", POOL_UNITS_MAX);
     state(60000, 900);
     values(1, KV_VALUE_MAX);
     return 0;

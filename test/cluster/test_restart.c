@@ -18,10 +18,12 @@
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_pool.h"
 #include "cluster/scheduler/sched_resume.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
+#include "cluster/scheduler/sched_units.h"
 #include "cluster/support_simcluster.h"
 #include "sim/env/simfs.h"
 
@@ -293,6 +295,54 @@ static void test_barrier_in_turns(void **state)
     }
     assert_true(unsaved > 1 && unsaved < 25);
     off();
+}
+
+static struct work_unit unit_of(struct tnode *node, uint32_t round)
+{
+    struct tcall call;
+    TCALL(node, &call,
+          member_pool_next(node->member, &call.call, "pool", 0, round, 20000, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    assert_int_equal(call.call.result.state, POOL_GOT);
+    assert_int_equal(call.call.result.unit.round, round);
+    return call.call.result.unit;
+}
+
+/* The scheduler dies between two turns that prepare a round. Its successor finds a round in which all is done, and begins
+ * the next one. */
+static void test_round_in_turns(void **state)
+{
+    (void)state;
+    enum { UNITS = 12, ROUNDS = 3 };
+    struct tcall call;
+    for (int store = 0; store < 2; store++) {
+        on(0, 1);
+        struct tnode *a = &t.c.nodes[0];
+        TCALL(a, &call, member_pool_open(a->member, &call.call, "pool", 1, ROUNDS, in_seconds(&t.c, 50)));
+        assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+            for (unsigned i = 0; i < UNITS; i++) {
+                struct work_unit unit = unit_of(a, round);
+                assert_int_equal(unit.index, i);
+                if (!round && i + 1 == UNITS) {
+                    struct work_unit beyond = unit_of(a, round);
+                    TCALL(a, &call,
+                          member_pool_end(a->member, &call.call, "pool", &beyond, in_seconds(&t.c, 50)));
+                    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+                }
+                t.c.scheduler->pools->most = 1;
+                t.c.scheduler->calls->pause = ENV_SEC;
+                TCALL(a, &call, member_pool_done(a->member, &call.call, "pool", &unit, in_seconds(&t.c, 50)));
+                assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+            }
+            const struct sched_pool *pool = t.c.scheduler->pools->first;
+            assert_int_equal(pool->chaining, round + 1 < ROUNDS);
+            assert_int_equal(pool->round, round + (round + 1 == ROUNDS));
+            scheduler_off(store);
+            scheduler_on();
+        }
+        off();
+    }
 }
 
 /* All is saved in turns, while values change, come and go and barriers are released; then the scheduler dies. What was
@@ -869,6 +919,7 @@ int main(void)
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_what_is_shared),
         cmocka_unit_test(test_barrier_in_turns),
+        cmocka_unit_test(test_round_in_turns),
         cmocka_unit_test(test_whole_save_in_turns),
         cmocka_unit_test(test_a_node_that_does_not_return),
         cmocka_unit_test(test_a_place_that_was_not_answered),

@@ -14,9 +14,11 @@
 #include "cluster/scheduler/sched_clock.h"
 #include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_node.h"
+#include "cluster/scheduler/sched_pool.h"
 #include "cluster/scheduler/sched_records.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"
+#include "cluster/scheduler/sched_units.h"
 #include "cluster/support_simcluster.h"
 #include "wire/clock_calls.h"
 #include "wire/kv_calls.h"
@@ -388,6 +390,60 @@ static void test_pool_order_and_affinity(void **state)
     cluster_fini(&c);
 }
 
+/* The next round is prepared in turns. Until the last of these no unit is dealt, whichever round is asked for. Then each
+ * worker gets its own units first, in order, and those that wait are answered. */
+static void test_round_begins_in_turns(void **state)
+{
+    (void)state;
+    enum { UNITS = 40, MOST = 4 };
+    struct cluster c;
+    struct tcall t, wait;
+    struct work_unit last = {0};
+    unsigned turns = 0;
+    cluster_start_all(&c, 0, 3);
+    struct tnode *a = &c.nodes[0], *b = &c.nodes[1];
+    struct scheduler *s = c.scheduler;
+    TCALL(a, &t, member_pool_open(a->member, &t.call, "p", 1, 2, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    for (unsigned i = 0; i < UNITS; i++) {
+        struct tnode *node = i % 2 ? b : a;
+        assert_int_equal(next_unit(&c, node, &t, 0, 0), i);
+        last = t.call.result.unit;
+        if (i + 1 < UNITS)
+            assert_int_equal(report(&c, node, &last, false), PARAMO_OK);
+    }
+    assert_int_equal(next_unit(&c, a, &t, 0, 0), UNITS);
+    struct work_unit beyond = t.call.result.unit;
+    assert_int_equal(report(&c, a, &beyond, true), PARAMO_OK);
+    s->pools->most = MOST;
+    s->calls->pause = ENV_SEC;
+    TCALL(b, &wait, member_pool_next(b->member, &wait.call, "p", 0, 1, 500000, in_seconds(&c, 600)));
+    assert_int_equal(report(&c, b, &last, false), PARAMO_OK);
+    struct sched_pool *pool = s->pools->first;
+    for (uint32_t left = UNITS; pool->round == 0; turns++) {
+        assert_true(pool->chaining);
+        assert_in_range(left - pool->unchained, MOST, 2 * MOST);
+        left = pool->unchained;
+        assert_int_equal(next_unit(&c, a, &t, 0, 0), -POOL_NONE_NOW);
+        assert_int_equal(next_unit(&c, a, &t, 1, 0), -POOL_NONE_NOW);
+        assert_false(wait.done);
+        assert_true(lane_enter(c.lane));
+        sched_pool_node_gone(sched_roster_find(s, member_id(c.nodes[2].member)));
+        lane_leave(c.lane);
+        cluster_pass(&c, 1);
+    }
+    assert_in_range(turns, UNITS / MOST / 2, UNITS / MOST);
+    assert_int_equal(tcall_wait(&c, &wait), PARAMO_OK);
+    assert_int_equal(wait.call.result.unit.index, 1);
+    assert_int_equal(next_unit(&c, a, &t, 0, 0), -POOL_FINISHED);
+    for (unsigned i = 0; i < UNITS; i += 2)
+        assert_int_equal(next_unit(&c, a, &t, 1, 0), i);
+    for (unsigned i = 3; i < UNITS; i += 2)
+        assert_int_equal(next_unit(&c, b, &t, 1, 0), i);
+    assert_int_equal(next_unit(&c, b, &t, 1, 0), -POOL_NONE_NOW);
+    cluster_fini(&c);
+}
+
 /* However long some calls wait, the others of their node go on: they may be of other customers. */
 static void test_calls_behind_long_waits(void **state)
 {
@@ -703,6 +759,7 @@ int main(void)
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_values_bounded),
         cmocka_unit_test(test_pool_order_and_affinity),
+        cmocka_unit_test(test_round_begins_in_turns),
         cmocka_unit_test(test_calls_behind_long_waits),
         cmocka_unit_test(test_place_of_an_earlier_call),
         cmocka_unit_test(test_joins_of_one_sequence),

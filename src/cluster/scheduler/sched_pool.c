@@ -70,6 +70,24 @@ static void wake(struct sched_pool *pool)
         wake_go_on(pool);
 }
 
+/* Begins the next round if the last unit is done: in turns if there are many, and nothing is dealt between these. */
+static void round_go_on(struct sched_pool *pool)
+{
+    struct lane *lane = pool->sched->config.lane;
+    assert(!pool->round_turn.slot);
+    if (!pool_finish_round(pool, pool->sched->pools->most)) {
+        if (!lane_timer_arm(lane, &pool->round_turn, lane_now(lane) + pool->sched->calls->pause))
+            return;
+        (void)pool_finish_round(pool, UINT32_MAX); /* no memory for the timer */
+    }
+    wake(pool);
+}
+
+static void round_due(struct lane_timer *timer)
+{
+    round_go_on(container_of(timer, struct sched_pool, round_turn));
+}
+
 /* ---- calls --------------------------------------------------------------------------------------------- */
 
 static struct sched_pool *pool_named(const struct scheduler *s, const char *name)
@@ -92,6 +110,7 @@ paramo_err sched_pool_add(struct scheduler *s, const struct pool_open *m, struct
     memcpy(pool->name, m->name, sizeof m->name);
     pool->sched = s;
     pool->turn.fire = wake_due;
+    pool->round_turn.fire = round_due;
     pool->place = s->pools->count++;
     pool->streams = m->streams;
     pool->rounds = m->rounds;
@@ -190,14 +209,13 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
     }
     struct unit *unit = &pool->units[lease->unit];
     assert(pool->round < pool->rounds && lease->unit < pool->count);
-    unit_move(unit, UNIT_DONE);
+    unit_move(pool, unit, UNIT_DONE);
     unit->owner = lease->owner;
     pool->done++;
     assert(pool->free + pool->done + pool->voids <= pool->count);
     lease_remove(pool, lease);
     sched_call_answer(call, NULL);
-    pool_finish_round(pool);
-    wake(pool);
+    round_go_on(pool);
 }
 
 void sched_pool_end(struct sched_call *call, struct reader *body)
@@ -216,8 +234,7 @@ void sched_pool_end(struct sched_call *call, struct reader *body)
     if (!lease)
         return; /* another worker has found an end before this work unit */
     pool_stream_ends(pool, lease->unit);
-    pool_finish_round(pool);
-    wake(pool);
+    round_go_on(pool);
 }
 
 size_t sched_pool_held(const struct sched_node *node)
@@ -253,6 +270,11 @@ static void callers_end(struct sched_pool *pool)
     assert(!pool->woken);
 }
 
+void sched_pool_init(struct scheduler *s)
+{
+    s->pools->most = POOL_CHAIN_TURN;
+}
+
 void sched_pool_fini(struct scheduler *s)
 {
     for (struct sched_pool *pool = s->pools->first, *next; pool; pool = next) {
@@ -262,6 +284,7 @@ void sched_pool_fini(struct scheduler *s)
             lease_remove(pool, pool->leased);
         assert(!pool->leases.count && !pool->lease_of.count);
         lane_timer_cancel(s->config.lane, &pool->turn);
+        lane_timer_cancel(s->config.lane, &pool->round_turn);
         map_fini(&pool->leases);
         map_fini(&pool->lease_of);
         map_fini(&pool->owner_of);

@@ -15,13 +15,18 @@ struct sched_call;
 struct sched_node;
 struct sched_pool;
 
-enum { SCHED_POOLS_MAX = 4096 };
+enum {
+    SCHED_POOLS_MAX = 4096,
+    POOL_CHAIN_TURN = 1 << 16 /* units that a turn before a round visits (bench/steps.sh) */
+};
 
 struct sched_pools {
     struct sched_pool *first;
     uint32_t count;
+    uint32_t most; /* POOL_CHAIN_TURN, fewer in tests */
 };
 
+void sched_pool_init(struct scheduler *s);
 /* A new pool, the last of all. FULL, MEMORY. */
 MUST_USE paramo_err sched_pool_add(struct scheduler *s, const struct pool_open *m, struct sched_pool **out);
 void sched_pool_open(struct sched_call *call, struct reader *body);

@@ -35,7 +35,7 @@ static void units_write(const struct sched_pool *pool, uint32_t record, struct w
     for (uint32_t i = 0; i < RECORD_UNITS_MAX && record * RECORD_UNITS_MAX + i < pool->count; i++) {
         uint32_t number = record * RECORD_UNITS_MAX + i;
         const struct unit *unit = &pool->units[number];
-        write_u8(w, unit->state);
+        write_u8(w, unit_state_of(pool, unit));
         write_u32(w, unit->stream);
         write_u32(w, unit->index);
         write_u32(w, (uint32_t)unit->owner);
@@ -141,7 +141,7 @@ static paramo_err lease_restore(struct sched_pool *pool, uint32_t unit, uint64_t
     pool->tokens = token > pool->tokens ? token : pool->tokens; /* the next is another */
     struct sched_node *node = sched_roster_find_incarnation(pool->sched, pool->owners[owner].incarnation);
     if (!node || node->state != SNODE_ABSENT) {
-        unit_move(&pool->units[unit], UNIT_FREE);
+        unit_move(pool, &pool->units[unit], UNIT_FREE);
         return PARAMO_OK;
     }
     return lease_put(pool, token, unit, (int32_t)owner, node);
@@ -158,8 +158,12 @@ static paramo_err units_restore(struct sched_pool *pool, uint32_t first, struct 
             (owner != (uint32_t)NO_UNIT &&
              (owner >= pool->owners_count || (!pool->round && state != UNIT_DONE))))
             return damaged();
-        *unit = (struct unit){
-            .stream = stream, .index = index, .owner = (int32_t)owner, .next = NO_UNIT, .state = state};
+        *unit = (struct unit){.stream = stream,
+                              .index = index,
+                              .owner = (int32_t)owner,
+                              .next = NO_UNIT,
+                              .state = state,
+                              .round = (uint8_t)pool->round};
         if (state != UNIT_LEASED)
             continue;
         uint64_t token = read_u64(r);
@@ -198,6 +202,7 @@ void sched_pool_restored(struct scheduler *s)
             pool->voids += pool->units[i].state == UNIT_VOID;
         }
         pool_chain_owners(pool);
+        (void)pool_finish_round(pool, UINT32_MAX); /* if the save was between two turns before a round */
         assert_slow(pool_fits(pool));
     }
     s->pools->count = places;

@@ -352,6 +352,18 @@ void sched_save_all(struct scheduler *s)
     s->saves->all = s->config.store != NULL;
 }
 
+void sched_save_all_changed(struct scheduler *s)
+{
+    struct sched_saves *v = s->saves;
+    saves_check(v);
+    if (v->copy)
+        v->copy->again = true;
+    if (!s->config.store || v->all)
+        return;
+    v->all = true;
+    save_soon(s, 0);
+}
+
 void sched_save_end_found(struct scheduler *s)
 {
     assert(!s->saves->end && !s->saves->begun);

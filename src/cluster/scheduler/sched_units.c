@@ -28,7 +28,7 @@ bool pool_fits(const struct sched_pool *pool)
 {
     uint32_t states[UNIT_VOID + 1] = {0};
     for (uint32_t i = 0; i < pool->count; i++)
-        states[pool->units[i].state]++;
+        states[unit_state_of(pool, &pool->units[i])]++;
     for (const struct lease *lease = pool->leased; lease; lease = lease->next)
         if (lease->unit >= pool->count || map_get(&pool->leases, lease->token) != lease ||
             map_get(&pool->lease_of, lease->unit) != lease)
@@ -50,8 +50,11 @@ static void unit_changed(struct sched_pool *pool, uint32_t unit)
 
 static void units_changed(struct sched_pool *pool, uint32_t first)
 {
-    for (uint32_t unit = first - first % RECORD_UNITS_MAX; unit < pool->count; unit += RECORD_UNITS_MAX)
-        unit_changed(pool, unit);
+    if ((pool->count - first) / RECORD_UNITS_MAX >= SCHED_SAVE_DIRTY)
+        sched_save_all_changed(pool->sched);
+    else
+        for (uint32_t unit = first - first % RECORD_UNITS_MAX; unit < pool->count; unit += RECORD_UNITS_MAX)
+            unit_changed(pool, unit);
 }
 
 /* ---- leases -------------------------------------------------------------------------------------------- */
@@ -101,7 +104,7 @@ paramo_err lease_put(struct sched_pool *pool, uint64_t token, uint32_t unit, int
 static paramo_err lease_add(struct sched_pool *pool, uint32_t unit, int32_t owner, struct sched_node *node)
 {
     pool_check(pool);
-    assert(pool->units[unit].state == UNIT_FREE);
+    assert(unit_state_of(pool, &pool->units[unit]) == UNIT_FREE);
     pool_changed(pool);
     unit_changed(pool, unit);
     return lease_put(pool, ++pool->tokens, unit, owner, node);
@@ -112,13 +115,14 @@ static const struct sm machine = {
     "work unit",
     {[UNIT_FREE] = {"free", SM_TO(UNIT_LEASED) | SM_TO(UNIT_VOID)},
      [UNIT_LEASED] = {"leased", SM_TO(UNIT_FREE) | SM_TO(UNIT_DONE) | SM_TO(UNIT_VOID)},
-     [UNIT_DONE] = {"done", SM_TO(UNIT_FREE) | SM_TO(UNIT_DONE)},
+     [UNIT_DONE] = {"done", SM_TO(UNIT_DONE)},
      [UNIT_VOID] = {"void", 0}}};
 
-void unit_move(struct unit *unit, enum unit_state to)
+void unit_move(struct sched_pool *pool, struct unit *unit, enum unit_state to)
 {
-    sm_check(&machine, unit->state, to);
+    sm_check(&machine, unit_state_of(pool, unit), to);
     unit->state = (uint8_t)to;
+    unit->round = (uint8_t)pool->round;
 }
 
 void unit_release(struct sched_pool *pool, uint32_t unit)
@@ -126,7 +130,7 @@ void unit_release(struct sched_pool *pool, uint32_t unit)
     assert(unit < pool->count && pool->free < pool->count);
     assert(pool->units[unit].state == UNIT_LEASED);
     unit_changed(pool, unit);
-    unit_move(&pool->units[unit], UNIT_FREE);
+    unit_move(pool, &pool->units[unit], UNIT_FREE);
     pool->free++;
     if (unit < pool->cursor)
         pool->cursor = unit;
@@ -175,30 +179,52 @@ static paramo_err owner_find(struct sched_pool *pool, const struct sched_node *n
 
 /* ---- rounds -------------------------------------------------------------------------------------------- */
 
-void pool_chain_owners(struct sched_pool *pool)
+static void chain_from_end(struct sched_pool *pool)
 {
+    pool_check(pool);
     for (uint32_t i = 0; i < pool->owners_count; i++)
         pool->owners[i].own = NO_UNIT;
-    pool_check(pool);
-    for (uint32_t i = pool->count; i-- > 0;) {
+    pool->unchained = pool->count;
+}
+
+/* Units from the last one down, so that each chain is in order. next: all units that exist, for the next round. */
+static void chain_some(struct sched_pool *pool, uint32_t most, bool next)
+{
+    assert(pool->unchained <= pool->count);
+    for (; pool->unchained && most; most--) {
+        uint32_t i = --pool->unchained;
         struct unit *unit = &pool->units[i];
+        enum unit_state state = unit_state_of(pool, unit);
         assert(unit->owner == NO_UNIT || (uint32_t)unit->owner < pool->owners_count);
+        assert(!next || state == UNIT_DONE || state == UNIT_VOID);
         unit->next = NO_UNIT;
-        if (unit->state == UNIT_FREE && unit->owner != NO_UNIT) {
+        if (state == (next ? UNIT_DONE : UNIT_FREE) && unit->owner != NO_UNIT) {
             unit->next = pool->owners[unit->owner].own;
             pool->owners[unit->owner].own = (int32_t)i;
         }
     }
 }
 
+void pool_chain_owners(struct sched_pool *pool)
+{
+    assert(!pool->chaining);
+    chain_from_end(pool);
+    chain_some(pool, UINT32_MAX, false);
+}
+
+static bool is_finished(const struct sched_pool *pool)
+{
+    return pool->round < pool->rounds && pool->stream == pool->streams &&
+           pool->done >= pool->count - pool->voids;
+}
+
+/* All units are done in the round before, so they are FREE. */
 static void begin_round(struct sched_pool *pool)
 {
-    assert(pool->round > 0 && pool->round < pool->rounds);
-    assert(!pool->leased && pool->stream == pool->streams); /* all units are known, and done */
-    for (uint32_t i = 0; i < pool->count; i++)
-        if (pool->units[i].state != UNIT_VOID && pool->units[i].state != UNIT_FREE)
-            unit_move(&pool->units[i], UNIT_FREE);
-    pool_chain_owners(pool);
+    assert(pool->round + 1 < pool->rounds && !pool->unchained && !pool->leased);
+    pool->chaining = false;
+    pool->round++;
+    pool_changed(pool);
     pool->free = pool->count - pool->voids;
     pool->done = 0;
     pool->cursor = 0;
@@ -206,24 +232,35 @@ static void begin_round(struct sched_pool *pool)
     assert_slow(pool_fits(pool));
 }
 
-void pool_finish_round(struct sched_pool *pool)
+static void pool_over(struct sched_pool *pool)
+{
+    assert(!pool->leased && !pool->chaining); /* each was reported */
+    pool->round = pool->rounds;
+    pool_changed(pool);
+    free(pool->units);
+    pool->units = NULL;
+    pool->count = pool->capacity = pool->voids = pool->done = pool->free = 0;
+}
+
+bool pool_finish_round(struct sched_pool *pool, uint32_t most)
 {
     pool_check(pool);
-    assert(pool->round <= pool->rounds && pool->stream <= pool->streams);
-    while (pool->round < pool->rounds && pool->stream == pool->streams &&
-           pool->done >= pool->count - pool->voids) {
-        pool->round = pool->count == pool->voids ? pool->rounds
-                                                 : pool->round + 1; /* no work units: none in any round */
-        pool_changed(pool);
-        if (pool->round < pool->rounds)
-            begin_round(pool);
+    assert(most && pool->round <= pool->rounds && pool->stream <= pool->streams);
+    if (!is_finished(pool))
+        return true;
+    bool none = pool->count == pool->voids; /* in any round */
+    if (none || pool->round + 1 == pool->rounds) {
+        pool_over(pool);
+        return true;
     }
-    if (pool->round == pool->rounds) {
-        assert(!pool->leased); /* each was reported */
-        free(pool->units);
-        pool->units = NULL;
-        pool->count = pool->capacity = pool->voids = pool->done = pool->free = 0;
-    }
+    if (!pool->chaining)
+        chain_from_end(pool);
+    pool->chaining = true;
+    chain_some(pool, most, true);
+    if (pool->unchained)
+        return false;
+    begin_round(pool);
+    return true;
 }
 
 void pool_stream_ends(struct sched_pool *pool, uint32_t first)
@@ -240,9 +277,9 @@ void pool_stream_ends(struct sched_pool *pool, uint32_t first)
     for (uint32_t i = first; i < pool->count && pool->units[i].stream == stream; i++) {
         struct unit *unit = &pool->units[i];
         if (unit->state == UNIT_DONE || unit->state == UNIT_VOID)
-            continue;
+            continue; /* done in this round: there was none before */
         pool->free -= unit->state == UNIT_FREE;
-        unit_move(unit, UNIT_VOID);
+        unit_move(pool, unit, UNIT_VOID);
         pool->voids++;
     }
     for (struct lease *lease = pool->leased, *next; lease; lease = next) {
@@ -282,7 +319,8 @@ static paramo_err unit_new(struct sched_pool *pool, uint32_t *out)
                                              .index = pool->index++,
                                              .owner = NO_UNIT,
                                              .next = NO_UNIT,
-                                             .state = UNIT_FREE};
+                                             .state = UNIT_FREE,
+                                             .round = 0};
     pool_changed(pool);
     unit_changed(pool, pool->count);
     pool->free++;
@@ -298,7 +336,7 @@ static bool lease_free_unit(struct sched_pool *pool, int32_t owner, uint32_t *ou
         uint32_t unit = (uint32_t)o->own;
         assert(unit < pool->count);
         o->own = pool->units[unit].next;
-        if (pool->units[unit].state == UNIT_FREE) {
+        if (unit_state_of(pool, &pool->units[unit]) == UNIT_FREE) {
             assert(pool->units[unit].owner == owner); /* another owner would have done it in this round */
             *out = unit;
             return true;
@@ -307,7 +345,7 @@ static bool lease_free_unit(struct sched_pool *pool, int32_t owner, uint32_t *ou
     if (!pool->free)
         return false;
     assert(pool->free <= pool->count && pool->cursor < pool->count);
-    while (pool->units[pool->cursor].state != UNIT_FREE) {
+    while (unit_state_of(pool, &pool->units[pool->cursor]) != UNIT_FREE) {
         pool->cursor++;
         assert(pool->cursor < pool->count); /* one of pool->free is there */
     }
@@ -319,7 +357,7 @@ paramo_err unit_deal(struct sched_pool *pool, struct sched_node *node, uint32_t 
                      struct pool_next_result *result)
 {
     *result = (struct pool_next_result){.state = round < pool->round ? POOL_FINISHED : POOL_NONE_NOW};
-    if (round != pool->round)
+    if (round != pool->round || pool->chaining)
         return PARAMO_OK;
     int32_t owner = NO_UNIT;
     uint32_t unit = 0;
@@ -344,7 +382,7 @@ paramo_err unit_deal(struct sched_pool *pool, struct sched_node *node, uint32_t 
         return err;
     }
     assert(pool->free > 0 && pool->free + pool->done + pool->voids <= pool->count);
-    unit_move(&pool->units[unit], UNIT_LEASED);
+    unit_move(pool, &pool->units[unit], UNIT_LEASED);
     pool->free--;
     pool_check(pool);
     *result = (struct pool_next_result){.state = POOL_GOT,

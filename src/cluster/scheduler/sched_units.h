@@ -8,6 +8,10 @@
  *
  *   FREE --dealt--> LEASED --done--> DONE     LEASED --holder gone--> FREE     any --beyond an end--> VOID
  *
+ * A unit that was done in an earlier round is FREE, so no step visits all units when a round begins. Before that, while
+ * all units are done, the units of each owner are chained in turns. Until the last turn the pool is in the round that is
+ * finished, and no unit is dealt.
+ *
  * Must never know: calls, and who waits for a unit (sched_pool.h); how a unit is stored (sched_pool_records.h).
  * Tests: test/cluster/test_sched_calls.c, test_restart.c.
  */
@@ -31,6 +35,7 @@ struct unit {
     int32_t owner; /* index of the owner that did it last; NO_UNIT: not done yet */
     int32_t next;  /* the owner's next work unit of this round */
     uint8_t state;
+    uint8_t round; /* the lower bits of the round in which its state was set: unit_state_of */
 };
 
 /* One customer of one incarnation of a node. */
@@ -61,6 +66,8 @@ struct sched_pool {
     uint32_t count, capacity;
     uint32_t voids, done, free; /* numbers of units */
     uint32_t cursor;            /* no work unit before it is FREE */
+    bool chaining;              /* all units of the round are done, and they are chained for the next */
+    uint32_t unchained;         /* units before this one are not chained yet */
     struct owner *owners;
     uint32_t owners_count, owners_capacity;
     struct map owner_of;  /* node id and who -> index + 1 */
@@ -73,6 +80,7 @@ struct sched_pool {
     struct sched_call *woken;
     uint32_t woken_round; /* the round when this began last */
     struct lane_timer turn;
+    struct lane_timer round_turn; /* the next turn of chaining */
 };
 
 /* The numbers of the pool are within each other's bounds. */
@@ -82,7 +90,12 @@ void pool_check(const struct sched_pool *pool);
 bool pool_fits(const struct sched_pool *pool);
 /* The pool's durable record is to be written. */
 void pool_changed(struct sched_pool *pool);
-void unit_move(struct unit *unit, enum unit_state to);
+void unit_move(struct sched_pool *pool, struct unit *unit, enum unit_state to);
+static inline enum unit_state unit_state_of(const struct sched_pool *pool, const struct unit *unit)
+{
+    bool earlier = unit->state == UNIT_DONE && unit->round != (uint8_t)pool->round;
+    return earlier ? UNIT_FREE : (enum unit_state)unit->state;
+}
 /* The holder of the unit is gone; its lease is the caller's to remove. */
 void unit_release(struct sched_pool *pool, uint32_t unit);
 void lease_remove(struct sched_pool *pool, struct lease *lease);
@@ -93,8 +106,9 @@ MUST_USE paramo_err lease_put(struct sched_pool *pool, uint64_t token, uint32_t 
 MUST_USE paramo_err pool_owner_add(struct sched_pool *pool, uint64_t key, uint64_t incarnation);
 /* The FREE work units of each owner, in order. */
 void pool_chain_owners(struct sched_pool *pool);
-/* Begins the next round, as long as the present one is finished. */
-void pool_finish_round(struct sched_pool *pool);
+/* If the round is finished, prepares the next one, visiting `most` units, and begins it when that is done. False: units
+ * are left to visit. */
+bool pool_finish_round(struct sched_pool *pool, uint32_t most);
 /* Ends the stream before unit `first`. The units from there on were dealt but do not exist. A DONE unit stays
  * done: the first report counts. */
 void pool_stream_ends(struct sched_pool *pool, uint32_t first);

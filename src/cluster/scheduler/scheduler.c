@@ -197,6 +197,7 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
     s->incarnation = random_not_zero(lane_env(c->lane));
     s->term = c->store ? c->found->term : 1;
     sched_calls_init(s);
+    sched_pool_init(s);
     sched_announce_init(s);
     sched_drain_init(s);
     sched_recovery_init(s);
