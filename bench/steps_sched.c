@@ -297,6 +297,21 @@ static void round_begins(const char *name, uint32_t n)
     if (pool->round != 1 || pool->free != n)
         exit(1);
     report("a round of work units begins", n);
+    for (uint32_t i = 0; i + 1 < n; i++) { /* others do all but the last */
+        unit_move(pool, &pool->units[i], UNIT_LEASED);
+        unit_move(pool, &pool->units[i], UNIT_DONE);
+    }
+    pool->free = 1;
+    pool->done = n - 1;
+    m_next.round = 1;
+    writer_fini(&next);
+    next = (struct writer){0};
+    pool_next_encode(&m_next, &next);
+    memset(&took, 0, sizeof took);
+    called(&bench.nodes[1], CALL_POOL_NEXT, ++bench.next * CALL_PLACES, &next, sched_pool_next);
+    report("the last free one is found", n);
+    if (pool->free)
+        exit(1);
     sched_pool_fini(bench.sched); /* so many do not fit into a save */
     saves("", NULL, 0);
     writer_fini(&open);

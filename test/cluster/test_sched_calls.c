@@ -444,6 +444,53 @@ static void test_round_begins_in_turns(void **state)
     cluster_fini(&c);
 }
 
+/* Of many units few are left to deal: a step does not look at all. */
+static void test_few_looks_for_a_unit(void **state)
+{
+    (void)state;
+    enum { UNITS = POOL_CHAIN_TURN + BLOCK_UNITS + 7, INNER = 2 * BLOCK_UNITS + 5 };
+    struct cluster c;
+    struct tcall t;
+    cluster_start_all(&c, 0, 2);
+    struct tnode *a = &c.nodes[0], *b = &c.nodes[1];
+    struct scheduler *s = c.scheduler;
+    TCALL(a, &t, member_pool_open(a->member, &t.call, "p", 1, 2, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    assert_int_equal(next_unit(&c, a, &t, 0, 0), 0);
+    struct work_unit first = t.call.result.unit;
+    struct sched_pool *pool = s->pools->first;
+    assert_true(lane_enter(c.lane)); /* a has done all others */
+    pool->units = realloc(pool->units, UNITS * sizeof *pool->units);
+    assert_non_null(pool->units);
+    for (uint32_t i = 1; i < UNITS; i++)
+        pool->units[i] = (struct unit){.index = i, .owner = 0, .next = NO_UNIT, .state = UNIT_DONE};
+    pool->count = pool->capacity = UNITS;
+    pool->done = UNITS - 1;
+    pool->stream = 1;
+    lane_leave(c.lane);
+    assert_int_equal(report(&c, a, &first, false), PARAMO_OK);
+    assert_int_equal(pool->round, 1);
+    assert_true(pool_fits(pool));
+    assert_true(lane_enter(c.lane)); /* two are left of the next round */
+    for (uint32_t i = 0; i + 1 < UNITS; i++) {
+        if (i == INNER)
+            continue;
+        unit_move(pool, &pool->units[i], UNIT_LEASED);
+        unit_move(pool, &pool->units[i], UNIT_DONE);
+    }
+    pool->free = 2;
+    pool->done = UNITS - 2;
+    assert_true(pool_fits(pool));
+    lane_leave(c.lane);
+    assert_int_equal(next_unit(&c, b, &t, 1, 0), INNER);
+    assert_in_range(pool->looked, 5, POOL_BLOCKS + 2 * BLOCK_UNITS);
+    assert_int_equal(next_unit(&c, a, &t, 1, 0), UNITS - 1); /* the last of a long chain */
+    assert_in_range(pool->looked, POOL_CHAIN_TURN, POOL_CHAIN_TURN + POOL_BLOCKS + 2 * BLOCK_UNITS);
+    assert_int_equal(next_unit(&c, a, &t, 1, 0), -POOL_NONE_NOW);
+    assert_true(pool_fits(pool));
+    cluster_fini(&c);
+}
+
 /* However long some calls wait, the others of their node go on: they may be of other customers. */
 static void test_calls_behind_long_waits(void **state)
 {
@@ -760,6 +807,7 @@ int main(void)
         cmocka_unit_test(test_values_bounded),
         cmocka_unit_test(test_pool_order_and_affinity),
         cmocka_unit_test(test_round_begins_in_turns),
+        cmocka_unit_test(test_few_looks_for_a_unit),
         cmocka_unit_test(test_calls_behind_long_waits),
         cmocka_unit_test(test_place_of_an_earlier_call),
         cmocka_unit_test(test_joins_of_one_sequence),

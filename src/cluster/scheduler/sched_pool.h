@@ -15,10 +15,7 @@ struct sched_call;
 struct sched_node;
 struct sched_pool;
 
-enum {
-    SCHED_POOLS_MAX = 4096,
-    POOL_CHAIN_TURN = 1 << 16 /* units that a turn before a round visits (bench/steps.sh) */
-};
+enum { SCHED_POOLS_MAX = 4096 };
 
 struct sched_pools {
     struct sched_pool *first;

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert_slow.h"
 #include "cluster/scheduler/sched.h"
@@ -196,8 +197,11 @@ void sched_pool_restored(struct scheduler *s)
     uint32_t places = 0;
     for (struct sched_pool *pool = s->pools->first; pool; pool = pool->next) {
         places = pool->place >= places ? pool->place + 1 : places;
+        memset(pool->free_in, 0, sizeof pool->free_in);
         for (uint32_t i = 0; i < pool->count; i++) {
             pool->free += pool->units[i].state == UNIT_FREE;
+            if (pool->units[i].state == UNIT_FREE)
+                pool->free_in[i / BLOCK_UNITS]++;
             pool->done += pool->units[i].state == UNIT_DONE;
             pool->voids += pool->units[i].state == UNIT_VOID;
         }

@@ -26,9 +26,13 @@ void pool_check(const struct sched_pool *pool)
 
 bool pool_fits(const struct sched_pool *pool)
 {
-    uint32_t states[UNIT_VOID + 1] = {0};
+    uint32_t states[UNIT_VOID + 1] = {0}, in_blocks = 0;
     for (uint32_t i = 0; i < pool->count; i++)
         states[unit_state_of(pool, &pool->units[i])]++;
+    for (unsigned block = 0; block < POOL_BLOCKS; block++)
+        in_blocks += pool->free_in[block];
+    if (!pool->chaining && in_blocks != pool->free)
+        return false;
     for (const struct lease *lease = pool->leased; lease; lease = lease->next)
         if (lease->unit >= pool->count || map_get(&pool->leases, lease->token) != lease ||
             map_get(&pool->lease_of, lease->unit) != lease)
@@ -120,7 +124,11 @@ static const struct sm machine = {
 
 void unit_move(struct sched_pool *pool, struct unit *unit, enum unit_state to)
 {
-    sm_check(&machine, unit_state_of(pool, unit), to);
+    enum unit_state from = unit_state_of(pool, unit);
+    uint16_t *free_in = &pool->free_in[(size_t)(unit - pool->units) / BLOCK_UNITS];
+    sm_check(&machine, from, to);
+    assert(from != UNIT_FREE || *free_in);
+    *free_in = (uint16_t)(*free_in - (from == UNIT_FREE) + (to == UNIT_FREE));
     unit->state = (uint8_t)to;
     unit->round = (uint8_t)pool->round;
 }
@@ -198,6 +206,8 @@ static void chain_some(struct sched_pool *pool, uint32_t most, bool next)
         assert(unit->owner == NO_UNIT || (uint32_t)unit->owner < pool->owners_count);
         assert(!next || state == UNIT_DONE || state == UNIT_VOID);
         unit->next = NO_UNIT;
+        if (next && state == UNIT_DONE)
+            pool->free_in[i / BLOCK_UNITS]++;
         if (state == (next ? UNIT_DONE : UNIT_FREE) && unit->owner != NO_UNIT) {
             unit->next = pool->owners[unit->owner].own;
             pool->owners[unit->owner].own = (int32_t)i;
@@ -323,6 +333,7 @@ static paramo_err unit_new(struct sched_pool *pool, uint32_t *out)
                                              .round = 0};
     pool_changed(pool);
     unit_changed(pool, pool->count);
+    pool->free_in[pool->count / BLOCK_UNITS]++;
     pool->free++;
     *out = pool->count++;
     return PARAMO_OK;
@@ -332,7 +343,9 @@ static bool lease_free_unit(struct sched_pool *pool, int32_t owner, uint32_t *ou
 {
     assert(owner >= 0 && (uint32_t)owner < pool->owners_count);
     struct owner *o = &pool->owners[owner];
-    while (o->own != NO_UNIT) {
+    pool->looked = 0;
+    /* Others may have done many of its units. Those that are left of its chain then are dealt in the order of all. */
+    for (; o->own != NO_UNIT && pool->looked < POOL_CHAIN_TURN; pool->looked++) {
         uint32_t unit = (uint32_t)o->own;
         assert(unit < pool->count);
         o->own = pool->units[unit].next;
@@ -346,7 +359,9 @@ static bool lease_free_unit(struct sched_pool *pool, int32_t owner, uint32_t *ou
         return false;
     assert(pool->free <= pool->count && pool->cursor < pool->count);
     while (unit_state_of(pool, &pool->units[pool->cursor]) != UNIT_FREE) {
-        pool->cursor++;
+        uint32_t block = pool->cursor / BLOCK_UNITS;
+        pool->cursor = pool->free_in[block] ? pool->cursor + 1 : (block + 1) * BLOCK_UNITS;
+        pool->looked++;
         assert(pool->cursor < pool->count); /* one of pool->free is there */
     }
     *out = pool->cursor++;

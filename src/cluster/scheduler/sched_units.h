@@ -4,7 +4,7 @@
  * The units are in the order in which they were first dealt. Round 0 deals one stream after the other (stream 0: units 0, 1,
  * 2, ...) and turns to the next stream when a worker has found the end, so the order is (stream, index). A unit beyond an end
  * is VOID: it never existed. From round 1 on all units are known. The units of each owner are chained, so that a worker gets
- * its own first; a cursor then gives all others in order.
+ * its own first; a cursor then gives all others in order, and skips blocks without a FREE unit.
  *
  *   FREE --dealt--> LEASED --done--> DONE     LEASED --holder gone--> FREE     any --beyond an end--> VOID
  *
@@ -28,6 +28,10 @@ struct sched_node;
 enum unit_state { UNIT_FREE, UNIT_LEASED, UNIT_DONE, UNIT_VOID };
 
 enum { NO_UNIT = -1, RECORD_UNITS_MAX = 64, RECORD_POOL_SHIFT = 20 };
+enum { POOL_CHAIN_TURN = 1 << 16 }; /* units that a turn before a round visits (bench/steps.sh) */
+/* A step that looks for a FREE unit looks at as many units of a chain as a turn visits, at the counters of blocks, and at
+ * the units of two blocks. */
+enum { BLOCK_UNITS = 1 << 14, POOL_BLOCKS = POOL_UNITS_MAX / BLOCK_UNITS };
 
 struct unit {
     uint32_t stream;
@@ -66,8 +70,12 @@ struct sched_pool {
     uint32_t count, capacity;
     uint32_t voids, done, free; /* numbers of units */
     uint32_t cursor;            /* no work unit before it is FREE */
-    bool chaining;              /* all units of the round are done, and they are chained for the next */
-    uint32_t unchained;         /* units before this one are not chained yet */
+    /* FREE units of each block. While chaining: those that will be FREE when the round begins, of the units chained. */
+    uint16_t free_in[POOL_BLOCKS];
+    bool chaining;      /* all units of the round are done, and they are chained for the next */
+    uint32_t unchained; /* units before this one are not chained yet */
+    uint32_t
+        looked; /* units and counters, for the last unit that was dealt or asked for in vain; for tests */
     struct owner *owners;
     uint32_t owners_count, owners_capacity;
     struct map owner_of;  /* node id and who -> index + 1 */
@@ -85,7 +93,7 @@ struct sched_pool {
 
 /* The numbers of the pool are within each other's bounds. */
 void pool_check(const struct sched_pool *pool);
-/* The numbers of units are those of the list, and each lease is of a unit that is there. Walks all of them: for
+/* The numbers of units and blocks are those of the list, and each lease is of a unit that is there. Walks all of them: for
  * assert_slow. */
 bool pool_fits(const struct sched_pool *pool);
 /* The pool's durable record is to be written. */
