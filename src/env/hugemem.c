@@ -40,6 +40,7 @@ struct hugemem_chunk {
     units_set used; /* a bit for each unit */
     unsigned live;  /* bits set */
     unsigned run;   /* units of the longest free run, at most HUGEMEM_CLASSES: names its list */
+    uint8_t span[HUGEMEM_CHUNK / HUGEMEM_UNIT]; /* of each unit: the first one of its span */
     struct hugemem_chunk *prev, *next;
 };
 
@@ -62,7 +63,7 @@ void hugemem_fini(struct hugemem *m)
 
 size_t hugemem_idle(const struct hugemem *m)
 {
-    return m->chunks.count * HUGEMEM_CHUNK - m->live * HUGEMEM_UNIT;
+    return m->chunks.count * HUGEMEM_CHUNK - m->live * HUGEMEM_UNIT + m->spared;
 }
 
 /* ---- chunks ---- */
@@ -186,7 +187,79 @@ bool hugemem_trim(struct hugemem *m, unsigned chunks)
     return m->empty_count > HUGEMEM_KEPT;
 }
 
+/* ---- spans ---- */
+
+static void spans_add(struct hugemem *m, struct hugemem_span *span)
+{
+    struct hugemem_span **list = &m->spans[span->class];
+    span->prev = NULL;
+    span->next = *list;
+    if (span->next)
+        span->next->prev = span;
+    *list = span;
+}
+
+static void spans_remove(struct hugemem *m, struct hugemem_span *span)
+{
+    if (span->prev)
+        span->prev->next = span->next;
+    else
+        m->spans[span->class] = span->next;
+    if (span->next)
+        span->next->prev = span->prev;
+}
+
+static struct hugemem_span *add_span(struct hugemem *m, unsigned class)
+{
+    size_t bytes = hugemem_span_bytes(class);
+    char *memory = from_chunk(m, bytes);
+    if (!memory)
+        return NULL;
+    struct hugemem_chunk *c = map_get(&m->chunks, chunk_of(memory));
+    size_t first = (size_t)(memory - c->memory) / HUGEMEM_UNIT;
+    for (size_t i = 0; i < bytes / HUGEMEM_UNIT; i++)
+        c->span[first + i] = (uint8_t)first;
+    struct hugemem_span *span = hugemem_span_make(memory, class);
+    m->spared += bytes;
+    spans_add(m, span);
+    return span;
+}
+
+static void *from_span(struct hugemem *m, size_t size)
+{
+    unsigned class = hugemem_class(size);
+    struct hugemem_span *span = m->spans[class] ? m->spans[class] : add_span(m, class);
+    if (!span)
+        return NULL;
+    void *block = hugemem_span_take(span);
+    m->spared -= hugemem_class_bytes(class);
+    if (!hugemem_span_has_room(span))
+        spans_remove(m, span);
+    return block;
+}
+
+static void to_span(struct hugemem *m, struct hugemem_chunk *c, char *memory)
+{
+    size_t unit = c->span[(size_t)(memory - c->memory) / HUGEMEM_UNIT];
+    struct hugemem_span *span = (struct hugemem_span *)(c->memory + unit * HUGEMEM_UNIT);
+    if (!hugemem_span_has_room(span))
+        spans_add(m, span);
+    hugemem_span_put(span, memory);
+    m->spared += hugemem_class_bytes(span->class);
+    if (span->used)
+        return;
+    spans_remove(m, span);
+    size_t bytes = hugemem_span_bytes(span->class);
+    m->spared -= bytes;
+    to_chunk(m, c, (const char *)span, bytes);
+}
+
 /* ---- blocks ---- */
+
+static bool is_small(size_t size)
+{
+    return size > 0 && size < HUGEMEM_UNIT;
+}
 
 static bool is_block(size_t size)
 {
@@ -198,11 +271,14 @@ void *hugemem_alloc(void *ctx, size_t align, size_t size)
     struct hugemem *m = ctx;
     if (size >= HUGEMEM_MAPPED_MIN)
         return size > SIZE_MAX - HUGEMEM_CHUNK ? NULL : map_aligned(round_up(size, HUGEMEM_CHUNK));
-    if (is_block(size) && align <= HUGEMEM_UNIT && m->small + size > HUGEMEM_SMALL)
+    bool is_large = m->small + size > HUGEMEM_SMALL;
+    if (is_large && is_block(size) && align <= HUGEMEM_UNIT)
         return from_chunk(m, size);
+    if (is_large && is_small(size) && align <= HUGEMEM_SPAN_ALIGN)
+        return from_span(m, size);
     void *memory =
         align <= _Alignof(max_align_t) ? malloc(size) : aligned_alloc(align, round_up(size, align));
-    if (memory && is_block(size))
+    if (memory && (is_block(size) || is_small(size)))
         m->small += size;
     return memory;
 }
@@ -210,13 +286,16 @@ void *hugemem_alloc(void *ctx, size_t align, size_t size)
 void hugemem_release(void *ctx, void *memory, size_t size)
 {
     struct hugemem *m = ctx;
-    struct hugemem_chunk *c = is_block(size) ? map_get(&m->chunks, chunk_of(memory)) : NULL;
+    bool counted = is_block(size) || is_small(size);
+    struct hugemem_chunk *c = counted ? map_get(&m->chunks, chunk_of(memory)) : NULL;
     if (size >= HUGEMEM_MAPPED_MIN) {
         (void)munmap(memory, round_up(size, HUGEMEM_CHUNK));
+    } else if (c && is_small(size)) {
+        to_span(m, c, memory);
     } else if (c) {
         to_chunk(m, c, memory, size);
     } else {
-        if (is_block(size))
+        if (counted)
             m->small -= size;
         free(memory);
     }

@@ -1,8 +1,9 @@
 /*
  * Memory for large tables in huge pages. A look-up in a table of many million rows goes to a random page each time;
  * with pages of 4 KiB it misses the TLB as well as the cache. Blocks of the sizes that tables use are cut from chunks
- * of 2 MiB; the kernel is asked to back each chunk with one page. Very large blocks are mappings of their own. Small
- * blocks, and those of small tables, come from malloc. Chunks without blocks, except one, return to the system when
+ * of 2 MiB; the kernel is asked to back each chunk with one page. Small blocks, such as rows of a VAR table, are cut
+ * from spans of such a chunk (hugemem_span.h). Very large blocks are mappings of their own. Blocks of small tables
+ * come from malloc. Chunks without blocks, except one, return to the system when
  * the owner calls hugemem_trim: without huge pages that takes the kernel 100 us per chunk, and a table that is
  * cleared has thousands of chunks. One owner, no locks. Without huge pages everything works, only slower. This module
  * never knows what the memory is for. Tests: test/env/test_hugemem.c.
@@ -14,6 +15,7 @@
 #include <stddef.h>
 
 #include "base/map.h"
+#include "env/hugemem_span.h"
 
 enum {
     HUGEMEM_CHUNK = 2 << 20,
@@ -32,8 +34,10 @@ struct hugemem {
     struct hugemem_chunk *lists[HUGEMEM_CLASSES + 1]; /* by the longest run of free units */
     struct hugemem_chunk *empty;
     size_t empty_count;
-    size_t live;  /* units in use */
-    size_t small; /* bytes of blocks from malloc */
+    struct hugemem_span *spans[HUGEMEM_SPAN_CLASSES]; /* of each class, those with room */
+    size_t live;                                      /* units in use */
+    size_t spared;                                    /* bytes of these units that are in no block */
+    size_t small;                                     /* bytes of blocks from malloc */
     /* More than HUGEMEM_KEPT chunks are empty: the owner should call hugemem_trim later. May be NULL. */
     void (*emptied)(void *ctx);
     void *ctx;

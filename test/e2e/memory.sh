@@ -35,7 +35,7 @@ resident() { # of both servers: megabytes
 given_back() { [ "$(resident)" -le "$1" ]; }           # MB
 held() { order stat "$1" >/dev/null && [ "$mb" -le "$2" ]; } # TABLE MB
 
-for table in sparse; do
+for table in sparse var; do
     order fill $table # what connections need is there after this
     order clear $table
     check "$table: what a table without rows needs" wait_for 10 held $table $((MB / 10))

@@ -13,9 +13,11 @@
 #include "base/hash.h"
 #include "env/hugemem.h"
 
-enum { BLOCKS = 1200 };
+enum { BLOCKS = 2400 };
 
-static const size_t sizes[] = {HUGEMEM_UNIT, HUGEMEM_BLOCK_MAX, HUGEMEM_UNIT + 1, 196608, 100, 40000};
+static const size_t sizes[] = {
+    HUGEMEM_UNIT, HUGEMEM_BLOCK_MAX, HUGEMEM_UNIT + 1, 196608, 1, 100, 256, 2049, 5000, 40000,
+    17,           HUGEMEM_UNIT - 1};
 
 static size_t size_of(size_t i)
 {
@@ -29,9 +31,10 @@ static uint8_t mark_of(size_t i)
 
 static void *take(struct hugemem *m, size_t i)
 {
-    void *block = hugemem_alloc(m, 64, size_of(i));
+    size_t align = size_of(i) < HUGEMEM_UNIT && i % 9 ? HUGEMEM_SPAN_ALIGN : 64;
+    void *block = hugemem_alloc(m, align, size_of(i));
     assert_non_null(block);
-    assert_int_equal((uintptr_t)block % 64, 0);
+    assert_int_equal((uintptr_t)block % align, 0);
     memset(block, mark_of(i), size_of(i));
     return block;
 }
@@ -67,6 +70,8 @@ static void test_blocks(void **state)
         hugemem_release(&m, block[i], size_of(i));
     }
     assert_int_equal(m.small, 0);
+    assert_int_equal(m.live, 0);
+    assert_int_equal(m.spared, 0);
     for (size_t i = 0; i < BLOCKS; i++)
         block[i] = take(&m, i);
     assert_true(m.chunks.count <= chunks); /* what was given back is used again */
@@ -133,6 +138,53 @@ static void test_gives_back(void **state)
     hugemem_fini(&m);
 }
 
+/* A block is as long as was asked for, and hardly longer. */
+static void test_classes(void **state)
+{
+    (void)state;
+    for (size_t size = 1; size <= HUGEMEM_SMALL_MAX; size++) {
+        unsigned class = hugemem_class(size);
+        size_t bytes = hugemem_class_bytes(class);
+        assert_in_range(bytes, size, size + (size < 256 ? 15 : size / 8));
+        assert_true(class == 0 || hugemem_class_bytes(class - 1) < size);
+    }
+    assert_int_equal(hugemem_class(HUGEMEM_SMALL_MAX), HUGEMEM_SPAN_CLASSES - 1);
+}
+
+/* So do small blocks, of many sizes, in any order; those that stay keep a span each at most. */
+static void test_small_blocks_go_back(void **state)
+{
+    (void)state;
+    enum { N = 200000, STAY = 5000, LEN = 400 };
+    static uint8_t *block[N];
+    size_t asked = 0;
+    struct hugemem m;
+    hugemem_init(&m);
+    for (size_t i = 0; i < N; i++) {
+        block[i] = hugemem_alloc(&m, 8, 1 + i % LEN);
+        assert_non_null(block[i]);
+        memset(block[i], 1, 1 + i % LEN);
+        asked += 1 + i % LEN;
+    }
+    assert_in_range(m.chunks.count * HUGEMEM_CHUNK, asked - HUGEMEM_SMALL, asked + asked / 6);
+    assert_in_range(hugemem_idle(&m), 0, asked / 8);
+    for (size_t i = 0; i < N; i++) {
+        size_t at = i * 7919 % N;
+        if (at % STAY)
+            hugemem_release(&m, block[at], 1 + at % LEN);
+    }
+    while (hugemem_trim(&m, 4)) {
+    }
+    assert_in_range(m.chunks.count, 1, N / STAY + HUGEMEM_KEPT);
+    assert_in_range(m.live, 0, N / STAY);
+    for (size_t i = 0; i < N; i += STAY)
+        hugemem_release(&m, block[i], 1 + i % LEN);
+    assert_int_equal(m.small + m.live + m.spared, 0);
+    assert_false(hugemem_trim(&m, 1000));
+    assert_int_equal(m.chunks.count, HUGEMEM_KEPT);
+    hugemem_fini(&m);
+}
+
 static void test_small_table(void **state)
 {
     (void)state;
@@ -170,10 +222,9 @@ static void test_mapping(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_gives_back),
-        cmocka_unit_test(test_small_table),
-        cmocka_unit_test(test_mapping),
+        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_gives_back),
+        cmocka_unit_test(test_classes),     cmocka_unit_test(test_small_blocks_go_back),
+        cmocka_unit_test(test_small_table), cmocka_unit_test(test_mapping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
