@@ -21,7 +21,7 @@
             fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
     } while (0)
 
-enum { WORLD_SERVERS = 6, WORLD_CLIENTS = 6, WORLD_TABLES = 8 };
+enum { WORLD_SERVERS = 66, WORLD_CLIENTS = 6, WORLD_TABLES = 8 };
 
 struct world_server {
     struct world *world;

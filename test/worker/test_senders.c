@@ -10,6 +10,7 @@
 #include "unit.h"
 #include "wire/migration_order.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "wire/order.h"
@@ -518,6 +519,62 @@ static void silent_and_promoted(void **state)
     world_fini(&w);
 }
 
+static unsigned notes_at(unsigned server, unsigned client)
+{
+    size_t bytes;
+    const struct sender *own = sender_at(server, client);
+    return own ? (unsigned)applied_window_count_notes(&own->applied_window, &bytes) : 0;
+}
+
+/* Worker 1's way to the server, and back. */
+static void cut_off(unsigned server, bool there, bool back)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "s%u", server);
+    world_link(&w, "w1", name)->cut = there;
+    world_link(&w, name, "w1")->cut = back;
+}
+
+/* A server joins 64 others, and each gives it partitions with a record of its own: a worker has pushed another number there,
+ * says nothing since, and has not heard of its pushes. All of them come. Then it sends its pushes again, and none is
+ * applied twice, whether its partition has moved or not. */
+static void joined_64_others(void **state)
+{
+    enum { OTHERS = 64, EACH = RING_PARTITIONS / OTHERS, JOINED = OTHERS };
+    static uint64_t key[2 * OTHERS], ts[2 * OTHERS];
+    static const float one = 1;
+    (void)state;
+    begin(0, OTHERS + 1, 2);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        w.ring.owner[a] = (uint16_t)(a / EACH);
+    for (unsigned s = 0; s < w.servers_count; s++)
+        w.partitions_changed[s] = w.chain_changed[s] = w.number + 1;
+    view();
+    for (unsigned s = 0; s < OTHERS; s++) {
+        push(1, s * EACH); /* they are connected */
+        cut_off(s, false, true);
+    }
+    for (unsigned i = 0; i < 2 * OTHERS;
+         i++) { /* of each server one partition that will move, and one that stays */
+        key[i] = i / 2 * EACH + i % 2 * (EACH - 1);
+        assert_ok(world_push(&w, 1, 0, &key[i], 1, &one, 1, &ts[i]));
+    }
+    world_pass(&w, 200 * ENV_MS); /* all are applied, and no answer comes */
+    for (unsigned s = 0; s < OTHERS; s++)
+        cut_off(s, true, true);
+    for (unsigned s = 0; s < OTHERS; s++)
+        assert_true(migration(s, JOINED, s * EACH, 1));
+    assert_int_equal(notes_at(JOINED, 1), 2 * OTHERS);
+    assert_int_equal(given_up, 0);
+    for (unsigned s = 0; s < OTHERS; s++)
+        cut_off(s, false, false);
+    for (unsigned i = 0; i < 2 * OTHERS; i++)
+        assert_ok(world_wait(&w, 1, ts[i]));
+    for (unsigned i = 0; i < 2 * OTHERS; i++)
+        assert_true(pulled(0, key[i]) == (i % 2 ? 1 : 2));
+    world_fini(&w);
+}
+
 /* Its host has vanished: nothing ends its connections but the view. */
 static void vanished(void **state)
 {
@@ -642,6 +699,7 @@ int main(void)
         cmocka_unit_test(many_followed),
         cmocka_unit_test(silent),
         cmocka_unit_test(silent_and_promoted),
+        cmocka_unit_test(joined_64_others),
         cmocka_unit_test(vanished),
         cmocka_unit_test(idle),
         cmocka_unit_test(answers_below_a_floor_that_came),

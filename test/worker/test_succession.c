@@ -431,7 +431,7 @@ static void connect_as_owner(void *arg)
                                       .hello = {.purpose = HELLO_CHAIN,
                                                 .node = PARAMO_ID_SERVER(1),
                                                 .incarnation = owner->incarnation,
-                                                .app = 99, /* a later stream than those that there are */
+                                                .app = UINT32_MAX, /* a later stream than any */
                                                 .token = "secret"},
                                       .frame_bytes = 1 << 16,
                                       .deadline = lane_now(owner->lane) + ENV_SEC,
