@@ -124,7 +124,7 @@ static paramo_err open_disk_cache(struct reader *r, const char *dir, size_t part
     for (uint32_t s = 0; err == PARAMO_OK && s < r->streams; s++) {
         char *text = NULL;
         size_t len = 0;
-        if (stream_is_pipe(r->stream[s]))
+        if (stream_is_pipe(r->stream[s]) || stream_is_kept(r->stream[s]))
             continue;
         err = write_settings(r, s, part_bytes, &text, &len);
         if (err == PARAMO_OK)

@@ -188,6 +188,11 @@ int stream_is_pipe(const struct stream *s)
     return input_size(s->input) == 0;
 }
 
+int stream_is_kept(const struct stream *s)
+{
+    return input_is_kept(s->input);
+}
+
 uint64_t stream_parts(const struct stream *s)
 {
     return atomic_load(&s->parts);

@@ -53,6 +53,8 @@ void stream_set_quoted(struct stream *stream);
 const char *stream_name(const struct stream *stream);
 /* Is it a pipe? Then it has no size and cannot be read twice. */
 int stream_is_pipe(const struct stream *stream);
+/* Was it a pipe that is kept in memory (kept_pipe.h)? Its name then tells nothing of its bytes. */
+int stream_is_kept(const struct stream *stream);
 /* Parts in the stream; UINT64_MAX while that is not known. */
 uint64_t stream_parts(const struct stream *stream);
 /* Bytes of the file before the end of part index, about; and of the whole file (0: unknown). */

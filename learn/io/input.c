@@ -1,5 +1,6 @@
 #include "learn/io/input.h"
 #include "learn/io/decoder.h"
+#include "learn/io/kept_pipe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +19,12 @@
 
 struct input {
     char *name;
-    int fd; /* -1: closed until it is needed */
+    char *path; /* that is opened */
+    int fd;     /* -1: closed until it is needed */
+    int ahead;  /* what was read of a pipe before (kept_pipe.h), and comes first; -1: nothing */
     int stop_fd;
     int regular;
+    int kept;    /* its path is that of what is kept of a pipe */
     int started; /* the first bytes have been looked at since the last rewind */
     enum decoder_kind kind;
     uint64_t size, used;
@@ -121,29 +125,49 @@ static paramo_err io_error(const char *name, const char *what)
                             strerror(e));
 }
 
-static paramo_err file_open(const char *name, int *fd)
+static paramo_err file_open(const struct input *in, int *fd)
 {
-    *fd = open(name, O_RDONLY | O_CLOEXEC);
-    return *fd >= 0 ? PARAMO_OK : io_error(name, "cannot open");
+    *fd = open(in->path, O_RDONLY | O_CLOEXEC);
+    return *fd >= 0 ? PARAMO_OK : io_error(in->name, "cannot open");
+}
+
+/* Opens in->fd: a file, a pipe, or what is kept of one. */
+static paramo_err open_source(struct input *in)
+{
+    struct kept_pipe kept;
+    const int is_kept = kept_pipe_find(in->path, &kept);
+    if (is_kept && kept.rest >= 0) {
+        in->ahead = kept.memory;
+        in->fd = kept.rest;
+        return PARAMO_OK;
+    }
+    in->kept = is_kept;
+    if (is_kept) {
+        free(in->path);
+        if (asprintf(&in->path, "/proc/self/fd/%d", kept.memory) < 0) {
+            in->path = NULL;
+            return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", in->name);
+        }
+    }
+    if (strcmp(in->path, "-") != 0)
+        return file_open(in, &in->fd);
+    in->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    return in->fd >= 0 ? PARAMO_OK : io_error(in->name, "cannot open");
 }
 
 paramo_err input_open(const char *path, int stop_fd, struct input **input)
 {
     struct input *in = calloc(1, sizeof *in);
     struct stat st;
-    if (!in || !(in->name = strdup(strcmp(path, "-") == 0 ? "<stdin>" : path))) {
+    if (in)
+        in->fd = in->ahead = -1;
+    if (!in || !(in->path = strdup(path)) ||
+        !(in->name = strdup(strcmp(path, "-") == 0 ? "<stdin>" : path))) {
         input_close(in);
         return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", path);
     }
     in->stop_fd = stop_fd;
-    in->fd = -1;
-    paramo_err err = PARAMO_OK;
-    if (strcmp(path, "-") == 0) {
-        in->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-        err = in->fd >= 0 ? PARAMO_OK : io_error(in->name, "cannot open");
-    } else {
-        err = file_open(path, &in->fd);
-    }
+    paramo_err err = open_source(in);
     if (err == PARAMO_OK && fstat(in->fd, &st) != 0)
         err = io_error(in->name, "cannot stat");
     if (err == PARAMO_OK && S_ISDIR(st.st_mode)) {
@@ -152,7 +176,7 @@ paramo_err input_open(const char *path, int stop_fd, struct input **input)
                                in->name, in->name);
     }
     /* standard input from a file is read like a pipe: its offset belongs to the process that opened it */
-    if (err == PARAMO_OK && S_ISREG(st.st_mode) && strcmp(path, "-") != 0) {
+    if (err == PARAMO_OK && S_ISREG(st.st_mode) && in->ahead < 0 && strcmp(in->path, "-") != 0) {
         unsigned char magic[8];
         in->regular = st.st_size > 0; /* files of /proc have text but no size */
         in->size = (uint64_t)st.st_size;
@@ -200,7 +224,10 @@ void input_close(struct input *in)
     input_reset(in);
     if (in->fd >= 0)
         (void)close(in->fd);
+    if (in->ahead >= 0)
+        (void)close(in->ahead);
     free(in->name);
+    free(in->path);
     free(in);
 }
 
@@ -219,6 +246,11 @@ uint64_t input_used(const struct input *in)
     return in->used;
 }
 
+int input_is_kept(const struct input *in)
+{
+    return in->kept;
+}
+
 int input_is_plain(const struct input *in)
 {
     return in->regular && in->kind == DECODER_NONE;
@@ -234,9 +266,27 @@ paramo_err input_rewind(struct input *in)
     return PARAMO_OK;
 }
 
+/* Bytes that were read of the pipe before; *got 0: none, or no more. */
+static paramo_err ahead_read(struct input *in, char *data, size_t cap, size_t *got)
+{
+    ssize_t n = in->ahead < 0 ? 0 : read(in->ahead, data, cap);
+    if (n < 0)
+        return io_error(in->name, "cannot read what is kept of it");
+    if (n == 0 && in->ahead >= 0) {
+        (void)close(in->ahead);
+        in->ahead = -1;
+    }
+    *got = (size_t)n;
+    in->used += (uint64_t)n;
+    return PARAMO_OK;
+}
+
 /* Bytes of the file; *got 0 at its end. */
 static paramo_err raw_read(struct input *in, char *data, size_t cap, size_t *got)
 {
+    paramo_err err = ahead_read(in, data, cap, got);
+    if (err != PARAMO_OK || *got > 0)
+        return err;
     if (!in->regular && in->stop_fd >= 0) {
         struct pollfd fds[2] = {{.fd = in->fd, .events = POLLIN}, {.fd = in->stop_fd, .events = POLLIN}};
         while (poll(fds, 2, -1) < 0)
@@ -259,7 +309,7 @@ static paramo_err raw_read(struct input *in, char *data, size_t cap, size_t *got
 static paramo_err input_start(struct input *in)
 {
     paramo_err err;
-    if (in->fd < 0 && (err = file_open(in->name, &in->fd)) != PARAMO_OK)
+    if (in->fd < 0 && (err = file_open(in, &in->fd)) != PARAMO_OK)
         return err;
     if (!(in->raw = malloc(RAW_BYTES)))
         return paramo_error_set(PARAMO_E_MEMORY, "%s: out of memory", in->name);
@@ -380,7 +430,7 @@ static paramo_err read_fully(int fd, const char *name, uint64_t offset, char *da
 paramo_err input_read_at(const struct input *in, uint64_t offset, char *text, size_t len)
 {
     int fd;
-    paramo_err err = file_open(in->name, &fd);
+    paramo_err err = file_open(in, &fd);
     if (err == PARAMO_OK) {
         err = read_fully(fd, in->name, offset, text, len);
         (void)close(fd);

@@ -27,7 +27,7 @@ void input_free_names(char **names, size_t count);
  * another. Paths that name no file are skipped; opening them is an error. */
 PARAMO_MUST_USE paramo_err input_refuse_output(const char *const *paths, size_t n, const char *path);
 
-/* Opens path ("-": standard input). Missing, unreadable, empty, a directory: an error that names it. Nothing
+/* Opens path ("-": standard input), or what is kept of this pipe (kept_pipe.h). Missing, unreadable, empty, a directory: an error that names it. Nothing
  * is read yet from pipes. stop_fd: a descriptor that becomes readable when waiting for a pipe must end
  * (INTERRUPTED); -1: none. */
 PARAMO_MUST_USE paramo_err input_open(const char *path, int stop_fd, struct input **input);
@@ -42,6 +42,8 @@ PARAMO_MUST_USE paramo_err input_read(struct input *input, char *text, size_t ca
 /* Next read from the front again; the file is closed until then. UNSUPPORTED if the input is a pipe. */
 PARAMO_MUST_USE paramo_err input_rewind(struct input *input);
 
+/* Is it a pipe that has been read to its end, and is a regular file now? */
+int input_is_kept(const struct input *input);
 /* Size of the file in bytes; 0 for pipes. Bytes of the file used so far by input_read. */
 uint64_t input_size(const struct input *input);
 uint64_t input_used(const struct input *input);
