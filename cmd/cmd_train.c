@@ -460,19 +460,6 @@ static int export_filters(const struct options *s, struct train_options *o)
     return -1;
 }
 
-/* Is nothing said that decides how long the job learns, or by what? */
-static int is_left_open(const struct options *s, const struct train_options *o)
-{
-    static const enum option_id deciding[] = {
-        OPT_EPOCHS,   OPT_HOLD_OUT,       OPT_PATIENCE,         OPT_MODEL_FROM, OPT_CALIBRATE,
-        OPT_ADMIT,    OPT_EXPIRE,         OPT_FACTOR_AFTER,     OPT_NEGATIVES,  OPT_WARMUP,
-        OPT_SCHEDULE, OPT_CHECKPOINT_DIR, OPT_CHECKPOINT_EVERY, OPT_RESTORE};
-    int open = option_list(s, OPT_VALID)->n == 0 && !o->darlin.on && !o->deterministic;
-    for (size_t i = 0; i < sizeof deciding / sizeof *deciding; i++)
-        open &= !option_given(s, deciding[i]);
-    return open;
-}
-
 /* Of a worker, or a job in one process. */
 static paramo_err cross_validate(const struct options *s, struct train_options *o, struct crossval *cv)
 {
@@ -481,7 +468,7 @@ static paramo_err cross_validate(const struct options *s, struct train_options *
     paramo_config_init(&config);
     config.roles = PARAMO_ROLE_ALL;
     *cv = (struct crossval){0};
-    if (!is_left_open(s, o) || paramo_config_from_env(&config) != PARAMO_OK ||
+    if (!train_args_left_open(s, o) || paramo_config_from_env(&config) != PARAMO_OK ||
         config.roles == PARAMO_ROLE_SCHEDULER || config.roles == PARAMO_ROLE_SERVER)
         return PARAMO_OK;
     train_prepares(1);

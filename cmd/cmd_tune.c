@@ -25,7 +25,8 @@ static const char usage[] =
     "usage: paramo tune --model MODEL --data FILE... [--trials N] [options]\n"
     "\n"
     "Trains a model with many settings and finds those of the lowest loss on rows that none of them learns:\n"
-    "a tenth of the data, or --valid. Rates, penalties, sizes and --batch are drawn from ranges; an option\n"
+    "a tenth of the data, or --valid; few rows are cross-validated. Rates, penalties, sizes and --batch are "
+    "drawn from ranges; an option\n"
     "that is given stays as it is. Nine settings at a time learn a ninth of --epochs (20). The best three of "
     "them continue to a\n"
     "third, and the best one to all epochs. Later settings lie near the best ones. The data is\n"
@@ -70,45 +71,76 @@ static void show(const struct tuning *t, size_t trial, uint64_t epochs, const st
                   o->seconds, settings);
 }
 
+static int stands(const struct tuning *t, size_t place)
+{
+    return t->standing[place].trial || t->standing[place].folds;
+}
+
 static void drop(void *arg, size_t number)
 {
     struct tuning *t = arg;
     for (size_t i = 0; i <= TUNE_KEPT; i++)
-        if (t->standing[i].trial && t->standing[i].number == number) {
+        if (stands(t, i) && t->standing[i].number == number) {
             trial_free(t->standing[i].trial);
+            folds_free(t->standing[i].folds);
             t->standing[i].trial = NULL;
+            t->standing[i].folds = NULL;
         }
 }
 
 static void drop_all(struct tuning *t)
 {
     for (size_t i = 0; i <= TUNE_KEPT; i++)
-        if (t->standing[i].trial)
+        if (stands(t, i))
             drop(t, t->standing[i].number);
 }
 
-/* The job of a trial: the paused one, or a new one. */
-static paramo_err standing(struct tuning *t, size_t number, const double *point, struct trial **trial)
+/* The place of a trial's job, the paused one or a new one. *none: its model is too large to be cross-validated. */
+static paramo_err standing(struct tuning *t, size_t number, const double *point, size_t *place, int *none)
 {
     struct train_options o = t->base;
+    struct crossval_plan plan = t->plan;
     size_t at = TUNE_KEPT + 1;
+    *none = 0;
     for (size_t i = 0; i <= TUNE_KEPT; i++) {
-        if (!t->standing[i].trial)
+        if (!stands(t, i))
             at = i;
         else if (t->standing[i].number == number) {
-            *trial = t->standing[i].trial;
+            *place = i;
             return PARAMO_OK;
         }
     }
     assert(at <= TUNE_KEPT); /* the search drops the others */
     tune_apply(&t->space, point, &o);
     o.epochs = t->search.epochs;
-    o.rows = &t->rows;
     o.quiet = 2;
     o.deadline = t->deadline;
-    paramo_err err = trial_new(&o, &t->standing[at].trial);
     t->standing[at].number = number;
-    *trial = t->standing[at].trial;
+    *place = at;
+    if (t->plan.folds == 0) {
+        o.rows = &t->rows;
+        return trial_new(&o, &t->standing[at].trial);
+    }
+    paramo_err err = crossval_plan(&o, &plan);
+    *none = err == PARAMO_OK && plan.folds == 0;
+    return err != PARAMO_OK || *none ? err : folds_new(&o, plan.folds, plan.epochs, &t->standing[at].folds);
+}
+
+static paramo_err learn(struct tuning *t, size_t number, const double *point, uint64_t epochs,
+                        struct tune_outcome *outcome)
+{
+    size_t at = 0;
+    int none;
+    paramo_err err = standing(t, number, point, &at, &none);
+    if (err == PARAMO_OK && none)
+        *outcome = (struct tune_outcome){.loss = (double)INFINITY, .ended = 1};
+    if (err != PARAMO_OK || none)
+        return err;
+    if (t->plan.folds == 0)
+        return trial_run(t->standing[at].trial, epochs, outcome, &t->guess);
+    err = folds_run(t->standing[at].folds, epochs, outcome);
+    if (err == PARAMO_OK && outcome->epochs > 0)
+        t->guess = folds_epochs(t->standing[at].folds)[0].base;
     return err;
 }
 
@@ -127,10 +159,7 @@ static paramo_err train_point(void *arg, size_t trial, const double *point, uint
     }
     if (interrupted || (t->deadline > 0 && progress_now() > t->deadline))
         return paramo_error_set(PARAMO_E_INTERRUPTED, "the search was interrupted");
-    struct trial *job;
-    err = standing(t, trial, point, &job);
-    if (err == PARAMO_OK)
-        err = trial_run(job, epochs, outcome, &t->guess);
+    err = learn(t, trial, point, epochs, outcome);
     if (err != PARAMO_OK)
         return err;
     show(t, trial, epochs, outcome, settings);
@@ -145,8 +174,11 @@ static char *search_text(const struct tuning *t)
     static const enum option_id left_out[] = {OPT_TRIALS,    OPT_TUNE_TIME, OPT_TUNE_LOG, OPT_PLOT,
                                               OPT_MODEL_OUT, OPT_JSON,      OPT_QUIET};
     char *given = given_text(t->options, left_out, sizeof left_out / sizeof *left_out), *text = NULL;
-    const uint64_t valid = t->rows.valid ? reader_size(t->rows.valid) : 0;
-    if (given && asprintf(&text, "%s, on %" PRIu64 " bytes", given, reader_size(t->rows.reader) + valid) < 0)
+    const uint64_t valid = t->rows.valid ? reader_size(t->rows.valid) : 0,
+                   bytes = t->rows.reader ? reader_size(t->rows.reader) + valid : 0;
+    if (given && (t->plan.folds > 0 ? asprintf(&text, "%s, on %u folds of %" PRIu64 " rows", given,
+                                               t->plan.folds, t->plan.rows)
+                                    : asprintf(&text, "%s, on %" PRIu64 " bytes", given, bytes)) < 0)
         text = NULL;
     free(given);
     return text;
@@ -159,11 +191,13 @@ static char *command_text(const struct tuning *t)
                                               OPT_JSON,   OPT_QUIET,     OPT_RANGE,    OPT_EPOCHS,
                                               OPT_VALID,  OPT_HOLD_OUT,  OPT_PATIENCE};
     const struct tune_trial *best = &t->search.trial[t->search.best];
-    char settings[4096], *given = given_text(t->options, left_out, sizeof left_out / sizeof *left_out),
-                         *text = NULL;
+    char settings[4096], long_enough[64] = "";
+    char *given = given_text(t->options, left_out, sizeof left_out / sizeof *left_out), *text = NULL;
     (void)tune_text(&t->space, best->point, settings, sizeof settings);
-    if (given && asprintf(&text, "paramo train%s%s --epochs %" PRIu64 " --hold-out 0%s", given, settings,
-                          best->outcome.epochs,
+    if (t->plan.folds == 0) /* else train cross-validates them, and finds the same number */
+        (void)snprintf(long_enough, sizeof long_enough, " --epochs %" PRIu64 " --hold-out 0",
+                       best->outcome.epochs);
+    if (given && asprintf(&text, "paramo train%s%s%s%s", given, settings, long_enough,
                           option_given(t->options, OPT_MODEL_OUT) ? "" : " --model-out model") < 0)
         text = NULL;
     free(given);
@@ -191,14 +225,9 @@ static int make_space(struct tuning *t)
 static int make_tuning(struct tuning *t)
 {
     const struct options *s = t->options;
-    const struct option_list *data = option_list(s, OPT_DATA);
     int code = train_args_read(s, &t->base);
     if (code >= 0)
         return code;
-    for (size_t i = 0; i < data->n; i++)
-        if (strcmp(data->item[i], "-") == 0)
-            return options_wrong(
-                s, "the data is read again for the best model, and standard input can be read once");
     if (t->base.valid_n == 0 && t->base.hold_out == 0)
         return options_wrong(
             s, "trials are compared on rows that none of them learns: --hold-out or --valid is missing");
@@ -223,19 +252,35 @@ static paramo_err check_outputs(const struct tuning *t)
     return err == PARAMO_OK && out ? modelio_prepare(out) : err;
 }
 
-static paramo_err open_all(struct tuning *t)
+/* Without folds. */
+static paramo_err open_rows(struct tuning *t)
 {
-    const char *path = option_text(t->options, OPT_TUNE_LOG);
-    paramo_err err = check_outputs(t);
-    t->base.epochs = t->search.epochs;
-    if (err == PARAMO_OK)
-        err = train_rows_open(&t->base, &t->rows);
+    for (size_t i = 0; i < t->base.data_n; i++)
+        if (strcmp(t->base.data[i], "-") == 0)
+            return paramo_error_set(
+                PARAMO_E_INVALID, "the data is read again for the best model, and standard input can be read "
+                                  "once, unless it has few rows and they are cross-validated; give a file");
+    paramo_err err = train_rows_open(&t->base, &t->rows);
     if (err == PARAMO_OK && !t->rows.valid && t->rows.hold_out == 0)
         err = paramo_error_set(PARAMO_E_INVALID,
                                "%s: has too few rows to hold some of both kinds out: give --valid",
                                t->base.data[0]);
+    return err;
+}
+
+static paramo_err open_all(struct tuning *t)
+{
+    const char *path = option_text(t->options, OPT_TUNE_LOG);
+    paramo_err err = check_outputs(t);
+    if (err == PARAMO_OK && train_args_left_open(t->options, &t->base))
+        err = crossval_plan(&t->base, &t->plan);
+    t->search.growing = t->plan.folds > 0;
+    t->search.epochs = t->search.growing ? t->plan.epochs : t->search.epochs;
+    t->base.epochs = t->search.epochs;
+    if (err == PARAMO_OK && t->plan.folds == 0)
+        err = open_rows(t);
     struct model_info known = t->base.model;
-    known.row_features = t->rows.row_features;
+    known.row_features = t->plan.folds > 0 ? t->plan.row_features : t->rows.row_features;
     tune_space_rows(&t->space, &known);
     char *search = err == PARAMO_OK ? search_text(t) : NULL;
     if (err == PARAMO_OK && !search)
@@ -256,12 +301,19 @@ static paramo_err train_best(struct tuning *t)
     o.epochs = best->outcome.epochs;
     o.valid_n = 0;
     o.hold_out = 0;
-    o.patience = 0;
     o.quiet = 1;
     o.model_out = option_text(t->options, OPT_MODEL_OUT);
-    paramo_err err = train_run(&o, &result);
-    t->saved = result.saved;
-    train_result_free(&result);
+    struct crossval cv = {0};
+    paramo_err err = t->plan.folds > 0 ? crossval_run(&o, &cv) : PARAMO_OK;
+    if (cv.epochs > 0)
+        crossval_apply(&cv, &o);
+    o.patience = 0;
+    if (err == PARAMO_OK) {
+        err = train_run(&o, &result);
+        t->saved = result.saved;
+        train_result_free(&result);
+    }
+    crossval_free(&cv);
     return err;
 }
 

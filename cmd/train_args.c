@@ -304,3 +304,15 @@ int train_args_read(const struct options *s, struct train_options *o)
     o->quiet = option_flag(s, OPT_QUIET);
     return -1;
 }
+
+int train_args_left_open(const struct options *s, const struct train_options *o)
+{
+    static const enum option_id deciding[] = {
+        OPT_EPOCHS,   OPT_HOLD_OUT,       OPT_PATIENCE,         OPT_MODEL_FROM, OPT_CALIBRATE,
+        OPT_ADMIT,    OPT_EXPIRE,         OPT_FACTOR_AFTER,     OPT_NEGATIVES,  OPT_WARMUP,
+        OPT_SCHEDULE, OPT_CHECKPOINT_DIR, OPT_CHECKPOINT_EVERY, OPT_RESTORE};
+    int open = option_list(s, OPT_VALID)->n == 0 && !o->darlin.on && !o->deterministic;
+    for (size_t i = 0; i < sizeof deciding / sizeof *deciding; i++)
+        open &= !option_given(s, deciding[i]);
+    return open;
+}

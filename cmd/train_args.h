@@ -11,6 +11,9 @@
  * code after a message. */
 int train_args_read(const struct options *s, struct train_options *o);
 
+/* Does no option say how long the job learns, or on which rows that is decided? Then few rows are cross-validated. */
+int train_args_left_open(const struct options *s, const struct train_options *o);
+
 /* A new model of --model, which was given, with its objective. The same. */
 int train_args_model(const struct options *s, struct model_info *info);
 

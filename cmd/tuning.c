@@ -69,7 +69,7 @@ static size_t *sorted(const struct tune_search *s)
 
 static const char *measured_on(const struct tuning *t)
 {
-    return t->rows.valid ? "validation rows" : "held-out rows";
+    return t->rows.valid ? "validation rows" : t->plan.folds > 0 ? "rows of all folds" : "held-out rows";
 }
 
 int tuning_print(const struct tuning *t)

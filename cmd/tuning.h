@@ -6,6 +6,8 @@
 #define CMD_TUNING_H
 
 #include "cmd/options.h"
+#include "learn/tune/crossval.h"
+#include "learn/tune/folds.h"
 #include "learn/tune/journal.h"
 #include "learn/tune/trial.h"
 
@@ -14,9 +16,11 @@ struct tuning {
     struct train_options base; /* of each trial, but for what is tuned */
     struct tune_space space;
     struct tune_search search;
-    struct train_rows rows;
+    struct crossval_plan plan; /* folds 0: a part of the rows is held out, or --valid measures */
+    struct train_rows rows;    /* without folds */
     struct {
         struct trial *trial; /* NULL: none */
+        struct folds *folds; /* instead, of few rows */
         size_t number;
     } standing[TUNE_KEPT + 1]; /* that may learn more epochs; one of them runs */
     struct journal *journal;   /* NULL: none is kept */

@@ -2,61 +2,72 @@
 
 #include "learn/data/holdout.h"
 #include "learn/io/input.h"
+#include "learn/io/kept_pipe.h"
 #include "learn/io/progress.h"
 #include "learn/train/rows.h"
-#include "learn/train/train.h"
-#include "learn/tune/trial.h"
+#include "learn/tune/folds.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 /* All arbitrary: some seconds at most. docs/TRAINING.md, "Few rows". */
-#define BYTES_MOST    (8u << 20)  /* of the files */
-#define PART_BYTES    (64u << 20) /* of text: rows of a part are shuffled, so each file is one */
-#define FEATURES_MOST (1u << 19)  /* of all rows */
-#define VALUES_MOST   (1u << 25)  /* of the model, that a fold learns over all passes; ... */
-#define ROWS_LEARNED  (1u << 19)  /* ... and rows, or about */
-#define LEAST_VALUES  (1u << 27)  /* of the rows, over the least number of passes */
-#define PASSES_LEAST  20          /* as in a job that is not cross-validated */
-#define EPOCHS_MOST   20          /* with train_passes: 2,398 passes */
+#define BYTES_MOST    (8u << 20) /* of the files */
+#define FEATURES_MOST (1u << 19) /* of all rows */
+#define VALUES_MOST   (1u << 25) /* of the model, that a fold learns over all passes; ... */
+#define ROWS_LEARNED  (1u << 19) /* ... and rows, or about */
+#define LEAST_VALUES  (1u << 27) /* of the rows, over the least number of passes */
+#define PASSES_LEAST  20         /* as in a job that is not cross-validated */
+#define EPOCHS_MOST   20         /* with train_passes: 2,398 passes */
 #define ROWS_LEAST    10
 #define LEAST_OTHERS  2    /* rows of another label: a fold has one, and others learn one */
 #define ROWS_OF_MANY  1000 /* more rows are dealt to CROSSVAL_FOLDS_OF_MANY folds */
-#define PATIENCE      3    /* epochs without a lower loss; the loss of a path has one valley */
-#define LOWER         1e-3 /* lower by this share of it, else the path has come to its end */
 
 /* What decides whether to cross-validate, and for how long. */
 struct census {
-    uint64_t rows, features;
-    uint64_t values; /* of the model, that a pass learns */
-    uint16_t field;  /* the greatest */
-    float first;     /* label */
-    uint64_t others; /* rows with another label than the first */
+    uint64_t rows, features, present; /* present: those that are not 0, the bias left out */
+    uint64_t values;                  /* of the model, that a pass learns */
+    uint16_t field;                   /* the greatest */
+    float first;                      /* label */
+    uint64_t others;                  /* rows with another label than the first */
 };
 
-static int all_files(char *const *names, size_t n)
+/* Bytes of a file, or of a pipe, which is kept. More than `most`: it is too large, or cannot be read. */
+static paramo_err size_of(const char *name, uint64_t most, uint64_t *bytes)
 {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct stat s;
-        if (stat(names[i], &s) != 0 || !S_ISREG(s.st_mode))
-            return 0;
-        bytes += (uint64_t)s.st_size;
+    struct stat s;
+    size_t kept = 0;
+    int whole = 0;
+    const int is_stdin = strcmp(name, "-") == 0;
+    *bytes = most + 1;
+    if (!is_stdin && stat(name, &s) != 0)
+        return PARAMO_OK; /* the job says why */
+    if (!is_stdin && S_ISREG(s.st_mode)) {
+        *bytes = (uint64_t)s.st_size;
+        return PARAMO_OK;
     }
-    return bytes <= BYTES_MOST;
+    if (!is_stdin && S_ISDIR(s.st_mode))
+        return PARAMO_OK;
+    paramo_err err = kept_pipe_read(name, (size_t)most, train_interrupted, &kept, &whole);
+    *bytes = err == PARAMO_OK && whole ? kept : most + 1;
+    return err == PARAMO_E_INTERRUPTED ? err : PARAMO_OK;
 }
 
-/* Are all files regular, and small? */
-static int are_small(const struct train_options *o)
+/* Are all files small? */
+static paramo_err are_small(const struct train_options *o, int *small)
 {
     char **names = NULL;
     size_t n = 0;
-    const int small = input_expand(o->data, o->data_n, &names, &n) == PARAMO_OK && all_files(names, n);
+    uint64_t left = BYTES_MOST, bytes = 0;
+    paramo_err err = PARAMO_OK;
+    *small = input_expand(o->data, o->data_n, &names, &n) == PARAMO_OK;
+    for (size_t i = 0; *small && err == PARAMO_OK && i < n; i++, left -= *small ? bytes : 0) {
+        err = size_of(names[i], left, &bytes);
+        *small = err == PARAMO_OK && bytes <= left;
+    }
     input_free_names(names, n);
-    return small;
+    return err;
 }
 
 static void count(struct census *c, const struct block *b)
@@ -65,6 +76,8 @@ static void count(struct census *c, const struct block *b)
         c->first = b->label[0];
     for (size_t r = 0; r < b->rows; r++)
         c->others += b->label[r] != c->first;
+    for (size_t i = 0; i < b->features; i++)
+        c->present += !b->value || b->value[i] != 0;
     for (size_t i = 0; b->field && i < b->features; i++)
         c->field = b->field[i] > c->field ? b->field[i] : c->field;
     c->rows += b->rows;
@@ -86,16 +99,17 @@ static uint64_t values_of(const struct model_info *model, const struct census *c
 }
 
 /* Are there few rows, and enough? */
-static int is_wanted(const struct train_options *o, struct census *c)
+static paramo_err is_wanted(const struct train_options *o, struct census *c, int *wanted)
 {
     struct reader *reader = NULL;
     const struct block *b = NULL;
     struct reader_options options;
     *c = (struct census){0};
-    if (!are_small(o))
-        return 0;
+    paramo_err err = are_small(o, wanted);
+    if (err != PARAMO_OK || !*wanted)
+        return err;
     rows_options(o, &o->model, &options);
-    paramo_err err = reader_open(&options, o->data, o->data_n, &reader);
+    err = reader_open(&options, o->data, o->data_n, &reader);
     while (err == PARAMO_OK && c->features <= FEATURES_MOST) {
         err = reader_next(reader, &b);
         if (err != PARAMO_OK || !b)
@@ -105,8 +119,9 @@ static int is_wanted(const struct train_options *o, struct census *c)
     }
     reader_close(reader);
     c->values = values_of(&o->model, c);
-    return err == PARAMO_OK && c->features <= FEATURES_MOST && c->values * PASSES_LEAST <= LEAST_VALUES &&
-           c->rows >= ROWS_LEAST && c->others >= LEAST_OTHERS;
+    *wanted = err == PARAMO_OK && c->features <= FEATURES_MOST && c->values * PASSES_LEAST <= LEAST_VALUES &&
+              c->rows >= ROWS_LEAST && c->others >= LEAST_OTHERS;
+    return PARAMO_OK; /* what is wrong with the rows, the job says */
 }
 
 static uint32_t epochs_of(const struct census *c)
@@ -119,90 +134,53 @@ static uint32_t epochs_of(const struct census *c)
     return epochs;
 }
 
-static paramo_err begin_fold(const struct train_options *options, unsigned folds, unsigned fold,
-                             uint32_t epochs, struct trial **trial)
+paramo_err crossval_plan(const struct train_options *options, struct crossval_plan *plan)
 {
-    struct train_options o = *options;
-    o.hold_out = 100 / folds;
-    o.reader.folds = folds;
-    o.reader.fold = fold;
-    o.reader.disk_cache = NULL;
-    o.reader.part_bytes = PART_BYTES;
-    o.epochs = epochs;
-    o.growing = o.alone = 1;
-    o.workers = o.servers = 1;
-    o.patience = 0;
-    o.model_out = NULL;
-    o.quiet = 2;
-    return trial_new(&o, trial);
-}
-
-/* Learns the next epoch in all folds; sums: over them. *diverged: one has. */
-static paramo_err learn_epoch(struct trial *const *fold, unsigned folds, uint32_t epoch, double sums[MSUMS],
-                              int *diverged)
-{
-    paramo_err err = PARAMO_OK;
-    *diverged = 0;
-    memset(sums, 0, MSUMS * sizeof *sums);
-    for (unsigned f = 0; err == PARAMO_OK && f < folds; f++) {
-        struct tune_outcome outcome = {0};
-        double guess = 0;
-        err = trial_run(fold[f], epoch + 1, &outcome, &guess);
-        if (err == PARAMO_OK)
-            trial_held_out(fold[f], sums);
-        *diverged |= err == PARAMO_OK && !isfinite(outcome.loss);
-        if (err == PARAMO_OK && train_interrupted())
-            err = paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the training has not begun");
-    }
+    struct census census;
+    int wanted = 0;
+    *plan = (struct crossval_plan){0};
+    paramo_err err = is_wanted(options, &census, &wanted);
+    if (wanted)
+        *plan = (struct crossval_plan){.rows = census.rows,
+                                       .epochs = epochs_of(&census),
+                                       .row_features = (double)census.present / (double)census.rows,
+                                       .folds = census.rows > ROWS_OF_MANY ? CROSSVAL_FOLDS_OF_MANY
+                                                                           : CROSSVAL_FOLDS};
     return err;
 }
 
-static paramo_err learn(const struct train_options *o, struct trial *const *fold, uint32_t epochs,
-                        struct crossval *cv)
+/* Keeps what was measured. */
+static paramo_err take(struct crossval *cv, const struct metrics_result *epoch, uint64_t n)
 {
-    int diverged = 0;
-    uint32_t lower = 0; /* the last epoch that was, from 1 */
-    for (uint32_t e = 0; e < epochs && e < lower + PATIENCE; e++) {
-        double sums[MSUMS];
-        paramo_err err = learn_epoch(fold, cv->folds, e, sums, &diverged);
-        if (err != PARAMO_OK)
-            return err;
-        if (diverged)
-            break;
-        metric_sums_finish(&o->model.objective, sums, &cv->epoch[e]);
-        if (lower == 0 || cv->epoch[e].loss < (1 - LOWER) * cv->epoch[lower - 1].loss)
-            lower = e + 1;
-        if (cv->epochs == 0 || cv->epoch[e].loss < cv->epoch[cv->epochs - 1].loss)
-            cv->epochs = e + 1;
-    }
+    cv->epoch = malloc(n * sizeof *cv->epoch);
+    if (!cv->epoch)
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the folds");
+    memcpy(cv->epoch, epoch, n * sizeof *epoch);
+    cv->epochs = n;
     return PARAMO_OK;
 }
 
 paramo_err crossval_run(const struct train_options *options, struct crossval *cv)
 {
-    struct trial *fold[HOLDOUT_FOLDS_MAX] = {NULL};
-    struct census census;
-    *cv = (struct crossval){0};
-    if (!is_wanted(options, &census))
-        return PARAMO_OK;
+    struct crossval_plan plan;
+    struct folds *folds = NULL;
+    struct tune_outcome outcome = {0};
     const double began = progress_now();
-    const uint32_t epochs = epochs_of(&census);
-    cv->rows = census.rows;
-    cv->folds = census.rows > ROWS_OF_MANY ? CROSSVAL_FOLDS_OF_MANY : CROSSVAL_FOLDS;
-    cv->epoch = calloc(epochs, sizeof *cv->epoch);
-    paramo_err err = cv->epoch ? PARAMO_OK : paramo_error_set(PARAMO_E_MEMORY, "out of memory for the folds");
-    for (unsigned f = 0; err == PARAMO_OK && f < cv->folds; f++)
-        err = begin_fold(options, cv->folds, f, epochs, &fold[f]);
+    *cv = (struct crossval){0};
+    paramo_err err = crossval_plan(options, &plan);
+    if (err != PARAMO_OK || plan.folds == 0)
+        return err;
+    cv->rows = plan.rows;
+    cv->folds = plan.folds;
+    err = folds_new(options, plan.folds, plan.epochs, &folds);
     if (err == PARAMO_OK)
-        err = learn(options, fold, epochs, cv);
-    for (unsigned f = 0; f < cv->folds; f++)
-        trial_free(fold[f]);
+        err = folds_run(folds, plan.epochs, &outcome);
+    if (err == PARAMO_OK && outcome.epochs > 0)
+        err = take(cv, folds_epochs(folds), outcome.epochs);
+    folds_free(folds);
     cv->seconds = progress_now() - began;
-    if (err != PARAMO_OK && err != PARAMO_E_INTERRUPTED && err != PARAMO_E_MEMORY) { /* the job says why */
-        cv->epochs = 0;
-        return PARAMO_OK;
-    }
-    return err;
+    /* the job meets other errors, too, and says why */
+    return err == PARAMO_E_INTERRUPTED || err == PARAMO_E_MEMORY ? err : PARAMO_OK;
 }
 
 void crossval_apply(const struct crossval *cv, struct train_options *o)
@@ -212,7 +190,7 @@ void crossval_apply(const struct crossval *cv, struct train_options *o)
     o->measured = cv->epoch;
     o->folds = cv->folds;
     o->growing = 1;
-    o->reader.part_bytes = PART_BYTES;
+    o->reader.part_bytes = FOLDS_PART_BYTES;
     o->hold_out = 0;
     o->patience = 0;
 }

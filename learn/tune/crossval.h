@@ -27,11 +27,23 @@ struct crossval {
     uint64_t rows;
     unsigned folds;
     double seconds;
-    struct metrics_result *epoch; /* [those that were tried]: over the rows of all folds */
+    struct metrics_result *epoch; /* [epochs]: over the rows of all folds */
 };
 
-/* Cross-validates the job, if its files are plain or compressed files with few enough rows, and these are of more than one
- * kind. Data that cannot be read is left to the job, which says why. INTERRUPTED: train_interrupt. The caller frees. */
+/* How the rows of a job are cross-validated; folds 0: they are not. */
+struct crossval_plan {
+    uint64_t rows;
+    unsigned folds;
+    uint32_t epochs;     /* at most */
+    double row_features; /* of struct model_info */
+};
+
+/* Reads the rows once: are there few, and enough, of more than one kind? Pipes are read up to the size that few rows may have,
+ * and kept (learn/io/kept_pipe.h), so that the job has their rows in any case. Data that cannot be read is left to the job, which
+ * says why. INTERRUPTED: train_interrupt, while a pipe has nothing. */
+PARAMO_MUST_USE paramo_err crossval_plan(const struct train_options *options, struct crossval_plan *plan);
+
+/* Cross-validates the job, if crossval_plan finds few rows. INTERRUPTED: train_interrupt. MEMORY. The caller frees. */
 PARAMO_MUST_USE paramo_err crossval_run(const struct train_options *options, struct crossval *cv);
 /* Makes options those of a job that learns all rows for the best number of epochs. cv must outlive the job. */
 void crossval_apply(const struct crossval *cv, struct train_options *options);

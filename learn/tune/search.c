@@ -11,10 +11,13 @@ enum {
     KEPT = TUNE_KEPT
 }; /* each rung keeps one in KEPT; so a round has KEPT^(RUNGS - 1) trials */
 
-/* Epochs of a rung: a part of all, rounded up. */
+/* Epochs of a rung: a part of all, rounded up. Three growing epochs more have about KEPT times as many passes. */
 static uint64_t budget_of(const struct tune_search *s, int rung)
 {
     uint64_t part = 1;
+    const uint64_t less = 3 * (uint64_t)(RUNGS - 1 - rung);
+    if (s->growing)
+        return s->epochs > less ? s->epochs - less : 1;
     for (int i = rung; i < RUNGS - 1; i++)
         part *= KEPT;
     return (s->epochs + part - 1) / part;

@@ -39,6 +39,7 @@ struct tune_trial {
 struct tune_search {
     const struct tune_space *space;
     uint64_t seed, epochs; /* epochs: at most */
+    int growing;           /* they have train_passes() passes, and rungs a third and a ninth of all passes */
     size_t most;           /* trials */
     /* Trains a point until it has learned that many epochs in all. INTERRUPTED ends the search, which keeps the
      * earlier results. */

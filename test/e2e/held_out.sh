@@ -95,6 +95,8 @@ check "the best epoch ($best) is the last" test "$best" -eq "$(crossed few.json 
 check "all rows are learned" test $(($(json few.json rows) % 300)) -eq 0 -a "$(json few.json hold_out)" -eq 0
 expect 0 "as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --data few.svm --model-out few-processes
 check "the same model" diff -r few few-processes
+expect 0 "from a pipe" bash -c 'cat few.svm | "$@" --data - --model-out few-pipe' - "$PARAMO" "${train[@]}"
+check "is the same model" diff -r few few-pipe
 expect 0 "two files, two workers" "$PARAMO" run -s 1 -w 2 -- paramo "${train[@]}" --data few.svm few.svm
 check "600 rows" test "$(crossed "$OUT" rows | tr ' ' '\n' | sort -u)" = 600
 expect 5 "nothing to learn" "$PARAMO" train --model lr --data noise.svm

@@ -54,16 +54,29 @@ check "the command line can be pasted" grep -q "^paramo train --data 'the rows.f
 refused 2 "a file of another search" "^paramo tune: log.jsonl: is the file of another search: .*--seed 5.*this one is: .*--seed 7" \
     "$PARAMO" "${tune[@]}" --seed 7 --log log.jsonl -q
 
-expect 0 "a second" "$PARAMO" tune --model lr --data 'the rows.ffm' --time 1 --json -q
+expect 0 "a second" "$PARAMO" tune --model lr --data 'the rows.ffm' --hold-out 10 --time 1 --json -q
 check "ends in time, not by trials" grep -q '"cut": true' "$OUT"
 expect 0 "another objective, --valid" "$PARAMO" tune --model lr --data 'the rows.ffm' --valid 'the rows.ffm' --objective hinge \
     --trials 3 --epochs 2 --range alpha=0.1:0.2 l2=1:1
 check "in a range" awk '/--alpha/ && $6 == "--alpha" && $1 != 0 && ($7 < 0.1 || $7 > 0.2) { exit 1 }' "$OUT"
 check "on the validation rows" grep -q "^The best on the validation rows is trial" "$OUT"
 
+# Few rows are cross-validated, from a pipe, too.
+head -n 120 "the rows.ffm" >few.ffm
+expect 0 "are tuned" "$PARAMO" tune --model lr --data few.ffm --trials 3 --json --model-out best -q
+check "by all rows" grep -q '"measured_on": "rows of all folds"' "$OUT"
+results "$OUT" >folds
+command=$(sed -n 's/.*"command": "\(.*\)",*$/\1/p' "$OUT")
+check "the command line cross-validates, too" bash -c 'case $1 in *--epochs* | *--hold-out*) exit 1 ;; esac' - "$command"
+mv best few-tuned
+check "it runs" bash -c "\"\$1\" ${command#paramo } -q --any-quality >/dev/null" - "$PARAMO"
+check "and gives the model that was saved" diff -r few-tuned best
+expect 0 "from a pipe" bash -c 'cat few.ffm | "$1" tune --model lr --data - --trials 3 --json -q' - "$PARAMO"
+check "with the same losses" test "$(grep logloss "$OUT")" = "$(grep logloss folds)"
+
 refused 2 "no data" "^paramo tune: --data is missing" "$PARAMO" tune --model lr
 refused 2 "no rows that measure" "hold-out or --valid is missing" "$PARAMO" tune --model lr --data 'the rows.ffm' --hold-out 0
-refused 2 "standard input" "can be read once" "$PARAMO" tune --model lr --data -
+refused 2 "standard input" "can be read once" "$PARAMO" tune --model lr --data - --epochs 2
 refused 2 "a range of nothing" "range color=1:2: no option of that name is tuned" \
     "$PARAMO" tune --model lr --data 'the rows.ffm' --range color=1:2
 refused 2 "a range that is none" "range alpha=2:1: both ends are above 0, the first at most the second" \

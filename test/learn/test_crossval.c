@@ -1,4 +1,5 @@
 #include "learn/data/holdout.h"
+#include "learn/io/kept_pipe.h"
 #include "learn/support_learn.h"
 #include "learn/tune/crossval.h"
 
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -166,18 +167,70 @@ static void other_data_is_left_to_the_job(void **state)
     assert_int_equal(epochs_for(&o), 0); /* many */
     write_file(path, "1 1:1\n0 2:x\n", 12);
     assert_int_equal(epochs_for(&o), 0); /* damaged: the job says so */
-    (void)remove(path);
-    assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(epochs_for(&o), 0); /* a pipe, which is not opened */
-    (void)remove(path);
+    remove_dir(dir);
+}
+
+/* The end of a pipe that has a file's bytes; as much as a pipe holds. */
+static int pipe_of(const char *path, char *name, size_t cap)
+{
+    static char bytes[1 << 20];
+    int end[2];
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    const size_t n = fread(bytes, 1, sizeof bytes, f);
+    (void)fclose(f);
+    assert_int_equal(pipe(end), 0);
+    assert_int_equal(write(end[1], bytes, n), (ssize_t)n);
+    (void)close(end[1]);
+    (void)snprintf(name, cap, "/dev/fd/%d", end[0]);
+    return end[0];
+}
+
+/* Few rows from a pipe are those of a file; others come from the pipe all the same. */
+static void a_pipe_is_kept(void **state)
+{
+    (void)state;
+    char *dir = new_dir(), path[4096], name[64];
+    const char *paths[] = {path}, *pipes[] = {name};
+    (void)snprintf(path, sizeof path, "%s/rows.libsvm", dir);
+    write_rows(path, 203, 0, -1);
+    struct train_options file = options_of(paths), o = options_of(pipes);
+    struct crossval cv, want;
+    struct train_result result;
+    int end = pipe_of(path, name, sizeof name);
+    assert_int_equal(crossval_run(&file, &want), PARAMO_OK);
+    assert_int_equal(crossval_run(&o, &cv), PARAMO_OK);
+    assert_true(cv.epochs == want.epochs && cv.rows == 203);
+    assert_true(cv.epoch[cv.epochs - 1].loss == want.epoch[want.epochs - 1].loss);
+    crossval_apply(&cv, &o);
+    assert_int_equal(train_run(&o, &result), PARAMO_OK); /* the rows are there once more */
+    assert_int_equal(result.rows % 203, 0);
+    train_result_free(&result);
+    crossval_free(&cv);
+    crossval_free(&want);
+    kept_pipe_free_all();
+    (void)close(end);
+
+    write_rows(path, 9, 0, -1); /* too few */
+    o = options_of(pipes);
+    o.epochs = 1;
+    end = pipe_of(path, name, sizeof name);
+    assert_int_equal(epochs_for(&o), 0);
+    assert_int_equal(train_run(&o, &result), PARAMO_OK);
+    assert_int_equal(result.rows + result.measured, 9);
+    train_result_free(&result);
+    kept_pipe_free_all();
+    (void)close(end);
     remove_dir(dir);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_dealt_to_folds), cmocka_unit_test(passes_grow),
-        cmocka_unit_test(few_rows_are_measured_by_models_without_them), cmocka_unit_test(noise_is_told),
-        cmocka_unit_test(other_data_is_left_to_the_job)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_dealt_to_folds),
+                                       cmocka_unit_test(passes_grow),
+                                       cmocka_unit_test(few_rows_are_measured_by_models_without_them),
+                                       cmocka_unit_test(noise_is_told),
+                                       cmocka_unit_test(other_data_is_left_to_the_job),
+                                       cmocka_unit_test(a_pipe_is_kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,6 +151,7 @@ struct played {
     const struct tune_space *space;
     size_t calls, end; /* end: INTERRUPTED after this many */
     uint64_t epochs;
+    uint64_t first; /* epochs of the first rung, at most; 0: a ninth of 20 */
     struct journal *journal;
     size_t standing[TUNE_KEPT + 1], stand; /* trials that were trained and not dropped */
 };
@@ -162,7 +163,8 @@ static void stands(struct played *p, size_t trial, uint64_t epochs)
         at++;
     if (at == p->stand) {
         assert_true(p->stand <= TUNE_KEPT);
-        assert_true(epochs * 9 <= 20 + 9); /* of the first rung: others go on */
+        assert_true(p->first > 0 ? epochs <= p->first
+                                 : epochs * 9 <= 20 + 9); /* of the first rung: others go on */
         p->standing[p->stand++] = trial;
     }
 }
@@ -245,6 +247,33 @@ static void the_best_is_found(void **state)
     assert_int_equal(p.stand, 0);
     tune_search_free(&few);
     tune_search_free(&many);
+}
+
+/* Of growing epochs, a rung has a third of the passes of the next one, or about. */
+static void rungs_of_growing_epochs(void **state)
+{
+    (void)state;
+    const struct tune_space s = space_of(&model_lr);
+    struct played p = {.space = &s, .end = SIZE_MAX, .first = 14};
+    struct tune_search many = search_of(&p, 18, 20), short_one = search_of(&p, 9, 4);
+    many.growing = short_one.growing = 1;
+    assert_int_equal(tune_search_run(&many), PARAMO_OK);
+    size_t of[21] = {0};
+    for (size_t i = 0; i < many.n; i++)
+        of[many.trial[i].budget]++;
+    assert_int_equal(of[14] + of[17] + of[20], 18);
+    assert_true(of[14] >= 12 && of[20] <= 2);
+    uint64_t passes[3] = {0};
+    for (uint32_t e = 0; e < 20; e++)
+        for (size_t rung = 0; rung < 3; rung++)
+            passes[rung] += e < 14 + 3 * rung ? train_passes(e) : 0;
+    for (size_t rung = 0; rung < 2; rung++)
+        assert_in_range(passes[rung + 1], 3 * passes[rung], 4 * passes[rung]);
+    assert_int_equal(tune_search_run(&short_one), PARAMO_OK); /* at least one epoch */
+    for (size_t i = 0; i < short_one.n; i++)
+        assert_in_range(short_one.trial[i].budget, 1, 4);
+    tune_search_free(&many);
+    tune_search_free(&short_one);
 }
 
 static void small_searches_end(void **state)
@@ -522,6 +551,7 @@ int main(void)
         cmocka_unit_test(ranges_and_options_that_are_given),
         cmocka_unit_test(a_point_becomes_settings),
         cmocka_unit_test(the_best_is_found),
+        cmocka_unit_test(rungs_of_growing_epochs),
         cmocka_unit_test(small_searches_end),
         cmocka_unit_test(a_search_continues_from_its_file),
         cmocka_unit_test(a_torn_file_is_mended_and_a_foreign_one_refused),
