@@ -357,6 +357,7 @@ void machine_start(struct machine *m)
     paramo_node *node = must_have(calloc(1, sizeof *node));
     m->made = node;
     m->terms = last_term(w);
+    m->began = w->moment;
     m->seen = MEMBER_SLOT_JOINING;
     m->memory.next = m->memory.failed = 0;
     m->view_seen = m->shard_view_seen[0] = m->shard_view_seen[1] = 0;
@@ -729,6 +730,8 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     if (node->own)
         member_slot_close_control(node->own);
     end_check(m); /* what was due while it stood still may have run just now, on its lane */
+    if (node->scheduler && node->scheduler->state >= SCHED_ENDING)
+        w->end_told_at = ++w->moment;
     scheduler_destroy(node->scheduler);
     store_close(node->store);
     lane_leave(node->control);
@@ -800,11 +803,12 @@ static bool had_another(const struct machine *m)
     return last_term(m->world) > m->terms;
 }
 
-/* Is the job over by any scheduler, or is there none? One that cannot save the end refuses a node that would join all the
- * same, and another scheduler may lead then, whose job goes on. */
-static bool is_ending(const struct world *w)
+/* Is the job over by any scheduler, or was it by one that has ended since this process began, or is there none? One that
+ * cannot save the end refuses a node that would join all the same, and another scheduler may lead then, whose job goes
+ * on. */
+static bool is_ending(const struct world *w, const struct machine *joins)
 {
-    bool ends = w->over || w->emptying || !world_scheduler(w);
+    bool ends = w->over || w->emptying || !world_scheduler(w) || w->end_told_at > joins->began;
     for (uint32_t k = 0; k < w->count && !ends; k++) {
         const struct machine *m = &w->machines[k];
         const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
@@ -817,7 +821,7 @@ static bool is_ending(const struct world *w)
 static bool may_end(const struct machine *m, paramo_err code)
 {
     const struct world *w = m->world;
-    bool ends = is_ending(w);
+    bool ends = is_ending(w, m);
     switch (code) {
     case PARAMO_E_FENCED:
         return m->declared_dead || ends || !counted(m) || had_another(m);

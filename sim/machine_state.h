@@ -177,6 +177,7 @@ struct machine {
     char name[8];
     struct sim_host *host;
     bool up, dying, gone; /* it will not be started again */
+    uint64_t began;       /* the moment when its process began */
     uint32_t terms;       /* the last term that a scheduler had begun when its process began */
     struct van *van;
     paramo_node *made;

@@ -181,6 +181,7 @@ struct world {
     bool over_crashed;  /* its machine crashed as it emptied its store */
     bool emptying;      /* a scheduler has announced the end, and empties its store before it reports so */
     paramo_err emptying_status;
+    uint64_t end_told_at; /* the moment when a scheduler ended by which the job was over */
     /* The same of the job before this one, which the store may still hold. */
     uint64_t past_view;
     paramo_err past_status;
