@@ -16,6 +16,7 @@
 #include "worker/numbers.h"
 #include "worker/page_request.h"
 #include "worker/slices.h"
+#include "worker/views.h"
 
 #define RTO_FIRST (200 * ENV_MS)
 #define RTO_MIN   (20 * ENV_MS) /* the shortest time between probes of a busy shard; arbitrary */
@@ -519,6 +520,7 @@ static void link_failed(void *arg, paramo_err code, const char *text)
     log_debug("server %u (%s): %s", l->node, l->address, l->trouble);
     if (code == PARAMO_E_TOKEN || code == PARAMO_E_VERSION || code == PARAMO_E_FENCED)
         link_hopeless(l, code);
+    views_ask_forgotten(l->client);
     link_pause(l);
     client_finish(l->client);
 }

@@ -31,8 +31,10 @@ void views_missed(struct client *c, struct view *view)
     struct view *older = c->views->missed;
     c->views->missed = view_ref(view);
     view_unref(older);
-    /* Without memory for the timer, the next request that needs the view asks for it. */
-    if (lane_timer_arm(c->lane, &c->views->timer, lane_now(c->lane) + VIEW_AGAIN_MS * ENV_MS))
+    /* Without memory for the timer, the next request that needs the view asks for it, or that does not reach its server. */
+    c->views->forgotten =
+        lane_timer_arm(c->lane, &c->views->timer, lane_now(c->lane) + VIEW_AGAIN_MS * ENV_MS) != PARAMO_OK;
+    if (c->views->forgotten)
         forget(c);
     views_check(c->views);
 }
@@ -50,9 +52,16 @@ void views_taken(struct client *c)
 {
     assert(c->view && c->view->number);
     c->views->partitions_changed = view_partitions_changed(c->view);
+    c->views->forgotten = false;
     if (c->views->missed && c->views->missed->number <= c->view->number)
         forget(c);
     views_check(c->views);
+}
+
+void views_ask_forgotten(struct client *c)
+{
+    if (c->views->forgotten)
+        views_ask(c, c->view->number + 1);
 }
 
 void views_ask(struct client *c, uint64_t need)

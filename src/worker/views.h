@@ -13,6 +13,7 @@ struct client_views {
     void (*take)(struct client *c, struct view *view); /* client_set_view */
     struct view *missed; /* a newer one for which there was no memory; NULL: none */
     struct lane_timer timer;
+    bool forgotten;              /* a newer one: there was no memory for the timer either */
     uint64_t partitions_changed; /* number of the last view that changed the owner of any partition */
     uint64_t asked;
     uint64_t table; /* the first that has all tables that requests have named; they wait for it */
@@ -26,6 +27,8 @@ void views_taken(struct client *c);
 void views_missed(struct client *c, struct view *view);
 /* Asks for a view of at least this number, once. */
 void views_ask(struct client *c, uint64_t need);
+/* A server cannot be reached: asks for a newer view if one was forgotten, which may have another server in its place. */
+void views_ask_forgotten(struct client *c);
 /* A request names a table that views have from this number on. */
 void views_need_table(struct client *c, uint64_t since);
 

@@ -430,6 +430,40 @@ static void no_memory_for_a_view_or_a_timer(void **state)
     world_fini(&w);
 }
 
+/* The same, and all that requests need is in the place of a server that has died: nothing that it answers says so. */
+static void no_memory_for_the_view_of_a_death(void **state)
+{
+    (void)state;
+    const uint64_t keys[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    enum { N = sizeof keys / sizeof *keys };
+    const float vals[N] = {0};
+    struct world w;
+    uint64_t ts;
+    world_init(&w, true, 1);
+    w.timeout_ms = 20000;
+    world_table(&w, PARAMO_TABLE_SPARSE, 1);
+    world_start(&w, 1, 1, 1);
+    struct world_client *c = &w.clients[0];
+    assert_int_equal(world_push(&w, 0, 0, keys, N, vals, N, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    world_server_stop(&w, 0);
+    world_server_start(&w, 0);
+    world_view(&w);
+    world_server_view(&w, 0);
+    world_on_lane(c->lane, timers_fill, c);
+    nothing = true;
+    world_client_view(&w, 0);
+    nothing = false;
+    c->wanted_view = 0;
+    assert_int_equal(c->client->view->number, w.number - 1);
+    assert_int_equal(world_push(&w, 0, 0, keys, N, vals, N, &ts), PARAMO_OK);
+    assert_true(sim_run(w.sim, is_asked, c, sim_now(w.sim) + 5 * ENV_SEC));
+    assert_int_equal(c->wanted_view, w.number);
+    world_client_view(&w, 0);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_DATA_LOST); /* so the new server says */
+    world_fini(&w);
+}
+
 /* A server has no memory for a table as it first hears of it: requests are told so until it has. In a dead
  * server's place the rows are lost then, and not zeros. */
 static void no_memory_for_a_table(void **state)
@@ -675,6 +709,7 @@ int main(void)
                                        cmocka_unit_test(no_memory_for_a_scan),
                                        cmocka_unit_test(no_memory_for_a_view),
                                        cmocka_unit_test(no_memory_for_a_view_or_a_timer),
+                                       cmocka_unit_test(no_memory_for_the_view_of_a_death),
                                        cmocka_unit_test(no_memory_for_a_table),
                                        cmocka_unit_test(no_memory_for_the_values_of_a_pushpull),
                                        cmocka_unit_test(no_memory_for_a_record_of_a_table),
