@@ -12,6 +12,8 @@
 
 #include "cluster/member/admin_query.h"
 #include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_roster.h"
 #include "env/lane.h"
 
 /* The linker directs the program's allocations to these (CMakeLists.txt). */
@@ -666,6 +668,47 @@ static void member_shuts_down(void)
     job_off();
 }
 
+static unsigned handled;
+
+static void count_call(struct sched_call *call, struct reader *body)
+{
+    (void)call, (void)body; /* it stays unanswered, until its node is gone */
+    handled++;
+}
+
+static void call_arrives(uint64_t number)
+{
+    struct sched_node *node = sched_roster_find(ckpt_job.c.scheduler, member_id(ckpt_worker()->member));
+    struct wire_call head = {.what = CALL_KV_ADD, .number = number, .floor = 1};
+    struct reader body = reader_over(NULL, 0);
+    assert_non_null(node);
+    assert_true(lane_enter(ckpt_job.c.lane));
+    assert_int_equal(sched_calls_received(node, &head, &body, count_call), PARAMO_OK);
+    lane_leave(ckpt_job.c.lane);
+}
+
+/* There is no memory for a call that uses another's place again. An old copy of the other is still recognized. */
+static void test_place_is_used_again(void **state)
+{
+    enum { OTHER = 9 * CALL_PLACES - 1, SAME_PLACE = 10 * CALL_PLACES - 1 };
+    (void)state;
+    job_on(false, 0);
+    handled = 0;
+    call_arrives(OTHER);
+    assert_int_equal(handled, 1);
+    present = present_row = 1;
+    fail_from_here();
+    call_arrives(SAME_PLACE);
+    assert_true(memory.struck);
+    assert_int_equal(handled, 1);
+    call_arrives(OTHER);
+    assert_int_equal(handled, 1);
+    call_arrives(SAME_PLACE);
+    assert_int_equal(handled, 2);
+    check_usable(true);
+    job_off();
+}
+
 /* ---- the tests ----------------------------------------------------------------------------------------- */
 
 enum { ALL = UNIT_SEEDS(16), SOME = UNIT_SEEDS(4) }; /* scenes with migrations are long */
@@ -702,6 +745,7 @@ TEST(member_shuts_down, ALL)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_place_is_used_again),
         cmocka_unit_test(test_gathers),
         cmocka_unit_test(test_worker_joins),
         cmocka_unit_test(test_server_joins),

@@ -456,13 +456,13 @@ paramo_err sched_calls_received(struct sched_node *node, const struct wire_call 
             answer_send(known);
         return PARAMO_OK;
     }
-    if (known)
-        place_free(node, place); /* the caller has its answer, or has given it up */
     struct sched_call *call = place_make(node, place) ? NULL : calloc(1, sizeof *call);
-    if (!call) {
+    if (!call) { /* the place stays as it is, for old copies of its call */
         log_debug("scheduler: no memory for %s: it will be sent again", call_kind_name(head->what));
         return PARAMO_OK;
     }
+    if (known)
+        place_free(node, place); /* the caller has its answer, or has given it up */
     assert(!node->calls.kept[place] && head->number >= node->calls.floor);
     places_check(node);
     node->calls.kept[place] = call;
