@@ -69,11 +69,9 @@ static paramo_err run(void *user, paramo_task *task, const paramo_task_info *inf
 {
     uint32_t index;
     CHECK(!user && info->node == SELF && tasks_node(task) == &w.node);
-    if (info->payload_bytes != sizeof index)
-        return PARAMO_OK; /* of a frame of which the input says everything */
+    CHECK(info->payload_bytes == sizeof index);
     memcpy(&index, info->payload, sizeof index);
-    if (index >= w.calls)
-        return PARAMO_OK;
+    CHECK(index < w.calls);
     struct call *call = &w.call[index];
     CHECK(!call->ran);
     order_check(call);
@@ -137,6 +135,20 @@ static size_t words_draw(struct source *s, struct call *call, uint64_t *words)
     return n * sizeof *words;
 }
 
+/* Any bytes may be a good order. */
+static void words_note(struct call *call, const uint8_t *raw, size_t bytes)
+{
+    uint64_t words[3];
+    if (bytes < sizeof words || bytes % sizeof words)
+        return;
+    memcpy(words, raw, sizeof words);
+    call->ordered = true;
+    call->session = words[1];
+    call->number = words[2];
+    call->names = (unsigned)(bytes / sizeof words) - 1;
+    memcpy(call->words, raw + sizeof words, bytes - sizeof words);
+}
+
 static void message(struct connection *c, struct source *s)
 {
     static char *const names[] = {"fuzz.task", "fuzz.none", ""};
@@ -160,6 +172,8 @@ static void message(struct connection *c, struct source *s)
         size_t got;
         h.to.flags = draw_below(s, 3);
         raw = draw_bytes(s, draw_below(s, 60), &got);
+        if (h.to.flags == TASKS_IN_ORDER)
+            words_note(call, raw, got);
         seg[WIRE_SEG_KEYS] = (struct van_seg){.data = raw, .len = got};
     }
     if (how % 64 == 8)
@@ -183,8 +197,6 @@ static void step(struct source *s)
         reconnect(c, s);
     else if (op % 64 == 15)
         reconnect(c, s);
-    else if (op == 14)
-        (void)fakeconn_raw(c->fake, s);
     else if (op % 16 == 13)
         fakevan_round(&w.world.van);
     else
