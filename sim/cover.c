@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cluster/member/member_impl.h"
+#include "node/tasks.h"
 #include "server/migration/source.h"
 #include "server/migration/target.h"
 #include "server/replication/chain_impl.h"
@@ -13,6 +14,7 @@
 #include "sim/cover_impl.h"
 #include "sim/cover_sched.h"
 #include "sim/judge.h"
+#include "sim/task_calls.h"
 #include "worker/client_impl.h"
 #include "worker/links.h"
 
@@ -114,6 +116,20 @@ static void watch_links(struct watch *l)
         }
 }
 
+/* A task whose function has not begun, and that waits for no other, is in the queue of its thread, which is not seen. */
+static void watch_tasks(struct watch *l)
+{
+    const paramo_task_info *held[TASK_RECENT];
+    size_t n = tasks_held(l->m->made, held, TASK_RECENT);
+    for (size_t i = 0; i < n && i < TASK_RECENT; i++) {
+        const struct task_call *call = task_calls_find(l->m->world, held[i]);
+        if (call)
+            watch_state(l, COVER_task, call->index, IS_held, call->caller);
+    }
+    for (const struct task_run *run = l->m->runs; run; run = run->next)
+        watch_state(l, COVER_task, run->call->index, IS_running, run->call->caller);
+}
+
 void cover_watch(struct machine *m)
 {
     struct watch l = {.m = m, .c = m->cover};
@@ -129,6 +145,8 @@ void cover_watch(struct machine *m)
     watch_observing(&l);
     if (node->workers)
         watch_links(&l);
+    if (node->tasks)
+        watch_tasks(&l);
     if (node->scheduler || node->store)
         cover_watch_scheduler(&l);
     for (size_t i = l.at; i < l.c->count; i++) /* the instances that are left have ended */

@@ -23,6 +23,7 @@
     X(stream, "a chain's connection to the next member, or to a migration's target")                         \
     X(source, "a chain's connection from the member before")                                                 \
     X(link, "a worker's connection to a shard")                                                              \
+    X(task, "a user task at a node; held: it waits for others, running: it has begun")                       \
     X(saving, "a shard's part of a checkpoint that is saved")                                                \
     X(loading, "a shard's part of a checkpoint that is loaded, or restored")                                 \
     X(store, "the scheduler's store in a folder")                                                            \
@@ -156,6 +157,10 @@
     COVER_ENDS(X, link, connecting)                                                                          \
     COVER_ENDS(X, link, pause)                                                                               \
     COVER_ENDS(X, link, up)                                                                                  \
+    X(task, none, held)                                                                                      \
+    X(task, none, running)                                                                                   \
+    COVER_ENDS(X, task, held)                                                                                \
+    COVER_ENDS(X, task, running)                                                                             \
     X(saving, none, running)                                                                                 \
     X(saving, none, waiting)                                                                                 \
     X(saving, waiting, running)                                                                              \

@@ -22,6 +22,7 @@ struct simfs;
 struct disk;
 struct cover;
 struct client_task;
+struct task_run;
 
 enum { CLOCKS_KEPT = 64 };
 enum clocks_state { CLOCKS_OUT, CLOCKS_JOINING, CLOCKS_IN, CLOCKS_WAITING, CLOCKS_LEAVING };
@@ -202,6 +203,7 @@ struct machine {
     bool has_stale;       /* the process before held a work unit when it died: that lease is void */
     struct work_unit stale;
     struct customer customers[SIM_CUSTOMERS + 1]; /* the last: that of tasks, also of a server */
+    struct task_run *runs;                        /* tasks here that have begun and have not ended */
     bool tasks_ended;                             /* its node takes no more calls of tasks */
     struct observing observing;
     struct client_table tables[SIM_TABLES];

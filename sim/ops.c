@@ -21,7 +21,7 @@
 #include "sim/pages.h"
 #include "sim/reals.h"
 #include "sim/sums.h"
-#include "sim/task_judge.h"
+#include "sim/task_calls.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"

@@ -29,7 +29,7 @@
 #include "sim/ops.h"
 #include "sim/script.h"
 #include "sim/sides.h"
-#include "sim/task_judge.h"
+#include "sim/task_calls.h"
 #include "sim/user_tasks.h"
 #include "sim/world.h"
 
@@ -471,7 +471,7 @@ static void world_make(struct world *w, const struct schedule *s)
     links_make(w);
     ledger_init(w);
     ckpts_make(w);
-    task_judge_make(w);
+    task_calls_make(w);
     for (uint32_t k = 0; k < w->count; k++)
         if (s->extra && &w->machines[k] == &w->workers[s->workers - 1])
             machine_start_in(&w->machines[k], s->extra_after);
@@ -492,7 +492,7 @@ static void world_free(struct world *w)
         cover_free(&w->machines[k]);
     }
     ckpts_free(w);
-    task_judge_free(w);
+    task_calls_free(w);
     stores_free(w);
     simnet_destroy(w->net);
     sim_destroy(w->sim);
@@ -551,7 +551,7 @@ static void world_again(struct world *w)
     memset(w->left, 0, sizeof w->left);
     w->gone = 0;
     w->successions = 0;
-    task_judge_forget(w);
+    task_calls_forget(w);
     memset(w->death_view, 0, sizeof w->death_view);
     memset(w->lacked, 0, sizeof w->lacked);
     memset(w->barrier, 0, sizeof w->barrier);

@@ -5,59 +5,15 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "node/tasks.h"
 #include "sim/judge.h"
 #include "sim/memory.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 #include "worker/requests.h"
 
-enum { SHARE = 9 }; /* one schedule in this many has tasks */
-
 /* In the calm period: until a death is known (invariants.c). */
 #define PATIENCE (40 * ENV_SEC)
-
-/* ---- life ---------------------------------------------------------------------------------------------- */
-
-void task_judge_make(struct world *w)
-{
-    if (mix64(w->schedule->seed + 43) % SHARE)
-        return;
-    w->tasks = calloc(1, sizeof *w->tasks);
-    if (!w->tasks)
-        abort();
-    w->tasks->dice = dice_of(w->schedule->seed, 43);
-}
-
-void task_judge_forget(struct world *w)
-{
-    for (uint32_t i = 0; w->tasks && i < w->tasks->count; i++)
-        free(w->tasks->calls[i]);
-    if (w->tasks)
-        w->tasks->count = 0;
-}
-
-void task_judge_free(struct world *w)
-{
-    task_judge_forget(w);
-    free(w->tasks);
-    w->tasks = NULL;
-}
-
-struct task_call *task_judge_call(struct machine *m, unsigned customer, struct task_run *parent)
-{
-    struct world *w = m->world;
-    if (w->tasks->count == TASK_CALLS)
-        return NULL;
-    struct task_call *call = calloc(1, sizeof *call);
-    if (!call)
-        abort();
-    call->index = w->tasks->count;
-    w->tasks->calls[w->tasks->count++] = call;
-    call->machine = m;
-    call->customer = customer;
-    call->parent = parent;
-    return call;
-}
 
 /* ---- who is called ------------------------------------------------------------------------------------- */
 
@@ -121,22 +77,11 @@ static bool is_refused(const struct task_call *call)
 
 /* ---- a function runs ----------------------------------------------------------------------------------- */
 
-uint64_t task_judge_word(const struct task_call *call, unsigned i)
-{
-    return i ? mix64((uint64_t)call->index << 8 | i) : call->index;
-}
-
 static struct task_call *call_of(struct machine *m, const paramo_task_info *info)
 {
     struct world *w = m->world;
-    uint64_t words[TASK_WORDS] = {0};
-    if (info->payload_bytes && info->payload_bytes <= sizeof words)
-        memcpy(words, info->payload, info->payload_bytes);
-    struct task_call *call = words[0] < w->tasks->count ? w->tasks->calls[words[0]] : NULL;
-    bool same = call && call->words * sizeof *words == info->payload_bytes;
-    for (unsigned i = 0; same && i < call->words; i++)
-        same = words[i] == task_judge_word(call, i);
-    if (!same) {
+    struct task_call *call = task_calls_find(w, info);
+    if (!call) {
         judge_broken(w, "%s: a task has a payload that no call has", m->name);
         return NULL;
     }
@@ -190,9 +135,36 @@ struct task_run *task_judge_begins(struct machine *m, const paramo_task_info *in
     order_check(m, call, info->node);
     w->counts[PLAY_task_orders] += call->after_n > 0;
     struct task_run *run = &call->run[call->runs++];
-    *run = (struct task_run){
-        .call = call, .machine = m, .node = info->node, .incarnation = m->made->own->incarnation};
+    *run = (struct task_run){.call = call,
+                             .machine = m,
+                             .node = info->node,
+                             .incarnation = m->made->own->incarnation,
+                             .next = m->runs};
+    m->runs = run;
     return run;
+}
+
+static void ends(struct task_run *run)
+{
+    struct task_run **at = &run->machine->runs;
+    if (!run->returned || run->open)
+        return;
+    run->over_at = sim_now(run->machine->world->sim);
+    while (*at != run)
+        at = &(*at)->next;
+    *at = run->next;
+}
+
+void task_judge_returns(struct task_run *run)
+{
+    run->returned = true;
+    ends(run);
+}
+
+void task_judge_part_ends(struct task_run *run)
+{
+    run->open--;
+    ends(run);
 }
 
 void task_judge_fails(struct task_run *run, paramo_err status)
@@ -370,8 +342,37 @@ bool task_judge_in_flight(const struct world *w, const struct customer *c, uint6
 
 /* ---- after each event ---------------------------------------------------------------------------------- */
 
+/* Has a call that it names not ended in this process? The node learns of an end on its lane of apps, at the same time
+ * unless the process is stopped. */
+static bool has_reason(const struct machine *m, const struct task_call *call, uint32_t node)
+{
+    struct world *w = m->world;
+    uint64_t now = sim_now(w->sim);
+    bool waits = false;
+    for (unsigned i = 0; i < call->after_n; i++) {
+        const struct task_run *first = run_at(call->after[i], node);
+        bool here = first && first->incarnation == m->made->own->incarnation;
+        waits =
+            waits || (goes_to(call->after[i], node) && (!here || !first->over_at || first->over_at == now));
+    }
+    return waits || now <= sim_host_paused_until(m->host);
+}
+
+static void held_check(const struct machine *m)
+{
+    const paramo_task_info *held[TASK_RECENT];
+    size_t n = tasks_held(m->made, held, TASK_RECENT);
+    for (size_t i = 0; i < n && i < TASK_RECENT; i++) {
+        const struct task_call *call = task_calls_find(m->world, held[i]);
+        if (!call || !has_reason(m, call, held[i]->node))
+            judge_broken(m->world, "%s: task %" PRIu32 " waits, and all that it comes after have ended",
+                         m->name, call ? call->index : 0);
+    }
+}
+
 void task_judge_check(const struct machine *m)
 {
+    held_check(m);
     const struct customer *c = &m->customers[SIM_TASKS_CUSTOMER];
     const struct client *client = c->worker ? c->worker->client : NULL;
     if (client && atomic_load(&client->tracker.in_flight) != c->open + c->calls)

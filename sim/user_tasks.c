@@ -102,7 +102,7 @@ static void work_draw(struct user_tasks *t, struct task_call *call)
     call->ordered = dice_draw(&t->dice, 3) > 0;
     call->words = dice_draw(&t->dice, 4) ? 1 : 1 + (unsigned)dice_draw(&t->dice, TASK_WORDS);
     for (unsigned i = 0; i < call->words; i++)
-        call->payload[i] = task_judge_word(call, i);
+        call->payload[i] = task_calls_word(call, i);
 }
 
 static paramo_err call_issue(struct task_call *call, paramo_request_options *o)
@@ -130,7 +130,7 @@ static paramo_err call_make(struct machine *m, unsigned customer, struct task_ru
 {
     struct world *w = m->world;
     struct customer *c = &m->customers[customer];
-    struct task_call *call = task_judge_call(m, customer, parent);
+    struct task_call *call = task_calls_add(m, customer, parent);
     if (!call)
         return err_set(PARAMO_E_FULL, "the simulator has no room for more calls of tasks");
     call->parent_task = task;
@@ -274,7 +274,7 @@ static void part_ended(void *arg, uint64_t ts, paramo_err status)
     paramo_err err = status ? PARAMO_OK : goes_on(run, task);
     if (err)
         fails(run, task, err);
-    run->open--;
+    task_judge_part_ends(run);
     memory_go_on();
 }
 
@@ -290,7 +290,7 @@ static void nested_ended(void *arg, uint64_t ts, paramo_err status)
     paramo_err err = status ? PARAMO_OK : answer(run, call->parent_task);
     if (err)
         fails(run, call->parent_task, err);
-    run->open--;
+    task_judge_part_ends(run);
     memory_go_on();
 }
 
@@ -333,7 +333,7 @@ static paramo_err run(void *user, paramo_task *task, const paramo_task_info *inf
     paramo_err err = begun ? work(begun, task) : PARAMO_OK;
     if (begun) {
         task_judge_fails(begun, err);
-        begun->returned = true;
+        task_judge_returns(begun);
     }
     cover_watch(m); /* a request may have started a connection */
     memory_go_on();

@@ -389,6 +389,17 @@ void tasks_free(paramo_node *node)
     node->tasks = NULL;
 }
 
+size_t tasks_held(const paramo_node *node, const paramo_task_info **held, size_t most)
+{
+    size_t n = 0;
+    for (const struct ordered *o = node->tasks ? node->tasks->held : NULL; o; o = o->next, n++) {
+        assert(o->held && o->task);
+        if (n < most)
+            held[n] = &o->task->info;
+    }
+    return n;
+}
+
 paramo_worker *tasks_worker(const paramo_node *node)
 {
     return node->tasks ? node->tasks->worker : NULL;

@@ -30,6 +30,9 @@ void tasks_end(paramo_node *node);
 /* After tasks_end, or when the node could not be made. */
 void tasks_free(paramo_node *node);
 
+/* The tasks that wait for others: up to `most` of them in held. Returns how many there are. On the lane of apps, or where no
+ * other thread runs (the simulator's judge). */
+size_t tasks_held(const paramo_node *node, const paramo_task_info **held, size_t most);
 /* The customer of the tasks of this node; NULL: there is none. */
 paramo_worker *tasks_worker(const paramo_node *node);
 paramo_node *tasks_node(const paramo_task *task);

@@ -137,7 +137,7 @@ static void each_has_a_name_of_its_own(void **state)
             assert_string_not_equal(coverage_transition_name((enum cover_transition)m),
                                     coverage_transition_name((enum cover_transition)other));
     }
-    assert_int_equal(machines, 16);
+    assert_int_equal(machines, 17);
     assert_string_equal(coverage_transition_name(COVER_migration_source_full_pausing),
                         "migration_source full pausing");
 }
