@@ -523,7 +523,7 @@ int cmd_train(int argc, char **argv)
                              "the model has diverged (its numbers are no longer finite); a lower --alpha or "
                              "--factor-alpha helps");
         else if (err != PARAMO_OK)
-            code = code_fail("train", err, paramo_last_error());
+            code = train_args_failed(&s, &options, err);
         if (result.leader && (code == CODE_DONE || code == CODE_INTERRUPTED) &&
             (option_flag(&s, OPT_JSON) ? print_json(&s, &options, &result)
                                        : print_summary(&s, &options, &result)) != CODE_DONE)

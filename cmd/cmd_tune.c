@@ -379,7 +379,7 @@ int cmd_tune(int argc, char **argv)
         paramo_err err = search(&t);
         code = err == PARAMO_OK              ? print(&t)
                : err == PARAMO_E_INTERRUPTED ? CODE_INTERRUPTED
-                                             : code_fail("tune", err, paramo_last_error());
+                                             : train_args_failed(&o, &t.base, err);
     }
     free(t.command);
     tune_search_free(&t.search);

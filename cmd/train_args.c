@@ -316,3 +316,31 @@ int train_args_left_open(const struct options *s, const struct train_options *o)
         open &= !option_given(s, deciding[i]);
     return open;
 }
+
+/* Does the last error say that a label is another number than 0 and 1? */
+static int found_number(const char *why)
+{
+    static const char expected[] = "expected a label, 0 or 1 ", found[] = "found '";
+    const char *at = strstr(why, expected);
+    char *end;
+    at = at ? strstr(at, found) : NULL;
+    if (!at)
+        return 0;
+    const char *number = at + sizeof found - 1;
+    const double label = strtod(number, &end);
+    return end > number && *end == '\'' && isfinite(label);
+}
+
+int train_args_failed(const struct options *s, const struct train_options *o, paramo_err err)
+{
+    const char *why = paramo_last_error();
+    char more[PARAMO_ERROR_MAX + 160];
+    if (err != PARAMO_E_FORMAT || o->model.objective.ops->labels != LABEL_BINARY || !found_number(why))
+        return code_fail(verb_name(s->verb), err, why);
+    (void)snprintf(
+        more, sizeof more,
+        "%s; numbers are learned with --objective squared (counts: poisson), classes 0, 1, ... with "
+        "--objective softmax --classes C",
+        why);
+    return code_fail(verb_name(s->verb), err, more);
+}

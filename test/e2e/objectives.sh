@@ -94,7 +94,10 @@ refused 2 "with other classes" "softmax was trained with --classes 3" "$PARAMO" 
 refused 2 "softmax without classes" "softmax needs --classes" "$PARAMO" train --model lr --objective softmax --data class.train
 refused 2 "classes without softmax" "logistic has no --classes" "$PARAMO" train --model lr --classes 3 --data click.train
 refused 2 "a quantile of 1" "between 0 and 1" "$PARAMO" train --model lr --objective quantile --quantile 1 --data price.train
-refused 3 "prices as clicks" "price.train:1: expected a label, 0 or 1" "$PARAMO" train --model lr --data price.train
+refused 3 "prices as clicks" "price.train:1: expected a label, 0 or 1.*; numbers are learned with --objective squared" \
+    "$PARAMO" train --model lr --data price.train
+printf '1 1:1\nyes 2:1\n' >word.train
+refused 3 "a word as a label" "word.train:2: expected a label, 0 or 1 .*found 'yes'$" "$PARAMO" train --model lr --data word.train
 echo "-1 3:1" >bad.train
 refused 3 "a negative count" "bad.train:1: expected a label" "$PARAMO" train --model lr --objective poisson --data bad.train
 refused 3 "a class too many" "class that the model does not have" \
