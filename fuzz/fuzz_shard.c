@@ -11,35 +11,16 @@
 #include "cluster/session/control_message.h"
 #include "fakevan.h"
 #include "functions.h"
-#include "ring/chains.h"
 #include "server/replication/chain_impl.h"
-#include "server/shard/shard.h"
 #include "server/snapshot/ckpt_rows.h"
+#include "shard_views.h"
 #include "table/packed_sums.h"
-#include "table/table_options.h"
 #include "wire/capability.h"
-#include "wire/migration_order.h"
 #include "wire/order.h"
 #include "wire/reduction_body.h"
 #include "wire/transform_body.h"
 
-enum {
-    SERVERS = 4,
-    SELF = 1,
-    WORKERS = 2,
-    CLIENTS = 3,
-    BLOCKS = 4, /* of partitions that have one chain */
-    BLOCK_PARTITIONS = RING_PARTITIONS / BLOCKS,
-    REPLICAS = 2,
-    OUT_MAX = 24,
-    SENT_MAX = 64,
-    FRAME_LIMIT = 1 << 20,
-    INCARNATION = 100,
-    OPS_MAX = 300
-};
-
-/* Ids; ALONE has no replicas. Requests with a clock alone are for AGGREGATED. */
-enum { DENSE = 1, SPARSE, ALONE, VAR, TABLES = VAR, AGGREGATED, TABLES_ALL = AGGREGATED };
+enum { CLIENTS = 3, OUT_MAX = 24, SENT_MAX = 64, FRAME_LIMIT = 1 << 20, OPS_MAX = 300 };
 
 struct client {
     struct fakeconn *fake;
@@ -84,12 +65,7 @@ struct asked { /* an order that was given */
 
 static struct world {
     struct fakeworld world;
-    struct shard *shard;
-    struct view *view;
-    struct ring_chains chains, old;
-    uint64_t owner_gone[RING_PARTITIONS];
-    uint64_t number, moved, changed_partitions, changed_chain;
-    unsigned dead; /* bits: servers, then workers */
+    struct shard_views views;
     struct client clients[CLIENTS];
     struct before before[3];
     struct stream streams[2][SERVERS]; /* of changes, of migrations */
@@ -98,155 +74,8 @@ static struct world {
     struct asked asked[OPS_MAX];
     unsigned asked_count;
     uint64_t migration_id;
-    struct migration_order migration;
     bool failed;
 } w;
-
-/* ---- views --------------------------------------------------------------------------------------------- */
-
-static void table_view(struct view_table *t, unsigned id)
-{
-    static const paramo_table_kind kinds[] = {0,
-                                              PARAMO_TABLE_DENSE,
-                                              PARAMO_TABLE_SPARSE,
-                                              PARAMO_TABLE_SPARSE,
-                                              PARAMO_TABLE_VAR,
-                                              PARAMO_TABLE_SPARSE};
-    t->id = id;
-    t->since = 1;
-    t->name[0] = (char)('a' + id);
-    table_options_default(&t->options);
-    t->options.kind = kinds[id];
-    t->options.rows = id == DENSE ? RING_PARTITIONS : 0;
-    t->options.placement = id == DENSE ? PARAMO_PLACE_DENSE : PARAMO_PLACE_UNIFORM;
-    t->options.aggregate = id == AGGREGATED ? PARAMO_AGGREGATE_SUM : PARAMO_AGGREGATE_NONE;
-    t->options.replicas = id == ALONE ? 0 : PARAMO_REPLICAS_OF_JOB;
-}
-
-static bool alive(unsigned bit)
-{
-    return !(w.dead >> bit & 1);
-}
-
-static void view_next(bool term)
-{
-    struct view *v = calloc(1, sizeof *v);
-    CHECK(v);
-    atomic_init(&v->refs, 1);
-    w.number = term ? ((w.number >> 32) + 1) << 32 | 1 : w.number + 1;
-    uint8_t touched[SERVERS];
-    ring_touched(&w.old, &w.chains, touched, SERVERS);
-    if (touched[SELF] & RING_TOUCHED_PARTITIONS)
-        w.changed_partitions = w.number;
-    if (touched[SELF] & RING_TOUCHED_CHAIN)
-        w.changed_chain = w.number;
-    for (size_t a = 0; a < RING_PARTITIONS; a++) {
-        uint16_t before = w.old.level[0].owner[a];
-        if (before != w.chains.level[0].owner[a] && before < SERVERS && !alive(before))
-            w.owner_gone[a] = w.number;
-    }
-    w.old = w.chains;
-    v->job = 7;
-    v->number = w.number;
-    v->complete = true;
-    v->num_servers = SERVERS;
-    v->num_workers = WORKERS;
-    v->nodes_count = SERVERS + WORKERS;
-    v->nodes = calloc(v->nodes_count, sizeof *v->nodes);
-    v->shards_count = SERVERS;
-    v->shards = calloc(SERVERS, sizeof *v->shards);
-    v->tables_count = TABLES_ALL;
-    v->tables = calloc(TABLES_ALL, sizeof *v->tables);
-    CHECK(v->nodes && v->shards && v->tables);
-    unsigned at = 0;
-    for (uint32_t id = PARAMO_ID_SERVER(0); at < v->nodes_count;
-         id++) { /* servers 8, 10 ..., workers 9, 11 */
-        bool server = id % 2 == 0;
-        unsigned rank = (id - PARAMO_ID_SERVER(0)) / 2;
-        if (!server && rank >= WORKERS)
-            continue;
-        struct view_node *n = &v->nodes[at++];
-        n->id = id;
-        n->role = server ? PARAMO_ROLE_SERVER : PARAMO_ROLE_WORKER;
-        n->incarnation = INCARNATION + id;
-        n->alive = alive(server ? rank : SERVERS + rank);
-        n->port = (uint16_t)(server ? 100 + rank : 0);
-        n->shards = server;
-        n->weight = server;
-        n->host[0] = n->domain[0] = (char)('a' + rank);
-    }
-    for (unsigned i = 0; i < SERVERS; i++)
-        v->shards[i] = (struct view_shard){.node = PARAMO_ID_SERVER(i),
-                                           .partitions_changed = w.changed_partitions,
-                                           .chain_changed = w.changed_chain,
-                                           .last_migration = i == SELF ? w.moved : 0};
-    for (unsigned t = 0; t < TABLES_ALL; t++)
-        table_view(&v->tables[t], t + 1);
-    v->chains = w.chains;
-    v->chains.apart = v->chains.present = 0;
-    memcpy(v->owner_gone, w.owner_gone, sizeof v->owner_gone);
-    view_unref(w.view);
-    w.view = v;
-    shard_set_view(w.shard, v);
-}
-
-/* A chain of one block: a draw of servers that are alive, the first the owner. */
-static void block_draw(unsigned block, unsigned draw)
-{
-    unsigned chain[SERVERS], n = 0;
-    for (unsigned i = 0; i < SERVERS; i++)
-        if (alive((i + draw) % SERVERS))
-            chain[n++] = (i + draw) % SERVERS;
-    if (draw & 4 && n > 1) {
-        unsigned first = chain[0];
-        chain[0] = chain[1], chain[1] = first;
-    }
-    for (unsigned a = block * BLOCK_PARTITIONS; a < (block + 1) * BLOCK_PARTITIONS && n; a++)
-        for (unsigned level = 0; level < RING_LEVELS; level++)
-            w.chains.level[level].owner[a] =
-                level <= REPLICAS && level < n ? (uint16_t)chain[level] : (uint16_t)RING_NONE;
-}
-
-/* Who is dead leaves every chain; the first that is left owns. */
-static void deaths(struct source *s)
-{
-    bool gone[SERVERS];
-    unsigned which = draw_u8(s);
-    w.dead |= 1U << which % (SERVERS + WORKERS);
-    if (which & 64)
-        w.dead = 0;
-    if (!(which & 32))
-        w.dead &= ~(1U << SELF); /* seldom ourselves */
-    for (unsigned i = 0; i < SERVERS; i++)
-        gone[i] = !alive(i);
-    struct ring_ends ends = {{0}};
-    ring_ends_add(&ends, 0, REPLICAS);
-    (void)ring_promote(&w.chains, &ends, gone, SERVERS, true, NULL);
-}
-
-/* The migration that was ordered is committed: its target comes into the chain, or to its front. */
-static void commit(bool front)
-{
-    unsigned to = (w.migration.to.node - PARAMO_ID_SERVER(0)) / 2;
-    if (!w.migration.id || to >= SERVERS || !alive(to))
-        return;
-    for (unsigned a = w.migration.first; a < (unsigned)w.migration.first + w.migration.partitions; a++) {
-        uint16_t chain[RING_LEVELS], n = 0;
-        if (front)
-            chain[n++] = (uint16_t)to;
-        for (unsigned level = 0; level <= REPLICAS; level++) {
-            uint16_t member = w.chains.level[level].owner[a];
-            if (member != RING_NONE && member != to && n < RING_LEVELS)
-                chain[n++] = member;
-        }
-        if (!front && n < RING_LEVELS)
-            chain[n++] = (uint16_t)to;
-        for (unsigned level = 0; level <= REPLICAS; level++)
-            w.chains.level[level].owner[a] = level < n ? chain[level] : (uint16_t)RING_NONE;
-    }
-    if (to == SELF)
-        w.moved = w.migration.id;
-}
 
 /* ---- what the shard sends ------------------------------------------------------------------------------ */
 
@@ -368,14 +197,14 @@ static void client_connect(struct client *c, struct source *s)
     c->fake = fakevan_conn_new(&w.world.van, w.world.lane);
     c->fake->conn.capabilities = how & 64 ? 0 : CAPABILITY_COLUMNS;
     c->fake->conn.capabilities |= how & 128 ? 0 : CAPABILITY_AGGREGATE;
-    shard_accept(w.shard, &c->fake->conn, &hello);
+    shard_accept(w.views.shard, &c->fake->conn, &hello);
 }
 
 /* Ascending keys, mostly of partitions that are ours. */
 static unsigned keys_draw(struct source *s, unsigned table, uint64_t keys[3])
 {
     unsigned n = 1 + draw_below(s, 3), block = draw_below(s, BLOCKS);
-    for (unsigned i = 0; i < BLOCKS && w.chains.level[0].owner[block * BLOCK_PARTITIONS] != SELF; i++)
+    for (unsigned i = 0; i < BLOCKS && w.views.chains.level[0].owner[block * BLOCK_PARTITIONS] != SELF; i++)
         block = (block + 1) % BLOCKS;
     uint64_t at = block * BLOCK_PARTITIONS + draw_below(s, 8) * 100;
     for (unsigned i = 0; i < n; i++, at += 1 + draw_below(s, 40))
@@ -413,7 +242,7 @@ static void client_asks(struct client *c, struct source *s)
     struct wire_head h = {.kind = kind,
                           .table = how & 2 ? table : 1 + draw_below(s, TABLES + 1),
                           .number = again ? c->number : ++c->number,
-                          .view = w.number + (how & 4 ? draw_below(s, 3) - 1 : 0),
+                          .view = w.views.number + (how & 4 ? draw_below(s, 3) - 1 : 0),
                           .ts = c->number};
     table = h.table;
     h.floor = h.number > 4 && how & 8 ? h.number - draw_below(s, 4) : 1;
@@ -505,7 +334,7 @@ static void client_clocks(struct client *c, struct source *s)
                           .table = AGGREGATED,
                           .number = again ? c->number : ++c->number,
                           .floor = 1,
-                          .view = w.number,
+                          .view = w.views.number,
                           .count = n,
                           .clock = how >> 4 & 3,
                           .workers = push ? 1 + (how >> 6) : 0};
@@ -555,7 +384,7 @@ static void before_connect(struct before *b, struct source *s)
                           .app = how == 254 ? (uint32_t)draw_number(s) : stream->generation};
     b->fake = fakevan_conn_new(&w.world.van, w.world.lane);
     b->fake->conn.capabilities = CAPABILITY_COLUMNS | (how & 8 ? 0 : CAPABILITY_AGGREGATE);
-    shard_accept(w.shard, &b->fake->conn, &hello);
+    shard_accept(w.views.shard, &b->fake->conn, &hello);
 }
 
 static void before_sends(struct before *b, const struct wire_head *h, const struct van_seg seg[VAN_SEGS])
@@ -584,7 +413,7 @@ static void before_changes(struct before *b, struct source *s)
     struct chain_message m = {
         .what = how & 1 ? CHAIN_UPDATE : (uint16_t)(1 + draw_below(s, 3)),
         .seq = stream_of(b)->seq + 1 - (how >> 1 & 1) * draw_below(s, 2),
-        .view = w.number,
+        .view = w.views.number,
         .origin = {.node = PARAMO_ID_SERVER(how & 4 ? draw_below(s, SERVERS) : b->server)},
         .order = ++b->order + (how & 8 ? draw_number(s) : 0),
         .sender = {.node = PARAMO_ID_WORKER(rank),
@@ -638,7 +467,7 @@ static void before_combines(struct before *b, struct source *s)
     struct chain_message m = {
         .what = CHAIN_COMBINED,
         .seq = stream_of(b)->seq + 1,
-        .view = w.number,
+        .view = w.views.number,
         .origin = {.node = PARAMO_ID_SERVER(how & 4 ? draw_below(s, SERVERS) : b->server)},
         .order = ++b->order,
         .request = {.kind = WIRE_PUSH,
@@ -668,7 +497,7 @@ static void before_combines(struct before *b, struct source *s)
 static void before_beats(struct before *b, struct source *s)
 {
     struct wire_head h;
-    chain_beat_head(fakeworld_now(&w.world) - draw_below(s, 3) * ENV_SEC / 4 + 1, w.number, &h);
+    chain_beat_head(fakeworld_now(&w.world) - draw_below(s, 3) * ENV_SEC / 4 + 1, w.views.number, &h);
     before_sends(b, &h, (struct van_seg[VAN_SEGS]){{0}});
 }
 
@@ -676,9 +505,9 @@ static void before_beats(struct before *b, struct source *s)
 static void rows_write(struct source *s, struct writer *payload, uint32_t *table)
 {
     struct ckpt_block block;
-    uint64_t key =
-        (uint64_t)(w.migration.first + draw_below(s, w.migration.partitions ? w.migration.partitions : 1))
-        << RING_PARTITION_SHIFT;
+    uint64_t key = (uint64_t)(w.views.migration.first +
+                              draw_below(s, w.views.migration.partitions ? w.views.migration.partitions : 1))
+                   << RING_PARTITION_SHIFT;
     float row[4] = {1, 0, 0, 0};
     struct ring_placement placement = {.kind = PARAMO_PLACE_UNIFORM};
     *table = SPARSE + draw_below(s, 2);
@@ -692,12 +521,13 @@ static void source_sends(struct before *b, struct source *s)
     struct sender_note note = {
         .sender = {.node = PARAMO_ID_WORKER(0), .incarnation = INCARNATION + PARAMO_ID_WORKER(0)}};
     struct migration_message m = {
-        .what = how & 7, .seq = stream_of(b)->seq + 1, .view = w.number, .id = w.migration.id};
-    for (unsigned a = w.migration.first; a < (unsigned)w.migration.first + w.migration.partitions; a++)
+        .what = how & 7, .seq = stream_of(b)->seq + 1, .view = w.views.number, .id = w.views.migration.id};
+    for (unsigned a = w.views.migration.first;
+         a < (unsigned)w.views.migration.first + w.views.migration.partitions; a++)
         partition_set_add(note.partitions, a);
     switch (m.what) {
     case MIGRATION_STEP_BEGIN:
-        m.first = w.migration.first, m.partitions = w.migration.partitions;
+        m.first = w.views.migration.first, m.partitions = w.views.migration.partitions;
         break;
     case MIGRATION_STEP_ROWS:
         rows_write(s, &payload, &m.table);
@@ -722,7 +552,7 @@ static void source_sends(struct before *b, struct source *s)
         partition_bits_encode(note.partitions, &payload);
         break;
     default:
-        for (unsigned i = 0; i < w.migration.partitions && m.what == MIGRATION_STEP_LAST; i++)
+        for (unsigned i = 0; i < w.views.migration.partitions && m.what == MIGRATION_STEP_LAST; i++)
             write_u64(&payload, b->order);
     }
     if (how & 8 && payload.len) /* garbage in it */
@@ -763,7 +593,7 @@ static void behind_acks(struct behind *b, struct source *s)
     }
     struct chain_ack ack = {.acked = how & 1 ? b->seq : b->acked + (b->seq > b->acked),
                             .received = b->seq,
-                            .view = w.number - (how >> 1 & 1),
+                            .view = w.views.number - (how >> 1 & 1),
                             .clock = how & 4 ? b->clock : 0,
                             .again = how & 8};
     if (how & 16) { /* any numbers */
@@ -777,7 +607,7 @@ static void behind_acks(struct behind *b, struct source *s)
     }
     chain_ack_head(&ack, &h);
     if (how == 255)
-        h = (struct wire_head){.kind = WIRE_CHAIN_REFUSED, .view = w.number};
+        h = (struct wire_head){.kind = WIRE_CHAIN_REFUSED, .view = w.views.number};
     /* What is acknowledged beyond the first may be answered, too. */
     b->acked = (how & 48) ? UINT64_MAX : ack.acked > b->acked ? ack.acked : b->acked;
     (void)fakeconn_control_message(b->fake, &h, beyond, how == 255 ? 0 : ack.beyond_bytes);
@@ -802,35 +632,35 @@ static void order(struct source *s)
                                      ORDER_MIGRATION_END};
     uint8_t how = draw_u8(s);
     uint32_t what = whats[how & 3];
-    if (how & 4 || !w.migration.id) { /* another migration */
+    if (how & 4 || !w.views.migration.id) { /* another migration */
         unsigned block = draw_below(s, BLOCKS), other = draw_below(s, SERVERS);
-        bool gives = w.chains.level[0].owner[block * BLOCK_PARTITIONS] == SELF;
-        unsigned from = gives ? SELF : w.chains.level[0].owner[block * BLOCK_PARTITIONS];
+        bool gives = w.views.chains.level[0].owner[block * BLOCK_PARTITIONS] == SELF;
+        unsigned from = gives ? SELF : w.views.chains.level[0].owner[block * BLOCK_PARTITIONS];
         unsigned to = gives ? other : SELF;
         int had = MIGRATION_NO_LEVEL;
         for (unsigned level = 0; level <= REPLICAS; level++)
-            if (w.chains.level[level].owner[block * BLOCK_PARTITIONS] == to)
+            if (w.views.chains.level[level].owner[block * BLOCK_PARTITIONS] == to)
                 had = (int)level;
-        w.migration = (struct migration_order){.id = (w.number >> 32) << 32 | ++w.migration_id,
-                                               .first = (uint16_t)(block * BLOCK_PARTITIONS),
-                                               .partitions = 1 + draw_u8(s),
-                                               .from = {.node = PARAMO_ID_SERVER(from)},
-                                               .to = {.node = PARAMO_ID_SERVER(to)},
-                                               .had = (uint8_t)had,
-                                               .kib_per_s = how & 8 ? 1 : 0};
+        w.views.migration = (struct migration_order){.id = (w.views.number >> 32) << 32 | ++w.migration_id,
+                                                     .first = (uint16_t)(block * BLOCK_PARTITIONS),
+                                                     .partitions = 1 + draw_u8(s),
+                                                     .from = {.node = PARAMO_ID_SERVER(from)},
+                                                     .to = {.node = PARAMO_ID_SERVER(to)},
+                                                     .had = (uint8_t)had,
+                                                     .kib_per_s = how & 8 ? 1 : 0};
     }
-    struct migration_order m = w.migration;
+    struct migration_order m = w.views.migration;
     m.takes_over = how & 16;
     m.committed = how & 32;
     if (how & 64 && how & 128)
         m.id = draw_number(s) + 1;
     if (w.asked_count == OPS_MAX)
         return;
-    if (what == ORDER_MIGRATION_END && m.committed && m.id == w.migration.id) {
-        commit(m.takes_over);
-        view_next(false);
+    if (what == ORDER_MIGRATION_END && m.committed && m.id == w.views.migration.id) {
+        shard_views_commit(&w.views, m.takes_over);
+        shard_views_next(&w.views, false);
     }
-    shard_migration_order(w.shard, what, &m, moved, &w.asked[w.asked_count++]);
+    shard_migration_order(w.views.shard, what, &m, moved, &w.asked[w.asked_count++]);
 }
 
 /* ---- the play --------------------------------------------------------------------------------------------
@@ -895,10 +725,10 @@ static void step(struct source *s)
         break;
     case 13:
         if (op & 32)
-            deaths(s);
+            shard_views_deaths(&w.views, s);
         else
-            block_draw(draw_below(s, BLOCKS), draw_u8(s));
-        view_next(op & 64);
+            shard_views_draw(&w.views, draw_below(s, BLOCKS), draw_u8(s));
+        shard_views_next(&w.views, op & 64);
         break;
     case 14:
         if (op & 16) {
@@ -942,15 +772,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                   .van = &w.world.van.van,
                                   .token = "t",
                                   .failed = failed};
-    CHECK(shard_create(&config, &w.shard) == PARAMO_OK);
-    w.number = UINT64_C(1) << 32;
-    w.chains.replicas = REPLICAS;
-    memset(w.old.level, 0xff, sizeof w.old.level);
-    memset(w.chains.level, 0xff, sizeof w.chains.level);
+    CHECK(shard_create(&config, &w.views.shard) == PARAMO_OK);
+    w.views.number = UINT64_C(1) << 32;
+    w.views.chains.replicas = REPLICAS;
+    memset(w.views.old.level, 0xff, sizeof w.views.old.level);
+    memset(w.views.chains.level, 0xff, sizeof w.views.chains.level);
     for (unsigned block = 0; block < BLOCKS; block++)
-        block_draw(block, (block + SELF) % SERVERS);
+        shard_views_draw(&w.views, block, (block + SELF) % SERVERS);
     fakeworld_enter(&w.world);
-    view_next(false);
+    shard_views_next(&w.views, false);
     fakeworld_leave(&w.world);
     for (unsigned n = 0; s.left && n < OPS_MAX && !w.failed; n++) {
         fakeworld_enter(&w.world);
@@ -961,12 +791,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             fakeworld_pass(&w.world, pass == 7 ? draw_u8(&s) * 20 : 1);
     }
     fakeworld_enter(&w.world);
-    shard_close(w.shard);
+    shard_close(w.views.shard);
     fakeworld_leave(&w.world);
     for (unsigned i = 0; i < w.asked_count; i++)
         CHECK(w.asked[i].answers == 1);
     fakeworld_pass(&w.world, 1000);
-    view_unref(w.view);
+    view_unref(w.views.view);
     fakeworld_close(&w.world);
     return 0;
 }

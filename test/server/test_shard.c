@@ -57,7 +57,7 @@ static void test_once(void **state)
     c = fake_connect(&f, 0);
     assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
     assert_true(value_of(&f, c, 1, 8) == 2);
-    /* below the floor nobody waits */
+    /* below the floor no sender waits */
     struct wire_head later = fake_head(&f, WIRE_PUSH, 1, 900);
     later.floor = 800;
     assert_int_equal(fake_send(c, &later, &key, &one), PARAMO_OK);
@@ -385,163 +385,6 @@ static void test_fence(void **state)
     fake_fini(&f);
 }
 
-static void test_lost_data(void **state)
-{
-    (void)state;
-    struct fake f;
-    fake_init(&f, NULL, NULL);
-    f.recovered = true;
-    f.died[0] = f.died[1] = 1;
-    fake_view(&f);
-    struct fake_conn *c = fake_connect(&f, 0);
-    struct wire_head h = fake_head(&f, WIRE_PUSH, 1, 1);
-    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.status, PARAMO_E_DATA_LOST);
-    h = fake_head(&f, WIRE_PUT, 1, 1); /* one row says nothing about the others */
-    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.status, PARAMO_E_DATA_LOST);
-    h = fake_head(&f, WIRE_PULL, 1, 1);
-    assert_int_equal(fake_send(c, &h, &row, NULL), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.status, PARAMO_E_DATA_LOST);
-    h = fake_head(&f, WIRE_CLEAR, 1, 2);
-    h.count = 0;
-    assert_int_equal(fake_send(c, &h, NULL, NULL), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
-    h = fake_head(&f, WIRE_PUSH, 1, 1);
-    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
-    h = fake_head(&f, WIRE_PULL, 2, 3); /* each table by itself */
-    assert_int_equal(fake_send(c, &h, &row, NULL), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.status, PARAMO_E_DATA_LOST);
-    /* a table made after the node came back has lost nothing */
-    f.options[3] = f.options[0];
-    f.tables = 4;
-    fake_view(&f);
-    h = fake_head(&f, WIRE_PUSH, 4, 4);
-    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
-    fake_disconnect(c);
-    fake_fini(&f);
-}
-
-/* Who asks for all rows of a table asks for the owner's: of a partition that is only followed, or about to
- * come, its owner says what is lost. */
-static void test_lost_of_others(void **state)
-{
-    (void)state;
-    struct fake f;
-    uint64_t others[RING_PARTITIONS / 64] = {3}, own[RING_PARTITIONS / 64] = {4};
-    fake_init(&f, NULL, NULL);
-    f.foreign = 2;
-    fake_view(&f);
-    struct fake_conn *c = fake_connect(&f, 0);
-    struct shard_table *t = map_get(&f.shard->tables->by_id, 1);
-    for (unsigned lost = 0; lost < 2; lost++) {
-        shard_table_lose(t, lost ? own : others, true);
-        struct wire_head h = fake_head(&f, WIRE_STAT, 1, 1 + lost);
-        h.count = 0;
-        assert_int_equal(fake_send(c, &h, NULL, NULL), PARAMO_OK);
-        assert_int_equal(fake_last(c)->head.status, lost ? PARAMO_E_DATA_LOST : PARAMO_OK);
-    }
-    fake_disconnect(c);
-    fake_fini(&f);
-}
-
-/* Nor has one that was opened between the death and the return, whatever the first view is that the node has.
- */
-static void test_opened_after_the_death(void **state)
-{
-    (void)state;
-    struct fake f;
-    fake_init(&f, NULL, NULL);
-    f.recovered = true;
-    f.number = 8;
-    f.died[0] = f.died[1] = 5;
-    f.since[0] = 5;
-    f.since[1] = 4;
-    fake_view(&f);
-    struct fake_conn *c = fake_connect(&f, 0);
-    struct wire_head h = fake_head(&f, WIRE_PUSH, 1, 1);
-    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
-    h = fake_head(&f, WIRE_PULL, 2, 2);
-    assert_int_equal(fake_send(c, &h, &row, NULL), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.status, PARAMO_E_DATA_LOST);
-    fake_disconnect(c);
-    fake_fini(&f);
-}
-
-static paramo_err pulls(struct fake *f, struct fake_conn *c, uint32_t table, uint64_t number, uint64_t which)
-{
-    struct wire_head h = fake_head(f, WIRE_PULL, table, number);
-    assert_int_equal(fake_send(c, &h, &which, NULL), PARAMO_OK);
-    return fake_last(c)->head.status;
-}
-
-/* Tables without copies; the shard's first view comes after two deaths, and names tables that were opened
- * before, between and after them. The first death took the lower partitions, the second none, or the upper. */
-static void test_first_view_after_deaths(void **state)
-{
-    (void)state;
-    for (unsigned second = 0; second <= 8; second += 8) {
-        static const uint64_t since[] = {3, 0, 5, 8};
-        struct fake f;
-        fake_init(&f, NULL, NULL);
-        f.replicas = 1;
-        f.number = 9;
-        f.died[0] = 5;
-        f.died[1] = second;
-        f.partitions_changed = 9; /* by a migration */
-        f.tables = 4;
-        for (unsigned i = 0; i < 4; i += i ? 1 : 2) { /* not the dense one */
-            f.options[i] = f.options[0];
-            f.options[i].replicas = 0;
-            f.since[i] = since[i];
-        }
-        fake_view(&f);
-        struct fake_conn *c = fake_connect(&f, 0);
-        for (unsigned i = 0; i < 4; i += i ? 1 : 2) {
-            bool low = since[i] < 5, high = since[i] < second;
-            assert_int_equal(pulls(&f, c, i + 1, 1 + 2 * i, 1), low ? PARAMO_E_DATA_LOST : PARAMO_OK);
-            assert_int_equal(pulls(&f, c, i + 1, 2 + 2 * i, UINT64_MAX),
-                             high ? PARAMO_E_DATA_LOST : PARAMO_OK);
-        }
-        fake_disconnect(c);
-        fake_fini(&f);
-    }
-}
-
-/* A shard that missed views: it owned the partitions before, and owns them now; another shard had them between,
- * and died. A death that an earlier view has told is old: what was cleared since is there. */
-static void test_missed_views(void **state)
-{
-    (void)state;
-    struct fake f;
-    fake_init(&f, NULL, NULL);
-    f.replicas = 1;
-    f.options[0].replicas = 0;
-    fake_view(&f);
-    struct fake_conn *c = fake_connect(&f, 0);
-    struct wire_head h = fake_head(&f, WIRE_PUSH, 1, 1);
-    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
-    f.number = 6;
-    f.died[0] = 5;
-    fake_view(&f);
-    assert_int_equal(pulls(&f, c, 1, 2, 1), PARAMO_E_DATA_LOST);
-    assert_int_equal(pulls(&f, c, 1, 3, UINT64_MAX), PARAMO_OK); /* the upper half was never another's */
-    assert_int_equal(pulls(&f, c, 2, 4, 1), PARAMO_OK);          /* it has copies */
-    h = fake_head(&f, WIRE_CLEAR, 1, 5);
-    h.count = 0;
-    assert_int_equal(fake_send(c, &h, NULL, NULL), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
-    fake_view(&f);
-    assert_int_equal(pulls(&f, c, 1, 6, 1), PARAMO_OK);
-    assert_true(fake_last(c)->vals[0] == 0);
-    fake_disconnect(c);
-    fake_fini(&f);
-}
-
 /* Answers that cannot leave hold back what would make more of them, in order, and nothing is lost. */
 static void test_back_pressure(void **state)
 {
@@ -814,129 +657,6 @@ static void test_handler(void **state)
     fake_fini(&f);
 }
 
-/* A table that is cleared, or loses its rows one by one, holds what it held before, says so, and gives it
- * back in small steps. */
-static void test_cleared_memory_goes_back(void **state)
-{
-    (void)state;
-    enum { ROWS = 1 << 20, BATCH = 4096, STEP_CHUNKS = 8 };
-    static uint64_t keys[BATCH];
-    static float vals[BATCH];
-    struct fake f;
-    fake_init(&f, NULL, NULL);
-    fake_view(&f);
-    struct fake_conn *c = fake_connect(&f, 0);
-    struct shard_table *t = shard_table_find(f.shard, 1);
-    for (uint64_t at = 0; at < ROWS; at += BATCH) {
-        for (unsigned i = 0; i < BATCH; i++)
-            keys[i] = at + i;
-        assert_int_equal(table_push(t->table, keys, BATCH, vals), PARAMO_OK);
-    }
-    uint64_t full = shard_table_bytes(t);
-    size_t chunks = t->memory.chunks.count;
-    assert_true(chunks > 4);
-    struct wire_head clear = fake_head(&f, WIRE_CLEAR, 1, 1);
-    clear.count = 0;
-    assert_int_equal(fake_send(c, &clear, NULL, NULL), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
-    assert_int_equal(t->memory.chunks.count, chunks);            /* not in that step */
-    assert_true(shard_table_bytes(t) >= chunks * HUGEMEM_CHUNK); /* and STAT says so */
-    fake_pass(&f, 100 * ENV_MS);
-    assert_in_range(chunks - t->memory.chunks.count, 1, STEP_CHUNKS);
-    fake_pass(&f, ENV_SEC);
-    assert_int_equal(t->memory.chunks.count, HUGEMEM_KEPT);
-    assert_in_range(shard_table_bytes(t), HUGEMEM_CHUNK, full / 4);
-    fake_disconnect(c);
-    fake_fini(&f);
-}
-
-struct order {
-    struct lane_task task;
-    struct shard *shard;
-    unsigned runs;
-    uint64_t view; /* that the shard had adopted then */
-};
-
-static void order_run(struct lane_task *task)
-{
-    struct order *o = container_of(task, struct order, task);
-    o->runs++;
-    o->view = o->shard->view->number;
-}
-
-/* A view that names thousands of tables is adopted when all of them are made, a few in each turn. */
-static void test_many_new_tables(void **state)
-{
-    (void)state;
-    enum { MANY = VIEW_TABLES_MAX - 3, TURN = 32 };
-    struct fake f;
-    fake_init(&f, NULL, NULL);
-    fake_view(&f);
-    struct shard *s = f.shard;
-    assert_int_equal(s->view->number, 1); /* few tables: at once */
-    struct order first = {.task.run = order_run, .shard = s}, last = first;
-    assert_false(shard_defers(s, &first.task));
-    s->config.turn_tables = TURN;
-    f.more = MANY - 100;
-    fake_view(&f);
-    assert_int_equal(s->view->number, 1);
-    assert_true(shard_defers(s, &first.task));
-    for (unsigned turns = 1; turns <= MANY / TURN / 2; turns++) {
-        assert_int_equal(s->adopting->tables.count, turns * TURN);
-        assert_int_equal(s->tables->by_id.count, 3);
-        fake_pass(&f, ENV_MS);
-    }
-    f.more = MANY; /* a newer view takes its place, and needs no table again */
-    fake_view(&f);
-    assert_int_equal(s->adopting->tables.count, (MANY / TURN / 2 + 1) * TURN);
-    assert_true(shard_defers(s, &last.task));
-    assert_int_equal(first.runs, 0);
-    fake_pass(&f, (MANY / TURN + 1) / 2 * ENV_MS);
-    assert_int_equal(s->view->number, 3);
-    assert_int_equal(s->adopting->tables.count, 0);
-    assert_int_equal(s->tables->by_id.count, VIEW_TABLES_MAX);
-    fake_pass(&f, ENV_SEC); /* rows of some dense tables got no values with them */
-    assert_int_equal(first.runs, 1);
-    assert_int_equal(last.runs, 1);
-    assert_int_equal(first.view, 3);
-    struct fake_conn *c = fake_connect(&f, 0);
-    uint64_t number = 0;
-    for (uint32_t id = 4; id <= VIEW_TABLES_MAX; id += 251) {
-        bool dense = shard_table_find(s, id)->options.kind == PARAMO_TABLE_DENSE;
-        struct wire_head h = fake_head(&f, WIRE_PUSH, id, ++number);
-        assert_int_equal(fake_send(c, &h, dense ? &row : &key, &one), PARAMO_OK);
-        assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
-        h = fake_head(&f, WIRE_PULL, id, ++number);
-        assert_int_equal(fake_send(c, &h, dense ? &row : &key, NULL), PARAMO_OK);
-        assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
-        assert_true(fake_last(c)->vals[0] == 1);
-    }
-    fake_disconnect(c);
-    fake_fini(&f);
-}
-
-/* A shard that is closed before it has adopted a view posts the orders again, and keeps nothing. */
-static void test_closed_before_its_view(void **state)
-{
-    (void)state;
-    struct fake f;
-    fake_init(&f, NULL, NULL);
-    fake_view(&f);
-    f.more = 1000;
-    fake_view(&f);
-    assert_int_equal(f.shard->view->number, 1); /* as without a bound for tests */
-    assert_in_range(f.shard->adopting->tables.count, 1, 64);
-    struct order order = {.task.run = order_run, .shard = f.shard};
-    assert_true(shard_defers(f.shard, &order.task));
-    struct shard other = {.view = f.view};
-    order.shard = &other;
-    shard_close(f.shard);
-    f.shard = NULL;
-    fake_pass(&f, ENV_SEC);
-    assert_int_equal(order.runs, 1);
-    fake_fini(&f);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -944,20 +664,12 @@ int main(void)
         cmocka_unit_test(test_views),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_fence),
-        cmocka_unit_test(test_lost_data),
-        cmocka_unit_test(test_lost_of_others),
         cmocka_unit_test(test_rows_remembered),
         cmocka_unit_test(test_back_pressure),
         cmocka_unit_test(test_handler),
         cmocka_unit_test(test_partial_apply),
         cmocka_unit_test(test_another_table),
         cmocka_unit_test(test_note_far_ahead),
-        cmocka_unit_test(test_first_view_after_deaths),
-        cmocka_unit_test(test_missed_views),
-        cmocka_unit_test(test_opened_after_the_death),
-        cmocka_unit_test(test_cleared_memory_goes_back),
-        cmocka_unit_test(test_many_new_tables),
-        cmocka_unit_test(test_closed_before_its_view),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

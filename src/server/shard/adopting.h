@@ -9,7 +9,7 @@
  *                        a newer view takes the place of the one that waits; tables that are made stay
  *
  * Without memory for a table or a timer, the view is adopted at once, and the shard does for the tables what it can.
- * This module never knows what a table holds. Tests: test/server/test_shard.c.
+ * This module never knows what a table holds. Tests: test/server/test_shard_tables.c.
  */
 #ifndef SERVER_SHARD_ADOPTING_H
 #define SERVER_SHARD_ADOPTING_H

@@ -1,7 +1,8 @@
 /*
  * The tables of a shard: their rows, their memory, and which of their rows are lost. A table without memory for its
  * rows tries again; freed memory goes back to the system in steps. This module never knows where a view comes from, nor
- * what a request does with a table. Tests: test/server/test_shard.c, test/worker/test_no_memory.c.
+ * what a request does with a table. Tests: test/server/test_shard_tables.c, test_lost_rows.c,
+ * test/worker/test_no_memory.c.
  */
 #ifndef SERVER_SHARD_SHARD_TABLES_H
 #define SERVER_SHARD_SHARD_TABLES_H
