@@ -1,6 +1,6 @@
 /* A scheduler and members that say anything: calls of every kind, right, edited or mere bytes, from nodes
  * that come, fall silent, leave and come back. Each frame it sends must be one that a member can read; views
- * only get newer; and afterwards it still answers who registers. */
+ * only get newer; and afterwards it still answers a node that registers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,7 +252,7 @@ static void clock_call(struct source *s, uint32_t kind, struct writer *body)
 {
     uint64_t session = clock_session(9 + 2 * draw_below(s, 2), draw_below(s, 8));
     if (kind == CALL_CLOCK_JOIN) {
-        clock_join_encode(&(struct clock_join){.who = draw_below(s, 2)}, body);
+        clock_join_encode(&(struct clock_join){.customer = draw_below(s, 2)}, body);
     } else if (kind == CALL_CLOCK_TELL) {
         clock_tell_encode(&(struct clock_tell){.session = session, .clock = draw_below(s, 6)}, body);
     } else if (kind == CALL_CLOCK_WAIT) {
@@ -309,7 +309,8 @@ static void call(struct node *node, struct source *s)
         break;
     }
     case CALL_POOL_NEXT: {
-        struct pool_next m = {.who = draw_below(s, 3), .round = draw_below(s, 3), .timeout_ms = draw_u16(s)};
+        struct pool_next m = {
+            .customer = draw_below(s, 3), .round = draw_below(s, 3), .timeout_ms = draw_u16(s)};
         name(s, m.name);
         pool_next_encode(&m, &body);
         break;
@@ -542,7 +543,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (draw_below(&s, 8) == 7)
             fakeworld_pass(&w.world, draw_u8(&s) * 50);
     }
-    /* It still listens, and answers who registers: with a place or with a reason. */
+    /* It still listens, and answers a node that registers: with a place or with a reason. */
     fakeworld_enter(&w.world);
     struct node last = {.incarnation = 5000, .number = 1, .floor = 1};
     struct source plain = {(const uint8_t *)"\0", 1};

@@ -151,7 +151,7 @@ static void come_back(const struct view_node *info)
                           .incarnation = info->incarnation ? info->incarnation : 1,
                           .token = "token"};
     struct register_call place = {.role = info->role, .node = info->id, .rank = -1, .timeout_ms = 5000};
-    struct pool_next next = {.name = "a", .who = 0};
+    struct pool_next next = {.name = "a", .customer = 0};
     struct pool_report done = {.name = "a", .unit = {.token = 1}};
     struct kv_put value = {.key = "a", .value = (const uint8_t *)"12345678", .len = 8};
     struct barrier_call barrier = {.group = PARAMO_GROUP_ALL, .timeout_ms = 1000};
@@ -183,7 +183,7 @@ static void come_back(const struct view_node *info)
     barrier_call_encode(&barrier, &body);
     begin_call(c, CALL_BARRIER, 7, &body);
     begin_call(c, CALL_STATUS, 8, &body);
-    clock_join_encode(&(struct clock_join){.who = 0}, &body);
+    clock_join_encode(&(struct clock_join){.customer = 0}, &body);
     begin_call(c, CALL_CLOCK_JOIN, 9, &body);
     clock_tell_encode(&(struct clock_tell){.session = clock_session(info->id, 9), .clock = 3}, &body);
     begin_call(c, CALL_CLOCK_TELL, 10, &body);

@@ -192,7 +192,7 @@ static paramo_err call_begin(struct machine *m)
     struct script *s = &m->script;
     struct member *member = machine_member(m);
     char key[24];
-    uint32_t who, patience;
+    uint32_t customer, patience;
     uint64_t deadline = lane_now(m->made->control) + CALL_SECONDS * ENV_SEC;
     paramo_table_options options;
     s->call = (struct member_call){.done = call_done, .arg = m};
@@ -218,9 +218,9 @@ static paramo_err call_begin(struct machine *m)
     case SCRIPT_POOL:
         return member_pool_open(member, &s->call, "pool", SIM_STREAMS, SIM_ROUNDS, deadline);
     case SCRIPT_NEXT:
-        who = (uint32_t)dice_draw(&w->dice, 2);
+        customer = (uint32_t)dice_draw(&w->dice, 2);
         patience = 200 * (uint32_t)dice_draw(&w->dice, 2);
-        return member_pool_next(member, &s->call, "pool", who, s->pool_round, patience, deadline);
+        return member_pool_next(member, &s->call, "pool", customer, s->pool_round, patience, deadline);
     case SCRIPT_DONE:
         if (!deal_exists(&s->unit))
             return member_pool_end(member, &s->call, "pool", &s->unit, deadline);

@@ -102,10 +102,10 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_join(paramo_node *node);
  * If the job ended early, it returns the cause (NODE_LOST, NO_SCHEDULER ...). NULL is allowed. */
 PARAMO_API paramo_err paramo_stop(paramo_node *node);
 /* Saves all tables, with optimizer state, to a folder that every server and the scheduler can reach. The job
- * goes on. The checkpoint contains everything acknowledged before the call. Any role may call it; a job takes
- * one at a time (AGAIN). number (may be NULL): the number of the checkpoint in the folder, from 1. timeout_ms
- * 0 is 60 s; after it the checkpoint is abandoned. flags: paramo_checkpoint_flags. An error leaves no new
- * checkpoint and keeps the old ones: IO (the message names file and cause), NODE_LOST, DATA_LOST, TIMEOUT. */
+ * continues. The checkpoint contains everything acknowledged before the call. Any role may call it; a job takes one
+ * at a time (AGAIN). number (may be NULL): the number of the checkpoint in the folder, from 1. timeout_ms 0 is 60 s;
+ * after it the checkpoint is abandoned. flags: paramo_checkpoint_flags. An error leaves no new checkpoint and keeps
+ * the old ones: IO (the message names file and cause), NODE_LOST, DATA_LOST, TIMEOUT. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_checkpoint_save(paramo_node *node, const char *dir,
                                                              uint32_t flags, uint32_t timeout_ms,
                                                              uint64_t *number);
@@ -120,8 +120,8 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_checkpoint_load(paramo_node *node, 
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_shutdown(paramo_node *node, const char *reason);
 /* Makes every wait of this node return CLOSED soon. Async-signal-safe. The node must still be stopped. */
 PARAMO_API void paramo_interrupt(paramo_node *node);
-/* paramo_interrupt for a server of a job that goes on. The paramo_stop that follows, or is running, first
- * migrates the server's partitions to others, for at most a minute. Async-signal-safe. */
+/* paramo_interrupt for a server of a job that continues. The paramo_stop that follows, or is running, first migrates
+ * the server's partitions to others, for at most a minute. Async-signal-safe. */
 PARAMO_API void paramo_drain(paramo_node *node);
 
 PARAMO_API int paramo_node_is(const paramo_node *node, paramo_role role);
@@ -229,9 +229,9 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_worker_poll(paramo_worker *worker);
  *
  * Counts the worker from now on. *clock (may be NULL): where it begins. INVALID: it has a clock. FULL. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock_join(paramo_worker *worker, uint64_t *clock);
-/* Ends an iteration; does not wait. *clock (may be NULL): the number that the worker reaches when all requests
- * that it has issued before have completed. A request that fails counts as completed: its error is told where it
- * is waited for. INVALID: it has no clock. AGAIN: 1,024 iterations are under way. NOT_FOUND, FENCED ...: the
+/* Ends an iteration; does not wait. *clock (may be NULL): the number that the worker reaches when all requests that
+ * it has issued before have completed. A request that fails counts as completed; paramo_wait returns its error.
+ * INVALID: it has no clock. AGAIN: the requests of 1,024 iterations are in flight. NOT_FOUND, FENCED ...: the
  * scheduler does not count it any more. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock(paramo_worker *worker, uint64_t *clock);
 /* Waits until all workers that count have reached the clock. Requests that are issued afterwards see all that
@@ -240,26 +240,26 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock(paramo_worker *worker, uint64
  * dies counts until its death is known. INVALID: it has no clock, or has itself ended fewer iterations. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock_wait(paramo_worker *worker, uint64_t clock,
                                                         uint32_t timeout_ms);
-/* The worker does not count any more: at the end of its data, say, while others go on. Waits until the
- * scheduler knows the iterations before. paramo_worker_close does the same without that wait. */
+/* The worker no longer counts: call it at the end of the worker's data, for example, when others continue. Waits
+ * until the scheduler knows the iterations before. paramo_worker_close does the same without that wait. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock_leave(paramo_worker *worker);
 typedef struct paramo_clock_info {
     size_t size;
     uint64_t clock;                          /* iterations ended */
-    uint64_t told;                           /* of these, the scheduler knows */
+    uint64_t told;                           /* iterations that the scheduler knows */
     uint64_t minimum;                        /* that all workers have reached, as far as this one knows */
     uint64_t waits, waited_ns;               /* of paramo_clock_wait, where it had to ask */
     uint32_t awaited_node, awaited_customer; /* the worker for which the minimum waited last; node 0: none */
     int counts;                              /* it has a clock */
-    uint32_t workers; /* how many have one, as was said with the minimum; 0: not known */
+    uint32_t workers;                        /* workers that have a clock, as of `minimum`; 0: not known */
 } paramo_clock_info;
 /* Fills in *info, whose size is set. */
 PARAMO_API void paramo_clock_get(const paramo_worker *worker, paramo_clock_info *info);
 #define PARAMO_CLOCK_AGES 17
-/* How old what a table's pulls gave may have been, in clocks (the staleness of SSP): ages[i] is the number of pulls that this
- * worker issued i clocks ahead of the slowest worker that counted, as far as it knew, or ahead of the clock that they
- * demanded; the last is of all that were further ahead. The slowest may have gone on by the time of the pull, so the true
- * ages are at most these. Pulls without a clock do not count. Any thread. INVALID: NULL. */
+/* The staleness of a table's pulls, in clocks (SSP). ages[i] is the number of pulls that this worker issued i clocks
+ * ahead of the slowest worker that counted, as far as it knew, or ahead of their at_clock. The last one counts all
+ * pulls that were further ahead. The slowest worker may have advanced by the time of the pull, so the true ages are
+ * at most these. Pulls without a clock do not count. Any thread. INVALID: NULL. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_clock_ages(const paramo_table *table,
                                                               uint64_t ages[PARAMO_CLOCK_AGES]);
 
@@ -313,10 +313,10 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_load(paramo_worker *worker, p
 
 /* ---- data assignment ---- */
 
-/* The scheduler assigns work in units. A pool is a named list of streams (files, say). Each stream is a run
- * of units 0, 1, 2 ... of unknown length; the worker that finds its end reports it (paramo_pool_end). Units
- * are assigned in order; a worker first gets those it did in an earlier round (epoch), since it may have kept
- * the parsed data. who tells apart the customers of a node: pass the customer id.
+/* The scheduler assigns work in units. A pool is a named list of streams (files, say). Each stream is a run of units
+ * 0, 1, 2 ... of unknown length; the worker that finds its end reports it (paramo_pool_end). Units are assigned in
+ * order; a worker first gets those it did in an earlier round (epoch), since it may have kept the parsed data.
+ * customer is the id of the caller's customer: each customer of a node gets units of its own.
  * 
  * A unit is leased for the life of its holder. When a worker is declared dead, its unfinished units are
  * assigned again from their beginning. A worker that was only slow is fenced first: the next holder sees
@@ -333,9 +333,9 @@ typedef struct paramo_work_unit {
 /* Creates the pool if it does not exist. All callers must pass the same streams and rounds. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_open(paramo_node *node, const char *pool, uint32_t streams,
                                                        uint32_t rounds);
-/* Gets the next unit of round. *state 0: *unit is set. 1: none is free, other workers still work on the
- * round; the call has waited up to timeout_ms for a change, ask again. 2: the round is finished. */
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_next(paramo_node *node, const char *pool, uint32_t who,
+/* Gets the next unit of round. *state 0: *unit is set. 1: no unit is free, and other workers still work on the round;
+ * the call has waited up to timeout_ms for a change. Call again. 2: the round is finished. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_next(paramo_node *node, const char *pool, uint32_t customer,
                                                        uint32_t round, uint32_t timeout_ms,
                                                        paramo_work_unit *unit, int *state);
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_done(paramo_node *node, const char *pool,

@@ -496,7 +496,7 @@ paramo_err darlin_run(struct customer *c)
                                            .darlin = job->o->darlin,
                                            .l1 = job->info.optimizer[0].l1,
                                            .seed = job->info.seed,
-                                           .who = c->id,
+                                           .customer = c->id,
                                            .place = place_of(c),
                                            .stop = &job->stop,
                                            .slow = slow,

@@ -234,7 +234,7 @@ paramo_err solver_take(struct solver *s, uint32_t wait_ms)
         int state;
         paramo_err err = interrupted(s);
         if (err == PARAMO_OK)
-            err = paramo_pool_next(s->o.node, SOLVER_POOL, s->o.who, 0, wait_ms, &unit, &state);
+            err = paramo_pool_next(s->o.node, SOLVER_POOL, s->o.customer, 0, wait_ms, &unit, &state);
         if (err == PARAMO_OK && state == 0)
             err = load(s, &unit);
         if (err != PARAMO_OK || state != 0)

@@ -44,8 +44,8 @@ struct solver_options {
     struct darlin_options darlin;
     double l1;
     uint64_t seed;
-    uint32_t who;   /* customer id, for the pool */
-    uint32_t place; /* among the workers, below PLAN_MEMBERS; in each process the same */
+    uint32_t customer; /* customer id, for the pool */
+    uint32_t place;    /* among the workers, below PLAN_MEMBERS; in each process the same */
     const atomic_int *stop;
     void (*slow)(void *arg, unsigned seconds,
                  const char *why); /* a wait has lasted so long; each ten seconds */

@@ -95,7 +95,8 @@ static struct slot *lease(struct loader *l)
         (void)pthread_mutex_unlock(&l->lock);
         paramo_work_unit part;
         int state = 0;
-        paramo_err err = paramo_pool_next(l->o.node, l->o.pool, l->o.who, l->round, wait_ms, &part, &state);
+        paramo_err err =
+            paramo_pool_next(l->o.node, l->o.pool, l->o.customer, l->round, wait_ms, &part, &state);
         (void)pthread_mutex_lock(&l->lock);
         l->leasing = 0;
         (void)pthread_cond_broadcast(&l->changed);

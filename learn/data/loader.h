@@ -45,7 +45,7 @@ enum loader_state {
 struct loader_options {
     paramo_node *node;
     const char *pool;
-    uint32_t who;
+    uint32_t customer;
     struct reader *reader;
     size_t batch_rows; /* of rows to learn, at most; others come in large batches */
     size_t first_rows; /* of a batch in the first part; loader_batch_rows() */

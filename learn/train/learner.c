@@ -100,7 +100,7 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
     l->slot = calloc(l->slots, sizeof *l->slot);
     struct loader_options loader = {.node = l->o.node,
                                     .pool = l->o.pool,
-                                    .who = l->o.who,
+                                    .customer = l->o.customer,
                                     .reader = l->o.reader,
                                     .batch_rows = l->o.batch_rows,
                                     .first_rows = l->o.first_rows,

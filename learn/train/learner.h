@@ -67,7 +67,7 @@ struct learner_options {
     struct scaling *scaling;
     struct sightings *sightings;
     struct expiry *expiry;
-    uint32_t who; /* customer id */
+    uint32_t customer; /* customer id */
     const char *pool;
     struct reader *reader;
     size_t batch_rows, first_rows;   /* of a batch, at most and in the first part (loader_batch_rows) */

@@ -383,7 +383,7 @@ static paramo_err prepare(struct customer *c)
         .scaling = &c->scaling,
         .sightings = &c->sightings,
         .expiry = &c->expiry,
-        .who = c->id,
+        .customer = c->id,
         .pool = c->pool,
         .reader = job->reader,
         .batch_rows = job->batch,

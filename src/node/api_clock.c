@@ -25,7 +25,8 @@ static void join_taken(struct node_call *c, void *arg)
     clock_joined(a->worker, c->call.result.session, &c->call.result.clock);
 }
 
-/* The scheduler may have counted the worker all the same; then its iterations would never end. */
+/* The scheduler may still have counted the worker. Without a goodbye it would wait for the worker's iterations for
+ * ever. */
 static void join_failed(void *arg)
 {
     const struct clock_args *a = arg;
@@ -70,7 +71,8 @@ static paramo_err begin_wait(struct node_call *c, struct member *m, void *arg)
     const struct clock_args *a = arg;
     uint64_t session = atomic_load(&a->worker->clock.session);
     if (!session)
-        return err_set(PARAMO_E_INVALID, "this worker has no clock any more");
+        return err_set(PARAMO_E_INVALID,
+                       "this worker has no clock any more; paramo_clock_join counts it again");
     return member_clock_wait(m, &c->call, session, a->clock, a->deadline);
 }
 
@@ -104,7 +106,8 @@ static paramo_err begin_leave(struct node_call *c, struct member *m, void *arg)
     const struct clock_args *a = arg;
     uint64_t session = atomic_load(&a->worker->clock.session);
     if (!session)
-        return err_set(PARAMO_E_INVALID, "this worker has no clock any more");
+        return err_set(PARAMO_E_INVALID,
+                       "this worker has no clock any more; paramo_clock_join counts it again");
     return member_clock_leave(m, &c->call, session, a->deadline);
 }
 
@@ -158,7 +161,7 @@ void paramo_clock_get(const paramo_worker *worker, paramo_clock_info *info)
     own.told = atomic_load(&c->told);
     own.minimum = atomic_load(&c->minimum);
     own.awaited_node = atomic_load(&c->awaited_node);
-    own.awaited_customer = atomic_load(&c->awaited_who);
+    own.awaited_customer = atomic_load(&c->awaited_customer);
     own.workers = atomic_load(&c->workers);
     own.waits = atomic_load(&c->waits);
     own.waited_ns = atomic_load(&c->waited_ns);

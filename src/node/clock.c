@@ -30,7 +30,7 @@ static void raise_to(_Atomic uint64_t *number, uint64_t to)
 
 static void news(paramo_worker *w);
 
-/* Control lane. A worker that counts has told no more than it has reached, and has reached no more than it has ended. */
+/* Control lane. For a worker that counts: told <= reached <= issued. */
 static void worker_clock_check(const paramo_worker *w)
 {
     const struct worker_clock *c = &w->clock;
@@ -99,8 +99,10 @@ static void tell(paramo_worker *w)
     c->tell = (struct member_call){.done = told, .arg = w};
     c->telling = atomic_load(&c->reached);
     c->calling = true;
-    paramo_err err = member ? member_clock_tell(member, &c->tell, session, c->telling, UINT64_MAX)
-                            : err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+    paramo_err err =
+        member ? member_clock_tell(member, &c->tell, session, c->telling, UINT64_MAX)
+               : err_set(PARAMO_E_CLOSED,
+                         "the node has not joined a cluster; paramo_join or paramo_start comes first");
     if (err) {
         c->calling = false;
         if (!may_call_later(w, err))
@@ -114,7 +116,8 @@ static void iteration_over(struct lane_task *task)
     paramo_worker *w = i->worker;
     assert(lane_held(w->node->control));
     assert(i->session && i->clock);
-    /* An iteration of an earlier join is beyond those of this one, if a scheduler gives a session twice. */
+    /* A scheduler may give a session twice. Then an iteration of an earlier join is beyond those of this one, and
+     * ignored. */
     if (i->session == atomic_load(&w->clock.session) && i->clock <= atomic_load(&w->clock.issued)) {
         raise_to(&w->clock.reached, i->clock);
         tell(w);
@@ -203,7 +206,7 @@ void clock_heard(paramo_worker *w, const struct clock_result *result)
                      result->workers); /* before the minimum: clock_of_call reads them after it */
     raise_to(&w->clock.minimum, result->minimum);
     atomic_store(&w->clock.awaited_node, result->node);
-    atomic_store(&w->clock.awaited_who, result->who);
+    atomic_store(&w->clock.awaited_customer, result->customer);
     uint64_t wanted = atomic_load(&w->clock.demand);
     if (wanted && wanted <= result->minimum)
         news(w);
@@ -221,7 +224,8 @@ static void news_run(struct lane_task *task)
     atomic_store(&c->news_posted, false);
     atomic_store(&c->demand, 0); /* the client names another one if it still holds requests */
     if (atomic_exchange(&c->left, false) || (!failure && !atomic_load(&c->session)))
-        client_clock_lost(w->client, PARAMO_E_INVALID, "this worker has no clock any more");
+        client_clock_lost(w->client, PARAMO_E_INVALID,
+                          "this worker has no clock any more; paramo_clock_join counts it again");
     else if (failure)
         client_clock_lost(w->client, failure, c->text);
     else
@@ -252,7 +256,8 @@ static void behind_run(struct lane_task *task)
     free(b);
 }
 
-/* The scheduler's last word, without the time of that wait. Without memory the client does not learn which workers are behind. */
+/* Passes the scheduler's message to the client, without the time of that wait. Without memory the client does not
+ * learn which workers are behind. */
 static void behind(paramo_worker *w)
 {
     worker_clock_check(w);
@@ -296,7 +301,7 @@ static void wait_cancel(paramo_worker *w)
     member_cancel(w->node->own->member, &w->clock.wait);
 }
 
-/* Sees to it that the client gets news when its demand is met, or cannot be. */
+/* Asks the scheduler so that the client learns when its demand is met, or cannot be. */
 static void demand(paramo_worker *w)
 {
     struct worker_clock *c = &w->clock;
@@ -315,8 +320,10 @@ static void demand(paramo_worker *w)
     c->awaited = wanted;
     c->waiting = true;
     uint64_t deadline = lane_now(w->node->control) + WAIT_MS * ENV_MS;
-    paramo_err err = member ? member_clock_wait(member, &c->wait, session, wanted, deadline)
-                            : err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+    paramo_err err =
+        member ? member_clock_wait(member, &c->wait, session, wanted, deadline)
+               : err_set(PARAMO_E_CLOSED,
+                         "the node has not joined a cluster; paramo_join or paramo_start comes first");
     if (err) {
         c->waiting = false;
         if (!may_call_later(w, err))

@@ -19,16 +19,16 @@ struct worker_clock {
     bool waiting; /* a CLOCK_WAIT for `awaited` is in flight, on behalf of requests that are held */
     uint64_t awaited;
     struct member_call wait;
-    /* the demand on its way to the control lane; what has come of it, on its way to the client's */
+    /* posted: the demand to the control lane, and its result to the client's lane */
     struct lane_task demand_task, news_task;
     atomic_bool demand_posted, news_posted;
     _Atomic uint64_t demand; /* written on the client's lane */
-    atomic_bool left;        /* the worker has left: news of it is on its way to the client */
+    atomic_bool left;        /* the worker has left; this is posted to the client */
     /* written on the control lane, read anywhere */
     _Atomic uint64_t session; /* 0: it does not count */
     _Atomic uint64_t told, reached, minimum;
-    _Atomic uint32_t workers;                   /* how many count at the minimum; 0: not known */
-    _Atomic uint32_t awaited_node, awaited_who; /* the worker that the minimum waited for last */
+    _Atomic uint32_t workers;                        /* how many count at the minimum; 0: not known */
+    _Atomic uint32_t awaited_node, awaited_customer; /* the worker that the minimum waited for last */
     atomic_int failure;
     /* any thread */
     _Atomic uint64_t issued;

@@ -85,7 +85,8 @@ static paramo_err check_joined(const paramo_node *node)
 {
     paramo_err err = node_check(node);
     if (!err && !node->joined)
-        err = err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+        err = err_set(PARAMO_E_CLOSED,
+                      "the node has not joined a cluster; paramo_join or paramo_start comes first");
     return err;
 }
 
@@ -152,7 +153,7 @@ paramo_err paramo_shutdown(paramo_node *node, const char *reason)
 struct pool_args {
     const char *pool;
     uint32_t streams, rounds;
-    uint32_t who, round, timeout_ms;
+    uint32_t customer, round, timeout_ms;
     struct work_unit unit;
     enum pool_state state;
     uint64_t deadline;
@@ -167,7 +168,7 @@ static paramo_err begin_pool_open(struct node_call *c, struct member *m, void *a
 static paramo_err begin_pool_next(struct node_call *c, struct member *m, void *arg)
 {
     const struct pool_args *a = arg;
-    return member_pool_next(m, &c->call, a->pool, a->who, a->round, a->timeout_ms, a->deadline);
+    return member_pool_next(m, &c->call, a->pool, a->customer, a->round, a->timeout_ms, a->deadline);
 }
 
 static void pool_taken(struct node_call *c, void *arg)
@@ -207,7 +208,7 @@ paramo_err paramo_pool_open(paramo_node *node, const char *pool, uint32_t stream
     return node_call(node->own, begin_pool_open, NULL, &args);
 }
 
-paramo_err paramo_pool_next(paramo_node *node, const char *pool, uint32_t who, uint32_t round,
+paramo_err paramo_pool_next(paramo_node *node, const char *pool, uint32_t customer, uint32_t round,
                             uint32_t timeout_ms, paramo_work_unit *unit, int *state)
 {
     paramo_err err = check_pool(node, pool);
@@ -215,7 +216,7 @@ paramo_err paramo_pool_next(paramo_node *node, const char *pool, uint32_t who, u
         err = err_set(PARAMO_E_INVALID, "work unit or state is NULL");
     if (err)
         return err;
-    struct pool_args args = {.pool = pool, .who = who, .round = round, .timeout_ms = timeout_ms};
+    struct pool_args args = {.pool = pool, .customer = customer, .round = round, .timeout_ms = timeout_ms};
     args.deadline = env_now(node->env) + (timeout_ms + UINT64_C(60000)) * ENV_MS;
     err = node_call(node->own, begin_pool_next, pool_taken, &args);
     if (err)

@@ -27,12 +27,12 @@ static uint32_t workers_decode(struct reader *r)
 
 void clock_join_encode(const struct clock_join *m, struct writer *w)
 {
-    write_u32(w, m->who);
+    write_u32(w, m->customer);
 }
 
 paramo_err clock_join_decode(struct reader *r, struct clock_join *m)
 {
-    m->who = read_u32(r);
+    m->customer = read_u32(r);
     return call_body_end(r, "CLOCK_JOIN");
 }
 
@@ -97,7 +97,7 @@ void clock_result_encode(const struct clock_result *m, struct writer *w)
 {
     write_u64(w, m->minimum);
     write_u32(w, m->node);
-    write_u32(w, m->who);
+    write_u32(w, m->customer);
     workers_encode(m->workers, w);
 }
 
@@ -105,7 +105,7 @@ paramo_err clock_result_decode(struct reader *r, struct clock_result *m)
 {
     m->minimum = read_u64(r);
     m->node = read_u32(r);
-    m->who = read_u32(r);
+    m->customer = read_u32(r);
     m->workers = workers_decode(r);
     return checked(r, "the answer with the minimum of the clocks", 1, m->minimum);
 }

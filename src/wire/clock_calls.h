@@ -13,7 +13,7 @@
 #define CLOCK_COUNT_MAX (UINT64_C(1) << 56)
 
 struct clock_join {
-    uint32_t who; /* customer of the node */
+    uint32_t customer; /* customer of the node */
 };
 /* The session of the CLOCK_JOIN with this number (its sequence), of this node. A caller that has given up the call knows it, too:
  * the scheduler may have counted the worker. */
@@ -41,8 +41,9 @@ struct clock_leave {
 /* The answer to CLOCK_TELL and CLOCK_WAIT. */
 struct clock_result {
     uint64_t minimum;
-    uint32_t node, who; /* the worker that raised the minimum last, or stopped counting; node 0: none yet */
-    uint32_t workers;   /* that count; as in clock_joined */
+    uint32_t node,
+        customer;     /* the worker that raised the minimum last, or stopped counting; node 0: none yet */
+    uint32_t workers; /* that count; as in clock_joined */
 };
 
 void clock_join_encode(const struct clock_join *m, struct writer *w);

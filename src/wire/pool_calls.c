@@ -40,7 +40,7 @@ paramo_err pool_open_decode(struct reader *r, struct pool_open *m)
 void pool_next_encode(const struct pool_next *m, struct writer *w)
 {
     write_string(w, m->name);
-    write_u32(w, m->who);
+    write_u32(w, m->customer);
     write_u32(w, m->round);
     write_u32(w, m->timeout_ms);
 }
@@ -48,7 +48,7 @@ void pool_next_encode(const struct pool_next *m, struct writer *w)
 paramo_err pool_next_decode(struct reader *r, struct pool_next *m)
 {
     read_string(r, m->name, sizeof m->name);
-    m->who = read_u32(r);
+    m->customer = read_u32(r);
     m->round = read_u32(r);
     m->timeout_ms = read_u32(r);
     paramo_err err = call_body_end(r, "POOL_NEXT");

@@ -30,7 +30,7 @@ struct pool_open {
 };
 struct pool_next {
     char name[POOL_NAME_MAX];
-    uint32_t who, round, timeout_ms;
+    uint32_t customer, round, timeout_ms;
 };
 struct pool_next_result {
     uint8_t state; /* enum pool_state */

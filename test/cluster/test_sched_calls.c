@@ -83,7 +83,7 @@ static void test_barriers(void **state)
     assert_non_null(strstr(t.text, "worker 1 (node 11, host)"));
     assert_int_equal(tcall_wait(&c, &u), PARAMO_E_TIMEOUT);
     assert_non_null(strstr(u.text, "worker 0 (node 9, host)"));
-    /* Who has timed out is not in it any more. */
+    /* A call that has timed out is not in it any more. */
     TCALL(b, &u, member_barrier(b->member, &u.call, 4, 0, in_seconds(&c, 50)));
     cluster_pass(&c, 3);
     assert_false(u.done);
@@ -146,7 +146,7 @@ static void test_barrier_ends_in_turns(void **state)
     TCALL(b, &late, member_barrier(b->member, &late.call, 4, 0, in_seconds(&c, 50)));
     assert_true(in_turns(&c, CALL_BARRIER, MANY / 2) >= MANY / 2 / 10);
     assert_non_null(c.scheduler->calls->released);
-    /* The last call's deadline comes before its turn: the barrier is behind it all the same. */
+    /* The last call's deadline comes before its turn: the barrier is still released. */
     struct sched_call *last = c.scheduler->calls->released->queue.last;
     assert_true(lane_enter(c.lane));
     lane_timer_cancel(c.lane, &last->timer);
@@ -289,7 +289,7 @@ static void test_values(void **state)
     cluster_fini(&c);
 }
 
-/* The scheduler keeps so many values; what is deleted makes room. */
+/* The scheduler keeps a limited number of values; a deleted value makes room. */
 static void test_values_bounded(void **state)
 {
     (void)state;
@@ -491,7 +491,7 @@ static void test_few_looks_for_a_unit(void **state)
     cluster_fini(&c);
 }
 
-/* However long some calls wait, the others of their node go on: they may be of other customers. */
+/* However long some calls wait, the others of their node continue: they may be of other customers. */
 static void test_calls_behind_long_waits(void **state)
 {
     (void)state;
@@ -714,11 +714,11 @@ static void test_joins_of_one_sequence(void **state)
     struct cluster c;
     cluster_start_all(&c, 1, 1);
     struct sched_node *node = sched_roster_find(c.scheduler, PARAMO_ID_WORKER(0));
-    const uint32_t who[] = {0, 1, 0};
+    const uint32_t customer[] = {0, 1, 0};
     tnode_enter(&(struct tnode){.lane = c.lane});
     for (uint64_t i = 0; i < 3; i++) {
         struct writer w = {0};
-        clock_join_encode(&(struct clock_join){.who = who[i]}, &w);
+        clock_join_encode(&(struct clock_join){.customer = customer[i]}, &w);
         struct reader body = reader_over(w.data, w.len);
         struct wire_call head = {
             .kind = WIRE_CALL, .what = CALL_CLOCK_JOIN, .number = 7 * CALL_PLACES + i, .floor = CALL_PLACES};

@@ -19,10 +19,10 @@ struct one {
     uint64_t session;
 };
 
-static uint64_t join(struct cluster *c, struct one *worker, uint32_t who)
+static uint64_t join(struct cluster *c, struct one *worker, uint32_t customer)
 {
     struct tcall t;
-    TCALL(worker->node, &t, member_clock_join(worker->node->member, &t.call, who, in_seconds(c, 5)));
+    TCALL(worker->node, &t, member_clock_join(worker->node->member, &t.call, customer, in_seconds(c, 5)));
     assert_int_equal(tcall_wait(c, &t), PARAMO_OK);
     worker->session = t.call.result.session;
     assert_int_equal(worker->session, clock_session(member_id(worker->node->member), t.call.call_number));
@@ -94,7 +94,7 @@ static void test_minimum(void **state)
     assert_int_equal(join(&c, &y2, 0), 5);
     assert_int_equal(tell(&c, &y, 9, &last), PARAMO_E_NOT_FOUND);
     assert_int_equal(told(&c, &y2, 6), 5);
-    /* Another node's session is none of this one's. */
+    /* A session of another node is refused. */
     struct one thief = {x.node, y2.session};
     assert_int_equal(tell(&c, &thief, 9, &last), PARAMO_E_NOT_FOUND);
     /* With all gone the minimum stays. */
@@ -126,7 +126,7 @@ static void test_waits(void **state)
     assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
     assert_int_equal(t.call.result.clock.minimum, 1);
     assert_int_equal(t.call.result.clock.node, member_id(z.node->member));
-    assert_int_equal(t.call.result.clock.who, 3);
+    assert_int_equal(t.call.result.clock.customer, 3);
     assert_false(u.done);
     told(&c, &y, 3);
     assert_int_equal(tcall_wait(&c, &u), PARAMO_OK);
@@ -140,7 +140,7 @@ static void test_waits(void **state)
     WAIT(&c, &x, &t, 6, 2);
     assert_int_equal(tcall_wait(&c, &t), PARAMO_E_TIMEOUT);
     assert_non_null(strstr(t.text, "worker 2 (node 13, host), customer 3, is at clock 5"));
-    /* A worker that leaves, and one that dies, holds nobody up: the wait ends when that is known. */
+    /* A worker that leaves or dies delays no other worker: the wait ends when that is known. */
     told(&c, &x, 9);
     WAIT(&c, &x, &t, 6, 50);
     WAIT(&c, &x, &u, 9, 50);
@@ -183,7 +183,7 @@ static void test_long_wait(void **state)
     assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
     assert_int_equal(t.call.result.clock.minimum, 2 * MANY);
     assert_true(lane_now(c.lane) - began < 5 * ENV_SEC);
-    /* Nor does it wait longer for that: its own deadline counts, and the error names who is behind. */
+    /* It does not wait longer either for that: its own deadline counts, and the error names the worker that is behind. */
     join(&c, &other, 0);
     told(&c, &y, 3 * MANY);
     began = lane_now(c.lane);
@@ -210,10 +210,10 @@ static void test_long_wait(void **state)
 
 /* ---- many ---- */
 
-static uint64_t joined(struct cluster *c, struct tnode *node, uint32_t who)
+static uint64_t joined(struct cluster *c, struct tnode *node, uint32_t customer)
 {
     struct one worker = {node, 0};
-    (void)join(c, &worker, who);
+    (void)join(c, &worker, customer);
     return worker.session;
 }
 
@@ -325,10 +325,10 @@ static void arrives(struct cluster *c, const struct tnode *node, uint32_t what, 
     writer_fini(body);
 }
 
-static void join_arrives(struct cluster *c, const struct tnode *node, uint32_t who, uint64_t sequence)
+static void join_arrives(struct cluster *c, const struct tnode *node, uint32_t customer, uint64_t sequence)
 {
     struct writer w = {0};
-    clock_join_encode(&(struct clock_join){.who = who}, &w);
+    clock_join_encode(&(struct clock_join){.customer = customer}, &w);
     arrives(c, node, CALL_CLOCK_JOIN, sequence, &w, sched_clock_join);
 }
 

@@ -230,7 +230,8 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
     struct pool_next_result unit;
     struct ckpt_result ckpt;
     struct clock_joined clock;
-    assert(!call->min_view && (call->member->view || call->kind == CALL_LEAVE)); /* that one needs no place */
+    /* A goodbye may come from a node that has not joined. */
+    assert(!call->min_view && (call->member->view || call->kind == CALL_LEAVE));
     assert(!call->finished && call->call_number);
     paramo_err err = PARAMO_OK;
     switch (call->kind) {
@@ -353,11 +354,12 @@ paramo_err member_pool_open(struct member *m, struct member_call *call, const ch
     return member_call_begin(m, call, CALL_POOL_OPEN, deadline);
 }
 
-paramo_err member_pool_next(struct member *m, struct member_call *call, const char *pool, uint32_t who,
+paramo_err member_pool_next(struct member *m, struct member_call *call, const char *pool, uint32_t customer,
                             uint32_t round, uint32_t wait_ms, uint64_t deadline)
 {
     uint32_t most = timeout_ms(m, deadline);
-    struct pool_next body = {.who = who, .round = round, .timeout_ms = wait_ms < most ? wait_ms : most};
+    struct pool_next body = {
+        .customer = customer, .round = round, .timeout_ms = wait_ms < most ? wait_ms : most};
     paramo_err err = set_name(body.name, sizeof body.name, "pool's name", pool);
     if (err)
         return err;
@@ -444,9 +446,9 @@ paramo_err member_kv_delete(struct member *m, struct member_call *call, const ch
     return member_call_begin(m, call, CALL_KV_DELETE, deadline);
 }
 
-paramo_err member_clock_join(struct member *m, struct member_call *call, uint32_t who, uint64_t deadline)
+paramo_err member_clock_join(struct member *m, struct member_call *call, uint32_t customer, uint64_t deadline)
 {
-    struct clock_join body = {.who = who};
+    struct clock_join body = {.customer = customer};
     clock_join_encode(&body, &call->body);
     return member_call_begin(m, call, CALL_CLOCK_JOIN, deadline);
 }

@@ -58,7 +58,8 @@ MUST_USE paramo_err member_pool_open(struct member *m, struct member_call *call,
                                      uint32_t streams, uint32_t rounds, uint64_t deadline);
 /* Waits up to timeout_ms for a work unit; then POOL_NONE_NOW. */
 MUST_USE paramo_err member_pool_next(struct member *m, struct member_call *call, const char *pool,
-                                     uint32_t who, uint32_t round, uint32_t timeout_ms, uint64_t deadline);
+                                     uint32_t customer, uint32_t round, uint32_t timeout_ms,
+                                     uint64_t deadline);
 /* NOT_FOUND: another worker has the work unit now. */
 MUST_USE paramo_err member_pool_done(struct member *m, struct member_call *call, const char *pool,
                                      const struct work_unit *unit, uint64_t deadline);
@@ -75,7 +76,7 @@ MUST_USE paramo_err member_kv_add(struct member *m, struct member_call *call, co
 MUST_USE paramo_err member_kv_delete(struct member *m, struct member_call *call, const char *key,
                                      uint64_t deadline);
 /* A customer's clock counts from here on, and begins with the minimum of all that count. */
-MUST_USE paramo_err member_clock_join(struct member *m, struct member_call *call, uint32_t who,
+MUST_USE paramo_err member_clock_join(struct member *m, struct member_call *call, uint32_t customer,
                                       uint64_t deadline);
 /* It has reached this number. NOT_FOUND: it does not count; the next one answers that, too. */
 MUST_USE paramo_err member_clock_tell(struct member *m, struct member_call *call, uint64_t session,
@@ -101,7 +102,7 @@ MUST_USE paramo_err member_drain(struct member *m, struct member_call *call, uin
 /* Says goodbye: this node has left when done comes with OK. Also allowed after on_ended (OK at once if the
  * scheduler is gone). */
 MUST_USE paramo_err member_leave(struct member *m, struct member_call *call, uint64_t deadline);
-/* Ends a call with CANCELLED; done is called from here. The scheduler may have done it. */
+/* Ends a call with CANCELLED; done is called from here. The scheduler may have carried it out. */
 void member_cancel(struct member *m, struct member_call *call);
 
 /* ---- for the other files of this folder ---------------------------------------------------------------- */

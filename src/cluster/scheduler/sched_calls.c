@@ -33,7 +33,7 @@ static void answer_send(const struct sched_call *call)
         log_debug("scheduler: an answer to %s is sent later: %s", call_kind_name(call->kind), err_text());
 }
 
-/* A call that is answered is in the queue of those that wait for a save; any other waits for what it asked. */
+/* A call that is answered is in the queue of those that wait for a save; any other waits for its event. */
 static void call_check(const struct sched_call *call)
 {
     assert(!call->save || call->answered);
@@ -88,7 +88,7 @@ static void call_enqueue(struct sched_call_queue *queue, struct sched_call *call
     call_check(call);
 }
 
-/* Must its answer survive? What changes nothing, or nothing more the second time, may be done again. */
+/* Must its answer survive? A call that changes nothing, or the same when it is repeated, may be done again. */
 static bool call_kept(const struct sched_call *call)
 {
     switch (call->kind) {
@@ -97,7 +97,7 @@ static bool call_kept(const struct sched_call *call)
     case CALL_POOL_END:
     case CALL_KV_PUT:
     case CALL_KV_ADD:
-    case CALL_KV_DELETE: /* a second time might delete what was put in between */
+    case CALL_KV_DELETE: /* a second time might delete a value that was put in between */
     case CALL_CKPT_LOAD: /* ... or lose it */
         return call->answered && call->status == PARAMO_OK;
     case CALL_POOL_NEXT:

@@ -46,7 +46,7 @@ struct sched_call {
     void *object;                               /* the barrier, pool or value it waits for */
     union {
         struct {
-            uint32_t who, round;
+            uint32_t customer, round;
         } pool;
         struct {
             uint64_t clock, since;

@@ -18,7 +18,7 @@
 struct clock {
     struct sched_node *node;
     struct clock *next, *prev; /* of the node */
-    uint32_t who;
+    uint32_t customer;
     uint64_t session, clock;
     size_t place; /* in the heap */
 };
@@ -61,7 +61,7 @@ static void answer_minimum(struct sched_call *call)
     const struct sched_clocks *c = call->node->sched->clocks;
     struct clock_result result = {.minimum = c->minimum,
                                   .node = c->raised_node,
-                                  .who = c->raised_who,
+                                  .customer = c->raised_customer,
                                   .workers = call->u.clock.workers ? workers_count(call->node->sched) : 0};
     struct writer w = sched_call_result(call);
     clock_result_encode(&result, &w);
@@ -124,7 +124,7 @@ static void wake(struct scheduler *s)
 {
     struct sched_clocks *c = s->clocks;
     clocks_check(c);
-    assert(!c->wake.next || c->wake.timer.slot || c->wake.again); /* a turn is due for what is left */
+    assert(!c->wake.next || c->wake.timer.slot || c->wake.again); /* a turn is due for the rest */
     c->wake.again = true;
     c->wake.sched = s;
     c->wake.timer.fire = wake_due;
@@ -180,8 +180,8 @@ static paramo_err heap_make_room(struct sched_clocks *c)
     return PARAMO_OK;
 }
 
-/* The worker has left the minimum, where it was: perhaps as the last one. */
-static void minimum_left(struct scheduler *s, uint32_t node, uint32_t who)
+/* A worker that was at the minimum is no longer there; it may have been the last one. */
+static void minimum_left(struct scheduler *s, uint32_t node, uint32_t customer)
 {
     struct sched_clocks *c = s->clocks;
     clocks_check(c);
@@ -189,7 +189,7 @@ static void minimum_left(struct scheduler *s, uint32_t node, uint32_t who)
     if (any && c->heap[0]->clock == c->minimum)
         return;
     c->raised_node = node;
-    c->raised_who = who;
+    c->raised_customer = customer;
     if (any) {
         assert(c->heap[0]->clock > c->minimum);
         c->minimum = c->heap[0]->clock;
@@ -198,9 +198,9 @@ static void minimum_left(struct scheduler *s, uint32_t node, uint32_t who)
     wake(s);
 }
 
-/* ---- who counts ---------------------------------------------------------------------------------------- */
+/* ---- the count ---------------------------------------------------------------------------------------- */
 
-static paramo_err clock_add(struct sched_node *node, uint32_t who, uint64_t session, uint64_t at)
+static paramo_err clock_add(struct sched_node *node, uint32_t customer, uint64_t session, uint64_t at)
 {
     struct sched_clocks *c = node->sched->clocks;
     if (c->by_session.count >= SCHED_CLOCKS_MAX)
@@ -215,7 +215,8 @@ static paramo_err clock_add(struct sched_node *node, uint32_t who, uint64_t sess
     struct clock *clock = calloc(1, sizeof *clock);
     if (!clock)
         return err_memory(sizeof *clock);
-    *clock = (struct clock){.node = node, .next = node->clocks, .who = who, .session = session, .clock = at};
+    *clock = (struct clock){
+        .node = node, .next = node->clocks, .customer = customer, .session = session, .clock = at};
     size_t place = c->by_session.count;
     err = map_put(&c->by_session, session, clock);
     if (err) {
@@ -237,7 +238,7 @@ static void clock_remove(struct scheduler *s, struct clock *clock)
     struct sched_node *node = clock->node;
     clocks_check(c);
     assert(clock->clock >= c->minimum);
-    uint32_t who = clock->who;
+    uint32_t customer = clock->customer;
     bool last = clock->clock == c->minimum;
     size_t count = c->by_session.count - 1;
     assert(c->heap[clock->place] == clock && node->clocks_count > 0);
@@ -253,15 +254,15 @@ static void clock_remove(struct scheduler *s, struct clock *clock)
     changed(s, clock->session);
     free(clock);
     if (last)
-        minimum_left(s, node->info.id, who);
+        minimum_left(s, node->info.id, customer);
 }
 
 /* Takes out the node's clocks, or that of one of its customers. */
-static void clocks_remove(struct sched_node *node, const uint32_t *who)
+static void clocks_remove(struct sched_node *node, const uint32_t *customer)
 {
     for (struct clock *clock = node->clocks, *next; clock; clock = next) {
         next = clock->next;
-        if (!who || clock->who == *who)
+        if (!customer || clock->customer == *customer)
             clock_remove(node->sched, clock);
     }
 }
@@ -286,7 +287,8 @@ static bool is_left(const struct sched_node *node, uint64_t session)
     return false;
 }
 
-/* Its join may come yet: the caller has given that call up, but a copy is under way. Below the floor none comes. */
+/* The join of this session may still arrive: the caller has given up the call, but a copy is in flight. No copy
+ * arrives below the floor. */
 static paramo_err left_add(struct sched_node *node, uint64_t session)
 {
     assert(node->left_count <= node->left_room && !node->left == !node->left_room);
@@ -299,7 +301,7 @@ static paramo_err left_add(struct sched_node *node, uint64_t session)
     if (session < floor || is_left(node, session))
         return PARAMO_OK;
     if (kept == SCHED_CLOCKS_MAX)
-        return err_set(PARAMO_E_FULL, "%d joins of this node were given up and have not come",
+        return err_set(PARAMO_E_FULL, "%d joins of this node were given up and have not arrived",
                        SCHED_CLOCKS_MAX);
     if (kept == node->left_room) {
         uint32_t room = kept ? 2 * kept : 4;
@@ -315,19 +317,19 @@ static paramo_err left_add(struct sched_node *node, uint64_t session)
 }
 
 /* A copy of an earlier join has been overtaken: by the goodbye to it, or by the customer's next join. */
-static bool is_late(const struct sched_node *node, uint32_t who, uint64_t session)
+static bool is_late(const struct sched_node *node, uint32_t customer, uint64_t session)
 {
     bool late = is_left(node, session);
     for (const struct clock *clock = node->clocks; clock && !late; clock = clock->next)
-        late = clock->who == who && clock->session > session;
+        late = clock->customer == customer && clock->session > session;
     return late;
 }
 
 /* Nodes number their calls so that no two joins have one session. */
-static bool is_taken(const struct sched_node *node, uint32_t who, uint64_t session)
+static bool is_taken(const struct sched_node *node, uint32_t customer, uint64_t session)
 {
     const struct clock *clock = map_get(&node->sched->clocks->by_session, session);
-    return clock && (clock->node != node || clock->who != who);
+    return clock && (clock->node != node || clock->customer != customer);
 }
 
 const char *sched_clock_fault(const struct scheduler *s)
@@ -391,14 +393,14 @@ void sched_clock_join(struct sched_call *call, struct reader *body)
     struct clock_join m;
     uint64_t session = clock_session(call->node->info.id, call->number);
     paramo_err err = clock_join_decode(body, &m);
-    if (!err && is_late(call->node, m.who, session))
+    if (!err && is_late(call->node, m.customer, session))
         err = err_set(PARAMO_E_CANCELLED, "this join was given up");
-    if (!err && is_taken(call->node, m.who, session))
+    if (!err && is_taken(call->node, m.customer, session))
         err = err_set(PARAMO_E_INVALID, "call %" PRIu64 " is too close to the join of another worker",
                       call->number);
     if (!err) {
-        clocks_remove(call->node, &m.who);
-        err = clock_add(call->node, m.who, session, c->minimum);
+        clocks_remove(call->node, &m.customer);
+        err = clock_add(call->node, m.customer, session, c->minimum);
     }
     if (err) {
         sched_call_fail(call, err);
@@ -441,7 +443,7 @@ void sched_clock_tell(struct sched_call *call, struct reader *body)
         heap_settle(s->clocks, clock->place, clock, s->clocks->by_session.count);
         changed(s, clock->session);
         if (last)
-            minimum_left(s, call->node->info.id, clock->who);
+            minimum_left(s, call->node->info.id, clock->customer);
     }
     answer_minimum(call);
     assert_slow(!sched_clock_fault(s));
@@ -457,8 +459,8 @@ static size_t behind_count(const struct scheduler *s, size_t place, uint64_t at,
         return known;
     const struct clock *clock = c->heap[place];
     size_t len = strlen(names);
-    if (clock->who)
-        (void)snprintf(customer, sizeof customer, ", customer %" PRIu32 ",", clock->who);
+    if (clock->customer)
+        (void)snprintf(customer, sizeof customer, ", customer %" PRIu32 ",", clock->customer);
     int wrote = snprintf(names + len, size - len, "%s%s%s is at clock %" PRIu64, len ? "; " : "",
                          sched_roster_label(clock->node, label), customer, clock->clock);
     if (wrote < 0 || (size_t)wrote >= size - len)
@@ -521,7 +523,7 @@ void sched_clock_leave(struct sched_call *call, struct reader *body)
 static void clock_write(const struct clock *clock, struct writer *w)
 {
     write_u64(w, clock->node->info.incarnation);
-    write_u32(w, clock->who);
+    write_u32(w, clock->customer);
     write_u64(w, clock->clock);
 }
 
@@ -557,7 +559,7 @@ bool sched_clock_next_records(const struct scheduler *s, struct sched_save_curso
 paramo_err sched_clock_restore(struct scheduler *s, uint64_t key, struct reader *record)
 {
     uint64_t incarnation = key ? read_u64(record) : 0;
-    uint32_t who = key ? read_u32(record) : 0;
+    uint32_t customer = key ? read_u32(record) : 0;
     uint64_t at = read_u64(record);
     if (!reader_done(record) || at >= CLOCK_COUNT_MAX)
         return err_set(PARAMO_E_CORRUPT, "the durable record of a clock is malformed");
@@ -568,7 +570,7 @@ paramo_err sched_clock_restore(struct scheduler *s, uint64_t key, struct reader 
     struct sched_node *node = sched_roster_find_incarnation(s, incarnation);
     if (!node || !sched_roster_is_here(node))
         return PARAMO_OK; /* it has died or left */
-    return clock_add(node, who, key, at);
+    return clock_add(node, customer, key, at);
 }
 
 /* A clock that died with its node may have held the minimum. */

@@ -29,10 +29,10 @@ struct sched_clocks {
     /* the same as a binary heap, the lowest first: no child of [i], which are [2 i + 1] and [2 i + 2], is lower */
     struct clock **heap;
     size_t heap_room;
-    uint64_t minimum;                 /* that of the lowest, or of the last that counted */
-    uint32_t raised_node, raised_who; /* the worker that the minimum waited for last; node 0: none yet */
-    struct sched_call_queue deferred; /* CLOCK_WAIT */
-    struct {                          /* waits end in turns */
+    uint64_t minimum;                      /* that of the lowest, or of the last that counted */
+    uint32_t raised_node, raised_customer; /* the worker that the minimum waited for last; node 0: none yet */
+    struct sched_call_queue deferred;      /* CLOCK_WAIT */
+    struct {                               /* waits end in turns */
         struct scheduler *sched;
         struct lane_timer timer;
         struct sched_call *next; /* the next one to look at; NULL: all were looked at */
@@ -47,8 +47,8 @@ void sched_clock_leave(struct sched_call *call, struct reader *body);
 void sched_clock_node_gone(struct sched_node *node);
 /* Adds the clocks and the waits of each node to the status, whose nodes have their places (sched_node_status). */
 void sched_clock_status(const struct scheduler *s, struct status *m);
-/* For the simulator, between events: what cannot be, in words, as a dead node's clock that counts, or a wait that goes on
- * although no worker is behind; NULL: nothing. */
+/* For the simulator, between events: a state that must not exist, in words, such as a dead node's clock that counts,
+ * or a wait without a worker that is behind; NULL: there is none. */
 const char *sched_clock_fault(const struct scheduler *s);
 void sched_clock_fini(struct scheduler *s);
 

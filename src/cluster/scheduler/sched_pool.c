@@ -29,7 +29,7 @@ static bool wake_turn(struct sched_pool *pool, size_t most)
         if (cost >= most * LOOKS_OF_ANSWER)
             return false;
         pool->woken = call->next;
-        paramo_err err = unit_deal(pool, call->node, call->u.pool.who, call->u.pool.round, &result);
+        paramo_err err = unit_deal(pool, call->node, call->u.pool.customer, call->u.pool.round, &result);
         if (!err && result.state == POOL_NONE_NOW)
             continue;
         if (err)
@@ -163,14 +163,14 @@ void sched_pool_next(struct sched_call *call, struct reader *body)
         err = err_set(PARAMO_E_INVALID, "there is no round %" PRIu32 ": pool %s has %" PRIu32, m.round,
                       m.name, pool->rounds);
     if (!err)
-        err = unit_deal(pool, call->node, m.who, m.round, &result);
+        err = unit_deal(pool, call->node, m.customer, m.round, &result);
     if (err)
         sched_call_fail(call, err);
     else if (result.state != POOL_NONE_NOW || m.timeout_ms == 0)
         answer_unit(call, &result);
     else {
         assert(pool->sched == call->node->sched && m.round < pool->rounds);
-        call->u.pool.who = m.who;
+        call->u.pool.customer = m.customer;
         call->u.pool.round = m.round;
         call->object = pool;
         call->withdrawn = next_withdrawn;
@@ -261,7 +261,7 @@ void sched_pool_node_gone(struct sched_node *node)
     assert_slow(sched_pool_held(node) == 0);
 }
 
-/* A load that begins the job replaces the pools. A worker waits for that, but may have asked all the same. */
+/* A load that begins the job replaces the pools. A worker should wait for that, but may have asked before. */
 static void callers_end(struct sched_pool *pool)
 {
     for (struct sched_call *call; (call = pool->deferred.first);)

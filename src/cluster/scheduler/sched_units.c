@@ -170,10 +170,10 @@ paramo_err pool_owner_add(struct sched_pool *pool, uint64_t key, uint64_t incarn
     return PARAMO_OK;
 }
 
-static paramo_err owner_find(struct sched_pool *pool, const struct sched_node *node, uint32_t who,
+static paramo_err owner_find(struct sched_pool *pool, const struct sched_node *node, uint32_t customer,
                              int32_t *out)
 {
-    uint64_t key = (uint64_t)node->info.id << 32 | who;
+    uint64_t key = (uint64_t)node->info.id << 32 | customer;
     uintptr_t found = (uintptr_t)map_get(&pool->owner_of, key);
     if (found && pool->owners[found - 1].incarnation == node->info.incarnation) {
         *out = (int32_t)found - 1;
@@ -304,7 +304,7 @@ void pool_stream_ends(struct sched_pool *pool, uint32_t first)
     if (pool->cursor > pool->count)
         pool->cursor = pool->count;
     pool_check(pool);
-    assert(pool->stream > stream); /* it deals no more of this one */
+    assert(pool->stream > stream); /* it deals no other unit of this stream */
 }
 
 /* ---- dealing ------------------------------------------------------------------------------------------- */
@@ -368,7 +368,7 @@ static bool lease_free_unit(struct sched_pool *pool, int32_t owner, uint32_t *ou
     return true;
 }
 
-paramo_err unit_deal(struct sched_pool *pool, struct sched_node *node, uint32_t who, uint32_t round,
+paramo_err unit_deal(struct sched_pool *pool, struct sched_node *node, uint32_t customer, uint32_t round,
                      struct pool_next_result *result)
 {
     *result = (struct pool_next_result){.state = round < pool->round ? POOL_FINISHED : POOL_NONE_NOW};
@@ -376,7 +376,7 @@ paramo_err unit_deal(struct sched_pool *pool, struct sched_node *node, uint32_t 
         return PARAMO_OK;
     int32_t owner = NO_UNIT;
     uint32_t unit = 0;
-    paramo_err err = owner_find(pool, node, who, &owner);
+    paramo_err err = owner_find(pool, node, customer, &owner);
     if (err)
         return err;
     assert(pool->owners[owner].leases <= pool->leases.count);

@@ -12,7 +12,7 @@
  * all units are done, the units of each owner are chained in turns. Until the last turn the pool is in the round that is
  * finished, and no unit is dealt.
  *
- * Must never know: calls, and who waits for a unit (sched_pool.h); how a unit is stored (sched_pool_records.h).
+ * Must never know: calls, and which of them waits for a unit (sched_pool.h); how a unit is stored (sched_pool_records.h).
  * Tests: test/cluster/test_sched_calls.c, test_restart.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_UNITS_H
@@ -44,7 +44,7 @@ struct unit {
 
 /* One customer of one incarnation of a node. */
 struct owner {
-    uint64_t key; /* node id and who */
+    uint64_t key; /* node id and customer */
     uint64_t incarnation;
     int32_t own; /* the first of its work units in this round */
     uint32_t leases;
@@ -78,7 +78,7 @@ struct sched_pool {
         looked; /* units and counters, for the last unit that was dealt or asked for in vain; for tests */
     struct owner *owners;
     uint32_t owners_count, owners_capacity;
-    struct map owner_of;  /* node id and who -> index + 1 */
+    struct map owner_of;  /* node id and customer -> index + 1 */
     struct map leases;    /* token -> lease */
     struct map lease_of;  /* unit -> the same leases */
     struct lease *leased; /* all of them */
@@ -121,7 +121,7 @@ bool pool_finish_round(struct sched_pool *pool, uint32_t most);
  * done: the first report counts. */
 void pool_stream_ends(struct sched_pool *pool, uint32_t first);
 /* The result is GOT with the work unit, NONE_NOW or FINISHED. */
-MUST_USE paramo_err unit_deal(struct sched_pool *pool, struct sched_node *node, uint32_t who, uint32_t round,
-                              struct pool_next_result *result);
+MUST_USE paramo_err unit_deal(struct sched_pool *pool, struct sched_node *node, uint32_t customer,
+                              uint32_t round, struct pool_next_result *result);
 
 #endif
