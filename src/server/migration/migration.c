@@ -81,6 +81,7 @@ void shard_migration_order(struct shard *s, uint32_t what, const struct migratio
         err = overtaken(&c->sources_over, m->id);
         if (!err)
             err = migration_source_begin(c, m);
+        assert(err || c->migration_source);
     } else if (what == ORDER_MIGRATION_TARGET) {
         err = overtaken(&c->targets_over, m->id);
         if (!err)

@@ -31,7 +31,7 @@
  *
  * A shard is the source of at most one migration and the target of at most one. It must never know why
  * partitions move (cluster/scheduler/migrations.h). One lane owns all of it. Tests:
- * test/worker/test_migration_sim.c, test/worker/test_migration_faults.c.
+ * test/worker/test_migration_sim.c, test_migration_faults.c, test_migration_leases.c.
  */
 #ifndef SERVER_MIGRATION_MIGRATION_H
 #define SERVER_MIGRATION_MIGRATION_H

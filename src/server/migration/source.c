@@ -191,7 +191,7 @@ static void collect_key(void *ctx, uint64_t key)
         g->keys = keys;
         g->keys_room = room;
     }
-    assert(g->keys_count < g->keys_room);
+    assert(g->state == MIGRATION_SOURCE_COPYING && g->keys_count < g->keys_room);
     g->keys[g->keys_count++] = key;
 }
 
@@ -219,6 +219,7 @@ static paramo_err collect_keys(struct migration_source *g, struct shard_table *t
 static paramo_err send_rows(struct migration_source *g, const struct shard_table *t)
 {
     assert(g->state == MIGRATION_SOURCE_COPYING && g->table == t->id);
+    assert(g->stream && g->keys_count <= g->keys_room);
     paramo_err err = PARAMO_OK;
     for (size_t at = 0, took = 0; at < g->keys_count && !err; at += took) {
         struct writer w = {0};
@@ -250,7 +251,7 @@ static paramo_err turn(struct migration_source *g)
 {
     size_t looked = 0;
     uint64_t sent = g->rows_bytes;
-    assert(!g->keys_count);
+    assert(g->stream && !g->keys_count);
     while (g->state == MIGRATION_SOURCE_COPYING && looked < MIGRATION_TURN_ROWS &&
            g->rows_bytes - sent < MIGRATION_BLOCK_BYTES) {
         struct shard_table *t = next_table(g);
@@ -358,6 +359,7 @@ void migration_source_end(struct chain *c)
     }
     if (g)
         source_free(g);
+    assert(!c->migration_source);
     c->held |= was_paused; /* chain_reopen handles the requests */
 }
 
@@ -365,7 +367,7 @@ void migration_source_end(struct chain *c)
 static void abort_migration(struct migration_source *g, paramo_err err)
 {
     struct chain *c = g->chain;
-    assert(c->migration_source == g);
+    assert(c->migration_source == g && err);
     struct shard *s = c->shard;
     char label[VIEW_LABEL_MAX];
     log_info("%s, shard %u: migration of partitions %u to %u aborted: %s",
@@ -442,6 +444,7 @@ static paramo_err send_records(struct migration_source *g, bool *done)
 void migration_source_sender_gone(struct chain *c, const struct sender *sender)
 {
     struct migration_source *g = c->migration_source;
+    assert(!g || !g->sender || g->records_begun);
     if (g && g->sender == sender)
         g->sender = sender->next;
 }
@@ -455,7 +458,7 @@ uint64_t migration_source_records_spent(const struct migration_source *g)
 static paramo_err send_lost(struct migration_source *g)
 {
     struct shard_table *t;
-    assert(!g->records_begun && !g->sender);
+    assert(!g->records_begun && !g->sender && g->stream);
     paramo_err err = PARAMO_OK;
     for (size_t i = 0; (t = shard_table_next(g->chain->shard, &i)) && !err;) {
         struct writer w = {0};
@@ -524,6 +527,7 @@ static void fire(struct lane_timer *timer)
     struct shard *s = c->shard;
     uint64_t now = lane_now(s->lane);
     paramo_err err = PARAMO_OK;
+    source_check(g);
     credit_more(g, now);
     if (g->state == MIGRATION_SOURCE_COPYING && g->rows_out < MIGRATION_WINDOW_BYTES &&
         (g->credit > 0 || !g->order.kib_per_s))
@@ -604,8 +608,10 @@ void migration_source_mark_streams(struct chain *c)
     assert(!c->migration_source || c->migration_source->chain == c);
     if (!c->migration_source || c->migration_source->state != MIGRATION_SOURCE_PAUSING)
         return;
-    for (struct chain_stream *st = c->streams; st; st = st->next)
+    for (struct chain_stream *st = c->streams; st; st = st->next) {
         st->mark = st->migration_source ? c->migration_source->last : st->seq;
+        assert(st->mark <= st->seq);
+    }
 }
 
 /* This shard may have taken the place of a dead owner whose lease is not over yet. The target knows nothing of that lease,
@@ -634,6 +640,7 @@ void migration_source_records_over(struct chain *c)
     if (!g || !g->last_due)
         return;
     assert(g->state == MIGRATION_SOURCE_PAUSING && g->stream);
+    source_check(g);
     paramo_err err = end_turn(g);
     if (err) {
         abort_migration(g, err);
@@ -738,6 +745,8 @@ void migration_source_view_changed(struct chain *c)
     bool committed, off;
     if (!g)
         return;
+    assert(g->chain == c);
+    source_check(g);
     judge(c->shard, &g->order, g->term, g->stream, &committed, &off);
     for (unsigned a = g->order.first; in_migration(&g->order, a) && !committed; a++)
         off |= chain_level(c->shard, a) != 0;
@@ -749,4 +758,5 @@ void migration_source_close(struct chain *c)
 {
     if (c->migration_source)
         source_free(c->migration_source);
+    assert(!c->migration_source);
 }

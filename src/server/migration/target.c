@@ -86,14 +86,17 @@ bool migration_target_is_source(const struct chain_source *source)
 
 void migration_target_forget_sender(struct chain *c, const struct chain_message *m)
 {
+    assert(!c->migration_target || c->migration_target->chain == c);
     if (c->migration_target && c->migration_target->staged)
         origin_sender_forget(c->migration_target->staged, m);
 }
 
 void migration_target_source_closed(struct chain *c, const struct chain_source *source)
 {
-    if (c->migration_target && c->migration_target->source == source)
-        c->migration_target->source = NULL;
+    if (!c->migration_target || c->migration_target->source != source)
+        return;
+    assert(source->for_migration && source->shard->chain == c);
+    c->migration_target->source = NULL;
 }
 
 size_t migration_target_frame_bytes(const struct shard *s)
@@ -159,6 +162,7 @@ static void target_abort(struct migration_target *k, paramo_err err)
     struct chain *c = k->chain;
     uint64_t partitions[CHAIN_WORDS];
     bool member = is_member(k);
+    assert(err && c->migration_target == k);
     memcpy(partitions, k->partitions, sizeof partitions);
     report_full(k, err);
     if (member)
@@ -307,6 +311,7 @@ paramo_err migration_target_begin(struct chain *c, const struct migration_order 
             source->again = true;
             acks_soon(source);
         }
+    target_check(k);
     return PARAMO_OK;
 }
 
@@ -318,6 +323,7 @@ bool migration_target_complete(const struct chain *c)
 void migration_target_view_changed(struct chain *c)
 {
     const struct shard *s = c->shard;
+    assert(s->chain == c && s->view);
     uint64_t last_migration = s->self >= 0 ? s->view->shards[s->self].last_migration : 0;
     bool committed = s->self >= 0 && c->in_view && last_migration > c->last_migration;
     if (committed && !(migration_target_complete(c) &&
@@ -335,6 +341,7 @@ void migration_target_end(struct chain *c, bool over)
     const struct shard *s = c->shard;
     if (!k)
         return;
+    target_check(k);
     bool given = false; /* the owner is dead: some partitions are ours, or nearer to us, without its rows */
     for (partition_set_each(a, k->partitions))
         given |= s->view && chain_level(s, a) != (is_member(k) ? k->order.had : -1);
@@ -342,6 +349,7 @@ void migration_target_end(struct chain *c, bool over)
         target_commit(k); /* the view removes rows of partitions that have left since */
     } else if (over || given || s->self < 0 || s->view->number >> 32 != k->term) {
         target_abort(k, err_set(PARAMO_E_NOT_FOUND, "the migration is over"));
+        assert(!c->migration_target);
     }
 }
 
@@ -361,7 +369,7 @@ void migration_target_end_ordered(struct chain *c, const struct migration_order 
         migration_target_end(c, true);
 }
 
-/* ---- what comes ---- */
+/* ---- messages of the source ---- */
 
 static paramo_err wrong(const char *what)
 {
@@ -371,6 +379,7 @@ static paramo_err wrong(const char *what)
 static paramo_err on_rows(struct migration_target *k, const struct migration_message *m, bool *done)
 {
     struct shard_table *t = shard_table_find(k->chain->shard, m->table);
+    assert(k->source && k->state == MIGRATION_TARGET_FILLING);
     struct ckpt_block block = {.kind = CKPT_ROWS,
                                .table = m->table,
                                .partition = k->order.first,
@@ -386,10 +395,11 @@ static paramo_err on_rows(struct migration_target *k, const struct migration_mes
     return err == PARAMO_E_MEMORY ? PARAMO_OK : err ? wrong(err_text()) : PARAMO_OK;
 }
 
-/* Before the first records: nothing is applied on the partitions. *done: all of that is done. */
+/* Before the first records: nothing is applied on the partitions. *done: all records have been visited. */
 static paramo_err records_empty(struct migration_target *k, struct chain_origin *o, bool *done)
 {
     target_check(k);
+    assert(o);
     paramo_err err = k->emptied ? PARAMO_OK : records_restart(k->chain, o, k->partitions);
     if (!err && !k->emptied)
         records_go(k->chain);
@@ -402,7 +412,7 @@ static paramo_err records_empty(struct migration_target *k, struct chain_origin 
 static paramo_err arrive(struct migration_target *k, struct chain_origin *o,
                          const uint64_t partitions[CHAIN_WORDS], const struct sender_window *list, size_t n)
 {
-    assert(k->state != MIGRATION_TARGET_LAST);
+    assert(k->state == MIGRATION_TARGET_FULL && k->emptied);
     uint64_t held[CHAIN_WORDS];
     paramo_err err = PARAMO_OK;
     origin_partitions(k->chain, o, held);
@@ -420,6 +430,7 @@ static paramo_err on_records(struct migration_target *k, const struct migration_
     struct sender_window *list;
     size_t n;
     uint64_t partitions[CHAIN_WORDS];
+    assert(k->source && k->state == MIGRATION_TARGET_FULL);
     migration_records_partitions(m, partitions);
     for (unsigned i = 0; i < CHAIN_WORDS; i++)
         if (partitions[i] & ~k->partitions[i])
@@ -441,6 +452,7 @@ static paramo_err on_applied_notes(struct migration_target *k, const struct migr
 {
     struct reader r = reader_over(m->payload, m->bytes);
     struct chain_origin *o = k->staged ? k->staged : origin_of(k);
+    assert(k->source && k->state == MIGRATION_TARGET_FULL);
     paramo_err err = o ? PARAMO_OK : PARAMO_E_NOT_FOUND;
     while (r.left && !r.failed && !err) {
         struct sender_note note = sender_note_decode(&r);
@@ -459,6 +471,7 @@ static paramo_err on_lost(struct migration_target *k, const struct migration_mes
     struct shard_table *t = shard_table_find(k->chain->shard, m->table);
     struct reader r = reader_over(m->payload, m->bytes);
     uint64_t partitions[CHAIN_WORDS];
+    assert(k->source && k->state != MIGRATION_TARGET_LAST);
     if (!t)
         return PARAMO_OK;
     partition_bits_decode(&r, partitions);
@@ -543,6 +556,7 @@ static paramo_err on_change(struct chain_source *source, const struct chain_mess
     if (!k || k->source != source)
         return PARAMO_OK;
     target_check(k);
+    assert(source->for_migration);
     if (m->what != CHAIN_UPDATE || !chain_same(m->origin, source->from) || k->state == MIGRATION_TARGET_LAST)
         return wrong("it is not a change of the migrated partitions");
     struct shard_table *t = shard_table_find(s, m->request.table);

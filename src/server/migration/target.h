@@ -34,11 +34,10 @@ MUST_USE paramo_err migration_target_begin(struct chain *c, const struct migrati
 bool migration_target_complete(const struct chain *c);
 /* A new view was adopted. */
 void migration_target_view_changed(struct chain *c);
-/* Ends the migration if the view has us in the chain, if it never will, or if `over`. Otherwise it goes
- * on. */
+/* Ends the migration if the view has us in the chain, if no view will, or if `over`. Otherwise it continues. */
 void migration_target_end(struct chain *c, bool over);
 void migration_target_close(struct chain *c);
-/* END of this move. */
+/* END of this migration. */
 void migration_target_end_ordered(struct chain *c, const struct migration_order *m);
 
 #endif

@@ -90,6 +90,7 @@ static void stream_beat(struct chain_stream *st)
 {
     const struct shard *s = st->shard;
     struct wire_head head;
+    chain_stream_check(st);
     chain_beat_head(lane_now(s->lane), s->view->number, &head);
     if (st->conn && control_message_send(st->conn, &head, NULL, 0))
         log_debug("the chain to node %u: CHAIN_BEAT was not sent: %s", st->to.node, err_text());
@@ -183,7 +184,7 @@ static paramo_err stream_frame(void *user, struct van_conn *conn, const uint8_t 
     struct wire_head head;
     struct chain_ack ack;
     chain_stream_check(st);
-    (void)conn;
+    assert(st->conn == conn);
     paramo_err err = wire_open(bytes, seg, nseg, &head);
     if (err || head.kind == WIRE_WELCOME)
         return err;
@@ -209,7 +210,6 @@ static void stream_writable(void *user, struct van_conn *conn)
 {
     struct chain_stream *st = user;
     assert(st->conn == conn);
-    (void)conn;
     st->blocked = false;
     stream_send(st);
 }
@@ -218,7 +218,7 @@ static void stream_closed(void *user, struct van_conn *conn, paramo_err why, con
 {
     struct chain_stream *st = user;
     char self[VIEW_LABEL_MAX], to[VIEW_LABEL_MAX];
-    (void)conn;
+    assert(st->conn == conn);
     if (why == PARAMO_E_PROTOCOL || why == PARAMO_E_TOO_LARGE)
         log_warn("%s: the chain to %s: %s", view_id_label(st->shard->config.node, self),
                  view_id_label(st->to.node, to), text);
@@ -304,6 +304,7 @@ void chain_connect(struct chain *c)
 
 void chain_stream_tick(struct chain_stream *st, uint64_t now)
 {
+    assert(st->shard->chain->streams);
     stream_connect(st, now);
     stream_beat(st);
     uint64_t since = st->progressed_at > st->sent_at ? st->progressed_at : st->sent_at;
@@ -319,6 +320,7 @@ struct chain_stream *chain_stream_open(struct chain *c, const struct view_node *
     struct chain_stream *st = calloc(1, sizeof *st);
     if (!st)
         return NULL;
+    assert(node->id == to.node);
     st->shard = c->shard;
     st->to = to;
     st->incarnation = node->incarnation;

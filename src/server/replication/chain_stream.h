@@ -16,7 +16,7 @@ void chain_append(struct chain_stream *st, struct chain_entry *e);
 void chain_send_all(struct chain *c);
 /* Connects each stream that has no connection. */
 void chain_connect(struct chain *c);
-/* The next member has acknowledged: these entries are released, in turns, and what waited for them goes on. */
+/* The next member has acknowledged: these entries are released, in turns, with the answers that waited for them. */
 void chain_stream_ack(struct chain_stream *st, const struct chain_ack *ack);
 /* Each CHAIN_TICK_MS: connects, sends a beat, and sends all again that has waited too long for an acknowledgement. */
 void chain_stream_tick(struct chain_stream *st, uint64_t now);

@@ -8,7 +8,7 @@
 #include "server/replication/chain_impl.h"
 
 void chain_tick_init(struct chain *c);
-/* Ticks now, and goes on, unless it ticks already or nothing needs it. */
+/* Ticks now, and then each CHAIN_TICK_MS, unless it ticks already or nothing needs it. */
 void chain_tick_start(struct chain *c);
 /* The shard closes: ends the tick and all streams, without answers. */
 void chain_streams_close(struct chain *c);

@@ -1,5 +1,6 @@
 #include "server/replication/combined.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "table/packed_sums.h"
@@ -27,6 +28,7 @@ bool combined_get(struct shard *s, const struct shard_table *t, size_t room, siz
 
 void combined_put(struct shard *s, struct combined *x)
 {
+    assert(x->sums && x->n <= x->room);
     bufpool_put(&s->pool, x->sums, x->bytes);
 }
 
@@ -37,7 +39,7 @@ paramo_err combined_check(const struct shard_table *t, const struct chain_messag
     size_t values = (size_t)m->request.count * t->row_values;
     if (!t->options.aggregate || !bytes ||
         packed_sums_bytes(seg[WIRE_SEG_VALS].data, (size_t)bytes, values) != bytes)
-        return err_set(PARAMO_E_PROTOCOL, "CHAIN to table %s: its sums", t->name);
+        return err_set(PARAMO_E_PROTOCOL, "CHAIN to table %s: its sums do not fit the table", t->name);
     return PARAMO_OK;
 }
 
@@ -54,6 +56,7 @@ paramo_err combined_apply(struct shard *s, struct shard_table *t, const struct c
         if (partition_set_has(partitions, partition_of(t, keys[i])))
             x.keys[x.n++] = keys[i];
     }
+    assert(x.n <= x.room);
     table_at_clock(t->table, m->request.clock, m->request.workers);
     paramo_err err = x.n ? table_push_sums(t->table, x.keys, x.n, x.sums) : PARAMO_OK;
     table_at_clock(t->table, UINT64_MAX, 1);

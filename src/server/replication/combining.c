@@ -73,10 +73,12 @@ static void sums_fill(const struct shard_table *t, struct kept *const *pushes, s
             *least = heap[--left];
         heap_down(heap, left, 0);
     }
+    assert(x->n <= x->room);
 }
 
 static void pushes_fill(struct kept *const *pushes, size_t n, struct combined *x)
 {
+    assert(x->pushes_bytes == n * CHAIN_PUSH_BYTES);
     for (size_t i = 0; i < n; i++) {
         const struct sender *sender = pushes[i]->peer->sender;
         const struct chain_push push = {.sender = sender->id,
@@ -113,6 +115,7 @@ static void commit(struct chain *c, const struct shard_table *t, struct kept *co
                    const struct combined *x, struct chain_wait *w)
 {
     struct chain_wait *part = w->parts; /* the last push is first */
+    assert(part && !w->sender && !w->source);
     chain_number(c, t, x->keys, x->n, NULL);
     for (size_t i = n; i-- > 0; part = part->next_part) {
         struct sender *sender = pushes[i]->peer->sender;
@@ -177,6 +180,7 @@ bool combining_push(struct shard *s, struct shard_table *t, struct kept *const *
     sums_fill(t, pushes, n, &x);
     pushes_fill(pushes, n, &x);
     x.packed_bytes = packed_sums_put(x.sums, x.n * x.dim, x.packed);
+    assert(x.n <= room);
     bool done = push_sums(s, t, pushes, n, workers, &x);
     combined_put(s, &x);
     t->pushes += done ? room : 0;

@@ -10,14 +10,15 @@
 
 void chain_entry_free(struct chain_entry *e)
 {
+    assert(!e->over);
     if (e->out)
         e->over = true;
     else
         free(e);
 }
 
-/* The van calls it, perhaps inside van_send or van_close: the stream goes on in the next round. A stream outlives its
- * frames in the van, which its van_close gives back. */
+/* The van calls it, perhaps inside van_send or van_close: the stream continues in the next round. A stream outlives
+ * its frames in the van, which its van_close gives back. */
 static void entry_done(struct van_frame *frame, paramo_err status)
 {
     struct chain_entry *e = container_of(frame, struct chain_entry, frame);
@@ -30,7 +31,7 @@ static void entry_done(struct van_frame *frame, paramo_err status)
         struct lane *lane = e->to->shard->lane;
         e->next = false;
         if (lane_timer_arm(lane, &e->to->resume, lane_now(lane)))
-            log_debug("the chain to node %u goes on with the tick: %s", e->to->to.node, err_text());
+            log_debug("the chain to node %u continues with the tick: %s", e->to->to.node, err_text());
     }
 }
 

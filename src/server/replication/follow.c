@@ -40,6 +40,7 @@ static void waits_detach(struct chain_source *source)
 
 void follow_lease(struct chain *c, const struct chain_source *source)
 {
+    assert(source->shard == c->shard);
     uint64_t until = source->beat_at ? source->beat_at + CHAIN_LEASE_WAIT_MS * ENV_MS : 0;
     if (until > c->leased_until)
         c->leased_until = until;
@@ -59,6 +60,7 @@ void follow_forget(struct chain *c, struct chain_source *source)
         van_close(source->conn, false);
     migration_target_source_closed(c, source);
     waits_detach(source);
+    assert(!source->waits.head);
     source->shard = NULL;
     if (!source->due)
         free(source);
@@ -181,6 +183,7 @@ static void brought_record(struct brought *brought, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct applied_window *window = &brought[i].sender->applied_window;
+        assert(brought[i].note);
         applied_window_raise_floor(window, brought[i].floor);
         applied_window_attach(window, brought[i].note);
         brought[i].note = NULL;
@@ -191,6 +194,7 @@ static paramo_err apply(struct shard *s, struct shard_table *t, const struct cha
                         const struct van_seg *seg, unsigned nseg, const uint64_t fresh[CHAIN_WORDS])
 {
     uint64_t pushes = t->pushes; /* the owner counts pushes */
+    assert(t->table && !t->lacks);
     paramo_err err = m->what == CHAIN_COMBINED ? combined_apply(s, t, m, seg, fresh)
                                                : partial_apply(s, t, &m->request, seg, nseg, fresh);
     t->pushes = pushes;
@@ -240,9 +244,9 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
     return PARAMO_OK;
 }
 
-/* The old owner is the one that this shard followed. The member before may have followed another, if either
- * missed a view. Many records pass in turns: the message is dropped, and comes again when all have passed. It
- * finds nothing to pass then. No change of these partitions comes before it. */
+/* The old owner is the one that this shard followed; the member before may have followed another if either missed a
+ * view. Many records pass in turns: then the message is dropped, and the member before sends it again. When all have
+ * passed, there is nothing left to pass, and it is acknowledged. No change of these partitions comes before it. */
 static paramo_err on_takeover(struct chain_source *source, const struct chain_message *m, bool *done)
 {
     struct chain *c = source->shard->chain;
@@ -347,6 +351,7 @@ static paramo_err source_frame(void *user, struct van_conn *conn, const uint8_t 
 {
     struct chain_source *source = user;
     struct wire_head head;
+    assert(source->shard && source->conn == conn);
     paramo_err err = wire_open(bytes, seg, nseg, &head);
     if (!err && head.kind == WIRE_HELLO)
         return PARAMO_OK; /* a second copy of the first */
@@ -357,7 +362,7 @@ static paramo_err source_frame(void *user, struct van_conn *conn, const uint8_t 
                       wire_kind_name(head.kind));
     if (!err && head.kind == WIRE_CHAIN && head.chain.flags & WIRE_COLUMNS && head.chain.count > 1 &&
         !capability_of(conn, CAPABILITY_COLUMNS))
-        err = err_set(PARAMO_E_PROTOCOL, "CHAIN has columns of %u rows, which was not agreed on",
+        err = err_set(PARAMO_E_PROTOCOL, "CHAIN has columns of %u rows, which was not negotiated",
                       head.chain.count);
     if (err)
         return err;
@@ -381,10 +386,11 @@ static void source_closed(void *user, struct van_conn *conn, paramo_err why, con
 
 static const struct van_user source_user = {.frame = source_frame, .closed = source_closed};
 
-/* ---- guests: those who have said HELLO, and nothing yet ---- */
+/* ---- guests: connections that have sent HELLO, and nothing else ---- */
 
 static void guest_forget(struct chain_guest *g)
 {
+    assert(g->shard && g->conn);
     struct chain_guest **at = &g->shard->chain->guests;
     while (*at != g) {
         assert(*at);
@@ -397,6 +403,7 @@ static void guest_forget(struct chain_guest *g)
 void follow_guests_close(struct chain *c)
 {
     while (c->guests) {
+        assert(c->guests->shard == c->shard);
         van_close(c->guests->conn, false);
         guest_forget(c->guests);
     }
@@ -455,6 +462,7 @@ static paramo_err guest_frame(void *user, struct van_conn *conn, const uint8_t b
 {
     struct chain_guest *g = user;
     struct wire_head head;
+    assert(g->shard && g->conn == conn);
     paramo_err err = wire_head_decode(bytes, &head);
     if (err || head.kind == WIRE_HELLO)
         return err; /* a second copy of the first */
@@ -474,6 +482,7 @@ static paramo_err guest_frame(void *user, struct van_conn *conn, const uint8_t b
 static void guest_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
     (void)why, (void)text;
+    assert(((struct chain_guest *)user)->conn == conn);
     van_close(conn, false);
     guest_forget(user);
 }
@@ -490,6 +499,7 @@ void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *h
         return;
     }
     struct chain *c = s->chain;
+    assert(c->shard == s && s->view);
     struct chain_guest *g = calloc(1, sizeof *g);
     if (!g) {
         acceptor_reject(conn, PARAMO_E_MEMORY, "out of memory");

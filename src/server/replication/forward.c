@@ -90,6 +90,7 @@ static void append_all(struct chain_wait *w, struct queue *made)
 {
     for (struct qnode *node; (node = queue_pop(made));) {
         struct chain_entry *e = container_of(node, struct chain_entry, node);
+        assert(e->to && !e->acked);
         e->wait = e->wait ? w : NULL;
         chain_append(e->to, e);
     }
@@ -97,7 +98,7 @@ static void append_all(struct chain_wait *w, struct queue *made)
 
 void chain_wait_send(struct chain *c, struct chain_wait *w)
 {
-    assert(!w->source);
+    assert(!w->source && w->entries > 0);
     struct queue made = w->made;
     w->made = (struct queue){0};
     append_all(w, &made);
@@ -127,6 +128,7 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
     } else {
         chain_wait_link(w, sender);
     }
+    assert(w->sender == sender);
     append_all(w, &made);
     chain_send_all(c);
     if (!w->entries) { /* it goes only to a target that is not FULL yet */
@@ -143,6 +145,7 @@ bool chain_sender_floor(struct shard *s, const struct sender *sender)
                               .origin = {.node = s->config.node, .shard = (uint16_t)s->config.index},
                               .sender = sender->id,
                               .request = {.floor = sender->applied_window.own.floor}};
+    assert(c->shard == s);
     memcpy(m.partitions, c->mine, sizeof m.partitions);
     bool all = chain_routes(c) ? !chain_route_behind(c, &m)
                                : !chain_split(c, NULL, &m, NULL, 0, NULL, false, NULL, &entries);

@@ -25,6 +25,7 @@ bool chain_leased(const struct chain_stream *st)
 bool chain_open(struct shard *s)
 {
     struct chain *c = s->chain;
+    assert(c->shard == s);
     uint64_t now = chain_guarded(c) ? lane_now(s->lane) : 0;
     if (now >= c->wait_until)
         c->wait_until = 0;

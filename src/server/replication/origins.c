@@ -156,6 +156,7 @@ struct chain_sender *origin_sender(struct chain_origin *o, const struct sender_i
 void origin_sender_forget(struct chain_origin *o, const struct chain_message *m)
 {
     struct chain_sender *x = sender_find(o, &m->sender);
+    origin_check(o);
     if (!x)
         return;
     applied_window_raise_floor(&x->applied_window, m->request.floor);

@@ -15,7 +15,7 @@
 #include "server/shard/slice.h"
 #include "server/snapshot/saving.h"
 
-/* Without memory for a record a job waits and goes on. Arbitrary. */
+/* A job waits so long when there is no memory for a record, then continues. Arbitrary. */
 enum { RETRY_MS = 10, RETRIES = 100 };
 
 enum work { WORK_PASS, WORK_FORGET, WORK_RESTART, WORK_GONE, WORK_END };
@@ -260,7 +260,7 @@ static void turn_in(struct chain *c, uint64_t ns)
         all_turns(c);
 }
 
-/* The shard goes on. */
+/* The shard continues. */
 static void over(struct chain *c)
 {
     struct shard *s = c->shard;
@@ -296,6 +296,7 @@ void records_fire(struct lane_timer *timer)
     assert(c->shard->chain == c);
     bool routes = chain_routes(c);
     c->records.waits = turn_taken(c);
+    assert(c->records.waits == records_pending(c));
     if (routes)
         chain_send_all(c);
     if (routes && !chain_routes(c)) { /* the next members may have acknowledged all */
@@ -306,9 +307,9 @@ void records_fire(struct lane_timer *timer)
         over(c);
 }
 
-/* Members take takeovers in order. So where one is acknowledged, all have those that came before it, and one of these that
- * came again would bring a former owner back. Such a one may be left, because it is of more partitions, whose chains have not
- * acknowledged it. */
+/* Members take takeovers in order. So where one is acknowledged, all members have the earlier ones, and sending an
+ * earlier one again would bring a former owner back. An earlier one may still be in the list, because it also has
+ * partitions whose chains have not acknowledged it. */
 static void forget_passed(struct queue *entries)
 {
     uint32_t passed[RING_PARTITIONS] = {0}, at = 0; /* the last that is acknowledged, counted from 1 */
@@ -333,6 +334,7 @@ static void forget_passed(struct queue *entries)
 void records_route(struct chain *c, struct queue *entries, const uint64_t nothing[CHAIN_WORDS], bool gated)
 {
     unsigned left = records_turn(c->shard);
+    assert(c->shard->chain == c);
     forget_passed(entries);
     queue_append(entries, &c->routing.entries);
     queue_append(&c->routing.entries, entries);
@@ -353,6 +355,7 @@ void records_go(struct chain *c)
     if (c->records.waits || !records_pending(c))
         return;
     c->records.waits = turn_taken(c);
+    assert(c->records.waits == records_pending(c));
     if (!c->records.waits)
         lane_timer_cancel(c->shard->lane, &c->records.timer);
 }
@@ -369,6 +372,7 @@ void records_close(struct chain *c)
 static void add(struct chain *c, struct job *j)
 {
     assert(!j->begun && !j->phase && !j->theirs && !j->own);
+    assert(j->work != WORK_PASS || j->from != j->to);
     queue_push(&c->records.jobs, &j->node);
     if (!c->records.timer.slot)
         turn_in(c, 0);
@@ -378,6 +382,7 @@ static void add(struct chain *c, struct job *j)
 static void add_or_do(struct chain *c, const struct job *j)
 {
     struct job *copy = malloc(sizeof *copy);
+    assert(j->work != WORK_PASS && !j->begun);
     if (copy) {
         *copy = *j;
         add(c, copy);

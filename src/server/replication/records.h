@@ -9,14 +9,14 @@
  * A job has copies of the partitions as they were when it was added. So jobs may be added at any time, by a
  * later view, too, and records change as if each job had been done at once.
  *
- * Entries of streams that a view has ended, 16,384 of each, go to the streams of the new next members before all jobs,
- * in such turns as well (chain_route). What a view says in the streams (TAKEOVER), and a floor, come behind them, and so
- * do the marks for which a gate, a pause or a checkpoint waits. Where a later view ends a stream that has got some, these
- * come before those that are left. So the changes of a partition stay in order.
+ * Entries of streams that a view has ended, 16,384 of each, go to the streams of the new next members before all
+ * jobs, in such turns as well (chain_route). What a view says in the streams (TAKEOVER), and a floor, come behind
+ * them, and so do the marks for which a gate, a pause or a checkpoint waits. Where a later view ends a stream that
+ * has taken some of these entries, they come before those that are left. So the changes of a partition stay in order.
  *
- * While a job or an entry is left the shard is held: no request is handled (chain_open), no change of a member before or
- * of a migration's source is taken (it comes again), no record leaves (PAUSE, checkpoints). Beats, leases,
- * acknowledgements of the next members, views and orders go on. No record of a sender is freed but by a job.
+ * While a job or an entry is left the shard is held: no request is handled (chain_open), no change of a member before
+ * or of a migration's source is taken (it comes again), no record leaves (PAUSE, checkpoints). Beats, leases,
+ * acknowledgements of the next members, views and orders continue. No record of a sender is freed but by a job.
  * Senders may come: they have nothing recorded.
  *
  * It must never know why partitions change hands: succession.h, follow.h and migration/ do. Tests:

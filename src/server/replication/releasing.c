@@ -8,8 +8,8 @@
 #include "server/replication/chain_wait.h"
 #include "server/replication/entry.h"
 
-/* What an entry that is acknowledged costs of a turn, with its answer; what it costs to free one, for each 16 KiB of it,
- * too; and to look at one. */
+/* Costs in a turn: of an acknowledged entry with its answer; of freeing an entry, and of each 16 KiB of it; of
+ * looking at one. */
 enum { RELEASE_COST = 8, RELEASE_FREE = 2, RELEASE_FREE_SHIFT = 14, RELEASE_LOOK = 1 };
 
 bool releasing_covers(const struct chain_stream *st, const struct chain_entry *e)

@@ -11,9 +11,6 @@
 
 /* What routing an entry costs, in units of RECORDS_TURN: ROUTE_COST, and 1 for each ROUTE_KEYS of its keys. */
 enum { ROUTE_COST = 8, ROUTE_KEYS = 8 };
-/* What an entry that is acknowledged costs, with its answer; what it costs to free one, for each 16 KiB of it, too; and
- * to look at one. */
-enum { RELEASE_COST = 8, RELEASE_FREE = 2, RELEASE_FREE_SHIFT = 14, RELEASE_LOOK = 1 };
 
 /* Changes that members before us sent are no longer acknowledged to them where no chain has us. */
 static void leave(const struct chain *c, const struct shard_table *t, const struct chain_entry *e)

@@ -37,6 +37,7 @@ static void places(struct chain *c)
 {
     const struct shard *s = c->shard;
     const struct ring_chains *chains = &s->view->chains;
+    assert(s->self < (int)s->view->shards_count && chains->replicas <= RING_REPLICAS_MAX);
     memcpy(c->runs, s->place->runs, sizeof c->runs);
     for (partition_set_runs(first, end, c->runs)) {
         int8_t own = -1;
@@ -81,7 +82,7 @@ static void next_partitions(const struct chain *c, unsigned index, uint64_t part
 /* Which tables the next member has on the stream's partitions. */
 static void stream_tables(const struct chain *c, struct chain_stream *st)
 {
-    assert(st->shard->chain == c);
+    assert(st->shard->chain == c && !st->migration_source);
     memset(st->some, 0, sizeof st->some);
     for (partition_set_runs(a, end, c->runs)) {
         unsigned level = c->next_level[a];
@@ -106,8 +107,8 @@ static void members_behind(const struct chain *c, bool behind[VIEW_SHARDS_MAX])
     }
 }
 
-/* Closes streams that have lost a partition: their entries go to the new next members. */
-/* True: some of these entries must be acknowledged before the shard serves. */
+/* Closes streams that have lost a partition: their entries go to the new next members. True: some of these entries must
+ * be acknowledged before the shard serves. */
 static bool streams_update(struct chain *c, struct queue *entries)
 {
     struct shard *s = c->shard;
@@ -124,6 +125,7 @@ static bool streams_update(struct chain *c, struct queue *entries)
         for (unsigned i = 0; i < CHAIN_WORDS; i++)
             lost |= (st->partitions[i] & ~partitions[i]) != 0;
         if (!alive || !behind[index] || (lost && st->count)) {
+            assert(st->shard == s && st->gate <= st->seq);
             gated |= st->acked < st->gate;
             chain_stream_close(c, st, entries);
             continue;
@@ -202,6 +204,7 @@ static void roles(struct chain *c, const int8_t before[RING_PARTITIONS], const u
         int level = c->level[a];
         bool was = partition_set_has(c->mine, a);
         assert(!was || (!c->origin_of[a] && before[a] == 0));
+        assert(level <= RING_REPLICAS_MAX);
         if (level < 0)
             partition_set_add_run(change->nothing, a, end);
         if (before[a] >= 0 && level > before[a]) {
@@ -255,6 +258,7 @@ static void announce(struct chain *c, struct chain_name from, const uint64_t par
             chain_fail(c, err_memory(sizeof *e));
         if (e) {
             chain_append(st, e);
+            assert(st->gate < st->seq);
             st->gate = st->seq;
         }
     }
@@ -268,6 +272,7 @@ static void promote(struct chain *c, const struct change *change)
         next = o->next;
         for (partition_set_each(a, change->promoted))
             if (c->origin_of[a] == o) {
+                assert(c->level[a] == 0);
                 partition_set_add(partitions, a);
                 any = true;
             }
@@ -294,6 +299,7 @@ static void demote(struct chain *c, const struct change *change)
         bool any = false;
         for (partition_set_each(a, change->demoted))
             if (view_ring(s->view)->owner[a] == owner) {
+                assert(c->level[a] > 0);
                 partition_set_add(partitions, a);
                 any = true;
             }
@@ -306,9 +312,9 @@ static void demote(struct chain *c, const struct change *change)
     }
 }
 
-/* A partition that lost all its members starts with empty records. Our records speak of other keys of the
- * same chunks, or of rows that this shard had before: it may have missed the view in which it left their
- * chain. The checkpoint's records are added later (loading.c). */
+/* A partition that lost all its members starts with empty records. Our records are about other keys of the same
+ * chunks, or about rows that this shard had before: it may have missed the view in which it left their chain. The
+ * checkpoint's records are added later (loading.c). */
 static void restart_empty(struct chain *c)
 {
     struct shard *s = c->shard;
@@ -388,6 +394,7 @@ static void forget_gone(struct chain *c, bool died)
     unsigned index;
     for (struct chain_source *source = c->sources, *next; source; source = next) {
         next = source->next;
+        assert(source->shard == c->shard);
         if (lives(c->shard->view, source->from, source->incarnation, &index))
             continue;
         follow_lease(c, source);
@@ -437,7 +444,7 @@ static bool streams_count(const struct chain *c)
     return true;
 }
 
-/* All this is one step, but for the records of senders, and for what streams that end had not got acknowledged:
+/* All this is one step, except for the records of senders, and for unacknowledged entries of streams that end:
  * records.h holds the shard until they have passed. */
 void chain_succeed(struct chain *c)
 {

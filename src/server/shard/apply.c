@@ -79,6 +79,7 @@ static struct reply *pull(struct peer *peer, struct shard_table *t, const struct
 {
     struct shard *s = peer->shard;
     struct reply *r = NULL;
+    assert(t->table && peer->conn);
     t->pulls += h->count;
     paramo_err err = t->options.kind == PARAMO_TABLE_VAR ? pull_var(s, t, h, keys, &r)
                                                          : pull_fixed(s, t, h, keys, known, &r);
@@ -125,7 +126,7 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
 {
     struct shard *s = peer->shard;
     const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
-    assert(t->table);
+    assert(t->table && s->view && peer->sender);
     if (repeated && h->kind != WIRE_PUSHPULL) { /* the caller may have changed its contents */
         reply_status(peer, h, PARAMO_OK, NULL);
         return PARAMO_OK;

@@ -24,7 +24,7 @@ enum {
 struct portion {
     const struct shard_table *t;
     size_t n, most;
-    bool full; /* there are more where the last came from */
+    bool full; /* a sweep that found many keys will find others */
     uint64_t keys[STEP_KEYS];
 };
 

@@ -1,8 +1,8 @@
 /*
- * Removal of many rows in steps of the lane: CLEAR, and partitions that leave or come back. The rows are gone
- * from clearing_begin on: recorded, forwarded, never read again. Removing them takes steps. Until the last
- * step, everything that wants rows of these partitions waits: requests of clients, changes from the member
- * before (which sends them again), rows of a migration, a load. Other partitions, beats and leases go on.
+ * Removal of many rows in steps of the lane: CLEAR, and partitions that leave or come back. The rows are gone from
+ * clearing_begin on: recorded, forwarded, never read again. Removing them takes steps. Until the last step,
+ * everything that wants rows of these partitions waits: requests of clients, changes from the member before (which
+ * sends them again), rows of a migration, a load. Other partitions, beats and leases continue.
  *
  *     few rows -----------------------------------------> removed at once
  *     a whole table, and no snapshot needs its rows ----> its store is taken away, and freed in steps
@@ -22,7 +22,7 @@
 
 struct shard_clearing {
     struct shard *shard;
-    void (*over)(struct shard *s); /* a removal has ended: requests that waited for it may go on */
+    void (*over)(struct shard *s); /* a removal has ended: requests that waited for it are handled */
     struct lane_timer timer;       /* the next step */
     unsigned tables;               /* of which rows are being removed */
     bool ended;                    /* since the last turn */

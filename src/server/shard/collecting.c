@@ -61,6 +61,7 @@ static void past_note(struct shard *s, const struct collection *x)
         p->clock = x->clock;
         p->pushes = 0;
     }
+    assert(p->table == x->table && p->clock == x->clock);
     p->pushes += x->count;
 }
 
@@ -107,6 +108,7 @@ static bool may_wait(const struct shard *s, const struct shard_table *t, const s
 /* NULL: no memory. */
 static struct collection *begin(struct shard *s, const struct wire_head *h)
 {
+    assert(!find(s, h->table) && s->collecting->count < COLLECTIONS_MAX);
     struct collection *x = calloc(1, sizeof *x);
     struct lane_timer *timer = &s->collecting->timer;
     uint64_t now = lane_now(s->lane);
@@ -120,6 +122,7 @@ static struct collection *begin(struct shard *s, const struct wire_head *h)
         (struct collection){.next = s->collecting->first, .table = h->table, .clock = h->clock, .since = now};
     s->collecting->first = x;
     s->collecting->count++;
+    assert(s->collecting->timer.slot);
     return x;
 }
 
@@ -280,6 +283,7 @@ void collecting_init(struct shard *s, void (*close)(struct shard *s, struct coll
 void collecting_close(struct shard *s)
 {
     assert(!s->collecting->first && !s->collecting->bytes);
+    assert(!s->collecting->count && !s->collecting->closing);
     for (struct collecting_past *p = s->collecting->past, *next; p; p = next) {
         next = p->next;
         free(p);

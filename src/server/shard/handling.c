@@ -423,7 +423,7 @@ paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct
     assert(sender->kept_bytes <= s->handling->kept_bytes);
     uint64_t keys_hash = x.hash;
     if (q && !q->info.push && q->keys_hash != keys_hash) {
-        /* The slice was cut by a newer view: the values that were read are for other keys. */
+        /* The slice was made by a newer view: the values that were read are for other keys. */
         request_release(s, q);
         *slot_of(sender, h->number) = NULL;
         q = NULL;
@@ -449,7 +449,10 @@ paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct
         return PARAMO_OK;
     }
     if (!s->config.handler) {
-        (void)err_set(PARAMO_E_HANDLER, "the server has no request handler for table %s", t ? t->name : "");
+        (void)err_set(
+            PARAMO_E_HANDLER,
+            "the server has no request handler for table %s; the application must set one (paramo_serve)",
+            t ? t->name : "");
         reply_status(peer, h, PARAMO_E_HANDLER, err_text());
         return PARAMO_OK;
     }

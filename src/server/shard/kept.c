@@ -47,6 +47,7 @@ size_t kept_bytes(const struct van_seg *seg, unsigned nseg)
 struct kept *kept_make(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                        unsigned nseg, struct van_hold **hold)
 {
+    assert(peer->conn && nseg <= VAN_SEGS);
     struct kept *k = malloc(sizeof *k);
     if (!k)
         return NULL;
@@ -65,6 +66,7 @@ struct kept *kept_make(struct peer *peer, const struct wire_head *head, const st
 
 void kept_free(struct kept *k)
 {
+    assert(k->peer);
     van_release(k->hold);
     free(k);
 }
@@ -84,6 +86,7 @@ void kept_wait_for_view(struct kept *k)
         kept_free(k);
         return;
     }
+    assert(k->peer->conn);
     k->deadline = lane_now(s->lane) + SHARD_VIEW_DEFERRED_SECONDS * ENV_SEC;
     queue_push(&s->kept->for_view, &k->node);
     s->kept->count++;
@@ -156,6 +159,7 @@ void kept_push(struct kept *k)
 void kept_push_first(struct kept *k)
 {
     struct peer *peer = k->peer;
+    assert(peer->conn && !peer->deferred.head == !peer->deferred.tail);
     k->node.next = peer->deferred.head;
     peer->deferred.head = &k->node;
     if (!peer->deferred.tail)

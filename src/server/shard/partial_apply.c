@@ -1,5 +1,6 @@
 #include "server/shard/partial_apply.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ void rows_some(const struct shard_table *t, const struct wire_head *h, const str
         if (len)
             from += len;
     }
+    assert(count <= h->count);
     *head = *h;
     head->count = (uint32_t)count;
     some[WIRE_SEG_KEYS] = (struct van_seg){.data = buffer, .len = 8 * count};
@@ -72,6 +74,7 @@ static paramo_err change_some(struct shard *s, struct shard_table *t, const stru
     struct wire_head head;
     struct van_seg some[VAN_SEGS] = {{0}};
     rows_some(t, h, seg, partitions, buffer, &head, some);
+    assert(some[WIRE_SEG_KEYS].len + some[WIRE_SEG_VALS].len <= bytes);
     paramo_err err = head.count ? apply_change(t, &head, some, NULL) : PARAMO_OK;
     bufpool_put(&s->pool, buffer, bytes);
     return err;

@@ -106,6 +106,7 @@ void reply_lend(struct reply *r, unsigned seg, const void *data, size_t bytes)
 
 static void reply_head(struct reply *r, const struct wire_head *request, struct wire_head *head)
 {
+    assert(r->shard && r->frame.done == reply_done);
     head->kind = head->kind ? head->kind : WIRE_ANSWER;
     head->table = request->table;
     head->number = request->number;

@@ -80,8 +80,8 @@ static struct session *session_get(struct shard *s, const struct sender *sender,
     return x;
 }
 
-/* A copy of an earlier request that comes late: its sender has gone on, and no longer waits for it. A session has one
- * place; two requests that are both deferred would each take it from the other, without end. */
+/* A late copy of an earlier request: its sender has sent later ones and no longer waits for it. A session has one
+ * place. Two deferred requests of one session would displace each other for ever. */
 static bool is_late(const struct session *x, const struct wire_head *h)
 {
     return h->number < x->number;
@@ -105,6 +105,7 @@ static void page_drop(struct shard *s, struct session *x)
     } else {
         table_page_close(&x->page);
     }
+    assert(!x->page.keys);
 }
 
 /* The number of keys of a new page: each scan has an equal share of SCAN_BYTES. A page takes 16 bytes a key
@@ -144,6 +145,7 @@ static paramo_err page_step(struct shard *s, struct session *x, struct shard_tab
     paramo_err err = table_page_step(&x->page, step_keys(s), owned_keys_only(&owned), &owned, done);
     if (err)
         page_drop(s, x);
+    assert(!x->page.keys == (err != PARAMO_OK));
     return err;
 }
 
@@ -224,12 +226,14 @@ static bool answer_rows(struct peer *peer, struct shard_table *t, const struct w
                         const struct table_page *page, size_t first, size_t n, bool more)
 {
     size_t row = row_bytes(t, h);
+    assert(n > 0 && first + n <= page->n);
     struct batch b = {.reply = reply_begin(peer, h, n * (8 + row)), .vals_at = 8 * n};
     if (!b.reply)
         return true;
     b.keys = b.reply->buffer;
     memcpy(b.keys, page->keys + first, 8 * n);
     b.n = rows_read(t, h, b.keys, n, (uint8_t *)b.reply->buffer + b.vals_at);
+    assert(b.n <= n);
     b.vals = b.n * row;
     b.more = more;
     if (!b.n) {
@@ -247,6 +251,7 @@ static paramo_err answer_var(struct peer *peer, struct shard_table *t, const str
 {
     struct shard *s = peer->shard;
     size_t bytes = *n * 12, total, vals = 0, fit = 0;
+    assert(*n > 0 && first + *n <= page->n);
     uint64_t *keys = bufpool_get(&s->pool, bytes);
     if (!keys)
         return err_memory(bytes);
@@ -258,6 +263,7 @@ static paramo_err answer_var(struct peer *peer, struct shard_table *t, const str
         vals += lens[fit++] * (size_t)t->value_bytes;
     if (fit < found)
         *n = lower_bound(page->keys + first, *n, keys[fit]);
+    assert(fit <= found && !found == !fit);
     *answered = found > 0;
     size_t vals_at = 8 * fit + ((4 * fit + 7) & ~(size_t)7);
     struct batch b = {.reply = fit ? reply_begin(peer, h, vals_at + vals) : NULL,
@@ -341,6 +347,7 @@ static paramo_err batch_dense(struct peer *peer, struct shard_table *t, const st
         else
             b.n += table_dense_list(t->table, &cursor, end, most - b.n, b.keys + b.n);
     }
+    assert(b.n <= most);
     b.more = cursor < rows;
     b.vals_at = 8 * b.n;
     b.vals = b.n * row;

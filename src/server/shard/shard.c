@@ -55,6 +55,7 @@ static paramo_err table_add(struct shard *s, const struct view_table *from)
 
 static void tables_update(struct shard *s)
 {
+    assert(s->view && s->place->adopting);
     for (uint32_t i = 0; i < s->view->tables_count; i++) {
         const struct view_table *from = &s->view->tables[i];
         paramo_err err = shard_table_get(s, from->id) ? PARAMO_OK : table_add(s, from);
@@ -189,6 +190,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
         acceptor_reject(conn, PARAMO_E_MEMORY, "the server is out of memory");
         return;
     }
+    assert(life != LIFE_OVER && sender_id_equal(&sender->id, &id));
     sender->known |= life == LIFE_ALIVE;
     peer->shard = s;
     peer->conn = conn;
@@ -273,6 +275,7 @@ void shard_set_view(struct shard *s, struct view *view)
     assert(!s->place->adopting && lane_held(s->lane));
     if (!s->view || view->number > s->view->number)
         adopting_begin(s, view);
+    assert(!s->place->adopting);
 }
 
 bool shard_defers(struct shard *s, struct lane_task *task)

@@ -6,7 +6,7 @@
  *     shard.c           life, connections, views
  *     adopting.c        views that name many new tables
  *     deferred_turn.c   turns of requests that take longer than a step of the lane
- *     collecting_turn.c what becomes of them
+ *     collecting_turn.c the end of collections
  *     slice.c           one request from its arrival: defer, refuse, dedup, dispatch, probe
  *     senders.c         records of senders, and which are over
  *     apply.c           requests to built-in tables
@@ -100,8 +100,8 @@ struct shard_table {
     uint64_t returns[RING_PARTITIONS / 64];  /* of the lost ones, those being restored (loading.c) */
     bool clears;                             /* on any of these partitions ... */
     uint64_t clearing[RING_PARTITIONS / 64]; /* ... all rows are gone, though not removed yet (clearing.c) */
-    uint64_t clear_at;                       /* how far the removal is, in order of hashes (DENSE: of rows) */
-    bool remains;                            /* memory of removed rows is still to be freed */
+    uint64_t clear_at; /* the removal's next position, in order of hashes (DENSE: of rows) */
+    bool remains;      /* memory of removed rows is still to be freed */
 };
 
 struct chain;

@@ -111,6 +111,7 @@ static bool is_any(const uint64_t partitions[PARTITION_WORDS])
 paramo_err shard_table_own(struct shard *s, struct shard_table *t, size_t *room)
 {
     uint64_t fresh[PARTITION_WORDS], bare[PARTITION_WORDS] = {0};
+    assert(s->view && t->table);
     held_partitions(s, t, s->view, s->self, s->place->runs, fresh);
     for (unsigned i = 0; i < PARTITION_WORDS; i++)
         fresh[i] &= ~t->held[i];
@@ -141,6 +142,7 @@ static void trimming_fire(struct lane_timer *timer)
 static void trim_soon(void *shard)
 {
     struct shard *s = shard;
+    assert(s->upkeep->shard == s && s->upkeep->trimming.fire == trimming_fire);
     if (!s->upkeep->trimming.slot &&
         lane_timer_arm(s->lane, &s->upkeep->trimming, lane_now(s->lane) + TRIM_AFTER_MS * ENV_MS))
         log_debug("shard %u: no memory for a timer: freed memory is kept", s->config.index);
@@ -179,6 +181,7 @@ paramo_err shard_table_make(struct shard *s, const struct view_table *from, stru
 
 static paramo_err rows_make(struct shard *s, struct shard_table *t)
 {
+    assert(!t->table || t->options.kind != PARAMO_TABLE_USER);
     struct table_alloc alloc = {.alloc = hugemem_alloc, .release = hugemem_release, .ctx = &t->memory};
     return t->options.kind == PARAMO_TABLE_USER || t->table
                ? PARAMO_OK
@@ -200,9 +203,11 @@ paramo_err shard_table_prepare(struct shard *s, const struct view_table *from, c
 {
     struct shard_table *t;
     uint64_t fresh[PARTITION_WORDS];
+    assert(self < (int)view->shards_count && !s->config.app_endpoint);
     paramo_err err = shard_table_make(s, from, &t);
     if (err)
         return err;
+    assert(!t->table && t->id == from->id);
     err = rows_make(s, t);
     if (!err && self >= 0 && t->options.kind == PARAMO_TABLE_DENSE) {
         held_partitions(s, t, view, self, runs, fresh);

@@ -166,14 +166,14 @@ static void probe(struct peer *peer, const struct wire_head *h)
     }
     if (sender->handled && handling_probe(peer, h))
         return;
-    /* The record covers partitions that are here. The slice may have keys of partitions that have left since
-     * it was cut. */
+    /* The record covers partitions that are here. The slice may have keys of partitions that have left since it was
+     * made. */
     if (!s->config.app_endpoint && s->view && h->view < s->place->partitions_changed) {
         reply_moved(peer, h);
         return;
     }
-    /* The answer of a pushpull is not kept: when the client sends it again, it is read again. The slice may
-     * also be cut by a newer view, with partitions of which nothing is known here yet. */
+    /* The answer of a pushpull is not kept: when the client sends it again, it is read again. The slice may also be
+     * of a newer view, with partitions of which nothing is known here yet. */
     bool known = s->view && h->view <= s->view->number;
     if (known && state == DEDUP_DONE && h->probe.kind != WIRE_PUSHPULL)
         reply_status(peer, h, PARAMO_OK, NULL);
@@ -191,9 +191,8 @@ static bool waits(const struct peer *peer, const struct wire_head *h, const stru
            clearing_holds(s, h, seg);
 }
 
-/* FLOOR: a sender's floor without a request. A goodbye says that the customer assigns no more numbers and
- * has all its answers. It says nothing of a customer that was opened later, whose connection may have come
- * first. */
+/* FLOOR: a sender's floor without a request. A goodbye says that the customer assigns no more numbers and has all its
+ * answers. It does not concern a customer that was opened later, whose connection may have come first. */
 static void floor_message(struct peer *peer, const struct wire_head *h)
 {
     struct shard *s = peer->shard;
@@ -265,7 +264,7 @@ static paramo_err take_request(struct peer *peer, const struct wire_head *h, con
     paramo_err err = data_check_request(h, seg, nseg);
     bool is_newer = h->flags & WIRE_COLUMNS && (h->count > 1 || h->kind == WIRE_SCAN);
     if (!err && is_newer && !capability_of(peer->conn, CAPABILITY_COLUMNS))
-        err = err_set(PARAMO_E_PROTOCOL, "%s has columns of rows, which was not agreed on",
+        err = err_set(PARAMO_E_PROTOCOL, "%s has columns of rows, which was not negotiated",
                       wire_kind_name(h->kind));
     if (!err && h->kind != WIRE_PROBE && (h->kind == WIRE_MESSAGE) != s->config.app_endpoint)
         err = err_set(PARAMO_E_PROTOCOL, "unexpected message %s to %s", wire_kind_name(h->kind),
@@ -400,8 +399,8 @@ static void append(struct queue *to, struct queue *from)
         queue_push(to, node);
 }
 
-/* A slice that waits for a view came before those that its connection defers: while any is deferred there, no
- * other slice waits for a view. So it comes first here. */
+/* While a connection defers slices, no other slice of it waits for a view. So a slice that waits for a view came
+ * before those that its connection defers, and is put first. */
 void slice_resume_view_deferred(struct shard *s)
 {
     struct queue old = kept_take_for_view(s);

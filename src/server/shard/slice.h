@@ -25,7 +25,7 @@ bool slice_may_read(const struct peer *peer, const struct wire_head *head, const
  * because of the view, slice_waits_for_view. */
 bool slice_may_change(const struct peer *peer, const struct wire_head *head, const struct van_seg *seg);
 bool slice_waits_for_view(const struct shard *s);
-/* Is it new on all partitions, of a sender that is not over, and cut by a view that still holds? */
+/* Is it new on all partitions, of a sender that is not over, and made by a view that still holds? */
 bool slice_is_whole(const struct peer *peer, const struct wire_head *head);
 /* Handles a slice that was collected, and frees it. */
 void slice_handle_kept(struct kept *k);

@@ -1,5 +1,6 @@
 #include "server/shard/transforming.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "server/replication/chain_wait.h"
@@ -37,6 +38,7 @@ static paramo_err put(struct peer *peer, struct shard_table *t, const struct wir
 {
     struct van_seg seg[VAN_SEGS] = {{0}};
     struct wire_head head = *h;
+    assert(rows->n <= h->count && t->table);
     if (!rows->n) { /* no key has a result: a PUT of no rows would mean all */
         applied_window_record(&peer->sender->applied_window, h->number);
         if (!chain_pending(peer->sender, h)) /* copies may still lack what was done of it before */

@@ -1,5 +1,6 @@
 #include "server/snapshot/ckpt_rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ paramo_err ckpt_by_partition(const struct ring_placement *placement, const uint6
         at[a + 1] += at[a];
     for (size_t i = 0; i < n; i++)
         out[at[partition_of(placement, keys[i])]++] = keys[i];
+    assert(at[RING_PARTITIONS - 1] == n && at[RING_PARTITIONS] == n);
     free(at);
     return PARAMO_OK;
 }
@@ -98,6 +100,7 @@ paramo_err ckpt_rows_encode(const struct table *t, uint32_t table, const struct 
                             size_t *took)
 {
     bool var = table_get_options(t)->kind == PARAMO_TABLE_VAR;
+    assert(n > 0 && !w->len);
     size_t row = var ? 0 : row_bytes_of(t);
     size_t fit = var ? var_fit(t, keys, n) : CKPT_BLOCK_BYTES / (row + 8) + 1;
     size_t count = fit < n ? fit : n;
@@ -109,6 +112,7 @@ paramo_err ckpt_rows_encode(const struct table *t, uint32_t table, const struct 
     free(sorted);
     if (err)
         return err;
+    assert(count > 0);
     *block = block_of(CKPT_ROWS, table, placement, keys, count, w);
     *took = count;
     return PARAMO_OK;
@@ -160,6 +164,7 @@ paramo_err ckpt_rows_pack(uint32_t table, const struct ring_placement *placement
                           const uint32_t *lens, const void *rows, size_t n, size_t row_bytes,
                           struct writer *w, struct ckpt_block *block)
 {
+    assert(n > 0 && !w->len);
     uint64_t *sorted = ascending(keys, n);
     if (!sorted)
         return err_memory(2 * n * sizeof *sorted);
@@ -172,6 +177,7 @@ paramo_err ckpt_rows_pack(uint32_t table, const struct ring_placement *placement
         first = partition < first ? partition : first;
         last = partition > last ? partition : last;
     }
+    assert(first <= last && last < RING_PARTITIONS);
     free(sorted);
     if (err)
         return err;
@@ -188,6 +194,7 @@ paramo_err ckpt_erased_encode(uint32_t table, const struct ring_placement *place
                               size_t n, struct writer *w, struct ckpt_block *block, size_t *took)
 {
     size_t count = n < CKPT_BLOCK_BYTES / 8 ? n : CKPT_BLOCK_BYTES / 8;
+    assert(n > 0 && !w->len);
     uint64_t *sorted = ascending(keys, count);
     if (!sorted)
         return err_memory(2 * count * sizeof *sorted);
@@ -240,6 +247,7 @@ static paramo_err apply_fixed(struct table *t, const struct ring_placement *plac
                               struct rows *r)
 {
     size_t row = row_bytes_of(t), n = 0;
+    assert(row > 0 && !r->kept);
     if (r->in.row_bytes != row || r->in.rest.left / row != r->in.count || r->in.rest.left % row)
         return wrong("its rows do not have the table's width");
     r->kept = malloc(r->in.rest.left + 1); /* as aligned as values must be; the payload is not */
@@ -259,6 +267,7 @@ static paramo_err apply_var(struct table *t, const struct ring_placement *placem
     const size_t value = table_dtype_size(table_get_options(t)->dtype);
     struct reader *in = &r->in.rest;
     size_t n = 0, bytes = 0;
+    assert(!r->lens && !r->kept);
     if (r->in.row_bytes)
         return wrong("its rows have a fixed length, but the table's do not");
     r->lens = malloc((r->in.count + 1) * sizeof *r->lens);

@@ -65,6 +65,7 @@ static void spend(struct turn *turn, unsigned cost)
 static paramo_err add_window(struct turn *turn, const struct sender_window *from)
 {
     struct shard *s = turn->shard;
+    assert(turn->left > 0 && s->view);
     spend(turn, RECORDS_COST);
     if (!lives(s, &from->sender))
         return PARAMO_OK;
@@ -81,6 +82,7 @@ static paramo_err add_note(struct turn *turn, const struct sender_note *note)
 {
     struct shard *s = turn->shard;
     uint64_t partitions[PARTITION_WORDS], any = 0;
+    assert(turn->left > 0 && s->view);
     spend(turn, RECORDS_COST);
     for (unsigned i = 0; i < PARTITION_WORDS; i++) {
         partitions[i] = turn->partitions[i] & note->partitions[i];
@@ -109,5 +111,6 @@ paramo_err load_records_turn(struct shard *s, const bool own[RING_PARTITIONS], s
         err = records->windows ? add_window(&turn, &records->windows[records->at])
                                : add_note(&turn, &records->notes[records->at]);
     *done = records->at == records->n;
+    assert(*done || err || !turn.left);
     return err;
 }

@@ -100,7 +100,7 @@ static void block_free(struct load_block *b)
 static paramo_err keep(struct loading *ld, const struct ckpt_block *b)
 {
     size_t bytes = has_records(b) ? 0 : b->bytes;
-    assert(ld->posted);
+    assert(ld->posted && ld->reader);
     struct load_block *copy = malloc(sizeof *copy + bytes);
     if (!copy)
         return err_memory(bytes);
@@ -118,6 +118,7 @@ static paramo_err keep(struct loading *ld, const struct ckpt_block *b)
 
 static paramo_err read_some(struct loading *ld)
 {
+    assert(ld->posted && !ld->work_err && !ld->end);
     paramo_err err = ld->reader ? PARAMO_OK : open_ckpt(ld);
     for (size_t bytes = 0; !err && bytes < READ_BYTES && !ld->end;) {
         struct ckpt_block b;
@@ -145,6 +146,7 @@ static void work(struct blocking_job *blocking_job)
 static void loading_free(struct loading *ld)
 {
     assert(!ld->posted && !ld->next.slot && !ld->limit.slot);
+    assert(!ld->shard || ld->shard->loads->current != ld);
     for (struct qnode *node; (node = queue_pop(&ld->blocks));)
         block_free(container_of(node, struct load_block, node));
     ckpt_reader_close(ld->reader);
@@ -156,6 +158,7 @@ static void loading_free(struct loading *ld)
 
 static void fail(struct loading *ld, paramo_err err)
 {
+    assert(err);
     if (ld->err)
         return;
     ld->err = err;
@@ -193,6 +196,7 @@ static void keep_held(struct loading *ld)
 static void loadable_partitions(const struct loading *ld, const struct shard_table *t,
                                 uint64_t partitions[PARTITION_WORDS])
 {
+    assert(!ld->lost && t->replicas < RING_LEVELS);
     memset(partitions, 0, PARTITION_WORDS * sizeof *partitions);
     for (unsigned a = 0; a < RING_PARTITIONS; a++)
         if (ld->mine[t->replicas][a])
@@ -203,7 +207,7 @@ static void loadable_partitions(const struct loading *ld, const struct shard_tab
 static void mark(struct loading *ld, bool lost)
 {
     uint64_t key, partitions[PARTITION_WORDS];
-    assert(ld->matched);
+    assert(ld->matched && ld->shard && ld->phase >= LOADING);
     void *value;
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !(ld->lost && lost);) {
         struct shard_table *t = value;
@@ -228,14 +232,16 @@ static void move(struct loading *ld, enum loading_phase to)
 
 static void told(struct loading *ld, paramo_err status)
 {
+    assert(ld->shard && (status || ld->phase == HELD || ld->phase == LOADED));
     ld->config.done(ld->config.arg, status, NULL);
 }
 
-/* Requests go on. */
+/* Requests are handled again. */
 static void release(struct loading *ld)
 {
     struct shard *s = ld->shard;
     assert(s->loads->current == ld && !ld->posted && ld->phase == LOADED);
+    assert(!ld->next.slot);
     s->loads->current = NULL;
     s->loads->aborted = 0;
     lane_timer_cancel(s->lane, &ld->next);
@@ -250,6 +256,7 @@ static void finish(struct loading *ld)
     struct shard *s = ld->shard;
     char label[VIEW_LABEL_MAX];
     assert(!ld->posted && ld->phase == LOADING && !ld->next.slot);
+    assert(s->loads->current == ld);
     if (ld->matched)
         mark(ld, ld->err != PARAMO_OK);
     if (ld->err)
@@ -266,6 +273,7 @@ static void finish(struct loading *ld)
 static void again_in(struct loading *ld, uint64_t ns)
 {
     assert(!ld->posted && ld->phase == LOADING);
+    assert(ld->shard && ld->shard->loads->current == ld);
     paramo_err err = lane_timer_arm(ld->shard->lane, &ld->next, lane_now(ld->shard->lane) + ns);
     if (!err)
         return;
@@ -278,7 +286,7 @@ static void again(struct loading *ld)
     again_in(ld, 0);
 }
 
-/* ---- what is to be restored ---- */
+/* ---- rows that must be restored ---- */
 
 static bool returns(const struct shard_table *t)
 {
@@ -291,6 +299,7 @@ static bool returns(const struct shard_table *t)
 /* Finds the table's rows that are lost, ours, and will be restored by the view. */
 static bool find_returns(const struct shard *s, struct shard_table *t)
 {
+    assert(t->replicas < RING_LEVELS);
     memset(t->returns, 0, sizeof t->returns);
     for (unsigned a = 0; t->table && s->self >= 0 && a < RING_PARTITIONS; a++) {
         bool is_lost = partition_set_has(t->lost_partitions, a) && s->view->lost[a] > t->replicas;
@@ -308,6 +317,7 @@ void loading_expect(struct shard *s)
 void loading_update(struct shard *s)
 {
     struct shard_table *t;
+    assert(!s->loads->current || s->loads->current->shard == s);
     if (s->loads->current)
         keep_held(s->loads->current);
     /* the end of such a load calls this again */
@@ -321,7 +331,7 @@ void loading_update(struct shard *s)
 static paramo_err clear_returns(struct loading *ld)
 {
     struct shard *s = ld->shard;
-    assert(ld->lost && ld->matched);
+    assert(ld->lost && ld->matched && ld->phase == LOADING);
     uint64_t key;
     void *value;
     size_t found = 0, due = 0, room = clearing_room(s);
@@ -364,7 +374,7 @@ static paramo_err match(struct loading *ld)
         err = match_table(ld, &m->tables[i]);
     if (err)
         return err;
-    assert(!ld->matched);
+    assert(!ld->matched && ld->phase == LOADING);
     ld->matched = true;
     if (ld->lost)
         return clear_returns(ld);
@@ -378,6 +388,7 @@ static paramo_err match(struct loading *ld)
 static paramo_err apply_rows(struct loading *ld, const struct ckpt_block *b)
 {
     assert(ld->phase == LOADING && ld->shard->loads->current == ld);
+    assert(ld->matched && !has_records(b));
     struct shard_table *t = map_get(&ld->tables, b->table);
     if (!t)
         return ld->lost ? PARAMO_OK
@@ -398,6 +409,7 @@ static paramo_err apply_rows(struct loading *ld, const struct ckpt_block *b)
 /* Of a block with records, as many as fit into a turn. done: it is applied. */
 static paramo_err apply(struct loading *ld, struct load_block *b, bool *done)
 {
+    assert(ld->matched && !ld->err);
     *done = true;
     if (has_records(&b->block))
         return load_records_turn(ld->shard, ld->own, &b->records, done);
@@ -422,6 +434,7 @@ static void next(struct lane_timer *timer)
     struct loading *ld = container_of(timer, struct loading, next);
     paramo_err err = PARAMO_OK;
     assert(!ld->posted && ld->phase == LOADING && ld->shard->loads->current == ld);
+    assert(ld->reader || ld->work_err);
     if (ld->work_err) {
         ld->err = ld->work_err;
         memcpy(ld->text, ld->work_text, sizeof ld->text);
@@ -459,7 +472,8 @@ static void next(struct lane_timer *timer)
 static void worked(struct blocking_job *blocking_job)
 {
     struct loading *ld = container_of(blocking_job, struct loading, blocking_job);
-    assert(ld->posted);
+    assert(ld->posted && !ld->next.slot);
+    assert(!ld->shard || ld->shard->loads->current == ld);
     ld->posted = false;
     if (ld->shard)
         again(ld);
@@ -467,11 +481,12 @@ static void worked(struct blocking_job *blocking_job)
         loading_free(ld);
 }
 
-/* Aborts the load; requests wait on. */
+/* Aborts the load; requests still wait. */
 static void load_abort(struct shard *s, paramo_err why)
 {
     struct loading *ld = s->loads->current;
-    assert(ld->shard == s);
+    assert(ld->shard == s && why);
+    assert(!ld->posted || ld->phase == LOADING);
     s->loads->current = NULL;
     s->loads->aborted = ld->config.id;
     lane_timer_cancel(s->lane, &ld->next);
@@ -514,6 +529,7 @@ void loading_check(struct shard *s)
     struct loading *ld = s->loads->current;
     if (!ld || !ld->hold)
         return;
+    assert(ld->shard == s);
     if (s->view->number >> 32 != ld->term) {
         load_abort(s, err_set(PARAMO_E_CANCELLED, "another scheduler leads now"));
         slice_resume_view_deferred(s);
@@ -548,7 +564,7 @@ static paramo_err loading_begin(struct shard *s, const struct shard_save_config 
     paramo_err err = migration_suspend(s);
     if (err)
         return err;
-    assert(!s->loads->current && s->self >= 0);
+    assert(!s->loads->current && !saving_now(s) && s->self >= 0);
     struct loading *ld = calloc(1, sizeof *ld);
     if (!ld)
         return err_memory(sizeof *ld);
@@ -574,7 +590,7 @@ paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *conf
         loading_free(ld);
         return err;
     }
-    assert(!s->loads->current);
+    assert(!s->loads->current && ld->phase == HOLDING);
     ld->hold = true;
     ld->term = (uint32_t)(s->view->number >> 32);
     s->loads->current = ld;
@@ -594,6 +610,7 @@ paramo_err shard_load_go(struct shard *s, uint64_t id, uint64_t order)
     s->loads->over = order > s->loads->over ? order : s->loads->over;
     if (!ld || !ld->hold || ld->config.id != id)
         return s->loads->aborted == id ? err_hold_expired(s) : PARAMO_OK;
+    assert(ld->shard == s);
     if (ld->phase == LOADED) {
         release(ld);
     } else {
@@ -657,6 +674,7 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
         if (err)
             return err;
     }
+    assert(ld->shard == s && ld->phase <= HELD && !ld->posted);
     for (unsigned a = 0; a < RING_PARTITIONS; a++) {
         ld->own[a] = owns(s, a);
         for (int r = 0; r < RING_LEVELS; r++)
@@ -690,6 +708,7 @@ paramo_err shard_restore(struct shard *s, const struct shard_save_config *config
     paramo_err err = loading_begin(s, config, &ld);
     if (err)
         return err;
+    assert(ld->phase == HOLDING && !ld->hold);
     ld->lost = true;
     for (size_t i = 0; (t = shard_table_next(s, &i));) {
         any |= find_returns(s, t);
@@ -709,4 +728,5 @@ void loading_close(struct shard *s)
 {
     if (s->loads->current)
         load_abort(s, err_set(PARAMO_E_CLOSED, "the node is closed"));
+    assert(!s->loads->current);
 }

@@ -27,10 +27,10 @@ MUST_USE paramo_err shard_load(struct shard *s, const struct shard_save_config *
  * another scheduler, which does not know the load. Tables that are loaded by then are lost, because other
  * shards may not have loaded them. */
 MUST_USE paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *config);
-/* Loads rows and records of checkpoint `number` for those partitions of this shard that the view says are
- * lost and will be restored (struct view, lost). Requests wait since that view, and resume when this ends.
- * After an error the rows stay lost and requests wait on: the scheduler orders it again. A saving or load in
- * progress is aborted; AGAIN until that is over. */
+/* Loads rows and records of checkpoint `number` for those partitions of this shard that the view says are lost and
+ * will be restored (struct view, lost). Requests wait since that view, and resume when this ends. After an error the
+ * rows stay lost and requests still wait: the scheduler orders it again. A saving or load in progress is aborted;
+ * AGAIN until that is over. */
 MUST_USE paramo_err shard_restore(struct shard *s, const struct shard_save_config *config);
 /* Ends the hold or load of this id; does nothing if there is none. Tables that are not completely loaded are
  * lost. TIMEOUT: the shard aborted that load before, and its rows are lost: the load has failed. order: the

@@ -18,6 +18,7 @@ paramo_err save_records_begin(struct save_records *r, const struct shard *s,
                               const uint64_t partitions[PARTITION_WORDS])
 {
     *r = (struct save_records){.shard = s, .next = senders_first(s), .windows_room = senders_count(s)};
+    assert(!r->next == !r->windows_room);
     memcpy(r->partitions, partitions, sizeof r->partitions);
     r->windows = malloc((r->windows_room + 1) * sizeof *r->windows);
     return r->windows ? PARAMO_OK : err_memory(r->windows_room * sizeof *r->windows);
@@ -38,6 +39,7 @@ static struct sender_note *note_new(struct save_records *r)
             r->notes = more;
         r->notes_last = more;
     }
+    assert(r->notes_last->n < SENDER_NOTES_MAX);
     return &r->notes_last->notes[r->notes_last->n++];
 }
 
@@ -45,6 +47,7 @@ static struct sender_note *note_new(struct save_records *r)
  * the owner, or with partitions. */
 static paramo_err copy_notes(struct save_records *r, const struct sender *x)
 {
+    assert(r->windows_count > 0 && r->next == x);
     for (const struct applied_note *from = x->applied_window.applied_notes; from; from = from->next) {
         if (!applied_note_splits(from, r->partitions))
             continue;
@@ -80,6 +83,7 @@ paramo_err save_records_turn(struct save_records *r, bool *done)
 
 void save_records_sender_gone(struct save_records *r, const struct sender *sender)
 {
+    assert(r->shard && r->windows_count <= r->windows_room);
     if (r->next == sender)
         r->next = sender->next;
 }
@@ -105,6 +109,7 @@ static paramo_err put_windows(const struct save_records *r, struct ckpt_writer *
 
 static paramo_err put_notes(const struct save_notes *list, struct ckpt_writer *writer)
 {
+    assert(list->n > 0 && list->n <= SENDER_NOTES_MAX);
     struct writer w = {0};
     sender_notes_encode(list->notes, list->n, &w);
     struct ckpt_block block = {
@@ -116,7 +121,7 @@ static paramo_err put_notes(const struct save_notes *list, struct ckpt_writer *w
 
 paramo_err save_records_put(const struct save_records *r, struct ckpt_writer *writer)
 {
-    assert(!r->next);
+    assert(!r->next && !r->notes == !r->notes_last);
     paramo_err err = r->windows_count ? put_windows(r, writer) : PARAMO_OK;
     for (const struct save_notes *list = r->notes; list && !err; list = list->next)
         err = put_notes(list, writer); /* behind the windows */

@@ -24,7 +24,7 @@ enum {
     WAIT_MS = 1            /* between two looks whether the shard is ready; arbitrary */
 };
 
-/* Comes before a table's rows: what the base has and the table no longer has. */
+/* Comes before a table's rows: the keys that the base has and the table no longer has. */
 struct save_gone {
     struct save_gone *next;
     uint32_t table;
@@ -119,6 +119,7 @@ static void move(struct saving *sv, enum saving_phase to)
 
 static void fail(struct saving *sv, paramo_err err)
 {
+    assert(err);
     if (sv->err)
         return;
     sv->err = err;
@@ -160,6 +161,7 @@ static struct save_buffer *buffer_new(struct saving_table *t)
         buffer_free(b);
         return NULL;
     }
+    assert(b->room > 0 && !b->lens == (t->row_bytes > 0));
     return b;
 }
 
@@ -188,6 +190,7 @@ static void got_row(void *arg, uint64_t key, const void *row, uint32_t values)
 {
     struct saving_table *t = arg;
     struct saving *sv = t->saving;
+    assert(sv->shard && sv->phase == SAVING_COPYING);
     unsigned partition = ring_partition(ring_position(&t->placement, key));
     uint8_t group = sv->group[partition];
     if (group == SAVE_GROUPS || sv->err || partition_set_has(t->gone, partition))
@@ -199,7 +202,7 @@ static void got_row(void *arg, uint64_t key, const void *row, uint32_t values)
         fail(sv, err_memory(SAVE_BUFFER_BYTES));
         return;
     }
-    assert(b->n < b->room);
+    assert(b->table == t->id && b->n < b->room);
     b->keys[b->n] = key;
     if (!b->lens) { /* there is room */
         memcpy(b->rows.data + b->rows.len, row, t->row_bytes);
@@ -251,6 +254,7 @@ static paramo_err put_erased(struct saving *sv, const struct save_gone *gone)
 
 static paramo_err put_gone(struct saving *sv)
 {
+    assert(sv->posted && sv->writer);
     paramo_err err = PARAMO_OK;
     for (const struct save_gone *gone = sv->gone; gone && !err; gone = gone->next)
         err = gone->cleared ? put_cleared(sv, gone->table) : put_erased(sv, gone);
@@ -259,6 +263,8 @@ static paramo_err put_gone(struct saving *sv)
 
 static paramo_err put_buffer(struct saving *sv, const struct save_buffer *b)
 {
+    assert(sv->posted && sv->writer);
+    assert(b->n > 0 && b->n <= b->room);
     struct writer payload = {0};
     struct ckpt_block block;
     paramo_err err = ckpt_rows_pack(b->table, &b->placement, b->keys, b->lens, b->rows.data, b->n, b->width,
@@ -295,6 +301,7 @@ static void work(struct blocking_job *blocking_job)
         sv->writer = NULL; /* freed in any case */
         sv->ended = !err;
     }
+    assert(!sv->ended || (!sv->writer && !sv->work_err));
     if (err && !sv->work_err) {
         sv->work_err = err;
         err_text_copy(sv->work_text);
@@ -392,6 +399,7 @@ static void worked(struct blocking_job *blocking_job)
 {
     struct saving *sv = container_of(blocking_job, struct saving, blocking_job);
     assert(sv->posted);
+    assert(sv->shard ? sv->shard->saves->current == sv : sv->former || sv->closed);
     sv->posted = false;
     queue_clear(sv, &sv->batch);
     if (!sv->shard) {
@@ -437,6 +445,7 @@ static bool all_followed(const struct shard *s)
 
 void saving_mark(struct shard *s)
 {
+    assert(!s->saves->current || s->saves->current->shard == s);
     for (struct chain_stream *st = s->chain && s->saves->current ? s->chain->streams : NULL; st;
          st = st->next)
         st->saved = st->seq;
@@ -444,6 +453,7 @@ void saving_mark(struct shard *s)
 
 void saving_check(struct shard *s)
 {
+    assert(!s->saves->current || s->saves->current->shard == s);
     if (s->saves->current && !s->saves->current->posted &&
         s->saves->current->ended) /* the blocking job owns `ended` while one runs */
         saving_go(s->saves->current);
@@ -519,11 +529,13 @@ static void group_partitions(struct saving *sv, const struct shard *s)
         count += sv->mine[a] = view_ring(s->view)->owner[a] == (unsigned)s->self;
     for (unsigned a = 0; a < RING_PARTITIONS; a++)
         sv->group[a] = (uint8_t)(sv->mine[a] ? at++ * SAVE_GROUPS / count : SAVE_GROUPS);
+    assert(at == count && s->self >= 0);
 }
 
 static paramo_err add_gone(struct saving *sv, const struct saving_table *t, bool cleared,
                            const uint64_t *keys, size_t n)
 {
+    assert(t->saving == sv && (!cleared || !n));
     struct save_gone *gone = malloc(sizeof *gone + n * sizeof *keys);
     if (!gone)
         return err_memory(n * sizeof *keys);
@@ -532,6 +544,7 @@ static paramo_err add_gone(struct saving *sv, const struct saving_table *t, bool
     for (size_t i = 0; i < n; i++)
         if (sv->mine[ring_partition(ring_position(&t->placement, keys[i]))])
             gone->keys[gone->n++] = keys[i];
+    assert(gone->n <= n);
     sv->gone = gone;
     return PARAMO_OK;
 }
@@ -578,6 +591,8 @@ static paramo_err add_tables(struct saving *sv)
     struct shard *s = sv->shard;
     struct shard_table *t;
     paramo_err err = PARAMO_OK;
+    assert(!s->saves->current || s->saves->current == sv);
+    assert(sv->phase == SAVING_COPYING && !sv->current);
     sv->changes = sv->config.base_id && s->saves->id && s->saves->id == sv->config.base_id;
     s->saves->id = 0;
     for (size_t i = 0; !err && (t = shard_table_next(s, &i));)
@@ -712,6 +727,7 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
         saving_free(sv);
         return err;
     }
+    assert(!s->saves->current && !sv->posted);
     s->saves->current = sv;
     if (sv->phase == SAVING_COPYING)
         tables_begin(sv);
@@ -723,6 +739,7 @@ void shard_save_drop(struct shard *s, uint64_t number)
     struct saving *sv = s->saves->current;
     if (!sv || (number && sv->config.number != number))
         return;
+    assert(sv->shard == s && !sv->former);
     fail(sv, err_set(PARAMO_E_CANCELLED, "the scheduler aborted the checkpoint"));
     saving_go(sv);
 }
@@ -780,6 +797,7 @@ void saving_close(struct shard *s)
     if (!sv)
         return;
     report_end(s, err_set(PARAMO_E_CLOSED, "the node is closed"));
+    assert(!s->saves->current && !sv->shard && !sv->former);
     sv->closed = true;
     if (!sv->posted) {
         ckpt_abort(sv->writer);
@@ -801,6 +819,7 @@ void saving_new_view(struct shard *s)
     if (!err)
         return;
     report_end(s, err);
+    assert(!s->saves->current && !sv->shard && !sv->former);
     s->saves->id = 0;
     sv->former = s;
     sv->next_left = s->saves->left;

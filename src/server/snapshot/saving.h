@@ -14,9 +14,9 @@
  * When SAVE_QUEUE_BYTES wait for the disk, changes of rows that are not copied yet wait, too; nothing else
  * does. An error ends the saving and nothing else: its file is removed, and done says why.
  *
- * A saving contains only changes if the shard's last saving was that of the base, and its partitions are the
- * same: the keys that were removed, then the rows that changed. A table whose changes are not known is
- * CLEARED in the shard's partitions and saved whole. Later blocks win, so that is right, too.
+ * A saving contains only changes if the shard's last saving was that of the base, and its partitions are the same:
+ * the keys that were removed, then the rows that changed. A table whose changes are not known is CLEARED in the
+ * shard's partitions and saved whole: later blocks replace earlier ones.
  *
  * It must never know when checkpoints are due, or how a manifest looks (cluster/checkpoint/ckpt.h). One
  * saving at a time, on the shard's lane. Tests: test/server/test_saving.c, test/e2e/checkpoint.sh.
