@@ -24,7 +24,8 @@ paramo_err table_check(const paramo_worker *worker, const paramo_table *table)
     if (!table)
         return err_set(PARAMO_E_NO_TABLE, "table is NULL");
     if (table->worker != worker)
-        return err_set(PARAMO_E_NO_TABLE, "table %s was opened by another worker", table->spec.name);
+        return err_set(PARAMO_E_NO_TABLE, "table %s was opened by another worker; open it with this one",
+                       table->spec.name);
     if (!atomic_load_explicit(&table->users, memory_order_relaxed))
         return err_set(PARAMO_E_CLOSED, "table %s is closed", table->spec.name);
     return PARAMO_OK;

@@ -15,7 +15,7 @@ MUST_USE paramo_err request_issue(paramo_worker *worker, struct client_call *cal
 /* The given options; or, if they are shorter than this program's, whole, completed from them. NULL stays. */
 const paramo_request_options *request_options(const paramo_request_options *options,
                                               paramo_request_options *whole);
-/* A request that ended because the whole node did is told so. */
+/* The status of a request: if the request ended because its node did, the status of the node. */
 MUST_USE paramo_err request_cause(const paramo_worker *worker, paramo_err err);
 
 #endif

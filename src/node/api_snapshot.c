@@ -13,14 +13,14 @@
 enum { KEEP = 2 };
 
 /*
- * What is known of the snapshots of a name: the one row of the table "@NAME". A taker writes `begun`, and waits for that,
- * before it changes a copy; and `taken` when all copies are whole. Snapshot n is in the copies n % keep. So what a reader
- * has read is of snapshot n if `begun` is below n + keep afterwards.
+ * The record of a name's snapshots: the only row of the table "@NAME". A taker writes `begun`, and waits for that,
+ * before it changes a copy; and `taken` when all copies are whole. Snapshot n is in the copies n % keep. So a reader
+ * has read snapshot n if `begun` is below n + keep after the read.
  */
 struct record {
     uint64_t taken, begun; /* the last one that is whole; that was begun */
     uint64_t keep;
-    uint64_t taker; /* a random number: who has begun the last one */
+    uint64_t taker; /* a random number: the call that has begun the last one */
 };
 enum { RECORD_VALUES = sizeof(struct record) / sizeof(uint64_t) };
 
@@ -160,7 +160,7 @@ static paramo_err copy_table(paramo_worker *worker, const char *name, const char
     return err;
 }
 
-/* The tables exist and can be copied: found out before anything is changed. */
+/* Checks that the tables exist and can be copied, before anything is changed. */
 static paramo_err tables_check(paramo_worker *worker, const char *name, const char *const *tables, size_t n)
 {
     char copy[VIEW_NAME_MAX];

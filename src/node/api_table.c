@@ -229,7 +229,7 @@ uint32_t paramo_table_state_values(const paramo_table *table)
 
 static paramo_err whole_request(paramo_worker *worker, struct client_call *call)
 {
-    if (lane_inside()) /* it could not wait, and the request would outlive what it was lent */
+    if (lane_inside()) /* it could not wait, and the request would outlive the caller's arguments */
         return err_set(PARAMO_E_IN_CALLBACK, "a callback or handler cannot wait for a whole table");
     uint64_t ts;
     paramo_err err = client_issue(worker->client, call, &ts);

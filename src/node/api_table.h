@@ -1,6 +1,6 @@
 /*
- * Tables of the public API: opened by name, and requests for a whole table. It must never know how a request travels, nor
- * how a worker is opened. Tests: test/node/test_node.c, test/node/test_snapshot.c.
+ * Tables of the public API: opened by name, and requests for a whole table. It must never know how a request travels,
+ * or how a worker is opened. Tests: test/node/test_node.c, test/node/test_snapshot.c.
  */
 #ifndef NODE_API_TABLE_H
 #define NODE_API_TABLE_H

@@ -66,6 +66,7 @@ void worker_nudge(paramo_worker *w)
  * requests that nothing waits for. */
 void worker_node_ended(paramo_worker *w)
 {
+    assert(lane_held(w->node->control) && w->client);
     if (w->node->own->code != PARAMO_E_FENCED)
         client_interrupt(w->client);
     worker_nudge(w);
@@ -142,8 +143,8 @@ static void worker_free(paramo_worker *w)
     if (w->client) {
         filters_close(w);
         client_close(w->client);
-        /* The client may have asked for a view until now: the control lane has run that, and our lane what
-         * the control lane has posted, while there is a client. Its clock's iterations have ended with it. */
+        /* The client may have asked for a view until now. So the control lane runs that, and then our lane runs what
+         * the control lane has posted, before the client is freed. The iterations of its clock have ended with it. */
         (void)!node_run_on(w->node->control, close_clock, w);
         (void)!node_run_on(w->lane, nothing, NULL);
         client_free(w->client);
@@ -178,9 +179,10 @@ paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, 
     if (!worker)
         return err_set(PARAMO_E_INVALID, "worker is NULL");
     if (app == PARAMO_ANY || customer_id == PARAMO_ANY)
-        return err_set(PARAMO_E_INVALID, "app or customer is PARAMO_ANY, which is not a number of one");
+        return err_set(PARAMO_E_INVALID, "app or customer is PARAMO_ANY, which names none; use a number");
     if (!node->joined)
-        return err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+        return err_set(PARAMO_E_CLOSED,
+                       "the node has not joined a cluster; paramo_join or paramo_start comes first");
     if (!reads && node->own->observer)
         return err_set(PARAMO_E_INVALID, "a node of readers is no member of the job: it opens readers only");
     if (lane_inside())
@@ -241,7 +243,8 @@ paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, 
     struct enlist e = {.worker = w};
     err = node_run_on(node->control, enlist_worker, &e);
     if (!err && e.err)
-        err = err_set(e.err, "customer %u of app %u is open already", customer_id, app);
+        err = err_set(e.err, "customer %u of app %u is open already; close it first, or open another number",
+                      customer_id, app);
     if (err) {
         char text[ERR_TEXT_MAX];
         err_text_copy(text);

@@ -17,7 +17,7 @@ MUST_USE paramo_err worker_check(const paramo_worker *worker);
 /* paramo_customer_open for an app of the library's own, too. */
 MUST_USE paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer, bool reads,
                                   paramo_worker **worker);
-/* Sends what filters hold back, and waits for it for some seconds. Not on a lane. */
+/* Sends the rows that filters hold back, and waits for some seconds until they are acknowledged. Not on a lane. */
 void filters_close(paramo_worker *worker);
 
 #endif

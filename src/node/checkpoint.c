@@ -1,4 +1,4 @@
-/* Checkpoints: what applications ask of the scheduler, and what servers do on its orders. An order goes to
+/* Checkpoints: the calls of applications to the scheduler, and the scheduler's orders to servers. An order goes to
  * all shards of the member slot, each on its lane, and is answered when the last is done. */
 #include <assert.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 enum { HOLD_SLACK_MS = 1000 }; /* for the order that ends the hold. Arbitrary */
 
-/* ---- what a server is told ---------------------------------------------------------------------------- */
+/* ---- orders to a server ------------------------------------------------------------------------------- */
 
 struct ckpt_part {
     struct ckpt_job *job;
@@ -150,6 +150,7 @@ void member_slot_order(void *arg, uint64_t order, uint32_t what, struct reader *
     struct member_slot *member_slot = arg;
     struct ckpt_order m;
     paramo_err err = PARAMO_OK;
+    assert(lane_held(member_slot->node->control) && member_slot->member);
     if (what >= ORDER_MIGRATION_SOURCE && what <= ORDER_MIGRATION_END) {
         member_slot_migration_order(member_slot, order, what, fields);
         return;
@@ -187,7 +188,7 @@ void member_slot_order(void *arg, uint64_t order, uint32_t what, struct reader *
         lane_post(member_slot->shards[i].lane, &job->part[i].task);
 }
 
-/* ---- what an application asks for --------------------------------------------------------------------- */
+/* ---- calls of an application -------------------------------------------------------------------------- */
 
 struct ckpt_args {
     bool load, changes;
@@ -213,7 +214,8 @@ static paramo_err checkpoint(paramo_node *node, const char *dir, struct ckpt_arg
     if (err)
         return err;
     if (!node->joined)
-        return err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+        return err_set(PARAMO_E_CLOSED,
+                       "the node has not joined a cluster; paramo_join or paramo_start comes first");
     if (!dir || !*dir)
         return err_set(PARAMO_E_INVALID, "dir is NULL or empty");
     err = process_path(dir, args->dir, sizeof args->dir);

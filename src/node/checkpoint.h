@@ -1,5 +1,5 @@
 /*
- * Checkpoints of a running job: what an application asks for (paramo_checkpoint_*), and a server's orders to
+ * Checkpoints of a running job: the calls of an application (paramo_checkpoint_*), and the orders to a server to
  * save, drop and load. It never knows files or rows. Tests: test/node/test_checkpoint.c.
  */
 #ifndef NODE_CHECKPOINT_H

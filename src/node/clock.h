@@ -29,7 +29,7 @@ enum { CLOCK_AHEAD_MAX = 1024 /* iterations ended whose requests are in flight; 
 /* Control lane. The scheduler counts the worker from now on, or does not any more. */
 void clock_joined(paramo_worker *worker, uint64_t session, const struct clock_result *result);
 void clock_left(paramo_worker *worker);
-/* Control lane. What an answer to a wait has brought. */
+/* Control lane. Takes in the result of a wait. */
 void clock_heard(paramo_worker *worker, const struct clock_result *result);
 /* Any thread. *clock: the number that the worker has reached when all its requests before have ended. INVALID: it
  * does not count; AGAIN; MEMORY; or why it does not count any more. */
@@ -45,8 +45,8 @@ uint64_t clock_age(const paramo_worker *worker, uint64_t demanded);
 void clock_needed(void *worker, uint64_t clock);
 /* OK while it counts. */
 MUST_USE paramo_err clock_check(const paramo_worker *worker);
-/* Control lane. The worker does not count by this session: no thread waits for the answer, and a scheduler that is
- * away hears of it later. */
+/* Control lane. Tells the scheduler that the worker no longer counts by this session. No thread waits for the answer;
+ * a scheduler that cannot be reached is told later. */
 void clock_goodbye(paramo_worker *worker, uint64_t session);
 /* Control lane; the client is closed, and its tasks have run. Tells the scheduler that the worker is gone. */
 void clock_close(paramo_worker *worker);

@@ -1,5 +1,5 @@
-/* A node's configuration from environment variables: ps-lite's, which say several things at once, and those of
- * the table (settings.h). */
+/* A node's configuration from environment variables: ps-lite's, some of which set several fields, and those of the
+ * table (settings.h). */
 #include <string.h>
 #include <strings.h>
 
@@ -129,7 +129,7 @@ static paramo_err variables_of_log(void)
     return err ? err_prefix(err, "PARAMO_LOG_FILE") : PARAMO_OK;
 }
 
-/* What holds for the whole process. */
+/* Settings of the whole process. */
 static paramo_err variables_of_process(void)
 {
     uint64_t verbose = 0, ignored = 0;

@@ -62,7 +62,7 @@ static paramo_err member_slot_prepare(paramo_node *node, struct member_slot *mem
     if (!member_slot->shards)
         return err_memory(n * sizeof *member_slot->shards);
     member_slot->shards_count = n;
-    /* The threads that post to embedded shards run them; threads of their own would only be in the way. */
+    /* The threads that post to embedded shards also run them. Threads of their own would only take processor time. */
     unsigned flags = node->config.roles == PARAMO_ROLE_ALL ? LANE_NO_SPIN : 0;
     for (unsigned i = 0; i < n; i++) {
         char name[24];

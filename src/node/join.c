@@ -234,7 +234,7 @@ static bool joined_or_failed(void *arg)
     return joined == node->member_slots_count;
 }
 
-/* The ring as it was first dealt out; tables placed by range keep to it. */
+/* The job's first ring; tables placed by range always use it. */
 static paramo_err learn_ranges(paramo_node *node, const struct view *view)
 {
     struct ring *ring = malloc(sizeof *ring);
@@ -291,7 +291,7 @@ paramo_err paramo_join(paramo_node *node)
     if (err)
         return err;
     err = node_run_on(node->control, join_on_control, &j);
-    if (!err) /* bounded: by the disk, if anything; or a scheduler that stands by */
+    if (!err) /* no deadline: only the disk, or a standby scheduler's wait, takes long */
         err = lane_wait(node->control, join_begun, &j, UINT64_MAX);
     if (!err)
         err = node_run_on(node->control, join_give_up, &j);

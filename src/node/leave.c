@@ -1,4 +1,5 @@
-/* How a node ends: it drains if told to, says goodbye in order, closes what it has, and is freed. */
+/* How a node ends: it drains if asked to, sends its goodbyes in order, closes its lanes and connections, and is
+ * freed. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -38,7 +39,7 @@ static void end_scheduler(void *arg)
     scheduler_end(((paramo_node *)arg)->scheduler, PARAMO_E_SHUTDOWN, "the scheduler was interrupted");
 }
 
-/* It stops before the job was complete: members that have come are told why. */
+/* The node stops before the job was complete: the scheduler tells the members that have registered why. */
 static void end_gathering(void *arg)
 {
     paramo_node *node = arg;
@@ -49,7 +50,7 @@ static void end_gathering(void *arg)
         end_scheduler(node);
 }
 
-/* It never ran. A scheduler that keeps its state must record there that the job is over. */
+/* The job never ran. A scheduler that keeps its state must record there that the job is over. */
 static void end_early(paramo_node *node)
 {
     (void)!node_run_on(node->control, end_gathering, node);
@@ -154,7 +155,8 @@ static void leave_all(paramo_node *node, bool now)
         member_slot_leave(node->own, now);
     if (!now && lane_wait(node->control, servers_ended, node, UINT64_MAX))
         return;
-    bool interrupted = atomic_exchange(&node->interrupted, false); /* the rest is bounded and must be done */
+    /* The remaining waits are bounded and must not be cut short. */
+    bool interrupted = atomic_exchange(&node->interrupted, false);
     if (interrupted && atomic_load(&node->draining) && node->config.roles == PARAMO_ROLE_SERVER)
         drain(node);
     if (interrupted && node->scheduler)
@@ -194,7 +196,7 @@ static paramo_err stop(paramo_node *node, bool now)
     }
     flush_answers(node);
     if (node->joined && node->own->observer)
-        log_info("this node of readers ends; the job does not know of it");
+        log_info("this node of readers leaves; the job does not count it");
     else if (node->joined)
         leave_all(node, now);
     else

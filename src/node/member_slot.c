@@ -13,7 +13,7 @@
 #include "node/node.h"
 #include "node/serve.h"
 
-/* ---- what the member says ----------------------------------------------------------------------------- */
+/* ---- events of the member ----------------------------------------------------------------------------- */
 
 static const struct sm machine = {
     "member_slot",
@@ -61,7 +61,7 @@ static void member_slot_ended(void *arg, paramo_err status, const char *text)
     serve_nudge(member_slot->node);
     if (!(member_slot->role & (PARAMO_ROLE_WORKER | PARAMO_ROLE_READER)) || status == PARAMO_OK)
         return;
-    /* Without a scheduler, too: the servers lose it at the same time and end. */
+    /* Also without a scheduler: the servers lose it at the same time and end. */
     for (paramo_worker *w = member_slot->node->workers; w; w = w->next)
         worker_node_ended(w);
 }
@@ -101,7 +101,7 @@ static void member_slot_progress(void *arg, struct heartbeat *heartbeat)
         lane_progress(member_slot->shards[i].lane, &heartbeat->lane[i].steps, &heartbeat->lane[i].busy);
 }
 
-/* ---- a shard that cannot go on ---- */
+/* ---- a shard that cannot continue ---- */
 
 static void failure_run(struct lane_task *task)
 {
@@ -174,6 +174,7 @@ static void member_slot_accept(void *arg, struct van_conn *conn, const struct he
 static paramo_err member_slot_open_acceptor(struct member_slot *member_slot, const char *listen_address)
 {
     paramo_node *node = member_slot->node;
+    assert(!member_slot->acceptor && !member_slot->member);
     struct acceptor_config config = {
         .van = node->van,
         .lane = node->control,
@@ -246,7 +247,7 @@ static paramo_err member_slot_listen(struct member_slot *member_slot, const char
     return err;
 }
 
-/* A node that is no member. The scheduler may be away for as long as a member would wait for it. */
+/* A node that is not a member. It waits for a scheduler that died as long as a member does. */
 static paramo_err member_slot_observe(struct member_slot *member_slot, const char *scheduler_address)
 {
     paramo_node *node = member_slot->node;
@@ -262,6 +263,7 @@ static paramo_err member_slot_observe(struct member_slot *member_slot, const cha
                                      .on_joined = member_slot_joined,
                                      .on_view = member_slot_view,
                                      .on_ended = member_slot_ended};
+    assert(!member_slot->observer && !member_slot->member && !member_slot->acceptor);
     move(member_slot, MEMBER_SLOT_JOINING);
     return observer_create(&config, &member_slot->observer);
 }
@@ -313,6 +315,7 @@ paramo_err member_slot_open(struct member_slot *member_slot, const char *schedul
         .progress = member_slot_progress,
         .on_order = member_slot->shards_count ? member_slot_order : NULL,
     };
+    assert(!member_slot->observer && member_slot->role != PARAMO_ROLE_READER);
     move(member_slot, MEMBER_SLOT_JOINING);
     return member_create(&config, &member_slot->member);
 }

@@ -80,6 +80,7 @@ void member_slot_migration_order(struct member_slot *member_slot, uint64_t order
 {
     struct migration_order m;
     struct node_shard *from = NULL, *to = NULL;
+    assert(lane_held(member_slot->node->control) && member_slot->member);
     paramo_err err = migration_order_decode(fields, &m);
     if (!err && what != ORDER_MIGRATION_TARGET)
         from = shard_of(member_slot, &m.from);
@@ -105,5 +106,6 @@ void member_slot_migration_order(struct member_slot *member_slot, uint64_t order
                                   .what = what,
                                   .fields = m,
                                   .task.run = job_begin};
+    assert(job->at && job->at != job->also);
     lane_post(job->at->lane, &job->task);
 }

@@ -132,7 +132,8 @@ static void call_begin(struct lane_task *task)
         c->member_slot->member ? c->begin(c, c->member_slot->member, c->arg)
         : c->member_slot->observer
             ? err_set(PARAMO_E_INVALID, "a node of readers is no member of the job, as this call requires")
-            : err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+            : err_set(PARAMO_E_CLOSED,
+                      "the node has not joined a cluster; paramo_join or paramo_start comes first");
     if (err)
         call_finish(c, err);
 }
@@ -143,7 +144,7 @@ static void call_cancel(struct lane_task *task)
     assert(lane_held(c->member_slot->node->control));
     if (!atomic_load(&c->done))
         member_cancel(c->member_slot->member, &c->call);
-    /* Waits until this task has run, not only until it is done. */
+    /* Waits until the task has returned: its stack may not go before. */
     lane_notify(c->member_slot->node->control);
 }
 

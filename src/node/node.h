@@ -66,7 +66,7 @@ struct member_slot {
     atomic_int state;               /* enum member_slot_state: written on the control lane, read anywhere */
     paramo_err code;                /* why it failed or ended: whole before state says so */
     char text[ERR_TEXT_MAX];
-    /* The first of its shards that cannot continue, and why: the member slot ends. */
+    /* The first of its shards that cannot continue, with the reason. The member slot then ends. */
     struct lane_task failure;
     atomic_bool failing;
     paramo_err failure_code;

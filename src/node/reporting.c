@@ -58,6 +58,7 @@ static void ask(struct report_job *job)
 
 void member_slot_report(struct member_slot *member_slot, uint64_t order)
 {
+    assert(lane_held(member_slot->node->control) && member_slot->shards_count);
     size_t bytes = sizeof(struct report_job) + member_slot->shards_count * sizeof(struct shard_report);
     struct report_job *job = calloc(1, bytes);
     if (!job) {
@@ -66,5 +67,6 @@ void member_slot_report(struct member_slot *member_slot, uint64_t order)
     }
     job->member_slot = member_slot;
     job->order = order;
+    assert(!job->at);
     ask(job);
 }

@@ -1,6 +1,7 @@
-/* The user's request handlers, of tables and of apps. A paramo_request is the shard's request and what the
- * handler sees of it; it lies in the shard's request, and ends with it when it is answered. A handler dispatch is between a shard and the handlers; requests without a handler wait
- * there. An app without a function has a queue, from which the application's threads take. */
+/* The user's request handlers, of tables and of apps. A paramo_request is the shard's request and what the handler sees
+ * of it; it lies in the shard's request, and ends with it when it is answered. A handler dispatch is between a shard and
+ * the handlers; requests without a handler wait there. An app without a function has a queue, from which the
+ * application's threads take. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,6 +74,7 @@ static struct handler *hold_app(paramo_node *node, uint32_t app, uint32_t custom
         h = NULL;
     if (h)
         atomic_fetch_add(&h->takers, 1);
+    assert(!h || (h->app && atomic_load(&h->state) != HANDLER_FREE));
     handlers_release(node);
     return h;
 }
@@ -171,7 +173,9 @@ static void refuse_unserved(struct paramo_request *q)
 {
     char text[ERR_TEXT_MAX];
     if (q->info.table) /* the sender puts this node before it */
-        (void)snprintf(text, sizeof text, "no handler serves table %s", q->info.table);
+        (void)snprintf(text, sizeof text,
+                       "no handler serves table %s; the application must set one (paramo_serve)",
+                       q->info.table);
     else
         (void)snprintf(text, sizeof text, "app %u is not served", q->info.app);
     refuse(q, PARAMO_E_HANDLER, text);
@@ -214,7 +218,8 @@ static void dispatch_one(struct dispatch *dispatch, struct paramo_request *q)
         h->fn(h->arg, q, &q->info);
     } else if (h) {
         queue_add(h, q);
-        if (job_is_over(dispatch->node)) /* its threads have left, or leave: no thread takes later requests */
+        if (job_is_over(
+                dispatch->node)) /* its threads have left, or are leaving: no thread takes later requests */
             queue_refuse(h, "the job is over");
         lane_notify(dispatch->lane);
     } else {
@@ -259,6 +264,7 @@ static void dispatch_retry(struct lane_task *task)
 
 void dispatch_init(struct dispatch *dispatch, paramo_node *node, struct lane *lane)
 {
+    assert(node && lane && !dispatch->first && !dispatch->last);
     dispatch->node = node;
     dispatch->lane = lane;
     dispatch->expiry.fire = dispatch_expire;
@@ -508,7 +514,7 @@ paramo_err paramo_app_take(paramo_node *node, uint32_t app, uint32_t customer, u
     if (!request || !info)
         return err_set(PARAMO_E_INVALID, "request or info is NULL");
     if (lane_inside()) {
-        lane_unborrow(); /* ps::internal::Outside asks here, and then lets another thread wait */
+        lane_unborrow(); /* ps::internal::Outside asks here, and then another thread may wait */
         return err_set(PARAMO_E_IN_CALLBACK, "a callback or handler cannot wait for requests");
     }
     struct handler *h = hold_app(node, app, customer, false);

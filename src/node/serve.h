@@ -19,7 +19,7 @@ void dispatch_request(void *dispatch, struct shard_request *request, const struc
 void dispatch_close(struct dispatch *dispatch);
 /* Serves an app of the library's own, for any customer. Not on a lane. */
 MUST_USE paramo_err serve_app(paramo_node *node, uint32_t app, paramo_handler handler, void *arg);
-/* Wakes the threads in paramo_app_take to check whether they may go on. Any thread. */
+/* Wakes the threads in paramo_app_take to check whether they must return. Any thread. */
 void serve_nudge(paramo_node *node);
 /* Closes all apps and waits for the threads that take requests from them. */
 void serve_close_all(paramo_node *node);

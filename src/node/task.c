@@ -32,6 +32,7 @@ static void task_release(paramo_task *task)
 paramo_err task_create(const paramo_task_function *function, paramo_request *request,
                        const paramo_request_info *info, paramo_task **task)
 {
+    assert(function->run && function->name);
     paramo_task *made = calloc(1, sizeof *made);
     if (!made)
         return err_memory(sizeof *made);
@@ -64,7 +65,7 @@ void task_fail(paramo_task *task, paramo_err status, const char *text)
     task_release(task);
 }
 
-/* AGAIN and MOVED mean something else to a client: it would send the call once more. */
+/* A client would send the call again after AGAIN or MOVED. */
 static paramo_err as_answer(paramo_err status)
 {
     return status == PARAMO_E_AGAIN || status == PARAMO_E_MOVED ? PARAMO_E_HANDLER : status;

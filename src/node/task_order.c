@@ -122,7 +122,7 @@ static paramo_err caller_get(struct task_order *o, uint32_t at, uint64_t session
             return err_memory(sizeof *c);
         c->at = at;
         c->session = session;
-        c->uses = 1; /* not idle before it is known */
+        c->uses = 1; /* for as long as this function uses it */
         paramo_err err = map_put(&o->callers, key, c);
         if (err) {
             free(c);
@@ -137,7 +137,7 @@ static paramo_err caller_get(struct task_order *o, uint32_t at, uint64_t session
     return PARAMO_OK;
 }
 
-/* Its calls have numbers up to this one, which may be the last that there is: a peer sends it. */
+/* The caller's calls have numbers up to this one. A peer sends the number, so it may be UINT64_MAX. */
 static void caller_reaches(struct order_caller *c, uint64_t number)
 {
     if (number <= c->high)

@@ -45,7 +45,7 @@ struct order_call {
     struct order_call *next; /* of those that may begin */
 };
 
-/* callers: how many are remembered. A caller more takes the place of the one without open calls that was quiet longest. */
+/* callers: how many are remembered. One more caller replaces the one without open calls that was idle longest. */
 MUST_USE paramo_err order_create(size_t callers, struct task_order **order);
 /* All calls have ended. */
 void order_destroy(struct task_order *order);
@@ -59,7 +59,7 @@ static inline bool order_may_begin(const struct order_call *call)
 {
     return call->edges_open == 0;
 }
-/* It waits no more, although calls that it names have not ended. */
+/* It stops waiting, although calls that it names have not ended. */
 void order_withdraw(struct task_order *order, struct order_call *call);
 /* A call that may begin has ended; failed: those that name it fail. Returns those that may begin now, linked by next. */
 MUST_USE struct order_call *order_end(struct task_order *order, struct order_call *call, bool failed);

@@ -49,7 +49,7 @@ static paramo_err run(struct tasks *tasks, paramo_task *task)
 {
     if (atomic_load(&tasks->closing))
         return err_set(PARAMO_E_CLOSED, "the node is leaving");
-    (void)err_set(PARAMO_E_HANDLER, "the function has failed"); /* unless it says more */
+    (void)err_set(PARAMO_E_HANDLER, "the function has failed"); /* unless the function sets a text */
     return task->function->run(task->function->user, task, &task->info);
 }
 
@@ -68,6 +68,7 @@ static void job_work(struct blocking_job *job)
 
 static void job_done(struct blocking_job *job)
 {
+    assert(!inside);
     task_ended(container_of(job, paramo_task, job));
 }
 
@@ -140,7 +141,7 @@ static void go(struct ordered *o)
     start(o->tasks, o->task);
 }
 
-/* The call has ended: those that waited for it go on. */
+/* The call has ended: those that waited only for it may begin. */
 static void ordered_end(struct ordered *o, bool failed)
 {
     assert(!o->held && order_may_begin(&o->call));
@@ -205,6 +206,7 @@ static paramo_err ordered_arrive(struct tasks *tasks, const paramo_request_info 
     struct order_name names[ORDER_NAMES_MAX];
     const paramo_bytes *keys = &info->seg[PARAMO_SEG_KEYS];
     size_t count = keys->len / sizeof *words;
+    assert(lane_held(tasks->node->apps));
     *ordered = NULL;
     if (info->flags & ~(uint32_t)TASKS_IN_ORDER || info->seg[PARAMO_SEG_LENS].len)
         return err_set(PARAMO_E_UNSUPPORTED, "a call of a task with flags %" PRIu32 " or lens", info->flags);
@@ -229,11 +231,13 @@ static paramo_err ordered_arrive(struct tasks *tasks, const paramo_request_info 
     o->call.session = words[1];
     o->call.number = words[2];
     err = order_arrive(tasks->order, &o->call, names, n);
-    if (err)
+    if (err) {
         free(o);
-    else
-        *ordered = o;
-    return err;
+        return err;
+    }
+    assert(!o->held && !o->task);
+    *ordered = o;
+    return PARAMO_OK;
 }
 
 /* Any thread. The order learns of the end on its lane. */
@@ -371,9 +375,9 @@ void tasks_end(paramo_node *node)
         return;
     atomic_store(&tasks->closing, true);
     (void)!node_run_on(node->apps, begin, tasks);
-    blocking_jobs_destroy(tasks->thread); /* those that wait for it are answered */
+    blocking_jobs_destroy(tasks->thread); /* its queued tasks are answered */
     tasks->thread = NULL;
-    paramo_worker_close(tasks->worker); /* and so are those that wait for subtasks */
+    paramo_worker_close(tasks->worker); /* tasks that wait for subtasks are answered */
     tasks->worker = NULL;
     assert(atomic_load(&tasks->open) == 0);
     (void)!node_run_on(node->apps, nothing, NULL); /* the order has learnt of all ends */
