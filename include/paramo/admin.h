@@ -176,7 +176,7 @@ typedef enum paramo_checkpoint_activity {
 
 typedef struct paramo_cluster_status {
     size_t size;
-    uint32_t replicas; /* that the job is to have */
+    uint32_t replicas; /* the job's setting */
     /* Every partition has its owner and all copies on servers that are registered, and nothing migrates or is
      * restored. */
     int converged;
@@ -210,8 +210,8 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_cluster_report_get(const paramo_clu
                                                                 uint32_t shard,
                                                                 paramo_cluster_report *report);
 
-/* The worker clocks of a node (docs/CONSISTENCY.md): its customers that count, and those of their waits that the scheduler
- * has not answered. A wait that a member asks again behind other calls begins again. */
+/* The worker clocks of a node (docs/CONSISTENCY.md): its customers that count, and those of their waits that the
+ * scheduler has not answered. If a member repeats a wait behind other calls, the time starts again. */
 typedef struct paramo_cluster_clocks {
     size_t size;
     uint32_t workers;          /* that count, at least 1 */

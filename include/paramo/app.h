@@ -35,25 +35,25 @@ extern "C" {
 
 #define PARAMO_ANY UINT32_MAX /* any customer */
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 /* paramo_worker_open for any role and app (a worker is app 0): schedulers and servers, too, may then send
  * requests, push and pull. INVALID: app and customer together are not unique within the node. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_customer_open(paramo_node *node, uint32_t app, uint32_t customer,
                                                            paramo_worker **worker);
 
-/* paramo_worker_open on a node of any role (READER: a node that is no part of the job), for a reader: it may pull, scan and reduce, and change nothing. The servers
- * refuse (REFUSED) its pushes, puts, deletes, clears and transforms, its pulls with PARAMO_CREATE, and all of its
- * requests to USER tables. They keep no record of it. It has no clock (INVALID) and sends no messages (REFUSED), and
- * paramo_table_open creates no table for it (NO_TABLE). `customer` is that of no worker of this node. UNSUPPORTED, of a
- * request: a server of an older version. */
+/* paramo_worker_open for a reader, on a node of any role (also READER). A reader may pull, scan and reduce, and
+ * changes nothing. The servers refuse (REFUSED) its pushes, puts, deletes, clears and transforms, its pulls with
+ * PARAMO_CREATE, and all of its requests to USER tables. They keep no record of it. It has no clock (INVALID) and
+ * sends no messages (REFUSED), and paramo_table_open creates no table for it (NO_TABLE). No worker of this node may
+ * have the number `customer`. A request ends with UNSUPPORTED if a server is of an older version. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_reader_open(paramo_node *node, uint32_t customer,
                                                          paramo_worker **reader);
 
-/* From now on paramo_table_open of this worker or reader opens NAME as "space/NAME", and "/NAME" as "NAME". So two groups
- * of workers on the same servers have tables of their own, and share those whose names begin with a slash. All else has
- * the names as the job knows them: handlers, messages, checkpoints, other workers. NULL: names are as given, which is so
- * at first. No other thread may open tables at that time. INVALID: empty, too long, or a slash at an end. */
+/* From now on paramo_table_open of this worker or reader opens NAME as "space/NAME", and "/NAME" as "NAME". So two
+ * groups of workers on the same servers have tables of their own, and share those whose names begin with a slash.
+ * Handlers, messages, checkpoints and other workers use the full names. NULL, the state at first: names are used as
+ * given. No other thread may open tables at that time. INVALID: empty, too long, or a slash at an end. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_worker_namespace(paramo_worker *worker, const char *space);
 
 typedef struct paramo_message {
@@ -106,7 +106,7 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_app_request(paramo_worker *worker,
  * requests were issued since. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_answers(paramo_worker *worker, uint64_t ts, uint32_t *count);
 
-/* ---- answering ---- */
+/* ---- handlers ---- */
 
 /* Serves the app on this node, before or after joining; earlier requests wait for it (handler_wait_ms).
  * handler runs for each request on a thread of the library, one at a time for all apps of the node. It
@@ -152,8 +152,8 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_server_range(const paramo_node *nod
 
 /* paramo_stop calls fn when the node has left the cluster, in order of registration. At most 64 functions. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_on_exit(paramo_node *node, void (*fn)(void *arg), void *arg);
-/* paramo_stop without waiting for the end of the job. A server's rows are lost as if it had died; a scheduler
- * leaves the others without one, and they go on until they need it. */
+/* paramo_stop without waiting for the end of the job. A server's rows are lost as if it had died. When a scheduler
+ * stops, the other nodes continue until they need it. */
 PARAMO_API paramo_err paramo_stop_now(paramo_node *node);
 
 /* ---- order among requests (Li et al., OSDI'14, section 3.2: task dependencies) ----

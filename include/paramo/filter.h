@@ -1,7 +1,7 @@
 /*
- * Filters: what travels between a worker and the servers is changed so that fewer bytes do. A chain of filters is
- * set for a table and a direction, "keycache,fixed:2,lz4". docs/FILTERS.md has each filter, what it saves, what it
- * does to a model, and which orders are refused.
+ * Filters make the messages between a worker and the servers smaller. A chain of filters is set for a table and a
+ * direction, "keycache,fixed:2,lz4". docs/FILTERS.md has each filter, what it saves, what it does to a model, and
+ * which orders are refused.
  */
 #ifndef PARAMO_FILTER_H
 #define PARAMO_FILTER_H
@@ -15,7 +15,7 @@ extern "C" {
 
 typedef enum paramo_filter_direction {
     PARAMO_FILTER_PUSH = 0, /* what a worker pushes: keys and values */
-    PARAMO_FILTER_PULL = 1  /* what it pulls: keys on the way there, values on the way back */
+    PARAMO_FILTER_PULL = 1  /* what it pulls: the keys of requests, the values of answers */
 } paramo_filter_direction;
 
 /* Sets the chain of a table for requests of its worker from now on, instead of that of paramo_config.filter.
@@ -35,14 +35,13 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_filter(paramo_table *table,
  * ninth filter of the process. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_filter_register(const paramo_filter *filter);
 
-/* Sends what filters (topk, threshold, skip, significant) hold back of this worker's pushes to the table, and
- * returns the request's timestamp in *ts (NULL is allowed with a callback). The request completes when all rows
- * that were held back are acknowledged, and those that were on their way. Rows of pushes that follow may be
- * held back again. options may be NULL. paramo_worker_close does the same, for at most ten seconds. Nothing is
- * held back: it completes at once. Any thread. If it fails (TIMEOUT, DATA_LOST, MEMORY and others, as
- * paramo_push), rows that have left arrive as soon as they can, and the others are held back still. NODE_LOST:
- * rows are given up, because no server has taken them while the worker has sent 1,024 more requests
- * (docs/FILTERS.md). */
+/* Sends the rows of this worker's pushes to the table that filters (topk, threshold, skip, significant) hold back,
+ * and returns the request's timestamp in *ts (NULL is allowed with a callback). The request completes when all rows
+ * that were held back or in flight are acknowledged. Rows of pushes that follow may be held back again. options may
+ * be NULL. paramo_worker_close does the same, for at most ten seconds. If nothing is held back, it completes at once.
+ * Any thread. If it fails (TIMEOUT, DATA_LOST, MEMORY and others, as paramo_push), rows that were sent are delivered
+ * later, and the others stay held back. NODE_LOST: the worker has dropped rows, because no server took them while it
+ * sent 1,024 more requests (docs/FILTERS.md). */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_filter_flush(paramo_worker *worker, paramo_table *table,
                                                           const paramo_request_options *options,
                                                           uint64_t *ts);

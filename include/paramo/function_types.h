@@ -1,7 +1,7 @@
 /*
- * Functions of the application's own that run where the rows are: what one is made of. paramo_function_register
- * (functions.h) makes it one that paramo_reduce and paramo_transform can name. docs/FUNCTIONS.md, section 3,
- * has the rules, and examples/c/own_functions.h two whole ones.
+ * The parts of a function of the application's own that runs where the rows are. paramo_function_register
+ * (functions.h) makes it one that paramo_reduce and paramo_transform can name. docs/FUNCTIONS.md, section 3, has the
+ * rules, and examples/c/own_functions.h two whole ones.
  */
 #ifndef PARAMO_FUNCTION_TYPES_H
 #define PARAMO_FUNCTION_TYPES_H
@@ -42,12 +42,12 @@ typedef struct paramo_function {
      * nothing else, because it may be called again when a server dies. Returns 0; otherwise the rows stay as
      * they were and the request ends with HANDLER, whose message has the number. */
     int (*change)(void *user, paramo_function_rows *rows);
-    /* paramo_reduce: what has been found so far, bytes without pointers; at most PARAMO_FUNCTION_STATE_MAX.
-     * They begin as zeros, aligned to 16. */
+    /* paramo_reduce: the size of the result so far: bytes without pointers, at most PARAMO_FUNCTION_STATE_MAX. They
+     * begin as zeros, aligned to 16. */
     size_t state_bytes;
     void (*add)(void *user, const paramo_function_rows *rows, void *state);
-    /* Adds what another shard has found. The order of adds and merges is any. `from` may be any bytes. Returns
-     * 0; otherwise `from` is not valid, and the request ends with PROTOCOL. */
+    /* Adds the result of another shard. Calls of add and merge come in any order. `from` may be any bytes. Returns 0;
+     * otherwise `from` is not valid, and the request ends with PROTOCOL. */
     int (*merge)(void *user, const void *params, size_t params_bytes, void *state, const void *from);
 } paramo_function;
 

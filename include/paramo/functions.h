@@ -27,7 +27,7 @@ typedef struct paramo_reduction {
     const char *name;
     const void *params;
     size_t params_bytes;
-    void *state;        /* USER: room for what it finds, ... */
+    void *state;        /* USER: room for the result, ... */
     size_t state_bytes; /* ... at least the function's state_bytes; that many are written */
     /* The result: written before the request completes, and only if it succeeds. */
     uint64_t rows;   /* rows in the range; DOT: those that both tables have */

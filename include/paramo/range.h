@@ -43,9 +43,9 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_pushpull_range(paramo_worker *worke
 
 /* ---- rows that exist, page by page ---- */
 
-/* The first rows of a range that exist, in ascending order of their keys: at most `most`, and about 1 MiB of
- * keys and values, but at least one (VAR tables: 256 KiB of each shard). A page may have fewer, and none;
- * `more` says whether to go on. */
+/* The first rows of a range that exist, in ascending order of their keys: at most `most`, and about 1 MiB of keys and
+ * values, but at least one (VAR tables: 256 KiB of each shard). A page may have fewer rows, or none; `more` says
+ * whether there are other pages. */
 typedef struct paramo_page {
     size_t size;
     uint64_t begin, end; /* keys from begin on and below end; end 0: up to the last key of all */
@@ -58,21 +58,20 @@ typedef struct paramo_page {
     size_t n, vals_n; /* rows, and their values */
     uint64_t next;    /* if there are more: where the next page begins */
     int more;
-    uint32_t scan; /* the library's: how servers know that this page goes on; 0 at first */
+    uint32_t scan; /* the library's: by it servers know the page before; 0 at first */
 } paramo_page;
 #define PARAMO_PAGE_KEYS_MAX 32768
 PARAMO_API void paramo_page_init(paramo_page *page);
 
-/* Pulls a page, and returns the request's timestamp in *ts (NULL is allowed with a callback). To go on while
- * `more` is set, let `begin` be `next` and pull again. options may be NULL. *page and its arrays belong to the
- * library until the request completes. A row that exists from the first page to the last is in exactly one of
- * them; a row that others create or remove is in at most one; each is as it is when its server sends it. keys,
- * n, vals, vals_n and lens are those of a paramo_kv: to push to the rows that exist in a range, push to the
- * keys of its pages.
- * Costs: the first page of a sparse table makes its servers look at all keys; the following ones cost their
- * rows, while the servers remember the page before (a minute, and as long as there is memory).
- * Any thread. INVALID: no keys in the range, no room, or no arrays. SIZE_MISMATCH: lens do not fit the table,
- * or no row fits. TOO_LARGE: the first row has more values than there is room (VAR; the message says how many).
+/* Pulls a page, and returns the request's timestamp in *ts (NULL is allowed with a callback). While `more` is set,
+ * set `begin` to `next` and pull again for the next page. options may be NULL. *page and its arrays belong to the
+ * library until the request completes. A row that exists from the first page to the last is in exactly one of them; a
+ * row that others create or remove is in at most one; each is as it is when its server sends it. keys, n, vals,
+ * vals_n and lens are those of a paramo_kv: to push to the rows that exist in a range, push to the keys of its pages.
+ * Costs: the first page of a sparse table makes its servers look at all keys; the following ones cost their rows,
+ * while the servers remember the page before (a minute, and as long as there is memory).
+ * Any thread. INVALID: no keys in the range, no room, or no arrays. SIZE_MISMATCH: lens do not fit the table, or no
+ * row fits. TOO_LARGE: the first row has more values than there is room (VAR; the message says how many).
  * UNSUPPORTED: a USER table, or a server of an older version. Others as paramo_pull. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_pull_page(paramo_worker *worker, paramo_table *table,
                                                        paramo_page *page,

@@ -1,6 +1,6 @@
 /*
- * Snapshots: copies of tables as they were at one time, under a name. Readers use one while workers go on to change the
- * tables:
+ * Snapshots: copies of tables as they were at one time, under a name. Readers use one while workers continue to
+ * change the tables:
  *
  *     const char *tables[] = {"weights", "bias"};
  *     paramo_snapshot_take(worker, "model", tables, 2, NULL, NULL);      // while no worker pushes: between two barriers
@@ -35,13 +35,13 @@ typedef struct paramo_snapshot_options {
 } paramo_snapshot_options;
 PARAMO_API void paramo_snapshot_options_init(paramo_snapshot_options *options);
 
-/* Takes a snapshot: copies the parameters of all rows of n tables, on the servers, and waits until that is done. The
- * tables exist; they are named as for paramo_table_open, in the worker's namespace, and so is the snapshot. The copies
- * are tables, too ("weights@model.0"), with the replicas of the original; together they take keep times its memory
- * without the optimizer's state. They are in checkpoints, as all tables are.
+/* Takes a snapshot: copies the parameters of all rows of n tables, on the servers, and waits until the copies are
+ * complete. The tables exist; they are named as for paramo_table_open, in the worker's namespace, and so is the
+ * snapshot. The copies are tables, too ("weights@model.0"), with the replicas of the original; together they take
+ * keep times its memory without the optimizer's state. They are in checkpoints, as all tables are.
  *
  * The snapshot has each change that was acknowledged before this call, and none that is issued after it has returned.
- * Rows are copied in parts. So it is of one moment if no worker changes the tables during the call. That is so between
+ * Rows are copied in parts. So the snapshot shows one moment if no worker changes the tables during the call: between
  * two barriers, at the end of an epoch, or when this worker is the only one.
  *
  * The oldest of the `keep` snapshots is replaced, also by a call that fails; the others stay. Each call for a name has
@@ -54,19 +54,18 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_snapshot_take(paramo_worker *worker
                                                            const paramo_snapshot_options *options,
                                                            uint64_t *number);
 
-/* Opens the last snapshot of that name, for a worker or a reader, which stays open longer. One thread at a time uses it.
- * NOT_FOUND: none has been taken. MEMORY. */
+/* Opens the last snapshot of that name, for a worker or a reader. Close the snapshot before the worker or reader. One
+ * thread at a time uses it. NOT_FOUND: none has been taken. MEMORY. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_snapshot_open(paramo_worker *worker, const char *name,
                                                            paramo_snapshot **snapshot);
 /* Its number; 0 for NULL. */
 PARAMO_API uint64_t paramo_snapshot_number(const paramo_snapshot *snapshot);
-/* A table of it, by the original's name. It is to be read only, and belongs to the snapshot. NO_TABLE: the snapshot does
- * not have this table. MEMORY. */
+/* A table of the snapshot, by the original's name. Do not change it. It belongs to the snapshot. NO_TABLE: the
+ * snapshot does not have this table. MEMORY. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_snapshot_table(paramo_snapshot *snapshot, const char *name,
                                                             paramo_table **table);
-/* Was all that has completed until now read from this snapshot? NOT_FOUND: another has been begun in its
- * place since, and what was read last may be of that one. Open the last one then. A request of a few
- * bytes. */
+/* OK: all requests completed so far have read this snapshot. NOT_FOUND: a later snapshot is being taken in its place,
+ * and the last requests may have read that one; open the last snapshot instead. Costs a request of a few bytes. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_snapshot_check(paramo_snapshot *snapshot);
 /* No request to its tables is in flight. NULL is allowed. */
 PARAMO_API void paramo_snapshot_close(paramo_snapshot *snapshot);

@@ -51,7 +51,7 @@ typedef void (*paramo_task_answer_fn)(void *arg, uint64_t ts, uint32_t node, con
 
 /* Calls the function `name` on a node, or on each node of a group (1, 2, 4 or a sum of them), and returns the
  * request's timestamp in *ts (NULL is allowed with a callback). The request completes when all nodes have answered.
- * name is copied; the payload belongs to the library until then (with PARAMO_COPY: until the call returns).
+ * name is copied; the payload belongs to the library until that moment (with PARAMO_COPY: until the call returns).
  * on_answer NULL: answers are dropped. options may be NULL; they are as for paramo_push, except cmd. wait, test,
  * cancel and callbacks are as for any request. Any thread.
  *

@@ -1,6 +1,6 @@
 /*
- * User tasks: what a function is made of that other nodes call by its name (task.h). A plugin needs only this to
- * name its functions (plugin.h).
+ * User tasks: the parts of a function that other nodes call by its name (task.h). A plugin needs only this header to
+ * list its functions (plugin.h).
  */
 #ifndef PARAMO_TASK_TYPES_H
 #define PARAMO_TASK_TYPES_H
@@ -14,7 +14,7 @@ extern "C" {
 /* One call of a function, from its arrival until it is answered. */
 typedef struct paramo_task paramo_task;
 
-/* What is called, and by which node. Valid until the task is answered. */
+/* The call: its function, its sender, its payload. Valid until the task is answered. */
 typedef struct paramo_task_info {
     size_t size;
     const char *name; /* of the function */

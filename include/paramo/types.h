@@ -22,8 +22,8 @@ typedef enum paramo_role {
     PARAMO_ROLE_SERVER = 2,
     PARAMO_ROLE_WORKER = 4,
     PARAMO_ROLE_ALL = 7, /* everything in one process: "embedded" */
-    /* No part of the job, which does not count it and does not wait for it: it opens readers (paramo_reader_open), and no
-     * other call that needs a member works (INVALID). */
+    /* Not a part of the job: the job does not count it and does not wait for it. It opens readers
+     * (paramo_reader_open); other calls that need a member end with INVALID. */
     PARAMO_ROLE_READER = 8
 } paramo_role;
 
@@ -95,7 +95,7 @@ typedef enum paramo_init_kind {
     PARAMO_INIT_NORMAL = 3    /* mean a, standard deviation b */
 } paramo_init_kind;
 
-/* What becomes of the pushes of several workers (paramo_table_options.aggregate). docs/CONSISTENCY.md, section 5. */
+/* How the pushes of several workers are applied (paramo_table_options.aggregate). docs/CONSISTENCY.md, section 5. */
 typedef enum paramo_aggregate {
     PARAMO_AGGREGATE_NONE = 0, /* the optimizer is applied to each push, as it comes */
     PARAMO_AGGREGATE_SUM = 1,  /* once to the sum of all pushes of a clock (paramo_clock) */
@@ -126,13 +126,13 @@ typedef struct paramo_table_options {
      * more: the job goes on, and requests for the lost keys end with DATA_LOST until the table is cleared.
      * Not for USER. */
     uint32_t replicas;
-    /* Synchronous update; NONE by default. For SPARSE tables of F32 and F64, with any optimizer but assign and max. Only
-     * workers that have a clock push to such a table. A push, and a pull by such a worker, is sent when all workers that
-     * count have ended as many iterations as its worker had when it was issued (as with at_clock). A push counts for the
-     * iteration that its worker is in; the pushes of one iteration may come in any order, the bits are the same. A worker
-     * with a clock pulls what all iterations before its own have made. Others, and functions, scans and checkpoints, see
-     * all that has come. Values are at most 2^40, and are rounded to multiples of 2^-64. A row takes
-     * 16 * (dim + 1) bytes more. */
+    /* Synchronous update; NONE by default. For SPARSE tables of F32 and F64, with any optimizer but assign and max.
+     * Only workers that have a clock push to such a table. A push, and a pull by such a worker, is sent when all
+     * workers that count have ended as many iterations as its worker had when it was issued (as with at_clock). A
+     * push counts for the iteration that its worker is in; the pushes of one iteration may come in any order, the
+     * bits are the same. A worker with a clock pulls the result of all iterations before its own. Workers without a
+     * clock, functions, scans and checkpoints see all pushes that have arrived. Values are at most 2^40, and are
+     * rounded to multiples of 2^-64. A row takes 16 * (dim + 1) bytes more. */
     paramo_aggregate aggregate;
 } paramo_table_options;
 
@@ -200,9 +200,9 @@ typedef struct paramo_request_options {
     size_t after_count;
     uint64_t after_all; /* also after all requests up to this timestamp; 0: none */
     /* The request is sent when all workers that count have reached this clock (paramo_clock); 0: at once. So it sees
-     * what they pushed up to it, without a thread that waits. It has its deadline all the same, whose message names the
-     * workers that are behind. The worker must have a clock, and have ended as many iterations itself (INVALID). If the
-     * worker stops counting, the request ends with INVALID, or with what ended its clock. */
+     * what they pushed up to it, without a thread that waits. Its deadline still holds; the error message then names
+     * the workers that are behind. The worker must have a clock, and have ended as many iterations itself (INVALID).
+     * If the worker stops counting, the request ends with INVALID, or with what ended its clock. */
     uint64_t at_clock;
     /* Push, pull and pushpull, of keys or of a range, and pull_page: of each row only the columns from `column` on, `columns` of them; 0:
      * all. vals then has `columns` values for each key, and only these travel. A push takes the optimizer's step for

@@ -15,7 +15,8 @@ paramo_err reduction_check(const struct reduction *what)
     if (what->function == PARAMO_REDUCE_USER)
         return user_name_is_good(what->user.name) && !what->most
                    ? PARAMO_OK
-                   : err_set(PARAMO_E_INVALID, "the function has no name, or entries are wanted of it");
+                   : err_set(PARAMO_E_INVALID,
+                             "a function of the application needs a name, and gives no entries");
     if (what->function >= PARAMO_REDUCE_FUNCTIONS)
         return err_set(PARAMO_E_INVALID, "there is no reduction %u", what->function);
     if (what->two != takes)
@@ -25,7 +26,7 @@ paramo_err reduction_check(const struct reduction *what)
                    what->function == PARAMO_REDUCE_MAX;
     size_t most = what->function == PARAMO_REDUCE_TOP ? REDUCTION_ENTRIES_MAX : least;
     if (what->most < least || what->most > most)
-        return err_set(PARAMO_E_INVALID, "%u entries are wanted of this reduction, which has %zu to %zu",
+        return err_set(PARAMO_E_INVALID, "%u entries were asked of this reduction, which gives %zu to %zu",
                        what->most, least, most);
     return PARAMO_OK;
 }
@@ -252,7 +253,7 @@ paramo_err reduced_merge(struct reduced *found, struct reduced *other)
     }
     if (found->user && found->user->merge(found->user->user, found->params, found->of->user.params_bytes,
                                           found->own, other->own))
-        return err_set(PARAMO_E_PROTOCOL, "function \"%s\" refuses what a server has found",
+        return err_set(PARAMO_E_PROTOCOL, "function \"%s\" refuses the result of a server",
                        found->user->name);
     found->n = n;
     found->rows += other->rows;

@@ -30,7 +30,7 @@ struct two_ways {
 void two_ways_init(struct two_ways *t);
 /* A window has ended. cost: above 0, in any unit; 0: nothing was done, and nothing is known of either way. */
 void two_ways_window(struct two_ways *t, uint64_t cost);
-/* The second way does not work now, whatever it costs. */
+/* The second way cannot be used now. */
 void two_ways_fail(struct two_ways *t);
 
 #endif

@@ -37,7 +37,7 @@ static paramo_err check(const paramo_function *f)
         return err_set(PARAMO_E_INVALID, "the name of a function has 1 to %d of a-z, 0-9, _, - and .",
                        USER_FUNCTION_NAME_MAX - 1);
     if (user_function_find(f->name))
-        return err_set(PARAMO_E_INVALID, "there is a function \"%s\" already", f->name);
+        return err_set(PARAMO_E_INVALID, "function \"%s\" exists already; use another name", f->name);
     if (!f->add != !f->merge || (!f->change && !f->add))
         return err_set(PARAMO_E_INVALID, "function %s: it needs change, or add and merge, or all three",
                        f->name);

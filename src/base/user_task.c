@@ -37,7 +37,7 @@ static paramo_err check(const paramo_task_function *f)
         return err_set(PARAMO_E_INVALID, "the name of a task has 1 to %d of a-z, 0-9, _, - and .",
                        USER_FUNCTION_NAME_MAX - 1);
     if (user_task_find(f->name, strlen(f->name)))
-        return err_set(PARAMO_E_INVALID, "there is a task \"%s\" already", f->name);
+        return err_set(PARAMO_E_INVALID, "task \"%s\" exists already; use another name", f->name);
     if (registered_count(&registered) == USER_TASKS_MAX)
         return err_set(PARAMO_E_INVALID, "a process has at most %d tasks of its own", USER_TASKS_MAX);
     return PARAMO_OK;

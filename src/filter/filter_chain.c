@@ -17,8 +17,8 @@ static paramo_err no_filter(const char *name, size_t len)
     size_t at = 0;
     for (unsigned i = 0, n = registry_count(); i < n && at < sizeof names; i++)
         at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", registry_at(i)->name);
-    return err_set(PARAMO_E_INVALID, "there is no filter \"%.*s\"; there are %s", (int)(len < 40 ? len : 40),
-                   name, names);
+    return err_set(PARAMO_E_INVALID, "there is no filter \"%.*s\"; the filters are %s",
+                   (int)(len < 40 ? len : 40), name, names);
 }
 
 /* arg: what follows the colon; NULL: there is none. */
@@ -40,7 +40,7 @@ static paramo_err read_arg(const struct filter_ops *ops, const char *arg, size_t
     bool good = len && end == text + len && *value >= ops->min && *value <= ops->max &&
                 (!ops->whole || *value == (float)(int)*value);
     return good ? PARAMO_OK
-                : err_set(PARAMO_E_INVALID, "\"%.*s\" is no argument for filter %s: %s from %g to %g",
+                : err_set(PARAMO_E_INVALID, "\"%.*s\" is not an argument of filter %s: %s from %g to %g",
                           (int)len, arg, ops->name, ops->whole ? "a whole number" : "a number",
                           (double)ops->min, (double)ops->max);
 }
@@ -123,7 +123,7 @@ static paramo_err read_part(const char *part, struct filter_chain chains[FILTER_
         if (strncmp(part, name, len) != 0 || part[len] != '=')
             continue;
         if (*seen >> d & 1)
-            return err_set(PARAMO_E_INVALID, "filters: %s= is there twice", name);
+            return err_set(PARAMO_E_INVALID, "filters: %s= is given twice", name);
         *seen |= 1u << d;
         paramo_err err = filter_chain_parse(part + len + 1, (enum filter_direction)d, &chains[d]);
         return err ? err_prefix(err, "filters %s", part) : PARAMO_OK;

@@ -45,7 +45,7 @@ struct keylist {
     uint8_t *base;
     size_t base_bytes;
     uint64_t base_hash;
-    uint64_t asked; /* shard: the hash of what the worker said last that it has */
+    uint64_t asked; /* shard: the hash of the base values that the worker has, by its last message */
 };
 
 struct keylists {

@@ -35,8 +35,8 @@ void *residuals_get(const struct residuals *r, uint64_t key);
 MUST_USE paramo_err residuals_put(struct residuals *r, uint64_t key, const void *values);
 /* Removes the key, if it is there. */
 void residuals_take(struct residuals *r, uint64_t key);
-/* Goes on from *cursor (first: SIZE_MAX) towards 0 over at most `most` rows, and writes the keys of those that were put
- * before `stamp`; none is taken in this call. Returns how many. *cursor 0: that was all. Rows may be put and taken
+/* Continues from *cursor (first: SIZE_MAX) towards 0 over at most `most` rows, and writes the keys of those that were
+ * put before `stamp`; takes none out. Returns how many. *cursor 0: these were the last. Rows may be put and taken
  * between two calls: each old one that is left is found. */
 size_t residuals_old(const struct residuals *r, uint64_t stamp, size_t *cursor, uint64_t *keys, size_t most);
 /* Bytes that a row takes, and that all do, about. */

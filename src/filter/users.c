@@ -145,7 +145,7 @@ static paramo_err check(const paramo_filter *f)
         return err_set(PARAMO_E_INVALID, "the name of a filter has 1 to %d of a-z, 0-9 and _",
                        NAME_MAX_BYTES - 1);
     if (is_taken(f->name))
-        return err_set(PARAMO_E_INVALID, "there is a filter \"%s\" already", f->name);
+        return err_set(PARAMO_E_INVALID, "filter \"%s\" exists already; use another name", f->name);
     if (!f->encode != !f->decode || (!f->round && !f->encode))
         return err_set(PARAMO_E_INVALID, "filter %s: it needs round, or encode and decode, or all three",
                        f->name);

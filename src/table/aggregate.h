@@ -7,8 +7,7 @@
  * The optimizer is applied once to the sums: in the row when a push of a later clock comes, and in a copy of the row
  * when it is read. So no message is needed for that, and a row cannot get it twice. A sum is an exact number of units
  * of 2^-64 (two's complement, 128 bits), so it does not depend on the order in which the pushes come: sums in the
- * order of ranks have the same bits. It never knows keys, tables, or who pushes. Tests:
- * test/table/test_aggregate_rows.c.
+ * order of ranks have the same bits. It never knows keys, tables or senders. Tests: test/table/test_aggregate_rows.c.
  */
 #ifndef TABLE_AGGREGATE_H
 #define TABLE_AGGREGATE_H
@@ -43,7 +42,7 @@ void aggregate_add_sums(const struct rowspec *spec, void *row, const struct aggr
                         const struct aggregate_sum *sums);
 /* Adds dim checked values; it is not later. */
 void aggregate_add(const struct rowspec *spec, void *row, const struct aggregate_now *now, const void *vals);
-/* Applies the optimizer to what was pushed, if anything was. */
+/* Applies the optimizer to the pushed sum, if there is one. */
 void aggregate_settle(const struct rowspec *spec, void *row);
 /* Columns of the parameters as the optimizer makes them of all pushes up to this clock. */
 void aggregate_read(const struct rowspec *spec, const void *row, uint64_t clock, uint32_t col, uint32_t ncols,

@@ -109,7 +109,7 @@ double rowinit_normal_quantile(double p)
     return q < 0 ? -x : x;
 }
 
-/* 52 bits, centred: exact, and neither 0 nor 1. */
+/* 52 bits, centred: exact, and never 0 or 1. */
 static double open_unit(uint64_t bits)
 {
     return ((double)(bits >> 12) + 0.5) * 0x1p-52;

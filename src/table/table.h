@@ -80,8 +80,8 @@ MUST_USE paramo_err table_pull(struct table *t, const uint64_t *keys, size_t n, 
 /* DENSE: the contiguous parameters of these rows (or the columns from col on of a single row), valid
  * until the table changes. NULL: they are not contiguous, or some are not here. */
 const void *table_span(const struct table *t, const uint64_t *keys, size_t n, uint32_t col);
-/* table_push and table_pull of the columns col .. col+ncols-1 of each row; vals has n * ncols values. Nothing else of a
- * row changes, neither parameters nor state. Push: only where table_options_splittable. */
+/* table_push and table_pull of the columns col .. col+ncols-1 of each row; vals has n * ncols values. The row's other
+ * parameters and their state do not change. Push: only where table_options_splittable. */
 MUST_USE paramo_err table_push_columns(struct table *t, const uint64_t *keys, size_t n, uint32_t col,
                                        uint32_t ncols, const void *vals);
 MUST_USE paramo_err table_pull_columns(struct table *t, const uint64_t *keys, size_t n, uint32_t col,

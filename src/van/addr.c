@@ -22,7 +22,8 @@ paramo_err addr_split(const char *text, char host[ADDR_HOST_MAX], uint16_t *port
             return err_set(PARAMO_E_ADDRESS, "address \"%s\" has no port", text);
         end = colon;
         if (memchr(text, ':', (size_t)(end - text)))
-            return err_set(PARAMO_E_ADDRESS, "address \"%s\": an IPv6 address stands in brackets", text);
+            return err_set(PARAMO_E_ADDRESS,
+                           "address \"%s\": write an IPv6 address in brackets, [ADDRESS]:PORT", text);
     }
     size_t len = (size_t)(end - begin);
     if (len == 0 || len >= ADDR_HOST_MAX)

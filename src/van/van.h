@@ -209,7 +209,7 @@ MUST_USE paramo_err van_listen(struct van *van, struct lane *lane, const char *a
 void van_listener_close(struct van_listener *listener);
 const char *van_listener_address(const struct van_listener *listener); /* with the real port */
 void van_set_user(struct van_conn *conn, const struct van_user *user_ops, void *user);
-/* The default is 4 KiB: an unauthenticated peer may send no more. */
+/* The default is 4 KiB: an unauthenticated peer may send at most that. */
 void van_set_frame_limit(struct van_conn *conn, uint64_t bytes);
 /* OK: the van owns the frame. AGAIN: its class is full; writable() follows. DISCONNECTED: the connection
  * is gone. TOO_LARGE, INVALID. Frames of one round are sent together at its end. While a request or chain

@@ -53,7 +53,7 @@ enum {
 };
 
 const char *call_kind_name(unsigned kind);
-/* A text as the whole body; what is too long is cut. */
+/* A text as the whole body; a long one is cut. */
 void call_text_encode(const char *text, struct writer *w);
 MUST_USE paramo_err call_text_decode(struct reader *r, char text[CALL_TEXT_MAX]);
 /* For the decoders of bodies: PROTOCOL, naming the message, unless all was read and nothing failed. */

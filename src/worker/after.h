@@ -9,7 +9,7 @@
 
 /* True: the request must not be sliced now. It has ended, or after_done will slice it. */
 bool after_hold(struct client *c, struct request *r);
-/* The request is over: requests that wait for it go on, and it waits for none. */
+/* The request is over: it waits for no other, and requests that wait for it may be sent. */
 void after_done(struct client *c, struct request *r);
 
 #endif

@@ -84,7 +84,7 @@ bool carrying_selects(const struct request *r)
 
 /* ---- carriers ---- */
 
-/* A carrier with room for n rows, for `of`. MEMORY; AGAIN: enough is on its way. */
+/* A carrier with room for n rows, for `of`. MEMORY; AGAIN: carriers in flight hold CARRYING_SENT_MAX bytes. */
 static paramo_err carrier_make(struct client *c, struct request *of, size_t n, struct request **out,
                                struct carried *arrays)
 {
@@ -346,8 +346,8 @@ void carrying_refused(struct request *q, paramo_err status, const char *text)
             request_end(f, status, text);
 }
 
-/* The first number that is not over is of this carrier, no shard takes it, and others wait for that number. */
-static bool is_in_the_way(const struct request *q)
+/* The floor is at this carrier's chunk, no shard accepts the chunk, and other requests wait for the floor to rise. */
+static bool blocks_the_floor(const struct request *q)
 {
     const struct client *c = q->client;
     const struct chunk *first = numbers_chunk(c, numbers_floor(c));
@@ -358,7 +358,7 @@ static bool is_in_the_way(const struct request *q)
 void carrying_late(struct request *q)
 {
     assert(request_is_carrier(q) && !q->ended);
-    if (!is_in_the_way(q)) {
+    if (!blocks_the_floor(q)) {
         q->deadline = lane_now(q->client->lane) + ENV_SEC;
         return;
     }

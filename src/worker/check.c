@@ -95,7 +95,7 @@ static paramo_err check_lens(const struct client_call *call, const char *verb, b
     return PARAMO_OK;
 }
 
-/* The largest frame that this makes must be one that can be sent. */
+/* The largest frame of the request must not exceed the limit. */
 static paramo_err check_size(const struct client_call *call, const char *verb, uint64_t frame_bytes,
                              bool sends)
 {

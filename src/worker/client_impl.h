@@ -204,10 +204,10 @@ struct request {
     bool pulls_lens; /* answers have lengths, placed when all are there */
     bool first_used;
     bool range;   /* of keys that follow each other */
-    bool expects; /* the lane's thread is to see to its callback */
+    bool expects; /* the lane's thread runs its callback */
     bool more;    /* the caller issues another one at once */
     paramo_err status;
-    paramo_err error; /* MESSAGE: the first failure of one of its nodes; the others are asked all the same */
+    paramo_err error; /* MESSAGE: the first failure of one of its nodes; the others are still asked */
     char *error_text; /* of it, or for the callback; of malloc; NULL: there was no memory */
     int32_t priority, cmd;
     uint64_t deadline;

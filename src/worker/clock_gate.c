@@ -56,7 +56,7 @@ bool clock_gate_hold(struct client *c, struct request *r)
     if (r->at_clock <= g->minimum) {
         return !workers_note(g, r);
     }
-    /* It stood behind others; a clock of the worker's next session is another one. */
+    /* The worker has lost its clock since the request was issued; a clock of its next session is another one. */
     if (r->clock_epoch != g->epoch) {
         request_end(r, g->lost, g->lost_text);
         return true;

@@ -1,8 +1,8 @@
 /*
- * Requests that are held until all workers that count have reached a clock (paramo_request_options.at_clock). The gate
- * asks for the lowest clock that a request needs (client_config.need_clock), and is told how far the workers are. It
- * never knows what a clock is, or who asks the scheduler. All on the client's lane. Tests: test/node/test_clock.c; the
- * simulator (sim/clocks.c).
+ * Requests that are held until all workers that count have reached a clock (paramo_request_options.at_clock). The
+ * gate asks for the lowest clock that a request needs (client_config.need_clock), and is told how far the workers
+ * are. It never knows what a clock is, or how the scheduler is asked. All on the client's lane. Tests:
+ * test/node/test_clock.c; the simulator (sim/clocks.c).
  */
 #ifndef WORKER_CLOCK_GATE_H
 #define WORKER_CLOCK_GATE_H
@@ -26,9 +26,10 @@ struct client_clock_gate {
 /* All workers that count have reached the clock: requests that are held for it are sent. workers: how many count; 0: not
  * known. */
 void client_clock_reached(struct client *client, uint64_t minimum, uint32_t workers);
-/* They have not yet. A request that misses its deadline names the workers that are behind. Asks again if requests are held. */
+/* Some workers have not reached the clock. A request that misses its deadline names them. Asks again if requests are
+ * held. */
 void client_clock_behind(struct client *client, const char *who);
-/* It will never be known: requests that are held, or will be, end with this status. */
+/* The worker has lost its clock: requests that are held, or will be, end with this status. */
 void client_clock_lost(struct client *client, paramo_err status, const char *text);
 
 /* ---- for the client ---- */

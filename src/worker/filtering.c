@@ -25,7 +25,7 @@ struct filtering {
     struct filter_tools tools;
 };
 
-/* Memory of a frame that is filtered, until the van lets go of it. */
+/* Memory of a frame that is filtered, until the van releases it. */
 struct slice_coding {
     struct filter_memory memory;
 };
@@ -272,7 +272,7 @@ static bool step_has_room(struct link *l, uint64_t bytes, bool slow)
         return false;
     if (!l->more.slot) {
         if (lane_timer_arm(c->lane, &l->more, lane_now(c->lane)))
-            return true; /* no memory: then this step takes as long as it takes */
+            return true; /* no memory: this step has no limit */
         l->filtered_bytes = 0;
     }
     l->filtered_bytes += slow ? bytes : bytes / CHEAP;
@@ -284,7 +284,7 @@ static bool wire_filters(const struct link *l)
     return l->conn->capabilities & CAPABILITY_FILTERS && !l->conn->van->ops->in_process;
 }
 
-/* The chain that the answer is to use; NULL: the message says nothing of it. Without a wire only rounding counts. */
+/* The chain for the answer; NULL: the message does not name one. Without a wire only rounding counts. */
 static const struct filter_chain *wanted(const struct link *l, const struct slice *p, struct table_filters *f,
                                          struct filter_chain *lossy)
 {
@@ -379,7 +379,7 @@ static paramo_err frame_filter(struct link *l, struct slice *p, struct table_fil
     return PARAMO_OK;
 }
 
-/* Does it do anything for frames of this request over this link? */
+/* Do filters change frames of this request over this link? */
 static bool link_filters(const struct link *l, const struct request *r, const struct table_filters *f)
 {
     bool pushes = r->kind != REQUEST_PULL, reads = r->kind != REQUEST_PUSH;

@@ -5,8 +5,8 @@
  *     client.c    filtering_begin, filtering_end: a request begins and ends
  *     carrying.c  filtering_select: which rows of a push travel
  *     slicing.c   filtering_chunk_bytes
- *     link.c      filtering_out before a slice is sent; filtering_sent when the van has let go of the frame;
- *                 filtering_forget when the slice is sent no more; filtering_reset when the connection ends
+ *     link.c      filtering_out before a slice is sent; filtering_sent when the van has released the frame;
+ *                 filtering_forget when the slice will not be sent again; filtering_reset when the connection ends
  *     answer.c    filtering_in for an answer; filtering_answered; filtering_lacks
  *
  * What a link's filters know ends with its connection. On the lane. Tests: test/worker/test_filtering.c, the

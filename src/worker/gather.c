@@ -74,8 +74,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The turn goes on with this slice, at its first key, or with the first one of the next chunk that has any: one that
- * stood for keys that were not sliced yet has none. */
+/* The turn continues with this slice, at its first key, or with the first one of the next chunk that has any: one
+ * that stood for keys that were not sliced yet has none. */
 static void slice_begin(struct gather *g, const struct chunk *chunk, uint32_t slice)
 {
     assert(!chunk || slice <= chunk->count);

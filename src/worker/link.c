@@ -40,7 +40,7 @@ static void link_move(struct link *l, enum link_state to)
     l->state = to;
 }
 
-/* It has what its state says, and no more. Not inside a change of the state. */
+/* The link has exactly what its state needs. Not for use inside a change of the state. */
 static void link_check(const struct link *l)
 {
     assert(!l->conn == (l->state != LINK_UP) && (l->conn || !l->sent.head));

@@ -26,7 +26,7 @@ void links_add(struct client *c, struct link *l)
 
 void links_set(struct client *c, struct link **all, size_t count, struct link **by_shard, int sole)
 {
-    assert(count >= c->links->count); /* all that were there are there */
+    assert(count >= c->links->count); /* it has all links of the old list */
     assert(sole < (int)count && (all || !count));
     free(c->links->all);
     free(c->links->by_shard);

@@ -28,7 +28,7 @@ void numbers_take_back(struct client *c, struct chunk *chunk);
 void numbers_over(struct client *c, struct chunk *chunk);
 /* Does a link wait for the floor, and has the window room again? */
 bool numbers_room_again(const struct client *c);
-/* The links are asked what they wait for: none waits for the floor any more. */
+/* Before the links are asked again which of them wait: none waits for the floor now. */
 void numbers_wait_over(struct client *c);
 
 static inline uint64_t numbers_floor(const struct client *c)

@@ -23,7 +23,7 @@ struct request *requests_get(struct client *c, bool on_lane);
 void requests_put(struct client *c, struct request *r);
 /* In flight from now on; sets r->number. */
 void requests_add(struct client *c, struct request *r);
-/* It has ended, and is the client's no more. */
+/* It has ended, and the client no longer owns it. */
 void requests_remove(struct client *c, struct request *r);
 /* The request has ended: client_finish will complete it. */
 void requests_note_ended(struct client *c, struct request *r);

@@ -72,9 +72,9 @@ static void chunk_split(struct client *c, struct chunk *chunk)
     chunk_enqueue(c, chunk, split, (uint32_t)g.count, g.bytes);
 }
 
-/* A CLEAR when partitions have changed owners since it was sliced. A shard that has done it may own other
- * partitions now. So all shards are asked, under the chunk's number, which tells them what is done; and so
- * with every later attempt. */
+/* A CLEAR when partitions have changed owners since it was sliced. A shard that has done it may own other partitions
+ * now. So this attempt and all later ones ask all shards under the chunk's number, by which a shard knows that it has
+ * done the CLEAR. */
 static void chunk_everywhere(struct client *c, struct chunk *chunk)
 {
     const struct view *view = c->view;

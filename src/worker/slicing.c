@@ -254,8 +254,8 @@ static size_t flush_rest(struct client *c, struct chunk *rest)
     return TURN_CHUNK;
 }
 
-/* A turn. The chunk stays the next to be sliced until all keys are. What is sliced already is not concerned by a later
- * view: its chunks fare like any others. */
+/* One turn. The chunk stays the next one to be sliced until all keys are. A later view does not change how the chunks
+ * before were sliced: they continue like all others. */
 static size_t slice_rest(struct client *c, struct chunk *rest)
 {
     struct request *r = rest->request;
@@ -335,7 +335,7 @@ static void slice_runs(struct client *c, struct request *r, const struct span *s
     }
 }
 
-/* Two requests of one scan at a time would each take its place at a shard from the other. */
+/* Two requests of one scan at a time would displace each other at a shard. */
 static paramo_err page_begin(struct client *c, struct request *r)
 {
     for (const struct request *other = c->requests->first; other; other = other->next)

@@ -22,7 +22,7 @@ void slice_by_view(struct client *c, struct request *r);
 size_t slice_rest_turn(struct client *c, struct chunk *rest);
 /* The request, which has no chunks, waits as a whole for a view of at least this number. */
 void request_wait(struct client *c, struct request *r, uint64_t need);
-/* The answers of shards add up only if all are of one view: the request begins again when a chunk must. */
+/* The answers of shards add up only if all are of one view: the request starts again if one of its chunks must. */
 bool request_adds_up(const struct request *r);
 /* False: a dead server without partitions, which holds nothing. */
 bool shard_counts(const struct view *view, uint32_t shard);

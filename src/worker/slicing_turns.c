@@ -84,9 +84,9 @@ void slice_resume_waiting(struct client *c)
     resume_turn(c, turn_keys(c));
 }
 
-/* The view of the client may lack the table, and so may that of a server. A slice waits at a shard for the view by which
- * it was cut, so the request waits here for a view that has the table. Later requests wait behind it: those of a
- * customer to a shard stay in order. */
+/* The view of the client may lack the table, and so may that of a server. A slice waits at a shard for the view by
+ * which it was made, so the request waits here for a view that has the table. Later requests wait behind it: those of
+ * a customer to a shard stay in order. */
 void slice_request(struct client *c, struct request *r)
 {
     bool to_table = r->kind != REQUEST_MESSAGE;

@@ -1,7 +1,8 @@
 /*
- * Turns of slicing: chunks that wait for a view, or for a turn, go on in order, and no turn holds the lane for more than
- * about a millisecond. A new request waits behind them. It must never know how a request or a chunk is sliced. On the
- * lane. Tests: test/worker/test_client.c, test/worker/test_exactly_once_sim.c; bench/steps.c measures a turn.
+ * Turns of slicing: chunks that wait for a view, or for a turn, are sliced in order, and no turn holds the lane for
+ * more than about a millisecond. A new request waits behind them. It must never know how a request or a chunk is
+ * sliced. On the lane. Tests: test/worker/test_client.c, test/worker/test_exactly_once_sim.c; bench/steps.c measures
+ * a turn.
  */
 #ifndef WORKER_SLICING_TURNS_H
 #define WORKER_SLICING_TURNS_H
@@ -19,7 +20,7 @@ void slicing_turns_close(struct client *c);
 
 /* Slices the request, in a turn where it has many keys; the request may have ended on return. */
 void slice_request(struct client *c, struct request *r);
-/* A new view has come: chunks that waited for it, or wait for a turn, go on, in turns of a millisecond and in order. Later
+/* A new view has come: chunks that wait for it, or for a turn, are sliced in order, in turns of a millisecond. Later
  * requests wait behind them. */
 void slice_resume_waiting(struct client *c);
 

@@ -53,7 +53,7 @@ static inline bool tracker_has_room(struct tracker *t)
 {
     return atomic_load(&t->in_flight) < TRACKER_LIMIT;
 }
-/* Remembers how a request that failed ended; before tracker_complete. told: a callback is given the status.
+/* Remembers how a request that failed ended; before tracker_complete. told: a callback gets the status.
  */
 void tracker_failed(struct tracker *t, uint64_t ts, paramo_err status, const char *text, bool told);
 /* The request is over: its arrays are the caller's. Once per timestamp, from any thread. */

@@ -11,13 +11,13 @@
 
 enum {
     PART_KEYS = 1 << 15,
-    PARTS = 4 /* under way at a time; both arbitrary */
+    PARTS = 4 /* in flight at a time; both arbitrary */
 };
 
 struct part {
     uint64_t keys[PART_KEYS];
     size_t n;
-    uint64_t ts; /* 0: not under way */
+    uint64_t ts; /* 0: not in flight */
 };
 
 struct run {
@@ -41,7 +41,7 @@ static void part_wait(struct run *r, struct part *p)
         r->err = err;
         err_text_copy(r->text);
     }
-    if (err) /* it may go on: the wait alone was cut short */
+    if (err) /* the request may still run: only the wait ended */
         (void)!client_cancel(r->client, p->ts);
     p->ts = 0;
 }
@@ -104,7 +104,7 @@ paramo_err transform_run(struct client *client, const struct client_table *table
 {
     if (lane_inside())
         return err_set(PARAMO_E_IN_CALLBACK, "a callback or handler cannot wait for a whole table");
-    /* What is wrong is told even if there are no rows. */
+    /* Wrong arguments are an error even if there are no rows. */
     paramo_kv none = {.size = sizeof none};
     struct client_call call = {
         .kind = REQUEST_TRANSFORM, .table = table, .other = other, .kv = &none, .transform = what};

@@ -9,7 +9,7 @@
 #include "base/transform.h"
 #include "worker/client_types.h"
 
-/* Not on a lane. The first error; parts that are under way then are waited for. */
+/* Not on a lane. The first error; the call then waits for the parts in flight. */
 MUST_USE paramo_err transform_run(struct client *client, const struct client_table *table,
                                   const struct client_table *other, const struct transform *what,
                                   uint64_t begin, uint64_t end, uint32_t timeout_ms);

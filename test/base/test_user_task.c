@@ -33,7 +33,7 @@ static void what_is_refused(void **state)
     assert_false(user_tasks_any());
     assert_int_equal(user_task_register(&good), PARAMO_OK);
     assert_int_equal(user_task_register(&good), PARAMO_E_INVALID); /* the name is taken */
-    assert_non_null(strstr(err_text(), "\"good\" already"));
+    assert_non_null(strstr(err_text(), "\"good\" exists already"));
 }
 
 static void they_are_found_by_name(void **state)

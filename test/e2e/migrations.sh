@@ -1,4 +1,4 @@
-# Servers join a job, are drained and killed while workers push; the sums are exact and nobody sees an error. 200,000 pushes while
+# Servers join a job, are drained and killed while workers push; the sums are exact and no worker sees an error. 200,000 pushes while
 # servers come and go in turn: for how long writes were held is judged, 99 % of the moves within 50 ms (MOVES=500: until there were so
 # many); 'paramo status' tells it, too. The scheduler is killed while partitions move. Copies that died are made again, and the next death is survived.
 # shellcheck shell=bash
@@ -91,7 +91,7 @@ for ((k = 0; k < (SLOW > 1 ? 2 : 4); k++)); do
         stopped=$(job_pid again-s1)
         kill -STOP "$stopped"
     fi
-    check "again: partitions are to move" wait_for 20 said "server .* is to be drained"
+    check "again: partitions will move" wait_for 20 said "server .* will be drained"
     if [ "$k" -eq 0 ]; then check "again: they do" wait_for 20 status '"state": "\(planned\|copying\|full\|paused\)"'; fi
     kill -KILL "$(job_pid "$sched")"
     ends "$sched" 137 "again: kill $((k + 1)) of the scheduler" >/dev/null
@@ -101,10 +101,10 @@ for ((k = 0; k < (SLOW > 1 ? 2 : 4); k++)); do
     server "again-s$((k + 3))"
     check "again: another comes in its place" wait_for 60 status '"converged": true'
 done
-check "again: nobody was taken for dead" sh -c '! grep -Eq "is dead|fenced" again-sched*.err'
+check "again: no node was declared dead" sh -c '! grep -Eq "is dead|fenced" again-sched*.err'
 sums_are_exact
 
-# With one copy: whoever is killed has its copies made again, by those who are left or by one that comes; then the next may be.
+# With one copy: the copies of a killed server are made again, by the servers that are left or by a new one; then the next is killed.
 job kills 3 1
 for round in 1 2 3; do
     before=$(times)

@@ -44,9 +44,10 @@ static void chains_are_read(void **state)
 static void wrong_chains_are_refused(void **state)
 {
     (void)state;
-    refused("gzip", FILTER_PUSH,
-            "there is no filter \"gzip\"; there are topk, threshold, skip, significant, keycache, fixed, "
-            "bf16, fp16, lz4");
+    refused(
+        "gzip", FILTER_PUSH,
+        "there is no filter \"gzip\"; the filters are topk, threshold, skip, significant, keycache, fixed, "
+        "bf16, fp16, lz4");
     refused("lz4,", FILTER_PUSH, "there is no filter \"\"");
     refused("lz4:3", FILTER_PUSH, "takes no argument");
     refused("zstd:", FILTER_PUSH, "a whole number from 1 to 3");
@@ -92,7 +93,7 @@ static void both_directions_are_read(void **state)
     assert_int_equal(chains[FILTER_PUSH].count, 2);
     assert_int_equal(chains[FILTER_PULL].count, 0);
     assert_int_equal(filter_chains_parse("push=lz4;push=zstd", chains), PARAMO_E_INVALID);
-    assert_non_null(strstr(err_text(), "push= is there twice"));
+    assert_non_null(strstr(err_text(), "push= is given twice"));
     assert_int_equal(filter_chains_parse("lz4", chains), PARAMO_E_INVALID);
     assert_int_equal(filter_chains_parse("push=lz4;", chains), PARAMO_E_INVALID);
     assert_int_equal(filter_chains_parse("push=gzip", chains), PARAMO_E_INVALID);

@@ -67,7 +67,7 @@ static void definitions_are_checked(void **state)
         refused(f, "the name of a filter");
     }
     f.name = "lz4";
-    refused(f, "\"lz4\" already");
+    refused(f, "\"lz4\" exists already");
     f = half();
     f.decode = NULL;
     refused(f, "needs round, or encode and decode");
@@ -84,7 +84,7 @@ static void definitions_are_checked(void **state)
     refused(f, "size");
     f = half();
     assert_int_equal(filter_users_register(&f), PARAMO_OK);
-    refused(f, "\"half\" already");
+    refused(f, "\"half\" exists already");
     char name[] = "name_0"; /* it is copied */
     f.name = name;
     for (unsigned i = 1; i < FILTER_USERS_MAX; i++, name[5]++)

@@ -95,9 +95,9 @@ class Postoffice
     /* As BytePS' fork of ps-lite has it: the role instead of DMLC_ROLE, and the rank that is wanted, -1 for
      * any. */
     void Start(int customer_id, Node::Role role, int rank, const bool do_barrier, const char *argv0);
-    /* Ends the customer's part. Customer 0 ends the process's: with do_barrier when all customers of the
-     * process and then all nodes have come here; it leaves the cluster and runs the exit callbacks. Then it
-     * throws if a request has failed for which no call has waited. */
+    /* Ends the customer's part. Customer 0 ends the process's: with do_barrier when all customers of the process and
+     * then all nodes have arrived here; it leaves the cluster and runs the exit callbacks. Then it throws if a
+     * request has failed for which no call has waited. */
     void Finalize(const int customer_id, const bool do_barrier = true);
 
     void AddCustomer(Customer *customer);
@@ -823,7 +823,7 @@ inline std::string Postoffice::Leave(bool wait_for_others)
             wait_for_others)
             wrong = paramo_last_error();
     paramo_err err = wait_for_others ? paramo_stop(left) : paramo_stop_now(left);
-    if (err != PARAMO_OK && wait_for_others) /* who does not wait may find that the others are gone */
+    if (err != PARAMO_OK && wait_for_others) /* a node that does not wait may find that the others are gone */
         wrong = paramo_last_error();
     PS_VLOG(1) << van_.my_node_.ShortDebugString() << " is stopped";
     return wrong;

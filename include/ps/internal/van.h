@@ -1,5 +1,5 @@
 /*
- * The Van as applications see it: who this node is, and sending a Message of one's own (message.h). The
+ * The Van as applications see it: this node's identity, and sending a Message of one's own (message.h). The
  * transports themselves are Paramo's. Tests: test/ps/raw_customer.cc.
  */
 #ifndef PS_INTERNAL_VAN_H_

@@ -106,7 +106,7 @@ void member_fail(struct member *m, paramo_err status)
 
 static void has_left(struct member *m)
 {
-    assert(m->conn); /* the scheduler has said so */
+    assert(m->conn); /* only the scheduler's message brings it here */
     stop_connecting(m);
     if (m->state == MEMBER_JOINED)
         move(m, MEMBER_LEAVING);

@@ -275,7 +275,7 @@ static paramo_err store_read(struct store_blocking_job *c)
     if (!err)
         err = fs_open(s->config.fs, path, FS_LOCK, &s->lock);
     if (err == PARAMO_E_REFUSED)
-        return err_set(err, "%s is in use by a running scheduler", s->dir);
+        return err_set(err, "%s is in use by a running scheduler; stop it, or use another folder", s->dir);
     if (!err)
         err = files_read(s, &c->records);
     return err ? err : state_write(s, &c->records);

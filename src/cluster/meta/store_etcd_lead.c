@@ -61,7 +61,7 @@ static void led_again(struct etcd_store *s, paramo_err err)
     if (s->leads)
         meta_lease_lasts(s, s->granted_at, s->ttl_s);
     else if (err || !meta_fenced(s, &answer))
-        lease_ended(s, err ? AGAIN_MS : POLL_MS); /* what stands there ends soon */
+        lease_ended(s, err ? AGAIN_MS : POLL_MS); /* the lease of the key that is there ends soon */
     etcd_answer_fini(&answer);
 }
 

@@ -212,7 +212,7 @@ static void campaigned(struct etcd_store *s, paramo_err err)
     if (!err)
         err = etcd_txn_read(&s->answer, &answer);
     if (err) {
-        start_fails(s, err); /* if it was done all the same, its lease ends soon */
+        start_fails(s, err); /* if etcd has carried it out, its lease ends soon */
         return;
     }
     bool held = answer.succeeded, fits = !held || meta_head_read(&answer, s, &s->head, &s->head_changed);

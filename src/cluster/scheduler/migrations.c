@@ -393,7 +393,7 @@ static void arrange(struct migrations *m, const uint64_t begins[PARTITION_WORDS]
         unsigned a = first;
         while (a < end && partition_set_has(migrating, a))
             a++;
-        if (a == end || !chain_trim(m, a)) /* nor would the others of the run change */
+        if (a == end || !chain_trim(m, a)) /* then the others of the run would not change either */
             continue;
         changed = true;
         for (a++; a < end; a++)

@@ -55,30 +55,30 @@ struct migration {
     uint16_t from, to;  /* shards: the owner of the partitions while it lasts; the one that gets them */
     uint8_t level, had; /* to gets the tables with replicas >= level and < had; had is its present
                                   level in the chains, RING_LEVELS if it is in none */
-    bool handover;      /* that is nothing: it began as FULL, with pause() */
+    bool handover;      /* it gets no tables: it began as FULL, with pause() */
     bool takes_over;    /* since pause(): some of the partitions get another owner by the commit */
     bool from_ready, to_ready; /* PLANNED: which side has agreed */
 };
 
 struct migrations_shard {
-    uint32_t server; /* shards of one process have one number: a copy there is hardly one */
+    uint32_t server; /* shards of one process have one number: a second copy there adds little */
     bool gone;       /* nothing can be copied from it */
 };
 
 /* All of them may be called from inside any function below, and may not call back into it. */
 struct migrations_ops {
-    void (*begin)(void *arg, const struct migration *migration); /* both sides: get ready */
+    void (*begin)(void *arg, const struct migration *migration); /* both sides: prepare */
     void (*pause)(void *arg,
-                  const struct migration *migration); /* from: requests wait, and all get the last */
-    /* The chains have changed: the next view has them. move: by it; NULL: by none. */
+                  const struct migration *migration); /* from: requests wait, members get the last change */
+    /* The chains have changed: the next view has them. migration: the one that changed them; NULL: none did. */
     void (*commit)(void *arg, const struct migration *migration);
     void (*end)(void *arg, const struct migration *migration, bool committed); /* both sides, if they live */
 };
 
 struct migrations {
-    struct ring_chains *chains; /* as they are: the owner's; changed by commits */
-    struct ring_chains target;  /* as they are to be */
-    struct ring_ends ends;      /* of the tables that there are */
+    struct ring_chains *chains; /* the present ones: the owner's; changed by commits */
+    struct ring_chains target;  /* the target state */
+    struct ring_ends ends;      /* of the tables that exist */
     bool wanted;                /* there is a target */
     bool held;                  /* none begins before migrations_resume */
     unsigned most;              /* partitions of one migration: MIGRATION_PARTITIONS_MAX, or what the owner
@@ -91,33 +91,34 @@ struct migrations {
     void *arg;
 };
 
-/* chains stays the caller's. Who changes it between calls (ring_promote) calls migrations_set_shards then. */
+/* chains stays the caller's. A caller that changes it between calls (ring_promote) calls migrations_set_shards
+ * afterwards. */
 void migrations_init(struct migrations *m, struct ring_chains *chains, const struct migrations_ops *ops,
                      void *arg);
 
-/* What is wanted from now on. Moves that do not serve it are aborted, others begin. */
+/* The new target state. Migrations that do not lead there are aborted, others begin. */
 void migrations_set_target(struct migrations *m, const struct ring_chains *target);
-/* The shards, those that are gone among them (the chains know it already): their moves are aborted. A target
- * must follow. shard stays the caller's, as it is, until the next call. */
+/* All shards. Migrations of those that are gone are aborted; the chains have dropped these already.
+ * migrations_set_target must follow. shard stays the caller's, as it is, until the next call. */
 void migrations_set_shards(struct migrations *m, const struct migrations_shard *shard, size_t n);
-/* There is a table with this number of replicas: before the view that has it. */
+/* A table with this number of replicas exists. Called before the view that has it. */
 void migrations_table(struct migrations *m, unsigned replicas);
-/* Begins what can begin; after migrations_hold only once it is called. */
+/* Begins the migrations that can begin. After migrations_hold none begins until this is called. */
 void migrations_resume(struct migrations *m);
-/* None begins for a while: something failed, and would again. */
+/* No migration begins until migrations_resume: one has failed, and would fail again at once. */
 void migrations_hold(struct migrations *m);
 
-/* News of a move. Of one that is over, or in another state, it is ignored: news may be old. */
+/* Reports of a migration. A report of one that is over, or in another state, is ignored: it may be late. */
 void migrations_agreed(struct migrations *m, uint64_t id, uint16_t shard);
 void migrations_full(struct migrations *m, uint64_t id);
 void migrations_paused(struct migrations *m, uint64_t id);
 void migrations_failed(struct migrations *m, uint64_t id);
 
-/* NULL: it is over, or never was: of such a move nothing is committed that is not in the chains. */
+/* NULL: it is over, or never began. What it has committed is in the chains. */
 const struct migration *migrations_find(const struct migrations *m, uint64_t id);
-/* The chains are what is wanted. */
+/* The chains have reached the target state. */
 bool migrations_converged(const struct migrations *m);
-/* The shard is in a chain, or in a move. */
+/* The shard is in a chain, or in a migration. */
 bool migrations_needs(const struct migrations *m, uint16_t shard);
 
 #endif

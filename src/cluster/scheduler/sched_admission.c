@@ -105,7 +105,7 @@ static int by_name_host_arrival(const void *left, const void *right)
     return order ? order : (a->arrival > b->arrival) - (a->arrival < b->arrival);
 }
 
-/* Puts the chosen nodes where they will be. They wait still. */
+/* Gives the chosen nodes their places. They still wait. */
 static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
 {
     struct sched_node **order = calloc(slots->count ? slots->count : 1, sizeof(struct sched_node *));
@@ -126,7 +126,7 @@ static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
     for (uint32_t i = 0; i < count; i++) {
         while (slots->node[rank])
             rank++;
-        assert(rank < slots->count); /* no more are chosen than there are places */
+        assert(rank < slots->count); /* at most as many nodes are chosen as there are places */
         slots->node[rank] = order[i];
     }
     free(order);
@@ -221,7 +221,8 @@ static void gather(struct scheduler *s)
         return;
     paramo_err err = place_all(s);
     if (err == PARAMO_E_MEMORY) {
-        log_warn("scheduler: all nodes have come, and wait: %s", err_text()); /* the clock tries again */
+        log_warn("scheduler: all nodes have registered, and wait: %s",
+                 err_text()); /* the clock tries again */
         return;
     }
     if (err) {

@@ -12,9 +12,9 @@
 #include "cluster/scheduler/sched_save.h"
 #include "wire/barrier_call.h"
 
-/* The barrier of one group and customer. It is there for as long as the scheduler is, so that its number goes
- * on. It waits for the founders: workers that come during the job may enter, and are released with the
- * others, but no barrier waits for them, because no program knows of them beforehand. */
+/* The barrier of one group and customer. It lives as long as the scheduler, so its numbers continue. It waits for the
+ * founders: workers that come during the job may enter, and are released with the others, but no barrier waits for
+ * them, because no program knows of them beforehand. */
 struct barrier {
     uint32_t group, customer;
     uint64_t number;             /* of the one that is being entered, from 1 */
@@ -105,7 +105,7 @@ static void node_out(struct sched_call *call)
     if (count <= 1)
         map_remove(&round->nodes, id);
     else if (map_put(&round->nodes, id, (void *)(count - 1)))
-        return; /* cannot be: the key is there already */
+        return; /* cannot fail: the key is there already */
 }
 
 static paramo_err node_in(struct barrier_round *round, const struct sched_node *node)
@@ -168,8 +168,8 @@ static paramo_err missing(const struct scheduler *s, const struct barrier_round 
                    names);
 }
 
-/* Thousands of calls may time out one after the other. The nodes are looked at for the first of them, and the others say
- * the same: a node whose call has timed out is not one that never came. */
+/* Thousands of calls may time out one after the other. The nodes are looked at for the first of them, and the others
+ * get the same text: a node whose call has timed out counts as entered. */
 static void barrier_timed_out(struct sched_call *call)
 {
     struct barrier_round *round = call->object;

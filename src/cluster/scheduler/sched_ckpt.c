@@ -234,8 +234,8 @@ static paramo_err own_order(const char *dir, uint32_t timeout_ms, struct ckpt_or
     return PARAMO_OK;
 }
 
-/* A checkpoint ends the migrations that have begun, and they begin again: one that takes longer than the time between
- * two checkpoints would never end. So the clock's waits for them, for some time. */
+/* A checkpoint ends the migrations that have begun, and they begin again. A migration that takes longer than the time
+ * between two checkpoints would never complete. So a checkpoint by the timer waits for migrations, for some time. */
 static bool postpone(struct scheduler *s)
 {
     struct sched_ckpts *k = s->ckpts;

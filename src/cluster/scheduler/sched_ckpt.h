@@ -27,7 +27,7 @@ void sched_ckpt_abandon(struct scheduler *s, paramo_err err);
 /* One is taken or loaded now: nothing migrates. */
 bool sched_ckpt_busy(const struct scheduler *s);
 void sched_ckpt_fini(struct scheduler *s);
-/* The checkpoint that servers take what is lost from at present; 0: none. */
+/* The checkpoint from which servers restore lost rows at present; 0: none. */
 uint64_t sched_ckpt_returns(const struct scheduler *s);
 /* The checkpoint that servers load at present because the job begins with it; 0: none. */
 uint64_t sched_ckpt_begins_with(const struct scheduler *s);

@@ -1,7 +1,7 @@
 /*
- * The end of a checkpoint: its callers are answered, servers are told that it is over, and it is freed when no order and no
- * blocking job of it is left. Also its blocking jobs, by which it goes on or fails. Must never know: what servers write.
- * Tests: test/cluster/test_sched_ckpt.c.
+ * The end of a checkpoint: its callers are answered, servers are told that it is over, and it is freed when no order
+ * and no blocking job of it is left. Also its blocking jobs, after which it continues or fails. Must never know: what
+ * servers write. Tests: test/cluster/test_sched_ckpt.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_CKPT_END_H
 #define CLUSTER_SCHEDULER_SCHED_CKPT_END_H

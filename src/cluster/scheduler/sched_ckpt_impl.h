@@ -1,7 +1,7 @@
 /*
  * A checkpoint that is taken or loaded: the structure that the files sched_ckpt*.c share.
  *
- *   sched_ckpt.h           who asks for one, and its begin
+ *   sched_ckpt.h           callers, and the begin of a checkpoint
  *   sched_ckpt_save.h      a save until the servers are ordered
  *   sched_ckpt_servers.h   the orders to servers, and what they report
  *   sched_ckpt_manifest.h  what a save writes when all servers have written
@@ -20,16 +20,17 @@
 #include "env/fs.h"
 #include "wire/ckpt_order.h"
 
-/* A checkpoint of which shards know what has changed since. */
+/* The checkpoint since which the shards know all changes. */
 struct ckpt_base {
     char dir[FS_PATH_MAX];
     uint64_t number, id; /* 0: there is none */
     uint32_t links;      /* it and those that it is based on */
 };
 
-/* What checkpoints ask of, and tell, the parts above (scheduler.c). */
+/* The functions of the parts above that checkpoints call (scheduler.c). */
 struct sched_ckpt_ops {
-    /* What a checkpoint keeps of the job beside its tables, as durable records (sched_save_copy_begin): back. */
+    /* Restores the part of the job that a checkpoint has besides its tables: durable records (sched_save_copy_begin).
+     * */
     paramo_err (*restore_extra)(struct scheduler *s, const uint8_t *records, size_t bytes);
     /* A load of lost rows is open. OK: the checkpoint has them. */
     paramo_err (*lost_opened)(struct scheduler *s, const char *dir, const struct ckpt_manifest *m);
@@ -46,7 +47,7 @@ struct sched_ckpts {
     struct ckpt_base base;      /* of the next, perhaps */
     struct sched_call_queue calls;
     struct lane_timer timer; /* the next one by the clock */
-    unsigned postponed;      /* how often that one has waited for a migration */
+    unsigned postponed;      /* how often the timer's checkpoint has waited for a migration */
     struct {                 /* the last that was taken */
         uint64_t number, at;
         char dir[FS_PATH_MAX];
@@ -73,8 +74,8 @@ struct sched_ckpt {
     struct lane_timer copy_turn;
     bool copying;
     uint32_t orders_out;      /* orders that are not answered */
-    uint32_t untold;          /* servers that could not be given the last order (GO, DROP) yet */
-    struct lane_timer retell; /* when it is given to them again */
+    uint32_t untold;          /* servers that have not been sent the last order (GO, DROP) yet */
+    struct lane_timer retell; /* when it is sent to them again */
     uint64_t partitions_changed;
     struct lane_timer deadline;
     paramo_err err;

@@ -73,7 +73,7 @@ static paramo_err got_heartbeat(struct sched_peer *peer, const struct wire_heart
     note_progress(node, &beat);
     struct wire_head answer = {.heartbeat = {.kind = WIRE_HEARTBEAT, .view = sched_view_announced(s)}};
     if (sched_peer_send(peer, &answer, NULL, 0))
-        return PARAMO_OK; /* the queue is full: the node will hear from us by what is in it */
+        return PARAMO_OK; /* the queue is full: its messages tell the node that the scheduler is alive */
     uint64_t now = lane_now(s->config.lane);
     if (s->state == SCHED_RUNNING && node->info.id && head->view < sched_view_announced(s) &&
         now - node->view_sent_at >= s->config.heartbeat_ms * ENV_MS)

@@ -24,7 +24,7 @@ static bool may_go(const struct scheduler *s, const struct sched_node *node)
     return true;
 }
 
-/* A server without weight that holds nothing is told that it is free, as at the end of the job. */
+/* Tells servers without weight that hold nothing that they may leave, with the message of a job's end. */
 static bool settled(struct scheduler *s)
 {
     const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
@@ -60,7 +60,7 @@ static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t i
         return err_set(PARAMO_E_REFUSED, "no other server can take the partitions of %s",
                        sched_roster_label(node, label));
     assert(servers->node[node->rank] == node && !node->info.left);
-    log_info("scheduler: %s is to be drained", sched_roster_label(node, label));
+    log_info("scheduler: %s will be drained", sched_roster_label(node, label));
     node->info.weight = 0;
     assert(node->info.id == PARAMO_ID_SERVER(node->rank));
     sched_view_change(s);

@@ -113,7 +113,7 @@ static void end_due(struct lane_timer *timer)
     uint64_t now = lane_now(s->config.lane);
     bool sure = !s->config.store || store_sure(s->config.store);
     if (!s->end->told && !sure && now < s->end->since + UNSURE_MS * ENV_MS) {
-        over_in(s, TRY_AGAIN_MS); /* the job may go on under another scheduler */
+        over_in(s, TRY_AGAIN_MS); /* the job may continue under another scheduler */
         return;
     }
     if (sure)

@@ -39,9 +39,9 @@ const char *sched_end_text(const struct scheduler *s);
 /* The members may learn it now. */
 void sched_end_tell(struct scheduler *s);
 bool sched_end_is_told(const struct scheduler *s);
-/* Sends it once more to a node that may have missed it. */
+/* Sends the end again to a node that may have missed it. */
 void sched_end_repeat(struct sched_node *node);
-/* False: the node could not be told. */
+/* False: the message could not be sent to the node. */
 bool sched_end_send(struct sched_node *node, paramo_err status, const char *text);
 void sched_end_write(const struct scheduler *s, struct writer *w);
 MUST_USE paramo_err sched_end_restore(struct scheduler *s, struct reader *record);

@@ -391,7 +391,7 @@ void sched_kv_fini(struct scheduler *s)
     assert(!s->values->count && !s->values->bytes);
     map_fini(&s->values->by_hash);
     map_init(&s->values->by_hash);
-    if (!s->values->waiting.count) /* else a load replaces the values, and calls go on waiting */
+    if (!s->values->waiting.count) /* else a load replaces the values, and calls still wait */
         map_fini(&s->values->waiting);
 }
 

@@ -96,7 +96,7 @@ void sched_lost_note(struct scheduler *s)
         log_debug("scheduler: no server is left"); /* sched_lost_check ends the job */
 }
 
-/* ---- what is said of it -------------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------------------ */
 
 struct text {
     char *to;

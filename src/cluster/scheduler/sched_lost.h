@@ -17,12 +17,12 @@ struct view;
 struct view_table;
 
 struct sched_lost {
-    uint8_t level[RING_PARTITIONS]; /* what is restored, as in struct view, and ... */
+    uint8_t level[RING_PARTITIONS]; /* the levels whose rows are restored, as in struct view, and ... */
     uint64_t at;                    /* ... since which view; 0: nothing */
     bool more;                      /* rows were lost since the restore began */
 };
 
-/* Takes what is lost from a saved view. */
+/* Takes the lost rows from a saved view. */
 void sched_lost_restore(struct scheduler *s, const struct view *view);
 /* Rows are restored that are lost since this view; 0: none. Which, by partition, as in struct view. */
 uint64_t sched_lost_since(const struct scheduler *s);
@@ -32,11 +32,11 @@ const uint8_t *sched_lost_levels(const struct scheduler *s);
 void sched_lost_note(struct scheduler *s);
 /* Rows were lost since the restore began. */
 bool sched_lost_grew(const struct scheduler *s);
-/* What the last deaths took has been handled. */
+/* The loss by the last deaths has been handled. */
 void sched_lost_reported(struct scheduler *s);
 /* The rows are restored, or will not be. */
 void sched_lost_over(struct scheduler *s);
-/* Of what is restored: has the table any of it? */
+/* Are rows of this table among those that are restored? */
 bool sched_lost_table(const struct scheduler *s, const struct view_table *table);
 /* The partitions where the table's rows are restored; without a restore, those where the last deaths took them. */
 uint32_t sched_lost_partitions(const struct scheduler *s, const struct view_table *table);

@@ -217,7 +217,7 @@ void sched_migrations_check(struct scheduler *s)
         log_error("scheduler: cannot set the timer that checks the migrations: %s; trying again", err_text());
 }
 
-/* ---- what the machine says ----------------------------------------------------------------------------- */
+/* ---- orders of the machine ----------------------------------------------------------------------------- */
 
 static void order_failed(struct scheduler *s, const struct migration *migration)
 {
@@ -297,7 +297,7 @@ static void end(void *arg, const struct migration *migration, bool committed)
 
 static const struct migrations_ops ops = {.begin = begin, .pause = pause, .commit = commit, .end = end};
 
-/* ---- what it is told ----------------------------------------------------------------------------------- */
+/* ---- reports to the machine ---------------------------------------------------------------------------- */
 
 /* True: all ENDs are sent. */
 static bool ends_told(struct scheduler *s)

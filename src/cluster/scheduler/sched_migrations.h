@@ -20,10 +20,10 @@ struct migration_end {
     bool untold[2]; /* from, to */
 };
 
-/* Whom migrations tell (sched_drain.c). */
+/* The part that migrations call (sched_drain.c). */
 struct sched_migrations_ops {
-    /* Chains, servers or weights have changed: servers that hold nothing more may go. False: some could not be
-     * told, for want of memory. */
+    /* Chains, servers or weights have changed: drained servers that hold nothing may leave. False: some could not be
+     * told, because there was no memory. */
     bool (*settled)(struct scheduler *s);
 };
 
@@ -36,7 +36,7 @@ struct sched_migrations {
     const struct sched_migrations_ops *ops;
     bool converged;               /* sched_migrations_converged, and it was logged */
     bool short_of_servers;        /* nothing migrates, but there are too few servers: it was logged */
-    bool unsent;                  /* an order could not be given */
+    bool unsent;                  /* an order could not be sent */
     bool undrained;               /* a drained server has nothing left, and could not be told */
     bool suspended;               /* a checkpoint is taken or loaded: none begins */
     bool unplanned;               /* a plan is due, and there was no memory for it */

@@ -137,7 +137,7 @@ void sched_order_done_call(struct sched_call *call, struct reader *body)
     }
     sched_call_answer(call, NULL);
     if (!order)
-        return; /* of an earlier scheduler, or of its own invention */
+        return; /* the order of an earlier scheduler, or one that never existed */
     struct reader rest = reader_over(m.rest, m.rest_len);
     if (m.status) {
         char text[CALL_TEXT_MAX];

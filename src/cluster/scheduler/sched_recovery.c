@@ -25,7 +25,7 @@ static void state_check(const struct scheduler *s)
     assert(!s->recovery->back[0] || sched_ckpt_busy(s)); /* the load that makes it true */
 }
 
-/* ---- the job ends, or goes on without these rows ------------------------------------------------------- */
+/* ---- the job ends, or continues without these rows ----------------------------------------------------- */
 
 /* The rows are restored, or will not be: views no longer say that they return. */
 static void lost_over(struct scheduler *s)
@@ -39,7 +39,8 @@ static void lost_over(struct scheduler *s)
     sched_tables_resume(s);
 }
 
-/* Is all that is gone what a job with copies can continue without? Requests for it end with DATA_LOST. */
+/* Can the job continue without the lost rows? It can if it has copies and these are rows of tables without. Requests
+ * for them end with DATA_LOST. */
 static bool goes_on(const struct scheduler *s)
 {
     for (size_t a = 0; a < RING_PARTITIONS; a++)

@@ -51,11 +51,11 @@ void sched_ring_check_gone(struct scheduler *s);
 bool sched_ring_adopt(struct scheduler *s);
 /* Is the owner of this partition gone? */
 bool sched_ring_is_orphan(const struct scheduler *s, size_t partition);
-/* The chains differ from chains_before: the shards concerned must have the next view before they go on. */
+/* The chains differ from chains_before: these shards must have the next view before they continue. */
 void sched_ring_changed(struct scheduler *s);
-/* Members may hear of the chains of these partitions as they are. */
+/* Members may be told the present chains of these partitions. */
 void sched_ring_told(struct scheduler *s, size_t first, size_t partitions);
-/* This shard hears, by an order, that it has none of these partitions. */
+/* An order tells this shard that it has none of these partitions. */
 void sched_ring_untold(struct scheduler *s, uint16_t shard, size_t first, size_t partitions);
 /* The server of a shard. */
 struct sched_node *sched_ring_server(const struct scheduler *s, uint32_t shard);

@@ -116,7 +116,7 @@ static void save_ended(void *arg, paramo_err status)
         return;
     }
     if (status) {
-        /* the next save has it: callers that wait for this number wait for that one */
+        /* the next save has these changes: calls that wait for this number wait for that save */
         save_failed(s, status);
         return;
     }
@@ -150,7 +150,7 @@ static void run_from_start(struct sched_save_run *run, enum sched_save_part part
     *run = (struct sched_save_run){.part = part, .end = end};
 }
 
-/* Writes what is left up to that cost; dirty: records that have changed since. True: nothing is left. */
+/* Writes the next records, up to that cost; dirty: records that have changed since. True: all are written. */
 static bool run_turn(const struct scheduler *s, struct sched_save_run *run, struct map *dirty, size_t most)
 {
     const struct sched_save_ops *ops = s->saves->ops;

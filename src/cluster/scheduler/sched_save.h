@@ -41,7 +41,8 @@ enum {
 /* The parts that write durable records when all are saved, in this order. */
 enum sched_save_part { SAVE_CALLS, SAVE_BARRIERS, SAVE_VALUES, SAVE_POOLS, SAVE_CLOCKS, SAVE_PARTS };
 
-/* How far a part is. Zeroed at first. Between two steps what is saved may change: a record that changes is written again. */
+/* The position within a part. Zeroed at first. Records may change between two steps: a record that changes is written
+ * again. */
 struct sched_save_cursor {
     struct map_scan map;
     size_t at, inner;
@@ -130,7 +131,7 @@ struct sched_saves {
 };
 
 void sched_save_init(struct scheduler *s, const struct sched_save_ops *ops);
-/* This durable record differs from what was saved. */
+/* This durable record differs from its saved state. */
 void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint64_t key);
 /* The number of the save that brings all changes so far; 0: they are durable already. */
 uint64_t sched_save_due(struct scheduler *s);
@@ -154,8 +155,8 @@ void sched_save_end_found(struct scheduler *s);
 void sched_save_fini(struct scheduler *s);
 /* Begins a copy of values and pools; one at a time. The caller keeps it until sched_save_copy_end. */
 void sched_save_copy_begin(struct scheduler *s, struct sched_save_copy *copy);
-/* Writes more of it to copy->run.w, no more than a turn takes unless all is to be written. True: it is complete, and has the
- * state of this moment. */
+/* Writes the next records to copy->run.w: as many as a turn allows, or all. True: it is complete, and has the state
+ * of this moment. */
 bool sched_save_copy_turn(struct scheduler *s, bool all);
 /* Frees it, but not what its writer has. */
 void sched_save_copy_end(struct scheduler *s);

@@ -125,7 +125,7 @@ static uint64_t random_not_zero(struct env *env)
     return number;
 }
 
-/* Goes on where the scheduler before has stopped: its nodes are there, though none has been heard yet. */
+/* Continues where the scheduler before has stopped: its nodes have their places, though none has sent a message yet. */
 static paramo_err restore(struct scheduler *s)
 {
     paramo_err err = sched_records_restore(s);
@@ -133,7 +133,7 @@ static paramo_err restore(struct scheduler *s)
         return err;
     sched_move(s, SCHED_RUNNING);
     assert(!sched_view_announced(s)); /* members hear nothing before the first view of this term */
-    sched_view_change(s); /* what is saved whole has it, though the job ends: without a view nothing counts */
+    sched_view_change(s);             /* a whole save needs a view, even when the job ends */
     if (sched_end_is_told(s))
         sched_move(s, SCHED_ENDING);
     log_info("scheduler: continues a job, in term %" PRIu32 ", after view %" PRIx64, s->term,
@@ -142,9 +142,9 @@ static paramo_err restore(struct scheduler *s)
         sched_end_wait(s);
     else
         sched_end_check(s);
-    sched_migrations_retarget(s); /* of moves that went on only its last view says anything */
+    sched_migrations_retarget(s); /* its last view shows how migrations have ended */
     sched_recovery_check(
-        s); /* the one before may have died between its last view and the end that was to follow */
+        s); /* the scheduler before may have died between its last view and the end of the job */
     return s->state == SCHED_RUNNING ? sched_ckpt_start(s) : PARAMO_OK;
 }
 

@@ -55,9 +55,9 @@ struct scheduler_config {
     void *arg;
     /* A data connection, which is not the scheduler's; as acceptor_config.accept. NULL: they are refused. */
     void (*accept_data)(void *arg, struct van_conn *conn, const struct hello *hello);
-    /* Once: the job is over and its members have gone (or had their time). OK, NODE_LOST (names the nodes),
-     * DATA_LOST (what), SHUTDOWN; or FENCED: another scheduler leads the job, which goes on. It may not
-     * destroy the scheduler. */
+    /* Once: the job is over and its members have gone (or had their time). OK, NODE_LOST (names the nodes), DATA_LOST
+     * (what), SHUTDOWN; or FENCED: another scheduler leads the job, which continues. The function may not destroy the
+     * scheduler. */
     void (*over)(void *arg, paramo_err status, const char *text);
 };
 

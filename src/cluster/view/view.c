@@ -345,7 +345,7 @@ static paramo_err owner_gone_decode(struct reader *r, struct view *view)
 
 /* A view of an earlier version, as a scheduler's state may have it, has no such numbers. They are not lower
  * than what its shards say: when the owner's partitions last changed, or (no replicas) when its server died.
- * So rows count as lost that may not be, and not the other way round. */
+ * So rows that exist may count as lost, but lost rows never count as present. */
 static void owner_gone_guess(struct view *view)
 {
     for (size_t a = 0; a < RING_PARTITIONS; a++) {

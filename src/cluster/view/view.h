@@ -31,7 +31,7 @@ struct view_node {
     uint64_t incarnation;
     bool alive;
     bool left;       /* said goodbye: gone, but not dead */
-    bool recovered;  /* took a dead node's rank: its tables lost what was pushed before */
+    bool recovered;  /* took a dead node's rank, without its rows */
     uint16_t port;   /* 0: does not listen */
     uint16_t shards; /* servers */
     uint32_t weight; /* servers: of each shard; others 0 */

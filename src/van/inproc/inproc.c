@@ -341,7 +341,7 @@ static void end_free(struct lane_task *task)
     pipe_unref(container_of(task, struct inproc_end, end)->pipe);
 }
 
-/* Sends no more. The other end learns that after all that was sent. */
+/* Closes the sending side. The other end learns it after all frames that were sent. */
 static void send_goodbye(struct inproc_end *e)
 {
     atomic_store(&e->peer->peer_closed, true);

@@ -195,7 +195,7 @@ void tcp_conn_move(struct tcp_conn *conn, enum tcp_state to);
 void tcp_hook(struct tcp_conn *conn);
 /* Anywhere: breaks the connection (tcp_end.h) at the end of this round. */
 void tcp_break_later(struct tcp_conn *conn, paramo_err why);
-/* No more of the large frame is received. */
+/* Stops receiving the large frame. */
 void tcp_incoming_end(struct tcp_conn *conn);
 
 #endif

@@ -338,7 +338,7 @@ static paramo_err offer_came(struct ucx_way *way, const struct ucx_setup *o)
     return PARAMO_OK;
 }
 
-/* The connector's part after ACCEPT cannot be: the acceptor is told. */
+/* The connector's part after ACCEPT has failed: tells the acceptor. */
 static paramo_err retract(struct ucx_way *way, const char *why)
 {
     way_off(way, why);
