@@ -51,10 +51,10 @@ struct fakevan {
 void fakevan_init(struct fakevan *van, struct env *env);
 /* All connections have been closed by their users, or the check fails. */
 void fakevan_fini(struct fakevan *van);
-/* A stranger comes to the listener; NULL if nobody listens. */
+/* An unauthenticated connection arrives at the listener; NULL if there is no listener. */
 struct fakeconn *fakevan_unauth(struct fakevan *van);
 struct fakeconn *fakevan_conn_new(struct fakevan *van, struct lane *lane);
-/* done for what was sent, and writable for who was refused and has room now. */
+/* Calls `done` of sent frames, and `writable` of connections that were refused and have room now. */
 void fakevan_round(struct fakevan *van);
 
 static inline bool fakeconn_alive(const struct fakeconn *c)

@@ -93,7 +93,7 @@ static void block_check(const struct block *b, unsigned stream, uint64_t index)
     }
 }
 
-/* Writes beyond so many bytes of a file fail (EFBIG; the signal is ignored). */
+/* Writes beyond this number of bytes of a file fail (EFBIG; the signal is ignored). */
 static void disk_holds(rlim_t bytes)
 {
     struct rlimit limit;

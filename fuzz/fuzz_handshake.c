@@ -24,7 +24,7 @@ static struct world {
     struct connecting connector[CONNECTORS];
     struct connecting *connecting; /* being begun */
     unsigned accepted, welcomes;
-    unsigned mode; /* what the owner does with who is accepted */
+    unsigned mode; /* what the owner does with an accepted connection */
 } w;
 
 static paramo_err owned_frame(void *user, struct van_conn *conn, const uint8_t head[VAN_HEAD],
@@ -239,7 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (draw_below(&s, 4) == 3)
             fakeworld_pass(&w.world, draw_u8(&s) * 16);
     }
-    /* Whoever knocks properly comes in. */
+    /* A connection with a correct HELLO is accepted. */
     struct hello hello = {.version_min = HELLO_VERSION_MIN,
                           .version_max = HELLO_VERSION_MAX,
                           .purpose = HELLO_DATA,

@@ -274,8 +274,8 @@ static void say(struct van_conn *conn, const struct wire_head *head, const void 
     pass(0.01);
 }
 
-/* Whatever they say first but a HELLO, or if they say nothing for too long, they are sent away, and nobody
- * else is hurt. */
+/* Whatever they say first but a HELLO, or if they say nothing for too long, they are closed, and no other connection
+ * is affected. */
 static void test_unauth(void **state)
 {
     (void)state;
@@ -294,7 +294,7 @@ static void test_unauth(void **state)
     assert_false(unauth_closed[3]);
     pass(1.5);
     assert_true(unauth_closed[3]);
-    /* A crowd: the oldest goes, and who has the token still comes in. */
+    /* Too many connections: the oldest is closed, and one with the token is still accepted. */
     for (size_t i = 0; i < 6; i++)
         unauth(i);
     assert_true(unauth_closed[0] && unauth_closed[1]);

@@ -399,7 +399,7 @@ static void old_ones_go(void **state)
             attempt(number);
         else
             assert_int_equal(save(number, base[number]), PARAMO_OK);
-    attempt(11); /* perhaps it still goes on */
+    attempt(11); /* it may still be in progress */
     assert_int_equal(fs_make_dir(fs, "/var/ckpt/notes"), PARAMO_OK);
 
     /* One of a later format may be based on any. */
@@ -419,7 +419,7 @@ static void old_ones_go(void **state)
 
     assert_true(simfs_flip(disk, "/var/ckpt/00000009/manifest", 30, 1));
     assert_int_equal(ckpt_prune(fs, "/var/ckpt", 1, by_clock, NULL, &removed), PARAMO_OK);
-    there = what_is_there(); /* nothing is based on 7 any more; who looks for 9 finds it damaged */
+    there = what_is_there(); /* nothing is based on 7 any more; a request for 9 finds it damaged */
     assert_int_equal(there.whole, N(10) | N(4));
     assert_int_equal(there.other, N(11) | N(9));
     uint64_t number;

@@ -114,7 +114,7 @@ static void after_next(struct script *s)
 static void answered(struct member_call *call, paramo_err status)
 {
     struct script *s = container_of(call, struct script, call);
-    /* The job may have ended under us (somebody declared this node dead, or all others are gone). */
+    /* The job may have ended before (this node was declared dead, or all others are gone). */
     bool over = status == PARAMO_E_CLOSED || status == PARAMO_E_FENCED || status == PARAMO_E_SHUTDOWN ||
                 status == PARAMO_E_NO_SCHEDULER || status == PARAMO_E_NODE_LOST;
     if (s->step == LEAVE) {
@@ -241,7 +241,7 @@ static void script_joined(struct tnode *node)
 {
     struct script *s = node->arg;
     if (node->joined_status) {
-        /* Only who came too late for the job, or for its place. */
+        /* Only a node that came too late for the job, or for its place. */
         assert_false(w.calm);
         s->step = GONE;
         s->finished = true;

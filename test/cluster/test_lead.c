@@ -108,7 +108,7 @@ static void get_begin(struct tcall *call)
     tnode_leave(node);
 }
 
-/* What changes nothing is answered while the lease lasts, and then only when etcd says that nobody else
+/* What changes nothing is answered while the lease lasts, and then only when etcd confirms that no other scheduler
  * leads. */
 static void reads_rest_on_the_lease(void **state)
 {
@@ -131,7 +131,7 @@ static void reads_rest_on_the_lease(void **state)
     off();
 }
 
-/* Whoever finds that another leads answers nobody, ends nobody's job, and is over. */
+/* A scheduler that finds another leader answers no call, does not end the job, and ends itself. */
 static void the_old_leader_is_silent(void **state)
 {
     (void)state;
@@ -217,8 +217,8 @@ static void standby_ends(void *arg, paramo_err status, const struct store_state 
     fail_msg("the standby ends with %s: %s", err_name(status), err_text());
 }
 
-/* A job that still waits for its nodes has no records; its scheduler saves all the same when it is asked. That
- * is not the end of the job: who stands by goes on standing by. */
+/* A job that still waits for its nodes has no records; its scheduler still saves when it is asked. That is not the
+ * end of the job: a standby scheduler keeps standing by. */
 static void a_job_that_forms_is_not_over(void **state)
 {
     (void)state;

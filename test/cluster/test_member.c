@@ -38,7 +38,7 @@ static void test_no_scheduler(void **state)
     cluster_fini(&c);
 }
 
-/* Somebody has the port and says nothing. */
+/* Another process has the port and sends nothing. */
 static void test_mute_scheduler(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void warn(void *arg, int level, const char *line)
     snprintf(warned.last, sizeof warned.last, "%s", line);
 }
 
-/* Its process has died: its address says that nobody listens there. */
+/* Its process has died: its address refuses connections. */
 static void test_scheduler_killed(void **state)
 {
     (void)state;
@@ -184,11 +184,11 @@ static void test_scheduler_killed(void **state)
                      PARAMO_E_NO_SCHEDULER);
     tnode_leave(&c.nodes[0]);
     assert_string_equal(err_text(), c.nodes[0].ended_text);
-    cluster_leave(&c.nodes[0]); /* nobody to say goodbye to */
+    cluster_leave(&c.nodes[0]); /* no scheduler to say goodbye to */
     cluster_fini(&c);
 }
 
-/* The same before the cluster is complete; who has never reached a scheduler goes on waiting for one. */
+/* The same before the cluster is complete; a member that has never reached a scheduler keeps waiting for one. */
 static void test_scheduler_killed_while_gathering(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void test_scheduler_ends_while_gathering(void **state)
     cluster_fini(&c);
 }
 
-/* The setting for a scheduler that will be started anew; it may be longer than silence is borne. */
+/* The setting for a scheduler that will be restarted; it may be longer than the allowed silence. */
 static void test_scheduler_waited_for(void **state)
 {
     (void)state;
@@ -241,7 +241,7 @@ static void test_scheduler_waited_for(void **state)
     }
 }
 
-/* A scheduler that was started anew runs another job (until it keeps its store). */
+/* A restarted scheduler without a store runs another job. */
 static void test_another_job(void **state)
 {
     (void)state;

@@ -8,8 +8,8 @@
 
 enum { SHARDS_MAX = 40 };
 
-/* The other side of the machine: shards that do as they are told, late and in any order, and say so more than
- * once. It knows by itself who has which rows. */
+/* The other side of the machine: shards that carry out orders late and in any order, and report more than once. It
+ * records which shard has which rows. */
 struct world {
     uint64_t random;
     struct ring_shard shard[SHARDS_MAX];
@@ -20,7 +20,7 @@ struct world {
     struct ring_chains chains, before; /* before: as of the last commit */
     struct migrations migrations;
     uint8_t has[SHARDS_MAX]
-               [RING_PARTITIONS]; /* rows of the partition: of tables with so many replicas or more */
+               [RING_PARTITIONS]; /* rows of the partition: of tables with this number of replicas or more */
     struct job {
         struct migration migration;
         bool told_pause, reads_wait, paused, full; /* as the shards know it */
@@ -174,8 +174,8 @@ static void paused(void *arg, const struct migration *migration)
     w->pauses++;
 }
 
-/* Whoever is in a chain has the rows; who becomes owner is full or was given the last of them; a partition
- * has as many copies as before, unless fewer are wanted. */
+/* Each member of a chain has the rows; a new owner is full or has got the last of them; a partition has as many
+ * copies as before, unless fewer are wanted. */
 static void committed(void *arg, const struct migration *by)
 {
     struct world *w = arg;
@@ -233,7 +233,7 @@ static void committed(void *arg, const struct migration *by)
             assert_true(suffices(w, member, a, l));
             w->has[member][a] = (uint8_t)l; /* what is for others goes; of tables that come it has all */
         }
-        unsigned from = 0; /* nobody passes another but in a pause */
+        unsigned from = 0; /* no member changes places with another except in a pause */
         for (unsigned l = 0; l < RING_LEVELS && !(migrating && migrating->paused); l++) {
             if (w->chains.level[l].owner[a] == RING_NONE)
                 continue;
@@ -241,7 +241,7 @@ static void committed(void *arg, const struct migration *by)
                 from++;
             assert_true(from < RING_LEVELS);
         }
-        for (size_t i = 0; i < w->shards; i++) { /* who is dropped deletes it */
+        for (size_t i = 0; i < w->shards; i++) { /* a dropped member deletes it */
             bool member = false;
             for (unsigned l = 0; l < RING_LEVELS; l++)
                 member |= w->chains.level[l].owner[a] == i;
@@ -393,7 +393,7 @@ static void kill(struct world *w, size_t shard)
         uint16_t owner = w->chains.level[0].owner[a];
         for (size_t i = 0; i < w->shards; i++)
             w->has[i][a] = w->gone[i] ? RING_LEVELS : w->has[i][a];
-        if (!w->gone[owner]) /* of tables without replicas nobody has anything now */
+        if (!w->gone[owner]) /* no shard has rows of tables without replicas now */
             w->has[owner][a] = 0;
         for (unsigned l = 1; l < RING_LEVELS; l++) {
             uint16_t member = w->chains.level[l].owner[a];
@@ -451,8 +451,8 @@ static void a_server_leaves(void **state)
     }
 }
 
-/* Of two processes one is to go. Who is to be the owner has a copy, and keeps it until it is: what is given
- * away would be lost with the one that goes, if that died first. */
+/* One of two processes will leave. The next owner has a copy, and keeps it until it is the owner: rows that move away
+ * would be lost if the leaving process died first. */
 static void too_few_stay(void **state)
 {
     (void)state;
@@ -467,7 +467,7 @@ static void too_few_stay(void **state)
         kept += owner < 2;
     }
     assert_in_range(kept, RING_PARTITIONS / 4, RING_PARTITIONS * 3 / 4);
-    assert_int_equal(w->begun, w->pauses); /* nothing is copied to who has it */
+    assert_int_equal(w->begun, w->pauses); /* nothing is copied to a shard that has it */
     run(w);
     assert_int_equal(w->copied, 0);
     assert_false(migrations_needs(&w->migrations, 0) || migrations_needs(&w->migrations, 1));
@@ -486,7 +486,7 @@ static void a_server_dies(void **state)
     }
 }
 
-/* Without a copy the partitions stay with the dead, and nobody is asked to copy them. */
+/* Without a copy the partitions stay with the dead server, and no shard is ordered to copy them. */
 static void what_is_lost_stays(void **state)
 {
     (void)state;
@@ -500,7 +500,7 @@ static void what_is_lost_stays(void **state)
             assert_int_equal(w->chains.level[0].owner[a], owners.owner[a]);
 }
 
-/* A change of mind: what is under way and not wanted is given up. */
+/* The plan changes: a migration that no longer serves it is aborted. */
 static void plans_change(void **state)
 {
     (void)state;

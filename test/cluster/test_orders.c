@@ -227,8 +227,8 @@ static void test_bounded(void **state)
     cluster_fini(&c);
 }
 
-/* A scheduler that forgets its orders, or is another one each time: those that nobody has carried out do not
- * become more and more. */
+/* A scheduler that forgets its orders, or is another one each time: orders that no member has carried out do not pile
+ * up. */
 static void test_forgotten(void **state)
 {
     (void)state;

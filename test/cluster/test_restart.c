@@ -1,4 +1,4 @@
-/* A scheduler with a store is killed and started again: the job goes on, and nothing that was said is lost.
+/* A scheduler with a store is killed and started again: the job continues, and nothing that was answered is lost.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -125,7 +125,7 @@ static void test_goes_on(void **state)
     for (int round = 1; round < 6; round++) {
         uint64_t number = member_view(a->member)->number;
         const double one = 1;
-        /* One is under way when it dies, one is begun while it is away. */
+        /* One is in progress when it dies, one begins while it is away. */
         TCALL(a, &call, member_kv_add(a->member, &call.call, "sum", &one, 1, in_seconds(&t.c, 50)));
         if (round % 2)
             cluster_pass(&t.c, 0.001 * round);
@@ -145,7 +145,7 @@ static void test_goes_on(void **state)
         assert_int_equal(member_view(a->member)->number >> 32, round + 1); /* the term */
         assert_non_null(view_table(member_view(a->member), table));
     }
-    cluster_pass(&t.c, 15); /* nobody is taken for dead */
+    cluster_pass(&t.c, 15); /* no node is declared dead */
     for (uint32_t i = 0; i < member_view(a->member)->nodes_count; i++)
         assert_true(member_view(a->member)->nodes[i].alive);
     for (int i = 3; i >= 0; i--)
@@ -155,7 +155,7 @@ static void test_goes_on(void **state)
     off();
 }
 
-/* Clocks survive it, and so do waits; those of a node that has died meanwhile do not. */
+/* Clocks survive it, and so do waits; those of a node that has died by then do not. */
 static void test_clocks(void **state)
 {
     (void)state;
@@ -420,7 +420,7 @@ static void test_whole_save_in_turns(void **state)
     off();
 }
 
-/* Who held a part holds it on; who does not come back has heartbeat_timeout, and then it is another's. */
+/* A worker keeps its work unit; if it does not come back within heartbeat_timeout, another worker gets the unit. */
 static void test_a_node_that_does_not_return(void **state)
 {
     (void)state;

@@ -115,7 +115,7 @@ static void one_server_cannot(void **state)
     ckpt_disk_end();
 }
 
-/* Who died and had a copy of everything elsewhere has no part in it; who owns what is lost has. */
+/* A dead server whose rows all have copies elsewhere does not matter; the owners of lost rows do. */
 static void one_server_is_gone(void **state)
 {
     (void)state;
@@ -220,7 +220,7 @@ static bool is_seen(void *arg)
     return ckpt_job.looked;
 }
 
-/* Who has no place in the job asks, too. */
+/* A client without a place in the job asks, too. */
 static void admin_client(void **state)
 {
     (void)state;
@@ -327,7 +327,7 @@ static double sum_plus(double more)
     return sum;
 }
 
-/* What the scheduler knows of the work comes back; who held a part is gone, so it is dealt again. */
+/* The scheduler's record of the work comes back; the holder of a unit is gone, so the unit is dealt again. */
 static void pools_and_values(void **state)
 {
     (void)state;
@@ -357,8 +357,8 @@ static void pools_and_values(void **state)
     ckpt_disk_end();
 }
 
-/* The scheduler dies while the job's checkpoint is loaded: the next one loads it again, and once it is loaded
- * nobody does. */
+/* The scheduler dies while the job's checkpoint is loaded: the next one loads it again, and once it is loaded no
+ * scheduler does. */
 static void killed_while_it_begins(void **state)
 {
     (void)state;
@@ -400,7 +400,7 @@ static void based_on_the_last(void **state)
     ckpt_on_joined();
     ckpt_open_table("t");
     assert_int_equal(ckpt_save(&call), PARAMO_OK);
-    assert_false(ckpt_job.order.changes); /* nobody needs to know what changes after it */
+    assert_false(ckpt_job.order.changes); /* no shard records the changes after it */
     assert_int_equal(changes(), 0);
     assert_int_equal(changes(), 2);
     uint64_t id = ckpt_job.order.id;
@@ -569,7 +569,7 @@ static void migrations_begin_again_after_a_save(void **state)
     ckpt_disk_end();
 }
 
-/* Who has the token has no files of others written over, or new ones written anywhere. */
+/* A client with the token cannot have foreign files overwritten, or new ones written anywhere. */
 static void only_where_it_may(void **state)
 {
     (void)state;
@@ -677,8 +677,7 @@ static void server_1_has_room(void)
     ckpt_job.unknown_count = 0;
 }
 
-/* A server has so many orders that it has not answered that there is no room for GO: it is given when there
- * is. */
+/* A server has the limit of unanswered orders, so GO waits: it is sent when there is room. */
 static void go_is_given_later(void **state)
 {
     struct tcall call;

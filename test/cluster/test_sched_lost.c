@@ -37,7 +37,7 @@ static void server_1_dies(void)
     assert_true(cluster_run(&ckpt_job.c, lost_is_seen, &lost, 5));
     assert_int_equal(ckpt_job.order.number, 1);
     assert_false(
-        sched_migrations_converged(ckpt_job.c.scheduler)); /* each partition has an owner, who lacks rows */
+        sched_migrations_converged(ckpt_job.c.scheduler)); /* each partition has an owner, which lacks rows */
 }
 
 static void restored(void)
@@ -76,7 +76,8 @@ static bool guest_is_dead(void *arg)
     return view_node(workers_view(), 11) && !view_node(workers_view(), 11)->alive;
 }
 
-/* Whoever is left owns what the dead one had, and is told to restore it; views say so until he has. */
+/* The remaining servers own the partitions of the dead one, and are ordered to restore them; views say so until they
+ * have. */
 static void what_is_lost_is_restored(void **state)
 {
     (void)state;
@@ -111,10 +112,10 @@ static void what_is_lost_is_restored(void **state)
     assert_true(cluster_run(&ckpt_job.c, guest_is_dead, NULL, 60));
     assert_false(opens.done);
     restored();
-    assert_int_equal(ckpt_job.restores, 1); /* nobody has begun again because a worker has gone */
+    assert_int_equal(ckpt_job.restores, 1); /* no restore has begun again because a worker has gone */
     assert_int_equal(ckpt_answered(&opens), PARAMO_OK);
     assert_int_equal(ckpt_save(&call), PARAMO_OK);
-    ckpt_start_server(4); /* another comes: it has its share, which is nobody's loss */
+    ckpt_start_server(4); /* another comes: it has its share, and no rows are lost */
     assert_true(cluster_run(&ckpt_job.c, tnode_joined, &ckpt_job.c.nodes[4], 20));
     ckpt_off();
     ckpt_disk_end();
@@ -174,7 +175,7 @@ static void restoring_fails(void **state)
     ckpt_disk_end();
 }
 
-/* A table without copies, in a job that has some: it is restored, or the job goes on without it. */
+/* A table without copies, in a job that has some: it is restored, or the job continues without it. */
 static void of_a_table_without_copies(void **state)
 {
     (void)state;
@@ -228,7 +229,7 @@ static void restore_ends(unsigned server, paramo_err status)
     ckpt_job.held[server] = 0;
 }
 
-/* One of two servers cannot restore its part of a table without copies: the job goes on while the other one works. */
+/* One of two servers cannot restore its part of a table without copies: the job continues while the other one works. */
 static void one_of_two_fails(void **state)
 {
     (void)state;
@@ -258,7 +259,7 @@ static void one_of_two_fails(void **state)
     ckpt_job.migrates = false;
 }
 
-/* Each try fails, until there have been enough: the job goes on without the rows of a table that has no copies. */
+/* Each try fails, until there have been enough: the job continues without the rows of a table that has no copies. */
 static void never_restored(void **state)
 {
     (void)state;

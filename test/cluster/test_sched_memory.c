@@ -215,7 +215,7 @@ static void check_usable(bool whole)
     assert_false(ckpt_job.c.over);
 }
 
-/* The scheduler dies at once, and another goes on with its state. */
+/* The scheduler dies at once, and another continues with its state. */
 static void restart(void)
 {
     fail_no_more();
@@ -508,7 +508,7 @@ static void lost_rows_return_first(void)
     job_off();
 }
 
-/* Another scheduler goes on with what the first has saved. */
+/* Another scheduler continues with the state that the first has saved. */
 static void scheduler_starts(void)
 {
     struct tcall t;

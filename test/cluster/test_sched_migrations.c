@@ -126,7 +126,8 @@ static void start(uint32_t replicas)
     assert_true(cluster_run(&c, tcall_done, &call, 10));
 }
 
-/* So many copies of every partition, in the view of whoever asks: and so much owned by the server. */
+/* The view of this node has this number of copies of every partition, and this number of partitions owned by the
+ * server. */
 static uint32_t check_full(unsigned members, uint32_t server)
 {
     const struct view *view = member_view(c.nodes[SERVERS].member);
@@ -210,7 +211,7 @@ static void a_failure_is_tried_again(void **state)
     cluster_fini(&c);
 }
 
-/* Who is to get rows dies while it fetches them; then who gives them does. */
+/* The target dies while it gets rows; then the source does. */
 static void sides_die(void **state)
 {
     (void)state;
@@ -254,7 +255,7 @@ static void a_view_of_a_later_term(void **state)
     assert_int_equal(t.aborts, 0);
     assert_true(lane_enter(c.lane));
     struct store *none = c.scheduler->config.store;
-    c.scheduler->config.store = (struct store *)&c; /* only who has one believes that */
+    c.scheduler->config.store = (struct store *)&c; /* it must only look as if there were one */
     assert_int_equal(sched_announce_above(c.scheduler, (term << 32) + 1), PARAMO_OK);
     c.scheduler->config.store = none;
     struct writer fields = {0}; /* what has not been answered is not in the way of more */
@@ -272,8 +273,8 @@ static void a_view_of_a_later_term(void **state)
     cluster_fini(&c);
 }
 
-/* Who gives partitions has so many orders that it has not answered that there is no room for another: the
- * move ends meanwhile, and it waits for nothing else. */
+/* The source has the limit of unanswered orders. The migration ends before there is room for another order, and
+ * nothing else waits for it. */
 static void the_end_is_told_later(void **state)
 {
     (void)state;

@@ -261,7 +261,7 @@ static bool converged(void)
     return !t.status && t.answer.converged;
 }
 
-/* Were that server to die now, would every partition have somebody who has all of it, and is here? */
+/* If that server died now, would each partition have a member that is here and has all of its rows? */
 static bool may_die(const struct tnode *node)
 {
     const struct scheduler *s = c.scheduler;
@@ -288,8 +288,7 @@ static void check_may_die(void)
             assert_true(may_die(&c.nodes[i]));
 }
 
-/* A scheduler that was started again knows of no server before it has registered: one may have died
- * meanwhile. */
+/* A scheduler that was started again knows of no server before it has registered: one may have died by then. */
 static void converged_after_a_restart(void **state)
 {
     (void)state;
@@ -298,7 +297,7 @@ static void converged_after_a_restart(void **state)
     check_may_die();
     scheduler_off();
     scheduler_on();
-    assert_false(converged()); /* nobody has come yet */
+    assert_false(converged()); /* no node has registered yet */
     cluster_pass(&c, 5);
     assert_true(converged());
     scheduler_off();
@@ -319,8 +318,8 @@ static void converged_after_a_restart(void **state)
     finish_with_state();
 }
 
-/* Nor while partitions move, though every partition has its copies: the view that says who has them may not
- * be out. */
+/* It does not converge while partitions migrate either, though every partition has its copies: the view that has them
+ * may not be announced yet. */
 static void converged_when_nothing_migrates(void **state)
 {
     (void)state;
@@ -354,7 +353,8 @@ static void converged_when_nothing_migrates(void **state)
     finish();
 }
 
-/* Who is mute, or talks nonsense, is told with its last word; it is asked once, however often others ask. */
+/* A server that is silent, or reports nonsense, is shown with its last report; it is asked once, however often
+ * clients ask. */
 static void does_not_wait_for_ever(void **state)
 {
     (void)state;

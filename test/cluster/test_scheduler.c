@@ -93,7 +93,7 @@ static void test_weights_and_domains(void **state)
     cluster_fini(&c);
 }
 
-/* Chains as the view at a node has them: every partition has so many members that live, its owner first. */
+/* Chains as the view at a node has them: every partition has this number of living members, its owner first. */
 static void check_chains(struct tnode *node, unsigned members)
 {
     const struct view *view = member_view(node->member);
@@ -139,7 +139,7 @@ static void test_copies_take_over(void **state)
     check_chains(worker, 2);
     const struct view *view = member_view(worker->member);
     assert_true(view->number > before->number);
-    for (size_t a = 0; a < RING_PARTITIONS; a++) { /* the next in line, and nobody else moves */
+    for (size_t a = 0; a < RING_PARTITIONS; a++) { /* the next in line, and no other member moves */
         uint16_t owner = before->chains.level[0].owner[a];
         bool died = before->shards[owner].node == first;
         assert_int_equal(view_ring(view)->owner[a], before->chains.level[died ? 1 : 0].owner[a]);
@@ -168,7 +168,7 @@ static void test_copies_take_over(void **state)
     cluster_fini(&c);
 }
 
-/* Two die at a time of four: some partitions have nobody left, others have. */
+/* Two die at a time of four: some partitions have no member left, others have. */
 static void test_a_work_unit_is_lost(void **state)
 {
     (void)state;
@@ -289,7 +289,7 @@ static void test_fewer_copies(void **state)
         uint16_t chain[3] = {before->chains.level[0].owner[a], before->chains.level[1].owner[a],
                              before->chains.level[2].owner[a]};
         chain[dead] = RING_NONE;
-        if (dead == 0) { /* the owner there must be; who lacks table "one" stays behind */
+        if (dead == 0) { /* there must be an owner; a member that lacks table "one" stays behind */
             chain[0] = chain[1];
             chain[1] = RING_NONE;
         }
@@ -461,7 +461,7 @@ static void test_end(void **state)
     cluster_fini(&c);
 }
 
-/* With recovery_ms the death of the last worker is not the job's: one that comes in its place goes on. */
+/* With recovery_ms the death of the last worker is not the job's: a worker that takes its place continues. */
 static void test_last_worker_comes_again(void **state)
 {
     (void)state;
@@ -484,7 +484,7 @@ static void test_last_worker_comes_again(void **state)
         assert_false(c.nodes[0].ended);
     }
     cluster_leave(&c.nodes[1]);
-    assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 1)); /* nobody waits for one that has left */
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 1)); /* no barrier waits for a node that has left */
     assert_int_equal(c.nodes[0].ended_status, PARAMO_OK);
     cluster_fini(&c);
 }
@@ -588,7 +588,7 @@ static void test_silence(void **state)
     cluster_fini(&c);
 }
 
-/* Who waits in vain is told who has come, and that one has gone again. */
+/* A node that waits too long is told which nodes have registered, and that one has left again. */
 static void test_gone_before_complete(void **state)
 {
     (void)state;

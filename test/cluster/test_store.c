@@ -356,7 +356,7 @@ static void one_at_a_time(void **state)
     machine_off();
 }
 
-/* What was begun is done, nobody is told, and then the folder is free. */
+/* The save that was begun ends, no function is called, and then the folder is free. */
 static void closed_meanwhile(void **state)
 {
     (void)state;

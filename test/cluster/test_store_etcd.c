@@ -278,7 +278,7 @@ static void large_saves_are_whole(void **state)
     assert_int_equal(simetcd_keys(etcd), 4); /* nothing of it is left */
 }
 
-/* One leads and the other stands by; when the first is gone, the second goes on with what it has saved. */
+/* One leads and the other stands by; when the first is gone, the second continues with its saved state. */
 static void the_next_takes_over(void **state)
 {
     (void)state;
@@ -299,7 +299,7 @@ static void the_next_takes_over(void **state)
     assert_string_equal(simetcd_value(etcd, "paramo/clicks/leader"), "two:1");
 }
 
-/* Two that both believe: whoever began last saves, and the other is told so, for good. */
+/* Two that both believe to lead: the one that began last saves, and the other is fenced for ever. */
 static void the_one_before_is_fenced(void **state)
 {
     (void)state;
@@ -364,7 +364,7 @@ static void a_campaign_that_was_in_vain(void **state)
     assert_int_equal(save(&two, false, "seven", NULL), PARAMO_OK);
 }
 
-/* A clock that jumps, or a pause that nobody has made use of: it leads on, when that is proved. */
+/* A clock that jumps, or a pause in which no other has begun to lead: it keeps the lead when that is proved. */
 static void a_lease_that_ended_is_taken_again(void **state)
 {
     (void)state;
@@ -376,7 +376,7 @@ static void a_lease_that_ended_is_taken_again(void **state)
     assert_int_equal(save(&one, true, "five", NULL), PARAMO_E_CONNECT);
     assert_null(simetcd_value(etcd, "paramo/clicks/leader"));
     simetcd_fail(one.http, SIMETCD_LOST, 0, 0, 0);
-    assert_int_equal(proof(&one), PARAMO_OK); /* nobody has begun to lead meanwhile */
+    assert_int_equal(proof(&one), PARAMO_OK); /* no other has begun to lead */
     assert_int_equal(save(&one, true, "six", NULL), PARAMO_OK);
     seconds_pass(3000);
     assert_true(sure(&one));
@@ -456,7 +456,7 @@ static void acknowledged_is_there(void **state)
             }
 }
 
-/* Who has stood by for a job that is over has nothing to do; who begins anew does. */
+/* A standby scheduler of a job that is over ends; one that is started later begins a new job. */
 static void over_is_over(void **state)
 {
     (void)state;
@@ -501,7 +501,7 @@ static void an_etcd_that_is_not_there(void **state)
     process_on(&two, "two:1");
     start_begin(&two);
     seconds_pass(3000);
-    simetcd_fail(two.http, SIMETCD_LOST, 0, 100, 0); /* who stands by has more patience */
+    simetcd_fail(two.http, SIMETCD_LOST, 0, 100, 0); /* a standby scheduler waits longer */
     seconds_pass(10000);
     assert_int_equal(two.told, 0);
     assert_true(sim_run(sim, is_told, &two, sim_now(sim) + 30 * ENV_SEC));
@@ -536,7 +536,7 @@ static void keys_that_are_gone_fence_too(void **state)
     (void)state;
     process_on(&one, "one:1");
     assert_int_equal(start(&one), PARAMO_OK);
-    simetcd_put(etcd, "paramo/clicks/term", "7"); /* somebody's hand */
+    simetcd_put(etcd, "paramo/clicks/term", "7"); /* an operator */
     assert_int_equal(save(&one, false, "five", NULL), PARAMO_E_FENCED);
 }
 

@@ -56,7 +56,7 @@ static struct view *example(void)
     memset(c->level, 0xff, sizeof c->level);
     c->replicas = 2;
     for (unsigned a = 0; a < RING_PARTITIONS - 1;
-         a++) { /* the last partition is nobody's; chains of one, two and three, and some with a hole */
+         a++) { /* the last partition has no owner; chains of one, two and three, and some with a hole */
         c->level[0].owner[a] = (uint16_t)(a / 1500);
         if (a > 100 && a < 3900)
             c->level[1].owner[a] = (uint16_t)((a / 1500 + 1) % 3);
@@ -254,7 +254,7 @@ static void test_refuses(void **state)
         case 2: /* gone and alive */
             n[2].alive = true;
             break;
-        case 3: /* a shard of nobody */
+        case 3: /* a shard without a node */
             s[2].node = 12;
             break;
         case 4: /* one shard twice */
@@ -275,7 +275,7 @@ static void test_refuses(void **state)
         case 11: /* a table of a view to come */
             t[0].since = bad->number + 1;
             break;
-        case 12: /* replicas of nobody */
+        case 12: /* replicas without a shard */
             bad->chains.level[0].owner[200] = RING_NONE;
             break;
         case 13: /* a server that fails together with nothing */
@@ -301,7 +301,7 @@ static void test_refuses(void **state)
             memset(bad->owner_gone, 0, sizeof bad->owner_gone);
             bad->lost_at = 0;
             break;
-        case 6: /* placement that nobody decided */
+        case 6: /* a placement that was not resolved */
             t[0].options.placement = PARAMO_PLACE_AUTO;
             break;
         default: /* changed by a view to come */

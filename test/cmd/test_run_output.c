@@ -114,7 +114,7 @@ static void one_nodes_lines_stay_in_order(void **state)
     say(1, "then this\n", 0);
     assert_string_equal(printed(), "[worker 0, worker 1] paramo: warning: first\n[worker 1] then this\n");
     say(0, "paramo: warning: again\nparamo: warning: again\n", 0); /* twice is twice */
-    run_output_flush(&output, &node[1]);                           /* who has said nothing */
+    run_output_flush(&output, &node[1]);                           /* the ones that have written nothing */
     assert_string_equal(printed(), "");
     run_output_flush(&output, &node[0]);
     assert_string_equal(printed(), "[worker 0] paramo: warning: again\n[worker 0] paramo: warning: again\n");

@@ -55,7 +55,7 @@ static void check(paramo_err err)
     if (err != PARAMO_OK) {
         fprintf(stderr, "adder: %s\n", paramo_last_error());
         fflush(stdout);
-        _exit(4); /* Paramo's threads go on: nothing can look for leaks beside them */
+        _exit(4); /* Paramo's threads still run: a leak check is not possible */
     }
 }
 
@@ -256,7 +256,7 @@ static int finish(struct adder *a, paramo_node *node)
     uint64_t rank = a->rank;
     float count = (float)a->pushes;
     uint64_t ts;
-    if (a->book && worker_died(node)) /* nobody can wait for all of them */
+    if (a->book && worker_died(node)) /* no worker can wait for all of them */
         return judge_sums(a);
     for (uint32_t r = 0; r < RANKS_MAX; r++)
         ranks[r] = r;
@@ -270,7 +270,7 @@ static int finish(struct adder *a, paramo_node *node)
     int code = compare_sums(a, ranks, counts);
     if (code == 0 && a->book)
         code = judge_sums(a);
-    check(paramo_barrier(node, PARAMO_GROUP_WORKERS, 0, 0)); /* nobody leaves before all have looked */
+    check(paramo_barrier(node, PARAMO_GROUP_WORKERS, 0, 0)); /* no worker leaves before all have looked */
     return code;
 }
 

@@ -12,7 +12,7 @@ killed() {
     start "$name" "$PARAMO" run -v --replicas 1 -s 3 -w 2 -- "$@"
     check "$name: it is at work" wait_for 60 grep -q "$line" "$name.out"
     check "$name: a server is killed" signal_node KILL "$name" server 1
-    ends "$name" 0 "$name: the job goes on without it"
+    ends "$name" 0 "$name: the job continues without it"
 }
 last() { sed -n "s/$1/\\1/p" "$OUT" | tail -n 1; }
 
@@ -46,9 +46,9 @@ learned "three workers"
 killed lda '^sweep 5:' "$HERE/lda" docword 4 150
 learned "a server killed"
 echo "1 2" >bad
-refused 1 "a file that is none" '^bad: it does not begin with' "$HERE/lda" bad
+refused 1 "a malformed file" '^bad: it does not begin with' "$HERE/lda" bad
 printf '2\n3\n2\n1 1 1\n1 4 1\n' >bad
-refused 1 "a word that is none" '^bad:5: it is not: document word count' "$HERE/lda" bad
+refused 1 "a malformed word count" '^bad:5: it is not: document word count' "$HERE/lda" bad
 
 # ---- ratings of two groups of users, who like two groups of items; noise of +-0.5 has a deviation of 0.29 ----
 awk 'BEGIN { srand(11)

@@ -55,7 +55,7 @@ static void check(paramo_err err)
     if (err != PARAMO_OK) {
         fprintf(stderr, "bumper: %s: %s\n", paramo_err_name(err), paramo_last_error());
         fflush(stdout);
-        _exit(4); /* Paramo's threads go on: nothing can look for leaks beside them */
+        _exit(4); /* Paramo's threads still run: a leak check is not possible */
     }
 }
 

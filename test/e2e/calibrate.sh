@@ -43,5 +43,5 @@ check "... not" test "$(grep -c platt on/manifest.json)" = 0
 refused 2 "without rows that measure" "hold-out or --valid" "$PARAMO" "${train[@]}" --hold-out 0 --calibrate platt
 refused 2 "another objective" "needs --objective logistic" "$PARAMO" "${train[@]}" --objective hinge --calibrate platt
 refused 2 "weights of what has no classes" "logistic, hinge or softmax" "$PARAMO" "${train[@]}" --objective squared --class-weight 1=2
-refused 2 "a weight that is none" "expected LABEL=W" "$PARAMO" "${train[@]}" --class-weight 1=-2
+refused 2 "not a weight" "expected LABEL=W" "$PARAMO" "${train[@]}" --class-weight 1=-2
 finish

@@ -47,7 +47,7 @@ flip ckpt/00000002/manifest 20
 refused 3 "in the manifest" "ckpt/00000002/manifest: .*damaged" "$PARAMO" checkpoint verify ckpt
 expect 3 "and in the list" "$PARAMO" checkpoint list ckpt
 check "with its cause" grep -Eq '^ +2 +damaged +.*checksum is wrong' "$OUT"
-expect 0 "the first is whole all the same" "$PARAMO" checkpoint verify ckpt --number 1
+expect 0 "the first is still whole" "$PARAMO" checkpoint verify ckpt --number 1
 flip ckpt/00000002/manifest 20
 truncate -s -1 ckpt/00000002/blocks-0
 refused 3 "a byte is missing" "blocks-0 has [0-9]* bytes; the manifest says [0-9]*" "$PARAMO" checkpoint verify ckpt
@@ -141,13 +141,13 @@ check "another of the same" save --dir live
 check "bit for bit" python3 same.py live/00000001 live/00000002
 refused 3 "one that is not there" "no whole checkpoint 9" "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir live --number 9
 refused 3 "a folder that cannot be" "No such file" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir "$WORK/none/where"
-check "it is none the worse" save --dir live
+check "the job continues as before" save --dir live
 over a 2
 
 job b 3 --restore "$WORK/live" --checkpoint-dir "$WORK/own" --checkpoint-allow "$WORK/again" --checkpoint-every 1 --checkpoint-full-every 2 --checkpoint-keep 1
 check "three servers began with it" wait_for 20 save --dir again
 check "bit for bit" python3 same.py live/00000001 again/00000001
-reached() { # NUMBER: that one was written, or a later one (a slow machine may not see each: they come every second, and go)
+reached() { # NUMBER: it or a later one was written (a slow machine may not see each one: they come every second, and go)
     local manifest
     for manifest in own/[0-9]*/manifest; do
         if [ -e "$manifest" ] && [ "$((10#$(basename "$(dirname "$manifest")")))" -ge "$1" ]; then return 0; fi
@@ -211,7 +211,7 @@ exec 7>&-
 ends c '[1-9][0-9]*' "a damaged checkpoint: the job ends"
 says "the scheduler says why" 'blocks-1: damaged at byte'
 
-# A disk that fills, and one whose fsync fails, in the middle of it; serving goes on.
+# A disk that fills, and one whose fsync fails, in the middle of a save: the servers continue.
 if [ "$SLOW" = 1 ] && command -v cc >/dev/null; then
     cat >fsync.c <<'C'
 #include <errno.h>

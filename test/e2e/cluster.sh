@@ -44,7 +44,7 @@ ends right 0 "two jobs at once: the second"
 check "both have saved a model" test -d left -a -d right
 
 # ---- every order of starting ----
-# The process has got as far as to wait for somebody.
+# The process waits for another one.
 sleeping() { [ "$(cut -d' ' -f3 "/proc/$(job_pid "$1")/stat")" = S ]; }
 begin() { # ROLE
     case $1 in
@@ -71,7 +71,7 @@ knock() { # PORT: garbage, half a frame, a huge length, a web browser, silence
     local port=$1
     (
         exec 2>/dev/null
-        trap '' PIPE # who is no friend is hung up on in the middle of a word
+        trap '' PIPE # the server closes the connection in the middle of a word
         head -c 5000 /dev/urandom >"/dev/tcp/127.0.0.1/$port"
         head -c 1000000 /dev/zero >"/dev/tcp/127.0.0.1/$port"
         head -c 200000 /dev/zero | tr '\0' '\377' >"/dev/tcp/127.0.0.1/$port"
@@ -107,7 +107,7 @@ for _ in 1 2 3; do
 done
 check "unauthenticated connections came ($rounds times to $(echo "$ports" | wc -w) ports)" test "$rounds" -ge 9
 ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"; }
-check "the job goes on" wait_for 20 worked "$worker" $(($(ticks "$worker") + 30))
+check "the job continues" wait_for 20 worked "$worker" $(($(ticks "$worker") + 30))
 kill -INT "$(job_pid visited)"
 ends visited 130 "unauthenticated connections at every port: the job ends as it is asked to"
 for fd in "${silent[@]}"; do exec {fd}>&-; done

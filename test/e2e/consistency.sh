@@ -1,11 +1,11 @@
-# Two workers that may not be apart. With bsp, one is stopped: the other stands still until the death is known, then goes on
-# alone. With ssp:2, one is killed: the other goes on; undisturbed, no batch is more than two clocks ahead.
+# Two workers that may not be apart. With bsp, one is stopped: the other waits until the death is known, then continues
+# alone. With ssp:2, one is killed: the other continues; undisturbed, no batch is more than two clocks ahead.
 # Sanitizers: address; ThreadSanitizer meets the same threads in test_clock.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
 export PARAMO_TOKEN=consistency
-export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 10 : 4)) # who is stopped is dead after it
+export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 10 : 4)) # a stopped worker is declared dead after it
 
 for i in 1 2; do expect 0 "training log $i" "$PARAMO" data synth --rows $((30000 / SLOW)) --seed $i --model-seed 1 --out $i.ffm; done
 # A worker has no clock at the end of a round: rounds are far longer than the test.
@@ -26,7 +26,7 @@ at_work() { # JOB: both workers learn
 goes_on() { # JOB
     local pid
     pid=$(node_pid "$1" worker 0)
-    check "$1: worker 0 goes on alone" wait_for 30 worked "$pid" $(($(ticks "$pid") + 20))
+    check "$1: worker 0 continues alone" wait_for 30 worked "$pid" $(($(ticks "$pid") + 20))
 }
 
 start bsp "${job[@]}" --consistency bsp
@@ -43,7 +43,7 @@ kill -INT "$(job_pid bsp)"
 ends bsp '130|137' 'bsp: the job is interrupted'
 waited=$(sed -n 's/.*consistency bsp: [0-9]* waits of \([0-9.:]*\) *s* in all.*; batches 0.00 clocks .*/\1/p' bsp.out)
 stood() { case $waited in *:*) true ;; *) at_least "$waited" $((PS_HEARTBEAT_TIMEOUT - 1)) ;; esac } # 1:02: a minute
-check "bsp: worker 0 stood still meanwhile ($waited s)" stood
+check "bsp: worker 0 waited for $waited s" stood
 
 start ssp "${job[@]}" --consistency ssp:2
 at_work ssp

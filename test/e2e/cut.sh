@@ -1,5 +1,5 @@
 # A job on four hosts (network namespaces with veth pairs on a bridge): links are cut in both directions, in one and in the
-# other, and come back: pushes wait meanwhile, nobody is taken for dead, and every sum is exact. A server's address that
+# other, and come back: pushes wait, no node is declared dead, and every sum is exact. A server's address that
 # stops answering for good (no reset, no refusal) ends the job in time, with an error that names it.
 # Sanitizers: address; kills has the same threads.
 # shellcheck shell=bash
@@ -21,7 +21,7 @@ job() {
     done
 }
 
-# disturbed TEXT DO UNDO: until both workers say that they wait; then they go on.
+# disturbed TEXT DO UNDO: until both workers say that they wait; then they continue.
 disturbed() {
     local i waits=() pushes=()
     for i in 0 1; do waits[i]=$(lines waiting "long-w$i.out"); done
@@ -29,7 +29,7 @@ disturbed() {
     for i in 0 1; do check "worker $i waits" wait_for 20 more waiting "long-w$i.out" "${waits[i]}"; done
     for i in 0 1; do pushes[i]=$(lines pushes "long-w$i.out"); done
     check "it is mended" "${@:3:1}" "${@:4}"
-    for i in 0 1; do check "worker $i goes on" wait_for 20 more pushes "long-w$i.out" "${pushes[i]}"; done
+    for i in 0 1; do check "worker $i continues" wait_for 20 more pushes "long-w$i.out" "${pushes[i]}"; done
 }
 
 job long
@@ -46,7 +46,7 @@ for i in 0 1; do
 done
 for i in 0 1; do ends "long-s$i" 0 "server $i ends well"; done
 ends long-sched 0 "and the scheduler"
-check "nobody was taken for dead" sh -c '! grep -q "is dead" "$0"' "$ERR"
+check "no node was declared dead" sh -c '! grep -q "is dead" "$0"' "$ERR"
 
 job gone
 for i in 0 1; do check "worker $i is at work" wait_for 20 more pushes "gone-w$i.out" 2; done

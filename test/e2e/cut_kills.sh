@@ -9,7 +9,7 @@ SERVERS=4
 hosts=(hub sched s0 s1 s2 s3 w)
 . "$TOP/test/e2e/lib_hosts.sh"
 export PARAMO_TOKEN=cutkills
-SILENT=$((SLOW > 1 ? 6 : 3)) # who is not heard for so many seconds is dead
+SILENT=$((SLOW > 1 ? 6 : 3)) # a node that is silent for this time is declared dead
 export PS_HEARTBEAT_TIMEOUT=$SILENT
 ROUNDS=$((SLOW > 1 ? 2 : 5))
 DEADLINE=$((120 * SLOW))
@@ -30,7 +30,7 @@ workers_go_on() {
     local i pushes
     for i in 0 1; do
         pushes=$(lines pushes "w$i.out")
-        check "round $round: worker $i goes on" wait_for 20 more pushes "w$i.out" "$pushes"
+        check "round $round: worker $i continues" wait_for 20 more pushes "w$i.out" "$pushes"
     done
 }
 

@@ -17,7 +17,7 @@ wait_ms() {                                                              # of re
     local end=$((${EPOCHREALTIME/./} + $1 * 1000))
     while [ "${EPOCHREALTIME/./}" -lt "$end" ]; do read -r -t 0.005 -u "$NEVER" || true; done
 }
-some_ms() { below "$1" && wait_ms "$drawn"; } # up to so many
+some_ms() { below "$1" && wait_ms "$drawn"; } # at most
 order() { echo "$*" >&"$orders" && did "proxy: $*"; }
 did() { printf '%s %s\n' "$(date +%T.%3N)" "$*" >>story; }
 
@@ -37,7 +37,7 @@ drains() { # PLACE
     kill -TERM "$(job_pid "s$1")" 2>/dev/null && did "s$1 is drained" && gone[$1]=143
 }
 stops() { kill -STOP "$(job_pid "$1")" 2>/dev/null && did "$1 is stopped"; }
-goes_on() { kill -CONT "$(job_pid "$1")" 2>/dev/null && did "$1 goes on"; }
+goes_on() { kill -CONT "$(job_pid "$1")" 2>/dev/null && did "$1 continues"; }
 someone() { below "$servers" && who=$drawn; }
 another() { below $((servers - 1)) && other=$(((who + 1 + drawn) % servers)); } # than who
 
@@ -55,7 +55,7 @@ connections_act() { # one of what a proxy does
 
 # ---- what may happen: each leaves at most one server dead, which the job's copies bear ----
 drained_and_killed() { someone && drains "$who" && some_ms 900 && kills "$who"; }
-drained_owner_stands_still() { # as long as orders are given up; so does the scheduler, which then takes nobody for dead
+drained_owner_stands_still() { # as long as orders are given up; so does the scheduler, which then declares no node dead
     someone && drains "$who" && some_ms 60 && stops sched && some_ms 500 && stops "s$who"
     wait_ms 6200
     goes_on "s$who" # if it has not left already
@@ -99,9 +99,9 @@ run() {
     mkfifo orders && exec {orders}<>orders
     start proxy sh -c 'exec "$0" "$1" "$2" <orders' "$PROXY" "$data_port" $PLACES
     wait_for 10 grep -q ready proxy.out || failed "run $1: the proxy"
-    export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 12 : 4)) # who is stopped for longer is dead
+    export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 12 : 4)) # a process that is stopped for longer is declared dead
     if [ "$plan" = drained_owner_stands_still ]; then
-        PS_HEARTBEAT_TIMEOUT=$((10 * SLOW)) # nobody dies, so nothing may be lost
+        PS_HEARTBEAT_TIMEOUT=$((10 * SLOW)) # no server dies, so nothing may be lost
         may_lose=()
     fi
     start sched "$PARAMO" scheduler --port "$port" --servers "$servers" --workers 3 --replicas "$copies" --verbose

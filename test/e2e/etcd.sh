@@ -1,5 +1,5 @@
 # A job whose scheduler keeps its state in etcd, with a second scheduler that stands by: the leader is killed, stopped past
-# its lease and continued, and etcd itself dies: the job goes on, and the model is that of an undisturbed job. etcd is
+# its lease and continued, and etcd itself dies: the job continues, and the model is that of an undisturbed job. etcd is
 # Debian's etcd-server, started here.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -31,7 +31,7 @@ for job in a b c d; do
     free_port
     declare "port_$job=$PORT"
 done
-meta=etcd://127.0.0.1:1,127.0.0.1:$etcd_port # nobody listens at the first: the next is asked
+meta=etcd://127.0.0.1:1,127.0.0.1:$etcd_port # no server listens at the first: the next is asked
 
 # scheduler NAME PORT SERVERS JOB
 scheduler() { start "$1" "$PARAMO" scheduler --port "$2" --servers "$3" --workers 1 --verbose --meta "$meta/$4"; }
@@ -60,24 +60,24 @@ start adder "$PARAMO" worker --scheduler "$both" -- "$ADDER" --until "$WORK/enou
 pushes_pass() { # more of them than there are now
     check "$1" wait_for 20 lines 'pushes$' adder.out $(($(grep -c 'pushes$' adder.out) + 3))
 }
-pushes_pass "pushes are under way"
+pushes_pass "pushes are acknowledged"
 kill -KILL "$(job_pid etcd-0)"
 ends etcd-0 137 "etcd is killed" 2>/dev/null
 check "the leader says so" wait_for 20 grep -q 'its state cannot be saved' c.err
-pushes_pass "pushes go on without etcd"
+pushes_pass "pushes continue without etcd"
 etcd_on etcd-1
 check "etcd is back, which the leader says, too" wait_for 40 grep -q 'its state is saved again' c.err
 check "each once" test "$(grep -c 'cannot be saved\|saved again' c.err)" -eq 2
 kill -KILL "$(job_pid c)"
 ends c 137 "the leader is killed"
-pushes_pass "pushes go on without a scheduler"
+pushes_pass "pushes continue without a scheduler"
 takes_over d 2
 : >enough
 ends adder 0 "the sums are exact"
 ends sums 0 "the server ends well"
 ends d 0 "and the scheduler"
 
-# ---- the leader dies in training; the next one is stopped for longer than its lease, and goes on ----
+# ---- the leader dies in training; the next one is stopped for longer than its lease, and continues ----
 both=127.0.0.1:$port_a,127.0.0.1:$port_b
 begins a-0 "$port_a" 2 train
 stands_by b-0 "$port_b" "$port_a" 2 train
@@ -91,7 +91,7 @@ stands_by a-1 "$port_a" "$port_b" 2 train
 kill -STOP "$(job_pid b-0)"
 takes_over a-1 3
 kill -CONT "$(job_pid b-0)"
-ends b-0 4 "whoever led before ends at once"
+ends b-0 4 "the former leader ends at once"
 check "and says why" test "$(grep -c "^paramo scheduler: this scheduler no longer leads the job: 127.0.0.1:$port_a leads it in term 3$" b-0.err)" -eq 1
 check "in the middle of the work" test "$(grep -c '^epoch' w.err)" -lt $epochs
 stands_by b-1 "$port_b" "$port_a" 2 train
@@ -99,7 +99,7 @@ ends w 0 "the worker ends well"
 for i in 0 1; do ends s$i 0 "server $i ends well"; done
 ends a-1 0 "and the leader"
 ends b-1 0 "and the one that stood by"
-check "nobody was taken for dead" sh -c '! grep -Eq "is dead|fenced" w.err s?.err a-?.err'
+check "no node was declared dead" sh -c '! grep -Eq "is dead|fenced" w.err s?.err a-?.err'
 check "the model is that of the undisturbed job" cmp model-calm/manifest.json model/manifest.json
 
 # ---- what does not begin ----

@@ -85,8 +85,8 @@ broken() { # TEXT REGEX LINES: refused, and nothing is made
 broken "a row with too few values" '2: too few values' '3\t1\t1\t1\n4\t1\t1\n'
 broken "a row with too many" '1: too many values' '3\t1\t1\t1\t1\n'
 broken "keys that do not ascend" '2: the keys are not in ascending order' '3\t1\t1\t1\n3\t1\t1\t1\n'
-broken "a value that is none" '1: expected a finite number' '3\t1\tnan\t1\n'
-broken "a key that is none" '1: expected a key' '-3\t1\t1\t1\n'
+broken "not a value" '1: expected a finite number' '3\t1\tnan\t1\n'
+broken "not a key" '1: expected a key' '-3\t1\t1\t1\n'
 broken "a table that is not there" '1: the model has no table of that name' 'r:3\t1\n'
 broken "an empty text" ' has no rows of a model' '#\n'
 "$PARAMO" export --model-in mvm --to text --settings --out mvm.tsv

@@ -77,7 +77,7 @@ check "without a warning" grep -q '"warning": null' "$OUT"
 awk 'BEGIN { srand(1); for (i = 0; i < 20000; i++) print (rand() < 0.3) " " int(rand() * 500) ":1 " 1000 + int(rand() * 500) ":1" }' >noise.svm
 expect 5 "nothing to learn" "$PARAMO" train --model lr --data noise.svm --hold-out 10 --model-out noise
 says "it says so" '^warning: nothing is learned: log-loss 0\.[0-9]+ on the held-out rows, guessing the mean rate gives 0\.[0-9]+'
-check "the model is saved all the same" test -s noise/manifest.json
+check "the model is still saved" test -s noise/manifest.json
 expect 0 "any quality will do" "$PARAMO" train --model lr --data noise.svm --hold-out 10 --any-quality
 awk 'BEGIN { srand(2); for (i = 0; i < 5000; i++) print (rand() < 0.3) " " int(rand() * 500) ":1" }' >other.svm
 expect 5 "on a file, too" "$PARAMO" train --model lr --data noise.svm --valid other.svm --epochs 1

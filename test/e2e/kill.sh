@@ -40,7 +40,7 @@ ends worker 137 "a worker is killed: the job ends"
 says "worker 2 is named" 'worker 2 \(node 13\), pid [0-9]+, was killed by signal 9'
 says "the scheduler says so in the same words" '^\[.*scheduler.*worker 2 \(node 13\) is dead'
 says "the runner says that the others ended well" '3 of 4 workers ended well; exit code 137 is that of worker 2 \(node 13\)'
-check "the summary says that one died" grep -q '^1 worker died; ' "$OUT"
+check "the summary counts the death" grep -q '^1 worker died; ' "$OUT"
 whole "a worker was killed" m-worker
 
 start server "${job[@]}" --hold-out 0 --model-out m-server
@@ -51,7 +51,7 @@ ends server '[1-9][0-9]*' "a server is killed: the job ends with an error"
 check "soon ($((SECONDS - before)) s)" test $((SECONDS - before)) -le $((15 * SLOW))
 says "the runner names server 1" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
 says "the workers name it in the same words" '^(\[[^]]*worker [0-9][^]]*\] )?paramo.*server 1 \(node 10\) '
-check "nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
+check "no process had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
 check "there is no model" test ! -e m-server
 
 start scheduler "${job[@]}" --hold-out 0 --model-out m-scheduler
@@ -72,7 +72,7 @@ all_said() {
 }
 check "each of them notices once" all_said 'lost the scheduler'
 check "each of them gives it up once" all_said 'connection refused'
-check "nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
+check "no process had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
 whole "the scheduler was killed" m-scheduler
 
 # A node that stands still for a while (well below the 10 s of silence that count as death) is waited for.
@@ -85,13 +85,13 @@ for node in "server 1" "worker 3"; do
     end=$((SECONDS + 4))
     while [ "$SECONDS" -lt $end ] && alive still; do pause; done
     # shellcheck disable=SC2086
-    check "it goes on" signal_node CONT still $node
-    ends still 0 "$node stood still for 4 s and went on: the job ends well"
-    check "nobody called it dead" sh -c '! grep -Eiq "dead|lost|killed|fenced" "$0"' "$ERR"
+    check "it continues" signal_node CONT still $node
+    ends still 0 "$node stood still for 4 s and continued: the job ends well"
+    check "no node declared it dead" sh -c '! grep -Eiq "dead|lost|killed|fenced" "$0"' "$ERR"
     whole "$node stood still" "m-still ${node% *}"
 done
 
-# A scheduler that stood still longer than it bears silence takes nobody for dead: the silence was its own. (Each
+# A scheduler that stood still for longer than the allowed silence declares no node dead: the silence was its own. (Each
 # node has its own settings here: only the scheduler is impatient.)
 export PROGRAM=$PARAMO PATIENCE=$((SLOW > 1 ? 5 : 2)) # seconds
 start stood "$PARAMO" run --verbose -s 2 -w 2 -- sh -c '[ "$DMLC_ROLE" != scheduler ] || export PS_HEARTBEAT_TIMEOUT=$PATIENCE
@@ -101,9 +101,9 @@ check "worker 1 is at work" wait_for 20 at_work stood worker 1
 check "the scheduler is stopped" signal_node STOP stood scheduler
 end=$((SECONDS + PATIENCE + 2))
 while [ "$SECONDS" -lt $end ]; do pause; done
-check "it goes on" signal_node CONT stood scheduler
-ends stood 0 "the scheduler stood still for $((PATIENCE + 2)) s and went on: the job ends well"
-check "nobody was called dead" sh -c '! grep -Eiq "dead|lost|killed|fenced" "$0"' "$ERR"
+check "it continues" signal_node CONT stood scheduler
+ends stood 0 "the scheduler stood still for $((PATIENCE + 2)) s and continued: the job ends well"
+check "no node was declared dead" sh -c '! grep -Eiq "dead|lost|killed|fenced" "$0"' "$ERR"
 whole "the scheduler stood still" m-stood
 
 # Four that add and read: one is killed at work, another and a server stand still for a while. What is read is in its bounds all
@@ -118,7 +118,7 @@ for node in "worker 1" "server 1"; do
     end=$((SECONDS + 2))
     while [ "$SECONDS" -lt $end ]; do pause; done
     # shellcheck disable=SC2086
-    check "$node goes on" signal_node CONT adders $node
+    check "$node continues" signal_node CONT adders $node
     count=$(grep -c 'pushes$' adders.err)
     check "the others push on" wait_for 20 pushes $((count + 3))
 done
@@ -131,7 +131,7 @@ start interrupt "${job[@]}" --epochs 100000 --model-out m-interrupt
 check "three epochs are done" wait_for 20 grep -q '^epoch 3/' interrupt.err
 kill -INT "$(job_pid interrupt)"
 ends interrupt '[0-9]+' "Ctrl-C: the job ends"
-check "nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
+check "no process had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
 value=$(logloss m-interrupt)
 check "and has saved a model that is some way on ($value)" at_most "$value" 0.69
 finish

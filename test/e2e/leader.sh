@@ -22,7 +22,7 @@ start enough "${job[@]:0:7}" --min-workers 2 "${job[@]:7}" --epochs $epochs --mo
 check "enough: epoch 2 is over" wait_for 40 epoch enough 2
 check "enough: worker 0 is killed" signal_node KILL enough worker 0
 ends enough 0 "enough: the job has succeeded"
-says "enough: and says who has died" '^paramo run: 2 of 3 workers ended well, which is enough .*; exit code 137 was that of worker 0 '
+says "enough: and names the dead worker" '^paramo run: 2 of 3 workers ended well, which is enough .*; exit code 137 was that of worker 0 '
 check "enough: the model is there" as_good "$(logloss m-enough)" 0.02
 nobody() { # JOB OPTION...
     local name=$1 i

@@ -21,9 +21,9 @@ check "disk: it has saved the model" as_good "$(logloss "m-disk-$second")" 0.1 #
 start full "${handed[@]}" -- sh -c "$command" m-full
 check "full: epoch 2 is over" wait_for 40 epoch full 2
 for i in 0 1 2; do rm -rf "m-full-$i" && : >"m-full-$i"; done
-ends full 3 "full: nobody can save"
+ends full 3 "full: no worker can save"
 check "full: each says so" test "$(grep -c 'paramo train: m-full-[0-2]: ' "$ERR")" -eq 3
-check "full: two hand over, the last has nobody" test "$(grep -c 'another leads from now on' "$ERR")" -eq 2
+check "full: two hand over, the last has no other" test "$(grep -c 'another leads from now on' "$ERR")" -eq 2
 
 # ---- another takes the dead leader's place among the nodes, not its part ----
 free_port

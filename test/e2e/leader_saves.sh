@@ -28,7 +28,7 @@ check "stopped: epoch 3 is over" wait_for 40 epoch stopped 3
 some_time 10
 check "stopped: worker 0 is stopped" signal_node STOP stopped worker 0
 check "stopped: another leads" wait_for 30 led_by_another stopped 0
-check "stopped: it goes on" signal_node CONT stopped worker 0
+check "stopped: it continues" signal_node CONT stopped worker 0
 whole stopped 4 "stopped" 0.1
 check "stopped: it says nothing of a result" test ! -s "$OUT"
 start held "${fm[@]}" --epochs 20 --patience 20 --model-out m-held
@@ -36,7 +36,7 @@ check "held: the workers are there" wait_for 20 node_pid held worker 2
 check "held: worker 0 is stopped while it saves" catch_saving held STOP
 check "held: another leads" wait_for 30 led_by_another held 0
 some_time 100
-check "held: it goes on" signal_node CONT held worker 0
+check "held: it continues" signal_node CONT held worker 0
 whole held 4 "held" 0.05
 check "held: nothing is left of what it began" test "$(find m-held -type f | wc -l)" -eq 3
 unset PS_HEARTBEAT_TIMEOUT

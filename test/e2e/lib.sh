@@ -38,7 +38,7 @@ failed() {
 
 REPORT='Sanitizer\|runtime error:' # what a sanitizer's report begins with
 
-show() { # the end of a file, indented; a sanitizer's report from its beginning, and what was said before it
+show() { # the end of a file, indented; a sanitizer's report from its beginning, and the lines before it
     local from
     [ -s "$1" ] || return 0
     from=$(grep -anm 1 "$REPORT" "$1" | cut -d: -f1)
@@ -179,7 +179,7 @@ ports_of() {
 
 listens() { [ -n "$(ports_of "$1")" ]; }
 
-# A port that nobody listens on, outside the range from which the kernel deals; each call another.
+# A port without a listener, outside the range from which the kernel deals; each call another.
 NEXT_PORT=$((10000 + $$ % 1100 * 20))
 free_port() { # sets PORT
     PORT=$NEXT_PORT

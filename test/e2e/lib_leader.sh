@@ -32,9 +32,9 @@ as_good() { awk -v a="$1" -v b="$calm" -v d="$2" 'BEGIN { exit !(a ~ /^[0-9.]+$/
 whole() {
     local value
     ends "$1" "$2" "$3"
-    check "$3: nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
+    check "$3: no process had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
     check "$3: another led" test -n "$(leads "$1")"
-    says "$3: who saved it says so, and that one has died" "^\[worker $(leads "$1")\] .*; model saved to m-$1\$"
+    says "$3: the worker that saved it says so, and names the dead one" "^\[worker $(leads "$1")\] .*; model saved to m-$1\$"
     says "$3: so does the last but one line" "[0-9] workers? died; the others have learned their parts, and the model is saved to m-$1\$"
     says "$3: the last line" 'of 3 workers ended well; exit code [0-9]+ is that of worker'
     value=$(logloss "m-$1")

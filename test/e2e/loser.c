@@ -28,7 +28,7 @@ static void check(paramo_err err)
     if (err != PARAMO_OK) {
         fprintf(stderr, "loser: %s\n", paramo_last_error());
         fflush(stdout);
-        _exit(4); /* Paramo's threads go on: nothing can look for leaks beside them */
+        _exit(4); /* Paramo's threads still run: a leak check is not possible */
     }
 }
 

@@ -69,7 +69,7 @@ static void check(paramo_err err)
     if (err != PARAMO_OK) {
         fprintf(stderr, "mixer: %s\n", paramo_last_error());
         fflush(stdout);
-        _exit(4); /* Paramo's threads go on: nothing can look for leaks beside them */
+        _exit(4); /* Paramo's threads still run: a leak check is not possible */
     }
 }
 
@@ -230,7 +230,7 @@ static void end(struct mixer *m)
         printf("%" PRIu64 " requests\n", m->ended);
 }
 
-/* Nobody pushes any more: least and most are the same. */
+/* No worker pushes any more: least and most are the same. */
 static void sums(struct mixer *m)
 {
     struct request *r = m->request;
@@ -248,8 +248,8 @@ static void sums(struct mixer *m)
         check(err);
         judge(m, r);
     }
-    check(
-        paramo_barrier(m->node, PARAMO_GROUP_WORKERS, 1, 120000)); /* nobody leaves before all have looked */
+    check(paramo_barrier(m->node, PARAMO_GROUP_WORKERS, 1,
+                         120000)); /* no worker leaves before all have looked */
 }
 
 int main(int argc, char **argv)

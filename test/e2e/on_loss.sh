@@ -8,7 +8,7 @@ LOSER=$(dirname "$PARAMO")/test/loser
 export PARAMO_TOKEN=loss
 
 refused 2 "no folder to restore from" "needs a folder with checkpoints .--checkpoint-dir" "$PARAMO" scheduler --port 1 --servers 1 --workers 1 --on-loss restore
-refused 2 "nor in paramo run" "needs --checkpoint-dir" "$PARAMO" run -s 1 -w 1 --on-loss restore -- true
+refused 2 "also in paramo run" "needs --checkpoint-dir" "$PARAMO" run -s 1 -w 1 --on-loss restore -- true
 refused 2 "an outcome that there is not" "not one of end.restore" "$PARAMO" run -s 1 -w 1 --on-loss perhaps -- true
 
 job() { # NAME SERVERS DIR OPTION...

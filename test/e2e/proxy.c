@@ -43,7 +43,7 @@ struct way {
     size_t bytes;
 };
 
-/* fd[0]: who has connected; fd[1]: the server. way[0] goes to the server. */
+/* fd[0]: the client; fd[1]: the server. way[0] goes to the server. */
 struct link {
     int fd[2];
     struct way way[2];
@@ -118,7 +118,7 @@ static void accept_one(int listener, int server, int port)
     while (place < links_n && links[place].open)
         place++;
     if (to < 0 || place == LINKS_MAX || connect(to, (struct sockaddr *)&at, sizeof at) != 0) {
-        close(from); /* nobody is there: who has connected sees that soon */
+        close(from); /* the server is not there: the client sees that soon */
         if (to >= 0)
             close(to);
         return;
@@ -288,7 +288,7 @@ int main(int argc, char **argv)
                     (struct pollfd){.fd = takes || gives ? l->fd[i] : -1,
                                     .events = (short)((takes ? POLLIN : 0) | (gives ? POLLOUT : 0))};
                 if (held && (wait < 0 || wait > 5))
-                    wait = 5; /* what comes meanwhile is not looked at */
+                    wait = 5; /* bytes that arrive during this are not examined */
             }
             if (due > 0 && (wait < 0 || due < wait))
                 wait = due;

@@ -47,7 +47,7 @@ if [ "$SLOW" = 1 ]; then # a sanitizer learns nothing new from them
         --alpha 0.1 --beta 4 --epochs 1
 fi
 
-# What is not set must stay calm however many rows are under way: --ahead 15 on one learner is what eight workers do at
+# The defaults must stay stable with any number of rows in flight: --ahead 15 on one learner is what eight workers do at
 # their worst, in every run the same. One worker reaches 0.447; runs of eight differ by 0.001. A model that overshoots is
 # far above (0.50 and more), guessing the mean rate is at 0.531.
 ways=("--workers 8" "--ahead 15") epochs=2

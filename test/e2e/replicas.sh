@@ -1,4 +1,4 @@
-# paramo run --replicas: servers die, and the job goes on as if they had not; more than there are copies, and it says what is lost.
+# paramo run --replicas: servers die, and the job continues; if more die than there are copies, it says what is lost.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
@@ -10,13 +10,13 @@ expect 0 "a log" "$PARAMO" data synth --rows 20000 --seed 7 --out train.ffm
 # lost with a server: a pull that is asked again sees pushes that came behind it. --ahead 0 pulls a batch after the push of
 # the one before.
 job=("$PARAMO" run --verbose -s 2 -w 1 --replicas 1 --workers-only -- "$PARAMO" train --model lr --data train.ffm --batch 128 --epochs 60 --hold-out 0 --seed 1 --ahead 0)
-expect 0 "nobody dies" "${job[@]}" --model-out quiet
+expect 0 "no server dies" "${job[@]}" --model-out quiet
 expect 0 "its model as text" "$PARAMO" export --model-in quiet --text --out quiet.txt
 
 start deaths "${job[@]}" --model-out survived
 check "three epochs are done" wait_for 30 grep -q '^epoch 3/' deaths.err
 check "server 1 is killed" signal_node KILL deaths server 1
-ends deaths 0 "the job goes on without it"
+ends deaths 0 "the job continues without it"
 says "it was killed" 'server 1 \(node 10\), pid [0-9]+, was killed'
 expect 0 "the model as text" "$PARAMO" export --model-in survived --text --out survived.txt
 check "the same model to the last bit" cmp quiet.txt survived.txt
@@ -51,7 +51,7 @@ check "server 1 is killed" kill_server fewer 1
 check "the copies are there again, but for the job's second" wait_for 60 grep -q 'nothing is left to move; [0-9]* of 12288 copies are missing: more servers' fewer-sched.err
 check "server 2 is killed, too" kill_server fewer 2
 check "that is known" wait_for 20 grep -q 'server 2 .* is dead' fewer-sched.err
-check "pushes go on" wait_for 30 lines 'pushes$' fewer.out $(($(grep -c 'pushes$' fewer.out) + 3))
+check "pushes continue" wait_for 30 lines 'pushes$' fewer.out $(($(grep -c 'pushes$' fewer.out) + 3))
 touch enough
 ends fewer 0 "the sums are exact"
 rm enough

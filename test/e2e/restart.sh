@@ -42,11 +42,11 @@ for ((k = 0; k < 10; k++)); do
     kill -KILL "$(job_pid "exact-$k")"
     ends "exact-$k" 137 "the scheduler is killed"
     scheduler "exact-$((k + 1))"
-    check "it goes on with the job, and all three are back" wait_for 20 counted ' is back$' "exact-$((k + 1)).err" 3
+    check "it continues the job, and all three are back" wait_for 20 counted ' is back$' "exact-$((k + 1)).err" 3
 done
 check "in the middle of the work" test "$(grep -c '^epoch' exact-w0.err)" -lt $epochs
 job_ends exact-10
-check "nobody was taken for dead" sh -c '! grep -Eq "is dead|fenced" exact-*.err'
+check "no node was declared dead" sh -c '! grep -Eq "is dead|fenced" exact-*.err'
 check "the model is that of the undisturbed job" cmp model-calm/manifest.json model-exact/manifest.json
 
 # ---- three workers: every row once in every epoch ----

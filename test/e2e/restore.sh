@@ -1,5 +1,5 @@
-# A whole job is killed in the middle of training and begins again with its last checkpoint (--restore): what was learned before
-# that is not learned again, and the model is as good as that of a run that nobody has disturbed.
+# A whole job is killed in the middle of training and begins again with its last checkpoint (--restore): it does not repeat the
+# training before, and the model is as good as that of an undisturbed run.
 # Sanitizers: address; train has the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -95,12 +95,12 @@ all_killed c-worker0 c-worker1 c-server1 c-server2 c
 scheduler d 2 2 --restore "$WORK/taken"
 servers d 2
 workers d twice
-check "it goes on" wait_for 60 logged d-worker0 'epoch [0-9]*/.*log-loss'
+check "it continues" wait_for 60 logged d-worker0 'epoch [0-9]*/.*log-loss'
 check "after the epochs that were over" test "$(sed -n 's/.*epoch \([0-9]*\)\/.*log-loss.*/\1/p' d-worker0.err | head -n 1)" -ge 3
 kill -INT "$(job_pid d-worker0)"
 ends d-worker0 130 "Ctrl-C ends it"
 check "with a model" test -s twice/manifest.json
-check "and the epochs' numbers go on" test "$(json "$OUT" epoch)" -ge 3
+check "and the epochs' numbers continue" test "$(json "$OUT" epoch)" -ge 3
 ends d-worker1 '0|130' "the other worker ends"
 ends d 0 "the scheduler ends"
 for i in 1 2; do ends "d-server$i" 0 "server $i ends"; done
@@ -130,7 +130,7 @@ check "f: and a checkpoint is taken" wait_for 60 later taken $((n + 1))
 check "f: with the first epoch's model" test -s one/manifest.json
 all_killed f
 start g "${long[@]}" --model-out one --restore taken --json
-check "g: it goes on" wait_for 60 logged g 'epoch [0-9]*/.*log-loss'
+check "g: it continues" wait_for 60 logged g 'epoch [0-9]*/.*log-loss'
 kill -INT "$(job_pid g)"
 ends g 130 "g: Ctrl-C ends it"
 check "g: it knows that the first epoch is the best, and saved" test "$(json "$OUT" best_epoch) $(json "$OUT" saved)" = "1 true"

@@ -10,7 +10,7 @@ refused 2 "another subject" "unknown subject 'draw'" "$PARAMO" ring draw
 refused 2 "neither servers nor a scheduler" "either --servers" "$PARAMO" ring show
 refused 2 "both" "either --servers" "$PARAMO" ring show --servers 2 --scheduler 127.0.0.1:1
 refused 2 "a server that is not there" "the servers are 0 to 1" "$PARAMO" ring show --servers 2 --remove 2
-refused 2 "nobody left" "no server would be left" "$PARAMO" ring show --servers 2 --remove 0 1
+refused 2 "no server left" "no server would be left" "$PARAMO" ring show --servers 2 --remove 0 1
 refused 2 "no weight" "of the form R=VALUE" "$PARAMO" ring show --servers 2 --weight 1
 refused 2 "a weight of 0" "a weight is 1 to" "$PARAMO" ring show --servers 2 --weight 1=0
 refused 2 "replicas of a live cluster" "a live one has its own" "$PARAMO" ring show --scheduler 127.0.0.1:1 --replicas 1
@@ -49,7 +49,7 @@ echo secret >token
 LOOK=("$PARAMO" ring show --scheduler "127.0.0.1:$port" --token-file token)
 start scheduler "$PARAMO" scheduler --port "$port" --servers 2 --workers 1 --token secret
 check "the scheduler listens" wait_for 20 listens "$(job_pid scheduler)"
-refused 4 "nobody has come yet" "not complete yet" "$PARAMO" ring show --scheduler "127.0.0.1:$port" --token secret
+refused 4 "no node has registered yet" "not complete yet" "$PARAMO" ring show --scheduler "127.0.0.1:$port" --token secret
 refused 4 "another token" "token" "$PARAMO" ring show --scheduler "127.0.0.1:$port" --token wrong
 start server0 "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --rank 0 --shards 2
 start server1 "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --rank 1 --weight 2 --domain rack-b
@@ -64,8 +64,8 @@ check "a fifth" test "$(json "$OUT" owners)" -eq 819
 expect 0 "another weight" "${LOOK[@]}" --weight 1=3
 check "is due to it" grep -q '^2 .* 60.00 % ' "$OUT"
 for _ in 1 2 3 4 5; do "${LOOK[@]}" >looks 2>&1; done
-check "nobody took a rank" grep -q '^2 servers, view 1\.' looks
-check "the job goes on" alive worker
+check "no query took a rank" grep -q '^2 servers, view 1\.' looks
+check "the job continues" alive worker
 kill -INT "$(job_pid worker)"
 ends worker 130 "the worker is stopped"
 ends server0 0 "server 0 ends"

@@ -45,7 +45,7 @@ refused 2 "checkpoints without a folder" "--checkpoint-every.*--checkpoint-dir" 
     "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --checkpoint-every 5
 refused 2 "more servers than there may be" "--servers .1025. on the command line: not a whole number from 1 to 1024" "$PARAMO" scheduler --servers 1025
 refused 2 "a folder and etcd" "not both" "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state d --meta etcd://a:1
-# Not at the first save, nor after a wait: at once, as root, too, whom no mode keeps from writing.
+# At once, not at the first save or after a wait; also as root, which may write whatever the mode says.
 touch file
 refused 3 "no folder for the state" "the job's state cannot be kept in $WORK/file/state: .*Not a directory" \
     "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state "$WORK/file/state"
@@ -77,7 +77,7 @@ free_port
 start lonely "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1 --wait 3
 check "the scheduler listens" wait_for 20 listens "$(job_pid lonely)"
 refused 4 "a port in use" "$PORT.*in use" "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1
-ends lonely 4 "nobody came in 3 s: the scheduler says so"
+ends lonely 4 "no node registered in 3 s: the scheduler says so"
 check "in one line" test "$(wc -l <"$ERR")" -eq 1
 says "with what is missing" 'server.*worker'
 
@@ -105,7 +105,7 @@ check "the scheduler knows it" wait_for 20 connected "$(job_pid server)" "$port"
 kill -INT "$(job_pid scheduler)"
 ends scheduler 130 "SIGINT stops a scheduler that waits"
 ends server 4 "and the server with it"
-says "who is told why" "the scheduler was interrupted|is gone: connection refused"
+says "the worker is told why" "the scheduler was interrupted|is gone: connection refused"
 
 # ---- a scheduler that is killed: the others notice, say so at once, and give it up ----
 free_port
@@ -128,7 +128,7 @@ for name in server worker; do
     says "the $name says why it ended" "the scheduler at 127.0.0.1:$PORT is gone: connection refused$"
     check "and nothing else" test "$(wc -l <"$ERR")" -eq 2
 done
-# With the wait that is meant for one that will be started anew they stay, until it is there (here: another job's).
+# With the wait for a scheduler that will be restarted they stay, until it is there (here: another job's).
 free_port
 begin_job --scheduler-wait 3600
 check "the worker is at work" wait_for 20 at_work

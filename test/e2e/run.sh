@@ -40,7 +40,7 @@ expect 5 "a worker's exit code" "$PARAMO" run -s 1 -w 3 -- sh -c '[ "$DMLC_ROLE$
 says "and which worker it was" '^paramo run: worker 2 \(node 13\), pid [0-9]+, ended with exit code 5$'
 says "and that the others ended well" '^paramo run: 2 of 3 workers ended well; exit code 5 is that of worker 2 \(node 13\)$'
 expect 0 "--min-workers: enough have ended well" "$PARAMO" run -s 1 -w 3 --min-workers 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker2 ] || exit 5'
-says "and who has not" '^paramo run: 2 of 3 workers ended well, which is enough \(--min-workers 2\); exit code 5 was that of worker 2 \(node 13\)$'
+says "and names the one that did not" '^paramo run: 2 of 3 workers ended well, which is enough \(--min-workers 2\); exit code 5 was that of worker 2 \(node 13\)$'
 expect 5 "--min-workers: too few" "$PARAMO" run -s 1 -w 3 --min-workers 2 -- sh -c '[ "$DMLC_ROLE" != worker ] || [ "$DMLC_RANK" = 0 ] || exit 5'
 says "which is said" '^paramo run: 1 of 3 workers ended well; exit code 5 is that of worker 1 \(node 11\)$'
 refused 2 "--min-workers beyond the workers" 'min-workers 4 is above --workers 3' "$PARAMO" run -s 1 -w 3 --min-workers 4 -- true
@@ -49,13 +49,13 @@ says "names worker and signal" '^paramo run: worker 1 \(node 11\), pid [0-9]+, w
 expect 143 "workers that wait for a dead server for ever are stopped" "$PARAMO" run -s 2 -w 2 --grace 1 -- \
     sh -c '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || kill -9 $$; exec tail -f /dev/null'
 says "the server is named" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
-says "who is stopped is named" 'worker 0 \(node 9\) did not end in time, stopping it'
+says "the stopped worker is named" 'worker 0 \(node 9\) did not end in time, stopping it'
 expect 6 "a server that fails when all workers have ended well" "$PARAMO" run -s 2 -w 2 -- sh -c \
     '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || exit 6'
 says "it is named" '^paramo run: every worker ended well; exit code 6 is that of server 1 \(node 10\)$'
 expect 134 "a scheduler that crashes at the end" "$PARAMO" run -s 1 -w 1 -- sh -c '[ "$DMLC_ROLE" != scheduler ] || kill -ABRT $$'
 says "it is named" 'the scheduler \(node 1\)'
-expect 0 "a server that is killed, without which the workers go on" "$PARAMO" run -s 2 -w 1 --grace 60 -- bash -c '
+expect 0 "a server is killed, and the workers continue without it" "$PARAMO" run -s 2 -w 1 --grace 60 -- bash -c '
     [ "$DMLC_ROLE$DMLC_RANK" != server1 ] || { echo $$ >victim; exec tail -f /dev/null; }
     [ "$DMLC_ROLE" = worker ] || exit 0
     exec 9<>.never
@@ -81,7 +81,7 @@ says_nothing_else() {
 without() {
     expect "$1" "$4" "$PARAMO" run -s 2 -w 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != '"$2"' ] || { '"$3"'; }
         exec "$PROGRAM" train --model lr --data small.ffm --model-out never'
-    check "$4: nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
+    check "$4: no process had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
     says_nothing_else "$4: and nothing else is said"
 }
 # Whether the scheduler listens by then decides in which words; the end is the same.
@@ -107,7 +107,7 @@ check "a job that waits for a server" wait_for 20 node_pid waiting worker 1
 check "its scheduler listens" wait_for 20 listens "$(node_pid waiting scheduler)"
 check "Ctrl-C" kill -INT "$(job_pid waiting)"
 ends waiting '130' "ends it at once"
-check "nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
+check "no process had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
 
 # ---- --workers-only: scheduler and servers are this program's own ----
 expect 0 "--workers-only" "$PARAMO" run -s 2 -w 2 --workers-only -- sh -c 'echo "$DMLC_ROLE $DMLC_RANK" >>began
@@ -146,7 +146,7 @@ ended() { # JOB SIGNAL CODE TEXT: is told now
     ends "$1" "$3" "$4: ends with $3"
     check "$4: at once no child is there" gone
 }
-nobody_stopped() { check "$1: nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"; }
+none_stopped() { check "$1: no process had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"; }
 expect 0 "a log to train on" "$PARAMO" data synth --rows 20000 --out train.ffm
 saving() { compgen -G "$1/.paramo-tmp-*" >/dev/null; }
 at_once() { local end=$((SECONDS + 30 * SLOW)) && until "$@"; do [ "$SECONDS" -lt $end ] || return 1; done; }
@@ -157,17 +157,17 @@ for how in "TERM 143" "HUP 129" "INT 130"; do
     check "before it is complete, $sig: a job waits for a server" wait_for 20 node_pid "early$sig" worker 1
     check "before it is complete, $sig: its scheduler listens" wait_for 20 listens "$(node_pid "early$sig" scheduler)"
     ended "early$sig" "$sig" "$code" "before it is complete, $sig"
-    nobody_stopped "before it is complete, $sig"
+    none_stopped "before it is complete, $sig"
     start "train$sig" "$PARAMO" run -v -s 2 -w 2 --grace $((15 * SLOW)) -- paramo train --model lr --data train.ffm --epochs 100000 --model-out "m-$sig"
     check "training, $sig: it has begun" wait_for 30 grep -q '^epoch 2/' "train$sig.err"
     ended "train$sig" "$sig" "$code" "training, $sig"
-    nobody_stopped "training, $sig"
+    none_stopped "training, $sig"
     check "training, $sig: the model is saved" test -s "m-$sig/manifest.json"
     start "save$sig" "$PARAMO" run -v -s 2 -w 2 --grace $((15 * SLOW)) -- paramo train --model fm --dim 64 --data train.ffm \
         --valid train.ffm --epochs 1000 --patience 1000 --model-out "s-$sig"
     check "saving, $sig: it does" at_once saving "s-$sig"
     ended "save$sig" "$sig" "$code" "saving, $sig"
-    nobody_stopped "saving, $sig"
+    none_stopped "saving, $sig"
     expect 0 "saving, $sig: the model is whole" "$PARAMO" eval --model-in "s-$sig" --data small.ffm
 done
 start polite "$PARAMO" run -v -s 1 -w 2 -- bash -c \

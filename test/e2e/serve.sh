@@ -10,7 +10,7 @@ if grep -q 'built without' "$ERR"; then
     exit 77
 fi
 refused 2 "serve without --model-in" '--model-in DIR or --scheduler HOST:PORT is missing' "$PARAMO" serve
-refused 2 "an address that is none" 'listen .* is not HOST:PORT' "$PARAMO" serve --model none --listen 8080
+refused 2 "not an address" 'listen .* is not HOST:PORT' "$PARAMO" serve --model none --listen 8080
 refused 3 "no model" 'no model there' "$PARAMO" serve --model none
 refused 3 "no model, by the other name" 'no model there' "$PARAMO" serve --model-in none
 refused 2 "both names" 'are one option' "$PARAMO" serve --model-in none --model none
@@ -83,7 +83,7 @@ for format in libffm fields criteo scaled; do
         check "rows of named fields as predict" cmp -s body criteo.want
         get --data-binary @json "$URL/predict" >/dev/null
         check "... as JSON objects" cmp -s <(numbers body) criteo.want
-        answers 400 "a name that is none: row and field" '"row":2,"field":"C27"|"field":"C27".*"row":2' -d '{"rows":[{"I1":1},{"C27":"a"}]}' "$URL/predict"
+        answers 400 "an unknown name: row and field" '"row":2,"field":"C27"|"field":"C27".*"row":2' -d '{"rows":[{"I1":1},{"C27":"a"}]}' "$URL/predict"
         answers 400 "a value that is no integer" '"field":"I2"' --data-binary 'I2=x' "$URL/predict"
     fi
     stop "$format" "$format: SIGTERM ends it with 0"
@@ -117,7 +117,7 @@ answers 405 "another method" '"status":405' "$URL/predict"
 answers 405 "another method for /metrics" '"status":405' -d x "$URL/metrics"
 answers 400 "a bad row has its number" '"row":2' --data-binary $'1 2:1\n1 x:1\n' "$URL/predict"
 answers 400 "... in JSON" '"row":3' -d '{"rows": ["1:1", "2:1", "3:"]}' "$URL/predict?format=libsvm"
-answers 400 "JSON that is none" 'not valid JSON' -d '{"rows": [' "$URL/predict"
+answers 400 "not JSON" 'not valid JSON' -d '{"rows": [' "$URL/predict"
 answers 400 "no row" 'no row' -d '' "$URL/predict"
 answers 400 "an unknown format" 'not one of' -d '1:1' "$URL/predict?format=csv"
 head -c 5000 /dev/zero >large
@@ -159,7 +159,7 @@ kill "$TRICKLE" 2>/dev/null
 exec 21>&-
 expired() { get "$URL/metrics" >/dev/null && [ "$(metric timeouts_total)" -ge 1 ]; }
 check "... and counted" wait_for 20 expired
-stop slow "... and that one"
+stop slow "... and SIGTERM ends it"
 serve unsent libsvm --max-unsent 100 # bytes
 head -n 100 libsvm.rows >hundred
 answers 503 "an answer beyond --max-unsent" 'wait for clients to read them' --data-binary @hundred "$URL/predict"
@@ -170,7 +170,7 @@ check "... and small ones are answered, also a hundred" small
 unsent() { get "$URL/metrics" >/dev/null && [ "$(metric unsent_bytes)" = 0 ]; }
 check "... and none is left" wait_for 20 unsent
 refused 4 "a port in use" 'cannot listen there' "$PARAMO" serve --model libsvm --listen "${URL#http://}"
-stop unsent "... and SIGTERM ends that one, too"
+stop unsent "... and SIGTERM ends it, too"
 URL=$MAIN
 
 # ---- reloads under load ----

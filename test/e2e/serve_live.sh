@@ -50,7 +50,7 @@ check "the scores are those of the model that is saved" wait_for 20 predicted lr
 check "it is no node of the job" [ "$(grep -c '^worker' nodes)" = 2 ]
 over lr
 kill -HUP "$(job_pid serve)"
-check "it goes on with the model of a job that is over" wait_for 40 grep -q "there is no newer model: the job at $SCHEDULER" serve.err
+check "it keeps serving the model of a job that is over" wait_for 40 grep -q "there is no newer model: the job at $SCHEDULER" serve.err
 check "... with the same scores" predicted lr.want
 
 job fm --model fm --dim 3 --epochs 2 --hold-out 0 --snapshot --model-out fm

@@ -7,7 +7,7 @@ export PARAMO_TOKEN=status
 
 free_port
 status=("$PARAMO" status --scheduler "127.0.0.1:$PORT")
-refused 4 "nobody is there" . "${status[@]}" --wait 1
+refused 4 "no scheduler answers" . "${status[@]}" --wait 1
 refused 2 "which one has to be said" "is missing" "$PARAMO" status
 refused 2 "there are options only" "unexpected argument 'now'" "$PARAMO" status now
 
@@ -62,7 +62,7 @@ check "it adds up" python3 look.py
 check "server 1 is stopped" kill -STOP "$(job_pid s1)"
 expect 0 "the others are not kept waiting for it" "${status[@]}"
 check "its last word is shown, with its age" grep -Eq '^1 .* \([0-9.]+ s ago\)$' "$OUT"
-check "it goes on" kill -CONT "$(job_pid s1)"
+check "it continues" kill -CONT "$(job_pid s1)"
 touch stop
 ends w0 0 "every sum is exact"
 ends sched 0 "the job ends in order"
@@ -81,7 +81,7 @@ check "the worker pushes" wait_for 30 grep -q pushes k-w.out
 kill -KILL "$(job_pid k0)"
 ends k0 137 "the scheduler is killed"
 kill -KILL "$(job_pid k-s1)"
-ends k-s1 137 "so is a server meanwhile"
+ends k-s1 137 "and so was a server before"
 scheduler k1
 few() { # every answer until the death is known says what is missing
     "${status[@]}" >"$OUT" 2>"$ERR" || return 1

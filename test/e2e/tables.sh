@@ -52,7 +52,7 @@ refused 2 "names of standard input" "can be read once" "$PARAMO" train --model l
 refused 3 "JSON lines without --columns" "looks like JSON lines: .*keys of its first line: age, app, click, site name" "$PARAMO" train --model lr --data other.jsonl
 refused 3 "csv without --columns" "looks like CSV with a header: use --columns 'label" "$PARAMO" train --model lr --data table.csv
 refused 3 "a column that is not there" "has no column 'sight' .cat.; its columns: id, click" "$PARAMO" train --model lr --data table.csv --columns label=click,cat=sight
-refused 2 "a role that is none" "expected label=" "$PARAMO" train --model lr --data table.csv --columns label=click,dog=app
+refused 2 "not a role" "expected label=" "$PARAMO" train --model lr --data table.csv --columns label=click,dog=app
 refused 2 "another --columns" "other --columns" "$PARAMO" train --model-in m --data table.csv --columns label=click,cat=app
 refused 3 "text where numbers are" "table.csv:2: column 'app': expected a number" "$PARAMO" train --model lr --data table.csv --columns label=click,num=app
 { cat table.csv && echo '1,0,"open,app1,3'; } >open.csv

@@ -36,7 +36,7 @@ trained "fm with all vector instructions" m-wide --model fm --dim 21 --data libf
 PARAMO_CPU=base trained "fm without vector instructions" m-base --model fm --dim 21 --data libffm.txt
 check "makes no difference" diff -r m-wide m-base
 trained "two workers in one process" m-workers --workers 2 --servers 2 --data libsvm.txt
-trained "go on from a model" m-more --model-in m-libsvm --data libsvm.txt
+trained "continue from a model" m-more --model-in m-libsvm --data libsvm.txt
 expect 0 "train --json" "$PARAMO" train --model lr --data libsvm.txt --epochs 1 --hold-out 0 --json
 check "one JSON object with the rows" test "$(json "$OUT" rows)" -eq 3000
 
@@ -63,7 +63,7 @@ check "the same there" sh -c '"$0" export --model-in m-libsvm --text --out - | c
 # ---- what is said while it trains ----
 expect 0 "train --quiet" "$PARAMO" train -q --model lr --data libsvm.txt
 check "no progress" test ! -s "$ERR"
-check "the summary all the same" grep -q 'rows by 1 worker' "$OUT"
+check "the summary is still printed" grep -q 'rows by 1 worker' "$OUT"
 expect 0 "train without --quiet" "$PARAMO" train --model lr --epochs 2 --data libsvm.txt
 check "a line an epoch" test "$(grep -cE '^epoch [12]/2 .* rows in .* pushed .* pulled ' "$ERR")" -eq 2
 check "nothing to warn of" sh -c '! grep -q warning "$0" "$1"' "$OUT" "$ERR"
@@ -86,10 +86,10 @@ check "worker 1 is killed" signal_node KILL dying worker 1
 check "its death is noticed" wait_for 30 grep -q 'worker 1 (node 11) is dead' dying.err
 was=$(grep -c 'rows in' dying.err)
 after() { [ "$(grep -c 'rows in' dying.err)" -ge $((was + 3)) ]; }
-check "the job goes on" wait_for 30 after
+check "the job continues" wait_for 30 after
 kill -INT "$(job_pid dying)"
 ends dying '130|137' "Ctrl-C ends it"
-check "who died is said, and what was dealt again" grep -qE \
+check "the dead worker is named, and the work that was dealt again" grep -qE \
     '^1 worker died; [0-9]+ parts? of the data begun and not finished, dealt again$' "$OUT"
 
 # ---- what is wrong is said in one line ----
@@ -112,7 +112,7 @@ sed '1700s/.*/1 oops/' libsvm.txt >bad.txt
 refused 3 "train: a bad line" "bad.txt:1700" "$PARAMO" train --model lr --data bad.txt --model-out never
 check "no model is left" test ! -e never
 expect 0 "train: --skip-bad 1" "$PARAMO" train --model lr --data bad.txt --skip-bad 1
-says "what was skipped is said" 'skipped|bad'
+says "skipped lines are counted" 'skipped|bad'
 refused 3 "train: one endless line" "xx.txt: its first line, which has no end" sh -c \
     'head -c 17000000 /dev/zero | tr "\0" x >xx.txt && "$0" train --model lr --data xx.txt' "$PARAMO"
 refused 2 "train: a file name that is empty" "empty" "$PARAMO" train --model lr --data ''

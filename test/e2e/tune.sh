@@ -79,7 +79,7 @@ refused 2 "no rows that measure" "hold-out or --valid is missing" "$PARAMO" tune
 refused 2 "standard input" "can be read once" "$PARAMO" tune --model lr --data - --epochs 2
 refused 2 "a range of nothing" "range color=1:2: no option of that name is tuned" \
     "$PARAMO" tune --model lr --data 'the rows.ffm' --range color=1:2
-refused 2 "a range that is none" "range alpha=2:1: both ends are above 0, the first at most the second" \
+refused 2 "not a range" "range alpha=2:1: both ends are above 0, the first at most the second" \
     "$PARAMO" tune --model lr --data 'the rows.ffm' --range alpha=2:1
 refused 2 "an option of another model" "model lr has no option --dim" "$PARAMO" tune --model lr --data 'the rows.ffm' --dim 4
 printf '1 1:1\n0 2:1\n' >two.svm

@@ -40,7 +40,7 @@ static void must(const char *what, paramo_err err)
     exit(1);
 }
 
-/* Until the file is in this folder. The script kills whoever waits too long. */
+/* Until the file is in this folder. The script kills a worker that waits too long. */
 static void wait_for(const char *what, const char *file)
 {
     char news[4096];
@@ -174,8 +174,7 @@ int main(int argc, char **argv)
         say("work", err);
         if (err != PARAMO_E_FENCED)
             return 1;
-        leave(); /* this node was declared dead: as a new one it goes on, and its old lease is worth nothing
-                  */
+        leave(); /* this node was declared dead: it continues as a new one, and its old lease is void */
         join();
         say("stale token", paramo_pool_done(app.node, "work", &unit));
     }

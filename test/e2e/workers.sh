@@ -5,7 +5,7 @@
 APP=$(readlink -f "$2")
 cd "$WORK" || exit 1
 unset PARAMO_TOKEN
-export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 10 : 4)) # who is stopped is dead after it
+export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 10 : 4)) # a stopped worker is declared dead after it
 
 said() { grep -Eq -- "$2" "$WORK/$1.out"; }
 logged() { grep -Eq -- "$2" "$WORK/$1.err"; }
@@ -59,9 +59,9 @@ check 'a has done all' wait_for 30 said a '^waiting: last'
 
 : >continue
 kill -CONT "$pid_d"
-ends d 0 'd goes on, as a new node'
+ends d 0 'd continues, as a new node'
 check 'its late push was refused' said d '^late push: PARAMO_E_FENCED'
-check 'it has joined anew' test "$(grep -c '^joined' d.out)" -eq 2
+check 'it has joined again' test "$(grep -c '^joined' d.out)" -eq 2
 check 'its old token is worth nothing' said d '^stale token: PARAMO_E_NOT_FOUND'
 : >count
 ends a 0 'a has counted'
@@ -96,7 +96,7 @@ epochs=$(grep -c '"epoch":' "$OUT")
 check "each of $epochs epochs has learned each row once" test "$(grep -c '"rows": 20000,\?$' "$OUT")" -eq "$epochs"
 check 'one worker died' test "$(json "$OUT" dead_workers)" = 1
 ends second '0|130' 'and the second with it'
-ends scheduler 4 'the scheduler says that one died'
+ends scheduler 4 'the scheduler names the death'
 check 'values of rounds that are over are not kept' at_most "$(sed -n 's/.*values still kept: //p' "$ERR")" 10
 ends server '0|4' 'the server ends'
 finish

@@ -131,7 +131,7 @@ static void broken_off(void **state)
     server_on("this is no HTTP\r\n", SIZE_MAX);
     assert_int_equal(post(60000, 50), PARAMO_E_DISCONNECTED);
     server_off();
-    assert_int_equal(post(60000, 5), PARAMO_E_CONNECT); /* nobody listens there any more */
+    assert_int_equal(post(60000, 5), PARAMO_E_CONNECT); /* no process listens there any more */
 }
 
 int main(void)

@@ -110,7 +110,7 @@ static void timers_fire_without_a_waiter_and_in_order(void **state)
     lane_timer_cancel(lane, &alarms[2].timer);
     assert_int_equal(alarms[2].timer.slot, 0);
     lane_leave(lane);
-    while (atomic_load(&c.runs) < 3) { /* nobody drives: the lane's own thread must */
+    while (atomic_load(&c.runs) < 3) { /* no other thread drives: the lane's own must */
     }
     assert_ptr_equal(fired[0], &alarms[0]);
     assert_ptr_equal(fired[1], &alarms[1]);

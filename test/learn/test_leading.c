@@ -129,7 +129,7 @@ static void test_one_leads(void **state)
     assert_int_equal(lead_now(&b, &words), PARAMO_OK);
     assert_int_equal(words.round, 8);
 
-    /* another has taken over meanwhile */
+    /* another has taken over */
     double numbers[WORDS];
     next.leader = paramo_node_id(node) + 2;
     lead_encode(&next, numbers);
@@ -137,7 +137,7 @@ static void test_one_leads(void **state)
     assert_int_equal(lead_still(&a), PARAMO_E_FENCED);
 }
 
-/* A leader that cannot save says that nobody leads, and changes nothing else; the others ask at once then. */
+/* A leader that cannot save announces that no worker leads, and changes nothing else; the others then ask at once. */
 static void test_the_lead_is_handed_over(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void test_the_lead_is_handed_over(void **state)
     assert_int_equal(lead_try(&a), PARAMO_OK);
     assert_true(a.leads);
     assert_int_equal(lead_place(&a, &words), PARAMO_OK);
-    assert_int_equal(lead_put_none(&a), PARAMO_E_NOT_FOUND); /* there is nothing to go on with */
+    assert_int_equal(lead_put_none(&a), PARAMO_E_NOT_FOUND); /* there is nothing to continue with */
     a.gave_up = full.gave_up;
     assert_int_equal(lead_put_word(&a, &full), PARAMO_OK);
     assert_int_equal(lead_now(&b, &words), PARAMO_OK);
@@ -184,7 +184,7 @@ static void test_what_was_saved_is_said(void **state)
     assert_int_equal(lead_saved(&job, 1), PARAMO_E_TIMEOUT);
 }
 
-/* Who joins late, or stood still, knows the epochs that it was told of. */
+/* A worker that joins late, or stood still, knows the epochs that it was told of. */
 static void test_what_the_next_leader_knows(void **state)
 {
     (void)state;

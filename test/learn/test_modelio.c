@@ -155,10 +155,10 @@ static void test_a_failed_save_leaves_the_old_model(void **state)
     assert_int_equal(saved_seed(), 5);
     save(7);
     assert_int_equal(saved_seed(), 7);
-    assert_int_equal(files(), 4); /* and nobody else's file */
+    assert_int_equal(files(), 4); /* and no other file */
 }
 
-/* One who is stopped while he saves; meanwhile another saves. */
+/* A worker is stopped while it saves, and another saves. */
 struct slow_writer {
     struct writer writer;
     size_t meanwhile; /* after this table; 2: when it was asked whether he may put it in place */

@@ -69,7 +69,7 @@ static void two_learners(void **state)
     assert_int_equal(batch(&p[0], &stop), PARAMO_E_INTERRUPTED);
     stop = 0;
     assert_true(p[0].sum[PACE_WAITS] > 0 && p[0].sum[PACE_SECONDS] > 0);
-    /* One without batches holds nobody; it goes on with the minimum. */
+    /* A worker without batches delays no other; its clock follows the minimum. */
     assert_int_equal(pace_idle(&p[1]), PARAMO_OK);
     assert_int_equal(pace_idle(&p[1]), PARAMO_OK);
     for (int i = 0; i < 20; i++)

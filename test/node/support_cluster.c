@@ -45,8 +45,8 @@ static void node_begin(struct cluster_node *n, uint32_t role, const struct clust
     assert_int_equal(pthread_create(&n->thread, NULL, node_start, n), 0);
 }
 
-/* A port that was free a moment ago: the scheduler binds it next. Below those that the kernel gives to
- * whoever asks for any, so that nobody else gets it meanwhile; processes begin at different ones. */
+/* A port that was free a moment ago: the scheduler binds it next. Below the ports that the kernel gives out, so that
+ * no other process gets it in between; processes begin at different ones. */
 static unsigned free_port(void)
 {
     enum { FIRST = 10000, COUNT = 22000 };

@@ -186,7 +186,7 @@ static void mistakes(paramo_node *node, unsigned servers)
     ok(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts));
     assert_int_equal(paramo_wait(w, ts, 0), PARAMO_E_HANDLER);
     assert_non_null(strstr(paramo_last_error(), "thirteen is refused"));
-    ok(paramo_app_request(w, NULL, 0, NULL, NULL, NULL, &ts)); /* to nobody: done */
+    ok(paramo_app_request(w, NULL, 0, NULL, NULL, NULL, &ts)); /* to no node: complete at once */
     ok(paramo_wait(w, ts, 0));
     paramo_worker_close(w);
 }
@@ -360,7 +360,7 @@ static void requests_find_their_customer(paramo_node *from, paramo_node *at)
     paramo_worker_close(v);
 }
 
-/* A request that comes first waits for its handler; one that nobody serves is told so in time. */
+/* A request that comes first waits for its handler; one that no handler serves gets an error in time. */
 static void handlers_may_come_late(paramo_node *from, paramo_node *at)
 {
     paramo_worker *w;
@@ -649,8 +649,8 @@ static bool has_worked(pthread_t thread, long ms)
     return used.tv_sec || used.tv_nsec > ms * 1000000;
 }
 
-/* Places change hands under the lock, which the test has: by the time that the one who takes from an app, or
- * closes it, may use the place, it is another app's, which is none of its business. */
+/* Places change hands under the lock, which the test has: by the time that a thread which takes from an app, or
+ * closes it, may use the place, it belongs to another app, which must not be affected. */
 static void a_place_is_looked_up_and_held_in_one_step(void **state)
 {
     (void)state;

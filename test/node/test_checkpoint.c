@@ -93,7 +93,7 @@ static void saved_and_loaded(paramo_worker *w, paramo_node *saver, paramo_node *
     check(w, t, 3, 2);
     ok(paramo_checkpoint_load(loader, dir, 1, 0));
     check(w, t, 1, 1);
-    add(w, t, 8); /* and it goes on from there */
+    add(w, t, 8); /* and it continues from there */
     check(w, t, 9, 2);
 
     /* What cannot be changes nothing. */

@@ -1,4 +1,5 @@
-/* Clocks by the public API, on an embedded node with two workers: what is refused, who waits, and who is named. */
+/* Clocks by the public API, on an embedded node with two workers: what is refused, which worker waits, and which is
+ * named. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -40,7 +41,7 @@ static void push_one(paramo_worker *w, paramo_table *t)
     kv.n = kv.vals_len = 1;
     kv.vals = &one;
     uint64_t ts;
-    ok(paramo_push(w, t, &kv, NULL, &ts)); /* nobody waits for it: the clock does */
+    ok(paramo_push(w, t, &kv, NULL, &ts)); /* no thread waits for it: the clock does */
 }
 
 static float pulled(paramo_worker *w, paramo_table *t)
@@ -170,7 +171,7 @@ static void requests_at_a_clock(void **state)
     ok(paramo_wait(a, ts, 0));
     assert_true(value == 4);
 
-    /* A deadline: who is behind is named. */
+    /* A deadline: the error names the worker that is behind. */
     ok(paramo_clock(a, NULL));
     ok(pull_at(a, ta, 3, 1000, &value, &ts));
     assert_int_equal(paramo_wait(a, ts, 0), PARAMO_E_TIMEOUT);

@@ -1,4 +1,4 @@
-/* How a server ends: by itself, when a shard cannot go on, and when it is to be drained and the job is over.
+/* How a server ends: by itself, when a shard cannot continue, and when it is being drained and the job ends.
  */
 #include "server/replication/chain_impl.h"
 #include "server/replication/gate.h"
@@ -32,7 +32,7 @@ static void give_up(void *shard)
     chain_fail(((struct shard *)shard)->chain, err_memory(4711));
 }
 
-/* A shard that cannot go on ends its node, and those who have copies take over. */
+/* A shard that cannot continue ends its node, and the servers with copies take over. */
 static void its_replicas_are_promoted(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void *stop(void *arg)
     return NULL;
 }
 
-/* SIGTERM as the job ends: there is nobody to give anything to, and nothing to say of that. */
+/* SIGTERM as the job ends: no server can take its partitions, and that is no error. */
 static void a_drain_when_the_job_is_over(void **state)
 {
     (void)state;
@@ -141,7 +141,7 @@ struct asker {
     char why[256];
 };
 
-/* Asks what nobody answers, with an array of its own, whose it is again after the wait. */
+/* Sends a request that no server answers, with an array of its own, which it gets back after the wait. */
 static void *ask(void *arg)
 {
     struct asker *a = arg;
@@ -169,8 +169,8 @@ static void fenced(const struct asker *a)
     assert_int_equal(a->done, 1);
 }
 
-/* Its waits end with the cause, and their requests with them; so do those of a customer that it opens then.
- * It goes on as another node. */
+/* Its waits end with the cause, and their requests with them; so do those of a customer that it opens then. It
+ * continues as another node. */
 static void declared_dead_at_work(void **state)
 {
     (void)state;

@@ -14,7 +14,7 @@ static void ok(paramo_err err)
 
 static void soon(paramo_config *config)
 {
-    config->heartbeat_ms = 50; /* who comes late is one more after two of them */
+    config->heartbeat_ms = 50; /* a node that comes late is one more after two of them */
 }
 
 static void a_server_that_joins_is_seen(void **state)

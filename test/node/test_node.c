@@ -534,7 +534,7 @@ static void a_scheduler_that_is_not_there(void **state)
     paramo_config config;
     paramo_config_init(&config);
     config.roles = PARAMO_ROLE_WORKER;
-    config.scheduler = "127.0.0.1:9"; /* discard: nobody listens */
+    config.scheduler = "127.0.0.1:9"; /* discard: no process listens */
     config.connect_timeout_ms = 200;
     paramo_node *node = NULL;
     assert_int_equal(paramo_start(&config, &node), PARAMO_E_NO_SCHEDULER);

@@ -1,5 +1,5 @@
-/* Readers by the public API: embedded, and over TCP beside a worker that goes on. What they may read is what the worker's
- * pulls give; what changes something a server refuses. */
+/* Readers by the public API: embedded, and over TCP beside a worker that pushes. They read what the worker's pulls
+ * give; a server refuses requests that change something. */
 #include <stdio.h>
 #include <string.h>
 
@@ -98,7 +98,7 @@ static void reads_only(paramo_node *node, paramo_node *other)
     ok(request(paramo_pull, r, seen, got, 0));
     ok(request(paramo_pull, w, t, got, 0));
     assert_memory_equal(got, vals, sizeof vals);
-    ok(request(paramo_push, w, t, vals, 0)); /* the worker goes on, also when the reader is gone */
+    ok(request(paramo_push, w, t, vals, 0)); /* the worker continues, also when the reader is gone */
     paramo_worker_close(r);
     ok(request(paramo_push, w, t, vals, 0));
     ok(request(paramo_pull, w, t, got, 0));
@@ -276,7 +276,7 @@ static void no_member(void **state)
     assert_int_equal(paramo_stop(node), err);
 }
 
-/* What it cannot reach, and who may not. */
+/* Addresses that it cannot reach, and readers that are refused. */
 static void no_job(void **state)
 {
     (void)state;

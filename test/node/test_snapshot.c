@@ -367,7 +367,7 @@ static void aggregated_and_empty(void **state)
     ok(paramo_stop(node));
 }
 
-/* ---- a reader beside a worker that goes on ---- */
+/* ---- a reader beside a worker that pushes ---- */
 
 struct trainer {
     paramo_node *node;
@@ -388,7 +388,7 @@ static void *trains(void *arg)
     for (unsigned i = 0; i < TAKES; i++) {
         request(paramo_push, w, t, KEYS, vals, KEYS * DIM, NULL);
         ok(paramo_snapshot_take(w, "s", one, 1, NULL, NULL));
-        for (unsigned k = 0; k < 3; k++) /* it goes on at once */
+        for (unsigned k = 0; k < 3; k++) /* it continues at once */
             request(paramo_push, w, t, KEYS, vals, KEYS * DIM, NULL);
     }
     paramo_worker_close(w);

@@ -1,6 +1,5 @@
 /*
- * What the unit tests of include/ps stand on: EXPECT counts failures and goes on; a test's main returns
- * Failures().
+ * What the unit tests of include/ps stand on: EXPECT counts failures and continues; a test's main returns Failures().
  */
 #ifndef TEST_PS_EXPECT_H
 #define TEST_PS_EXPECT_H

@@ -32,7 +32,7 @@ static bool holds(const struct ring_chains *c, size_t a, uint16_t shard)
     return any;
 }
 
-/* Those who are left are the members that there were, in their order, without a hole. */
+/* The members that are left keep their order, without a hole. */
 static void check_promoted(const bool *gone, uint32_t orphans)
 {
     uint32_t alone = 0;
@@ -141,10 +141,11 @@ static void those_left_have_all(void **state)
     assert_int_equal(ring_promote(&c, &ends, gone, 4, true, lowest), 0);
     assert_int_equal(lowest[77], 2);
     assert_int_equal(c.level[0].owner[77], 2);
-    assert_int_equal(c.level[1].owner[77], RING_NONE); /* who is left behind lacks what belongs there */
+    assert_int_equal(c.level[1].owner[77],
+                     RING_NONE); /* the member that is left behind lacks tables of that level */
     assert_int_equal(c.level[2].owner[77], 3);
     memset(&c, 0xff, sizeof c);
-    for (size_t a = 0; a < RING_PARTITIONS; a++) /* a quarter each, the last partition nobody's */
+    for (size_t a = 0; a < RING_PARTITIONS; a++) /* a quarter each, the last partition without an owner */
         c.level[0].owner[a] = a == RING_PARTITIONS - 1 ? RING_NONE : (uint16_t)(a / (RING_PARTITIONS / 4));
     assert_true(ring_adopt(&c, shards, gone, 4, owned));
     unsigned runs = 0, has[4] = {0};
@@ -156,7 +157,7 @@ static void those_left_have_all(void **state)
     assert_in_range(has[2], RING_PARTITIONS / 4 - 2, RING_PARTITIONS / 4 + 2);
     assert_true(runs <= 8);
     assert_int_equal(c.level[0].owner[RING_PARTITIONS - 1], RING_NONE);
-    shards[2].weight = shards[3].weight = 0; /* both are to go, and nobody else is there */
+    shards[2].weight = shards[3].weight = 0; /* both will leave, and there is no other */
     gone[2] = true;
     assert_true(ring_adopt(&c, shards, gone, 4, owned));
     assert_int_equal(owned[3], RING_PARTITIONS - 1);
@@ -180,7 +181,7 @@ static void recalled(void **state)
     for (unsigned i = 0; i < 2; i++) {
         told.level[0].owner[10 + i] = 1, told.level[1].owner[10 + i] = 2; /* 2 was dropped behind the owner */
         told.level[0].owner[20 + i] = 2, told.level[1].owner[20 + i] = 1; /* before it */
-        told.level[0].owner[30 + i] = 1, told.level[1].owner[30 + i] = 2; /* somebody else is left, too */
+        told.level[0].owner[30 + i] = 1, told.level[1].owner[30 + i] = 2; /* another one is left, too */
         now.level[1].owner[30 + i] = 3;
     }
     ring_recall(&now, &told, gone, 4);
@@ -192,9 +193,9 @@ static void recalled(void **state)
         assert_int_equal(lowest[20 + i], 0);
         assert_int_equal(now.level[0].owner[30 + i], 3);
     }
-    assert_int_equal(now.level[0].owner[40], 1); /* which is gone: nobody is left */
+    assert_int_equal(now.level[0].owner[40], 1); /* which is gone: no member is left */
     assert_int_equal(lowest[40], RING_LEVELS);
-    gone[1] = false; /* another has come in its place, who has nothing */
+    gone[1] = false; /* another has come in its place, without rows */
     gone[2] = true;
     ring_recall(&now, &told, gone, 4);
     assert_int_equal(ring_promote(&now, &ends, gone, 4, false, lowest), 4);

@@ -1,4 +1,4 @@
-/* Sets of partitions: who is in, and one after the other. */
+/* Sets of partitions: membership and iteration. */
 #include "unit.h"
 
 #include <string.h>

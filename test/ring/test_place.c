@@ -56,7 +56,7 @@ static bool same_domain(const struct world *w, uint16_t a, uint16_t b)
     return strcmp(w->shard[a].domain, w->shard[b].domain) == 0;
 }
 
-/* Who holds what may hold it: with a weight, in a process of its own, in a domain of its own where promised.
+/* Each holder may hold its partitions: it has a weight, and a process and a domain of its own where promised.
  */
 static void check_chains(const struct world *w, const struct ring_chains *c)
 {
@@ -102,7 +102,7 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Places anew, checks what always holds, and returns the placement before. */
+/* Places again, checks what always holds, and returns the placement before. */
 static const struct ring_chains *place(struct world *w, bool fresh)
 {
     struct ring_chains *before = &w->chains[w->now], *after = &w->chains[!w->now];
@@ -154,7 +154,7 @@ static uint32_t least_transfers(const struct world *w, const struct ring_chains 
     (void)due_shares(w, levels, due);
     for (size_t i = 0; i < w->n; i++)
         sum += (double)(uint32_t)due[i] > had[i] ? (uint32_t)due[i] - had[i] : 0;
-    double lost = 0; /* what the gone held must be made anew, somewhere */
+    double lost = 0; /* partitions of the dead must be placed again */
     for (size_t i = 0; i < SHARDS_MAX; i++)
         lost += i >= w->n || !w->shard[i].weight ? had[i] : 0;
     return (uint32_t)(sum > lost ? sum : lost);
@@ -346,8 +346,8 @@ static void runs_stay_long(void **state)
     assert_true(count_runs(&w.chains[w.now]) < 400);
 }
 
-/* The dead shard's partitions go to those who hold copies of them, as far as the shares let them: an owner
- * that was no replica is the exception. Whoever stays keeps what it owns. */
+/* The dead shard's partitions go to those who hold copies of them, as far as the shares let them: an owner that was
+ * no replica is the exception. The remaining shards keep what they own. */
 static void copies_are_promoted(void **state)
 {
     (void)state;

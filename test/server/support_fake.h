@@ -59,7 +59,7 @@ struct fake {
 void fake_init(struct fake *f, shard_handler handler, void *arg);
 void fake_fini(struct fake *f);
 void fake_view(struct fake *f);
-/* Whatever comes in so many nanoseconds. */
+/* Simulated time passes, with all events due in it. */
 void fake_pass(struct fake *f, uint64_t ns);
 struct fake_conn *fake_connect(struct fake *f, uint32_t worker_rank);
 void fake_disconnect(struct fake_conn *c);

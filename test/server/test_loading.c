@@ -1,6 +1,5 @@
-/* HOLD, LOAD and GO on one shard: requests wait from the first to the last, then go on in their order; and
- * they go on, too, when nobody says GO any more. (What a load brings: test_saving.c; among copies: the
- * simulator.) */
+/* HOLD, LOAD and GO on one shard: requests wait from the first to the last, then are handled in their order; also
+ * when GO never comes. (What a load brings: test_saving.c; among copies: the simulator.) */
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"
 #include "unit.h"
@@ -235,7 +234,7 @@ static void fails_elsewhere(void **state)
     off();
 }
 
-/* Nobody says GO: it ends by itself. */
+/* GO never comes: the hold ends by itself. */
 static void not_for_ever(void **state)
 {
     (void)state;
@@ -258,8 +257,8 @@ static void next_scheduler(void)
     fake_view(&w.f);
 }
 
-/* GO comes too late for this shard, which does not know whether all have loaded: its rows are lost, so the
- * scheduler, who knows, hears that the load has failed, as often as it says GO. */
+/* GO comes too late for this shard, which does not know whether all have loaded: its rows are lost, so each GO of the
+ * scheduler gets the answer that the load has failed. */
 static void go_comes_too_late(void **state)
 {
     (void)state;
@@ -282,7 +281,7 @@ static void go_comes_too_late(void **state)
     off();
 }
 
-/* The load has failed, and GO, which says so, overtakes HOLD, or LOAD. Nobody would end that hold. A later load
+/* The load has failed, and GO, which says so, overtakes HOLD, or LOAD. Nothing else would end that hold. A later load
  * of the same checkpoint holds. */
 static void go_overtakes_hold(void **state)
 {
@@ -399,7 +398,7 @@ static void another_scheduler(void **state)
     answered(first, 3, 0);
     struct shard_save_config config = config_of(ID);
     w.done = false;
-    assert_int_equal(shard_load_hold(w.f.shard, &config), PARAMO_OK); /* the new one's goes on as well */
+    assert_int_equal(shard_load_hold(w.f.shard, &config), PARAMO_OK); /* the new one's continues as well */
     first = w.number;
     w.c->count = 0;
     push(1);

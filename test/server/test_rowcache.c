@@ -72,7 +72,7 @@ static void test_find(void **state)
     assert_true(found(&f, 1, 7));
     assert_true(found(&f, 2, 7));
     assert_false(found(&f, 3, 7));
-    assert_false(found(&f, 1, 8)); /* rows were deleted meanwhile */
+    assert_false(found(&f, 1, 8)); /* rows were deleted in between */
     assert_false(found(&f, 1, 6));
     list_keys(1, keys);
     assert_null(rowcache_find(&f.c, 7, keys, N - 1));

@@ -148,7 +148,7 @@ static paramo_err begin(uint64_t number, size_t queue_bytes)
     return begin_on(number, 0, queue_bytes);
 }
 
-/* Changes go on until it has ended. */
+/* Changes continue until it has ended. */
 static void until_done(void)
 {
     unsigned waits = 0;
@@ -242,7 +242,7 @@ static void on_saving(void)
     assert_int_equal(begin(1, 0), PARAMO_OK);
 }
 
-/* Saves, and nothing changes meanwhile. */
+/* Saves, and nothing changes during it. */
 static void save_on(uint64_t number, uint64_t base)
 {
     assert_int_equal(begin_on(number, base, 0), PARAMO_OK);
@@ -277,7 +277,7 @@ static void taken_while_it_serves(void **state)
     }
 }
 
-/* A fault at each step: it is given up, or whole; the shard goes on; the one before stays. */
+/* A fault at each step: it is given up, or whole; the shard continues; the checkpoint before stays. */
 static void every_fault(void **state)
 {
     (void)state;
@@ -330,7 +330,7 @@ static void given_up(void **state)
     simfs_destroy(w.disk);
 }
 
-/* All rows go at once, and are in the checkpoint all the same. */
+/* All rows go at once, and are still in the checkpoint. */
 static void cleared_meanwhile(void **state)
 {
     (void)state;
@@ -408,7 +408,7 @@ static void repeated_after_load(void **state)
     assert_int_equal(push(9, high), PARAMO_OK);
     w.f.worker_dead = true;
     fake_view(&w.f);
-    load(1); /* nobody is left who would send again */
+    load(1); /* no sender is left that would send again */
     assert_int_equal(w.f.shard->senders->count, 0);
     close_shard();
     simfs_destroy(w.disk);
@@ -451,7 +451,7 @@ static struct tally blocks_of(uint64_t number)
     return tally;
 }
 
-/* One full, the others what has changed since, whatever goes on meanwhile: each is the tables as they were.
+/* One full, the others what has changed since, whatever happens during it: each has the tables as they were.
  */
 static void chain_of_changes(void **state)
 {
@@ -648,7 +648,7 @@ static struct shard_save_config ordered_by(uint32_t term, uint64_t number)
     return config;
 }
 
-/* What a scheduler has ordered that died since neither begins nor goes on, and is in nobody's way. */
+/* A save that a dead scheduler has ordered does not begin, does not continue, and blocks no other. */
 static void ordered_by_the_dead(void **state)
 {
     (void)state;

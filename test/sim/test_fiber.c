@@ -1,4 +1,4 @@
-/* A fiber runs in turns with who resumes it, on a stack of its own, and ends. */
+/* A fiber runs in turns with its resumer, on a stack of its own, and ends. */
 #include "unit.h"
 
 #include <string.h>

@@ -128,7 +128,7 @@ static void what_was_held_at_the_end_is_lost(void **state)
     job_free(j);
 }
 
-/* A customer that goes on: only what it has now is held back. */
+/* A customer that continues: only what it has now is held back. */
 static void what_is_held_no_more_has_arrived(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What the model takes for lost, by the chains of the view before and by who is dead in the new one. */
+/* The rows that the model counts as lost, by the chains of the view before and the dead of the new one. */
 #include "unit.h"
 
 #include <stdio.h>

@@ -248,8 +248,7 @@ static void keys_against_the_hash_are_survived(void **state)
     }
 }
 
-/* Payloads of 12 bytes, entered while a scan runs: what it gives is right at each step, whatever grew
- * meanwhile. */
+/* Payloads of 12 bytes, entered while a scan runs: its result is right at each step, whatever has grown. */
 static void scans_see(bool deep)
 {
     enum { KEYS = 60000 };

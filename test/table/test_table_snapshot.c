@@ -21,7 +21,7 @@ struct copy {
     float row[KEYS][WIDTH];
 };
 
-/* A list of keys that somebody remembers with its rows. */
+/* A list of keys that is remembered with its rows. */
 struct list {
     uint64_t keys[LIST], generation, epoch;
     uint32_t rows[LIST];
@@ -502,8 +502,7 @@ static paramo_err with_snapshot(struct table *t, struct table_snapshot *snapshot
     return err;
 }
 
-/* Whichever allocation fails, the cut says so or is what it must be; the table goes on, and the next is
- * whole. */
+/* Whichever allocation fails, the cut says so or is what it must be; the table continues, and the next is whole. */
 static void without_memory(const paramo_table_options *options)
 {
     const struct table_alloc alloc = {.alloc = get, .release = put};

@@ -38,7 +38,7 @@ struct conf_van {
     void (*open)(struct env **env, struct van **van);
     void (*close)(struct van *van);
     const char *listen_address;     /* twice in use is refused */
-    const char *dead_address;       /* nobody listens there */
+    const char *dead_address;       /* no process listens there */
     void (*paired)(struct conf *c); /* may be NULL: a pair stands, nothing was sent */
     uint64_t large_bytes;           /* of one large frame */
     unsigned large_count;

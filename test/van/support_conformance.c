@@ -96,7 +96,7 @@ void conf_test_shapes(void **state)
     }
 }
 
-/* One block of memory is sent again and again, two frames at a time, each sent anew by its own done. */
+/* One block of memory is sent again and again, two frames at a time, each sent again by its own `done`. */
 static struct {
     struct van_frame frame[2];
     struct peer *peer;

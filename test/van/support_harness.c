@@ -99,7 +99,7 @@ static void close_on(void *arg)
 
 void conf_close(struct conf *c)
 {
-    /* The listener's lane first: no further connection is accepted meanwhile. */
+    /* The listener's lane first: no further connection is accepted during this. */
     static const unsigned order[CONF_LANES] = {1, 0, 2};
     for (unsigned i = 0; i < CONF_LANES; i++)
         conf_on(c->lane[order[i]], close_on, &(struct closing){c, c->lane[order[i]]});

@@ -104,7 +104,7 @@ static void a_dead_ones_goes_a_living_ones_stays(void **state)
     shmdir_remove(&dir);
 }
 
-/* A process that was killed before it had locked its folder; and what is none of ours. */
+/* A process that was killed before it had locked its folder; and folders of other programs. */
 static void half_made_ones(void **state)
 {
     (void)state;

@@ -197,7 +197,7 @@ static void test_same_seed_same_run(void **state)
     assert_int_not_equal(datagrams.trace, trace);
 }
 
-/* A cut that heals in time is a delay; one that does not breaks the connection of who sends. */
+/* A cut that heals in time is a delay; one that does not breaks the sender's connection. */
 static void test_cut(void **state)
 {
     (void)state;

@@ -266,7 +266,7 @@ static void fill_up(void *arg)
     }
 }
 
-/* The bound holds while nobody reads; when somebody does, everything comes, in order. */
+/* The bound holds while the peer does not read; when it does, everything arrives in order. */
 static void test_peer_does_not_read(void **state)
 {
     (void)state;
@@ -378,7 +378,7 @@ static void test_lent(void **state)
     silent_close(&s);
 }
 
-/* Requests that gather behind an unanswered one leave though nobody answers, flushes or waits. */
+/* Requests that gather behind an unanswered one leave although there is no answer, flush or wait. */
 static void test_gathered_leave(void **state)
 {
     (void)state;

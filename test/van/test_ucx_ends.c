@@ -1,4 +1,4 @@
-/* The ucx van: who goes by UCX and who does not, peers that are killed. */
+/* The ucx van: which connections use UCX, and peers that are killed. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static void exchange(struct conf *c)
     conf_wait(c->lane[1], &c->server[0].frames, 20);
 }
 
-/* ---- who goes by UCX ----------------------------------------------------------------------------------- */
+/* ---- which connections use UCX ------------------------------------------------------------------------- */
 
 static atomic_uint reasons;
 static const char *reason;

@@ -197,7 +197,7 @@ static void connect_until_ready(struct hand *h)
     struct conf *c = conf_open();
     conf_listen(c);
     hand_begin(h, c, false);
-    const char *address = c->address; /* the client's offer goes elsewhere, and tells who this process is */
+    const char *address = c->address; /* the client's offer goes elsewhere, and identifies this process */
     struct ucx_setup offer, answer;
     (void)close(hand_offered(c, &offer));
     h->fd = hand_connect(address);

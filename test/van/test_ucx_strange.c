@@ -1,5 +1,5 @@
-/* The ucx van and peers that say what they should not: own frames out of place, shared memory that is none,
- * and addresses from who has not proved that it is this host and user, which UCX must never see. */
+/* The ucx van and peers that say what they should not: own frames out of place, invalid shared memory, and addresses
+ * of a peer that has not proved to be of this host and user, which UCX must never see. */
 #include <unistd.h>
 
 #include "van/support_ucx.h"

@@ -25,7 +25,7 @@ struct play_op {
     float *vals, *pushed;
     struct client_stats stats;
     struct scan_batch *batch;
-    bool moved; /* a scan that was told so: it goes on elsewhere */
+    bool moved; /* a scan that was told so: it continues elsewhere */
 };
 
 /* ---- seeds -------------------------------------------------------------------------------------------- */
@@ -196,8 +196,8 @@ uint64_t play_key(unsigned table, unsigned i)
     return table == PLAY_DENSE ? i : i * (UINT64_MAX / PLAY_KEYS);
 }
 
-/* A value that is read has what was acknowledged before the request was issued, and nothing that was not
- * pushed before it ended: whoever serves it, and whatever is known there of views. */
+/* A value that is read has what was acknowledged before the request was issued, and nothing that was not pushed
+ * before it ended: whichever shard serves it, and whatever views that shard knows. */
 static void check_values(const struct play_op *op)
 {
     const struct play *p = op->p;

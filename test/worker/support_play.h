@@ -21,8 +21,8 @@ struct play {
     unsigned apart;                       /* a server that is cut off, or killed; WORLD_SERVERS: none */
     double model[PLAY_TABLES][PLAY_KEYS]; /* all that was pushed */
     double acknowledged[PLAY_TABLES][PLAY_KEYS]; /* that was */
-    /* Not 0: requests are for so many keys of the dense table, from the first on. Client 0 pushes, the others
-     * pull: what waits for an owner lets nothing of its client pass. */
+    /* Not 0: requests are for the first `few` keys of the dense table. Client 0 pushes, the others pull: a request
+     * that waits for an owner holds back all later ones of its client. */
     unsigned few;
     unsigned issued;
     uint16_t owner[RING_PARTITIONS];       /* in the newest view, and ... */
@@ -36,14 +36,14 @@ struct play {
             fail_msg("seed %llu, line %d: %s", (unsigned long long)(p)->seed, __LINE__, #condition);         \
     } while (0)
 
-/* Runs one(seed) for so many seeds from 1 on (UNIT_SEEDS), or those of the command line: PROGRAM SEED
- * [COUNT]. Returns main's code. */
+/* Runs one(seed) for this number of seeds from 1 on (UNIT_SEEDS), or those of the command line: PROGRAM SEED [COUNT].
+ * Returns main's code. */
 int play_main(int argc, char **argv, unsigned count, void (*one)(uint64_t seed));
 unsigned play_seeds(void); /* how many that are */
 
 /* A simulated world without tables; requests wait an hour. */
 void play_open(struct play *p, uint64_t seed);
-/* Up to so many frames in a million are lost, repeated, late by up to 300 ms. */
+/* Up to this number of frames in a million are lost, repeated, late by up to 300 ms. */
 void play_links(struct play *p, uint32_t loss, uint32_t repeat, uint32_t late);
 /* In these classes of frames (bits), of all that stand. */
 void play_faulty(struct play *p, unsigned classes);
@@ -66,8 +66,8 @@ uint64_t play_key(unsigned table, unsigned i);
  * part of it gone through. What is read is compared when it comes: no value is older than what was
  * acknowledged when it was asked for, and nothing of that is left out. */
 void play_issue(struct play *p);
-/* All requests end well, and the tables have what was pushed; each member of a partition's chain has the same
- * rows, state included; nothing is under way between the members. */
+/* All requests end well, and the tables have what was pushed; each member of a partition's chain has the same rows,
+ * state included; nothing is in flight between the members. */
 void play_verify(struct play *p);
 void play_explain(const struct play *p); /* what the servers wait for */
 

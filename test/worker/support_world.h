@@ -80,7 +80,7 @@ struct world {
     void (*failed)(void *arg, paramo_err status); /* shard_config.failed, with handler_arg */
 };
 
-/* Aborts when something cannot be made: a test cannot go on without its world. */
+/* Aborts when something cannot be made: a test cannot continue without its world. */
 void world_init(struct world *w, bool simulated, uint64_t seed);
 /* Everything is closed and freed. */
 void world_fini(struct world *w);

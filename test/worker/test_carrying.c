@@ -87,8 +87,8 @@ static void what_waits_is_added_to_the_next_push(void **state)
     world_fini(&w);
 }
 
-/* A request that is cancelled, or misses its deadline, after its rows have left: they arrive all the same, with what was
- * held back before, and once. */
+/* A request that is cancelled, or misses its deadline, after its rows have left: they still arrive, once, with the
+ * rows that were held back before. */
 static void a_failed_push_loses_nothing(void **state)
 {
     (void)state;

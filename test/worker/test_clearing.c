@@ -92,8 +92,8 @@ static uint64_t nonzero(unsigned client, unsigned table)
     return stats.nonzero;
 }
 
-/* Changes that come behind a CLEAR find nothing of what was before, whatever has been removed by then, and
- * are not removed with it; other tables go on meanwhile. */
+/* Changes that come behind a CLEAR find nothing of what was before, whatever has been removed by then, and are not
+ * removed with it; other tables continue. */
 static void cleared(void **state)
 {
     (void)state;

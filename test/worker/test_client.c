@@ -372,7 +372,7 @@ static void restored(void *arg)
     slice_resume_view_deferred(s);
 }
 
-/* What takes longer than requests wait that nobody asks about goes on: begun anew each time, it would never
+/* A request that takes longer than an abandoned one is kept continues: if it began again each time, it would never
  * end. */
 static void test_count_that_takes_long(void **state)
 {
@@ -535,7 +535,7 @@ static void on_done(void *arg, uint64_t ts, paramo_err status)
     called->ts = ts;
     int done = 1;
     assert_ok(client_test(called->client, ts, &done));
-    assert_int_equal(done, 0); /* a waiter goes on after the callback only */
+    assert_int_equal(done, 0); /* a waiter continues only after the callback */
     assert_int_equal(client_wait(called->client, ts, 0), PARAMO_E_IN_CALLBACK);
 }
 

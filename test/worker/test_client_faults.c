@@ -448,7 +448,7 @@ static void test_cancel_takes_memory_back(void **state)
     assert_int_equal(fake.withdrawn, 1);
     assert_ptr_equal(fake.displaced, vals);
     assert_int_equal(fake.displaced_len, sizeof vals);
-    /* the same answer once more is nobody's */
+    /* a second copy of the answer is ignored */
     assert_true(lane_enter(c->lane));
     assert_ok(client_van_user.place(l, &fake.conn, head, lens, 3, dst));
     assert_ptr_equal(dst[WIRE_SEG_VALS], VAN_SINK);
@@ -467,7 +467,7 @@ static void test_cancel_takes_memory_back(void **state)
     world_fini(&w);
 }
 
-/* Who waits is told CLOSED: what it has asked for is over, and the arrays are its own again. */
+/* A waiting thread gets CLOSED: its request is over, and the arrays are its own again. */
 static void test_interrupted(void **state)
 {
     (void)state;
@@ -489,7 +489,7 @@ static void test_interrupted(void **state)
         assert_ok(client_test(c, pulled, &done));
         assert_int_equal(done, 1);
         assert_ok(client_test(c, pushed, &done));
-        assert_int_equal(done, all); /* nobody has waited for this one alone */
+        assert_int_equal(done, all); /* no thread has waited for this one alone */
         assert_int_equal(client_wait(c, pushed, 0), PARAMO_E_CLOSED);
         assert_ok(client_wait_all(c, 0)); /* told once */
         assert_null(c->requests->first);
@@ -578,7 +578,7 @@ static void test_node_lost(void **state)
     run_for(&w, 300 * ENV_MS);
     int done = 1;
     assert_ok(client_test(c, ts, &done));
-    assert_int_equal(done, 0); /* it may come back: nobody has said that it is dead */
+    assert_int_equal(done, 0); /* it may come back: it was not declared dead */
     world_view(&w);
     world_all_view(&w);
     assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_NODE_LOST);

@@ -222,8 +222,7 @@ static void migration_partitions(struct run *r)
     }
     r->p.w.partitions_changed[to] = number;
     world_view(&r->p.w);
-    /* Those who lose partitions know it at once (no scheduler would commit before); the others some time
-     * later. */
+    /* Shards that lose partitions know it at once (no scheduler would commit before); the others some time later. */
     for (unsigned s = 0; s < SERVERS; s++) {
         if (s == to)
             r->p.server_view_at[s] = sim_now(r->p.w.sim) + play_draw(&r->p, 2 * ENV_SEC);

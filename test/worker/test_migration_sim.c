@@ -47,11 +47,10 @@ struct run {
     uint64_t hold_until, term;
     unsigned least; /* replicas, of a table with rows */
     bool none;      /* there is a table without copies, and without rows: members lack it */
-    bool deaf;      /* who is apart is so from the scheduler, too: no views, orders, answers */
-    bool calm;      /* no more faults */
-    bool small;     /* server 0 has few partitions, and their only copies: who gets copies of them is its only
-                     * follower
-                     */
+    bool deaf; /* a server that is cut off does not reach the scheduler either: no views, orders, answers */
+    bool calm; /* no more faults */
+    /* Server 0 has few partitions, and their only copies: the server that gets copies of them is its only follower. */
+    bool small;
     uint64_t strikes_at;
     unsigned struck;                    /* what will happen then, to this server */
     struct simnet_link *lagging, usual; /* lags until then */
@@ -184,7 +183,7 @@ static void commit_op(void *arg, const struct migration *migration)
     unsigned often = r->small && migration && migration->from == 0 ? 2 : 16;
     if (migration && !r->calm && r->p.apart == WORLD_SERVERS && !r->strikes_at &&
         play_draw(&r->p, often) == 0) {
-        r->deaf = true; /* just now, before the view comes; who owns the partitions then may die, too */
+        r->deaf = true; /* just now, before the view comes; the next owner of the partitions may die, too */
         cut_off(r, migration->from, true, ENV_MS + play_draw(&r->p, ENV_SEC), 6 * ENV_SEC);
     }
     chains_out(r);
@@ -290,7 +289,7 @@ static void orders_go_on(struct run *r, bool now)
     }
 }
 
-/* Declared dead: who has copies takes over, and copies are made again. */
+/* Declared dead: the servers with copies take over, and copies are made again. */
 static void dies(struct run *r, unsigned server)
 {
     bool gone[SERVERS];
@@ -312,7 +311,7 @@ static void migrations_begin(struct run *r)
         migrations_table(&r->migrations, r->p.w.options[t].replicas);
 }
 
-/* Another scheduler goes on from what the last view said; nobody tells it of moves. */
+/* Another scheduler continues from the last view; it does not know of migrations. */
 static void scheduler_restarts(struct run *r)
 {
     for (struct order *o = r->orders; o; o = o->next)
@@ -354,8 +353,7 @@ static bool may_die(const struct run *r, unsigned server)
         if (is && len < 2)
             return false;
     }
-    for (size_t i = 0; i < MIGRATIONS_MAX;
-         i++) /* it may be the only one who has the partitions in a moment */
+    for (size_t i = 0; i < MIGRATIONS_MAX; i++) /* it may soon be the only one that has the partitions */
         if (r->migrations.migration[i].state >= MIGRATION_FULL && r->migrations.migration[i].to == server &&
             !r->least)
             return false;
@@ -522,7 +520,7 @@ static void start(struct run *r, uint64_t seed)
     play_tables(&r->p);
     r->least = r->p.w.replicas;
     for (unsigned t = 0; t < PLAY_TABLES && seed % 8 >= 4 && r->p.w.replicas; t++) {
-        unsigned fewest = seed % 16 >= 12 ? 0 : 1; /* with a table that has none nobody may die */
+        unsigned fewest = seed % 16 >= 12 ? 0 : 1; /* with a table without copies no server may die */
         unsigned replicas = fewest + (unsigned)play_draw(&r->p, r->p.w.replicas + 1 - fewest);
         if (replicas < r->p.w.replicas)
             r->p.w.options[t].replicas = replicas;
@@ -555,7 +553,7 @@ static void start(struct run *r, uint64_t seed)
     play_faulty(&r->p, 1u << VAN_REQUEST | 1u << VAN_ANSWER | (seed % 2 ? 1u << VAN_CHAIN : 0));
 }
 
-/* Nobody has rows of partitions that no chain has it for. */
+/* No server has rows of partitions in whose chain it is not. */
 static void check_stale(struct run *r)
 {
     for (unsigned s = 0; s < SERVERS; s++) {

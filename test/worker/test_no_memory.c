@@ -351,7 +351,7 @@ static void view_missed(struct world *w, uint32_t timeout_ms)
     world_server_view(w, 1);
 }
 
-/* The client has no memory as it hears of a view that a request waits for: the request is done all the same.
+/* The client has no memory as it hears of a view that a request waits for: the request is still done.
  */
 static void no_memory_for_a_view(void **state)
 {
@@ -569,8 +569,8 @@ static void no_memory_for_a_table_to_restore(void **state)
     world_fini(&w);
 }
 
-/* Partitions become ours that we followed, or that nobody is left of, and there are more senders than may
- * connect: what is known of them is kept all the same. A copy does not end because of who asks. */
+/* The shard becomes the owner of partitions that it followed, or that have no member left, and there are more senders
+ * than may connect: their records are still kept. A copy does not end because of a sender. */
 static void too_many_senders(void **state)
 {
     for (unsigned replicas = 0; replicas < 2; replicas++) {

@@ -191,7 +191,7 @@ static void refused(void **state)
     world_fini(&w);
 }
 
-/* A copy of a page that goes on is one more scan. */
+/* A copy of a page that continues is one more scan. */
 static void two_at_a_time(void **state)
 {
     (void)state;

@@ -312,7 +312,7 @@ static void pushes_in_the_middle(void **state)
     }
 }
 
-/* The worker of all these senders is declared dead: they are freed, and the turns go on with those that are left. */
+/* The worker of all these senders is declared dead: they are freed, and the turns continue with those that are left. */
 static void senders_end_in_the_middle(void **state)
 {
     (void)state;
@@ -338,7 +338,7 @@ static void other_records_pass(void *arg)
     assert_int_equal(records_restart(shard_of(0)->chain, NULL, last), PARAMO_OK);
 }
 
-/* Records of other owners pass in the middle: the turns wait for that, and go on. */
+/* Records of other owners pass in the middle: the turns wait for that, and continue. */
 static void records_pass_in_the_middle(void **state)
 {
     (void)state;

@@ -161,7 +161,7 @@ static void refused(void **state)
     uint64_t key = 3, ts;
     fill(ROWS, 1);
     assert_int_equal(request(&w, REQUEST_PUSH, DENSE, 0, ROWS, vals, ROWS, 0), PARAMO_E_UNSUPPORTED);
-    assert_ok(world_pull(&w, 0, DENSE, &key, 1, got, 1, &ts)); /* the connection goes on */
+    assert_ok(world_pull(&w, 0, DENSE, &key, 1, got, 1, &ts)); /* the connection stays open */
     assert_ok(world_wait(&w, 0, ts));
     assert_true(got[0] == 0);
     world_fini(&w);

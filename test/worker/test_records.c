@@ -75,7 +75,7 @@ static struct sender_id many_id(uint32_t i)
         .node = PARAMO_ID_WORKER(2), .customer = 100 + i, .incarnation = w.clients[2].incarnation};
 }
 
-/* The server's records of the first owner that it follows have so many more senders. They are visited before
+/* The server's records of the first owner that it follows get this number of senders more. They are visited before
  * those that are there. */
 static void followed(unsigned server, uint32_t senders)
 {
@@ -188,7 +188,7 @@ static void turns_of_a_demotion_are_short(void **state)
     world_fini(&w);
 }
 
-/* The server has so many more senders, which have no connections. */
+/* The server gets this number of senders more, which have no connections. */
 static void senders_of(unsigned server, uint32_t senders)
 {
     for (uint32_t i = 0; i < senders; i++) {

@@ -141,7 +141,7 @@ static void refused(void **state)
     world_make(&w, 2, 0, UINT64_MAX & ~CAPABILITY_REDUCE);
     assert_int_equal(reduce(&w, SPARSE, -1, &r), PARAMO_E_UNSUPPORTED);
     assert_non_null(strstr(err_text(), "older version"));
-    fill(&w, SPARSE, 3); /* the connection goes on */
+    fill(&w, SPARSE, 3); /* the connection stays open */
     world_fini(&w);
 }
 

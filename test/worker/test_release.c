@@ -165,7 +165,7 @@ static void later_acks(void **state)
     world_fini(&w);
 }
 
-/* The connection ends: what was acknowledged is released all the same, and not sent again. */
+/* The connection ends: acknowledged entries are still released, and not sent again. */
 static void connection_ends_in_the_middle(void **state)
 {
     (void)state;

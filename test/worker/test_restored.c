@@ -201,7 +201,7 @@ static void close_all(void)
     simfs_destroy(t.disk);
 }
 
-/* Who follows a dead one owns its partitions, else others do; the next view says what is lost with them. */
+/* The followers of a dead server own its partitions, else others do; the next view says which rows are lost. */
 static void losses(void)
 {
     static struct ring_chains c, before;
@@ -385,9 +385,9 @@ static void notes_come_back(void **state)
     close_all();
 }
 
-/* The scheduler drops a member from chains, and before it says so their owner dies: nobody is left of them.
- * The member gets these partitions by the same view. It has followed them until then, and what it has noted
- * was done on rows that are gone. */
+/* The scheduler drops a member from chains, and before it says so their owner dies: they have no member left. The
+ * member gets these partitions by the same view. It has followed them until then, and what it has noted was done on
+ * rows that are gone. */
 static void dropped_and_given_by_one_view(void **state)
 {
     (void)state;
@@ -481,7 +481,7 @@ static void targets_of_migrations_do_not_count(void **state)
     close_all();
 }
 
-/* The whole is being loaded when one dies: who gets his partitions does not load these, and they stay lost
+/* The whole is being loaded when one dies: the servers that get its partitions do not load these, and they stay lost
  * until they are restored. */
 static void lost_while_loading(void **state)
 {
@@ -608,7 +608,7 @@ static void ops_check(void)
     }
 }
 
-/* All take it some time; then those who own what is lost are told. */
+/* All take the view after some time; then the owners of lost rows get their orders. */
 static void view_out(void)
 {
     world_view(&t.w);

@@ -167,7 +167,7 @@ static void next_dies_in_the_middle(void **state)
     world_fini(&w);
 }
 
-/* Nobody is left behind the owner: all are acknowledged. */
+/* No member is left behind the owner: all are acknowledged. */
 static void last_dies_in_the_middle(void **state)
 {
     (void)state;

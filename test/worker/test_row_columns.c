@@ -246,7 +246,7 @@ static void refused(void **state)
     world_make(&w, 2, 0, UINT64_MAX & ~CAPABILITY_COLUMNS);
     for (unsigned range = 0; range < 2; range++)
         assert_int_equal(request(&w, REQUEST_PUSH, DENSE, range, 0, 9, 1, 1, vals), PARAMO_E_UNSUPPORTED);
-    assert_ok(request(&w, REQUEST_PULL, DENSE, false, 0, 9, 0, 0, got)); /* the connection goes on */
+    assert_ok(request(&w, REQUEST_PULL, DENSE, false, 0, 9, 0, 0, got)); /* the connection stays open */
     for (unsigned i = 0; i < 9 * DIM; i++)
         assert_true(got[i] == 0);
     world_fini(&w);

@@ -487,7 +487,7 @@ static void silent(void **state)
     world_fini(&w);
 }
 
-/* The last copy is promoted, whatever it has had to keep of whom. */
+/* The last copy is promoted, whatever records of senders it has. */
 static void silent_and_promoted(void **state)
 {
     (void)state;

@@ -177,7 +177,7 @@ static void a_view_in_the_middle(void **state)
     world_fini(&w);
 }
 
-/* A deadline passes: the others go on. */
+/* A deadline passes: the others continue. */
 static void deadlines_in_the_middle(void **state)
 {
     (void)state;
@@ -357,7 +357,7 @@ static void no_owner_in_the_middle_of_a_request(void **state)
     world_fini(&w);
 }
 
-/* The deadline passes: nothing of the request is left, and later ones go on. */
+/* The deadline passes: nothing of the request is left, and later ones continue. */
 static void a_deadline_in_the_middle_of_a_request(void **state)
 {
     (void)state;

@@ -455,7 +455,7 @@ static void test_connected_for_another(void **state)
     world_on_lane(p.w.servers[1].lane, connect_as_owner, &strange);
     assert_true(sim_run(p.w.sim, is_set, &strange.up, sim_now(p.w.sim) + ENV_SEC));
     assert_false(sim_run(p.w.sim, never, NULL, sim_now(p.w.sim) + ENV_SEC));
-    van_sim_reset(p.w.servers[1].van, UINT32_MAX); /* the stream that there was is made anew */
+    van_sim_reset(p.w.servers[1].van, UINT32_MAX); /* the stream is made again */
     assert_int_equal(world_push(&p.w, 0, DENSE, &key, 1, &one, 1, &ts), PARAMO_OK);
     assert_int_equal(client_wait(p.client, ts, 5000), PARAMO_OK);
     play_end(&p);
@@ -477,7 +477,7 @@ static void test_connected_too_early(void **state)
 }
 
 /* Without copies they end, as all that asks a dead server does. */
-/* A server whose first view is the one that makes it an owner has followed nobody; who comes after it has. */
+/* A server whose first view makes it an owner has followed no owner; its next member has. */
 static void test_heir_without_a_view(void **state)
 {
     (void)state;
@@ -547,8 +547,8 @@ static void test_without_copies(void **state)
     play_end(&p);
 }
 
-/* What a dead server had of a table without copies is not zeros: requests for it end until it is cleared, all
- * others go on. Nobody else has had a row of it. */
+/* What a dead server had of a table without copies is not zeros: requests for it end until it is cleared, all others
+ * continue. No other server has had a row of it. */
 static void test_table_without_copies(void **state)
 {
     (void)state;

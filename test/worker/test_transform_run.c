@@ -117,7 +117,7 @@ static void refused(void **state)
     push(&w, SPARSE, 0, 1, 3, 1);
     assert_int_equal(run(&w, SPARSE, -1, PARAMO_TRANSFORM_FILL, 2, 0, 0), PARAMO_E_UNSUPPORTED);
     assert_int_equal(run(&w, DENSE, -1, PARAMO_TRANSFORM_FILL, 2, 0, 0), PARAMO_E_UNSUPPORTED);
-    pull(&w, SPARSE, 0, 1, 3); /* the connection goes on */
+    pull(&w, SPARSE, 0, 1, 3); /* the connection stays open */
     assert_true(vals[0] == 1);
     world_fini(&w);
 }

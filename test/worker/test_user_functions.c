@@ -186,7 +186,7 @@ static void failures(void **state)
     assert_non_null(strstr(err_text(), "has no function \"both\""));
     assert_int_equal(change(&w, SPARSE, -1, 1, 0), PARAMO_E_UNSUPPORTED);
     functions_register();
-    assert_ok(reduce(&w, SPARSE, sum)); /* the connections go on */
+    assert_ok(reduce(&w, SPARSE, sum)); /* the connections stay open */
     assert_memory_equal(sum, before, sizeof sum);
     world_fini(&w);
 }
@@ -200,7 +200,7 @@ static void older_servers(void **state)
     push(&w, SPARSE, 10);
     assert_int_equal(reduce(&w, SPARSE, sum), PARAMO_E_UNSUPPORTED);
     assert_int_equal(change(&w, SPARSE, -1, 1, 0), PARAMO_E_UNSUPPORTED);
-    push(&w, SPARSE, 10); /* the connections go on */
+    push(&w, SPARSE, 10); /* the connections stay open */
     world_fini(&w);
 }
 
