@@ -42,7 +42,8 @@ static void table_taken(struct node_call *c, void *arg)
         a->found = *t;
 }
 
-/* On a node that is no member the table is looked for in the view. If it is not there, the scheduler is asked for a newer view. */
+/* On a node that is not a member the table is looked for in the view. If it is not there, the scheduler is asked for a
+ * newer view. */
 
 struct table_wanted {
     paramo_node *node;
@@ -80,6 +81,7 @@ static bool table_told(void *arg)
 static paramo_err table_observed(paramo_node *node, struct open_args *args)
 {
     struct table_wanted w = {.node = node, .args = args};
+    assert(node->own->observer && !args->known);
     paramo_err err = node_run_on(node->control, table_look_or_ask, &w);
     if (!err && !args->known)
         err = lane_wait(node->control, table_told, &w, args->deadline);
@@ -168,6 +170,7 @@ paramo_err table_take(paramo_worker *worker, const struct view_table *found, par
     t->worker = worker;
     t->options = found->options;
     client_table_init(&t->spec, found);
+    assert(t->spec.id == found->id);
     atomic_store(&t->users, 1);
     t->next = atomic_load(&worker->tables);
     while (!atomic_compare_exchange_weak(&worker->tables, &t->next, t)) {

@@ -36,6 +36,7 @@ static void scheduler_over(void *arg, paramo_err status, const char *text)
 static void scheduler_accept(void *arg, struct van_conn *conn, const struct hello *hello)
 {
     paramo_node *node = arg;
+    assert(lane_held(node->control));
     struct node_shard *endpoint =
         node->scheduler_app_endpoint.shard ? &node->scheduler_app_endpoint : &node->own->app_endpoint;
     node_shard_accept(hello->shard == HELLO_APP_ENDPOINT ? endpoint : NULL, conn, hello);
@@ -121,6 +122,7 @@ static paramo_err join_scheduler(paramo_node *node, const struct store_state *fo
         err = places_of_files(node->config.checkpoint_allow, config.checkpoint_allow);
     if (!err)
         err = scheduler_create(&config, &node->scheduler);
+    assert(err || node->scheduler);
     if (!err)
         node->store = NULL; /* the scheduler owns it now */
     if (!err && embedded)
@@ -163,6 +165,7 @@ static void store_started(void *arg, paramo_err status, const struct store_state
 
 static paramo_err store_open_etcd(paramo_node *node)
 {
+    assert(node->files && !node->store);
     struct store_etcd_config config = {.lane = node->control,
                                        .blocking_jobs = node->files,
                                        .meta = node->config.meta,
@@ -179,6 +182,7 @@ static paramo_err store_open_etcd(paramo_node *node)
 static paramo_err store_open(struct joining *j)
 {
     paramo_node *node = j->node;
+    assert(lane_held(node->control) && !node->store && !node->scheduler);
     struct store_dir_config config = {
         .lane = node->control, .blocking_jobs = node->files, .fs = fs_real(), .dir = node->config.state};
     paramo_err err = node->config.meta ? store_open_etcd(node) : store_dir_open(&config, &node->store);
@@ -237,6 +241,7 @@ static bool joined_or_failed(void *arg)
 /* The job's first ring; tables placed by range always use it. */
 static paramo_err learn_ranges(paramo_node *node, const struct view *view)
 {
+    assert(lane_held(node->control) && !node->ranges);
     struct ring *ring = malloc(sizeof *ring);
     uint32_t *weights = malloc((view->shards_count + 1) * sizeof *weights);
     node->ranges = calloc(view->num_servers + 1, sizeof *node->ranges);

@@ -142,6 +142,7 @@ static void call_cancel(struct lane_task *task)
 {
     struct node_call *c = container_of(task, struct node_call, cancel);
     assert(lane_held(c->member_slot->node->control));
+    assert(c->call.arg == c); /* it has begun */
     if (!atomic_load(&c->done))
         member_cancel(c->member_slot->member, &c->call);
     /* Waits until the task has returned: its stack may not go before. */

@@ -102,6 +102,7 @@ static void caller_unuse(struct task_order *o, struct order_caller *c)
 
 static void caller_free(struct task_order *o, struct order_caller *c)
 {
+    assert(!c->edges && !c->uses);
     idle_remove(o, c);
     (void)map_remove(&o->callers, key_of(c->at, c->session));
     free(c);
@@ -133,6 +134,7 @@ static paramo_err caller_get(struct task_order *o, uint32_t at, uint64_t session
         caller_unuse(o, c);
         assert(o->callers.count <= o->callers_max);
     }
+    assert(c->at == at && c->session == session);
     *caller = c;
     return PARAMO_OK;
 }
@@ -243,6 +245,7 @@ paramo_err order_arrive(struct task_order *o, struct order_call *call, const str
         order_withdraw(o, call);
     if (!err) {
         caller_reaches(call->caller, call->number);
+        assert(call->caller->uses > 0 && call->edges_open <= call->edges_count);
         return PARAMO_OK;
     }
     free(call->edges);
@@ -290,6 +293,7 @@ struct order_call *order_end(struct task_order *o, struct order_call *call, bool
 
 paramo_err order_create(size_t callers, struct task_order **order)
 {
+    assert(callers > 0);
     struct task_order *o = calloc(1, sizeof *o);
     if (!o)
         return err_memory(sizeof *o);
