@@ -88,6 +88,7 @@ bool carrying_selects(const struct request *r)
 static paramo_err carrier_make(struct client *c, struct request *of, size_t n, struct request **out,
                                struct carried *arrays)
 {
+    assert(n > 0 && !of->ended);
     size_t row = (size_t)of->table->row_values * of->table->value_bytes;
     size_t head = (sizeof(struct scatter) + 63) & ~(size_t)63, bytes = head + n * (8 + row + 1);
     if (c->carrying->sent && c->carrying->sent + bytes > CARRYING_SENT_MAX)
@@ -121,6 +122,7 @@ static paramo_err carrier_make(struct client *c, struct request *of, size_t n, s
 
 static void carrier_drop(struct client *c, struct request *q)
 {
+    assert(q->carry.own && !q->carry.held);
     bufpool_put(&c->pool, q->scatters, q->scatters->bytes);
     requests_put(c, q);
 }
@@ -213,6 +215,7 @@ paramo_err carrying_portion(struct client *c, struct request *r, const struct sp
     q->carry.sibling = r->carry.children;
     r->carry.children = q;
     r->unfinished++;
+    assert(n <= s->count && request_is_carrier(q));
     *carrier = q;
     return PARAMO_OK;
 }
@@ -254,6 +257,7 @@ paramo_err carrying_flush(struct client *c, struct request *flush, struct reques
     if (err)
         return err;
     n = residuals_old(&h->rows, flush->carry.stamp, &flush->carry.cursor, a.keys, turn_rows(c, row));
+    assert(n <= h->rows.count && n <= turn_rows(c, row));
     *more = flush->carry.cursor > 0;
     qsort(a.keys, n, sizeof *a.keys, by_number);
     for (size_t i = 0; i < n; i++) {
@@ -319,6 +323,7 @@ paramo_err carrying_chain_changes(struct client *c, const struct client_table *t
     *flush = NULL;
     if (!h || !h->rows.count)
         return PARAMO_OK;
+    assert(h->table->id == table->id);
     struct request *f = requests_get(c, true);
     if (!f)
         return err_memory(sizeof *f);
@@ -369,6 +374,7 @@ void carrying_late(struct request *q)
     q->client->carrying->given_up++;
     carrying_refused(q, err, err_text());
     request_end(q, err, err_text());
+    assert(q->ended);
 }
 
 uint64_t carrying_given_up(const struct client *c)
@@ -415,7 +421,7 @@ static void carrier_release(struct request *q)
 void carrying_release(struct request *r)
 {
     while (r->carry.children)
-        child_forget(r, r->carry.children); /* they go on */
+        child_forget(r, r->carry.children); /* they continue */
     if (r->carry.waits)
         flush_forget(r);
     if (request_is_carrier(r))

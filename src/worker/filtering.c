@@ -151,6 +151,7 @@ static uint64_t seed_of(const struct request *r)
 void filtering_select(const struct request *r, struct filter_rows *rows, uint8_t *waits)
 {
     struct client *c = r->client;
+    assert(filtering_selects(r));
     struct filter_coder coder = {.env = lane_env(c->lane), .counts = &c->filtering->counts};
     rows->dtype = r->filters->table.dtype;
     rows->seed = seed_of(r);

@@ -117,6 +117,7 @@ paramo_err grouping_gather(struct client *c, const struct request *r, const stru
             groups[n++].count = (uint32_t)counts[o];
         }
     }
+    assert(n > 0 && n <= nshards);
     if (s->src) {
         for (size_t i = 0; s->lens && i < s->count; i++)
             groups[group_of[owner[i]]].src_bytes += src_row(s, i, r->table->value_bytes);

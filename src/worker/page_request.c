@@ -33,6 +33,7 @@ paramo_err page_request_make(const struct client_call *call, uint32_t id, struct
         room = room < fit ? room : fit;
         p->most = room < p->most ? (uint32_t)room : p->most;
     }
+    assert(p->most <= to->most);
     *out = p;
     return PARAMO_OK;
 }
@@ -82,7 +83,7 @@ paramo_err page_request_begin(struct page_request *p, uint32_t shards)
 paramo_err page_request_take(struct page_request *p, uint32_t shard, const struct wire_head *h,
                              const struct van_seg *seg, unsigned nseg)
 {
-    assert(shard < p->count);
+    assert(shard < p->count && p->share <= p->most);
     struct scan_batch *b = &p->batches[shard];
     paramo_err err = scan_receive(b, p->table, h, seg, nseg);
     if (!err && (b->n > p->share || (b->n && b->keys[b->n - 1] > p->ends[1])))
@@ -147,6 +148,7 @@ static paramo_err merge_make(struct merge *m, const struct page_request *p)
             m->heap[m->n++] = i;
     for (uint32_t place = m->n / 2; place-- > 0;)
         sift(m, place);
+    assert(p->count > 0 && m->n <= p->count);
     return PARAMO_OK;
 }
 

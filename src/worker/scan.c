@@ -80,6 +80,7 @@ static paramo_err hand_on(struct merge *m, const struct scan_rows *rows)
 static paramo_err flush(struct merge *m)
 {
     bool var = m->var;
+    assert(m->n <= SCAN_ROWS && m->vals_bytes <= m->vals_capacity);
     struct scan_rows rows = {.keys = m->keys,
                              .n = m->n,
                              .vals = m->vals,
@@ -252,6 +253,7 @@ static paramo_err run(struct merge *merge)
         again = err == PARAMO_E_MOVED && !(m.any && m.last == UINT64_MAX);
         sources_drop(&m, &err);
     }
+    assert(!m.sources);
     if (err == PARAMO_E_MOVED) /* there can be no more rows */
         err = flush(&m);
     free(m.keys);

@@ -36,6 +36,7 @@ static void part_wait(struct run *r, struct part *p)
 {
     if (!p->ts)
         return;
+    assert(p->n > 0 && p->n <= PART_KEYS);
     paramo_err err = client_wait(r->client, p->ts, 0);
     if (err && !r->err) {
         r->err = err;
@@ -84,6 +85,7 @@ static void key_add(struct run *r, uint64_t key)
 static int take(void *arg, const struct scan_rows *rows)
 {
     struct run *r = arg;
+    assert(r->at < PARTS);
     for (size_t i = 0; i < rows->n && !r->err; i++) {
         if (rows->keys[i] > r->last)
             return 1;
