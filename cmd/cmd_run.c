@@ -257,8 +257,8 @@ static int scheduler_returns(struct job *job, struct child *c, int status)
     return e == 0;
 }
 
-/* Has a server or the scheduler failed of itself? One that is killed from outside while workers run is theirs
- * to judge: they fail, or go on without it. */
+/* Has a server or the scheduler failed of itself? If one is killed from outside while workers run, the workers
+ * decide: they fail, or continue without it. */
 static int failed_itself(const struct job *job, const struct child *c, int status)
 {
     int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -284,7 +284,7 @@ static void child_ended(struct job *job, struct child *c, int status)
     } else if (c->code != 0) {
         if (!job->rest && failed_itself(job, c, status))
             job->rest = c;
-        /* A scheduler that fails before it listens is waited for in vain, unless all fail as it does. */
+        /* If the scheduler fails before it listens, the others would wait for it, unless all fail as it does. */
         int early = c == &job->children[0] && !job->listening;
         job_expect_end(job, !early ? job->grace_s : WIFSIGNALED(status) ? 0 : IDLE_SECONDS);
     }

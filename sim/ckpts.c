@@ -202,7 +202,7 @@ static void power_fails(struct world *w)
     all_check(w);
 }
 
-/* ---- those who ask ------------------------------------------------------------------------------------- */
+/* ---- callers ------------------------------------------------------------------------------------------- */
 
 static bool no_job(const struct machine *m, paramo_err status)
 {

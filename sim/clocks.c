@@ -215,7 +215,7 @@ static void call_over(struct customer *c, paramo_err status)
     struct customer_clock *k = &c->clock;
     enum clocks_state was = k->state;
     k->state = was == CLOCKS_WAITING ? CLOCKS_IN : was == CLOCKS_JOINING && !status ? CLOCKS_IN : CLOCKS_OUT;
-    if (c->closing && was == CLOCKS_JOINING && !status && !m->dying) { /* no one will end it */
+    if (c->closing && was == CLOCKS_JOINING && !status && !m->dying) { /* no worker will end it */
         k->state = CLOCKS_OUT;
         clock_goodbye(c->worker, k->call.result.session);
     }

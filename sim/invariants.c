@@ -654,7 +654,7 @@ static void customers_check(struct world *w, struct machine *m)
         if (atomic_load(&client->tracker.in_flight) != c->open + c->calls)
             judge_broken(w, "customer %u of %s: %u requests are tracked, %u are in flight", i, m->name,
                          atomic_load(&client->tracker.in_flight), c->open + c->calls);
-        if (!c->open && !c->calls && !requests_first(client) && /* carriers go on */
+        if (!c->open && !c->calls && !requests_first(client) && /* carriers continue */
             (client->pool.out || numbers_floor(client) != numbers_next(client) || chunk_first_waiter(client)))
             judge_broken(w, "customer %u of %s keeps something although nothing is in flight", i, m->name);
     }

@@ -177,8 +177,8 @@ static bool fits(struct world *w, size_t fault)
 
 /* ---- in the middle of a migration ---- */
 
-/* The source has reported that it has paused. What is under way arrives, also when a link is cut. So the island first
- * hears nothing from the scheduler, and begins when others have the view of the commit. */
+/* The source has reported that it has paused. Messages in flight arrive, also when a link is cut. So the island first
+ * gets nothing from the scheduler, and begins when others have the view of the commit. */
 
 /* Has each row a copy on a server that works outside the island? The target of the migration is outside. */
 static bool rows_outside(struct world *w, uint32_t nodes, const uint64_t migrates[PARTITION_WORDS])

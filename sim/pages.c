@@ -42,7 +42,7 @@ void page_draw(struct op *op, struct dice *dice)
     page->lens = op->table == SIM_VAR ? p->lens : NULL;
 }
 
-/* The next request of this customer for a page of this table may go on with it. */
+/* The next request of this customer for a page of this table may continue it. */
 static void goes_on(const struct op *op)
 {
     struct customer *c = &op->machine->customers[op->customer];

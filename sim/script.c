@@ -344,7 +344,7 @@ static void issue(struct machine *m)
     }
 }
 
-/* Goes on although requests to the other side hang. */
+/* Continues although requests to the other side hang. */
 static void issue_amid_island(struct machine *m)
 {
     struct world *w = m->world;

@@ -24,7 +24,7 @@
  *     sums.c          the model of a table that aggregates: of which clock a push is, and what a read sees
  *     bounds.c        what a checkpoint must hold and may hold, and the model after it is loaded
  *     filters.c       the chains of filters that customers draw
- *     clocks.c        the clocks of customers: who ends iterations and waits, and the model of what has ended
+ *     clocks.c        the clocks of customers: which end iterations and wait, and the model of what has ended
  *     task_judge.c    the model of user tasks: what has run where, and how calls may end
  *     deals.c         the model of the pool: which worker has which work unit
  *     memory.c        allocations of a process that fail

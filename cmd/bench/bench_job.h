@@ -17,7 +17,7 @@
 
 enum { JOB_SERVERS_MAX = 8 };
 
-/* All zero: not started; job_stop and peer_stop may be called all the same. */
+/* All zero: not started; job_stop and peer_stop may still be called. */
 struct bench_job {
     pid_t scheduler, server[JOB_SERVERS_MAX]; /* 0: embedded */
     char address[32];                         /* the scheduler's, host:port */

@@ -4,9 +4,10 @@
  *
  *     mean + b_u + b_i + q_i . (p_u + |N(u)|^-1/2 sum of y_j over N(u)),      N(u): the items that u has rated
  *
- * An item's row (q, y and b) is in a table. Each worker has the users whose number modulo the number of workers is its
- * rank, and keeps their p and b: nobody else needs them. It takes its users in blocks, in a new order in each pass: it
- * pulls the items of a block, goes through the ratings, measures the error on TEST, and pushes what has changed.
+ * An item's row (q, y and b) is in a table. Each worker has the users whose number modulo the number of workers is
+ * its rank, and keeps their p and b: no other worker needs them. It takes its users in blocks, in a new order in each
+ * pass: it pulls the items of a block, goes through the ratings, measures the error on TEST, and pushes what has
+ * changed.
  *
  *     ./mf TRAIN TEST                             lines "user item rating ...", as MovieLens has them
  *     paramo run -s 2 -w 2 -- ./mf TRAIN TEST     worker 0 prints the error after each pass

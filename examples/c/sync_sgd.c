@@ -1,8 +1,8 @@
 /*
- * Synchronous SGD, driven by the scheduler: it asks every worker for its gradient, waits for all, asks every
- * server for the update, waits for all. Workers pull the weights and push their gradients; servers keep both
- * in a request handler of their own, and add gradients up in the workers' order, so that the result does not
- * depend on who was first: it is what one process finds with the whole batch.
+ * Synchronous SGD, driven by the scheduler: it asks every worker for its gradient, waits for all, asks every server
+ * for the update, waits for all. Workers pull the weights and push their gradients; servers keep both in a request
+ * handler of their own, and add gradients up in the workers' order, so that the result does not depend on which was
+ * first: it is what one process finds with the whole batch.
  *
  *     ./sync_sgd                               alone: one worker, the whole batch
  *     paramo run -s 2 -w 3 -- ./sync_sgd       the same curve

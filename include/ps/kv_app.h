@@ -330,8 +330,8 @@ template <typename Val> class KVServer : public SimpleApp
 {
   public:
     using SimpleApp::obj_;
-    /* Answers with server->Response, now or later, from any thread. A handle that throws before it has
-     * answered answers with an error, which the worker's Wait throws; the server goes on. */
+    /* Answers with server->Response, now or later, from any thread. A handle that throws before it has answered
+     * answers with an error, which the worker's Wait throws; the server continues. */
     using ReqHandle =
         std::function<void(const KVMeta &req_meta, const KVPairs<Val> &req_data, KVServer *server)>;
 

@@ -147,7 +147,7 @@ template <typename V> class SArray
             std::memcpy(static_cast<void *>(ptr_.get()), before.get(), size_ * sizeof(V));
     }
 
-    /* Lets go of the memory. */
+    /* Releases the memory. */
     void clear()
     {
         size_ = capacity_ = 0;

@@ -4,10 +4,10 @@
  *     LOAD --> PASS --> PASS --> ... --> PASS --> END --> DONE
  *        ^--AGAIN--^      ^--AGAIN--^
  *
- * LOAD: take parts of the data, and register their keys. PASS: step through all blocks of keys. Both end with sums that the
- * workers add up: rows, loss, penalty. If these are not those of all rows and keys, a worker has died; AGAIN: the others take
- * its parts and blocks, and add up once more. END: the weights are final; the rows that are held out are scored. DONE: the
- * model is saved.
+ * LOAD: take parts of the data, and register their keys. PASS: step through all blocks of keys. Both end with sums
+ * that the workers add up: rows, loss, penalty. If these are not those of all rows and keys, a worker has died;
+ * AGAIN: the others take its parts and blocks, and add up again. END: the weights are final; the rows that are held
+ * out are scored. DONE: the model is saved.
  *
  * A pass is filtered if keys are left out whose weight is 0 and whose gradient is inside the penalty by a margin (the KKT
  * filter of Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014, section 5.1). When the

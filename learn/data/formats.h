@@ -54,8 +54,7 @@ enum format_columns {
 #define PARSE_MAX_FIELD     UINT16_MAX
 #define PARSE_CRITEO_FIELDS 39 /* 13 integers, fields 0..12, and 26 categories, fields 13..38 */
 
-/* Called for each bad line: line counts from 0 within the text. Returns PARAMO_OK to go on with the next
- * line. */
+/* Called for each bad line: line counts from 0 within the text. Returns PARAMO_OK to continue with the next line. */
 typedef paramo_err (*parse_bad_fn)(void *arg, uint64_t line, const char *what);
 
 /* Scratch of one parsing thread, used again and again. Zero it before first use. */

@@ -1,5 +1,5 @@
 /*
- * Gathers the names of a model's features by reading its data once more. Tests: test/e2e/tables.sh.
+ * Gathers the names of a model's features by reading its data again. Tests: test/e2e/tables.sh.
  */
 #ifndef LEARN_DATA_KEEP_NAMES_H
 #define LEARN_DATA_KEEP_NAMES_H

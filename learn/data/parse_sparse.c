@@ -3,7 +3,7 @@
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 
-/* Steps over "qid:N" at p. NULL if it is none. */
+/* Steps over "qid:N" at p. NULL if it is something else. */
 static const char *skip_qid(const char *p)
 {
     uint64_t id;

@@ -133,7 +133,7 @@ double objective_variance(const struct label_sums *s)
     return v > 0 ? v : 0;
 }
 
-/* Labels that are all the same have no spread: then their magnitude. A scale is a float, so that manifests keep it. */
+/* Equal labels have no spread: then their magnitude. A scale is a float, so that manifests keep it. */
 double objective_label_scale(const struct objective *o, const struct label_sums *sums)
 {
     if (!o->ops->scaled || !(sums->weight > 0))

@@ -15,7 +15,7 @@ struct svg {
     size_t len;
 };
 
-/* Bytes of the character of UTF-8 at text, which XML may have; 0: it is none. */
+/* Bytes of the character of UTF-8 at text, which XML may have; 0: it is not one. */
 static size_t character(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;

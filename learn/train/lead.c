@@ -196,8 +196,8 @@ paramo_err lead_put_ready(struct job *job, const struct words *words)
     return err == PARAMO_OK ? put(job, READY_KEY, words) : err;
 }
 
-/* NOW is what counts; the round's own word wakes those that wait. Values are bounded: the word before the
- * last goes, and who finds none of its round learns from NOW that the job has gone on. */
+/* NOW counts; the round's own word wakes those that wait. Values are bounded: the word before the last is deleted,
+ * and a worker that finds none of its round learns from NOW that the job has advanced. */
 paramo_err lead_put_word(struct job *job, const struct words *words)
 {
     char key[48];

@@ -14,7 +14,7 @@
 
 #define JOURNAL_VERSION 1
 #define HEAD            "{\"paramo_tune\":" /* what the first line begins with */
-#define JOURNAL_MAX     (64 << 20)          /* bytes: a longer file is none */
+#define JOURNAL_MAX     (64 << 20)          /* bytes: a longer file is not a journal */
 
 struct line {
     uint64_t trial, epochs;

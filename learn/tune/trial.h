@@ -1,7 +1,7 @@
 /*
- * A training that stops after some epochs and can go on: its job stands still in between, with its tables and optimizers,
- * on a thread of its own. So a trial that learns 3 epochs and then 4 more is the training of 7, bit for bit where that
- * training itself has the same bits in each run (one worker, or --deterministic).
+ * A training that stops after some epochs and can continue: its job stands still in between, with its tables and
+ * optimizers, on a thread of its own. So a trial that learns 3 epochs and then 4 more is the training of 7, bit for
+ * bit where that training itself has the same bits in each run (one worker, or --deterministic).
  *
  *     trial_run(3): waits | trial_run(7): waits
  *     job:          3 epochs, stands still  | 4 epochs, stands still ... ended by trial_free

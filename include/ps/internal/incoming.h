@@ -58,7 +58,7 @@ inline int FoldTime(uint64_t ts)
     return static_cast<int>((ts - 1) & static_cast<uint64_t>(TIME_MASK)); /* Paramo's begin at 1, ours at 0 */
 }
 
-/* Who asked what: names a request among those that wait for their answer. */
+/* The sender and the number of a request: names it among those that wait for their answer. */
 struct Asked {
     int sender;
     int customer;

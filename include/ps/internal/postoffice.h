@@ -707,7 +707,7 @@ inline void Postoffice::FinishAll(int by)
     } while (added() != before);
 }
 
-/* What customers have asked for in vain without anybody having waited for it ends with the process's part. */
+/* Failed requests of customers that no thread has waited for end with the process's part. */
 inline void Postoffice::FailIfUntold()
 {
     Each([this](Customer *customer) { TakeUntold(customer); });
@@ -751,9 +751,9 @@ inline bool Postoffice::WorkersOnlyDied()
     return std::all_of(dead.begin(), dead.end(), [](int id) { return id > kScheduler && id % 2 == 1; });
 }
 
-/* One barrier of the cluster, which dead workers hold up: workers that take their places enter it, too.
- * `until_over`: a server or scheduler at the end stays for the workers that are left, whichever nodes have died. If it
- * closed its apps, their requests to it would wait for them in vain. Returns what is wrong, or nothing. */
+/* One barrier of the cluster, which dead workers hold up: workers that take their places enter it, too. `until_over`:
+ * a server or scheduler at the end stays for the workers that are left, whichever nodes have died. If it closed its
+ * apps, their requests to it would wait for ever. Returns what is wrong, or nothing. */
 inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_over)
 {
     paramo_node *joined = nullptr;

@@ -131,7 +131,7 @@ struct chain_stream {
     uint64_t connect_at;  /* not before */
     struct queue entries; /* not acknowledged, by seq */
     struct qnode *unsent; /* of these */
-    struct lane_timer resume; /* goes on in the next round: `unsent` has come back */
+    struct lane_timer resume; /* sends in the next round: `unsent` has come back */
     size_t count, bytes;
     uint64_t seq, acked;      /* acked: these are released, too */
     struct {                  /* entries that are acknowledged are released in turns (releasing.c) */

@@ -465,7 +465,7 @@ void slice_handle_kept(struct kept *k)
 {
     struct peer *peer = k->peer;
     if (handle(peer, &k->head, k->seg, k->nseg, &k->hold))
-        peer->broken = true; /* it is closed when all connections go on */
+        peer->broken = true; /* it is closed when all connections continue */
     kept_free(k);
 }
 
