@@ -217,29 +217,44 @@ static const struct machine *next_scheduler(const struct world *w, const struct 
     return m != last && last->role == PARAMO_ROLE_SCHEDULER ? last : NULL;
 }
 
-/* Is a server dead now, or has one died since the call? In fact, by a view, or by the scheduler's roster: its view comes
- * after its answer. */
+/* The incarnation of the server in this place, if the scheduler has declared it dead; 0: it has not. */
+static uint64_t dead_at(const struct scheduler *s, uint32_t place)
+{
+    const struct slot_list *servers = &s->roster->slots[SLOTS_SERVERS];
+    const struct sched_node *node = place < servers->count ? servers->node[place] : NULL;
+    return node && node->state == SNODE_DEAD ? node->info.incarnation : 0;
+}
+
+/* Does a scheduler know of a server's death that it did not know of at the call? Its view comes after its answer. */
+static bool death_came(const struct machine *m)
+{
+    const struct ckpts *c = m->world->ckpts;
+    const struct scheduler *s = m->up ? m->made->scheduler : NULL;
+    if (!s)
+        return false;
+    bool came = m->term != c->asked_leads[m->rank] ||
+                s->roster->replaced_count != c->asked_replaced[m->rank]; /* another has its place already */
+    for (uint32_t place = 0; place < SIM_SERVERS && !came; place++)
+        came = dead_at(s, place) && dead_at(s, place) != c->asked_dead[m->rank][place];
+    return came;
+}
+
+/* Has a server died since the call, in fact, by a view, or by the scheduler's roster? Without copies the partitions of a
+ * server that died before have no other owner, and no checkpoint is whole. */
 static bool server_died(const struct world *w)
 {
     const struct ckpts *c = w->ckpts;
-    for (uint32_t i = 0; i < SIM_SERVERS; i++)
-        if (w->deaths[i] != c->asked_deaths[i] || (w->holder[i] && !w->copies_at[i] && !w->left[i]))
-            return true;
-    for (uint32_t k = 1; k <= w->schedule->servers; k++)
-        if (!w->machines[k].up || w->machines[k].declared_dead)
-            return true;
-    for (uint32_t k = 0; k < w->count; k++) {
-        const struct machine *m = &w->machines[k];
-        const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
-        if (s &&
-            (m->term != c->asked_leads[m->rank] || s->roster->replaced_count != c->asked_replaced[m->rank]))
-            return true; /* another server has its place already */
-        for (uint32_t i = 0; s && i < s->roster->slots[SLOTS_SERVERS].count; i++)
-            if (s->roster->slots[SLOTS_SERVERS].node[i] &&
-                s->roster->slots[SLOTS_SERVERS].node[i]->state == SNODE_DEAD)
-                return true;
-    }
-    return false;
+    bool died = w->server_gone_at > c->asked_moment;
+    for (uint32_t i = 0; i < SIM_SERVERS && !died; i++)
+        died = w->deaths[i] != c->asked_deaths[i];
+    for (const struct machine *m = w->machines; m && !died; m = next_scheduler(w, m))
+        died = death_came(m);
+    bool others_own = w->schedule->replicas || w->schedule->restores;
+    for (uint32_t i = 0; i < SIM_SERVERS && !others_own && !died; i++)
+        died = w->holder[i] && !w->copies_at[i] && !w->left[i];
+    for (uint32_t k = 1; k <= w->schedule->servers && !others_own && !died; k++)
+        died = !w->machines[k].up || w->machines[k].declared_dead;
+    return died;
 }
 
 static bool any_may_be_lost(const struct world *w)
@@ -434,8 +449,10 @@ static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
     memcpy(c->asked_deaths, w->deaths, sizeof c->asked_deaths);
     for (const struct machine *s = w->machines; s; s = next_scheduler(w, s)) {
         c->asked_leads[s->rank] = s->term;
-        c->asked_replaced[s->rank] =
-            s->up && s->made->scheduler ? s->made->scheduler->roster->replaced_count : 0;
+        const struct scheduler *leads = s->up ? s->made->scheduler : NULL;
+        c->asked_replaced[s->rank] = leads ? leads->roster->replaced_count : 0;
+        for (uint32_t place = 0; place < SIM_SERVERS; place++)
+            c->asked_dead[s->rank][place] = leads ? dead_at(leads, place) : 0;
     }
     for (struct ckpt_seen *seen = c->seen; seen && load; seen = seen->next)
         seen->loadable = seen->there && has_manifest(c, seen->number);

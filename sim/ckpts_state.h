@@ -40,8 +40,10 @@ struct ckpts {
     uint64_t asked_moment;              /* of the last call, ... */
     uint32_t asked_term;                /* ... the highest term of a scheduler then, ... */
     uint32_t asked_deaths[SIM_SERVERS]; /* ... the servers that had died, ... */
-    uint32_t asked_leads[2],
-        asked_replaced[2];   /* ... and of each scheduler its term, and servers that it had replaced */
+    /* ... and of each scheduler its term, the number of servers that it had replaced, and those that it had declared dead
+     * (incarnations by place) */
+    uint32_t asked_leads[2], asked_replaced[2];
+    uint64_t asked_dead[2][SIM_SERVERS];
     uint64_t orders_full_at; /* the moment when a server last had as many unfinished orders as it may have */
     uint64_t power_at;       /* the moment when the power of the folder's machine failed last */
     uint64_t lied_at;        /* the moment when the disk lost what a sync had called durable */
