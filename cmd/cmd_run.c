@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -476,6 +477,16 @@ static void export_settings(const struct options *o)
         setenv("PARAMO_VAN", option_text(o, OPT_VAN), 1);
 }
 
+/* The scheduler looks, too, but its program may be any, with any exit code. */
+static int state_can_be_kept(const char *dir)
+{
+    char inside[PATH_MAX];
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return 0;
+    int n = snprintf(inside, sizeof inside, "%s/.", dir);
+    return n < 0 || (size_t)n >= sizeof inside || access(inside, W_OK | X_OK) == 0;
+}
+
 /* -1: continue; otherwise the exit code. */
 static int make_options(const struct options *o, struct run_options *run)
 {
@@ -512,6 +523,11 @@ static int make_options(const struct options *o, struct run_options *run)
         return options_wrong(o, "--log-format needs --log-dir");
     if (run->log_dir && mkdir(run->log_dir, 0777) != 0 && errno != EEXIST) {
         fprintf(stderr, "paramo run: --log-dir %s cannot be made: %s\n", run->log_dir, strerror(errno));
+        return CODE_DATA;
+    }
+    if (run->state && !state_can_be_kept(run->state)) {
+        fprintf(stderr, "paramo run: the job's state cannot be kept in %s: %s\n", run->state,
+                strerror(errno));
         return CODE_DATA;
     }
     return -1;

@@ -54,6 +54,10 @@ mounts=(unshare -m)
 [ "$(id -u)" -eq 0 ] || mounts=(unshare -rm)
 refused 3 "the state on a read-only disk" "the job's state cannot be kept in readonly/state: .*Read-only file system" \
     "${mounts[@]}" sh -c 'mount -t tmpfs -o ro tmpfs readonly && exec "$@"' . "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state readonly/state
+refused 3 "nor does a job begin there, whatever its programs" "paramo run: the job's state cannot be kept in readonly/state: Read-only file system" \
+    "${mounts[@]}" sh -c 'mount -t tmpfs -o ro tmpfs readonly && exec "$@"' . "$PARAMO" run -s 1 -w 1 --state readonly/state -- true
+refused 3 "nor in a file" "paramo run: the job's state cannot be kept in $WORK/file: Not a directory" \
+    "$PARAMO" run -s 1 -w 1 --state "$WORK/file" -- true
 refused 2 "a wait for the scheduler that is no number" "scheduler-wait.*not a whole number" "$PARAMO" server --scheduler-wait soon
 refused 127 "a worker's command that is not there" "cannot run 'nonesuch'" \
     "$PARAMO" worker --scheduler 127.0.0.1:1 -- nonesuch
@@ -74,9 +78,13 @@ refused 4 "a host that does not exist" "nonesuch.invalid" "$PARAMO" server --sch
 
 # ---- a job that does not become complete, and a port in use ----
 free_port
-start lonely "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1 --wait 3
-check "the scheduler listens" wait_for 20 listens "$(job_pid lonely)"
+start first "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1
+check "the scheduler listens" wait_for 20 listens "$(job_pid first)"
 refused 4 "a port in use" "$PORT.*in use" "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1
+kill -TERM "$(job_pid first)"
+ends first 143 "SIGTERM stops a scheduler that waits"
+free_port
+start lonely "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1 --wait 3
 ends lonely 4 "no node registered in 3 s: the scheduler says so"
 check "in one line" test "$(wc -l <"$ERR")" -eq 1
 says "with what is missing" 'server.*worker'
