@@ -103,8 +103,9 @@ struct ledger_past {
     /* The moments between which an owner had an overdue lease (overdue.h), and the key's `must` at the first. */
     uint64_t overdue_from, overdue_until, overdue_must;
     /* The last moment at which a server that is declared dead, and may not know it, owned the key by its own view; and
-     * the same of servers that were declared dead before the last load ended. 0: never. */
-    uint64_t ghost_at, ghost_stale_at;
+     * the same of servers that were declared dead before the last load ended, and before the loss before the key's last
+     * one. 0: never. */
+    uint64_t ghost_at, ghost_stale_at, ghost_older_at;
     struct ledger_state unloaded; /* before the last load ... */
     uint64_t unloaded_acked;      /* ... with all digits that were acknowledged then */
     struct ledger_state unlost;   /* before the key's last loss; the loss before that was at this moment */

@@ -544,6 +544,7 @@ static void view_came(struct world *w, const struct view *view)
         return;
     uint64_t before = w->newest_view;
     w->newest_view = view->number;
+    w->newest_view_at = w->moment; /* before all that it changes in the model */
     w->term_view[view->number >> 32 < SIM_TERMS ? view->number >> 32 : 0] = view->number;
     w->view_hash = hash;
     if (view->shards_count > SIM_SHARDS) {

@@ -41,7 +41,7 @@ void judge_dead(struct machine *m, bool dead)
 {
     uint32_t bit = UINT32_C(1) << m->node;
     if (dead && !m->declared_dead) {
-        m->dead_at = m->world->moment;
+        m->dead_at = m->world->newest_view_at;
         m->ghost_until = 0;
         m->world->server_gone_at =
             m->role == PARAMO_ROLE_SERVER ? m->world->moment : m->world->server_gone_at;

@@ -287,6 +287,8 @@ void ledger_ghost(struct machine *server)
                 key->past->ghost_at = w->moment;
                 if (w->loading || server->dead_at <= w->loaded_at)
                     key->past->ghost_stale_at = w->moment;
+                if (server->dead_at <= key->past->lost_before)
+                    key->past->ghost_older_at = w->moment;
             }
     }
 }
@@ -315,12 +317,13 @@ static bool while_loading(const struct world *w, enum sim_table table, uint64_t 
 }
 
 /* Two of the events in one read that rows change by: each of their states may be one that is not known any more. So is what
- * a server has that is declared dead, if it was so before a load. */
+ * a server has that is declared dead, if it was so before a load, or, without copies, before the loss before the last. */
 static bool is_unknown(const struct world *w, enum sim_table table, const struct ledger_key *k, uint64_t from)
 {
     bool lost = losses_between(k, from), load = while_loading(w, table, from);
+    bool older = !judge_replicas(w, table) && k->past->ghost_older_at >= from;
     return (lost && load) || (load && from <= w->load_begun.before) ||
-           (lost && from <= k->past->lost_before) || ledger_of_before_death(w, table, k, from);
+           (lost && (older || from <= k->past->lost_before)) || ledger_of_before_death(w, table, k, from);
 }
 
 /* What is read of a row. */

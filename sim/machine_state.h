@@ -189,7 +189,7 @@ struct machine {
     uint64_t view_seen, shard_view_seen[2];
     uint64_t combined_seen[2]; /* by shard: sums.h */
     bool declared_dead, never_ended;
-    uint64_t dead_at;          /* the moment when it was declared dead */
+    uint64_t dead_at;          /* the moment when the view came that declared it dead */
     uint64_t ghost_until;      /* the moment up to which its keys are marked (ledger_ghost) */
     struct overdue overdue[2]; /* by shard */
     bool drains;               /* it is being drained */

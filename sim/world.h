@@ -241,7 +241,7 @@ struct world {
     uint64_t clocks_minimum; /* the highest that any of them has heard of */
 
     /* invariants.c: what the views say, and frames */
-    uint64_t newest_view, view_hash;
+    uint64_t newest_view, view_hash, newest_view_at; /* the last: the moment when it came */
     uint32_t newest_tables;
     uint32_t etcd_term;               /* the scheduler that began to lead last */
     uint64_t term_view[SIM_TERMS];    /* of its views, the newest that any node has seen */
