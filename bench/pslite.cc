@@ -145,11 +145,15 @@ int main(int argc, char *argv[])
         keys.push_back(5);
     }
     Time("idle_second", 1, [](int k) { std::this_thread::sleep_for(std::chrono::seconds(k)); });
-    for (int bytes : {4, 1024}) {
+    for (int bytes : {4, 400, 1024}) { /* 400: 100 floats */
         vals = SArray<char>(static_cast<size_t>(bytes), 'x');
         room = SArray<char>(static_cast<size_t>(bytes), ' ');
         lens = SArray<int>(1, bytes);
         const std::string size = "_of_" + std::to_string(bytes);
+        if (bytes == 400) {
+            Time("push_then_pull" + size, n, [](int k) { PushPull(k); });
+            continue;
+        }
         Time("callback_1" + size, n, [](int k) { Callbacks(k, 1); });
         Time("callback_8" + size, 2 * n, [](int k) { Callbacks(k, 8); });
         Time("callback_64" + size, 8 * n, [](int k) { Callbacks(k, 64); });

@@ -31,35 +31,12 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 . "$here/../test/ps/lib.sh"
-[ -f "$pslite/include/ps/ps.h" ] || {
-    echo "pslite.sh: $pslite is no checkout of ps-lite: it has no include/ps/ps.h" >&2
-    exit 2
-}
-[ -f "$build/libparamo.a" ] || {
-    echo "pslite.sh: $build is no build of Paramo: it has no libparamo.a" >&2
-    exit 2
-}
-library=$pslite/build/libps.a
-if [ ! -f "$library" ]; then
-    library=$work/libps.a
-    echo "pslite.sh: compiling the sources of $pslite" >&2
-    protoc -I"$pslite/src" --cpp_out="$work" "$pslite/src/meta.proto"
-    for source in "$work/meta.pb.cc" "$pslite"/src/{customer,postoffice,van}.cc; do
-        g++ -std=c++14 -O3 -w -I"$work" -I"$pslite/src" -I"$pslite/include" -c "$source" \
-            -o "$work/$(basename "$source").o"
-    done
-    ar rcs "$library" "$work"/*.o
-fi
-flags="-std=c++14 -O2 -DNDEBUG -w $here/pslite.cc"
-# shellcheck disable=SC2086 # flags are words
-g++ $flags -I"$pslite/include" "$library" -lzmq -lprotobuf -lpthread -o "$work/theirs"
-# shellcheck disable=SC2046,SC2086
-g++ $flags -I"$here/../include" "$build/libparamo.a" $(sed -n 's/^Libs.private: //p' "$build/paramo.pc") -lpthread \
-    -o "$work/ours"
+. "$here/lib_pslite.sh"
+both "$here/pslite.cc" pslite
 export DMLC_NODE_HOST=127.0.0.1 PS_HEARTBEAT_INTERVAL=1 PS_HEARTBEAT_TIMEOUT=10 keep_logs=1
 # one WHO PROGRAM: adds lines "WHO RUN WHAT NAME MICROSECONDS" to `said`.
 one() {
-    job 1 1 "$work/$2" "${REQUESTS:-4000}" "$only" 2>&1 |
+    job 1 1 "$work/pslite.$2" "${REQUESTS:-4000}" "$only" 2>&1 |
         sed -n "s/^\[[0-9]* [a-z]*\] \(time\|processor\) \([a-z_0-9]* [0-9.]*\)$/$1 $run \1 \2/p" >>"$work/said"
 }
 load=$(cut -d' ' -f1 /proc/loadavg)
@@ -70,7 +47,7 @@ for run in $(seq "$runs"); do
     done
 done
 load="$load to $(cut -d' ' -f1 /proc/loadavg)"
-kinds=13 # that pslite.cc has
+kinds=14 # that pslite.cc has
 [ -z "$only" ] || kinds=1
 awk -v bar="${BAR:-3}" -v kinds="$kinds" -v runs="$runs" -v vans="$vans" -v json="$json" -v load="$load" '
     { value[$1, $2, $3, $4] += $5; there[$1, $2, $3, $4] = 1; names[$4] = 1 } # processor time is of both processes
