@@ -36,7 +36,7 @@ static void units_write(const struct sched_pool *pool, uint32_t record, struct w
     for (uint32_t i = 0; i < RECORD_UNITS_MAX && record * RECORD_UNITS_MAX + i < pool->count; i++) {
         uint32_t number = record * RECORD_UNITS_MAX + i;
         const struct unit *unit = &pool->units[number];
-        write_u8(w, unit_state_of(pool, unit));
+        write_u8(w, (uint8_t)unit_state_of(pool, unit));
         write_u32(w, unit->stream);
         write_u32(w, unit->index);
         write_u32(w, (uint32_t)unit->owner);
