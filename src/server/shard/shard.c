@@ -190,7 +190,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
         acceptor_reject(conn, PARAMO_E_MEMORY, "the server is out of memory");
         return;
     }
-    assert(life != LIFE_OVER && sender_id_equal(&sender->id, &id));
+    assert(sender_id_equal(&sender->id, &id));
     sender->known |= life == LIFE_ALIVE;
     peer->shard = s;
     peer->conn = conn;
