@@ -225,7 +225,8 @@ static uint64_t dead_at(const struct scheduler *s, uint32_t place)
     return node && node->state == SNODE_DEAD ? node->info.incarnation : 0;
 }
 
-/* Does a scheduler know of a server's death that it did not know of at the call? Its view comes after its answer. */
+/* Does a scheduler know of a server's death that it did not know of at the call? Its view comes after its answer. Or does it
+ * know of one that no view says yet, because there is no memory for that view? */
 static bool death_came(const struct machine *m)
 {
     const struct ckpts *c = m->world->ckpts;
@@ -234,8 +235,10 @@ static bool death_came(const struct machine *m)
         return false;
     bool came = m->term != c->asked_leads[m->rank] ||
                 s->roster->replaced_count != c->asked_replaced[m->rank]; /* another has its place already */
-    for (uint32_t place = 0; place < SIM_SERVERS && !came; place++)
-        came = dead_at(s, place) && dead_at(s, place) != c->asked_dead[m->rank][place];
+    for (uint32_t place = 0; place < SIM_SERVERS && !came; place++) {
+        uint64_t dead = dead_at(s, place);
+        came = dead && (dead != c->asked_dead[m->rank][place] || dead == m->world->copies_at[place]);
+    }
     return came;
 }
 
