@@ -312,7 +312,7 @@ static void round_begins(const char *name, uint32_t n)
     report("the last free one is found", n);
     if (pool->free)
         exit(1);
-    sched_pool_fini(bench.sched); /* so many do not fit into a save */
+    sched_pool_fini(bench.sched); /* a pool of this size does not fit into a save */
     saves("", NULL, 0);
     writer_fini(&open);
     writer_fini(&next);

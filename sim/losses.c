@@ -73,10 +73,10 @@ void losses_watch(struct machine *m)
         }
 }
 
-/* A migration's target owned the partition, by the view that also says that the target is dead. The source gave the rows
- * up with the commit. The scheduler had no memory for the view between, or took the commit and the death in one step. In
- * the second case no step ended with that owner: but the source was told to pause, and the view says that this migration
- * was committed. */
+/* A migration's target owned the partition, by the view that also says that the target is dead. The source gave the
+ * rows up with the commit. The scheduler had no memory for the view between, or handled the commit and the death in one
+ * step. In the second case no step ended with that owner, but the source was told to pause, and the view says that this
+ * migration was committed. */
 static bool died_untold(const struct world *w, const struct view *view, unsigned partition)
 {
     const struct losses_untold *u = &w->untold;

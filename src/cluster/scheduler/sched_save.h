@@ -148,7 +148,7 @@ void sched_save_end(struct scheduler *s);
 void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, bool fenced));
 /* The next save is a whole one. */
 void sched_save_all(struct scheduler *s);
-/* So many records differ from what was saved that the next save is a whole one, and a copy is made from the start. */
+/* Too many records differ from what was saved: the next save is a whole one, and a copy is made from the start. */
 void sched_save_all_changed(struct scheduler *s);
 /* The store has the end of the job. */
 void sched_save_end_found(struct scheduler *s);
