@@ -152,6 +152,44 @@ static void a_target_waits_for_a_dead_owner_s_lease(void **state)
     world_fini(&scene.w);
 }
 
+/* ---- an owner that has given its partitions away ---- */
+
+/* s0 is paused, and `to` gets its partitions: as a member that has all rows, or as one that is new. */
+static void hand_over(unsigned to)
+{
+    struct migration_order m = scene_migration(to, 0, to == 1 ? 1 : MIGRATION_NO_LEVEL);
+    m.takes_over = true;
+    m.handover = to == 1;
+    if (!m.handover) {
+        scene_must(0, ORDER_MIGRATION_SOURCE, m);
+        scene_must(to, ORDER_MIGRATION_TARGET, m);
+        scene.w.moved[to] = m.id;
+    }
+    scene_must(0, ORDER_MIGRATION_PAUSE, m);
+    scene_changed(0);
+    scene_changed(to);
+}
+
+/* It leaves, and the new owner learns of the migration and of that in one view. No lease delays its requests. */
+static void an_owner_that_has_left_leaves_no_lease(void **state)
+{
+    (void)state;
+    for (unsigned to = 1; to <= 2; to++) {
+        uint64_t ts;
+        float val = -1;
+        scene_begin(1, 1, RING_NONE);
+        scene_push(0, DENSE);
+        hand_over(to);
+        scene_chain((uint16_t)to, to == 1 ? RING_NONE : 1, RING_NONE);
+        world_server_gone(&scene.w, 0);
+        scene_view_from(1);
+        assert_int_equal(world_pull(&scene.w, 0, DENSE, &scene_key, 1, &val, 1, &ts), PARAMO_OK);
+        assert_int_equal(client_wait(scene.w.clients[0].client, ts, 100), PARAMO_OK);
+        assert_true(val == 1);
+        world_fini(&scene.w);
+    }
+}
+
 /* ---- a load of a checkpoint, and a lease ---- */
 
 static void held(void *arg, paramo_err status, const struct ckpt_file *file)
@@ -323,6 +361,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(two_that_are_cut_off_together_read_nothing),
                                        cmocka_unit_test(a_source_and_its_follower_read_by_the_target_s_lease),
                                        cmocka_unit_test(a_target_waits_for_a_dead_owner_s_lease),
+                                       cmocka_unit_test(an_owner_that_has_left_leaves_no_lease),
                                        cmocka_unit_test(a_load_waits_for_a_dead_owner_s_lease),
                                        cmocka_unit_test(the_last_member_gives_the_lease),
                                        cmocka_unit_test(clocks_drift),

@@ -375,14 +375,16 @@ void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
     }
 }
 
-/* Has an owner died whose partitions are ours now? It may be cut off, not know of its death, and answer pulls until its
- * lease is over. One that lives has paused for the migration before this view. */
+/* Since the previous view, has an owner died whose partitions are ours now? It may be cut off, not know of its death, and
+ * answer pulls until its lease is over. Every other owner had paused for a migration before its partitions passed on; it
+ * may have left since, in a view that this shard has missed. */
 static bool owner_died(const struct chain *c, const struct change *change)
 {
-    unsigned index;
+    const struct shard *s = c->shard;
+    assert(s->place->view_before < s->view->number);
     for (partition_set_each(a, change->promoted)) {
-        const struct chain_origin *o = c->origin_of[a];
-        if (o && !lives(c->shard->view, o->name, o->incarnation, &index))
+        assert(c->origin_of[a] && c->level[a] == 0);
+        if (s->view->owner_gone[a] > s->place->view_before)
             return true;
     }
     return false;
