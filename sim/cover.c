@@ -59,7 +59,7 @@ static void watch_chain(struct watch *l, const struct chain *c, uint64_t shard)
     for (const struct chain_source *so = c->sources; so; so = so->next)
         watch_state(l, COVER_source,
                     (shard | (uint64_t)so->from.shard << 8 | (uint64_t)so->for_migration << 7) ^
-                        so->incarnation,
+                        so->incarnation ^ (uint64_t)so->generation << 16,
                     so->conn ? IS_up : IS_lost, so->incarnation);
     if (records_pending(c))
         watch_state(l, COVER_records, shard, IS_passing, 0);

@@ -68,6 +68,7 @@ enum {
     CHAIN_GRANTS = 2, /* arbitrary: nearly always the first is enough */
     CHAIN_CONNECT_MS = 5000,
     CHAIN_GUESTS_MAX = 1024, /* connections that sent nothing but HELLO; arbitrary, far beyond any job's */
+    CHAIN_PLACE_MS = 1000,   /* so long a stream keeps its connection before an earlier one may come back */
     CHAIN_WORDS = PARTITION_WORDS
 };
 _Static_assert((int)PARTITION_BITS == (int)RING_PARTITIONS, "wire/partition_bits.h knows no ring");
@@ -161,17 +162,21 @@ struct chain_stream {
     uint64_t saved; /* what a checkpoint waits for */
 };
 
-struct chain_source { /* a member before us */
+/* A stream of a member before us. One of a member's streams has a connection. When another one takes its place, what
+ * was received is kept (follow.c): only the number of a stream tells a late one from the member's present one, and
+ * any process that has the token can send a number. */
+struct chain_source {
     struct chain_source *next;
     struct shard *shard;
     struct chain_name from;
     uint64_t incarnation;
     uint32_t generation;
     struct van_conn *conn;
-    struct queue waits; /* forwarded, not acknowledged, by seq */
+    uint64_t connected_at; /* when it last got a connection */
+    struct queue waits;    /* forwarded, not acknowledged, by seq */
     uint64_t received, acked;
-    uint64_t beat_clock; /* of its last CHAIN_BEAT ... */
-    uint64_t beat_at;    /* ... which came then */
+    uint64_t beat_clock; /* of the last CHAIN_BEAT of this connection; 0: none has come */
+    uint64_t beat_at;    /* when the last CHAIN_BEAT came */
     bool again;          /* something was dropped since: the member before must send again */
     bool for_migration;  /* it migrates partitions to us; no chain has us for them yet */
     bool due;            /* an ACK at the end of this round */
@@ -184,6 +189,7 @@ struct chain_guest { /* it sent HELLO, but may mean another process that had thi
     struct van_conn *conn;
     struct chain_name from;
     uint64_t incarnation;
+    uint64_t accepted_at;
     uint32_t generation;
     bool for_migration;
 };

@@ -409,19 +409,68 @@ void follow_guests_close(struct chain *c)
     }
 }
 
-static bool lives(const struct shard *s, uint32_t id, uint64_t incarnation)
+/* Is that a shard of a server that is alive by our view? */
+static bool lives(const struct shard *s, struct chain_name name, uint64_t incarnation)
 {
-    const struct view_node *node = s->view ? view_node(s->view, id) : NULL;
-    return node && node->alive && node->incarnation == incarnation;
+    const struct view_node *node = s->view ? view_node(s->view, name.node) : NULL;
+    return node && node->alive && node->incarnation == incarnation &&
+           view_shard_index(s->view, name.node, name.shard) >= 0;
 }
 
+/* Are both streams, by their HELLO, of the same shard, for the same purpose? */
+static bool same_member(const struct chain_source *source, const struct chain_guest *g)
+{
+    return chain_same(source->from, g->from) && source->incarnation == g->incarnation &&
+           source->for_migration == g->for_migration;
+}
+
+/* A stream that migrates begins with nothing, so all of them have one source. */
 static struct chain_source *source_of(const struct chain *c, const struct chain_guest *g)
 {
     struct chain_source *source = c->sources;
-    while (source && !(chain_same(source->from, g->from) && source->incarnation == g->incarnation &&
-                       source->for_migration == g->for_migration))
+    while (source &&
+           !(same_member(source, g) && (source->for_migration || source->generation == g->generation)))
         source = source->next;
     return source;
+}
+
+/* Does a later stream of the member keep the guest out? Not if it has no connection, and not for ever: the later one
+ * may be of another process that has the token, and the guest the member's. */
+static bool is_late(const struct chain *c, const struct chain_guest *g)
+{
+    uint64_t now = lane_now(c->shard->lane);
+    assert(g->shard == c->shard);
+    for (const struct chain_source *source = c->sources; source; source = source->next)
+        if (same_member(source, g) && source->generation > g->generation && source->conn &&
+            (migration_target_is_source(source) || now < source->connected_at + CHAIN_PLACE_MS * ENV_MS))
+            return true;
+    return false;
+}
+
+/* Ends the connections of the member's other streams. One that received nothing is forgotten: if it comes back, it
+ * begins with nothing, as before. Of the others the last that was connected is kept. It is the member's present stream
+ * if `source` is of another process: forgotten, it could never continue, since the member has released what this shard
+ * acknowledged. */
+static void others_end(struct chain *c, const struct chain_guest *g, const struct chain_source *source)
+{
+    struct chain_source *kept = NULL;
+    for (struct chain_source *other = c->sources, *next; other; other = next) {
+        next = other->next;
+        if (other == source || !same_member(other, g))
+            continue;
+        assert(!other->for_migration && other->generation != source->generation);
+        struct chain_source *gone = other;
+        if (other->received && (!kept || other->connected_at > kept->connected_at)) {
+            gone = kept;
+            kept = other;
+        }
+        if (other->conn)
+            van_close(other->conn, false);
+        other->conn = NULL;
+        if (gone)
+            follow_forget(c, gone);
+    }
+    assert(!kept || (!kept->conn && kept->received));
 }
 
 /* The guest means this process, and is the source from now on. */
@@ -437,13 +486,15 @@ static struct chain_source *guest_stays(const struct chain_guest *g)
         source->from = g->from;
         source->for_migration = g->for_migration;
         source->incarnation = g->incarnation;
+        source->generation = g->generation;
         source->next = c->sources;
         c->sources = source;
     }
+    others_end(c, g, source);
     if (source->conn)
         van_close(source->conn, false);
     if (source->generation != g->generation) {
-        waits_detach(source);
+        assert(source->for_migration && queue_empty(&source->waits));
         migration_target_source_closed(c, source);
         source->received = source->acked = 0;
         source->generation = g->generation;
@@ -451,6 +502,8 @@ static struct chain_source *guest_stays(const struct chain_guest *g)
     assert(source->acked <= source->received && source->generation == g->generation);
     chain_source_check(source);
     source->conn = g->conn;
+    source->connected_at = lane_now(g->shard->lane);
+    source->beat_clock = 0; /* a member ends a connection on which the clock of another one comes back */
     source->again = true;
     van_set_user(source->conn, &source_user, source);
     return source;
@@ -466,9 +519,7 @@ static paramo_err guest_frame(void *user, struct van_conn *conn, const uint8_t b
     paramo_err err = wire_head_decode(bytes, &head);
     if (err || head.kind == WIRE_HELLO)
         return err; /* a second copy of the first */
-    const struct chain_source *before = source_of(g->shard->chain, g);
-    bool stays =
-        lives(g->shard, g->from.node, g->incarnation) && !(before && before->generation > g->generation);
+    bool stays = lives(g->shard, g->from, g->incarnation) && !is_late(g->shard->chain, g);
     struct chain_source *source = stays ? guest_stays(g) : NULL;
     guest_forget(g);
     if (!source) { /* the member died, or has a later stream, or there is no memory: it connects again */
@@ -489,12 +540,32 @@ static void guest_closed(void *user, struct van_conn *conn, paramo_err why, cons
 
 static const struct van_user guest_user = {.frame = guest_frame, .closed = guest_closed};
 
+/* Ends the guest that has connected again as g, and those that have sent nothing for too long. The earliest one makes
+ * room for g: such connections keep no member out. */
+static void guests_end(struct chain *c, const struct chain_guest *g)
+{
+    unsigned guests = 0;
+    assert(g->shard == c->shard);
+    for (struct chain_guest *other = c->guests, *next; other; other = next) {
+        next = other->next;
+        assert(other != g && other->accepted_at <= g->accepted_at);
+        bool again = chain_same(other->from, g->from) && other->generation == g->generation &&
+                     other->for_migration == g->for_migration;
+        if (again || ++guests >= CHAIN_GUESTS_MAX ||
+            g->accepted_at - other->accepted_at > CHAIN_CONNECT_MS * ENV_MS) {
+            van_close(other->conn, false);
+            guest_forget(other);
+        }
+    }
+}
+
 /* WELCOME tells the member before whether this is the process that it means: another process, still in a
  * view, may have had this address. Only its first frame after that (a beat) makes it a source. A HELLO that
  * meant another process must not end the present stream, nor count as the later one. */
 void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello)
 {
-    if (!s->chain || !lives(s, hello->node, hello->incarnation)) {
+    struct chain_name from = {.node = hello->node, .shard = (uint16_t)hello->customer};
+    if (!s->chain || !lives(s, from, hello->incarnation)) {
         acceptor_reject(conn, PARAMO_E_REFUSED, "in this shard's view that server is not alive");
         return;
     }
@@ -507,31 +578,17 @@ void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *h
     }
     *g = (struct chain_guest){.shard = s,
                               .conn = conn,
-                              .from = {.node = hello->node, .shard = (uint16_t)hello->customer},
+                              .from = from,
                               .incarnation = hello->incarnation,
+                              .accepted_at = lane_now(s->lane),
                               .generation = hello->app,
                               .for_migration = hello->purpose == HELLO_MIGRATION};
-    const struct chain_source *source = source_of(c, g);
-    if (source && source->generation > g->generation) {
+    if (is_late(c, g)) {
         free(g);
         acceptor_reject(conn, PARAMO_E_REFUSED, "a newer connection of this chain exists");
         return;
     }
-    unsigned guests = 0;
-    for (struct chain_guest *other = c->guests, *next; other; other = next) {
-        next = other->next;
-        guests++;
-        if (chain_same(other->from, g->from) && other->generation == g->generation &&
-            other->for_migration == g->for_migration) { /* it connected again */
-            van_close(other->conn, false);
-            guest_forget(other);
-        }
-    }
-    if (guests > CHAIN_GUESTS_MAX) {
-        free(g);
-        acceptor_reject(conn, PARAMO_E_FULL, "too many connections that have sent nothing");
-        return;
-    }
+    guests_end(c, g);
     g->next = c->guests;
     c->guests = g;
     van_set_user(conn, &guest_user, g);
