@@ -147,7 +147,9 @@ void ckpt_on(const char *restore)
     ckpt_scheduler_on();
     for (unsigned i = 0; i < CKPT_SERVERS; i++)
         ckpt_start_server(i);
-    cluster_start(&ckpt_job.c, ckpt_worker(), PARAMO_ROLE_WORKER);
+    struct member_config worker = cluster_member_config(&ckpt_job.c, ckpt_worker(), PARAMO_ROLE_WORKER);
+    worker.connect_timeout_ms = 60000; /* it outlives all tries of the load that the job begins with */
+    cluster_start_config(ckpt_worker(), &worker);
 }
 
 void ckpt_on_joined(void)

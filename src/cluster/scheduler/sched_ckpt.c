@@ -4,6 +4,7 @@
  *   save      NUMBERING (blocking job) -> ORDERED (every server) -> WRITING (blocking job: the manifest) -> end
  *   load      OPENING (blocking job) -> the tables are created -> ORDERED (every server) -> end
  *   with copies: OPENING -> HOLD -> all hold -> LOAD -> all have loaded -> GO -> end
+ *   The load with which a job begins: after a failure that may pass, it begins again, after a pause.
  *   restore   OPENING (blocking job) -> ORDERED (owners of lost rows) -> end
  *
  * HOLD keeps a change from travelling between a server that has loaded and one that has not. A restore
@@ -31,6 +32,7 @@
 #include "cluster/scheduler/sched_ckpt_end.h"
 #include "cluster/scheduler/sched_ckpt_save.h"
 #include "cluster/scheduler/sched_ckpt_servers.h"
+#include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_peers.h"
@@ -43,6 +45,7 @@
 
 enum { EVERY_TIMEOUT_MS = 600 * 1000, LOAD_TIMEOUT_MS = 24 * 3600 * 1000 };
 enum { LOST_TIMEOUT_MS = 3600 * 1000 };
+enum { BEGIN_AGAIN_MS = 500, BEGIN_TRIES = 60 };  /* arbitrary */
 enum { POSTPONE_MS = 1000, POSTPONED_MOST = 30 }; /* the clock's checkpoints; arbitrary */
 
 /* ---- load ---------------------------------------------------------------------------------------------- */
@@ -51,6 +54,30 @@ static void open_it(struct blocking_job *blocking_job)
 {
     struct sched_ckpt *c = container_of(blocking_job, struct sched_ckpt, blocking_job);
     sched_ckpt_note_work(c, ckpt_open(c->fs, c->order.dir, c->order.number, &c->opened));
+}
+
+/* All tries load one checkpoint: another one would leave tables that it does not have as the first try filled them. */
+static paramo_err begin_same(const struct sched_ckpt *c, const struct ckpt_manifest *m)
+{
+    struct ckpt_begin *b = &c->sched->ckpts->begin;
+    assert(c->restore && m->id);
+    if (b->number && (b->number != m->number || b->id != m->id))
+        return err_set(PARAMO_E_CORRUPT,
+                       "%s: checkpoint %" PRIu64 " was replaced by another one while it was loaded",
+                       c->order.dir, m->number);
+    b->number = m->number;
+    b->id = m->id;
+    return PARAMO_OK;
+}
+
+/* Once: later, members may have set values again. */
+static paramo_err begin_records(struct scheduler *s, const struct ckpt_manifest *m)
+{
+    struct ckpt_begin *b = &s->ckpts->begin;
+    assert(s->restoring && b->number == m->number);
+    paramo_err err = b->records ? PARAMO_OK : s->ckpts->ops->restore_extra(s, m->extra, m->extra_bytes);
+    b->records = !err;
+    return err;
 }
 
 static void opened(struct sched_ckpt *c)
@@ -69,18 +96,15 @@ static void opened(struct sched_ckpt *c)
             sched_ckpt_order_all(c, ORDER_CKPT_RESTORE);
         return;
     }
-    for (uint32_t i = 0; i < m->tables_count && !c->err; i++) {
-        paramo_err err = sched_tables_make(c->sched, &m->tables[i]);
-        if (err)
-            sched_ckpt_fail(c, err);
-    }
-    if (!c->err && c->restore) {
-        paramo_err err = s->ckpts->ops->restore_extra(s, m->extra, m->extra_bytes);
-        if (err)
-            sched_ckpt_fail(c, err);
-    }
-    if (c->err)
+    paramo_err err = c->restore ? begin_same(c, m) : PARAMO_OK;
+    for (uint32_t i = 0; i < m->tables_count && !err; i++)
+        err = sched_tables_make(c->sched, &m->tables[i]);
+    if (!err && c->restore)
+        err = begin_records(s, m);
+    if (err) {
+        sched_ckpt_fail(c, err);
         return;
+    }
     c->hold = sched_ring_chains(c->sched)->replicas;
     sched_ckpt_order_all(c, c->hold ? ORDER_CKPT_HOLD : ORDER_CKPT_LOAD);
 }
@@ -128,6 +152,8 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
         return err_set(PARAMO_E_AGAIN, "the job is not complete yet");
     if (s->ckpts->current || (sched_lost_since(s) && !how.lost))
         return err_set(PARAMO_E_AGAIN, "another checkpoint is being taken or loaded");
+    if (s->restoring && !how.restore) /* between two tries */
+        return err_set(PARAMO_E_AGAIN, "the checkpoint that the job begins with is not loaded yet");
     char dir[FS_PATH_MAX];
     paramo_err err = ckpt_dir_normal(order->dir, dir);
     if (!err && how.asked)
@@ -283,9 +309,95 @@ void sched_ckpt_abandon(struct scheduler *s, paramo_err err)
     sched_ckpt_end_perhaps(c);
 }
 
+/* ---- a job begins with one ------------------------------------------------------------------------------ */
+
+/* Until its load ends, no worker joins, nothing migrates, and no other checkpoint is taken or loaded. So a load that has
+ * failed is carried out again from the start. */
+static void begin_check(const struct scheduler *s)
+{
+    const struct ckpt_begin *b = &s->ckpts->begin;
+    assert(s->restoring && b->until && b->tries <= BEGIN_TRIES);
+    assert(!b->number == !b->id && (!b->records || b->number));
+}
+
+static paramo_err begin_load(struct scheduler *s)
+{
+    const struct ckpt_begin *b = &s->ckpts->begin;
+    struct ckpt_order m;
+    uint64_t now = lane_now(s->config.lane);
+    begin_check(s);
+    if (now >= b->until)
+        return err_set(PARAMO_E_TIMEOUT, "it took longer than %d ms", LOAD_TIMEOUT_MS);
+    paramo_err err = own_order(s->config.restore_dir, (uint32_t)((b->until - now + ENV_MS - 1) / ENV_MS), &m);
+    m.number = b->number;
+    return err ? err : begin(s, &m, (struct how){.load = true, .restore = true});
+}
+
+static void begin_end(struct scheduler *s, paramo_err err, const char *why)
+{
+    char text[CALL_TEXT_MAX];
+    begin_check(s);
+    assert(err && !s->ckpts->begin.timer.slot);
+    snprintf(text, sizeof text, "the checkpoint in %s was not loaded: %s", s->config.restore_dir, why);
+    sched_end_begin(s, err, text);
+}
+
+void sched_ckpt_begin_failed(struct scheduler *s, paramo_err err, const char *text)
+{
+    struct ckpt_begin *b = &s->ckpts->begin;
+    struct lane *lane = s->config.lane;
+    if (s->state != SCHED_RUNNING)
+        return; /* the job ended first */
+    begin_check(s);
+    assert(err && !b->timer.slot);
+    uint64_t at = lane_now(lane) + BEGIN_AGAIN_MS * ENV_MS;
+    b->err = err;
+    snprintf(b->text, sizeof b->text, "%s", text);
+    if (!sched_ckpt_may_pass(err) || b->tries == BEGIN_TRIES || at >= b->until ||
+        lane_timer_arm(lane, &b->timer, at)) {
+        begin_end(s, err, b->text);
+        return;
+    }
+    b->tries++;
+    log_warn("scheduler: the checkpoint in %s is loaded again: %s", s->config.restore_dir, b->text);
+}
+
+/* Has no copy taken over some partitions of a server that is gone? */
+static bool any_orphan(const struct scheduler *s)
+{
+    bool any = false;
+    for (size_t a = 0; a < RING_PARTITIONS && !any; a++) {
+        uint16_t owner = sched_ring_chains(s)->level[0].owner[a];
+        any = owner == RING_NONE || !sched_roster_is_here(sched_ring_server(s, owner));
+    }
+    return any;
+}
+
+static void begin_again(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct sched_ckpts, begin.timer)->sched;
+    struct ckpt_begin *b = &s->ckpts->begin;
+    struct lane *lane = s->config.lane;
+    if (s->state != SCHED_RUNNING)
+        return;
+    begin_check(s);
+    if (any_orphan(s)) {
+        begin_end(s, b->err, b->text);
+        return;
+    }
+    uint64_t now = lane_now(lane);
+    if (s->ckpts->current && now < b->until) { /* servers have not dropped the last try yet */
+        if (lane_timer_arm(lane, timer, now + BEGIN_AGAIN_MS * ENV_MS))
+            begin_end(s, b->err, b->text);
+        return;
+    }
+    paramo_err err = begin_load(s);
+    if (err)
+        sched_ckpt_begin_failed(s, err, err_text());
+}
+
 paramo_err sched_ckpt_start(struct scheduler *s)
 {
-    struct ckpt_order m;
     paramo_err err = PARAMO_OK;
     assert(!s->ckpts->current && !s->ckpts->timer.slot);
     assert(s->state == SCHED_RUNNING);
@@ -299,8 +411,9 @@ paramo_err sched_ckpt_start(struct scheduler *s)
                                          "it; start the scheduler with --restore");
     if (err || !s->restoring)
         return err;
-    err = own_order(s->config.restore_dir, LOAD_TIMEOUT_MS, &m);
-    return err ? err : begin(s, &m, (struct how){.load = true, .restore = true});
+    s->ckpts->begin.timer.fire = begin_again;
+    s->ckpts->begin.until = lane_now(s->config.lane) + LOAD_TIMEOUT_MS * ENV_MS;
+    return begin_load(s);
 }
 
 uint64_t sched_ckpt_returns(const struct scheduler *s)
@@ -318,7 +431,8 @@ uint64_t sched_ckpt_begins_with(const struct scheduler *s)
 void sched_ckpt_status(const struct scheduler *s, struct status *m)
 {
     const struct sched_ckpt *c = s->ckpts->current;
-    m->ckpt.now = !c || c->finished ? STATUS_NO_CKPT : c->load ? STATUS_LOADING : STATUS_SAVING;
+    bool none = !c || c->finished, again = s->ckpts->begin.timer.slot;
+    m->ckpt.now = none && !again ? STATUS_NO_CKPT : none || c->load ? STATUS_LOADING : STATUS_SAVING;
     m->ckpt.last = s->ckpts->last.number;
     m->ckpt.at = s->ckpts->last.at;
     snprintf(m->ckpt.dir, sizeof m->ckpt.dir, "%s", s->ckpts->last.dir);
@@ -333,6 +447,7 @@ void sched_ckpt_fini(struct scheduler *s)
 {
     struct sched_ckpt *c = s->ckpts->current;
     lane_timer_cancel(s->config.lane, &s->ckpts->timer);
+    lane_timer_cancel(s->config.lane, &s->ckpts->begin.timer);
     if (!c)
         return;
     lane_timer_cancel(s->config.lane, &c->deadline);

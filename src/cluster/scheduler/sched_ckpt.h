@@ -2,7 +2,7 @@
  * Checkpoints of the running job. Takes and loads them, one at a time, when a member, an admin client or the timer
  * asks for it. For sched_recovery.h it loads only the lost rows of one.
  * Must never know: rows; servers write and read them (src/server/snapshot/).
- * Tests: test/cluster/test_sched_ckpt.c, test_sched_lost.c.
+ * Tests: test/cluster/test_sched_ckpt.c, test_sched_begin.c, test_sched_lost.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_CKPT_H
 #define CLUSTER_SCHEDULER_SCHED_CKPT_H
@@ -20,6 +20,8 @@ MUST_USE paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct
 MUST_USE paramo_err sched_ckpt_begin(struct scheduler *s);
 /* The same under a new scheduler: loads only what is not loaded yet. */
 MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
+/* The load that the job begins with has failed: it is carried out again, or the job ends. */
+void sched_ckpt_begin_failed(struct scheduler *s, paramo_err err, const char *text);
 /* Loads what is lost, and nothing else, from the last checkpoint. lost_opened and lost_ended follow. */
 MUST_USE paramo_err sched_ckpt_load_lost(struct scheduler *s);
 /* The one that is taken or loaded fails, with this thread's message. */

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_calls.h"
-#include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_peers.h"
 #include "cluster/scheduler/sched_roster.h"
@@ -23,6 +22,12 @@ void sched_ckpt_check(const struct sched_ckpt *c)
     assert(c->load || (!c->restore && !c->lost && !c->hold && !c->opened));
     assert(!c->load || (!c->unasked && !c->changes && !c->base.number));
     assert(!c->restore || !c->lost);
+}
+
+bool sched_ckpt_may_pass(paramo_err err)
+{
+    return err == PARAMO_E_NODE_LOST || err == PARAMO_E_AGAIN || err == PARAMO_E_FULL ||
+           err == PARAMO_E_CANCELLED || err == PARAMO_E_CLOSED || err == PARAMO_E_MEMORY;
 }
 
 void sched_ckpt_free(struct sched_ckpt *c)
@@ -68,7 +73,7 @@ static void log_end(const struct sched_ckpt *c)
     const char *what = c->load ? "loaded" : "taken";
     if (c->err && c->sched->state != SCHED_RUNNING)
         log_info("scheduler: the job ended before a checkpoint was finished");
-    else if (c->err && c->restore) /* the job ends with this text, and each of its nodes reports it */
+    else if (c->err && c->restore) /* it is loaded again, or the job ends with this text: both are logged */
         log_debug("scheduler: the checkpoint in %s was not loaded", c->order.dir);
     else if (c->err)
         log_warn("scheduler: the checkpoint in %s was not %s: %s", c->order.dir, what, c->text);
@@ -101,9 +106,7 @@ void sched_ckpt_finish(struct sched_ckpt *c)
     }
     answer_all(c);
     if (c->err && c->restore) {
-        char text[CALL_TEXT_MAX];
-        snprintf(text, sizeof text, "the checkpoint in %s was not loaded: %s", c->order.dir, c->text);
-        sched_end_begin(s, c->err, text);
+        s->ckpts->ops->begin_failed(s, c->err, c->text);
     } else if (c->restore) {
         s->restoring = false;
         sched_save_record_changed(s, RECORD_RESTORING, 0);
@@ -139,7 +142,8 @@ void sched_ckpt_end_perhaps(struct sched_ckpt *c)
     lane_timer_cancel(s->config.lane, &c->retell);
     s->ckpts->current = NULL;
     sched_ckpt_free(c);
-    sched_migrations_resume(s);
+    if (!s->restoring) /* else the load that the job begins with is carried out again */
+        sched_migrations_resume(s);
     s->ckpts->ops->idle(s);
 }
 

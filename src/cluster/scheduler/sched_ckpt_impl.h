@@ -36,8 +36,21 @@ struct sched_ckpt_ops {
     paramo_err (*lost_opened)(struct scheduler *s, const char *dir, const struct ckpt_manifest *m);
     /* ... has ended; on an error this thread's message says why. */
     void (*lost_ended)(struct scheduler *s, const char *dir, uint64_t number, paramo_err err);
+    /* The load that the job begins with has failed. */
+    void (*begin_failed)(struct scheduler *s, paramo_err err, const char *text);
     /* No checkpoint is taken or loaded any more. */
     void (*idle)(struct scheduler *s);
+};
+
+/* The load that the job begins with, over all its tries. */
+struct ckpt_begin {
+    struct lane_timer timer; /* the next try is due */
+    uint64_t until;          /* no try begins later */
+    unsigned tries;          /* that have failed */
+    uint64_t number, id;     /* the checkpoint; each try loads the same one. 0: none was open yet */
+    bool records;            /* its durable records are restored: members may have changed them since */
+    paramo_err err;          /* of the last try */
+    char text[ERR_TEXT_MAX];
 };
 
 struct sched_ckpts {
@@ -47,8 +60,9 @@ struct sched_ckpts {
     struct ckpt_base base;      /* of the next, perhaps */
     struct sched_call_queue calls;
     struct lane_timer timer; /* the next one by the clock */
-    unsigned postponed;      /* how often the timer's checkpoint has waited for a migration */
-    struct {                 /* the last that was taken */
+    struct ckpt_begin begin;
+    unsigned postponed; /* how often the timer's checkpoint has waited for a migration */
+    struct {            /* the last that was taken */
         uint64_t number, at;
         char dir[FS_PATH_MAX];
     } last;
@@ -91,5 +105,9 @@ struct sched_ckpt {
     size_t keep, removed;
     bool all_mine; /* checkpoints of earlier jobs count, too */
 };
+
+/* A load that failed for this may succeed when it is carried out again: a server died or was not ready, or memory was
+ * short. */
+bool sched_ckpt_may_pass(paramo_err err);
 
 #endif

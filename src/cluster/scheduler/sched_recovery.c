@@ -92,16 +92,14 @@ static void lost_soon(struct scheduler *s, uint64_t ms)
         lost_end(s, err_text());
 }
 
-/* Ends it with this thread's message. A server that died or was not ready is no reason to fail. */
+/* Ends it with this thread's message, or tries again. */
 static void lost_failed(struct scheduler *s, paramo_err err)
 {
     state_check(s);
     assert(err);
-    bool again = err == PARAMO_E_NODE_LOST || err == PARAMO_E_AGAIN || err == PARAMO_E_FULL ||
-                 err == PARAMO_E_CANCELLED || err == PARAMO_E_CLOSED || err == PARAMO_E_MEMORY;
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
-    again = again && s->recovery->tries < TRIES;
+    bool again = sched_ckpt_may_pass(err) && s->recovery->tries < TRIES;
     s->recovery->tries += again;
     if (again)
         lost_soon(s, AGAIN_MS);

@@ -150,6 +150,7 @@ static paramo_err restore(struct scheduler *s)
 
 static const struct sched_ckpt_ops ckpt_ops = {.restore_extra = sched_records_restore_extra,
                                                .lost_opened = sched_recovery_opened,
+                                               .begin_failed = sched_ckpt_begin_failed,
                                                .lost_ended = sched_recovery_ended,
                                                .idle = sched_recovery_idle};
 
