@@ -18,7 +18,9 @@
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_ckpt.h"
 #include "cluster/scheduler/sched_ckpt_impl.h"
+#include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_lost.h"
+#include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "server/shard/shard_impl.h"
 #include "server/shard/table_map.h"
@@ -588,6 +590,35 @@ static void begins_with(struct world *w, uint64_t number)
     bounds_restored(w, seen->bounds);
 }
 
+/* Is a partition without an owner that this scheduler counts among the living? */
+static bool owner_gone(const struct scheduler *s)
+{
+    bool gone = false;
+    for (size_t a = 0; a < RING_PARTITIONS && !gone; a++) {
+        uint16_t owner = sched_ring_chains(s)->level[0].owner[a];
+        gone = owner == RING_NONE || !sched_roster_is_here(sched_ring_server(s, owner));
+    }
+    return gone;
+}
+
+/* The load that the job begins with is carried out again after a failure that passes. It ends the job only if a server
+ * is gone and no copy has taken over. */
+static void begin_watch(struct world *w, const struct machine *m)
+{
+    static const paramo_err passing[] = {PARAMO_E_AGAIN, PARAMO_E_NODE_LOST, PARAMO_E_CANCELLED,
+                                         PARAMO_E_FULL, PARAMO_E_CLOSED};
+    const struct scheduler *s = m->made->scheduler;
+    uint32_t *tries = &w->ckpts->tries[m->rank];
+    w->counts[PLAY_restored_again] += s->ckpts->begin.tries > *tries;
+    *tries = s->ckpts->begin.tries;
+    if (s->state < SCHED_ENDING || !strstr(s->end->text, "was not loaded"))
+        return;
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+        if (s->end->status == passing[i] && !owner_gone(s))
+            judge_broken(w, "the checkpoint that the job begins with was not loaded again: %s: %s",
+                         err_name(s->end->status), s->end->text);
+}
+
 /* A server has unfinished orders, and this scheduler has given it as many as may be unfinished. */
 static bool orders_full(const struct scheduler *s)
 {
@@ -653,6 +684,8 @@ void ckpts_check(struct world *w)
         const uint64_t begins = m->up && m->made->scheduler ? sched_ckpt_begins_with(m->made->scheduler) : 0;
         if (begins && w->restoring)
             begins_with(w, begins);
+        if (m->up && m->made->scheduler && c->restored && w->restoring)
+            begin_watch(w, m);
         struct bounds **begun = &c->begun[m->rank];
         const struct sched_ckpt *one =
             m->up && m->made->scheduler ? m->made->scheduler->ckpts->current : NULL;

@@ -50,6 +50,7 @@ struct ckpts {
     uint64_t struck;         /* faults of the files (simfs_struck) */
     uint64_t failed_at;      /* the moment when an operation failed last; 0: none has */
     uint64_t restored;       /* this job began with that one; 0: with empty tables */
+    uint32_t tries[2];       /* of its load that have failed, by each scheduler */
     bool replaced;           /* a load has begun to replace rows since one last succeeded */
     uint64_t load_lost_at;   /* the moment when a shard last had lost rows after that */
     struct machine *asks;    /* the worker that waits for an answer, ... */

@@ -837,7 +837,7 @@ static bool may_end(const struct machine *m, paramo_err code)
     case PARAMO_E_NO_SCHEDULER:
     case PARAMO_E_TIMEOUT: /* by its own clock, or by the scheduler's */
         return true;
-    default: /* the checkpoint that the job was to begin with was not loaded */
+    default: /* the checkpoint that the job was to begin with was not loaded; ckpts.c judges why */
         return ends && ckpts_restored(w) && w->restoring;
     }
 }

@@ -712,6 +712,7 @@ static void calm(struct world *w)
     while (!w->broken[0] && some_clear(w) && sim_next_at(w->sim) <= until)
         if (!step(w))
             break;
+    /* Was the checkpoint that the job begins with not loaded? ckpts.c judges why. */
     if (!w->broken[0] && w->over && w->over_status != PARAMO_OK && w->over_status != PARAMO_E_NODE_LOST &&
         w->over_status != PARAMO_E_DATA_LOST && !(ckpts_restored(w) && w->restoring))
         judge_broken(w, "the job ended with %s", err_name(w->over_status));

@@ -40,6 +40,7 @@
     X(ckpt_saves)                                                                                            \
     X(ckpt_loads)                                                                                            \
     X(restores)                                                                                              \
+    X(restored_again)                                                                                        \
     X(returned)                                                                                              \
     X(lies)                                                                                                  \
     X(lists_named)                                                                                           \
