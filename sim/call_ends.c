@@ -3,6 +3,7 @@
 #include "cluster/member/member_impl.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_roster.h"
+#include "sim/judge.h"
 #include "sim/world.h"
 
 bool call_ends_with(const struct machine *m, paramo_err status)
@@ -13,10 +14,7 @@ bool call_ends_with(const struct machine *m, paramo_err status)
 
 bool call_ends_with_job(const struct machine *m, paramo_err status)
 {
-    const struct world *w = m->world;
-    const struct scheduler *s = world_scheduler(w);
-    bool over = w->over || !s || s->state >= SCHED_ENDING;
-    return call_ends_with(m, status) || (status == PARAMO_E_SHUTDOWN && over);
+    return call_ends_with(m, status) || (status == PARAMO_E_SHUTDOWN && judge_end_durable(m->world));
 }
 
 bool call_ends_late(const struct machine *m, uint64_t asked_at, uint64_t deadline, uint64_t from)

@@ -6,6 +6,7 @@
 
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_end.h"
+#include "cluster/scheduler/sched_save.h"
 #include "sim/ckpts_state.h"
 #include "sim/world.h"
 
@@ -93,6 +94,22 @@ bool judge_data_lost(const struct world *w)
     if (w->schedule->restores)
         return (w->loss_view || !judge_enough(w, w->gone)) && !ckpts_can_return(w);
     return w->schedule->replicas && !judge_enough(w, w->gone);
+}
+
+bool judge_scheduler_end_durable(const struct scheduler *s)
+{
+    return s->config.store ? s->saves->end_saved : s->state >= SCHED_ENDING;
+}
+
+bool judge_end_durable(const struct world *w)
+{
+    bool durable = w->over || w->end_durable;
+    for (uint32_t k = 0; k < w->count && !durable; k++) {
+        const struct machine *m = &w->machines[k];
+        durable = m->role == PARAMO_ROLE_SCHEDULER && m->up && m->made->scheduler &&
+                  judge_scheduler_end_durable(m->made->scheduler);
+    }
+    return durable;
 }
 
 /* The job ends because rows are lost, which is judged by itself (machine.c). A node may learn of the view with the death and

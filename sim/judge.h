@@ -14,6 +14,7 @@
 struct world;
 struct machine;
 struct view;
+struct scheduler;
 
 /* The places of servers that are dead in the view, one bit each. */
 uint32_t judge_sees_dead(const struct view *view);
@@ -29,6 +30,10 @@ bool judge_may_be_lost(const struct world *w, enum sim_table table, uint64_t fro
  * allows, so that rows are lost for good? If not, no chain has lost all its members: deaths make a chain
  * shorter, and a migration replaces one full member by another. */
 bool judge_data_lost(const struct world *w);
+/* Is the end of the job in its store, or has it no store? Only then may a node, a call or a process learn of it. */
+bool judge_end_durable(const struct world *w);
+/* The same by this scheduler. */
+bool judge_scheduler_end_durable(const struct scheduler *s);
 /* May requests fail because a server is dead? They may if no other server has its rows and it does not
  * return. */
 bool judge_may_refuse(const struct world *w);

@@ -95,10 +95,20 @@ uint64_t machine_end_view(const struct machine *m)
     return s && (m->found_end || s->state == SCHED_ENDING || s->state == SCHED_OVER) ? s->view->number : 0;
 }
 
+/* Does it say that the job is over? Else the store's error says that it is not. */
+static bool says_over(paramo_err status)
+{
+    return status == PARAMO_OK || status == PARAMO_E_NODE_LOST || status == PARAMO_E_DATA_LOST ||
+           status == PARAMO_E_SHUTDOWN;
+}
+
 static void job_ended(struct machine *m, paramo_err status)
 {
     struct world *w = m->world;
-    if (status == PARAMO_E_FENCED) {
+    if (status == PARAMO_E_FENCED || !judge_scheduler_end_durable(m->made->scheduler)) {
+        if (says_over(status))
+            judge_broken(w, "%s says that the job has ended with %s, and that is not durable", m->name,
+                         err_name(status));
         m->deposed = true;
         return;
     }
@@ -116,7 +126,6 @@ static void job_ended(struct machine *m, paramo_err status)
     w->over = true;
     w->over_status = status;
     w->over_view = m->made->scheduler->view->number;
-    w->over_unsaved = m->made->scheduler->saves->failing && !m->made->scheduler->saves->end_saved;
     w->over_crashed = m->files && simfs_crashed(m->files);
 }
 
@@ -164,12 +173,12 @@ static void create_scheduler(struct machine *m, struct store *store, const struc
     }
 }
 
-/* Has it announced the end, and empties its store? It may die before it reports so here. */
+/* Does it empty its store at the end of its job? It may die before it reports so here. */
 static void end_check(const struct machine *m)
 {
     struct world *w = m->world;
     const struct scheduler *s = m->made->scheduler;
-    if (!s || s->state != SCHED_OVER || s->end->status == PARAMO_E_FENCED)
+    if (!s || s->state != SCHED_OVER || m->deposed)
         return;
     if (!w->emptying && s->end->status == PARAMO_E_DATA_LOST && !told_again(m, s->end->status))
         judge_lost(m);
@@ -248,6 +257,9 @@ static void judge_found(struct machine *m, const struct store_state *found)
     }
     judge_term(w, found->term);
     judge_found_view(w, found, number);
+    if (judge_end_durable(w) && !w->over && found->bytes && !m->found_end)
+        judge_broken(w,
+                     "the end of the job was durable, and the scheduler that starts again does not find it");
     m->found_view = number;
     w->counts[PLAY_took_over] += w->schedule->meta && w->complete && found->term > 1;
     w->term_told[found->term] = true;
@@ -357,7 +369,6 @@ void machine_start(struct machine *m)
     paramo_node *node = must_have(calloc(1, sizeof *node));
     m->made = node;
     m->terms = last_term(w);
-    m->began = w->moment;
     m->seen = MEMBER_SLOT_JOINING;
     m->memory.next = m->memory.failed = 0;
     m->view_seen = m->shard_view_seen[0] = m->shard_view_seen[1] = 0;
@@ -730,8 +741,7 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     if (node->own)
         member_slot_close_control(node->own);
     end_check(m); /* what was due while it stood still may have run just now, on its lane */
-    if (node->scheduler && node->scheduler->state >= SCHED_ENDING)
-        w->end_told_at = ++w->moment;
+    w->end_durable = w->end_durable || (node->scheduler && judge_scheduler_end_durable(node->scheduler));
     scheduler_destroy(node->scheduler);
     store_close(node->store);
     lane_leave(node->control);
@@ -803,25 +813,11 @@ static bool had_another(const struct machine *m)
     return last_term(m->world) > m->terms;
 }
 
-/* Is the job over by any scheduler, or was it by one that has ended since this process began, or is there none? One that
- * cannot save the end refuses a node that would join all the same, and another scheduler may lead then, whose job goes
- * on. */
-static bool is_ending(const struct world *w, const struct machine *joins)
-{
-    bool ends = w->over || w->emptying || !world_scheduler(w) || w->end_told_at > joins->began;
-    for (uint32_t k = 0; k < w->count && !ends; k++) {
-        const struct machine *m = &w->machines[k];
-        const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
-        ends = s && s->state >= SCHED_ENDING;
-    }
-    return ends;
-}
-
 /* May a process end with this code? */
 static bool may_end(const struct machine *m, paramo_err code)
 {
     const struct world *w = m->world;
-    bool ends = is_ending(w, m);
+    bool ends = judge_end_durable(w);
     switch (code) {
     case PARAMO_E_FENCED:
         return m->declared_dead || ends || !counted(m) || had_another(m);

@@ -178,7 +178,6 @@ struct machine {
     char name[8];
     struct sim_host *host;
     bool up, dying, gone; /* it will not be started again */
-    uint64_t began;       /* the moment when its process began */
     uint32_t terms;       /* the last term that a scheduler had begun when its process began */
     struct van *van;
     paramo_node *made;
@@ -225,7 +224,7 @@ struct machine {
     paramo_err found_status;
     uint64_t found_view;
     bool cannot_start; /* its store has failed */
-    bool deposed;      /* another scheduler leads */
+    bool deposed;      /* another scheduler leads, or the end could not be saved */
     uint64_t disk_takes, disk_slow_until;
     size_t disk_slow_by;
 };

@@ -526,9 +526,7 @@ static void world_again(struct world *w)
         if (m->role == PARAMO_ROLE_WORKER)
             client_task_disk(m, w->schedule->seed + k + ++w->disks * SCHEDULE_NODES_MAX);
     }
-    /* A store that does not know of the end still has the job, and the next scheduler would continue it. The last
-     * scheduler has reported that, and the operator empties the store. */
-    if (w->renew || w->over_unsaved) {
+    if (w->renew) {
         stores_free(w);
         stores_make(w);
         w->etcd_term = 0;
@@ -542,7 +540,7 @@ static void world_again(struct world *w)
     w->serial_before = w->serial;
     bool goes_on = ckpts_again(w, w->renew || w->over_status);
     w->renew = w->complete = w->gathered = w->scheduler_lost = w->over = w->emptying = w->recovered = false;
-    w->over_unsaved = w->over_crashed = false;
+    w->over_crashed = w->end_durable = false;
     memset(w->term_view, 0, sizeof w->term_view);
     w->over_status = PARAMO_OK;
     memset(w->deaths, 0, sizeof w->deaths);

@@ -178,11 +178,10 @@ struct world {
     bool term_told[SIM_TERMS];           /* a scheduler has started with this store */
     paramo_err over_status;
     uint64_t over_view; /* the newest view of the scheduler that said so */
-    bool over_unsaved;  /* that scheduler could not save the end */
     bool over_crashed;  /* its machine crashed as it emptied its store */
-    bool emptying;      /* a scheduler has announced the end, and empties its store before it reports so */
+    bool emptying;      /* a scheduler empties its store at the end of its job, before it reports so */
     paramo_err emptying_status;
-    uint64_t end_told_at; /* the moment when a scheduler ended by which the job was over */
+    bool end_durable; /* by a scheduler that has died: others find the end in its store */
     /* The same of the job before this one, which the store may still hold. */
     uint64_t past_view;
     paramo_err past_status;

@@ -170,7 +170,7 @@ static void end_now(void)
     lane_leave(t.c.lane);
 }
 
-/* The end is told when it is durable, or at the end of its time; but not while another may lead. */
+/* The end is told when it is durable, also while the lease lasts still. */
 static void the_end_waits_for_etcd(void **state)
 {
     (void)state;
@@ -192,6 +192,26 @@ static void the_end_waits_for_etcd(void **state)
     assert_false(cluster_run(&t.c, cluster_over, &t.c, 24));
     assert_true(cluster_run(&t.c, cluster_over, &t.c, 3));
     assert_false(t.c.nodes[0].ended || t.c.nodes[1].ended);
+    assert_non_null(strstr(t.c.over_text, "could not be saved"));
+    off();
+}
+
+/* A node that registers while the end waits to be durable is told nothing: another scheduler leads, and the job goes
+ * on. */
+static void an_end_that_is_lost_refuses_none(void **state)
+{
+    (void)state;
+    on();
+    etcd_away(true);
+    end_now();
+    cluster_start(&t.c, &t.c.nodes[2], PARAMO_ROLE_WORKER);
+    cluster_pass(&t.c, 3);
+    simetcd_put(t.etcd, "paramo/job/term", "2");
+    etcd_away(false);
+    assert_true(cluster_run(&t.c, cluster_over, &t.c, 10));
+    assert_int_equal(t.c.over_status, PARAMO_E_FENCED);
+    assert_false(t.c.nodes[0].ended || t.c.nodes[1].ended || t.c.nodes[2].joined);
+    cluster_kill(&t.c.nodes[2]);
     off();
 }
 
@@ -243,9 +263,10 @@ int main(void)
 {
     log_set_level(LOG_ERROR - 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_rest_on_the_lease),     cmocka_unit_test(the_old_leader_is_silent),
-        cmocka_unit_test(it_finds_out_by_itself),      cmocka_unit_test(the_end_waits_for_etcd),
-        cmocka_unit_test(the_old_leader_has_lost_all), cmocka_unit_test(a_job_that_forms_is_not_over),
+        cmocka_unit_test(reads_rest_on_the_lease),          cmocka_unit_test(the_old_leader_is_silent),
+        cmocka_unit_test(it_finds_out_by_itself),           cmocka_unit_test(the_end_waits_for_etcd),
+        cmocka_unit_test(an_end_that_is_lost_refuses_none), cmocka_unit_test(the_old_leader_has_lost_all),
+        cmocka_unit_test(a_job_that_forms_is_not_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

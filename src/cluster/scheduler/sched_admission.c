@@ -409,7 +409,7 @@ static paramo_err check_new(struct scheduler *s, const struct register_call *m, 
 {
     const struct slot_list *slots = sched_roster_slots_of(s, m->role);
     char label[SCHED_LABEL];
-    if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
+    if (sched_end_is_told(s)) /* before that it waits: the job may continue under another scheduler */
         return err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", sched_end_text(s));
     if (m->node)
         return err_set(PARAMO_E_FENCED, "%s was declared dead and another node has its place",

@@ -87,7 +87,6 @@ static paramo_err got_heartbeat(struct sched_peer *peer, const struct wire_heart
 static void shutdown_call(struct sched_call *call, struct reader *body)
 {
     char text[CALL_TEXT_MAX], label[SCHED_LABEL], whole[CALL_TEXT_MAX];
-    struct scheduler *s = call->node->sched;
     paramo_err err = call_text_decode(body, text);
     if (err) {
         sched_call_fail(call, err);
@@ -95,8 +94,7 @@ static void shutdown_call(struct sched_call *call, struct reader *body)
     }
     snprintf(whole, sizeof whole, "%s ended the job%s%.*s", sched_roster_label(call->node, label),
              text[0] ? ": " : "", 1024, text);
-    sched_call_answer(call, NULL);
-    sched_end_begin(s, PARAMO_E_SHUTDOWN, whole);
+    sched_end_asked(call, whole);
 }
 
 static void leave_call(struct sched_call *call, struct reader *body)

@@ -17,17 +17,18 @@
 #include "wire/end.h"
 
 enum {
-    /* How long the end waits for a store that another scheduler may lead by: a node stops within 30 s. */
-    UNSURE_MS = 25000,
+    /* How long the end waits until it is durable: a node stops within 30 s. */
+    UNSAVED_MS = 25000,
     TRY_AGAIN_MS = 200
 };
 
-/* A job that has a reason to end no longer waits for a worker. */
+/* A job that has a reason to end no longer waits for a worker. What is told is durable. */
 static void end_check(const struct sched_end *end)
 {
     assert(!end->awaits_worker || !end->since);
     assert(!end->awaits_worker || end->sched->state == SCHED_RUNNING || end->sched->state == SCHED_OVER);
     assert(!end->since || end->sched->state > SCHED_RUNNING);
+    assert(!end->told || !end->sched->config.store || end->sched->saves->end_saved);
 }
 
 bool sched_end_send(struct sched_node *node, paramo_err status, const char *text)
@@ -43,14 +44,7 @@ bool sched_end_send(struct sched_node *node, paramo_err status, const char *text
     return !err;
 }
 
-static void set_fenced(struct scheduler *s)
-{
-    assert(s->state == SCHED_OVER && s->config.store);
-    s->end->status = PARAMO_E_FENCED;
-    snprintf(s->end->text, sizeof s->end->text, "%s", err_text());
-}
-
-/* The node finds the new leader. One that waits for a place waits there. */
+/* The node finds the next leader. One that waits for a place waits there. */
 static void end_for(struct sched_peer *peer)
 {
     struct sched_node *node = peer->node;
@@ -61,17 +55,14 @@ static void end_for(struct sched_peer *peer)
     sched_peer_close(peer, false);
 }
 
-void sched_end_deposed(struct scheduler *s)
+/* This scheduler leaves, and the job continues: under another one, or when one starts again over the same store. The
+ * nodes look for that one. Only this process's own node ends. This thread's message says why. */
+static void leave(struct scheduler *s, paramo_err status)
 {
-    if (s->state == SCHED_OVER)
-        return;
-    end_check(s->end);
-    assert(s->config.store);
+    assert(s->state == SCHED_OVER && s->config.store && status);
     char text[CALL_TEXT_MAX];
     snprintf(text, sizeof text, "%s", err_text());
-    log_info("scheduler: %s", text);
-    sched_move(s, SCHED_OVER);
-    s->end->status = PARAMO_E_FENCED;
+    s->end->status = status;
     snprintf(s->end->text, sizeof s->end->text, "%s", text);
     struct lane *lane = s->config.lane;
     lane_timer_cancel(lane, &s->tick);
@@ -81,20 +72,55 @@ void sched_end_deposed(struct scheduler *s)
         next = peer->next;
         struct sched_node *node = peer->node;
         if (node && node->info.role == PARAMO_ROLE_SCHEDULER)
-            (void)sched_end_send(node, s->end->status,
-                                 s->end->text); /* this process's own node ends with it */
+            (void)sched_end_send(node, status, text);
         else
             end_for(peer);
     }
+    s->config.over(s->config.arg, status, s->end->text);
+}
+
+void sched_end_deposed(struct scheduler *s)
+{
+    if (s->state == SCHED_OVER)
+        return;
+    end_check(s->end);
+    log_info("scheduler: %s", err_text());
+    sched_move(s, SCHED_OVER);
+    leave(s, PARAMO_E_FENCED);
+}
+
+static void report_over(struct scheduler *s)
+{
+    end_check(s->end);
+    assert(s->state == SCHED_OVER && s->end->told);
     s->config.over(s->config.arg, s->end->status, s->end->text);
 }
 
-/* fenced: the end was never durable, and another scheduler leads; the job continues there. */
-static void report_over(struct scheduler *s, bool fenced)
+/* The store is empty, or cannot be emptied. An empty store has no job: that is a durable end, too. */
+static void emptied(struct scheduler *s, paramo_err status)
 {
-    if (fenced)
-        set_fenced(s);
-    s->config.over(s->config.arg, s->end->status, s->end->text);
+    end_check(s->end);
+    assert(s->state == SCHED_OVER);
+    if (status && !s->end->told) {
+        char why[ERR_TEXT_MAX];
+        err_text_copy(why);
+        if (status != PARAMO_E_FENCED) {
+            (void)err_set(
+                status,
+                "the end of the job (%s%s%s) could not be saved within %d ms: %s; no node was told of it, "
+                "and the job continues when its scheduler is started again",
+                err_name(s->end->status), s->end->text[0] ? ": " : "", s->end->text, UNSAVED_MS, why);
+            log_error("scheduler: %s", err_text());
+        } else {
+            log_info("scheduler: %s", why);
+        }
+        leave(s, status);
+        return;
+    }
+    if (status)
+        log_error("scheduler: the job is over, but its state could not be removed: %s", err_text());
+    sched_end_tell(s);
+    report_over(s);
 }
 
 static void over_in(struct scheduler *s, uint64_t ms);
@@ -111,18 +137,15 @@ static void end_due(struct lane_timer *timer)
     }
     assert(s->state == SCHED_ENDING);
     uint64_t now = lane_now(s->config.lane);
-    bool sure = !s->config.store || store_sure(s->config.store);
-    if (!s->end->told && !sure && now < s->end->since + UNSURE_MS * ENV_MS) {
-        over_in(s, TRY_AGAIN_MS); /* the job may continue under another scheduler */
+    if (!s->end->told && now < s->end->since + UNSAVED_MS * ENV_MS) {
+        over_in(s, TRY_AGAIN_MS); /* the save that has the end is tried again all the time */
         return;
     }
-    if (sure)
-        sched_end_tell(s); /* a full disk delays the end no longer */
     sched_move(s, SCHED_OVER);
     if (s->config.store)
-        sched_save_nothing(s, report_over);
+        sched_save_nothing(s, emptied);
     else
-        report_over(s, false);
+        report_over(s);
 }
 
 static void over_in(struct scheduler *s, uint64_t ms)
@@ -137,10 +160,9 @@ void sched_end_wait(struct scheduler *s)
     over_in(s, sched_roster_any_left(s) ? s->config.end_wait_ms : 0);
 }
 
-void sched_end_begin(struct scheduler *s, paramo_err status, const char *text)
+/* by: the call that asks for it, or NULL. It is answered when the end is durable. */
+static void begin(struct scheduler *s, paramo_err status, const char *text, struct sched_call *by)
 {
-    if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
-        return;
     end_check(s->end);
     assert(!s->end->told && !s->end->since);
     s->end->awaits_worker = false;
@@ -150,17 +172,29 @@ void sched_end_begin(struct scheduler *s, paramo_err status, const char *text)
     snprintf(s->end->text, sizeof s->end->text, "%s", text);
     log_info("scheduler: the job ends: %s%s%s; values still kept: %zu", err_name(status), text[0] ? ": " : "",
              text, sched_kv_count(s));
-    char why[CALL_TEXT_MAX + 32];
-    snprintf(why, sizeof why, "the job is over%s%s", text[0] ? ": " : "", text);
-    sched_waiting_refuse_all(s, PARAMO_E_SHUTDOWN, why);
+    if (s->config.store)
+        sched_save_end(s);
+    if (by)
+        sched_call_answer(by, NULL); /* it waits for that save */
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         sched_calls_drop(node, true);
     if (s->config.store)
-        sched_save_end(s);
+        sched_end_wait(s);
     else
         sched_end_tell(s);
-    sched_end_wait(s);
+}
+
+void sched_end_begin(struct scheduler *s, paramo_err status, const char *text)
+{
+    if (s->state != SCHED_ENDING && s->state != SCHED_OVER)
+        begin(s, status, text, NULL);
+}
+
+void sched_end_asked(struct sched_call *call, const char *text)
+{
+    assert(call->node->sched->state == SCHED_RUNNING && !call->answered);
+    begin(call->node->sched, PARAMO_E_SHUTDOWN, text, call);
 }
 
 void sched_end_worker_joined(struct scheduler *s)
@@ -177,11 +211,18 @@ void sched_end_tell(struct scheduler *s)
 {
     assert(s->state == SCHED_ENDING || s->state == SCHED_OVER);
     assert(s->end->told || s->end->since);
-    size_t cursor = 0;
-    for (struct sched_node *node; !s->end->told && (node = sched_roster_next(s, &cursor));)
-        (void)sched_end_send(node, s->end->status, s->end->text);
+    if (s->end->told)
+        return;
     s->end->told = true;
     end_check(s->end);
+    size_t cursor = 0;
+    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
+        (void)sched_end_send(node, s->end->status, s->end->text);
+    char why[CALL_TEXT_MAX + 32];
+    snprintf(why, sizeof why, "the job is over%s%s", s->end->text[0] ? ": " : "", s->end->text);
+    sched_waiting_refuse_all(s, PARAMO_E_SHUTDOWN, why);
+    if (s->state == SCHED_ENDING)
+        sched_end_wait(s);
 }
 
 void sched_end_write(const struct scheduler *s, struct writer *w)

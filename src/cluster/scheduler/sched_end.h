@@ -1,7 +1,7 @@
 /*
  * The end of the job: when it ends, with which status, how members learn of it, and when the scheduler itself ends.
  * Must never know: what the parts hold.
- * Tests: test/cluster/test_scheduler.c, test_restart.c, test_lead.c.
+ * Tests: test/cluster/test_scheduler.c, test_job_end.c, test_lead.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_END_H
 #define CLUSTER_SCHEDULER_SCHED_END_H
@@ -12,6 +12,7 @@
 #include "wire/calls.h"
 
 struct scheduler;
+struct sched_call;
 struct sched_node;
 
 struct sched_end {
@@ -20,15 +21,19 @@ struct sched_end {
     bool awaits_worker; /* RUNNING, and none is left: timer ends the wait for one (recovery_ms) */
     paramo_err status;
     char text[CALL_TEXT_MAX];
-    bool told;
-    uint64_t since;
+    bool told;      /* it is durable, or the job has no store */
+    uint64_t since; /* it began; 0: it was found in the store */
 };
 
 void sched_end_init(struct scheduler *s);
+/* The end is saved, and then told. If it cannot be saved in time, the scheduler leaves with the store's error, and
+ * the job has not ended. */
 void sched_end_begin(struct scheduler *s, paramo_err status, const char *text);
+/* The same, SHUTDOWN, for this call, which is answered when the end is durable. The job runs. */
+void sched_end_asked(struct sched_call *call, const char *text);
 /* Ends the job if no worker is left, or begins to wait for one. */
 void sched_end_check(struct scheduler *s);
-/* ENDING: the scheduler is over as soon as no member is left, or after end_wait_ms. */
+/* ENDING: the scheduler is over as soon as no member is left, or after end_wait_ms; but not before the end is durable. */
 void sched_end_wait(struct scheduler *s);
 /* A worker took a dead one's place: the job continues, if it waited for that. */
 void sched_end_worker_joined(struct scheduler *s);
@@ -36,7 +41,7 @@ void sched_end_worker_joined(struct scheduler *s);
 void sched_end_deposed(struct scheduler *s);
 /* Why the job ended. */
 const char *sched_end_text(const struct scheduler *s);
-/* The members may learn it now. */
+/* It is durable, or the job has no store: members and nodes that wait for a place learn it now. */
 void sched_end_tell(struct scheduler *s);
 bool sched_end_is_told(const struct scheduler *s);
 /* Sends the end again to a node that may have missed it. */

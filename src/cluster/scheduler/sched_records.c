@@ -203,10 +203,12 @@ paramo_err sched_records_restore(struct scheduler *s)
     struct map newest;
     map_init(&newest);
     paramo_err err = records_find(found->records, found->bytes, &newest);
-    uint64_t view = (uint64_t)RECORD_VIEW << 56;
-    /* Without a view no node has ever heard of that job. */
+    uint64_t view = (uint64_t)RECORD_VIEW << 56, end = (uint64_t)RECORD_END << 56;
+    /* Without a view no node has a place in that job; but nodes that waited for one may have been told of its end. */
     if (!err && map_get(&newest, view))
         err = records_restore(s, found->records, found->bytes, &newest, RECORD_VIEW, RECORD_CLOCK);
+    else if (!err && map_get(&newest, end))
+        err = records_restore(s, found->records, found->bytes, &newest, RECORD_END, RECORD_END);
     sched_save_all(s); /* obsolete records go */
     map_fini(&newest);
     return err;

@@ -124,15 +124,15 @@ static void save_ended(void *arg, paramo_err status)
         log_warn("scheduler: its state is saved again");
     v->failing = false;
     struct control_message_body *view = v->view_flying;
+    bool end = v->end_flying;
     v->view_flying = NULL;
+    v->end_flying = false;
+    v->end_saved = v->end_saved || end;
     if (view)
         v->ops->view_saved(s, view, v->view_flying_number);
-    if (v->end_flying) {
-        v->end_saved = true;
-        v->ops->end_saved(s);
-    }
-    v->end_flying = false;
     v->ops->saved(s, v->ended);
+    if (end) /* after the answers: it ends the calls that wait for one */
+        v->ops->end_saved(s);
     save_begin(s);
 }
 
@@ -411,22 +411,18 @@ static bool may_empty_again(struct scheduler *s)
            !lane_timer_arm(lane, &v->timer, lane_now(lane) + AGAIN_MS * ENV_MS);
 }
 
-/* If another scheduler leads, an end that was never durable did not happen: the job continues there. */
 static void nothing_saved(void *arg, paramo_err status)
 {
     struct scheduler *s = arg;
     assert(s->state == SCHED_OVER && s->saves->emptied);
-    bool fenced = status == PARAMO_E_FENCED && !s->saves->end_saved;
     char why[ERR_TEXT_MAX];
     err_text_copy(why);
     if (status == PARAMO_E_MEMORY && may_empty_again(s))
         return;
-    if (fenced)
-        log_info("scheduler: %s", why);
-    else if (status)
-        log_error("scheduler: the job is over, but its state could not be removed: %s", why);
-    s->saves->failing = s->saves->failing || (status && !fenced);
-    s->saves->emptied(s, fenced);
+    if (status)
+        (void)err_set(status, "%s", why);
+    s->saves->end_saved = s->saves->end_saved || !status;
+    s->saves->emptied(s, status);
 }
 
 static void empty(struct scheduler *s)
@@ -437,7 +433,7 @@ static void empty(struct scheduler *s)
         nothing_saved(s, err);
 }
 
-void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, bool fenced))
+void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, paramo_err status))
 {
     assert(s->state == SCHED_OVER && !s->saves->emptied);
     write_stop(s);

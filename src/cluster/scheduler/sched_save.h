@@ -124,8 +124,8 @@ struct sched_saves {
     struct control_message_body *view_flying;
     uint64_t view_flying_number;
     bool end, end_flying; /* to save and then tell to all */
-    bool end_saved;       /* the end is durable */
-    void (*emptied)(struct scheduler *s, bool fenced);
+    bool end_saved;       /* the end is durable, or the store is empty */
+    void (*emptied)(struct scheduler *s, paramo_err status);
     uint32_t empty_tries; /* that failed for want of memory */
     const struct sched_save_ops *ops;
 };
@@ -143,9 +143,9 @@ void sched_save_retry(struct scheduler *s);
 /* Saves it, then announces it. Takes view. */
 void sched_save_view(struct scheduler *s, struct control_message_body *view, uint64_t number);
 void sched_save_end(struct scheduler *s);
-/* The job is over: empties its store for the next one. done when that is durable, or cannot be. fenced:
- * another scheduler leads the job, and the end was never durable; with this thread's message. */
-void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, bool fenced));
+/* The job is over: empties its store for the next one. done when that is durable, or cannot be; with this thread's
+ * message. FENCED: another scheduler leads the job. */
+void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, paramo_err status));
 /* The next save is a whole one. */
 void sched_save_all(struct scheduler *s);
 /* Too many records differ from what was saved: the next save is a whole one, and a copy is made from the start. */

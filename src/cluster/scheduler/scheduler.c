@@ -129,7 +129,13 @@ static uint64_t random_not_zero(struct env *env)
 static paramo_err restore(struct scheduler *s)
 {
     paramo_err err = sched_records_restore(s);
-    if (err || !sched_roster_slots(s, SLOTS_WORKERS)->count || !sched_roster_slots(s, SLOTS_WORKERS)->node[0])
+    bool places =
+        sched_roster_slots(s, SLOTS_WORKERS)->count && sched_roster_slots(s, SLOTS_WORKERS)->node[0];
+    if (!err && !places && sched_end_is_told(s)) { /* it ended before it was complete */
+        sched_move(s, SCHED_ENDING);
+        sched_end_wait(s);
+    }
+    if (err || !places)
         return err;
     sched_move(s, SCHED_RUNNING);
     assert(!sched_view_announced(s)); /* members hear nothing before the first view of this term */

@@ -56,8 +56,9 @@ struct scheduler_config {
     /* A data connection, which is not the scheduler's; as acceptor_config.accept. NULL: they are refused. */
     void (*accept_data)(void *arg, struct van_conn *conn, const struct hello *hello);
     /* Once: the job is over and its members have gone (or had their time). OK, NODE_LOST (names the nodes), DATA_LOST
-     * (what), SHUTDOWN; or FENCED: another scheduler leads the job, which continues. The function may not destroy the
-     * scheduler. */
+     * (what), SHUTDOWN, or the error by which the checkpoint was not loaded that it begins with. Or the job continues,
+     * under another scheduler: FENCED, that one leads; or the store's error, by which the end could not be saved. The
+     * function may not destroy the scheduler. */
     void (*over)(void *arg, paramo_err status, const char *text);
 };
 
