@@ -6,6 +6,18 @@
 #include "server/shard/housekeeping.h"
 #include "server/shard/reducing_steps.h"
 #include "server/shard/reply.h"
+#include "server/snapshot/load_state.h"
+
+struct rows_epoch rows_epoch_now(const struct shard *s)
+{
+    return (struct rows_epoch){.partitions_changed = s->place->partitions_changed, .loads = s->loads->begun};
+}
+
+bool rows_epoch_is(const struct shard *s, struct rows_epoch epoch)
+{
+    struct rows_epoch now = rows_epoch_now(s);
+    return epoch.partitions_changed == now.partitions_changed && epoch.loads == now.loads;
+}
 
 static void deferred_check(const struct shard_deferred *d)
 {
@@ -133,7 +145,7 @@ static paramo_err add(struct peer *peer, const struct wire_head *h, const uint64
     d->peer = peer;
     d->head = *h;
     keys_set(d, keys);
-    d->partitions_changed = s->place->partitions_changed;
+    d->epoch = rows_epoch_now(s);
     d->deadline = deadline_of(s);
     assert(queue_empty(&s->deferred->turn) || s->deferred->count > 0);
     queue_push(&s->deferred->turn, &d->node);
@@ -178,7 +190,7 @@ const struct deferred *deferred_again(const struct peer *peer, const struct wire
     const struct shard *s = peer->shard;
     const struct deferred *d = s->deferred->over;
     bool same = d && d->head.kind == h->kind && d->peer == peer && d->head.number == h->number &&
-                d->partitions_changed == s->place->partitions_changed;
+                rows_epoch_is(s, d->epoch);
     return same ? d : NULL;
 }
 

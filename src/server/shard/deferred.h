@@ -20,6 +20,15 @@
 
 struct reducing;
 
+/* What is found in steps belongs together only while this stays the same: which partitions are the shard's, and which load
+ * of a checkpoint has put the rows there. */
+struct rows_epoch {
+    uint64_t partitions_changed, loads;
+};
+
+struct rows_epoch rows_epoch_now(const struct shard *s);
+bool rows_epoch_is(const struct shard *s, struct rows_epoch epoch);
+
 /* What is known of a scan between its batches (scanning.h). Here, for its page is freed in steps. */
 struct session {
     struct session *next;
@@ -27,7 +36,7 @@ struct session {
     uint32_t id, table;
     uint64_t number; /* of the sender's latest request for it */
     uint64_t used_at;
-    uint64_t partitions_changed; /* of the shard when the page was begun */
+    struct rows_epoch epoch;     /* when the page was begun */
     struct table_page page;      /* being found, or there, or closed */
     uint64_t asked, past;        /* a scan from `asked` found no row in any key before `past` */
     bool over;                   /* its last row has been sent */
@@ -39,8 +48,8 @@ struct deferred {
     struct peer *peer;
     struct wire_head head;
     uint64_t deadline;
-    uint64_t keys[2];            /* SCAN: the first that is wanted, and perhaps the last */
-    uint64_t partitions_changed; /* of the shard when the count began */
+    uint64_t keys[2];        /* SCAN: the first that is wanted, and perhaps the last */
+    struct rows_epoch epoch; /* when the count, or the reduction, began */
     struct table_count count;
     struct reducing *reducing; /* REDUCE: its own */
 };
@@ -71,8 +80,8 @@ MUST_USE paramo_err deferred_add_reducing(struct peer *peer, const struct wire_h
                                           struct reducing *r);
 /* Is the request deferred? This also tells that its sender still wants it. */
 bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t number);
-/* The deferred request that is being handled again, if it is this one and the shard's partitions are as when it began;
- * else NULL. */
+/* The deferred request that is being handled again, if it is this one and the shard's rows are of the epoch in which
+ * it began; else NULL. */
 const struct deferred *deferred_again(const struct peer *peer, const struct wire_head *head);
 /* True: a deferred STAT is being handled again, and this is its count. */
 bool deferred_count(const struct peer *peer, const struct wire_head *head, struct table_count *count);

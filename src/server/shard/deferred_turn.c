@@ -8,6 +8,7 @@
 #include "server/shard/scanning.h"
 #include "server/shard/shard_tables.h"
 #include "server/shard/slice.h"
+#include "server/snapshot/load_state.h"
 
 /* Its result is there, or an error says why not. */
 static void over(struct shard *s, struct deferred *d, paramo_err err)
@@ -73,11 +74,15 @@ static void step(struct shard *s)
     struct shard_table *t = shard_table_find(s, d->head.table);
     paramo_err err = PARAMO_OK;
     bool done = true;
+    if (loading_holds(s)) { /* some rows are those of before the load, some are cleared, some are loaded */
+        queue_push(&s->deferred->held, queue_pop(&s->deferred->turn));
+        return;
+    }
     if (t && d->head.kind == WIRE_SCAN) {
         done = scanning_step(d->peer, t, &d->head, d->keys[0], &err);
     } else if (t) {
-        if (d->partitions_changed != s->place->partitions_changed) {
-            d->partitions_changed = s->place->partitions_changed;
+        if (!rows_epoch_is(s, d->epoch)) {
+            d->epoch = rows_epoch_now(s);
             d->count = (struct table_count){0};
             if (d->reducing)
                 reducing_restart(d->reducing);

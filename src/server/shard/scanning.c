@@ -58,6 +58,21 @@ static struct session *session_oldest(struct shard *s, const struct session *but
     return oldest;
 }
 
+/* The page is freed in steps, or at once if there is no memory to queue it. */
+static void page_drop(struct shard *s, struct session *x)
+{
+    struct session *rest = x->page.keys ? calloc(1, sizeof *rest) : NULL;
+    if (rest) {
+        rest->page = x->page;
+        x->page = (struct table_page){0};
+        deferred_close_page(s, rest);
+    } else {
+        table_page_close(&x->page);
+    }
+    assert(!x->page.keys);
+}
+
+/* What the session knows of other rows than the present ones does not count. */
 static struct session *session_get(struct shard *s, const struct sender *sender, const struct wire_head *h)
 {
     assert(!s->scans->sessions == !s->scans->count);
@@ -77,6 +92,11 @@ static struct session *session_get(struct shard *s, const struct sender *sender,
         assert(s->scans->count <= SCAN_SESSIONS_MAX);
     }
     x->used_at = lane_now(s->lane);
+    if (!rows_epoch_is(s, x->epoch)) {
+        page_drop(s, x);
+        x->past = 0;
+        x->epoch = rows_epoch_now(s);
+    }
     return x;
 }
 
@@ -92,20 +112,6 @@ static bool is_late(const struct session *x, const struct wire_head *h)
 static size_t step_keys(const struct shard *s)
 {
     return s->config.scan_keys ? s->config.scan_keys : SCAN_STEP_KEYS;
-}
-
-/* The page is freed in steps, or at once if there is no memory to queue it. */
-static void page_drop(struct shard *s, struct session *x)
-{
-    struct session *rest = x->page.keys ? calloc(1, sizeof *rest) : NULL;
-    if (rest) {
-        rest->page = x->page;
-        x->page = (struct table_page){0};
-        deferred_close_page(s, rest);
-    } else {
-        table_page_close(&x->page);
-    }
-    assert(!x->page.keys);
 }
 
 /* The number of keys of a new page: each scan has an equal share of SCAN_BYTES. A page takes 16 bytes a key
@@ -132,10 +138,8 @@ static paramo_err page_step(struct shard *s, struct session *x, struct shard_tab
 {
     struct owned_keys owned = {s, t};
     *done = false;
-    if (!x->page.keys || x->partitions_changed != s->place->partitions_changed || cursor < x->page.from ||
-        cursor > x->page.to) {
+    if (!x->page.keys || cursor < x->page.from || cursor > x->page.to) {
         page_drop(s, x);
-        x->partitions_changed = s->place->partitions_changed;
         paramo_err err = table_page_open(&x->page, t->table, cursor, page_room(s, x, t));
         if (err)
             return err;
@@ -281,6 +285,12 @@ static paramo_err answer_var(struct peer *peer, struct shard_table *t, const str
     return PARAMO_OK;
 }
 
+static bool page_has(const struct session *x, uint64_t cursor)
+{
+    const struct table_page *page = &x->page;
+    return page->keys && page->phase == TABLE_PAGE_DONE && cursor >= page->from && cursor <= page->to;
+}
+
 /* Where the request continues: the keys before have no rows. */
 static uint64_t session_cursor(const struct session *x, uint64_t asked)
 {
@@ -381,9 +391,7 @@ static paramo_err scan(struct peer *peer, struct shard_table *t, const struct wi
     paramo_err err = PARAMO_OK;
     do {
         uint64_t at = session_cursor(x, cursor);
-        there = x->page.keys && x->page.phase == TABLE_PAGE_DONE &&
-                x->partitions_changed == s->place->partitions_changed && at >= x->page.from &&
-                at <= x->page.to;
+        there = page_has(x, at);
         if (!there && is_short(s, t))
             err = page_step(s, x, t, at, &there);
     } while (!err && !there && is_short(s, t));
@@ -433,9 +441,7 @@ bool scanning_step(struct peer *peer, struct shard_table *t, const struct wire_h
         return true;
     if (x)
         cursor = session_cursor(x, cursor);
-    if (x && x->page.phase == TABLE_PAGE_DONE && x->page.keys &&
-        x->partitions_changed == s->place->partitions_changed && cursor >= x->page.from &&
-        cursor <= x->page.to)
+    if (x && page_has(x, cursor))
         return true;
     if (x)
         *err = page_step(s, x, t, cursor, &done);
