@@ -36,10 +36,10 @@ struct session {
     uint32_t id, table;
     uint64_t number; /* of the sender's latest request for it */
     uint64_t used_at;
-    struct rows_epoch epoch;     /* when the page was begun */
-    struct table_page page;      /* being found, or there, or closed */
-    uint64_t asked, past;        /* a scan from `asked` found no row in any key before `past` */
-    bool over;                   /* its last row has been sent */
+    struct rows_epoch epoch; /* when the page was begun */
+    struct table_page page;  /* being found, or there, or closed */
+    uint64_t asked, past;    /* a scan from `asked` found no row in any key before `past` */
+    bool over;               /* its last row has been sent */
 };
 
 /* There is at most one for each sender and number. */
