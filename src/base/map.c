@@ -76,8 +76,8 @@ static void old_give_back(struct map *m)
     }
 }
 
-/* Moves the entries of a few old slots, the last first. Then the last that is left is empty, and each entry before it is
- * found without the slots behind. */
+/* Moves the entries of a few old slots, the last first. Then the last that is left is empty, and each entry before it
+ * is found without the slots behind. */
 static void old_move(struct map *m)
 {
     for (size_t n = 0; m->old_count; n++, m->old_count--) {
@@ -187,9 +187,9 @@ static bool scan_slots(const struct map_slot *all, size_t count, size_t *at, siz
     return false;
 }
 
-/* Between two turns the slot at scan->at is empty, so no entry behind it belongs before it: a removal moves entries back,
- * but never beyond the slot where they belong. A map that grows has all of its entries in other places. While they move,
- * the old slots come first: what leaves them before the scan has come to it is found in the new ones. */
+/* Between two turns the slot at scan->at is empty, so no entry behind it belongs before it: a removal moves entries
+ * back, but never beyond the slot where they belong. A map that grows has all of its entries in other places. While
+ * they move, the old slots come first: what leaves them before the scan has come to it is found in the new ones. */
 bool map_scan(const struct map *m, struct map_scan *scan, size_t slots,
               void (*each)(void *arg, uint64_t key, void *value), void *arg)
 {

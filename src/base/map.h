@@ -1,9 +1,8 @@
 /*
- * A map from 64-bit keys to pointers: open addressing, linear probing, backward-shift deletion. One owner.
- * Iteration order depends on the keys and the history of changes only, never on addresses.
- * A large map grows in steps: each put of a new key moves a few entries to slots that are twice as many, and until all have
- * moved a look-up may look at both.
- * Tests: test/base/test_base.c.
+ * A map from 64-bit keys to pointers: open addressing, linear probing, backward-shift deletion. One owner. Iteration
+ * order depends on the keys and the history of changes only, never on addresses. A large map grows in steps: each put
+ * of a new key moves a few entries to slots that are twice as many, and until all have moved a look-up may look at
+ * both. Tests: test/base/test_base.c.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H

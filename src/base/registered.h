@@ -1,7 +1,7 @@
 /*
- * The number of entries in a list of what an application has registered (functions, tasks, filters): one thread at a time
- * registers, any thread reads without a lock. Entries below the number are whole, and do not change. The list is the
- * owner's; this module must never know what an entry is. Tests: test/base/test_user_function.c, test_user_task.c,
+ * The number of entries in a list of what an application has registered (functions, tasks, filters): one thread at a
+ * time registers, any thread reads without a lock. Entries below the number are whole, and do not change. The list is
+ * the owner's; this module must never know what an entry is. Tests: test/base/test_user_function.c, test_user_task.c,
  * test/filter/test_users.c.
  */
 #ifndef BASE_REGISTERED_H

@@ -39,8 +39,8 @@ bool lane_inside(void);
 
 /* Any thread. */
 void lane_post(struct lane *lane, struct lane_task *task);
-/* lane_post. In a completion of this lane, the tasks of completions that follow each other are posted together, after the
- * last of them. A thread that may run the lane after its step does not run it before either. */
+/* lane_post. In a completion of this lane, the tasks of completions that follow each other are posted together, after
+ * the last of them. A thread that may run the lane after its step does not run it before either. */
 void lane_post_late(struct lane *lane, struct lane_task *task);
 /* The calling thread is going to be in lane_wait of this lane again soon (NULL: of none). While threads come
  * and go there, its posts wake no other thread; a real lane's thread looks within half a millisecond. */

@@ -11,9 +11,9 @@ struct library;
 
 enum { LIBRARIES_MAX = 16 };
 
-/* Loads the file and calls `first` with it, unless the process has loaded it before. Returns what `first` does; after an
- * error of it the file counts as not loaded. The library stays. NOT_FOUND: the file cannot be loaded. FULL. Any thread; one
- * at a time. */
+/* Loads the file and calls `first` with it, unless the process has loaded it before. Returns what `first` does; after
+ * an error of it the file counts as not loaded. The library stays. NOT_FOUND: the file cannot be loaded. FULL. Any
+ * thread; one at a time. */
 MUST_USE paramo_err library_load(const char *path, paramo_err (*first)(struct library *library));
 /* In `first`: the object of that name; NULL: there is none. */
 const void *library_find(struct library *library, const char *name);

@@ -48,12 +48,13 @@ void filter_select(const struct filter_coder *c, const struct filter_chain *chai
  * False: nothing has changed. */
 bool filter_round(const struct filter_coder *c, const struct filter_chain *chain,
                   enum filter_direction direction, bool wire, struct filter_rows *rows);
-/* Encodes m by the chain. wants: of the answer, perhaps none; NULL: the message wants nothing. True: *body is the envelope, and m's segments are what
- * travels; all of it lies in m's memory and its lists. False: nothing has changed. */
+/* Encodes m by the chain. wants: of the answer, perhaps none; NULL: the message wants nothing. True: *body is the
+ * envelope, and m's segments are what travels; all of it lies in m's memory and its lists. False: nothing has
+ * changed. */
 bool filter_encode(const struct filter_coder *c, struct filter_run *run, const struct filter_chain *wants,
                    struct filter_message *m, struct van_seg *body);
-/* Takes back what the envelope names. PROTOCOL, NOT_FOUND (a list), UNSUPPORTED (a filter of the application), MEMORY: m
- * is of no use. */
+/* Takes back what the envelope names. PROTOCOL, NOT_FOUND (a list), UNSUPPORTED (a filter of the application),
+ * MEMORY: m is of no use. */
 MUST_USE paramo_err filter_decode(const struct filter_coder *c, const struct van_seg *body,
                                   struct filter_message *m, struct filter_chain *wants);
 void filter_counts_add(struct filter_counts *sum, const struct filter_counts *counts);

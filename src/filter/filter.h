@@ -1,7 +1,7 @@
 /*
- * The table of filters of this build (registry.h has all). A filter changes what travels between a worker and a shard, so that fewer bytes do
- * (Li et al., OSDI'14, section 3.5.3 and 5.1). It has up to three parts, and each is an operation of its
- * struct filter_ops:
+ * The table of filters of this build (registry.h has all). A filter changes what travels between a worker and a
+ * shard, so that fewer bytes do (Li et al., OSDI'14, section 3.5.3 and 5.1). It has up to three parts, and each is an
+ * operation of its struct filter_ops:
  *
  *     select   at the worker, once for each push: which rows travel, and which are held back
  *     round    for each frame that leaves with values, before encode: values that take fewer bytes; they

@@ -1,7 +1,7 @@
 /*
- * skip:P: each row waits with probability P (Konecny et al., "Federated Learning: Strategies for Improving Communication
- * Efficiency", 2016, "random mask"; what it leaves out is lost there, and kept back here). The draw depends
- * on the request and the key, so two runs of one worker are equal.
+ * skip:P: each row waits with probability P (Konecny et al., "Federated Learning: Strategies for Improving
+ * Communication Efficiency", 2016, "random mask"; what it leaves out is lost there, and kept back here). The draw
+ * depends on the request and the key, so two runs of one worker are equal.
  */
 #include <math.h>
 

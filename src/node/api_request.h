@@ -1,6 +1,6 @@
 /*
- * Requests of the public API: push, pull, and waiting for their end, by a thread or by polling. It must never know how a
- * request travels. Tests: test/node/test_node.c.
+ * Requests of the public API: push, pull, and waiting for their end, by a thread or by polling. It must never know
+ * how a request travels. Tests: test/node/test_node.c.
  */
 #ifndef NODE_API_REQUEST_H
 #define NODE_API_REQUEST_H

@@ -38,8 +38,8 @@ MUST_USE paramo_err clock_end(paramo_worker *worker, uint64_t *clock);
 MUST_USE paramo_err clock_demand_check(const paramo_worker *worker, uint64_t clock);
 /* Any thread. A push or pull of an aggregated table is of the worker's present iteration, if it counts. */
 void clock_of_call(const paramo_worker *worker, struct client_call *call);
-/* Any thread. By how much the worker's clock is ahead of the minimum, as far as it knows, or of the clock that a request
- * demands (0: none). CLOCK_AGELESS: it does not count. */
+/* Any thread. By how much the worker's clock is ahead of the minimum, as far as it knows, or of the clock that a
+ * request demands (0: none). CLOCK_AGELESS: it does not count. */
 uint64_t clock_age(const paramo_worker *worker, uint64_t demanded);
 /* The client's lane (client_config.need_clock, with the worker as arg). */
 void clock_needed(void *worker, uint64_t clock);

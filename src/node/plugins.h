@@ -1,6 +1,6 @@
 /*
- * Plugins of the process: shared objects that register functions, filters and tasks (paramo/plugin.h). It never knows what they
- * register. Tests: test/e2e/plugins.sh.
+ * Plugins of the process: shared objects that register functions, filters and tasks (paramo/plugin.h). It never knows
+ * what they register. Tests: test/e2e/plugins.sh.
  */
 #ifndef NODE_PLUGINS_H
 #define NODE_PLUGINS_H

@@ -1,7 +1,7 @@
-/* The user's request handlers, of tables and of apps. A paramo_request is the shard's request and what the handler sees
- * of it; it lies in the shard's request, and ends with it when it is answered. A handler dispatch is between a shard and
- * the handlers; requests without a handler wait there. An app without a function has a queue, from which the
- * application's threads take. */
+/* The user's request handlers, of tables and of apps. A paramo_request is the shard's request and what the handler
+ * sees of it; it lies in the shard's request, and ends with it when it is answered. A handler dispatch is between a
+ * shard and the handlers; requests without a handler wait there. An app without a function has a queue, from which
+ * the application's threads take. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -93,7 +93,8 @@ static const struct setting settings[] = {
       "keep the state in etcd, under the name JOB (job). Of several schedulers with the same --meta one leads and "
       "the others stand by"}, TEXT_AT(meta), 0, PARAMO_ROLE_SERVER | PARAMO_ROLE_WORKER},
     {{"scheduler-wait", NULL, NUMBER, 0, 86400, "SECONDS", "1",
-      "how long the other nodes wait for a scheduler that died; set it longer if something restarts the scheduler. A scheduler that is only silent has at least 10 s"}, NUMBER_AT(scheduler_wait_ms), 1000, 0},
+      "how long the other nodes wait for a scheduler that died; set it longer if something restarts the scheduler. "
+      "A scheduler that is only silent has at least 10 s"}, NUMBER_AT(scheduler_wait_ms), 1000, 0},
     {{NULL, "PARAMO_SCHEDULER_WAIT_MS", NUMBER, 0, WEEK_S * 1000u, "MILLISECONDS", NULL,
       "how long a node waits for a scheduler that died (1000); ten minutes if the scheduler keeps its state"},
      NUMBER_AT(scheduler_wait_ms), 0, 0},
@@ -150,7 +151,8 @@ static const struct setting settings[] = {
       "add errors, warnings and the progress of the cluster to FILE, with times; the file is made if it is missing"},
      NO_FIELD, 0, 0},
     {{NULL, "PARAMO_LOG_FORMAT", WORD, LOG_FORMAT_WORDS, NULL,
-      "lines of that file: text (the default), or a JSON object each with time, level, pid and message"}, NO_FIELD, 0, 0},
+      "lines of that file: text (the default), or a JSON object each with time, level, pid and message"},
+     NO_FIELD, 0, 0},
     {{NULL, "PS_DROP_MSG", NUMBER, 0, 90, "PERCENT", "0", "drop this share of received data messages, for tests"},
      NUMBER_AT(drop_percent), 0, 0},
     {{NULL, "PARAMO_FILTER", TEXT, "push=CHAIN[;pull=CHAIN]", NULL,

@@ -1,11 +1,11 @@
 /*
- * The order of tasks at the node that runs them (Li et al., OSDI'14, section 3.4: execute-after dependencies). A call may
- * name earlier calls, of any caller, that must have ended at this node before it begins. It never knows messages, time or
- * threads: its owner says what has arrived and what has ended, and learns what may begin. One owner. Tests:
+ * The order of tasks at the node that runs them (Li et al., OSDI'14, section 3.4: execute-after dependencies). A call
+ * may name earlier calls, of any caller, that must have ended at this node before it begins. It never knows messages,
+ * time or threads: its owner says what has arrived and what has ended, and learns what may begin. One owner. Tests:
  * test/node/test_task_order.c.
  *
- * Calls arrive in any order, also before those that they name. A caller is a session (64 random bits of a worker), which
- * numbers its calls. For each caller there is a window of the last ORDER_WINDOW numbers:
+ * Calls arrive in any order, also before those that they name. A caller is a session (64 random bits of a worker),
+ * which numbers its calls. For each caller there is a window of the last ORDER_WINDOW numbers:
  *
  *     not known any more | high - WINDOW + 1   1 0 0 1 1 0 ...   high | not yet arrived
  *                                     ended (and failed) or not
@@ -50,9 +50,9 @@ MUST_USE paramo_err order_create(size_t callers, struct task_order **order);
 /* All calls have ended. */
 void order_destroy(struct task_order *order);
 
-/* A call whose at, session and number are set has arrived, and names n others. It may begin if order_may_begin. INVALID: it
- * names itself, or a later call of its caller. FULL: too many callers have open calls. MEMORY. After an error the call is
- * not known. */
+/* A call whose at, session and number are set has arrived, and names n others. It may begin if order_may_begin.
+ * INVALID: it names itself, or a later call of its caller. FULL: too many callers have open calls. MEMORY. After an
+ * error the call is not known. */
 MUST_USE paramo_err order_arrive(struct task_order *order, struct order_call *call,
                                  const struct order_name *names, size_t n);
 static inline bool order_may_begin(const struct order_call *call)
@@ -61,7 +61,8 @@ static inline bool order_may_begin(const struct order_call *call)
 }
 /* It stops waiting, although calls that it names have not ended. */
 void order_withdraw(struct task_order *order, struct order_call *call);
-/* A call that may begin has ended; failed: those that name it fail. Returns those that may begin now, linked by next. */
+/* A call that may begin has ended; failed: those that name it fail. Returns those that may begin now, linked by
+ * next. */
 MUST_USE struct order_call *order_end(struct task_order *order, struct order_call *call, bool failed);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * The tasks of a node: takes calls from the app of tasks, queues them, and runs their functions on a thread of its
  * own, inside lane_callbacks_begin and _end, because a function must not wait. It never knows what a function does
- * (task.h has the life of one task). The simulator plays it (sim/user_tasks.h): its thread is a queue of blocking jobs. Tests:
- * test/node/test_task.c, test/e2e/tasks.sh, fuzz/fuzz_tasks.c.
+ * (task.h has the life of one task). The simulator plays it (sim/user_tasks.h): its thread is a queue of blocking
+ * jobs. Tests: test/node/test_task.c, test/e2e/tasks.sh, fuzz/fuzz_tasks.c.
  *
  *     CALL -> app lane: take() -> held (until those that it names have ended) -> early (until the node has joined)
  *               -> thread: run() -> subtasks -> answered
@@ -14,8 +14,8 @@
 #include "node/node.h"
 #include "paramo/task.h"
 
-/* Flags of a call. In order: KEYS are words of 64 bits: how long it may wait, in ms; the caller's session; the call's number;
- * and for each call that it names the session, the number, and the node or group that was called. */
+/* Flags of a call. In order: KEYS are words of 64 bits: how long it may wait, in ms; the caller's session; the call's
+ * number; and for each call that it names the session, the number, and the node or group that was called. */
 enum { TASKS_IN_ORDER = 1 };
 
 /* The node answers calls from now on. Functions run when it has joined. */
@@ -30,8 +30,8 @@ void tasks_end(paramo_node *node);
 /* After tasks_end, or when the node could not be made. */
 void tasks_free(paramo_node *node);
 
-/* The tasks that wait for others: up to `most` of them in held. Returns how many there are. On the lane of apps, or where no
- * other thread runs (the simulator's judge). */
+/* The tasks that wait for others: up to `most` of them in held. Returns how many there are. On the lane of apps, or
+ * where no other thread runs (the simulator's judge). */
 size_t tasks_held(const paramo_node *node, const paramo_task_info **held, size_t most);
 /* The customer of the tasks of this node; NULL: there is none. */
 paramo_worker *tasks_worker(const paramo_node *node);

@@ -2,7 +2,7 @@
  * The sums of the pushes of one clock to a row of an aggregated table (paramo_table_options.aggregate). They are in
  * the row, behind the optimizer's state, so they are replicated, migrated and saved with the row:
  *
- *     parameters | s0 | s1 | t | clock, workers | sum of column 0 | sum of column 1 ...        16 bytes each, from clock on
+ *     parameters | s0 | s1 | t | clock, workers | sum of column 0 | sum of column 1 ...   16 bytes each, from clock on
  *
  * The optimizer is applied once to the sums: in the row when a push of a later clock comes, and in a copy of the row
  * when it is read. So no message is needed for that, and a row cannot get it twice. A sum is an exact number of units

@@ -52,8 +52,8 @@ bool keyset_part_fits(const struct keyset_part *part, const uint64_t *keys);
 /* Writes the part's rows to rows[n], as the owner has noted them. False: it has not noted all of them, or for another
  * generation, or a place is not in the set. */
 bool keyset_find(const struct keyset_part *part, uint64_t owner, uint64_t generation, uint32_t *rows);
-/* Notes the part's rows. Rows of other generations are forgotten. Without memory, or room for one more table, nothing is
- * noted. */
+/* Notes the part's rows. Rows of other generations are forgotten. Without memory, or room for one more table, nothing
+ * is noted. */
 void keyset_note(const struct keyset_part *part, uint64_t owner, uint64_t generation, const uint32_t *rows);
 
 #endif

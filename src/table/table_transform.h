@@ -13,9 +13,9 @@ struct table;
  * transform_check. other: as the function needs, or NULL. */
 MUST_USE paramo_err table_transform_check(const struct table *t, const struct table *other,
                                           const struct transform *what);
-/* Computes the rows of *n keys into vals (dim values each). Moves the keys that have a result to the front, and sets *n to
- * their number: FILL, SCALE and ADD change rows that exist; AXPY and COPY have a result where the second table has a
- * row. x: room for as many rows of the second table; NULL without one. NUMERIC: a result is not finite. */
+/* Computes the rows of *n keys into vals (dim values each). Moves the keys that have a result to the front, and sets
+ * *n to their number: FILL, SCALE and ADD change rows that exist; AXPY and COPY have a result where the second table
+ * has a row. x: room for as many rows of the second table; NULL without one. NUMERIC: a result is not finite. */
 MUST_USE paramo_err table_transform_rows(struct table *t, struct table *other, const struct transform *what,
                                          uint64_t *keys, size_t *n, void *vals, void *x);
 

@@ -67,8 +67,8 @@ struct van_frame {
     /* Among the frames of a class that wait, the highest priority is sent first; equal ones in order. A
      * waiting frame ages: one step of priority is worth 1,024 frames. */
     int32_t priority;
-    /* NULL, or what a receiver in this process may read in frame() (van_note), besides the segments and as long as these.
-     * Other vans leave it behind. */
+    /* NULL, or what a receiver in this process may read in frame() (van_note), besides the segments and as long as
+     * these. Other vans leave it behind. */
     const void *note;
     void (*done)(struct van_frame *frame, paramo_err status);
     uint64_t van_private[4];

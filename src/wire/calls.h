@@ -8,8 +8,8 @@
  * call that has the place of an earlier one says that the caller has the earlier one's answer, or has given it up. So
  * a call that waits for long, and holds the floor, holds up no other one.
  *
- * Bodies stand in files of their own: register_call.h, barrier_call.h, table_spec.h, pool_calls.h,
- * kv_calls.h, clock_calls.h, order.h, status.h; heartbeat.h and end.h are not calls. It never knows which node calls. Tests:
+ * Bodies stand in files of their own: register_call.h, barrier_call.h, table_spec.h, pool_calls.h, kv_calls.h,
+ * clock_calls.h, order.h, status.h; heartbeat.h and end.h are not calls. It never knows which node calls. Tests:
  * test/wire/test_calls.c.
  */
 #ifndef WIRE_CALLS_H

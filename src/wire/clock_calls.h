@@ -1,7 +1,7 @@
 /*
- * CLOCK_JOIN, CLOCK_TELL, CLOCK_WAIT, CLOCK_LEAVE: the clocks of the job's workers. A worker counts from its join
- * to its leave; that time is a session, which is named by the call that began it. A clock is the number of iterations that a worker has
- * ended, so telling it again changes nothing. Tests: test/wire/test_calls.c.
+ * CLOCK_JOIN, CLOCK_TELL, CLOCK_WAIT, CLOCK_LEAVE: the clocks of the job's workers. A worker counts from its join to
+ * its leave; that time is a session, which is named by the call that began it. A clock is the number of iterations
+ * that a worker has ended, so telling it again changes nothing. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_CLOCK_CALLS_H
 #define WIRE_CLOCK_CALLS_H
@@ -15,8 +15,8 @@
 struct clock_join {
     uint32_t customer; /* customer of the node */
 };
-/* The session of the CLOCK_JOIN with this number (its sequence), of this node. A caller that has given up the call knows it, too:
- * the scheduler may have counted the worker. */
+/* The session of the CLOCK_JOIN with this number (its sequence), of this node. A caller that has given up the call
+ * knows it, too: the scheduler may have counted the worker. */
 static inline uint64_t clock_session(uint32_t node, uint64_t call)
 {
     return (uint64_t)node << 32 | (uint32_t)(call / CALL_PLACES);

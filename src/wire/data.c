@@ -10,8 +10,8 @@ size_t data_keys_ascend(const uint64_t *keys, size_t n)
 {
     for (size_t i = 1; i < n;) {
         size_t end = n - i > KEYS_BLOCK ? i + KEYS_BLOCK : n;
-        /* Its upper bit: keys[j - 1] < keys[j] for all j. Processors without a comparison of 64 bits do this several keys at
-         * a time (Warren, Hacker's Delight, 2-12). */
+        /* Its upper bit: keys[j - 1] < keys[j] for all j. Processors without a comparison of 64 bits do this several
+         * keys at a time (Warren, Hacker's Delight, 2-12). */
         uint64_t less = UINT64_MAX;
         for (size_t j = i; j < end; j++) {
             const uint64_t a = keys[j - 1], b = keys[j];

@@ -1,6 +1,6 @@
 /*
- * The end of a body of REDUCE or TRANSFORM that names a function of the application: u8 length of the name, the name, and
- * the parameters up to the body's end. Tests: test/wire/test_transform_body.c, fuzz/fuzz_frame.c.
+ * The end of a body of REDUCE or TRANSFORM that names a function of the application: u8 length of the name, the name,
+ * and the parameters up to the body's end. Tests: test/wire/test_transform_body.c, fuzz/fuzz_frame.c.
  */
 #ifndef WIRE_USER_BODY_H
 #define WIRE_USER_BODY_H

@@ -1,5 +1,6 @@
 /*
- * Checks of the caller's page, in its thread. It never knows how a page comes together. Tests: test/worker/test_pages.c.
+ * Checks of the caller's page, in its thread. It never knows how a page comes together. Tests:
+ * test/worker/test_pages.c.
  */
 #ifndef WORKER_CHECK_PAGE_H
 #define WORKER_CHECK_PAGE_H

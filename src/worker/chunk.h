@@ -49,9 +49,9 @@ void slice_wait_again(struct client *c, struct chunk *chunk);
 void slice_unwait_view(struct client *c, struct chunk *chunk);
 /* All answers of the chunk have come. */
 void chunk_finished(struct client *c, struct chunk *chunk);
-/* The chunk has failed. A request to a table ends with that; a carrier does not: the request that it carries ends, and the
- * chunk is tried again. One of messages ends when all its nodes have
- * answered or failed, with the first failure; its chunk has no slices in any list on return. */
+/* The chunk has failed. A request to a table ends with that; a carrier does not: the request that it carries ends,
+ * and the chunk is tried again. One of messages ends when all its nodes have answered or failed, with the first
+ * failure; its chunk has no slices in any list on return. */
 void chunk_failed(struct chunk *chunk, paramo_err status, const char *text);
 /* Takes the chunk's memory back from the van and its links. */
 void chunk_withdraw(struct chunk *chunk);

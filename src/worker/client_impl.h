@@ -169,9 +169,9 @@ struct gather {
     uint64_t copied;
 };
 
-/* carrying.c. A carrier is a push of the client's own: rows of a request of the application that a filter lets travel, or
- * of a flush. It has no timestamp, no deadline, and arrays of its own; it ends when all is acknowledged, or with the
- * client. */
+/* carrying.c. A carrier is a push of the client's own: rows of a request of the application that a filter lets
+ * travel, or of a flush. It has no timestamp, no deadline, and arrays of its own; it ends when all is acknowledged,
+ * or with the client. */
 struct carry {
     bool own;                    /* of the client: a carrier, or a flush when a chain changes */
     struct held_table *held;     /* carrier, flush */

@@ -80,8 +80,8 @@ struct client_call {
         range; /* PUSH, PULL, PUSHPULL: kv->keys is NULL; its n keys are those from `begin` on, without overflow */
     uint64_t begin;
     bool with_state; /* PUT */
-    /* PUSH and PULL of an aggregated table: the worker's clock, and the number of workers that count when all have reached
-     * it; 0: that is not known yet, and client_clock_reached says it. */
+    /* PUSH and PULL of an aggregated table: the worker's clock, and the number of workers that count when all have
+     * reached it; 0: that is not known yet, and client_clock_reached says it. */
     bool clocked;
     uint64_t clock;
     uint32_t workers;

@@ -23,8 +23,8 @@ struct client_clock_gate {
 
 /* ---- news, after config.need_clock ---- */
 
-/* All workers that count have reached the clock: requests that are held for it are sent. workers: how many count; 0: not
- * known. */
+/* All workers that count have reached the clock: requests that are held for it are sent. workers: how many count; 0:
+ * not known. */
 void client_clock_reached(struct client *client, uint64_t minimum, uint32_t workers);
 /* Some workers have not reached the clock. A request that misses its deadline names them. Asks again if requests are
  * held. */

@@ -10,8 +10,8 @@
 /* Copies the rows of a finished split chunk or a scattered slice to their places. */
 void gather_split(struct chunk *chunk);
 void gather_chunk(struct chunk *chunk);
-/* All answers with lens have come: copies them to their places, in turns, and ends the request: SIZE_MISMATCH if there is
- * no room. */
+/* All answers with lens have come: copies them to their places, in turns, and ends the request: SIZE_MISMATCH if
+ * there is no room. */
 void gather_lens(struct request *r);
 /* The request has ended, perhaps in the middle of it. */
 void gather_end(struct request *r);

@@ -1,6 +1,6 @@
 /*
- * The list of a client's links, and which shard is reached by which. route.c makes and drops links (link.h) as views say;
- * this is only the list. It must never know what a link does. Tests: test/worker/test_client.c.
+ * The list of a client's links, and which shard is reached by which. route.c makes and drops links (link.h) as views
+ * say; this is only the list. It must never know what a link does. Tests: test/worker/test_client.c.
  */
 #ifndef WORKER_LINKS_H
 #define WORKER_LINKS_H

@@ -70,7 +70,8 @@ paramo_err page_request_begin(struct page_request *p, uint32_t shards)
     if (!p->batches)
         return err_memory(shards * sizeof *p->batches);
     p->count = shards;
-    /* Where keys are mixed, each shard has about as many of the first rows. An eighth more, and the page is nearly full. */
+    /* Where keys are mixed, each shard has about as many of the first rows. An eighth more, and the page is nearly
+     * full. */
     uint32_t even = p->most / shards;
     p->share = shards == 1 ? p->most : even + even / 8 + 16;
     p->share = p->share < p->most ? p->share : p->most;

@@ -1,7 +1,7 @@
 /*
- * A request for a page: the rows of a range that exist, from its first key on, as many as fit. Each shard sends its first
- * rows; here they come together, up to the least of the last keys of shards that have more. So no row is left out. It never
- * knows which shards there are. Tests: test/worker/test_pages.c.
+ * A request for a page: the rows of a range that exist, from its first key on, as many as fit. Each shard sends its
+ * first rows; here they come together, up to the least of the last keys of shards that have more. So no row is left
+ * out. It never knows which shards there are. Tests: test/worker/test_pages.c.
  *
  *     shard 0   3 ------- 17 ------- 40 | more
  *     shard 1       9 ----------- 33 | more           the page: 3 to 33, and the next begins at 34

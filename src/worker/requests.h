@@ -1,7 +1,7 @@
 /*
- * The requests of a client that are in flight, in the order in which they were issued, and those of them that have ended
- * and wait for client_finish. Also the memory of requests. It must never know what a request does.
- * Tests: test/worker/test_client.c.
+ * The requests of a client that are in flight, in the order in which they were issued, and those of them that have
+ * ended and wait for client_finish. Also the memory of requests. It must never know what a request does. Tests:
+ * test/worker/test_client.c.
  */
 #ifndef WORKER_REQUESTS_H
 #define WORKER_REQUESTS_H
@@ -29,7 +29,8 @@ void requests_remove(struct client *c, struct request *r);
 void requests_note_ended(struct client *c, struct request *r);
 /* The next one that has ended; NULL: that was all. */
 struct request *requests_take_ended(struct client *c);
-/* Room for what a request copies of the caller's: in the request, or of its own until request_copy_free. NULL: no memory. */
+/* Room for what a request copies of the caller's: in the request, or of its own until request_copy_free. NULL: no
+ * memory. */
 void *request_copy_room(struct request *r, size_t bytes);
 void request_copy_free(struct request *r);
 /* Frees the cached requests; none is in flight. */

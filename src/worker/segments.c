@@ -11,8 +11,8 @@ static void *unconst(const void *p)
     return (void *)(uintptr_t)p;
 }
 
-/* A range: the bytes of its keys, in the order of little-endian machines, lie where its first key does. Without memory for
- * bits, or when they are not fewer, the keys themselves travel. */
+/* A range: the bytes of its keys, in the order of little-endian machines, lie where its first key does. Without
+ * memory for bits, or when they are not fewer, the keys themselves travel. */
 static struct van_seg range_of(struct slice *p)
 {
     const struct span *s = p->span;

@@ -61,8 +61,8 @@ bool request_adds_up(const struct request *r)
 
 /* ---- a part of the keys at a time ---- */
 
-/* A carrier fails in no part once another was sent: it has the memory for its chunks, and the owners of all keys, before
- * the first of them. AGAIN: a key has no owner in this view. MEMORY. */
+/* A carrier fails in no part once another was sent: it has the memory for its chunks, and the owners of all keys,
+ * before the first of them. AGAIN: a key has no owner in this view. MEMORY. */
 static paramo_err carrier_ready(struct client *c, const struct request *r, const struct span *s)
 {
     uint64_t row = s->src_bytes / s->count, most = filtering_chunk_bytes(c, r),

@@ -18,7 +18,8 @@ void slicing_fini(struct client *c);
 
 /* Makes the request's chunks and starts them; the request may have ended on return. */
 void slice_by_view(struct client *c, struct request *r);
-/* A turn of the waiting chunk that stands for all keys of its request that are not sliced yet. Returns what it has cost. */
+/* A turn of the waiting chunk that stands for all keys of its request that are not sliced yet. Returns what it has
+ * cost. */
 size_t slice_rest_turn(struct client *c, struct chunk *rest);
 /* The request, which has no chunks, waits as a whole for a view of at least this number. */
 void request_wait(struct client *c, struct request *r, uint64_t need);

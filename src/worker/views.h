@@ -27,7 +27,8 @@ void views_taken(struct client *c);
 void views_missed(struct client *c, struct view *view);
 /* Asks for a view of at least this number, once. */
 void views_ask(struct client *c, uint64_t need);
-/* A server cannot be reached: asks for a newer view if one was forgotten, which may have another server in its place. */
+/* A server cannot be reached: asks for a newer view if one was forgotten, which may have another server in its
+ * place. */
 void views_ask_forgotten(struct client *c);
 /* A request names a table that views have from this number on. */
 void views_need_table(struct client *c, uint64_t since);

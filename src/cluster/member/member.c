@@ -234,8 +234,9 @@ static const struct van_user member_user = {.frame = member_frame, .closed = mem
 
 /* ---- reaching the scheduler --------------------------------------------------------------------------- */
 
-/* The place that this incarnation has by the newest view, 0: none. It may have one before it has joined: a view may come
- * although the answer to REGISTER is lost. A scheduler that was restarted since knows by it that the place was lost. */
+/* The place that this incarnation has by the newest view, 0: none. It may have one before it has joined: a view may
+ * come although the answer to REGISTER is lost. A scheduler that was restarted since knows by it that the place was
+ * lost. */
 static uint32_t known_id(const struct member *m)
 {
     if (m->state != MEMBER_JOINING)

@@ -46,9 +46,9 @@ struct member_call {
     struct writer body;
 };
 
-/* All return INVALID, TOO_LARGE, CLOSED (not joined), the status that the member ended with, AGAIN
- * (CALL_PLACES calls are unanswered) or MEMORY at once. However long a call waits (a barrier, pool_next, kv_get), it
- * holds no other one up. deadline: lane_now's clock. TIMEOUT (or the scheduler's own error) comes within half a second of it. */
+/* All return INVALID, TOO_LARGE, CLOSED (not joined), the status that the member ended with, AGAIN (CALL_PLACES calls
+ * are unanswered) or MEMORY at once. However long a call waits (a barrier, pool_next, kv_get), it holds no other one
+ * up. deadline: lane_now's clock. TIMEOUT (or the scheduler's own error) comes within half a second of it. */
 MUST_USE paramo_err member_barrier(struct member *m, struct member_call *call, uint32_t group,
                                    uint32_t customer, uint64_t deadline);
 /* options NULL: it must exist. */

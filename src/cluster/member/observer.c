@@ -99,8 +99,8 @@ static bool take(struct observer *o, struct view *view)
     return true;
 }
 
-/* A scheduler that has not started, whose job is not complete, or that is away for some time may answer later. Any other
- * refusal is final for a node that has not joined. */
+/* A scheduler that has not started, whose job is not complete, or that is away for some time may answer later. Any
+ * other refusal is final for a node that has not joined. */
 static bool may_pass(const struct observer *o, paramo_err status)
 {
     static const paramo_err passing[] = {PARAMO_E_CONNECT, PARAMO_E_CONNECTION_REFUSED, PARAMO_E_AGAIN,

@@ -1,7 +1,7 @@
 /*
- * The view of a job for a node that is no member of it: the scheduler is asked for it each second, as by an admin client,
- * and at once when a newer one is needed. The scheduler knows nothing of the node, and does not wait for it. An observer
- * never knows what the view is for. All on one lane, unless noted. Tests: test/cluster/test_observer.c,
+ * The view of a job for a node that is no member of it: the scheduler is asked for it each second, as by an admin
+ * client, and at once when a newer one is needed. The scheduler knows nothing of the node, and does not wait for it.
+ * An observer never knows what the view is for. All on one lane, unless noted. Tests: test/cluster/test_observer.c,
  * test/node/test_readers.c.
  */
 #ifndef CLUSTER_MEMBER_OBSERVER_H
@@ -21,8 +21,9 @@ struct observer_config {
     uint32_t connect_timeout_ms; /* for the first view */
     uint32_t patience_ms;        /* later: how long the scheduler may be silent */
     void *arg;
-    /* As a member's. joined, once: OK with the first view, or why there is none. view: the first, and each newer one. ended,
-     * at most once after joined: SHUTDOWN, another job runs at the address; or the scheduler has been silent, and why. */
+    /* As a member's. joined, once: OK with the first view, or why there is none. view: the first, and each newer one.
+     * ended, at most once after joined: SHUTDOWN, another job runs at the address; or the scheduler has been silent,
+     * and why. */
     void (*on_joined)(void *arg, paramo_err status, const char *text);
     void (*on_view)(void *arg, struct view *view);
     void (*on_ended)(void *arg, paramo_err status, const char *text);
@@ -36,8 +37,8 @@ void observer_destroy(struct observer *observer);
 struct view *observer_view(const struct observer *observer);
 /* A view of this number or a later one is needed. */
 void observer_need(struct observer *observer, uint64_t number);
-/* Asks for the view as it is from now on. Returns the number of the query; its answer is there when observer_answered is not
- * less. */
+/* Asks for the view as it is from now on. Returns the number of the query; its answer is there when observer_answered
+ * is not less. */
 uint64_t observer_ask(struct observer *observer);
 /* The last query that was answered with a view. Any thread, while the observer exists. */
 uint64_t observer_answered(const struct observer *observer);

@@ -40,8 +40,8 @@ static void call_check(const struct sched_call *call)
     assert(!call->queue || call->answered == (call->queue == &call->node->sched->calls->held));
 }
 
-/* The groups that are released, in a list, and how many of these are answered by one save; the answers that a save holds
- * back, by its number. */
+/* The groups that are released, in a list, and how many of these are answered by one save; the answers that a save
+ * holds back, by its number. */
 static void released_check(const struct sched_calls *c)
 {
     assert(c->released ? c->released_end != &c->released : c->released_end == &c->released && !c->together);

@@ -1,6 +1,6 @@
 /*
- * What a save writes when all servers have written their files: the manifest. Then old checkpoints that the clock took are
- * removed. Must never know: orders. Tests: test/cluster/test_sched_ckpt.c.
+ * What a save writes when all servers have written their files: the manifest. Then old checkpoints that the clock
+ * took are removed. Must never know: orders. Tests: test/cluster/test_sched_ckpt.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_CKPT_MANIFEST_H
 #define CLUSTER_SCHEDULER_SCHED_CKPT_MANIFEST_H

@@ -58,7 +58,8 @@ void sched_ckpt_choose_base(struct sched_ckpt *c, const struct ckpt_base *last)
         c->base = *last;
 }
 
-/* It was saved before any shard takes its snapshot: the pushes of a work unit that is done by now are in that snapshot. */
+/* It was saved before any shard takes its snapshot: the pushes of a work unit that is done by now are in that
+ * snapshot. */
 static void copied(struct sched_ckpt *c)
 {
     struct writer extra = c->copy.run.w;

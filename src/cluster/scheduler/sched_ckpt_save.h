@@ -1,6 +1,6 @@
 /*
- * The begin of a save: its base, its number, and a copy of the job's durable records, which are saved before any shard takes
- * its snapshot. Must never know: which servers write. Tests: test/cluster/test_sched_ckpt.c.
+ * The begin of a save: its base, its number, and a copy of the job's durable records, which are saved before any
+ * shard takes its snapshot. Must never know: which servers write. Tests: test/cluster/test_sched_ckpt.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_CKPT_SAVE_H
 #define CLUSTER_SCHEDULER_SCHED_CKPT_SAVE_H

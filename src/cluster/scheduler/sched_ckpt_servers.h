@@ -1,6 +1,6 @@
 /*
- * The orders of a checkpoint to servers: which servers get them, what they report, and the order that follows when all have.
- * Must never know: files. Tests: test/cluster/test_sched_ckpt.c, test_sched_lost.c.
+ * The orders of a checkpoint to servers: which servers get them, what they report, and the order that follows when
+ * all have. Must never know: files. Tests: test/cluster/test_sched_ckpt.c, test_sched_lost.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_CKPT_SERVERS_H
 #define CLUSTER_SCHEDULER_SCHED_CKPT_SERVERS_H

@@ -43,8 +43,8 @@ static struct clock *clock_find(const struct sched_node *node, uint64_t session)
 
 /* ---- the minimum --------------------------------------------------------------------------------------- */
 
-/* Does the caller know how many workers count as a field of the answer? To be asked when the call comes: its node may have
- * no connection later. */
+/* Does the caller know how many workers count as a field of the answer? To be asked when the call comes: its node may
+ * have no connection later. */
 static bool asks_workers(const struct sched_call *call)
 {
     const struct sched_peer *peer = call->node->peer;

@@ -1,7 +1,7 @@
 /*
- * The durable records of pools, their owners and their work units: written, and read back by a scheduler that takes over.
- * Must never know: when records are written (sched_save.h), or what is dealt.
- * Tests: test/cluster/test_restart.c.
+ * The durable records of pools, their owners and their work units: written, and read back by a scheduler that takes
+ * over. Must never know: when records are written (sched_save.h), or what is dealt. Tests:
+ * test/cluster/test_restart.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_POOL_RECORDS_H
 #define CLUSTER_SCHEDULER_SCHED_POOL_RECORDS_H

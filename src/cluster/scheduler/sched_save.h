@@ -97,8 +97,8 @@ struct sched_save_copy {
  *
  *   idle --save_begin--> writing --complete--> in progress (ended < begun) --save_ended--> idle
  *
- * A record that changes while a save is written is written again, and the last counts. The save is complete in a step in
- * which no such record is left. So it has the state of one moment.
+ * A record that changes while a save is written is written again, and the last counts. The save is complete in a step
+ * in which no such record is left. So it has the state of one moment.
  */
 struct sched_saves {
     struct scheduler *sched; /* whose part it is */

@@ -1,19 +1,20 @@
 /*
  * The work units of a pool: dealt, leased, done, round after round; and which worker holds which.
  *
- * The units are in the order in which they were first dealt. Round 0 deals one stream after the other (stream 0: units 0, 1,
- * 2, ...) and turns to the next stream when a worker has found the end, so the order is (stream, index). A unit beyond an end
- * is VOID: it never existed. From round 1 on all units are known. The units of each owner are chained, so that a worker gets
- * its own first; a cursor then gives all others in order, and skips blocks without a FREE unit.
+ * The units are in the order in which they were first dealt. Round 0 deals one stream after the other (stream 0:
+ * units 0, 1, 2, ...) and turns to the next stream when a worker has found the end, so the order is (stream, index).
+ * A unit beyond an end is VOID: it never existed. From round 1 on all units are known. The units of each owner are
+ * chained, so that a worker gets its own first; a cursor then gives all others in order, and skips blocks without a
+ * FREE unit.
  *
  *   FREE --dealt--> LEASED --done--> DONE     LEASED --holder gone--> FREE     any --beyond an end--> VOID
  *
- * A unit that was done in an earlier round is FREE, so no step visits all units when a round begins. Before that, while
- * all units are done, the units of each owner are chained in turns. Until the last turn the pool is in the round that is
- * finished, and no unit is dealt.
+ * A unit that was done in an earlier round is FREE, so no step visits all units when a round begins. Before that,
+ * while all units are done, the units of each owner are chained in turns. Until the last turn the pool is in the
+ * round that is finished, and no unit is dealt.
  *
- * Must never know: calls, and which of them waits for a unit (sched_pool.h); how a unit is stored (sched_pool_records.h).
- * Tests: test/cluster/test_sched_calls.c, test_restart.c.
+ * Must never know: calls, and which of them waits for a unit (sched_pool.h); how a unit is stored
+ * (sched_pool_records.h). Tests: test/cluster/test_sched_calls.c, test_restart.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_UNITS_H
 #define CLUSTER_SCHEDULER_SCHED_UNITS_H
@@ -29,8 +30,8 @@ enum unit_state { UNIT_FREE, UNIT_LEASED, UNIT_DONE, UNIT_VOID };
 
 enum { NO_UNIT = -1, RECORD_UNITS_MAX = 64, RECORD_POOL_SHIFT = 20 };
 enum { POOL_CHAIN_TURN = 1 << 16 }; /* units that a turn before a round visits (bench/steps.sh) */
-/* A step that looks for a FREE unit looks at as many units of a chain as a turn visits, at the counters of blocks, and at
- * the units of two blocks. */
+/* A step that looks for a FREE unit looks at as many units of a chain as a turn visits, at the counters of blocks,
+ * and at the units of two blocks. */
 enum { BLOCK_UNITS = 1 << 14, POOL_BLOCKS = POOL_UNITS_MAX / BLOCK_UNITS };
 
 struct unit {
@@ -93,8 +94,8 @@ struct sched_pool {
 
 /* The numbers of the pool are within each other's bounds. */
 void pool_check(const struct sched_pool *pool);
-/* The numbers of units and blocks are those of the list, and each lease is of a unit that is there. Walks all of them: for
- * assert_slow. */
+/* The numbers of units and blocks are those of the list, and each lease is of a unit that is there. Walks all of
+ * them: for assert_slow. */
 bool pool_fits(const struct sched_pool *pool);
 /* The pool's durable record is to be written. */
 void pool_changed(struct sched_pool *pool);

@@ -38,7 +38,8 @@ struct scheduler_config {
      * found (used until scheduler_create returns). It is the scheduler's from then on, which closes it. */
     struct store *store;
     const struct store_state *found;
-    /* Checkpoints: the files, and the blocking jobs that read and write them; NULL: none are taken. Both outlive the scheduler. */
+    /* Checkpoints: the files, and the blocking jobs that read and write them; NULL: none are taken. Both outlive the
+     * scheduler. */
     struct fs *fs;
     struct blocking_jobs *blocking_jobs;
     uint64_t (*unix_time)(void);    /* seconds, for the manifest; NULL: 0 */

@@ -61,8 +61,8 @@ static void futex_wait(atomic_uint *word, unsigned value, uint64_t ns)
     (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
 }
 
-/* Another thread is inside a step: returns when it has left, or after PARK_NS. Yielding the processor instead would take
- * milliseconds on a busy machine. */
+/* Another thread is inside a step: returns when it has left, or after PARK_NS. Yielding the processor instead would
+ * take milliseconds on a busy machine. */
 static void real_step_aside(struct lane *lane)
 {
     for (unsigned i = 0; i < ASIDE_SPINS && !(lane->flags & LANE_NO_SPIN); i++) {

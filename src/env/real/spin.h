@@ -1,9 +1,9 @@
 /*
  * Decides whether a thread polls before it sleeps. If cores are free, polling saves a wake-up. If they are busy, it
- * takes the processor from the thread that should answer. So the module tries both (base/two_ways.h): sleeping is the first
- * way, polling the second. A window has some sleeps. Its cost is the time between two sleeps for each frame that was
- * received. Polling must win by little only, because the other side of a connection gains more once this one polls. This
- * module never knows lanes or the clock. One thread at a time. Tests: test/env/test_spin.c.
+ * takes the processor from the thread that should answer. So the module tries both (base/two_ways.h): sleeping is the
+ * first way, polling the second. A window has some sleeps. Its cost is the time between two sleeps for each frame
+ * that was received. Polling must win by little only, because the other side of a connection gains more once this one
+ * polls. This module never knows lanes or the clock. One thread at a time. Tests: test/env/test_spin.c.
  */
 #ifndef ENV_REAL_SPIN_H
 #define ENV_REAL_SPIN_H

@@ -614,8 +614,8 @@ void migration_source_mark_streams(struct chain *c)
     }
 }
 
-/* This shard may have taken the place of a dead owner whose lease is not over yet. The target knows nothing of that lease,
- * so it gets no partition before. */
+/* This shard may have taken the place of a dead owner whose lease is not over yet. The target knows nothing of that
+ * lease, so it gets no partition before. */
 void migration_source_check_pause(struct chain *c)
 {
     struct migration_source *g = c->migration_source;

@@ -113,8 +113,9 @@ static void stream_resend(struct chain_stream *st, uint64_t received)
         stream_beat(st);
 }
 
-/* At most CHAIN_GRANTS times for each beat, and for each view that the next member gets: the answer to a later beat tells
- * whether it has come. When a cut ends, many ACKs come at once, and each may ask for what has just been sent again. */
+/* At most CHAIN_GRANTS times for each beat, and for each view that the next member gets: the answer to a later beat
+ * tells whether it has come. When a cut ends, many ACKs come at once, and each may ask for what has just been sent
+ * again. */
 static void stream_asked(struct chain_stream *st, const struct chain_ack *ack)
 {
     chain_stream_check(st);

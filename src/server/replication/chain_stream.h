@@ -1,6 +1,7 @@
 /*
- * Streams to the next members of chains: the connection, what was sent, what must be sent again. It must never know what a
- * new view means (succession.h does), nor which partitions an entry is for. Tests: test/worker/test_chain_sim.c.
+ * Streams to the next members of chains: the connection, what was sent, what must be sent again. It must never know
+ * what a new view means (succession.h does), nor which partitions an entry is for. Tests:
+ * test/worker/test_chain_sim.c.
  */
 #ifndef SERVER_REPLICATION_CHAIN_STREAM_H
 #define SERVER_REPLICATION_CHAIN_STREAM_H

@@ -1,6 +1,6 @@
 /*
- * The chain's tick: each CHAIN_TICK_MS streams send beats, connect, and send again, while the chain may stop the shard from
- * serving. It must never know what a stream sends. Tests: test/worker/test_chain_sim.c.
+ * The chain's tick: each CHAIN_TICK_MS streams send beats, connect, and send again, while the chain may stop the
+ * shard from serving. It must never know what a stream sends. Tests: test/worker/test_chain_sim.c.
  */
 #ifndef SERVER_REPLICATION_CHAIN_TICK_H
 #define SERVER_REPLICATION_CHAIN_TICK_H

@@ -1,6 +1,6 @@
 /*
- * Waits: answers, and a follower's acknowledgements, that leave when the next members have acknowledged all entries of a
- * change. It must never know how entries travel. Tests: test/worker/test_chain_sim.c.
+ * Waits: answers, and a follower's acknowledgements, that leave when the next members have acknowledged all entries
+ * of a change. It must never know how entries travel. Tests: test/worker/test_chain_sim.c.
  */
 #ifndef SERVER_REPLICATION_CHAIN_WAIT_H
 #define SERVER_REPLICATION_CHAIN_WAIT_H

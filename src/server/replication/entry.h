@@ -1,6 +1,6 @@
 /*
- * Entries of a stream: the messages to a next member that are not acknowledged yet. It must never know when they are sent,
- * or what an acknowledgement means: chain_stream.h does. Tests: test/worker/test_chain_sim.c.
+ * Entries of a stream: the messages to a next member that are not acknowledged yet. It must never know when they are
+ * sent, or what an acknowledgement means: chain_stream.h does. Tests: test/worker/test_chain_sim.c.
  */
 #ifndef SERVER_REPLICATION_ENTRY_H
 #define SERVER_REPLICATION_ENTRY_H

@@ -11,8 +11,8 @@
 #include "server/replication/splitting.h"
 #include "server/shard/reply.h"
 
-/* Can each server that this shard passes changes to, or that another passes them to, read it? AGAIN: that is not known of
- * one yet. */
+/* Can each server that this shard passes changes to, or that another passes them to, read it? AGAIN: that is not
+ * known of one yet. */
 static paramo_err check_readable(const struct chain *c, const struct wire_head *h)
 {
     char name[VIEW_LABEL_MAX];

@@ -43,8 +43,8 @@ MUST_USE paramo_err records_restart(struct chain *c, struct chain_origin *o,
 void records_of_gone(struct chain *c, struct chain_origin *o);
 /* Frees the origin, which nothing else names any more, and its records. NULL: nothing. */
 void records_end(struct chain *c, struct chain_origin *o);
-/* Routes these entries, before those that are left. nothing: no chain has us for these partitions. gated: the shard serves
- * when the next members have acknowledged them. */
+/* Routes these entries, before those that are left. nothing: no chain has us for these partitions. gated: the shard
+ * serves when the next members have acknowledged them. */
 void records_route(struct chain *c, struct queue *entries, const uint64_t nothing[CHAIN_WORDS], bool gated);
 /* The jobs that were just added have their first turn now. Without it the first turn comes later. */
 void records_go(struct chain *c);

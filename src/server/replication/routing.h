@@ -1,6 +1,6 @@
 /*
- * Routing: entries of streams that a view has ended go to the streams of the new next members, one by one. It must never
- * know when a turn is over: records.h does. Tests: test/worker/test_routing.c.
+ * Routing: entries of streams that a view has ended go to the streams of the new next members, one by one. It must
+ * never know when a turn is over: records.h does. Tests: test/worker/test_routing.c.
  */
 #ifndef SERVER_REPLICATION_ROUTING_H
 #define SERVER_REPLICATION_ROUTING_H

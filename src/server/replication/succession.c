@@ -375,9 +375,9 @@ void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
     }
 }
 
-/* Since the previous view, has an owner died whose partitions are ours now? It may be cut off, not know of its death, and
- * answer pulls until its lease is over. Every other owner had paused for a migration before its partitions passed on; it
- * may have left since, in a view that this shard has missed. */
+/* Since the previous view, has an owner died whose partitions are ours now? It may be cut off, not know of its death,
+ * and answer pulls until its lease is over. Every other owner had paused for a migration before its partitions passed
+ * on; it may have left since, in a view that this shard has missed. */
 static bool owner_died(const struct chain *c, const struct change *change)
 {
     const struct shard *s = c->shard;

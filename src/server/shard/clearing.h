@@ -38,8 +38,8 @@ void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *part
  * beginning). A table for which it is too little loses its rows in later steps. */
 void clearing_begin_some(struct shard *s, struct shard_table *t, const uint64_t *partitions, size_t *room);
 size_t clearing_room(const struct shard *s);
-/* DENSE: may this many new rows get their initial values at once? Then *room shrinks. If not: they are made without, and
- * clearing_fill gives them their values in steps. */
+/* DENSE: may this many new rows get their initial values at once? Then *room shrinks. If not: they are made without,
+ * and clearing_fill gives them their values in steps. */
 bool clearing_fills_at_once(const struct shard *s, const struct shard_table *t, uint64_t rows, size_t *room);
 void clearing_fill(struct shard *s, struct shard_table *t, const uint64_t *partitions);
 /* Are there removed rows on any of these partitions that still take memory? Then nothing may read or add rows

@@ -1,10 +1,10 @@
 /*
- * Pushes to an aggregated table that wait until those of the other workers have come, so that all of a clock are one change
- * to the chain (docs/CONSISTENCY.md, section 5). A push that waits has changed nothing, as if it was still in its
- * connection. What waits is closed, by one change or by one for each push, when
+ * Pushes to an aggregated table that wait until those of the other workers have come, so that all of a clock are one
+ * change to the chain (docs/CONSISTENCY.md, section 5). A push that waits has changed nothing, as if it was still in
+ * its connection. What waits is closed, by one change or by one for each push, when
  *
- *     - the clock has as many pushes here as the one before had; after a clock without pushes here, as many senders have
- *       pushed as workers count;
+ *     - the clock has as many pushes here as the one before had; after a clock without pushes here, as many senders
+ *       have pushed as workers count;
  *     - COLLECTING_MS have passed since the first push, or COMBINED_PUSHES_MAX are reached;
  *     - with the next push the shard would have more than COLLECTING_BYTES, or more than COLLECTIONS_MAX collections;
  *     - a request comes that must find the pushes done: collecting_before.
@@ -37,7 +37,8 @@ struct collection {
     size_t count, bytes;
 };
 
-/* Of each table that had a collection: how many pushes were collected in its latest clock, and in the one before that. */
+/* Of each table that had a collection: how many pushes were collected in its latest clock, and in the one before
+ * that. */
 struct collecting_past {
     struct collecting_past *next;
     uint32_t table;

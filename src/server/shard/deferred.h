@@ -11,7 +11,8 @@
  * A repeat replaces the request that it repeats. Nothing of this is replicated or migrated: a client asks the
  * next owner (MOVED).
  *
- * This is the list; deferred_turn.h has the steps. It must never know how a page is found. Tests: test/server/test_shard.c.
+ * This is the list; deferred_turn.h has the steps. It must never know how a page is found. Tests:
+ * test/server/test_shard.c.
  */
 #ifndef SERVER_SHARD_DEFERRED_H
 #define SERVER_SHARD_DEFERRED_H

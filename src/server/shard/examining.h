@@ -1,8 +1,8 @@
 /*
- * The keys of a request to a handler: their hash, which tells whether a repeat has the same, their order and owners, and
- * the sum of the lengths. A request may have millions of keys, so they are examined in portions; slice.c gives a long
- * request a turn for each, and its connection's later requests wait behind it.
- * It must never know what a handler does. Tests: test/server/test_shard.c.
+ * The keys of a request to a handler: their hash, which tells whether a repeat has the same, their order and owners,
+ * and the sum of the lengths. A request may have millions of keys, so they are examined in portions; slice.c gives a
+ * long request a turn for each, and its connection's later requests wait behind it. It must never know what a handler
+ * does. Tests: test/server/test_shard.c.
  */
 #ifndef SERVER_SHARD_EXAMINING_H
 #define SERVER_SHARD_EXAMINING_H

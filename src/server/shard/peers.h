@@ -1,6 +1,6 @@
 /*
- * The list of a shard's connections. senders.c says when one ends. This module never knows what comes over a connection.
- * Tests: test/worker/test_senders.c.
+ * The list of a shard's connections. senders.c says when one ends. This module never knows what comes over a
+ * connection. Tests: test/worker/test_senders.c.
  */
 #ifndef SERVER_SHARD_PEERS_H
 #define SERVER_SHARD_PEERS_H

@@ -27,8 +27,8 @@ void shard_accept(struct shard *shard, struct van_conn *conn, const struct hello
  * in turns of the lane first; until then the shard has the view before. Without memory for a new table, requests to it
  * answer MEMORY until there is some. */
 void shard_set_view(struct shard *shard, struct view *view);
-/* On the lane. True: the shard has been given a view that it has not adopted yet, and posts the task again when it has, or
- * is closed. The scheduler's orders presume the views that it has sent before. */
+/* On the lane. True: the shard has been given a view that it has not adopted yet, and posts the task again when it
+ * has, or is closed. The scheduler's orders presume the views that it has sent before. */
 MUST_USE bool shard_defers(struct shard *shard, struct lane_task *task);
 /* Any thread: answers that have not left yet. */
 size_t shard_unsent(const struct shard *shard);

@@ -1,6 +1,6 @@
 /*
- * The shard as its parts see it: its configuration, its view, where each part's state is, and the records that all parts
- * share: tables, senders, connections. Nothing outside src/server includes this, but tests and the simulator.
+ * The shard as its parts see it: its configuration, its view, where each part's state is, and the records that all
+ * parts share: tables, senders, connections. Nothing outside src/server includes this, but tests and the simulator.
  * One lane owns everything here, unless a field says otherwise. Includes point down this list:
  *
  *     shard.c           life, connections, views

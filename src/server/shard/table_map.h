@@ -1,6 +1,6 @@
 /*
- * The shard's tables by id. A table is added when a view first names it, and stays. This module never knows what a table
- * holds. Tests: test/server/test_shard.c.
+ * The shard's tables by id. A table is added when a view first names it, and stays. This module never knows what a
+ * table holds. Tests: test/server/test_shard.c.
  */
 #ifndef SERVER_SHARD_TABLE_MAP_H
 #define SERVER_SHARD_TABLE_MAP_H

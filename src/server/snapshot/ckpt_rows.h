@@ -1,8 +1,8 @@
 /*
- * Blocks of checkpoints with rows of a table and their optimizer state, or with removed keys. wire/ has their
- * bytes (row_block.h, sender_records.h). Rows are saved partition by partition, so that the later owner of the partitions finds them.
- * Decoding checks everything, and changes the table only on the caller's partitions. Pure, but for the table.
- * It must never know files, or when a checkpoint is taken. Tests: test/server/test_ckpt_rows.c.
+ * Blocks of checkpoints with rows of a table and their optimizer state, or with removed keys. wire/ has their bytes
+ * (row_block.h, sender_records.h). Rows are saved partition by partition, so that the later owner of the partitions
+ * finds them. Decoding checks everything, and changes the table only on the caller's partitions. Pure, but for the
+ * table. It must never know files, or when a checkpoint is taken. Tests: test/server/test_ckpt_rows.c.
  */
 #ifndef SERVER_SNAPSHOT_CKPT_ROWS_H
 #define SERVER_SNAPSHOT_CKPT_ROWS_H

@@ -21,11 +21,11 @@ void loading_expect(struct shard *s);
  * wait until shard_load_go. TIMEOUT: there are copies, and this shard's hold has ended. It has served
  * requests since, so copies may be from before their load or after it. */
 MUST_USE paramo_err shard_load(struct shard *s, const struct shard_save_config *config);
-/* Comes before a load where there are copies. Requests wait from now on. done is called when all later
- * members of chains have every change of this shard, and no dead owner may still read what is this shard's now.
- * So when all shards hold, all copies are equal, and stay equal until all have loaded, and no other shard reads. shard_load_go ends the hold. It also ends after hold_ms, or with a view of
- * another scheduler, which does not know the load. Tables that are loaded by then are lost, because other
- * shards may not have loaded them. */
+/* Comes before a load where there are copies. Requests wait from now on. done is called when all later members of
+ * chains have every change of this shard, and no dead owner may still read what is this shard's now. So when all
+ * shards hold, all copies are equal, and stay equal until all have loaded, and no other shard reads. shard_load_go
+ * ends the hold. It also ends after hold_ms, or with a view of another scheduler, which does not know the load.
+ * Tables that are loaded by then are lost, because other shards may not have loaded them. */
 MUST_USE paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *config);
 /* Loads rows and records of checkpoint `number` for those partitions of this shard that the view says are lost and
  * will be restored (struct view, lost). Requests wait since that view, and resume when this ends. After an error the

@@ -24,8 +24,9 @@ void optimizer_setup(struct optimizer *o, const paramo_table_options *options)
     };
 }
 
-/* Not 0 in the top bit, if not every |x| <= limit, or one is not a number. Bits of non-negative floats order as integers,
- * with infinity and NaN on top; one subtraction and one or per value, in integers, is cheap vector code on every machine. */
+/* Not 0 in the top bit, if not every |x| <= limit, or one is not a number. Bits of non-negative floats order as
+ * integers, with infinity and NaN on top; one subtraction and one or per value, in integers, is cheap vector code on
+ * every machine. */
 static inline __attribute__((always_inline)) uint32_t outside_f32(const float *g, size_t n, float limit)
 {
     uint32_t top;

@@ -1,7 +1,7 @@
 /*
- * Life cycle of a tcp connection: create, connect, move, close. tcp_send.h and tcp_recv.h are the two
- * directions, tcp_end.h is the end, tcp_listen.h the listeners, tcp_conn.h the state, tcp_van.c the van.
- * Never knows what a frame means, or which node the peer is. Private to src/van/tcp and src/van/ucx. Tests: test/van/test_tcp.c.
+ * Life cycle of a tcp connection: create, connect, move, close. tcp_send.h and tcp_recv.h are the two directions,
+ * tcp_end.h is the end, tcp_listen.h the listeners, tcp_conn.h the state, tcp_van.c the van. Never knows what a frame
+ * means, or which node the peer is. Private to src/van/tcp and src/van/ucx. Tests: test/van/test_tcp.c.
  */
 #ifndef VAN_TCP_TCP_H
 #define VAN_TCP_TCP_H

@@ -347,8 +347,8 @@ static void push_out(struct tcp_conn *conn)
     conn->urgent = false;
 }
 
-/* The timer stays armed when what gathered has left: to set it again for the next frames would wake the lane's thread if
- * another thread sends them. So it may fire early, or for nothing. */
+/* The timer stays armed when what gathered has left: to set it again for the next frames would wake the lane's thread
+ * if another thread sends them. So it may fire early, or for nothing. */
 static void gather_over(struct lane_timer *timer)
 {
     struct tcp_conn *conn = container_of(timer, struct tcp_conn, timer);

@@ -9,7 +9,8 @@
 #include "van/ucx/ucx_way_state.h"
 
 /* Begins to make the way's worker, which hands messages to `came`. Then `ready` is called on the connection's lane,
- * unless the connection has ended. On an error the text is that of its cause. SYSTEM: the thread could not be started. */
+ * unless the connection has ended. On an error the text is that of its cause. SYSTEM: the thread could not be
+ * started. */
 MUST_USE paramo_err ucx_worker_begin(struct ucx_way *way, enum ucx_kind kind, ucp_am_recv_callback_t came,
                                      void (*ready)(struct ucx_way *way, paramo_err err));
 /* On the lane, when the connection has ended: destroys the worker, and frees the way. */
