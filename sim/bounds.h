@@ -22,8 +22,8 @@ struct bounds *bounds_begin(struct world *w);
 uint64_t bounds_from(const struct bounds *b);
 /* Its manifest exists: adds what the checkpoint may hold, for the tables that it has. */
 struct bounds *bounds_end(const struct world *w, const struct bounds *begun, const bool has[SIM_TABLES]);
-/* Until a load succeeds, each row may be as it was, or as in a checkpoint whose load was tried (ckpt_seen.until), with what
- * was pushed since. */
+/* Until a load succeeds, each row may be as it was, or as in a checkpoint whose load was tried (ckpt_seen.until),
+ * with what was pushed since. */
 void bounds_load_begins(struct world *w, struct load_attempt *a);
 /* The row's state if the last load took it from this checkpoint. False: the checkpoint lacks the table. */
 bool bounds_loads(const struct world *w, const struct bounds *b, enum sim_table table, unsigned index,

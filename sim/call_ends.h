@@ -1,6 +1,6 @@
 /*
- * How a call to the scheduler may end: each failure has a cause. It must never make a call. Tests: test/sim/test_play.c;
- * scripts/mutants.
+ * How a call to the scheduler may end: each failure has a cause. It must never make a call. Tests:
+ * test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_CALL_ENDS_H
 #define SIM_CALL_ENDS_H
@@ -17,13 +17,13 @@ struct world;
 bool call_ends_with(const struct machine *m, paramo_err status);
 /* The process has no job any more, which this status says. */
 bool call_ends_with_job(const struct machine *m, paramo_err status);
-/* Is the time of the call over that began at asked_at? By the clock of the node or of the scheduler, which may run fast. All
- * times are ns of the node's clock; from: the moment when it began. */
+/* Is the time of the call over that began at asked_at? By the clock of the node or of the scheduler, which may run
+ * fast. All times are ns of the node's clock; from: the moment when it began. */
 bool call_ends_late(const struct machine *m, uint64_t asked_at, uint64_t deadline, uint64_t from);
 /* The rank of a process that has joined. */
 uint32_t call_ends_place(const struct machine *m);
-/* May a barrier that was entered at that moment be broken: is one of the workers gone that it waits for, or was one at some
- * time since? Workers beyond the number that the job began with do not count. */
+/* May a barrier that was entered at that moment be broken: is one of the workers gone that it waits for, or was one
+ * at some time since? Workers beyond the number that the job began with do not count. */
 bool call_ends_barrier(const struct world *w, uint64_t from);
 
 #endif

@@ -227,8 +227,8 @@ static uint64_t dead_at(const struct scheduler *s, uint32_t place)
     return node && node->state == SNODE_DEAD ? node->info.incarnation : 0;
 }
 
-/* Does a scheduler know of a server's death that it did not know of at the call? Its view comes after its answer. Or does it
- * know of one that no view says yet, because there is no memory for that view? */
+/* Does a scheduler know of a server's death that it did not know of at the call? Its view comes after its answer. Or
+ * does it know of one that no view says yet, because there is no memory for that view? */
 static bool death_came(const struct machine *m)
 {
     const struct ckpts *c = m->world->ckpts;
@@ -244,8 +244,8 @@ static bool death_came(const struct machine *m)
     return came;
 }
 
-/* Has a server died since the call, in fact, by a view, or by the scheduler's roster? Without copies the partitions of a
- * server that died before have no other owner, and no checkpoint is whole. */
+/* Has a server died since the call, in fact, by a view, or by the scheduler's roster? Without copies the partitions
+ * of a server that died before have no other owner, and no checkpoint is whole. */
 static bool server_died(const struct world *w)
 {
     const struct ckpts *c = w->ckpts;
@@ -304,8 +304,8 @@ static bool has_cause(const struct machine *m, paramo_err status)
     case PARAMO_E_MEMORY:
         return memory_failed_call(m, UINT32_MAX, c->asked_moment);
     case PARAMO_E_CORRUPT: /* the damage of the lying disk is found, ... */
-        /* ... or a save misses a file: servers sync their files, and the scheduler then syncs the names of all of them. A
-         * power failure before that takes a name whose server has answered. */
+        /* ... or a save misses a file: servers sync their files, and the scheduler then syncs the names of all of
+         * them. A power failure before that takes a name whose server has answered. */
         return c->lied_at > c->asked_moment || (!c->load && c->power_at > c->asked_moment);
     case PARAMO_E_FORMAT:
         return c->lied_at > c->asked_moment;
@@ -417,8 +417,8 @@ static bool may_come(const struct ckpts *c, const struct machine *m)
     return may && m->made->own->incarnation != c->again_process;
 }
 
-/* Of these checkpoints the scheduler may load one: that of the number, or the last one, and no older one than a caller was
- * told of. */
+/* Of these checkpoints the scheduler may load one: that of the number, or the last one, and no older one than a
+ * caller was told of. */
 static void load_tried(struct world *w, uint64_t number)
 {
     struct ckpts *c = w->ckpts;

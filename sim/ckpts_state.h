@@ -1,6 +1,6 @@
 /*
- * What is known of the job's checkpoints: those whose manifests have existed, saves in progress, loads that failed. ckpts.c
- * writes it. It must never read a file. Tests: test/sim/test_play.c; scripts/mutants.
+ * What is known of the job's checkpoints: those whose manifests have existed, saves in progress, loads that failed.
+ * ckpts.c writes it. It must never read a file. Tests: test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_CKPTS_STATE_H
 #define SIM_CKPTS_STATE_H
@@ -22,8 +22,8 @@ struct ckpt_seen {
     bool there, promised; /* there: it still exists; promised: it was reported to a caller */
     bool loadable;        /* it was there when the last load was asked for, or has come since */
     bool has_all;         /* it has all tables that checkpoints have */
-    /* A load may have made rows what they are in it, for reads that began before this moment; UINT64_MAX: a load that may
-     * do so has not ended; 0: none may have. */
+    /* A load may have made rows what they are in it, for reads that began before this moment; UINT64_MAX: a load that
+     * may do so has not ended; 0: none may have. */
     uint64_t until;
     struct bounds *bounds;
 };
@@ -40,8 +40,8 @@ struct ckpts {
     uint64_t asked_moment;              /* of the last call, ... */
     uint32_t asked_term;                /* ... the highest term of a scheduler then, ... */
     uint32_t asked_deaths[SIM_SERVERS]; /* ... the servers that had died, ... */
-    /* ... and of each scheduler its term, the number of servers that it had replaced, and those that it had declared dead
-     * (incarnations by place) */
+    /* ... and of each scheduler its term, the number of servers that it had replaced, and those that it had declared
+     * dead (incarnations by place) */
     uint32_t asked_leads[2], asked_replaced[2];
     uint64_t asked_dead[2][SIM_SERVERS];
     uint64_t orders_full_at; /* the moment when a server last had as many unfinished orders as it may have */

@@ -116,7 +116,8 @@ static void watch_links(struct watch *l)
         }
 }
 
-/* A task whose function has not begun, and that waits for no other, is in the queue of its thread, which is not seen. */
+/* A task whose function has not begun, and that waits for no other, is in the queue of its thread, which is not
+ * seen. */
 static void watch_tasks(struct watch *l)
 {
     const paramo_task_info *held[TASK_RECENT];

@@ -1,7 +1,7 @@
 /*
- * The count of transitions and pairs, below the files that read states: cover.c (nodes, shards, workers) and cover_sched.c
- * (the scheduler and its store). No other file includes it. It must never read a state of the product. Tests:
- * test/sim/test_cover.c.
+ * The count of transitions and pairs, below the files that read states: cover.c (nodes, shards, workers) and
+ * cover_sched.c (the scheduler and its store). No other file includes it. It must never read a state of the product.
+ * Tests: test/sim/test_cover.c.
  */
 #ifndef SIM_COVER_IMPL_H
 #define SIM_COVER_IMPL_H

@@ -1,6 +1,6 @@
 /*
- * The table of the transitions that the product's state machines make, and the counts of them (cover.h). It holds no state.
- * Tests: test/sim/test_cover.c.
+ * The table of the transitions that the product's state machines make, and the counts of them (cover.h). It holds no
+ * state. Tests: test/sim/test_cover.c.
  */
 #ifndef SIM_COVERAGE_H
 #define SIM_COVERAGE_H

@@ -15,8 +15,8 @@
 
 #include "base/err.h"
 
-/* The kinds of faults: X(name, meaning of the number). docs/SIMULATOR.md, "One schedule", describes each. The first seven
- * strike the link from -> to, the others the node `from` (migrate: two servers). */
+/* The kinds of faults: X(name, meaning of the number). docs/SIMULATOR.md, "One schedule", describes each. The first
+ * seven strike the link from -> to, the others the node `from` (migrate: two servers). */
 /* clang-format off */
 #define FAULT_KINDS(X) \
     X(drop, packets) \

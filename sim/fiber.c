@@ -68,8 +68,8 @@ static void arrive(struct fiber *f, bool into)
 #endif
 }
 
-/* A context begins a fiber. From then on each change of stacks is a jump, because swapcontext() makes two system calls for
- * the signal mask. Sanitizers do not know such jumps. */
+/* A context begins a fiber. From then on each change of stacks is a jump, because swapcontext() makes two system
+ * calls for the signal mask. Sanitizers do not know such jumps. */
 static void switch_into(struct fiber *f)
 {
 #if defined(FIBER_ASAN) || defined(FIBER_TSAN)

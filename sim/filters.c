@@ -34,8 +34,8 @@ static const char *const pulls[] = {"none",   "keycache",        "lz4",     "key
                                     "zstd:1", "keycache,zstd:3", "fixed:2", "keycache,bf16",
                                     "fp16",   "fixed:3,lz4",     "bytes",   "bf16,bytes"};
 
-/* Requests between changes of a chain, and between shards that forget; bytes of a few key lists, of none, and of a few rows
- * that are held back. */
+/* Requests between changes of a chain, and between shards that forget; bytes of a few key lists, of none, and of a
+ * few rows that are held back. */
 enum { CHANGE_EVERY = 64, FORGET_EVERY = 200, FEW_LISTS = 1200, NO_LIST = 100, FEW_HELD = 300 };
 
 /* A filter of the application: bytes without their zeros, and one bit for each. */

@@ -54,11 +54,12 @@ static void not_held(struct customer *c, const struct request *carrier)
                 c->held_at_end[op->index[i]] &= ~op->digit[i];
 }
 
-/* One turn of the lane takes the last answers, ends all that is on its way, carriers too, and then completes the requests.
- * So a push whose last answer came in that turn is acknowledged when the carriers are gone. If a filter had held back a row
- * of it, and the carrier of a later push had that row, the row is not in the table: a client loses what it holds back when
- * it ends (carrying.h). Only what it had before that turn counts, so a row that was never held back must be in the table.
- * (Rows that are selected in that turn are in the client's memory until it is freed, where has() finds them.) */
+/* One turn of the lane takes the last answers, ends all that is on its way, carriers too, and then completes the
+ * requests. So a push whose last answer came in that turn is acknowledged when the carriers are gone. If a filter had
+ * held back a row of it, and the carrier of a later push had that row, the row is not in the table: a client loses
+ * what it holds back when it ends (carrying.h). Only what it had before that turn counts, so a row that was never
+ * held back must be in the table. (Rows that are selected in that turn are in the client's memory until it is freed,
+ * where has() finds them.) */
 void held_ends(struct world *w, struct customer *c)
 {
     const struct client *client = c->worker->client;

@@ -28,8 +28,8 @@ void held_ends(struct world *w, struct customer *c);
 /* A flush is issued; it has ended. */
 void held_flush_begins(const struct customer *c, struct op *op);
 void held_flushed(struct world *w, const struct op *op, paramo_err status);
-/* When what may have failed for the request began: a flush ends with the error of a carrier that was sent before it, with
- * the oldest rows that the customer held back. */
+/* When what may have failed for the request began: a flush ends with the error of a carrier that was sent before it,
+ * with the oldest rows that the customer held back. */
 uint64_t held_since(const struct op *op);
 
 #endif

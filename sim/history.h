@@ -1,7 +1,7 @@
 /*
- * What the application has asked for, and what the rows may hold after it: requests, sums, cells, work units. Types only; the
- * modules that own them are ops.c, ledger.c, cells.c, deals.c, losses.c and script.c. It must never know how a request
- * travels. Tests: test/sim/.
+ * What the application has asked for, and what the rows may hold after it: requests, sums, cells, work units. Types
+ * only; the modules that own them are ops.c, ledger.c, cells.c, deals.c, losses.c and script.c. It must never know
+ * how a request travels. Tests: test/sim/.
  */
 #ifndef SIM_HISTORY_H
 #define SIM_HISTORY_H
@@ -192,7 +192,8 @@ struct at_barrier {
 struct losses_untold {
     uint64_t view;
     uint16_t owner[RING_PARTITIONS], before[RING_PARTITIONS]; /* now; before its last change */
-    /* Of each partition's rows: the last migration whose source was told to pause, and the shard that would own them. */
+    /* Of each partition's rows: the last migration whose source was told to pause, and the shard that would own
+     * them. */
     uint64_t pausing[RING_PARTITIONS];
     uint16_t target[RING_PARTITIONS];
 };

@@ -75,7 +75,8 @@ void invariants_failed(const struct op *op, uint64_t ts)
         if (!names(next, ts))
             continue;
         next->first_failed = true;
-        /* Its client may have ended that one in the same step before: then it does not wait for it, unless it names it. */
+        /* Its client may have ended that one in the same step before: then it does not wait for it, unless it names
+         * it. */
         if (next->issued || ts > next->after_all)
             next->first = ts;
     }
@@ -166,8 +167,9 @@ void invariants_handled(struct world *w, struct machine *server, unsigned index,
 
 /* ---- how requests may end ------------------------------------------------------------------------------ */
 
-/* The places of the servers that the request was sent to, or may have been, one bit each: all that have owned one of its
- * keys since its issue, as its client or the newest view has it. A scan asks one shard, others without keys all servers. */
+/* The places of the servers that the request was sent to, or may have been, one bit each: all that have owned one of
+ * its keys since its issue, as its client or the newest view has it. A scan asks one shard, others without keys all
+ * servers. */
 static uint32_t asked_servers(const struct op *op)
 {
     const struct world *w = op->machine->world;
@@ -279,8 +281,8 @@ void invariants_status(struct op *op, paramo_err status)
         break;
     case PARAMO_E_TIMEOUT:
         /* In the calm period there is time enough, unless no node is left that reports the server's death. */
-        /* The views of a reader whose observer has ended are old until the application has closed it, which may be busy:
-         * there its requests end with the observer. */
+        /* The views of a reader whose observer has ended are old until the application has closed it, which may be
+         * busy: there its requests end with the observer. */
         ok = lane_now(client->lane) >= op->deadline &&
              !(w->calm && !(m->customers[op->customer].reads && m->observing.state == OBSERVING_ENDED) &&
                op->patient && !w->scheduler_lost && sim_now(w->sim) > w->calm_since + PATIENCE(w) &&

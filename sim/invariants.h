@@ -1,6 +1,6 @@
 /*
- * The invariants after each event: order, how requests may end, barriers, views. It must never change the cluster. Tests:
- * test/sim/test_play.c; scripts/mutants.
+ * The invariants after each event: order, how requests may end, barriers, views. It must never change the cluster.
+ * Tests: test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_INVARIANTS_H
 #define SIM_INVARIANTS_H

@@ -112,8 +112,8 @@ bool judge_end_durable(const struct world *w)
     return durable;
 }
 
-/* The job ends because rows are lost, which is judged by itself (machine.c). A node may learn of the view with the death and
- * of the end in one step, before the death is counted here. */
+/* The job ends because rows are lost, which is judged by itself (machine.c). A node may learn of the view with the
+ * death and of the end in one step, before the death is counted here. */
 static bool ends_for_loss(const struct world *w)
 {
     bool lost = w->over && w->over_status == PARAMO_E_DATA_LOST;

@@ -1,7 +1,7 @@
 /*
- * What the judges of all parts share: the verdict, and what follows from the views that nodes have seen: which servers are
- * dead, and whether rows may be lost. invariants.c and look.c have the invariants of the whole. It must never change the
- * cluster. Tests: test/sim/test_play.c; scripts/mutants.
+ * What the judges of all parts share: the verdict, and what follows from the views that nodes have seen: which
+ * servers are dead, and whether rows may be lost. invariants.c and look.c have the invariants of the whole. It must
+ * never change the cluster. Tests: test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_JUDGE_H
 #define SIM_JUDGE_H

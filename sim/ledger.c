@@ -293,9 +293,9 @@ void ledger_ghost(struct machine *server)
     }
 }
 
-/* May a read of the key that began then come from a server that was declared dead before the last load, and does not know
- * it? Without copies there is no lease: such a server also answers clients that do not know of its death, from its rows
- * before that load, and without what its successor has acknowledged since. */
+/* May a read of the key that began then come from a server that was declared dead before the last load, and does not
+ * know it? Without copies there is no lease: such a server also answers clients that do not know of its death, from
+ * its rows before that load, and without what its successor has acknowledged since. */
 static bool of_the_dead(const struct world *w, enum sim_table table, const struct ledger_key *k,
                         uint64_t from)
 {
@@ -316,8 +316,9 @@ static bool while_loading(const struct world *w, enum sim_table table, uint64_t 
     return bounds_hold(table) && (w->loading || from <= w->loaded_at);
 }
 
-/* Two of the events in one read that rows change by: each of their states may be one that is not known any more. So is what
- * a server has that is declared dead, if it was so before a load, or, without copies, before the loss before the last. */
+/* Two of the events in one read that rows change by: each of their states may be one that is not known any more. So
+ * is what a server has that is declared dead, if it was so before a load, or, without copies, before the loss before
+ * the last. */
 static bool is_unknown(const struct world *w, enum sim_table table, const struct ledger_key *k, uint64_t from)
 {
     bool lost = losses_between(k, from), load = while_loading(w, table, from);
@@ -340,7 +341,8 @@ struct reading {
     bool memory; /* a look into a server's memory: a load may have removed the row, and not brought it back */
 };
 
-/* May the row be as in that checkpoint? In memory it may also be as in a base of an incremental one, which comes first. */
+/* May the row be as in that checkpoint? In memory it may also be as in a base of an incremental one, which comes
+ * first. */
 static bool may_show(const struct reading *r, const struct ckpt_seen *s)
 {
     return s->until >= r->from || r->memory;
@@ -599,7 +601,8 @@ static void pulled(struct world *w, const struct op *op)
     }
 }
 
-/* Without copies a write may have been done by a server that is gone, or will be: then it may have taken effect or not. */
+/* Without copies a write may have been done by a server that is gone, or will be: then it may have taken effect or
+ * not. */
 static bool cell_stays(const struct world *w, const struct op *op, unsigned index)
 {
     return (w->schedule->replicas || kept(w, op, index)) &&

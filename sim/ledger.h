@@ -29,8 +29,8 @@ unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key)
 /* Fills in keys, digits and the possible answers. False: no digit is left to push. */
 bool ledger_issue(struct world *w, struct op *op, struct dice *dice);
 void ledger_done(struct world *w, struct op *op, paramo_err status);
-/* Of these digits, which were acknowledged when a read began at that moment, those that it finds in each state that the row
- * may have had since: before a load or a loss, and after it. */
+/* Of these digits, which were acknowledged when a read began at that moment, those that it finds in each state that
+ * the row may have had since: before a load or a loss, and after it. */
 uint64_t ledger_least(const struct world *w, enum sim_table table, unsigned index, uint64_t must,
                       uint64_t from);
 /* May a server have answered the read that is declared dead and does not know it, from its rows before a load? A table
@@ -51,8 +51,8 @@ void ledger_check(struct world *w, const char *where, enum sim_table table, cons
 /* n values of a row that exists, from column `first` on; or 0. */
 void ledger_columns_check(struct world *w, const char *where, enum sim_table table, unsigned index,
                           unsigned first, const uint64_t *vals, unsigned n, uint64_t must, uint64_t from);
-/* A row that was read; 0 values: it does not exist. must: the digits that were acknowledged when the read began. from: the
- * moment when it began; a cell's value that was overwritten before it is wrong. */
+/* A row that was read; 0 values: it does not exist. must: the digits that were acknowledged when the read began.
+ * from: the moment when it began; a cell's value that was overwritten before it is wrong. */
 void ledger_row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
                       const uint64_t *vals, unsigned n, uint64_t must, uint64_t from);
 /* A row of a file that was written since that moment; 0: at some time. It has all of `must`. */

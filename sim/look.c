@@ -61,7 +61,8 @@ static void table_check(struct world *w, const struct machine *m, unsigned index
     }
 }
 
-/* The same of a copy. A copy is lost only if its owner's is: or a load is in progress, which ends at one before the other. */
+/* The same of a copy. A copy is lost only if its owner's is: or a load is in progress, which ends at one before the
+ * other. */
 static bool copy_is_lost(const struct world *w, const struct shard_table *const tables[SIM_SHARDS],
                          unsigned s, const struct ledger_key *key)
 {

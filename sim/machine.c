@@ -112,8 +112,8 @@ static void job_ended(struct machine *m, paramo_err status)
         m->deposed = true;
         return;
     }
-    /* A former leader may have announced the end, and the next one announces it again. So does the next scheduler over a
-     * store that was not emptied, because the machine crashed at that: it finds the end there. */
+    /* A former leader may have announced the end, and the next one announces it again. So does the next scheduler
+     * over a store that was not emptied, because the machine crashed at that: it finds the end there. */
     if (w->over && !w->schedule->meta && !(w->over_crashed && m->found_end))
         judge_broken(w, "the job ended twice");
     if (m->found_end && status != m->found_status)
@@ -791,7 +791,8 @@ static void joined(struct machine *m)
     }
 }
 
-/* Does the job's scheduler count this process among the living? Its view of a death comes after it has told the node. */
+/* Does the job's scheduler count this process among the living? Its view of a death comes after it has told the
+ * node. */
 static bool counted(const struct machine *m)
 {
     const struct scheduler *s = world_scheduler(m->world);
@@ -806,8 +807,8 @@ static bool counted(const struct machine *m)
     return lives;
 }
 
-/* May a scheduler before the present one have told it of its death? That one may have died, or lost the lead, before the
- * death was durable, and what it has told comes late. */
+/* May a scheduler before the present one have told it of its death? That one may have died, or lost the lead, before
+ * the death was durable, and what it has told comes late. */
 static bool had_another(const struct machine *m)
 {
     return last_term(m->world) > m->terms;

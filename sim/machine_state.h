@@ -1,7 +1,7 @@
 /*
- * A machine as all modules see it: its process, what the application on it does, and what outlives the process. Types, and
- * what follows from them. machine.c starts and ends the process; script.c, ops.c, clocks.c, held.c, memory.c, overdue.c and reals.c
- * own their parts. It must never change the process. Tests: test/sim/test_play.c.
+ * A machine as all modules see it: its process, what the application on it does, and what outlives the process.
+ * Types, and what follows from them. machine.c starts and ends the process; script.c, ops.c, clocks.c, held.c,
+ * memory.c, overdue.c and reals.c own their parts. It must never change the process. Tests: test/sim/test_play.c.
  */
 #ifndef SIM_MACHINE_STATE_H
 #define SIM_MACHINE_STATE_H
@@ -130,7 +130,8 @@ struct late_answer {
 /* What filters hold back at a customer, for each key of SIM_REALS (held.h). */
 struct held {
     uint64_t digits[SIM_KEYS]; /* acknowledged, and not in the table as far as is known */
-    /* Of the oldest push among them: its moment (0: a clear or a load may have come between), and what the world was. */
+    /* Of the oldest push among them: its moment (0: a clear or a load may have come between), and what the world
+     * was. */
     uint64_t from[SIM_KEYS];
     uint32_t clears[SIM_KEYS], deaths[SIM_KEYS][SIM_SERVERS];
     bool gave_up; /* in the calm period: rows of the table are lost for good */

@@ -1,7 +1,7 @@
 /*
  * The observer of a machine's reader: the product's, on the machine's control lane, and what its views must be. The
- * reader's client takes its views from it and from nothing else. It begins again when it has ended, as a reader's process
- * does. machine.c opens and closes the customer. It must never look at what the reader reads. Tests:
+ * reader's client takes its views from it and from nothing else. It begins again when it has ended, as a reader's
+ * process does. machine.c opens and closes the customer. It must never look at what the reader reads. Tests:
  * test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_OBSERVING_H

@@ -14,8 +14,8 @@ struct task_run;
 struct dice;
 
 void op_issue(struct machine *m, unsigned customer);
-/* A push or pull of some rows, as a subtask: on the thread of the machine's tasks, or in a callback of one of its subtasks.
- * `done` gets the request, and hands it to op_done. The request has ended if the call fails. */
+/* A push or pull of some rows, as a subtask: on the thread of the machine's tasks, or in a callback of one of its
+ * subtasks. `done` gets the request, and hands it to op_done. The request has ended if the call fails. */
 paramo_err op_subtask(struct task_run *run, struct machine *m, paramo_task *task, bool push,
                       struct dice *dice, paramo_callback done);
 /* The callback of all requests; arg: struct op. */

@@ -1,14 +1,14 @@
 /*
- * Old reads of an owner that is declared dead, does not know of it, and has a lease that its successor does not wait for,
- * because of a clock that is worse than promised (FAULTS.md, section 2, "Clocks"):
+ * Old reads of an owner that is declared dead, does not know of it, and has a lease that its successor does not wait
+ * for, because of a clock that is worse than promised (FAULTS.md, section 2, "Clocks"):
  *
  * - The owner's clock stood still. It answers for as long as its clock lags.
- * - The successor's clock jumped forward, so it served before it had waited CHAIN_LEASE_WAIT_MS. The owner answers until
- *   its lease ends.
+ * - The successor's clock jumped forward, so it served before it had waited CHAIN_LEASE_WAIT_MS. The owner answers
+ *   until its lease ends.
  *
  * The owner lacks what its successor has acknowledged since then. A read during that time is judged as one that began
- * when the lease should have ended, or when the successor stopped waiting. This must never excuse a change, or rows in a
- * table. Tests: test/sim/test_overdue.c; test/sim/test_play.c.
+ * when the lease should have ended, or when the successor stopped waiting. This must never excuse a change, or rows
+ * in a table. Tests: test/sim/test_overdue.c; test/sim/test_play.c.
  */
 #ifndef SIM_OVERDUE_H
 #define SIM_OVERDUE_H

@@ -1,6 +1,6 @@
 /*
- * Pages of a table's rows in the simulator: ranges and room, drawn, and what a page must have. It must never know how a page
- * comes together. Tests: test/sim/test_play.c; scripts/mutants.
+ * Pages of a table's rows in the simulator: ranges and room, drawn, and what a page must have. It must never know how
+ * a page comes together. Tests: test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_PAGES_H
 #define SIM_PAGES_H

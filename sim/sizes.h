@@ -36,9 +36,9 @@ enum {
     SIM_QUARANTINE = 32 /* requests whose arrays are watched after their end */
 };
 
-/* Requests overwrite and delete rows of SIM_CELLS, and add to all other tables. SIM_REALS has values of type F64, which
- * filters may round (reals.h). So has SIM_SUMS, which aggregates the pushes of each clock (sums.h). The others are of type
- * I64. */
+/* Requests overwrite and delete rows of SIM_CELLS, and add to all other tables. SIM_REALS has values of type F64,
+ * which filters may round (reals.h). So has SIM_SUMS, which aggregates the pushes of each clock (sums.h). The others
+ * are of type I64. */
 enum sim_table {
     SIM_DENSE,
     SIM_SPARSE,

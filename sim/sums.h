@@ -1,8 +1,8 @@
 /*
- * The model of a table that aggregates the pushes of each clock (SIM_SUMS): which pushes a read must see, and which it must
- * not see yet. A value is a sum of digits, like those of SIM_REALS (reals.h), so a push that is applied twice or never shows;
- * each digit has the clock of its push. It must never know how a row keeps what was pushed. Tests: test/sim/test_play.c;
- * scripts/mutants.
+ * The model of a table that aggregates the pushes of each clock (SIM_SUMS): which pushes a read must see, and which
+ * it must not see yet. A value is a sum of digits, like those of SIM_REALS (reals.h), so a push that is applied twice
+ * or never shows; each digit has the clock of its push. It must never know how a row keeps what was pushed. Tests:
+ * test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_SUMS_H
 #define SIM_SUMS_H
@@ -12,7 +12,8 @@
 struct world;
 struct wire_head;
 
-/* Before the keys are drawn: a customer that does not count pushes to another table, and push and pull are two requests. */
+/* Before the keys are drawn: a customer that does not count pushes to another table, and push and pull are two
+ * requests. */
 void sums_kind(struct op *op);
 /* The request is about to be issued: gives it its worker's clock, and notes that of its digits. */
 void sums_issue(struct op *op, struct client_call *call);

@@ -1,6 +1,6 @@
 /*
- * The calls of user tasks that the application has made, and what has run of each: types, and where they are kept. It must
- * never judge. Tests: test/sim/test_play.c.
+ * The calls of user tasks that the application has made, and what has run of each: types, and where they are kept. It
+ * must never judge. Tests: test/sim/test_play.c.
  */
 #ifndef SIM_TASK_CALLS_H
 #define SIM_TASK_CALLS_H

@@ -1,6 +1,6 @@
 /*
- * The model of user tasks: which calls were made, what has run on which node, and how a call may end. It must never call or
- * run anything. Tests: test/sim/test_play.c; scripts/mutants.
+ * The model of user tasks: which calls were made, what has run on which node, and how a call may end. It must never
+ * call or run anything. Tests: test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_TASK_JUDGE_H
 #define SIM_TASK_JUDGE_H

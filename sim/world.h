@@ -29,7 +29,7 @@
  *     deals.c         the model of the pool: which worker has which work unit
  *     memory.c        allocations of a process that fail
  *     hits.c          which faults have struck
- *     cover.c         (cover_sched.c, cover_impl.c) transitions of the product's state machines, and the faults before them
+ *     cover.c         (cover_sched.c, cover_impl.c) transitions of the product's state machines, and the faults before
  *     task_calls.c    the calls of user tasks, and what has run of each
  *     capabilities.c  the builds of processes: which capabilities they have
  *     reals.c         the model of values that filters round: as which sums they may be read

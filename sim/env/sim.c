@@ -448,8 +448,8 @@ static const struct lane_ops sim_lane_ops = {
     .wait = sim_lane_wait,
 };
 
-/* ---- blocking jobs: events, one after the other, each after a time that is drawn -----------------------
- * A disk works while its process is stopped. A job without a lane is one of the process's own threads, which is stopped. */
+/* ---- blocking jobs: events, one after the other, each after a time that is drawn ----------------------- A disk
+ * works while its process is stopped. A job without a lane is one of the process's own threads, which is stopped. */
 
 struct sim_blocking_jobs {
     struct blocking_jobs blocking_jobs;
