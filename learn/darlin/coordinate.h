@@ -18,8 +18,8 @@
 /* The new weight. u > 0. reach: the most that it may move; 0: any distance. */
 double coordinate_step(double w, double g, double u, double l1, double reach);
 
-/* The reach of the next step: twice the way that this one went, at least half of the reach. reach 0: at least l1 / (2 u), a
- * step that a gradient of half the penalty would take. */
+/* The reach of the next step: twice the way that this one went, at least half of the reach. reach 0: at least l1 / (2
+ * u), a step that a gradient of half the penalty would take. */
 double coordinate_reach(double reach, double moved, double u, double l1);
 
 /* How far 0 is from the subdifferential of g w + l1 |w|: 0 at the minimum. */
@@ -27,8 +27,8 @@ double coordinate_violation(double w, double g, double l1);
 
 /*
  * Bound of the second derivative p (1 - p) of a row's loss while its margin moves by at most `way` (perhaps infinite).
- *   Given the derivative `bend` at the margin: d/dm ln(p (1 - p)) = 1 - 2 p is within -1 .. 1, so it grows at most by e^way,
- *   which is below 1 / (1 - way); and it is never above 1/4.
+ *   Given the derivative `bend` at the margin: d/dm ln(p (1 - p)) = 1 - 2 p is within -1 .. 1, so it grows at most by
+ *   e^way, which is below 1 / (1 - way); and it is never above 1/4.
  */
 double coordinate_curvature(double bend, double way);
 

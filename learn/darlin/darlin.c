@@ -121,7 +121,8 @@ static int is_dead(const struct job *job, uint32_t place)
     return 0;
 }
 
-/* The first plan comes when all workers that the job begins with have a clock, so that the data is shared out among them. */
+/* The first plan comes when all workers that the job begins with have a clock, so that the data is shared out among
+ * them. */
 static paramo_err first_plan(struct run *r)
 {
     struct job *job = r->c->job;
@@ -231,7 +232,8 @@ static double guess_of(const struct job *job, const double *sums)
     return (double)margin;
 }
 
-/* What comes after LOAD, AGAIN or PASS. All workers have added their sums, and none does anything until the next plan. */
+/* What comes after LOAD, AGAIN or PASS. All workers have added their sums, and none does anything until the next
+ * plan. */
 static paramo_err decide(struct run *r)
 {
     struct customer *c = r->c;

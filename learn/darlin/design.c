@@ -41,8 +41,8 @@ static int allocate(struct design *d, int has_value, int has_weight)
            d->stamp && d->touched && (d->value || !has_value) && (d->weight || !has_weight);
 }
 
-/* Counts the entries of each column into start[c + 2], sums them, and places the entries by start[c + 1], which then is the
- * column's end. Rows come in ascending order, so columns have them ascending. */
+/* Counts the entries of each column into start[c + 2], sums them, and places the entries by start[c + 1], which then
+ * is the column's end. Rows come in ascending order, so columns have them ascending. */
 static void transpose(struct design *d, const struct batch *b, int bias)
 {
     const size_t last = d->keys - 1, features = b->start[b->rows] - b->start[0];

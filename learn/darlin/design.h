@@ -1,14 +1,15 @@
 /*
- * The rows of one part of the data, stored by column: for each key the rows that have it, and the value there. With them
- * goes what the rows have at the weights so far: margin, and the first and second derivative of the loss by the margin.
+ * The rows of one part of the data, stored by column: for each key the rows that have it, and the value there. With
+ * them goes what the rows have at the weights so far: margin, and the first and second derivative of the loss by the
+ * margin.
  *
  *     key     [ 3 | 17 | 40 | bias ]      ascending
  *     start   [ 0 | 2 | 5 | 6 | ... ]     the entries of column c are start[c] .. start[c + 1] - 1
  *     row     [ 0 4 | 1 2 4 | 3 | 0 1 2 3 4 ]
  *     value   [ . . | . . . | . | 1 1 1 1 1 ], or NULL: all 1
  *
- * Loss: log(1 + e^m) - y m of the margin m and the label y (0 or 1), times the row's weight. One thread at a time. It never
- * knows of blocks, servers or penalties. Tests: test/learn/test_darlin.c.
+ * Loss: log(1 + e^m) - y m of the margin m and the label y (0 or 1), times the row's weight. One thread at a time. It
+ * never knows of blocks, servers or penalties. Tests: test/learn/test_darlin.c.
  */
 #ifndef LEARN_DARLIN_DESIGN_H
 #define LEARN_DARLIN_DESIGN_H
@@ -29,8 +30,8 @@ struct design {
     uint32_t turn;
 };
 
-/* Copies the rows of a block. bias: a column of ones under BATCH_BIAS_KEY; else that key has what the data has there. A block
- * without rows gives a design without keys. MEMORY leaves *design zeroed. The caller frees it. */
+/* Copies the rows of a block. bias: a column of ones under BATCH_BIAS_KEY; else that key has what the data has there.
+ * A block without rows gives a design without keys. MEMORY leaves *design zeroed. The caller frees it. */
 PARAMO_MUST_USE paramo_err design_new(struct batcher *batcher, const struct block *block, int bias,
                                       struct design *design);
 void design_free(struct design *design);

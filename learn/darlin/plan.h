@@ -9,11 +9,12 @@
  * AGAIN: the others take its parts and blocks, and add up again. END: the weights are final; the rows that are held
  * out are scored. DONE: the model is saved.
  *
- * A pass is filtered if keys are left out whose weight is 0 and whose gradient is inside the penalty by a margin (the KKT
- * filter of Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014, section 5.1). When the
- * filtered passes have converged, a full pass visits all keys. The end is declared only after a full pass: the relative
- * decrease of the objective is below epsilon, and either the sum of the violations is below a share of the first pass's (JMLR
- * 13, 2012, as in coordinate.h), or the decrease is below a tenth of epsilon: a job that continues begins with small ones.
+ * A pass is filtered if keys are left out whose weight is 0 and whose gradient is inside the penalty by a margin (the
+ * KKT filter of Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014, section 5.1).
+ * When the filtered passes have converged, a full pass visits all keys. The end is declared only after a full pass:
+ * the relative decrease of the objective is below epsilon, and either the sum of the violations is below a share of
+ * the first pass's (JMLR 13, 2012, as in coordinate.h), or the decrease is below a tenth of epsilon: a job that
+ * continues begins with small ones.
  *
  * Pure: it never knows of servers or clocks. Tests: test/learn/test_plan.c.
  */
@@ -84,8 +85,8 @@ enum { PLAN_DOUBLES = 20 + PLAN_MEMBERS };
 void plan_encode(const struct plan *plan, double out[PLAN_DOUBLES]);
 void plan_decode(const double in[PLAN_DOUBLES], struct plan *plan);
 
-/* The next plan, from the sums of this one. dead: workers that are known to be dead now. Not for END and DONE. The caller sets
- * leader, clock, blocks and keys. */
+/* The next plan, from the sums of this one. dead: workers that are known to be dead now. Not for END and DONE. The
+ * caller sets leader, clock, blocks and keys. */
 void plan_decide(const struct plan *plan, const double sums[PLAN_SUMS], uint32_t dead,
                  const struct darlin_options *options, double l1, struct plan *next);
 

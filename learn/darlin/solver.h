@@ -2,9 +2,10 @@
  * One worker of a DARLIN job: the parts of the data that it holds, by column, and its side of a pass over the blocks
  * (Algorithm 3 of Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014).
  *
- * Two tables on the servers, of doubles: darlin_w has weight and reach of each key, darlin_g the sums over all workers of
- * gradient and curvature bound (coordinate.h). A reach with its sign bit set says that passes leave the key out until the
- * next full one. Block b is owned by one worker, which makes its steps: no other writes these rows of darlin_w.
+ * Two tables on the servers, of doubles: darlin_w has weight and reach of each key, darlin_g the sums over all
+ * workers of gradient and curvature bound (coordinate.h). A reach with its sign bit set says that passes leave the
+ * key out until the next full one. Block b is owned by one worker, which makes its steps: no other writes these rows
+ * of darlin_w.
  *
  * With delay tau, slot s of a pass over B blocks (s = 0 .. B + tau) is, for each worker:
  *
@@ -13,10 +14,10 @@
  *     3. as the owner of block order[s - lag]: all workers have pushed it (clock): pull the sums, make the step, push
  *        weights, and take the sums away                                                     tick       lag = tau / 2
  *
- * So a gradient lacks min(s, tau) steps, in every run the same, and no worker is more than tau - lag slots ahead. With one
- * worker two runs give the same bits; with tau = 0 those of block coordinate descent in a row. Clocks are those of
- * paramo_clock: a worker that dies holds the others up until its death is known. Then a pass ends without its rows and steps,
- * and plan.h makes that good.
+ * So a gradient lacks min(s, tau) steps, in every run the same, and no worker is more than tau - lag slots ahead.
+ * With one worker two runs give the same bits; with tau = 0 those of block coordinate descent in a row. Clocks are
+ * those of paramo_clock: a worker that dies holds the others up until its death is known. Then a pass ends without
+ * its rows and steps, and plan.h makes that good.
  *
  * One thread. It never knows of the leader, models or files. Tests: test/learn/test_darlin.c.
  */
@@ -61,7 +62,8 @@ paramo_table *solver_sums(const struct solver *solver);
 
 /* Takes parts that no worker holds, until none is free. wait_ms: looks that long for a first one. */
 PARAMO_MUST_USE paramo_err solver_take(struct solver *solver, uint32_t wait_ms);
-/* Registers the keys of new parts, and reads the weights of all. counts: adds to the sums how many entries a key has. */
+/* Registers the keys of new parts, and reads the weights of all. counts: adds to the sums how many entries a key
+ * has. */
 PARAMO_MUST_USE paramo_err solver_refresh(struct solver *solver, int counts);
 /* Finds the keys of the blocks that it owns. first[plan->blocks]: the least key of each block. */
 PARAMO_MUST_USE paramo_err solver_own(struct solver *solver, const struct plan *plan, const uint64_t *first);

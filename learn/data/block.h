@@ -83,8 +83,8 @@ PARAMO_MUST_USE paramo_err block_shuffle(const struct block *from, size_t window
 /* A copy of `from` whose rows' weights are times that of their label, a whole number below n: class_weight[n]. */
 PARAMO_MUST_USE paramo_err block_weigh(const struct block *from, const float *class_weight, uint32_t n,
                                        struct block *to);
-/* A copy of `from` with its rows of a label above 0.5 and about `share` of the others, in their order. Which ones depends
- * on seed and their number in the block only. */
+/* A copy of `from` with its rows of a label above 0.5 and about `share` of the others, in their order. Which ones
+ * depends on seed and their number in the block only. */
 PARAMO_MUST_USE paramo_err block_thin(const struct block *from, double share, uint64_t seed,
                                       struct block *to);
 

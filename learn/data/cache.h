@@ -41,8 +41,8 @@ PARAMO_MUST_USE paramo_err cache_put(struct cache *cache, struct held *held, int
 
 /* The keys of a held block, if they are kept with it. NULL: *wanted says whether they would be. */
 const struct block_keys *cache_keys(struct held *held, int *wanted);
-/* Keeps them with it, and takes them over. Returns those that are kept, perhaps those of another thread, or NULL: there is
- * no room. */
+/* Keeps them with it, and takes them over. Returns those that are kept, perhaps those of another thread, or NULL:
+ * there is no room. */
 const struct block_keys *cache_keep_keys(struct held *held, struct block_keys *keys);
 
 void cache_stats(struct cache *cache, uint64_t *memory_bytes, uint64_t *spill_bytes, char *spill_error,

@@ -5,9 +5,9 @@
  *     parts    the arrays of a block each (packed.h), in any order
  *     index    a record for each part: where it is, its counts, its checksum
  *
- * All numbers are those of the machine that wrote it: another byte order is a foreign file. Header, index and each part
- * have their XXH3, so that a file that was cut off, changed or damaged is never taken for data. A file appears under its
- * name by rename, whole. It never knows of readers or of text. Tests: test/learn/test_disk_cache.c.
+ * All numbers are those of the machine that wrote it: another byte order is a foreign file. Header, index and each
+ * part have their XXH3, so that a file that was cut off, changed or damaged is never taken for data. A file appears
+ * under its name by rename, whole. It never knows of readers or of text. Tests: test/learn/test_disk_cache.c.
  */
 #ifndef LEARN_DATA_CACHE_FILE_H
 #define LEARN_DATA_CACHE_FILE_H

@@ -2,10 +2,10 @@
  * What the columns of a table are: label, weight, categories and numbers, by name. From `--columns
  * label=click,cat=site;app,num=age`, and kept in a model's manifest.
  *
- * Each feature column is a field, numbered in the order of the text. The value of a category gives a feature of value 1
- * whose key is a hash of column name and value; a number gives a feature whose key is a hash of the column's name.
- * Columns that are not named are ignored. `cat=*` or `num=*` stands for all others, until columns_expand. It never knows
- * of files and lines. Tests: test/learn/test_columns.c.
+ * Each feature column is a field, numbered in the order of the text. The value of a category gives a feature of value
+ * 1 whose key is a hash of column name and value; a number gives a feature whose key is a hash of the column's name.
+ * Columns that are not named are ignored. `cat=*` or `num=*` stands for all others, until columns_expand. It never
+ * knows of files and lines. Tests: test/learn/test_columns.c.
  */
 #ifndef LEARN_DATA_COLUMNS_H
 #define LEARN_DATA_COLUMNS_H

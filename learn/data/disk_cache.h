@@ -2,13 +2,14 @@
  * Parsed parts kept on disk for the next runs (`--cache DIR`): a file for each source file and its settings.
  *
  * A file is used while its source has the same device, inode, size, time and content, and the same settings parse it
- * (cache_file.h). Otherwise, or if it is damaged, its parts are parsed, and a new file takes its place. A process writes
- * the parts that it parses to a file without a name. Once it has all parts of the source, or when it ends, it adds the
- * parts that another process has put there since, and renames the file into place. So processes that read different
- * parts of a source fill one file. The folder is locked during that, where the file system can lock.
+ * (cache_file.h). Otherwise, or if it is damaged, its parts are parsed, and a new file takes its place. A process
+ * writes the parts that it parses to a file without a name. Once it has all parts of the source, or when it ends, it
+ * adds the parts that another process has put there since, and renames the file into place. So processes that read
+ * different parts of a source fill one file. The folder is locked during that, where the file system can lock.
  *
- * Nothing here ends a job: what cannot be read is parsed, and what cannot be written is not kept. disk_cache_note() says
- * it. Pipes have no file. It never knows of text. Thread-safe. Tests: test/learn/test_disk_cache.c, test/e2e/cache.sh.
+ * Nothing here ends a job: what cannot be read is parsed, and what cannot be written is not kept. disk_cache_note()
+ * says it. Pipes have no file. It never knows of text. Thread-safe. Tests: test/learn/test_disk_cache.c,
+ * test/e2e/cache.sh.
  */
 #ifndef LEARN_DATA_DISK_CACHE_H
 #define LEARN_DATA_DISK_CACHE_H

@@ -18,7 +18,8 @@ int interactions_add(struct interactions *in, uint16_t a, uint16_t b)
     return 1;
 }
 
-/* The features of one row that a pair of fields gives, from place `at` of `to` on (NULL: only counted). Returns how many. */
+/* The features of one row that a pair of fields gives, from place `at` of `to` on (NULL: only counted). Returns how
+ * many. */
 static uint64_t pair_features(const struct field_pair *pair, const struct block *from, size_t row,
                               uint64_t mask, struct block *to, uint64_t at)
 {

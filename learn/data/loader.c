@@ -159,8 +159,8 @@ static void take_rows(struct loader *l, struct slot *s, const struct block *own,
     *rows = &s->own;
 }
 
-/* The distinct keys of a slot's block, if they are kept. They are found in the second round that has the block: there may
- * be one only. */
+/* The distinct keys of a slot's block, if they are kept. They are found in the second round that has the block: there
+ * may be one only. */
 static paramo_err keys_of(const struct loader *l, struct batcher *batcher, const struct slot *s,
                           const struct block_keys **keys)
 {

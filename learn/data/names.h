@@ -3,8 +3,8 @@
  *
  *     key<TAB>column<TAB>value        sorted by key; of a number there is no value
  *
- * Tabs, newlines and backslashes in names are \t, \n, \r and \\. If two names have one key, the first one in the order of
- * bytes stays, so the file does not depend on the order of parsing. Tests: test/learn/test_names.c.
+ * Tabs, newlines and backslashes in names are \t, \n, \r and \\. If two names have one key, the first one in the
+ * order of bytes stays, so the file does not depend on the order of parsing. Tests: test/learn/test_names.c.
  */
 #ifndef LEARN_DATA_NAMES_H
 #define LEARN_DATA_NAMES_H

@@ -24,8 +24,8 @@ static inline uint64_t number_load(const char *p)
     return x;
 }
 
-/* Of the 16 characters at p: bit i is set if p[i] is no digit. One load tells where several numbers end, so that the next
- * one need not wait until this one is read. */
+/* Of the 16 characters at p: bit i is set if p[i] is no digit. One load tells where several numbers end, so that the
+ * next one need not wait until this one is read. */
 static inline unsigned number_stops(const char *p)
 {
 #ifdef __SSE2__

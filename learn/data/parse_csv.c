@@ -1,8 +1,8 @@
 /*
  * csv and tsv: RFC 4180 with a header and any delimiter. What a column is says the plan of its file (header.h).
  *
- * A cell that begins with a quote ends with one, may have delimiters and newlines, and has two quotes for each of its own.
- * A bad record ends where the number of its quotes is even, as records do everywhere (header.h).
+ * A cell that begins with a quote ends with one, may have delimiters and newlines, and has two quotes for each of its
+ * own. A bad record ends where the number of its quotes is even, as records do everywhere (header.h).
  */
 #include "learn/data/header.h"
 #include "learn/data/parse_cells.h"

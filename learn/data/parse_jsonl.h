@@ -8,8 +8,8 @@
 
 /* Does the text begin with an object, behind blanks and empty lines? */
 int jsonl_begins(const char *text, size_t len);
-/* The keys of the first object, as the names of a header; table_header_free follows. FORMAT: it is no flat object, or has
- * no end in the text. */
+/* The keys of the first object, as the names of a header; table_header_free follows. FORMAT: it is no flat object, or
+ * has no end in the text. */
 PARAMO_MUST_USE paramo_err jsonl_keys(const char *text, size_t len, struct table_header *keys);
 
 #endif

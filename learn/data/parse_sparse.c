@@ -22,8 +22,9 @@ struct feature {
     float value;
 };
 
-/* A feature of digits and at most one point, whose index and value are whole within 16 characters: their ends are seen at
- * once. Returns where it ends, which is a blank or another control character; NULL: it is longer, or has anything else. */
+/* A feature of digits and at most one point, whose index and value are whole within 16 characters: their ends are
+ * seen at once. Returns where it ends, which is a blank or another control character; NULL: it is longer, or has
+ * anything else. */
 static inline __attribute__((always_inline)) const char *short_feature(const char *p, const int has_field,
                                                                        struct feature *f)
 {

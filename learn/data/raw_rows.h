@@ -18,9 +18,9 @@ PARAMO_MUST_USE paramo_err raw_rows_open(enum parse_format format, const char *c
                                          struct raw_rows **rows);
 void raw_rows_close(struct raw_rows *rows); /* NULL is allowed */
 
-/* The next row with its newline, valid until the next call; *text NULL: there is none. Empty lines, and comments where the
- * format has them, are left out. FORMAT with file and line: a row without end, or of other than the header's number of
- * columns, another header than the first file's, a file that table_text_check refuses. */
+/* The next row with its newline, valid until the next call; *text NULL: there is none. Empty lines, and comments
+ * where the format has them, are left out. FORMAT with file and line: a row without end, or of other than the
+ * header's number of columns, another header than the first file's, a file that table_text_check refuses. */
 PARAMO_MUST_USE paramo_err raw_rows_next(struct raw_rows *rows, const char **text, size_t *len);
 /* The header of the first file, with its newline, once a row was asked for; len 0: there is none. */
 const char *raw_rows_header(const struct raw_rows *rows, size_t *len);

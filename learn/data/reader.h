@@ -127,11 +127,11 @@ PARAMO_MUST_USE paramo_err reader_peek(struct reader *reader, uint32_t stream, u
 PARAMO_MUST_USE paramo_err reader_held_out(struct reader *reader, uint32_t stream, uint64_t index,
                                            const struct block **block, int *ended);
 
-/* The distinct keys of a block that is kept in memory, if they are kept with it. NULL: *wanted says whether they would be.
- * They live as long as the block. */
+/* The distinct keys of a block that is kept in memory, if they are kept with it. NULL: *wanted says whether they
+ * would be. They live as long as the block. */
 const struct block_keys *reader_keys(struct reader *reader, const struct block *block, int *wanted);
-/* Keeps them with such a block, and takes them over. Returns those that are kept, perhaps those of another thread, or NULL:
- * there is no room in cache_bytes. */
+/* Keeps them with such a block, and takes them over. Returns those that are kept, perhaps those of another thread, or
+ * NULL: there is no room in cache_bytes. */
 const struct block_keys *reader_keep_keys(struct reader *reader, const struct block *block,
                                           struct block_keys *keys);
 

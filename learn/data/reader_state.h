@@ -1,6 +1,6 @@
 /*
- * What the files of the reader share: its members, a part, and the threads that read in order. Not for others, which have
- * reader.h. Tests: test/learn/test_reader.c.
+ * What the files of the reader share: its members, a part, and the threads that read in order. Not for others, which
+ * have reader.h. Tests: test/learn/test_reader.c.
  */
 #ifndef LEARN_DATA_READER_STATE_H
 #define LEARN_DATA_READER_STATE_H

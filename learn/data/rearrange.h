@@ -1,6 +1,6 @@
 /*
- * Rows of files to other files, as they stand: the first ones, a share of them, or all in another order. A header is the
- * first line of each file that is written. Files appear when they are whole (learn/io/output.h). Tests:
+ * Rows of files to other files, as they stand: the first ones, a share of them, or all in another order. A header is
+ * the first line of each file that is written. Files appear when they are whole (learn/io/output.h). Tests:
  * test/learn/test_raw_rows.c.
  */
 #ifndef LEARN_DATA_REARRANGE_H

@@ -1,5 +1,6 @@
 /*
- * What '*' in --columns stands for: the columns of the first file that have no other role. Tests: test/learn/test_csv.c.
+ * What '*' in --columns stands for: the columns of the first file that have no other role. Tests:
+ * test/learn/test_csv.c.
  */
 #ifndef LEARN_DATA_RESOLVE_COLUMNS_H
 #define LEARN_DATA_RESOLVE_COLUMNS_H

@@ -1,6 +1,7 @@
 /*
- * A stream: one input cut into parts at line boundaries (with stream_set_quoted: at the ends of records, header.h). Part k holds the lines that start in text bytes
- * [k * part_bytes, (k + 1) * part_bytes); it exists if the text is longer than k * part_bytes.
+ * A stream: one input cut into parts at line boundaries (with stream_set_quoted: at the ends of records, header.h).
+ * Part k holds the lines that start in text bytes [k * part_bytes, (k + 1) * part_bytes); it exists if the text is
+ * longer than k * part_bytes.
  *
  * Parts of a plain file are read at their offset. All other inputs have one decoder, which moves forward and
  * is shared by all threads. Threads ask a little out of order, so skipped parts stay in a ring of recent

@@ -2,8 +2,8 @@
  * The curves of a model that tells label 1 from label 0, over all rows seen: ROC, precision and recall, lift, and
  * reliability. Every row counts once, as for the AUC (metrics.h); in the reliability curve it counts by its weight.
  *
- * Rows are ordered by their margin; a threshold never parts rows of equal margins. 12 bytes a row are kept, and curves are
- * thinned to CURVES_POINTS points. It never knows of files or drawing. Tests: test/learn/test_curves.c.
+ * Rows are ordered by their margin; a threshold never parts rows of equal margins. 12 bytes a row are kept, and
+ * curves are thinned to CURVES_POINTS points. It never knows of files or drawing. Tests: test/learn/test_curves.c.
  */
 #ifndef LEARN_EVAL_CURVES_H
 #define LEARN_EVAL_CURVES_H

@@ -1,13 +1,13 @@
 /*
- * How predictions fit the labels, over all rows seen, of models that predict numbers or classes: what `paramo eval --plot`
- * draws of them. Every row counts once, whatever its weight.
+ * How predictions fit the labels, over all rows seen, of models that predict numbers or classes: what `paramo eval
+ * --plot` draws of them. Every row counts once, whatever its weight.
  *
- * Numbers: rows of neighbouring predictions in bins of as many rows each; the residual, label - prediction, in steps of one
- * width; the magnitudes of residuals by rank. 8 bytes a row are kept.
- * Classes: how often which class was predicted for rows of which class (the one of the greatest margin; of equals the first);
- * how often the predicted class was right, by its probability (Guo et al., "On Calibration of Modern Neural Networks", ICML
- * 2017, but with bins of as many rows each); how often the true class is among the k best. 8 bytes a row, and 8 for each
- * pair of classes. It never knows of files or drawing. Tests: test/learn/test_fits.c.
+ * Numbers: rows of neighbouring predictions in bins of as many rows each; the residual, label - prediction, in steps
+ * of one width; the magnitudes of residuals by rank. 8 bytes a row are kept. Classes: how often which class was
+ * predicted for rows of which class (the one of the greatest margin; of equals the first); how often the predicted
+ * class was right, by its probability (Guo et al., "On Calibration of Modern Neural Networks", ICML 2017, but with
+ * bins of as many rows each); how often the true class is among the k best. 8 bytes a row, and 8 for each pair of
+ * classes. It never knows of files or drawing. Tests: test/learn/test_fits.c.
  */
 #ifndef LEARN_EVAL_FITS_H
 #define LEARN_EVAL_FITS_H

@@ -16,8 +16,8 @@ struct metrics; /* collects; not thread-safe */
 /* objective is copied. */
 PARAMO_MUST_USE paramo_err metrics_new(const struct objective *objective, struct metrics **metrics);
 void metrics_free(struct metrics *metrics);
-/* Begins again. objective: as before, copied again: a job learns its label_scale after it has opened its files. base: margins
- * of a guess for every row, one for each output, copied; NULL: there is none. */
+/* Begins again. objective: as before, copied again: a job learns its label_scale after it has opened its files. base:
+ * margins of a guess for every row, one for each output, copied; NULL: there is none. */
 void metrics_reset(struct metrics *metrics, const struct objective *objective, const float *base);
 /* As metric_sums_add. MEMORY leaves it as it was. */
 PARAMO_MUST_USE paramo_err metrics_add(struct metrics *metrics, const float *margin, size_t stride,

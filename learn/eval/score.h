@@ -17,9 +17,8 @@
 /* Writes the parameters of the batch's keys for each table of the model: param[t], as in learn/model/model.h; and, if
  * scale is not NULL, the rows of the table of scales. */
 typedef paramo_err (*score_fetch_fn)(void *arg, const struct batch *batch, float *const *param, float *scale);
-/* Rows that are scored, and follow those of the call before: margins as for objective_residuals, calibrated if the model
- * is, labels, and weights or
- * NULL. */
+/* Rows that are scored, and follow those of the call before: margins as for objective_residuals, calibrated if the
+ * model is, labels, and weights or NULL. */
 struct scored_rows {
     size_t n, stride;
     const float *margin, *label, *weight;

@@ -32,8 +32,8 @@ struct inspection {
         *weight; /* [top], from the greatest magnitude on; of equals the lower key is first */
 };
 
-/* Measures the model, and finds its `most` largest weights, which are not 0. The caller frees it with inspect_free. MEMORY.
- * The model outlives it. */
+/* Measures the model, and finds its `most` largest weights, which are not 0. The caller frees it with inspect_free.
+ * MEMORY. The model outlives it. */
 PARAMO_MUST_USE paramo_err inspect_model(const struct model *model, size_t most,
                                          struct inspection *inspection);
 void inspect_free(struct inspection *inspection);

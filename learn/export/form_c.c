@@ -1,8 +1,8 @@
 /*
- * A C file with the model's parameters and a function that scores a row, for a program that has no Paramo. It sums in the
- * order of learn/model, in floats, so margins have the same bits if the compiler does not fuse products and sums
- * (-ffp-contract=off; x86-64 without -march has none to fuse). Each model has a text of its own here: what it adds to the
- * weighted sum.
+ * A C file with the model's parameters and a function that scores a row, for a program that has no Paramo. It sums in
+ * the order of learn/model, in floats, so margins have the same bits if the compiler does not fuse products and sums
+ * (-ffp-contract=off; x86-64 without -march has none to fuse). Each model has a text of its own here: what it adds to
+ * the weighted sum.
  */
 #include "learn/export/forms.h"
 #include "learn/model/factors.h"

@@ -1,8 +1,8 @@
 /*
- * libffm's model as text: the numbers of features n, of fields m and of factors k, then for each feature j and field f a
- * line "wj,f v1 ... vk". libffm has neither weights nor a bias. So rows get two more features of value 1, n - 2 of field
- * m - 2 and n - 1 of field m - 1, which the last line of this comment shows; their products with the others are the
- * weights, and their product is the bias:
+ * libffm's model as text: the numbers of features n, of fields m and of factors k, then for each feature j and field
+ * f a line "wj,f v1 ... vk". libffm has neither weights nor a bias. So rows get two more features of value 1, n - 2
+ * of field m - 2 and n - 1 of field m - 1, which the last line of this comment shows; their products with the others
+ * are the weights, and their product is the bias:
  *   w_i = <v_i,m-2 , v_n-2,f_i> with v_n-2,f = (1, 0, ...)
  *   rows: "label 0:3:1 ... m-2:n-2:1 m-1:n-1:1", scored without normalisation
  */
@@ -56,7 +56,8 @@ static paramo_err write_line(struct output *out, uint64_t feature, uint32_t fiel
     return err == PARAMO_OK ? output_write(out, "\n", 1) : err;
 }
 
-/* A feature: its factors for each field, its weight for field m - 2, nothing for m - 1. A weight of 0 has no factors. */
+/* A feature: its factors for each field, its weight for field m - 2, nothing for m - 1. A weight of 0 has no
+ * factors. */
 static paramo_err write_feature(struct output *out, const struct shape *s, uint64_t j, float w,
                                 const float *v)
 {

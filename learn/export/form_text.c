@@ -24,8 +24,8 @@ static paramo_err write_value(struct output *out, float value)
     return output_write(out, text, (size_t)len);
 }
 
-/* The values of a row of t, divided by scale. Where it has none, zeros, or (settings) a dash. *at is the first row that is
- * not below key, from the one that the last call, with a lower key, left there. */
+/* The values of a row of t, divided by scale. Where it has none, zeros, or (settings) a dash. *at is the first row
+ * that is not below key, from the one that the last call, with a lower key, left there. */
 static paramo_err write_row(struct output *out, const struct model_table *t, uint64_t key, float scale,
                             int settings, uint64_t *at)
 {

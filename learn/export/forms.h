@@ -1,6 +1,6 @@
 /*
- * Forms in which a model is written for people and other programs (`paramo export`), a file each. It never knows of command
- * lines. Tests: test/e2e/export.sh.
+ * Forms in which a model is written for people and other programs (`paramo export`), a file each. It never knows of
+ * command lines. Tests: test/e2e/export.sh.
  */
 #ifndef LEARN_EXPORT_FORMS_H
 #define LEARN_EXPORT_FORMS_H

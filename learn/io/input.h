@@ -27,9 +27,9 @@ void input_free_names(char **names, size_t count);
  * another. Paths that name no file are skipped; opening them is an error. */
 PARAMO_MUST_USE paramo_err input_refuse_output(const char *const *paths, size_t n, const char *path);
 
-/* Opens path ("-": standard input), or what is kept of this pipe (kept_pipe.h). Missing, unreadable, empty, a directory: an error that names it. Nothing
- * is read yet from pipes. stop_fd: a descriptor that becomes readable when waiting for a pipe must end
- * (INTERRUPTED); -1: none. */
+/* Opens path ("-": standard input), or what is kept of this pipe (kept_pipe.h). Missing, unreadable, empty, a
+ * directory: an error that names it. Nothing is read yet from pipes. stop_fd: a descriptor that becomes readable when
+ * waiting for a pipe must end (INTERRUPTED); -1: none. */
 PARAMO_MUST_USE paramo_err input_open(const char *path, int stop_fd, struct input **input);
 void input_close(struct input *input);
 const char *input_name(const struct input *input);

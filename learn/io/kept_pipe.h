@@ -2,7 +2,7 @@
  * Pipes that are read ahead into memory, so that data of few rows can be read several times wherever it comes from.
  *
  *     kept_pipe_read("-", 8 MB)   the pipe ended before:  input_open("-") is a regular file, as often as it is called
- *                            there is more:          the next input_open("-") has what was read, then the rest of the pipe
+ *                                 there is more:          the next input_open("-") has what was read, then the rest
  *
  * What is kept stays until kept_pipe_free_all. It never knows of compression, lines or rows. Thread-safe. Tests:
  * test/learn/test_kept_pipe.c.
@@ -14,10 +14,11 @@
 
 #include <stddef.h>
 
-/* Reads path ("-": standard input), which is no regular file, to its end, or until it has more than `most` bytes. *bytes: those
- * that were read; *whole: the pipe has ended. A path that is kept already is not read again. stopped: called some ten times a
- * second while the pipe has nothing; not 0 ends the wait (INTERRUPTED). NOT_FOUND, IO, MEMORY. After an error that comes
- * while it reads, the bytes read so far are kept like those of a pipe that has more. */
+/* Reads path ("-": standard input), which is no regular file, to its end, or until it has more than `most` bytes.
+ * *bytes: those that were read; *whole: the pipe has ended. A path that is kept already is not read again. stopped:
+ * called some ten times a second while the pipe has nothing; not 0 ends the wait (INTERRUPTED). NOT_FOUND, IO,
+ * MEMORY. After an error that comes while it reads, the bytes read so far are kept like those of a pipe that has
+ * more. */
 PARAMO_MUST_USE paramo_err kept_pipe_read(const char *path, size_t most, int (*stopped)(void), size_t *bytes,
                                           int *whole);
 

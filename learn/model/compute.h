@@ -4,15 +4,16 @@
  * With one output the model works on the rows as they are. With several, a row has the values of each output in turn:
  * they are gathered for one output at a time, and its gradients spread again. So a model never sees more than one.
  *
- * Memory grows with the largest batch and is used again for the next one. Owned by one thread. It never knows servers or
- * files. Tests: test/learn/test_model.c, test_train.c, test_score.c.
+ * Memory grows with the largest batch and is used again for the next one. Owned by one thread. It never knows servers
+ * or files. Tests: test/learn/test_model.c, test_train.c, test_score.c.
  */
 #ifndef LEARN_MODEL_COMPUTE_H
 #define LEARN_MODEL_COMPUTE_H
 
 #include "learn/model/model.h"
 
-/* Rows that a batch needs of each table: params of those after the model's tables are NULL. Zero it before first use. */
+/* Rows that a batch needs of each table: params of those after the model's tables are NULL. Zero it before first
+ * use. */
 struct params {
     size_t cap; /* keys of features */
     float *table[MODEL_MAX_TABLES];
@@ -22,8 +23,8 @@ struct params {
 PARAMO_MUST_USE paramo_err params_fit(struct params *p, const struct model_info *info, size_t keys);
 void params_free(struct params *p);
 
-/* Of the rows of a batch. Margins and residuals lie output by output, `rows` each, the rows of the batch. Zero it before
- * first use. */
+/* Of the rows of a batch. Margins and residuals lie output by output, `rows` each, the rows of the batch. Zero it
+ * before first use. */
 struct workspace {
     size_t rows, keys;
     float *margin, *residual;

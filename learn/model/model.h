@@ -4,14 +4,14 @@
  * (learn/objective/objective.h): any model has any of them. Each model is one file, model_<name>.c, and one entry of
  * MODELS below. docs/EXTENDING.md shows how to add one.
  *
- * The computation goes over one batch. A table has a row for each feature, or (`rows`) a number of rows that follows from
- * the settings, with keys 0, 1 .... param[t] holds the rows of table t for the batch's unique keys in its order, or all
- * rows, shape.dim values each; grad[t] is laid out the same. A table of features without a row for the bias has memory
- * for one, too, and its content is not used: the model may set it to 0. Equal input gives equal bits on every machine
- * (ARCHITECTURE.md, "Same bits").
+ * The computation goes over one batch. A table has a row for each feature, or (`rows`) a number of rows that follows
+ * from the settings, with keys 0, 1 .... param[t] holds the rows of table t for the batch's unique keys in its order,
+ * or all rows, shape.dim values each; grad[t] is laid out the same. A table of features without a row for the bias
+ * has memory for one, too, and its content is not used: the model may set it to 0. Equal input gives equal bits on
+ * every machine (ARCHITECTURE.md, "Same bits").
  *
- * If the objective has several outputs, a row on the servers has shape.dim values for each output in turn, and the model
- * computes each output by itself (learn/model/compute.h). A model never knows servers, files or threads. Tests:
+ * If the objective has several outputs, a row on the servers has shape.dim values for each output in turn, and the
+ * model computes each output by itself (learn/model/compute.h). A model never knows servers, files or threads. Tests:
  * test/learn/test_model.c, and those of each model.
  */
 #ifndef LEARN_MODEL_MODEL_H
@@ -122,8 +122,9 @@ struct model_ops {
     size_t settings;
     const struct model_table_def *table;
     size_t tables;
-    /* The most features that one product of the margin has: 1 is a sum over features, 2 has pairs. 0: as many as the row
-     * has fields. No feature is squared, and a feature's parameters come with its value (learn/explain/explain.h). */
+    /* The most features that one product of the margin has: 1 is a sum over features, 2 has pairs. 0: as many as the
+     * row has fields. No feature is squared, and a feature's parameters come with its value
+     * (learn/explain/explain.h). */
     unsigned order;
     struct model_shape (*shape)(const struct model_info *info, size_t table);
     /* Rows of a table that has none for features, at most MODEL_ROWS_MAX; 0: a row for each feature. NULL: all have. */
@@ -137,8 +138,8 @@ struct model_ops {
     /* margin[r] of each row, one output. */
     void (*margins)(const struct model_info *info, const struct batch *batch, float *const *param,
                     float *scratch, float *margin);
-    /* The gradients of the summed loss; residual[r] is its derivative by margin[r]. scratch is as margins left it, and may
-     * be changed. */
+    /* The gradients of the summed loss; residual[r] is its derivative by margin[r]. scratch is as margins left it,
+     * and may be changed. */
     void (*gradient)(const struct model_info *info, const struct batch *batch, float *const *param,
                      float *scratch, const float *residual, float *const *grad);
 };
@@ -165,11 +166,11 @@ void model_info_init(struct model_info *info, const struct model_ops *ops);
 /*
  * The learning rate of a table, where none is named, if that many batches are pulled before the first is pushed.
  *
- * A step changes the margin of a row by a sum over its features, and an FM's by a sum over their pairs. So in rows of L
- * features, more than MODEL_LONG_ROW of them, the usual rate is multiplied by a power of MODEL_LONG_ROW / L: for factors
- * that meet in pairs twice that for weights. (Juan et al., RecSys 2016, section 3.2, divide each row by its norm for the
- * same reason.) L counts as MODEL_LONG_ROW_MOST at most. The power 2 for weights is measured: bench/defaults.py, Criteo. Rates of optimizers that are not the
- * table's usual one stay as they are.
+ * A step changes the margin of a row by a sum over its features, and an FM's by a sum over their pairs. So in rows of
+ * L features, more than MODEL_LONG_ROW of them, the usual rate is multiplied by a power of MODEL_LONG_ROW / L: for
+ * factors that meet in pairs twice that for weights. (Juan et al., RecSys 2016, section 3.2, divide each row by its
+ * norm for the same reason.) L counts as MODEL_LONG_ROW_MOST at most. The power 2 for weights is measured:
+ * bench/defaults.py, Criteo. Rates of optimizers that are not the table's usual one stay as they are.
  */
 double model_alpha(const struct model_info *info, size_t table, uint64_t in_flight);
 /* Its smoothing and its L2 regularisation, where none is named. */

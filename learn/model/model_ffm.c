@@ -1,6 +1,6 @@
 /*
- * Field-aware factorization machine over one batch (Y. Juan, Y. Zhuang, W.-S. Chin, C.-J. Lin, "Field-aware Factorization
- * Machines for CTR Prediction", RecSys 2016).
+ * Field-aware factorization machine over one batch (Y. Juan, Y. Zhuang, W.-S. Chin, C.-J. Lin, "Field-aware
+ * Factorization Machines for CTR Prediction", RecSys 2016).
  *
  * Eq. (4), with weights and a bias:
  *   margin = bias + sum_i w_i x_i + sum_{i<j} <v_{i,f_j}, v_{j,f_i}> x_i x_j
@@ -11,8 +11,8 @@
  * Gradient, d the residual of the row: of w_i, d x_i; of v_{i,g}, d x_i times the sum of v_{j,f_i} x_j over the other
  * features j of field g.
  *
- * A feature whose w is exactly 0 has no factors, as in an FM (factors_clear). A feature of a field that is not counted has
- * its weight and no pairs. All pairs are computed: time grows with the square of the features of a row.
+ * A feature whose w is exactly 0 has no factors, as in an FM (factors_clear). A feature of a field that is not
+ * counted has its weight and no pairs. All pairs are computed: time grows with the square of the features of a row.
  * It never knows of tables, servers or files. Tests: test/learn/test_ffm.c.
  */
 #include "learn/model/factors.h"
@@ -21,10 +21,10 @@
 #include <string.h>
 
 /*
- * A row's features are worked on in tiles of TILE, whose places are computed once: the pairs within each tile, and those
- * of it with each tile before it. The pairs of a feature go into several sums in turn, so that an addition need not wait
- * for the one before it: LANES lanes in all, SUMS of them of 4 floats, or half as many of 8. Each width of vectors adds
- * the same lanes in the same order.
+ * A row's features are worked on in tiles of TILE, whose places are computed once: the pairs within each tile, and
+ * those of it with each tile before it. The pairs of a feature go into several sums in turn, so that an addition need
+ * not wait for the one before it: LANES lanes in all, SUMS of them of 4 floats, or half as many of 8. Each width of
+ * vectors adds the same lanes in the same order.
  */
 enum { TILE = 64, SUMS = 4, LANES = 4 * SUMS };
 

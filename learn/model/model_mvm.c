@@ -5,17 +5,17 @@
  * Eq. (6), with weights and a bias:
  *   margin = bias + sum_i w_i x_i + sum_k prod_f s_{f,k},   s_{f,k} = b_{f,k} + sum over the features i of field f of
  *   v_{i,k} x_i
- * over the factors k and all fields f = 0 .. fields - 1. b_f are the factors of field f itself, those of a constant feature
- * in each view. So the product has the interactions of every order, from single features to all fields at once, and
- * where a row has no feature of a field, its factor is b_f.
+ * over the factors k and all fields f = 0 .. fields - 1. b_f are the factors of field f itself, those of a constant
+ * feature in each view. So the product has the interactions of every order, from single features to all fields at
+ * once, and where a row has no feature of a field, its factor is b_f.
  *
  * Gradient, d the residual of the row and p_{f,k} the product of s_{g,k} over the fields g other than f: of b_{f,k},
  * d p_{f,k}; of v_{i,k}, d x_i p_{f_i,k}. p is a product of those before f and those after it. No division: a sum may
  * be 0.
  *
- * b has `fields` rows of `dim` values. They begin at 1, so the margin of a new model without bias is about dim. A feature whose w
- * is exactly 0 has no factors, as in an FM (factors_clear). A feature of a field that is not counted has its weight only.
- * It never knows of tables, servers or files. Tests: test/learn/test_mvm.c.
+ * b has `fields` rows of `dim` values. They begin at 1, so the margin of a new model without bias is about dim. A
+ * feature whose w is exactly 0 has no factors, as in an FM (factors_clear). A feature of a field that is not counted
+ * has its weight only. It never knows of tables, servers or files. Tests: test/learn/test_mvm.c.
  */
 #include "learn/model/factors.h"
 #include "learn/model/model_lr.h"

@@ -26,11 +26,13 @@
 enum scale_kind {
     SCALE_NONE,
     SCALE_MAXABS, /* the greatest |x| */
-    SCALE_STD, /* the root of the mean x^2, over values that are not 0; divided values beyond SCALE_MOST are held
-                     there. No mean is subtracted: data stays sparse */
-    SCALE_AUTO, /* std from the first value on that is neither 0 nor 1 */
-    SCALE_CENTRED, /* std of the values less the mean of their column, for the columns that learn/train/centre.h chose before
-                     the training; the mean of others is 0. A row that lacks a centred column has its mean */
+    /* The root of the mean x^2, over values that are not 0; divided values beyond SCALE_MOST are held there. No mean
+     * is subtracted: data stays sparse. */
+    SCALE_STD,
+    SCALE_AUTO, /* std from the first value on that is not 0 or 1 */
+    /* std of the values less the mean of their column, for the columns that learn/train/centre.h chose before the
+     * training; the mean of others is 0. A row that lacks a centred column has its mean. */
+    SCALE_CENTRED,
     SCALE_KINDS
 };
 

@@ -1,12 +1,13 @@
 /*
- * Calibration: margins of a trained binary model to margins whose probabilities are right on rows that it did not learn.
+ * Calibration: margins of a trained binary model to margins whose probabilities are right on rows that it did not
+ * learn.
  *
  *   platt      margin' = a margin + b, with a and b that minimise the log-loss (J. Platt, "Probabilistic Outputs for
  *              Support Vector Machines", 1999; with its targets, and Newton's method as in H.-T. Lin, C.-J. Lin, R. C.
  *              Weng, "A Note on Platt's Probabilistic Outputs", Machine Learning 68, 2007)
- *   isotonic   the ascending step function with the least squared error (pool adjacent violators: Ayer et al., Annals of
- *              Mathematical Statistics 26, 1955; for probabilities: Zadrozny and Elkan, KDD 2002), with lines between
- *              the middles of its steps. A step has one positive and one negative row more than it has, so no
+ *   isotonic   the ascending step function with the least squared error (pool adjacent violators: Ayer et al., Annals
+ *              of Mathematical Statistics 26, 1955; for probabilities: Zadrozny and Elkan, KDD 2002), with lines
+ *              between the middles of its steps. One positive and one negative row are added to each step, so no
  *              probability is 0 or 1
  *
  * It is fitted to sums over bins of margins, so that several workers can add what they measured. Equal sums give equal
@@ -35,7 +36,8 @@ struct calibration {
         to[CALIBRATION_BINS]; /* [knots]; outside of them to is that of the nearest */
 };
 
-/* Of each bin: rows, those with label 1, and their margins, all weighted. One array, so that it can be added as numbers. */
+/* Of each bin: rows, those with label 1, and their margins, all weighted. One array, so that it can be added as
+ * numbers. */
 enum { CALIBRATION_ROWS, CALIBRATION_POSITIVES, CALIBRATION_SUM, CALIBRATION_COLUMNS };
 #define CALIBRATION_SUMS (CALIBRATION_COLUMNS * CALIBRATION_BINS)
 

@@ -8,7 +8,8 @@
  * output c for row r is margin[c * stride + r], and residuals lie the same.
  *
  * Some objectives have labels of any size (prices, seconds). Their margins are in units of label_scale, the spread of
- * the labels in the first part of the data. So a model learns them with the same rates. Losses are in units of the labels.
+ * the labels in the first part of the data. So a model learns them with the same rates. Losses are in units of the
+ * labels.
  *
  * Equal input gives equal bits on every machine: derivatives end in the model. It never knows of features, models or
  * servers. Tests: test/learn/test_objective.c.
@@ -120,8 +121,8 @@ size_t objective_constants(const struct objective *o);
 /* How labels are read for it: no other label comes to its functions. */
 struct label_rule objective_label_rule(const struct objective *o);
 
-/* residual = weight * derivative of the loss by the margin, for n rows. Returns sum with the rows' losses added, each times
- * its weight, in row order: so it does not matter where rows are cut. weight NULL: all 1. */
+/* residual = weight * derivative of the loss by the margin, for n rows. Returns sum with the rows' losses added, each
+ * times its weight, in row order: so it does not matter where rows are cut. weight NULL: all 1. */
 double objective_residuals(const struct objective *o, const float *margin, size_t stride, const float *label,
                            const float *weight, size_t n, double sum, float *residual);
 /* The loss of one row. */

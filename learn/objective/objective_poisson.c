@@ -1,6 +1,6 @@
 /*
- * Poisson loss, for counts: exp(m) - y m, less its least value for that y, y - y log y. So it is never negative, and half
- * the deviance. Its derivative is exp(m) - y. The prediction is exp(m), the mean of y.
+ * Poisson loss, for counts: exp(m) - y m, less its least value for that y, y - y log y. So it is never negative, and
+ * half the deviance. Its derivative is exp(m) - y. The prediction is exp(m), the mean of y.
  *
  * Margins are held at MOST in the exponent: a count of 1e13 is beyond any model that is sane.
  */

@@ -1,7 +1,7 @@
 /*
- * Pinball loss, for labels of any size: q (y - s m) if y > s m, else (1 - q) (s m - y), with q the wanted quantile and s
- * the label_scale. The residual, the derivative in units of s, is -q, 1 - q, or 0 where both are equal. The prediction is
- * s m, the q-quantile of y (Koenker and Bassett, Econometrica 46, 1978).
+ * Pinball loss, for labels of any size: q (y - s m) if y > s m, else (1 - q) (s m - y), with q the wanted quantile
+ * and s the label_scale. The residual, the derivative in units of s, is -q, 1 - q, or 0 where both are equal. The
+ * prediction is s m, the q-quantile of y (Koenker and Bassett, Econometrica 46, 1978).
  */
 #include "learn/objective/objective.h"
 

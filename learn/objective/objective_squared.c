@@ -1,6 +1,7 @@
 /*
- * Squared loss, for labels of any size: (s m - y)^2 / 2 with s the label_scale. The residual is m - y / s, the derivative
- * of the loss in units of s^2. The prediction is s m, the mean of y. The root of the mean squared error (RMSE) is shown.
+ * Squared loss, for labels of any size: (s m - y)^2 / 2 with s the label_scale. The residual is m - y / s, the
+ * derivative of the loss in units of s^2. The prediction is s m, the mean of y. The root of the mean squared error
+ * (RMSE) is shown.
  */
 #include "learn/objective/objective.h"
 

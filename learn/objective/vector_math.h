@@ -1,7 +1,7 @@
 /*
- * exp and log for loops that run at every vector level (learn/objective/vector.h), in operations that IEEE 754 fixes: the
- * same bits on every machine. Each is within 1e-14 of the true value, relatively. It never knows what is computed with
- * them. Tests: test/learn/test_logistic.c, test_objective.c.
+ * exp and log for loops that run at every vector level (learn/objective/vector.h), in operations that IEEE 754 fixes:
+ * the same bits on every machine. Each is within 1e-14 of the true value, relatively. It never knows what is computed
+ * with them. Tests: test/learn/test_logistic.c, test_objective.c.
  */
 #ifndef LEARN_OBJECTIVE_VECTOR_MATH_H
 #define LEARN_OBJECTIVE_VECTOR_MATH_H

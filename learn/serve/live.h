@@ -16,16 +16,16 @@ struct live_options {
 
 struct live;
 
-/* The job need not be there yet. INVALID: an address or the secret is malformed; TOKEN: the secret is not the job's; IO: the
- * folder cannot be made below TMPDIR. */
+/* The job need not be there yet. INVALID: an address or the secret is malformed; TOKEN: the secret is not the job's;
+ * IO: the folder cannot be made below TMPDIR. */
 PARAMO_MUST_USE paramo_err live_new(const struct live_options *options, struct live **live);
 /* Leaves the job and removes the folder. NULL is allowed. */
 void live_free(struct live *live);
 const char *live_dir(const struct live *live);
 
-/* LIVE_EARLY: no copy is due, and nothing was done. LIVE_FAILED: paramo_last_error() has the cause; after two seconds the next
- * call tries again, and finds the job again when it was away, or another job at the same address. LIVE_COPIED: the folder has
- * the model as it is now. */
+/* LIVE_EARLY: no copy is due, and nothing was done. LIVE_FAILED: paramo_last_error() has the cause; after two seconds
+ * the next call tries again, and finds the job again when it was away, or another job at the same address.
+ * LIVE_COPIED: the folder has the model as it is now. */
 enum live_result { LIVE_EARLY, LIVE_FAILED, LIVE_COPIED };
 PARAMO_MUST_USE enum live_result live_copy(struct live *live, int force);
 /* Any thread: live_copy fails now and from now on, within a second. */

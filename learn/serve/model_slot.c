@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* A model that cannot be opened is tried again after this many looks: its files may come after the manifest. Arbitrary. */
+/* A model that cannot be opened is tried again after this many looks: its files may come after the manifest.
+ * Arbitrary. */
 #define RETRY_LOOKS 25
 
 /* Tells one manifest from another. All 0: there is none. */

@@ -23,8 +23,8 @@ struct stats *service_stats(struct service *service);
 int service_interrupt(struct service *service);
 /* There is a model. */
 int service_has_model(struct service *service);
-/* Looks for a new model (model_slot_refresh, live_copy), counts it, and reports it on standard error; the same failure of the same
- * manifest once. One thread at a time. */
+/* Looks for a new model (model_slot_refresh, live_copy), counts it, and reports it on standard error; the same
+ * failure of the same manifest once. One thread at a time. */
 void service_refresh(struct service *service, int force);
 
 /* An answer: status, type, and text of malloc(), which is the caller's; NULL: out of memory. */

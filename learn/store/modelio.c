@@ -381,7 +381,8 @@ static int of_table(const char *file, const char *name)
            strspn(file + length + 1, "0123456789abcdef") == 16 && strcmp(file + length + 17, SUFFIX) == 0;
 }
 
-/* Is it a file of a model (the names of its features are written after it), or a temporary file? No other is removed. */
+/* Is it a file of a model (the names of its features are written after it), or a temporary file? No other is
+ * removed. */
 static int ours(const char *file)
 {
     if (is_temporary(file) || of_table(file, SCALE_TABLE) || strcmp(file, NAMES_FILE) == 0)

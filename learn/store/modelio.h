@@ -63,8 +63,8 @@ const float *modelio_row(const struct model_table *table, uint64_t key);
  * yet: a job that is killed leaves no empty one. */
 PARAMO_MUST_USE paramo_err modelio_prepare(const char *dir);
 
-/* INVALID: path, which a program is about to write, is a file of the model in dir, by this name or another: its manifest,
- * a table or its names. A directory that cannot be read is passed over: opening the model says so. */
+/* INVALID: path, which a program is about to write, is a file of the model in dir, by this name or another: its
+ * manifest, a table or its names. A directory that cannot be read is passed over: opening the model says so. */
 PARAMO_MUST_USE paramo_err modelio_refuse_output(const char *dir, const char *path);
 
 /* What a save needs from its caller. table writes a table (by number) as a safetensors file to path and syncs it.

@@ -1,7 +1,9 @@
 /*
- * The settings of a model in training, as a table of its job: so that others read the model while it is learned. The table
- * SHARED_MODEL_TABLE has one row, the manifest's text (manifest.h) without the list of files; the weights are in the model's
- * own tables. A job may take snapshots of all of them (paramo/snapshot.h), under the name SHARED_MODEL_SNAPSHOT. It never knows who reads it, or when. Tests: test/learn/test_shared_model.c, test/e2e/serve_live.sh.
+ * The settings of a model in training, as a table of its job: so that others read the model while it is learned. The
+ * table SHARED_MODEL_TABLE has one row, the manifest's text (manifest.h) without the list of files; the weights are
+ * in the model's own tables. A job may take snapshots of all of them (paramo/snapshot.h), under the name
+ * SHARED_MODEL_SNAPSHOT. It never knows who reads it, or when. Tests: test/learn/test_shared_model.c,
+ * test/e2e/serve_live.sh.
  */
 #ifndef LEARN_STORE_SHARED_MODEL_H
 #define LEARN_STORE_SHARED_MODEL_H
@@ -18,9 +20,10 @@ PARAMO_MUST_USE paramo_err shared_model_put(paramo_worker *worker, const struct 
  * there is a table of scales. */
 PARAMO_MUST_USE paramo_err shared_model_snapshot(paramo_worker *worker, const struct model_info *info,
                                                  int scaled);
-/* Saves the model into dir, as modelio_save does, without the optimizers' state: the last snapshot, if the job has taken
- * one. Else the rows as they are at the moments at which they are read: workers may change the model during that. NO_TABLE or NOT_FOUND: the job has no
- * model, or has not begun to train it. FORMAT, CORRUPT: another program's or a newer version's. */
+/* Saves the model into dir, as modelio_save does, without the optimizers' state: the last snapshot, if the job has
+ * taken one. Else the rows as they are at the moments at which they are read: workers may change the model during
+ * that. NO_TABLE or NOT_FOUND: the job has no model, or has not begun to train it. FORMAT, CORRUPT: another program's
+ * or a newer version's. */
 PARAMO_MUST_USE paramo_err shared_model_save(paramo_worker *reader, const char *dir);
 
 #endif

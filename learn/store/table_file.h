@@ -1,6 +1,6 @@
 /*
- * A table's file without a node: the same bytes as paramo_table_save writes (safetensors: "keys" U64 [n], "values" F32 [n,
- * dim]), without the state of an optimizer. Tests: test/e2e/export.sh.
+ * A table's file without a node: the same bytes as paramo_table_save writes (safetensors: "keys" U64 [n], "values"
+ * F32 [n, dim]), without the state of an optimizer. Tests: test/e2e/export.sh.
  */
 #ifndef LEARN_STORE_TABLE_FILE_H
 #define LEARN_STORE_TABLE_FILE_H

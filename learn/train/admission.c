@@ -62,8 +62,8 @@ static int in_model(const float *w, size_t width)
     return 0;
 }
 
-/* Admits a feature, if there is room. One that was admitted a short time ago, and that is not in the model yet, needs no
- * more of it. */
+/* Admits a feature, if there is room. One that was admitted a short time ago, and that is not in the model yet, needs
+ * no more of it. */
 static int take(struct admission *a, uint64_t key)
 {
     uint64_t *recent = &a->recent[holdout_mix(key) % ADMISSION_RECENT];

@@ -2,18 +2,18 @@
  * Which new features get rows on the servers (--admit). One worker's side, without a message: McMahan et al., "Ad Click
  * Prediction: a View from the Trenches", KDD 2013, section 4.1, "Probabilistic Feature Inclusion".
  *
- * A feature is in the model if its weight, as pulled, is not 0. Any other is new. It counts as absent, and no gradient of it
- * is pushed, until a worker admits it:
+ * A feature is in the model if its weight, as pulled, is not 0. Any other is new. It counts as absent, and no
+ * gradient of it is pushed, until a worker admits it:
  *
  *     count:N   at the Nth sighting by this worker, as a sketch of fixed size counts it
  *     prob:P    at each sighting with probability P, by a hash of the seed, the feature and the batch's place
  *
- * Once it was pushed all workers find it in the model. Sightings of the first round count. Rows that do not exist cost no
- * memory when they are pulled.
+ * Once it was pushed all workers find it in the model. Sightings of the first round count. Rows that do not exist
+ * cost no memory when they are pulled.
  *
- * With `most` a worker admits at most its share of what the table of weights had room for when it began. So the table has
- * `most` rows at most, however long the stream is, unless workers join. A feature whose weight returns to 0 may be taken
- * for a new one, and then takes room twice.
+ * With `most` a worker admits at most its share of what the table of weights had room for when it began. So the table
+ * has `most` rows at most, however long the stream is, unless workers join. A feature whose weight returns to 0 may
+ * be taken for a new one, and then takes room twice.
  *
  * Owned by one thread. Tests: test/learn/test_admission.c, test/e2e/admission.sh.
  */
@@ -55,8 +55,8 @@ PARAMO_MUST_USE paramo_err admission_init(struct admission *a, const struct admi
 /* The model has `features` features. What is left of rule.most is divided among the workers. */
 void admission_room(struct admission *a, uint64_t features, uint32_t workers);
 void admission_free(struct admission *a);
-/* in[i]: feature i of the batch is in the model or admitted; the bias always is. w has `width` weights of each. count: the
- * batch's sightings count. place: a number of the batch, different from all others. */
+/* in[i]: feature i of the batch is in the model or admitted; the bias always is. w has `width` weights of each.
+ * count: the batch's sightings count. place: a number of the batch, different from all others. */
 void admission_batch(struct admission *a, const struct batch *batch, const float *w, size_t width, int count,
                      uint64_t place, uint8_t *in);
 

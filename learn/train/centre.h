@@ -1,11 +1,12 @@
 /*
- * Which columns are centred (SCALE_CENTRED, learn/model/scale.h): those that nearly every one of the first rows has, with
- * other values than 0 and 1, and far from 0 for their spread. Sparse features are never among them: that one is there
- * says more than its value.
+ * Which columns are centred (SCALE_CENTRED, learn/model/scale.h): those that nearly every one of the first rows has,
+ * with other values than 0 and 1, and far from 0 for their spread. Sparse features are never among them: that one is
+ * there says more than its value.
  *
  * Their rows of the table of scales are put before any worker learns: how many values were seen, the sum of their
- * squared distances from the mean, and the mean, which stays. All processes see the same first rows, so all of them know
- * whether the job centres. It never knows of servers. Tests: test/learn/test_first_rows.c, test/learn/test_scale.c.
+ * squared distances from the mean, and the mean, which stays. All processes see the same first rows, so all of them
+ * know whether the job centres. It never knows of servers. Tests: test/learn/test_first_rows.c,
+ * test/learn/test_scale.c.
  */
 #ifndef LEARN_TRAIN_CENTRE_H
 #define LEARN_TRAIN_CENTRE_H

@@ -1,19 +1,18 @@
 /*
- * Features that were in no row for a long time leave the model (--expire N): one customer's side of the table "last" on the
- * servers, which says for each feature when it was learned last.
+ * Features that were in no row for a long time leave the model (--expire N): one customer's side of the table "last"
+ * on the servers, which says for each feature when it was learned last.
  *
- * Time is the number of parts of the data that the job's workers have begun, of all rounds (a value at the scheduler). A
- * worker pushes the time of its part for the features of each batch, after their gradients; the table keeps the greatest.
- * Whenever a quarter of N has passed, the first worker that begins a part sweeps the table:
+ * Time is the number of parts of the data that the job's workers have begun, of all rounds (a value at the
+ * scheduler). A worker pushes the time of its part for the features of each batch, after their gradients; the table
+ * keeps the greatest. Whenever a quarter of N has passed, the first worker that begins a part sweeps the table:
  *
  *     idle for more than N parts      the feature's rows are deleted in all tables but this one
  *     idle for more than 2 N parts    its row here is deleted, and then once more the others
  *
- * What another worker pushes for a feature just then is found by the next sweep. The row here is written after the others,
- * and stays until they were deleted several times: none is forgotten. Deleting twice does no harm. So two workers may sweep
- * at once, and what one that died has left is for the next. A feature that comes back begins again, as a new one. The bias
- * stays.
- * Tests: test/learn/test_expiry.c, test/e2e/expiry.sh.
+ * What another worker pushes for a feature just then is found by the next sweep. The row here is written after the
+ * others, and stays until they were deleted several times: none is forgotten. Deleting twice does no harm. So two
+ * workers may sweep at once, and what one that died has left is for the next. A feature that comes back begins again,
+ * as a new one. The bias stays. Tests: test/learn/test_expiry.c, test/e2e/expiry.sh.
  */
 #ifndef LEARN_TRAIN_EXPIRY_H
 #define LEARN_TRAIN_EXPIRY_H
@@ -39,7 +38,8 @@ struct expiry {
 
 /* Opens the table, if there is an N. */
 PARAMO_MUST_USE paramo_err expiry_open(struct expiry *e);
-/* Features of a model that training continues from were learned last at time 0. n keys, ascending, perhaps with the bias. */
+/* Features of a model that training continues from were learned last at time 0. n keys, ascending, perhaps with the
+ * bias. */
 PARAMO_MUST_USE paramo_err expiry_put(struct expiry *e, const uint64_t *key, size_t n);
 /* A part begins: advances the time, and sets e->time to it. Sweeps, if a sweep is due and no other worker does it. */
 PARAMO_MUST_USE paramo_err expiry_begin_part(struct expiry *e);

@@ -1,6 +1,6 @@
 /*
- * A table with one number for each feature, such as when it was seen last. It never knows what the number is for. Tests:
- * test/learn/test_sightings.c, test/learn/test_expiry.c.
+ * A table with one number for each feature, such as when it was seen last. It never knows what the number is for.
+ * Tests: test/learn/test_sightings.c, test/learn/test_expiry.c.
  */
 #ifndef LEARN_TRAIN_FEATURE_ROWS_H
 #define LEARN_TRAIN_FEATURE_ROWS_H

@@ -39,8 +39,8 @@ struct words {
     double label_scale;       /* 0: nothing is known of it */
 };
 
-/* Numbers of a word, all doubles: adding zeros makes a word be there. Checkpoints of older programs have fewer: the first
- * WORDS_OLD at least. */
+/* Numbers of a word, all doubles: adding zeros makes a word be there. Checkpoints of older programs have fewer: the
+ * first WORDS_OLD at least. */
 enum { WORDS_OLD = 4, WORDS = 36 };
 void lead_encode(const struct words *words, double out[WORDS]);
 /* n: WORDS_OLD .. WORDS. */

@@ -319,8 +319,9 @@ static int is_shared(const struct learner *l)
     return l->o.workers > 1 || paramo_num_workers(l->o.node) > 1;
 }
 
-/* All parts of the round are done. What this worker still holds back goes to the servers, and counts among the round's bytes.
- * Where others have parts, too, all of it has gone before (part_done), and the round's sums may be closed. */
+/* All parts of the round are done. What this worker still holds back goes to the servers, and counts among the
+ * round's bytes. Where others have parts, too, all of it has gone before (part_done), and the round's sums may be
+ * closed. */
 static paramo_err flush_round(struct learner *l)
 {
     double sums[SUMS_MAX] = {0};
@@ -522,7 +523,8 @@ static paramo_err request(struct learner *l, request_fn *fn, const struct batch 
     return err;
 }
 
-/* Pushes the gradients of a batch: those of features that are admitted, and of factors those of features that have some. */
+/* Pushes the gradients of a batch: those of features that are admitted, and of factors those of features that have
+ * some. */
 static paramo_err push(struct learner *l, struct slot *s, const struct batch *b)
 {
     const struct model_info *model = l->o.model;

@@ -17,13 +17,14 @@
  * and scoring needs no correction (King and Zeng, "Logistic Regression in Rare Events Data", Political Analysis 9,
  * 2001).
  *
- * A schedule multiplies the gradient of a batch by the rate at its place: the round, and within it how many of the data's
- * parts lie before it. Where that number is not known (compressed files, pipes) it is the rate at the round's middle.
+ * A schedule multiplies the gradient of a batch by the rate at its place: the round, and within it how many of the
+ * data's parts lie before it. Where that number is not known (compressed files, pipes) it is the rate at the round's
+ * middle.
  *
  * A part is reported done when its last push has been answered; its sums are added to the job's (kv
- * "train/learned/<round>") just before. A part that a dead worker did not report is learned and counted by another worker. If it
- * died between the two, the part's rows count twice in the sums. It never knows of files, validation or how many workers
- * there are. Tests: test/learn/test_train.c.
+ * "train/learned/<round>") just before. A part that a dead worker did not report is learned and counted by another
+ * worker. If it died between the two, the part's rows count twice in the sums. It never knows of files, validation or
+ * how many workers there are. Tests: test/learn/test_train.c.
  */
 #ifndef LEARN_TRAIN_LEARNER_H
 #define LEARN_TRAIN_LEARNER_H

@@ -1,9 +1,10 @@
 /*
  * How far the learners of a job may be apart: asynchronous (asp), bulk-synchronous (bsp), or stale-synchronous with a
- * bound (ssp:S). A batch is an iteration of the learner's clock (paramo_clock). The pull of the learner's batch c waits
- * until all learners that count have reached clock c - S, and so does the learner itself. A learner counts from a batch
- * on until it has none: at the end of the round, or while others hold the last parts. Workers that learn each batch together
- * (train --deterministic) count from the first batch of all to the end of the job. docs/CONSISTENCY.md.
+ * bound (ssp:S). A batch is an iteration of the learner's clock (paramo_clock). The pull of the learner's batch c
+ * waits until all learners that count have reached clock c - S, and so does the learner itself. A learner counts from
+ * a batch on until it has none: at the end of the round, or while others hold the last parts. Workers that learn each
+ * batch together (train --deterministic) count from the first batch of all to the end of the job.
+ * docs/CONSISTENCY.md.
  *
  * It never knows of batches' contents. Tests: test/learn/test_pace.c, test/e2e/consistency.sh.
  */

@@ -2,8 +2,9 @@
  * Learning-rate schedules: what the gradient of a batch is multiplied by, as a function of its place.
  *
  * The place of a batch is the number of epochs that lie before its middle. So the rate depends on the data and the
- * settings only. It is the same for every worker, in every run, and there is no state to keep in a checkpoint or to hand
- * to another leader. With a warm-up of W epochs the rate rises from 0 to 1 over them, and the schedule begins behind it.
+ * settings only. It is the same for every worker, in every run, and there is no state to keep in a checkpoint or to
+ * hand to another leader. With a warm-up of W epochs the rate rises from 0 to 1 over them, and the schedule begins
+ * behind it.
  *
  * With t and T the epochs since the warm-up, and in all behind it:
  *
@@ -36,9 +37,9 @@ struct rate_schedule {
     double warmup; /* epochs */
 };
 
-/* Reads one of RATE_SCHEDULE_WORDS into *schedule, but for the warm-up. invsqrt is power:0.5. Where they are left out T0 is 1,
- * E is 0 and N is 1. Returns 0, or -1 if it is none of them: P is above 0 and at most 4, E from 0 to 1, F above 0 and at
- * most 1, and T0 and N are at least 1e-6. */
+/* Reads one of RATE_SCHEDULE_WORDS into *schedule, but for the warm-up. invsqrt is power:0.5. Where they are left out
+ * T0 is 1, E is 0 and N is 1. Returns 0, or -1 if it is none of them: P is above 0 and at most 4, E from 0 to 1, F
+ * above 0 and at most 1, and T0 and N are at least 1e-6. */
 int rate_schedule_parse(const char *text, struct rate_schedule *schedule);
 /* Is there a rate other than 1? */
 int rate_schedule_varies(const struct rate_schedule *schedule);

@@ -44,8 +44,8 @@ void scaled_free(struct scaled *b);
 /* Pulls the magnitudes of a batch, if it is scaled. A batch that is not learned changes nothing. */
 PARAMO_MUST_USE paramo_err scaled_pull(struct scaling *s, const struct batch *batch, int learn,
                                        struct scaled *b);
-/* When these are there, pushes what the batch adds to them, if it is learned, of features with in[i] (NULL: of all). *out:
- * the batch to compute with. */
+/* When these are there, pushes what the batch adds to them, if it is learned, of features with in[i] (NULL: of all).
+ * *out: the batch to compute with. */
 PARAMO_MUST_USE paramo_err scaled_batch(struct scaling *s, const struct batch *batch, const uint8_t *in,
                                         struct scaled *b, const struct batch **out);
 /* Waits for the push. */

@@ -1,13 +1,14 @@
 /*
  * Factors for features that were seen often enough (--factor-after N): one customer's side of the table "seen" on the
- * servers, which has a row for each feature. DiFacto's adaptive embedding (Li, Liu, Smola, Wang, WSDM 2016, section 3.2).
+ * servers, which has a row for each feature. DiFacto's adaptive embedding (Li, Liu, Smola, Wang, WSDM 2016, section
+ * 3.2).
  *
- * A row counts the sightings of its feature in the first round. From the batch in which it has N of them on, the feature
- * has factors: they are pushed, and SIGHTINGS_FACTORS is added to the row. So the row tells whether there are rows of
- * factors. Before that the factors count as zeros, no gradient of them is pushed, and they take no memory on the servers.
- * The table is as exact as any: pushes count once, and checkpoints and copies have it. Workers that learn at the same time
- * lack each other's last sightings, as they lack each other's gradients. Without the option nothing is pulled or pushed.
- * Tests: test/learn/test_sightings.c, test/e2e/sightings.sh.
+ * A row counts the sightings of its feature in the first round. From the batch in which it has N of them on, the
+ * feature has factors: they are pushed, and SIGHTINGS_FACTORS is added to the row. So the row tells whether there are
+ * rows of factors. Before that the factors count as zeros, no gradient of them is pushed, and they take no memory on
+ * the servers. The table is as exact as any: pushes count once, and checkpoints and copies have it. Workers that
+ * learn at the same time lack each other's last sightings, as they lack each other's gradients. Without the option
+ * nothing is pulled or pushed. Tests: test/learn/test_sightings.c, test/e2e/sightings.sh.
  */
 #ifndef LEARN_TRAIN_SIGHTINGS_H
 #define LEARN_TRAIN_SIGHTINGS_H
@@ -43,8 +44,9 @@ struct sighted {
 
 void sighted_free(struct sighted *b);
 PARAMO_MUST_USE paramo_err sighted_pull(struct sightings *s, const struct batch *batch, struct sighted *b);
-/* When the rows are there, fills in b->has, and sets the factors of other features in param to 0. A batch that is learned
- * may give features their factors; `count`: its sightings count, those of features with in[i] (NULL: of all). */
+/* When the rows are there, fills in b->has, and sets the factors of other features in param to 0. A batch that is
+ * learned may give features their factors; `count`: its sightings count, those of features with in[i] (NULL: of
+ * all). */
 PARAMO_MUST_USE paramo_err sighted_batch(struct sightings *s, const struct batch *batch, int learn, int count,
                                          const uint8_t *in, float *const *param, struct sighted *b);
 /* Pushes what the batch adds, after its factors. */

@@ -23,7 +23,8 @@ void sketch_free(struct sketch *s)
     *s = (struct sketch){0};
 }
 
-/* Where a key's counters are. Two hashes give four places: Kirsch and Mitzenmacher, "Less Hashing, Same Performance". */
+/* Where a key's counters are. Two hashes give four places: Kirsch and Mitzenmacher, "Less Hashing, Same
+ * Performance". */
 static void places(const struct sketch *s, uint64_t key, size_t at[SKETCH_ROWS])
 {
     const uint64_t a = holdout_mix(key), b = holdout_mix(a) | 1;

@@ -8,8 +8,8 @@
  *     row 3   [ . 3 . . . . . ]
  *
  * An endless stream would fill it. So all counters are halved whenever half as many sightings were added as a row has
- * counters: old sightings fade away, as in TinyLFU (Einziger, Friedman, Manes, ACM TOS 13, 2017). Up to then a key that was
- * never seen has an estimate above 0 with a probability of 0.4^4 at most, about 2.4 %.
+ * counters: old sightings fade away, as in TinyLFU (Einziger, Friedman, Manes, ACM TOS 13, 2017). Up to then a key
+ * that was never seen has an estimate above 0 with a probability of 0.4^4 at most, about 2.4 %.
  *
  * Owned by one thread. It never knows of tables. Tests: test/learn/test_admission.c.
  */

@@ -20,8 +20,9 @@
 /* Runs the job to its end. INTERRUPTED: train_interrupt was called; the result is valid and says whether the
  * model was saved. A scheduler or server process returns when the job is over. */
 PARAMO_MUST_USE paramo_err train_run(const struct train_options *options, struct train_result *result);
-/* Ends the running job after the current batches; async-signal-safe. Returns 0 if no learning has begun yet, so that there
- * is nothing to end cleanly; 2: this process is a scheduler or server, which leaves; 3: train_prepares, which ends soon. */
+/* Ends the running job after the current batches; async-signal-safe. Returns 0 if no learning has begun yet, so that
+ * there is nothing to end cleanly; 2: this process is a scheduler or server, which leaves; 3: train_prepares, which
+ * ends soon. */
 int train_interrupt(void);
 /* From now on (1), until 0: something before a training runs, and asks train_interrupted whether to end. */
 void train_prepares(int prepares);

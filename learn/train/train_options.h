@@ -12,8 +12,8 @@
 #include "learn/train/pace.h"
 #include "learn/train/rate_schedule.h"
 
-/* The readers of a job's rows, for several jobs one after the other that differ in the model's settings only: the text is
- * parsed once. */
+/* The readers of a job's rows, for several jobs one after the other that differ in the model's settings only: the
+ * text is parsed once. */
 struct train_rows {
     struct reader *reader, *valid; /* valid: NULL if a part of the rows is held out */
     unsigned hold_out;             /* percent, as used */
@@ -91,8 +91,9 @@ PARAMO_MUST_USE paramo_err train_take_settings(const char *dir, struct model_inf
 /* The same for --solver darlin, which needs no state. The weights must be those of values as they are. */
 PARAMO_MUST_USE paramo_err train_take_weights(const char *dir, struct model_info *info);
 
-/* Passes over the rows in epoch number `round`, from 0, of a growing job: 1, 1, 1, 1, 2, 3, 4 ..., half of those before it. So
- * its epochs are models on a path: with FTRL, beta / alpha over the passes so far acts as an L2 penalty. */
+/* Passes over the rows in epoch number `round`, from 0, of a growing job: 1, 1, 1, 1, 2, 3, 4 ..., half of those
+ * before it. So its epochs are models on a path: with FTRL, beta / alpha over the passes so far acts as an L2
+ * penalty. */
 uint64_t train_passes(uint32_t round);
 
 #endif

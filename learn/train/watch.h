@@ -2,11 +2,11 @@
  * Watches a training job: does the model diverge while it trains, and is it better than guessing the same for each row
  * (the mean rate, the mean label)?
  *
- * While an epoch runs only the progressive loss is known: of rows that the model had not learned, by the model as it was
- * then. A model that has just begun, or whose positives are rare, may be above the guess's for long and is healthy. So a
- * warning comes only if the loss is far above the guess's, and above that of margins that are all 0 (log-loss: a coin's
- * toss, ln 2), in several consecutive windows. Whether the model is any good is decided after an epoch, on rows that it
- * never learns.
+ * While an epoch runs only the progressive loss is known: of rows that the model had not learned, by the model as it
+ * was then. A model that has just begun, or whose positives are rare, may be above the guess's for long and is
+ * healthy. So a warning comes only if the loss is far above the guess's, and above that of margins that are all 0
+ * (log-loss: a coin's toss, ln 2), in several consecutive windows. Whether the model is any good is decided after an
+ * epoch, on rows that it never learns.
  *
  * Pure arithmetic: it never knows of clusters, files or output. Tests: test/learn/test_watch.c.
  */

@@ -1,18 +1,18 @@
 /*
- * How long to train on few rows, by cross-validation: each row is measured by a model that has not learned it. A tenth of
- * 150 rows is too few to decide when to stop, and twenty passes over them are too few steps.
+ * How long to train on few rows, by cross-validation: each row is measured by a model that has not learned it. A
+ * tenth of 150 rows is too few to decide when to stop, and twenty passes over them are too few steps.
  *
  *     fold 0:  learns the rows of folds 1 2 3 ..., is measured on fold 0   |  epoch 1, 2, ... of all folds in step:
  *     fold 1:  learns 0 2 3 ..., is measured on 1                          |  the losses of an epoch are summed over
  *     ...                                                                  |  all rows, and the least one says how many
  *     the job: learns all rows for as many epochs                          |  epochs the job learns
  *
- * Epochs have more and more passes over the rows (train_passes). With FTRL the passes so far are an L2 penalty that falls, as
- * the grid of penalties that other programs cross-validate: Friedman, Hastie and Tibshirani, "Regularization Paths for
- * Generalized Linear Models", J. Stat. Software 33, 2010.
+ * Epochs have more and more passes over the rows (train_passes). With FTRL the passes so far are an L2 penalty that
+ * falls, as the grid of penalties that other programs cross-validate: Friedman, Hastie and Tibshirani,
+ * "Regularization Paths for Generalized Linear Models", J. Stat. Software 33, 2010.
  *
- * The folds are jobs of their own in this process, with one worker each, whatever the job itself is. So each process of a
- * job finds the same number, and it is the same in every run. Tests: test/learn/test_crossval.c.
+ * The folds are jobs of their own in this process, with one worker each, whatever the job itself is. So each process
+ * of a job finds the same number, and it is the same in every run. Tests: test/learn/test_crossval.c.
  */
 #ifndef LEARN_TUNE_CROSSVAL_H
 #define LEARN_TUNE_CROSSVAL_H
@@ -38,9 +38,9 @@ struct crossval_plan {
     double row_features; /* of struct model_info */
 };
 
-/* Reads the rows once: are there few, and enough, of more than one kind? Pipes are read up to the size that few rows may have,
- * and kept (learn/io/kept_pipe.h), so that the job has their rows in any case. Data that cannot be read is left to the job, which
- * says why. INTERRUPTED: train_interrupt, while a pipe has nothing. */
+/* Reads the rows once: are there few, and enough, of more than one kind? Pipes are read up to the size that few rows
+ * may have, and kept (learn/io/kept_pipe.h), so that the job has their rows in any case. Data that cannot be read is
+ * left to the job, which says why. INTERRUPTED: train_interrupt, while a pipe has nothing. */
 PARAMO_MUST_USE paramo_err crossval_plan(const struct train_options *options, struct crossval_plan *plan);
 
 /* Cross-validates the job, if crossval_plan finds few rows. INTERRUPTED: train_interrupt. MEMORY. The caller frees. */

@@ -3,9 +3,10 @@
  *
  * Lines of JSON. The first says what is searched; each other is one training:
  *   {"paramo_tune": 1, "search": "..."}
- *   {"trial": 3, "epochs": 7, "settings": " --alpha 0.12", "loss": 0.41, "best_epoch": 2, "ended": true, "seconds": 1.2}
- * A loss of null is that of a training that diverged. A line is written at once and synced. A last line without its end was
- * being written when the process died, and is removed.
+ *   {"trial": 3, "epochs": 7, "settings": " --alpha 0.12", "loss": 0.41, "best_epoch": 2, "ended": true,
+ *    "seconds": 1.2}                                                            (on one line)
+ * A loss of null is that of a training that diverged. A line is written at once and synced. A last line without its
+ * end was being written when the process died, and is removed.
  *
  * It never knows what a search does. Tests: test/learn/test_tune.c, test/e2e/tune.sh.
  */
@@ -16,8 +17,8 @@
 
 struct journal;
 
-/* Opens the file or begins it; search: what is searched, in words. INVALID: the file is that of another search. FORMAT with
- * file and line: it is none. IO. */
+/* Opens the file or begins it; search: what is searched, in words. INVALID: the file is that of another search.
+ * FORMAT with file and line: it is none. IO. */
 PARAMO_MUST_USE paramo_err journal_open(const char *path, const char *search, struct journal **journal);
 void journal_close(struct journal *journal); /* NULL is allowed */
 /* Trainings that it has. */

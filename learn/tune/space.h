@@ -34,8 +34,8 @@ struct tune_space {
 
 /* All options of the model. */
 void tune_space_init(struct tune_space *space, const struct model_info *info);
-/* The rows are known now, info->row_features: usual rates become those that a job of these rows has (model_alpha). A range
- * that was not given and begins above such a rate begins at half of it. */
+/* The rows are known now, info->row_features: usual rates become those that a job of these rows has (model_alpha). A
+ * range that was not given and begins above such a rate begins at half of it. */
 void tune_space_rows(struct tune_space *space, const struct model_info *info);
 /* Leaves an option out: it keeps the value that the model has. Nothing happens if there is none of that name. */
 void tune_space_drop(struct tune_space *space, const char *name);

@@ -20,9 +20,10 @@ struct trial;
 /* Makes the job, which has not begun; options->epochs are those that it may learn at most. What options point to must
  * outlive the trial. One process only. MEMORY, SYSTEM: its thread cannot be started. */
 PARAMO_MUST_USE paramo_err trial_new(const struct train_options *options, struct trial **trial);
-/* Learns until the job has had that many epochs, or has ended by itself, and waits for it. outcome is of all its epochs,
- * `seconds` of this call. *guess: loss of the same guess for each row, unchanged if it is not known. Not while another trial
- * of the same rows runs. The error of the job ends it; one that diverged is an outcome, and no error. */
+/* Learns until the job has had that many epochs, or has ended by itself, and waits for it. outcome is of all its
+ * epochs, `seconds` of this call. *guess: loss of the same guess for each row, unchanged if it is not known. Not
+ * while another trial of the same rows runs. The error of the job ends it; one that diverged is an outcome, and no
+ * error. */
 PARAMO_MUST_USE paramo_err trial_run(struct trial *trial, uint64_t epochs, struct tune_outcome *outcome,
                                      double *guess);
 /* Adds what the last epoch measured on the held-out rows to sums[MSUMS] (metric_sums.h). */
