@@ -52,8 +52,9 @@ typedef struct paramo_filter {
     /* Rounds values in place. The result must depend on the arguments only, and for a row only on that row, on `whole`
      * and on `seed`. Returns 1: they have changed, 0: they have not. NULL: the filter loses nothing. */
     int (*round)(void *user, float arg, paramo_filter_rows *rows);
-    /* Writes at most room bytes to `to`, which hold all of data->from. Returns how many; 0: it does not pay. The library
-     * decodes them before they travel; if they do not give the same bytes back, the message travels without the filter. */
+    /* Writes at most room bytes to `to`, which hold all of data->from. Returns how many; 0: it does not pay. The
+     * library decodes them before they travel; if they do not give the same bytes back, the message travels without
+     * the filter. */
     size_t (*encode)(void *user, float arg, const paramo_filter_data *data, void *to, size_t room);
     /* Writes exactly `want` bytes to `to`. `from` may be any bytes. Returns 0; otherwise `from` is not valid, and the
      * connection is closed. */

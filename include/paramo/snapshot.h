@@ -3,13 +3,13 @@
  * change the tables:
  *
  *     const char *tables[] = {"weights", "bias"};
- *     paramo_snapshot_take(worker, "model", tables, 2, NULL, NULL);      // while no worker pushes: between two barriers
+ *     paramo_snapshot_take(worker, "model", tables, 2, NULL, NULL);  // while no worker pushes: between two barriers
  *
- *     paramo_snapshot_open(reader, "model", &snapshot);                  // elsewhere, at any time: the last that was taken
+ *     paramo_snapshot_open(reader, "model", &snapshot);              // elsewhere, at any time: the last that was taken
  *     paramo_snapshot_table(snapshot, "weights", &table);
- *     paramo_pull(reader, table, &kv, NULL, &ts);                        // any number of requests
+ *     paramo_pull(reader, table, &kv, NULL, &ts);                    // any number of requests
  *     paramo_wait(reader, ts, 0);
- *     paramo_snapshot_check(snapshot);                                   // OK: all of them have read that snapshot
+ *     paramo_snapshot_check(snapshot);                               // OK: all of them have read that snapshot
  *
  * The servers keep the last two snapshots of a name, or more. docs/SHARING.md, section 5. Tests:
  * test/node/test_snapshot.c.
@@ -44,11 +44,11 @@ PARAMO_API void paramo_snapshot_options_init(paramo_snapshot_options *options);
  * Rows are copied in parts. So the snapshot shows one moment if no worker changes the tables during the call: between
  * two barriers, at the end of an epoch, or when this worker is the only one.
  *
- * The oldest of the `keep` snapshots is replaced, also by a call that fails; the others stay. Each call for a name has
- * the same tables. One worker at a time takes snapshots of a name. *number (NULL is allowed): the snapshots of a name are
- * numbered from 1 on. Any thread, but no callback. options NULL: the defaults. INVALID: no tables, a name that is too
- * long with a table's, or another keep than that of the snapshots before. NO_TABLE. UNSUPPORTED: a USER table. REFUSED:
- * another worker takes one of this name; or a reader calls. Others as paramo_transform. */
+ * The oldest of the `keep` snapshots is replaced, also by a call that fails; the others stay. Each call for a name
+ * has the same tables. One worker at a time takes snapshots of a name. *number (NULL is allowed): the snapshots of a
+ * name are numbered from 1 on. Any thread, but no callback. options NULL: the defaults. INVALID: no tables, a name
+ * that is too long with a table's, or another keep than that of the snapshots before. NO_TABLE. UNSUPPORTED: a USER
+ * table. REFUSED: another worker takes one of this name; or a reader calls. Others as paramo_transform. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_snapshot_take(paramo_worker *worker, const char *name,
                                                            const char *const *tables, size_t n,
                                                            const paramo_snapshot_options *options,

@@ -204,14 +204,16 @@ typedef struct paramo_request_options {
      * the workers that are behind. The worker must have a clock, and have ended as many iterations itself (INVALID).
      * If the worker stops counting, the request ends with INVALID, or with what ended its clock. */
     uint64_t at_clock;
-    /* Push, pull and pushpull, of keys or of a range, and pull_page: of each row only the columns from `column` on, `columns` of them; 0:
-     * all. vals then has `columns` values for each key, and only these travel. A push takes the optimizer's step for
-     * these columns; the others, and their state, stay as they are, bit for bit. A missing row is created whole, with
-     * initial values. INVALID: the rows have fewer columns. UNSUPPORTED: rows of no fixed length (VAR, USER), a push to a
-     * table whose steps are of whole rows (adam, aggregate), or a server of an older version (docs/RANGES.md). */
+    /* Push, pull and pushpull, of keys or of a range, and pull_page: of each row only the columns from `column` on,
+     * `columns` of them; 0: all. vals then has `columns` values for each key, and only these travel. A push takes the
+     * optimizer's step for these columns; the others, and their state, stay as they are, bit for bit. A missing row
+     * is created whole, with initial values. INVALID: the rows have fewer columns. UNSUPPORTED: rows of no fixed
+     * length (VAR, USER), a push to a table whose steps are of whole rows (adam, aggregate), or a server of an older
+     * version (docs/RANGES.md). */
     uint32_t column, columns;
     /* The request is a subtask of this one: the task is not answered before the request has completed and its callback
-     * has returned. If it fails, the task ends with its error. Inside the task's function and callbacks only (task.h). */
+     * has returned. If it fails, the task ends with its error. Inside the task's function and callbacks only
+     * (task.h). */
     struct paramo_task *task;
 } paramo_request_options;
 
@@ -230,8 +232,8 @@ typedef enum paramo_reduce_function {
 #define PARAMO_REDUCE_FUNCTIONS   8     /* but for USER */
 #define PARAMO_REDUCE_ENTRIES_MAX 16384 /* of TOP */
 
-/* What paramo_transform does to the parameters w of a row; x: those of the second table (functions.h). The numbers are on
- * the wire. */
+/* What paramo_transform does to the parameters w of a row; x: those of the second table (functions.h). The numbers
+ * are on the wire. */
 typedef enum paramo_transform_function {
     PARAMO_TRANSFORM_FILL = 0,  /* w = a */
     PARAMO_TRANSFORM_SCALE = 1, /* w = a w */

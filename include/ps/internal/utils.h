@@ -47,8 +47,8 @@ template <typename V> typename std::enable_if<std::is_class<V>::value, V>::type 
 }
 } // namespace internal
 
-/* A variable (ps::Environment) as a value of the default's type, or the default if it is not set. A class is made of the
- * text. */
+/* A variable (ps::Environment) as a value of the default's type, or the default if it is not set. A class is made of
+ * the text. */
 template <typename V> inline V GetEnv(const char *key, V default_val)
 {
     const char *text = Environment::Get()->find(key);
