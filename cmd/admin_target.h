@@ -9,8 +9,8 @@
 #include "cmd/token.h"
 #include "paramo/admin.h"
 
-/* The job's secret, from --token-file, --token or PARAMO_TOKEN; *token may lie in secret. 0, or the exit code after one line
- * that says what is wrong. */
+/* The job's secret, from --token-file, --token or PARAMO_TOKEN; *token may lie in secret. 0, or the exit code after
+ * one line that says what is wrong. */
 int admin_target_token(const struct options *o, char secret[TOKEN_BYTES], const char **token);
 /* The secret comes from --token-file, --token or PARAMO_TOKEN. -1, or the exit code after one line that says
  * what is wrong. */

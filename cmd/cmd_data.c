@@ -1,7 +1,7 @@
 /*
- * paramo data: what is done with files of rows besides learning from them. `synth` draws a log from a known model and says
- * what log-loss is the best that any model can reach on it; the other subjects look at files, or write their rows to
- * others. Tests: test/e2e/data.sh, cli.sh, test/learn/test_synth.c, test_raw_rows.c.
+ * paramo data: what is done with files of rows besides learning from them. `synth` draws a log from a known model and
+ * says what log-loss is the best that any model can reach on it; the other subjects look at files, or write their
+ * rows to others. Tests: test/e2e/data.sh, cli.sh, test/learn/test_synth.c, test_raw_rows.c.
  */
 #include "cmd/data_files.h"
 #include "cmd/exitcode.h"

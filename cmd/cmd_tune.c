@@ -1,6 +1,6 @@
 /*
- * paramo tune: finds good options for `paramo train`. The search is learn/tune/search.c, what is shown of it tuning.c. Tests:
- * test/e2e/tune.sh, test/learn/test_tune.c.
+ * paramo tune: finds good options for `paramo train`. The search is learn/tune/search.c, what is shown of it
+ * tuning.c. Tests: test/e2e/tune.sh, test/learn/test_tune.c.
  */
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"

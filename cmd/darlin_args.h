@@ -12,8 +12,8 @@
 
 /* Was --solver darlin given? */
 int darlin_args_on(const struct options *s);
-/* Reads them into o->darlin and o->model, which the other options have filled in. Refuses what does not fit. Returns -1 or the
- * exit code. Without darlin it refuses darlin's options. */
+/* Reads them into o->darlin and o->model, which the other options have filled in. Refuses what does not fit. Returns
+ * -1 or the exit code. Without darlin it refuses darlin's options. */
 int darlin_args_apply(const struct options *s, struct train_options *o);
 /* Adds the entries of a pass, and of the job, to --json; prints the table of the summary. */
 void darlin_args_report(json_t *epoch, const struct train_epoch *e);

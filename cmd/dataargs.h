@@ -12,8 +12,8 @@
 enum parse_format data_args_format(const struct options *o);
 /* Into reader, which it initialises. */
 void data_args_apply(const struct options *o, struct reader_options *reader);
-/* What --columns says of the files of --data; *columns NULL: it is not given. The caller releases it. Returns -1, or the
- * exit code after a message. */
+/* What --columns says of the files of --data; *columns NULL: it is not given. The caller releases it. Returns -1, or
+ * the exit code after a message. */
 int data_args_columns(const struct options *o, struct columns **columns);
 /* Can the plot of --plot be written, and is it none of the files of --data and --valid? OK without --plot. */
 PARAMO_MUST_USE paramo_err data_args_check_plot(const struct options *o);

@@ -11,8 +11,8 @@
 PARAMO_MUST_USE paramo_err model_names_open(const char *dir, struct names **names);
 /* The same, but without names *names is NULL. */
 PARAMO_MUST_USE paramo_err model_names_try(const char *dir, struct names **names);
-/* Writes "site=news", or without a name "3:1207" (field and key), or "1207" if field is negative. Cut at cap - 1 bytes, not
- * within a character. names may be NULL. Returns out. */
+/* Writes "site=news", or without a name "3:1207" (field and key), or "1207" if field is negative. Cut at cap - 1
+ * bytes, not within a character. names may be NULL. Returns out. */
 char *model_names_text(const struct names *names, uint64_t key, int field, char *out, size_t cap);
 
 #endif

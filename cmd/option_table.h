@@ -6,8 +6,9 @@
  *   N(ID, verbs, name)       a setting of a node: the rest is its line in the library's table (src/node/settings.c)
  *   S(ID, verbs, heading)    begins a group of options in --help
  *
- * `paramo train` has the options of the models besides, from the table of models (model_options.h).
- * options.c has the names of types and of groups of verbs. The words of a WORD stand in meta. Help is one sentence without its point; the default follows by itself.
+ * `paramo train` has the options of the models besides, from the table of models (model_options.h). options.c has the
+ * names of types and of groups of verbs. The words of a WORD stand in meta. Help is one sentence without its point;
+ * the default follows by itself.
  */
 #ifndef CMD_OPTION_TABLE_H
 #define CMD_OPTION_TABLE_H
@@ -35,15 +36,16 @@
       "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV, Vowpal Wabbit's, and tables: csv and tsv " \
       "with a header, jsonl; auto looks at the first lines")                                                          \
     X(COLUMNS, LEARNS | DATA, "columns", 0, TEXT, "ROLE=NAME;...,...", NULL, NULL,                                    \
-      "roles of a table's columns (csv, tsv, jsonl): label=, weight=, cat= (text), num= (numbers), ignore=, each with " \
-      "names of columns; * means all others")                                                                         \
+      "roles of a table's columns (csv, tsv, jsonl): label=, weight=, cat= (text), num= (numbers), "                  \
+      "ignore=, each with names of columns; * means all others")                                                      \
     X(CACHE, LEARNS | SCORES, "cache", 0, TEXT, "DIR", NULL, NULL,                                                    \
       "keep the parsed rows in this folder, and read them from there while the files are unchanged")                  \
     X(SKIP_BAD, LEARNS | SCORES | DATA, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                         \
       "skip and count up to N lines that cannot be read")                                                             \
     X(HOLD_OUT, LEARNS, "hold-out", 0, NUMBER(0, HOLDOUT_PERCENT_MAX), "PERCENT", "10", NULL,                         \
       "keep this share of the rows from training, and measure the model on them after each epoch; 0: none")           \
-    X(VALID, LEARNS, "valid", 0, LIST, "FILE...", NULL, NULL, "measure the model on these files instead; no row is held out") \
+    X(VALID, LEARNS, "valid", 0, LIST, "FILE...", NULL, NULL,                                                         \
+      "measure the model on these files instead; no row is held out")                                                 \
     X(HASH_BITS, LEARNS | IMPORT, "hash-bits", 0, NUMBER(0, 63), "N", "0", NULL,                                      \
       "hash feature ids to N bits; 0 keeps them")                                                                     \
     X(INTERACTIONS, LEARNS, "interactions", 0, LIST, "A:B...", NULL, NULL,                                            \
@@ -55,7 +57,8 @@
     X(SHUFFLE, LEARNS, "shuffle", 0, NUMBER(0, UINT32_MAX), "ROWS", "100000", NULL,                                   \
       "from the second epoch on, shuffle the rows of a part within windows of this many; 0: the files' order")        \
     X(NEGATIVES, LEARNS, "negatives", 0, POSITIVE, "SHARE", NULL, NULL,                                               \
-      "learn this share of the rows with label 0, drawn again for each epoch; predictions remain right for all rows (1)") \
+      "learn this share of the rows with label 0, drawn again for each epoch; predictions remain right "              \
+      "for all rows (1)")                                                                                             \
     X(CLASS_WEIGHT, LEARNS, "class-weight", 0, LIST, "LABEL=W...|balanced", NULL, NULL,                               \
       "rows of this label count W times, learned and measured; balanced: each label has the same weight in sum (1)")  \
     X(CALIBRATE, TRAIN, "calibrate", 0, WORD, CALIBRATION_WORDS, "none", NULL,                                        \
@@ -63,7 +66,8 @@
     X(ANY_QUALITY, TRAIN, "any-quality", 0, FLAG, NULL, NULL, NULL,                                                   \
       "exit with 0, not 5, if the model is no better than guessing the mean rate")                                    \
     S(S_MODEL, LEARNS, "Where the model is")                                                                          \
-    X(MODEL_OUT, LEARNS | IMPORT, "model-out", 0, TEXT, "DIR", NULL, NULL, "save the model in this folder, which is created") \
+    X(MODEL_OUT, LEARNS | IMPORT, "model-out", 0, TEXT, "DIR", NULL, NULL,                                            \
+      "save the model in this folder, which is created")                                                              \
     X(MODEL_FROM, TRAIN, "model-in", 0, TEXT, "DIR", NULL, NULL,                                                      \
       "continue from this model, with its settings unless given")                                                     \
     X(KEEP_NAMES, TRAIN, "keep-names", 0, FLAG, NULL, NULL, NULL,                                                     \
@@ -71,16 +75,18 @@
     X(NO_STATE, TRAIN, "no-state", 0, FLAG, NULL, NULL, NULL,                                                         \
       "save without the optimizers' state: smaller, but training cannot continue from it")                            \
     X(SNAPSHOT, TRAIN, "snapshot", 0, FLAG, NULL, NULL, NULL,                                                         \
-      "in a cluster: after each epoch, take a snapshot of the model for readers, such as paramo serve (docs/SHARING.md)")\
+      "in a cluster: after each epoch, take a snapshot of the model for readers, such as paramo serve "               \
+      "(docs/SHARING.md)")                                                                                            \
     X(TRAIN_SEED, LEARNS, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL,                                           \
       "seed of random initial values, and of --shuffle")                                                              \
     S(S_LEARN, LEARNS, "How to learn")                                                                                \
     X(OBJECTIVE, LEARNS | IMPORT, "objective", 0, WORD, OBJECTIVE_WORDS, "logistic", NULL,                            \
-      "what the model predicts, in this order: the probability of label 1, a margin for labels 0 and 1, the mean of any " \
-      "labels, the mean of counts, a quantile, the probability of each class")                                        \
+      "what the model predicts, in this order: the probability of label 1, a margin for labels 0 and 1, "             \
+      "the mean of any labels, the mean of counts, a quantile, the probability of each class")                        \
     X(CLASSES, LEARNS | IMPORT, "classes", 0, NUMBER(2, OBJECTIVE_CLASSES_MAX), "C", NULL, NULL,                      \
       "softmax: labels are 0 to C-1")                                                                                 \
-    X(QUANTILE, LEARNS | IMPORT, "quantile", 0, POSITIVE, "Q", NULL, NULL, "quantile: which one, between 0 and 1 (0.5)") \
+    X(QUANTILE, LEARNS | IMPORT, "quantile", 0, POSITIVE, "Q", NULL, NULL,                                            \
+      "quantile: which one, between 0 and 1 (0.5)")                                                                   \
     X(BATCH, LEARNS, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                 \
       "rows of a batch (512 / workers / (ahead + 1), and an eighth of that at first; both at least 16)")              \
     X(SCHEDULE, LEARNS, "schedule", 0, TEXT, "KIND", "constant", NULL,                                                \
@@ -109,7 +115,8 @@
       "darlin: a block's gradient may lack the steps of T blocks before it")                                          \
     X(BLOCKS, TRAIN, "blocks", 0, NUMBER(1, DARLIN_BLOCKS_MAX), "N", NULL, NULL,                                      \
       "darlin: blocks of features (4 times as many as a row has features)")                                           \
-    X(BLOCK_ORDER, TRAIN, "block-order", 0, WORD, "random|fixed", "random", NULL, "darlin: order of the blocks in a pass") \
+    X(BLOCK_ORDER, TRAIN, "block-order", 0, WORD, "random|fixed", "random", NULL,                                     \
+      "darlin: order of the blocks in a pass")                                                                        \
     X(NO_KKT, TRAIN, "no-kkt", 0, FLAG, NULL, NULL, NULL,                                                             \
       "darlin: visit all features in each pass, also those whose weight stays 0")                                     \
     X(TOLERANCE, TRAIN, "tolerance", 0, POSITIVE, "E", DARLIN_EPSILON, NULL,                                          \
@@ -216,11 +223,11 @@
       "shards of each server; with --scheduler, of those added")                                                      \
     X(PLAN_REPLICAS, RING, "replicas", 0, NUMBER(0, PARAMO_REPLICAS_MAX), "K", "0", NULL,                             \
       "copies beside the owner, 0 to 3")                                                                              \
-    X(ADMIN_SCHEDULER, ADMINS | SERVE, "scheduler", 0, TEXT, "HOST:PORT", NULL, NULL,                                         \
+    X(ADMIN_SCHEDULER, ADMINS | SERVE, "scheduler", 0, TEXT, "HOST:PORT", NULL, NULL,                                 \
       "address of the job's scheduler; list several with commas")                                                     \
-    X(ADMIN_TOKEN, ADMINS | SERVE, "token", 0, TEXT, "TOKEN", NULL, "PARAMO_TOKEN",                                           \
+    X(ADMIN_TOKEN, ADMINS | SERVE, "token", 0, TEXT, "TOKEN", NULL, "PARAMO_TOKEN",                                   \
       "the job's secret; better in PARAMO_TOKEN or a file")                                                           \
-    X(TOKEN_FILE, NODES | ADMINS | SERVE, "token-file", 0, TEXT, "FILE", NULL, NULL,                                          \
+    X(TOKEN_FILE, NODES | ADMINS | SERVE, "token-file", 0, TEXT, "FILE", NULL, NULL,                                  \
       "read the secret from the first line of FILE")                                                                  \
     X(ADMIN_WAIT, RING | STATUS, "wait", 0, NUMBER(1, 86400), "SECONDS", "10", NULL,                                  \
       "how long to wait for the scheduler")                                                                           \
@@ -254,9 +261,12 @@
     X(MEMORY, DATA, "memory", 0, NUMBER(1, 1 << 20), "MB", "512", NULL,                                               \
       "shuffle: rows beyond this go through temporary files")                                                         \
     X(FIELDS, DATA, "fields", 0, NUMBER(1, UINT32_MAX), "N", NULL, NULL, "synth: values in a row (10; criteo: 39)")   \
-    X(FEATURES, DATA, "features", 0, NUMBER(1, UINT32_MAX), "N", "1000", NULL, "synth: different values of each field") \
-    X(ZIPF, DATA, "zipf", 0, NATURAL, "X", "1.1", NULL, "synth: exponent of the Zipf law of their frequencies; 0: uniform") \
-    X(CLICK_RATE, DATA, "click-rate", 0, POSITIVE, "P", NULL, NULL, "synth: click rate of a row whose weights sum to 0 (0.27)") \
+    X(FEATURES, DATA, "features", 0, NUMBER(1, UINT32_MAX), "N", "1000", NULL,                                        \
+      "synth: different values of each field")                                                                        \
+    X(ZIPF, DATA, "zipf", 0, NATURAL, "X", "1.1", NULL,                                                               \
+      "synth: exponent of the Zipf law of their frequencies; 0: uniform")                                             \
+    X(CLICK_RATE, DATA, "click-rate", 0, POSITIVE, "P", NULL, NULL,                                                   \
+      "synth: click rate of a row whose weights sum to 0 (0.27)")                                                     \
     X(SPREAD, DATA, "spread", 0, NATURAL, "X", "1.2", NULL, "synth: standard deviation of that sum")                  \
     X(FACTORS, DATA, "factors", 0, NUMBER(0, UINT32_MAX), "K", "0", NULL,                                             \
       "synth: dimension of pairwise interactions; 0: none")                                                           \

@@ -15,8 +15,9 @@ PARAMO_MUST_USE paramo_err plots_check(const char *path);
 PARAMO_MUST_USE paramo_err plots_eval(const char *path, const char *model, const char *data,
                                       const struct objective *objective, const struct metrics_result *metrics,
                                       const struct curves_result *curves);
-/* Of predicted numbers: labels and residuals against predictions, how residuals are distributed, and how large they are. Of
- * classes: the confusion matrix, reliability, recall and precision of each class, and how often the label is among the best. */
+/* Of predicted numbers: labels and residuals against predictions, how residuals are distributed, and how large they
+ * are. Of classes: the confusion matrix, reliability, recall and precision of each class, and how often the label is
+ * among the best. */
 PARAMO_MUST_USE paramo_err plots_fits(const char *path, const char *model, const char *data,
                                       const struct objective *objective, const struct metrics_result *metrics,
                                       const struct fits_result *fits);

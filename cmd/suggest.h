@@ -1,6 +1,6 @@
 /*
- * "Did you mean": which of the words that were possible is nearest to one that is unknown. Knows no verbs and no options;
- * its callers try them one by one. Tests: test/cmd/test_options.c.
+ * "Did you mean": which of the words that were possible is nearest to one that is unknown. Knows no verbs and no
+ * options; its callers try them one by one. Tests: test/cmd/test_options.c.
  */
 #ifndef CMD_SUGGEST_H
 #define CMD_SUGGEST_H

@@ -16,8 +16,8 @@ static const struct objective *objective_in(const struct tuning *t)
     return &t->base.model.objective;
 }
 
-/* Prints options, each " --name value", in lines of WIDTH columns; the first begins at column `at`, the others at indent.
- * Each line but the last ends with `end`. */
+/* Prints options, each " --name value", in lines of WIDTH columns; the first begins at column `at`, the others at
+ * indent. Each line but the last ends with `end`. */
 static void print_options(const char *text, int at, int indent, const char *end)
 {
     const int last = (int)strlen(end);

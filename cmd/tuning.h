@@ -1,6 +1,6 @@
 /*
- * A search of `paramo tune`, with what its verb shows of it: a table, a document, a plot, and the command line of the best.
- * Tests: test/e2e/tune.sh.
+ * A search of `paramo tune`, with what its verb shows of it: a table, a document, a plot, and the command line of the
+ * best. Tests: test/e2e/tune.sh.
  */
 #ifndef CMD_TUNING_H
 #define CMD_TUNING_H

@@ -1,10 +1,10 @@
 /*
- * bench darlin: time and bytes until the objective of L1 logistic regression is 1 % above the least, for several delays, beside
- * FTRL with the same penalty.
+ * bench darlin: time and bytes until the objective of L1 logistic regression is 1 % above the least, for several
+ * delays, beside FTRL with the same penalty.
  *
- * A job of two servers and two workers, as processes, on a drawn log. FTRL's --l1 is a penalty for each epoch of the rows, so
- * E epochs get E times the L1 that is meant; its E is the first of 1, 2, 4, 8 and 16 that gets as far. Reading the data
- * counts. Tests: test/e2e/bench.sh.
+ * A job of two servers and two workers, as processes, on a drawn log. FTRL's --l1 is a penalty for each epoch of the
+ * rows, so E epochs get E times the L1 that is meant; its E is the first of 1, 2, 4, 8 and 16 that gets as far.
+ * Reading the data counts. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_paths.h"

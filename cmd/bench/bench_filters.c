@@ -1,8 +1,8 @@
 /*
  * Filters: what each saves of the bytes of a training job, alone and together, and what it does to log-loss and speed
  * (Li et al., OSDI'14, Figure 11 and Table 4, have the same). A job of one server and one worker on loopback trains
- * logistic regression with L1, as 'paramo run -- paramo train' does, with each chain, and once without filters. The last
- * epoch counts: its key lists have come before, because no rows are shuffled.
+ * logistic regression with L1, as 'paramo run -- paramo train' does, with each chain, and once without filters. The
+ * last epoch counts: its key lists have come before, because no rows are shuffled.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_paths.h"

@@ -1,7 +1,7 @@
 /*
- * Parsing of libsvm and libffm on one core, in processor time, beside a search for the line ends of the same bytes. Rows
- * are drawn, one shape for each line of the report. The text is as long as a part of a file, and is parsed again and
- * again: it is in the cache, as it is behind a read. Tests: test/e2e/bench.sh.
+ * Parsing of libsvm and libffm on one core, in processor time, beside a search for the line ends of the same bytes.
+ * Rows are drawn, one shape for each line of the report. The text is as long as a part of a file, and is parsed again
+ * and again: it is in the cache, as it is behind a read. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_paths.h"
 #include "cmd/exitcode.h"

@@ -1,7 +1,7 @@
 /*
- * Rows as a range of keys, beside the same rows with an array of keys; and one column of rows of 16, beside the whole rows:
- * bytes of a row in both directions, with headers, and rows a second. Two servers over TCP; rows of floats, to which a push
- * adds.
+ * Rows as a range of keys, beside the same rows with an array of keys; and one column of rows of 16, beside the whole
+ * rows: bytes of a row in both directions, with headers, and rows a second. Two servers over TCP; rows of floats, to
+ * which a push adds.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_load.h"

@@ -1,8 +1,8 @@
 /*
  * Workers that learn one logistic regression, one of them slower than the rest: the time to a given log-loss under
- * each consistency model, beside the time under ASP with no worker slowed, and the share of that time that workers wait.
- * After Li et al., "Scaling Distributed Machine Learning with the Parameter Server" (OSDI'14), section 5.1, and Ho et
- * al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server" (NIPS 2013).
+ * each consistency model, beside the time under ASP with no worker slowed, and the share of that time that workers
+ * wait. After Li et al., "Scaling Distributed Machine Learning with the Parameter Server" (OSDI'14), section 5.1, and
+ * Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server" (NIPS 2013).
  *
  * A worker's batch takes STEP_MS from its pull to its push, and the slow one's takes longer by the factor: the rest of
  * that time it sleeps, as if each worker had a machine of its own. So the figures do not depend on the number of cores.

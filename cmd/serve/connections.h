@@ -1,6 +1,6 @@
 /*
- * The open connections of the HTTP server, and their deadlines: libmicrohttpd ends silent connections by itself, but not
- * those of a client that sends or reads byte by byte. Tests: test/e2e/serve.sh.
+ * The open connections of the HTTP server, and their deadlines: libmicrohttpd ends silent connections by itself, but
+ * not those of a client that sends or reads byte by byte. Tests: test/e2e/serve.sh.
  */
 #ifndef CMD_SERVE_CONNECTIONS_H
 #define CMD_SERVE_CONNECTIONS_H
@@ -38,8 +38,8 @@ struct connection *connection_add(struct connections *all, int fd, size_t limit)
 void connection_remove(struct connections *all, struct connection *c);
 void connection_set_busy(struct connection *c, int busy);
 
-/* Shuts down the connections whose request takes longer than request_ns, or that sent no whole request line for idle_ns +
- * request_ns. The server then closes them. Returns how many. */
+/* Shuts down the connections whose request takes longer than request_ns, or that sent no whole request line for
+ * idle_ns + request_ns. The server then closes them. Returns how many. */
 size_t connections_expire(struct connections *all, uint64_t request_ns, uint64_t idle_ns);
 /* Receives no more on idle connections; a request that has arrived is still answered. Returns how many connections are
  * open. */
