@@ -1,5 +1,5 @@
-/* Processor time of the steps in which a shard removes many rows, frees what they took, and takes over the
- * records of many senders or the entries of a stream; and of a worker when an owner dies. bench/steps.sh builds and runs it. */
+/* Processor time of the steps in which a shard removes many rows, frees what they took, and takes over the records of
+ * many senders or the entries of a stream; and of a worker when an owner dies. bench/steps.sh builds and runs it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -213,8 +213,8 @@ static void barrier_late(void)
     writer_fini(&w);
 }
 
-/* Each node takes `each` work units, and asks for one more than there are. A report ends the round: the first turn of the
- * answers is part of its step. */
+/* Each node takes `each` work units, and asks for one more than there are. A report ends the round: the first turn of
+ * the answers is part of its step. */
 static void pool(unsigned each)
 {
     struct scheduler *s = bench.sched;

@@ -1,5 +1,6 @@
 /*
- * A function of an application, for fuzzers of what calls one: it changes rows, counts them, and refuses some parameters.
+ * A function of an application, for fuzzers of what calls one: it changes rows, counts them, and refuses some
+ * parameters.
  */
 #ifndef FUZZ_FUNCTIONS_H
 #define FUZZ_FUNCTIONS_H

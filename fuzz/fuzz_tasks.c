@@ -1,6 +1,6 @@
-/* A node with user tasks, and callers that send anything: names, orders of any words, payloads, again and late, while time
- * passes and functions run. A call runs at most once. It runs only if those that it names have ended here before, and none
- * of those by that name only with errors. Each call ends. */
+/* A node with user tasks, and callers that send anything: names, orders of any words, payloads, again and late, while
+ * time passes and functions run. A call runs at most once. It runs only if those that it names have ended here
+ * before, and none of those by that name only with errors. Each call ends. */
 #include <stdlib.h>
 #include <string.h>
 

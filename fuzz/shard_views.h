@@ -1,6 +1,6 @@
 /*
- * The views of the shard that fuzz_shard.c plays with: chains of blocks of partitions, deaths, and committed migrations.
- * It must never know what the shard does with a view.
+ * The views of the shard that fuzz_shard.c plays with: chains of blocks of partitions, deaths, and committed
+ * migrations. It must never know what the shard does with a view.
  */
 #ifndef FUZZ_SHARD_VIEWS_H
 #define FUZZ_SHARD_VIEWS_H

@@ -1,7 +1,8 @@
-/* Iterations with bounded delay (the paper, section 3.5), in an order that the servers keep: the worker issues all calls at
- * once and waits for no round trip. An iteration has two tasks on each server, with two tables:
+/* Iterations with bounded delay (the paper, section 3.5), in an order that the servers keep: the worker issues all
+ * calls at once and waits for no round trip. An iteration has two tasks on each server, with two tables:
  *     "add"  adds 1 to the server's row of table "sums"; it comes after "note" of iteration i - tau - 1
- *     "note" reads that row and writes it into table "notes"; it comes after "add" of its iteration and "note" of the last
+ *     "note" reads that row and writes it into table "notes"; it comes after "add" of its iteration and "note" of the
+ *            last
  * So what iteration i notes has the sums of all iterations up to i, and of at most tau later ones.
  *     ./chain TAU; paramo run -s 2 -w 1 -- ./chain TAU */
 #include "example.h"

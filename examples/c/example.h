@@ -42,8 +42,8 @@ static inline int run(void (*work)(paramo_node *node, paramo_worker *worker))
     return 0;
 }
 
-/* Opens a table of any 64-bit keys with dim values each, to which a push adds. The values begin as normal draws with this
- * standard deviation (floats only). */
+/* Opens a table of any 64-bit keys with dim values each, to which a push adds. The values begin as normal draws with
+ * this standard deviation (floats only). */
 static inline paramo_table *adding_table(paramo_worker *worker, const char *name, paramo_dtype dtype,
                                          uint32_t dim, float deviation)
 {

@@ -1,6 +1,6 @@
-/* A filter of our own: where most gradients are zeros, only the others travel, and one bit for each value. Every process
- * of the job registers it, servers, too. Alone nothing travels, so nothing is filtered; "paramo run -s 1 -w 1 -- ./filter"
- * runs it as a job. */
+/* A filter of our own: where most gradients are zeros, only the others travel, and one bit for each value. Every
+ * process of the job registers it, servers, too. Alone nothing travels, so nothing is filtered; "paramo run -s 1 -w 1
+ * -- ./filter" runs it as a job. */
 #include <inttypes.h>
 #include <paramo/filter.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Functions of our own (own_functions.h) on the servers. Every process of the job registers them, servers, too. "./function"
- * runs alone; "paramo run -s 3 -w 1 -- ./function" runs it as a job. With PARAMO_PLUGIN=./plugin.so they come from there. */
+/* Functions of our own (own_functions.h) on the servers. Every process of the job registers them, servers, too.
+ * "./function" runs alone; "paramo run -s 3 -w 1 -- ./function" runs it as a job. With PARAMO_PLUGIN=./plugin.so they
+ * come from there. */
 #include <paramo/functions.h>
 
 #include "example.h"

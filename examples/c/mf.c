@@ -1,6 +1,6 @@
 /*
- * Matrix factorisation of ratings: SVD++ (Koren, KDD 2008, section 4), by stochastic gradient descent. The rating of item
- * i by user u is predicted as
+ * Matrix factorisation of ratings: SVD++ (Koren, KDD 2008, section 4), by stochastic gradient descent. The rating of
+ * item i by user u is predicted as
  *
  *     mean + b_u + b_i + q_i . (p_u + |N(u)|^-1/2 sum of y_j over N(u)),      N(u): the items that u has rated
  *

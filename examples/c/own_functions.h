@@ -1,5 +1,5 @@
-/* Functions of our own that run on the servers: one changes rows (no weight beyond a limit), one reduces them (a histogram).
- * function.c registers them in each process of a program; plugin.c makes them a plugin. */
+/* Functions of our own that run on the servers: one changes rows (no weight beyond a limit), one reduces them (a
+ * histogram). function.c registers them in each process of a program; plugin.c makes them a plugin. */
 #ifndef OWN_FUNCTIONS_H
 #define OWN_FUNCTIONS_H
 

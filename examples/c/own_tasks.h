@@ -1,6 +1,6 @@
-/* Two tasks of our own. "sum" runs on any node: it pulls rows and answers with their sum. "total" gives each server a part of
- * the rows, as a subtask "sum", and answers with the sum of the sums. task.c registers them in each process of a program;
- * tasks.c makes them a plugin. */
+/* Two tasks of our own. "sum" runs on any node: it pulls rows and answers with their sum. "total" gives each server a
+ * part of the rows, as a subtask "sum", and answers with the sum of the sums. task.c registers them in each process
+ * of a program; tasks.c makes them a plugin. */
 #ifndef OWN_TASKS_H
 #define OWN_TASKS_H
 

@@ -1,5 +1,6 @@
-/* A dense vector on the servers: each worker adds to its share of it, a range of rows, and reads the whole. No array of
- * keys is needed, and no keys travel. Then rows that exist, and one column of a matrix. Alone, or as "paramo run -s 2 -w 3 -- ./ranges". */
+/* A dense vector on the servers: each worker adds to its share of it, a range of rows, and reads the whole. No array
+ * of keys is needed, and no keys travel. Then rows that exist, and one column of a matrix. Alone, or as "paramo run
+ * -s 2 -w 3 -- ./ranges". */
 #include "example.h"
 
 enum { ROWS = 100000 };

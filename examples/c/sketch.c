@@ -1,9 +1,10 @@
 /*
- * Sketches of a stream: how often each id came (count-min; Cormode and Muthukrishnan, J. Algorithms 2005), and how many
- * different ids there were (HyperLogLog; Flajolet et al., AofA 2007), in memory that does not grow with the stream. Both
- * sketches are tables: counters to which a push adds, and registers of which a push keeps the larger value. A worker
- * collects what its last INTERVAL inserts have changed and pushes that: the sketches of all workers become one on the
- * servers, each insert is counted once whatever fails, and no counter lacks more than INTERVAL inserts of a worker.
+ * Sketches of a stream: how often each id came (count-min; Cormode and Muthukrishnan, J. Algorithms 2005), and how
+ * many different ids there were (HyperLogLog; Flajolet et al., AofA 2007), in memory that does not grow with the
+ * stream. Both sketches are tables: counters to which a push adds, and registers of which a push keeps the larger
+ * value. A worker collects what its last INTERVAL inserts have changed and pushes that: the sketches of all workers
+ * become one on the servers, each insert is counted once whatever fails, and no counter lacks more than INTERVAL
+ * inserts of a worker.
  *
  *     ./sketch [INSERTS [IDS]]                       a stream of 10 M inserts of 1 M ids by default
  *     paramo run -s 2 -w 2 -- ./sketch 1000000000    worker 0 prints what the sketches say beside what is true
@@ -76,7 +77,8 @@ static void push_counters(paramo_worker *worker, paramo_table *table, uint64_t *
     memset(counter, 0, sizeof counter);
 }
 
-/* The estimate of HyperLogLog, with the small-range correction (the paper's Figure 3; hashes of 64 bits need no other). */
+/* The estimate of HyperLogLog, with the small-range correction (the paper's Figure 3; hashes of 64 bits need no
+ * other). */
 static double distinct(const float registers[REGISTERS])
 {
     double sum = 0, zeros = 0, m = REGISTERS;

@@ -1,5 +1,5 @@
-/* Tasks of our own (own_tasks.h): a worker calls "total" on a server, which calls "sum" on all of them. "./task" runs alone;
- * "paramo run -s 3 -w 1 -- ./task" runs it as a job. With PARAMO_PLUGIN=./tasks.so the tasks come from there. */
+/* Tasks of our own (own_tasks.h): a worker calls "total" on a server, which calls "sum" on all of them. "./task" runs
+ * alone; "paramo run -s 3 -w 1 -- ./task" runs it as a job. With PARAMO_PLUGIN=./tasks.so the tasks come from there. */
 #include "example.h"
 #include "own_tasks.h"
 

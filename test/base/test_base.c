@@ -251,7 +251,8 @@ static void mailbox_keeps_each_senders_order(void **state)
 
 enum { MANY = 60000 }; /* entries; a map grows in steps from 16,384 on */
 
-/* As an array, while it grows in steps: keys come, are replaced and go, before and after they have moved. A put moves few. */
+/* As an array, while it grows in steps: keys come, are replaced and go, before and after they have moved. A put moves
+ * few. */
 static void map_grows_in_steps(void **state)
 {
     (void)state;

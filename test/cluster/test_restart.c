@@ -246,8 +246,8 @@ static struct work_unit unit_of(struct tnode *node, uint32_t round)
     return call.call.result.unit;
 }
 
-/* The scheduler dies between two turns that prepare a round. Its successor finds a round in which all is done, and begins
- * the next one. */
+/* The scheduler dies between two turns that prepare a round. Its successor finds a round in which all is done, and
+ * begins the next one. */
 static void test_round_in_turns(void **state)
 {
     (void)state;
@@ -401,9 +401,9 @@ static struct simnet_fate lose_second(void *arg, struct simnet_link *link)
     return (struct simnet_fate){.copies = !lost, .delay = {ENV_MS, ENV_MS}};
 }
 
-/* A server's answer to REGISTER is lost. It has a place by a view, and serves by that view, when it loses the scheduler;
- * another gets the place, and the scheduler is started again. The next one has not heard of the first, which must not
- * get a place again: it was declared dead. */
+/* A server's answer to REGISTER is lost. It has a place by a view, and serves by that view, when it loses the
+ * scheduler; another gets the place, and the scheduler is started again. The next one has not heard of the first,
+ * which must not get a place again: it was declared dead. */
 static void test_a_place_that_was_not_answered(void **state)
 {
     (void)state;

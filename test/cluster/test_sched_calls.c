@@ -390,8 +390,8 @@ static void test_pool_order_and_affinity(void **state)
     cluster_fini(&c);
 }
 
-/* The next round is prepared in turns. Until the last of these no unit is dealt, whichever round is asked for. Then each
- * worker gets its own units first, in order, and those that wait are answered. */
+/* The next round is prepared in turns. Until the last of these no unit is dealt, whichever round is asked for. Then
+ * each worker gets its own units first, in order, and those that wait are answered. */
 static void test_round_begins_in_turns(void **state)
 {
     (void)state;
@@ -589,8 +589,8 @@ static void test_place_of_an_earlier_call(void **state)
     cluster_fini(&c);
 }
 
-/* A round ends: those that wait for another work unit learn it in turns. Some are gone with their worker in between. A work
- * unit that becomes free goes to the first that waits. */
+/* A round ends: those that wait for another work unit learn it in turns. Some are gone with their worker in between.
+ * A work unit that becomes free goes to the first that waits. */
 static void test_pool_answers_in_turns(void **state)
 {
     (void)state;
@@ -644,8 +644,8 @@ static void put_value(struct cluster *c, struct tnode *node, unsigned i, uint32_
     assert_int_equal(tcall_wait(c, &t), PARAMO_OK);
 }
 
-/* The copy that a checkpoint has is written in turns. Values change, go and come between them; the copy is that of the last
- * turn, also when it began again in between. */
+/* The copy that a checkpoint has is written in turns. Values change, go and come between them; the copy is that of
+ * the last turn, also when it began again in between. */
 static void test_values_are_copied_in_turns(void **state)
 {
     (void)state;

@@ -183,7 +183,8 @@ static void test_long_wait(void **state)
     assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
     assert_int_equal(t.call.result.clock.minimum, 2 * MANY);
     assert_true(lane_now(c.lane) - began < 5 * ENV_SEC);
-    /* It does not wait longer either for that: its own deadline counts, and the error names the worker that is behind. */
+    /* It does not wait longer either for that: its own deadline counts, and the error names the worker that is
+     * behind. */
     join(&c, &other, 0);
     told(&c, &y, 3 * MANY);
     began = lane_now(c.lane);

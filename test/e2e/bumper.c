@@ -3,11 +3,11 @@
  *
  *     bumper UNTIL
  *
- * The task "bump" adds 1 to the row of the node that runs it, as a subtask, and answers. Worker 0 calls it on all servers and
- * workers, again and again, until the file UNTIL is there, and says how often. Then the row of a node that lives is the number
- * of its answers: each call has run once, and each push was applied once. The row of a dead node is that, or more by at most
- * the calls that ended with NODE_LOST. The other workers wait for the end.
- * Exit code: 0 so it is, 1 it is not, 4 an error of Paramo.
+ * The task "bump" adds 1 to the row of the node that runs it, as a subtask, and answers. Worker 0 calls it on all
+ * servers and workers, again and again, until the file UNTIL is there, and says how often. Then the row of a node
+ * that lives is the number of its answers: each call has run once, and each push was applied once. The row of a dead
+ * node is that, or more by at most the calls that ended with NODE_LOST. The other workers wait for the end. Exit
+ * code: 0 so it is, 1 it is not, 4 an error of Paramo.
  */
 #include <inttypes.h>
 #include <paramo/app.h>

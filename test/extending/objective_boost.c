@@ -1,7 +1,7 @@
 /*
- * Exponential loss, for labels 0 and 1, as an example for docs/EXTENDING.md: exp(-s m) with s = 2 y - 1, that of AdaBoost
- * (Friedman, Hastie and Tibshirani, Annals of Statistics 28, 2000); its derivative is -s exp(-s m). The prediction is the
- * margin, half the log-odds of label 1.
+ * Exponential loss, for labels 0 and 1, as an example for docs/EXTENDING.md: exp(-s m) with s = 2 y - 1, that of
+ * AdaBoost (Friedman, Hastie and Tibshirani, Annals of Statistics 28, 2000); its derivative is -s exp(-s m). The
+ * prediction is the margin, half the log-odds of label 1.
  */
 #include "learn/objective/logistic.h"
 #include "learn/objective/objective.h"

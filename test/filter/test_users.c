@@ -1,4 +1,5 @@
-/* Filters of the application: which are taken, how chains name them, and that a wrong one leaves all values as they were. */
+/* Filters of the application: which are taken, how chains name them, and that a wrong one leaves all values as they
+ * were. */
 #include <math.h>
 #include <string.h>
 

@@ -13,8 +13,8 @@ double field_value(const struct batch *batch, size_t i);
 /* bias + sum_i w_i x_i. */
 double field_linear(const struct batch *batch, size_t row, const double *w);
 
-/* Margins and gradients (by differences of the reference) at every vector level, over random rows: keys and fields repeat
- * within rows, fields are missing, some are not counted, some rows are empty. Every level has the same bits. */
+/* Margins and gradients (by differences of the reference) at every vector level, over random rows: keys and fields
+ * repeat within rows, fields are missing, some are not counted, some rows are empty. Every level has the same bits. */
 void check_field_model(const struct model_ops *ops, field_margin_fn *reference);
 
 #endif

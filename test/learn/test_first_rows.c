@@ -1,5 +1,5 @@
-/* The bias that a new model begins with: in every model and optimizer, once a job, and not in a trained one; and the rates
- * of a job whose rows are long. */
+/* The bias that a new model begins with: in every model and optimizer, once a job, and not in a trained one; and the
+ * rates of a job whose rows are long. */
 #include "learn/support_learn.h"
 #include "learn/train/centre.h"
 #include "learn/train/train.h"
@@ -115,8 +115,8 @@ static void a_trained_bias_stays(void **state)
 
 /* ---- columns that are centred ---- */
 
-/* Of each row: 1 a year, 2 a number around 0, 3 a number that half of the rows have, 4 always 1, 5 always 7, 6 a number that
- * the first block lacks. */
+/* Of each row: 1 a year, 2 a number around 0, 3 a number that half of the rows have, 4 always 1, 5 always 7, 6 a
+ * number that the first block lacks. */
 static void columns_far_from_zero_are_centred(void **state)
 {
     (void)state;

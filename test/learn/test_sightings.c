@@ -1,5 +1,5 @@
-/* Factors after N sightings, and features that are admitted: which have rows on the servers, and that what was measured is
- * what is saved. */
+/* Factors after N sightings, and features that are admitted: which have rows on the servers, and that what was
+ * measured is what is saved. */
 #include "learn/eval/score.h"
 #include "learn/support_learn.h"
 #include "learn/train/chosen.h"

@@ -186,8 +186,8 @@ static void test_going_on_is_as_if_never_stopped(void **state)
     }
 }
 
-/* A share of the negative rows: fewer are learned, predictions stay those for all rows, and so is the guess that the model is
- * compared with. The bits are the same with any number of servers. */
+/* A share of the negative rows: fewer are learned, predictions stay those for all rows, and so is the guess that the
+ * model is compared with. The bits are the same with any number of servers. */
 static void test_negative_rows_left_out_do_not_shift_predictions(void **state)
 {
     (void)state;

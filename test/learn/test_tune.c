@@ -179,8 +179,8 @@ static void falls(void *arg, size_t trial)
         }
 }
 
-/* A bowl with its bottom at alpha 0.05 and beta 3, that is known better after more epochs; trials with alpha above 1 end
- * by themselves. */
+/* A bowl with its bottom at alpha 0.05 and beta 3, that is known better after more epochs; trials with alpha above 1
+ * end by themselves. */
 static paramo_err play(void *arg, size_t trial, const double *point, uint64_t epochs,
                        struct tune_outcome *outcome)
 {
@@ -457,8 +457,8 @@ static void same_files(const char *dir, const char *other)
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
 }
 
-/* Two trials, of which one learns while the other stands still, are the trainings that ran through: their loss after each
- * number of epochs, and their models. */
+/* Two trials, of which one learns while the other stands still, are the trainings that ran through: their loss after
+ * each number of epochs, and their models. */
 static void a_trial_goes_on(void **state)
 {
     (void)state;

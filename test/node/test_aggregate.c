@@ -1,5 +1,5 @@
-/* Tables that aggregate the pushes of a clock, by the public API: embedded, and over TCP with copies while partitions move.
- * The optimizer is applied once to what all workers have pushed, and the bits are the same in every run. */
+/* Tables that aggregate the pushes of a clock, by the public API: embedded, and over TCP with copies while partitions
+ * move. The optimizer is applied once to what all workers have pushed, and the bits are the same in every run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -103,8 +103,8 @@ static void pull(paramo_worker *w, paramo_table *t, float vals[KEYS * DIM])
     ok(paramo_wait(w, ts, 0));
 }
 
-/* Each worker pushes, in the order of `turn`, and ends its iteration. The last one to push reads before it does: nothing of
- * this clock. */
+/* Each worker pushes, in the order of `turn`, and ends its iteration. The last one to push reads before it does:
+ * nothing of this clock. */
 static void one_clock(paramo_worker *const w[WORKERS], paramo_table *const t[WORKERS], unsigned count,
                       unsigned clock, unsigned turn, float seen[KEYS * DIM])
 {

@@ -52,7 +52,8 @@ static void *count_others(void *n)
     return NULL;
 }
 
-/* The threads without a job: this one, and a sanitizer's own, which comes with the first thread that a program creates. */
+/* The threads without a job: this one, and a sanitizer's own, which comes with the first thread that a program
+ * creates. */
 static size_t threads_without_job(void)
 {
     size_t n;

@@ -1,4 +1,5 @@
-/* What filters hold back, by the public API, embedded and over TCP: a flush sends it, and so does the close of a worker. */
+/* What filters hold back, by the public API, embedded and over TCP: a flush sends it, and so does the close of a
+ * worker. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Snapshots by the public API (paramo/snapshot.h): embedded, and over TCP with a reader that is no part of the job while
- * rows change and move. */
+/* Snapshots by the public API (paramo/snapshot.h): embedded, and over TCP with a reader that is no part of the job
+ * while rows change and move. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -320,7 +320,8 @@ static void in_a_namespace(void **state)
     ok(paramo_stop(node));
 }
 
-/* A table that aggregates is copied as a reader sees it, with the pushes of a clock that goes on; one without rows has none.
+/* A table that aggregates is copied as a reader sees it, with the pushes of a clock that goes on; one without rows
+ * has none.
  */
 static void aggregated_and_empty(void **state)
 {

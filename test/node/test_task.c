@@ -454,7 +454,8 @@ static bool runs_on(uint32_t to, unsigned server)
     return to == PARAMO_GROUP_SERVERS || to == PARAMO_ID_SERVER(server);
 }
 
-/* Calls of two customers, to one server or both. Each comes after two earlier ones of any of them. No wait in between. */
+/* Calls of two customers, to one server or both. Each comes after two earlier ones of any of them. No wait in
+ * between. */
 static void execute_after(paramo_node *node, uint32_t calls)
 {
     paramo_worker *w[2];

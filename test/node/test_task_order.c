@@ -1,6 +1,6 @@
-/* The order of tasks: calls of several callers arrive at two nodes in any order, some never; they end in any order, some
- * with an error. After each event: no call begins before those that it names have ended at its node, none is forgotten, and
- * none that names a failed one runs. */
+/* The order of tasks: calls of several callers arrive at two nodes in any order, some never; they end in any order,
+ * some with an error. After each event: no call begins before those that it names have ended at its node, none is
+ * forgotten, and none that names a failed one runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,11 @@
-// For test_deaths.sh, as MXNet starts: StartAsync, a barrier unless it takes a dead node's place. argv[1]: a fifo, from
-// which each worker reads a byte after its first round. argv[2]: rounds; 0: until a request fails. argv[3]: what is
-// tried (waits, callbacks: of a worker; together: the server answers when all workers have pushed; returns: worker 0
-// returns from main without Finalize; commands: servers wait in code of their own until a worker's command, as MXNet's
-// do, and a push to the last server stays in its handle until argv[4], a fifo, is written to; refused: a push with a
-// callback only is refused; told: a wait reports it; survives: when a server has died, the workers push to the other
-// one until a worker has died, too; deletes: worker 0 deletes its KVWorker in a callback of that; forgets: the worker's other customer calls Finalize when the fifo says so).
+// For test_deaths.sh, as MXNet starts: StartAsync, a barrier unless it takes a dead node's place. argv[1]: a fifo,
+// from which each worker reads a byte after its first round. argv[2]: rounds; 0: until a request fails. argv[3]: what
+// is tried (waits, callbacks: of a worker; together: the server answers when all workers have pushed; returns: worker
+// 0 returns from main without Finalize; commands: servers wait in code of their own until a worker's command, as
+// MXNet's do, and a push to the last server stays in its handle until argv[4], a fifo, is written to; refused: a push
+// with a callback only is refused; told: a wait reports it; survives: when a server has died, the workers push to the
+// other one until a worker has died, too; deletes: worker 0 deletes its KVWorker in a callback of that; forgets: the
+// worker's other customer calls Finalize when the fifo says so).
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,10 +1,10 @@
-// For test_kvstore.sh: workers and servers in the manner of MXNet 1.x' kvstore_dist, without its arrays. A server's main
-// thread applies what arrives, as MXNet's does for updaters in Python; handles hand it over and wait. argv[1]: a fifo,
-// from which each worker reads a byte after its first round. argv[2]: rounds. argv[3]: sync (a push is answered when all
-// workers' have come), async, or byteps (as BytePS' server: a push is answered at once, a pull when all workers' pushes
-// have come, by another thread). argv[4]: dense; rows (row-sparse: the first key is repeated, lens of answers count
-// floats); bits (2-bit compression: two keys, of which the first is larger). A worker that takes a dead one's place
-// continues after its first round. Each worker's push adds 1 to each value, and the end is checked.
+// For test_kvstore.sh: workers and servers in the manner of MXNet 1.x' kvstore_dist, without its arrays. A server's
+// main thread applies what arrives, as MXNet's does for updaters in Python; handles hand it over and wait. argv[1]: a
+// fifo, from which each worker reads a byte after its first round. argv[2]: rounds. argv[3]: sync (a push is answered
+// when all workers' have come), async, or byteps (as BytePS' server: a push is answered at once, a pull when all
+// workers' pushes have come, by another thread). argv[4]: dense; rows (row-sparse: the first key is repeated, lens of
+// answers count floats); bits (2-bit compression: two keys, of which the first is larger). A worker that takes a dead
+// one's place continues after its first round. Each worker's push adds 1 to each value, and the end is checked.
 #include <fcntl.h>
 #include <unistd.h>
 

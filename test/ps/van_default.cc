@@ -1,6 +1,6 @@
-// Says which van the process uses: "van tcp" or "van ucx", by whether UCX's library is in its memory after ps::Start, and
-// sends more requests than a connection carries before it changes to UCX. Says "few by" and "many by" tcp or ucx, by
-// whether UCX's shared memory is there after a few requests and after all. test_van.sh judges.
+// Says which van the process uses: "van tcp" or "van ucx", by whether UCX's library is in its memory after ps::Start,
+// and sends more requests than a connection carries before it changes to UCX. Says "few by" and "many by" tcp or ucx,
+// by whether UCX's shared memory is there after a few requests and after all. test_van.sh judges.
 #include <chrono>
 #include <fstream>
 

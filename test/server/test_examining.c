@@ -50,7 +50,8 @@ static void off(void)
     fake_fini(&f);
 }
 
-/* PULL and DELETE have no values; DELETE has the flag of lens, but no lens, and what stands there is not the shard's. */
+/* PULL and DELETE have no values; DELETE has the flag of lens, but no lens, and what stands there is not the
+ * shard's. */
 static paramo_err send(struct fake_conn *conn, unsigned kind, uint64_t number, uint32_t n, bool with_lens,
                        uint32_t attempt)
 {
@@ -69,8 +70,8 @@ static paramo_err send(struct fake_conn *conn, unsigned kind, uint64_t number, u
     return van_deliver(&conn->conn, head, seg, 3, NULL, 7);
 }
 
-/* A long request reaches the handler after several turns, and what its connection sends behind it comes behind it; others
- * do not wait. */
+/* A long request reaches the handler after several turns, and what its connection sends behind it comes behind it;
+ * others do not wait. */
 static void turns_in_order(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* STAT and SCAN of a table with many rows take turns: none visits more keys than a turn may, and other requests are answered
- * between them. */
+/* STAT and SCAN of a table with many rows take turns: none visits more keys than a turn may, and other requests are
+ * answered between them. */
 #include "server/support_fake.h"
 #include "unit.h"
 

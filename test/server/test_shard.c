@@ -501,7 +501,8 @@ static paramo_err reduce(struct fake_conn *c, const struct fake *f, uint32_t tab
     return van_deliver(&c->conn, bytes, seg, WIRE_SEG_BODY + 1, NULL, 7);
 }
 
-/* A request that is deferred comes again as one of another table: what was found, and how far the first was, are not its. */
+/* A request that is deferred comes again as one of another table: what was found, and how far the first was, are not
+ * its. */
 static void test_another_table(void **state)
 {
     (void)state;

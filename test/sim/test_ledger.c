@@ -75,8 +75,8 @@ static void a_key_that_was_given_back_was_owned_before(void **state)
     free(w);
 }
 
-/* Without copies: what a server takes that has died since, or that is dead to all others and does not know it, may be gone.
- * Only of its own keys: another server's death, or another ghost, excuses nothing. */
+/* Without copies: what a server takes that has died since, or that is dead to all others and does not know it, may be
+ * gone. Only of its own keys: another server's death, or another ghost, excuses nothing. */
 static void what_a_dead_server_took_need_not_stay(void **state)
 {
     (void)state;
@@ -189,8 +189,8 @@ static void a_read_by_an_overdue_lease_is_old(void **state)
     free(w);
 }
 
-/* A scan that began when a row was missing may leave it out at its end, although all reads that are open then are younger
- * than the row, and the model has forgotten what they cannot return. */
+/* A scan that began when a row was missing may leave it out at its end, although all reads that are open then are
+ * younger than the row, and the model has forgotten what they cannot return. */
 static void a_missing_row_is_not_forgotten(void **state)
 {
     (void)state;

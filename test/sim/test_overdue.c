@@ -1,4 +1,5 @@
-/* Which reads of an owner that is declared dead may be old: of those partitions, and during that time, and no others. */
+/* Which reads of an owner that is declared dead may be old: of those partitions, and during that time, and no
+ * others. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -113,8 +114,8 @@ static void jump(const struct pair *p, uint64_t ms)
     sim_host_jump(p->w->machines[NEXT].host, ms * ENV_MS);
 }
 
-/* The successor's clock jumps while it waits. It serves, so its keys may be old at the dead owner until that lease ends,
- * also when the successor dies before that. Keys that no other server owns are not old. */
+/* The successor's clock jumps while it waits. It serves, so its keys may be old at the dead owner until that lease
+ * ends, also when the successor dies before that. Keys that no other server owns are not old. */
 static void a_successor_has_not_waited(void **state)
 {
     (void)state;
@@ -157,7 +158,8 @@ static void a_jump_alone_excuses_nothing(void **state)
     pair_free(p);
 }
 
-/* The owner's clock stands still for longer than its lease: all its keys may be old, until the lease ends by its clock. */
+/* The owner's clock stands still for longer than its lease: all its keys may be old, until the lease ends by its
+ * clock. */
 static void an_owner_stood_still(void **state)
 {
     (void)state;

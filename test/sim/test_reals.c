@@ -49,8 +49,8 @@ static void sums_are_found(void **state)
     free(w);
 }
 
-/* Any subset of the pushes, off by less than the pushes' own bounds and that of the read, is possible; what is further off
- * than that is not, unless another subset is near. */
+/* Any subset of the pushes, off by less than the pushes' own bounds and that of the read, is possible; what is
+ * further off than that is not, unless another subset is near. */
 static void errors_count(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Rows that collect the pushes of a clock: the optimizer is applied once to their exact sum, in whatever order they come,
- * and reads, snapshots and copies of rows see what they should. */
+/* Rows that collect the pushes of a clock: the optimizer is applied once to their exact sum, in whatever order they
+ * come, and reads, snapshots and copies of rows see what they should. */
 #include <math.h>
 #include <string.h>
 

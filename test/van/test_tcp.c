@@ -477,7 +477,8 @@ static void more_gathers(void *arg)
     assert_int_equal(*left, 7);
 }
 
-/* A request that another one follows leaves with it. If that does not come, it leaves before a wait, or after a time. */
+/* A request that another one follows leaves with it. If that does not come, it leaves before a wait, or after a
+ * time. */
 static void test_more(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* A connection over UCX's fabric that ends before UCX has connected it: its worker is destroyed, and not kept for good. */
+/* A connection over UCX's fabric that ends before UCX has connected it: its worker is destroyed, and not kept for
+ * good. */
 #include "van/support_ucx.h"
 
 #ifdef PARAMO_HAVE_UCX

@@ -191,7 +191,8 @@ static void portions_and_views(void **state)
     world_fini(&w);
 }
 
-/* A carrier whose server is gone, and has no copy, keeps its number. It is given up before it stops all other requests. */
+/* A carrier whose server is gone, and has no copy, keeps its number. It is given up before it stops all other
+ * requests. */
 static void a_carrier_that_nobody_takes_is_given_up(void **state)
 {
     struct world w;

@@ -324,8 +324,8 @@ static void rows_come_behind_a_removal(void **state)
     world_fini(&w);
 }
 
-/* The last rows of a table are deleted: each member of a chain frees the memory that the table had for them, whether it has
- * heard of the deletion from a client or from the member before. */
+/* The last rows of a table are deleted: each member of a chain frees the memory that the table had for them, whether
+ * it has heard of the deletion from a client or from the member before. */
 static void each_member_frees_memory(void **state)
 {
     enum { MANY = 40000 };

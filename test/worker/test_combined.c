@@ -1,5 +1,5 @@
-/* Pushes of a clock to an aggregated table go down the chain as one change (docs/CONSISTENCY.md, section 5): how many, when,
- * with which sums, and that each counts once when an owner dies. */
+/* Pushes of a clock to an aggregated table go down the chain as one change (docs/CONSISTENCY.md, section 5): how
+ * many, when, with which sums, and that each counts once when an owner dies. */
 #include "server/replication/chain_impl.h"
 #include "server/shard/collecting.h"
 #include "server/shard/table_map.h"

@@ -301,8 +301,8 @@ static void a_chain_may_change(void **state)
     world_fini(&w);
 }
 
-/* Pushes three times and pulls without the filters of pulls: the hash of what the tables hold. changes: the chain becomes
- * another while a push is in flight; resets: the connections end while it is. */
+/* Pushes three times and pulls without the filters of pulls: the hash of what the tables hold. changes: the chain
+ * becomes another while a push is in flight; resets: the connections end while it is. */
 static uint64_t pushed(const char *filters, uint64_t capabilities, bool resets, bool changes,
                        uint64_t *retries)
 {
@@ -400,7 +400,8 @@ static void a_pull_is_rounded(void **state)
     }
 }
 
-/* Filters of the application: whole values without their zeros, one bit for each; and values cut to whole parts of 1. */
+/* Filters of the application: whole values without their zeros, one bit for each; and values cut to whole parts of
+ * 1. */
 static size_t nonzero_encode(void *user, float arg, const paramo_filter_data *data, void *to, size_t room)
 {
     const uint32_t *from = data->from;
@@ -528,8 +529,8 @@ static void filters_of_the_application(void **state)
     filter_users_forget();
 }
 
-/* The shard's end has the capability, but not the filter, as when two names share a bit: it says so, and gets the values
- * without it. */
+/* The shard's end has the capability, but not the filter, as when two names share a bit: it says so, and gets the
+ * values without it. */
 static void an_unknown_filter_is_not_sent_again(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Faults during migrations and in chains, each as a script: a connection lags, a side is silent, or an order comes late.
- * Seeds: test_migration_sim. The first argument names the one test to run. */
+/* Faults during migrations and in chains, each as a script: a connection lags, a side is silent, or an order comes
+ * late. Seeds: test_migration_sim. The first argument names the one test to run. */
 #include "server/migration/target.h"
 #include "server/replication/chain_impl.h"
 #include "server/replication/gate.h"

@@ -1,6 +1,6 @@
-/* Leases of chains and migrations, each as a script: an owner that is cut off, or whose clock drifts, answers no read when
- * another server may have taken its place. Seeds: test_migration_sim, test_chain_sim. The first argument names the one
- * test to run. */
+/* Leases of chains and migrations, each as a script: an owner that is cut off, or whose clock drifts, answers no read
+ * when another server may have taken its place. Seeds: test_migration_sim, test_chain_sim. The first argument names
+ * the one test to run. */
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"
 #include "worker/support_scene.h"
@@ -241,8 +241,8 @@ static void a_load_waits_for_a_dead_owner_s_lease(void **state)
     world_fini(&scene.w);
 }
 
-/* The owner of chains of four reaches all members but the last, which may take its place: it answers no read without that
- * member's lease. */
+/* The owner of chains of four reaches all members but the last, which may take its place: it answers no read without
+ * that member's lease. */
 static void the_last_member_gives_the_lease(void **state)
 {
     (void)state;

@@ -399,8 +399,8 @@ static void timers_fill(void *arg)
     }
 }
 
-/* The same, and there is no memory for the timer of another try either: the next request that needs the view asks for it
- * again. */
+/* The same, and there is no memory for the timer of another try either: the next request that needs the view asks for
+ * it again. */
 static void no_memory_for_a_view_or_a_timer(void **state)
 {
     (void)state;

@@ -80,8 +80,8 @@ static paramo_err pull(struct world *w, unsigned table, paramo_page *page)
     return err ? err : world_wait(w, 0, ts);
 }
 
-/* The second begins when the first has ended, while its request is still known; with a sanitizer this tells whether the second
- * looks at what the first has freed. */
+/* The second begins when the first has ended, while its request is still known; with a sanitizer this tells whether
+ * the second looks at what the first has freed. */
 static void a_page_after_another(void **state)
 {
     (void)state;

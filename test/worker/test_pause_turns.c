@@ -1,6 +1,6 @@
-/* At the pause of a migration the source sends the records of all its senders, in turns, and the target takes them: what
- * comes in the middle of it. The test is the scheduler. Row i lies on partition i; those below PARTITIONS go from server 0
- * to server 1. */
+/* At the pause of a migration the source sends the records of all its senders, in turns, and the target takes them:
+ * what comes in the middle of it. The test is the scheduler. Row i lies on partition i; those below PARTITIONS go
+ * from server 0 to server 1. */
 #include "server/migration/source.h"
 #include "server/migration/target.h"
 #include "server/replication/gate.h"
@@ -230,8 +230,8 @@ static void turns_are_short(void **state)
     }
 }
 
-/* What the target knew of other partitions of the source says nothing about these, whether the source knows the sender or
- * not: the records that come replace it. */
+/* What the target knew of other partitions of the source says nothing about these, whether the source knows the
+ * sender or not: the records that come replace it. */
 static void records_replace_what_was_known(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Requests for ranges of keys, through clients and shards: the values of each key once and in its place, on every number
- * of servers, when an owner dies in the middle and when partitions change owners; and no keys on the wire. */
+/* Requests for ranges of keys, through clients and shards: the values of each key once and in its place, on every
+ * number of servers, when an owner dies in the middle and when partitions change owners; and no keys on the wire. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* One ACK covers a full stream: its entries are released, and their answers leave, in turns. What comes in the middle of
- * it: a later ACK, connections that end, views, the end of the shard. The test is the scheduler. */
+/* One ACK covers a full stream: its entries are released, and their answers leave, in turns. What comes in the middle
+ * of it: a later ACK, connections that end, views, the end of the shard. The test is the scheduler. */
 #include "server/replication/records.h"
 #include "server/shard/shard_tables.h"
 #include "table/table.h"

@@ -1,5 +1,5 @@
-/* What a stream had not got acknowledged goes to the next members' streams in turns, and what comes in the middle of it:
- * views, connections that end, a customer that is closed, the end of the shard. The test is the scheduler. */
+/* What a stream had not got acknowledged goes to the next members' streams in turns, and what comes in the middle of
+ * it: views, connections that end, a customer that is closed, the end of the shard. The test is the scheduler. */
 #include "server/replication/gate.h"
 #include "server/replication/records.h"
 #include "server/shard/shard_tables.h"
@@ -278,9 +278,9 @@ static void member_leaves_in_the_middle(void **state)
     world_fini(&w);
 }
 
-/* Server 3 becomes the owner of all, and one part of its takeover is not acknowledged: server 0 does not hear of it. Server 1
- * becomes the owner of the other part, which is acknowledged. When server 1 routes what is left of the first takeover, it has
- * nothing of that part: server 2 would follow server 3 there again, and refuse what server 1 sends. */
+/* Server 3 becomes the owner of all, and one part of its takeover is not acknowledged: server 0 does not hear of it.
+ * Server 1 becomes the owner of the other part, which is acknowledged. When server 1 routes what is left of the first
+ * takeover, it has nothing of that part: server 2 would follow server 3 there again, and refuse what server 1 sends. */
 static void a_takeover_does_not_come_back(void **state)
 {
     (void)state;

@@ -535,9 +535,9 @@ static void cut_off(unsigned server, bool there, bool back)
     world_link(&w, name, "w1")->cut = back;
 }
 
-/* A server joins 64 others, and each gives it partitions with a record of its own: a worker has pushed another number there,
- * says nothing since, and has not heard of its pushes. All of them come. Then it sends its pushes again, and none is
- * applied twice, whether its partition has moved or not. */
+/* A server joins 64 others, and each gives it partitions with a record of its own: a worker has pushed another number
+ * there, says nothing since, and has not heard of its pushes. All of them come. Then it sends its pushes again, and
+ * none is applied twice, whether its partition has moved or not. */
 static void joined_64_others(void **state)
 {
     enum { OTHERS = 64, EACH = RING_PARTITIONS / OTHERS, JOINED = OTHERS };

@@ -1,5 +1,5 @@
-/* What waited for a server that is gone is sliced again in turns, and what comes in the middle of it: later requests, views,
- * a deadline, the end of the customer. The test is the scheduler. */
+/* What waited for a server that is gone is sliced again in turns, and what comes in the middle of it: later requests,
+ * views, a deadline, the end of the customer. The test is the scheduler. */
 #include "server/shard/shard_tables.h"
 #include "table/table.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
-/* Functions of the application through clients and shards: on any number of servers, with copies, in small steps; a server
- * that does not have the function, a function that fails, a server of an older version. */
+/* Functions of the application through clients and shards: on any number of servers, with copies, in small steps; a
+ * server that does not have the function, a function that fails, a server of an older version. */
 #include <stdlib.h>
 #include <string.h>
 
