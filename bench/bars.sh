@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The bars of real processes with all that they ask for, which is too long for each change: kill to first push served over 60 kills,
-# write pauses of 500 moves, and 300 runs of the drill. The tests beside them (test/e2e) do the same for a minute.
+# The bars of real processes with all that they ask for, which is too long for each change: kill to first push served
+# over 60 kills, write pauses of 500 moves, and 300 runs of the drill. The tests beside them (test/e2e) do the same
+# for a minute.
 #     bench/bars.sh [build/release/paramo]       SEED=N: of the drill
 set -u
 cd "$(dirname "$0")/.." || exit 1

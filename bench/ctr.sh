@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Paramo beside other trainers, in pairs in one run: processor time of a row from text and in later epochs from memory, and
-# the log-loss after the same passes:
+# Paramo beside other trainers, in pairs in one run: processor time of a row from text and in later epochs from
+# memory, and the log-loss after the same passes:
 #   bench/ctr.sh DATA [PARAMO [OTHER]]
-# DATA is libffm text, also compressed. PARAMO is build/release/paramo if it is not given. OTHER is a second paramo. xLearn,
-# libffm and Vowpal Wabbit are built and timed where their sources lie beside this folder (bench/ctr_peers.sh). In the
-# environment: MODELS (lr fm ffm), PAIRS (5), EPOCHS (10), THREADS (1: workers, and the peers' threads), TEST (rows for the
-# log-loss, libffm text), PASSES (1 3: after which it is measured), TIME (cpu, or wall for the time on the clock). Factors
-# have dim 4; all else is each program's default.
+# DATA is libffm text, also compressed. PARAMO is build/release/paramo if it is not given. OTHER is a second paramo.
+# xLearn, libffm and Vowpal Wabbit are built and timed where their sources lie beside this folder
+# (bench/ctr_peers.sh). In the environment: MODELS (lr fm ffm), PAIRS (5), EPOCHS (10), THREADS (1: workers, and the
+# peers' threads), TEST (rows for the log-loss, libffm text), PASSES (1 3: after which it is measured), TIME (cpu, or
+# wall for the time on the clock). Factors have dim 4; all else is each program's default.
 #
-# Where perf is there, a second table has the phases of PARAMO's time: `read` and `parse` of the one epoch, the others of
-# the EPOCHS that follow. perf samples the stack; the innermost function that a phase names decides (samples below). `wait`
-# has lanes and messages, too; `other` are counts, measures and the system.
+# Where perf is there, a second table has the phases of PARAMO's time: `read` and `parse` of the one epoch, the others
+# of the EPOCHS that follow. perf samples the stack; the innermost function that a phase names decides (samples
+# below). `wait` has lanes and messages, too; `other` are counts, measures and the system.
 #
-# A pair is a run of one epoch, and one of EPOCHS + 1, by each program. From text: the first. Later epochs: the difference.
-# Both are user and system time for a row, and the ratios are medians of the pairs' ratios: other programs change those only
-# as far as they fill the caches. A ratio is that of the other to PARAMO: above 1, PARAMO is faster.
+# A pair is a run of one epoch, and one of EPOCHS + 1, by each program. From text: the first. Later epochs: the
+# difference. Both are user and system time for a row, and the ratios are medians of the pairs' ratios: other programs
+# change those only as far as they fill the caches. A ratio is that of the other to PARAMO: above 1, PARAMO is faster.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -ge 1 ] || {

@@ -2,8 +2,8 @@
 # shellcheck shell=bash disable=SC2154
 #
 # A peer is used if its source folder is beside this one, in a folder that PEERS names, or given as XLEARN, LIBFFM or
-# VOWPAL_WABBIT: folders `xlearn`, `libffm` and `vowpal_wabbit`. Nothing is fetched. A program that is built in the folder,
-# or installed (vw), is taken as it is; else it is built under build/peers with its own cmake or make files.
+# VOWPAL_WABBIT: folders `xlearn`, `libffm` and `vowpal_wabbit`. Nothing is fetched. A program that is built in the
+# folder, or installed (vw), is taken as it is; else it is built under build/peers with its own cmake or make files.
 
 peers_dir=$here/build/peers
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs ps-lite's own tests test_kv_app and test_simple_app over ps-lite and over Paramo, in turn, and judges what a job of
-# two servers and two workers uses. Downloads nothing.
+# Runs ps-lite's own tests test_kv_app and test_simple_app over ps-lite and over Paramo, in turn, and judges what a
+# job of two servers and two workers uses. Downloads nothing.
 #
 # usage: pslite_usage.sh [PSLITE [BUILD [RUNS [VANS]]]]
 #   PSLITE, BUILD, RUNS  as pslite.sh has them

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What default settings reach on the sets of ../shared/data: the tables of docs/TRAINING.md, "Several workers" and "With default
-# settings", to standard output.
+# What default settings reach on the sets of ../shared/data: the tables of docs/TRAINING.md, "Several workers" and
+# "With default settings", to standard output.
 #     bench/usual.sh models     each model, as long as it learns by itself: log-loss (RMSE) on the test rows
 #     bench/usual.sh workers    lr and fm with 1, 2, 4 and 8 workers, one pass: progressive / test log-loss
 #     bench/usual.sh criteo     criteo80k with one more option: negatives, schedules, class weights, factors, admission, expiry

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# make demo: trains a click model as a job of processes on a log whose best reachable log-loss is known, evaluates it, saves
-# it, predicts with it; with ../shared/data there, goes on with real data. Fails if the quality is not what it should be.
+# make demo: trains a click model as a job of processes on a log whose best reachable log-loss is known, evaluates it,
+# saves it, predicts with it; with ../shared/data there, goes on with real data. Fails if the quality is not what it
+# should be.
 set -euo pipefail
 
 [ $# -eq 1 ] || {
@@ -80,8 +81,8 @@ real() {
 if [ -f "$data/criteo80k.train.ffm.zst" ]; then
     real criteo80k lr 0.4455 0.7670 "$data/criteo80k.test.ffm.zst" --data "$data/criteo80k.train.ffm.zst" \
         --alpha 0.07 --beta 1 --l2 10 --epochs 3
-    # Two asynchronous workers reach an AUC of 0.9379 to 0.9382 and a log-loss of 0.2831 to 0.2847, each time another: at this
-    # rate the last batches move the bias (55 runs; one worker: 0.9381 and 0.2832, each time the same).
+    # Two asynchronous workers reach an AUC of 0.9379 to 0.9382 and a log-loss of 0.2831 to 0.2847, each time another:
+    # at this rate the last batches move the bias (55 runs; one worker: 0.9381 and 0.2832, each time the same).
     real frappe_x1 lr 0.2870 0.9375 "$data/frappe_x1.test.ffm.zst" --data "$data/frappe_x1.train.ffm.zst" \
         --alpha 1 --beta 128 --l2 4 --epochs 40
     printf '\n%-10s %-5s %9s %9s %8s %8s\n' set model log-loss target AUC target
