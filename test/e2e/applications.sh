@@ -5,7 +5,8 @@
 cd "$WORK" || exit 1
 HERE=$(dirname "$PARAMO")/examples/c
 
-# killed NAME LINE PROGRAM...: a server of three is killed when worker 0 has printed such a line; the job ends as if it were not.
+# killed NAME LINE PROGRAM...: a server of three is killed when worker 0 has printed such a line; the job ends as if
+# it were not.
 killed() {
     local name=$1 line=$2
     shift 2

@@ -1,4 +1,5 @@
-# paramo bench: each path runs, each figure has its raw limit beside it, nothing is left behind. No figure is judged here.
+# paramo bench: each path runs, each figure has its raw limit beside it, nothing is left behind. No figure is judged
+# here.
 # Sanitizers: none; train and the unit tests run the same code, and no figure of a slow build means anything.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

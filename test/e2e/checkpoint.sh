@@ -1,5 +1,5 @@
-# paramo checkpoint list and verify, on checkpoints that an earlier build wrote: the format stays. Then save and load, of jobs
-# that run: on other numbers of servers, on a disk that fills and one whose fsync fails.
+# paramo checkpoint list and verify, on checkpoints that an earlier build wrote: the format stays. Then save and load,
+# of jobs that run: on other numbers of servers, on a disk that fills and one whose fsync fails.
 # Sanitizers: address; train and replicas have the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -69,7 +69,8 @@ refused 4 "no scheduler there" "127.0.0.1:1" "$PARAMO" checkpoint save --schedul
 refused 2 "how often, but not where" "checkpoint-dir" "$PARAMO" run -s 1 -w 1 --checkpoint-every 1 -- true
 expect 0 "a training log" "$PARAMO" data synth --rows 60000 --features 5000 --seed 1 --out train.ffm
 
-# All rows of all blocks of checkpoint folders, each of which must have the same; or must not (--differ). --count: how many.
+# All rows of all blocks of checkpoint folders, each of which must have the same; or must not (--differ). --count: how
+# many.
 cat >same.py <<'PY'
 import struct, sys, glob
 def rows(folder):
@@ -98,7 +99,8 @@ assert len(first) > 100, len(first)
 sys.exit((first != second) != differ)
 PY
 
-# job NAME SERVERS OPTION...: one whose worker learns from a pipe, which is descriptor 7 here: it has no end before we say so.
+# job NAME SERVERS OPTION...: one whose worker learns from a pipe, which is descriptor 7 here: it has no end before we
+# say so.
 job() {
     local name=$1 servers=$2
     shift 2

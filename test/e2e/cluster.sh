@@ -1,5 +1,5 @@
-# Jobs as processes: beside each other, against the same job in one process, in every order of starting, with unauthenticated connections
-# knocking at every port.
+# Jobs as processes: beside each other, against the same job in one process, in every order of starting, with
+# unauthenticated connections knocking at every port.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

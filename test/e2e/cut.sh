@@ -1,5 +1,5 @@
-# A job on four hosts (network namespaces with veth pairs on a bridge): links are cut in both directions, in one and in the
-# other, and come back: pushes wait, no node is declared dead, and every sum is exact. A server's address that
+# A job on four hosts (network namespaces with veth pairs on a bridge): links are cut in both directions, in one and
+# in the other, and come back: pushes wait, no node is declared dead, and every sum is exact. A server's address that
 # stops answering for good (no reset, no refusal) ends the job in time, with an error that names it.
 # Sanitizers: address; kills has the same threads.
 # shellcheck shell=bash

@@ -1,6 +1,7 @@
-# Four servers, each on a host of its own (network namespaces with veth pairs on a bridge), two copies of each row, two workers that push:
-# servers are killed with SIGKILL, and hosts vanish: their link is gone, nothing resets or refuses. Each time another server comes in
-# its place. Every value that is read is right, every sum exact, no worker sees an error; how long rows were without a server is judged.
+# Four servers, each on a host of its own (network namespaces with veth pairs on a bridge), two copies of each row,
+# two workers that push: servers are killed with SIGKILL, and hosts vanish: their link is gone, nothing resets or
+# refuses. Each time another server comes in its place. Every value that is read is right, every sum exact, no worker
+# sees an error; how long rows were without a server is judged.
 # Sanitizers: address; kills has the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
-# --solver darlin with several workers, as processes: a server is killed, then the worker that leads. The others take over its
-# rows and blocks, and the end is that of an undisturbed job. A stopped job saves what it has.
+# --solver darlin with several workers, as processes: a server is killed, then the worker that leads. The others take
+# over its rows and blocks, and the end is that of an undisturbed job. A stopped job saves what it has.
 # Sanitizers: address; ThreadSanitizer meets the same threads in test_darlin.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

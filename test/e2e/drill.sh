@@ -1,6 +1,7 @@
-# Servers are drained, killed, stopped and joined under load, with tables of as many copies as the job, one and none beside each
-# other, while a proxy delays, holds and cuts the connections of chains, moves and clients separately. Each value that is read is
-# judged by what was sent and acknowledged by then, and each sum is exact at the end. What happens, and when, is drawn from a seed:
+# Servers are drained, killed, stopped and joined under load, with tables of as many copies as the job, one and none
+# beside each other, while a proxy delays, holds and cuts the connections of chains, moves and clients separately.
+# Each value that is read is judged by what was sent and acknowledged by then, and each sum is exact at the end. What
+# happens, and when, is drawn from a seed:
 #     RUNS=300 SEED=1 bash test/e2e/drill.sh build/release/paramo    (KEEP=DIR: logs of runs that fail go there)
 # plays seeds 1 to 300; RUNS=1 SEED=N plays one of them again, as far as real processes do the same twice.
 # shellcheck shell=bash disable=SC2154,SC2034

@@ -1,6 +1,6 @@
-# A training run in whose epochs one server after the other is killed with SIGKILL, and another comes in its place: its model is as
-# good as that of a quiet run. A kill waits until all copies are there again, and an epoch more; how many there are depends on
-# how fast the machine trains.
+# A training run in whose epochs one server after the other is killed with SIGKILL, and another comes in its place:
+# its model is as good as that of a quiet run. A kill waits until all copies are there again, and an epoch more; how
+# many there are depends on how fast the machine trains.
 # Sanitizers: none; kills and replicas meet the same deaths in less time.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,6 @@
-# A job whose scheduler keeps its state in etcd, with a second scheduler that stands by: the leader is killed, stopped past
-# its lease and continued, and etcd itself dies: the job continues, and the model is that of an undisturbed job. etcd is
-# Debian's etcd-server, started here.
+# A job whose scheduler keeps its state in etcd, with a second scheduler that stands by: the leader is killed, stopped
+# past its lease and continued, and etcd itself dies: the job continues, and the model is that of an undisturbed job.
+# etcd is Debian's etcd-server, started here.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

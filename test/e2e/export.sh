@@ -1,5 +1,5 @@
-# paramo export and import: a C file gives the scores of predict, libffm's text gives them by its formula, a text comes back
-# as the same model; what a form cannot have, and broken texts, are refused.
+# paramo export and import: a C file gives the scores of predict, libffm's text gives them by its formula, a text
+# comes back as the same model; what a form cannot have, and broken texts, are refused.
 # Sanitizers: address; it starts no threads of its own.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
@@ -44,7 +44,8 @@ expect 0 "import" "$PARAMO" import --data p.tsv --model-out back2
 expect 0 "predict" "$PARAMO" predict --model-in back2 --data values.ffm --out again
 check "the same scores" cmp predicted again
 
-# ffm_scores MODEL FIELD: by libffm's formula over rows with the two features that its head asks for; fm and lr: all in field 0.
+# ffm_scores MODEL FIELD: by libffm's formula over rows with the two features that its head asks for; fm and lr: all
+# in field 0.
 ffm_scores() {
     expect 0 "$1: to libffm" "$PARAMO" export --model-in "$1" --to libffm --out m.txt
     awk -v own="$2" 'FNR == NR { if ($1 ~ /^w/) { at = substr($1, 2); for (k = 2; k <= NF; k++) v[at "," k] = $k; dim = NF } else h[$1] = $2; next }

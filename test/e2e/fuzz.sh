@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/fuzz prints enough of a failing target to see it again, whatever the target's log looks like; .ci/run keeps it.
-# The targets are stand-ins: what is tested is the script.
+# scripts/fuzz prints enough of a failing target to see it again, whatever the target's log looks like; .ci/run keeps
+# it. The targets are stand-ins: what is tested is the script.
 # Sanitizers: none; what it runs are scripts.
 # shellcheck source=test/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"

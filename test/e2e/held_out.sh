@@ -1,5 +1,6 @@
-# What paramo train does with nothing said: a tenth of the rows is held out, the best epoch is kept, training ends when it no
-# longer gets better; and what it says, and with which exit code, of data that is rare, tiny, sorted, or has nothing to learn.
+# What paramo train does with nothing said: a tenth of the rows is held out, the best epoch is kept, training ends
+# when it no longer gets better; and what it says, and with which exit code, of data that is rare, tiny, sorted, or
+# has nothing to learn.
 # Sanitizers: none; train runs the same code, and it is about numbers.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"

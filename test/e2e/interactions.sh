@@ -1,4 +1,5 @@
-# --interactions: a linear model learns pairs of fields; in the model, the same as processes, and in eval, predict, serve.
+# --interactions: a linear model learns pairs of fields; in the model, the same as processes, and in eval, predict,
+# serve.
 # Sanitizers: none; train and serve run the same code, and it is about numbers.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
-# A job of 3 servers and 4 workers under load, with one of its nodes killed, stopped for a while, or interrupted: it ends
-# in time, with a correct model or an error that names the node.
+# A job of 3 servers and 4 workers under load, with one of its nodes killed, stopped for a while, or interrupted: it
+# ends in time, with a correct model or an error that names the node.
 # Sanitizers: address; kills has the same threads.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
@@ -15,7 +15,8 @@ logloss() {
     "$PARAMO" eval --model-in "$1" --data test.ffm --json >"$1.json" 2>"$ERR" && json "$1.json" logloss
 }
 
-# at_work JOB ROLE [RANK]: the job has learned for a while (most of its epochs are still to come), and the node is there.
+# at_work JOB ROLE [RANK]: the job has learned for a while (most of its epochs are still to come), and the node is
+# there.
 at_work() { node_pid "$@" >/dev/null && grep -q "^epoch 2/$epochs" "$WORK/$1.err"; }
 
 expect 0 "the job undisturbed" "${job[@]}" --model-out calm
@@ -106,8 +107,8 @@ ends stood 0 "the scheduler stood still for $((PATIENCE + 2)) s and continued: t
 check "no node was declared dead" sh -c '! grep -Eiq "dead|lost|killed|fenced" "$0"' "$ERR"
 whole "the scheduler stood still" m-stood
 
-# Four that add and read: one is killed at work, another and a server stand still for a while. What is read is in its bounds all
-# the time: everything that was acknowledged, nothing that was not sent.
+# Four that add and read: one is killed at work, another and a server stand still for a while. What is read is in its
+# bounds all the time: everything that was acknowledged, nothing that was not sent.
 start adders "$PARAMO" run --verbose -s 3 -w 4 --workers-only -- "$ADDER" --until enough --book book
 pushes() { [ "$(grep -c 'pushes$' "$WORK/adders.err")" -ge "$1" ]; }
 check "adders are at work" wait_for 30 pushes 3

@@ -1,7 +1,7 @@
-# Five servers, two copies of each row, four workers that push as fast as they can: one server after the other is killed with
-# SIGKILL, and another comes in its place. Every value that is read during this is in its bounds, every sum is exact, no worker sees an
-# error, and how long the dead one's rows were without a server is judged: from the kill to the end of the first push that is served,
-# 99 % within 1,000 ms. KILLS=40: continues to this number of kills.
+# Five servers, two copies of each row, four workers that push as fast as they can: one server after the other is
+# killed with SIGKILL, and another comes in its place. Every value that is read during this is in its bounds, every
+# sum is exact, no worker sees an error, and how long the dead one's rows were without a server is judged: from the
+# kill to the end of the first push that is served, 99 % within 1,000 ms. KILLS=40: continues to this number of kills.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

@@ -1,5 +1,5 @@
-# Training with three workers: the one that leads is killed at drawn moments, twice in a row, right at the beginning, while it
-# validates; so are all of them. Another leads then; the model is there and as good.
+# Training with three workers: the one that leads is killed at drawn moments, twice in a row, right at the beginning,
+# while it validates; so are all of them. Another leads then; the model is there and as good.
 # Sanitizers: none; leader_hands_over meets the same handlers in less time.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib_leader.sh"

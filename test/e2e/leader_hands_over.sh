@@ -1,5 +1,5 @@
-# Training with several workers: the one that leads cannot write any more and hands over, or is killed, and another process takes
-# its place among the nodes. Another leads then; the model is there and as good.
+# Training with several workers: the one that leads cannot write any more and hands over, or is killed, and another
+# process takes its place among the nodes. Another leads then; the model is there and as good.
 # Sanitizers: address; workers has the same threads.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib_leader.sh"

@@ -1,5 +1,5 @@
-# Training with three workers: the one that leads is killed or stopped while it saves, or stopped while it learns until it is
-# declared dead, and continued. Another leads then; the model is there and as good.
+# Training with three workers: the one that leads is killed or stopped while it saves, or stopped while it learns
+# until it is declared dead, and continued. Another leads then; the model is there and as good.
 # Sanitizers: none; leader_hands_over meets the same handlers in less time.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib_leader.sh"

@@ -1,6 +1,6 @@
-# Helpers of the end-to-end tests: bash test/e2e/NAME.sh PROGRAM. A script checks things one after the other, prints each,
-# and ends with `finish`, which fails if a check did. Nothing waits for an amount of time: wait_for polls for an event up
-# to a deadline, and every program runs under a deadline (a hang is exit code 124).
+# Helpers of the end-to-end tests: bash test/e2e/NAME.sh PROGRAM. A script checks things one after the other, prints
+# each, and ends with `finish`, which fails if a check did. Nothing waits for an amount of time: wait_for polls for an
+# event up to a deadline, and every program runs under a deadline (a hang is exit code 124).
 # shellcheck shell=bash disable=SC2034
 set -u
 
@@ -78,7 +78,8 @@ says() {
     fi
 }
 
-# refused CODE TEXT REGEX COMMAND...: ends with CODE, nothing on standard output, one line on standard error, which matches.
+# refused CODE TEXT REGEX COMMAND...: ends with CODE, nothing on standard output, one line on standard error, which
+# matches.
 refused() {
     local want=$1 text=$2 regex=$3 code=0
     shift 3
@@ -102,7 +103,8 @@ wait_for() {
     done
 }
 
-# start NAME COMMAND...: in the background, under the deadline, output in $WORK/NAME.out and NAME.err. Its own pid is $(job_pid NAME).
+# start NAME COMMAND...: in the background, under the deadline, output in $WORK/NAME.out and NAME.err. Its own pid is
+# $(job_pid NAME).
 start() {
     local name=$1
     shift
@@ -198,9 +200,9 @@ near() { awk -v a="$1" -v b="$2" -v d="$3" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ &&
 at_most() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && a + 0 <= b + 0) }'; }
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && a + 0 >= b + 0) }'; }
 
-# kill_noted NAME EVENTS KIND: kills the job's process, and adds the line for served_after: when the signal was sent, the kind, and
-# the milliseconds until the process was over. Nothing is started between the clock and the signal: on a busy machine each
-# process that the shell starts takes tens of milliseconds, and $(job_pid) takes five.
+# kill_noted NAME EVENTS KIND: kills the job's process, and adds the line for served_after: when the signal was sent,
+# the kind, and the milliseconds until the process was over. Nothing is started between the clock and the signal: on a
+# busy machine each process that the shell starts takes tens of milliseconds, and $(job_pid) takes five.
 kill_noted() {
     local pid at end
     pid=$(job_pid "$1")
@@ -211,11 +213,11 @@ kill_noted() {
     echo "${at}000 $3 $(((end - at) / 1000))" >>"$2"
 }
 
-# served_after EVENTS KIND TEXT STALLS...: how long keys were without a server. EVENTS: lines of kill_noted, of
-# which those of this kind are told; STALLS: what adder --stalls wrote. Nearly every push has keys of every server, and nobody
-# serves a dead one's keys sooner than about 400 ms after its death (FAULTS.md). So of the pushes that were under way then or began
-# later, before the next kill, and both took 250 ms and ended 250 ms after it, the one that ended first was the first to be served:
-# milliseconds, in EVENTS.waits; 0 where there is none.
+# served_after EVENTS KIND TEXT STALLS...: how long keys were without a server. EVENTS: lines of kill_noted, of which
+# those of this kind are told; STALLS: what adder --stalls wrote. Nearly every push has keys of every server, and
+# nobody serves a dead one's keys sooner than about 400 ms after its death (FAULTS.md). So of the pushes that were
+# under way then or began later, before the next kill, and both took 250 ms and ended 250 ms after it, the one that
+# ended first was the first to be served: milliseconds, in EVENTS.waits; 0 where there is none.
 served_after() {
     awk -v kind="$2" 'FNR == NR { at[NR] = $1; of[NR] = $2; n = NR; next }
         $2 - $1 >= 250e6 { for (k = 1; k <= n; k++)
@@ -235,9 +237,10 @@ probe_ends() {
     ends machine 0 "the machine's own times" >/dev/null
 }
 
-# within TEXT WAITS BAR LEAST BASE TIMES: 99 % of the milliseconds in WAITS (sorted) are within the bar, or, where the machine is busy,
-# within BASE and so many TIMES the 99.9 % of the machine's own wake-ups: about ten of them make one such wait, and one that is late is
-# enough. (No fsync is in these waits; the machine's are shown beside them.) Fewer than LEAST cannot tell 99 % from 98 %: one may be beyond.
+# within TEXT WAITS BAR LEAST BASE TIMES: 99 % of the milliseconds in WAITS (sorted) are within the bar, or, where the
+# machine is busy, within BASE and so many TIMES the 99.9 % of the machine's own wake-ups: about ten of them make one
+# such wait, and one that is late is enough. (No fsync is in these waits; the machine's are shown beside them.) Fewer
+# than LEAST cannot tell 99 % from 98 %: one may be beyond.
 within() {
     local allowed beyond count may
     count=$(wc -l <"$2")

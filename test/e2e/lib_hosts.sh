@@ -1,5 +1,6 @@
-# Hosts for end-to-end tests: network namespaces with veth pairs on a bridge; sourced after lib.sh, with hosts=(hub NAME...) set (hub is
-# the bridge). Links can be cut in both directions or in one. Skips the script where there are no namespaces.
+# Hosts for end-to-end tests: network namespaces with veth pairs on a bridge; sourced after lib.sh, with hosts=(hub
+# NAME...) set (hub is the bridge). Links can be cut in both directions or in one. Skips the script where there are no
+# namespaces.
 # shellcheck shell=bash disable=SC2154
 [ "$(id -u)" = 0 ] || skip "network namespaces need root"
 command -v ip >/dev/null || skip "there is no ip (Debian's iproute2)"

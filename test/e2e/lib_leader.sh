@@ -1,5 +1,5 @@
-# Helpers of the leader*.sh tests: a job of three workers, one of which leads (decides rounds, validates, saves) until it
-# is struck, and what must hold of the job then.
+# Helpers of the leader*.sh tests: a job of three workers, one of which leads (decides rounds, validates, saves) until
+# it is struck, and what must hold of the job then.
 # shellcheck shell=bash disable=SC2016,SC2034
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1

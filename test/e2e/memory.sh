@@ -1,5 +1,5 @@
-# Memory of a table that is cleared, or whose rows are deleted: the processes of its servers give it back to the system, owners and
-# replicas, and the table's statistics say what is held.
+# Memory of a table that is cleared, or whose rows are deleted: the processes of its servers give it back to the
+# system, owners and replicas, and the table's statistics say what is held.
 # Sanitizers: none; they keep what is freed, and env/test_hugemem and server/test_shard run the code that gives it back.
 # shellcheck shell=bash disable=SC2154
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,7 @@
-# Servers join a job, are drained and killed while workers push; the sums are exact and no worker sees an error. 200,000 pushes while
-# servers come and go in turn: for how long writes were held is judged, 99 % of the moves within 50 ms (MOVES=500: until there were so
-# many); 'paramo status' tells it, too. The scheduler is killed while partitions move. Copies that died are made again, and the next death is survived.
+# Servers join a job, are drained and killed while workers push; the sums are exact and no worker sees an error.
+# 200,000 pushes while servers come and go in turn: for how long writes were held is judged, 99 % of the moves within
+# 50 ms (MOVES=500: until there were so many); 'paramo status' tells it, too. The scheduler is killed while partitions
+# move. Copies that died are made again, and the next death is survived.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
@@ -83,7 +84,8 @@ printf '      | %s\n' "$(pushes) pushes, $drains servers drained, $drains joined
 held >held
 within "writes are held for a move" held 50 500 0 5
 
-# The scheduler is killed and started again while partitions move: first while the one that gets them stands still, so that they do.
+# The scheduler is killed and started again while partitions move: first while the one that gets them stands still, so
+# that they do.
 job again 3 1 --state state
 for ((k = 0; k < (SLOW > 1 ? 2 : 4); k++)); do
     check "again: server $k is told to go" kill -TERM "$(job_pid "again-s$k")"
@@ -104,7 +106,8 @@ done
 check "again: no node was declared dead" sh -c '! grep -Eq "is dead|fenced" again-sched*.err'
 sums_are_exact
 
-# With one copy: the copies of a killed server are made again, by the servers that are left or by a new one; then the next is killed.
+# With one copy: the copies of a killed server are made again, by the servers that are left or by a new one; then the
+# next is killed.
 job kills 3 1
 for round in 1 2 3; do
     before=$(times)

@@ -4,8 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
 
-# Ten one-hot fields of five values. A score z follows from them; the label, by KIND, from z: a price near 250,000, a count,
-# one of three classes, or a click.
+# Ten one-hot fields of five values. A score z follows from them; the label, by KIND, from z: a price near 250,000, a
+# count, one of three classes, or a click.
 rows() { # KIND SEED ROWS
     awk -v kind="$1" -v seed="$2" -v rows="$3" 'BEGIN {
         srand(9)

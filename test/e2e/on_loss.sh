@@ -1,5 +1,6 @@
-# --on-loss restore: the last servers that have some rows die, and those rows, no others, go back to the last checkpoint; nobody
-# else notices more than a wait. Without a checkpoint, or without the option, the job ends as it does.
+# --on-loss restore: the last servers that have some rows die, and those rows, no others, go back to the last
+# checkpoint; nobody else notices more than a wait. Without a checkpoint, or without the option, the job ends as it
+# does.
 # Sanitizers: address; replicas has the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

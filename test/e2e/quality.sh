@@ -47,9 +47,9 @@ if [ "$SLOW" = 1 ]; then # a sanitizer learns nothing new from them
         --alpha 0.1 --beta 4 --epochs 1
 fi
 
-# The defaults must stay stable with any number of rows in flight: --ahead 15 on one learner is what eight workers do at
-# their worst, in every run the same. One worker reaches 0.447; runs of eight differ by 0.001. A model that overshoots is
-# far above (0.50 and more), guessing the mean rate is at 0.531.
+# The defaults must stay stable with any number of rows in flight: --ahead 15 on one learner is what eight workers do
+# at their worst, in every run the same. One worker reaches 0.447; runs of eight differ by 0.001. A model that
+# overshoots is far above (0.50 and more), guessing the mean rate is at 0.531.
 ways=("--workers 8" "--ahead 15") epochs=2
 [ "$SLOW" = 1 ] || ways=("--workers 8") epochs=1 # threads
 for model in lr fm; do
@@ -79,7 +79,8 @@ for split in u1 u2; do
     check "ml100k, $split: RMSE $error is at most 0.92" at_most "$error" 0.92
 done
 
-# mf of paramo train, by its defaults and with what TRAINING.md names. Ids of items are made to differ from those of users.
+# mf of paramo train, by its defaults and with what TRAINING.md names. Ids of items are made to differ from those of
+# users.
 if [ "$SLOW" = 1 ]; then
     for part in base test; do
         zcat "$SHARED/ml100k/u1.$part.gz" | awk '{ printf "%s 0:%d:1 1:%d:1\n", $3, $1, $2 + 1000 }' >ratings.$part

@@ -1,5 +1,5 @@
-# A whole job is killed in the middle of training and begins again with its last checkpoint (--restore): it does not repeat the
-# training before, and the model is as good as that of an undisturbed run.
+# A whole job is killed in the middle of training and begins again with its last checkpoint (--restore): it does not
+# repeat the training before, and the model is as good as that of an undisturbed run.
 # Sanitizers: address; train has the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

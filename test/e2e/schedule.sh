@@ -1,5 +1,5 @@
-# --schedule and --warmup: the rate depends on the place of a batch, so one process and several give the same model; without
-# them nothing changes.
+# --schedule and --warmup: the rate depends on the place of a batch, so one process and several give the same model;
+# without them nothing changes.
 # Sanitizers: none; train.sh runs the same code.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
-# paramo serve --scheduler: scores with the model of a job while it trains, follows one job after another, and is no part of
-# any. curl is the client.
+# paramo serve --scheduler: scores with the model of a job while it trains, follows one job after another, and is no
+# part of any. curl is the client.
 # Sanitizers: address; cluster and serve have the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
-# --factor-after: rare features have weights and no factors, in one process and in several; the model says so and keeps it.
+# --factor-after: rare features have weights and no factors, in one process and in several; the model says so and
+# keeps it.
 # Sanitizers: none; train.sh runs the same code.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

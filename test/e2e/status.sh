@@ -1,4 +1,5 @@
-# paramo status: what a live cluster's nodes, moves, write pauses, applied windows and checkpoints are, as text and as JSON.
+# paramo status: what a live cluster's nodes, moves, write pauses, applied windows and checkpoints are, as text and as
+# JSON.
 # Sanitizers: address; cluster has the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

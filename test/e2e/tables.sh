@@ -1,4 +1,5 @@
-# Tables with a header: train, eval and predict, other orders of columns, several workers, and what is said of a mistake.
+# Tables with a header: train, eval and predict, other orders of columns, several workers, and what is said of a
+# mistake.
 # Sanitizers: address; its threads are those of the other scripts.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"

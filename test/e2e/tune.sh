@@ -1,5 +1,5 @@
-# paramo tune: the best beats the usual options; the same again, also after a kill; its command line gives its model; wrong
-# input.
+# paramo tune: the best beats the usual options; the same again, also after a kill; its command line gives its model;
+# wrong input.
 # Sanitizers: address; its threads are those of the other scripts.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
-# Files that UCX makes in /dev/shm: those of nodes that were killed are gone when the next node starts, those of living nodes stay, and
-# nodes that end remove their own.
+# Files that UCX makes in /dev/shm: those of nodes that were killed are gone when the next node starts, those of
+# living nodes stay, and nodes that end remove their own.
 # Sanitizers: none; van/test_shmdir and van/test_ucx_ends run the same code.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,6 @@
-# Workers come and go during a job: two join beyond the job's number, one of these is killed and the other stopped until it
-# is declared dead, and continued; one that the job began with is killed at work. Each part is done exactly once.
+# Workers come and go during a job: two join beyond the job's number, one of these is killed and the other stopped
+# until it is declared dead, and continued; one that the job began with is killed at work. Each part is done exactly
+# once.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 APP=$(readlink -f "$2")

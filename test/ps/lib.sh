@@ -20,8 +20,9 @@ start() {
     names+=("$role")
 }
 
-# job SERVERS WORKERS PROGRAM...: (WORKERS: processes, each with `customers` customers, 1 by default) runs it in the order that `order` says (letters h, s and w; default: all servers, all
-# workers, the scheduler), waits for all, and fails with the logs if one does not end with 0 within a minute and a half.
+# job SERVERS WORKERS PROGRAM...: (WORKERS: processes, each with `customers` customers, 1 by default) runs it in the
+# order that `order` says (letters h, s and w; default: all servers, all workers, the scheduler), waits for all, and
+# fails with the logs if one does not end with 0 within a minute and a half.
 job() {
     local servers=$1 workers=$2 logs bad=0 code i letters=${order:-}
     shift 2

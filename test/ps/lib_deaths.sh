@@ -15,8 +15,8 @@ check() { # check WHAT COMMAND...
         bad=$((bad + 1))
     fi
 }
-# begin ROUNDS MODE...: two servers, two workers (or as many as `servers` and `workers` say), the scheduler; returns when
-# all workers have done their first round. `go` lets them do the rest.
+# begin ROUNDS MODE...: two servers, two workers (or as many as `servers` and `workers` say), the scheduler; returns
+# when all workers have done their first round. `go` lets them do the rest.
 begin() {
     local number=${workers:-2} first=$((${servers:-2} + 1))
     mode=$2

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# examples/cpp/lr: on a click log drawn from a known model, both optimizers come below the log-loss of the mean click rate.
+# examples/cpp/lr: on a click log drawn from a known model, both optimizers come below the log-loss of the mean click
+# rate.
 set -eu
 paramo=$1 programs=$2
 work=$(mktemp -d)
