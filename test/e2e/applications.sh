@@ -1,4 +1,4 @@
-# The paper's applications among the examples: alone, as processes, and with a server killed in their midst.
+# The paper's applications among the examples: alone, as processes, and with a server killed during the work.
 # Sanitizers: none; what it runs are examples, and the tests of the library run the same code.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -11,7 +11,7 @@ killed() {
     local name=$1 line=$2
     shift 2
     start "$name" "$PARAMO" run -v --replicas 1 -s 3 -w 2 -- "$@"
-    check "$name: it is at work" wait_for 60 grep -q "$line" "$name.out"
+    check "$name: the job is at work" wait_for 60 grep -q "$line" "$name.out"
     check "$name: a server is killed" signal_node KILL "$name" server 1
     ends "$name" 0 "$name: the job continues without it"
 }
@@ -21,7 +21,7 @@ last() { sed -n "s/$1/\\1/p" "$OUT" | tail -n 1; }
 sketched() { # sketched NAME
     check "$1: each insert is counted once" grep -q 'times the inserts: yes$' "$OUT"
     # four standard errors of 2^14 registers
-    check "$1: different ids" at_most "$(last '.*by the sketch [0-9]* (\([-+][0-9.]*\) %.*' | tr -d '+-')" 3.3
+    check "$1: the estimate of different ids is near" at_most "$(last '.*by the sketch [0-9]* (\([-+][0-9.]*\) %.*' | tr -d '+-')" 3.3
     check "$1: no count is too small, none far too large" at_most "$(last 'largest error of [0-9]* ids: \([0-9a-z]*\);.*')" \
         "$(last '.*; bound \([0-9]*\) .*')"
 }
@@ -51,17 +51,17 @@ refused 1 "a malformed file" '^bad: it does not begin with' "$HERE/lda" bad
 printf '2\n3\n2\n1 1 1\n1 4 1\n' >bad
 refused 1 "a malformed word count" '^bad:5: it is not: document word count' "$HERE/lda" bad
 
-# ---- ratings of two groups of users, who like two groups of items; noise of +-0.5 has a deviation of 0.29 ----
+# ---- ratings of two groups of users that like two groups of items; noise of +-0.5 has a deviation of 0.29 ----
 awk 'BEGIN { srand(11)
     for (u = 1; u <= 200; u++) for (i = 1; i <= 80; i++) if (rand() < 0.4)
         print u, i, 3 + (u % 2 == i % 2 ? 1 : -1) + rand() - 0.5, 0 > (rand() < 0.2 ? "test" : "train") }'
 rmse() { last 'pass 50: RMSE \(.*\)'; }
 expect 0 "ratings, alone" "$HERE/mf" train test
 check "the error is near the noise (1.04 without factors)" at_most "$(rmse)" 0.4
-expect 0 "ratings by three workers" "$PARAMO" run -s 2 -w 3 -- "$HERE/mf" train test
-check "their error, too" at_most "$(rmse)" 0.4
+expect 0 "ratings: three workers" "$PARAMO" run -s 2 -w 3 -- "$HERE/mf" train test
+check "ratings: the error of three workers is near the noise" at_most "$(rmse)" 0.4
 killed mf '^pass 3:' "$HERE/mf" train test
-check "and with a server killed" at_most "$(rmse)" 0.4
+check "ratings: three workers, and a server is killed" at_most "$(rmse)" 0.4
 echo "1 x 3" >bad
 refused 1 "a line that is no rating" '^bad:1: it is not: user item rating' "$HERE/mf" bad test
 finish

@@ -1,4 +1,4 @@
-# paramo bench: each path runs, each figure has its raw limit beside it, nothing is left behind. No figure is judged
+# paramo bench: each path runs, each figure has its raw limit beside it, no process or file is left. No figure is judged
 # here.
 # Sanitizers: none; train and the unit tests run the same code, and no figure of a slow build means anything.
 # shellcheck shell=bash
@@ -60,13 +60,13 @@ fi
 
 expect 0 "two paths, as a table" "$PARAMO" bench latency rate --quick --pairs 1
 check "the table has both, and the raw limits" grep -q "bare ping-pong.*blocking" "$OUT"
-check "the table has the second" grep -q "many messages to a call" "$OUT"
-check "and no other" test "$(grep -c '^[a-z][a-z]*$' "$OUT")" -eq 2
+check "the table has the second path" grep -q "many messages to a call" "$OUT"
+check "the table has no other path" test "$(grep -c '^[a-z][a-z]*$' "$OUT")" -eq 2
 
 expect 0 "settings of the environment do not count" env PARAMO_VAN=nonsense DMLC_ROLE=server DMLC_RANK=7 \
     "$PARAMO" bench latency --quick --pairs 1 --busy 2 --json
-check "busy processes are said" grep -q 'busy processes: 2' "$OUT"
-check "then beside a job that never polls" grep -q 'PARAMO_POLL=0' "$OUT"
+check "busy processes are reported" grep -q 'busy processes: 2' "$OUT"
+check "the output names the job that does not poll" grep -q 'PARAMO_POLL=0' "$OUT"
 
 refused 2 "data for what does not train" "name it" "$PARAMO" bench latency --data x.ffm
 refused 3 "data that is not there" "no.ffm: cannot open" "$PARAMO" bench filters --quick --data no.ffm
@@ -86,16 +86,16 @@ without() { ! grep -q "$1" "$OUT"; }
 expect 0 "a document to compare with" "$PARAMO" bench latency table --quick --pairs 1 --keys $keys --json
 cp "$OUT" then.json
 expect 0 "against itself" "$PARAMO" bench table --quick --pairs 1 --keys $keys --compare then.json
-check "it is named, with its version" grep -q "against then.json: version" "$OUT"
+check "the document is named, with its version" grep -q "against then.json: version" "$OUT"
 check "a known line has both figures" grep -Eq "^  push of known keys +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  M keys/s$" "$OUT"
-check "this machine is no other" without "another machine"
+check "the same machine is recognized" without "another machine"
 check "lines of the document that were not run" grep -Eq "^not in this run: [0-9]+ of its [0-9]+ lines" "$OUT"
-check "none is only in this run" without "^only now"
-expect 0 "other settings" "$PARAMO" bench table --quick --pairs 1 --keys $((2 * keys)) --compare then.json
+check "no line is only in this run" without "^only now"
+expect 0 "a document with other settings" "$PARAMO" bench table --quick --pairs 1 --keys $((2 * keys)) --compare then.json
 check "lines that are only in this run" test "$(grep -c '^only now:  table, ' "$OUT")" -eq 6
 sed 's/"processor": "[^"]*"/"processor": "Z80"/' then.json >elsewhere.json
 expect 0 "a document of another machine" "$PARAMO" bench table --quick --pairs 1 --keys $keys --compare elsewhere.json
-check "which is said" grep -q "another machine" "$OUT"
+check "the output says that the machine differs" grep -q "another machine" "$OUT"
 refused 3 "no document" "missing.json: No such file" "$PARAMO" bench table --quick --compare missing.json
 head -c 300 then.json >cut.json
 refused 3 "a document that was cut off" "cut.json: line " "$PARAMO" bench table --quick --compare cut.json
@@ -113,6 +113,6 @@ check "scheduler, server and a raw peer run" wait_for 10 three_children
 read -r -a pids <<<"$(children | tr '\n' ' ')"
 kill -KILL "$(job_pid midst)"
 gone() { for pid in "${pids[@]}"; do [ ! -e "/proc/$pid" ] || grep -q '^State:.Z' "/proc/$pid/status" || return 1; done; }
-check "all end with it" wait_for 10 gone
+check "all three processes end with the bench" wait_for 10 gone
 
 finish

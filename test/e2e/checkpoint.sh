@@ -12,54 +12,54 @@ refused 2 "a number to list" "is for verify" "$PARAMO" checkpoint list . --numbe
 refused 3 "a folder that is not there" "nonesuch" "$PARAMO" checkpoint list nonesuch
 mkdir empty
 expect 0 "an empty folder" "$PARAMO" checkpoint list empty
-check "says so" grep -qx 'no checkpoints' "$OUT"
+check "the list says that the folder is empty" grep -qx 'no checkpoints' "$OUT"
 refused 3 "nothing to verify" "contains no checkpoint" "$PARAMO" checkpoint verify empty
 
 cp -r "$TOP/test/e2e/checkpoints" ckpt
 mkdir ckpt/00000003 ckpt/other
 expect 0 "a full one, a delta, an attempt" "$PARAMO" checkpoint list ckpt
-check "the full one" grep -Eq '^ +1 +whole +2023-11-14 22:14:20 +full +- +1 +1 +[0-9]+$' "$OUT"
-check "its delta" grep -Eq '^ +2 +whole +2023-11-14 22:15:20 +changes +1 +1 +1 +[0-9]+$' "$OUT"
-check "the attempt" grep -Eq '^ +3 +unfinished' "$OUT"
-check "no more" test "$(wc -l <"$OUT")" -eq 4
+check "the list has the full checkpoint" grep -Eq '^ +1 +whole +2023-11-14 22:14:20 +full +- +1 +1 +[0-9]+$' "$OUT"
+check "the list has its delta" grep -Eq '^ +2 +whole +2023-11-14 22:15:20 +changes +1 +1 +1 +[0-9]+$' "$OUT"
+check "the list has the attempt" grep -Eq '^ +3 +unfinished' "$OUT"
+check "the list has no more" test "$(wc -l <"$OUT")" -eq 4
 expect 0 "as JSON" "$PARAMO" checkpoint list ckpt --json
-check "it parses" python3 -c '
+check "the JSON parses" python3 -c '
 import json, sys
 a, b, c = json.load(open(sys.argv[1]))
 assert (a["state"], b["state"], c["state"]) == ("whole", "whole", "unfinished")
 assert (a["kind"], b["kind"]) == ("full", "changes")
 assert a["base"] == 0 and b["base"] == 1 and b["files"] == 1 and b["made_at"] == 1700000120
 ' "$OUT"
-expect 0 "the last is whole" "$PARAMO" checkpoint verify ckpt
-check "with its base" grep -q '^checkpoint 2, based on 1: whole; 2 blocks of rows, 2 of other things, 56 bytes' "$OUT"
+expect 0 "the last checkpoint is whole" "$PARAMO" checkpoint verify ckpt
+check "verify reads its base, too" grep -q '^checkpoint 2, based on 1: whole; 2 blocks of rows, 2 of other things, 56 bytes' "$OUT"
 expect 0 "the first, as JSON" "$PARAMO" checkpoint verify ckpt --number 1 --json
-check "one block of rows" test "$(json "$OUT" rows_blocks)" -eq 1
-refused 3 "one that has not ended" "no whole checkpoint 3" "$PARAMO" checkpoint verify ckpt --number 3
+check "the first checkpoint has one block of rows" test "$(json "$OUT" rows_blocks)" -eq 1
+refused 3 "a checkpoint that is not complete is refused" "no whole checkpoint 3" "$PARAMO" checkpoint verify ckpt --number 3
 
 flip() { # FILE BYTE: its lowest bit
     python3 -c 'import sys
 f = open(sys.argv[1], "r+b"); f.seek(int(sys.argv[2])); b = f.read(1); f.seek(-1, 1); f.write(bytes([b[0] ^ 1]))' "$@"
 }
 flip ckpt/00000001/blocks-0 90
-refused 3 "a flipped bit in the base" "ckpt/00000001/blocks-0: damaged at byte" "$PARAMO" checkpoint verify ckpt
+refused 3 "a flipped bit in the base is found" "ckpt/00000001/blocks-0: damaged at byte" "$PARAMO" checkpoint verify ckpt
 flip ckpt/00000001/blocks-0 90
 flip ckpt/00000002/manifest 20
-refused 3 "in the manifest" "ckpt/00000002/manifest: .*damaged" "$PARAMO" checkpoint verify ckpt
-expect 3 "and in the list" "$PARAMO" checkpoint list ckpt
-check "with its cause" grep -Eq '^ +2 +damaged +.*checksum is wrong' "$OUT"
-expect 0 "the first is still whole" "$PARAMO" checkpoint verify ckpt --number 1
+refused 3 "a flipped bit in the manifest is found by verify" "ckpt/00000002/manifest: .*damaged" "$PARAMO" checkpoint verify ckpt
+expect 3 "a flipped bit in the manifest is found by list" "$PARAMO" checkpoint list ckpt
+check "the list gives the cause" grep -Eq '^ +2 +damaged +.*checksum is wrong' "$OUT"
+expect 0 "the first checkpoint is still whole" "$PARAMO" checkpoint verify ckpt --number 1
 flip ckpt/00000002/manifest 20
 truncate -s -1 ckpt/00000002/blocks-0
-refused 3 "a byte is missing" "blocks-0 has [0-9]* bytes; the manifest says [0-9]*" "$PARAMO" checkpoint verify ckpt
+refused 3 "a missing byte is found" "blocks-0 has [0-9]* bytes; the manifest says [0-9]*" "$PARAMO" checkpoint verify ckpt
 rm ckpt/00000002/blocks-0
-refused 3 "a file is missing" "blocks-0 is missing" "$PARAMO" checkpoint verify ckpt
+refused 3 "a missing file is found" "blocks-0 is missing" "$PARAMO" checkpoint verify ckpt
 
 # ---- live jobs ------------------------------------------------------------------------------------------------------
 cp -r "$TOP/test/e2e/checkpoints" baseless
 rm -r baseless/00000001
-expect 3 "a base is missing" "$PARAMO" checkpoint list baseless
-check "the list says so" grep -Eq '^ +2 +no base +.* changes +1 ' "$OUT"
-refused 3 "and so does verify" "checkpoint 2 is based on 1, which is missing" "$PARAMO" checkpoint verify baseless
+expect 3 "a missing base is found" "$PARAMO" checkpoint list baseless
+check "the list names the missing base" grep -Eq '^ +2 +no base +.* changes +1 ' "$OUT"
+refused 3 "verify names the missing base" "checkpoint 2 is based on 1, which is missing" "$PARAMO" checkpoint verify baseless
 
 refused 2 "changes to load" "incremental is for save" "$PARAMO" checkpoint load --scheduler 127.0.0.1:1 --dir x --incremental
 refused 2 "no scheduler" "scheduler is missing" "$PARAMO" checkpoint save --dir x
@@ -130,25 +130,25 @@ job a 2
 head -n 40000 train.ffm >&7
 check "the job has learned" wait_for 60 settled
 expect 0 "a checkpoint of the job" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir live
-check "it is the first" grep -qx 'checkpoint 1 saved in live' "$OUT"
-expect 0 "it is whole" "$PARAMO" checkpoint verify live
+check "the checkpoint is the job's first" grep -qx 'checkpoint 1 saved in live' "$OUT"
+expect 0 "the checkpoint is whole" "$PARAMO" checkpoint verify live
 tail -n 20000 train.ffm >&7
 check "the job has learned more" wait_for 60 sh -c 'exec 7>&-; "$0" checkpoint save --scheduler "$1" --dir more >/dev/null &&
     python3 same.py --differ live/00000001 "more/$(ls more | tail -n 1)"' "$PARAMO" "127.0.0.1:$PORT"
 rm -rf settle
-check "... all of it" wait_for 60 settled
-expect 0 "it goes back" "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir live --json
-check "to the first" test "$(json "$OUT" number)" -eq 1
-check "another of the same" save --dir live
-check "bit for bit" python3 same.py live/00000001 live/00000002
-refused 3 "one that is not there" "no whole checkpoint 9" "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir live --number 9
-refused 3 "a folder that cannot be" "No such file" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir "$WORK/none/where"
+check "the job has learned all rows" wait_for 60 settled
+expect 0 "a load goes back to a checkpoint" "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir live --json
+check "the load goes back to the first checkpoint" test "$(json "$OUT" number)" -eq 1
+check "another checkpoint of the same rows" save --dir live
+check "both checkpoints have the same rows, bit for bit" python3 same.py live/00000001 live/00000002
+refused 3 "a load of a checkpoint that does not exist is refused" "no whole checkpoint 9" "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir live --number 9
+refused 3 "a save to a folder that cannot be made is refused" "No such file" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir "$WORK/none/where"
 check "the job continues as before" save --dir live
 over a 2
 
 job b 3 --restore "$WORK/live" --checkpoint-dir "$WORK/own" --checkpoint-allow "$WORK/again" --checkpoint-every 1 --checkpoint-full-every 2 --checkpoint-keep 1
-check "three servers began with it" wait_for 20 save --dir again
-check "bit for bit" python3 same.py live/00000001 again/00000001
+check "a job of three servers begins with the checkpoint" wait_for 20 save --dir again
+check "three servers have the same rows, bit for bit" python3 same.py live/00000001 again/00000001
 reached() { # NUMBER: it or a later one was written (a slow machine may not see each one: they come every second, and go)
     local manifest
     for manifest in own/[0-9]*/manifest; do
@@ -158,10 +158,10 @@ reached() { # NUMBER: it or a later one was written (a slow machine may not see 
 }
 old_ones_go() { reached 3 && [ ! -e own/00000001 ]; }
 check "checkpoints come by themselves" wait_for 30 reached 2
-check "and old ones go" wait_for 30 old_ones_go
+check "old checkpoints are removed" wait_for 30 old_ones_go
 head -n 5000 train.ffm >&7 # there is no model of nothing
 over b 3
-expect 0 "they are whole" "$PARAMO" checkpoint verify own
+expect 0 "the checkpoints that are left are whole" "$PARAMO" checkpoint verify own
 
 # Of what has changed: while the job learns, and after a third server has come.
 last() { ls "$1" | tail -n 1; }
@@ -171,8 +171,8 @@ learns() { save --incremental --dir inc && [ "$(rows)" -gt 0 ]; }
 at_rest() { save --incremental --dir inc && [ "$(rows)" = 0 ]; }
 still() { # what incremental ones make of it, and a full one of the same moment: the learner stands still
     kill -STOP "$(cat learner)"
-    check "what has changed by now" wait_for 60 at_rest
-    check "all of it" save --dir whole
+    check "a save of the changes" wait_for 60 at_rest
+    check "a save of all rows" save --dir whole
     kill -CONT "$(cat learner)"
 }
 export PS_HEARTBEAT_TIMEOUT=60 # it may stand still
@@ -181,27 +181,27 @@ head -n 40000 train.ffm >&7
 check "the job learns" wait_for 60 learns
 still
 n=$((10#$(last inc)))
-check "the first was a full one" test "$(kind 1)" = full
-check "the last of what has changed" test "$(kind $n)" = changes
-check "which is little" test $((10 * $(cat "inc/$(last inc)/"* | wc -c))) -lt "$(cat whole/00000001/* | wc -c)"
-check "the next, after one elsewhere" save --incremental --dir inc
-check "is full" test "$(kind $((n + 1)))" = full
+check "the first checkpoint is a full one" test "$(kind 1)" = full
+check "the last checkpoint has changes" test "$(kind $n)" = changes
+check "the changes are few" test $((10 * $(cat "inc/$(last inc)/"* | wc -c))) -lt "$(cat whole/00000001/* | wc -c)"
+check "a checkpoint after one in another folder" save --incremental --dir inc
+check "a checkpoint after one in another folder is full" test "$(kind $((n + 1)))" = full
 start i-3 "$PARAMO" server --scheduler "127.0.0.1:$PORT" 7>&-
 check "a third server gets its share" wait_for 60 grep -q 'rebalancing is complete' i.err
 tail -n 20000 train.ffm >&7
 check "the job learns more" wait_for 60 learns
 still
-check "their three servers, one of two shards, did that" test "$(ls "inc/$(last inc)" | grep -c blocks)" = 4
+check "the last checkpoint has the blocks of three servers, one of two shards" test "$(ls "inc/$(last inc)" | grep -c blocks)" = 4
 over i 3
 unset PS_HEARTBEAT_TIMEOUT
-expect 0 "all are whole" "$PARAMO" checkpoint verify inc
-check "the last is based on others" grep -Eq ", based on .* $((n + 1)): whole" "$OUT"
+expect 0 "all checkpoints are whole" "$PARAMO" checkpoint verify inc
+check "the last checkpoint is based on others" grep -Eq ", based on .* $((n + 1)): whole" "$OUT"
 job j 1 --restore "$WORK/inc"
-check "one server begins with it" wait_for 20 save --dir begun
-check "bit for bit" python3 same.py whole/00000002 begun/00000001
-expect 0 "an older one, from before it came" "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir inc --number "$n"
-check "it is the job's" save --dir begun
-check "bit for bit" python3 same.py whole/00000001 begun/00000002
+check "a job of one server begins with the checkpoint" wait_for 20 save --dir begun
+check "one server has the same rows, bit for bit" python3 same.py whole/00000002 begun/00000001
+expect 0 "a load of a checkpoint from before the third server" "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir inc --number "$n"
+check "a save after that load" save --dir begun
+check "the older rows are the same, bit for bit" python3 same.py whole/00000001 begun/00000002
 head -n 5000 train.ffm >&7
 over j 1
 
@@ -230,12 +230,12 @@ C
     touch fsync-fails
     refused 3 "fsync fails" "Input/output error" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir sync
     rm fsync-fails
-    expect 0 "the good one is the last" "$PARAMO" checkpoint verify sync --json
-    check "still" test "$(json "$OUT" number)" -eq 1
+    expect 0 "the checkpoint before the failure is the last" "$PARAMO" checkpoint verify sync --json
+    check "the checkpoint before the failure is whole" test "$(json "$OUT" number)" -eq 1
     tail -n 20000 train.ffm >&7
-    check "the next is whole" save --dir sync
-    expect 0 "it is" "$PARAMO" checkpoint verify sync --json
-    check "and the last" test "$(json "$OUT" number)" -gt 1
+    check "the next checkpoint is saved" save --dir sync
+    expect 0 "the next checkpoint is whole" "$PARAMO" checkpoint verify sync --json
+    check "the next checkpoint is the last" test "$(json "$OUT" number)" -gt 1
     over d 2
 fi
 mkdir -p small
@@ -246,7 +246,7 @@ if unshare -rm mount -t tmpfs -o size=64k small small 2>/dev/null; then
     head -n 40000 train.ffm >&7
     check "the job has learned" wait_for 60 settled
     refused 3 "the disk is full" "No space left" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir small
-    check "elsewhere there is room" save --dir roomy
+    check "a save to another disk works" save --dir roomy
     over e 1
 fi
 finish

@@ -33,7 +33,7 @@ done
 expect 0 "--version" "$PARAMO" --version
 check "--version names the vector instructions" grep -qE '^vector instructions: (base|avx2|avx512) ' "$OUT"
 expect 0 "PARAMO_CPU=base" env PARAMO_CPU=base "$PARAMO" --version
-check "--version: limited" grep -q '^vector instructions: base ' "$OUT"
+check "PARAMO_CPU=base limits the vector instructions of --version" grep -q '^vector instructions: base ' "$OUT"
 refused 2 "PARAMO_CPU=sse9" "sse9" env PARAMO_CPU=sse9 "$PARAMO" train --model lr --data x
 refused 2 "an unknown verb" "^paramo: unknown verb 'bogus' \('paramo --help' lists the verbs\)$" "$PARAMO" bogus
 refused 2 "a verb with a slip" "unknown verb 'trian'; did you mean 'train'\?" "$PARAMO" trian --model lr
@@ -43,7 +43,7 @@ refused 2 "help for no verb" "unknown verb 'evel'; did you mean 'eval'\?" "$PARA
 expect 0 "train --help" "$PARAMO" train --help
 cp "$OUT" train.help
 expect 0 "help train" "$PARAMO" help train
-check "says the same" cmp "$OUT" train.help
+check "'help train' prints the same as 'train --help'" cmp "$OUT" train.help
 code=0
 "$PARAMO" >"$OUT" 2>"$ERR" || code=$?
 check "no verb: usage, exit code 2" test "$code" -eq 2 -a -s "$ERR"
@@ -59,8 +59,8 @@ check "the library's environment variables are in the manual page" variables_in_
 wrong='--replicas .4. on the command line: not a whole number from 0 to 3'
 refused 2 "a value names option, place and limits" "$wrong" "$PARAMO" run -s 1 -w 1 --replicas 4 -- true
 wrong='PARAMO_REPLICAS=4 in the environment: not a whole number from 0 to 3'
-refused 2 "so does a variable" "$wrong" env PARAMO_REPLICAS=4 "$PARAMO" run -s 1 -w 1 -- true
-refused 2 "and of a node" "$wrong" env PARAMO_REPLICAS=4 "$PARAMO" scheduler --port 9 --servers 1 --workers 1
+refused 2 "the error for a variable names its limits" "$wrong" env PARAMO_REPLICAS=4 "$PARAMO" run -s 1 -w 1 -- true
+refused 2 "the error for a node's variable names its limits" "$wrong" env PARAMO_REPLICAS=4 "$PARAMO" scheduler --port 9 --servers 1 --workers 1
 
 for verb in train tune predict eval export import inspect explain serve run scheduler server worker data ring status drain checkpoint sim bench; do
     refused 1 "$verb: too few files may be open" "the limit of open files is 16, and at least 64" \

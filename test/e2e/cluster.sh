@@ -1,5 +1,5 @@
-# Jobs as processes: beside each other, against the same job in one process, in every order of starting, with
-# unauthenticated connections knocking at every port.
+# Jobs as processes: two at the same time, against the same job in one process, in every order of starting, and with
+# unauthenticated connections to every port.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
@@ -84,9 +84,9 @@ knock() { # PORT: garbage, half a frame, a huge length, a web browser, silence
     )
 }
 start visited "$PARAMO" run --verbose -s 2 -w 2 -- paramo "${train[@]}" --epochs 100000 --model-out visited
-check "the job is there" wait_for 20 node_pid visited worker 1
+check "the job is complete" wait_for 20 node_pid visited worker 1
 worker=$(node_pid visited worker 1)
-check "it is at work" wait_for 20 worked "$worker" $((SLOW > 1 ? 40 : 10))
+check "the job is at work" wait_for 20 worked "$worker" $((SLOW > 1 ? 40 : 10))
 nodes=$(sed -n 's/.* is pid //p' visited.err)
 for role in scheduler "server 0" "server 1"; do
     # shellcheck disable=SC2086 # role and rank
@@ -112,5 +112,5 @@ kill -INT "$(job_pid visited)"
 ends visited 130 "unauthenticated connections at every port: the job ends as it is asked to"
 for fd in "${silent[@]}"; do exec {fd}>&-; done
 check "no node was lost" sh -c '! grep -Eiq "was killed by|did not end in time|died|has left|lost" "$0"' "$ERR"
-expect 0 "it has saved a model" "$PARAMO" eval --model-in visited --data train.ffm
+expect 0 "the job has saved a model" "$PARAMO" eval --model-in visited --data train.ffm
 finish

@@ -1,5 +1,6 @@
-# Two workers that may not be apart. With bsp, one is stopped: the other waits until the death is known, then continues
-# alone. With ssp:2, one is killed: the other continues; undisturbed, no batch is more than two clocks ahead.
+# Two workers with a bound on their distance. With bsp one worker is stopped: the other waits until the death is
+# known, and continues alone. With ssp:2 one worker is killed: the other continues; before that no batch is more than
+# two clocks ahead.
 # Sanitizers: address; ThreadSanitizer meets the same threads in test_clock.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -34,9 +35,9 @@ at_work bsp
 check 'bsp: worker 1 is stopped' signal_node STOP bsp worker 1
 status() { "$PARAMO" status --scheduler "127.0.0.1:$(cat port)" >status.out; }
 last() { status && grep -Eq '^worker 1 +1 +[0-9]+ +[0-9]+ +0 +last$' status.out && grep -Eq '^worker 0 +1 +[0-9]+ +[0-9]+ +1 +[0-9.]+ s$' status.out; }
-check 'bsp: status names worker 1 as the last, and that worker 0 waits' wait_for 4 last
+check 'bsp: status names worker 1 as the last, and worker 0 as waiting' wait_for 4 last
 dead() { grep -q "worker 1 .*is dead: it was silent" bsp.err; }
-check 'bsp: it is dead after its silence' wait_for 30 dead
+check 'bsp: worker 1 is dead after its silence' wait_for 30 dead
 goes_on bsp
 check 'bsp: worker 1 is killed' signal_node KILL bsp worker 1
 kill -INT "$(job_pid bsp)"

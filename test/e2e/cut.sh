@@ -28,7 +28,7 @@ disturbed() {
     check "$1" "${@:2:1}" "${@:4}"
     for i in 0 1; do check "worker $i waits" wait_for 20 more waiting "long-w$i.out" "${waits[i]}"; done
     for i in 0 1; do pushes[i]=$(lines pushes "long-w$i.out"); done
-    check "it is mended" "${@:3:1}" "${@:4}"
+    check "the link is mended" "${@:3:1}" "${@:4}"
     for i in 0 1; do check "worker $i continues" wait_for 20 more pushes "long-w$i.out" "${pushes[i]}"; done
 }
 
@@ -45,7 +45,7 @@ for i in 0 1; do
     check "every sum is exact after $(json "$OUT" pushes) pushes (slowest: $(json "$OUT" slowest_ms) ms)" grep -q '"exact": true' "$OUT"
 done
 for i in 0 1; do ends "long-s$i" 0 "server $i ends well"; done
-ends long-sched 0 "and the scheduler"
+ends long-sched 0 "the scheduler ends well"
 check "no node was declared dead" sh -c '! grep -q "is dead" "$0"' "$ERR"
 
 job gone
@@ -55,8 +55,8 @@ ends gone-sched 4 "the job ends"
 says "server 1 is named" 'server 1 \(node 10, [0-9.]+\) is dead: it was silent'
 for i in 0 1; do
     ends "gone-w$i" 4 "worker $i ends with an error"
-    says "which names server 1" 'server 1 \(node 10, [0-9.]+\) has died'
+    says "worker $i names server 1" 'server 1 \(node 10, [0-9.]+\) has died'
 done
 ends gone-s0 4 "server 0 ends"
-ends gone-s1 4 "server 1, alone, gives up in time"
+ends gone-s1 4 "server 1, which is alone, ends in time"
 finish

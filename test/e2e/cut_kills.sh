@@ -1,7 +1,7 @@
-# Four servers, each on a host of its own (network namespaces with veth pairs on a bridge), two copies of each row,
-# two workers that push: servers are killed with SIGKILL, and hosts vanish: their link is gone, nothing resets or
-# refuses. Each time another server comes in its place. Every value that is read is right, every sum exact, no worker
-# sees an error; how long rows were without a server is judged.
+# Four servers, each on a host of its own (network namespaces with veth pairs on a bridge), two copies of each row, two
+# workers that push. Servers are killed with SIGKILL, and hosts vanish: the link is gone, without a reset or a refusal.
+# Each time a new server takes the place. Every value that is read is right, every sum is exact, and no worker sees an
+# error. The time for which rows have no server is judged.
 # Sanitizers: address; kills has the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -43,10 +43,10 @@ for ((round = 1; round <= ROUNDS; round++)); do
     if [ $((round % 2)) -eq 0 ]; then
         echo "${EPOCHREALTIME/[.,]/}000 vanish" >>events
         check "round $round: the host of server $rank vanishes" cut "s$rank"
-        check "round $round: it is dead by its silence" wait_for $((2 * SILENT + 10)) more 'is dead: it was silent' sched.err "$deaths"
+        check "round $round: the vanished server is declared dead" wait_for $((2 * SILENT + 10)) more 'is dead: it was silent' sched.err "$deaths"
         workers_go_on
         kill -KILL "$(job_pid "$old")" 2>/dev/null # it may have given up already
-        ends "$old" '4|137' "round $round: it never comes back"
+        ends "$old" '4|137' "round $round: the vanished server ends"
         mend "s$rank"
     else
         kill_noted "$old" events kill
@@ -54,7 +54,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
     fi
     present[rank]=s$rank-$round
     server "s$rank-$round" "$rank"
-    check "round $round: another has its place, and all copies are there" wait_for 60 more "$converged" sched.err "$before"
+    check "round $round: another server takes the place, and all copies are made again" wait_for 60 more "$converged" sched.err "$before"
     workers_go_on # before the next strikes: what they wait for is this one's
     [ "$FAILURES" -eq 0 ] || break
 done
@@ -63,7 +63,7 @@ probe_ends
 touch stop
 for i in 0 1; do
     ends "w$i" 0 "worker $i saw no error"
-    check "and every sum exact, after $(json "$OUT" pushes) pushes" grep -q '"exact": true' "$OUT"
+    check "worker $i: every sum is exact, after $(json "$OUT" pushes) pushes" grep -q '"exact": true' "$OUT"
 done
 ends sched 0 "the job ends in order"
 served_after events kill "from a SIGKILL to the first push served" stalls.*

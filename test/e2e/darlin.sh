@@ -1,5 +1,5 @@
-# --solver darlin reaches the objective of liblinear's -s 6 to 3 digits on real data, with and without a bias. The
-# model is one as any other.
+# --solver darlin reaches the objective of liblinear's -s 6 to 3 digits on real data, with and without a bias. Its model
+# works with eval and predict.
 # Sanitizers: address; ThreadSanitizer meets the same threads in test_darlin.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
-# --solver darlin with several workers, as processes: a server is killed, then the worker that leads. The others take
-# over its rows and blocks, and the end is that of an undisturbed job. A stopped job saves what it has.
+# --solver darlin with several workers, as processes: a server is killed, then the worker that leads. The other nodes
+# take over their rows and blocks, and the result is that of an undisturbed job. A stopped job saves its model.
 # Sanitizers: address; ThreadSanitizer meets the same threads in test_darlin.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -26,7 +26,7 @@ mine=$(json "$OUT" objective_value)
 check "objective $mine, undisturbed $best" near "$mine" "$best" "$(awk -v b="$best" 'BEGIN { print b / 10000 }')"
 
 start stopped "$PARAMO" run -s 1 -w 2 -- paramo "${train[@]}" --tolerance 1e-12 --epochs 100000 --model-out stopped
-check 'it is at work' wait_for 30 passes stopped 2
+check 'the job is at work' wait_for 30 passes stopped 2
 kill -INT "$(job_pid stopped)"
 ends stopped '130' 'it is interrupted'
 expect 0 'and has saved a model' "$PARAMO" eval --model-in stopped --data 1.ffm

@@ -1,6 +1,6 @@
-# A training run in whose epochs one server after the other is killed with SIGKILL, and another comes in its place:
-# its model is as good as that of a quiet run. A kill waits until all copies are there again, and an epoch more; how
-# many there are depends on how fast the machine trains.
+# One server after the other is killed with SIGKILL during a training run, and a new one takes its place. The model is
+# as good as without deaths. Each kill waits until all copies are made again, and one epoch more; how many kills there
+# are depends on the speed of the machine.
 # Sanitizers: none; kills and replicas meet the same deaths in less time.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -13,7 +13,7 @@ expect 0 "a test log" "$PARAMO" data synth --rows 20000 --seed 2 --model-seed 7 
 train=("$PARAMO" train --model lr --data train.ffm --epochs "$EPOCHS" --seed 1)
 logloss() { "$PARAMO" eval --model-in "$1" --data test.ffm --json >"$1.json" 2>"$ERR" && json "$1.json" logloss; }
 
-expect 0 "the quiet run" "$PARAMO" run -s 3 -w 2 -- "${train[@]}" --model-out quiet
+expect 0 "the job without deaths" "$PARAMO" run -s 3 -w 2 -- "${train[@]}" --model-out quiet
 quiet=$(logloss quiet)
 
 free_port
@@ -37,14 +37,14 @@ for ((kills = 0, at = 0, before = -1; ; kills++)); do
     if over || [ $whole = no ]; then break; fi
     rank=$((kills % 3)) before=$(times) at=$(epochs)
     kill -KILL "$(job_pid "${present[rank]}")"
-    ends "${present[rank]}" 137 "death $kills" >/dev/null
+    ends "${present[rank]}" 137 "death $kills: the server is killed" >/dev/null
     present[rank]=s$rank-$((kills + 1))
     server "${present[rank]}" "$rank"
 done
-check "all copies were there again after each of $kills deaths" test $whole = yes
-check "there were some" test "$kills" -ge 2
+check "all copies were made again after each of $kills deaths" test $whole = yes
+check "servers were killed" test "$kills" -ge 2
 for i in 0 1; do ends "w$i" 0 "worker $i has seen no error"; done
 ends sched 0 "the job ends in order"
 killed=$(logloss killed)
-check "the model is as good as the quiet one ($killed, $quiet)" near "$killed" "$quiet" 0.01
+check "the model is as good as without deaths ($killed, $quiet)" near "$killed" "$quiet" 0.01
 finish

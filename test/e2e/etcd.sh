@@ -1,6 +1,6 @@
-# A job whose scheduler keeps its state in etcd, with a second scheduler that stands by: the leader is killed, stopped
-# past its lease and continued, and etcd itself dies: the job continues, and the model is that of an undisturbed job.
-# etcd is Debian's etcd-server, started here.
+# A job whose scheduler keeps its state in etcd, with a standby scheduler. The leader is killed, then stopped past its
+# lease and continued, and etcd itself is killed. The job continues each time, and the model is that of an undisturbed
+# job. etcd is Debian's etcd-server, started here.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
@@ -37,8 +37,8 @@ meta=etcd://127.0.0.1:1,127.0.0.1:$etcd_port # no server listens at the first: t
 scheduler() { start "$1" "$PARAMO" scheduler --port "$2" --servers "$3" --workers 1 --verbose --meta "$meta/$4"; }
 # takes_over NAME OTHERS: it leads, and all others have found it.
 takes_over() {
-    check "the one that stood by leads" wait_for 30 grep -q 'leads the job now' "$1.err"
-    check "and the $2 others are back" wait_for 40 lines ' is back$' "$1.err" "$2"
+    check "the standby scheduler leads" wait_for 30 grep -q 'leads the job now' "$1.err"
+    check "the $2 other nodes are back" wait_for 40 lines ' is back$' "$1.err" "$2"
 }
 # begins NAME PORT ..., stands_by NAME PORT LEADER ...
 begins() {
@@ -47,8 +47,8 @@ begins() {
 }
 stands_by() {
     scheduler "$1" "$2" "$4" "$5"
-    check "another stands by, and says so" wait_for 20 grep -q "stands by: 127.0.0.1:$3 leads the job" "$1.err"
-    if open_port "$2"; then failed "it does not listen"; else passed "and does not listen"; fi
+    check "another scheduler stands by, and logs it" wait_for 20 grep -q "stands by: 127.0.0.1:$3 leads the job" "$1.err"
+    if open_port "$2"; then failed "the standby scheduler does not listen"; else passed "and does not listen"; fi
 }
 
 # ---- etcd dies, and comes back; then the leader dies ----
@@ -63,11 +63,11 @@ pushes_pass() { # more of them than there are now
 pushes_pass "pushes are acknowledged"
 kill -KILL "$(job_pid etcd-0)"
 ends etcd-0 137 "etcd is killed" 2>/dev/null
-check "the leader says so" wait_for 20 grep -q 'its state cannot be saved' c.err
+check "the leader logs that its state cannot be saved" wait_for 20 grep -q 'its state cannot be saved' c.err
 pushes_pass "pushes continue without etcd"
 etcd_on etcd-1
-check "etcd is back, which the leader says, too" wait_for 40 grep -q 'its state is saved again' c.err
-check "each once" test "$(grep -c 'cannot be saved\|saved again' c.err)" -eq 2
+check "the leader logs that etcd is back" wait_for 40 grep -q 'its state is saved again' c.err
+check "the leader logs each of the two once" test "$(grep -c 'cannot be saved\|saved again' c.err)" -eq 2
 kill -KILL "$(job_pid c)"
 ends c 137 "the leader is killed"
 pushes_pass "pushes continue without a scheduler"
@@ -75,7 +75,7 @@ takes_over d 2
 : >enough
 ends adder 0 "the sums are exact"
 ends sums 0 "the server ends well"
-ends d 0 "and the scheduler"
+ends d 0 "the scheduler ends well"
 
 # ---- the leader dies in training; the next one is stopped for longer than its lease, and continues ----
 both=127.0.0.1:$port_a,127.0.0.1:$port_b
@@ -92,18 +92,18 @@ kill -STOP "$(job_pid b-0)"
 takes_over a-1 3
 kill -CONT "$(job_pid b-0)"
 ends b-0 4 "the former leader ends at once"
-check "and says why" test "$(grep -c "^paramo scheduler: this scheduler no longer leads the job: 127.0.0.1:$port_a leads it in term 3$" b-0.err)" -eq 1
-check "in the middle of the work" test "$(grep -c '^epoch' w.err)" -lt $epochs
+check "the former leader logs why it ends" test "$(grep -c "^paramo scheduler: this scheduler no longer leads the job: 127.0.0.1:$port_a leads it in term 3$" b-0.err)" -eq 1
+check "the leader was killed before the training was over" test "$(grep -c '^epoch' w.err)" -lt $epochs
 stands_by b-1 "$port_b" "$port_a" 2 train
 ends w 0 "the worker ends well"
 for i in 0 1; do ends s$i 0 "server $i ends well"; done
-ends a-1 0 "and the leader"
-ends b-1 0 "and the one that stood by"
+ends a-1 0 "the leader ends well"
+ends b-1 0 "the standby scheduler ends well"
 check "no node was declared dead" sh -c '! grep -Eq "is dead|fenced" w.err s?.err a-?.err'
 check "the model is that of the undisturbed job" cmp model-calm/manifest.json model/manifest.json
 
 # ---- what does not begin ----
-refused 4 "an etcd that is not there" 'etcd does not answer: http://127.0.0.1:1/' \
+refused 4 "an etcd that does not answer is an error" 'etcd does not answer: http://127.0.0.1:1/' \
     "$PARAMO" scheduler --port "$port_a" --servers 1 --workers 1 --wait 1 --meta etcd://127.0.0.1:1
 kill -TERM "$(job_pid etcd-1)"
 finish

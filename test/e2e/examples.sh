@@ -9,41 +9,41 @@ HERE=$(dirname "$PARAMO")/examples/c
 expect 0 "hello, alone" "$HERE/hello"
 check "one worker's sums" grep -qx 'worker 0 of 1, 1 servers: 1 2 3' "$OUT"
 expect 0 "hello as 1 + 2 + 3 processes" "$PARAMO" run -s 2 -w 3 -- "$HERE/hello"
-check "three workers' sums" grep -qx 'worker 0 of 3, 2 servers: 3 6 9' "$OUT"
+check "hello: the sums of three workers" grep -qx 'worker 0 of 3, 2 servers: 3 6 9' "$OUT"
 
 # ---- a filter of the application ----
 expect 0 "a filter, alone" "$HERE/filter"
-check "the values are the same" grep -qx 'the values are the same' "$OUT"
-check "nothing travels" test "$(wc -l <"$OUT")" = 1
+check "filter, alone: the values are the same" grep -qx 'the values are the same' "$OUT"
+check "filter, alone: nothing travels" test "$(wc -l <"$OUT")" = 1
 expect 0 "a filter on 1 server and 1 worker" "$PARAMO" run -s 1 -w 1 -- "$HERE/filter"
-check "the values are the same" grep -q 'the values are the same' "$OUT"
-check "a tenth of the values travels" grep -q 'nonzero: 40000 bytes became 12[0-9][0-9][0-9]$' "$OUT"
+check "filter: the values are the same" grep -q 'the values are the same' "$OUT"
+check "filter: a tenth of the values travels" grep -q 'nonzero: 40000 bytes became 12[0-9][0-9][0-9]$' "$OUT"
 
 # ---- functions that run on the servers ----
 expect 0 "norms, alone" "$HERE/norms"
 numbers() { grep -Eo '(a|b|mean|half of b|a [*] b|greatest): .*$' "$1"; } # without the runner's prefixes
 numbers "$OUT" >alone
-check "all its lines" test "$(wc -l <alone)" = 8
+check "norms: all lines are printed" test "$(wc -l <alone)" = 8
 expect 0 "norms as 3 servers with a copy of each row" "$PARAMO" run -s 3 -w 1 --replicas 1 -- "$HERE/norms"
 cat "$OUT" "$ERR" | numbers /dev/stdin >three
 check "the same digits on three servers" cmp three alone
 
 # ---- ranges ----
 expect 0 "ranges, alone" "$HERE/ranges"
-check "all rows, without keys" grep -qx 'worker 0: 100000 of 100000 rows are right, and no keys have travelled' "$OUT"
+check "ranges: all rows are pulled without keys" grep -qx 'worker 0: 100000 of 100000 rows are right, and no keys have travelled' "$OUT"
 expect 0 "ranges as 2 servers and 3 workers" "$PARAMO" run -s 2 -w 3 -- "$HERE/ranges"
-check "one column" grep -q '80000 of 80000 values of the matrix are right' "$OUT"
-check "all ids, in pages" grep -q '20000 of 20000 ids came in order, page by page' "$OUT"
-check "three times all rows" test "$(cat "$OUT" "$ERR" | grep -c '100000 of 100000 rows are right, and no keys')" = 3
+check "ranges: one column is pulled" grep -q '80000 of 80000 values of the matrix are right' "$OUT"
+check "ranges: pages have all ids" grep -q '20000 of 20000 ids came in order, page by page' "$OUT"
+check "ranges: each worker has all rows" test "$(cat "$OUT" "$ERR" | grep -c '100000 of 100000 rows are right, and no keys')" = 3
 
 # ---- functions of the application ----
 expect 0 "functions, alone" "$HERE/function"
 cp "$OUT" alone
-check "all weights" grep -qx '100000 weights: 12407 12618 12416 12566 12585 12374 12565 12469' alone
-check "none beyond the limit" grep -qx '100000 weights: 0 0 37441 12566 12585 12374 25034 0' alone
+check "functions: all weights are there" grep -qx '100000 weights: 12407 12618 12416 12566 12585 12374 12565 12469' alone
+check "functions: no weight is beyond the limit" grep -qx '100000 weights: 0 0 37441 12566 12585 12374 25034 0' alone
 expect 0 "functions on 3 servers with a copy of each row" "$PARAMO" run -s 3 -w 1 --replicas 1 -- "$HERE/function"
 grep -h -o '100000 weights: .*' "$OUT" "$ERR" >three
-check "the same counts" cmp three alone
+check "functions: the counts are the same" cmp three alone
 
 # ---- SGD ----
 curve() { grep -Eo '[ 0-9][0-9] [0-9]+\.[0-9]+$' "$1"; } # without the runner's prefixes
@@ -57,7 +57,7 @@ for nodes in "1 1" "2 3" "3 7"; do
     check "the same curve as one process, digit by digit" cmp sync alone
 done
 DEADLINE=$((5 * DEADLINE)) # lost frames come again after a time taken from round trips, which are long on a busy machine
-expect 0 "synchronous SGD though a tenth of the frames is lost" env PS_DROP_MSG=10 "$PARAMO" run -s 2 -w 3 -- "$HERE/sync_sgd"
+expect 0 "synchronous SGD while a tenth of the frames is lost" env PS_DROP_MSG=10 "$PARAMO" run -s 2 -w 3 -- "$HERE/sync_sgd"
 cat "$OUT" "$ERR" | curve /dev/stdin >sync
 DEADLINE=$((DEADLINE / 5))
 check "the same curve again" cmp sync alone

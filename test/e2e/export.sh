@@ -14,8 +14,8 @@ train=(train --data values.ffm --epochs 2 --hold-out 0 --any-quality -q)
 
 # c_scores MODEL TEXT: the C file gives what predict gives.
 c_scores() {
-    expect 0 "$2: to C" "$PARAMO" export --model-in "$1" --to c --out m.c
-    check "$2: compiles" cc -std=c99 -O1 -ffp-contract=off -Wall -Wextra -Werror -DPARAMO_MAIN m.c -o scorer -lm
+    expect 0 "$2: export to C" "$PARAMO" export --model-in "$1" --to c --out m.c
+    check "$2: the C file compiles" cc -std=c99 -O1 -ffp-contract=off -Wall -Wextra -Werror -DPARAMO_MAIN m.c -o scorer -lm
     expect 0 "$2: predict" "$PARAMO" predict --model-in "$1" --data values.ffm --out predicted
     ./scorer <values.ffm >scored
     check "$2: the same scores" cmp predicted scored
@@ -24,8 +24,8 @@ c_scores() {
 # comes_back MODEL TEXT: through the text, bit for bit.
 comes_back() {
     rm -rf back
-    expect 0 "$2: to text" "$PARAMO" export --model-in "$1" --to text --settings --out m.tsv.gz
-    expect 0 "$2: import" "$PARAMO" import --data m.tsv.gz --model-out back
+    expect 0 "$2: export to text" "$PARAMO" export --model-in "$1" --to text --settings --out m.tsv.gz
+    expect 0 "$2: import of the text" "$PARAMO" import --data m.tsv.gz --model-out back
     check "$2: the same files" diff -r "$1" back
 }
 
@@ -40,14 +40,14 @@ comes_back classes "classes, maxabs"
 expect 0 "prices" "$PARAMO" "${train[@]}" --model fm --objective squared --model-out prices --scale none
 c_scores prices "with state, squared"
 expect 0 "with state: to text" "$PARAMO" export --model-in prices --to text --settings --out p.tsv
-expect 0 "import" "$PARAMO" import --data p.tsv --model-out back2
-expect 0 "predict" "$PARAMO" predict --model-in back2 --data values.ffm --out again
-check "the same scores" cmp predicted again
+expect 0 "import of the text with state" "$PARAMO" import --data p.tsv --model-out back2
+expect 0 "predict with the imported model" "$PARAMO" predict --model-in back2 --data values.ffm --out again
+check "the imported model gives the same scores" cmp predicted again
 
 # ffm_scores MODEL FIELD: by libffm's formula over rows with the two features that its head asks for; fm and lr: all
 # in field 0.
 ffm_scores() {
-    expect 0 "$1: to libffm" "$PARAMO" export --model-in "$1" --to libffm --out m.txt
+    expect 0 "$1: export to libffm" "$PARAMO" export --model-in "$1" --to libffm --out m.txt
     awk -v own="$2" 'FNR == NR { if ($1 ~ /^w/) { at = substr($1, 2); for (k = 2; k <= NF; k++) v[at "," k] = $k; dim = NF } else h[$1] = $2; next }
         { n = 0
           for (i = 2; i <= NF; i++) { split($i, p, ":"); f[++n] = own ? p[1] : 0; j[n] = p[2]; x[n] = p[3] }
@@ -66,17 +66,17 @@ for model in lr fm ffm; do
     [ $model = ffm ] || own=0
     ffm_scores $model $own
 done
-check "libffm: its head" test "$(head -n 4 m.txt | cut -d ' ' -f 1 | tr '\n' ' ')" = "n m k normalization "
-expect 0 "lr: to vw" "$PARAMO" export --model-in lr --to vw --out m.vw
-expect 0 "lr: to text" "$PARAMO" export --model-in lr --text --out m.tsv
+check "libffm: the header is right" test "$(head -n 4 m.txt | cut -d ' ' -f 1 | tr '\n' ' ')" = "n m k normalization "
+expect 0 "lr: export to vw" "$PARAMO" export --model-in lr --to vw --out m.vw
+expect 0 "lr: export to text" "$PARAMO" export --model-in lr --text --out m.tsv
 check "vw: the same weights" cmp <(sed '1,/^:0$/d; /^116060:/d' m.vw) <(grep -v ^18446744073709551615 m.tsv | tr '\t' ':')
 check "vw: the constant is the bias" test "$(sed -n 's/^Constant:116060://p; s/^116060://p' m.vw)" = \
     "$(sed -n 's/^18446744073709551615\t//p' m.tsv)"
 
 printf '3\t0.5\n17\t-1.25\n18446744073709551615\t0.125\n' >w.tsv
-expect 0 "weights of another program" "$PARAMO" import --data w.tsv --model lr --model-out other
-expect 0 "exported" "$PARAMO" export --model-in other --text
-check "are the same" cmp w.tsv "$OUT"
+expect 0 "import of another program's weights" "$PARAMO" import --data w.tsv --model lr --model-out other
+expect 0 "export of another program's weights" "$PARAMO" export --model-in other --text
+check "another program's weights are the same" cmp w.tsv "$OUT"
 refused 3 "a text without settings" "^paramo import: w.tsv:1: the text has no settings: export it with --settings, or give --model$" \
     "$PARAMO" import --data w.tsv --model-out none
 broken() { # TEXT REGEX LINES: refused, and nothing is made
@@ -92,23 +92,23 @@ broken "a table that is not there" '1: the model has no table of that name' 'r:3
 broken "an empty text" ' has no rows of a model' '#\n'
 "$PARAMO" export --model-in mvm --to text --settings --out mvm.tsv
 grep -v '^b:4' mvm.tsv >short.tsv
-refused 3 "a row of a table is missing" "^paramo import: short.tsv: has 4 rows of table b, and the model has 5$" \
+refused 3 "a text without a row of a table" "^paramo import: short.tsv: has 4 rows of table b, and the model has 5$" \
     "$PARAMO" import --data short.tsv --model-out none
 sed '1s/"model":"[a-z]*"/"model":"bogus"/' p.tsv >bogus.tsv
 refused 3 "settings of no model" "^paramo import: bogus.tsv:1: the settings' entry 'model' is missing or not valid" \
     "$PARAMO" import --data bogus.tsv --model-out none
-check "nothing is left behind" test ! -e none
-expect 0 "calibrated" "$PARAMO" train --data rows.ffm --model lr --calibrate platt --epochs 2 --any-quality -q --no-state --model-out calibrated
+check "failed imports leave no files" test ! -e none
+expect 0 "training of a calibrated model" "$PARAMO" train --data rows.ffm --model lr --calibrate platt --epochs 2 --any-quality -q --no-state --model-out calibrated
 comes_back calibrated calibrated
 refused 1 "C: a calibrated model" "the model is calibrated" "$PARAMO" export --model-in calibrated --to c --out none
-expect 0 "with pairs of fields" "$PARAMO" train --data rows.ffm --model lr --interactions 1:2 --epochs 2 --any-quality -q --no-state --model-out pairs
+expect 0 "training with pairs of fields" "$PARAMO" train --data rows.ffm --model lr --interactions 1:2 --epochs 2 --any-quality -q --no-state --model-out pairs
 comes_back pairs pairs
 for form in c vw libffm; do
     refused 1 "$form: a model with pairs of fields" "features of pairs of fields" "$PARAMO" export --model-in pairs --to $form --out none
 done
 refused 1 "libffm: another model" "libffm's form is that of ffm, fm and lr" "$PARAMO" export --model-in mvm --to libffm --out none
 refused 1 "vw: another model" "has one weight for each feature" "$PARAMO" export --model-in fm --to vw --out none
-refused 2 "no form" "to text|libffm|vw|c is missing" "$PARAMO" export --model-in fm
+refused 2 "export without a form" "to text|libffm|vw|c is missing" "$PARAMO" export --model-in fm
 refused 2 "settings of another form" "settings needs --to text" "$PARAMO" export --model-in fm --to c --settings
-check "nothing is written" test ! -e none
+check "failed exports leave no files" test ! -e none
 finish

@@ -1,7 +1,7 @@
-# Five servers, two copies of each row, four workers that push as fast as they can: one server after the other is
-# killed with SIGKILL, and another comes in its place. Every value that is read during this is in its bounds, every
-# sum is exact, no worker sees an error, and how long the dead one's rows were without a server is judged: from the
-# kill to the end of the first push that is served, 99 % within 1,000 ms. KILLS=40: continues to this number of kills.
+# Five servers, two copies of each row, four workers that push as fast as they can. One server after the other is
+# killed with SIGKILL, and a new one takes its place. Every value that is read during this is in its bounds, every sum
+# is exact, and no worker sees an error. The time from each kill to the end of the first push that is served is
+# judged: 99 % are within 1,000 ms. KILLS=40: continues to this number of kills.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
@@ -51,8 +51,8 @@ probe_ends
 touch stop
 for ((i = 0; i < WORKERS; i++)); do
     ends "w$i" 0 "worker $i saw no error"
-    check "and every read right: $(json "$OUT" reads) values" at_least "$(json "$OUT" reads)" 1000
-    check "and every sum exact, after $(json "$OUT" pushes) pushes" grep -q '"exact": true' "$OUT"
+    check "worker $i: every read is right: $(json "$OUT" reads) values" at_least "$(json "$OUT" reads)" 1000
+    check "worker $i: every sum is exact, after $(json "$OUT" pushes) pushes" grep -q '"exact": true' "$OUT"
 done
 ends sched 0 "the job ends in order"
 

@@ -1,5 +1,5 @@
-# Training with three workers: the one that leads is killed at drawn moments, twice in a row, right at the beginning,
-# while it validates; so are all of them. Another leads then; the model is there and as good.
+# Training with three workers. The worker that leads is killed at drawn moments, twice in a row, at the beginning, and
+# while it validates; another one leads then, and its model is as good. Also all three are killed.
 # Sanitizers: none; leader_hands_over meets the same handlers in less time.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib_leader.sh"
@@ -12,7 +12,7 @@ for kill in 1 2 3 4; do
     some_time 10
     check "drawn $kill: worker 0 is killed" signal_node KILL "drawn$kill" worker 0
     whole "drawn$kill" 137 "drawn $kill"
-    # those too whose end it was told by another; where the machine is slow it may miss one
+    # also epochs whose end another leader announced; on a slow machine one may be missing
     listed=$(grep -c "^\[worker [12]\] \+[0-9]\+ \+[0-9]\{4,\} .*\.[0-9]" "drawn$kill.err")
     check "drawn $kill: the summary has the epochs ($listed)" at_least "$listed" $((epochs - 8))
 done
@@ -22,9 +22,9 @@ start enough "${job[@]:0:7}" --min-workers 2 "${job[@]:7}" --epochs $epochs --mo
 check "enough: epoch 2 is over" wait_for 40 epoch enough 2
 check "enough: worker 0 is killed" signal_node KILL enough worker 0
 ends enough 0 "enough: the job has succeeded"
-says "enough: and names the dead worker" '^paramo run: 2 of 3 workers ended well, which is enough .*; exit code 137 was that of worker 0 '
-check "enough: the model is there" as_good "$(logloss m-enough)" 0.02
-nobody() { # JOB OPTION...
+says "enough: the last line names the dead worker" '^paramo run: 2 of 3 workers ended well, which is enough .*; exit code 137 was that of worker 0 '
+check "enough: the model is saved" as_good "$(logloss m-enough)" 0.02
+all_killed() { # JOB OPTION...
     local name=$1 i
     shift
     start "$name" "${job[@]:0:7}" "$@" "${job[@]:7}" --epochs 100000 --model-out "m-$name"
@@ -32,10 +32,10 @@ nobody() { # JOB OPTION...
     for i in 0 1 2; do check "$name: worker $i is killed" signal_node KILL "$name" worker "$i"; done
     ends "$name" 137 "$name: the job ends"
 }
-nobody none
-says "none: nothing is left, which is said" '^paramo run: no worker ended well; .*; the tables are lost \(see --checkpoint-dir\)$'
-nobody kept --checkpoint-dir "$WORK/ck" --checkpoint-every 1
-says "kept: what is left is said" "^paramo run: no worker ended well; .*; the tables are lost except for the checkpoints in $WORK/ck\$"
+all_killed none
+says "none: the last line says that nothing is left" '^paramo run: no worker ended well; .*; the tables are lost \(see --checkpoint-dir\)$'
+all_killed kept --checkpoint-dir "$WORK/ck" --checkpoint-every 1
+says "kept: the last line names the checkpoints" "^paramo run: no worker ended well; .*; the tables are lost except for the checkpoints in $WORK/ck\$"
 
 # ---- right at the beginning: while it loads a model, or before it has said that all is ready ----
 incomplete='before the job was complete\|cannot become complete'
@@ -60,9 +60,9 @@ check "twice: worker 0 is killed" signal_node KILL twice worker 0
 check "twice: another leads" wait_for 20 led_by_another twice 0
 second=$(leads twice)
 some_time 50
-check "twice: it is killed, too" signal_node KILL twice worker "$second"
+check "twice: the second leader is killed, too" signal_node KILL twice worker "$second"
 whole twice 137 "twice: the last one saves" 0.05
-check "twice: it was the third" led_by twice $((3 - second))
+check "twice: the third worker was the last leader" led_by twice $((3 - second))
 
 # ---- while it validates: most of the time is spent on that ----
 expect 0 "a long test log" "$PARAMO" data synth --rows $rows --seed 3 --model-seed 7 --out long.ffm

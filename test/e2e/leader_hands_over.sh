@@ -1,5 +1,5 @@
-# Training with several workers: the one that leads cannot write any more and hands over, or is killed, and another
-# process takes its place among the nodes. Another leads then; the model is there and as good.
+# Training with several workers. The worker that leads hands over because it cannot write any more, or is killed and
+# another process takes its place among the nodes. Another worker leads then, and its model is as good.
 # Sanitizers: address; workers has the same threads.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib_leader.sh"
@@ -13,17 +13,17 @@ check "disk: epoch 2 is over" wait_for 40 epoch disk 2
 rm -rf m-disk-0
 : >m-disk-0
 ends disk 3 "disk: worker 0 ends with its own error"
-says "disk: which it says, and that another leads" '^paramo train: m-disk-0: .* \(this worker ends; another leads from now on, and saves the model\)$'
-says "disk: so does the last line" '^paramo run: 2 of 3 workers ended well; exit code 3 is that of worker 0 '
+says "disk: worker 0 logs the error, and that another worker leads" '^paramo train: m-disk-0: .* \(this worker ends; another leads from now on, and saves the model\)$'
+says "disk: the last line names worker 0 and its exit code" '^paramo run: 2 of 3 workers ended well; exit code 3 is that of worker 0 '
 second=$(leads disk)
 check "disk: another leads (worker $second)" test -n "$second"
-check "disk: it has saved the model" as_good "$(logloss "m-disk-$second")" 0.1 # the last epoch's, not the best
+check "disk: the second leader has saved the model" as_good "$(logloss "m-disk-$second")" 0.1 # the last epoch's, not the best
 start full "${handed[@]}" -- sh -c "$command" m-full
 check "full: epoch 2 is over" wait_for 40 epoch full 2
 for i in 0 1 2; do rm -rf "m-full-$i" && : >"m-full-$i"; done
 ends full 3 "full: no worker can save"
-check "full: each says so" test "$(grep -c 'paramo train: m-full-[0-2]: ' "$ERR")" -eq 3
-check "full: two hand over, the last has no other" test "$(grep -c 'another leads from now on' "$ERR")" -eq 2
+check "full: each worker logs its error" test "$(grep -c 'paramo train: m-full-[0-2]: ' "$ERR")" -eq 3
+check "full: two workers hand over, the last cannot" test "$(grep -c 'another leads from now on' "$ERR")" -eq 2
 
 # ---- another takes the dead leader's place among the nodes, not its part ----
 free_port
@@ -39,14 +39,14 @@ kill -KILL "$(job_pid first)"
 ends first 137 "late: worker 0 is killed"
 start third "${train[@]}"
 check "late: another leads" wait_for 20 grep -q 'worker [01] leads the job now' second.err third.err
-ends third 0 "late: the one that came in its place ends well"
-ends second 0 "late: so does the other"
-check "late: the one that led last has saved the model" test "$(cat second.out third.out | grep -c '; model saved to m-late$')" -eq 1
+ends third 0 "late: the new worker ends well"
+ends second 0 "late: the other worker ends well"
+check "late: the last leader has saved the model" test "$(cat second.out third.out | grep -c '; model saved to m-late$')" -eq 1
 ends scheduler '0|4' "late: the scheduler ends"
 ends server '0|4' "late: the server ends"
 check "late: the model is good" as_good "$(logloss m-late)" 0.05
 
-# ---- so does one that leads from its beginning, and never has a better epoch than the dead leader's best ----
+# ---- a new worker leads from its start, and has no epoch that is better than the dead leader's best ----
 # At this rate the held-out log-loss grows with each epoch after the second; which of the first two is better is chance.
 best() { sed -n 's/^epoch \([0-9]*\).*held-out log-loss \([0-9.]*\).*/\2 \1/p' "$1.err" | sort -n | sed -n '1s/.* //p'; }
 free_port
@@ -62,13 +62,13 @@ kill -STOP "$(job_pid other)" # it does not see that the leader is dead
 kill -KILL "$(job_pid dies)"
 ends dies 137 "first: worker 0 is killed"
 best=$(best dies)
-check "first: its best epoch (${best:=none}) is one of the first" test "$best" -le 3
+check "first: the best epoch (${best:=none}) is one of the first" test "$best" -le 3
 start new "${train[@]}"
-check "first: the one that came in its place leads" wait_for 20 grep -q 'worker 0 leads the job now' new.err
+check "first: the new worker leads" wait_for 20 grep -q 'worker 0 leads the job now' new.err
 kill -CONT "$(job_pid other)"
-ends new 0 "first: it ends well"
+ends new 0 "first: the new worker ends well"
 check "first: epoch $best was the best, and is saved" grep -q "; epoch $best was the best; model saved to m-first\$" "$OUT"
-ends other 0 "first: so does the other"
+ends other 0 "first: the other worker ends well"
 ends scheduler '0|4' "first: the scheduler ends"
 ends server '0|4' "first: the server ends"
 finish

@@ -1,5 +1,5 @@
-# Helpers of the end-to-end tests: bash test/e2e/NAME.sh PROGRAM. A script checks things one after the other, prints
-# each, and ends with `finish`, which fails if a check did. Nothing waits for an amount of time: wait_for polls for an
+# Helpers of the end-to-end tests: bash test/e2e/NAME.sh PROGRAM. A script makes its checks one after the other, prints
+# each, and ends with `finish`, which fails if a check failed. No helper waits for a fixed time: wait_for polls for an
 # event up to a deadline, and every program runs under a deadline (a hang is exit code 124).
 # shellcheck shell=bash disable=SC2034
 set -u
@@ -213,11 +213,12 @@ kill_noted() {
     echo "${at}000 $3 $(((end - at) / 1000))" >>"$2"
 }
 
-# served_after EVENTS KIND TEXT STALLS...: how long keys were without a server. EVENTS: lines of kill_noted, of which
-# those of this kind are told; STALLS: what adder --stalls wrote. Nearly every push has keys of every server, and
-# nobody serves a dead one's keys sooner than about 400 ms after its death (FAULTS.md). So of the pushes that were
-# under way then or began later, before the next kill, and both took 250 ms and ended 250 ms after it, the one that
-# ended first was the first to be served: milliseconds, in EVENTS.waits; 0 where there is none.
+# served_after EVENTS KIND TEXT STALLS...: how long keys were without a server, in milliseconds, in EVENTS.waits; 0
+# where no push shows it. EVENTS: lines of kill_noted, of which those of this kind are printed. STALLS: the output of
+# adder --stalls. Nearly every push has keys of every server, and the keys of a dead server have no other one sooner
+# than about 400 ms after its death (FAULTS.md). So a push counts that was in progress at the kill or began between it
+# and the next kill, took 250 ms, and ended 250 ms after the kill. The first of them to end was the first to be
+# served.
 served_after() {
     awk -v kind="$2" 'FNR == NR { at[NR] = $1; of[NR] = $2; n = NR; next }
         $2 - $1 >= 250e6 { for (k = 1; k <= n; k++)
@@ -230,17 +231,17 @@ served_after() {
         END { if (most) printf "      | (in these times: up to %d ms until the killed process was over)\n", most }' "$1"
 }
 
-# probe_machine: from now on, how quick the machine itself is. probe_ends: what it was goes to machine.out.
+# probe_machine begins to measure the speed of the machine itself. probe_ends writes the result to machine.out.
 probe_machine() { start machine "$(dirname "$PARAMO")/test/probe" "$WORK/.probe"; }
 probe_ends() {
     kill -TERM "$(job_pid machine)"
     ends machine 0 "the machine's own times" >/dev/null
 }
 
-# within TEXT WAITS BAR LEAST BASE TIMES: 99 % of the milliseconds in WAITS (sorted) are within the bar, or, where the
-# machine is busy, within BASE and so many TIMES the 99.9 % of the machine's own wake-ups: about ten of them make one
-# such wait, and one that is late is enough. (No fsync is in these waits; the machine's are shown beside them.) Fewer
-# than LEAST cannot tell 99 % from 98 %: one may be beyond.
+# within TEXT WAITS BAR LEAST BASE TIMES: 99 % of the milliseconds in WAITS (sorted) are within BAR. On a busy machine
+# they are within BASE plus TIMES times the 99.9th percentile of the machine's own wake-ups: a wait has about ten
+# wake-ups, and one late wake-up delays it. (No fsync is in these waits; the machine's are shown beside them.) Fewer
+# waits than LEAST cannot tell 99 % from 98 %: one of them may be beyond.
 within() {
     local allowed beyond count may
     count=$(wc -l <"$2")
@@ -257,7 +258,7 @@ within() {
         return
     fi
     check "$1: $beyond of $count take longer than $allowed ms, $may may" test "$beyond" -le "$may"
-    check "$1: there were some" test "$count" -gt 0
+    check "$1: waits were measured" test "$count" -gt 0
 }
 
 skip() { # the whole script: counted as skipped by ctest

@@ -1,5 +1,5 @@
 # Helpers of the leader*.sh tests: a job of three workers, one of which leads (decides rounds, validates, saves) until
-# it is struck, and what must hold of the job then.
+# it is killed or stopped, and what must hold of the job after that.
 # shellcheck shell=bash disable=SC2016,SC2034
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
@@ -33,10 +33,10 @@ whole() {
     local value
     ends "$1" "$2" "$3"
     check "$3: no process had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
-    check "$3: another led" test -n "$(leads "$1")"
-    says "$3: the worker that saved it says so, and names the dead one" "^\[worker $(leads "$1")\] .*; model saved to m-$1\$"
-    says "$3: so does the last but one line" "[0-9] workers? died; the others have learned their parts, and the model is saved to m-$1\$"
-    says "$3: the last line" 'of 3 workers ended well; exit code [0-9]+ is that of worker'
+    check "$3: another worker led" test -n "$(leads "$1")"
+    says "$3: the leader reports the saved model and names the dead worker" "^\[worker $(leads "$1")\] .*; model saved to m-$1\$"
+    says "$3: the last line but one reports the saved model" "[0-9] workers? died; the others have learned their parts, and the model is saved to m-$1\$"
+    says "$3: the last line names the failed worker" 'of 3 workers ended well; exit code [0-9]+ is that of worker'
     value=$(logloss "m-$1")
     check "$3: the model is as good as undisturbed ($value, $calm)" as_good "$value" "${4:-0.02}"
 }

@@ -1,5 +1,5 @@
-# Memory of a table that is cleared, or whose rows are deleted: the processes of its servers give it back to the
-# system, owners and replicas, and the table's statistics say what is held.
+# Memory of a table that is cleared, or whose rows are deleted: the servers give it back to the system, owners and
+# replicas, and the table's statistics report the memory.
 # Sanitizers: none; they keep what is freed, and env/test_hugemem and server/test_shard run the code that gives it back.
 # shellcheck shell=bash disable=SC2154
 . "$(dirname "$0")/lib.sh"
@@ -38,17 +38,17 @@ held() { order stat "$1" >/dev/null && [ "$mb" -le "$2" ]; } # TABLE MB
 for table in sparse var; do
     order fill $table # what connections need is there after this
     order clear $table
-    check "$table: what a table without rows needs" wait_for 10 held $table $((MB / 10))
+    check "$table: the memory of the table without rows" wait_for 10 held $table $((MB / 10))
     before=$(resident) empty=$mb
     for verb in clear delete; do
         order fill $table
         full=$(resident)
-        check "$table: all rows are there, and STAT says what is held ($mb MB)" test "$rows" -eq $ROWS -a "$mb" -ge $MB
-        check "$table: the processes have it ($before MB, then $full)" test $((full - before)) -ge $((MB * 3 / 4))
+        check "$table: all rows are there, and STAT reports the memory ($mb MB)" test "$rows" -eq $ROWS -a "$mb" -ge $MB
+        check "$table: the processes use that memory ($before MB, then $full)" test $((full - before)) -ge $((MB * 3 / 4))
         order $verb $table
         check "$table, $verb: no row is left" test "$rows" -eq 0
-        check "$table, $verb: the processes give it back" wait_for 10 given_back $((before + MB / 4))
-        check "$table, $verb: and STAT says so" wait_for 10 held $table $((empty + MB / 20))
+        check "$table, $verb: the processes give the memory back" wait_for 10 given_back $((before + MB / 4))
+        check "$table, $verb: STAT reports less memory" wait_for 10 held $table $((empty + MB / 20))
         printf '      | %s\n' "$table, $verb: $before MB, with rows $full, now $(resident); STAT $mb MB"
     done
 done

@@ -41,9 +41,9 @@ learned() {
     for model in lr fm; do
         local train=("$PARAMO" train --json --model $model --objective "$objective" "$@" --data "$kind.train")
         expect 0 "$objective, $model" "${train[@]}" --model-out one
-        check "$objective, $model: is named" grep -q "\"objective\": \"$objective\"" "$OUT"
-        check "$objective, $model: is measured" grep -q "\"$measure\"" "$OUT"
-        expect 0 "$objective, $model: measured" "$PARAMO" eval --model-in one --data "$kind.test" --json
+        check "$objective, $model: the manifest names the objective" grep -q "\"objective\": \"$objective\"" "$OUT"
+        check "$objective, $model: the summary has its measure" grep -q "\"$measure\"" "$OUT"
+        expect 0 "$objective, $model: eval" "$PARAMO" eval --model-in one --data "$kind.test" --json
         check "$objective, $model: $measure $(json "$OUT" "$measure")" at_most "$(json "$OUT" "$measure")" "$limit"
         if [ $model = lr ] || [ "$objective" = softmax ]; then
             expect 0 "$objective, $model, as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]:1}" --model-out many
@@ -84,12 +84,12 @@ right=$(paste p.txt class.test | awk '{ best = 0; for (c = 1; c < 3; c++) if ($(
 check "softmax: the accuracy is $(json "$OUT" accuracy)" near "$right" "$(json "$OUT" accuracy)" 0.000001
 
 # Going on keeps the objective and its settings.
-expect 0 "going on" "$PARAMO" train -q --model-in squared --data price.train --epochs 1 --model-out more
-expect 0 "measured" "$PARAMO" eval --model-in more --data price.test --json
-check "is as good: $(json "$OUT" rmse)" at_most "$(json "$OUT" rmse)" 30000
-refused 2 "with another objective" "squared was trained with another objective: squared" \
+expect 0 "training continues" "$PARAMO" train -q --model-in squared --data price.train --epochs 1 --model-out more
+expect 0 "the continued model is evaluated" "$PARAMO" eval --model-in more --data price.test --json
+check "the continued model is as good: $(json "$OUT" rmse)" at_most "$(json "$OUT" rmse)" 30000
+refused 2 "training does not continue with another objective" "squared was trained with another objective: squared" \
     "$PARAMO" train --model-in squared --objective poisson --data price.train
-refused 2 "with other classes" "softmax was trained with --classes 3" "$PARAMO" train --model-in softmax --classes 4 --data class.train
+refused 2 "training does not continue with other classes" "softmax was trained with --classes 3" "$PARAMO" train --model-in softmax --classes 4 --data class.train
 
 refused 2 "softmax without classes" "softmax needs --classes" "$PARAMO" train --model lr --objective softmax --data class.train
 refused 2 "classes without softmax" "logistic has no --classes" "$PARAMO" train --model lr --classes 3 --data click.train
@@ -106,6 +106,6 @@ refused 3 "a class too many" "class that the model does not have" \
 # A constant target is a target: nothing is learned, and nothing breaks.
 awk 'BEGIN { for (i = 0; i < 500; i++) print "7 " i % 10 ":1" }' >same.train
 expect 0 "the same label everywhere" "$PARAMO" train -q --any-quality --model lr --objective squared --data same.train --model-out same
-expect 0 "predicted" "$PARAMO" predict --model-in same --data same.train --out p.txt
-check "is predicted: $(head -n 1 p.txt)" near "$(head -n 1 p.txt)" 7 0.01
+expect 0 "predict with the same label everywhere" "$PARAMO" predict --model-in same --data same.train --out p.txt
+check "the label is predicted: $(head -n 1 p.txt)" near "$(head -n 1 p.txt)" 7 0.01
 finish

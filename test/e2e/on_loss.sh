@@ -1,6 +1,5 @@
-# --on-loss restore: the last servers that have some rows die, and those rows, no others, go back to the last
-# checkpoint; nobody else notices more than a wait. Without a checkpoint, or without the option, the job ends as it
-# does.
+# --on-loss restore: the last servers that have some rows die. Those rows, and no others, go back to the last
+# checkpoint; other nodes only wait for a while. Without a checkpoint, or without the option, the job ends as before.
 # Sanitizers: address; replicas has the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -8,9 +7,9 @@ cd "$WORK" || exit 1
 LOSER=$(dirname "$PARAMO")/test/loser
 export PARAMO_TOKEN=loss
 
-refused 2 "no folder to restore from" "needs a folder with checkpoints .--checkpoint-dir" "$PARAMO" scheduler --port 1 --servers 1 --workers 1 --on-loss restore
-refused 2 "also in paramo run" "needs --checkpoint-dir" "$PARAMO" run -s 1 -w 1 --on-loss restore -- true
-refused 2 "an outcome that there is not" "not one of end.restore" "$PARAMO" run -s 1 -w 1 --on-loss perhaps -- true
+refused 2 "a scheduler without a folder to restore from is refused" "needs a folder with checkpoints .--checkpoint-dir" "$PARAMO" scheduler --port 1 --servers 1 --workers 1 --on-loss restore
+refused 2 "a run without a folder to restore from is refused" "needs --checkpoint-dir" "$PARAMO" run -s 1 -w 1 --on-loss restore -- true
+refused 2 "an unknown outcome is refused" "not one of end.restore" "$PARAMO" run -s 1 -w 1 --on-loss perhaps -- true
 
 job() { # NAME SERVERS DIR OPTION...
     local name=$1 servers=$2 dir=$3 i
@@ -25,27 +24,27 @@ kill_server() { kill -KILL "$(job_pid "$1-s$2")"; }
 known() { grep -Eq -- "$2" "$1-sched.err"; }
 times() { [ "$(grep -Ec -- "$2" "$1-sched.err")" -eq "$3" ]; }
 counts() { # NAME: as many as there are went back, and as many stayed
-    check "$1: nothing else is there" test "$(json "$OUT" wrong)" -eq 0
-    check "$1: some went back, some are as they were" test "$(json "$OUT" back)" -gt 0 -a "$(json "$OUT" kept)" -gt 0
+    check "$1: no row has another value" test "$(json "$OUT" wrong)" -eq 0
+    check "$1: some rows went back, others are as they were" test "$(json "$OUT" back)" -gt 0 -a "$(json "$OUT" kept)" -gt 0
 }
 back='the last copy is lost \(server [0-9].* died.*\): table t [0-9.]+ % of the keys; they go back to checkpoint 1 in /.*, of 20'
 
 job alone 2 "$WORK/alone"
 check "a server without copies is killed" kill_server alone 0
-check "what it had goes back" wait_for 30 known alone "$back"
-check "and is there again" wait_for 30 known alone 'lost rows are restored'
+check "the rows of the killed server go back to the checkpoint" wait_for 30 known alone "$back"
+check "the lost rows are restored" wait_for 30 known alone 'lost rows are restored'
 start alone-again "$PARAMO" server --scheduler "127.0.0.1:$PORT"
-check "another takes its place" wait_for 30 known alone 'joined in a dead'
+check "a new server takes the place of the killed one" wait_for 30 known alone 'joined in a dead'
 touch alone.enough
 ends alone 0 "the worker ends well"
 counts alone
-ends alone-sched 0 "so does the job"
+ends alone-sched 0 "the scheduler ends well"
 
 job copies 3 "$WORK/copies" --replicas 1
-check "two of three are killed" kill_server copies 0
-check "at once" kill_server copies 2
-check "what both had is there again" wait_for 30 known copies 'lost rows are restored'
-check "one line said what" wait_for 30 known copies "$back"
+check "server 0 of three is killed" kill_server copies 0
+check "server 2 is killed at once" kill_server copies 2
+check "the rows of both servers are restored" wait_for 30 known copies 'lost rows are restored'
+check "one line says which rows went back" wait_for 30 known copies "$back"
 touch copies.enough
 ends copies 0 "the worker ends well"
 counts copies
@@ -53,6 +52,6 @@ counts copies
 job none 2 -
 check "a server is killed, and there is no checkpoint" kill_server none 1
 ends none 4 "the job ends"
-ends none-sched 4 "with one line"
-says "which says so" 'the last copy is lost \(server 1 .*\): table t [0-9.]+ % of the keys; they cannot be restored: .*/none'
+ends none-sched 4 "the scheduler ends"
+says "the last line says that nothing could be restored" 'the last copy is lost \(server 1 .*\): table t [0-9.]+ % of the keys; they cannot be restored: .*/none'
 finish

@@ -57,7 +57,7 @@ for model in lr fm; do
         # shellcheck disable=SC2086
         expect 0 "criteo80k, $model, defaults, $many" "$PARAMO" train -q --json --model $model "${criteo[@]}" $many \
             --epochs 1 --valid "$SHARED/criteo80k.test.ffm.zst"
-        check "no warning" grep -q '"warning": null' "$OUT"
+        check "the job prints no warning" grep -q '"warning": null' "$OUT"
         check "log-loss $(sed -n '/valid/,$p' "$OUT" >valid.json && json valid.json logloss)" \
             at_most "$(json valid.json logloss)" 0.4600
     done
@@ -101,11 +101,11 @@ mkfifo stream
 (while cat <(zstdcat "$SHARED/criteo80k.train.ffm.zst"); do :; done >stream 2>/dev/null) &
 feeder=$!
 start endless "$PARAMO" train --model lr --data stream --epochs 1 --hold-out 0 --model-out endless
-check "it learns from a stream" wait_for 30 grep -q 'rows/s' endless.err
+check "a job learns from a stream" wait_for 30 grep -q 'rows/s' endless.err
 kill -INT "$(job_pid endless)"
-ends endless 130 "Ctrl-C ends it"
+ends endless 130 "Ctrl-C ends the job"
 kill "$feeder" 2>/dev/null
-expect 0 "it has saved a model" "$PARAMO" eval --model-in endless --data "$SHARED/criteo80k.test.ffm.zst" --json
+expect 0 "the job has saved a model" "$PARAMO" eval --model-in endless --data "$SHARED/criteo80k.test.ffm.zst" --json
 # It may have seen the same rows many times by then: what it orders well it need not calibrate well.
-check "that has learned (AUC $(json "$OUT" auc))" at_least "$(json "$OUT" auc)" 0.7
+check "the model has learned (AUC $(json "$OUT" auc))" at_least "$(json "$OUT" auc)" 0.7
 finish

@@ -1,5 +1,5 @@
-# A scheduler that keeps its state (--state) is killed with SIGKILL and started again, ten times in a training run: the
-# model is the same to the last bit, and the job ends in order. One that does not is another job's.
+# A scheduler that keeps its state (--state) is killed with SIGKILL and started again, ten times in a training run. The
+# model is the same to the last bit, and the job ends in order. A scheduler without the state leads another job.
 # Sanitizers: address; cluster and etcd have the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -28,7 +28,7 @@ job_ends() { # the scheduler's name
     local i
     for ((i = 0; i < workers; i++)); do ends "$name-w$i" 0 "worker $i ends well"; done
     for i in 0 1; do ends "$name-s$i" 0 "server $i ends well"; done
-    ends "$1" 0 "and the scheduler"
+    ends "$1" 0 "the scheduler ends well"
 }
 
 counted() { [ "$(grep -c -- "$1" "$2")" -ge "$3" ]; } # REGEX FILE LINES
@@ -38,13 +38,13 @@ expect 0 "the job undisturbed" "$PARAMO" run -s 2 -w 1 -- "${train[@]}" --model-
 job exact 1
 for ((k = 0; k < 10; k++)); do
     lines=$(grep -c '^epoch' exact-w0.err)
-    check "kill $((k + 1)): an epoch later" wait_for 30 counted '^epoch' exact-w0.err $((lines + 1))
+    check "kill $((k + 1)): another epoch is done" wait_for 30 counted '^epoch' exact-w0.err $((lines + 1))
     kill -KILL "$(job_pid "exact-$k")"
     ends "exact-$k" 137 "the scheduler is killed"
     scheduler "exact-$((k + 1))"
-    check "it continues the job, and all three are back" wait_for 20 counted ' is back$' "exact-$((k + 1)).err" 3
+    check "the next scheduler continues the job, and all three nodes are back" wait_for 20 counted ' is back$' "exact-$((k + 1)).err" 3
 done
-check "in the middle of the work" test "$(grep -c '^epoch' exact-w0.err)" -lt $epochs
+check "the scheduler was killed before the training was over" test "$(grep -c '^epoch' exact-w0.err)" -lt $epochs
 job_ends exact-10
 check "no node was declared dead" sh -c '! grep -Eq "is dead|fenced" exact-*.err'
 check "the model is that of the undisturbed job" cmp model-calm/manifest.json model-exact/manifest.json
@@ -56,7 +56,7 @@ for ((k = 0; k < 10; k++)); do
     kill -KILL "$(job_pid "many-$k")"
     ends "many-$k" 137 "kill $((k + 1)): the scheduler is killed"
     scheduler "many-$((k + 1))"
-    check "all five are back" wait_for 20 counted ' is back$' "many-$((k + 1)).err" 5
+    check "all five nodes are back" wait_for 20 counted ' is back$' "many-$((k + 1)).err" 5
 done
 job_ends many-10
 check "every row was trained once in each epoch" test "$(json model-many/manifest.json rows)" -eq $((rows * epochs))
@@ -70,7 +70,7 @@ for ((k = 1; k <= 3; k++)); do
     check "kill $k: the scheduler is started again" wait_for 20 counted 'signal 9 .*, and is started again$' run.err $k
 done
 ends run 0 "the job ends well"
-check "and with the same model" cmp model-calm/manifest.json model-run/manifest.json
+check "the model is the same" cmp model-calm/manifest.json model-run/manifest.json
 
 # ---- what a state is not for ----
 workers=1 state=state-other
@@ -81,7 +81,7 @@ mine=$PORT
 free_port
 refused 4 "a state has one scheduler at a time" 'state-other is in use by a running scheduler' \
     "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 1 --state state-other
-refused 3 "a state in a folder that is not there" 'nowhere' \
+refused 3 "a state in a folder that does not exist is refused" 'nowhere' \
     "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 1 --state nowhere/state
 kill -TERM "$(job_pid other)"
 ends other 143 "SIGTERM ends the job"
@@ -91,12 +91,12 @@ job small 1
 check "an epoch is done" wait_for 30 counted '^epoch' small-w0.err 1
 kill -KILL "$(job_pid small-0)"
 ends small-0 137 "a scheduler is killed"
-refused 2 "a job is not another's" 'with 2 servers and 1 workers, not 2 and 5' \
+refused 2 "a state of another job is refused" 'with 2 servers and 1 workers, not 2 and 5' \
     "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 5 --state state-small
 state=state-fresh
 scheduler small-1
 for i in w0 s0 s1; do ends small-$i 4 "$i: a scheduler without the job's state is another job's"; done
-says "which is said" 'job'
+says "the error says that the jobs differ" 'job'
 kill -TERM "$(job_pid small-1)"
 ends small-1 143 "SIGTERM ends the other job"
 finish

@@ -1,4 +1,4 @@
-# paramo ring show: of planned clusters, and of a live one, which it does not change.
+# paramo ring show of planned clusters and of a live one, which it does not change.
 # Sanitizers: address; cluster has the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -8,22 +8,22 @@ unset PARAMO_TOKEN
 refused 2 "no subject" "a subject is missing: 'show'" "$PARAMO" ring
 refused 2 "another subject" "unknown subject 'draw'" "$PARAMO" ring draw
 refused 2 "neither servers nor a scheduler" "either --servers" "$PARAMO" ring show
-refused 2 "both" "either --servers" "$PARAMO" ring show --servers 2 --scheduler 127.0.0.1:1
+refused 2 "both servers and a scheduler" "either --servers" "$PARAMO" ring show --servers 2 --scheduler 127.0.0.1:1
 refused 2 "a server that is not there" "the servers are 0 to 1" "$PARAMO" ring show --servers 2 --remove 2
 refused 2 "no server left" "no server would be left" "$PARAMO" ring show --servers 2 --remove 0 1
 refused 2 "no weight" "of the form R=VALUE" "$PARAMO" ring show --servers 2 --weight 1
 refused 2 "a weight of 0" "a weight is 1 to" "$PARAMO" ring show --servers 2 --weight 1=0
-refused 2 "replicas of a live cluster" "a live one has its own" "$PARAMO" ring show --scheduler 127.0.0.1:1 --replicas 1
+refused 2 "replicas with a live cluster" "a live one has its own" "$PARAMO" ring show --scheduler 127.0.0.1:1 --replicas 1
 refused 4 "no scheduler there" "127.0.0.1:1" "$PARAMO" ring show --scheduler 127.0.0.1:1 --wait 2
 
 expect 0 "eight servers, two replicas, one more" "$PARAMO" ring show --servers 8 --replicas 2 --add 1
 check "drawn before and after" test "$(grep -c '^replica 2 |[0-8]\{64\}|$' "$OUT")" -eq 2
 check "the ninth joins" grep -q '^8 .* 11.11 %.* joins$' "$OUT"
-check "others are told" grep -q '^other owner: 455 partitions, 11.11 % of all; least possible 455, 1.000 times that$' "$OUT"
-check "rows travel" grep -q '^rows travel: 1365 partitions' "$OUT"
-check "without a warning" test ! -s "$ERR"
+check "the plan says how many partitions get another owner" grep -q '^other owner: 455 partitions, 11.11 % of all; least possible 455, 1.000 times that$' "$OUT"
+check "the plan says how many rows travel" grep -q '^rows travel: 1365 partitions' "$OUT"
+check "the plan has no warning" test ! -s "$ERR"
 expect 0 "as JSON" "$PARAMO" ring show --servers 8 --replicas 2 --remove 3 --weight 0=2 --json
-check "it parses" python3 -c '
+check "the JSON parses" python3 -c '
 import json, sys
 r = json.load(open(sys.argv[1]))
 assert r["partitions"] == 4096 and r["replicas"] == 2
@@ -37,9 +37,9 @@ m = r["transfers"]
 assert m["owners"] <= 1.2 * m["owners_least"] and m["copies"] <= 1.2 * m["copies_least"]
 ' "$OUT"
 expect 0 "domains that are too few" "$PARAMO" ring show --servers 4 --replicas 2 --domain 0=a 1=a 2=b 3=b
-says "a warning" "3 copies of a key are not in different failure domains: there are 2"
+says "domains that are too few cause a warning" "3 copies of a key are not in different failure domains: there are 2"
 expect 0 "servers that are too few" "$PARAMO" ring show --servers 2 --shards 3 --replicas 2
-says "a warning" "too few servers for 2 replicas of each key: there will be 1"
+says "servers that are too few cause a warning" "too few servers for 2 replicas of each key: there will be 1"
 
 # ---- a live one ----
 expect 0 "a small log" "$PARAMO" data synth --rows 2000 --out small.ffm
@@ -55,14 +55,14 @@ start server0 "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --ra
 start server1 "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --rank 1 --weight 2 --domain rack-b
 start worker "$PARAMO" worker --scheduler "127.0.0.1:$port" --token secret -- paramo train --model lr \
     --data small.ffm --epochs 100000 --model-out never
-check "then there is a ring" wait_for 30 "${LOOK[@]}"
-expect 0 "looked at" "${LOOK[@]}"
-check "three shards of two servers" grep -q '^2 servers, view 1\.' "$OUT"
-check "by weight" test "$(grep -c ' 25.00 % ' "$OUT")$(grep -c '^2 .* rack-b .* 50.00 % ' "$OUT")" = 21
-expect 0 "what would move" "${LOOK[@]}" --add 1 --json
-check "a fifth" test "$(json "$OUT" owners)" -eq 819
-expect 0 "another weight" "${LOOK[@]}" --weight 1=3
-check "is due to it" grep -q '^2 .* 60.00 % ' "$OUT"
+check "the ring of a complete job" wait_for 30 "${LOOK[@]}"
+expect 0 "the ring of a running job" "${LOOK[@]}"
+check "the ring has three shards of two servers" grep -q '^2 servers, view 1\.' "$OUT"
+check "the shares follow the weights" test "$(grep -c ' 25.00 % ' "$OUT")$(grep -c '^2 .* rack-b .* 50.00 % ' "$OUT")" = 21
+expect 0 "the plan of a further server" "${LOOK[@]}" --add 1 --json
+check "a fifth of the partitions would get another owner" test "$(json "$OUT" owners)" -eq 819
+expect 0 "the plan of a further server with another weight" "${LOOK[@]}" --weight 1=3
+check "the server's share follows its weight" grep -q '^2 .* 60.00 % ' "$OUT"
 for _ in 1 2 3 4 5; do "${LOOK[@]}" >looks 2>&1; done
 check "no query took a rank" grep -q '^2 servers, view 1\.' looks
 check "the job continues" alive worker

@@ -1,4 +1,4 @@
-# paramo scheduler, server, worker: usage, ports in use, a scheduler that is not there, tokens, signals.
+# paramo scheduler, server, worker: usage, ports in use, a missing scheduler, tokens, signals.
 # Sanitizers: address; run and cluster have the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -45,7 +45,7 @@ refused 2 "checkpoints without a folder" "--checkpoint-every.*--checkpoint-dir" 
     "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --checkpoint-every 5
 refused 2 "more servers than there may be" "--servers .1025. on the command line: not a whole number from 1 to 1024" "$PARAMO" scheduler --servers 1025
 refused 2 "a folder and etcd" "not both" "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state d --meta etcd://a:1
-# At once, not at the first save or after a wait; also as root, which may write whatever the mode says.
+# At once, not at the first save or after a wait; also as root, to which the file mode does not apply.
 touch file
 refused 3 "no folder for the state" "the job's state cannot be kept in $WORK/file/state: .*Not a directory" \
     "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state "$WORK/file/state"
@@ -54,9 +54,9 @@ mounts=(unshare -m)
 [ "$(id -u)" -eq 0 ] || mounts=(unshare -rm)
 refused 3 "the state on a read-only disk" "the job's state cannot be kept in readonly/state: .*Read-only file system" \
     "${mounts[@]}" sh -c 'mount -t tmpfs -o ro tmpfs readonly && exec "$@"' . "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state readonly/state
-refused 3 "nor does a job begin there, whatever its programs" "paramo run: the job's state cannot be kept in readonly/state: Read-only file system" \
+refused 3 "a job with its state on a read-only disk is refused, whatever its programs" "paramo run: the job's state cannot be kept in readonly/state: Read-only file system" \
     "${mounts[@]}" sh -c 'mount -t tmpfs -o ro tmpfs readonly && exec "$@"' . "$PARAMO" run -s 1 -w 1 --state readonly/state -- true
-refused 3 "nor in a file" "paramo run: the job's state cannot be kept in $WORK/file: Not a directory" \
+refused 3 "a job with its state in a file is refused" "paramo run: the job's state cannot be kept in $WORK/file: Not a directory" \
     "$PARAMO" run -s 1 -w 1 --state "$WORK/file" -- true
 refused 2 "a wait for the scheduler that is no number" "scheduler-wait.*not a whole number" "$PARAMO" server --scheduler-wait soon
 refused 127 "a worker's command that is not there" "cannot run 'nonesuch'" \
@@ -71,8 +71,8 @@ check "its variables" test "$(cat "$OUT")" = "worker 10.0.0.1 77 3 n t 7000"
 free_port
 before=$SECONDS
 refused 4 "no scheduler: the server says so" "127.0.0.1:$PORT" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --wait 2
-check "after the 2 seconds that it was told, not a minute ($((SECONDS - before)))" test $((SECONDS - before)) -lt 45
-check "naming the address once" test "$(grep -o "127.0.0.1:$PORT" "$ERR" | wc -l)" -eq 1
+check "the server waits for 2 seconds, not a minute ($((SECONDS - before)))" test $((SECONDS - before)) -lt 45
+check "the server names the address once" test "$(grep -o "127.0.0.1:$PORT" "$ERR" | wc -l)" -eq 1
 refused 4 "a host that does not exist" "nonesuch.invalid" "$PARAMO" server --scheduler nonesuch.invalid:9 \
     --listen 127.0.0.1 --wait 2
 
@@ -86,8 +86,8 @@ ends first 143 "SIGTERM stops a scheduler that waits"
 free_port
 start lonely "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1 --wait 3
 ends lonely 4 "no node registered in 3 s: the scheduler says so"
-check "in one line" test "$(wc -l <"$ERR")" -eq 1
-says "with what is missing" 'server.*worker'
+check "the scheduler logs one line" test "$(wc -l <"$ERR")" -eq 1
+says "the line names what is missing" 'server.*worker'
 
 connected() { # PID PORT: it has a connection to that port
     grep -q " [0-9A-F]*:$(printf %04X "$2") 01 " "/proc/$1/net/tcp"
@@ -106,14 +106,14 @@ start server "$PARAMO" server --scheduler "127.0.0.1:$port" --token-file token
 check "a server with the token waits for the workers" wait_for 20 listens "$(job_pid server)"
 kill -TERM "$(job_pid server)"
 ends server 143 "SIGTERM stops a server that waits"
-check "without a word" test ! -s "$ERR"
+check "the server logs nothing" test ! -s "$ERR"
 start server "$PARAMO" server --scheduler "127.0.0.1:$port" --token-file token --verbose
 check "another server waits" wait_for 20 listens "$(job_pid server)"
-check "the scheduler knows it" wait_for 20 connected "$(job_pid server)" "$port"
+check "the scheduler knows the other server" wait_for 20 connected "$(job_pid server)" "$port"
 kill -INT "$(job_pid scheduler)"
 ends scheduler 130 "SIGINT stops a scheduler that waits"
-ends server 4 "and the server with it"
-says "the worker is told why" "the scheduler was interrupted|is gone: connection refused"
+ends server 4 "the server ends with the scheduler"
+says "the worker logs why it ends" "the scheduler was interrupted|is gone: connection refused"
 
 # ---- a scheduler that is killed: the others notice, say so at once, and give it up ----
 free_port
@@ -129,23 +129,23 @@ at_work() { worked "$(job_pid worker)" $((SLOW > 1 ? 40 : 10)); }
 begin_job
 check "the worker is at work" wait_for 20 at_work
 check "the scheduler is killed" kill -KILL "$(job_pid scheduler)"
-ends scheduler 137 "it has ended"
+ends scheduler 137 "the killed scheduler has ended"
 for name in server worker; do
     ends $name 4 "the $name ends"
     says "the $name noticed" "lost the scheduler at 127.0.0.1:$PORT: connection reset; trying to reach it again"
     says "the $name says why it ended" "the scheduler at 127.0.0.1:$PORT is gone: connection refused$"
-    check "and nothing else" test "$(wc -l <"$ERR")" -eq 2
+    check "the $name logs nothing else" test "$(wc -l <"$ERR")" -eq 2
 done
 # With the wait for a scheduler that will be restarted they stay, until it is there (here: another job's).
 free_port
 begin_job --scheduler-wait 3600
 check "the worker is at work" wait_for 20 at_work
 check "the scheduler is killed" kill -KILL "$(job_pid scheduler)"
-ends scheduler 137 "it has ended"
+ends scheduler 137 "the killed scheduler has ended"
 start scheduler "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1
 for name in server worker; do
     ends $name 4 "the $name ends when another answers"
-    says "and says so" "127.0.0.1:$PORT: another job runs here$"
+    says "the $name says that another job runs there" "127.0.0.1:$PORT: another job runs here$"
 done
 kill -INT "$(job_pid scheduler)"
 ends scheduler 130 "the second scheduler"
@@ -160,10 +160,10 @@ done
 check "the worker is at work" wait_for 20 at_work
 kill -TERM "$(job_pid server)"
 ends server 130 "SIGTERM stops it with the documented code"
-check "without a word but the log" test "$(grep -vc '^paramo: info' "$ERR")" -eq 0
+check "the worker prints only the log" test "$(grep -vc '^paramo: info' "$ERR")" -eq 0
 ends worker 4 "the worker ends"
 ends scheduler '[0-9]+' "the scheduler ends"
-says "which had a goodbye" "server 0 \\(node 8\\) has left"
+says "the scheduler had a goodbye from the worker" "server 0 \\(node 8\\) has left"
 
 # ---- a whole job by hand, on IPv6 ----
 if grep -q '^0*1 ' /proc/net/if_inet6 2>/dev/null; then
@@ -185,7 +185,7 @@ if grep -q '^0*1 ' /proc/net/if_inet6 2>/dev/null; then
     kill -TERM "$(job_pid server)"
     ends server 143 "SIGTERM stops a server at work"
     ends worker '[1-9][0-9]*' "the worker ends with an error"
-    says "that names the server" "server 0 \\(node 8\\)"
+    says "the worker's error names the server" "server 0 \\(node 8\\)"
     ends scheduler '[0-9]+' "the scheduler ends"
 fi
 finish

@@ -1,4 +1,4 @@
-# paramo run: places, output, exit codes, signals. COMMAND is a shell here: what is tested is the runner alone.
+# paramo run: places, output, exit codes, signals. COMMAND is a shell here, because only the runner is tested.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
@@ -24,37 +24,37 @@ for line in "[scheduler] scheduler//" "[server 0] server/0/" "[server 1] server/
     check "$line is told its place" grep -qF "${line}2/2/127.0.0.1//32" "$ERR"
 done
 expect 0 "a token that is set stays" env PARAMO_TOKEN=mine "$PARAMO" run -s 1 -w 1 -- sh -c 'echo "$PARAMO_TOKEN"'
-check "the token" test "$(cat "$OUT")" = mine
+check "a token of the environment is used" test "$(cat "$OUT")" = mine
 expect 0 "--scheduler-wait" "$PARAMO" run -s 1 -w 1 --scheduler-wait 7 -- sh -c 'echo "$PARAMO_SCHEDULER_WAIT_MS"'
-check "is in the environment" test "$(cat "$OUT")" = 7000
+check "--scheduler-wait is in the environment" test "$(cat "$OUT")" = 7000
 refused 2 "--scheduler-wait without a number" "from 0 to" "$PARAMO" run -s 1 -w 1 --scheduler-wait x -- true
-expect 0 "standard input is worker 0's" sh -c 'echo hello | "$0" run -s 1 -w 2 -- cat' "$PARAMO"
-check "the input" test "$(cat "$OUT")" = hello
+expect 0 "worker 0 reads standard input" sh -c 'echo hello | "$0" run -s 1 -w 2 -- cat' "$PARAMO"
+check "worker 0 has the whole input" test "$(cat "$OUT")" = hello
 expect 0 "'paramo' is this program" "$PARAMO" run -s 1 -w 1 -- paramo --version
-check "its version" grep -q '[0-9]\.[0-9]' "$OUT"
+check "'paramo' prints this program's version" grep -q '[0-9]\.[0-9]' "$OUT"
 expect 0 "a last line without an end, a long line" "$PARAMO" run -s 1 -w 2 -- sh -c 'head -c 10000 /dev/zero | tr "\0" x'
 check "the long line of worker 1 is all there" test "$(grep -F '[worker 1] ' "$ERR" | tr -cd x | wc -c)" = 10000
 
 # ---- exit codes ----
 expect 5 "a worker's exit code" "$PARAMO" run -s 1 -w 3 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker2 ] || exit 5'
-says "and which worker it was" '^paramo run: worker 2 \(node 13\), pid [0-9]+, ended with exit code 5$'
-says "and that the others ended well" '^paramo run: 2 of 3 workers ended well; exit code 5 is that of worker 2 \(node 13\)$'
+says "the last line names the failed worker" '^paramo run: worker 2 \(node 13\), pid [0-9]+, ended with exit code 5$'
+says "the last line says that the others ended well" '^paramo run: 2 of 3 workers ended well; exit code 5 is that of worker 2 \(node 13\)$'
 expect 0 "--min-workers: enough have ended well" "$PARAMO" run -s 1 -w 3 --min-workers 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker2 ] || exit 5'
-says "and names the one that did not" '^paramo run: 2 of 3 workers ended well, which is enough \(--min-workers 2\); exit code 5 was that of worker 2 \(node 13\)$'
+says "--min-workers: the last line names the failed worker" '^paramo run: 2 of 3 workers ended well, which is enough \(--min-workers 2\); exit code 5 was that of worker 2 \(node 13\)$'
 expect 5 "--min-workers: too few" "$PARAMO" run -s 1 -w 3 --min-workers 2 -- sh -c '[ "$DMLC_ROLE" != worker ] || [ "$DMLC_RANK" = 0 ] || exit 5'
-says "which is said" '^paramo run: 1 of 3 workers ended well; exit code 5 is that of worker 1 \(node 11\)$'
+says "--min-workers: the last line says that too few ended well" '^paramo run: 1 of 3 workers ended well; exit code 5 is that of worker 1 \(node 11\)$'
 refused 2 "--min-workers beyond the workers" 'min-workers 4 is above --workers 3' "$PARAMO" run -s 1 -w 3 --min-workers 4 -- true
 expect 137 "a worker that is killed" "$PARAMO" run -s 1 -w 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker1 ] || kill -9 $$'
-says "names worker and signal" '^paramo run: worker 1 \(node 11\), pid [0-9]+, was killed by signal 9 \(Killed\)$'
+says "the last line names worker and signal" '^paramo run: worker 1 \(node 11\), pid [0-9]+, was killed by signal 9 \(Killed\)$'
 expect 143 "workers that wait for a dead server for ever are stopped" "$PARAMO" run -s 2 -w 2 --grace 1 -- \
     sh -c '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || kill -9 $$; exec tail -f /dev/null'
 says "the server is named" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
 says "the stopped worker is named" 'worker 0 \(node 9\) did not end in time, stopping it'
 expect 6 "a server that fails when all workers have ended well" "$PARAMO" run -s 2 -w 2 -- sh -c \
     '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || exit 6'
-says "it is named" '^paramo run: every worker ended well; exit code 6 is that of server 1 \(node 10\)$'
+says "the last line names the server" '^paramo run: every worker ended well; exit code 6 is that of server 1 \(node 10\)$'
 expect 134 "a scheduler that crashes at the end" "$PARAMO" run -s 1 -w 1 -- sh -c '[ "$DMLC_ROLE" != scheduler ] || kill -ABRT $$'
-says "it is named" 'the scheduler \(node 1\)'
+says "the last line names the scheduler" 'the scheduler \(node 1\)'
 expect 0 "a server is killed, and the workers continue without it" "$PARAMO" run -s 2 -w 1 --grace 60 -- bash -c '
     [ "$DMLC_ROLE$DMLC_RANK" != server1 ] || { echo $$ >victim; exec tail -f /dev/null; }
     [ "$DMLC_ROLE" = worker ] || exit 0
@@ -64,7 +64,7 @@ expect 0 "a server is killed, and the workers continue without it" "$PARAMO" run
     while [ -d "/proc/$(cat victim)" ]; do read -r -t 0.05 -u 9 || true; done'
 expect 0 "servers that stay are stopped, too" "$PARAMO" run -s 1 -w 1 --grace 1 -- \
     sh -c '[ "$DMLC_ROLE" = worker ] || exec tail -f /dev/null'
-expect 0 "even if they do not listen" "$PARAMO" run -s 1 -w 1 --grace 1 -- \
+expect 0 "servers that ignore SIGTERM are stopped, too" "$PARAMO" run -s 1 -w 1 --grace 1 -- \
     sh -c '[ "$DMLC_ROLE" = worker ] || { trap "" TERM; while :; do read -r x <>.never; done; }'
 
 # ---- a node that fails before the job is complete ----
@@ -87,37 +87,37 @@ without() {
 # Whether the scheduler listens by then decides in which words; the end is the same.
 incomplete='(before the job was complete|cannot become complete without'
 without 137 worker1 'kill -9 $$' "a worker is killed before"
-says "it is named" 'worker 1 \(node 11\), pid [0-9]+, was killed by signal 9'
-says "with what follows" "$incomplete worker 1 \(node 11\)): ending it"
+says "the log names the worker" 'worker 1 \(node 11\), pid [0-9]+, was killed by signal 9'
+says "the log says what follows" "$incomplete worker 1 \(node 11\)): ending it"
 without 9 worker0 'exit 9' "worker 0 fails before"
-says "it is named, too" 'worker 0 \(node 9\), pid [0-9]+, ended with exit code 9'
-says "with what follows" "$incomplete worker 0 \(node 9\)): ending it"
+says "the log names the worker" 'worker 0 \(node 9\), pid [0-9]+, ended with exit code 9'
+says "the log says what follows" "$incomplete worker 0 \(node 9\)): ending it"
 without 137 server1 'kill -9 $$' "a server is killed before"
-says "it is named" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
-says "with what follows" "$incomplete server 1 \(node 10\)): ending it"
+says "the log names the server" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
+says "the log says what follows" "$incomplete server 1 \(node 10\)): ending it"
 without 137 scheduler 'kill -9 $$' "the scheduler is killed before"
-says "it is named" 'the scheduler \(node 1\), pid [0-9]+, was killed by signal 9'
-says "with what follows" "$incomplete the scheduler \(node 1\)): ending it"
+says "the log names the scheduler" 'the scheduler \(node 1\), pid [0-9]+, was killed by signal 9'
+says "the log says what follows" "$incomplete the scheduler \(node 1\)): ending it"
 without 9 scheduler 'exit 9' "the scheduler fails before it listens"
-says "with what follows" "cannot become complete without the scheduler \(node 1\): ending it"
-check "no model came of it" test -z "$(ls -A never 2>/dev/null)"
+says "the log says what follows" "cannot become complete without the scheduler \(node 1\): ending it"
+check "no model is saved" test -z "$(ls -A never 2>/dev/null)"
 start waiting "$PARAMO" run -v -s 2 -w 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || exec tail -f /dev/null
     exec "$PROGRAM" train --model lr --data small.ffm --model-out never'
 check "a job that waits for a server" wait_for 20 node_pid waiting worker 1
-check "its scheduler listens" wait_for 20 listens "$(node_pid waiting scheduler)"
+check "the scheduler of the waiting job listens" wait_for 20 listens "$(node_pid waiting scheduler)"
 check "Ctrl-C" kill -INT "$(job_pid waiting)"
-ends waiting '130' "ends it at once"
+ends waiting '130' "Ctrl-C ends the waiting job at once"
 check "no process had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
 
 # ---- --workers-only: scheduler and servers are this program's own ----
 expect 0 "--workers-only" "$PARAMO" run -s 2 -w 2 --workers-only -- sh -c 'echo "$DMLC_ROLE $DMLC_RANK" >>began
     exec "$PROGRAM" train --model lr --data small.ffm --model-out only'
 check "COMMAND ran for the workers alone" test "$(sort began | tr '\n' ,)" = "worker 0,worker 1,"
-expect 0 "and they have trained a model" "$PARAMO" eval --model-in only --data small.ffm
+expect 0 "the workers have trained a model" "$PARAMO" eval --model-in only --data small.ffm
 expect 9 "--workers-only: a worker that fails before ends the job" "$PARAMO" run -s 2 -w 2 --workers-only -- sh -c \
     '[ "$DMLC_RANK" != 1 ] || exit 9; exec "$PROGRAM" train --model lr --data small.ffm --model-out never'
-says "and is named" 'worker 1 \(node 11\), pid [0-9]+, ended with exit code 9'
-check "no model came of it" test -z "$(ls -A never 2>/dev/null)"
+says "--workers-only: the last line names the worker" 'worker 1 \(node 11\), pid [0-9]+, ended with exit code 9'
+check "--workers-only: no model is saved" test -z "$(ls -A never 2>/dev/null)"
 
 # ---- signals, and what is left behind ----
 said() { # FILE TEXT TIMES
@@ -126,25 +126,25 @@ said() { # FILE TEXT TIMES
 loop='while :; do read -r -t 0.05 -u 9 || true; done'
 start interrupt "$PARAMO" run -v -s 1 -w 2 -- bash -c \
     'exec 9<>.never; [ $DMLC_ROLE = worker ] || exec tail -f /dev/null; trap "echo saved; exit 7" INT; echo ready >&2;'"$loop"
-check "both workers are there" wait_for 20 said interrupt.err ready 2
+check "both workers are at work" wait_for 20 said interrupt.err ready 2
 kill -INT "$(job_pid interrupt)"
 ends interrupt 7 "Ctrl-C is passed on to the workers, which end as they like"
 check "worker 0 has saved" grep -q '^saved$' interrupt.out
 check "worker 1 has saved" grep -q '^\[worker 1\] saved$' interrupt.err
 start twice "$PARAMO" run -v -s 1 -w 1 -- bash -c 'exec 9<>.never; trap "echo heard >&2" INT; echo ready >&2;'"$loop"
-check "the worker is there" wait_for 20 said twice.err '^ready' 1
+check "the worker is at work" wait_for 20 said twice.err '^ready' 1
 kill -INT "$(job_pid twice)"
-check "it hears the first Ctrl-C" wait_for 20 said twice.err '^heard' 1
+check "the worker receives the first Ctrl-C" wait_for 20 said twice.err '^heard' 1
 kill -INT "$(job_pid twice)"
-ends twice 137 "the second kills the job"
-# Ended by a signal, in every phase: its code says so, and no child is left.
+ends twice 137 "the second Ctrl-C kills the job"
+# The job is ended by a signal, in every phase: the exit code names it, and no process is left.
 children_of() { sed -n 's/.* is pid //p' "$1.err"; }
 gone() { for pid in $pids; do [ ! -d "/proc/$pid" ] || [ "$(cut -d' ' -f3 "/proc/$pid/stat")" = Z ] || return 1; done; }
 ended() { # JOB SIGNAL CODE TEXT: is told now
     check "$4: SIG$2" kill "-$2" "$(job_pid "$1")"
     pids=$(children_of "$1")
     ends "$1" "$3" "$4: ends with $3"
-    check "$4: at once no child is there" gone
+    check "$4: no process of the job is left" gone
 }
 none_stopped() { check "$1: no process had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"; }
 expect 0 "a log to train on" "$PARAMO" data synth --rows 20000 --out train.ffm
@@ -179,7 +179,7 @@ check "nodes that do not listen" wait_for 20 said deaf.err ready 3
 check "nodes that do not listen: SIGTERM" kill -TERM "$(job_pid deaf)"
 pids=$(children_of deaf)
 ends deaf 143 "nodes that do not listen: ends with 143"
-check "nodes that do not listen: none is there" gone
+check "nodes that do not listen: no process is left" gone
 start away env --ignore-signal=HUP "$PARAMO" run -v -s 1 -w 1 -- bash -c 'exec 9<>.never; trap "exit 0" TERM; echo ready >&2;'"$loop"
 check "a job that ignores SIGHUP" wait_for 20 said away.err ready 3
 kill -HUP "$(job_pid away)"
@@ -189,21 +189,21 @@ check "the job runs" wait_for 20 node_pid orphans worker 1
 pids=$(sed -n 's/.* is pid //p' orphans.err)
 kill -KILL "$(job_pid orphans)"
 ends orphans 137 "the runner is killed"
-check "no node outlives it" wait_for 10 gone
-expect 0 "what a node leaves running goes with it" "$PARAMO" run -s 1 -w 1 -- sh -c 'tail -f /dev/null & echo $! >$DMLC_ROLE.left'
+check "no node outlives the runner" wait_for 10 gone
+expect 0 "a process that a node started ends with it" "$PARAMO" run -s 1 -w 1 -- sh -c 'tail -f /dev/null & echo $! >$DMLC_ROLE.left'
 pids=$(cat ./*.left)
-check "none is left" wait_for 10 gone
+check "no process is left" wait_for 10 gone
 # ---- a log file for each node ----
 expect 0 "--log-dir" "$PARAMO" run --log-dir logs -s 1 -w 2 -- "$(dirname "$PARAMO")/examples/c/hello"
 for node in scheduler server-0 worker-0 worker-1; do
     check "logs/$node.log is there" test -f "logs/$node.log"
 done
 # shellcheck disable=SC2016
-check "with the time of each line" awk \
+check "each line has its time" awk \
     '!/^20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9:]*\.[0-9][0-9][0-9]Z (error|warning|info) [0-9]+: ./ { exit 1 }' logs/scheduler.log
-check "the progress of the cluster" grep -q 'complete with 1 servers and 2 workers$' logs/scheduler.log
+check "the logs have the progress of the cluster" grep -q 'complete with 1 servers and 2 workers$' logs/scheduler.log
 expect 0 "--log-format json" "$PARAMO" run --log-dir logs2 --log-format json -s 1 -w 1 -- "$(dirname "$PARAMO")/examples/c/hello"
-check "an object on each line" awk '!/^{"time":"[^"]*","level":"[a-z]*","pid":[0-9]*,"message":".*"}$/ { exit 1 }' logs2/scheduler.log
+check "the JSON log has an object on each line" awk '!/^{"time":"[^"]*","level":"[a-z]*","pid":[0-9]*,"message":".*"}$/ { exit 1 }' logs2/scheduler.log
 refused 2 "--log-format without files" '^paramo run: --log-format needs --log-dir' "$PARAMO" run --log-format json -s 1 -w 1 -- true
 refused 3 "a folder that cannot be made" '^paramo run: --log-dir /proc/none cannot be made: ' \
     "$PARAMO" run --log-dir /proc/none -s 1 -w 1 -- true

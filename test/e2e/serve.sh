@@ -31,7 +31,7 @@ awk 'BEGIN { for (i = 0; i < 600; i++) print i % 3 == 0, "1:" i / 7, "2:" 3.5 - 
 "$PARAMO" train --data scaled.text --model lr --model-out scaled --epochs 1 --any-quality -q --scale std >/dev/null 2>&1
 check "a model of scaled values" [ -e scaled/manifest.json ]
 head -n 200 scaled.text >scaled.rows
-check "... scores" "$PARAMO" predict --model-in scaled --data scaled.rows --out scaled.want
+check "the model of scaled values gives scores" "$PARAMO" predict --model-in scaled --data scaled.rows --out scaled.want
 
 # ---- servers and requests ----
 
@@ -82,7 +82,7 @@ for format in libffm fields criteo scaled; do
         get --data-binary @fields.rows "$URL/predict" >/dev/null
         check "rows of named fields as predict" cmp -s body criteo.want
         get --data-binary @json "$URL/predict" >/dev/null
-        check "... as JSON objects" cmp -s <(numbers body) criteo.want
+        check "JSON objects of named fields as predict" cmp -s <(numbers body) criteo.want
         answers 400 "an unknown name: row and field" '"row":2,"field":"C27"|"field":"C27".*"row":2' -d '{"rows":[{"I1":1},{"C27":"a"}]}' "$URL/predict"
         answers 400 "a value that is no integer" '"field":"I2"' --data-binary 'I2=x' "$URL/predict"
     fi
@@ -100,7 +100,7 @@ serve table table
 get --data-binary @json "$URL/predict" >/dev/null
 check "objects of its columns as predict" cmp -s <(numbers body) table.want
 get --data-binary @table.lines "$URL/predict?format=libffm" >/dev/null
-check "... and converted lines" cmp -s body table.want
+check "converted lines as predict" cmp -s body table.want
 answers 400 "lines of ids are not its rows" 'the model learned a table: a row is an object of its columns' -d '0 3:1 17:1' "$URL/predict"
 answers 400 "a value that is no number: row and column" "\"message\":\"column 'age': expected a number, found 'old'\",\"row\":2" \
     -d '{"rows":[{"age":1},{"age":"old"}]}' "$URL/predict"
@@ -128,11 +128,11 @@ answers 413 "... and the client waits" '"status":413' -H 'Expect: 100-continue' 
 metric() { sed -n "s/^paramo_serve_$1 //p" body; }
 get "$URL/metrics" >/dev/null
 check "/metrics counts rows" [ "$(metric rows_total)" = 60 ]
-check "... and statuses" [ "$(metric 'requests_total{status="413"}')" = 3 ]
-check "... and errors" [ "$(metric errors_total)" = 11 ]
-check "... and has quantiles" at_least "$(metric 'request_seconds{quantile="0.99"}')" "$(metric 'request_seconds{quantile="0.5"}')"
-check "... and the model's age" at_least "$(metric 'model_age_seconds{model="lr"}')" 0
-check "... and is well formed" [ "$(grep -Evc '^(# (HELP|TYPE) |)paramo_serve_[a-z_]+[ {]' body)" = 0 ]
+check "/metrics counts statuses" [ "$(metric 'requests_total{status="413"}')" = 3 ]
+check "/metrics counts errors" [ "$(metric errors_total)" = 11 ]
+check "/metrics has quantiles" at_least "$(metric 'request_seconds{quantile="0.99"}')" "$(metric 'request_seconds{quantile="0.5"}')"
+check "/metrics has the model's age" at_least "$(metric 'model_age_seconds{model="lr"}')" 0
+check "/metrics is well formed" [ "$(grep -Evc '^(# (HELP|TYPE) |)paramo_serve_[a-z_]+[ {]' body)" = 0 ]
 
 # ---- slow clients, and connections at the limit ----
 
@@ -143,7 +143,7 @@ for fd in 21 22 23 24; do connect "$fd"; done
 full() { [ "$(get "$URL/healthz")" = 503 ]; }
 room() { [ "$(get "$URL/healthz")" = 200 ]; }
 check "a connection above the limit is answered with 503" wait_for 20 full
-check "... as JSON" grep -q '"status":503' body
+check "the answer 503 is JSON" grep -q '"status":503' body
 exec 21>&- 22>&- 23>&- 24>&-
 check "connections that close make room" wait_for 20 room
 stop few "SIGTERM ends that server with 0"
@@ -154,11 +154,11 @@ while printf 1 >&21; do pause; done 2>/dev/null &
 TRICKLE=$!
 timeout "$DEADLINE" cat <&21 >trickled 2>/dev/null # until the server closes
 check "a client that sends byte by byte is cut off" [ $? != 124 ]
-check "... without an answer" [ ! -s trickled ]
+check "the connection of the slow client has no answer" [ ! -s trickled ]
 kill "$TRICKLE" 2>/dev/null
 exec 21>&-
 expired() { get "$URL/metrics" >/dev/null && [ "$(metric timeouts_total)" -ge 1 ]; }
-check "... and counted" wait_for 20 expired
+check "the slow client is counted" wait_for 20 expired
 stop slow "... and SIGTERM ends it"
 serve unsent libsvm --max-unsent 100 # bytes
 head -n 100 libsvm.rows >hundred
@@ -166,9 +166,9 @@ answers 503 "an answer beyond --max-unsent" 'wait for clients to read them' --da
 small() { # an answer of fewer bytes, a hundred times over one connection: what is read counts no more
     [ "$(curl -s --fail --max-time "$DEADLINE" --data-binary 1:1 "$URL/predict?[1-100]" | wc -l)" = 100 ]
 }
-check "... and small ones are answered, also a hundred" small
+check "small requests are answered, also a hundred" small
 unsent() { get "$URL/metrics" >/dev/null && [ "$(metric unsent_bytes)" = 0 ]; }
-check "... and none is left" wait_for 20 unsent
+check "no connection is left" wait_for 20 unsent
 refused 4 "a port in use" 'cannot listen there' "$PARAMO" serve --model libsvm --listen "${URL#http://}"
 stop unsent "... and SIGTERM ends it, too"
 URL=$MAIN
@@ -205,20 +205,20 @@ kill -HUP "$(job_pid main)"
 check "SIGHUP loads the model" wait_for 20 reloads 1
 served() { get --data-binary @one "$URL/predict" >/dev/null && [ "$(cat body)" = "$1" ]; }
 check "a training saves another model over it" other libsvm
-check "... which is served" wait_for 20 served "$NEW"
+check "the second model is served" wait_for 20 served "$NEW"
 check "a training saves the first one again" first libsvm
-check "... which is served" wait_for 20 served "$OLD"
+check "the first model is served" wait_for 20 served "$OLD"
 echo '{' >libsvm/new && mv libsvm/new libsvm/manifest.json
 failures() { get "$URL/metrics" >/dev/null && [ "$(metric reload_failures_total)" -ge 1 ]; }
 check "a damaged model is counted" wait_for 20 failures
-check "... and the old one still served" served "$OLD"
+check "the old model is still served" served "$OLD"
 twice() { get "$URL/metrics" >/dev/null && [ "$(metric reload_failures_total)" -ge 2 ]; }
-check "... is tried again" wait_for 30 twice
-check "... and reported once" [ "$(grep -c 'the new model is not used' main.err)" = 1 ]
+check "the damaged model is tried again" wait_for 30 twice
+check "the damaged model is reported once" [ "$(grep -c 'the new model is not used' main.err)" = 1 ]
 touch enough
 for pid in "${LOADS[@]}"; do wait "$pid"; done
 check "no request was lost" [ "$(cat load?.failed | wc -l)" = 0 ]
-check "each has an answer" [ "$(cat load?.got | wc -l)" = $(($(cat load1.sent) + $(cat load2.sent))) ]
+check "each request has an answer" [ "$(cat load?.got | wc -l)" = $(($(cat load1.sent) + $(cat load2.sent))) ]
 check "each answer is one of the two models'" [ "$(cat load?.got | grep -Fvxc -e "$OLD" -e "$NEW")" = 0 ]
 
 # ---- SIGTERM under load ----

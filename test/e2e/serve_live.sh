@@ -26,39 +26,39 @@ job() { # job NAME TRAIN-OPTION...: a worker that trains, and one that stays unt
 over() { # over NAME: with 4, because the adder waits for the worker that has left, and so ends in disorder
     touch "$1.stop"
     ends "$1-other" 4 "$1: the other worker ends"
-    ends "$1-server" 4 "... so does the server"
-    ends "$1-scheduler" 4 "... and the job"
+    ends "$1-server" 4 "$1: the server ends"
+    ends "$1-scheduler" 4 "$1: the job ends"
 }
 get() { curl -s -o body -w '%{http_code}' --max-time "$DEADLINE" "$@"; }
 status() { [ "$(get "$URL/$2")" = "$1" ]; } # status CODE PATH
 predicted() { [ "$(get --data-binary @rows "$URL/predict")" = 200 ] && cmp -s body "$1"; } # predicted FILE
 
 start serve "$PARAMO" serve --scheduler "$SCHEDULER" --listen 127.0.0.1:0 --refresh 1 --timeout 600
-check "it listens before there is a job" wait_for 20 grep -q '^paramo serve: listening on port' serve.err
+check "serve listens before there is a job" wait_for 20 grep -q '^paramo serve: listening on port' serve.err
 URL=http://127.0.0.1:$(sed -n 's/^paramo serve: listening on port //p' serve.err)
-check "... is alive" status 200 healthz
-check "... not ready" status 503 readyz
-check "... and has no scores" [ "$(get --data-binary @rows "$URL/predict")" = 503 ]
-check "it says why" wait_for 20 grep -q "^paramo serve: .*the job at $SCHEDULER: .*refused" serve.err
+check "serve is alive" status 200 healthz
+check "serve is not ready" status 503 readyz
+check "serve has no scores" [ "$(get --data-binary @rows "$URL/predict")" = 503 ]
+check "serve says why it has no scores" wait_for 20 grep -q "^paramo serve: .*the job at $SCHEDULER: .*refused" serve.err
 
 job lr --model lr --epochs 3 --hold-out 0 --hash-bits 12 --scale maxabs --model-out lr
 ends lr-train 0 "a job trains"
-check "it is ready" wait_for 20 status 200 readyz
+check "serve is ready" wait_for 20 status 200 readyz
 "$PARAMO" predict --model-in lr --data rows --out lr.want
 check "the scores are those of the model that is saved" wait_for 20 predicted lr.want
 "$PARAMO" status --scheduler "$SCHEDULER" >nodes
-check "it is no node of the job" [ "$(grep -c '^worker' nodes)" = 2 ]
+check "serve is no node of the job" [ "$(grep -c '^worker' nodes)" = 2 ]
 over lr
 kill -HUP "$(job_pid serve)"
-check "it keeps serving the model of a job that is over" wait_for 40 grep -q "there is no newer model: the job at $SCHEDULER" serve.err
-check "... with the same scores" predicted lr.want
+check "serve continues with the model of a job that is over" wait_for 40 grep -q "there is no newer model: the job at $SCHEDULER" serve.err
+check "the scores are the same" predicted lr.want
 
 job fm --model fm --dim 3 --epochs 2 --hold-out 0 --snapshot --model-out fm
 ends fm-train 0 "another job trains another model"
 "$PARAMO" predict --model-in fm --data rows --out fm.want
-check "its scores are served" wait_for 20 predicted fm.want
+check "serve has the scores of the other job's model" wait_for 20 predicted fm.want
 kill -TERM "$(job_pid serve)"
-ends serve 0 "SIGTERM ends it"
-check "nothing is left of it" [ -z "$(ls tmp)" ]
+ends serve 0 "SIGTERM ends serve"
+check "serve leaves no files" [ -z "$(ls tmp)" ]
 over fm
 finish

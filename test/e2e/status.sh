@@ -1,5 +1,5 @@
-# paramo status: what a live cluster's nodes, moves, write pauses, applied windows and checkpoints are, as text and as
-# JSON.
+# paramo status prints the nodes, migrations, write pauses, applied windows and checkpoints of a live cluster, as text
+# and as JSON.
 # Sanitizers: address; cluster has the same threads.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
@@ -9,8 +9,8 @@ export PARAMO_TOKEN=status
 free_port
 status=("$PARAMO" status --scheduler "127.0.0.1:$PORT")
 refused 4 "no scheduler answers" . "${status[@]}" --wait 1
-refused 2 "which one has to be said" "is missing" "$PARAMO" status
-refused 2 "there are options only" "unexpected argument 'now'" "$PARAMO" status now
+refused 2 "a status without a scheduler is refused" "is missing" "$PARAMO" status
+refused 2 "an argument that is no option is refused" "unexpected argument 'now'" "$PARAMO" status now
 
 start sched "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 1 --replicas 1
 check "the scheduler listens" wait_for 20 listens "$(job_pid sched)"
@@ -21,24 +21,24 @@ done
 start w0 "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- "$ADDER" --until stop
 check "the worker pushes" wait_for 30 grep -q pushes w0.out
 
-expect 0 "it is told as text" "${status[@]}"
+expect 0 "status as text" "${status[@]}"
 cp "$OUT" text
-check "all is where it is to be" grep -q '1 replicas: rebalancing is complete: every key has all its copies' text
-check "the scheduler is there" grep -Eq "^scheduler +127\.0\.0\.1 +joined" text
-check "so is each server, with its name, address and shards" grep -Eq '^server 1 +box1 +127\.0\.0\.1:[0-9]+ +joined +[0-9.]+ s +2$' text
-check "and the worker" grep -Eq '^worker 0 .*joined' text
-check "what a server owns and keeps" grep -Eq '^0 +2048 +2048 +0 +[1-9][0-9]+ +[1-9][0-9]+ ' text
-check "no checkpoint" grep -q 'this scheduler has taken none' text
+check "rebalancing is complete" grep -q '1 replicas: rebalancing is complete: every key has all its copies' text
+check "status shows the scheduler" grep -Eq "^scheduler +127\.0\.0\.1 +joined" text
+check "status shows each server, with its name, address and shards" grep -Eq '^server 1 +box1 +127\.0\.0\.1:[0-9]+ +joined +[0-9.]+ s +2$' text
+check "status shows the worker" grep -Eq '^worker 0 .*joined' text
+check "status shows what a server owns and keeps" grep -Eq '^0 +2048 +2048 +0 +[1-9][0-9]+ +[1-9][0-9]+ ' text
+check "status shows no checkpoint" grep -q 'this scheduler has taken none' text
 
 expect 0 "a checkpoint is taken" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir "$WORK/ckpt"
 start s2 "$PARAMO" server --scheduler "127.0.0.1:$PORT" --name box2 --domain "host 2"
 converged_with() { "${status[@]}" --json >json.out && grep -q '"converged": true' json.out && grep -q "\"name\": \"$1\"" json.out; } # NAME
-check "a third one joins, and gets its share" wait_for 60 converged_with box2
+check "a third server joins, and gets its share" wait_for 60 converged_with box2
 expect 0 "server 0 is drained" "$PARAMO" drain 0 --scheduler "127.0.0.1:$PORT"
-check "all is where it is to be again" wait_for 60 converged_with box2
-expect 0 "it is told as JSON" "${status[@]}" --json
+check "rebalancing is complete again" wait_for 60 converged_with box2
+expect 0 "status as JSON" "${status[@]}" --json
 cp "$OUT" json
-check "whole JSON" python3 -c 'import json, sys; json.load(open("json"))'
+check "the JSON is whole" python3 -c 'import json, sys; json.load(open("json"))'
 cat >look.py <<'END'
 import json
 
@@ -58,12 +58,12 @@ assert 0 <= p["p50_ms"] <= p["p99_ms"] <= p["max_ms"], p
 assert s["checkpoint"]["last"] == 1 and s["checkpoint"]["dir"].endswith("/ckpt") and s["checkpoint"]["at"] > 1e9
 assert s["checkpoint"]["now"] == "none" and s["migrations"] == []
 END
-check "it adds up" python3 look.py
+check "the numbers of the JSON add up" python3 look.py
 
 check "server 1 is stopped" kill -STOP "$(job_pid s1)"
-expect 0 "the others are not kept waiting for it" "${status[@]}"
-check "its last word is shown, with its age" grep -Eq '^1 .* \([0-9.]+ s ago\)$' "$OUT"
-check "it continues" kill -CONT "$(job_pid s1)"
+expect 0 "status of the other servers does not wait for server 1" "${status[@]}"
+check "status shows the last report of server 1, with its age" grep -Eq '^1 .* \([0-9.]+ s ago\)$' "$OUT"
+check "server 1 continues" kill -CONT "$(job_pid s1)"
 touch stop
 ends w0 0 "every sum is exact"
 ends sched 0 "the job ends in order"
@@ -82,22 +82,22 @@ check "the worker pushes" wait_for 30 grep -q pushes k-w.out
 kill -KILL "$(job_pid k0)"
 ends k0 137 "the scheduler is killed"
 kill -KILL "$(job_pid k-s1)"
-ends k-s1 137 "and so was a server before"
+ends k-s1 137 "server 0 was killed before"
 scheduler k1
 few() { # every answer until the death is known says what is missing
     "${status[@]}" >"$OUT" 2>"$ERR" || return 1
     if grep -q 'with all its copies' "$OUT"; then touch wrong; fi
     grep -q '1 replicas: not converged, 4096 copies missing: not enough servers (1 more needed); 0 migrations' "$OUT"
 }
-check "one server is too few for the copies" wait_for 30 few
-check "and it was never said that all copies are there" sh -c '! test -e wrong && ! grep -q "with all its copies" k1.err'
-expect 0 "the same as JSON" "${status[@]}" --json
-check "with numbers" sh -c 'grep -q "\"converged\": false" "$1" && grep -q "\"copies_missing\": 4096" "$1" && grep -q "\"servers_missing\": 1" "$1"' . "$OUT"
+check "status says that one server is too few for the copies" wait_for 30 few
+check "status never said that all copies are there" sh -c '! test -e wrong && ! grep -q "with all its copies" k1.err'
+expect 0 "status as JSON" "${status[@]}" --json
+check "the JSON says how many copies are missing" sh -c 'grep -q "\"converged\": false" "$1" && grep -q "\"copies_missing\": 4096" "$1" && grep -q "\"servers_missing\": 1" "$1"' . "$OUT"
 server k-s2
-check "another takes its place: converged" wait_for 60 converged_with k-s2
+check "a new server takes the place: rebalancing is complete" wait_for 60 converged_with k-s2
 kill -KILL "$(job_pid k-s0)"
-ends k-s0 137 "so the first one may be taken down"
+ends k-s0 137 "the first server is killed"
 touch stop
-ends k-w 0 "and every sum is exact"
+ends k-w 0 "every sum is exact"
 ends k1 0 "the job ends in order"
 finish

@@ -30,11 +30,11 @@ trained "the same file, a tenth held out" m-tenth --hold-out 10 --data libsvm.tx
 check "standard input makes no difference" same m-tenth m-stdin
 trained "several files" m-two --data part-1.txt part-2.txt
 trained "a pattern" m-glob --data 'part-*.txt'
-check "a pattern is its files" same m-two m-glob
+check "training by a pattern of files" same m-two m-glob
 trained "fm" m-fm --model fm --dim 3 --data libffm.txt
 trained "fm with all vector instructions" m-wide --model fm --dim 21 --data libffm.txt
 PARAMO_CPU=base trained "fm without vector instructions" m-base --model fm --dim 21 --data libffm.txt
-check "makes no difference" diff -r m-wide m-base
+check "a pattern makes no difference" diff -r m-wide m-base
 trained "two workers in one process" m-workers --workers 2 --servers 2 --data libsvm.txt
 trained "continue from a model" m-more --model-in m-libsvm --data libsvm.txt
 expect 0 "train --json" "$PARAMO" train --model lr --data libsvm.txt --epochs 1 --hold-out 0 --json
@@ -46,53 +46,53 @@ for word in rows positives logloss auc accuracy calibration; do
 done
 expect 0 "eval --json" "$PARAMO" eval --model-in m-libsvm --data libsvm.txt --json
 cp "$OUT" eval.json
-check "all rows" test "$(json eval.json rows)" -eq 3000
-check "it has learned something" at_most "$(json eval.json logloss)" 0.69
+check "eval --json has all rows" test "$(json eval.json rows)" -eq 3000
+check "the model has learned something" at_most "$(json eval.json logloss)" 0.69
 expect 0 "predict" "$PARAMO" predict --model-in m-libsvm --data libsvm.txt --out p.txt
 check "one probability a row" test "$(grep -cE '^(0|1|0\.[0-9]+|[0-9.]+e-[0-9]+)$' p.txt)" -eq 3000
 logloss=$(paste -d' ' p.txt <(cut -d' ' -f1 libsvm.txt) | awk '{ s -= $2 > 0 ? log($1) : log(1 - $1) } END { print s / NR }')
 check "in the order of the rows: their log-loss is eval's ($logloss)" near "$logloss" "$(json eval.json logloss)" 1e-4
 expect 0 "predict to standard output" "$PARAMO" predict --model-in m-libsvm --data libsvm.txt --out -
-check "the same there" cmp -s p.txt "$OUT"
+check "predict to standard output gives the same" cmp -s p.txt "$OUT"
 expect 0 "export" "$PARAMO" export --model-in m-libsvm --text
 check "key, tab, value, sorted by key" sh -c \
     'test -s "$0" && ! grep -qvE "^[0-9]+	[-0-9.e+]+" "$0" && sort -c -n -k1,1 "$0"' "$OUT"
 expect 0 "export to a file" "$PARAMO" export --model-in m-libsvm --text --out e.txt
-check "the same there" sh -c '"$0" export --model-in m-libsvm --text --out - | cmp -s e.txt -' "$PARAMO"
+check "export to a file gives the same" sh -c '"$0" export --model-in m-libsvm --text --out - | cmp -s e.txt -' "$PARAMO"
 
-# ---- what is said while it trains ----
+# ---- messages during training ----
 expect 0 "train --quiet" "$PARAMO" train -q --model lr --data libsvm.txt
-check "no progress" test ! -s "$ERR"
-check "the summary is still printed" grep -q 'rows by 1 worker' "$OUT"
+check "--quiet prints no progress" test ! -s "$ERR"
+check "--quiet prints the summary" grep -q 'rows by 1 worker' "$OUT"
 expect 0 "train without --quiet" "$PARAMO" train --model lr --epochs 2 --data libsvm.txt
-check "a line an epoch" test "$(grep -cE '^epoch [12]/2 .* rows in .* pushed .* pulled ' "$ERR")" -eq 2
-check "nothing to warn of" sh -c '! grep -q warning "$0" "$1"' "$OUT" "$ERR"
+check "train prints a line for each epoch" test "$(grep -cE '^epoch [12]/2 .* rows in .* pushed .* pulled ' "$ERR")" -eq 2
+check "train prints no warning" sh -c '! grep -q warning "$0" "$1"' "$OUT" "$ERR"
 expect 5 "a rate much too high" "$PARAMO" train -q --model lr --optimizer sgd --alpha 5 --epochs 3 --data libsvm.txt
-check "a warning, once" test "$(grep -cE '^warning: training diverges: log-loss .*mean rate gives' "$ERR")" -eq 1
-check "and in the summary" test "$(grep -c '^warning: training diverges' "$OUT")" -eq 1
-expect 0 "the same, --json, --any-quality" "$PARAMO" train -q --json --any-quality --model lr --optimizer sgd --alpha 5 --epochs 3 --data libsvm.txt
-check "the warning in JSON" grep -q '"warning": "training diverges' "$OUT"
-expect 0 "nothing wrong, --json" "$PARAMO" train -q --json --model lr --workers 4 --data libsvm.txt
-check "no warning in JSON" grep -q '"warning": null' "$OUT"
+check "the rate causes one warning" test "$(grep -cE '^warning: training diverges: log-loss .*mean rate gives' "$ERR")" -eq 1
+check "the summary has the warning" test "$(grep -c '^warning: training diverges' "$OUT")" -eq 1
+expect 0 "a rate much too high, with --json and --any-quality" "$PARAMO" train -q --json --any-quality --model lr --optimizer sgd --alpha 5 --epochs 3 --data libsvm.txt
+check "the JSON has the warning" grep -q '"warning": "training diverges' "$OUT"
+expect 0 "a good rate, with --json" "$PARAMO" train -q --json --model lr --workers 4 --data libsvm.txt
+check "the JSON has no warning" grep -q '"warning": null' "$OUT"
 check "four workers, smaller batches" test "$(json "$OUT" batch)" -eq 64
 check "log-loss $(json "$OUT" logloss), of the mean rate $(json "$OUT" mean_logloss)" at_most 0.4 "$(json "$OUT" mean_logloss)"
-expect 0 "a batch that was asked for" "$PARAMO" train -q --json --model lr --workers 4 --batch 100 --data libsvm.txt
-check "stays" test "$(json "$OUT" batch)" -eq 100
+expect 0 "--batch is given" "$PARAMO" train -q --json --model lr --workers 4 --batch 100 --data libsvm.txt
+check "--batch is used as it is given" test "$(json "$OUT" batch)" -eq 100
 
-# A worker that dies: the others learn its parts, and the summary says so.
+# A worker dies: the others learn its parts, and the summary reports it.
 start dying "$PARAMO" run --verbose -s 1 -w 3 -- paramo train --model lr --epochs 100000 --data part-1.txt part-2.txt libsvm.txt
-check "it trains" wait_for 30 grep -q '^epoch 3/.* rows in' dying.err
+check "the job trains" wait_for 30 grep -q '^epoch 3/.* rows in' dying.err
 check "worker 1 is killed" signal_node KILL dying worker 1
-check "its death is noticed" wait_for 30 grep -q 'worker 1 (node 11) is dead' dying.err
+check "the death of worker 1 is noticed" wait_for 30 grep -q 'worker 1 (node 11) is dead' dying.err
 was=$(grep -c 'rows in' dying.err)
 after() { [ "$(grep -c 'rows in' dying.err)" -ge $((was + 3)) ]; }
 check "the job continues" wait_for 30 after
 kill -INT "$(job_pid dying)"
-ends dying '130|137' "Ctrl-C ends it"
-check "the dead worker is named, and the work that was dealt again" grep -qE \
+ends dying '130|137' "Ctrl-C ends the job"
+check "the summary names the dead worker, and the work that was dealt again" grep -qE \
     '^1 worker died; [0-9]+ parts? of the data begun and not finished, dealt again$' "$OUT"
 
-# ---- what is wrong is said in one line ----
+# ---- each error is one line ----
 refused 2 "train: no data" "data" "$PARAMO" train --model lr
 refused 2 "train: no such model" "lr" "$PARAMO" train --model tree --data libsvm.txt
 refused 2 "train: no such optimizer" "ftrl" "$PARAMO" train --model lr --data libsvm.txt --optimizer bogus
@@ -110,7 +110,7 @@ head -c 3000 libsvm.txt.gz >cut.gz
 refused 3 "train: a gzip file that is cut off" "cut.gz" "$PARAMO" train --model lr --data cut.gz
 sed '1700s/.*/1 oops/' libsvm.txt >bad.txt
 refused 3 "train: a bad line" "bad.txt:1700" "$PARAMO" train --model lr --data bad.txt --model-out never
-check "no model is left" test ! -e never
+check "failed trainings leave no model" test ! -e never
 expect 0 "train: --skip-bad 1" "$PARAMO" train --model lr --data bad.txt --skip-bad 1
 says "skipped lines are counted" 'skipped|bad'
 refused 3 "train: one endless line" "xx.txt: its first line, which has no end" sh -c \
@@ -119,9 +119,9 @@ refused 2 "train: a file name that is empty" "empty" "$PARAMO" train --model lr 
 refused 2 "predict: over its own data" "data files" "$PARAMO" predict --model-in m-libsvm --data part-1.txt --out part-1.txt
 refused 2 "predict: over its model" "manifest.json is a file of the model" "$PARAMO" predict --model-in m-libsvm --data part-1.txt --out m-libsvm/manifest.json
 refused 2 "export: over its model" "manifest.json is a file of the model" "$PARAMO" export --model-in m-libsvm --text --out m-libsvm/manifest.json
-check "which stays" test "$(wc -l <part-1.txt)" -eq 1500
+check "the model is unchanged" test "$(wc -l <part-1.txt)" -eq 1500
 expect 0 "eval: other features" "$PARAMO" eval --model-in m-libsvm --data criteo.txt
-says "is warned of" 'warning: the model has .* of the features in criteo.txt'
+says "eval: other features cause a warning" 'warning: the model has .* of the features in criteo.txt'
 refused 3 "eval: no model" "nonesuch" "$PARAMO" eval --model-in nonesuch --data libsvm.txt
 refused 3 "eval: something else" "folder" "$PARAMO" eval --model-in folder --data libsvm.txt
 refused 3 "eval: no data there" "nonesuch.txt" "$PARAMO" eval --model-in m-libsvm --data nonesuch.txt

@@ -45,16 +45,16 @@ if ! wait_for 20 folders living; then
 fi
 job killed
 check "a second job has folders of its own" wait_for 20 folders killed
-check "six in all" test "$(cat ./*.folders | sort -u | wc -l)" -eq 6
+check "both jobs have six folders" test "$(cat ./*.folders | sort -u | wc -l)" -eq 6
 pids=()
 for node in sched "${NODES[@]}"; do pids+=("$(pid_of "killed-$node")"); done
 kill -KILL "${pids[@]}"
 for node in sched "${NODES[@]}"; do ends "killed-$node" 137 "killed: $node" 2>/dev/null; done
 job next
 check "the nodes of a third job start" wait_for 20 folders next
-check "what the killed ones left is gone" are_gone killed.folders
-check "what living ones have is there" are_there living.folders
-check "so is what they have themselves" are_there next.folders
+check "the files of the killed nodes are gone" are_gone killed.folders
+check "the files of living nodes are there" are_there living.folders
+check "the files of the third job are there" are_there next.folders
 for job in living next; do
     touch "stop-$job"
     ends "$job-w" 0 "$job: every sum is exact"

@@ -1,6 +1,5 @@
-# Workers come and go during a job: two join beyond the job's number, one of these is killed and the other stopped
-# until it is declared dead, and continued; one that the job began with is killed at work. Each part is done exactly
-# once.
+# Workers join and leave during a job. Two join beyond the job's number: one is killed, the other stopped until it is
+# declared dead, and continued. One of the job's first workers is killed at work. Each part is done exactly once.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 APP=$(readlink -f "$2")
@@ -40,12 +39,12 @@ worker c "$parts" "$rounds" hold never
 joined c
 worker d "$parts" "$rounds" hold continue
 joined d
-check 'two more than the job was begun with' wait_for 20 logged scheduler 'worker 3 .*has joined the running job as an additional node'
+check 'two additional workers join' wait_for 20 logged scheduler 'worker 3 .*has joined the running job as an additional node'
 check 'c holds a part' wait_for 20 said c '^waiting: hold'
 check 'd holds a part' wait_for 20 said d '^waiting: hold'
 held=$(sed -n 's/^got: //p' "$WORK/d.out")
 kill -KILL "$(job_pid c)"
-check 'c is dead, and its part goes to others' wait_for 20 logged scheduler 'worker . .*is dead: its connection was lost; the work it held \(work units: 1\)'
+check 'c is dead, and its part is dealt to others' wait_for 20 logged scheduler 'worker . .*is dead: its connection was lost; the work it held \(work units: 1\)'
 ends c 137 'c was killed'
 pid_d=$(job_pid d)
 kill -STOP "$pid_d"
@@ -56,14 +55,14 @@ kill -KILL "$(job_pid b)"
 ends b 137 'b was killed'
 got_again() { said a "^got: $held\$" || said b "^got: $held\$"; }
 check "others have got d's part ($held)" wait_for 30 got_again
-check 'a has done all' wait_for 30 said a '^waiting: last'
+check 'a has done all its parts' wait_for 30 said a '^waiting: last'
 
 : >continue
 kill -CONT "$pid_d"
 ends d 0 'd continues, as a new node'
-check 'its late push was refused' said d '^late push: PARAMO_E_FENCED'
-check 'it has joined again' test "$(grep -c '^joined' d.out)" -eq 2
-check 'its old token is worth nothing' said d '^stale token: PARAMO_E_NOT_FOUND'
+check 'the late push of d was refused' said d '^late push: PARAMO_E_FENCED'
+check 'd has joined again' test "$(grep -c '^joined' d.out)" -eq 2
+check 'the old token of d is refused' said d '^stale token: PARAMO_E_NOT_FOUND'
 : >count
 ends a 0 'a has counted'
 check "each of $parts x $rounds parts was done once" said a "^exact: 0 wrong of $((parts * rounds))\$"
@@ -80,23 +79,23 @@ start server "$PARAMO" server --scheduler "127.0.0.1:$port"
 train=("$PARAMO" train --model lr --data train.ffm --epochs 100000 --hold-out 0)
 start first "$PARAMO" worker --scheduler "127.0.0.1:$port" -- "${train[@]}" --json --model-out model
 check 'training begins' wait_for 30 logged first 'epoch 2/'
-check 'no folder for the model yet' test ! -e model
+check 'no model is saved yet' test ! -e model
 start second "$PARAMO" worker --scheduler "127.0.0.1:$port" -- "${train[@]}" --quiet
 check 'a second worker joins' wait_for 30 logged scheduler 'worker 1 .*has joined the running job as an additional node'
-check 'it works' at_work second
+check 'the second worker works' at_work second
 start third "$PARAMO" worker --scheduler "127.0.0.1:$port" -- "${train[@]}" --quiet
-check 'a third joins' wait_for 30 logged scheduler 'worker 2 .*has joined the running job as an additional node'
-check 'and works' at_work third
+check 'a third worker joins' wait_for 30 logged scheduler 'worker 2 .*has joined the running job as an additional node'
+check 'the third worker works' at_work third
 kill -KILL "$(job_pid third)"
-ends third 137 'the third is killed'
-check 'which is seen' wait_for 20 logged scheduler 'worker 2 .*is dead'
+ends third 137 'the third worker is killed'
+check 'the death of the third worker is noticed' wait_for 20 logged scheduler 'worker 2 .*is dead'
 kill -INT "$(job_pid first)"
-ends first 130 'Ctrl-C ends the first'
-check 'with a model' test -s model/manifest.json
+ends first 130 'Ctrl-C ends the first worker'
+check 'the first worker saves a model' test -s model/manifest.json
 epochs=$(grep -c '"epoch":' "$OUT")
 check "each of $epochs epochs has learned each row once" test "$(grep -c '"rows": 20000,\?$' "$OUT")" -eq "$epochs"
 check 'one worker died' test "$(json "$OUT" dead_workers)" = 1
-ends second '0|130' 'and the second with it'
+ends second '0|130' 'the second worker ends with the first'
 ends scheduler 4 'the scheduler names the death'
 check 'values of rounds that are over are not kept' at_most "$(sed -n 's/.*values still kept: //p' "$ERR")" 10
 ends server '0|4' 'the server ends'
