@@ -30,7 +30,7 @@ all_killed() { # JOB...: SIGKILL, at once
     for name in "$@"; do ends "$name" 137 "$name is killed" 2>/dev/null; done # without the shell's words
 }
 
-# ---- one worker, whose data ends when the script ends it -------------------------------------------------------------------------
+# ---- one worker, whose data ends when the script ends it ----
 expect 0 "a training log" "$PARAMO" data synth --rows 60000 --features 5000 --seed 1 --out train.ffm
 head -n 40000 train.ffm >first.ffm
 tail -n 20000 train.ffm >second.ffm
@@ -74,7 +74,7 @@ check "the model is as good as that of the undisturbed job" near "$(loss model)"
 ends b 0 "the scheduler ends"
 for i in 1 2 3; do ends "b-server$i" 0 "server $i ends"; done
 
-# ---- two workers, in a later epoch -------------------------------------------------------------------------------------
+# ---- two workers, in a later epoch ----
 rm -rf taken
 train=(train --model lr --data train.ffm --epochs 100000 --json)
 workers() { # NAME MODEL
