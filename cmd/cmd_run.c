@@ -59,7 +59,7 @@ struct job {
     const struct child *rest; /* the first server, or the scheduler, that has failed of itself */
     int reported;             /* a failure has been named: what follows from it is not news */
     int interrupts;
-    int ended_by; /* SIGTERM or SIGHUP: the exit code says so, whatever the workers' do; 0: neither */
+    int ended_by; /* SIGTERM or SIGHUP: it decides the exit code, not the workers' codes; 0: none came */
     int grace_s;
     int spare; /* servers that may fail while the job continues: it keeps that many copies, or restores what is
                   lost */

@@ -8,7 +8,7 @@
 
 /* Is an option of this name, without "--", on the command line? */
 int given_by_name(const struct options *o, const char *name);
-/* " --model lr --data 'a b.ffm'": the options that are on the command line, in the order of the table, but for those of
+/* " --model lr --data 'a b.ffm'": the options that are on the command line, in the order of the table, except those of
  * left_out[0..n); a shell reads it as it was given. NULL: no memory. The caller frees it. */
 char *given_text(const struct options *o, const enum option_id *left_out, size_t n);
 

@@ -96,7 +96,7 @@
       "raise the learning rate from 0 over the first epochs, such as 0.1")                                            \
     X(SCALE, LEARNS, "scale", 0, WORD, SCALE_WORDS, "auto", NULL,                                                     \
       "divide each feature's values by their running magnitude: the greatest, or (std) the root of the mean square; " \
-      "auto is std from the first value on that is neither 0 nor 1")                                                  \
+      "auto is std from the first value on that is not 0 or 1")                                                       \
     X(FACTOR_AFTER, LEARNS, "factor-after", 0, NUMBER(0, SIGHTINGS_MAX), "N", NULL, NULL,                             \
       "a feature gets factors after N rows that have it, and has only a weight before; 0: at once")                   \
     X(ADMIT, LEARNS, "admit", 0, TEXT, "count:N|prob:P", NULL, NULL,                                                  \

@@ -13,7 +13,7 @@
 
 struct tuning {
     const struct options *options;
-    struct train_options base; /* of each trial, but for what is tuned */
+    struct train_options base; /* of each trial, except what is tuned */
     struct tune_space space;
     struct tune_search search;
     struct crossval_plan plan; /* folds 0: a part of the rows is held out, or --valid measures */

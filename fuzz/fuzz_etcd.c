@@ -43,7 +43,7 @@ static paramo_err post_request(struct http *http, const struct http_request *ask
     struct answers *a = (struct answers *)http;
     CHECK(ask->body->len && !ask->body->failed && ask->timeout_ms);
     if (!a->source.left)
-        return err_set(PARAMO_E_CONNECT, "nobody is there");
+        return err_set(PARAMO_E_CONNECT, "no server is there");
     const uint8_t *end = memchr(a->source.at, '\n', a->source.left);
     size_t len = end ? (size_t)(end - a->source.at) : a->source.left;
     if (len)

@@ -253,7 +253,7 @@ void bounds_restored(struct world *w, const struct bounds *b)
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &l->keys[i];
             k->must = b->must[t][i];
-            k->acked = k->sent; /* a client without an answer is dead, and so are its requests */
+            k->acked = k->sent; /* a client without an answer is dead, and its requests are over */
             k->gone = bounds_hold((enum sim_table)t) ? k->sent & ~b->may[t][i] : 0;
             k->shard = -1;
             *k->past = (struct ledger_past){0};

@@ -1,7 +1,7 @@
 /*
  * Checkpoints of the job. The folder is one that all servers and schedulers see, like a network disk; its operations
- * fail, and so does its power. Workers save and load checkpoints during other work. What must hold: a checkpoint with
- * a manifest is whole and holds what it must (bounds.c); a checkpoint that was reported stays, whatever fails later;
+ * fail, and its power fails. Workers save and load checkpoints during other work. What must hold: a checkpoint with
+ * a manifest is whole and holds what it must (bounds.c); a checkpoint that was reported stays at any later failure;
  * a load takes one of those, and the last one if it asks for that.
  *
  * The simulator sees at the scheduler when a save begins: all that was acknowledged by then must be in it.

@@ -41,7 +41,7 @@ static void knows_of_end(struct machine *m, uint64_t holder, const struct work_u
     for (uint32_t i = 0; i < view->nodes_count; i++)
         if (view->nodes[i].incarnation == holder && view->nodes[i].alive)
             judge_broken(m->world,
-                         "%s was dealt work unit %llu of stream %u, and in its view who had it is alive",
+                         "%s was dealt work unit %llu of stream %u, and in its view the last holder is alive",
                          m->name, (unsigned long long)unit->index, unit->stream);
 }
 
@@ -68,7 +68,7 @@ void deal_got(struct machine *m, uint32_t round, const struct work_unit *unit)
         judge_broken(w, "%s was dealt work unit %llu of stream %u, which was done", m->name,
                      (unsigned long long)unit->index, unit->stream);
     if (d->holder && d->holder != own && d->round == round && !d->sent[round] && alive(w, d->holder))
-        judge_broken(w, "%s was dealt work unit %llu of stream %u, which another has who is alive", m->name,
+        judge_broken(w, "%s was dealt work unit %llu of stream %u, which another living worker has", m->name,
                      (unsigned long long)unit->index, unit->stream);
     d->holder = own;
     d->round = round;

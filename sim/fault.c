@@ -293,7 +293,7 @@ static void trouble_draw(struct schedule *s, struct dice *d, uint32_t *step, uin
     }
 }
 
-/* Answers do not reach a worker, and neither does the news of the server's death. So the work is done and in
+/* Answers and the news of the server's death do not reach a worker. So the work is done and in
  * the checkpoint, and comes again when another process is the server and has loaded that checkpoint. */
 static void lost_answers_draw(struct schedule *s, struct dice *d, uint32_t *step, uint32_t server,
                               uint32_t worker)

@@ -431,7 +431,7 @@ static bool has_all_copies(const struct world *w, const struct view *view, unsig
 
 /* Counts the servers that have died since the view before; the count restarts when each partition has all its
  * copies. A place counts once in a view: a server that came in a dead one's place and died was in no chain,
- * because a member of a chain sees the view that has it there, and then so does the judge. Before the first
+ * because a member of a chain sees the view that has it there, and then the judge has seen it, too. Before the first
  * view that a node has seen there may have been others in which servers died: they are dead in the first
  * view, or another server is in their place. */
 static void copies_count(struct world *w, const struct view *view, bool follows)
@@ -488,7 +488,7 @@ static void owners_gone_came(struct world *w, const struct view *view, uint64_t 
         uint64_t was = w->owner_gone[a], is = view->owner_gone[a];
         if (is < was || (is > was && (is <= before || !gone))) {
             judge_broken(w,
-                         "view %" PRIx64 " after %" PRIx64 " has it that the owner of partition %u was gone "
+                         "view %" PRIx64 " after %" PRIx64 " says that the owner of partition %u was gone "
                          "in view %" PRIx64 ", and that before said %" PRIx64,
                          view->number, before, a, is, was);
             break;

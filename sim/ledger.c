@@ -560,7 +560,7 @@ static void acknowledged(struct world *w, const struct op *op)
     applied(w, op);
     for (unsigned i = 0; i < op->n; i++) {
         struct ledger_key *k = &t->keys[op->index[i]];
-        /* The sums of a handler die with its process, and so do rows without a copy. */
+        /* The sums of a handler, and rows without a copy, die with their process. */
         bool alone = op->table == SIM_USER || !judge_replicas(w, op->table);
         if ((!alone || kept(w, op, op->index[i])) && !losses_between(k, op->from))
             k->must |= op->digit[i];

@@ -114,7 +114,7 @@ static void table_came(struct world *w, const struct view *view, bool follows, e
             /* not listed: a copy was made in the same view, or the row will be missed */
             key_lost(w, k, view);
         else if (reported && !k->lost && follows && !died_untold(w, view, k->partition))
-            judge_broken(w, "view %" PRIx64 " has partition %u of table %d lost, and who has it is alive",
+            judge_broken(w, "view %" PRIx64 " has partition %u of table %d lost, but a living server has it",
                          view->number, k->partition, (int)t);
         else if (reported && !k->lost)
             key_lost(w, k, view);

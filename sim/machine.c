@@ -69,7 +69,7 @@ static void judge_lost(const struct machine *m)
     if (w->schedule->restores && ckpts_can_return(w))
         judge_broken(m->world, "the job has lost rows, and there is a checkpoint that has them");
     /* The servers that are left own all partitions in the view of the deaths: a chain that is long enough is
-     * complete then. So are chains whose rows are being restored. */
+     * complete then, as are chains whose rows are being restored. */
     bool some_alone = false; /* a table without copies: a single death loses rows */
     for (unsigned t = 0; t < SIM_TABLES; t++)
         some_alone = some_alone || (t != SIM_USER && !judge_replicas(w, (enum sim_table)t));

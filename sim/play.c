@@ -652,8 +652,8 @@ static void unfinished(struct world *w)
             who + at, sizeof who - at, " %s is in step %d (up %d, state %d) with %u and %u requests;",
             m->name, (int)m->script.step, m->up, (int)m->seen, m->customers[0].open, m->customers[1].open);
     }
-    judge_broken(w, "%d seconds after the faults have ended not everything has:%s job %s", CALM_SECONDS, who,
-                 w->over ? "over" : "not over");
+    judge_broken(w, "%d seconds after the end of the faults some work has not ended:%s job %s", CALM_SECONDS,
+                 who, w->over ? "over" : "not over");
 }
 
 /* Waits for rows that are still being removed in steps. */

@@ -72,7 +72,7 @@ static inline unsigned sim_row_values(enum sim_table table, unsigned index)
     case SIM_CELLS:
     case SIM_REALS:
     case SIM_SUMS:
-        return 2; /* but for SPARSE the second value is derived from the first: a torn row shows */
+        return 2; /* except for SPARSE the second value is derived from the first: a torn row shows */
     default:
         return 1;
     }

@@ -15,7 +15,7 @@
 /* In the calm period: until a death is known (invariants.c). */
 #define PATIENCE (40 * ENV_SEC)
 
-/* ---- who is called ------------------------------------------------------------------------------------- */
+/* ---- called nodes -------------------------------------------------------------------------------------- */
 
 static uint32_t role_of(uint32_t node)
 {

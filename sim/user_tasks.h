@@ -1,7 +1,7 @@
 /*
- * User tasks in the simulator: who calls what, in which order, and what the functions do. The calls go through the
- * product's own code (src/node/tasks.c), whose thread is played as an event. It must never know which end is right
- * (task_judge.h). Tests: test/sim/test_play.c; scripts/mutants.
+ * User tasks in the simulator: which node calls what, in which order, and what the functions do. The calls go through
+ * the product's own code (src/node/tasks.c), whose thread is played as an event. It must never know which end is
+ * right (task_judge.h). Tests: test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_USER_TASKS_H
 #define SIM_USER_TASKS_H

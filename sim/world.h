@@ -9,7 +9,7 @@
  *     look.c          the check of all tables, now and then
  *     script.c        the workers' application: its calls to the scheduler, and when it makes them
  *     client_tasks.c  what the application does on a thread of its own: it saves and loads tables
- *     user_tasks.c    user tasks: who calls what, in which order, and what the functions do
+ *     user_tasks.c    user tasks: which node calls what, in which order, and what the functions do
  *     ops.c           its requests, and the server's handler
  *     invariants.c    what must hold after each event
  *     functions.c     functions of ranges, and what their results may be

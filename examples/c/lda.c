@@ -4,7 +4,8 @@
  * the number of its tokens in each topic, and one more row for all words. A worker has the documents whose number
  * modulo the number of workers is its rank, with the topic of each of their tokens. It pulls the words of a block of
  * documents, draws a new topic for each token, and pushes what has changed; no worker is more than one sweep behind
- * another. The sums in the table are exact, whatever fails: at the end they are compared with the number of tokens.
+ * another. The sums in the table are exact, even if servers fail: at the end they are compared with the number of
+ * tokens.
  *
  *     ./lda DOCWORD [TOPICS [SWEEPS]]             a file "docword" of the UCI collection "bag of words"
  *     paramo run -s 2 -w 2 -- ./lda DOCWORD       worker 0 prints the perplexity, and at the end each topic's words

@@ -3,7 +3,7 @@
  * many different ids there were (HyperLogLog; Flajolet et al., AofA 2007), in memory that does not grow with the
  * stream. Both sketches are tables: counters to which a push adds, and registers of which a push keeps the larger
  * value. A worker collects what its last INTERVAL inserts have changed and pushes that: the sketches of all workers
- * become one on the servers, each insert is counted once whatever fails, and no counter lacks more than INTERVAL
+ * become one on the servers, each insert is counted once even if nodes fail, and no counter lacks more than INTERVAL
  * inserts of a worker.
  *
  *     ./sketch [INSERTS [IDS]]                       a stream of 10 M inserts of 1 M ids by default

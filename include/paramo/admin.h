@@ -79,7 +79,7 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_admin_status(paramo_admin *admin, p
  * no other server can take its partitions. AGAIN. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_admin_drain(paramo_admin *admin, uint32_t node);
 /* As paramo_checkpoint_save and paramo_checkpoint_load, with their errors. timeout_ms: how long the
- * checkpoint may take, 0 is 60 s; the call waits 5 s longer for the answer, whatever the handle's timeout.
+ * checkpoint may take, 0 is 60 s; the call waits 5 s longer for the answer, with any timeout of the handle.
  * number (may be NULL): which one it was. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_admin_checkpoint_save(paramo_admin *admin, const char *dir,
                                                                    uint32_t flags, uint32_t timeout_ms,

@@ -19,7 +19,7 @@
  * received without a copy. The app defines their contents. A key-value app with its own value type and
  * slicing by server rank is a set of messages, one for each server.
  *
- * Each node an app request is sent to handles it exactly once, whatever messages are lost. Requests of one
+ * Each node an app request is sent to handles it exactly once, even if messages are lost. Requests of one
  * customer to one node arrive in the order of issue, but one that is lost, or for which the node has no room, is
  * sent again behind later ones; paramo_task_call_after (task.h) keeps an order always. Tests:
  * test/node/test_app.c, test/worker/test_app_request_sim.c.

@@ -85,7 +85,7 @@ PARAMO_API void paramo_transformation_init(paramo_transformation *transformation
  * and ADD change the rows that exist; AXPY and COPY those of keys that x has, and create rows that are missing.
  * A changed row is then as after paramo_table_put without state: the optimizer begins from its parameters.
  * Floats are computed in double and rounded once; integers wrap around. The range is changed in parts. Each
- * part is like a push: in one step of its server, replicated, exactly once whatever messages and servers are
+ * part is like a push: in one step of its server, replicated, exactly once even if messages and servers are
  * lost; other requests of any worker come between two parts. An error leaves some parts changed, each once or
  * not at all: do not call it again then unless that does no harm.
  * USER changes the rows that exist, or with `other` those of keys that x has.

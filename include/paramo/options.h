@@ -54,7 +54,7 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_option_read(const paramo_option *op
 
 /* The i-th setting of a node, from 0; NULL after the last. Static. */
 PARAMO_API const paramo_option *paramo_config_option(size_t i);
-/* Sets the field of the option `name` (without "--") from the command line. A FLAG is set whatever text is.
+/* Sets the field of the option `name` (without "--") from the command line. A FLAG is set with any text.
  * Strings are copied; the copies live as long as the process. INVALID: as paramo_option_read, or there is no
  * such option. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_config_set(paramo_config *config, const char *name,

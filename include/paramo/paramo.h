@@ -179,7 +179,7 @@ PARAMO_API void paramo_kv_init(paramo_kv *kv);
 PARAMO_API void paramo_request_options_init(paramo_request_options *options);
 
 /* Each issues a request and returns its timestamp in *ts (NULL is allowed with a callback). options may be
- * NULL. push applies vals by the table's optimizer, exactly once, whatever messages are lost. pull writes the
+ * NULL. push applies vals by the table's optimizer, exactly once, even if messages are lost. pull writes the
  * rows of keys to vals. pushpull pushes, then pulls the same keys, as one request. Until the request
  * completes, keys, vals and lens belong to the library. With PARAMO_COPY, keys and the inputs of push are the
  * caller's again on return. Changing an array earlier may end the request with one of the errors below,

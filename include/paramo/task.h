@@ -55,7 +55,7 @@ typedef void (*paramo_task_answer_fn)(void *arg, uint64_t ts, uint32_t node, con
  * on_answer NULL: answers are dropped. options may be NULL; they are as for paramo_push, except cmd. wait, test,
  * cancel and callbacks are as for any request. Any thread.
  *
- * Each node that answers has run the function exactly once, whatever messages are lost. With NODE_LOST, TIMEOUT or
+ * Each node that answers has run the function exactly once, even if messages are lost. With NODE_LOST, TIMEOUT or
  * CANCELLED a node has run it once or not at all; it is not stopped where it runs. A task that failed has run once;
  * each request that it issued was applied once or not at all. Calls of one customer to one node begin in the order
  * of issue, unless a message is lost or the node has no room for one; paramo_task_call_after keeps an order always.

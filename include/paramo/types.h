@@ -291,7 +291,7 @@ typedef struct paramo_config {
     uint32_t heartbeat_timeout_ms; /* silence after which a node counts as dead; 10 s */
     uint64_t max_message_bytes;    /* a longer frame is refused; 1 GiB */
     uint32_t drop_percent;   /* PS_DROP_MSG: drop this share of the received data frames, for tests; 0 */
-    uint32_t trusted_fabric; /* 1: allows UCX to other hosts, which neither checks nor hides the bytes; 0 */
+    uint32_t trusted_fabric; /* 1: allows UCX to other hosts, which does not check or hide the bytes; 0 */
     /* how long a request waits until a handler of its app or USER table is set; 0: not at all; 10 s */
     uint32_t handler_wait_ms;
     uint32_t weight;    /* server: relative share of the keys of each of its shards, 1 to 1,000,000; 1 */
@@ -323,7 +323,7 @@ typedef struct paramo_config {
      * checkpoint_dir. */
     uint32_t on_loss;
     /* Scheduler: folders, separated by colons, in or below which nodes and `paramo checkpoint` may save and
-     * load checkpoints, besides checkpoint_dir and restore_dir. If neither this nor checkpoint_dir is set,
+     * load checkpoints, besides checkpoint_dir and restore_dir. If this and checkpoint_dir are not set,
      * any folder is allowed that is new, empty, or holds only checkpoints. NULL: none. */
     const char *checkpoint_allow;
     /* Scheduler: when no worker is left and some have died, how long the job waits for a restarted one; 0: it

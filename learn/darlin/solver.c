@@ -226,7 +226,7 @@ static paramo_err load(struct solver *s, const paramo_work_unit *unit)
     return err;
 }
 
-/* A part is held to the end of the job, and so is its lease. */
+/* A part and its lease are held to the end of the job. */
 paramo_err solver_take(struct solver *s, uint32_t wait_ms)
 {
     for (;;) {

@@ -13,7 +13,7 @@
  *   2. the unique keys are sorted by radix, only over the bytes in which they differ, local numbers along.
  *   3. each index is replaced by its key's place in the sorted order.
  *
- * A block with places needs neither hashing nor sorting: its distinct keys that occur in the batch are marked in a
+ * A block with places needs no hashing and no sorting: its distinct keys that occur in the batch are marked in a
  * set of bits, which is then read in order. That reads a word for 64 distinct keys of the block, so a batch that is
  * small against its block is hashed if it has keys.
  */

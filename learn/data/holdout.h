@@ -2,8 +2,8 @@
  * Which rows are held out: learned by no worker, and used to measure the model after each epoch.
  *
  * A row is held out by a hash of its place: its file's number, its part of the file, and its number within the part.
- * Every process that reads the same files with the same part size holds out the same rows, whatever the number of
- * workers and whichever of them reads a part. Compression changes nothing, since parts are cut from the text. Pure
+ * Every process that reads the same files with the same part size holds out the same rows, for any number of
+ * workers, and any of them may read a part. Compression changes nothing, since parts are cut from the text. Pure
  * arithmetic: it never knows of files or models. Tests: test/learn/test_holdout.c.
  */
 #ifndef LEARN_DATA_HOLDOUT_H

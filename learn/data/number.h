@@ -83,7 +83,7 @@ extern const double number_ten[23]; /* powers, from 10^0 on */
  *
  * Both mantissa and power of ten are exact doubles: one correctly rounded operation (Clinger, "How to read floating
  * point numbers accurately", 1990). Rounding that again to float is right unless the double may be the very middle
- * between two floats (its lower 29 bits). Zero or between 1e-22 and 9e37, it is neither subnormal nor infinite as a
+ * between two floats (its lower 29 bits). Zero or between 1e-22 and 9e37, it is not subnormal or infinite as a
  * float. */
 static inline int number_scale(uint64_t mantissa, long digits, int exponent, int negative, float *value)
 {

@@ -48,7 +48,7 @@ paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char
 const char *parse_label_slow(const struct label_rule *rule, const char *p, float *label, const char **what);
 
 /* For judge: where the label of a line ends, which may begin with blanks; where its first word begins if that is no
- * label but may be a feature, since a row may lack a label; NULL if it is neither. */
+ * label but may be a feature, since a row may lack a label; NULL if it is something else. */
 const char *parse_judge_label(const char *line, const char *end);
 
 /* A label at p, which must be followed by a blank or the end of the line. A row without a label, where that is

@@ -1,6 +1,6 @@
 /*
  * How predictions fit the labels, over all rows seen, of models that predict numbers or classes: what `paramo eval
- * --plot` draws of them. Every row counts once, whatever its weight.
+ * --plot` draws of them. Every row counts once; its weight does not count.
  *
  * Numbers: rows of neighbouring predictions in bins of as many rows each; the residual, label - prediction, in steps
  * of one width; the magnitudes of residuals by rank. 8 bytes a row are kept. Classes: how often which class was

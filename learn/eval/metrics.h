@@ -2,7 +2,7 @@
  * Quality of predictions, in double precision over all rows seen: the sums of metric_sums.h, and the AUC.
  *
  * For the AUC margins are kept (4 bytes and a label bit a row), so it is exact: the share of (positive, negative) pairs
- * that the scores put in the right order, ties counting half; each row counts once, whatever its weight. Margins rather
+ * that the scores put in the right order, ties counting half; each row counts once, without its weight. Margins rather
  * than probabilities, because high probabilities round to 1. It never knows of files or models. Tests:
  * test/learn/test_metrics.c, against the O(n^2) definition.
  */

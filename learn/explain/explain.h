@@ -40,8 +40,8 @@ struct explanation {
 
 enum { EXPLAIN_BEST = -1 }; /* the class with the highest margin */
 
-/* Explains row `row` of block; output: a class, or EXPLAIN_BEST. base and the shares add up to margin[output], but for
- * rounding. The caller frees it with explain_free. MEMORY; NUMERIC: the margin is not finite. Thread-safe. */
+/* Explains row `row` of block; output: a class, or EXPLAIN_BEST. base and the shares add up to margin[output], except
+ * for rounding. The caller frees it with explain_free. MEMORY; NUMERIC: the margin is not finite. Thread-safe. */
 PARAMO_MUST_USE paramo_err explain_row(const struct model *model, const struct block *block, size_t row,
                                        int output, struct explanation *explanation);
 void explain_free(struct explanation *explanation);

@@ -1,6 +1,6 @@
 /*
  * libffm's model as text: the numbers of features n, of fields m and of factors k, then for each feature j and field
- * f a line "wj,f v1 ... vk". libffm has neither weights nor a bias. So rows get two more features of value 1, n - 2
+ * f a line "wj,f v1 ... vk". libffm has no weights and no bias. So rows get two more features of value 1, n - 2
  * of field m - 2 and n - 1 of field m - 1, which the last line of this comment shows; their products with the others
  * are the weights, and their product is the bias:
  *   w_i = <v_i,m-2 , v_n-2,f_i> with v_n-2,f = (1, 0, ...)

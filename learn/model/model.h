@@ -45,7 +45,7 @@ enum model_field_use {
 };
 
 /* A number that a model is made with: an option of `paramo train`, and an entry of the manifest. Models that
- * have a setting of the same name share its definition, but for the initial value. */
+ * have a setting of the same name share its definition, except the initial value. */
 struct model_setting {
     const char *option;   /* without "--": "factor-init" */
     const char *manifest; /* "factor_init" */

@@ -6,7 +6,7 @@
  *   margin = bias + sum_i w_i x_i + sum_{i<j} <v_{i,f_j}, v_{j,f_i}> x_i x_j
  * over the features i, j of a row, f_i the field of feature i. A feature has `dim` factors for each of the fields
  * 0 .. fields - 1: v holds fields * dim values a key, those for field g from g * dim on. Two features of one field are
- * a pair, too. So are two features with the same key.
+ * a pair, too, as are two features with the same key.
  *
  * Gradient, d the residual of the row: of w_i, d x_i; of v_{i,g}, d x_i times the sum of v_{j,f_i} x_j over the other
  * features j of field g.

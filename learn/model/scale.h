@@ -44,7 +44,7 @@ int scale_find(const char *name);
 uint32_t scale_dim(enum scale_kind kind);
 paramo_optimizer scale_optimizer(enum scale_kind kind);
 
-/* Has the batch a value that is neither 0 nor 1? */
+/* Has the batch a value that is not 0 or 1? */
 int scale_wanted(const struct batch *batch);
 /* What a batch's own values add to the rows of its keys, the bias left out: own[i * dim]. known: those rows. */
 void scale_measure(enum scale_kind kind, const struct batch *batch, const float *known, float *own);

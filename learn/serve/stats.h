@@ -37,7 +37,7 @@ struct stats {
     atomic_uint_least64_t connections, connections_refused, connections_open;
     atomic_uint_least64_t unsent; /* bytes of answers that wait for their clients */
     atomic_uint_least64_t reloads, reload_failures;
-    atomic_uint_least64_t scored, scored_ns; /* answered requests for scores, whatever the status */
+    atomic_uint_least64_t scored, scored_ns; /* answered requests for scores, with any status */
     struct stats_window window[2];
     atomic_uint now; /* the window that is filled */
 };

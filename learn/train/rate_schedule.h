@@ -20,7 +20,7 @@
 #define LEARN_TRAIN_RATE_SCHEDULE_H
 
 enum rate_kind {
-    RATE_CONSTANT, /* the rate is 1, but for a warm-up */
+    RATE_CONSTANT, /* the rate is 1, except in a warm-up */
     RATE_POWER,
     RATE_LINEAR,
     RATE_COSINE,
@@ -37,7 +37,7 @@ struct rate_schedule {
     double warmup; /* epochs */
 };
 
-/* Reads one of RATE_SCHEDULE_WORDS into *schedule, but for the warm-up. invsqrt is power:0.5. Where they are left out
+/* Reads one of RATE_SCHEDULE_WORDS into *schedule, except the warm-up. invsqrt is power:0.5. Where they are left out
  * T0 is 1, E is 0 and N is 1. Returns 0, or -1 if it is none of them: P is above 0 and at most 4, E from 0 to 1, F
  * above 0 and at most 1, and T0 and N are at least 1e-6. */
 int rate_schedule_parse(const char *text, struct rate_schedule *schedule);

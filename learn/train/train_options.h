@@ -31,7 +31,7 @@ struct train_options {
     uint64_t epochs;         /* 0: up to TRAIN_EPOCHS where the model is measured after each, else one */
     unsigned hold_out;       /* percent of the rows, not with valid (learn/data/holdout.h) */
     int growing;    /* epochs have train_passes() passes over the rows, and the first is shuffled, too */
-    int alone;      /* one process is the whole job, whatever the environment says */
+    int alone;      /* one process is the whole job, with any environment */
     unsigned folds; /* of the next */
     const struct metrics_result
         *measured; /* of the epochs 0 .. epochs - 1, by cross-validation; NULL: they are not */

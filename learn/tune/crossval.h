@@ -11,7 +11,7 @@
  * falls, as the grid of penalties that other programs cross-validate: Friedman, Hastie and Tibshirani,
  * "Regularization Paths for Generalized Linear Models", J. Stat. Software 33, 2010.
  *
- * The folds are jobs of their own in this process, with one worker each, whatever the job itself is. So each process
+ * The folds are jobs of their own in this process, with one worker each, for any kind of job. So each process
  * of a job finds the same number, and it is the same in every run. Tests: test/learn/test_crossval.c.
  */
 #ifndef LEARN_TUNE_CROSSVAL_H

@@ -5,7 +5,7 @@
  * hash over all events (sim_trace()) shows that: equal seeds have equal traces.
  *
  * Lanes live on hosts. The clock of a host may be ahead of the simulation's (a machine that was suspended),
- * and its lanes may stand still for a while (a stopped process); on sim_env() neither happens. Blocking jobs
+ * and its lanes may stand still for a while (a stopped process); on sim_env() they do not. Blocking jobs
  * (env/blocking_job.h) are events, too, each some virtual milliseconds after it was posted. Tests:
  * test/sim/test_sim.c.
  */

@@ -84,7 +84,7 @@ double exactsum_value(struct exactsum *s)
     unsigned top = EXACTSUM_CHUNKS - 1;
     while (top && !positive.chunk[top])
         top--;
-    /* The last chunk holds carries only: whatever is in it is beyond a double. */
+    /* The last chunk holds carries only: any value in it is beyond a double. */
     double value = positive.chunk[top] >> 32 ? (double)INFINITY : rounded(positive.chunk, top);
     return negative ? -value : value;
 }

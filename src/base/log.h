@@ -11,7 +11,7 @@ void log_set_level(int level);
 int log_level(void);
 enum { LOG_LINE_BYTES = 512 }; /* a longer line is cut */
 const char *log_level_name(int level);
-/* Gets every line up to LOG_INFO besides, whatever the level of the log is. NULL: none. Several threads may call it
+/* Gets every line up to LOG_INFO as well, at any level of the log. NULL: none. Several threads may call it
  * at once. */
 typedef void (*log_recorder)(int level, const char *line);
 void log_set_recorder(log_recorder recorder);

@@ -128,7 +128,7 @@ MUST_USE paramo_err fs_keep_dir(struct fs *fs, const char *path);
  * max. */
 MUST_USE paramo_err fs_load(struct fs *fs, const char *path, size_t max, struct writer *w);
 /* Replaces the file dir/name: writes name.tmp, syncs it, renames it and syncs the folder. A crash at any step
- * leaves the old file or the new one. So does an error, and the caller cannot know which. */
+ * leaves the old file or the new one. After an error the caller cannot know which. */
 MUST_USE paramo_err fs_replace(struct fs *fs, const char *dir, const char *name, const void *data,
                                size_t len);
 

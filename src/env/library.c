@@ -6,7 +6,7 @@
 
 static void *loaded[LIBRARIES_MAX]; /* under the lock */
 
-/* A file has one handle, by whatever path it was opened. */
+/* A file has one handle, by any path. */
 static unsigned place_of(const void *handle)
 {
     unsigned n = 0;

@@ -50,7 +50,7 @@ static const char *why_not_behind(enum filter_rank before)
 {
     switch (before) {
     case FILTER_COMPRESSES:
-        return "compressed bytes have neither keys nor values";
+        return "compressed bytes are no keys and no values";
     case FILTER_BYTES:
         return "the bytes that it makes have no values";
     default:

@@ -1,7 +1,7 @@
 /*
  * significant:T: the significantly modified filter (Li et al., OSDI'14, section 3.5.3) with a bound that follows the
  * gradients: a row travels when what has changed of it since it was sent last is large beside the other rows of its
- * push. (threshold:T has a bound of its own.) As gradients shrink, so does the bound.
+ * push. (threshold:T has a bound of its own.) The bound shrinks with the gradients.
  *
  *     m_i  =  max |values of row i|, of what has been gathered of it
  *     row i waits    if    m_i  <  T * sqrt(sum m^2 / n)

@@ -135,7 +135,7 @@ static const struct setting settings[] = {
     {{NULL, "DMLC_PS_VAN_TYPE", TEXT, "NAME", NULL,
       "ps-lite's name of a transport: tcp and ucx are those of PARAMO_VAN, the others mean auto"}, NO_FIELD, 0, 0},
     {{"trusted-fabric", "PARAMO_TRUSTED_FABRIC", FLAG, NULL, NULL,
-      "tables may go to other hosts by UCX, which neither checks nor hides them"}, NUMBER_AT(trusted_fabric), 0, 0},
+      "tables may go to other hosts by UCX, which does not check or hide them"}, NUMBER_AT(trusted_fabric), 0, 0},
     {{NULL, "PS_RESEND", NUMBER, 0, 1, "0|1", NULL, "checked only: lost messages are always sent again"},
      NO_FIELD, 0, 0},
     {{NULL, "PS_RESEND_TIMEOUT", NUMBER, 0, WEEK_S * 1000u, "MILLISECONDS", "0",

@@ -24,8 +24,8 @@ MUST_USE paramo_err tasks_create(paramo_node *node);
 MUST_USE paramo_err tasks_begin(paramo_node *node);
 /* Functions run from now on: the last step of tasks_begin. Alone: of a node whose functions issue no requests. */
 MUST_USE paramo_err tasks_run(paramo_node *node);
-/* Calls end with CLOSED from now on, and so do all subtasks. On return all tasks were answered. The app of tasks is
- * closed, and so are all other workers of the node. May be called twice. */
+/* Calls and all subtasks end with CLOSED from now on. On return all tasks were answered. The app of tasks is
+ * closed, and all other workers of the node are. May be called twice. */
 void tasks_end(paramo_node *node);
 /* After tasks_end, or when the node could not be made. */
 void tasks_free(paramo_node *node);

@@ -20,7 +20,7 @@ struct ring_ends {
 void ring_ends_add(struct ring_ends *ends, unsigned replicas, unsigned most);
 
 /* Adds the partitions where runs of equal chains begin: partition 0, and each whose chain differs from
- * that of the partition before. Whatever depends on the chain alone is then computed once per run
+ * that of the partition before. What depends on the chain alone is then computed once per run
  * (partition_set_runs). */
 void ring_begins(const struct ring_chains *chains, uint64_t begins[PARTITION_WORDS]);
 

@@ -61,7 +61,7 @@ MUST_USE paramo_err keyindex_add(struct keyindex *x, uint64_t key, void **payloa
  * found the key's place, unless another insertion has moved it. */
 MUST_USE paramo_err keyindex_scan_add(const struct keyindex_scan *scan, struct keyindex *x, size_t i,
                                       uint64_t key, void **payload);
-/* Removes key. False: it is not present. payload may be NULL. Neither allocates nor frees memory. */
+/* Removes key. False: it is not present. payload may be NULL. Allocates and frees no memory. */
 bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload);
 /* Calls `each` for all keys, in no order. `each` may change the payload. */
 void keyindex_walk(const struct keyindex *x, void (*each)(void *ctx, uint64_t key, void *payload), void *ctx);

@@ -230,7 +230,7 @@ paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t
 
 enum { PUSH = 1, PULL = 2, CREATE = 4 };
 
-/* Finds rows, creates them, pushes, pulls: whatever the call needs. */
+/* Finds rows, creates them, pushes, pulls, as the call needs. */
 static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, const void *in, void *out,
                             unsigned what, uint32_t *noted)
 {

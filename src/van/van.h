@@ -177,7 +177,7 @@ struct van_conn {
 /* How to make one; each van reads what it has a use for. */
 struct van_config {
     bool required;       /* ucx: a connection that cannot use UCX is closed */
-    bool trusted_fabric; /* ucx: UCX may send to other hosts; it neither checks nor encrypts bytes */
+    bool trusted_fabric; /* ucx: UCX may send to other hosts; it does not check or encrypt bytes */
     bool no_shm;         /* ucx: never use shared memory */
     bool at_once;        /* ucx: for each connection that stays, not only for one that has carried much */
 };

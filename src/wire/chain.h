@@ -36,7 +36,7 @@ struct chain_push {
 };
 enum { CHAIN_PUSH_BYTES = 36, CHAIN_PUSHES_MAX = 1 << 10 };
 
-/* A shard, by whatever number a view knows it. */
+/* A shard, by its number in any view. */
 struct chain_name {
     uint32_t node;
     uint16_t shard;

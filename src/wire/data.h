@@ -55,7 +55,7 @@ static inline bool data_changes(unsigned kind)
            kind == WIRE_CLEAR || kind == WIRE_TRANSFORM;
 }
 
-/* Does it have lens? Requests without values have none, whatever their flags say. */
+/* Does it have lens? Requests without values have none, with any flags. */
 static inline bool data_has_lens(const struct wire_head *h)
 {
     return h->flags & WIRE_LENS && (h->kind == WIRE_PUSH || h->kind == WIRE_PUSHPULL || h->kind == WIRE_PUT);

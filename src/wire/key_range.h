@@ -5,7 +5,7 @@
  *     u64 first                   keys first, first + 1 ... as many as the header says
  *     u64 first, words of 64 bits     bit i of all words (lowest first): key first + i is one of them
  *
- * Bit 0 is set, and so is a bit of the last word. One set of keys has two encodings only if it has no gap. It never
+ * Bit 0 is set, and a bit of the last word is. One set of keys has two encodings only if it has no gap. It never
  * knows tables or owners. Tests: test/wire/test_key_range.c, fuzz/fuzz_frame.c.
  */
 #ifndef WIRE_KEY_RANGE_H

@@ -73,8 +73,7 @@ static void copy_in(struct request *r, uint8_t *to, size_t value_bytes)
     if (r->src && r->src_len) {
         memcpy(to, r->src, r->src_len * value_bytes);
         r->src = to;
-        to +=
-            (r->src_len * value_bytes + 7) & ~(size_t)7; /* values keep their alignment, and so do the lens */
+        to += (r->src_len * value_bytes + 7) & ~(size_t)7; /* values and lens keep their alignment */
     }
     if (r->src_lens && r->n) {
         memcpy(to, r->src_lens, 4 * r->n);

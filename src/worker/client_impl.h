@@ -315,7 +315,7 @@ struct client_life {
     atomic_bool closed;      /* no new requests */
     atomic_bool interrupted; /* client_interrupt: waits end */
     atomic_bool down;        /* client_close runs on the lane, or has: requests end at once */
-    atomic_bool gone; /* it has: the lane will not touch the client again, but for callbacks that are out */
+    atomic_bool gone; /* it has: the lane will not touch the client again, except in callbacks that are out */
     struct lane_task close_task;
     paramo_err failure; /* of client_fail; PARAMO_OK: not called */
     char failure_text[ERR_TEXT_MAX];

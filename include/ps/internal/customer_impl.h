@@ -50,7 +50,7 @@ inline bool Customer::Forked()
 /* ---- life ---- */
 
 /* In ps-lite a worker looks for the customer that a message names, all others for the one whose number is the
- * app's. So a KVWorker that a server makes gets no requests, whatever numbers those of others have. */
+ * app's. So a KVWorker that a server makes gets no requests, with any numbers of the others. */
 inline void Customer::Attach(paramo_node *node, bool is_worker)
 {
     std::lock_guard<std::mutex> lock(serve_mu_);

@@ -4,7 +4,7 @@
  *
  * The headers here never use the CHECK family or LOG(FATAL): a program may have brought its own before ours.
  * dmlc-core's CHECK is a bare `if`, which takes the `else` that follows; glog's ends the process, also for a
- * mistake that another node made. PS_REQUIRE is an expression whatever is included. Tests:
+ * mistake that another node made. PS_REQUIRE is an expression with any headers. Tests:
  * test/ps/unit_task.cc, built with each of test/ps/macros.
  */
 #ifndef PS_INTERNAL_FAIL_H_
@@ -78,7 +78,7 @@ template <typename T> T *NotNull(T *pointer, const char *what)
     return pointer;
 }
 
-/* Runs a program's function. Returns what it throws, of whatever type, as a text that is not empty; or
+/* Runs a program's function. Returns what it throws, of any type, as a text that is not empty; or
  * nothing. */
 template <typename F> std::string Caught(F &&run) noexcept
 {

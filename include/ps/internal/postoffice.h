@@ -752,7 +752,7 @@ inline bool Postoffice::WorkersOnlyDied()
 }
 
 /* One barrier of the cluster, which dead workers hold up: workers that take their places enter it, too. `until_over`:
- * a server or scheduler at the end stays for the workers that are left, whichever nodes have died. If it closed its
+ * a server or scheduler at the end stays for the workers that are left, even if nodes have died. If it closed its
  * apps, their requests to it would wait for ever. Returns what is wrong, or nothing. */
 inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_over)
 {

@@ -119,7 +119,7 @@ class Strand
 
     std::atomic<int> state_{FREE};
     std::atomic<std::thread::id> holder_{std::thread::id()}; /* each thread only asks whether it is itself */
-    std::mutex mu_; /* guards what follows, but for reading numbers */
+    std::mutex mu_; /* guards what follows; numbers are read without it */
     std::condition_variable cond_;
     std::deque<std::function<void()>> left_;
     std::atomic<uint64_t> offered_{0}, ran_{0};

@@ -15,7 +15,7 @@ struct observer;
 struct observer_config {
     struct van *van;
     struct lane *lane;
-    const char *scheduler; /* its addresses, as a member's; the caller's, and stay valid; so does the token */
+    const char *scheduler; /* its addresses, as a member's; the caller's, and stay valid, like the token */
     const char *token;
     uint64_t incarnation;        /* random, not 0 */
     uint32_t connect_timeout_ms; /* for the first view */

@@ -14,7 +14,7 @@
  * A failure ends the checkpoint for its callers at once. The servers are then told to drop it, and the next
  * one begins when all have answered. The manifest is written last, so a failed save leaves no checkpoint.
  *
- * An incremental save is based on this scheduler's last checkpoint, in whatever folder: the shards track
+ * An incremental save is based on this scheduler's last checkpoint, in any folder: the shards track
  * changes since that one only. So each checkpoint that begins forgets the base, and each that succeeds
  * becomes the next base.
  */

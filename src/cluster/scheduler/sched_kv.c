@@ -177,7 +177,7 @@ static paramo_err waiting_make(struct scheduler *s, const char *key, struct kv_w
     return PARAMO_OK;
 }
 
-/* The value is there: those that wait get it, whatever comes after it. */
+/* The value is there: those that wait get it, and no later value. */
 static void wake(struct scheduler *s, const struct kv_value *value)
 {
     struct kv_waiting *waiting = waiting_find(s, value->key);

@@ -20,7 +20,7 @@ void sched_waiting_refuse(struct sched_node *node, paramo_err status);
 void sched_waiting_refuse_all(struct scheduler *s, paramo_err status, const char *text);
 /* The answer to REGISTER is an error, with this thread's message. */
 void sched_waiting_reply_error(struct sched_peer *peer, paramo_err status);
-/* Frees a node that neither waits nor has a place any more. */
+/* Frees a node that does not wait and has no place any more. */
 void sched_waiting_forget(struct sched_node *node);
 
 #endif

@@ -72,7 +72,7 @@ static void unauth_closed(void *user, struct van_conn *conn, paramo_err why, con
     unauth_drop(unauth);
 }
 
-/* Compares a fixed length, whatever the tokens are. */
+/* Compares a fixed length, for any tokens. */
 static bool token_fits(const struct acceptor *acceptor, const struct hello *hello)
 {
     char offered[HELLO_TOKEN_MAX] = {0};

@@ -141,7 +141,7 @@ static void chains_encode(const struct ring_chains *chains, struct writer *w)
     }
 }
 
-/* So are the views in which owners were gone. Most partitions share one. */
+/* The views in which owners were gone are runs, too: most partitions share one. */
 static void owner_gone_encode(const struct view *view, struct writer *w)
 {
     for (size_t a = 0, end; a < RING_PARTITIONS; a = end) {

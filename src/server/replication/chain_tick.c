@@ -17,7 +17,7 @@ static void tick_fire(struct lane_timer *timer)
     paramo_err err =
         chain_guarded(c) ? lane_timer_arm(s->lane, &c->tick, now + CHAIN_TICK_MS * ENV_MS) : PARAMO_OK;
     if (err)
-        chain_fail(c, err); /* without the timer it neither beats nor sends again */
+        chain_fail(c, err); /* without the timer it does not beat or send again */
     loading_check(s);       /* perhaps only the time was left to wait for */
     chain_reopen(s);
 }

@@ -282,7 +282,7 @@ static paramo_err on_forget(struct chain_source *source, const struct chain_mess
     struct chain_wait *w = wait_make(source, NULL, m, NULL, 0);
     if (!w)
         return PARAMO_OK;
-    /* A floor holds for the sender everywhere, whichever member sends it. */
+    /* A floor holds for the sender everywhere; any member may send it. */
     struct sender *own = shard_sender_find(c->shard, &m->sender);
     if (own)
         shard_floor(c->shard, own, m->request.floor);

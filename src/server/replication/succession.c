@@ -390,7 +390,7 @@ static bool owner_died(const struct chain *c, const struct change *change)
     return false;
 }
 
-/* Every answer that this shard gave counts, whichever member asked. */
+/* Every answer that this shard gave counts, to any member. */
 static void forget_gone(struct chain *c, bool died)
 {
     unsigned index;

@@ -1,6 +1,6 @@
 /*
  * Requests to built-in tables: checks of keys and lengths, update, read, answer. The update and the record of
- * its number are one step. It must never know of connections, but for the peer that it answers. Tests:
+ * its number are one step. It must never know of connections, except the peer that it answers. Tests:
  * test/server/test_shard.c, test/worker/test_exactly_once_sim.c.
  */
 #ifndef SERVER_SHARD_APPLY_H

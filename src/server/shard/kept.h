@@ -59,7 +59,7 @@ void kept_defer_for_view(struct peer *peer, const struct wire_head *head, const 
 void kept_wait_for_view(struct kept *k);
 /* What a slice of these segments takes. */
 size_t kept_bytes(const struct van_seg *seg, unsigned nseg);
-/* The same for a caller who owns it then. NULL: no memory. */
+/* The same; the caller owns it then. NULL: no memory. */
 struct kept *kept_make(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                        unsigned nseg, struct van_hold **hold);
 void kept_defer(struct peer *peer, const struct wire_head *head, const struct van_seg *seg, unsigned nseg,

@@ -62,7 +62,7 @@ struct inproc_end {
     struct lane_task task;
     atomic_bool posted;
     atomic_bool peer_closed;        /* the other end sends no more; set after its last parcel was pushed */
-    pthread_mutex_t lock;           /* lane_at neither changes nor ends while a task is posted to it */
+    pthread_mutex_t lock;           /* lane_at does not change or end while a task is posted to it */
     _Atomic(struct lane *) lane_at; /* written under lock; NULL: closed */
 
     /* this lane's */

@@ -38,7 +38,7 @@ static bool may_destroy(struct ucx_way *way)
     return way->wired;
 }
 
-/* Takes a way whose UCX worker cannot be destroyed. It stays until the process ends, and so does its context.
+/* Takes a way whose UCX worker cannot be destroyed. It and its context stay until the process ends.
  * After UCX_KEPT_MAX of them the van offers UCX no more. */
 static void way_keep(struct ucx_way *way)
 {
