@@ -38,7 +38,8 @@ paramo_err cpu_limit(const char *name)
     if (level == CPU_LEVELS)
         return err_set(PARAMO_E_INVALID, "'%s' is not a vector level: use auto, base, avx2 or avx512", name);
     if (strcmp(name, "auto") != 0 && level > (int)highest())
-        return err_set(PARAMO_E_UNSUPPORTED, "this processor does not support %s", name);
+        return err_set(PARAMO_E_UNSUPPORTED,
+                       "this processor does not support %s; set PARAMO_CPU to a lower level", name);
     atomic_store(&limit, level);
     return PARAMO_OK;
 }

@@ -5,7 +5,7 @@
 paramo_err http_create(struct http **http)
 {
     (void)http;
-    return err_set(PARAMO_E_UNSUPPORTED, "this build has no libcurl");
+    return err_set(PARAMO_E_UNSUPPORTED, "this build has no libcurl; build it with libcurl's headers");
 }
 
 #else
@@ -50,7 +50,7 @@ static paramo_err load(struct curl_api *api)
 {
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return err_set(PARAMO_E_UNSUPPORTED, "libcurl cannot be loaded: %s", dlerror());
+        return err_set(PARAMO_E_UNSUPPORTED, "libcurl cannot be loaded (%s); install libcurl4", dlerror());
     bool all = find(library, "curl_global_init", &api->global_init) &&
                find(library, "curl_easy_init", &api->easy_init) &&
                find(library, "curl_easy_setopt", &api->setopt) &&
@@ -61,7 +61,8 @@ static paramo_err load(struct curl_api *api)
                find(library, "curl_slist_append", &api->slist_append) &&
                find(library, "curl_slist_free_all", &api->slist_free);
     if (!all)
-        return err_set(PARAMO_E_UNSUPPORTED, "this libcurl lacks a function: %s", dlerror());
+        return err_set(PARAMO_E_UNSUPPORTED, "this libcurl lacks a function (%s); install a newer one",
+                       dlerror());
     if (api->global_init(CURL_GLOBAL_ALL))
         return err_set(PARAMO_E_UNSUPPORTED, "libcurl cannot be initialized");
     return PARAMO_OK; /* never unloaded */

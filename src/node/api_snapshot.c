@@ -204,7 +204,9 @@ static paramo_err take(paramo_worker *worker, const char *name, const char *cons
     if (err)
         return err;
     if (r.begun != now || r.taker != taker)
-        return err_set(PARAMO_E_REFUSED, "snapshot %s: another worker takes one at the same time", name);
+        return err_set(PARAMO_E_REFUSED,
+                       "snapshot %s: another worker takes one at the same time; try again when it is done",
+                       name);
     r.taken = now;
     err = record_request(worker, table, &r, true);
     if (!err && number)
@@ -259,7 +261,8 @@ paramo_err paramo_snapshot_open(paramo_worker *worker, const char *name, paramo_
     if (!err)
         err = record_request(worker, s->record, &r, false);
     if (err == PARAMO_E_NO_TABLE || (!err && r.taken == 0))
-        err = err_set(PARAMO_E_NOT_FOUND, "no snapshot %s has been taken", name);
+        err = err_set(PARAMO_E_NOT_FOUND, "no snapshot %s has been taken; paramo_snapshot_take makes one",
+                      name);
     if (!err && (r.keep < 2 || r.keep > PARAMO_SNAPSHOTS_MAX))
         err = err_set(PARAMO_E_INVALID, "table @%s is not that of a snapshot", name);
     if (err) {
@@ -311,8 +314,9 @@ paramo_err paramo_snapshot_check(paramo_snapshot *s)
         return err_set(PARAMO_E_INVALID, "snapshot is NULL");
     paramo_err err = record_request(s->worker, s->record, &r, false);
     if (!err && r.begun >= s->number + s->keep)
-        err = err_set(PARAMO_E_NOT_FOUND, "snapshot %s %" PRIu64 " is replaced; the last is %" PRIu64,
-                      s->name, s->number, r.taken);
+        err = err_set(PARAMO_E_NOT_FOUND,
+                      "snapshot %s %" PRIu64 " is replaced; the last is %" PRIu64 "; open that one", s->name,
+                      s->number, r.taken);
     return err;
 }
 

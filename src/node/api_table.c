@@ -94,7 +94,8 @@ static paramo_err table_observed(paramo_node *node, struct open_args *args)
     if (atomic_load(&node->interrupted))
         return err_set(PARAMO_E_CLOSED,
                        "interrupted while waiting for the scheduler's answer (paramo_interrupt)");
-    return err_set(PARAMO_E_NO_TABLE, "there is no table %s", args->name);
+    return err_set(PARAMO_E_NO_TABLE, "there is no table %s; a worker creates it by opening it with options",
+                   args->name);
 }
 
 static paramo_table *find_table(paramo_worker *w, uint32_t id)

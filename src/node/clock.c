@@ -148,7 +148,8 @@ paramo_err clock_end(paramo_worker *w, uint64_t *clock)
     if (err)
         return err;
     if (atomic_load(&c->issued) - atomic_load(&c->reached) >= CLOCK_AHEAD_MAX)
-        return err_set(PARAMO_E_AGAIN, "the requests of %d iterations that have been ended are in flight",
+        return err_set(PARAMO_E_AGAIN,
+                       "the requests of %d ended iterations are in flight; wait for some of them",
                        CLOCK_AHEAD_MAX);
     struct iteration *i = calloc(1, sizeof *i);
     if (!i)

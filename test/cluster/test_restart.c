@@ -767,7 +767,7 @@ static void test_calls_in_flight(void **state)
     tcall_init(&call);
     tnode_enter(a);
     assert_int_equal(member_kv_get(a->member, &call.call, "none", in_seconds(&stored.c, 9)), PARAMO_E_AGAIN);
-    assert_string_equal(err_text(), "4096 calls to the scheduler are in flight");
+    assert_string_equal(err_text(), "4096 calls to the scheduler are in flight; wait for one of them");
     member_cancel(a->member, &gets[7].call);
     tnode_leave(a);
     assert_int_equal(gets[7].status, PARAMO_E_CANCELLED);

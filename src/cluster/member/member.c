@@ -281,7 +281,10 @@ static void reached(void *arg, struct van_conn *conn, const struct welcome *welc
     m->conn = conn;
     van_set_user(conn, &member_user, m);
     if (known_id(m) && welcome->job != m->job) {
-        end(m, err_set(PARAMO_E_NO_SCHEDULER, "the scheduler at %s runs another job", m->scheduler), false);
+        end(m,
+            err_set(PARAMO_E_NO_SCHEDULER, "the scheduler at %s runs another job; is the address right?",
+                    m->scheduler),
+            false);
         return;
     }
     m->job = welcome->job;
@@ -409,7 +412,10 @@ static void limit_reached(struct lane_timer *timer)
              lane_timer_arm(m->config.lane, timer, m->limit + JOIN_SLACK) == PARAMO_OK)
         return;
     else
-        end(m, err_set(PARAMO_E_TIMEOUT, "the scheduler at %s gave this node no place in time", m->scheduler),
+        end(m,
+            err_set(PARAMO_E_TIMEOUT,
+                    "the scheduler at %s gave this node no place in time; is the job complete already?",
+                    m->scheduler),
             false);
 }
 

@@ -34,7 +34,8 @@ static paramo_err place_find(struct member *m, uint32_t *out)
     while (place < m->places_count && m->places[place])
         place++;
     if (place == CALL_PLACES)
-        return err_set(PARAMO_E_AGAIN, "%d calls to the scheduler are in flight", CALL_PLACES);
+        return err_set(PARAMO_E_AGAIN, "%d calls to the scheduler are in flight; wait for one of them",
+                       CALL_PLACES);
     if (place == m->places_count) {
         uint32_t count = m->places_count ? 2 * m->places_count : 8;
         struct member_call **places = realloc(m->places, count * sizeof(struct member_call *));
@@ -93,9 +94,10 @@ static void call_due(struct lane_timer *timer)
     if (call->finished)
         call_finish(call->member, call, PARAMO_OK);
     else
-        call_finish(
-            call->member, call,
-            err_set(PARAMO_E_TIMEOUT, "the scheduler did not answer %s in time", call_kind_name(call->kind)));
+        call_finish(call->member, call,
+                    err_set(PARAMO_E_TIMEOUT,
+                            "the scheduler did not answer %s in time; is it stopped or overloaded?",
+                            call_kind_name(call->kind)));
 }
 
 uint64_t member_calls_floor(const struct member *m)

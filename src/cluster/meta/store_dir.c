@@ -177,11 +177,17 @@ static paramo_err state_check(const char *path, const struct writer *file, uint3
     *generation = read_u64(&r);
     uint64_t bytes = read_u64(&r);
     if (r.failed || r.left < SUM || bytes != r.left - SUM)
-        return err_set(PARAMO_E_CORRUPT, "%s: damaged: it has %zu bytes, which is not what its head says",
-                       path, file->len);
+        return err_set(
+            PARAMO_E_CORRUPT,
+            "%s: damaged: it has %zu bytes, which is not what its head says; begin a new job with an empty "
+            "folder, perhaps with --restore",
+            path, file->len);
     const uint8_t *data = read_span(&r, (size_t)bytes);
     if (read_u64(&r) != hash_bytes(file->data, file->len - SUM))
-        return err_set(PARAMO_E_CORRUPT, "%s: damaged: its checksum is wrong", path);
+        return err_set(PARAMO_E_CORRUPT,
+                       "%s: damaged: its checksum is wrong; begin a new job with an empty folder, perhaps "
+                       "with --restore",
+                       path);
     if (!*term || *term >= STORE_TERM_MAX)
         return err_set(PARAMO_E_FORMAT, "%s: its term %" PRIu32 " is not valid", path, *term);
     if (!*generation || *generation > INT64_MAX) /* the next ones are above it */
@@ -230,7 +236,11 @@ static paramo_err log_read(struct dir_store *s, uint64_t generation, struct writ
         write_bytes(records, entry.at, entry.left);
     for (struct reader rest = r; !err && rest.left; (void)read_u8(&rest))
         if (entry_read(&rest, generation, number, UINT64_MAX, &entry))
-            err = err_set(PARAMO_E_CORRUPT, "%s: entry %" PRIu64 " is damaged, or missing", path, number);
+            err = err_set(
+                PARAMO_E_CORRUPT,
+                "%s: entry %" PRIu64
+                " is damaged, or missing; begin a new job with an empty folder, perhaps with --restore",
+                path, number);
     if (!err && r.left)
         log_info("store: %s: ignoring the last %zu bytes, which the scheduler did not finish writing before "
                  "it died",

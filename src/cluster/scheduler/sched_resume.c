@@ -93,7 +93,7 @@ static paramo_err view_adopt(struct scheduler *s, const struct view *view, uint3
     if (servers_before != servers->founders || founders != workers->founders || view->num_workers < founders)
         return err_set(PARAMO_E_INVALID,
                        "the stored state is of a job with %" PRIu32 " servers and %" PRIu32
-                       " workers, not %" PRIu32 " and %" PRIu32,
+                       " workers, not %" PRIu32 " and %" PRIu32 "; give those numbers, or an empty store",
                        servers_before, founders, servers->founders, workers->founders);
     if (view->number >> 32 > (uint64_t)s->term + SCHED_TERMS_AHEAD)
         return err_set(PARAMO_E_CORRUPT, "its view %" PRIx64 " does not fit its term %" PRIu32, view->number,

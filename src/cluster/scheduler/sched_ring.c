@@ -95,7 +95,9 @@ paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
 {
     assert(!s->ring->shards && !s->ring->shards_count);
     if (view->chains.replicas != s->config.replicas)
-        return err_set(PARAMO_E_INVALID, "the stored state is of a job with %u replicas, not %" PRIu32,
+        return err_set(PARAMO_E_INVALID,
+                       "the stored state is of a job with %u replicas, not %" PRIu32
+                       "; give that number, or an empty store",
                        view->chains.replicas, s->config.replicas);
     paramo_err err = shards_allocate(s, view->shards_count);
     if (err)
