@@ -71,8 +71,10 @@ static int wait_until_left(paramo_admin *admin, uint32_t id, uint64_t incarnatio
         bool same = find_id(cluster, id, &node) && node.incarnation == incarnation;
         paramo_cluster_free(cluster); /* and the node's strings */
         if (same && !node.alive && !node.left)
-            return code_fail(VERB, PARAMO_E_NODE_LOST,
-                             "the server died before all its partitions had migrated");
+            return code_fail(
+                VERB, PARAMO_E_NODE_LOST,
+                "the server died before all its partitions had migrated; 'paramo status' shows what "
+                "is left");
         if (!same || !node.alive)
             return CODE_DONE;
         if (now_ms() > deadline) {

@@ -335,7 +335,7 @@ static paramo_err search(struct tuning *t)
     if (err != PARAMO_OK && !t->cut)
         return err;
     if (t->search.trained == 0 && !interrupted)
-        return paramo_error_set(PARAMO_E_TIMEOUT, "no trial ended in the time that --time gives");
+        return paramo_error_set(PARAMO_E_TIMEOUT, "no trial ended in the time that --time gives: give more");
     if (t->search.trained > 0 && !isfinite(t->search.trial[t->search.best].outcome.loss))
         return paramo_error_set(PARAMO_E_NUMERIC, "all trials diverged; a --range with lower rates may help");
     if (t->search.trained > 0 && !(t->command = command_text(t)))

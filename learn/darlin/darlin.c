@@ -490,8 +490,8 @@ paramo_err darlin_run(struct customer *c)
     uint64_t clock = 0;
     char key[48];
     if (place_of(c) >= PLAN_MEMBERS)
-        return paramo_error_set(PARAMO_E_INVALID, "--solver darlin works with at most %d workers",
-                                PLAN_MEMBERS);
+        return paramo_error_set(PARAMO_E_INVALID,
+                                "--solver darlin works with at most %d workers; start fewer", PLAN_MEMBERS);
     const struct solver_options options = {.node = job->node,
                                            .worker = c->worker,
                                            .reader = job->reader,

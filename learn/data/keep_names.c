@@ -32,9 +32,10 @@ paramo_err keep_names_check(const struct reader_options *o, const char *const *p
         return PARAMO_OK;
     for (size_t i = 0; i < files && !named; i++)
         named = may_have_names(o, file[i], &format);
-    paramo_err err = named ? PARAMO_OK
-                           : paramo_error_set(PARAMO_E_FORMAT, "%s: features of %s have no names", file[0],
-                                              parse_format_name(format));
+    paramo_err err =
+        named ? PARAMO_OK
+              : paramo_error_set(PARAMO_E_FORMAT, "%s: features of %s have no names: leave out --keep-names",
+                                 file[0], parse_format_name(format));
     input_free_names(file, files);
     return err;
 }

@@ -174,7 +174,7 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
     if (err == PARAMO_OK && count > UINT32_MAX / 2) {
         input_free_names(r->names, count);
         r->names = NULL;
-        err = paramo_error_set(PARAMO_E_TOO_LARGE, "%zu input files are too many", count);
+        err = paramo_error_set(PARAMO_E_TOO_LARGE, "%zu input files are too many: join some of them", count);
     }
     if (err == PARAMO_OK) {
         r->streams = (uint32_t)count;

@@ -18,7 +18,10 @@ paramo_err metric_sums_add(const struct objective *o, double sums[MSUMS], const 
     double prediction[OBJECTIVE_CLASSES_MAX];
     struct label_sums labels = {sums[MSUM_WEIGHT], sums[MSUM_LABEL], sums[MSUM_SQUARE]};
     if (!all_finite(o, margin, stride, n))
-        return paramo_error_set(PARAMO_E_NUMERIC, "the model's score of a row is not a finite number");
+        return paramo_error_set(
+            PARAMO_E_NUMERIC,
+            "the model's score of a row is not a finite number: the model has diverged; train it again "
+            "with a lower --alpha");
     sums[MSUM_LOSS] = objective_residuals(o, margin, stride, label, weight, n, sums[MSUM_LOSS], residual);
     objective_add_labels(&labels, label, weight, n);
     sums[MSUM_ROWS] += (double)n;

@@ -193,7 +193,9 @@ static paramo_err explain(struct probe *p, int output, struct explanation *e)
     free(point);
     return isfinite(e->margin[e->output])
                ? PARAMO_OK
-               : paramo_error_set(PARAMO_E_NUMERIC, "the model's score of the row is not a finite number");
+               : paramo_error_set(PARAMO_E_NUMERIC, "the model's score of the row is not a finite number: "
+                                                    "the model has diverged; train it again "
+                                                    "with a lower --alpha");
 }
 
 static paramo_err terms_of(const struct model *model, const struct block *b, struct explanation *e)

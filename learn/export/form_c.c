@@ -481,7 +481,8 @@ paramo_err export_c(const struct model *m, const struct export_options *o, struc
         if (objectives[i].ops == m->info.objective.ops)
             predict = objectives[i].text;
     if (k == sizeof models / sizeof *models || !predict)
-        return paramo_error_set(PARAMO_E_UNSUPPORTED, "there is no C text for model %s and objective %s",
+        return paramo_error_set(PARAMO_E_UNSUPPORTED,
+                                "there is no C text for model %s and objective %s: use --to text",
                                 m->info.ops->name, m->info.objective.ops->name);
     err =
         export_print(out,

@@ -27,7 +27,7 @@ static paramo_err shape_of(const struct model *m, struct shape *s)
     const struct model_ops *ops = m->info.ops;
     if ((ops != &model_lr && ops != &model_fm && ops != &model_ffm) || model_outputs(&m->info) > 1)
         return paramo_error_set(PARAMO_E_UNSUPPORTED,
-                                "libffm's form is that of ffm, fm and lr with one output");
+                                "libffm's form is that of ffm, fm and lr with one output: use --to text");
     if (m->scale.file)
         return paramo_error_set(PARAMO_E_UNSUPPORTED, "libffm's form has no scales: train with --scale none");
     s->own = ops == &model_ffm;

@@ -259,8 +259,10 @@ int input_is_plain(const struct input *in)
 paramo_err input_rewind(struct input *in)
 {
     if (!in->regular && in->started) {
-        return paramo_error_set(PARAMO_E_UNSUPPORTED,
-                                "%s: cannot be read a second time (it is not a regular file)", in->name);
+        return paramo_error_set(
+            PARAMO_E_UNSUPPORTED,
+            "%s: cannot be read a second time (it is not a regular file): write the data to a file",
+            in->name);
     }
     input_reset(in);
     return PARAMO_OK;

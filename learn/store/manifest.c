@@ -176,9 +176,10 @@ paramo_err manifest_parse(const char *text, size_t len, const char *from, json_t
     else if (!json_is_integer(version) || json_integer_value(version) < 1)
         err = paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: no version", from);
     else if (json_integer_value(version) > MODEL_VERSION)
-        err = paramo_error_set(PARAMO_E_FORMAT,
-                               "%s: the model's format is version %lld, newer than this program's %d", from,
-                               (long long)json_integer_value(version), MODEL_VERSION);
+        err = paramo_error_set(
+            PARAMO_E_FORMAT,
+            "%s: the model's format is version %lld, newer than this program's %d: use a newer paramo", from,
+            (long long)json_integer_value(version), MODEL_VERSION);
     if (err == PARAMO_OK)
         *manifest = m;
     else

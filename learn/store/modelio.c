@@ -74,12 +74,15 @@ static paramo_err check_bytes(const char *path, const void *whole, size_t len, u
 {
     char actual[CHECKSUM_LEN + 1];
     if (len != bytes)
-        return paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: %zu bytes instead of %llu", path, len,
-                                (unsigned long long)bytes);
+        return paramo_error_set(PARAMO_E_CORRUPT,
+                                "%s: damaged: %zu bytes instead of %llu; copy or save the model again", path,
+                                len, (unsigned long long)bytes);
     checksum(whole, len, actual);
     if (strcmp(actual, sum) != 0)
-        return paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: its checksum is %s, the manifest says %s",
-                                path, actual, sum);
+        return paramo_error_set(
+            PARAMO_E_CORRUPT,
+            "%s: damaged: its checksum is %s, the manifest says %s; copy or save the model again", path,
+            actual, sum);
     return PARAMO_OK;
 }
 
@@ -127,7 +130,8 @@ static paramo_err open_table(const char *dir, tensors_opener *opener, json_t *ob
         return no_memory();
     paramo_err err = tensors_open(t->path, opener, &t->file);
     if (err == PARAMO_E_NOT_FOUND)
-        return paramo_error_set(PARAMO_E_CORRUPT, "%s: a file of the model is missing", t->path);
+        return paramo_error_set(PARAMO_E_CORRUPT,
+                                "%s: a file of the model is missing; copy or save the model again", t->path);
     if (err == PARAMO_E_CORRUPT || err == PARAMO_E_FORMAT)
         return explain(t->path, bytes, sum, err);
     if (err != PARAMO_OK)

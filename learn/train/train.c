@@ -693,8 +693,10 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
     /* in every role, so that no node waits for one that refuses */
     for (size_t i = 0; i < options->data_n; i++)
         if (strcmp(options->data[i], "-") == 0 && config.roles != PARAMO_ROLE_ALL && config.num_workers > 1)
-            return paramo_error_set(PARAMO_E_INVALID,
-                                    "standard input cannot be shared by several worker processes");
+            return paramo_error_set(
+                PARAMO_E_INVALID,
+                "standard input cannot be shared by several worker processes: give files, or start "
+                "one worker");
     if (config.roles == PARAMO_ROLE_SCHEDULER || config.roles == PARAMO_ROLE_SERVER)
         return serve(&config);
     (void)pthread_mutex_init(&job.lock, NULL);

@@ -10,8 +10,11 @@ paramo_err train_take_weights(const char *dir, struct model_info *info)
     if (err != PARAMO_OK)
         return err;
     if (model.scale.file)
-        err = paramo_error_set(PARAMO_E_UNSUPPORTED,
-                               "%s: its features were scaled, and --solver darlin does not scale", dir);
+        err = paramo_error_set(
+            PARAMO_E_UNSUPPORTED,
+            "%s: its features were scaled, and --solver darlin does not scale: train that model with "
+            "--scale none",
+            dir);
     if (err == PARAMO_OK) {
         *info = model.info;
         columns_retain(info->columns);
@@ -36,10 +39,11 @@ paramo_err train_take_settings(const char *dir, struct model_info *info)
                                    "%s: was trained with optimizer '%s', which this version does not have",
                                    dir, model.info.optimizer[i].name);
         else if (model.table[i].state == 0 && model.table[i].n > 0 && !o->stateless)
-            err = paramo_error_set(
-                PARAMO_E_UNSUPPORTED,
-                "%s: the model was saved without its optimizers' state; training cannot continue from it",
-                dir);
+            err = paramo_error_set(PARAMO_E_UNSUPPORTED,
+                                   "%s: the model was saved without its optimizers' state; training cannot "
+                                   "continue from it: save "
+                                   "it without --no-state",
+                                   dir);
     }
     if (err == PARAMO_OK) {
         *info = model.info;
