@@ -46,7 +46,7 @@ floor=http://127.0.0.1:$PORT/predict
 server serve "$build/paramo" serve --model model --listen 127.0.0.1:0 --threads 1
 serve=http://127.0.0.1:$PORT/predict
 
-# The first 1,000 rows in turn; each client pauses so many milliseconds after an answer.
+# The first 1,000 rows in turn; each client pauses this many milliseconds after an answer.
 cat >rows.lua <<'LUA'
 local rows, at, pause = {}, 0, 0
 function init(args)

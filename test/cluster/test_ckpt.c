@@ -297,7 +297,7 @@ static void lists(void **state)
     assert_int_equal(ckpt_begin(fs, "/var/ckpt", 4, 9, 0, &w), PARAMO_OK);
     ckpt_abort(w);
     assert_true(simfs_flip(disk, "/var/ckpt/00000002/manifest", 30, 3));
-    assert_int_equal(fs_make_dir(fs, "/var/ckpt/lost+found"), PARAMO_OK); /* somebody's */
+    assert_int_equal(fs_make_dir(fs, "/var/ckpt/lost+found"), PARAMO_OK); /* another program's */
     assert_int_equal(ckpt_list(fs, "/var/ckpt", look, &seen), PARAMO_OK);
     assert_int_equal(seen.whole, 2);
     assert_int_equal(seen.unfinished, 1);

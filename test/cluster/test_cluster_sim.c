@@ -6,7 +6,7 @@
  * only when all are done; parts beyond a stream's end are never counted;
  *   - numbers added to a value are added once;
  *   - no member ever sees an older view (support_cluster.c);
- *   - every job comes to its end, whoever dies.
+ *   - every job comes to its end, whichever node dies.
  * A failing seed is printed; TEST_SEED=n in the environment runs only that.
  */
 #include <setjmp.h>
@@ -371,7 +371,7 @@ static void test_start_orders(void **state)
 
 /* ---- a crash after each event ------------------------------------------------------------------------- */
 
-/* Crashes one node after so many events, and starts it again (or not) a while later. False: the job was over
+/* Crashes one node after this many events, and starts it again (or not) a while later. False: the job was over
  * before. */
 static bool run_crash(uint32_t victim, unsigned events, bool again)
 {

@@ -52,7 +52,7 @@ static void up(void *arg, struct van_conn *conn, const struct welcome *welcome)
 {
     (void)arg, (void)welcome;
     van_close(conn, false);
-    fail_msg("nobody can have welcomed us");
+    fail_msg("no server can have welcomed us");
 }
 
 static void failed(void *arg, paramo_err code, const char *text)

@@ -315,7 +315,7 @@ static void start(struct world *w, uint64_t seed, size_t shards, unsigned replic
     migrations_init(&w->migrations, &w->chains, &ops, w);
 }
 
-/* One piece of news from some shard: true news, or old. False: there is nobody to have any. */
+/* One piece of news from some shard: true news, or old. False: there is no shard to report. */
 static bool news(struct world *w, bool failures)
 {
     size_t i = draw(w, MIGRATIONS_MAX), seen = 0;

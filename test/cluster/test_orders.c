@@ -114,7 +114,7 @@ static void start(uint64_t seed, bool orders)
     assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 20));
 }
 
-/* What there is no memory for now comes again until there is; others do not wait for it. */
+/* An order for which there is no memory is sent again until there is; others do not wait for it. */
 static void test_later(void **state)
 {
     (void)state;

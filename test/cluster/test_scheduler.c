@@ -258,9 +258,9 @@ static paramo_err open_with(struct cluster *c, struct tnode *worker, const char 
     return tcall_wait(c, &t);
 }
 
-/* Tables with fewer replicas than the job: what a death takes of one without any is said, and the job goes
- * on; of one with one, two deaths end it, and what has more copies is not spoken of. Who is left stays where
- * it is until it has what belongs nearer to the owner. */
+/* Tables with fewer replicas than the job. A death loses rows of a table without copies: the log names them, and the
+ * job continues. Two deaths that lose rows of a table with one copy end the job; tables with more copies are not
+ * named. The members that are left keep their level until they have the rows of a lower one. */
 static void test_fewer_copies(void **state)
 {
     (void)state;

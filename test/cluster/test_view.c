@@ -81,7 +81,7 @@ static void check_lost(void)
         if (which == 2)
             lossy->lost[77] = 0, lossy->lost_at = lossy->number + 1;
         if (which == 3)
-            lossy->lost_at = 1, lossy->lost[RING_PARTITIONS - 1] = 1; /* nobody's */
+            lossy->lost_at = 1, lossy->lost[RING_PARTITIONS - 1] = 1; /* no shard's */
         if (which == 4)
             memset(lossy->lost, 0, sizeof lossy->lost);
         view_encode(lossy, &w);

@@ -5,9 +5,9 @@
  *
  *     adder --until FILE [--stalls FILE] [--keys N] [--window N] [--replicas R] [--book FILE]
  *
- * --replicas: so many copies of the sums, instead of the job's. --book: every third request is a pull, whose
+ * --replicas: R copies of the sums, instead of the job's. --book: every third request is a pull, whose
  * values are judged by what all workers of this FILE have sent and had acknowledged by then (book.h); at the
- * end so is every sum, exactly only if no worker was killed (its last pushes may be there or not).
+ * end every sum is judged, too, exactly only if no worker was killed (its last pushes may be there or not).
  * Says "N pushes" (standard output) now and then, "waiting" when a push has taken half a second, and at the
  * end one JSON line. --stalls: a line for each push that took longer than STALL_MS: begin and end in
  * nanoseconds since the epoch. Exit code: 0 exact, 1 not, 2 usage, 4 an error of Paramo.

@@ -5,8 +5,8 @@
  *     sent[key]  is raised before a push is issued,  acked[key]  after it was acknowledged;
  *     a pull that begins when acked was a and is answered when sent is s reads a value of [a, s].
  *
- * Nobody may read less than what was acknowledged to anybody before, nor more than was ever sent. At the end
- * of all pushes both are the same, and so is the value. Used by adder.c and mixer.c.
+ * No worker may read less than what was acknowledged to any worker before, or more than was ever sent. At the
+ * end of all pushes both are equal, and the value is the same. Used by adder.c and mixer.c.
  */
 #ifndef TEST_E2E_BOOK_H
 #define TEST_E2E_BOOK_H
@@ -23,7 +23,7 @@ struct book_entry {
     _Atomic int64_t sent, acked;
 };
 
-/* n entries, zero at first, whoever comes first. */
+/* n entries; the first process makes them, with zeros. */
 static inline struct book_entry *book_open(const char *path, size_t n)
 {
     size_t bytes = n * sizeof(struct book_entry);

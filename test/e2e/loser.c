@@ -6,8 +6,7 @@
  * Adds 1 to every key, has a checkpoint taken into DIR ("-": none), adds 2, says "ready", and adds 4 again
  * and again until the file appears. Then a key has 3 and all the 4s, or it went back: 1 and the 4s since,
  * which are as many for all that went back, but for one that was under way. Says how many there are of each.
- * All keys are read after each 4: a key has one more of them than when it was read before, or it went back
- * meanwhile.
+ * All keys are read after each 4: a key has one more of them than when it was read before, or it went back in between.
  * Exit code: 0 nothing else is there, 1 something is, 2 usage, 4 an error of Paramo.
  */
 #include <getopt.h>

@@ -1,12 +1,13 @@
 /*
- * A worker for workers.sh: works through a pool, and adds 1 to a key of its own for each part, once, whoever
- * dies: it looks whether the part's holder before it has done so. What it does it prints; files say when to
- * go on.
+ * A worker for workers.sh: works through a pool, and adds 1 to a key of its own for each part, once, even if workers
+ * die: it looks whether the part's earlier holder has done so. It prints what it does; files say when to
+ * continue.
  *
  *   e2e_worker PARTS ROUNDS [gate FILE] [hold FILE] [last FILE]
  *     gate  before round 1 it waits for the file
- *     hold  with the first part it gets it waits for the file, and then pushes without looking, as who was
- * only slow last  when all is done it waits for the file, then counts: "exact" if each part was added once
+ *     hold  with the first part it gets it waits for the file, and then pushes without looking, like a
+ *           worker that was only slow
+ *     last  when all is done it waits for the file, then counts: "exact" if each part was added once
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -95,7 +95,7 @@ static void count(void *ctx)
     ++*(size_t *)ctx;
 }
 
-/* What is freed goes back to the system, in steps, and what is held meanwhile is said. */
+/* Freed memory goes back to the system, in steps; until then it is reported as held. */
 static void test_gives_back(void **state)
 {
     (void)state;

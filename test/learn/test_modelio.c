@@ -161,7 +161,7 @@ static void test_a_failed_save_leaves_the_old_model(void **state)
 /* A worker is stopped while it saves, and another saves. */
 struct slow_writer {
     struct writer writer;
-    size_t meanwhile; /* after this table; 2: when it was asked whether he may put it in place */
+    size_t meanwhile; /* the other saves after this table; 2: when the first asks whether it may commit */
     paramo_err may;
 };
 

@@ -22,8 +22,7 @@
 
 static char *data;
 
-/* The linker gives us who sets the process's umask (CMakeLists.txt): other threads' files would have it, too.
- */
+/* The linker routes calls of umask here (CMakeLists.txt): other threads' files would get that mask, too. */
 mode_t __real_umask(mode_t mask);
 mode_t __wrap_umask(mode_t mask);
 

@@ -239,7 +239,7 @@ static void the_second_epoch_parses_nothing(void **s)
     }
 }
 
-/* The distinct keys of a block stay with it in memory, for all who get it, within the limit; not in the file. */
+/* The distinct keys of a block stay with it in memory, for all that get it, within the limit; not in the file. */
 static void distinct_keys_stay_with_a_block(void **s)
 {
     (void)s;

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 /* Whole jobs in this process, on a log whose labels follow a known logistic model of 30 features; with
- * `noise`, each row has one more of so many that mean nothing. */
+ * `noise`, each row has one more of this many features, which mean nothing. */
 static char *dir, data[4096], valid[4096];
 
 static void write_log(const char *path, uint64_t seed, size_t rows, unsigned noise)

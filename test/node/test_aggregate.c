@@ -198,7 +198,7 @@ static void over_tcp(void **state)
     cluster_stop(&c);
 }
 
-/* What is refused, and who counts for a mean: workers that come and go. */
+/* What is refused, and which workers count for a mean while workers join and leave. */
 static void members(void **state)
 {
     (void)state;

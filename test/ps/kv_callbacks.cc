@@ -52,7 +52,7 @@ class Chain
 };
 
 /* More requests than can be in flight, each of which issues another, as BytePS pulls when a push is over. In a
- * callback nobody can wait for room: those are put off, and keep their order. */
+ * callback no thread can wait for room: those requests are deferred, and keep their order. */
 static void Burst(KVWorker<int64_t> *kv)
 {
     const int many = 6000;

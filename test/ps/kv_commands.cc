@@ -1,6 +1,6 @@
 // Commands to a KVServer, as a key-value store's controller sends them: its SimpleApp side is served as soon
-// as that handle is set, also on a node that has no other; pushes that come meanwhile wait for theirs, in
-// order.
+// as that handle is set, also on a node that has no other; pushes that come before their handle is set
+// wait for it, in order.
 #include "ps/ps.h"
 
 using namespace ps;

@@ -56,7 +56,7 @@ int main()
         got.clear();
         strict.Wait(strict.PushPull({1}, {1}, &got, nullptr, 1));
         CHECK_EQ(got.size(), 1u);
-        /* Nobody serves this app in time? It is said, too (PARAMO's handler_wait_ms); not waited for here. */
+        /* An app without a handler is an error, too (PARAMO's handler_wait_ms); not waited for here. */
         int failing = strict.Push({1}, {1}, {}, 13);
         CHECK(Has(Error([&] { strict.Wait(failing); }), "unlucky"));
         CHECK(Error([&] { strict.Wait(strict.Push({1}, {1})); }).empty());

@@ -1,6 +1,6 @@
-// Nothing is lost in silence: timestamps begin at 0, those that nobody has are an error and never a hang; a
-// KVWorker that goes waits for what it has pushed; what fails without anybody waiting for it makes Finalize
-// fail, once; and a handle or callback may throw whatever it likes. A request has failed, too, if the server closes
+// Nothing is lost in silence: timestamps begin at 0, unknown ones are an error and never a hang; a
+// KVWorker that goes waits for what it has pushed; a failure for which no call waits makes Finalize
+// fail, once; and a handle or callback may throw anything. A request has failed, too, if the server closes
 // its app before it answers.
 #include <atomic>
 
@@ -105,7 +105,7 @@ int main()
         CHECK(Has(Error([&] { app.Wait(app.Request(5, "", kServerGroup)); }), "response handle"));
         CHECK(Has(Error([&] { kv.Wait(kv.Push({1}, {1}, {}, 0, [] { throw 1; })); }), "callback"));
         kv.Wait(kv.Push({1}, {1}));
-        if (rank == 0) { /* three that nobody waits for */
+        if (rank == 0) { /* three without a Wait */
             KVWorker<float> *closed = new KVWorker<float>(3, 0);
             closed->Push({1}, {1});
             CHECK(Has(Error([&] { closed->Wait(closed->Push({1}, {1})); }), "closed"));

@@ -1,7 +1,7 @@
 # Sourced by the scripts here: a job of plain processes, as a cluster's launcher or a shell loop would start it.
 
 port=0
-# A port that nobody listens on: below those that the kernel hands out, drawn again for each job.
+# A port without a listener: below those that the kernel hands out, drawn again for each job.
 pick_port() {
     for _ in $(seq 100); do
         port=$((15000 + RANDOM % 15000))

@@ -40,7 +40,7 @@ static void Ask(SimpleApp *app, int times)
         }
     }
 
-    app->Wait(app->Request(2, std::string(), 7)); /* nobody counts these by their body */
+    app->Wait(app->Request(2, std::string(), 7)); /* no handle counts these by their body */
     const std::string large(5 << 20, 'x');
     app->Wait(app->Request(2, large, kScheduler + kServerGroup));
 

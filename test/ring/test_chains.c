@@ -83,7 +83,8 @@ static void the_survivor_takes_over(void **state)
 }
 
 /* A member comes nearer to the owner only where it lacks nothing; without what belongs there its level stays
- * empty. What nobody has any more is the caller's to say, and of tables with a replica it is an orphan's. */
+ * empty. The caller says which rows no member has any more; of tables with a replica these are an
+ * orphan's. */
 static void a_member_without_rows_stays_behind(void **state)
 {
     (void)state;
@@ -123,8 +124,8 @@ static void a_member_without_rows_stays_behind(void **state)
     }
 }
 
-/* With `lose` the first that is left is the owner, whatever died before it; who nobody is left of is given to
- * those who are there, by weight. */
+/* With `lose` the first member that is left is the owner, however many died before it. Partitions without a member
+ * are given to the shards that are left, by weight. */
 static void those_left_have_all(void **state)
 {
     (void)state;

@@ -346,7 +346,7 @@ static void runs_stay_long(void **state)
     assert_true(count_runs(&w.chains[w.now]) < 400);
 }
 
-/* The dead shard's partitions go to those who hold copies of them, as far as the shares let them: an owner that was
+/* The dead shard's partitions go to shards that hold copies of them, as far as the shares let them: an owner that was
  * no replica is the exception. The remaining shards keep what they own. */
 static void copies_are_promoted(void **state)
 {

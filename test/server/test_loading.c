@@ -136,8 +136,8 @@ static void load(void)
     assert_int_equal(w.status, PARAMO_OK);
 }
 
-/* So many answers have come since the hold, from this number on, in order; those of pulls have what the
- * pushes before make. */
+/* `count` answers have come since the hold, from number `first` on, in order; those of pulls have the result of the
+ * pushes before. */
 static void answered(uint64_t first, unsigned count, float before)
 {
     assert_int_equal(w.c->count, count);

@@ -586,7 +586,7 @@ static void changes_are_not_known(void **state)
     while (!w.done)
         fake_pass(&w.f, ENV_SEC);
     commit(7);
-    whole_on_base(8, 7, "nobody said that there would be another");
+    whole_on_base(8, 7, "no order said that there would be another");
     load(8);
     whole_on_base(9, 8, "it has loaded one");
     w.f.foreign = 1500;

@@ -34,8 +34,8 @@ static void becomes(struct world *w, struct view_shard *shards, uint64_t number,
     free(view);
 }
 
-/* Nobody need have seen the view itself that gave it the key: the job's first that anybody sees is not its
- * first, and a customer says by which change of owners it was answered. */
+/* It may be that no node has seen the view that gave it the key: the first view of the job that a node sees is not
+ * the job's first, and a customer says by which change of owners it was answered. */
 static void an_owner_owns_since_the_change(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* A cut gives out what the table was, each row once, whatever happens to it meanwhile; and cuts of changes,
- * laid over the last whole one, are what a whole one would have been. */
+/* A snapshot gives out the table as it was, each row once, while the table changes. Snapshots of changes, laid over
+ * the last whole one, give what a whole one would have given. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,7 +169,7 @@ static void change(size_t i)
         break;
     case 5:
         assert_int_equal(table_push(w.t, &key, 1, bad), PARAMO_E_NUMERIC);
-        w.exists[i] = false; /* nobody asks */
+        w.exists[i] = false; /* no caller asks */
         break;
     case 6:
         if (table_push_columns(w.t, &key, 1, 0, 1, v) != PARAMO_OK) /* not of every table */

@@ -251,7 +251,7 @@ static void check_scan(const struct play_op *op)
         row += there;
     }
     if (row != b->n)
-        fail_msg("seed %llu: a scan of shard %u has keys that nobody pushed, or out of order",
+        fail_msg("seed %llu: a scan of shard %u has keys that no worker pushed, or out of order",
                  (unsigned long long)p->seed, b->shard);
 }
 

@@ -1,12 +1,12 @@
 /*
- * Moves of partitions on one simulated network: servers join and are drained, are killed, cut off, started
- * anew, the scheduler too, while clients push. What was answered is there, once; copies are equal bit for
- * bit; nobody keeps what it has given away; when faults end all partitions have their copies again. In half
- * of the seeds tables have fewer replicas than the job. The test is the scheduler: it runs
- * cluster/scheduler/migrations.c, gives its orders late, and each server takes each view at its own time.
- * Besides what strikes at any moment: an owner is cut off, from the scheduler, too, or killed at a step of a
- * move; the connections between the two sides lag, each for itself; a PAUSE comes when its move was given up.
- * Faults from a seed; one seed again: test_migration_sim SEED [COUNT].
+ * Moves of partitions on one simulated network: servers join and are drained, are killed, cut off, started again, the
+ * scheduler too, while clients push. What was answered is there, once; copies are equal bit for bit; no source keeps
+ * rows of partitions that it gave away; when faults end all partitions have their copies again. In half of the seeds
+ * tables have fewer replicas than the job. The test is the scheduler: it runs cluster/scheduler/migrations.c, gives
+ * its orders late, and each server takes each view at its own time. Besides what strikes at any moment: an owner is
+ * cut off, from the scheduler, too, or killed at a step of a move; the connections between the two sides lag, each
+ * for itself; a PAUSE comes when its move was given up. Faults from a seed; one seed again: test_migration_sim SEED
+ * [COUNT].
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
-/* Servers die with rows that nobody else has, and these rows come back from a checkpoint (--on-loss restore):
- * the test is the scheduler. What was lost is as it was in the checkpoint, and no push that is in there, or
- * was under way, is done twice or not at all; everything else is as it is; nobody sees more of it than a
- * wait. */
+/* Servers die with the last copies of rows, and these rows come back from a checkpoint (--on-loss restore). The test is
+ * the scheduler. Lost rows are as in the checkpoint. Each push that is in the checkpoint, or was in flight, is done
+ * once. All other rows stay as they are, and clients only wait. */
 #include "server/replication/chain_impl.h"
 #include "server/shard/shard_tables.h"
 #include "server/snapshot/loading.h"

@@ -1,5 +1,5 @@
-/* A server dies with a request under way that asks all servers: with copies it begins anew where it must, and
- * nobody sees more of it than that it took longer. Also: a table is gone through while owners change. */
+/* A server dies during a request that asks all servers: with copies the request starts again where it must, and only
+ * takes longer. Also: a table is scanned while owners change. */
 #include "server/replication/acks.h"
 #include "server/replication/chain_impl.h"
 #include "server/replication/chain_stream.h"
@@ -153,8 +153,8 @@ static struct simnet_link *link_of(struct play *p, const char *from, const char 
     return link;
 }
 
-/* A server without any partitions goes, too, while those who have the dead one's are asked: they are waited
- * for. */
+/* A server without partitions dies, too, while the servers that have the dead one's partitions are asked: the
+ * request waits for their answers. */
 static void test_clear_is_not_done_early(void **state)
 {
     (void)state;
