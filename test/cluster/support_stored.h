@@ -1,6 +1,6 @@
 /*
- * A cluster whose scheduler keeps its state on a simulated disk: what the tests of its restarts share. A scheduler may be
- * stopped and started again.
+ * A cluster whose scheduler keeps its state on a simulated disk: what the tests of its restarts share. A scheduler
+ * may be stopped and started again.
  */
 #ifndef TEST_CLUSTER_SUPPORT_STORED_H
 #define TEST_CLUSTER_SUPPORT_STORED_H

@@ -311,8 +311,8 @@ void sched_ckpt_abandon(struct scheduler *s, paramo_err err)
 
 /* ---- a job begins with one ------------------------------------------------------------------------------ */
 
-/* Until its load ends, no worker joins, nothing migrates, and no other checkpoint is taken or loaded. So a load that has
- * failed is carried out again from the start. */
+/* Until its load ends, no worker joins, nothing migrates, and no other checkpoint is taken or loaded. So a load that
+ * has failed is carried out again from the start. */
 static void begin_check(const struct scheduler *s)
 {
     const struct ckpt_begin *b = &s->ckpts->begin;

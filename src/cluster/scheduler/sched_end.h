@@ -33,7 +33,8 @@ void sched_end_begin(struct scheduler *s, paramo_err status, const char *text);
 void sched_end_asked(struct sched_call *call, const char *text);
 /* Ends the job if no worker is left, or begins to wait for one. */
 void sched_end_check(struct scheduler *s);
-/* ENDING: the scheduler is over as soon as no member is left, or after end_wait_ms; but not before the end is durable. */
+/* ENDING: the scheduler is over as soon as no member is left, or after end_wait_ms; but not before the end is
+ * durable. */
 void sched_end_wait(struct scheduler *s);
 /* A worker took a dead one's place: the job continues, if it waited for that. */
 void sched_end_worker_joined(struct scheduler *s);
