@@ -603,7 +603,7 @@ static void too_many_senders(void **state)
         s->senders->most = 0;
         if (replicas) {
             world_server_gone(&w, 0); /* 1 has followed it */
-        } else {                      /* no table has */
+        } else {                      /* the last copies are lost */
             w.servers[0].alive = false;
             w.lost_at = w.number + 1;
             for (unsigned a = 0; a < RING_PARTITIONS; a++) {
