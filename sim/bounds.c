@@ -81,7 +81,7 @@ uint64_t bounds_may_load(const struct world *w, enum sim_table table, unsigned i
     return may;
 }
 
-/* What the key's row had nothing of, in each state that it was in during a save. */
+/* The digits that the key's row had in none of its states during a save. */
 static uint64_t gone_during(const struct world *w, const struct bounds *b, unsigned t, unsigned i)
 {
     const struct ledger_key *k = &w->ledger[t].keys[i];

@@ -40,8 +40,8 @@ bool clocks_lives(const struct machine *m)
     return lives(m->world, m);
 }
 
-/* What the customer lacks to have reached the clock: iterations, or a request that was issued before it ended one and
- * is in flight. False: nothing. */
+/* Has the customer not reached the clock? It lacks iterations, or a request that it issued before it ended one is in
+ * flight. */
 static bool behind(const struct world *w, const struct customer *c, uint64_t clock, char *why, size_t size)
 {
     uint64_t issued = atomic_load(&c->worker->clock.issued);
@@ -202,7 +202,7 @@ static bool has_cause(const struct customer *c, enum clocks_state was, paramo_er
         return call_ends_late(m, k->asked_at, k->deadline, k->asked_from) || call_ends_with_job(m, status);
     case PARAMO_E_MEMORY:
         return memory_failed_call(m, 0, k->asked_from);
-    case PARAMO_E_NOT_FOUND: /* the scheduler does not count it, which has declared its process dead */
+    case PARAMO_E_NOT_FOUND: /* the scheduler has declared its process dead, and does not count it */
         return was != CLOCKS_JOINING && !lives(m->world, m);
     default:
         return call_ends_with_job(m, status);

@@ -236,7 +236,7 @@ static struct fault apart_draw(const struct schedule *s, struct dice *d, uint32_
                                                  : dice_scale(d, 100 * ENV_MS, ENV_SEC)};
 }
 
-/* The server does not reach the scheduler, and is declared dead while it works on with all others. */
+/* The server does not reach the scheduler, and is declared dead while it continues to work with all others. */
 static void isolate(struct schedule *s, struct dice *d, uint32_t step, uint32_t server)
 {
     struct fault cut = {.step = step, .kind = FAULT_cut, .from = server, .to = 0};

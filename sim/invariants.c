@@ -35,7 +35,7 @@
 
 /* ---- order --------------------------------------------------------------------------------------------- */
 
-/* Does the request come after that one? ts 0: a carrier. */
+/* Does the request wait for the one with this timestamp? 0: a carrier. */
 static bool names(const struct op *op, uint64_t ts)
 {
     return ts && (ts <= op->after_all || ts == op->after[0] || ts == op->after[1]);
@@ -415,8 +415,8 @@ static void keys_died(struct world *w, const struct view *view, unsigned place, 
         }
 }
 
-/* On as many servers that live as there are to be. Two shards of one server may be in the chain while one of them takes
- * the other's place. */
+/* Is the chain on as many living servers as it should be? Two shards of one server may be in the chain while one of
+ * them takes the other's place. */
 static bool has_all_copies(const struct world *w, const struct view *view, unsigned partition)
 {
     uint64_t nodes = 0;

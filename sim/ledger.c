@@ -316,9 +316,9 @@ static bool while_loading(const struct world *w, enum sim_table table, uint64_t 
     return bounds_hold(table) && (w->loading || from <= w->loaded_at);
 }
 
-/* Two of the events in one read that rows change by: each of their states may be one that is not known any more. So
- * is what a server has that is declared dead, if it was so before a load, or, without copies, before the loss before
- * the last. */
+/* May the row be in a state that the model has forgotten? Yes, if two events that change rows fall into one read. The
+ * same holds for rows of a server that was declared dead before a load, or, without copies, before the last loss but
+ * one. */
 static bool is_unknown(const struct world *w, enum sim_table table, const struct ledger_key *k, uint64_t from)
 {
     bool lost = losses_between(k, from), load = while_loading(w, table, from);
@@ -454,7 +454,7 @@ static void row_check(struct world *w, const struct reading *r)
     }
 }
 
-/* A push of this key has the value, or none has: what a server may have that is declared dead. */
+/* Has a push of this key written the value? 0: no push has. A server that is declared dead may have either. */
 static bool was_written(const struct world *w, unsigned index, uint64_t value)
 {
     return !value || ((value & 0xff) == index && value >> 8 <= w->serial);

@@ -61,8 +61,8 @@ static void table_check(struct world *w, const struct machine *m, unsigned index
     }
 }
 
-/* The same of a copy. A copy is lost only if its owner's is: or a load is in progress, which ends at one before the
- * other. */
+/* The same of a copy. A copy is lost only if its owner's row is, or while a load is in progress, which does not end
+ * everywhere at the same time. */
 static bool copy_is_lost(const struct world *w, const struct shard_table *const tables[SIM_SHARDS],
                          unsigned s, const struct ledger_key *key)
 {
@@ -195,7 +195,7 @@ static void kept_answers_check(struct world *w, const struct machine *m, const s
                              m->name, s->handled[i]->head.number);
 }
 
-/* A shard has no rows of partitions in whose chain it is not, and that it is not about to get. */
+/* A shard has only rows of partitions in whose chains it is, or that it is about to get. */
 static void unknown_rows_check(struct world *w, const struct machine *m, const struct shard *shard,
                                enum sim_table t, const struct shard_table *st)
 {

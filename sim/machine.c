@@ -416,7 +416,7 @@ void machine_start(struct machine *m)
 
 /* ---- customers ----------------------------------------------------------------------------------------- */
 
-/* A worker, and what the product's has nowhere. */
+/* A worker, with the members that the product's worker does not have. */
 struct opened {
     paramo_worker worker;
     struct machine *machine;

@@ -61,7 +61,7 @@ void reals_open(struct customer *c, const struct filter_chain chains[FILTER_DIRE
     }
 }
 
-/* A pull that waits at a shard is answered as a later one wants: the worst of all counts. */
+/* A pull that waits at a shard is answered with the filters of a later one: the bound is the worst of all. */
 void reals_chain(struct customer *c, enum sim_table table, enum filter_direction direction,
                  const struct filter_chain *chain)
 {
@@ -99,7 +99,7 @@ double reals_pulled(const struct op *op)
 {
     const struct reals_error *e = &op->machine->customers[op->customer].pulled_error[op->table - SIM_REALS];
     double most = greatest(op);
-    /* the greatest value before it was rounded may have been greater, by as much as that is off */
+    /* before it was rounded, the greatest value may have been greater by its error */
     return more * (1 + 2 * e->share + 2 * e->own) * (e->share * most + e->own * most + e->least);
 }
 

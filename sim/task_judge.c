@@ -49,7 +49,7 @@ static const struct view *view_of(const struct task_call *call)
     return call->machine->customers[call->customer].worker->client->view;
 }
 
-/* Has a node died or left that it goes to? Or is it going to be known? */
+/* Has a node to which the call goes died or left, perhaps not known yet? */
 static bool is_lost(const struct task_call *call)
 {
     const struct world *w = call->machine->world;
@@ -63,7 +63,7 @@ static bool is_lost(const struct task_call *call)
     return lost;
 }
 
-/* Does a node that it goes to take no more calls? */
+/* Does a node to which the call goes take no more calls? */
 static bool is_refused(const struct task_call *call)
 {
     const struct world *w = call->machine->world;
@@ -216,7 +216,7 @@ static void success_check(const struct task_call *call)
     w->counts[PLAY_task_groups] += group;
 }
 
-/* As the node's answer has it. AGAIN and MOVED mean something else to a client. */
+/* The status in the node's answer. AGAIN and MOVED mean something else to a client. */
 static paramo_err as_answer(paramo_err status)
 {
     return status == PARAMO_E_AGAIN || status == PARAMO_E_MOVED ? PARAMO_E_HANDLER : status;
@@ -231,7 +231,8 @@ static bool has_run_into(const struct task_call *call, paramo_err status)
     return failed;
 }
 
-/* Has a call failed that it comes after, or may it have? If only one is not known to be well, that one has failed. */
+/* Has a call that it comes after failed, or may one have failed? If only one is not known to be well, that one has
+ * failed. */
 static bool after_failed(const struct task_call *call)
 {
     struct task_call *some = NULL;
