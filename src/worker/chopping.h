@@ -1,6 +1,6 @@
 /*
  * Chopping: the keys of one owner into chunks of about chunk_bytes, which start at once. It must never know the view,
- * only which shard takes the chunks. On the lane. Tests: test/worker/test_client.c, test/worker/test_segments.c.
+ * only which shard takes the chunks. On the lane. Tests: test/worker/test_client.c, test/worker/test_slice_turns.c.
  */
 #ifndef WORKER_CHOPPING_H
 #define WORKER_CHOPPING_H

@@ -24,9 +24,8 @@ static struct table *make(paramo_optimizer optimizer, uint32_t dim, const struct
     return t;
 }
 
-/* design.md, budgets: one float per key and no optimizer state take at most 24 bytes a key. Held at every
- * size on the way to 3 million keys, in requests of 1,000; each key's sum is right at the end, for odd and
- * even keys. */
+/* One float per key and no optimizer state take at most 24 bytes a key (docs/PERFORMANCE.md), at every size on the
+ * way to 3 million keys, in requests of 1,000. Each key's sum is right at the end, for odd and even keys. */
 static void grows_to_millions_within_24_bytes_a_key(void **state)
 {
     (void)state;

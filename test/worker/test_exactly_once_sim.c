@@ -1,7 +1,7 @@
 /*
- * Every push is applied exactly once, whatever is lost, repeated, reordered, cut or moved on the way (design,
- * section 3): several clients and shards on one simulated network, faults from a seed, sums of small integers
- * compared exactly at the end.
+ * Every push is applied exactly once, although messages are lost, repeated and reordered, links are cut and
+ * partitions move (docs/ARCHITECTURE.md, section 5): several clients and shards on one simulated network, faults
+ * from a seed, sums of small integers compared exactly at the end.
  *
  * Partitions move only while they hold nothing, and only to a server that had none before: what partitions
  * with data need (records that travel with them) is migration's work. One seed again: test_exactly_once_sim
