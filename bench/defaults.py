@@ -4,11 +4,12 @@
 usage: bench/defaults.py [--paramo FILE] [--vw FILE] [--data DIR] [--sets DIR] [--rows N] [--models lr,fm]
                          [--only WORD] [--of all|usual|hard|small]
 
-Sets: those of bench/defaults_sets.py (usual), bench/defaults_hard_sets.py (hard) and bench/defaults_small_sets.py (small,
-with scikit-learn), and each pair NAME.train, NAME.test in --sets (any format and compression: NAME.train.gz). Nothing is fetched. Of most files the first --rows rows are used,
-a third of that for tests, so that a run takes minutes. The test rows choose the best of the grid, and the defaults never
-see them. Vowpal Wabbit and scikit-learn (bench/defaults_peers.py) learn the same rows where they are installed: with
-their defaults, and in the best of a grid. "Best" is the best of all programs.
+Sets: those of bench/defaults_sets.py (usual), bench/defaults_hard_sets.py (hard) and bench/defaults_small_sets.py
+(small, with scikit-learn), and each pair NAME.train, NAME.test in --sets (any format and compression: NAME.train.gz).
+Nothing is fetched. Of most files the first --rows rows are used, a third of that for tests, so that a run takes
+minutes. The test rows choose the best of the grid, and the defaults never see them. Vowpal Wabbit and scikit-learn
+(bench/defaults_peers.py) learn the same rows where they are installed: with their defaults, and in the best of a
+grid. "Best" is the best of all programs.
 """
 import argparse, json, math, os, re, shutil, subprocess, sys, tempfile
 

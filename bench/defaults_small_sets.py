@@ -1,8 +1,9 @@
 """Small data sets of bench/defaults.py: bundled ones and generators of scikit-learn, and drawn text and ids, with 30 to
 6,000 rows. `paramo train` cross-validates most of them (docs/TRAINING.md, "Few rows").
 
-The first 14 were looked at when the rule was made; the others were only tried. make(out) writes NAME.train and NAME.test
-into out, libsvm, and returns the names, or none where scikit-learn is not installed. Each set is a function of its seed.
+The first 14 were looked at when the rule was made; the others were only tried. make(out) writes NAME.train and
+NAME.test into out, libsvm, and returns the names, or none where scikit-learn is not installed. Each set is a function
+of its seed.
 """
 import math
 

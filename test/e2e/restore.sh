@@ -119,8 +119,8 @@ ends e-worker1 '0|130' "e: the other worker ends"
 ends e 0 "e: the scheduler ends"
 for i in 1 2; do ends "e-server$i" 0 "e: server $i ends"; done
 
-# ---- here: the first epoch is the best, and its model is where it was. (In the jobs before, a better model may have been saved
-# there after the last checkpoint.) ----
+# ---- the first epoch is the best, and its model is where it was ----
+# (In the jobs before, a better model may have been saved there after the last checkpoint.)
 rm -rf taken
 long=("$PARAMO" train --model lr --data train.ffm --batch 128 --alpha 1 --l1 0 --l2 0 --epochs 100000 --any-quality)
 start f "${long[@]}" --model-out one --checkpoint-dir taken --checkpoint-every 1
