@@ -506,8 +506,8 @@ static void one_event(void)
     assert_true(lane_enter(w.f.lane));
 }
 
-/* A load begins when the request has had some of its turns. What it finds is as before the load, if it is answered before,
- * else as after it. A row more would be counted twice, and one fewer would be missing. */
+/* A load begins when the request has had some of its turns. What it finds is as before the load, if it is answered
+ * before, else as after it. */
 static void turns_find_one_state(void **state)
 {
     (void)state;

@@ -21,8 +21,8 @@
 
 struct reducing;
 
-/* What is found in steps belongs together only while this stays the same: which partitions are the shard's, and which load
- * of a checkpoint has put the rows there. */
+/* What is found in steps belongs together only while this stays the same: which partitions are the shard's, and which
+ * load of a checkpoint has put the rows there. */
 struct rows_epoch {
     uint64_t partitions_changed, loads;
 };
