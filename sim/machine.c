@@ -56,7 +56,8 @@ static void *must_have(void *p)
 
 /* ---- starting ------------------------------------------------------------------------------------------ */
 
-/* By the scheduler's roster more servers are gone than may be. No other node may know of the last death. */
+/* By the scheduler's roster more servers are gone than may be. No other node may know of the last death. If no view of
+ * the job was seen, the rule is that of its first view (copies_count). */
 static void judge_lost(const struct machine *m)
 {
     const struct world *w = m->world;
@@ -64,7 +65,11 @@ static void judge_lost(const struct machine *m)
     unsigned gone = w->gone;
     for (uint32_t i = 0; i < s->roster->slots[SLOTS_SERVERS].count && i < SIM_SERVERS; i++) {
         const struct sched_node *node = s->roster->slots[SLOTS_SERVERS].node[i];
-        gone += w->copies_at[i] && (node->state == SNODE_DEAD || node->info.incarnation != w->copies_at[i]);
+        bool dead = node->state == SNODE_DEAD;
+        if (w->copies_at[i])
+            gone += dead || node->info.incarnation != w->copies_at[i];
+        else
+            gone += !w->holder[i] && (dead || node->info.recovered);
     }
     if (w->schedule->restores && ckpts_can_return(w))
         judge_broken(m->world, "the job has lost rows, and there is a checkpoint that has them");
