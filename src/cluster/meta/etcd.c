@@ -1,5 +1,6 @@
 #include "cluster/meta/etcd.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -91,6 +92,7 @@ void etcd_erase(struct writer *list, const char *key, const char *end)
 
 static void list_write(struct writer *list, const char *before, struct writer *body)
 {
+    assert(list != body && !list->fixed);
     append_text(body, before);
     if (list->len)
         write_bytes(body, list->data, list->len);
@@ -184,6 +186,7 @@ static bool kvs_read(const json_t *range, struct etcd_answer *answer)
         return !kvs || json_is_array(kvs);
     if (n > ETCD_KVS_MAX - answer->count)
         return false;
+    assert(answer->count <= ETCD_KVS_MAX && !answer->kv == !answer->count);
     struct etcd_kv *more = realloc(answer->kv, (answer->count + n) * sizeof *more);
     if (!more)
         return false;

@@ -1,5 +1,7 @@
 #include "cluster/meta/store.h"
 
+#include <assert.h>
+
 void store_record_begin(struct writer *w, uint64_t id, size_t *mark)
 {
     write_u64(w, id);
@@ -11,6 +13,7 @@ void store_record_end(struct writer *w, size_t mark)
 {
     if (w->failed)
         return;
+    assert(mark >= sizeof(uint64_t) && mark + sizeof(uint32_t) <= w->len);
     struct writer len = writer_over(w->data + mark, sizeof(uint32_t));
     write_u32(&len, (uint32_t)(w->len - mark - sizeof(uint32_t)));
 }
@@ -32,6 +35,7 @@ paramo_err store_save(struct store *store, struct writer *records, bool whole, s
                       void *arg)
 {
     paramo_err err = PARAMO_OK;
+    assert(done && !records->fixed);
     if (records->failed)
         err = err_memory(records->len);
     else if (records->len > STORE_BYTES_MAX)

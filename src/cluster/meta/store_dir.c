@@ -67,6 +67,14 @@ static void store_check(const struct dir_store *s)
     assert(s->phase != STORE_STARTING || s->pending <= 1);
 }
 
+/* Off the lane. The lock guards the files. An entry is in a log that has begun, unless a save has failed. */
+static void files_check(const struct dir_store *s)
+{
+    assert(s->lock && s->term);
+    assert(s->broken || !s->log == !s->entries);
+    assert(!s->log || s->generation);
+}
+
 /* ---- the files, off the lane -------------------------------------------------------------------------- */
 
 static void sum_write(struct writer *w)
@@ -84,6 +92,7 @@ static void log_name(uint64_t generation, char name[32])
 static void log_forget(struct dir_store *s, uint64_t generation)
 {
     char name[32], path[FS_PATH_MAX];
+    assert(generation < s->generation && !s->broken);
     log_name(generation, name);
     if (fs_join(s->dir, name, path) == PARAMO_OK && fs_unlink(s->config.fs, path) == PARAMO_OK)
         log_debug("store: removed %s, which is no longer needed", path);
@@ -93,7 +102,7 @@ static void log_forget(struct dir_store *s, uint64_t generation)
 static paramo_err state_write(struct dir_store *s, const struct writer *records)
 {
     struct writer w = {0};
-    assert(s->lock && s->term);
+    files_check(s);
     fs_close(s->log);
     s->log = NULL;
     s->entries = 0;
@@ -139,7 +148,7 @@ static paramo_err entry_write(struct dir_store *s, const struct writer *records)
     if (s->broken)
         return err_set(PARAMO_E_IO, "%s: an earlier save failed; the next save must contain the whole state",
                        s->dir);
-    assert(s->lock && s->term && !s->log == !s->entries);
+    files_check(s);
     paramo_err err = s->log ? PARAMO_OK : log_begin(s);
     write_bytes(&w, entry_magic, sizeof entry_magic);
     write_u64(&w, s->generation);
@@ -158,6 +167,7 @@ static paramo_err entry_write(struct dir_store *s, const struct writer *records)
     s->entries++;
     assert(err || s->log);
     s->broken = err != PARAMO_OK;
+    files_check(s);
     return err;
 }
 
@@ -224,6 +234,7 @@ static paramo_err log_read(struct dir_store *s, uint64_t generation, struct writ
 {
     char name[32], path[FS_PATH_MAX];
     struct writer file = {0};
+    assert(s->lock && !s->log && generation);
     log_name(generation, name);
     paramo_err err = fs_join(s->dir, name, path);
     if (!err)
@@ -258,6 +269,7 @@ static paramo_err files_read(struct dir_store *s, struct writer *found)
     struct reader records = {0};
     uint32_t term = 0;
     uint64_t generation = 0;
+    assert(s->lock && !s->log && !s->entries);
     paramo_err err = fs_join(s->dir, "state", path);
     if (!err)
         err = fs_load(s->config.fs, path, STATE_MAX, &file);
@@ -281,6 +293,7 @@ static paramo_err store_read(struct store_blocking_job *c)
 {
     struct dir_store *s = c->store;
     char path[FS_PATH_MAX];
+    assert(!s->lock && !c->records.len);
     paramo_err err = fs_join(s->dir, "lock", path);
     if (!err)
         err = fs_open(s->config.fs, path, FS_LOCK, &s->lock);
@@ -295,6 +308,7 @@ static void start_work(struct blocking_job *blocking_job)
 {
     struct store_blocking_job *c = container_of(blocking_job, struct store_blocking_job, blocking_job);
     struct dir_store *s = c->store;
+    assert(c->started && !c->saved);
     assert(!s->lock && !s->log);
     paramo_err err = fs_keep_dir(s->config.fs, s->dir);
     if (!err)
@@ -312,6 +326,8 @@ static void start_work(struct blocking_job *blocking_job)
 static void save_work(struct blocking_job *blocking_job)
 {
     struct store_blocking_job *c = container_of(blocking_job, struct store_blocking_job, blocking_job);
+    assert(c->saved && !c->started);
+    files_check(c->store);
     c->status = c->whole ? state_write(c->store, &c->records) : entry_write(c->store, &c->records);
     if (c->status)
         err_text_copy(c->text);
@@ -321,6 +337,7 @@ static void save_work(struct blocking_job *blocking_job)
 
 static void store_free(struct dir_store *s)
 {
+    assert(s->closed && !s->pending);
     fs_close(s->log);
     fs_close(s->lock);
     free(s->dir);
@@ -376,6 +393,7 @@ static void start_done(struct blocking_job *blocking_job)
 static void save_done(struct blocking_job *blocking_job)
 {
     struct store_blocking_job *c = container_of(blocking_job, struct store_blocking_job, blocking_job);
+    assert(c->saved && c->store->phase == STORE_READY);
     if (blocking_job_over(c))
         c->saved(c->arg, c->status);
     blocking_job_free(c);
@@ -429,6 +447,7 @@ static paramo_err dir_save(struct store *store, struct writer *records, bool who
 {
     struct dir_store *s = store_of(store);
     assert(s->phase == STORE_READY && !s->closed);
+    assert(!records->failed && !records->fixed && records->len <= STORE_BYTES_MAX);
     struct store_blocking_job *c = blocking_job_new(s, save_work, save_done, arg);
     if (!c) {
         writer_fini(records);

@@ -62,6 +62,8 @@ paramo_err store_etcd_check(const char *meta)
 
 static void store_free(struct etcd_store *s)
 {
+    assert(s->closed && !s->asking && !s->inside);
+    assert(!s->first || !s->last->next);
     lane_timer_cancel(s->lane, &s->timer);
     while (s->first) {
         struct save *next = s->first->next;
@@ -79,12 +81,14 @@ static void store_free(struct etcd_store *s)
 /* True: not before then. */
 static bool waits(struct etcd_store *s, uint64_t at)
 {
+    assert(!s->closed && !s->asking);
     return meta_now(s) < at && lane_timer_arm(s->lane, &s->timer, at) == PARAMO_OK;
 }
 
 static void turn_leading(struct etcd_store *s)
 {
     etcd_store_check(s);
+    assert(!s->asking && !s->inside && s->phase >= PHASE_READ);
     meta_saves_fail(s);
     if (s->closed)
         store_free(s);
@@ -100,6 +104,7 @@ static void turn_leading(struct etcd_store *s)
 
 static void meta_turn(struct etcd_store *s)
 {
+    etcd_store_check(s);
     if (s->asking || s->inside)
         return;
     if (s->closed) {
@@ -127,7 +132,9 @@ static void meta_turn(struct etcd_store *s)
 
 static void timer_due(struct lane_timer *timer)
 {
-    meta_turn(container_of(timer, struct etcd_store, timer));
+    struct etcd_store *s = container_of(timer, struct etcd_store, timer);
+    assert(!s->closed && !s->inside);
+    meta_turn(s);
 }
 
 /* ---- the store ---------------------------------------------------------------------------------------- */
@@ -142,6 +149,7 @@ static paramo_err etcd_start(struct store *store, store_started_fn *done, void *
     struct etcd_store *s = store_of(store);
     assert(s->phase == PHASE_OPEN && !s->asking);
     etcd_store_check(s);
+    assert(!s->closed && !s->started && !s->first);
     s->started = done;
     s->started_arg = arg;
     s->give_up_at = meta_now(s) + s->patience_ms * ENV_MS;
@@ -158,6 +166,7 @@ static paramo_err etcd_save(struct store *store, struct writer *records, bool wh
     struct etcd_store *s = store_of(store);
     assert(s->phase == PHASE_READY);
     etcd_store_check(s);
+    assert(!s->closed && (!s->first || !s->last->next));
     bool late = s->broken && !whole && records->len;
     struct save *v = s->fenced || late ? NULL : malloc(sizeof *v);
     if (!v) {
@@ -183,6 +192,7 @@ static void etcd_close(struct store *store)
 {
     struct etcd_store *s = store_of(store);
     assert(!s->closed);
+    etcd_store_check(s);
     s->closed = true;
     lane_timer_cancel(s->lane, &s->timer);
     if (!s->asking && !s->inside)
@@ -209,6 +219,7 @@ paramo_err store_etcd_open(const struct store_etcd_config *config, struct store 
         free(s);
         return err;
     }
+    etcd_store_check(s);
     *out = &s->store;
     return PARAMO_OK;
 }

@@ -36,6 +36,7 @@ static void call_work(struct blocking_job *blocking_job)
     struct http_request ask = {
         .url = s->url, .body = &s->body, .timeout_ms = s->timeout_ms, .answer_max = ANSWER_MAX};
     unsigned status = 0;
+    assert(s->asking && !s->answer.data);
     s->status = s->body.failed ? err_memory(s->body.len) : http_post(s->http, &ask, &status, &s->answer);
     if (!s->status && status != 200) {
         char reason[120];
@@ -72,6 +73,7 @@ void meta_call(struct etcd_store *s, const char *path, uint32_t timeout_ms,
 {
     etcd_store_check(s);
     assert(!s->asking && !s->closed);
+    assert(s->phase != PHASE_OPEN);
     (void)snprintf(s->url, sizeof s->url, "http://%s/v3/%s", s->endpoint[s->endpoint_at], path);
     s->asking = true;
     s->timeout_ms = timeout_ms;
@@ -84,7 +86,9 @@ void meta_call(struct etcd_store *s, const char *path, uint32_t timeout_ms,
 void meta_txn(struct etcd_store *s, struct etcd_txn *txn, uint32_t timeout_ms,
               void (*then)(struct etcd_store *s, paramo_err err))
 {
+    assert(!s->asking && !s->body.data);
     etcd_txn_write(txn, &s->body);
+    assert(s->started || s->phase == PHASE_READY);
     meta_call(s, "kv/txn", timeout_ms, then);
 }
 
@@ -148,10 +152,12 @@ bool meta_fenced(struct etcd_store *s, const struct etcd_answer *answer)
                        who[0] ? who : "no scheduler", number);
     else
         (void)snprintf(s->fenced_by, sizeof s->fenced_by, "its keys in etcd are gone");
+    etcd_store_check(s);
     return true;
 }
 
 paramo_err meta_fenced_text(const struct etcd_store *s)
 {
+    assert(s->fenced && s->fenced_by[0]);
     return err_set(PARAMO_E_FENCED, "this scheduler no longer leads the job: %s", s->fenced_by);
 }

@@ -11,6 +11,8 @@
 
 void meta_grant(struct etcd_store *s, void (*then)(struct etcd_store *s, paramo_err err))
 {
+    assert(!s->asking && !s->body.data);
+    etcd_store_check(s);
     etcd_grant_write(TTL_S, &s->body);
     meta_call(s, "lease/grant", SHORT_MS, then);
 }
@@ -25,6 +27,7 @@ void meta_lease_lasts(struct etcd_store *s, uint64_t asked_at, uint32_t ttl_s)
 
 paramo_err meta_lease_taken(struct etcd_store *s, paramo_err err)
 {
+    assert(s->inside && !s->asking);
     if (!err)
         err = etcd_lease_read(&s->answer, &s->lease, &s->ttl_s);
     if (!err && !s->ttl_s)
@@ -32,11 +35,13 @@ paramo_err meta_lease_taken(struct etcd_store *s, paramo_err err)
     if (err)
         s->lease = 0;
     s->granted_at = s->asked_at;
+    assert(err ? !s->lease : s->lease && s->ttl_s);
     return err;
 }
 
 static void lease_again_in(struct etcd_store *s, uint64_t ms)
 {
+    assert(s->term && !s->fenced);
     s->lease_due = meta_now(s) + ms * ENV_MS;
 }
 
@@ -55,6 +60,7 @@ static void led_again(struct etcd_store *s, paramo_err err)
 {
     struct etcd_answer answer = {0};
     assert(s->lease && !s->leads && !s->fenced);
+    etcd_store_check(s);
     if (!err)
         err = etcd_txn_read(&s->answer, &answer);
     s->leads = !err && answer.succeeded;
@@ -68,6 +74,7 @@ static void led_again(struct etcd_store *s, paramo_err err)
 static void lead_again(struct etcd_store *s)
 {
     assert(s->lease && !s->leads && s->term);
+    etcd_store_check(s);
     struct etcd_txn txn = {0};
     struct key leader = meta_key(s, "leader");
     etcd_compare(&txn, leader.text, 0);
@@ -79,6 +86,8 @@ static void lead_again(struct etcd_store *s)
 
 static void granted_again(struct etcd_store *s, paramo_err err)
 {
+    etcd_store_check(s);
+    assert(!s->lease && !s->leads && !s->fenced);
     lease_again_in(s, meta_lease_taken(s, err) ? AGAIN_MS : 0);
 }
 
@@ -86,6 +95,8 @@ static void kept_alive(struct etcd_store *s, paramo_err err)
 {
     uint64_t lease;
     uint32_t ttl_s = 0;
+    etcd_store_check(s);
+    assert(s->lease && s->leads && !s->fenced);
     if (!err)
         err = etcd_lease_read(&s->answer, &lease, &ttl_s);
     if (!err && ttl_s)
@@ -98,7 +109,8 @@ static void kept_alive(struct etcd_store *s, paramo_err err)
 
 void meta_lease_call(struct etcd_store *s)
 {
-    assert(!s->asking);
+    etcd_store_check(s);
+    assert(!s->asking && !s->fenced && (s->lease || !s->leads));
     if (!s->lease) {
         meta_grant(s, granted_again);
     } else if (!s->leads) {
@@ -115,6 +127,7 @@ static void save_ends(struct etcd_store *s, paramo_err err)
 {
     struct save *v = s->first;
     assert(v && v->done);
+    assert(s->inside && (v->next || s->last == v));
     etcd_store_check(s);
     s->first = v->next;
     if (v->records.len || v->whole) {
@@ -132,6 +145,7 @@ static void save_ends(struct etcd_store *s, paramo_err err)
 static bool save_held(struct etcd_store *s, paramo_err err, struct etcd_answer *answer)
 {
     *answer = (struct etcd_answer){0};
+    assert(s->inside && s->first && s->phase == PHASE_READY);
     if (!err)
         err = etcd_txn_read(&s->answer, answer);
     if (!err && answer->succeeded)
@@ -170,11 +184,13 @@ static void piece_put(struct etcd_store *s, paramo_err err)
     assert(s->head_known && !s->fenced);
     s->first->pieces++;
     assert(s->first->number);
+    assert((size_t)s->first->pieces * PIECE < s->first->records.len);
 }
 
 /* The head as it will be after that save. */
 static struct head head_with(const struct etcd_store *s, const struct save *v)
 {
+    assert(v == s->first && v->number);
     struct head head = v->whole || !s->head.first ? (struct head){.first = v->number} : s->head;
     head.last = v->number;
     head.pieces += v->pieces + (v->records.len ? 1 : 0);
@@ -200,6 +216,7 @@ static void piece_write(const struct etcd_store *s, struct etcd_txn *txn)
 {
     const struct save *v = s->first;
     size_t from = (size_t)v->pieces * PIECE, left = v->records.len - from;
+    assert(v->number && from <= v->records.len);
     if (left)
         etcd_put(&txn->then, meta_record_key(s, v->number, v->pieces).text, v->records.data + from,
                  left < PIECE ? left : PIECE, 0);
@@ -209,6 +226,7 @@ static void piece_write(const struct etcd_store *s, struct etcd_txn *txn)
 static void commit_write(const struct etcd_store *s, struct etcd_txn *txn)
 {
     const struct save *v = s->first;
+    assert(s->head_known && !s->fenced);
     struct key head_key = meta_key(s, "head");
     struct head head = head_with(s, v);
     char text[120];

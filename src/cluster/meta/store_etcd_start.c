@@ -130,6 +130,8 @@ static void looked(struct etcd_store *s, paramo_err err)
 
 void meta_watch(struct etcd_store *s)
 {
+    etcd_store_check(s);
+    assert(s->phase == PHASE_WATCH && s->started);
     struct etcd_txn txn = {0};
     meta_range(s, &txn.then);
     meta_txn(s, &txn, LONG_MS, looked);
@@ -137,6 +139,8 @@ void meta_watch(struct etcd_store *s)
 
 void meta_granted(struct etcd_store *s, paramo_err err)
 {
+    etcd_store_check(s);
+    assert(s->phase == PHASE_GRANT && s->started);
     err = meta_lease_taken(s, err);
     if (err)
         start_fails(s, err);
@@ -198,6 +202,8 @@ static void page_read(struct etcd_store *s, paramo_err err)
 
 void meta_read_page(struct etcd_store *s)
 {
+    etcd_store_check(s);
+    assert(s->phase == PHASE_READ && s->started && s->fence);
     struct etcd_txn txn = {0};
     meta_compare_fence(s, &txn);
     etcd_range(&txn.then, s->read_from, meta_record_end(s, s->head.last).text, PIECES_A_PAGE);
@@ -241,6 +247,8 @@ static void campaigned(struct etcd_store *s, paramo_err err)
 
 void meta_campaign(struct etcd_store *s)
 {
+    etcd_store_check(s);
+    assert(s->phase == PHASE_CAMPAIGN && s->started && s->lease);
     struct etcd_txn txn = {0};
     char term[16];
     struct key term_key = meta_key(s, "term"), leader = meta_key(s, "leader");
