@@ -59,6 +59,8 @@ static void unauth_drop(struct unauth *unauth)
 static void unauth_timeout(struct lane_timer *timer)
 {
     struct unauth *unauth = container_of(timer, struct unauth, timer);
+    acceptor_check(unauth->acceptor);
+    assert(!timer->slot);
     log_debug("acceptor %s: %s sent nothing valid in time", acceptor_address(unauth->acceptor),
               unauth->conn->peer);
     unauth_drop(unauth);
@@ -67,6 +69,8 @@ static void unauth_timeout(struct lane_timer *timer)
 static void unauth_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
     struct unauth *unauth = user;
+    acceptor_check(unauth->acceptor);
+    assert(unauth->conn == conn);
     log_debug("acceptor %s: %s: %s (%s)", acceptor_address(unauth->acceptor), conn->peer, text,
               err_name(why));
     unauth_drop(unauth);
@@ -172,6 +176,8 @@ paramo_err acceptor_open(const struct acceptor_config *config, struct acceptor *
         free(acceptor);
         return err;
     }
+    acceptor_check(acceptor);
+    assert(acceptor->config.timeout_ns && acceptor->listener);
     *out = acceptor;
     return PARAMO_OK;
 }
@@ -180,6 +186,7 @@ void acceptor_close(struct acceptor *acceptor)
 {
     if (!acceptor)
         return;
+    acceptor_check(acceptor);
     van_listener_close(acceptor->listener);
     while (acceptor->oldest)
         unauth_drop(acceptor->oldest);
@@ -194,6 +201,7 @@ const char *acceptor_address(const struct acceptor *acceptor)
 
 void acceptor_set_job(struct acceptor *acceptor, uint64_t job)
 {
+    assert(job);
     acceptor->job = job;
 }
 
@@ -211,6 +219,7 @@ paramo_err acceptor_welcome(struct van_conn *conn, uint64_t job, uint64_t incarn
 
 void acceptor_reject(struct van_conn *conn, paramo_err code, const char *text)
 {
+    assert(code != PARAMO_OK);
     struct wire_head head = {.plain = {.kind = WIRE_REJECT}};
     struct writer w = {0};
     reject_encode(code, text, &w);

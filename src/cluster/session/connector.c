@@ -14,6 +14,13 @@ struct connector {
     bool heard; /* a whole frame has come: the peer speaks our protocol */
 };
 
+/* An attempt that lasts has a connection and a deadline. */
+static void connector_check(const struct connector *connector)
+{
+    assert(connector->conn && connector->timer.slot);
+    assert(!connector->conn->capabilities); /* none before WELCOME */
+}
+
 void connector_cancel(struct connector *connector)
 {
     lane_timer_cancel(connector->config.lane, &connector->timer);
@@ -36,7 +43,8 @@ static void connector_fail(struct connector *connector, paramo_err code)
 static void connector_late(struct lane_timer *timer)
 {
     struct connector *connector = container_of(timer, struct connector, timer);
-    assert(connector->conn);
+    assert(connector->conn && !connector->timer.slot);
+    assert(!connector->conn->capabilities);
     bool connected = connector->conn->counters.bytes_sent > 0;
     connector_fail(connector,
                    err_set(PARAMO_E_CONNECT, "%s %s", connector->address,
@@ -48,6 +56,7 @@ static void connector_late(struct lane_timer *timer)
 static void connector_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
     struct connector *connector = user;
+    connector_check(connector);
     assert(connector->conn == conn);
     (void)conn;
     /* Any other failure says only that the peer was not reached. */
@@ -69,7 +78,8 @@ static paramo_err connector_frame(void *user, struct van_conn *conn, const uint8
     struct connector *connector = user;
     struct wire_head head;
     struct reader body;
-    assert(connector->conn == conn && !conn->capabilities); /* none before WELCOME */
+    connector_check(connector);
+    assert(connector->conn == conn);
     connector->heard = true;
     paramo_err err = control_message_open(bytes, seg, nseg, &head, &body);
     if (err)
@@ -130,6 +140,7 @@ paramo_err connector_start(const struct connector_config *config, struct connect
         connector_cancel(connector);
         return err;
     }
+    connector_check(connector);
     *out = connector;
     return PARAMO_OK;
 }

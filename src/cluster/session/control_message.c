@@ -26,6 +26,7 @@ static void control_message_done(struct van_frame *frame, paramo_err status)
 static paramo_err control_message_leave(struct van_conn *conn, const struct wire_head *head,
                                         struct control_message *control_message)
 {
+    assert(control_message->frame.nseg <= 1 && !control_message->frame.done);
     wire_head_encode(head, control_message->frame.head);
     control_message->frame.class = VAN_CONTROL;
     control_message->frame.done = control_message_done;
@@ -38,6 +39,7 @@ static paramo_err control_message_leave(struct van_conn *conn, const struct wire
 paramo_err control_message_send(struct van_conn *conn, const struct wire_head *head, const void *body,
                                 size_t len)
 {
+    assert(!len || body);
     struct control_message *control_message = malloc(sizeof *control_message + len);
     if (!control_message)
         return err_memory(sizeof *control_message + len);
@@ -52,6 +54,7 @@ paramo_err control_message_send(struct van_conn *conn, const struct wire_head *h
 
 paramo_err control_message_send_written(struct van_conn *conn, const struct wire_head *head, struct writer *w)
 {
+    assert(!w->fixed);
     paramo_err err = w->failed ? err_memory(w->len) : control_message_send(conn, head, w->data, w->len);
     writer_fini(w);
     return err;
@@ -59,6 +62,7 @@ paramo_err control_message_send_written(struct van_conn *conn, const struct wire
 
 struct control_message_body *control_message_body_new(struct writer *w)
 {
+    assert(!w->fixed);
     struct control_message_body *body = w->failed ? NULL : malloc(sizeof *body);
     if (!body) {
         writer_fini(w);
@@ -87,6 +91,7 @@ void control_message_body_unref(struct control_message_body *body)
 
 void control_message_body_write(const struct control_message_body *body, struct writer *w)
 {
+    assert(body->refs > 0);
     write_bytes(w, body->data, body->len);
 }
 
