@@ -24,6 +24,13 @@ struct admin_query {
     struct writer body;
 };
 
+/* Until it ends, a query connects or waits for the answer, and has a deadline. */
+static void admin_query_check(const struct admin_query *admin_query)
+{
+    assert(!admin_query->connector != !admin_query->conn);
+    assert(admin_query->timer.slot);
+}
+
 void admin_query_cancel(struct admin_query *admin_query)
 {
     assert(!admin_query->connector || !admin_query->conn);
@@ -50,6 +57,7 @@ static void admin_query_end(struct admin_query *admin_query, paramo_err status,
 static void admin_query_late(struct lane_timer *timer)
 {
     struct admin_query *admin_query = container_of(timer, struct admin_query, timer);
+    assert(!timer->slot && !admin_query->connector != !admin_query->conn);
     paramo_err err =
         err_set(PARAMO_E_TIMEOUT, "%s: the scheduler has not answered in time; is it stopped or overloaded?",
                 admin_query->schedulers);
@@ -102,7 +110,8 @@ static paramo_err admin_query_frame(void *user, struct van_conn *conn, const uin
     struct wire_head head;
     struct reader body;
     struct admin_query_result result = {0};
-    assert(admin_query->conn == conn && !admin_query->connector);
+    admin_query_check(admin_query);
+    assert(admin_query->conn == conn);
     (void)conn;
     paramo_err err = control_message_open(bytes, seg, nseg, &head, &body);
     if (!err && head.kind == WIRE_WELCOME)
@@ -122,8 +131,11 @@ static paramo_err admin_query_frame(void *user, struct van_conn *conn, const uin
 
 static void admin_query_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
+    struct admin_query *admin_query = user;
+    admin_query_check(admin_query);
+    assert(admin_query->conn == conn);
     (void)conn;
-    admin_query_end(user, err_set(why, "%s", text), NULL);
+    admin_query_end(admin_query, err_set(why, "%s", text), NULL);
 }
 
 static const struct van_user admin_query_user = {.frame = admin_query_frame, .closed = admin_query_closed};
@@ -133,7 +145,8 @@ static void admin_query_up(void *arg, struct van_conn *conn, const struct welcom
     struct admin_query *admin_query = arg;
     struct wire_head head = {.call = {.kind = WIRE_CALL, .what = admin_query->call}};
     (void)welcome;
-    assert(admin_query->connector && !admin_query->conn);
+    admin_query_check(admin_query);
+    assert(admin_query->connector);
     admin_query->connector = NULL;
     admin_query->conn = conn;
     van_set_user(conn, &admin_query_user, admin_query);
@@ -174,7 +187,8 @@ static void admin_query_failed(void *arg, paramo_err code, const char *text)
     bool unreachable =
         code == PARAMO_E_CONNECT || code == PARAMO_E_CONNECTION_REFUSED || code == PARAMO_E_ADDRESS;
     (void)text; /* err_text() is the same */
-    assert(admin_query->connector && !admin_query->conn);
+    admin_query_check(admin_query);
+    assert(admin_query->connector);
     admin_query->connector = NULL;
     if (unreachable && *admin_query->rest)
         code = admin_query_connect(admin_query);
@@ -236,6 +250,7 @@ paramo_err admin_query_start(const struct admin_query_config *config, struct adm
         return err;
     }
     admin_query->config.scheduler = admin_query->config.token = NULL;
+    admin_query_check(admin_query);
     *out = admin_query;
     return PARAMO_OK;
 }

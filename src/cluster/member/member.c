@@ -59,13 +59,15 @@ static void move(struct member *m, enum member_state to)
 
 static void next_scheduler(struct member *m)
 {
-    assert(m->scheduler_at < m->schedulers_count);
+    member_check(m);
+    assert(!m->conn && !m->connector);
     m->scheduler_at = (m->scheduler_at + 1) % m->schedulers_count;
     m->scheduler = m->schedulers[m->scheduler_at];
 }
 
 static void stop_connecting(struct member *m)
 {
+    assert(!m->connector || (!m->conn && !m->reconnect_timer.slot));
     if (m->connector)
         connector_cancel(m->connector);
     m->connector = NULL;
@@ -100,6 +102,7 @@ static void end(struct member *m, paramo_err status, bool keep_connection)
 
 void member_fail(struct member *m, paramo_err status)
 {
+    member_check(m);
     if (m->state == MEMBER_JOINING || m->state == MEMBER_JOINED)
         end(m, status, false);
 }
@@ -130,6 +133,7 @@ static paramo_err joined_perhaps(struct member *m)
 static paramo_err got_view(struct member *m, struct reader *body)
 {
     struct view *view;
+    member_check(m);
     paramo_err err = view_decode(body, &view);
     if (err)
         return err;
@@ -224,6 +228,7 @@ static void member_closed(void *user, struct van_conn *conn, paramo_err why, con
 {
     struct member *m = user;
     assert(m->conn == conn);
+    member_check(m);
     (void)conn;
     log_info("lost the connection to the scheduler: %s", text);
     /* Which of its errors the kernel reports here is chance. */
@@ -249,6 +254,7 @@ static uint32_t known_id(const struct member *m)
 
 static void send_register(struct member *m)
 {
+    member_check(m);
     assert(m->conn && !m->registered);
     struct register_call call = {.role = m->config.role,
                                  .node = known_id(m),
@@ -314,6 +320,7 @@ static paramo_err weigh(struct member *m, bool refused)
     if (!m->stood || m->returns || refused == (m->refused_since != 0))
         return PARAMO_OK;
     member_check(m);
+    assert(!m->conn && !m->connector);
     m->refused_since = refused ? now(m) : 0;
     return lane_timer_arm(m->config.lane, &m->limit_timer, give_up_at(m));
 }
@@ -397,6 +404,7 @@ static void limit_reached(struct lane_timer *timer)
 {
     struct member *m = container_of(timer, struct member, limit_timer);
     assert(m->state == MEMBER_JOINING || m->state == MEMBER_JOINED);
+    member_check(m);
     if (!m->conn && m->refused_since)
         end(m,
             err_set(PARAMO_E_NO_SCHEDULER, "the scheduler at %s is gone: connection refused", m->scheduler),
@@ -421,6 +429,7 @@ static void limit_reached(struct lane_timer *timer)
 
 static void lost(struct member *m, const char *why)
 {
+    member_check(m);
     assert(m->conn);
     drop_connection(m);
     if (m->state == MEMBER_ENDED || m->state == MEMBER_LEAVING) {
@@ -561,6 +570,8 @@ paramo_err member_create(const struct member_config *config, struct member **out
         free(m);
         return err;
     }
+    member_check(m);
+    assert(m->limit_timer.slot && m->beat_timer.slot && m->reconnect_timer.slot);
     *out = m;
     return PARAMO_OK;
 }
@@ -569,6 +580,7 @@ void member_destroy(struct member *m)
 {
     if (!m)
         return;
+    member_check(m);
     move(m, MEMBER_CLOSED); /* callbacks that begin a call are refused */
     stop_connecting(m);
     lane_timer_cancel(m->config.lane, &m->beat_timer);

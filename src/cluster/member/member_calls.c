@@ -45,6 +45,7 @@ static paramo_err place_find(struct member *m, uint32_t *out)
         m->places = places;
         m->places_count = count;
     }
+    assert(place < m->places_count && place < CALL_PLACES && !m->places[place]);
     *out = place;
     return PARAMO_OK;
 }
@@ -83,6 +84,7 @@ static void call_unlink(struct member *m, struct member_call *call)
 
 static void call_finish(struct member *m, struct member_call *call, paramo_err status)
 {
+    assert(call->member == m && call->done);
     call_unlink(m, call);
     call->done(call, status);
 }
@@ -91,6 +93,7 @@ static void call_due(struct lane_timer *timer)
 {
     struct member_call *call = container_of(timer, struct member_call, timer);
     assert(call_numbered(call->member, call->call_number) == call);
+    assert(!timer->slot);
     if (call->finished)
         call_finish(call->member, call, PARAMO_OK);
     else
@@ -155,6 +158,8 @@ void member_calls_unsend(struct member *m)
 
 void member_calls_viewed(struct member *m)
 {
+    calls_check(m);
+    assert(m->view);
     for (struct member_call *call = m->oldest, *newer; call; call = newer) {
         newer = call->newer;
         uint64_t number = newer ? newer->call_number : 0;
@@ -172,6 +177,7 @@ void member_calls_fail(struct member *m, paramo_err status, bool with_leave)
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
     uint64_t end = m->next_sequence * CALL_PLACES; /* excludes calls that the callbacks begin */
+    calls_check(m);
     for (struct member_call *call = m->oldest; call && call->call_number < end;) {
         if (call->kind == CALL_LEAVE && !with_leave) {
             call = call->newer;
@@ -281,6 +287,7 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
 paramo_err member_calls_reply(struct member *m, const struct wire_reply *head, struct reader *body)
 {
     struct member_call *call = call_numbered(m, head->number);
+    calls_check(m);
     if (!call || call->min_view || call->finished)
         return PARAMO_OK; /* a repeated answer, or the answer to an abandoned call */
     if (call->kind != head->what)
@@ -530,5 +537,6 @@ paramo_err member_leave(struct member *m, struct member_call *call, uint64_t dea
 
 void member_cancel(struct member *m, struct member_call *call)
 {
+    assert(call_numbered(m, call->call_number) == call);
     call_finish(m, call, err_set(PARAMO_E_CANCELLED, "%s was cancelled", call_kind_name(call->kind)));
 }

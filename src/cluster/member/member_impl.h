@@ -13,6 +13,10 @@
 #include "wire/calls.h"
 #include "wire/head.h"
 #include "wire/hello.h"
+#include "wire/order.h"
+
+/* One window, and one of a scheduler that has been replaced since. */
+enum { ORDERS_MOST = 2 * ORDERS_WINDOW };
 
 enum member_state { MEMBER_JOINING, MEMBER_JOINED, MEMBER_LEAVING, MEMBER_ENDED, MEMBER_CLOSED };
 
@@ -64,7 +68,9 @@ static inline void member_check(const struct member *m)
     assert(!m->registered || m->conn || m->state == MEMBER_CLOSED);
     assert(m->scheduler_at < m->schedulers_count && (!m->refused_since || m->stood));
     assert(m->state != MEMBER_JOINED || (m->id && m->view));
-    assert(!m->orders == !m->orders_count);
+    assert(m->scheduler == m->schedulers[m->scheduler_at]);
+    assert(!m->reconnect_timer.slot || (!m->connector && !m->conn && m->state < MEMBER_LEAVING));
+    assert(!m->orders == !m->orders_count && m->orders_count <= ORDERS_MOST);
 }
 
 #endif

@@ -9,9 +9,6 @@
 #include "cluster/member/member_impl.h"
 #include "wire/order.h"
 
-/* One window, and one of a scheduler that has been replaced since. */
-enum { ORDERS_MOST = 2 * ORDERS_WINDOW };
-
 struct member_order {
     struct member_order *next;
     struct member *member;
@@ -40,6 +37,7 @@ static void answered(struct member_call *call, paramo_err status)
     char text[ERR_TEXT_MAX];
     const struct member_order *order = call->arg;
     assert(order->begun && order->done);
+    assert(call == &order->call && call->member == order->member);
     err_text_copy(text);
     if (status)
         log_info("the result of an order did not reach the scheduler: %s", text);
@@ -69,6 +67,7 @@ static void answer(struct member_order *order)
 
 void member_orders_answer(struct member *m)
 {
+    member_check(m);
     for (struct member_order *order = m->orders, *next; order; order = next) {
         next = order->next;
         if (order->done && !order->begun)
@@ -80,6 +79,7 @@ void member_order_done(struct member *m, uint64_t id, paramo_err status, struct 
 {
     struct member_order *order = m->orders;
     struct writer text = {0}, none = {0};
+    member_check(m);
     while (order && order->id != id)
         order = order->next;
     if (!status && result && result->failed)
@@ -108,6 +108,7 @@ void member_order_later(struct member *m, uint64_t id)
     if (!order || order->done)
         return;
     assert(!order->begun);
+    member_check(m);
     m->orders_seen &= ~(UINT64_C(1) << (id % ORDERS_WINDOW));
     order_free(order);
 }
@@ -122,6 +123,7 @@ static void raise_floor(struct member *m, uint64_t floor)
         for (uint64_t id = m->orders_floor; id < floor; id++)
             m->orders_seen &= ~(UINT64_C(1) << (id % ORDERS_WINDOW));
     assert(!m->orders_seen || floor - m->orders_floor < ORDERS_WINDOW);
+    assert(m->state == MEMBER_JOINED);
     m->orders_floor = floor;
 }
 
@@ -154,6 +156,8 @@ paramo_err member_order_got(struct member *m, const struct wire_order *head, str
 
 void member_orders_fini(struct member *m)
 {
+    assert(m->state == MEMBER_CLOSED && !m->oldest);
     while (m->orders)
         order_free(m->orders);
+    assert(!m->orders_count);
 }

@@ -67,6 +67,7 @@ static paramo_err schedule(struct observer *o)
     bool failed = atomic_load(&o->answered) < o->queries;
     uint64_t at = o->began + (failed ? AGAIN_MS : awaited ? SOON_MS : EVERY_MS) * ENV_MS;
     assert(o->state != OBSERVER_ENDED);
+    observer_check(o);
     return o->query ? PARAMO_OK : lane_timer_arm(o->config.lane, &o->timer, at);
 }
 
@@ -81,6 +82,8 @@ static void schedule_or_end(struct observer *o)
 static bool take(struct observer *o, struct view *view)
 {
     bool first = o->state == OBSERVER_SEEKING;
+    observer_check(o);
+    assert(!o->query && !o->timer.slot);
     if (!first && view->job != o->view->job) {
         end(o, err_set(PARAMO_E_SHUTDOWN, "the job has ended; another one runs at %s", o->config.scheduler));
         return false;
@@ -116,6 +119,7 @@ static void query_done(void *arg, paramo_err status, struct admin_query_result *
     struct observer *o = arg;
     assert(o->query && o->state != OBSERVER_ENDED);
     o->query = NULL;
+    observer_check(o);
     if (status && (!may_pass(o, status) || lane_now(o->config.lane) >= o->limit)) {
         end(o, status);
         return;
@@ -142,6 +146,7 @@ static paramo_err query_begin(struct observer *o)
                                         .done = query_done,
                                         .arg = o};
     assert(!o->query && o->state != OBSERVER_ENDED);
+    assert(!o->timer.slot);
     o->began = now;
     o->queries++;
     return admin_query_start(&config, &o->query);
@@ -150,6 +155,7 @@ static paramo_err query_begin(struct observer *o)
 static void timer_fire(struct lane_timer *timer)
 {
     struct observer *o = container_of(timer, struct observer, timer);
+    observer_check(o);
     paramo_err err = query_begin(o);
     if (!err)
         return;
