@@ -1,4 +1,5 @@
 #include "cluster/checkpoint/ckpt_dir.h"
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ paramo_err ckpt_dir_normal(const char *dir, char out[FS_PATH_MAX])
     }
     if (!len)
         out[len++] = '/';
+    assert(len < FS_PATH_MAX && out[0] == '/');
     out[len] = '\0';
     return PARAMO_OK;
 }

@@ -1,5 +1,6 @@
 #include "cluster/checkpoint/ckpt_format.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,6 +19,7 @@ void ckpt_file_head_encode(uint32_t writer, uint64_t id, uint8_t out[CKPT_FILE_H
     write_u32(&w, writer);
     write_u64(&w, id);
     write_u64(&w, hash_bytes(out, w.len));
+    assert(!w.failed && w.len == CKPT_FILE_HEAD);
 }
 
 void ckpt_head_encode(struct ckpt_head *head, uint8_t out[CKPT_BLOCK_HEAD])
@@ -32,6 +34,7 @@ void ckpt_head_encode(struct ckpt_head *head, uint8_t out[CKPT_BLOCK_HEAD])
     write_u64(&w, head->payload_sum);
     head->sum = hash_bytes(out, w.len);
     write_u64(&w, head->sum);
+    assert(!w.failed && w.len == CKPT_BLOCK_HEAD);
 }
 
 paramo_err ckpt_paths(const char *dir, uint64_t number, const char *name, char folder[FS_PATH_MAX],

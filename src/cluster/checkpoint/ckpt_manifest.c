@@ -1,5 +1,6 @@
 #include "cluster/checkpoint/ckpt_manifest.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,8 @@ void ckpt_manifest_fini(struct ckpt_manifest *m)
 
 void ckpt_manifest_encode(const struct ckpt_manifest *m, struct writer *w)
 {
+    assert(m->number && m->id && m->base < m->number);
+    assert((m->tables || !m->tables_count) && (m->files || !m->files_count));
     write_bytes(w, magic, sizeof magic);
     write_u32(w, MANIFEST_FORMAT);
     write_u64(w, m->number);
@@ -34,6 +37,7 @@ void ckpt_manifest_encode(const struct ckpt_manifest *m, struct writer *w)
     write_u64(w, m->made_at);
     write_u32(w, m->tables_count);
     for (uint32_t i = 0; i < m->tables_count; i++) {
+        assert(m->tables[i].id && (!i || m->tables[i].id > m->tables[i - 1].id));
         write_u32(w, m->tables[i].id);
         write_string(w, m->tables[i].name);
         table_spec_encode(&m->tables[i].options, w);

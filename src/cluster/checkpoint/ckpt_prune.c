@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,8 @@ static void add(void *arg, uint64_t number, paramo_err status, const char *text,
     struct pruning *p = arg;
     if (p->err)
         return;
+    assert(!m == !!status);
+    assert(!p->count || p->list[p->count - 1].number <= number);
     struct entry *list = realloc(p->list, (p->count + 1) * sizeof *list);
     if (!list) {
         p->err = err_memory((p->count + 1) * sizeof *list);
@@ -106,6 +109,7 @@ static paramo_err empty(struct fs *fs, const char *folder)
     paramo_err err = fs_list(fs, folder, add_name, &n);
     if (!err && n.failed)
         err = err_memory(n.count * sizeof *n.name);
+    assert(err || !n.count || n.name);
     for (size_t i = 0; i < n.count && !err; i++) {
         err = fs_join(folder, n.name[i], path);
         if (!err)

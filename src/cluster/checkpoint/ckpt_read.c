@@ -153,6 +153,7 @@ paramo_err ckpt_check_files(struct fs *fs, const char *dir, const struct ckpt_ma
 
 static paramo_err link_read(struct ckpt *c, uint64_t number)
 {
+    assert(number && c->links < CKPT_CHAIN_MAX);
     struct ckpt_manifest *m = &c->link[c->links];
     const struct ckpt_manifest *above = c->links ? m - 1 : NULL;
     paramo_err err = manifest_read(c->fs, c->dir, number, m);
@@ -199,6 +200,7 @@ paramo_err ckpt_open(struct fs *fs, const char *dir, uint64_t number, struct ckp
         ckpt_close(c);
         return err;
     }
+    assert(c->links);
     *out = c;
     return PARAMO_OK;
 }
@@ -301,6 +303,7 @@ static paramo_err head_read(struct reading *r, struct ckpt_head *head)
 
 static paramo_err payload_read(struct reading *r, struct ckpt_head *head)
 {
+    assert(r->file && !r->buffer == !r->capacity);
     if (head->block.bytes > r->capacity) {
         uint8_t *buffer = realloc(r->buffer, head->block.bytes);
         if (!buffer)
@@ -326,6 +329,7 @@ struct ckpt_reader {
 
 static const struct ckpt_manifest *reader_link(const struct ckpt_reader *rd)
 {
+    assert(rd->link < rd->ckpt->links);
     return &rd->ckpt->link[rd->ckpt->links - 1 - rd->link];
 }
 
@@ -335,6 +339,7 @@ static paramo_err reader_open(struct ckpt_reader *rd)
     const struct ckpt *c = rd->ckpt;
     struct reading *r = &rd->r;
     char folder[FS_PATH_MAX];
+    assert(!r->file && rd->link <= c->links);
     while (rd->link < c->links && rd->next == reader_link(rd)->files_count) {
         rd->link++;
         rd->next = 0;
@@ -352,6 +357,7 @@ static paramo_err reader_open(struct ckpt_reader *rd)
 
 static paramo_err reader_end_file(struct reading *r)
 {
+    assert(r->file && r->blocks);
     fs_close(r->file);
     r->file = NULL;
     if (r->at != r->info->bytes || r->blocks != r->info->blocks || r->sum != r->info->sum)
@@ -365,6 +371,7 @@ paramo_err ckpt_reader_open(const struct ckpt *c, struct ckpt_reader **out)
     if (!rd)
         return err_memory(sizeof *rd);
     rd->ckpt = c;
+    assert(c->links);
     *out = rd;
     return PARAMO_OK;
 }
@@ -404,6 +411,7 @@ paramo_err ckpt_reader_next(struct ckpt_reader *rd, bool (*wants)(void *arg, con
 
 unsigned ckpt_reader_link(const struct ckpt_reader *rd)
 {
+    assert(rd->link < rd->ckpt->links);
     return rd->ckpt->links - 1 - rd->link;
 }
 

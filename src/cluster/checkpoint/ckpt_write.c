@@ -19,6 +19,13 @@ struct ckpt_writer {
     char path[FS_PATH_MAX];
 };
 
+/* A file has its head, and the heads of its blocks. */
+static void writer_check(const struct ckpt_writer *w)
+{
+    assert(w->file && w->info.name[0]);
+    assert(w->info.bytes >= CKPT_FILE_HEAD + w->info.blocks * CKPT_BLOCK_HEAD);
+}
+
 static void see_number(void *arg, const char *name)
 {
     uint64_t *highest = arg, number = 0;
@@ -90,6 +97,7 @@ paramo_err ckpt_begin(struct fs *fs, const char *dir, uint64_t number, uint64_t 
         ckpt_abort(w);
         return err;
     }
+    writer_check(w);
     *out = w;
     return PARAMO_OK;
 }
@@ -97,7 +105,7 @@ paramo_err ckpt_begin(struct fs *fs, const char *dir, uint64_t number, uint64_t 
 static paramo_err put(struct ckpt_writer *w, const struct ckpt_block *block)
 {
     uint8_t bytes[CKPT_BLOCK_HEAD];
-    assert(w->file && w->info.bytes >= CKPT_FILE_HEAD + w->info.blocks * CKPT_BLOCK_HEAD);
+    writer_check(w);
     assert(block->payload || !block->bytes);
     struct ckpt_head head = {.block = *block,
                              .place = w->info.bytes,
@@ -142,6 +150,7 @@ void ckpt_abort(struct ckpt_writer *w)
 {
     if (!w)
         return;
+    writer_check(w);
     char text[ERR_TEXT_MAX];
     err_text_copy(text); /* keeps the message of the first error */
     fs_close(w->file);
