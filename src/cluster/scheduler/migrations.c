@@ -62,6 +62,7 @@ void migrations_init(struct migrations *m, struct ring_chains *chains, const str
     m->arg = arg;
     m->next_id = 1;
     m->most = MIGRATION_PARTITIONS_MAX;
+    migrations_check(m);
 }
 
 static bool holds(const struct ring_chains *chains, size_t partition, uint16_t shard)
@@ -94,6 +95,7 @@ static void append(uint16_t list[MEMBERS_MAX], unsigned *len, unsigned most, uin
         if (list[i] == shard)
             return;
     list[(*len)++] = shard;
+    assert(*len <= most);
 }
 
 static bool shares_process(const struct migrations *m, const uint16_t *list, unsigned len, uint16_t shard)
@@ -135,6 +137,7 @@ static unsigned best_members(const struct migrations *m, size_t partition, uint1
                 append(list, &len, most, member);
         }
     }
+    assert(len <= most && most <= MEMBERS_MAX);
     return len;
 }
 
@@ -147,7 +150,18 @@ static void candidate(const struct migrations *m, size_t partition, uint16_t to,
     for (unsigned i = 0; i < len; i++)
         candidates[i] = (struct ring_candidate){
             .shard = list[i], .level = list[i] == to ? level : level_of(m->chains, partition, list[i])};
+    for (unsigned i = 0; i < len; i++)
+        assert(candidates[i].level < RING_LEVELS); /* it is the new one, or in the chain */
     ring_fill_chain(&m->ends, m->chains->replicas, candidates, len, chain);
+}
+
+static bool has_twice(const uint16_t chain[RING_LEVELS])
+{
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        for (unsigned k = 0; k < l; k++)
+            if (chain[l] != RING_NONE && chain[l] == chain[k])
+                return true;
+    return false;
 }
 
 /* The best chain. If a level is empty, the present member of that level stays beside the others, so no table
@@ -155,6 +169,7 @@ static void candidate(const struct migrations *m, size_t partition, uint16_t to,
 static void best_chain(const struct migrations *m, size_t partition, uint16_t to, uint8_t level,
                        uint16_t chain[RING_LEVELS])
 {
+    assert(level < RING_LEVELS && partition < RING_PARTITIONS);
     uint16_t list[MEMBERS_MAX];
     unsigned len = best_members(m, partition, to, level, list), most = length(&m->target, partition);
     candidate(m, partition, to, level, list, len, chain);
@@ -166,15 +181,7 @@ static void best_chain(const struct migrations *m, size_t partition, uint16_t to
         if (len > before)
             candidate(m, partition, to, level, list, len, chain);
     }
-}
-
-static bool has_twice(const uint16_t chain[RING_LEVELS])
-{
-    for (unsigned l = 0; l < RING_LEVELS; l++)
-        for (unsigned k = 0; k < l; k++)
-            if (chain[l] != RING_NONE && chain[l] == chain[k])
-                return true;
-    return false;
+    assert_slow(!has_twice(chain));
 }
 
 static bool chain_put(struct migrations *m, size_t partition, const uint16_t chain[RING_LEVELS])
@@ -197,6 +204,7 @@ static bool chain_trim(struct migrations *m, size_t partition)
     uint16_t best[RING_LEVELS], chain[RING_LEVELS];
     struct ring_candidate candidates[RING_LEVELS];
     unsigned len = 0;
+    assert(m->wanted && partition < RING_PARTITIONS);
     if (length(m->chains, partition) == 0 || length(&m->target, partition) == 0)
         return false;
     best_chain(m, partition, RING_NONE, 0, best);
@@ -212,6 +220,8 @@ static bool chain_trim(struct migrations *m, size_t partition)
 /* Sets the chains of [first, end), partitions of one run: they have the same chain now, and the same wanted one. */
 static void run_set(struct migrations *m, unsigned first, unsigned end, const struct migration *migration)
 {
+    migration_check(m, migration);
+    assert(first < end && end <= RING_PARTITIONS);
     uint16_t chain[RING_LEVELS];
     if (length(m->chains, first) == 0 || length(&m->target, first) == 0)
         return;
@@ -225,6 +235,7 @@ static void run_set(struct migrations *m, unsigned first, unsigned end, const st
 /* The lowest level that needs no more tables than this one. */
 static uint8_t fill_level(const struct migrations *m, unsigned level)
 {
+    assert(level < RING_LEVELS);
     while (level && m->ends.before[level - 1] == m->ends.before[level])
         level--;
     return (uint8_t)level;
@@ -242,6 +253,7 @@ static unsigned free_level(const struct migrations *m, size_t partition)
     unsigned level = 1;
     while (level < m->chains->replicas && is_wanted(m, partition, m->chains->level[level].owner[partition]))
         level++;
+    assert(level < RING_LEVELS);
     return level;
 }
 
@@ -308,6 +320,7 @@ static bool changes_owner(const struct migrations *m, const struct migration *mi
 {
     uint16_t chain[RING_LEVELS];
     uint64_t begins[PARTITION_WORDS];
+    migration_check(m, migration);
     runs_begin(m, begins);
     for (unsigned a = migration->first, end = a + migration->partitions; a < end;
          a = partition_set_next(begins, a + 1)) {
@@ -341,6 +354,7 @@ static void mark_migrating(const struct migrations *m, uint64_t migrating[PARTIT
     memset(migrating, 0, PARTITION_WORDS * sizeof *migrating);
     for (size_t i = 0; i < MIGRATIONS_MAX; i++)
         if (m->migration[i].state != MIGRATION_NONE) {
+            migration_check(m, &m->migration[i]);
             assert(!partition_set_has(migrating, m->migration[i].first)); /* it is in one only */
             partition_set_add_run(migrating, m->migration[i].first,
                                   m->migration[i].first + m->migration[i].partitions);
@@ -388,6 +402,7 @@ static struct migration *begin_at(struct migrations *m, unsigned partition,
 static void arrange(struct migrations *m, const uint64_t begins[PARTITION_WORDS],
                     const uint64_t migrating[PARTITION_WORDS])
 {
+    assert(m->wanted);
     bool changed = false;
     for (partition_set_runs(first, end, begins)) {
         unsigned a = first;
@@ -431,6 +446,7 @@ static void plan(struct migrations *m)
     uint64_t migrating[PARTITION_WORDS], begins[PARTITION_WORDS];
     if (!m->wanted)
         return;
+    migrations_check(m);
     mark_migrating(m, migrating);
     runs_begin(m, begins);
     arrange(m, begins, migrating);
@@ -479,6 +495,8 @@ static bool still_wanted(const struct migrations *m, const struct migration *mig
 {
     uint16_t chain[RING_LEVELS];
     uint64_t begins[PARTITION_WORDS];
+    migration_check(m, migration);
+    assert(m->wanted);
     runs_begin(m, begins);
     for (unsigned a = migration->first, end = a + migration->partitions; a < end;
          a = partition_set_next(begins, a + 1)) {

@@ -25,10 +25,14 @@ static uint32_t nodes_fill(const struct scheduler *s, struct view_node *nodes)
     uint32_t count = 0;
     nodes[count++] = *sched_roster_scheduler(s);
     for (uint32_t rank = 0; rank < servers->count || rank < workers->count; rank++) {
-        if (rank < servers->count)
+        if (rank < servers->count) {
             nodes[count++] = servers->node[rank]->info;
-        if (rank < workers->count)
+            assert(nodes[count - 1].id == PARAMO_ID_SERVER(rank));
+        }
+        if (rank < workers->count) {
             nodes[count++] = workers->node[rank]->info;
+            assert(nodes[count - 1].id == PARAMO_ID_WORKER(rank));
+        }
     }
     return count;
 }
@@ -55,6 +59,7 @@ static struct control_message_body *view_build(struct scheduler *s)
         return NULL;
     view.nodes_count = nodes_fill(s, view.nodes);
     assert(view.nodes_count == 1 + view.num_servers + view.num_workers);
+    assert(view.job && view.number > sched_view_announced(s) && view.lost_at <= view.number);
     struct writer w = {0};
     view_encode(&view, &w);
     free(view.nodes);
@@ -73,6 +78,7 @@ void sched_announce_to(struct sched_node *node)
         (sched_view_is_due(s) && !s->config.store))
         return; /* a change that is not announced yet reaches all nodes at once */
     assert(node->info.id);
+    assert(node->peer->node == node);
     struct wire_head head = {.plain = {.kind = WIRE_VIEW, .view = sched_view_announced(s)}};
     paramo_err err = control_message_send_shared(node->peer->conn, &head, sched_view_body(s));
     node->view_due = err != PARAMO_OK; /* writable() or a heartbeat sends it */
@@ -105,6 +111,7 @@ paramo_err sched_announce_admin_query(struct sched_peer *peer, const struct wire
 static void announced(struct scheduler *s)
 {
     assert(sched_view_body(s) && sched_view_announced(s) <= sched_view_number(s));
+    assert(s->state != SCHED_GATHERING);
     sched_recovery_announced(s);
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));) {
@@ -134,6 +141,7 @@ paramo_err sched_announce_above(struct scheduler *s, uint64_t number)
         sched_orders_cancel(s);
     sched_view_renumber(s);
     assert(sched_view_number(s) > number);
+    assert(sched_view_is_due(s));
     sched_migrations_restart(s, term);
     return PARAMO_OK;
 }

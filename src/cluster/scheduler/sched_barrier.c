@@ -112,6 +112,7 @@ static paramo_err node_in(struct barrier_round *round, const struct sched_node *
 {
     uint64_t id = node->info.id;
     assert(round->barrier->group & node->info.role);
+    round_check(round);
     free(round->text);
     round->text = NULL;
     if (!sched_roster_founder(node))
@@ -174,6 +175,8 @@ static void barrier_timed_out(struct sched_call *call)
 {
     struct barrier_round *round = call->object;
     char text[ERR_TEXT_MAX];
+    round_check(round);
+    assert(!call->answered);
     if (round->calls.released) { /* its turn was about to come */
         round_answer(call);
         return;
@@ -220,6 +223,8 @@ static paramo_err barrier_find(struct scheduler *s, uint32_t group, uint32_t cus
     uint64_t key = barrier_key(group, customer);
     struct barrier *barrier = map_get(&s->barriers->by_key, key);
     if (barrier) {
+        barrier_check(barrier);
+        assert(barrier->group == group && barrier->customer == customer);
         *out = barrier;
         return PARAMO_OK;
     }
@@ -303,6 +308,7 @@ static void one_record(void *arg, uint64_t key, void *value)
     const struct barrier *barrier = value;
     struct writer *w = arg;
     size_t mark;
+    barrier_check(barrier);
     sched_save_record_begin(w, RECORD_BARRIER, key, &mark);
     write_u64(w, barrier->number);
     store_record_end(w, mark);
@@ -334,6 +340,7 @@ void sched_barrier_fini(struct scheduler *s)
     for (size_t i = 0; map_next(&s->barriers->by_key, &i, &key, &value);) {
         struct barrier *barrier = value;
         assert(!barrier->round); /* the calls are gone */
+        assert(barrier->number);
         free(barrier);
     }
     map_fini(&s->barriers->by_key);

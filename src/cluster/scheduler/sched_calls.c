@@ -25,6 +25,7 @@ static struct lane *lane_of(const struct sched_call *call)
 static void answer_send(const struct sched_call *call)
 {
     assert(call->answered);
+    assert(!call->queue && !call->timer.slot);
     if (!call->node->peer)
         return;
     paramo_err err =
@@ -73,6 +74,7 @@ static void call_dequeue(struct sched_call *call)
 static void call_free(struct sched_call *call)
 {
     call_dequeue(call);
+    assert(!call->queue && !call->timer.slot);
     writer_fini(&call->answer);
     free(call);
 }
@@ -116,6 +118,7 @@ static uint64_t call_key(const struct sched_call *call)
 /* The call that has this place; NULL: none. */
 static struct sched_call *call_at(const struct sched_node *node, uint32_t place)
 {
+    places_check(node);
     assert(place < CALL_PLACES);
     return place < node->calls.kept_count ? node->calls.kept[place] : NULL;
 }
@@ -177,6 +180,7 @@ static size_t answer_cost(const struct sched_call *call)
 /* Answers calls of this group; false: the turn is over, and some are left. */
 static bool group_turn(struct sched_call_group *group, size_t *cost, size_t most)
 {
+    assert(group->released && group->answer);
     for (struct sched_call *call; (call = group->queue.first);) {
         if (*cost >= most)
             return false;
@@ -217,6 +221,8 @@ static bool turn(struct sched_calls *c, size_t most)
 static void go_on(struct sched_calls *c)
 {
     struct lane *lane = c->sched->config.lane;
+    released_check(c);
+    assert(!c->timer.slot);
     bool held = c->together > 0;
     if (turn(c, c->most) && lane_timer_arm(lane, &c->timer, lane_now(lane) + c->pause))
         while (turn(c, SIZE_MAX)) /* no memory for the timer: all in this step */
@@ -284,6 +290,7 @@ void sched_calls_fini(struct scheduler *s)
 
 static void call_write(const struct sched_call *call, struct writer *w)
 {
+    assert(call->answered && call->node->info.id);
     write_u64(w, call->node->info.incarnation);
     write_u64(w, call->number);
     write_u32(w, call->kind);
@@ -352,6 +359,7 @@ paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader 
 
 struct writer sched_call_result(struct sched_call *call)
 {
+    assert(!call->answered);
     return writer_over(call->room, sizeof call->room);
 }
 
@@ -389,6 +397,8 @@ static void call_due(struct lane_timer *timer)
 {
     struct sched_call *call = container_of(timer, struct sched_call, timer);
     assert(call->queue && !call->answered); /* a call that is answered has no deadline */
+    call_check(call);
+    assert(!timer->slot);
     call->timed_out(call);
 }
 

@@ -86,6 +86,7 @@ static void clocks_check(const struct sched_clocks *c)
 static bool wake_turn(struct scheduler *s, unsigned left)
 {
     struct sched_clocks *c = s->clocks;
+    clocks_check(c);
     while (left) {
         if (!c->wake.next) {
             if (!c->wake.again)
@@ -109,6 +110,7 @@ static bool wake_turn(struct scheduler *s, unsigned left)
 static void wake_go_on(struct scheduler *s)
 {
     struct lane *lane = s->config.lane;
+    assert(!s->clocks->wake.timer.slot && s->clocks->wake.sched == s);
     if (wake_turn(s, SCHED_CLOCKS_TURN) && lane_timer_arm(lane, &s->clocks->wake.timer, lane_now(lane)))
         while (wake_turn(s, UINT32_MAX))
             ;
@@ -164,6 +166,7 @@ static void heap_settle(struct sched_clocks *c, size_t place, struct clock *cloc
         heap_put(c, place, c->heap[down]);
     }
     heap_put(c, place, clock);
+    assert(c->heap[clock->place] == clock);
 }
 
 static paramo_err heap_make_room(struct sched_clocks *c)
@@ -177,6 +180,7 @@ static paramo_err heap_make_room(struct sched_clocks *c)
         return err_memory(room * sizeof(struct clock *));
     c->heap = heap;
     c->heap_room = room;
+    assert(c->by_session.count < c->heap_room);
     return PARAMO_OK;
 }
 
@@ -260,6 +264,7 @@ static void clock_remove(struct scheduler *s, struct clock *clock)
 /* Takes out the node's clocks, or that of one of its customers. */
 static void clocks_remove(struct sched_node *node, const uint32_t *customer)
 {
+    assert(!node->clocks == !node->clocks_count && (!node->clocks || !node->clocks->prev));
     for (struct clock *clock = node->clocks, *next; clock; clock = next) {
         next = clock->next;
         if (!customer || clock->customer == *customer)
@@ -408,6 +413,8 @@ void sched_clock_join(struct sched_call *call, struct reader *body)
     }
     changed(s, session);
     changed(s, 0);
+    clocks_check(c);
+    assert(clock_find(call->node, session));
     struct clock_joined result = {
         .session = session, .minimum = c->minimum, .workers = asks_workers(call) ? workers_count(s) : 0};
     struct writer w = sched_call_result(call);
@@ -474,6 +481,8 @@ static void wait_timed_out(struct sched_call *call)
     const struct scheduler *s = call->node->sched;
     char names[240] = "";
     size_t behind = behind_count(s, 0, call->u.clock.clock, 0, names, sizeof names);
+    clocks_check(s->clocks);
+    assert(call->u.clock.since <= lane_now(s->config.lane));
     uint64_t waited = (lane_now(s->config.lane) - call->u.clock.since) / ENV_MS;
     sched_call_fail(call, err_set(PARAMO_E_TIMEOUT,
                                   "%zu%s of %zu workers have not reached clock %" PRIu64
@@ -494,6 +503,8 @@ void sched_clock_wait(struct sched_call *call, struct reader *body)
         answer_minimum(call);
         return;
     }
+    clocks_check(s->clocks);
+    assert(!call->queue && !call->withdrawn);
     call->u.clock.clock = m.clock;
     call->u.clock.since = lane_now(s->config.lane);
     call->withdrawn = wait_left;
@@ -515,6 +526,7 @@ void sched_clock_leave(struct sched_call *call, struct reader *body)
         sched_call_fail(call, err);
     else
         sched_call_answer(call, NULL);
+    clocks_check(call->node->sched->clocks);
     assert_slow(!sched_clock_fault(call->node->sched));
 }
 
@@ -522,6 +534,8 @@ void sched_clock_leave(struct sched_call *call, struct reader *body)
 
 static void clock_write(const struct clock *clock, struct writer *w)
 {
+    assert(clock->clock >= clock->node->sched->clocks->minimum);
+    assert(clock->place < clock->node->sched->clocks->by_session.count);
     write_u64(w, clock->node->info.incarnation);
     write_u32(w, clock->customer);
     write_u64(w, clock->clock);
@@ -561,6 +575,7 @@ paramo_err sched_clock_restore(struct scheduler *s, uint64_t key, struct reader 
     uint64_t incarnation = key ? read_u64(record) : 0;
     uint32_t customer = key ? read_u32(record) : 0;
     uint64_t at = read_u64(record);
+    assert(s->state == SCHED_GATHERING);
     if (!reader_done(record) || at >= CLOCK_COUNT_MAX)
         return err_set(PARAMO_E_CORRUPT, "the durable record of a clock is malformed");
     if (!key) {
@@ -579,11 +594,13 @@ void sched_clock_restored(struct scheduler *s)
     struct sched_clocks *c = s->clocks;
     if (c->by_session.count)
         c->minimum = c->heap[0]->clock;
+    clocks_check(c);
 }
 
 void sched_clock_fini(struct scheduler *s)
 {
     size_t cursor = 0;
+    assert(!s->clocks->deferred.first); /* the calls are gone */
     for (struct clock *clock; (clock = clock_next(s, &cursor));)
         free(clock);
     map_fini(&s->clocks->by_session);

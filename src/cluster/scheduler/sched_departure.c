@@ -71,11 +71,19 @@ static void node_dies(struct sched_node *node, const char *why)
     node_gone(node, SNODE_DEAD);
 }
 
+/* A node in its place, without a connection. */
+static void absent_check(const struct sched_node *node)
+{
+    assert(node->state == SNODE_ABSENT && !node->peer);
+    assert(node->info.id && node->info.alive && !node->info.left);
+}
+
 /* This process was stopped. The node's return may wait in its sockets. */
 static bool wait_once_more(struct lane_timer *timer, const struct sched_node *node)
 {
     const struct scheduler_config *c = &node->sched->config;
     uint64_t late = now(node->sched) - timer->at;
+    assert(timer == &node->timer && !timer->slot);
     return late > c->heartbeat_ms * ENV_MS &&
            lane_timer_arm(c->lane, timer, now(node->sched) + c->rejoin_ms * ENV_MS) == PARAMO_OK;
 }
@@ -83,7 +91,7 @@ static bool wait_once_more(struct lane_timer *timer, const struct sched_node *no
 static void not_back_in_time(struct lane_timer *timer)
 {
     struct sched_node *node = container_of(timer, struct sched_node, timer);
-    assert(node->state == SNODE_ABSENT && !node->peer);
+    absent_check(node);
     if (!wait_once_more(timer, node))
         node_dies(node, "its connection was lost");
 }
@@ -91,15 +99,15 @@ static void not_back_in_time(struct lane_timer *timer)
 static void not_here_again(struct lane_timer *timer)
 {
     struct sched_node *node = container_of(timer, struct sched_node, timer);
-    assert(node->state == SNODE_ABSENT && !node->peer);
+    absent_check(node);
     if (!wait_once_more(timer, node))
         node_dies(node, "it has not registered with the scheduler that was restarted");
 }
 
 paramo_err sched_departure_await(struct sched_node *node)
 {
-    assert(node->state == SNODE_ABSENT && !node->timer.slot);
-    assert(!node->peer && node->info.id && node->info.alive);
+    absent_check(node);
+    assert(!node->timer.slot);
     const struct scheduler_config *c = &node->sched->config;
     node->timer.fire = not_here_again;
     return lane_timer_arm(c->lane, &node->timer, now(node->sched) + c->heartbeat_timeout_ms * ENV_MS);
@@ -126,6 +134,7 @@ void sched_departure_connection_lost(struct sched_node *node)
 void sched_departure_left(struct sched_node *node)
 {
     assert(sched_roster_is_here(node));
+    assert(node->info.id && node->info.alive);
     char label[SCHED_LABEL];
     log_info("scheduler: %s has left", sched_roster_label(node, label));
     node_gone(node, SNODE_LEFT);

@@ -42,6 +42,7 @@ static void note_progress(struct sched_node *node, const struct heartbeat *beat)
         for (uint32_t i = 0; i < beat->lanes; i++)
             lanes[i] = (struct lane_progress){.steps = beat->lane[i].steps, .progressed_at = now};
     }
+    assert(node->lanes_count == beat->lanes);
     for (uint32_t i = 0; i < beat->lanes; i++) {
         struct lane_progress *lane = &node->lanes[i];
         if (!beat->lane[i].busy || beat->lane[i].steps != lane->steps) {
@@ -67,6 +68,7 @@ static paramo_err got_heartbeat(struct sched_peer *peer, const struct wire_heart
     paramo_err err = heartbeat_decode(body, &beat);
     if (err || !node)
         return err;
+    assert(node->peer == peer && node->sched == s);
     err = sched_calls_floor(node, head->floor);
     if (err)
         return err;
@@ -104,6 +106,7 @@ static void leave_call(struct sched_call *call, struct reader *body)
         sched_call_fail(call, err);
         return;
     }
+    assert(sched_roster_is_here(call->node));
     sched_call_answer(call, NULL);
     sched_departure_left(call->node);
 }
@@ -134,6 +137,7 @@ static void call_handle(struct sched_call *call, struct reader *body)
     };
     const struct scheduler *s = call->node->sched;
     assert(call->node->info.id && !call->answered && !call->queue);
+    assert(call->node->calls.kept[call->number % CALL_PLACES] == call);
     if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])
         sched_call_fail(
             call, err_set(PARAMO_E_UNSUPPORTED, "the scheduler does not know call %" PRIu32, call->kind));
@@ -159,6 +163,7 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
     struct reader body;
     (void)conn;
     assert(peer->conn == conn && (!peer->node || peer->node->peer == peer));
+    assert(!peer->node || !asks(peer)); /* an admin client is no node */
     paramo_err err = control_message_open(bytes, seg, nseg, &head, &body);
     if (err)
         return err;
@@ -192,6 +197,7 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
 static void peer_writable(void *user, struct van_conn *conn)
 {
     struct sched_peer *peer = user;
+    assert(peer->conn == conn && (!peer->node || peer->node->peer == peer));
     (void)conn;
     if (peer->node && peer->node->view_due)
         sched_announce_to(peer->node);
@@ -201,6 +207,7 @@ static void peer_closed(void *user, struct van_conn *conn, paramo_err why, const
 {
     struct sched_peer *peer = user;
     struct sched_node *node = peer->node;
+    assert(peer->conn == conn && (!node || node->peer == peer));
     log_info("scheduler: the connection of %s was lost: %s (%s)", conn->peer, text, err_name(why));
     sched_peer_close(peer, false);
     if (node)

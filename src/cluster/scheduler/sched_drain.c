@@ -18,6 +18,7 @@
 
 static bool may_go(const struct scheduler *s, const struct sched_node *node)
 {
+    assert(node->info.role == PARAMO_ROLE_SERVER && node->info.id);
     for (uint32_t i = 0; i < sched_ring_shards_count(s); i++)
         if (sched_ring_shard(s, i)->node == node->info.id && sched_migrations_need(s, (uint16_t)i))
             return false;

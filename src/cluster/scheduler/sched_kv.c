@@ -144,6 +144,7 @@ static void waiting_free(struct sched_call_group *calls)
 {
     struct kv_waiting *waiting = container_of(calls, struct kv_waiting, calls);
     assert(!calls->queue.first);
+    assert(calls->released || !waiting->data);
     free(waiting->data);
     free(waiting);
 }
@@ -152,6 +153,7 @@ static void waiting_answer(struct sched_call *call)
 {
     const struct kv_waiting *waiting = call->object;
     assert(waiting->calls.released && waiting->failed == !waiting->data);
+    assert(!call->answered);
     if (waiting->failed)
         sched_call_fail(call, err_memory(waiting->len));
     else
@@ -214,6 +216,7 @@ void sched_kv_put(struct sched_call *call, struct reader *body)
     sched_save_record_changed(s, RECORD_VALUES, kv_hash(m.key));
     sched_call_answer(call, NULL);
     wake(s, value);
+    values_check(s->values);
 }
 
 void sched_kv_add(struct sched_call *call, struct reader *body)
@@ -233,6 +236,7 @@ void sched_kv_add(struct sched_call *call, struct reader *body)
         return;
     }
     assert(value->len == m.len && s->values->bytes >= m.len);
+    values_check(s->values);
     struct reader have = reader_over(value->data, m.len), more = reader_over(m.value, m.len);
     struct writer sum = writer_over(value->data, m.len);
     while (more.left)
@@ -284,6 +288,7 @@ void sched_kv_delete(struct sched_call *call, struct reader *body)
 static void get_timed_out(struct sched_call *call)
 {
     const struct kv_waiting *waiting = call->object;
+    assert(!call->answered && call->queue == &waiting->calls.queue);
     if (waiting->calls.released) /* its turn was about to come */
         waiting_answer(call);
     else
@@ -294,6 +299,7 @@ static void get_withdrawn(struct sched_call *call)
 {
     struct kv_waiting *waiting = call->object;
     assert(!call->queue); /* it has left */
+    assert(waiting->sched == call->node->sched);
     if (waiting->calls.released || waiting->calls.queue.first)
         return;
     waiting_remove(waiting);
@@ -333,6 +339,7 @@ void sched_kv_get(struct sched_call *call, struct reader *body)
 static void values_write(const struct kv_value *first, struct writer *w)
 {
     for (const struct kv_value *value = first; value; value = value->next) {
+        assert(value->data && value->len <= SCHED_KV_BYTES);
         write_string(w, value->key);
         write_u32(w, (uint32_t)value->len);
         if (value->len)
@@ -363,6 +370,7 @@ paramo_err sched_kv_restore(struct scheduler *s, struct reader *record)
 {
     char key[KV_KEY_MAX];
     struct kv_value *value;
+    values_check(s->values);
     while (record->left) {
         read_string(record, key, sizeof key);
         uint32_t len = read_u32(record);
@@ -383,6 +391,7 @@ void sched_kv_fini(struct scheduler *s)
 {
     uint64_t key;
     void *first;
+    values_check(s->values);
     for (size_t i = 0; map_next(&s->values->by_hash, &i, &key, &first);)
         for (struct kv_value *value = first, *next; value; value = next) {
             next = value->next;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert_slow.h"
 #include "base/log.h"
 #include "cluster/scheduler/migrations.h"
 #include "cluster/scheduler/sched.h"
@@ -50,6 +51,7 @@ static void part_check(const struct sched_migrations *m)
 {
     assert(!m->suspended || (m->machine.held && !m->timer.slot));
     assert(m->ends_count <= MIGRATIONS_MAX);
+    assert(!m->converged || !m->short_of_servers);
     assert(!m->notes || m->notes->at == &m->notes);
 }
 
@@ -79,6 +81,8 @@ static void answered(void *arg, struct sched_node *node, paramo_err status, stru
     uint32_t what = note->what;
     char label[SCHED_LABEL];
     (void)result;
+    part_check(s->migrations);
+    assert(migration.id && migration.from != migration.to);
     note_free(note);
     if (what == ORDER_MIGRATION_END || !migrations_find(&s->migrations->machine, migration.id))
         return;
@@ -205,6 +209,8 @@ static void log_converged(struct scheduler *s)
 static void check_due(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct sched_migrations, check_timer)->sched;
+    part_check(s->migrations);
+    assert(!timer->slot);
     s->migrations->undrained = !s->migrations->ops->settled(s);
     log_converged(s);
 }
@@ -233,6 +239,7 @@ static void begin(void *arg, const struct migration *migration)
 {
     struct scheduler *s = arg;
     assert(migration->state == MIGRATION_PLANNED && !is_blocked(s));
+    part_check(s->migrations);
     sched_ring_untold(s, migration->to, migration->first,
                       migration->partitions); /* its order says that the target has no row of them */
     if (send_order(s, migration, ORDER_MIGRATION_SOURCE, false))
@@ -243,6 +250,7 @@ static void pause(void *arg, const struct migration *migration)
 {
     struct scheduler *s = arg;
     assert(migration->state == MIGRATION_FULL && !s->migrations->suspended);
+    part_check(s->migrations);
     if (send_order(s, migration, ORDER_MIGRATION_PAUSE, false))
         order_failed(s, migration);
 }
@@ -251,6 +259,7 @@ static void commit(void *arg, const struct migration *migration)
 {
     struct scheduler *s = arg;
     assert(!migration || migration->state == MIGRATION_PAUSED);
+    part_check(s->migrations);
     if (migration && !migration->handover)
         sched_ring_migrated(s, migration->to, migration->id);
     if (migration) /* its end tells both sides which shard owns them */
@@ -264,6 +273,7 @@ static void commit(void *arg, const struct migration *migration)
 static bool end_told(struct scheduler *s, struct migration_end *e)
 {
     const uint16_t side[] = {e->migration.from, e->migration.to};
+    assert(e->migration.id && e->migration.from != e->migration.to);
     for (size_t i = 0; i < 2; i++)
         e->untold[i] = e->untold[i] && sched_roster_is_here(sched_ring_server(s, side[i])) &&
                        send_order_to(s, side[i], &e->migration, ORDER_MIGRATION_END, e->committed);
@@ -272,6 +282,7 @@ static bool end_told(struct scheduler *s, struct migration_end *e)
 
 static void ends_soon(struct scheduler *s)
 {
+    assert(s->migrations->ends_count);
     struct lane *lane = s->config.lane;
     if (!s->migrations->ends_timer.slot &&
         lane_timer_arm(lane, &s->migrations->ends_timer, lane_now(lane) + ENDS_PAUSE))
@@ -335,6 +346,7 @@ static void go_on(struct lane_timer *timer)
 static void ends_due(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct sched_migrations, ends_timer)->sched;
+    part_check(s->migrations);
     if (s->state == SCHED_RUNNING && ends_told(s) && !is_blocked(s) && !s->migrations->timer.slot)
         go_on(&s->migrations->timer);
 }
@@ -401,6 +413,8 @@ static void abort_all(struct scheduler *s)
     for (size_t i = 0; i < MIGRATIONS_MAX; i++)
         if (s->migrations->machine.migration[i].state != MIGRATION_NONE)
             migrations_failed(&s->migrations->machine, s->migrations->machine.migration[i].id);
+    part_check(s->migrations);
+    assert_slow(!sched_migrations_under_way(s));
 }
 
 void sched_migrations_suspend(struct scheduler *s)
@@ -441,6 +455,7 @@ void sched_migrations_restart(struct scheduler *s, uint64_t term)
 
 void sched_migrations_tell(struct scheduler *s, const struct sched_migrations_ops *to)
 {
+    assert(to->settled);
     s->migrations->ops = to;
     s->migrations->check_timer.fire = check_due;
 }
@@ -448,6 +463,7 @@ void sched_migrations_tell(struct scheduler *s, const struct sched_migrations_op
 paramo_err sched_migrations_init(struct scheduler *s)
 {
     assert(!s->migrations->shards && !s->migrations->ends_count);
+    assert(!s->migrations->notes);
     s->migrations->timer.fire = go_on;
     s->migrations->ends_timer.fire = ends_due;
     migrations_init(&s->migrations->machine, sched_ring_chains_mutable(s), &ops, s);
@@ -463,6 +479,7 @@ paramo_err sched_migrations_init(struct scheduler *s)
 paramo_err sched_migrations_reserve(struct scheduler *s, uint16_t shards)
 {
     assert(!s->migrations->machine.shard || s->migrations->machine.shard == s->migrations->shards);
+    part_check(s->migrations);
     size_t count = (size_t)sched_ring_shards_count(s) + shards + 1;
     struct migrations_shard *longer = realloc(s->migrations->shards, count * sizeof *longer);
     if (!longer)
@@ -501,6 +518,7 @@ bool sched_migrations_need(const struct scheduler *s, uint16_t shard)
 void sched_migrations_settled(struct scheduler *s)
 {
     assert(!s->migrations->short_of_servers && !s->migrations->ends_count);
+    part_check(s->migrations);
     s->migrations->converged = true;
 }
 

@@ -77,6 +77,8 @@ void sched_peer_answer(struct sched_peer *peer, uint32_t kind, uint64_t number, 
 static void peer_mute(struct lane_timer *timer)
 {
     struct sched_peer *peer = container_of(timer, struct sched_peer, timer);
+    peers_check(peer->sched->peers);
+    assert(!timer->slot && (!peer->node || peer->node->peer == peer));
     if (peer->node)
         peer->sched->peers->user->closed(peer, peer->conn, PARAMO_E_MEMORY, "an answer could not be sent");
     else
@@ -149,6 +151,7 @@ void sched_peers_refuse(struct scheduler *s)
 
 void sched_peers_fini(struct scheduler *s)
 {
+    peers_check(s->peers);
     while (s->peers->first)
         sched_peer_close(s->peers->first, true);
     assert(!s->peers->count);

@@ -15,6 +15,7 @@ enum { LOOKS_OF_ANSWER = 16 }; /* waiting callers that are looked at in the time
 
 static void answer_unit(struct sched_call *call, const struct pool_next_result *result)
 {
+    assert(!call->answered);
     struct writer w = sched_call_result(call);
     pool_next_result_encode(result, &w);
     sched_call_answer(call, &w);
@@ -28,6 +29,7 @@ static bool wake_turn(struct sched_pool *pool, size_t most)
         struct pool_next_result result;
         if (cost >= most * LOOKS_OF_ANSWER)
             return false;
+        assert(call->queue == &pool->deferred && call->object == pool);
         pool->woken = call->next;
         paramo_err err = unit_deal(pool, call->node, call->u.pool.customer, call->u.pool.round, &result);
         if (!err && result.state == POOL_NONE_NOW)
@@ -52,6 +54,7 @@ static void wake_go_on(struct sched_pool *pool)
 
 static void wake_due(struct lane_timer *timer)
 {
+    assert(!timer->slot);
     wake_go_on(container_of(timer, struct sched_pool, turn));
 }
 
@@ -75,6 +78,7 @@ static void round_go_on(struct sched_pool *pool)
 {
     struct lane *lane = pool->sched->config.lane;
     assert(!pool->round_turn.slot);
+    pool_check(pool);
     if (!pool_finish_round(pool, pool->sched->pools->most)) {
         if (!lane_timer_arm(lane, &pool->round_turn, lane_now(lane) + pool->sched->calls->pause))
             return;
@@ -117,6 +121,7 @@ paramo_err sched_pool_add(struct scheduler *s, const struct pool_open *m, struct
     pool->next = s->pools->first;
     s->pools->first = pool;
     pool_changed(pool);
+    pool_check(pool);
     *out = pool;
     return PARAMO_OK;
 }
@@ -141,12 +146,16 @@ void sched_pool_open(struct sched_call *call, struct reader *body)
 
 static void next_timed_out(struct sched_call *call)
 {
+    const struct sched_pool *pool = call->object;
+    assert(call->queue == &pool->deferred && !call->answered);
     answer_unit(call, &(struct pool_next_result){.state = POOL_NONE_NOW});
 }
 
 static void next_withdrawn(struct sched_call *call)
 {
     struct sched_pool *pool = call->object;
+    assert(!call->queue); /* it has left; next still names its place there */
+    assert(!pool->woken || pool->woken == call || pool->woken->queue == &pool->deferred);
     if (pool->woken == call)
         pool->woken = call->next;
 }
@@ -170,6 +179,7 @@ void sched_pool_next(struct sched_call *call, struct reader *body)
         answer_unit(call, &result);
     else {
         assert(pool->sched == call->node->sched && m.round < pool->rounds);
+        assert(!call->queue && !call->withdrawn);
         call->u.pool.customer = m.customer;
         call->u.pool.round = m.round;
         call->object = pool;
@@ -233,6 +243,8 @@ void sched_pool_end(struct sched_call *call, struct reader *body)
     sched_call_answer(call, NULL);
     if (!lease)
         return; /* another worker has found an end before this work unit */
+    pool_check(pool);
+    assert(lease->unit < pool->count);
     pool_stream_ends(pool, lease->unit);
     round_go_on(pool);
 }

@@ -13,6 +13,7 @@
 
 static void pool_write(const struct sched_pool *pool, struct writer *w)
 {
+    pool_check(pool);
     write_string(w, pool->name);
     write_u32(w, pool->streams);
     write_u32(w, pool->rounds);
@@ -36,6 +37,7 @@ static void units_write(const struct sched_pool *pool, uint32_t record, struct w
     for (uint32_t i = 0; i < RECORD_UNITS_MAX && record * RECORD_UNITS_MAX + i < pool->count; i++) {
         uint32_t number = record * RECORD_UNITS_MAX + i;
         const struct unit *unit = &pool->units[number];
+        assert(unit->owner == NO_UNIT || (uint32_t)unit->owner < pool->owners_count);
         write_u8(w, (uint8_t)unit_state_of(pool, unit));
         write_u32(w, unit->stream);
         write_u32(w, unit->index);
@@ -62,6 +64,7 @@ void sched_pool_record(const struct scheduler *s, enum record_kind kind, uint64_
     const struct sched_pool *pool = pool_at(s, kind == RECORD_UNITS ? key >> RECORD_POOL_SHIFT : key);
     if (!pool)
         return;
+    assert(kind >= RECORD_POOL && kind <= RECORD_UNITS);
     if (kind == RECORD_POOL)
         pool_write(pool, w);
     else if (kind == RECORD_OWNERS)
@@ -197,6 +200,7 @@ void sched_pool_restored(struct scheduler *s)
     uint32_t places = 0;
     for (struct sched_pool *pool = s->pools->first; pool; pool = pool->next) {
         places = pool->place >= places ? pool->place + 1 : places;
+        assert(!pool->free && !pool->done && !pool->voids); /* they are counted here */
         memset(pool->free_in, 0, sizeof pool->free_in);
         for (uint32_t i = 0; i < pool->count; i++) {
             pool->free += pool->units[i].state == UNIT_FREE;

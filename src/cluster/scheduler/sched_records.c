@@ -64,6 +64,7 @@ static void write_last(const struct scheduler *s, const struct sched_save_batch 
                                               : batch->whole ? sched_view_body(s)
                                                              : NULL;
     size_t mark;
+    assert(!batch->end || s->state >= SCHED_ENDING);
     if (view) {
         sched_save_record_begin(w, RECORD_VIEW, 0, &mark);
         write_u32(w, sched_roster_slots(s, SLOTS_SERVERS)->founders);
@@ -200,6 +201,7 @@ static paramo_err records_restore(struct scheduler *s, const uint8_t *from, size
 paramo_err sched_records_restore(struct scheduler *s)
 {
     const struct store_state *found = s->config.found;
+    assert(s->state == SCHED_GATHERING && s->config.store);
     struct map newest;
     map_init(&newest);
     paramo_err err = records_find(found->records, found->bytes, &newest);

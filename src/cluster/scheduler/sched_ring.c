@@ -28,6 +28,7 @@ static void ring_check(const struct sched_ring *ring)
 static paramo_err shards_allocate(struct scheduler *s, uint32_t count)
 {
     assert(!s->ring->shards && !s->ring->shards_count);
+    assert(count <= VIEW_SHARDS_MAX);
     s->ring->shards = calloc(count + 1, sizeof *s->ring->shards);
     s->ring->gone = calloc(count + 1, sizeof *s->ring->gone);
     s->ring->touched = calloc(count + 1, sizeof *s->ring->touched);
@@ -226,6 +227,7 @@ void sched_ring_check_gone(struct scheduler *s)
 static void owners_changed(struct scheduler *s, const struct ring *before)
 {
     const struct ring *now = &s->ring->chains.level[0];
+    ring_check(s->ring);
     for (size_t a = 0; a < RING_PARTITIONS; a++)
         if (now->owner[a] != before->owner[a] && s->ring->lowest[a])
             s->ring->owner_gone[a] = sched_view_next(s);
@@ -236,6 +238,7 @@ static void owner_stays(const struct sched_node *server)
 {
     struct scheduler *s = server->sched;
     assert(!server->info.alive && server->info.role == PARAMO_ROLE_SERVER);
+    ring_check(s->ring);
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint16_t owner = s->ring->chains.level[0].owner[a];
         if (owner < s->ring->shards_count && s->ring->shards[owner].node == server->info.id)
@@ -324,6 +327,7 @@ uint64_t sched_ring_weigh(struct scheduler *s)
 
 paramo_err sched_ring_plan(const struct scheduler *s, struct ring_chains *target)
 {
+    ring_check(s->ring);
     return ring_place(s->ring->wanted, s->ring->shards_count, s->config.replicas, &s->ring->chains, target);
 }
 

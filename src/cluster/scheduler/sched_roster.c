@@ -56,7 +56,9 @@ struct sched_node *sched_roster_find(const struct scheduler *s, uint32_t id)
 bool sched_roster_founder(const struct sched_node *node)
 {
     assert(node->info.id); /* without a place it has no rank */
-    return node->rank < sched_roster_slots_of(node->sched, node->info.role)->founders;
+    const struct slot_list *slots = sched_roster_slots_of(node->sched, node->info.role);
+    assert(node->rank < slots->count);
+    return node->rank < slots->founders;
 }
 
 size_t sched_roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity)
@@ -77,6 +79,7 @@ size_t sched_roster_gone(const struct scheduler *s, uint32_t group, bool left, c
         else
             text[len] = '\0';
     }
+    assert(len < capacity);
     return count;
 }
 

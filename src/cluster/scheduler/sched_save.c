@@ -145,6 +145,7 @@ static size_t cost(size_t records, size_t bytes)
 
 static void run_from_start(struct sched_save_run *run, enum sched_save_part part, enum sched_save_part end)
 {
+    assert(part <= end && end <= SAVE_PARTS);
     writer_fini(&run->w);
     map_fini(&run->dirty);
     *run = (struct sched_save_run){.part = part, .end = end};
@@ -155,6 +156,8 @@ static bool run_turn(const struct scheduler *s, struct sched_save_run *run, stru
 {
     const struct sched_save_ops *ops = s->saves->ops;
     size_t records = 0, from = run->w.len;
+    assert(run->part <= run->end && run->end <= SAVE_PARTS);
+    assert(ops && most);
     while (cost(records, run->w.len - from) < most) {
         uint64_t id;
         void *value;
@@ -184,6 +187,7 @@ static bool run_turn(const struct scheduler *s, struct sched_save_run *run, stru
 /* Everything again: it is the same as if this save had not begun. */
 static void write_from_start(struct sched_saves *v, bool whole)
 {
+    assert(v->writing.on && !v->writing.timer.slot);
     run_from_start(&v->writing.run, whole ? SAVE_CALLS : SAVE_PARTS, SAVE_PARTS);
     v->writing.whole = whole;
     if (whole) {
@@ -195,6 +199,7 @@ static void write_from_start(struct sched_saves *v, bool whole)
 static bool write_turn(struct scheduler *s, size_t most)
 {
     struct sched_saves *v = s->saves;
+    assert(v->writing.on && v->ended == v->begun);
     if (v->all)
         write_from_start(v, true);
     return run_turn(s, &v->writing.run, &v->dirty, most);
@@ -234,6 +239,8 @@ static void write_go_on(struct scheduler *s)
 {
     struct sched_saves *v = s->saves;
     struct lane *lane = s->config.lane;
+    saves_check(v);
+    assert(v->writing.on && !v->writing.timer.slot);
     bool written = write_turn(s, v->most);
     if (!written && lane_timer_arm(lane, &v->writing.timer, lane_now(lane) + v->pause) == PARAMO_OK)
         return;
@@ -293,6 +300,12 @@ void sched_save_init(struct scheduler *s, const struct sched_save_ops *ops)
 
 /* ---- a checkpoint's copy ---- */
 
+static void copy_check(const struct sched_save_copy *copy)
+{
+    assert(copy && copy->run.part <= copy->run.end && copy->run.end <= SAVE_PARTS);
+    assert(copy->dirty.count <= SCHED_SAVE_DIRTY);
+}
+
 void sched_save_copy_begin(struct scheduler *s, struct sched_save_copy *copy)
 {
     assert(!s->saves->copy);
@@ -303,7 +316,7 @@ void sched_save_copy_begin(struct scheduler *s, struct sched_save_copy *copy)
 bool sched_save_copy_turn(struct scheduler *s, bool all)
 {
     struct sched_save_copy *copy = s->saves->copy;
-    assert(copy);
+    copy_check(copy);
     if (copy->again) {
         run_from_start(&copy->run, SAVE_VALUES, SAVE_POOLS + 1);
         map_fini(&copy->dirty);
@@ -315,7 +328,7 @@ bool sched_save_copy_turn(struct scheduler *s, bool all)
 void sched_save_copy_end(struct scheduler *s)
 {
     struct sched_save_copy *copy = s->saves->copy;
-    assert(copy);
+    copy_check(copy);
     map_fini(&copy->run.dirty);
     map_fini(&copy->dirty);
     s->saves->copy = NULL;
@@ -350,6 +363,7 @@ void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint6
 void sched_save_all(struct scheduler *s)
 {
     s->saves->all = s->config.store != NULL;
+    saves_check(s->saves);
 }
 
 void sched_save_all_changed(struct scheduler *s)
@@ -404,6 +418,7 @@ static bool may_empty_again(struct scheduler *s)
 {
     struct sched_saves *v = s->saves;
     assert(s->state == SCHED_OVER && v->emptied && v->empty_tries <= EMPTY_TRIES);
+    assert(!v->writing.on && !v->writing.timer.slot);
     struct lane *lane = s->config.lane;
     lane_timer_cancel(lane, &v->timer);
     v->timer.fire = empty_again;
@@ -415,6 +430,7 @@ static void nothing_saved(void *arg, paramo_err status)
 {
     struct scheduler *s = arg;
     assert(s->state == SCHED_OVER && s->saves->emptied);
+    assert(!s->saves->writing.on);
     char why[ERR_TEXT_MAX];
     err_text_copy(why);
     if (status == PARAMO_E_MEMORY && may_empty_again(s))
@@ -427,6 +443,7 @@ static void nothing_saved(void *arg, paramo_err status)
 
 static void empty(struct scheduler *s)
 {
+    assert(s->state == SCHED_OVER && s->saves->emptied && !s->saves->writing.on);
     struct writer none = {0};
     paramo_err err = store_save(s->config.store, &none, true, nothing_saved, s);
     if (err)
@@ -436,6 +453,7 @@ static void empty(struct scheduler *s)
 void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, paramo_err status))
 {
     assert(s->state == SCHED_OVER && !s->saves->emptied);
+    saves_check(s->saves);
     write_stop(s);
     s->saves->emptied = done;
     empty(s);

@@ -60,6 +60,7 @@ static void reported(void *arg, struct sched_node *node, paramo_err status, stru
 {
     struct scheduler *s = arg;
     assert(node->status.asked && s->status->due > 0);
+    assert(s->status->due <= sched_roster_slots(s, SLOTS_SERVERS)->count);
     char label[SCHED_LABEL];
     paramo_err err = status ? status : keep(node, result);
     if (err)
@@ -155,6 +156,7 @@ static void add_migrations(const struct scheduler *s, struct status *m)
 
 static struct control_message_body *status_build(const struct scheduler *s)
 {
+    assert(sched_view_body(s)); /* before that no client waits */
     struct writer view = {0}, w = {0};
     size_t cursor = 0, most = 0;
     for (size_t i = 0; i < SLOTS; i++)
@@ -223,7 +225,9 @@ static void answer_all(struct scheduler *s)
 
 static void time_is_up(struct lane_timer *timer)
 {
-    answer_all(container_of(timer, struct sched_status, timer)->sched);
+    const struct sched_status *status = container_of(timer, struct sched_status, timer);
+    assert(status->due && !timer->slot); /* else all servers have answered */
+    answer_all(status->sched);
 }
 
 paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_call *head,

@@ -57,6 +57,7 @@ enum { OPEN_WAIT_MS = 3600 * 1000 };
 static void table_timed_out(struct sched_call *call)
 {
     assert(call->u.table);
+    assert(!call->answered && call->queue);
     sched_call_fail(call,
                     err_set(PARAMO_E_TIMEOUT, "table %s: lost rows of other tables are still being restored",
                             call->u.table->name));
@@ -73,6 +74,7 @@ static void table_withdrawn(struct sched_call *call)
 static void table_defer(struct sched_call *call, const struct table_open *m)
 {
     assert(sched_lost_since(call->node->sched) && !call->u.table);
+    assert(!call->answered && !call->queue);
     struct table_open *kept = malloc(sizeof *kept);
     if (!kept) {
         sched_call_fail(call, err_memory(sizeof *kept));
@@ -126,6 +128,7 @@ void sched_tables_open_call(struct sched_call *call, struct reader *body)
 void sched_tables_resume(struct scheduler *s)
 {
     for (struct sched_call *call; !sched_lost_since(s) && (call = s->tables->deferred.first);) {
+        assert(call->u.table && !call->answered);
         struct table_open m = *call->u.table;
         table_opens(call, &m);
         assert(s->tables->deferred.first != call); /* it is answered */

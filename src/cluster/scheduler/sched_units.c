@@ -48,12 +48,14 @@ void pool_changed(struct sched_pool *pool)
 
 static void unit_changed(struct sched_pool *pool, uint32_t unit)
 {
+    assert(unit <= pool->count && unit < POOL_UNITS_MAX);
     sched_save_record_changed(pool->sched, RECORD_UNITS,
                               (uint64_t)pool->place << RECORD_POOL_SHIFT | unit / RECORD_UNITS_MAX);
 }
 
 static void units_changed(struct sched_pool *pool, uint32_t first)
 {
+    assert(first <= pool->count);
     if ((pool->count - first) / RECORD_UNITS_MAX >= SCHED_SAVE_DIRTY)
         sched_save_all_changed(pool->sched);
     else
@@ -124,6 +126,7 @@ static const struct sm machine = {
 
 void unit_move(struct sched_pool *pool, struct unit *unit, enum unit_state to)
 {
+    assert(unit >= pool->units && unit < pool->units + pool->count);
     enum unit_state from = unit_state_of(pool, unit);
     uint16_t *free_in = &pool->free_in[(size_t)(unit - pool->units) / BLOCK_UNITS];
     sm_check(&machine, from, to);
@@ -175,6 +178,7 @@ static paramo_err owner_find(struct sched_pool *pool, const struct sched_node *n
 {
     uint64_t key = (uint64_t)node->info.id << 32 | customer;
     uintptr_t found = (uintptr_t)map_get(&pool->owner_of, key);
+    assert(found <= pool->owners_count && node->info.id);
     if (found && pool->owners[found - 1].incarnation == node->info.incarnation) {
         *out = (int32_t)found - 1;
         return PARAMO_OK;
@@ -220,6 +224,7 @@ void pool_chain_owners(struct sched_pool *pool)
     assert(!pool->chaining);
     chain_from_end(pool);
     chain_some(pool, UINT32_MAX, false);
+    assert(!pool->unchained);
 }
 
 static bool is_finished(const struct sched_pool *pool)
@@ -250,6 +255,7 @@ static void pool_over(struct sched_pool *pool)
     free(pool->units);
     pool->units = NULL;
     pool->count = pool->capacity = pool->voids = pool->done = pool->free = 0;
+    pool_check(pool);
 }
 
 bool pool_finish_round(struct sched_pool *pool, uint32_t most)

@@ -44,6 +44,7 @@ static void view_out(struct lane_timer *timer)
 
 bool sched_view_flush(struct scheduler *s)
 {
+    view_check(s->view);
     if (s->view->changed)
         view_out(&s->view->timer);
     return !s->view->changed;
@@ -51,6 +52,7 @@ bool sched_view_flush(struct scheduler *s)
 
 void sched_view_retry(struct scheduler *s)
 {
+    view_check(s->view);
     if (s->view->changed && !s->view->timer.slot)
         view_out(&s->view->timer);
 }

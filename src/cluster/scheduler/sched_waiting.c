@@ -74,6 +74,7 @@ void sched_waiting_refuse(struct sched_node *node, paramo_err status)
     struct scheduler *s = node->sched;
     struct sched_peer *peer = node->peer;
     assert(node->state == SNODE_WAITING && peer->node == node);
+    waiting_check(s->roster);
     char label[SCHED_LABEL];
     log_info("scheduler: %s gets no place: %s", sched_roster_label(node, label), err_text());
     sched_waiting_reply_error(peer, status);

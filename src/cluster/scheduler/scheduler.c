@@ -66,6 +66,7 @@ static void node_gone(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
     assert(node->state == SNODE_DEAD || node->state == SNODE_LEFT);
+    assert(!node->info.alive && node->info.left == (node->state == SNODE_LEFT));
     sched_status_gone(node);
     if (s->state == SCHED_ENDING && !sched_roster_any_left(s))
         sched_end_wait(s);
@@ -83,6 +84,7 @@ static void tick(struct lane_timer *timer)
     uint64_t now = lane_now(s->config.lane), period = s->config.heartbeat_ms * ENV_MS;
     uint64_t passed = now - s->ticked_at;
     assert(now >= s->ticked_at);
+    assert(!timer->slot && s->config.heartbeat_ms);
     s->ticked_at = now;
     paramo_err err = lane_timer_arm(s->config.lane, timer, now + period);
     if (err)
@@ -230,6 +232,7 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
     }
     c->found = NULL;
     sched_roster_set_self(s, sched_peers_address(s));
+    assert(s->job && s->incarnation && s->term && s->tick.slot);
     *out = s;
     return PARAMO_OK;
 }
