@@ -33,6 +33,7 @@ static void edge_cut(struct edge *e)
 static void edge_join(struct edge *e, struct request *by, struct request *on)
 {
     assert(by != on && !on->ended);
+    assert(by->client == on->client && on->number < by->number); /* no circle */
     *e = (struct edge){.by = by, .on = on, .next = on->waiters};
     if (on->waiters)
         on->waiters->prev = e;
@@ -42,6 +43,7 @@ static void edge_join(struct edge *e, struct request *by, struct request *on)
 
 static void cancel(struct request *r, uint64_t ts, paramo_err status, const char *text)
 {
+    assert(status && !r->ended);
     (void)err_set(PARAMO_E_CANCELLED, "request %" PRIu64 ", which this one comes after, failed: %s: %s", ts,
                   err_name(status), text);
     request_end(r, PARAMO_E_CANCELLED, err_text());

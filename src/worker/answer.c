@@ -72,12 +72,14 @@ static const char *in_words(struct link *l, paramo_err status, const char *text,
 static void end_with(struct link *l, struct request *r, paramo_err status, const char *text, size_t len)
 {
     assert(status && r->client == l->client);
+    assert(!r->ended);
     request_end(r, status, in_words(l, status, text, len));
 }
 
 static void mismatch(struct link *l, struct request *r, uint64_t got, uint64_t want)
 {
     assert(got != want);
+    assert(r->kind == REQUEST_PULL || r->kind == REQUEST_PUSHPULL);
     char text[128];
     bool user = r->table->options.kind == PARAMO_TABLE_USER;
     int n = snprintf(text, sizeof text, "answered %" PRIu64 " bytes of values, %" PRIu64 " were expected",
@@ -93,6 +95,7 @@ static bool place_lens(struct link *l, struct slice *p, const struct van_seg *se
     uint64_t lens = data_seg_len(seg, nseg, WIRE_SEG_LENS), vals = data_seg_len(seg, nseg, WIRE_SEG_VALS);
     uint64_t count = p->span->count, value = r->table->value_bytes, sum = 0;
     assert(!p->lens && !p->vals && count);
+    assert(r->pulls_lens && !r->ended);
     if (lens && lens != 4 * count) {
         mismatch(l, r, lens, 4 * count);
         return false;
@@ -136,6 +139,7 @@ static bool place(struct link *l, struct slice *p, const struct wire_head *h, co
 {
     struct request *r = p->chunk->request;
     assert(!r->ended && p->chunk->unanswered > 0);
+    assert(p->state == SLICE_SENT || p->state == SLICE_RESEND);
     if (!bytes_came(seg, nseg))
         return false; /* it is asked for again */
     if (r->kind == REQUEST_MESSAGE)
@@ -213,6 +217,7 @@ static paramo_err on_filtered(struct link *l, struct slice *p, const struct wire
 {
     struct filtered_answer plain;
     assert(p->link == l && !p->placing);
+    assert(!p->chunk->request->ended && p->chunk->unanswered > 0);
     if (!bytes_came(seg, nseg))
         return PARAMO_OK; /* it is asked for again */
     paramo_err err = filtering_in(l, p, h, seg, nseg, &plain);

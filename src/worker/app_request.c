@@ -104,6 +104,7 @@ paramo_err app_request_fill(struct request *r, const struct client_call *call)
 
 static struct link *app_endpoint_link(struct client *c, const struct view_node *node)
 {
+    assert(node->alive);
     for (size_t i = 0; i < links_count(c); i++) {
         struct link *l = links_at(c, i);
         if (l->index == HELLO_APP_ENDPOINT && l->node == node->id && l->incarnation == node->incarnation)
@@ -134,6 +135,7 @@ static paramo_err link_to(struct client *c, uint32_t id, struct link **link)
 void app_request_slice(struct client *c, struct request *r)
 {
     assert(!r->chunks && !r->unfinished);
+    assert(r->kind == REQUEST_MESSAGE && r->client == c);
     r->unfinished++; /* keeps the request open until all nodes have been asked */
     for (size_t i = 0; i < r->messages_count && !r->ended; i++) {
         const struct client_message *m = &r->messages[i];

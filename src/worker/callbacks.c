@@ -11,12 +11,14 @@ void callbacks_init(struct client *c)
 
 void callbacks_begun(struct client *c)
 {
+    assert(lane_held(c->lane));
     unsigned before = atomic_load_explicit(&c->callbacks->out, memory_order_relaxed);
     atomic_store_explicit(&c->callbacks->out, before + 1, memory_order_relaxed);
 }
 
 void callbacks_ended(struct client *c)
 {
+    assert(lane_held(c->lane));
     unsigned before = atomic_load_explicit(&c->callbacks->out, memory_order_relaxed);
     assert(before > 0);
     atomic_store_explicit(&c->callbacks->out, before - 1,

@@ -116,6 +116,7 @@ static paramo_err carrier_make(struct client *c, struct request *of, size_t n, s
     q->carry = (struct carry){.own = true, .bytes = bytes};
     q->keys = arrays->keys;
     q->src = arrays->vals;
+    assert(request_is_carrier(q) && !q->carry.held && !q->ts);
     *out = q;
     return PARAMO_OK;
 }
@@ -123,6 +124,7 @@ static paramo_err carrier_make(struct client *c, struct request *of, size_t n, s
 static void carrier_drop(struct client *c, struct request *q)
 {
     assert(q->carry.own && !q->carry.held);
+    assert(q->scatters && !q->ts && !q->chunks);
     bufpool_put(&c->pool, q->scatters, q->scatters->bytes);
     requests_put(c, q);
 }
@@ -324,6 +326,7 @@ paramo_err carrying_chain_changes(struct client *c, const struct client_table *t
     if (!h || !h->rows.count)
         return PARAMO_OK;
     assert(h->table->id == table->id);
+    held_check(h);
     struct request *f = requests_get(c, true);
     if (!f)
         return err_memory(sizeof *f);
@@ -344,6 +347,7 @@ paramo_err carrying_chain_changes(struct client *c, const struct client_table *t
 void carrying_refused(struct request *q, paramo_err status, const char *text)
 {
     assert(request_is_carrier(q) && !q->ended && status);
+    held_check(q->carry.held);
     if (q->carry.parent)
         request_end(q->carry.parent, status, text);
     for (struct request *f = q->carry.held->flushes; f; f = f->carry.flush_next)

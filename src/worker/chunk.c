@@ -157,6 +157,7 @@ static void number_free(struct client *c, struct chunk *chunk)
 static void slice_answer_free(struct client *c, struct slice *p)
 {
     assert(p->state == SLICE_IDLE && !p->in_van && !p->placing);
+    assert(!p->prev && !p->next && !p->coding);
     if (p->lens)
         bufpool_put_late(&c->pool, p->lens, 4 * (size_t)p->span->count);
     if (p->vals)
@@ -184,12 +185,14 @@ void chunk_withdraw(struct chunk *chunk)
         slice_answer_free(c, &chunk->one);
     }
     chunk->count = chunk->unanswered = 0;
+    assert(!chunk->split);
 }
 
 void chunk_finished(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
     assert(!chunk->unanswered && !chunk->need && r->unfinished > 0);
+    assert(!r->ended && r->client == c);
     number_free(c, chunk);
     if (!r->on_reply && !chunk->rest && r->ts)
         tracker_answered(&c->tracker, r->ts);

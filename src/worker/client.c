@@ -114,6 +114,7 @@ static paramo_err after_check(const struct client *c, const paramo_request_optio
 
 static paramo_err after_fill(struct request *r, const paramo_request_options *o)
 {
+    assert(!r->after && !r->after_count);
     r->after_all = o->after_all;
     if (!o->after_count)
         return PARAMO_OK;
@@ -133,6 +134,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
     const paramo_request_options *o = call->options;
     const paramo_kv *kv = call->kv;
     assert(!r->copy && !r->after && !r->ts);
+    assert(call->kind < sizeof kinds);
     r->table = call->table ? call->table : &no_table;
     r->since = call->other && call->other->since > r->table->since ? call->other->since : r->table->since;
     r->kind = call->kind;
@@ -426,6 +428,7 @@ static void request_release(struct client *c, struct request *r)
     requests_remove(c, r);
     if (!r->carry.own)
         fence_request_over(c, r->number);
+    assert(!r->chunks && !r->waiters && !r->unfinished);
 }
 
 static void request_complete(struct client *c, struct request *r)
@@ -710,6 +713,7 @@ paramo_err client_create(const struct client_config *config, struct client **cli
         err = err_prefix(PARAMO_E_MEMORY, "cannot take the first view");
         goto err_fini_slicing;
     }
+    assert(numbers_floor(c) == numbers_next(c) && !requests_first(c));
     *client = c;
     return PARAMO_OK;
 err_fini_slicing:

@@ -16,18 +16,20 @@ static uint64_t lowest(const struct client_clock_gate *g)
     return clock;
 }
 
-static void ask(struct client *c)
-{
-    struct client_clock_gate *g = c->clock_gate;
-    if (g->first)
-        c->config.need_clock(c->config.arg, lowest(g));
-}
-
 static void gate_check(const struct client_clock_gate *g)
 {
     assert(!g->first == !g->last);
     assert(!g->first || (!g->first->gate_prev && !g->last->gate_next));
     assert(!g->lost == !g->epoch);
+}
+
+static void ask(struct client *c)
+{
+    struct client_clock_gate *g = c->clock_gate;
+    gate_check(g);
+    assert(!g->first || c->config.need_clock);
+    if (g->first)
+        c->config.need_clock(c->config.arg, lowest(g));
 }
 
 void clock_gate_begin(struct client *c, struct request *r)
@@ -40,6 +42,7 @@ void clock_gate_begin(struct client *c, struct request *r)
 /* The number stays with the request however often it is sent. False: the request has ended, because it is not known. */
 static bool workers_note(const struct client_clock_gate *g, struct request *r)
 {
+    assert(!r->ended && !r->gated);
     if (!r->clocked || r->workers)
         return true;
     r->workers = g->workers ? g->workers : 1;
@@ -89,6 +92,7 @@ void clock_gate_done(struct client *c, struct request *r)
 void clock_gate_late(const struct client *c, const struct request *r)
 {
     const char *behind = c->clock_gate->behind, *what = wire_kind_name(r->wire_kind);
+    assert(r->gated && r->client == c);
     if (*behind)
         (void)err_set(PARAMO_E_TIMEOUT, "%s to table %s: %s", what, r->table->name, behind);
     else
@@ -122,6 +126,7 @@ void client_clock_reached(struct client *c, uint64_t minimum, uint32_t workers)
 void client_clock_behind(struct client *c, const char *who)
 {
     assert(lane_held(c->lane));
+    gate_check(c->clock_gate);
     (void)snprintf(c->clock_gate->behind, sizeof c->clock_gate->behind, "%s", who);
     ask(c);
 }

@@ -42,6 +42,7 @@ void client_fence(struct client *c, struct client_fence *fence)
 
 void fence_request_over(struct client *c, uint64_t number)
 {
+    assert(lane_held(c->lane));
     for (struct client_fence **at = &c->fences, *fence; (fence = *at);) {
         if (number > fence->upto) {
             at = &fence->next;

@@ -207,6 +207,7 @@ uint32_t filtering_chunk_bytes(struct client *c, const struct request *r)
 static struct filter_coder coder_of(const struct link *l)
 {
     struct client *c = l->client;
+    assert(l->conn && c->filtering);
     return (struct filter_coder){.env = lane_env(c->lane),
                                  .capabilities = l->conn->capabilities &
                                                  ~(l->user_filters_off ? CAPABILITY_USER_FILTERS : 0),
@@ -217,6 +218,7 @@ static struct filter_message message_of(struct link *l, const struct slice *p, e
 {
     struct client *c = l->client;
     const struct client_table *t = p->chunk->request->table;
+    assert(p->link == l && t->id);
     struct filter_message m = {.use = use,
                                .table = t->id,
                                .count = p->span->count,
@@ -305,6 +307,7 @@ static const struct filter_chain *wanted(const struct link *l, const struct slic
 /* Rounding depends on the keys. NULL: no memory. */
 static const uint64_t *range_keys(struct filter_memory *memory, const struct span *s)
 {
+    assert(!s->keys && s->count);
     uint64_t *keys = filter_memory_take(memory, 8 * (size_t)s->count);
     for (uint32_t i = 0; keys && i < s->count; i++)
         keys[i] = s->begin + i;
@@ -392,6 +395,7 @@ static bool link_filters(const struct link *l, const struct request *r, const st
 
 paramo_err filtering_out(struct link *l, struct slice *p)
 {
+    assert(p->link == l && l->state == LINK_UP);
     const struct request *r = p->chunk->request;
     struct table_filters *f = r->filters;
     assert(!p->coding);
@@ -437,6 +441,7 @@ paramo_err filtering_in(struct link *l, struct slice *p, const struct wire_head 
     const struct request *r = p->chunk->request;
     bool reads = r->kind == REQUEST_PULL || r->kind == REQUEST_PUSHPULL;
     struct filter_message m;
+    assert(p->link == l && l->state == LINK_UP);
     if (!l->client->filtering || !reads || h->count != p->span->count || nseg <= WIRE_SEG_BODY)
         return err_set(PARAMO_E_PROTOCOL, "an answer to %s of %u keys is filtered, which was not asked for",
                        wire_kind_name(r->wire_kind), p->span->count);

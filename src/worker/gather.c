@@ -54,6 +54,7 @@ void gather_chunk(struct chunk *chunk)
 {
     const struct span *s = &chunk->span;
     assert(s->index && s->dst && !chunk->unanswered);
+    assert(s->count && s->dst_bytes % s->count == 0);
     rows_scatter(chunk->request->dst, s->dst, s->index, s->count, s->dst_bytes / s->count);
 }
 
@@ -109,6 +110,7 @@ static size_t starts_turn(struct request *r, size_t left)
 {
     struct gather *g = &r->gather;
     assert(g->starts <= r->n && (g->at || !r->n));
+    assert(g->pass == GATHER_STARTS && !g->chunk);
     size_t end = g->starts + least(r->n - g->starts, left), n = end - g->starts;
     for (; g->starts < end; g->starts++) {
         g->at[g->starts] = g->total;
@@ -123,6 +125,7 @@ static size_t rows_turn(struct request *r, size_t left)
     struct gather *g = &r->gather;
     const struct slice *slice = slice_values(g->chunk, g->slice);
     assert(slice->state == SLICE_ANSWERED && g->key < slice->span->count);
+    assert(g->pass == GATHER_ROWS && g->starts == r->n);
     uint64_t value = r->table->value_bytes;
     size_t spent = 0;
     while (g->key < slice->span->count && spent < left) {

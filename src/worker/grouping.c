@@ -86,6 +86,7 @@ static void gather_groups(const struct span *s, size_t from, const uint16_t *own
 paramo_err grouping_gather(struct client *c, const struct request *r, const struct span *s, size_t from,
                            size_t head_each, struct gathered *out)
 {
+    assert(s->count > 0 && r->client == c);
     uint32_t nshards = c->view->shards_count;
     /* scratch: groups, count of each shard, group of each shard, owner of each key */
     size_t groups_bytes = nshards * sizeof(struct group);

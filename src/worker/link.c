@@ -410,8 +410,10 @@ void link_orphan_probes(struct client *c)
 {
     assert(client_is_down(c) && !links_count(c)); /* no link sends more */
     for (struct probe *probe = c->probes->made; probe; probe = probe->made_next)
-        if (probe->out)
+        if (probe->out) {
+            assert(probe->client == c);
             probe->client = NULL;
+        }
 }
 
 void link_free_probes(struct client *c)
@@ -584,6 +586,7 @@ static void link_connect(struct link *l)
 static void link_hang_up(struct link *l)
 {
     assert(l->conn && !l->connector);
+    assert(l->state == LINK_UP);
     links_count_closed(l->client, &l->conn->counters);
     van_close(l->conn, l->goodbye);
     l->conn = NULL;
@@ -644,6 +647,7 @@ paramo_err link_create(struct client *c, const struct view_node *node, unsigned 
     l->pause.fire = pause_fire;
     l->retry.fire = retry_fire;
     l->more.fire = more_fire;
+    link_check(l);
     *link = l;
     return PARAMO_OK;
 }

@@ -55,6 +55,7 @@ void numbers_over(struct client *c, struct chunk *chunk)
 bool numbers_room_again(const struct client *c)
 {
     const struct client_numbers *n = c->numbers;
+    check(n);
     return n->full && n->next - n->floor < DATA_WINDOW;
 }
 

@@ -85,6 +85,7 @@ paramo_err page_request_take(struct page_request *p, uint32_t shard, const struc
                              const struct van_seg *seg, unsigned nseg)
 {
     assert(shard < p->count && p->share <= p->most);
+    assert(p->batches);
     struct scan_batch *b = &p->batches[shard];
     paramo_err err = scan_receive(b, p->table, h, seg, nseg);
     if (!err && (b->n > p->share || (b->n && b->keys[b->n - 1] > p->ends[1])))
@@ -203,6 +204,7 @@ static paramo_err rows_take(struct merge *m, uint64_t last, size_t *vals_n)
 
 paramo_err page_request_end(struct page_request *p)
 {
+    assert(p->batches && p->count);
     struct merge m;
     bool more;
     uint64_t last = known_until(p, &more);

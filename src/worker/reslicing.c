@@ -37,6 +37,7 @@ static void chunk_enqueue(struct client *c, struct chunk *chunk, struct split *s
                           size_t bytes)
 {
     assert(!chunk->split && !chunk->need && !chunk->unanswered);
+    assert(split && count);
     chunk->split = split;
     chunk->split_bytes = bytes;
     chunk->view = c->view->number;
@@ -49,6 +50,7 @@ static void chunk_enqueue(struct client *c, struct chunk *chunk, struct split *s
 
 static void chunk_split(struct client *c, struct chunk *chunk)
 {
+    assert(chunk->target < 0 && !chunk->split && !chunk->count);
     struct gathered g;
     paramo_err err = grouping_gather(c, chunk->request, &chunk->span, 0, sizeof(struct split), &g);
     if (err == PARAMO_E_AGAIN) {
@@ -116,6 +118,7 @@ static void stat_reset(struct client *c, struct request *r)
 static void stat_again(struct client *c, struct request *r, uint64_t need)
 {
     stat_reset(c, r);
+    assert(!r->chunks && !r->unfinished);
     if (need > c->view->number)
         request_wait(c, r, need);
     else
@@ -126,6 +129,7 @@ static void stat_again(struct client *c, struct request *r, uint64_t need)
 static bool partitions_gone(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
+    assert(chunk->target >= 0 && (uint32_t)chunk->target < c->view->shards_count);
     if (r->kind == REQUEST_CLEAR && (views_partitions_changed(c) > chunk->view || chunk->everywhere))
         chunk_everywhere(c, chunk);
     else if (r->kind == REQUEST_SCAN && views_partitions_changed(c) != r->batch->partitions_view)
@@ -165,6 +169,7 @@ void slice_chunk(struct client *c, struct chunk *chunk)
 
 void slice_chunk_by(struct client *c, struct chunk *chunk, uint64_t need)
 {
+    assert(!chunk->need && !chunk->request->ended);
     if (need <= c->view->number) {
         slice_chunk(c, chunk);
     } else if (request_adds_up(chunk->request)) {

@@ -99,6 +99,7 @@ static bool waits_over(const struct slice *p)
 static bool chunk_waits_over(const struct chunk *chunk)
 {
     assert(!chunk->split || chunk->count > 0);
+    assert(!chunk->need || !chunk->count);
     bool any = !chunk->split && chunk->count && waits_over(&chunk->one);
     for (uint32_t i = 0; chunk->split && i < chunk->count; i++)
         any |= waits_over(&chunk->split[i].slice);
@@ -108,6 +109,7 @@ static bool chunk_waits_over(const struct chunk *chunk)
 /* Chunks that have their numbers, in that order: they were, or may have been, sent. */
 static void numbers_evacuate(struct client *c, struct chunk *before)
 {
+    assert(!before || before->need);
     for (uint64_t number = numbers_floor(c), end = numbers_next(c); number < end; number++) {
         struct chunk *chunk = numbers_chunk(c, number);
         assert(!chunk || (chunk->number == number && chunk->request->client == c));

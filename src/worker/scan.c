@@ -46,6 +46,7 @@ static paramo_err fetch(struct merge *m, struct source *s)
     paramo_request_options o = {.size = sizeof o, .timeout_ms = m->timeout_ms};
     struct client_call call = {.kind = REQUEST_SCAN, .table = m->table, .options = &o, .batch = b};
     assert(!s->pending && s->at == b->n); /* all its rows were passed on */
+    assert(b->shard < m->count);
     b->cursor = b->n ? b->keys[b->n - 1] + 1 : s->from;
     s->at = s->vals_at = 0;
     b->n = 0;

@@ -37,6 +37,7 @@ void slice_segments(struct slice *p)
     const struct span *s = p->span;
     struct van_frame *f = &p->frame;
     assert(!p->in_van && !p->coding);
+    assert(p->state != SLICE_SENT && p->state != SLICE_ANSWERED);
     if (r->kind == REQUEST_MESSAGE) {
         memcpy(f->seg, p->chunk->message->seg, sizeof f->seg);
         for (f->nseg = VAN_SEGS; f->nseg && !f->seg[f->nseg - 1].len; f->nseg--)

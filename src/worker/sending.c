@@ -22,6 +22,7 @@ void sending_init(struct slice *p, struct chunk *chunk, struct link *link, const
 {
     const struct request *r = chunk->request;
     assert(link && !r->ended);
+    assert(link->client == r->client);
     p->chunk = chunk;
     p->link = link;
     p->span = s;
@@ -46,6 +47,7 @@ void sending_init(struct slice *p, struct chunk *chunk, struct link *link, const
 bool sending_usable(struct chunk *chunk, const struct link *l)
 {
     assert(l->client == chunk->request->client);
+    assert(!chunk->request->ended);
     if (!l->dead)
         return true;
     const struct view_node *node = view_node(l->client->view, l->node);

@@ -68,6 +68,7 @@ void slices_queue(struct link *l, struct slice *p)
         before = at;
     }
     assert(p->link == l && !p->chunk->number);
+    assert(!p->in_van && !p->placing);
     slice_move(p, SLICE_QUEUED);
     slices_insert(&l->queue, before, p);
 }

@@ -65,6 +65,7 @@ bool request_adds_up(const struct request *r)
  * before the first of them. AGAIN: a key has no owner in this view. MEMORY. */
 static paramo_err carrier_ready(struct client *c, const struct request *r, const struct span *s)
 {
+    assert(request_is_carrier(r) && s->count > 0);
     uint64_t row = s->src_bytes / s->count, most = filtering_chunk_bytes(c, r),
              groups = c->view->shards_count;
     uint64_t per = most / (8 + row), runs = RUNS_PER_SHARD * groups, value = r->table->value_bytes;
@@ -173,6 +174,7 @@ static void rest_wait_turn(struct client *c, struct chunk *rest)
 static void slice_gathered(struct client *c, struct request *r, const struct span *s)
 {
     uint64_t src;
+    assert(s->count > 0 && !r->chunks);
     if (!request_is_user(r) && portion_of(c, r, s, 0, &src) < s->count) {
         rest_wait_turn(c, rest_begin(c, r));
         return;
@@ -217,6 +219,7 @@ static void slice_selected(struct client *c, struct request *r)
 {
     struct span s = span_of(r);
     uint64_t src;
+    assert(!r->chunks && carrying_selects(r));
     if (portion_of(c, r, &s, 0, &src) < s.count) {
         rest_wait_turn(c, rest_begin(c, r));
         return;
@@ -233,6 +236,7 @@ static size_t flush_rest(struct client *c, struct chunk *rest)
 {
     struct request *flush = rest->request, *carrier;
     assert(rest->rest && flush->kind == REQUEST_FLUSH);
+    assert(rest == &flush->first && rest->need);
     bool more = false;
     paramo_err err = flush->ended ? PARAMO_OK : carrying_flush(c, flush, &carrier, &more);
     if (err == PARAMO_E_AGAIN) {
@@ -302,6 +306,7 @@ static void slice_runs(struct client *c, struct request *r, const struct span *s
     size_t count = 0;
     const struct ring *ring = view_ring(c->view);
     const struct ring_placement *placement = &r->table->placement;
+    assert(s->count > 0 && !r->chunks);
     paramo_err err =
         s->keys ? ring_runs(ring, placement, s->keys, s->count, c->slicing->runs, RING_PARTITIONS + 1, &count)
                 : ring_range_runs(ring, placement, s->begin, s->count, c->slicing->runs, RING_PARTITIONS + 1,
@@ -346,6 +351,7 @@ static paramo_err page_begin(struct client *c, struct request *r)
 
 static void slice_everywhere(struct client *c, struct request *r)
 {
+    assert(r->kind == REQUEST_CLEAR || request_adds_up(r));
     struct span none = {0};
     if (r->page && !c->view->shards_count) {
         request_wait(c, r, c->view->number + 1);
@@ -381,6 +387,7 @@ static void slice_scan(struct client *c, struct request *r)
 void slice_by_view(struct client *c, struct request *r)
 {
     assert(!r->chunks && !r->unfinished);
+    assert(!r->ended && r->client == c);
     if (r->kind == REQUEST_CLEAR || request_adds_up(r)) {
         slice_everywhere(c, r);
     } else if (r->kind == REQUEST_SCAN) {

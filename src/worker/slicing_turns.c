@@ -58,6 +58,7 @@ static void again_fire(struct lane_timer *timer)
 {
     struct client *c = container_of(timer, struct client_waiters, again)->client;
     assert(!client_is_down(c));
+    assert(!timer->slot);
     size_t left = turn_keys(c);
     for (struct chunk *chunk = chunk_first_waiter(c); chunk; chunk = chunk->wait_next) {
         assert(chunk->need);
@@ -74,6 +75,7 @@ static void resume_fire(struct lane_timer *timer)
 {
     struct client *c = container_of(timer, struct client_turns, timer)->client;
     assert(!client_is_down(c));
+    assert(!timer->slot);
     resume_turn(c, turn_keys(c));
     client_finish(c);
 }
@@ -90,6 +92,7 @@ void slice_resume_waiting(struct client *c)
 void slice_request(struct client *c, struct request *r)
 {
     bool to_table = r->kind != REQUEST_MESSAGE;
+    assert(!r->ended && !r->chunks && !r->gated);
     if (to_table)
         views_need_table(c, r->since);
     if (to_table && views_of_tables(c) > c->view->number)

@@ -44,6 +44,7 @@ static void again(struct lane_timer *timer)
 {
     struct client *c = container_of(timer, struct client_views, timer)->client;
     assert(c->view && c->views->missed && c->views->missed->number > c->view->number);
+    assert(!timer->slot && c->views->take);
     struct view *view = view_ref(c->views->missed);
     c->views->take(c, view);
     view_unref(view);

@@ -180,6 +180,7 @@ void client_interrupt(struct client *c)
 
 void client_publish(struct client *c)
 {
+    assert(lane_held(c->lane));
     struct van_counters sum = links_sum(c);
     atomic_store_explicit(&c->shared->published.bytes_sent, sum.bytes_sent, memory_order_relaxed);
     atomic_store_explicit(&c->shared->published.bytes_received, sum.bytes_received, memory_order_relaxed);
