@@ -150,16 +150,21 @@ static void play_push(struct play *p)
 }
 
 /* The stream is not at its beginning: what is acknowledged is released. */
-static void play_make(struct play *p)
+static void play_make_with(struct play *p, unsigned replicas)
 {
     memset(p, 0, sizeof *p);
     world_init(&p->w, true, 5);
-    p->w.replicas = 1;
+    p->w.replicas = replicas;
     world_table(&p->w, PARAMO_TABLE_DENSE, 1)->rows = N;
     world_start(&p->w, SERVERS, SERVERS, 2);
     for (unsigned i = 0; i < 3; i++)
         play_push(p);
     assert_true(owner_stream(p)->acked >= 3);
+}
+
+static void play_make(struct play *p)
+{
+    play_make_with(p, 1);
 }
 
 /* The follower has what was acknowledged: it takes the owner's place. */
@@ -251,6 +256,57 @@ static void a_shard_that_no_view_has_is_refused(void **state)
     play_end(&play);
 }
 
+static void play_cut(struct play *p, bool is)
+{
+    world_link(&p->w, "s1", "s2")->cut = world_link(&p->w, "s2", "s1")->cut = is;
+}
+
+/* The follower leaves the chains of some partitions while a push to others is not acknowledged: the owner's stream
+ * begins again. Returns its number before. */
+static uint32_t play_stream_again(struct play *p)
+{
+    uint64_t ts, key = KEY;
+    float one = 1;
+    uint32_t before = owner_stream(p)->generation;
+    unsigned left = 0;
+    play_cut(p, true);
+    assert_ok(world_push(&p->w, 0, 0, &key, 1, &one, 1, &ts));
+    p->pushes++;
+    world_pass(&p->w, 10 * ENV_MS);
+    assert_int_equal(owner_stream(p)->count, 1);
+    for (unsigned a = 0; a < RING_PARTITIONS && left < 100; a++)
+        if (p->w.ring.owner[a] == OWNER) {
+            assert_int_equal(p->w.follower[1].owner[a], FOLLOWER);
+            p->w.follower[1].owner[a] = p->w.follower[2].owner[a];
+            p->w.follower[2].owner[a] = RING_NONE;
+            left++;
+        }
+    for (unsigned i = 0; i < SERVERS; i++)
+        p->w.chain_changed[i] = p->w.number + 1;
+    world_view(&p->w);
+    world_all_view(&p->w);
+    play_cut(p, false);
+    assert_ok(client_wait(p->w.clients[0].client, ts, 5000));
+    assert_true(owner_stream(p)->generation > before);
+    play_push(p);
+    return before;
+}
+
+/* The follower knows an earlier stream of the owner, too. This one takes the place of the present one, and a later one
+ * takes its place at once: the present one continues all the same. */
+static void an_earlier_stream_is_not_kept_for_the_present_one(void **state)
+{
+    (void)state;
+    play_make_with(&play, 2);
+    uint32_t before = play_stream_again(&play), present = owner_stream(&play)->generation;
+    world_pass(&play.w, 2 * ENV_SEC);
+    assert_true(play_claim(&play, &(struct claim){.generation = before, .clock = 1})->up);
+    assert_true(play_claim(&play, &(struct claim){.generation = present + 1000, .clock = 1})->up);
+    play_push(&play);
+    assert_int_equal(owner_stream(&play)->generation, present);
+    play_end(&play);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +314,7 @@ int main(void)
         cmocka_unit_test(one_that_leaves_keeps_nothing),
         cmocka_unit_test(a_clock_of_another_is_not_answered_to_the_owner),
         cmocka_unit_test(connections_that_send_nothing_keep_the_owner_out_no_more),
+        cmocka_unit_test(an_earlier_stream_is_not_kept_for_the_present_one),
         cmocka_unit_test(a_shard_that_no_view_has_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -448,9 +448,9 @@ static bool is_late(const struct chain *c, const struct chain_guest *g)
 }
 
 /* Ends the connections of the member's other streams. One that received nothing is forgotten: if it comes back, it
- * begins with nothing, as before. Of the others the last that was connected is kept. It is the member's present stream
- * if `source` is of another process: forgotten, it could never continue, since the member has released what this shard
- * acknowledged. */
+ * begins with nothing, as before. Of the others the latest is kept. It is the member's present stream if `source` is of
+ * another process, since only the member sends changes, and numbers its streams upwards. Forgotten, it could never
+ * continue: the member has released what this shard acknowledged. When it last had a connection proves nothing. */
 static void others_end(struct chain *c, const struct chain_guest *g, const struct chain_source *source)
 {
     struct chain_source *kept = NULL;
@@ -460,7 +460,7 @@ static void others_end(struct chain *c, const struct chain_guest *g, const struc
             continue;
         assert(!other->for_migration && other->generation != source->generation);
         struct chain_source *gone = other;
-        if (other->received && (!kept || other->connected_at > kept->connected_at)) {
+        if (other->received && (!kept || other->generation > kept->generation)) {
             gone = kept;
             kept = other;
         }
