@@ -51,7 +51,8 @@ static void waited_long_enough(struct lane_timer *timer)
     if (s->state == SCHED_GATHERING)
         sched_waiting_refuse(node, incomplete(s));
     else
-        sched_waiting_refuse(node, err_set(PARAMO_E_TIMEOUT, "no %s's place became free in time",
+        sched_waiting_refuse(node, err_set(PARAMO_E_TIMEOUT,
+                                           "no place for a %s became free in time: the job has all its nodes",
                                            sched_roster_role_name(node->info.role)));
 }
 

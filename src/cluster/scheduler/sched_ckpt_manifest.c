@@ -91,7 +91,7 @@ static paramo_err check_name(struct sched_ckpt *c, const char *name)
     (void)snprintf(again, sizeof again, "blocks-%lu", shard);
     if (shard >= sched_ring_shards_count(c->sched) || strcmp(again, name) != 0 ||
         c->written[shard / 64] >> shard % 64 & 1)
-        return err_set(PARAMO_E_PROTOCOL, "it reported a file '%s' that it was not ordered to write", name);
+        return err_set(PARAMO_E_PROTOCOL, "it reported file '%s', which it was not ordered to write", name);
     c->written[shard / 64] |= UINT64_C(1) << shard % 64;
     return PARAMO_OK;
 }

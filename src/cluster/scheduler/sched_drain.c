@@ -58,7 +58,7 @@ static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t i
         others |= servers->node[rank] != node && sched_roster_is_here(servers->node[rank]) &&
                   servers->node[rank]->info.weight;
     if (!others)
-        return err_set(PARAMO_E_REFUSED, "no other server can take the partitions of %s",
+        return err_set(PARAMO_E_REFUSED, "no other server can take the partitions of %s; start one first",
                        sched_roster_label(node, label));
     assert(servers->node[node->rank] == node && !node->info.left);
     log_info("scheduler: %s will be drained", sched_roster_label(node, label));

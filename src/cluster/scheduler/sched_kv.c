@@ -292,7 +292,7 @@ static void get_timed_out(struct sched_call *call)
     if (waiting->calls.released) /* its turn was about to come */
         waiting_answer(call);
     else
-        sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "no value was put at %s in time", waiting->key));
+        sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "no node put a value at %s in time", waiting->key));
 }
 
 static void get_withdrawn(struct sched_call *call)

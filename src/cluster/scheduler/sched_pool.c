@@ -100,7 +100,7 @@ static struct sched_pool *pool_named(const struct scheduler *s, const char *name
     while (pool && strcmp(pool->name, name) != 0)
         pool = pool->next;
     if (!pool)
-        (void)err_set(PARAMO_E_NOT_FOUND, "there is no pool %s", name);
+        (void)err_set(PARAMO_E_NOT_FOUND, "there is no pool %s; open it first", name);
     return pool;
 }
 

@@ -88,7 +88,7 @@ static bool token_fits(const struct acceptor *acceptor, const struct hello *hell
 static paramo_err hello_check(const struct acceptor *acceptor, const struct hello *hello)
 {
     if (!token_fits(acceptor, hello))
-        return err_set(PARAMO_E_TOKEN, "the job token does not match");
+        return err_set(PARAMO_E_TOKEN, "the job token does not match; all nodes need the same PARAMO_TOKEN");
     if (hello->version_min > HELLO_VERSION_MAX || hello->version_max < HELLO_VERSION_MIN)
         return err_set(PARAMO_E_VERSION, "the peer speaks protocol versions %u to %u, this node %d to %d",
                        hello->version_min, hello->version_max, HELLO_VERSION_MIN, HELLO_VERSION_MAX);
