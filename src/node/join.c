@@ -99,6 +99,7 @@ static paramo_err join_scheduler(paramo_node *node, const struct store_state *fo
         .num_workers = embedded ? 1 : node->config.num_workers,
         .replicas = node->config.replicas,
         .own_member = !embedded,
+        .embedded = embedded,
         .heartbeat_ms = node->config.heartbeat_ms,
         .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,
         .recovery_ms = node->config.recovery_ms,

@@ -91,7 +91,8 @@ static void tick(struct lane_timer *timer)
         log_error("scheduler: cannot set its clock timer: %s", err_text());
     if (passed > 2 * period) {
         /* This process was stopped: messages of nodes that seemed silent may wait in its sockets. */
-        log_warn("scheduler: this process stood still for %" PRIu64 " ms", passed / ENV_MS);
+        log_line(s->config.embedded ? LOG_INFO : LOG_WARN,
+                 "scheduler: this process stood still for %" PRIu64 " ms", passed / ENV_MS);
         sched_roster_forgive(s, passed - period);
         return;
     }
