@@ -157,6 +157,110 @@ static void test_end_without_a_view(void **state)
     stored_off();
 }
 
+/* ---- stores that fail in other ways -------------------------------------------------------------------- */
+
+/* A store over the real one. */
+static struct {
+    struct store store;
+    struct store *real;
+    unsigned saves, refused; /* that came; that found no memory, which are the later ones */
+    bool held;
+    store_saved_fn *done;
+    void *arg;
+} other;
+
+static void other_done(paramo_err status)
+{
+    assert_true(other.held);
+    other.held = false;
+    assert_true(lane_enter(stored.c.lane));
+    other.done(other.arg, status ? err_set(status, "so it is") : PARAMO_OK);
+    lane_leave(stored.c.lane);
+}
+
+/* The first save is held until other_done; for the next ones there is no memory, or they wait behind it. */
+static paramo_err other_save(struct store *store, struct writer *records, bool whole, store_saved_fn *done,
+                             void *arg)
+{
+    (void)store;
+    other.saves++;
+    if (other.saves == 1) {
+        writer_fini(records);
+        other.held = true;
+        other.done = done;
+        other.arg = arg;
+        return PARAMO_OK;
+    }
+    if (other.refused) {
+        other.refused--;
+        writer_fini(records);
+        return err_memory(1);
+    }
+    if (!other.held)
+        return store_save(other.real, records, whole, done, arg);
+    writer_fini(records);
+    return PARAMO_OK;
+}
+
+static bool other_sure(const struct store *store)
+{
+    (void)store;
+    return true;
+}
+
+static void other_close(struct store *store)
+{
+    (void)store;
+    store_close(other.real);
+}
+
+static void other_on(unsigned refused)
+{
+    static const struct store_ops ops = {.save = other_save, .sure = other_sure, .close = other_close};
+    memset(&other, 0, sizeof other);
+    other.store.ops = &ops;
+    other.refused = refused;
+    other.real = stored.c.scheduler->config.store;
+    stored.c.scheduler->config.store = &other.store;
+}
+
+/* A save is in progress when the scheduler empties its store, for which there is no memory yet. The save fails after
+ * that, and the store is emptied all the same. */
+static void test_emptied_after_a_late_failure(void **state)
+{
+    (void)state;
+    stored_on(1, 1);
+    log_set_sink(stored_log_nothing, NULL);
+    other_on(3);
+    end_now();
+    cluster_pass(&stored.c, 25.15);
+    assert_int_equal(stored.c.scheduler->state, SCHED_OVER);
+    assert_true(other.saves > 1 && other.refused);
+    other_done(PARAMO_E_IO);
+    assert_true(cluster_run(&stored.c, cluster_over, &stored.c, 10));
+    assert_int_equal(stored.c.over_status, PARAMO_E_DATA_LOST);
+    log_set_sink(NULL, NULL);
+    stored_off();
+}
+
+/* A disk that does not answer, not even with an error. */
+static void test_silent_store(void **state)
+{
+    (void)state;
+    stored_on(1, 1);
+    log_set_sink(stored_log_nothing, NULL);
+    other_on(0);
+    end_now();
+    assert_true(cluster_run(&stored.c, cluster_over, &stored.c, 35));
+    assert_int_equal(stored.c.over_status, PARAMO_E_TIMEOUT);
+    assert_false(stored.c.nodes[0].ended || stored.c.nodes[1].ended);
+    other_done(PARAMO_OK); /* too late */
+    cluster_pass(&stored.c, 1);
+    assert_false(stored.c.nodes[0].ended && stored.c.nodes[0].ended_status == PARAMO_E_DATA_LOST);
+    log_set_sink(NULL, NULL);
+    stored_off();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +268,8 @@ int main(void)
         cmocka_unit_test(test_end_is_durable_first),
         cmocka_unit_test(test_end_cannot_be_saved),
         cmocka_unit_test(test_end_without_a_view),
+        cmocka_unit_test(test_emptied_after_a_late_failure),
+        cmocka_unit_test(test_silent_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_roster.h"
-#include "env/lane.h"
+#include "env/lane_impl.h"
 
 /* The linker directs the program's allocations to these (CMakeLists.txt). */
 void *__real_malloc(size_t size);
@@ -742,9 +742,40 @@ TEST(admin_asks, SOME)
 TEST(members_leave, ALL)
 TEST(member_shuts_down, ALL)
 
+/* There is no memory for the timer of the job's end, and for a while none comes. */
+static void test_end_has_no_timer(void **state)
+{
+    (void)state;
+    static struct lane_timer filler[256];
+    size_t fillers = 0;
+    present = 1;
+    present_row = UINT32_MAX;
+    job_on(true, 0);
+    struct lane *lane = ckpt_job.c.lane;
+    assert_true(lane_enter(lane));
+    for (; lane->timers_count + 1 < lane->timers_capacity; fillers++) {
+        assert_true(fillers < sizeof filler / sizeof *filler);
+        assert_int_equal(lane_timer_arm(lane, &filler[fillers], UINT64_MAX), PARAMO_OK);
+    }
+    fail_from_here();
+    scheduler_end(ckpt_job.c.scheduler, PARAMO_E_DATA_LOST, "all is lost");
+    assert_true(memory.struck);
+    fail_no_more();
+    for (size_t i = 0; i < fillers; i++)
+        lane_timer_cancel(lane, &filler[i]);
+    lane_leave(lane);
+    for (unsigned i = 0; i < FIRST_EXTRA; i++) {
+        assert_true(cluster_run(&ckpt_job.c, tnode_ended, node_at(i), 5));
+        assert_int_equal(node_at(i)->ended_status, PARAMO_E_DATA_LOST);
+    }
+    assert_true(cluster_run(&ckpt_job.c, cluster_over, &ckpt_job.c, 10));
+    job_off();
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_end_has_no_timer),
         cmocka_unit_test(test_place_is_used_again),
         cmocka_unit_test(test_gathers),
         cmocka_unit_test(test_worker_joins),

@@ -19,7 +19,8 @@
 enum {
     /* How long the end waits until it is durable: a node stops within 30 s. */
     UNSAVED_MS = 25000,
-    TRY_AGAIN_MS = 200
+    TRY_AGAIN_MS = 200,
+    SILENT_MS = 5000 /* for the answer of a store that is being emptied; arbitrary */
 };
 
 /* A job that has a reason to end no longer waits for a worker. What is told is durable. */
@@ -101,6 +102,7 @@ static void emptied(struct scheduler *s, paramo_err status)
 {
     end_check(s->end);
     assert(s->state == SCHED_OVER);
+    lane_timer_cancel(s->config.lane, &s->end->timer);
     if (status && !s->end->told) {
         char why[ERR_TEXT_MAX];
         err_text_copy(why);
@@ -135,6 +137,11 @@ static void end_due(struct lane_timer *timer)
         end_if_all_gone(s, true);
         return;
     }
+    if (s->state == SCHED_OVER) { /* a disk may hang for ever; no node may wait for that */
+        sched_save_abandon(s);
+        emptied(s, err_set(PARAMO_E_TIMEOUT, "the store has not answered within %d ms", SILENT_MS));
+        return;
+    }
     assert(s->state == SCHED_ENDING);
     uint64_t now = lane_now(s->config.lane);
     if (!s->end->told && now < s->end->since + UNSAVED_MS * ENV_MS) {
@@ -142,16 +149,30 @@ static void end_due(struct lane_timer *timer)
         return;
     }
     sched_move(s, SCHED_OVER);
-    if (s->config.store)
+    if (s->config.store) {
+        over_in(s, SILENT_MS);
         sched_save_nothing(s, emptied);
-    else
+    } else {
         report_over(s);
+    }
 }
 
+/* Without memory for the timer, an end that is not durable yet waits for the scheduler's clock (sched_end_retry). */
 static void over_in(struct scheduler *s, uint64_t ms)
 {
-    if (lane_timer_arm(s->config.lane, &s->end->timer, lane_now(s->config.lane) + ms * ENV_MS))
+    const struct sched_end *end = s->end;
+    if (lane_timer_arm(s->config.lane, &s->end->timer, lane_now(s->config.lane) + ms * ENV_MS) &&
+        s->state != SCHED_OVER && (end->told || end->awaits_worker))
         end_due(&s->end->timer);
+}
+
+void sched_end_retry(struct scheduler *s)
+{
+    end_check(s->end);
+    if (s->state == SCHED_ENDING && !s->end->timer.slot)
+        over_in(s, TRY_AGAIN_MS);
+    else if (sched_save_empties(s) && !s->end->timer.slot)
+        over_in(s, SILENT_MS);
 }
 
 void sched_end_wait(struct scheduler *s)

@@ -36,6 +36,8 @@ void sched_end_check(struct scheduler *s);
 /* ENDING: the scheduler is over as soon as no member is left, or after end_wait_ms; but not before the end is
  * durable. */
 void sched_end_wait(struct scheduler *s);
+/* The scheduler's clock: sets the timer of an end for which there was no memory. */
+void sched_end_retry(struct scheduler *s);
 /* A worker took a dead one's place: the job continues, if it waited for that. */
 void sched_end_worker_joined(struct scheduler *s);
 /* Another scheduler leads the job: this one sends nothing more. err_text() names it. */

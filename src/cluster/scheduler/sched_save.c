@@ -70,8 +70,8 @@ static void save_soon(struct scheduler *s, uint64_t ms)
     struct sched_saves *v = s->saves;
     saves_check(v);
     assert(s->config.store);
-    if (v->timed || v->writing.timer.slot || v->ended < v->begun)
-        return; /* the present save has it, or its end begins the next */
+    if (s->state == SCHED_OVER || v->timed || v->writing.timer.slot || v->ended < v->begun)
+        return; /* nothing is saved any more, the present save has it, or its end begins the next */
     v->timer.fire = timer_due;
     v->timed = lane_timer_arm(s->config.lane, &v->timer, lane_now(s->config.lane) + ms * ENV_MS) == PARAMO_OK;
     if (!v->timed)
@@ -111,6 +111,8 @@ static void save_ended(void *arg, paramo_err status)
     assert(v->ended + 1 == v->begun);
     saves_check(v);
     v->ended = v->begun;
+    if (s->state == SCHED_OVER && !v->emptied)
+        return; /* it came too late: the scheduler has given it up, and left */
     if (status == PARAMO_E_FENCED) {
         v->ops->deposed(s);
         return;
@@ -429,8 +431,10 @@ static bool may_empty_again(struct scheduler *s)
 static void nothing_saved(void *arg, paramo_err status)
 {
     struct scheduler *s = arg;
-    assert(s->state == SCHED_OVER && s->saves->emptied);
-    assert(!s->saves->writing.on);
+    void (*emptied)(struct scheduler * s, paramo_err status) = s->saves->emptied;
+    assert(s->state == SCHED_OVER && !s->saves->writing.on);
+    if (!emptied)
+        return; /* sched_save_abandon */
     char why[ERR_TEXT_MAX];
     err_text_copy(why);
     if (status == PARAMO_E_MEMORY && may_empty_again(s))
@@ -438,7 +442,8 @@ static void nothing_saved(void *arg, paramo_err status)
     if (status)
         (void)err_set(status, "%s", why);
     s->saves->end_saved = s->saves->end_saved || !status;
-    s->saves->emptied(s, status);
+    s->saves->emptied = NULL;
+    emptied(s, status);
 }
 
 static void empty(struct scheduler *s)
@@ -457,6 +462,21 @@ void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, p
     write_stop(s);
     s->saves->emptied = done;
     empty(s);
+}
+
+void sched_save_abandon(struct scheduler *s)
+{
+    struct sched_saves *v = s->saves;
+    assert(s->state == SCHED_OVER && v->emptied);
+    saves_check(v);
+    lane_timer_cancel(s->config.lane, &v->timer);
+    v->emptied = NULL;
+}
+
+bool sched_save_empties(const struct scheduler *s)
+{
+    assert(!s->saves->emptied || s->state == SCHED_OVER);
+    return s->saves->emptied;
 }
 
 void sched_save_fini(struct scheduler *s)

@@ -123,10 +123,10 @@ struct sched_saves {
     uint64_t view_number;
     struct control_message_body *view_flying;
     uint64_t view_flying_number;
-    bool end, end_flying; /* to save and then tell to all */
-    bool end_saved;       /* the end is durable, or the store is empty */
-    void (*emptied)(struct scheduler *s, paramo_err status);
-    uint32_t empty_tries; /* that failed for want of memory */
+    bool end, end_flying;                                    /* to save and then tell to all */
+    bool end_saved;                                          /* the end is durable, or the store is empty */
+    void (*emptied)(struct scheduler *s, paramo_err status); /* the store is being emptied; else NULL */
+    uint32_t empty_tries;                                    /* that failed for want of memory */
     const struct sched_save_ops *ops;
 };
 
@@ -146,6 +146,10 @@ void sched_save_end(struct scheduler *s);
 /* The job is over: empties its store for the next one. done when that is durable, or cannot be; with this thread's
  * message. FENCED: another scheduler leads the job. */
 void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, paramo_err status));
+/* The store does not answer: done will not come. What it still does is nothing to this scheduler. */
+void sched_save_abandon(struct scheduler *s);
+/* Is done still to come? */
+bool sched_save_empties(const struct scheduler *s);
 /* The next save is a whole one. */
 void sched_save_all(struct scheduler *s);
 /* Too many records differ from what was saved: the next save is a whole one, and a copy is made from the start. */

@@ -101,6 +101,7 @@ static void tick(struct lane_timer *timer)
     sched_view_retry(s);
     sched_save_retry(s);
     sched_migrations_retry(s);
+    sched_end_retry(s);
 }
 
 /* As sched_ckpt_servers.c compares them. */
