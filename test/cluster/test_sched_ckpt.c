@@ -257,6 +257,46 @@ static void admin_client(void **state)
     ckpt_disk_end();
 }
 
+/* The job ends while a checkpoint is taken, in each of its steps: the client hears of one only if it is whole. */
+static void the_job_ends_first(void **state)
+{
+    (void)state;
+    bool whole = false;
+    for (unsigned steps = 1; !whole; steps++) {
+        struct admin_query *admin_query;
+        struct van *van;
+        struct ckpt_order m = {.timeout_ms = 20000, .dir = CKPT_DIR};
+        assert_true(steps < 1000);
+        ckpt_on_joined();
+        ckpt_open_table("t");
+        struct tnode *node = &ckpt_job.c.nodes[9];
+        assert_int_equal(van_sim_create(ckpt_job.c.net, "observer", &van), PARAMO_OK);
+        struct admin_query_config config = {.van = van,
+                                            .lane = node->lane,
+                                            .scheduler = "scheduler:1",
+                                            .token = "token",
+                                            .incarnation = 99,
+                                            .deadline = in_seconds(&ckpt_job.c, 30),
+                                            .ckpt = &m,
+                                            .done = seen};
+        assert_true(lane_enter(node->lane));
+        assert_int_equal(admin_query_start(&config, &admin_query), PARAMO_OK);
+        lane_leave(node->lane);
+        for (unsigned i = 0; i < steps; i++)
+            assert_true(sim_step(ckpt_job.c.sim));
+        whole = ckpt_job.looked;
+        assert_true(lane_enter(ckpt_job.c.lane));
+        scheduler_end(ckpt_job.c.scheduler, PARAMO_E_DATA_LOST, "all is lost");
+        lane_leave(ckpt_job.c.lane);
+        assert_true(cluster_run(&ckpt_job.c, is_seen, NULL, 60));
+        if (!ckpt_job.query_status)
+            assert_int_equal(last_whole(), ckpt_job.query_number);
+        ckpt_job.c.old_vans[ckpt_job.c.old_count++] = van;
+        ckpt_off();
+        ckpt_disk_end();
+    }
+}
+
 /* The workers of a job that begins with a checkpoint join when it is loaded. */
 static void begins_with_one(void **state)
 {
@@ -785,6 +825,7 @@ int main(void)
         cmocka_unit_test(too_slow),
         cmocka_unit_test(server_dies),
         cmocka_unit_test(admin_client),
+        cmocka_unit_test(the_job_ends_first),
         cmocka_unit_test(begins_with_one),
         cmocka_unit_test(pools_and_values),
         cmocka_unit_test(killed_while_it_begins),

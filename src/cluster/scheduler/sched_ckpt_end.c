@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_migrations.h"
 #include "cluster/scheduler/sched_peers.h"
 #include "cluster/scheduler/sched_roster.h"
@@ -135,8 +136,11 @@ void sched_ckpt_end_perhaps(struct sched_ckpt *c)
         sched_ckpt_copy_stop(c);
     if (c->copying || c->posted || c->orders_out || (c->load && c->untold))
         return;
-    sched_ckpt_finish(c);
     struct scheduler *s = c->sched;
+    assert(c->what || c->err || s->state != SCHED_RUNNING);
+    if (!c->what && !c->err) /* no server was told of it */
+        sched_ckpt_fail(c, err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", sched_end_text(s)));
+    sched_ckpt_finish(c);
     assert(s->ckpts->current == c && c->finished);
     /* a save: all servers have ended it, although some were not told to drop it */
     lane_timer_cancel(s->config.lane, &c->retell);
