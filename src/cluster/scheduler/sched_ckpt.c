@@ -413,7 +413,11 @@ paramo_err sched_ckpt_start(struct scheduler *s)
         return err;
     s->ckpts->begin.timer.fire = begin_again;
     s->ckpts->begin.until = lane_now(s->config.lane) + LOAD_TIMEOUT_MS * ENV_MS;
-    return begin_load(s);
+    err = begin_load(s);
+    if (!sched_ckpt_may_pass(err))
+        return err;
+    sched_ckpt_begin_failed(s, err, err_text());
+    return PARAMO_OK;
 }
 
 uint64_t sched_ckpt_returns(const struct scheduler *s)
