@@ -20,7 +20,8 @@ enum {
     /* How long the end waits until it is durable: a node stops within 30 s. */
     UNSAVED_MS = 25000,
     TRY_AGAIN_MS = 200,
-    SILENT_MS = 5000 /* for the answer of a store that is being emptied; arbitrary */
+    SILENT_MS =
+        8000 /* for the answer of a store that is being emptied: etcd's comes, or has failed, by then */
 };
 
 /* A job that has a reason to end no longer waits for a worker. What is told is durable. */
