@@ -352,6 +352,21 @@ static void others_are_more(void **state)
     cluster_fini(&c);
 }
 
+/* One server has left, and its place is free. The other is killed, and started again before its death is known: it
+ * waits for its own place, for which no other server would come. */
+static void a_restarted_server_gets_its_own_place(void **state)
+{
+    (void)state;
+    start(1);
+    drain(&c.nodes[0]);
+    cluster_kill(&c.nodes[1]);
+    start_server(&c.nodes[1], 0);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 10));
+    assert_int_equal(c.nodes[1].joined_status, PARAMO_OK);
+    assert_int_equal(member_rank(c.nodes[1].member), 1);
+    cluster_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +374,7 @@ int main(void)
         cmocka_unit_test(a_failure_is_tried_again),
         cmocka_unit_test(sides_die),
         cmocka_unit_test(others_are_more),
+        cmocka_unit_test(a_restarted_server_gets_its_own_place),
         cmocka_unit_test(the_end_is_told_later),
         cmocka_unit_test(a_view_of_a_later_term),
     };

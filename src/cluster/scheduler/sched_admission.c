@@ -273,27 +273,49 @@ static bool is_vacant(const struct sched_node *node, const struct sched_node *ho
     return left || holder->state == SNODE_DEAD || holder->former;
 }
 
-/* Finds the dead node whose place a latecomer takes. *wait: no node is dead yet, but a silent one may be. */
+/* How well the place suits. Of two that are as alike, a dead node's is better than that of one that has left, which had
+ * passed all its rows on. */
+static int fitness(const struct sched_node *node, const struct sched_node *holder)
+{
+    return 2 * likeness(node, holder) + (holder->state != SNODE_LEFT);
+}
+
+/* May the holder's place become free soon? It may if it is silent, or if it has this node's name or address, so that it
+ * must be what this process was before its restart. */
+static bool may_be_vacant_soon(const struct sched_node *node, const struct sched_node *holder)
+{
+    return sched_roster_is_here(holder) &&
+           (silent(holder) || (likeness(node, holder) >= 2 && !overdue(node)));
+}
+
+/* Finds the dead node whose place a latecomer takes. *wait: no place that suits is free, but one that suits better may
+ * become free. If the node took another one, no other node would come for that place, and without copies its rows would
+ * be lost. */
 static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait)
 {
     assert(node->state == SNODE_WAITING && node->sched->state == SCHED_RUNNING);
     struct slot_list *slots = sched_roster_slots_of(node->sched, node->info.role);
-    int best = -1;
+    int best = -1, soon = -1;
     *wait = !overdue(node);
     for (uint32_t i = 0; i < slots->count; i++) {
         const struct sched_node *holder = slots->node[i];
         if (node->wanted_rank >= 0 && node->wanted_rank != (int32_t)i)
             continue;
+        int fit = fitness(node, holder);
         *wait = *wait || silent(holder);
-        if (is_vacant(node, holder) && likeness(node, holder) > best) {
-            best = likeness(node, holder);
+        if (is_vacant(node, holder) && fit > best) {
+            best = fit;
             *rank = i;
         }
+        if (may_be_vacant_soon(node, holder) && fit > soon)
+            soon = fit;
     }
-    if (best >= 0 || *wait)
-        return best >= 0 ? PARAMO_OK
-                         : err_set(PARAMO_E_AGAIN, "no %s's place is free yet",
-                                   sched_roster_role_name(slots->role));
+    assert(soon < 0 || *wait);
+    bool found = best >= 0 && best >= soon;
+    if (found || *wait)
+        return found ? PARAMO_OK
+                     : err_set(PARAMO_E_AGAIN, "no %s's place is free yet",
+                               sched_roster_role_name(slots->role));
     char label[SCHED_LABEL];
     if (node->wanted_rank >= 0)
         return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is held by %s", node->wanted_rank,
