@@ -61,8 +61,8 @@ void progress_format(char *out, size_t cap, size_t width, int bar, const struct 
         (void)snprintf(loss, sizeof loss, "  %s %.5f", s->loss_name, s->loss);
     if (s->part > 0.005 && s->part <= 1) { /* before, it would only be noise */
         double epoch = s->seconds / s->part,
-               todo = epoch * (1 - s->part) + epoch * (double)(s->epochs - s->epoch);
-        (void)snprintf(left, sizeof left, "  ETA %s", progress_time(a, sizeof a, todo));
+               seconds = epoch * (1 - s->part) + epoch * (double)(s->epochs - s->epoch);
+        (void)snprintf(left, sizeof left, "  ETA %s", progress_time(a, sizeof a, seconds));
     }
     (void)snprintf(tail, sizeof tail, "  %s rows  %s rows/s%s  pushed %s  pulled %s%s",
                    progress_count(rows, sizeof rows, (double)s->rows),

@@ -636,6 +636,37 @@ static void test_stopped_while_one_is_absent(void **state)
     cluster_fini(&c);
 }
 
+static int still_level; /* of the line that says so; -1: there was none */
+
+static void hear_still(int level, const char *line)
+{
+    if (strstr(line, "stood still"))
+        still_level = level;
+}
+
+/* A process that was stopped warns, unless all members are in it. */
+static void test_standing_still_is_logged(void **state)
+{
+    (void)state;
+    for (int embedded = 0; embedded < 2; embedded++) {
+        struct cluster c;
+        struct sim_host *host;
+        cluster_init(&c, 1, 0, 1);
+        c.config.embedded = embedded;
+        lane_destroy(c.lane);
+        assert_int_equal(sim_host_create(c.sim, 1, &host), PARAMO_OK);
+        assert_int_equal(lane_create(sim_host_env(host), "scheduler", 0, &c.lane), PARAMO_OK);
+        cluster_start_scheduler(&c);
+        still_level = -1;
+        log_set_recorder(hear_still);
+        sim_host_pause(host, in_seconds(&c, 3));
+        cluster_pass(&c, 10);
+        log_set_recorder(NULL);
+        assert_int_equal(still_level, embedded ? LOG_INFO : LOG_WARN);
+        cluster_fini(&c);
+    }
+}
+
 /* A member that comes back after another took its place is told so, not given a place. */
 static void test_fenced_after_replacement(void **state)
 {
@@ -911,6 +942,7 @@ int main(void)
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_gone_before_complete),
         cmocka_unit_test(test_stopped_while_one_is_absent),
+        cmocka_unit_test(test_standing_still_is_logged),
         cmocka_unit_test(test_fenced_after_replacement),
         cmocka_unit_test(test_fenced_without_a_word),
         cmocka_unit_test(test_wedged_lane),

@@ -357,7 +357,7 @@ static void one_at_a_time(void **state)
 }
 
 /* The save that was begun ends, no function is called, and then the folder is free. */
-static void closed_meanwhile(void **state)
+static void closed_while_saving(void **state)
 {
     (void)state;
     machine_on(1);
@@ -477,7 +477,7 @@ int main(void)
         cmocka_unit_test(refuses_what_is_not_ours),
         cmocka_unit_test(refuses_the_last_generation),
         cmocka_unit_test(one_at_a_time),
-        cmocka_unit_test(closed_meanwhile),
+        cmocka_unit_test(closed_while_saving),
         cmocka_unit_test(lanes_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

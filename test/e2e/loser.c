@@ -49,7 +49,7 @@ static unsigned wrong;
 static unsigned long long reads;
 
 /* Reads all after the fours-th 4, and compares with what was read before. */
-static void read_meanwhile(paramo_worker *worker, paramo_table *table, unsigned fours)
+static void read_and_compare(paramo_worker *worker, paramo_table *table, unsigned fours)
 {
     static float before[KEYS];
     all(worker, table, 0);
@@ -109,7 +109,7 @@ static int work(paramo_node *node, const char *dir, const char *until)
     puts("ready");
     while (access(until, F_OK) != 0 || !fours) {
         all(worker, table, 4);
-        read_meanwhile(worker, table, ++fours);
+        read_and_compare(worker, table, ++fours);
     }
     all(worker, table, 0);
     paramo_table_close(table);

@@ -161,7 +161,7 @@ static void test_a_failed_save_leaves_the_old_model(void **state)
 /* A worker is stopped while it saves, and another saves. */
 struct slow_writer {
     struct writer writer;
-    size_t meanwhile; /* the other saves after this table; 2: when the first asks whether it may commit */
+    size_t other_saves; /* the other saves after this table; 2: when the first asks whether it may commit */
     paramo_err may;
 };
 
@@ -169,7 +169,7 @@ static paramo_err write_slowly(void *arg, size_t table, const char *path)
 {
     struct slow_writer *w = arg;
     paramo_err err = write_one(&w->writer, table, path);
-    if (w->meanwhile == table)
+    if (w->other_saves == table)
         save(7);
     return err;
 }
@@ -177,7 +177,7 @@ static paramo_err write_slowly(void *arg, size_t table, const char *path)
 static paramo_err commit_slowly(void *arg)
 {
     struct slow_writer *w = arg;
-    if (w->meanwhile == 2)
+    if (w->other_saves == 2)
         save(7);
     return w->may == PARAMO_OK ? PARAMO_OK : paramo_error_set(w->may, "declared dead");
 }
@@ -185,12 +185,12 @@ static paramo_err commit_slowly(void *arg)
 static void test_of_two_that_save_the_later_stands(void **state)
 {
     (void)state;
-    for (size_t meanwhile = 0; meanwhile <= 2; meanwhile++)
+    for (size_t other_saves = 0; other_saves <= 2; other_saves++)
         for (int asked = 0; asked < 2; asked++) {
             save(5);
-            /* he was let only if the other began after that */
-            struct slow_writer w = {{6, SIZE_MAX}, meanwhile, PARAMO_OK};
-            if (asked || meanwhile < 2)
+            /* the first was allowed to commit only if the other began after that */
+            struct slow_writer w = {{6, SIZE_MAX}, other_saves, PARAMO_OK};
+            if (asked || other_saves < 2)
                 w.may = PARAMO_E_FENCED;
             struct modelio_writer writer = {write_slowly, commit_slowly, &w, 0};
             assert_int_not_equal(modelio_save(dir, &fm, &writer), PARAMO_OK);

@@ -364,7 +364,7 @@ static void a_server_joins_amid_a_load(void **state)
 
 /* A partition leaves while its rows are read: none of them is put here, where it would stay, and be old when
  * the partition comes again. */
-static void partition_leaves_meanwhile(void **state)
+static void partition_leaves_amid_a_load(void **state)
 {
     (void)state;
     on();
@@ -543,6 +543,31 @@ static void turns_find_one_state(void **state)
     }
 }
 
+/* A scan has the keys of a page when a load brings back rows before them. The scan finds these, too. */
+static void a_page_is_of_one_load(void **state)
+{
+    (void)state;
+    on();
+    w.f.shard->config.scan_keys = TURN;
+    push_all();
+    save(); /* row `key` has 3, the others 1 */
+    for (uint64_t k = 0; k < key; k++) {
+        struct wire_head h = fake_head(&w.f, WIRE_DELETE, 1, w.number++);
+        assert_int_equal(fake_send(w.c, &h, &k, NULL), PARAMO_OK);
+        assert_int_equal(fake_last(w.c)->head.status, PARAMO_OK);
+    }
+    ask_all(WIRE_SCAN);
+    fake_pass(&w.f, ENV_SEC);
+    assert_true(found_by(fake_last(w.c), WIRE_SCAN) == 3);
+    hold();
+    load();
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_OK);
+    ask_all(WIRE_SCAN);
+    fake_pass(&w.f, ENV_SEC);
+    assert_true(found_by(fake_last(w.c), WIRE_SCAN) == 1);
+    off();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -554,10 +579,11 @@ int main(void)
         cmocka_unit_test(go_overtakes_hold),
         cmocka_unit_test(load_comes_too_late),
         cmocka_unit_test(a_server_joins_amid_a_load),
-        cmocka_unit_test(partition_leaves_meanwhile),
+        cmocka_unit_test(partition_leaves_amid_a_load),
         cmocka_unit_test(another_scheduler),
         cmocka_unit_test(another_scheduler_when_loaded),
         cmocka_unit_test(turns_find_one_state),
+        cmocka_unit_test(a_page_is_of_one_load),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

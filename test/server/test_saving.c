@@ -331,7 +331,7 @@ static void given_up(void **state)
 }
 
 /* All rows go at once, and are still in the checkpoint. */
-static void cleared_meanwhile(void **state)
+static void cleared_amid_a_save(void **state)
 {
     (void)state;
     on_saving();
@@ -880,7 +880,7 @@ int main(void)
         cmocka_unit_test(given_up),
         cmocka_unit_test(ordered_by_the_dead),
         cmocka_unit_test(closed_after_it_was_given_up),
-        cmocka_unit_test(cleared_meanwhile),
+        cmocka_unit_test(cleared_amid_a_save),
         cmocka_unit_test(repeated_after_load),
         cmocka_unit_test(damaged),
         cmocka_unit_test(records_of_the_last),

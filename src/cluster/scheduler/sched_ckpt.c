@@ -362,17 +362,6 @@ void sched_ckpt_begin_failed(struct scheduler *s, paramo_err err, const char *te
     log_warn("scheduler: the checkpoint in %s is loaded again: %s", s->config.restore_dir, b->text);
 }
 
-/* Has no copy taken over some partitions of a server that is gone? */
-static bool any_orphan(const struct scheduler *s)
-{
-    bool any = false;
-    for (size_t a = 0; a < RING_PARTITIONS && !any; a++) {
-        uint16_t owner = sched_ring_chains(s)->level[0].owner[a];
-        any = owner == RING_NONE || !sched_roster_is_here(sched_ring_server(s, owner));
-    }
-    return any;
-}
-
 static void begin_again(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct sched_ckpts, begin.timer)->sched;
@@ -381,7 +370,8 @@ static void begin_again(struct lane_timer *timer)
     if (s->state != SCHED_RUNNING)
         return;
     begin_check(s);
-    if (any_orphan(s)) {
+    sched_ring_check_gone(s);
+    if (sched_ring_has_orphans(s)) { /* no copy has taken over */
         begin_end(s, b->err, b->text);
         return;
     }

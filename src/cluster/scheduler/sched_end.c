@@ -20,8 +20,8 @@ enum {
     /* How long the end waits until it is durable: a node stops within 30 s. */
     UNSAVED_MS = 25000,
     TRY_AGAIN_MS = 200,
-    SILENT_MS =
-        8000 /* for the answer of a store that is being emptied: etcd's comes, or has failed, by then */
+    /* How long the scheduler waits for a store that is being emptied. etcd has answered or failed by then. */
+    SILENT_MS = 8000
 };
 
 /* A job that has a reason to end no longer waits for a worker. What is told is durable. */
@@ -172,7 +172,7 @@ void sched_end_retry(struct scheduler *s)
     end_check(s->end);
     if (s->state == SCHED_ENDING && !s->end->timer.slot)
         over_in(s, TRY_AGAIN_MS);
-    else if (sched_save_empties(s) && !s->end->timer.slot)
+    else if (sched_save_is_emptying(s) && !s->end->timer.slot)
         over_in(s, SILENT_MS);
 }
 

@@ -283,7 +283,7 @@ void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration
 
 /* ---- for other parts ----------------------------------------------------------------------------------- */
 
-static bool has_orphans(const struct scheduler *s)
+bool sched_ring_has_orphans(const struct scheduler *s)
 {
     for (size_t a = 0; a < RING_PARTITIONS; a++)
         if (sched_ring_is_orphan(s, a))
@@ -298,7 +298,7 @@ bool sched_ring_adopt(struct scheduler *s)
     bool any =
         ring_adopt(&s->ring->chains, s->ring->wanted, s->ring->gone, s->ring->shards_count, s->ring->owned);
     owners_changed(s, &before);
-    assert_slow(!any || !has_orphans(s));
+    assert_slow(!any || !sched_ring_has_orphans(s));
     return any;
 }
 

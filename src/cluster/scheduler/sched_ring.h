@@ -45,12 +45,14 @@ MUST_USE paramo_err sched_ring_restore(struct scheduler *s, const struct view *v
 bool sched_ring_gone(const struct sched_node *server, const struct ring_ends *ends);
 /* By partition: the first level that has a member since the last deaths; 0: the owner lives. */
 uint8_t *sched_ring_lowest(const struct scheduler *s);
-/* Notes which shards are gone, for the two below. */
+/* Notes which shards are gone, for the three below. */
 void sched_ring_check_gone(struct scheduler *s);
 /* Gives partitions without a member new owners; false: no server is left. */
 bool sched_ring_adopt(struct scheduler *s);
 /* Is the owner of this partition gone? */
 bool sched_ring_is_orphan(const struct scheduler *s, size_t partition);
+/* Is that of any partition? */
+bool sched_ring_has_orphans(const struct scheduler *s);
 /* The chains differ from chains_before: these shards must have the next view before they continue. */
 void sched_ring_changed(struct scheduler *s);
 /* Members may be told the present chains of these partitions. */

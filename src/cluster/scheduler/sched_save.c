@@ -473,7 +473,7 @@ void sched_save_abandon(struct scheduler *s)
     v->emptied = NULL;
 }
 
-bool sched_save_empties(const struct scheduler *s)
+bool sched_save_is_emptying(const struct scheduler *s)
 {
     assert(!s->saves->emptied || s->state == SCHED_OVER);
     return s->saves->emptied;

@@ -146,10 +146,10 @@ void sched_save_end(struct scheduler *s);
 /* The job is over: empties its store for the next one. done when that is durable, or cannot be; with this thread's
  * message. FENCED: another scheduler leads the job. */
 void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, paramo_err status));
-/* The store does not answer: done will not come. What it still does is nothing to this scheduler. */
+/* The store does not answer: done is not called, and a late answer is ignored. */
 void sched_save_abandon(struct scheduler *s);
-/* Is done still to come? */
-bool sched_save_empties(const struct scheduler *s);
+/* Is the store being emptied? done has not been called yet. */
+bool sched_save_is_emptying(const struct scheduler *s);
 /* The next save is a whole one. */
 void sched_save_all(struct scheduler *s);
 /* Too many records differ from what was saved: the next save is a whole one, and a copy is made from the start. */

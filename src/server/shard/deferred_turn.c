@@ -74,7 +74,7 @@ static void step(struct shard *s)
     struct shard_table *t = shard_table_find(s, d->head.table);
     paramo_err err = PARAMO_OK;
     bool done = true;
-    if (loading_holds(s)) { /* some rows are those of before the load, some are cleared, some are loaded */
+    if (loading_holds(s)) { /* amid a load rows are old, cleared or new */
         queue_push(&s->deferred->held, queue_pop(&s->deferred->turn));
         return;
     }
