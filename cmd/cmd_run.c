@@ -35,6 +35,8 @@
 enum { TERM_SECONDS = 5 }; /* between SIGTERM and SIGKILL */
 enum { RETURNS_MAX = 20 }; /* how often a scheduler that keeps its state is started again */
 enum { IDLE_SECONDS = 2 }; /* for scheduler and servers once every worker has ended and one has failed */
+/* A full disk: a scheduler with --state tries for up to 33 s to save the job's end, and then says why it cannot. */
+enum { STATE_SECONDS = 40 };
 
 /* How far the end has come; it only goes down this list. */
 enum phase {
@@ -57,6 +59,9 @@ struct job {
     size_t running, workers_running;
     int worker_code;          /* of the first worker that failed, 0: none did */
     const struct child *rest; /* the first server, or the scheduler, that has failed of itself */
+    const struct child *dead; /* the same, or killed from outside; the job cannot do without it */
+    size_t cut_short;         /* workers that were stopped because of that */
+    int state_left;           /* the scheduler was stopped before it had removed the job's state */
     int reported;             /* a failure has been named: what follows from it is not news */
     int interrupts;
     int ended_by; /* SIGTERM or SIGHUP: it decides the exit code, not the workers' codes; 0: none came */
@@ -89,10 +94,11 @@ static const char more[] =
     "\n"
     "Exit code: 0 if all workers, or --min-workers of them, exit with 0; else that of the first worker that\n"
     "failed (128 + signal if it was killed), or of the node without which the job could not become\n"
-    "complete. If all workers succeed: that of the first server or scheduler that failed, unless it was\n"
-    "killed and the workers continued without it. 143 after SIGTERM, 129 after SIGHUP, 130 after Ctrl-C\n"
-    "where COMMAND is 'paramo train'; 1 if the job cannot be started, 2 for wrong usage, 3 if --log-dir\n"
-    "cannot be made, 126 or 127 if COMMAND cannot be run.\n"
+    "complete. If all workers succeed, or wait for a dead server or scheduler until they are stopped: that\n"
+    "of the first server or scheduler that failed, unless it was killed and the workers continued without\n"
+    "it. 143 after SIGTERM, 129 after SIGHUP, 130 after Ctrl-C where COMMAND is 'paramo train'; 1 if the\n"
+    "job cannot be started, 2 for wrong usage, 3 if --log-dir cannot be made or the scheduler is stopped\n"
+    "before it has removed the state of a job that is over, 126 or 127 if COMMAND cannot be run.\n"
     "\n"
     "  paramo run -s 2 -w 2 -- \\\n"
     "      paramo train --model lr --data train.ffm --model-out model\n";
@@ -176,6 +182,7 @@ static void job_deadline(struct job *job)
         job_cannot(job, scheduler);
         return;
     }
+    job->state_left = job->options->state && scheduler->running;
     for (size_t i = 0; i < job->n; i++) {
         char label[64];
         if (job->children[i].running)
@@ -277,14 +284,18 @@ static void child_ended(struct job *job, struct child *c, int status)
     child_report(job, c, status);
     int needed = job_misses(job, c);
     if (strcmp(c->role, "worker") == 0) {
+        int stopped = c->code != 0 && c->told && !job->interrupts && (job->missing || job->dead);
         job->workers_running--;
-        if (job->worker_code == 0 && !(job->missing && c->told))
+        job->cut_short += stopped && !job->missing;
+        if (job->worker_code == 0 && !stopped)
             job->worker_code = c->code;
     } else if (c->code != 0 && job->complete && job->spare > 0 && c != &job->children[0]) {
         job->spare--; /* the scheduler knows better, and ends the job if it must */
     } else if (c->code != 0) {
         if (!job->rest && failed_itself(job, c, status))
             job->rest = c;
+        if (!job->dead && !c->told && !job->interrupts)
+            job->dead = c;
         /* If the scheduler fails before it listens, the others would wait for it, unless all fail as it does. */
         int early = c == &job->children[0] && !job->listening;
         job_expect_end(job, !early ? job->grace_s : WIFSIGNALED(status) ? 0 : IDLE_SECONDS);
@@ -412,7 +423,7 @@ static void job_wait(struct job *job, int signal_fd, struct pollfd *fds)
     }
 }
 
-/* The last line when a worker has failed: how the other workers and the job ended. */
+/* The last line when a worker has failed, or had to be stopped: how the other workers and the job ended. */
 static void job_report(const struct job *job, const struct child *failed, size_t workers, size_t well,
                        int enough)
 {
@@ -433,6 +444,9 @@ static void job_report(const struct job *job, const struct child *failed, size_t
                 checkpoints ? "the tables are lost except for the checkpoints in "
                             : "the tables are lost (see --checkpoint-dir)",
                 checkpoints ? checkpoints : "");
+    else if (job->cut_short)
+        fprintf(stderr, "paramo run: no worker ended well; exit code %d is that of %s\n", failed->code,
+                label);
 }
 
 /* The exit code. A server or scheduler that fails because of a worker is no news, nor is one that fails when
@@ -441,6 +455,7 @@ static int job_sum_up(const struct job *job)
 {
     size_t workers = 0, well = 0;
     const struct child *first = NULL, *other = job->missing ? job->missing : job->rest;
+    char label[64];
     for (size_t i = 0; i < job->n; i++) {
         const struct child *c = &job->children[i];
         if (strcmp(c->role, "worker") != 0)
@@ -456,10 +471,21 @@ static int job_sum_up(const struct job *job)
             job_report(job, first, workers, well, enough);
         return enough ? 0 : job->worker_code;
     }
-    char label[64];
+    if (job->cut_short > 0 && !job->missing) {
+        job_report(job, job->dead, workers, well, enough);
+        return enough ? 0 : job->dead->code;
+    }
     if (job->rest && !job->missing)
         fprintf(stderr, "paramo run: every worker ended well; exit code %d is that of %s\n", job->rest->code,
                 child_label(job->rest, label, sizeof label));
+    if (!other && job->state_left && !job->interrupts) {
+        fprintf(
+            stderr,
+            "paramo run: every worker ended well, but the scheduler has not removed the job's state within "
+            "%d s (--grace); a job with --state %s would continue this one: remove that folder first\n",
+            job->grace_s, job->options->state);
+        return CODE_DATA;
+    }
     return other ? other->code : 0;
 }
 
@@ -498,7 +524,9 @@ static int make_options(const struct options *o, struct run_options *run)
         .servers = (int)option_number(o, OPT_RUN_SERVERS),
         .workers = (int)option_number(o, OPT_RUN_WORKERS),
         .workers_only = option_flag(o, OPT_WORKERS_ONLY),
-        .grace_s = (int)option_number(o, OPT_GRACE),
+        .grace_s = option_given(o, OPT_STATE) && !option_given(o, OPT_GRACE)
+                       ? STATE_SECONDS
+                       : (int)option_number(o, OPT_GRACE),
         .scheduler_wait_s =
             option_given(o, OPT_SCHEDULER_WAIT) ? (int)option_number(o, OPT_SCHEDULER_WAIT) : -1,
         .verbose = option_flag(o, OPT_RUN_VERBOSE),

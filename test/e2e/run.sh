@@ -46,10 +46,22 @@ says "--min-workers: the last line says that too few ended well" '^paramo run: 1
 refused 2 "--min-workers beyond the workers" 'min-workers 4 is above --workers 3' "$PARAMO" run -s 1 -w 3 --min-workers 4 -- true
 expect 137 "a worker that is killed" "$PARAMO" run -s 1 -w 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker1 ] || kill -9 $$'
 says "the last line names worker and signal" '^paramo run: worker 1 \(node 11\), pid [0-9]+, was killed by signal 9 \(Killed\)$'
-expect 143 "workers that wait for a dead server for ever are stopped" "$PARAMO" run -s 2 -w 2 --grace 1 -- \
+expect 137 "workers that wait for a dead server for ever are stopped" "$PARAMO" run -s 2 -w 2 --grace 1 -- \
     sh -c '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || kill -9 $$; exec tail -f /dev/null'
 says "the server is named" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
 says "the stopped worker is named" 'worker 0 \(node 9\) did not end in time, stopping it'
+says "the last line names the dead server" '^paramo run: no worker ended well; exit code 137 is that of server 1 \(node 10\)$'
+expect 3 "workers that wait for a scheduler that has failed are stopped: its exit code" "$PARAMO" run -s 1 -w 2 --grace 1 -- \
+    sh -c 'case $DMLC_ROLE$DMLC_RANK in scheduler*) exit 3 ;; worker1) exit 0 ;; esac; exec tail -f /dev/null'
+says "the last line names the scheduler that failed" '^paramo run: .*the scheduler \(node 1\).*exit code 3'
+expect 6 "workers that wait for a server that has failed are stopped: its exit code" "$PARAMO" run -s 1 -w 2 --grace 1 -- \
+    sh -c 'case $DMLC_ROLE$DMLC_RANK in server0) exit 6 ;; worker1) exit 0 ;; esac; exec tail -f /dev/null'
+says "the last line names the server that failed" '^paramo run: 1 of 2 workers ended well; exit code 6 is that of server 0 \(node 8\)$'
+expect 0 "--min-workers: the stopped worker was not needed" "$PARAMO" run -s 1 -w 2 --min-workers 1 --grace 1 -- \
+    sh -c 'case $DMLC_ROLE$DMLC_RANK in server0) exit 6 ;; worker1) exit 0 ;; esac; exec tail -f /dev/null'
+expect 3 "a scheduler that does not remove the state of a job that is over" "$PARAMO" run -s 1 -w 1 --grace 1 --state state-left -- \
+    sh -c '[ "$DMLC_ROLE" = worker ] || exec tail -f /dev/null'
+says "the state that is left is named" 'has not removed .* within 1 s \(--grace\); a job with --state state-left would continue'
 expect 6 "a server that fails when all workers have ended well" "$PARAMO" run -s 2 -w 2 -- sh -c \
     '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || exit 6'
 says "the last line names the server" '^paramo run: every worker ended well; exit code 6 is that of server 1 \(node 10\)$'
