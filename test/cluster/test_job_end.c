@@ -8,11 +8,16 @@
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_save.h"
 
-static void end_now(void)
+static void end_with(paramo_err status, const char *text)
 {
     assert_true(lane_enter(stored.c.lane));
-    sched_end_begin(stored.c.scheduler, PARAMO_E_DATA_LOST, "the last copy is lost");
+    sched_end_begin(stored.c.scheduler, status, text);
     lane_leave(stored.c.lane);
+}
+
+static void end_now(void)
+{
+    end_with(PARAMO_E_DATA_LOST, "the last copy is lost");
 }
 
 /* As it does in etcd to prove that it leads. */
@@ -43,6 +48,35 @@ static void test_ends_again(void **state)
             save_now();
             cluster_pass(&stored.c, ms / 1000.0);
         }
+        stored_off();
+    }
+}
+
+/* The state could not be removed when the job ended, and a scheduler is started with it. A node that comes then learns
+ * why there is no job for it. */
+static void test_state_of_an_ended_job(void **state)
+{
+    (void)state;
+    static const struct {
+        paramo_err status;
+        const char *text, *told;
+    } ends[] = {{PARAMO_OK, "", "the job is over: it ended in order"},
+                {PARAMO_E_NODE_LOST, "", "the job is over: PARAMO_E_NODE_LOST"},
+                {PARAMO_E_SHUTDOWN, "enough", "the job is over: enough"}};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        stored_on(1, 1);
+        end_with(ends[i].status, ends[i].text);
+        cluster_pass(&stored.c, 0.01);
+        stored_scheduler_off(false);
+        log_set_sink(stored_log_nothing, NULL);
+        stored_scheduler_on();
+        log_set_sink(NULL, NULL);
+        assert_int_equal(stored.c.scheduler->state, SCHED_ENDING);
+        struct tnode *late = &stored.c.nodes[2];
+        cluster_start(&stored.c, late, WORKER);
+        assert_true(cluster_run(&stored.c, tnode_joined, late, 5));
+        assert_int_equal(late->joined_status, PARAMO_E_SHUTDOWN);
+        assert_string_equal(late->joined_text, ends[i].told);
         stored_off();
     }
 }
@@ -125,7 +159,8 @@ static void test_end_cannot_be_saved(void **state)
     pass_full(1);
     assert_true(stored.c.over);
     assert_int_equal(stored.c.over_status, PARAMO_E_IO);
-    assert_non_null(strstr(stored.c.over_text, "the end of the job"));
+    assert_non_null(
+        strstr(stored.c.over_text, "ended the job: enough) could not be saved within 25000 ms: "));
     assert_int_equal(tcall_wait(&stored.c, &shutdown), PARAMO_E_TIMEOUT);
     log_set_sink(NULL, NULL);
     stored_scheduler_off(false);
@@ -264,11 +299,9 @@ static void test_silent_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends_again),
-        cmocka_unit_test(test_end_is_durable_first),
-        cmocka_unit_test(test_end_cannot_be_saved),
-        cmocka_unit_test(test_end_without_a_view),
-        cmocka_unit_test(test_emptied_after_a_late_failure),
+        cmocka_unit_test(test_ends_again),           cmocka_unit_test(test_state_of_an_ended_job),
+        cmocka_unit_test(test_end_is_durable_first), cmocka_unit_test(test_end_cannot_be_saved),
+        cmocka_unit_test(test_end_without_a_view),   cmocka_unit_test(test_emptied_after_a_late_failure),
         cmocka_unit_test(test_silent_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ void sched_end_retry(struct scheduler *s);
 void sched_end_worker_joined(struct scheduler *s);
 /* Another scheduler leads the job: this one sends nothing more. err_text() names it. */
 void sched_end_deposed(struct scheduler *s);
-/* Why the job ended. */
+/* Why the job ended; never empty. */
 const char *sched_end_text(const struct scheduler *s);
 /* It is durable, or the job has no store: members and nodes that wait for a place learn it now. */
 void sched_end_tell(struct scheduler *s);

@@ -135,6 +135,11 @@ static paramo_err restore(struct scheduler *s)
     paramo_err err = sched_records_restore(s);
     bool places =
         sched_roster_slots(s, SLOTS_WORKERS)->count && sched_roster_slots(s, SLOTS_WORKERS)->node[0];
+    if (!err && sched_end_is_told(s))
+        log_warn(
+            "scheduler: the job of this state is over (%s), and so the state is removed; to run another job, "
+            "start it again",
+            sched_end_text(s));
     if (!err && !places && sched_end_is_told(s)) { /* it ended before it was complete */
         sched_move(s, SCHED_ENDING);
         sched_end_wait(s);
