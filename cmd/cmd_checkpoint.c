@@ -251,11 +251,11 @@ int cmd_checkpoint(int argc, char **argv)
     if (code >= 0)
         return code;
     if (!o.words)
-        return options_wrong(&o, "a subject is missing: 'save', 'load', 'list' or 'verify'");
+        return options_wrong(&o, "a subcommand is missing: 'save', 'load', 'list' or 'verify'");
     const char *what = o.word[0];
     const bool save = strcmp(what, "save") == 0, load = strcmp(what, "load") == 0;
     const bool lists = strcmp(what, "list") == 0, verifies = strcmp(what, "verify") == 0;
     if (!save && !load && !lists && !verifies)
-        return options_wrong(&o, "unknown subject '%s': use 'save', 'load', 'list' or 'verify'", what);
+        return options_wrong(&o, "unknown subcommand '%s': use 'save', 'load', 'list' or 'verify'", what);
     return save || load ? live(&o, what, load) : folder(&o, what, verifies);
 }

@@ -1,6 +1,6 @@
 /*
  * paramo data: what is done with files of rows besides learning from them. `synth` draws a log from a known model and
- * says what log-loss is the best that any model can reach on it; the other subjects look at files, or write their
+ * says what log-loss is the best that any model can reach on it; the other subcommands look at files, or write their
  * rows to others. Tests: test/e2e/data.sh, cli.sh, test/learn/test_synth.c, test_raw_rows.c.
  */
 #include "cmd/data_files.h"
@@ -132,18 +132,18 @@ static int run_synth(const struct options *o)
 
 enum { STAT = 1, HEAD = 2, SPLIT = 4, SHUFFLE = 8, CONVERT = 16, SYNTH = 32 };
 
-static const struct subject {
+static const struct subcommand {
     const char *name;
     int (*run)(const struct options *o);
     unsigned bit;
-} subjects[] = {
+} subcommands[] = {
     {"stat", data_stat, STAT},          {"head", data_head, HEAD},          {"split", data_split, SPLIT},
     {"shuffle", data_shuffle, SHUFFLE}, {"convert", data_convert, CONVERT}, {"synth", run_synth, SYNTH},
 };
 
-#define SUBJECTS "'stat', 'head', 'split', 'shuffle', 'convert' or 'synth'"
+#define SUBCOMMANDS "'stat', 'head', 'split', 'shuffle', 'convert' or 'synth'"
 
-/* The options that only some subjects have. */
+/* The options that only some subcommands have. */
 static const struct {
     enum option_id id;
     unsigned of;
@@ -169,14 +169,14 @@ static const struct {
     {OPT_MODEL_SEED, SYNTH},
 };
 
-/* An option of another subject would do nothing: -1, or the exit code. */
-static int check_options(const struct options *o, const struct subject *subject)
+/* An option of another subcommand would do nothing: -1, or the exit code. */
+static int check_options(const struct options *o, const struct subcommand *subcommand)
 {
     const char *heading;
     char letter;
     for (size_t i = 0; i < sizeof partial / sizeof *partial; i++)
-        if (option_given(o, partial[i].id) && !(partial[i].of & subject->bit))
-            return options_wrong(o, "'%s' has no option --%s", subject->name,
+        if (option_given(o, partial[i].id) && !(partial[i].of & subcommand->bit))
+            return options_wrong(o, "'%s' has no option --%s", subcommand->name,
                                  option_line(VERB_DATA, partial[i].id, &heading, &letter)->name);
     return -1;
 }
@@ -185,14 +185,14 @@ int cmd_data(int argc, char **argv)
 {
     struct options o;
     int code = options_parse(&o, VERB_DATA, argc, argv, usage, more);
-    const struct subject *found = NULL;
-    for (size_t i = 0; code < 0 && o.words && i < sizeof subjects / sizeof *subjects; i++)
-        if (strcmp(o.word[0], subjects[i].name) == 0)
-            found = &subjects[i];
+    const struct subcommand *found = NULL;
+    for (size_t i = 0; code < 0 && o.words && i < sizeof subcommands / sizeof *subcommands; i++)
+        if (strcmp(o.word[0], subcommands[i].name) == 0)
+            found = &subcommands[i];
     if (code < 0 && !o.words)
-        code = options_wrong(&o, "a subject is missing: " SUBJECTS);
+        code = options_wrong(&o, "a subcommand is missing: " SUBCOMMANDS);
     if (code < 0 && !found)
-        code = options_wrong(&o, "unknown subject '%s': use " SUBJECTS, o.word[0]);
+        code = options_wrong(&o, "unknown subcommand '%s': use " SUBCOMMANDS, o.word[0]);
     if (code < 0)
         code = check_options(&o, found);
     if (code < 0)

@@ -106,7 +106,7 @@ int cmd_export(int argc, char **argv)
 static const char import_usage[] =
     "usage: paramo import --data FILE|- --model-out DIR [--model MODEL ...]\n"
     "\n"
-    "Makes a model from a text that 'paramo export --to text --settings' wrote: the same model, bit for "
+    "Makes a model from text that 'paramo export --to text --settings' wrote: the same model, bit for "
     "bit,\n"
     "without the state of its optimizers. If the text has no settings, such as 'key<TAB>weight' lines of\n"
     "another program, sorted by key, --model and the options below it give them.\n";
@@ -140,7 +140,7 @@ int cmd_import(int argc, char **argv)
     const struct option_list *data = option_list(&o, OPT_DATA);
     const char *out = option_text(&o, OPT_MODEL_OUT), *model = code < 0 ? model_args_name(&o) : NULL;
     if (code < 0 && data->n != 1)
-        code = options_wrong(&o, data->n == 0 ? "--data is missing" : "--data is one file");
+        code = options_wrong(&o, data->n == 0 ? "--data is missing" : "--data takes one file");
     if (code < 0 && !out)
         code = options_wrong(&o, "--model-out is missing");
     if (code < 0 && model)

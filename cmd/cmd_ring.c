@@ -478,9 +478,9 @@ int cmd_ring(int argc, char **argv)
     struct options o;
     int code = options_parse(&o, VERB_RING, argc, argv, usage, more);
     if (code < 0 && !o.words)
-        code = options_wrong(&o, "a subject is missing: 'show'");
+        code = options_wrong(&o, "a subcommand is missing: 'show'");
     if (code < 0 && strcmp(o.word[0], "show") != 0)
-        code = options_wrong(&o, "unknown subject '%s': use 'show'", o.word[0]);
+        code = options_wrong(&o, "unknown subcommand '%s': use 'show'", o.word[0]);
     const int live = option_given(&o, OPT_ADMIN_SCHEDULER);
     if (code < 0 && live == option_given(&o, OPT_PLAN_SERVERS))
         code = options_wrong(&o, "give either --servers N or --scheduler HOST:PORT");

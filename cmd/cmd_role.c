@@ -23,7 +23,7 @@
 #define NODE_EXIT_CODES                                                                                      \
     "Exit code: 0 when the job ended in order, 1 failed (one line on standard error says why), 2 wrong\n"    \
     "usage, 3 a file or folder is missing, malformed or damaged or cannot be written, 4 a node of the\n"     \
-    "cluster died, cannot be reached or was refused, or the address cannot be listened on, 130 or 143\n"     \
+    "cluster died, cannot be reached or was refused, or the port cannot be opened, 130 or 143\n"             \
     "stopped by SIGINT or SIGTERM.\n"                                                                        \
     "\n"
 
@@ -51,7 +51,7 @@ static const struct role roles[] = {
      "usage: paramo worker --scheduler HOST:PORT [options] [--] COMMAND...\n"
      "\n"
      "Runs COMMAND ('paramo train ...' or any program that uses the library) as a worker of a job: sets its\n"
-     "environment (DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT ...) and becomes it.\n",
+     "environment (DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT ...) and executes it.\n",
      "Exit code: COMMAND's; 2 for wrong usage, 3 if the token file cannot be read, 126 or 127 if COMMAND\n"
      "cannot be run.\n"
      "\n"

@@ -432,25 +432,24 @@ static void job_report(const struct job *job, const struct child *failed, size_t
     (void)child_label(failed, label, sizeof label);
     if (enough)
         fprintf(stderr,
-                "paramo run: %zu of %zu workers ended well, which is enough (--min-workers %d); exit code %d "
+                "paramo run: %zu of %zu workers succeeded, which is enough (--min-workers %d); exit code %d "
                 "was that of %s\n",
                 well, workers, job->options->min_workers, failed->code, label);
     else if (well > 0)
-        fprintf(stderr, "paramo run: %zu of %zu workers ended well; exit code %d is that of %s\n", well,
+        fprintf(stderr, "paramo run: %zu of %zu workers succeeded; exit code %d is that of %s\n", well,
                 workers, failed->code, label);
     else if (job->complete)
-        fprintf(stderr, "paramo run: no worker ended well; exit code %d is that of %s; %s%s\n", failed->code,
+        fprintf(stderr, "paramo run: no worker succeeded; exit code %d is that of %s; %s%s\n", failed->code,
                 label,
                 checkpoints ? "the tables are lost except for the checkpoints in "
                             : "the tables are lost (see --checkpoint-dir)",
                 checkpoints ? checkpoints : "");
     else if (job->cut_short)
-        fprintf(stderr, "paramo run: no worker ended well; exit code %d is that of %s\n", failed->code,
-                label);
+        fprintf(stderr, "paramo run: no worker succeeded; exit code %d is that of %s\n", failed->code, label);
 }
 
 /* The exit code. A server or scheduler that fails because of a worker is no news, nor is one that fails when
- * enough workers have ended well all the same. */
+ * enough workers have succeeded all the same. */
 static int job_sum_up(const struct job *job)
 {
     size_t workers = 0, well = 0;
@@ -476,12 +475,12 @@ static int job_sum_up(const struct job *job)
         return enough ? 0 : job->dead->code;
     }
     if (job->rest && !job->missing)
-        fprintf(stderr, "paramo run: every worker ended well; exit code %d is that of %s\n", job->rest->code,
+        fprintf(stderr, "paramo run: every worker succeeded; exit code %d is that of %s\n", job->rest->code,
                 child_label(job->rest, label, sizeof label));
     if (!other && job->state_left && !job->interrupts) {
         fprintf(
             stderr,
-            "paramo run: every worker ended well, but the scheduler has not removed the job's state within "
+            "paramo run: every worker succeeded, but the scheduler has not removed the job's state within "
             "%d s (--grace); a job with --state %s would continue this one: remove that folder first\n",
             job->grace_s, job->options->state);
         return CODE_DATA;
@@ -550,7 +549,7 @@ static int make_options(const struct options *o, struct run_options *run)
     if (option_given(o, OPT_LOG_FORMAT) && !run->log_dir)
         return options_wrong(o, "--log-format needs --log-dir");
     if (run->log_dir && mkdir(run->log_dir, 0777) != 0 && errno != EEXIST) {
-        fprintf(stderr, "paramo run: --log-dir %s cannot be made: %s\n", run->log_dir, strerror(errno));
+        fprintf(stderr, "paramo run: --log-dir %s cannot be created: %s\n", run->log_dir, strerror(errno));
         return CODE_DATA;
     }
     if (run->state && !state_can_be_kept(run->state)) {

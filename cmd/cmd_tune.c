@@ -257,13 +257,13 @@ static paramo_err open_rows(struct tuning *t)
 {
     for (size_t i = 0; i < t->base.data_n; i++)
         if (strcmp(t->base.data[i], "-") == 0)
-            return paramo_error_set(
-                PARAMO_E_INVALID, "the data is read again for the best model, and standard input can be read "
-                                  "once, unless it has few rows and they are cross-validated; give a file");
+            return paramo_error_set(PARAMO_E_INVALID,
+                                    "standard input cannot be read a second time, and the best settings are "
+                                    "trained on all rows at the end: give a file");
     paramo_err err = train_rows_open(&t->base, &t->rows);
     if (err == PARAMO_OK && !t->rows.valid && t->rows.hold_out == 0)
         err = paramo_error_set(PARAMO_E_INVALID,
-                               "%s: has too few rows to hold some of both kinds out: give --valid",
+                               "%s: has too few rows to hold out rows of both labels: give --valid",
                                t->base.data[0]);
     return err;
 }
@@ -335,7 +335,7 @@ static paramo_err search(struct tuning *t)
     if (err != PARAMO_OK && !t->cut)
         return err;
     if (t->search.trained == 0 && !interrupted)
-        return paramo_error_set(PARAMO_E_TIMEOUT, "no trial ended in the time that --time gives: give more");
+        return paramo_error_set(PARAMO_E_TIMEOUT, "no trial ended within --time: give the search more time");
     if (t->search.trained > 0 && !isfinite(t->search.trial[t->search.best].outcome.loss))
         return paramo_error_set(PARAMO_E_NUMERIC, "all trials diverged; a --range with lower rates may help");
     if (t->search.trained > 0 && !(t->command = command_text(t)))
@@ -358,8 +358,9 @@ static int print(struct tuning *t)
     if (interrupted)
         return CODE_INTERRUPTED;
     if (t->guess > 0 && t->search.trial[t->search.best].outcome.loss >= t->guess) {
-        (void)fprintf(stderr,
-                      "paramo tune: warning: even the best is no better than the same guess for each row\n");
+        (void)fprintf(
+            stderr,
+            "paramo tune: warning: the best trial is no better than guessing the mean rate for each row\n");
         return CODE_QUALITY;
     }
     return CODE_DONE;

@@ -1,5 +1,5 @@
 /*
- * The subjects of `paramo data` that read files. Each returns the exit code. Tests: test/e2e/data.sh.
+ * The subcommands of `paramo data` that read files. Each returns the exit code. Tests: test/e2e/data.sh.
  */
 #ifndef CMD_DATA_FILES_H
 #define CMD_DATA_FILES_H

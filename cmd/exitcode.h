@@ -20,8 +20,8 @@ enum {
 /* For --help. */
 #define CODE_HELP                                                                                            \
     "Exit code: 0 done, 1 failed, 2 wrong usage, 3 a file is missing, malformed or\n"                        \
-    "damaged or cannot be written, 4 a node of the cluster died or cannot be reached\n"                      \
-    "or an address cannot be listened on, 5 train: the model is no better than\n"                            \
+    "damaged, or cannot be written, 4 a node of the cluster died or cannot be\n"                             \
+    "reached, or a port cannot be opened, 5 train: the model is no better than\n"                            \
     "guessing the mean rate, 130 interrupted.\n"
 
 /* Prints "paramo VERB: message" and returns the code for err. */

@@ -31,7 +31,7 @@
     X(MODEL_IN, SCORES | EXPORT | SERVE, "model-in", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved") \
     S(S_DATA, LEARNS, "What to learn from")                                                                           \
     X(DATA, LEARNS | SCORES | IMPORT | DATA, "data", 0, LIST, "FILE...", NULL, NULL,                                  \
-      "files, globs in quotes, or - for standard input; .gz and .zst are read as they are")                           \
+      "files, globs in quotes, or - for standard input; .gz and .zst are decompressed")                               \
     X(FORMAT, LEARNS | SCORES, "format", 0, WORD, PARSE_FORMAT_WORDS, "auto", NULL,                                   \
       "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV, Vowpal Wabbit's, and tables: csv and tsv " \
       "with a header, jsonl; auto looks at the first lines")                                                          \
@@ -90,7 +90,7 @@
     X(BATCH, LEARNS, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                 \
       "rows of a batch (512 / workers / (ahead + 1), and an eighth of that at first; both at least 16)")              \
     X(SCHEDULE, LEARNS, "schedule", 0, TEXT, "KIND", "constant", NULL,                                                \
-      "how the learning rate changes: constant, invsqrt[:T0], power:P[:T0], linear[:E], cosine[:E] or step:F[:N], "  \
+      "how the learning rate changes: constant, invsqrt[:T0], power:P[:T0], linear[:E], cosine[:E] or step:F[:N], "   \
       "in epochs; it multiplies gradients")                                                                           \
     X(WARMUP, LEARNS, "warmup", 0, POSITIVE, "EPOCHS", NULL, NULL,                                                    \
       "raise the learning rate from 0 over the first epochs, such as 0.1")                                            \
@@ -127,14 +127,14 @@
     X(TUNE_TIME, TUNE, "time", 0, NUMBER(1, 31536000), "SECONDS", NULL, NULL,                                         \
       "end the search after this time; then the best settings are trained")                                           \
     X(RANGE, TUNE, "range", 0, LIST, "NAME=LOW:HIGH...", NULL, NULL,                                                  \
-      "another range of an option, such as alpha=0.01:0.5; an option that is given is not tuned")                     \
+      "search an option within LOW and HIGH, such as alpha=0.01:0.5; an option that is given is not tuned")           \
     X(TUNE_LOG, TUNE, "log", 0, TEXT, "FILE", NULL, NULL,                                                             \
       "keep the result of each trial; the same command then continues the search")                                    \
     S(S_WHERE, LEARNS, "Where")                                                                                       \
     X(TRAIN_SERVERS, LEARNS, "servers", 0, NUMBER(1, 256), "S", "1", NULL,                                            \
       "in one process: server shards, a thread each")                                                                 \
     X(TRAIN_WORKERS, LEARNS, "workers", 0, NUMBER(1, 256), "W", "1", NULL,                                            \
-      "in one process: learners, a thread each; in a cluster both numbers are the cluster's")                         \
+      "in one process: learners, a thread each; a cluster has its own numbers of servers and workers")                \
     X(AHEAD, LEARNS, "ahead", 0, NUMBER(0, 64), "N", "1", NULL, "pull parameters N batches ahead")                    \
     X(CONSISTENCY, LEARNS, "consistency", 0, TEXT, "asp|bsp|ssp:S", "asp", NULL,                                      \
       "how far apart workers may be: any distance, none, or S batches (docs/CONSISTENCY.md)")                         \
@@ -160,7 +160,7 @@
       "softmax: which class's margin (that of the highest probability)")                                              \
     X(PLOT, LEARNS | EVAL | BENCH, "plot", 0, TEXT, "FILE.svg", NULL, NULL,                                           \
       "write a chart, too: train, the loss of each epoch; tune, that of each trial; eval, how good predictions are; " \
-      "bench straggler, its table")                                                                              \
+      "bench straggler, its table")                                                                                   \
     X(TOP, INSPECT | EXPLAIN, "top", 0, NUMBER(0, 1000000), "N", "20", NULL,                                          \
       "how many features to show, the largest first")                                                                 \
     /* ---- serving ---- */                                                                                           \

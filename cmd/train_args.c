@@ -113,8 +113,9 @@ static int read_interactions(const struct options *s, struct train_options *o)
     if (list->n == 0)
         return -1;
     if (o->model.ops->fields != MODEL_NO_FIELDS)
-        return options_wrong(s, "--interactions: %s has pairs of fields of its own; lr and fm take them",
-                             o->model.ops->name);
+        return options_wrong(
+            s, "--interactions: model %s combines fields itself: leave the option out, or use lr or fm",
+            o->model.ops->name);
     for (size_t i = 0; i < list->n; i++)
         if (!read_interaction(list->item[i], o->model.columns, &given))
             return options_wrong(

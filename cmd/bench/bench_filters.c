@@ -61,7 +61,8 @@ static int outcome_read(FILE *f, struct outcome *o)
                           .held_out = number_of(json_object_get(last, "held_out"), "logloss")};
     json_decref(doc);
     int whole = rows > 0 && o->pushed > 0 && o->pulled > 0 && o->logloss > 0 && o->held_out > 0;
-    return whole ? 0 : code_fail("bench", PARAMO_E_FORMAT, "a training run has printed no whole document");
+    return whole ? 0
+                 : code_fail("bench", PARAMO_E_FORMAT, "a training run printed no complete JSON document");
 }
 
 /* push NULL: without filters. */

@@ -214,7 +214,7 @@ static int command_poll(pid_t *pid, int flags)
     *pid = 0;
     if (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 1;
-    (void)fprintf(stderr, "paramo bench: a command that it needs has failed, with status %d\n",
+    (void)fprintf(stderr, "paramo bench: a command that the benchmark runs failed with exit code %d\n",
                   ended > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1);
     return -1;
 }

@@ -162,7 +162,7 @@ int cmd_bench(int argc, char **argv)
     const char *wrong = NULL, *compare = option_text(&o, OPT_COMPARE);
     const int named = named_paths(&o, &wrong), json = option_flag(&o, OPT_JSON);
     if (named < 0)
-        return options_wrong(&o, "there is no path '%s'", wrong);
+        return options_wrong(&o, "unknown path '%s'", wrong);
     const struct option_list *files = option_list(&o, OPT_BENCH_DATA);
     const struct bench_settings s = {
         .pairs = number_or(&o, OPT_PAIRS, 3, 11),
@@ -179,7 +179,7 @@ int cmd_bench(int argc, char **argv)
         .data_count = files->n,
     };
     if (s.data_count > 0 && !taken(named).trains)
-        return options_wrong(&o, "--data is what 'filters' trains on; name it");
+        return options_wrong(&o, "--data needs the path 'filters'");
     for (size_t i = 0; i < s.data_count; i++) /* before anything is measured */
         if (!strpbrk(s.data[i], "*?[") && access(s.data[i], R_OK) != 0) {
             char text[600];
@@ -187,7 +187,7 @@ int cmd_bench(int argc, char **argv)
             return code_fail("bench", PARAMO_E_IO, text);
         }
     if (s.plot && !taken(named).draws)
-        return options_wrong(&o, "--plot draws what 'straggler' has found; name it");
+        return options_wrong(&o, "--plot needs the path 'straggler'");
     if (s.plot && plots_check(s.plot) != PARAMO_OK)
         return code_fail("bench", PARAMO_E_IO, paramo_last_error());
     if (json && compare)

@@ -148,10 +148,11 @@ static enum MHD_Result answer_request(struct http_server *server, struct MHD_Con
     if (c->refused)
         answer_error(&answer, 503, 0, "", "too many connections (--max-connections)");
     else if (!route)
-        answer_error(&answer, 404, 0, "", "there is POST /predict, GET /healthz, /readyz and /metrics");
+        answer_error(&answer, 404, 0, "",
+                     "no such path: use POST /predict, GET /healthz, /readyz or /metrics");
     else if (!takes(route, method)) {
         allow = route->allow;
-        answer_error(&answer, 405, 0, "", "this path has another method (see the header Allow)");
+        answer_error(&answer, 405, 0, "", "this path does not take this method: see the header Allow");
     } else if (c->too_large)
         answer_error(&answer, 413, 0, "", "the body is larger than --max-body");
     else
@@ -347,7 +348,7 @@ static paramo_err start_daemon(struct http_server *s, const struct sockaddr *add
                          s, MHD_OPTION_ARRAY, items, MHD_OPTION_END);
     if (!s->daemon)
         return paramo_error_set(errno == EADDRINUSE ? PARAMO_E_ADDRESS_IN_USE : PARAMO_E_ADDRESS,
-                                "%s: cannot listen there: %s", o->listen, strerror(errno));
+                                "cannot listen on %s: %s", o->listen, strerror(errno));
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
     s->port = info ? info->port : 0;
     return PARAMO_OK;

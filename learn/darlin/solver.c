@@ -357,7 +357,11 @@ static paramo_err gather(struct solver *s)
             p->at[c] = (uint32_t)at;
         }
     }
-    return n < UINT32_MAX ? PARAMO_OK : paramo_error_set(PARAMO_E_TOO_LARGE, "a worker has %zu keys", n);
+    return n < UINT32_MAX
+               ? PARAMO_OK
+               : paramo_error_set(PARAMO_E_TOO_LARGE,
+                                  "the rows of a worker have %zu keys, which is too many: start more workers",
+                                  n);
 }
 
 typedef paramo_err request_fn(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,

@@ -325,7 +325,7 @@ paramo_err cache_file_create(const char *dir, struct cache_file *f)
 {
     cache_file_init(f);
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return paramo_error_set(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
+        return paramo_error_set(PARAMO_E_IO, "%s: cannot be created: %s", dir, strerror(errno));
     f->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (f->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
         if (snprintf(f->temporary, sizeof f->temporary, "%s/.paramo-cache-XXXXXX", dir) >=

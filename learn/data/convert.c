@@ -96,7 +96,7 @@ static paramo_err put_block(struct lines *l, const struct block *b, enum parse_f
         long field = -1;
         if (to != PARSE_VW && b->weight && b->weight[r] != 1.0f)
             return paramo_error_set(PARAMO_E_INVALID,
-                                    "rows have weights, which %s cannot have: --to vw keeps them",
+                                    "the rows have weights, which the format %s cannot hold: use --to vw",
                                     parse_format_name(to));
         l->len += put_head(l->text + l->len, b, r, to);
         for (size_t i = b->offset[r]; i < b->offset[r + 1]; i++)

@@ -70,7 +70,7 @@ static const char *skip_record(const char *p, const char *end, uint64_t *lines)
 
 static int wrong_count(struct cells *c, size_t n, const struct table_plan *plan)
 {
-    (void)snprintf(c->what, sizeof c->what, "a row of %s columns than the header, which has %zu",
+    (void)snprintf(c->what, sizeof c->what, "a row has %s columns than the header, which has %zu",
                    n < plan->n ? "fewer" : "more", plan->n);
     return 0;
 }
@@ -115,8 +115,7 @@ static inline const char *take_row(struct cells *c, const struct table_plan *pla
                 return NULL;
             if (*q != delimiter && !line_ends(q)) {
                 (void)snprintf(c->what, sizeof c->what,
-                               "text behind the closing quote of column %zu: a quote within quotes is two",
-                               i);
+                               "text after the closing quote of column %zu: a quote within quotes is two", i);
                 return NULL;
             }
             for (const char *nl = p; (nl = memchr(nl, '\n', (size_t)(q - nl))); nl++)

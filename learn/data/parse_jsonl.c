@@ -81,7 +81,7 @@ static const char *take_escape(struct cells *c, const char *p, char *out, size_t
     }
     long v = *p == 'u' ? hex4(p + 1) : -1;
     if (v < 0 || (v >= 0xdc00 && v < 0xe000))
-        return wrong(c, "expected an escape of JSON behind the backslash", p);
+        return wrong(c, "expected a JSON escape after the backslash", p);
     p += 5;
     if (v >= 0xd800 && v < 0xdc00) {
         const long low = p[0] == '\\' && p[1] == 'u' ? hex4(p + 2) : -1;
@@ -178,7 +178,7 @@ static inline const char *take_value(struct cells *c, const struct column *colum
         while (is_number_sign(p[len]))
             len++;
     if (len == 0)
-        return wrong(c, "expected a value of JSON", p);
+        return wrong(c, "expected a JSON value", p);
     return column && !cells_take(c, column, p, len) ? NULL : p + len;
 }
 
@@ -190,7 +190,7 @@ static inline const char *take_row(struct cells *c, const struct columns *column
     const char *text;
     size_t len;
     if (*p != '{')
-        return wrong(c, "expected '{', the begin of an object", p);
+        return wrong(c, "expected '{', the start of an object", p);
     p = skip_blanks(p + 1);
     for (int more = *p != '}'; more;) {
         if (*p != '"')
@@ -208,7 +208,7 @@ static inline const char *take_row(struct cells *c, const struct columns *column
             seen[column - first] = row;
         p = skip_blanks(p);
         if (*p != ':')
-            return wrong(c, "expected ':' behind the key", p);
+            return wrong(c, "expected ':' after the key", p);
         if (!(p = take_value(c, column, skip_blanks(p + 1))))
             return NULL;
         p = skip_blanks(p);
@@ -216,12 +216,12 @@ static inline const char *take_row(struct cells *c, const struct columns *column
         if (more)
             p = skip_blanks(p + 1);
         else if (*p != '}')
-            return wrong(c, "expected ',' or '}' behind the value", p);
+            return wrong(c, "expected ',' or '}' after the value", p);
     }
     p = skip_blanks(p + 1);
     if (*p == '\r')
         p++;
-    return *p == '\n' ? p : wrong(c, "expected the end of the line behind the object", p);
+    return *p == '\n' ? p : wrong(c, "expected the end of the line after the object", p);
 }
 
 static paramo_err parse_jsonl(const struct parse_job *job)
@@ -291,7 +291,7 @@ paramo_err jsonl_keys(const char *text, size_t len, struct table_header *keys)
             p = skip_blanks(p + 1);
     }
     if (err == PARAMO_OK && (!p || *p != '}'))
-        err = paramo_error_set(PARAMO_E_FORMAT, "its first line is no whole JSON object");
+        err = paramo_error_set(PARAMO_E_FORMAT, "its first line is not a complete JSON object");
     free(copy);
     free(c.scratch);
     if (err != PARAMO_OK)

@@ -66,7 +66,7 @@ static const char *wrong(struct cells *c, const char *what, const char *at, cons
 static const char *not_taken(struct cells *c, const char *word, const char *stop, const char *end)
 {
     if (memchr(word, ':', (size_t)(stop - word)))
-        return wrong(c, "labels of several parts (cost-sensitive, bandits) are not taken", word, end);
+        return wrong(c, "labels of several parts (cost-sensitive, bandits) are not supported", word, end);
     return wrong(c, "expected a label, an importance or a tag before the bar", word, end);
 }
 
@@ -86,7 +86,7 @@ static const char *take_head(struct cells *c, const char *p, const char *end)
         if (*word == '\'' || *p == '|') { /* a tag, the last */
             while (is_blank(*p))
                 p++;
-            return *p == '|' ? p : wrong(c, "expected a bar behind the tag", p, end);
+            return *p == '|' ? p : wrong(c, "expected a bar after the tag", p, end);
         }
         const char *what = NULL;
         float v;
@@ -99,7 +99,7 @@ static const char *take_head(struct cells *c, const char *p, const char *end)
             what = v < 0 ? "expected an importance, at least 0" : NULL;
             c->weight = v;
         } else if (numbers > 1 && v != 0) {
-            what = "initial predictions (a third number before the bar) are not taken";
+            what = "initial predictions (a third number before the bar) are not supported";
         } else {
             what = NULL;
         }
@@ -130,12 +130,12 @@ static inline const char *take_features(struct cells *c, const char *p, const ch
         const struct cells_group group = {len > 0 ? XXH3_64bits(name, len) : 0, (uint16_t)field_of(name, len),
                                           name, len};
         if (len == 0 && !is_blank(*p) && !line_ends(p))
-            return wrong(c, "expected the name of a namespace or a blank behind the bar", p, end);
+            return wrong(c, "expected the name of a namespace or a blank after the bar", p, end);
         if (!(p = take_value(c, p, end, &scale)))
             return NULL;
         for (;;) {
             if (!is_blank(*p) && *p != '|' && !line_ends(p))
-                return wrong(c, "expected a blank behind the name or value", p, end);
+                return wrong(c, "expected a blank after the name or value", p, end);
             while (is_blank(*p))
                 p++;
             if (*p == '|' || line_ends(p))
@@ -150,7 +150,8 @@ static inline const char *take_features(struct cells *c, const char *p, const ch
                 return NULL;
             v *= scale;
             if (!__builtin_isfinite(v))
-                return wrong(c, "a value beyond the range of a float, times its namespace's", feature, end);
+                return wrong(c, "the value, times that of its namespace, is beyond the range of a float",
+                             feature, end);
             c->not_one |= v != 1.0f;
             cells_put_category(c, &group, feature, n, v);
         }

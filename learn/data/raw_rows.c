@@ -200,7 +200,7 @@ static paramo_err check_cells(const struct raw_rows *r, const char *text, size_t
     const size_t n = is_table(r) ? table_cells(text, len, r->delimiter) : r->cells;
     return n == r->cells ? PARAMO_OK
                          : paramo_error_set(PARAMO_E_FORMAT,
-                                            "%s:%llu: a row of %s columns than the header, which has %zu",
+                                            "%s:%llu: a row has %s columns than the header, which has %zu",
                                             r->names[r->file], (unsigned long long)r->line,
                                             n < r->cells ? "fewer" : "more", r->cells);
 }

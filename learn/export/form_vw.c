@@ -34,9 +34,8 @@ paramo_err export_vw(const struct model *m, const struct export_options *o, stru
 {
     const struct model_table *w = &m->table[0];
     if (m->n > 1 || w->dim > 1)
-        return paramo_error_set(
-            PARAMO_E_UNSUPPORTED,
-            "Vowpal Wabbit's form has one weight for each feature: a model lr of one output");
+        return paramo_error_set(PARAMO_E_UNSUPPORTED, "Vowpal Wabbit's form has one weight for each feature, "
+                                                      "so it takes only lr with one output: use --to text");
     if (m->scale.file)
         return paramo_error_set(PARAMO_E_UNSUPPORTED,
                                 "Vowpal Wabbit's form has no scales: train with --scale none");

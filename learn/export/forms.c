@@ -42,7 +42,7 @@ paramo_err export_plain(const struct model *model)
     if (model->info.interactions.n > 0)
         return paramo_error_set(
             PARAMO_E_UNSUPPORTED,
-            "the model has features of pairs of fields, which readers of this form do not make: "
+            "the model has features of pairs of fields, which programs that read this form do not add: "
             "train without --interactions, or export --to text");
     return PARAMO_OK;
 }

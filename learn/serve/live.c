@@ -130,7 +130,7 @@ paramo_err live_new(const struct live_options *options, struct live **live)
     }
     l->options = *options;
     if (!mkdtemp(l->dir)) {
-        paramo_err err = paramo_error_set(PARAMO_E_IO, "%s: cannot be made: %s (TMPDIR names its folder)",
+        paramo_err err = paramo_error_set(PARAMO_E_IO, "%s: cannot be created: %s (TMPDIR names its folder)",
                                           l->dir, strerror(errno));
         free(l->dir);
         free(l);

@@ -45,10 +45,14 @@ static paramo_err check_rows(const struct model_table *t)
 {
     for (uint64_t i = 1; i < t->n; i++)
         if (t->keys[i - 1] >= t->keys[i])
-            return paramo_error_set(PARAMO_E_CORRUPT, "%s: the keys are not in ascending order", t->path);
+            return paramo_error_set(
+                PARAMO_E_CORRUPT,
+                "%s: damaged: the keys are not in ascending order; copy or save the model again", t->path);
     for (uint64_t i = 0; i < t->n * t->dim; i++)
         if (!isfinite(t->values[i]))
-            return paramo_error_set(PARAMO_E_CORRUPT, "%s: a value is not a finite number", t->path);
+            return paramo_error_set(
+                PARAMO_E_CORRUPT, "%s: damaged: a value is not a finite number; copy or save the model again",
+                t->path);
     return PARAMO_OK;
 }
 
@@ -148,7 +152,9 @@ static paramo_err open_table(const char *dir, tensors_opener *opener, json_t *ob
         return err;
     if (keys.shape[0] != rows || values.shape[0] != rows || values.shape[1] != dim ||
         (state > 0 && (states.shape[0] != rows || states.shape[1] != state)))
-        return paramo_error_set(PARAMO_E_CORRUPT, "%s: damaged: its sizes differ from the manifest", t->path);
+        return paramo_error_set(
+            PARAMO_E_CORRUPT, "%s: damaged: its sizes differ from the manifest; copy or save the model again",
+            t->path);
     t->n = rows;
     t->dim = dim;
     t->state = (uint32_t)state;
@@ -232,7 +238,7 @@ static paramo_err make_directory(const char *dir, int *made)
     struct stat st;
     *made = mkdir(dir, 0777) == 0;
     if (!*made && errno != EEXIST)
-        return paramo_error_set(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
+        return paramo_error_set(PARAMO_E_IO, "%s: cannot be created: %s", dir, strerror(errno));
     if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
         return paramo_error_set(PARAMO_E_IO, "%s: not a directory", dir);
     if (access(dir, W_OK | X_OK) != 0)
@@ -256,8 +262,9 @@ static paramo_err could_make(const char *dir)
     int possible = fd >= 0;
     if (!possible && (errno == EOPNOTSUPP || errno == EISDIR))
         possible = access(above, W_OK | X_OK) == 0;
-    paramo_err err =
-        possible ? PARAMO_OK : paramo_error_set(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
+    paramo_err err = possible
+                         ? PARAMO_OK
+                         : paramo_error_set(PARAMO_E_IO, "%s: cannot be created: %s", dir, strerror(errno));
     if (fd >= 0)
         (void)close(fd);
     free(above);

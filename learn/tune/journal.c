@@ -60,7 +60,7 @@ static paramo_err take_line(struct journal *j, size_t number, json_t *object)
     if (!whole(object, "trial", &line.trial) || !whole(object, "epochs", &line.epochs) || line.epochs == 0 ||
         !whole(object, "best_epoch", &line.outcome.epochs) || !settings || !json_is_number(seconds) ||
         (!json_is_number(loss) && !json_is_null(loss)) || !json_is_boolean(json_object_get(object, "ended")))
-        return wrong(j, number, "not a training of 'paramo tune'");
+        return wrong(j, number, "not a trial of 'paramo tune': name a file that it wrote, or a new one");
     line.outcome.loss = json_is_null(loss) ? (double)INFINITY : json_number_value(loss);
     line.outcome.seconds = json_number_value(seconds);
     line.outcome.ended = json_is_true(json_object_get(object, "ended"));
@@ -84,9 +84,9 @@ static paramo_err take_head(const struct journal *j, json_t *object, const char 
     uint64_t version;
     const char *of = json_string_value(json_object_get(object, "search"));
     if (!whole(object, "paramo_tune", &version) || !of)
-        return wrong(j, 1, "not a file that 'paramo tune' wrote: name one, or a new file");
+        return wrong(j, 1, "not a file that 'paramo tune' wrote: name such a file, or a new one");
     if (version != JOURNAL_VERSION)
-        return wrong(j, 1, "of another version of 'paramo tune'");
+        return wrong(j, 1, "another version of 'paramo tune' wrote it: name a new file");
     if (strcmp(of, search) != 0)
         return paramo_error_set(PARAMO_E_INVALID,
                                 "%s: is the file of another search:%s; this one is:%s; name another file",
@@ -138,7 +138,7 @@ static paramo_err read_all(struct journal *j, const char *search)
     if (!S_ISREG(st.st_mode))
         return paramo_error_set(PARAMO_E_IO, "%s: is not a regular file", j->path);
     if (st.st_size > JOURNAL_MAX)
-        return wrong(j, 1, "too long for a file of 'paramo tune'");
+        return wrong(j, 1, "too long for a file that 'paramo tune' wrote: name such a file, or a new one");
     char *text = malloc((size_t)st.st_size + 1);
     if (!text)
         return no_memory();
@@ -149,7 +149,7 @@ static paramo_err read_all(struct journal *j, const char *search)
     const int own = strncmp(text, HEAD, len < sizeof HEAD - 1 ? len : sizeof HEAD - 1) == 0;
     free(text);
     if (err == PARAMO_OK && end < len && end == 0 && !own) /* a foreign file of one line */
-        return wrong(j, 1, "not a file of 'paramo tune'");
+        return wrong(j, 1, "not a file that 'paramo tune' wrote: name such a file, or a new one");
     if (err == PARAMO_OK && end < len && ftruncate(j->fd, (off_t)end) != 0)
         err = failed(j);
     if (err == PARAMO_OK && end == 0)

@@ -53,7 +53,7 @@ static const struct setting settings[] = {
     {{"scheduler", "PARAMO_SCHEDULER", TEXT, "ADDRESS", NULL,
       "the scheduler's host:port or [v6]:port, or a list with commas of the schedulers that share a --meta"},
      TEXT_AT(scheduler), 0, PARAMO_ROLE_SCHEDULER},
-    {{"port", NULL, NUMBER, 1, 65535, "PORT", NULL, "port to listen on (of a server: any free one)"},
+    {{"port", NULL, NUMBER, 1, 65535, "PORT", NULL, "port to listen on (a server: any free one)"},
      NUMBER_AT(port), 0, 0},
     {{"servers", NULL, NUMBER, 1, 1024, "S", NULL, "number of servers of the job"}, NUMBER_AT(num_servers), 0, 0},
     {{NULL, "DMLC_NUM_SERVER", NUMBER, 0, VIEW_NODES_MAX, "S", "1", "number of servers of the job"},
@@ -119,7 +119,7 @@ static const struct setting settings[] = {
       "ends at once"}, NUMBER_AT(recovery_ms), 0, 0},
     {{"token", "PARAMO_TOKEN", TEXT, "TOKEN", NULL,
       "the job's secret, the same on every node; others can see an option in the process list: better in "
-      "PARAMO_TOKEN or a file. Without one only loopback is served"}, TEXT_AT(token), 0, 0},
+      "PARAMO_TOKEN or a file. Without a token a node listens on loopback only"}, TEXT_AT(token), 0, 0},
     {{"wait", NULL, NUMBER, 1, 86400, "SECONDS", "60",
       "how long to wait for the scheduler and for the job to be complete"}, NUMBER_AT(connect_timeout_ms), 1000, 0},
     {{NULL, "PARAMO_CONNECT_TIMEOUT_MS", NUMBER, 1, WEEK_S * 1000u, "MILLISECONDS", NULL,

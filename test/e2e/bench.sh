@@ -68,16 +68,16 @@ expect 0 "settings of the environment do not count" env PARAMO_VAN=nonsense DMLC
 check "busy processes are reported" grep -q 'busy processes: 2' "$OUT"
 check "the output names the job that does not poll" grep -q 'PARAMO_POLL=0' "$OUT"
 
-refused 2 "data for what does not train" "name it" "$PARAMO" bench latency --data x.ffm
+refused 2 "data for what does not train" "--data needs the path .filters." "$PARAMO" bench latency --data x.ffm
 refused 3 "data that is not there" "no.ffm: cannot open" "$PARAMO" bench filters --quick --data no.ffm
-refused 2 "a plot of what is not drawn" "name it" "$PARAMO" bench latency --plot x.svg
+refused 2 "a plot of what is not drawn" "--plot needs the path .straggler." "$PARAMO" bench latency --plot x.svg
 refused 3 "a plot that cannot be written" "x.svg" "$PARAMO" bench straggler --quick --pairs 1 --plot missing/x.svg
 if [ "$SLOW" = 1 ]; then
     expect 0 "the table of straggler, drawn" "$PARAMO" bench straggler --quick --pairs 1 --plot s.svg
     check "it has each model" sh -c 'for m in bsp ssp:1 ssp:4 ssp:16 asp; do grep -Eq "^  $m +[0-9]" "$1" && grep -q ">$m<" s.svg || exit 1; done' . "$OUT"
     check "whole XML" python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("s.svg")'
 fi
-refused 2 "an unknown path" "there is no path 'fast'" "$PARAMO" bench fast
+refused 2 "an unknown path" "unknown path 'fast'" "$PARAMO" bench fast
 refused 2 "no pairs" "pairs" "$PARAMO" bench latency --pairs 0
 
 without() { ! grep -q "$1" "$OUT"; }

@@ -5,8 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
 
-refused 2 "no subject" "a subject is missing: 'save', 'load', 'list' or 'verify'" "$PARAMO" checkpoint
-refused 2 "another subject" "unknown subject 'show'" "$PARAMO" checkpoint show
+refused 2 "no subcommand" "a subcommand is missing: 'save', 'load', 'list' or 'verify'" "$PARAMO" checkpoint
+refused 2 "another subcommand" "unknown subcommand 'show'" "$PARAMO" checkpoint show
 refused 2 "no folder" "DIR is missing" "$PARAMO" checkpoint list
 refused 2 "a number to list" "is for verify" "$PARAMO" checkpoint list . --number 1
 refused 3 "a folder that is not there" "nonesuch" "$PARAMO" checkpoint list nonesuch

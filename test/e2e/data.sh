@@ -37,15 +37,15 @@ expect 0 "convert" "$PARAMO" data convert --data table.csv --columns "$columns" 
 expect 0 "train on the table" "$PARAMO" train --model lr --data table.csv --columns "$columns" --epochs 1 --hold-out 0 --any-quality --model-out m1 -q
 expect 0 "train on the converted file" "$PARAMO" train --model lr --data table.ffm --epochs 1 --hold-out 0 --any-quality --model-out m2 -q
 check "the same weights" cmp m1/w-*.safetensors m2/w-*.safetensors
-refused 2 "weights, where the format has none" "rows have weights, which libsvm cannot have: --to vw keeps them" \
+refused 2 "weights, where the format has none" "the rows have weights, which the format libsvm cannot hold: use --to vw" \
     "$PARAMO" data convert --data table.csv --columns label=y,cat=site,weight=n --to libsvm --out x.csv
 printf 'site,n\ns1,2\ns2,3\n' >rows.csv
 expect 0 "convert: no label is named where rows have none" "$PARAMO" data convert --data rows.csv --columns 'cat=site,num=n' --no-labels --to libsvm --out rows.svm
 check "convert: all rows are there" test "$(wc -l <rows.svm)" -eq 2
 refused 2 "convert: the output has no label" "label=NAME is missing" "$PARAMO" data convert --data rows.csv --columns 'cat=site,num=n' --to libsvm --out rows.svm
-refused 2 "no subject is refused" "a subject is missing" "$PARAMO" data
-refused 2 "an unknown subject is refused" "unknown subject 'sort'" "$PARAMO" data sort
-refused 2 "an option of another subject is refused" "'stat' has no option --rows" "$PARAMO" data stat --data table.csv --columns "$columns" --rows 3
+refused 2 "no subcommand is refused" "a subcommand is missing" "$PARAMO" data
+refused 2 "an unknown subcommand is refused" "unknown subcommand 'sort'" "$PARAMO" data sort
+refused 2 "an option of another subcommand is refused" "'stat' has no option --rows" "$PARAMO" data stat --data table.csv --columns "$columns" --rows 3
 refused 2 "--columns of a command that copies rows is refused" "'shuffle' has no option --columns" "$PARAMO" data shuffle --data table.csv --columns "$columns" --out x.csv
 refused 2 "split without a share is refused" "share P is missing" "$PARAMO" data split --data table.csv --out x.csv
 refused 2 "an output over the data is refused" "is one of the data files" "$PARAMO" data shuffle --data table.csv --out table.csv

@@ -35,7 +35,7 @@ check "explain gives the score of predict" awk -v p="$(of "$OUT" prediction)" 'N
 expect 0 "training continues" "$PARAMO" train --model-in with --data log.csv --epochs 1 --model-out on --any-quality -q
 check "the continued model keeps its pairs" grep -q '"interactions"' on/manifest.json
 refused 2 "training does not continue with other pairs" "other --interactions" "$PARAMO" train --model-in with --data log.csv --interactions site:age
-refused 2 "a model with pairs of its own" "ffm has pairs of fields" "$PARAMO" "${train[@]}" --model ffm --interactions site:app
+refused 2 "a model with pairs of its own" "model ffm combines fields itself" "$PARAMO" "${train[@]}" --model ffm --interactions site:app
 refused 2 "no column" "expected two fields" "$PARAMO" "${train[@]}" --model lr --interactions site:sight
 awk 'BEGIN { for (i = 0; i < 200; i++) print i % 2, "0:" i % 7 ":1", "1:" 9 + i % 5 ":1" }' >two.ffm
 expect 0 "training with a pair that rows have" "$PARAMO" train --model lr --data two.ffm --interactions 0:1 --any-quality -q

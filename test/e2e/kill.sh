@@ -40,7 +40,7 @@ check "worker 2 is killed" signal_node KILL worker worker 2
 ends worker 137 "a worker is killed: the job ends"
 says "worker 2 is named" 'worker 2 \(node 13\), pid [0-9]+, was killed by signal 9'
 says "the scheduler names worker 2 in the same words" '^\[.*scheduler.*worker 2 \(node 13\) is dead'
-says "the runner says that the others ended well" '3 of 4 workers ended well; exit code 137 is that of worker 2 \(node 13\)'
+says "the runner says that the others succeeded" '3 of 4 workers succeeded; exit code 137 is that of worker 2 \(node 13\)'
 check "the summary counts the death" grep -q '^1 worker died; ' "$OUT"
 whole "a worker was killed" m-worker
 

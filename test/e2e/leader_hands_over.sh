@@ -14,7 +14,7 @@ rm -rf m-disk-0
 : >m-disk-0
 ends disk 3 "disk: worker 0 ends with its own error"
 says "disk: worker 0 logs the error, and that another worker leads" '^paramo train: m-disk-0: .* \(this worker ends; another leads from now on, and saves the model\)$'
-says "disk: the last line names worker 0 and its exit code" '^paramo run: 2 of 3 workers ended well; exit code 3 is that of worker 0 '
+says "disk: the last line names worker 0 and its exit code" '^paramo run: 2 of 3 workers succeeded; exit code 3 is that of worker 0 '
 second=$(leads disk)
 check "disk: another leads (worker $second)" test -n "$second"
 check "disk: the second leader has saved the model" as_good "$(logloss "m-disk-$second")" 0.1 # the last epoch's, not the best

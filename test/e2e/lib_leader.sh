@@ -36,7 +36,7 @@ whole() {
     check "$3: another worker led" test -n "$(leads "$1")"
     says "$3: the leader reports the saved model and names the dead worker" "^\[worker $(leads "$1")\] .*; model saved to m-$1\$"
     says "$3: the last line but one reports the saved model" "[0-9] workers? died; the others have learned their parts, and the model is saved to m-$1\$"
-    says "$3: the last line names the failed worker" 'of 3 workers ended well; exit code [0-9]+ is that of worker'
+    says "$3: the last line names the failed worker" 'of 3 workers succeeded; exit code [0-9]+ is that of worker'
     value=$(logloss "m-$1")
     check "$3: the model is as good as undisturbed ($value, $calm)" as_good "$value" "${4:-0.02}"
 }

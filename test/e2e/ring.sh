@@ -5,8 +5,8 @@
 cd "$WORK" || exit 1
 unset PARAMO_TOKEN
 
-refused 2 "no subject" "a subject is missing: 'show'" "$PARAMO" ring
-refused 2 "another subject" "unknown subject 'draw'" "$PARAMO" ring draw
+refused 2 "no subcommand" "a subcommand is missing: 'show'" "$PARAMO" ring
+refused 2 "another subcommand" "unknown subcommand 'draw'" "$PARAMO" ring draw
 refused 2 "neither servers nor a scheduler" "either --servers" "$PARAMO" ring show
 refused 2 "both servers and a scheduler" "either --servers" "$PARAMO" ring show --servers 2 --scheduler 127.0.0.1:1
 refused 2 "a server that is not there" "the servers are 0 to 1" "$PARAMO" ring show --servers 2 --remove 2

@@ -169,7 +169,7 @@ small() { # an answer of fewer bytes, a hundred times over one connection: what 
 check "small requests are answered, also a hundred" small
 unsent() { get "$URL/metrics" >/dev/null && [ "$(metric unsent_bytes)" = 0 ]; }
 check "no connection is left" wait_for 20 unsent
-refused 4 "a port in use" 'cannot listen there' "$PARAMO" serve --model libsvm --listen "${URL#http://}"
+refused 4 "a port in use" 'cannot listen on ' "$PARAMO" serve --model libsvm --listen "${URL#http://}"
 stop unsent "... and SIGTERM ends it, too"
 URL=$MAIN
 

@@ -83,7 +83,7 @@ refused 2 "not a range" "range alpha=2:1: both ends are above 0, the first at mo
     "$PARAMO" tune --model lr --data 'the rows.ffm' --range alpha=2:1
 refused 2 "an option of another model" "model lr has no option --dim" "$PARAMO" tune --model lr --data 'the rows.ffm' --dim 4
 printf '1 1:1\n0 2:1\n' >two.svm
-refused 2 "too few rows" "^paramo tune: two.svm: has too few rows to hold some of both kinds out: give --valid$" \
+refused 2 "too few rows" "^paramo tune: two.svm: has too few rows to hold out rows of both labels: give --valid$" \
     "$PARAMO" tune --model lr --data two.svm
 printf '1 1:1\nx 2:1\n' >bad.svm
 refused 3 "bad data" "^paramo tune: bad.svm:2: expected a label" "$PARAMO" tune --model lr --data bad.svm

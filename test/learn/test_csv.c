@@ -113,9 +113,9 @@ static void bad_rows(void **s)
     static const struct {
         const char *row, *what;
     } bad[] = {
-        {"1,2", "a row of fewer columns than the header, which has 3"},
-        {"1,2,x,4", "a row of more columns than the header, which has 3"},
-        {"1,2,x,", "a row of more columns"},
+        {"1,2", "a row has fewer columns than the header, which has 3"},
+        {"1,2,x,4", "a row has more columns than the header, which has 3"},
+        {"1,2,x,", "a row has more columns"},
         {",2,x", "a row without a label"},
         {"5,2,x", "column 'y': expected a label, 0 or 1 (or -1 or +1), found '5'"},
         {"yes,2,x", "column 'y': expected a label, 0 or 1 (or -1 or +1), found 'yes'"},
@@ -125,7 +125,7 @@ static void bad_rows(void **s)
         {"1,2 3,x", "column 'n': expected a number"},
         {"1,2x,x", "column 'n'"},
         {"1,2,x\"", "a quote in column 3"},
-        {"1,2,\"x\"z", "text behind the closing quote of column 3"},
+        {"1,2,\"x\"z", "text after the closing quote of column 3"},
         {"1,2,\"x", "a quote that is not closed"},
         {"1,2,\"x\"\"", "a quote that is not closed"},
     };

@@ -66,14 +66,14 @@ static void bad_rows(void **s)
     static const struct {
         const char *row, *what;
     } bad[] = {
-        {"[1]", "expected '{', the begin of an object, found '[1]'"},
-        {"{\"y\":1", "expected ',' or '}' behind the value"},
+        {"[1]", "expected '{', the start of an object, found '[1]'"},
+        {"{\"y\":1", "expected ',' or '}' after the value"},
         {"{\"y\":1,}", "expected a key between quotes, found '}'"},
         {"{y:1}", "expected a key between quotes, found 'y:1}'"},
-        {"{\"y\" 1}", "expected ':' behind the key"},
-        {"{\"y\":}", "expected a value of JSON, found '}'"},
-        {"{\"y\":yes}", "expected a value of JSON, found 'yes}'"},
-        {"{\"y\":1} 2", "expected the end of the line behind the object, found '2'"},
+        {"{\"y\" 1}", "expected ':' after the key"},
+        {"{\"y\":}", "expected a JSON value, found '}'"},
+        {"{\"y\":yes}", "expected a JSON value, found 'yes}'"},
+        {"{\"y\":1} 2", "expected the end of the line after the object, found '2'"},
         {"{\"y\":1,\"y\":1}", "key 'y' comes twice"},
         {"{\"a\":\"b\"}", "a row without a label"},
         {"{\"y\":2}", "column 'y': expected a label, 0 or 1 (or -1 or +1), found '2'"},
@@ -82,7 +82,7 @@ static void bad_rows(void **s)
         {"{\"y\":1,\"a\":[1]}", "column 'a': expected a string, a number, true, false or null, found '['"},
         {"{\"y\":1,\"a\":\"open}", "a string that is not closed"},
         {"{\"y\":1,\"a\":\"\x01\"}", "a control character in a string"},
-        {"{\"y\":1,\"a\":\"\\x\"}", "expected an escape of JSON"},
+        {"{\"y\":1,\"a\":\"\\x\"}", "expected a JSON escape after the backslash"},
         {"{\"y\":1,\"a\":\"\\ud800x\"}", "expected the second half of a surrogate pair"},
         {"{\"y\":1,\"z\":[{\"a\":1}", "an object or list that is not closed"},
     };

@@ -384,7 +384,7 @@ static void test_prepare(void **state)
     assert_int_equal(modelio_prepare(sub), PARAMO_E_IO);
     free(sub);
     assert_int_equal(modelio_prepare(in_dir("none/model")), PARAMO_E_IO);
-    assert_non_null(strstr(paramo_last_error(), "none/model: cannot be made: No such file"));
+    assert_non_null(strstr(paramo_last_error(), "none/model: cannot be created: No such file"));
 }
 
 int main(void)

@@ -78,10 +78,10 @@ static void rows_stand_as_they_are(void **s)
     expect_rows(PARSE_AUTO, (const char *const[]){"e.jsonl"}, 1, "{\"y\":1}\n|#\n|");
     write_text("f.csv", "y;a;b\n1;\"x;\n\";2\n0;1\n1;2;3\n");
     expect_rows(PARSE_AUTO, (const char *const[]){"f.csv"}, 1,
-                "1;\"x;\n\";2\n|/f.csv:4: a row of fewer columns than the header, which has 3");
+                "1;\"x;\n\";2\n|/f.csv:4: a row has fewer columns than the header, which has 3");
     write_text("f.tsv", "y\ta,b\n1\tx,y,z\n0\t1\t2\n");
     expect_rows(PARSE_AUTO, (const char *const[]){"f.tsv"}, 1,
-                "1\tx,y,z\n|/f.tsv:3: a row of more columns than the header, which has 2");
+                "1\tx,y,z\n|/f.tsv:3: a row has more columns than the header, which has 2");
     text_write_file(text_path("g.csv"), "y\0,\0a\0\n\0", 8);
     expect_rows(PARSE_AUTO, (const char *const[]){"g.csv"}, 1,
                 "/g.csv: UTF-16 text; convert it to UTF-8 (iconv -f UTF-16LE ");
