@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Requests of one row per second and core of `paramo serve`, over connections that are kept, beside libmicrohttpd with
-# nothing behind it (bench/serve_floor.c) in the same minutes; and the latency at half of the goal, 20,000 rows/s.
+# nothing after it (bench/serve_floor.c) in the same minutes; and the latency at half of the goal, 20,000 rows/s.
 #   bench/serve.sh [BUILD] [SECONDS] [PAIRS]     (build/release, 4 and 3 if they are not given)
 # Each server has one thread on core 0, and wrk one on core 1. The client is wrk (Debian package wrk); it has no fixed
 # rate, so for half of the goal the clients pause.

@@ -322,7 +322,7 @@ static void senders(unsigned n, unsigned notes)
     lane_leave(lane);
 }
 
-/* The next member dies, and one stream is full: its entries, of one row each, go to the two members behind it. */
+/* The next member dies, and one stream is full: its entries, of one row each, go to the two members after it. */
 static void routing(unsigned n)
 {
     struct shard *s;

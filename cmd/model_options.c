@@ -7,7 +7,7 @@
 static struct model_option list[MODEL_OPTIONS_MAX];
 static size_t list_n;
 
-/* Appends text behind a separator. */
+/* Appends text after a separator. */
 static void join(char *out, size_t cap, const char *separator, const char *text)
 {
     size_t used = strlen(out);
@@ -157,7 +157,7 @@ static void add_optimizer(const struct model_ops *ops, const struct model_table_
     }
 }
 
-/* "(0.03; ffm: 0.1)", behind the help or in the brackets that end it. */
+/* "(0.03; ffm: 0.1)", after the help or in the brackets that end it. */
 static void add_initial(struct model_option *o)
 {
     const size_t used = strlen(o->help);

@@ -1,7 +1,7 @@
 /*
  * The options of `paramo train` that come with the models (learn/model/model.h): --model, a model's settings such
  * as --dim, and an optimizer for each of its tables, such as --factor-alpha. It goes over the table of models and
- * knows none by name. The command line has them behind its own table (options.h). Tests: test/cmd/test_options.c.
+ * knows none by name. The command line has them after its own table (options.h). Tests: test/cmd/test_options.c.
  */
 #ifndef CMD_MODEL_OPTIONS_H
 #define CMD_MODEL_OPTIONS_H

@@ -1,6 +1,6 @@
 /*
- * What the nodes of 'paramo run' print. Each line is passed on to standard error, behind the name of its node.
- * A line that several nodes print (all learn of one death) is printed once, behind all their names. So a message of
+ * What the nodes of 'paramo run' print. Each line is passed on to standard error, after the name of its node.
+ * A line that several nodes print (all learn of one death) is printed once, after all their names. So a message of
  * Paramo's, a line that begins with "paramo", is held for a moment, until the other nodes have printed it, too. Other
  * lines are the job's own output and pass at once. This module knows nothing of processes. Tests: test/e2e/run.sh.
  */

@@ -1,9 +1,9 @@
 /* One shard in its chains, between peers that send anything: it is owner and follower, source and target of
  * migrations, while views, deaths, orders, acknowledgements and connections come in any order. Clients push
- * and read, the member before sends changes, the member behind acknowledges them or does not. Frames are
+ * and read, the member before sends changes, the member after acknowledges them or does not. Frames are
  * mostly whole; one in some has a field that is not.
  *
- * A push is answered OK only when the member behind has acknowledged it; an order is answered once; what the
+ * A push is answered OK only when the member after has acknowledged it; an order is answered once; what the
  * shard sends can be read by those that it sends it to. Nothing may end the process. */
 #include <stdlib.h>
 #include <string.h>
@@ -566,7 +566,7 @@ static void source_sends(struct before *b, struct source *s)
     writer_fini(&payload);
 }
 
-/* ---- the members behind ---------------------------------------------------------------------------------
+/* ---- the members after ----------------------------------------------------------------------------------
  */
 
 static void behind_acks(struct behind *b, struct source *s)

@@ -56,8 +56,8 @@ struct ckpts {
     struct machine *asks;    /* the worker that waits for an answer, ... */
     uint64_t asked_at;       /* ... since this time of its clock */
     bool load;
-    uint64_t
-        load_least; /* the last that had to exist when a load of the last one was tried, since a load succeeded */
+    /* the last that had to exist when a load of the last one was tried, since a load succeeded */
+    uint64_t load_least;
     uint64_t load_number, least; /* the number that was asked for; the last that must exist */
     struct member_call call;
     struct load_attempt attempt;

@@ -165,8 +165,8 @@ struct cell {
     unsigned n;
     uint64_t any,
         any_end; /* as gone and end of a value: it may hold any, because not all had room. any 0: it may not */
-    uint64_t
-        missing; /* its row may have been missing until this moment, by values that are not kept any more */
+    /* its row may have been missing until this moment, by values that are not kept any more */
+    uint64_t missing;
 };
 
 struct cell_set {

@@ -340,7 +340,7 @@ bool island_draw(struct machine *m, struct op *op)
     struct world *w = m->world;
     const struct island *island = &w->island;
     bool reader = m->node == island->reader, often = dice_draw(&w->dice, 8);
-    /* a change that waits for the other side's members, or for a migration's end, may hold back what comes behind it */
+    /* a change that waits for the other side's members, or for a migration's end, may hold back what comes after it */
     bool reads = reader == often || (reader && (island->only_reads || m->customers[op->customer].open));
     unsigned first = (unsigned)dice_draw(&w->dice, SIM_TABLES), t = first;
     while (!island->keys[t])

@@ -154,14 +154,14 @@ struct world {
     struct pending *pending;
     size_t struck;
     bool *hit; /* for each fault */
-    uint64_t
-        memory_at[SIM_SERVERS]; /* memory.c: the moment when the server in this place last lacked memory */
-    bool calm;                  /* the faults are over, ... */
-    uint64_t calm_since;        /* ... since then, or since the last checkpoint was loaded (ckpts.c) */
-    bool scheduler_lost;        /* it is not started again */
-    uint64_t jumped_at;         /* the moment when a node's clock jumped last */
-    uint32_t jobs, disks;       /* jobs that have begun, and new disks of workers */
-    uint32_t serial_before;     /* serial, when this job began */
+    /* memory.c: the moment when the server in this place last lacked memory */
+    uint64_t memory_at[SIM_SERVERS];
+    bool calm;              /* the faults are over, ... */
+    uint64_t calm_since;    /* ... since then, or since the last checkpoint was loaded (ckpts.c) */
+    bool scheduler_lost;    /* it is not started again */
+    uint64_t jumped_at;     /* the moment when a node's clock jumped last */
+    uint32_t jobs, disks;   /* jobs that have begun, and new disks of workers */
+    uint32_t serial_before; /* serial, when this job began */
 
     /* sides.c, island.c */
     size_t amid[SIM_AMIDS]; /* faults that wait for a migration's pause */
@@ -192,8 +192,8 @@ struct world {
     struct ckpts *ckpts; /* NULL: the schedule has none */
     bool renew;          /* all processes are to die */
     bool loading; /* a checkpoint is being loaded, or was loaded only in part: rows may hold anything */
-    bool
-        restoring; /* the job begins with a checkpoint, and no worker has joined: servers may have no rows yet */
+    /* the job begins with a checkpoint, and no worker has joined: servers may have no rows yet */
+    bool restoring;
     uint64_t loaded_at; /* the moment of the last load */
     struct load_begun load_begun;
 

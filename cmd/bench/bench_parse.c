@@ -32,7 +32,7 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Rows of a shape, up to TEXT bytes, with what a parser may read behind them. Returns their length. */
+/* Rows of a shape, up to TEXT bytes, with what a parser may read after them. Returns their length. */
 static size_t draw(const struct shape *shape, char text[TEXT + PARSE_PAD])
 {
     uint64_t random = 1;

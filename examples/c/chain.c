@@ -107,8 +107,8 @@ static paramo_task_name call(paramo_worker *worker, const char *name, uint64_t i
 
 static void work(paramo_node *node, paramo_worker *worker)
 {
-    static paramo_task_name
-        noted[TAU_MAX + 1 + ITERATIONS]; /* of iteration i at TAU_MAX + 1 + i; zeroed: none */
+    /* of iteration i at TAU_MAX + 1 + i; zeroed: none */
+    static paramo_task_name noted[TAU_MAX + 1 + ITERATIONS];
     static uint64_t keys[ITERATIONS * SERVERS_MAX];
     static float notes[ITERATIONS * SERVERS_MAX];
     for (uint64_t i = 0; i < ITERATIONS; i++) {

@@ -29,7 +29,7 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_filter(paramo_table *table,
 /* Makes *filter one that chains of this process can name. It stays for the life of the process. Nodes that are
  * started later offer it to their peers; a connection uses it if both ends have registered a filter of that
  * name, which must be the same code. So every process of a job calls this before paramo_start: servers, too. In
- * a chain a filter with `round` stands where fixed:N may stand, and another behind it and before a compressor.
+ * a chain a filter with `round` stands where fixed:N may stand, and another after it and before a compressor.
  * Copies *filter; what its pointers lead to must stay, except name. Any thread.
  * INVALID: a name that is wrong or taken, functions that are missing, bounds that contradict each other, or the
  * ninth filter of the process. */

@@ -40,8 +40,8 @@ typedef struct paramo_filter_data {
  * several at once, and must not block, wait, or call functions of this library. */
 typedef struct paramo_filter {
     size_t size; /* sizeof */
-    const char
-        *name; /* a-z, 0-9 and _, at most 31; both ends of a connection know the filter by it. Copied */
+    /* a-z, 0-9 and _, at most 31; both ends of a connection know the filter by it. Copied */
+    const char *name;
     const char *help; /* one sentence, or NULL. Copied by reference: it must stay */
     /* The argument after the colon. meta NULL: there is none. Otherwise its word in messages (it must stay), and its
      * bounds; whole: it is a whole number; preset: if there is no colon, NaN: it must be given. */

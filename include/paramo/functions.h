@@ -34,8 +34,8 @@ typedef struct paramo_reduction {
     uint64_t values; /* parameters of these rows */
     uint64_t nans;   /* of these, NaN */
     double value;    /* sum, norm1, norm2_squared, dot, min, max */
-    paramo_entry
-        at;   /* MIN, MAX: the value with its key and column; of equal ones the lowest key, then column */
+    /* MIN, MAX: the value with its key and column; of equal ones the lowest key, then column */
+    paramo_entry at;
     size_t n; /* MIN, MAX, TOP: entries found; TOP: greatest magnitude first, of equal ones the lowest key */
 } paramo_reduction;
 PARAMO_API void paramo_reduction_init(paramo_reduction *reduction, paramo_reduce_function function);

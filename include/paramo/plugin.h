@@ -1,7 +1,7 @@
 /*
  * Plugins: shared objects that add functions (function_types.h), filters (filter_types.h) and tasks (task_types.h) to
  * a process of Paramo, for instance to `paramo server --plugin FILE`. A plugin is data: it defines one or more of
- * these arrays, with NULL behind the last entry. Functions and filters need no function of the library. Tasks call
+ * these arrays, with NULL after the last entry. Functions and filters need no function of the library. Tasks call
  * the library's (task.h): the program `paramo` and libparamo.so offer them to a plugin, which is linked without the
  * library. Each process of a job that needs them loads them by itself: no code travels. Their functions, filters and
  * tasks stay for the life of the process. examples/c/plugin.c is one.

@@ -48,8 +48,8 @@ struct solver_options {
     uint32_t customer; /* customer id, for the pool */
     uint32_t place;    /* among the workers, below PLAN_MEMBERS; in each process the same */
     const atomic_int *stop;
-    void (*slow)(void *arg, unsigned seconds,
-                 const char *why); /* a wait has lasted so long; each ten seconds */
+    /* a wait has lasted so long; each ten seconds */
+    void (*slow)(void *arg, unsigned seconds, const char *why);
     void *arg;
 };
 

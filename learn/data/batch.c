@@ -293,7 +293,7 @@ paramo_err batcher_cut_share(struct batcher *b, const struct block *block, size_
                                : unique_keys(b, block->key + from, features, key, index);
         if (unique == 0 || key[unique - 1] != BATCH_BIAS_KEY) {
             if (placed)
-                place[unique] = (uint32_t)block->distincts; /* behind the others in the keyset */
+                place[unique] = (uint32_t)block->distincts; /* after the others in the keyset */
             key[unique++] = BATCH_BIAS_KEY;
         }
         used += unique;

@@ -26,8 +26,8 @@ struct batch {
     const uint32_t *places; /* [unique]: of the keys in it */
     const float *label;     /* [rows]: as in the block */
     const float *weight;    /* [rows], or NULL: all 1 */
-    const uint32_t
-        *start; /* [rows + 1]: row r has features start[r] - start[0] .. start[r + 1] - start[0] - 1 */
+    /* [rows + 1]: row r has features start[r] - start[0] .. start[r + 1] - start[0] - 1 */
+    const uint32_t *start;
     const uint32_t *index; /* [features]: place of the feature's key in key[] */
     const float *value;    /* [features], or NULL: all 1 */
     const uint16_t *field; /* [features], or NULL: the reader was not asked for fields */

@@ -34,8 +34,8 @@ struct block {
     uint32_t *row_place;
     const uint64_t *distinct; /* [distincts], ascending, not part of the block; NULL if there are no places */
     size_t distincts;
-    paramo_keyset *
-        keyset; /* of distinct[], and behind it BLOCK_BIAS_KEY unless that is its last; NULL without places */
+    /* of distinct[], and after it BLOCK_BIAS_KEY unless that is its last; NULL without places */
+    paramo_keyset *keyset;
     uint32_t stream;     /* which input file, in the order given */
     uint64_t index;      /* which part of it */
     uint64_t first_line; /* line number of the part's first line, from 1; 0 if unknown */
@@ -62,7 +62,7 @@ void block_free(struct block *block);
 /* The distinct keys of a block, and the place of each feature's key among them. */
 struct block_keys {
     size_t n;
-    uint64_t *key;         /* [n], ascending; behind them BLOCK_BIAS_KEY */
+    uint64_t *key;         /* [n], ascending; after them BLOCK_BIAS_KEY */
     uint32_t *place;       /* [features] */
     paramo_keyset *keyset; /* of them, with BLOCK_BIAS_KEY */
 };

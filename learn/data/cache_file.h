@@ -21,8 +21,8 @@
 /* What the parts came from. Parts of an equal source have equal bytes. */
 struct cache_source {
     uint64_t dev, ino, size, mtime_ns;
-    uint64_t
-        content; /* XXH3 of the file, or if it is longer than 512 KiB, of 128 pieces of 4 KiB, spread over it */
+    /* XXH3 of the file, or if it is longer than 512 KiB, of 128 pieces of 4 KiB, spread over it */
+    uint64_t content;
     uint64_t settings; /* XXH3 of all that changes what a part is parsed to */
 };
 

@@ -228,7 +228,7 @@ static paramo_err add_named(struct columns *c, enum column_role role, const char
     return columns_add(c, role, name, len);
 }
 
-/* "role=name;name" at *p, to the comma behind it. */
+/* "role=name;name" at *p, to the comma after it. */
 static paramo_err take_role(struct columns *c, const char **p, char *name)
 {
     const size_t word = strcspn(*p, "=,");

@@ -25,7 +25,7 @@ enum column_role {
 };
 
 struct column {
-    char *name; /* UTF-8, with a NUL behind it */
+    char *name; /* UTF-8, with a NUL after it */
     size_t len;
     enum column_role role;
     uint16_t field; /* of features, from 0 */

@@ -3,7 +3,7 @@
  * feature with the value x_i x_j, whose key is a hash of both keys. So a linear model has a weight for each pair of
  * their values.
  *
- * The features stand behind those of the row, pair of fields by pair of fields, in the order of the row. It never
+ * The features stand after those of the row, pair of fields by pair of fields, in the order of the row. It never
  * knows of formats or models. Tests: test/learn/test_interact.c.
  */
 #ifndef LEARN_DATA_INTERACT_H

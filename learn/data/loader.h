@@ -60,8 +60,8 @@ struct loader_options {
     size_t held; /* parts that the learner may hold at once */
     int alone;   /* no other worker's part can come back: leases are not counted */
     unsigned threads;
-    const atomic_int
-        *stop; /* once set, loader_next ends with INTERRUPTED (within LEASE_WAIT_MS if it waits for work) */
+    /* once set, loader_next ends with INTERRUPTED (within LEASE_WAIT_MS if it waits for work) */
+    const atomic_int *stop;
 };
 
 /* Rows of a batch in this part: first in the data's first part, twice as many whenever twice as many parts lie before

@@ -29,7 +29,7 @@ struct packed packed_of(const struct block *block)
     return (struct packed){.shape = block_shape(block), .narrow = all <= UINT32_MAX};
 }
 
-/* Writes at *offset, which moves behind it. */
+/* Writes at *offset, which moves after it. */
 static paramo_err put(int fd, uint64_t *offset, const void *bytes, size_t len, XXH3_state_t *state)
 {
     if (state)

@@ -1,6 +1,6 @@
 /*
  * The arrays of a block as bytes in a file: its keys, as 32 bits where all fit (most ids and hashed keys do), then its
- * other arrays as they lie in memory behind the keys (block.h). For the caches. It never knows whose file it is, or
+ * other arrays as they lie in memory after the keys (block.h). For the caches. It never knows whose file it is, or
  * which part the block is of. Tests: test/learn/test_reader.c, test_disk_cache.c.
  */
 #ifndef LEARN_DATA_PACKED_H

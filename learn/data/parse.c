@@ -117,7 +117,7 @@ paramo_err parse_text(const struct parse_settings *settings, const char *text, s
     return ops->parse(&job);
 }
 
-/* Rows first..end of the buffer behind those that the block has: `row` rows with `at` features. */
+/* Rows first..end of the buffer after those that the block has: `row` rows with `at` features. */
 static void copy_rows(const struct parse_buffer *b, size_t first, size_t end, struct block *block, size_t row,
                       size_t at)
 {

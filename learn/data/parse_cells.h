@@ -1,7 +1,7 @@
 /*
  * Values of columns to features, for the parsers of tables: csv, tsv and jsonl. Inline, because it is their inner loop.
  *
- * A value is text[0..len) with PARSE_PAD readable bytes behind it, and no quotes around it. An empty one is missing. A
+ * A value is text[0..len) with PARSE_PAD readable bytes after it, and no quotes around it. An empty one is missing. A
  * value that is wrong leaves a message and gives nothing. It never knows of delimiters. Tests: test/learn/test_csv.c.
  */
 #ifndef LEARN_DATA_PARSE_CELLS_H

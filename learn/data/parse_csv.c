@@ -57,7 +57,7 @@ static inline int line_ends(const char *p)
     return *p == '\n' || (*p == '\r' && p[1] == '\n');
 }
 
-/* Behind the record that begins at p, which is at `line`. */
+/* After the record that begins at p, which is at `line`. */
 static const char *skip_record(const char *p, const char *end, uint64_t *lines)
 {
     int odd = 0;

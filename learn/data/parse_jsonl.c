@@ -70,7 +70,7 @@ static size_t put_utf8(char *out, unsigned long v)
     return more + 1;
 }
 
-/* The escape at p, behind its backslash, to out. Returns its end, or NULL. */
+/* The escape at p, after its backslash, to out. Returns its end, or NULL. */
 static const char *take_escape(struct cells *c, const char *p, char *out, size_t *n)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -182,7 +182,7 @@ static inline const char *take_value(struct cells *c, const struct column *colum
     return column && !cells_take(c, column, p, len) ? NULL : p + len;
 }
 
-/* The object at p. Returns the newline behind it, or NULL: it is bad. seen[i]: the row that had column i last. */
+/* The object at p. Returns the newline after it, or NULL: it is bad. seen[i]: the row that had column i last. */
 static inline const char *take_row(struct cells *c, const struct columns *columns, const char *p,
                                    uint32_t *seen, uint32_t row)
 {

@@ -6,7 +6,7 @@
 
 #include "learn/data/header.h"
 
-/* Does the text begin with an object, behind blanks and empty lines? */
+/* Does the text begin with an object, after blanks and empty lines? */
 int jsonl_begins(const char *text, size_t len);
 /* The keys of the first object, as the names of a header; table_header_free follows. FORMAT: it is no flat object, or
  * has no end in the text. */

@@ -100,7 +100,7 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
                 numbers = feature.value != 1.0f;
                 not_one |= numbers;
             }
-            /* p: behind the label or a value, or bare */
+            /* p: after the label or a value, or bare */
             if (LIKELY(*p == ' ' && p[1] > ' ')) {
                 p++;
             } else {

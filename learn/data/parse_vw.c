@@ -4,7 +4,7 @@
  *     [label [importance]] ['tag] |namespace[:scale] feature[:value] feature ... |namespace ...
  *
  * A tag has a quote before it, or stands right before the first bar; it is read and not kept. The key of a feature is a
- * hash of namespace and feature. Features without a namespace begin behind a bar and a blank. The field of a feature is
+ * hash of namespace and feature. Features without a namespace begin after a bar and a blank. The field of a feature is
  * that of its namespace's first letter, as in Vowpal Wabbit's interactions: 0 without a name, a to z 1 to 26, A to Z 27
  * to 52, 0 to 9 53 to 62, others 63. Not taken are initial predictions (a third number), labels of several parts
  * (cost-sensitive, contextual bandits), and examples of several lines.
@@ -188,7 +188,7 @@ static paramo_err parse_vw(const struct parse_job *job)
     return err;
 }
 
-/* A bar with a blank behind it, and before it numbers and perhaps a tag. */
+/* A bar with a blank after it, and before it numbers and perhaps a tag. */
 static enum judged judge_vw(const char *line, const char *end)
 {
     const char *bar = memchr(line, '|', (size_t)(end - line)), *p = line;

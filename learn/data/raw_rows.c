@@ -114,7 +114,7 @@ static paramo_err fill(struct raw_rows *r)
     return err;
 }
 
-/* The record at text[at..] to *len, and at behind it; *len 0: the file has ended. */
+/* The record at text[at..] to *len, and at after it; *len 0: the file has ended. */
 static paramo_err take(struct raw_rows *r, const char **text, size_t *len)
 {
     size_t seen = 0;

@@ -45,11 +45,11 @@ struct reader_options {
     enum parse_format format; /* PARSE_AUTO: detected from each file's first lines */
     unsigned hash_bits;       /* 0: keys as they are; 1..63 */
     struct label_rule label;  /* zeros: 0 or 1 */
-    struct columns
-        *columns; /* what the columns of tables are (columns.h), or NULL; the reader is one more owner */
+    /* what the columns of tables are (columns.h), or NULL; the reader is one more owner */
+    struct columns *columns;
     struct names *names; /* NULL, or where names of keys are noted (names.h); must outlive the reader */
-    const struct interactions
-        *interactions; /* NULL or copied: features of pairs of fields are added (interact.h) */
+    /* NULL or copied: features of pairs of fields are added (interact.h) */
+    const struct interactions *interactions;
     enum reader_fields fields;
     uint64_t skip_bad; /* this many bad lines are skipped and counted; one more is an error */
     size_t part_bytes; /* READER_PART_BYTES; 0: that */
@@ -60,9 +60,9 @@ struct reader_options {
     int cache;        /* keep parsed blocks for later epochs */
     uint64_t cache_bytes;  /* of memory; 0: half of what is available at reader_open */
     const char *spill_dir; /* NULL: $TMPDIR, else /var/tmp */
-    const char *
-        disk_cache; /* a folder for parsed parts of files, used by later readers (disk_cache.h); NULL: none. Not with
-                               names. */
+    /* a folder for parsed parts of files, used by later readers (disk_cache.h); NULL: none. Not with
+     * names. */
+    const char *disk_cache;
 };
 
 struct reader_stats {
@@ -79,8 +79,8 @@ struct reader_stats {
     char disk_cache_note
         [PARAMO_ERROR_MAX]; /* what went wrong with the folder disk_cache first; "" if nothing */
     char spill_error[160];  /* why the temporary file cannot be used; "" if it can */
-    char
-        first_bad[PARAMO_ERROR_MAX]; /* the first bad line that was skipped, as file:line: what; "" if none */
+    /* the first bad line that was skipped, as file:line: what; "" if none */
+    char first_bad[PARAMO_ERROR_MAX];
 };
 
 void reader_options_init(struct reader_options *options);

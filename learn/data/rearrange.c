@@ -114,7 +114,7 @@ paramo_err rearrange_split(const struct rearrange_from *from, double share, uint
 
 /* ---- shuffle ------------------------------------------------------------------------------------------- */
 
-/* Rows in memory, one behind the other. */
+/* Rows in memory, one after the other. */
 struct pile {
     char *text;
     size_t len, cap;

@@ -317,7 +317,7 @@ static paramo_err cut_next(struct stream *s, struct stream_text *text, int *ende
         *ended = 1;
         return PARAMO_OK;
     }
-    /* 3. the end of the last line that starts before byte last: nothing, if the carry starts behind it */
+    /* 3. the end of the last line that starts before byte last: nothing, if the carry starts after it */
     size_t cut = 0;
     if (s->offset < last && text->len < want) {
         cut = text->len;
@@ -414,7 +414,7 @@ static void note_odd(struct stream *s, uint64_t index, const char *own, size_t l
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* Plain files: the part with some text behind it, in which its last line ends. */
+/* Plain files: the part with some text after it, in which its last line ends. */
 static paramo_err plain_part(struct stream *s, uint64_t index, struct stream_text *text)
 {
     const uint64_t size = input_size(s->input);

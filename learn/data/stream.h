@@ -18,7 +18,7 @@
 
 #define STREAM_RECENT   32 /* parts kept of all streams; arbitrary, more than threads that read one stream */
 #define STREAM_MAX_LINE (16u << 20)
-#define STREAM_PAD      16 /* bytes behind the text, the first a newline: what parsers want (PARSE_PAD) */
+#define STREAM_PAD      16 /* bytes after the text, the first a newline: what parsers want (PARSE_PAD) */
 
 /* A part's text, owned by the caller; zero it before first use, it can be reused. */
 struct stream_text {

@@ -33,9 +33,8 @@ struct curves_bin {
 struct curves_result {
     uint64_t rows, positives;
     size_t n, bins;
-    struct curves_threshold
-        at[CURVES_POINTS + 2]; /* [n]: the first has no rows, the last all; precision and lift of the
-                                                      first are those of the second */
+    /* [n]: the first has no rows, the last all; precision and lift of the first are those of the second */
+    struct curves_threshold at[CURVES_POINTS + 2];
     struct curves_bin bin[CURVES_BINS];
 };
 

@@ -28,8 +28,8 @@ struct inspection {
     struct inspect_table table[MODEL_MAX_TABLES]; /* in the model's order */
     const float *bias;                            /* [outputs], of the model; NULL: there is none */
     size_t top;
-    struct inspect_weight
-        *weight; /* [top], from the greatest magnitude on; of equals the lower key is first */
+    /* [top], from the greatest magnitude on; of equals the lower key is first */
+    struct inspect_weight *weight;
 };
 
 /* Measures the model, and finds its `most` largest weights, which are not 0. The caller frees it with inspect_free.

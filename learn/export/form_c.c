@@ -394,7 +394,7 @@ static paramo_err write_rows(const struct model *m, size_t number, struct output
     return err == PARAMO_OK ? put(out, "\n    0};\n") : err;
 }
 
-/* Behind the scales: what is subtracted from the values of each feature. */
+/* After the scales: what is subtracted from the values of each feature. */
 static paramo_err write_means(const struct model *m, struct output *out)
 {
     const struct model_table *w = &m->table[0];

@@ -89,7 +89,7 @@ static paramo_err take_settings(struct importing *m, const char *text)
     return take_info(m, &info);
 }
 
-/* The next number between tabs; *at moves behind it. */
+/* The next number between tabs; *at moves after it. */
 static paramo_err take_value(const struct importing *m, char **at, float *value)
 {
     char *end;

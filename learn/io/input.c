@@ -361,7 +361,7 @@ static paramo_err decoded_read(struct input *in, char *text, size_t cap, size_t 
     }
 }
 
-/* The next text behind the head. */
+/* The next text after the head. */
 static paramo_err text_read(struct input *in, char *text, size_t cap, size_t *got)
 {
     if (in->kind != DECODER_NONE)

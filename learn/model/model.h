@@ -68,8 +68,8 @@ struct model_table_def {
     /* Rates of that optimizer where none are named; alpha 0: the optimizer's own. alpha is for up to two batches in
      * flight, n of them: alpha / sqrt(n / 2). */
     double alpha, beta, l2;
-    unsigned
-        long_rows; /* power of MODEL_LONG_ROW / features of a row that alpha is multiplied by in longer rows */
+    /* power of MODEL_LONG_ROW / features of a row that alpha is multiplied by in longer rows */
+    unsigned long_rows;
 };
 
 /* What follows from the settings for one table. */
@@ -107,8 +107,8 @@ struct model_info {
     struct columns *columns;              /* of its tables, or NULL; an owner of them, as the context says */
     uint64_t seed;
     uint64_t batch, epochs, rows; /* how it was trained; epochs and rows over all runs */
-    double
-        row_features; /* mean number in a row to learn: chooses rates and batches; 0: not known. Not saved. */
+    /* mean number in a row to learn: chooses rates and batches; 0: not known. Not saved. */
+    double row_features;
 };
 
 /* Does it use the field of each feature? */

@@ -30,7 +30,7 @@ enum { TILE = 64, SUMS = 4, LANES = 4 * SUMS };
 
 struct spot {
     size_t at,
-        group; /* the feature's factors begin at `at`; others' for its field are `group` behind their begin */
+        group; /* the feature's factors begin at `at`; others' for its field are `group` after their begin */
     float x;
 };
 

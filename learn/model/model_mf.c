@@ -25,7 +25,7 @@ struct mf_fields {
     uint32_t user, item;
 };
 
-/* p at both, and q behind it. */
+/* p at both, and q after it. */
 VECTOR_INLINE void user_and_item(const struct batch *b, size_t r, const struct mf_fields *fields, int wide,
                                  size_t dim, const float *v, float *both)
 {

@@ -36,7 +36,7 @@ struct request_model {
 struct request {
     int json; /* how the answer is written */
     struct parse_buffer buffer;
-    char *text; /* the rows as lines, with PARSE_PAD bytes behind them */
+    char *text; /* the rows as lines, with PARSE_PAD bytes after them */
     size_t len, cap;
 };
 

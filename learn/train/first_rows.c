@@ -8,7 +8,7 @@
 
 #define PARTS 8 /* at most; arbitrary: some milliseconds of parsing each */
 
-/* Labels and weights of the rows, one behind the other. */
+/* Labels and weights of the rows, one after the other. */
 struct sample {
     size_t n, cap;
     float *label, *weight;

@@ -40,7 +40,7 @@ struct part_sums {
     double measured[MSUMS];
     double before_it; /* share of the data that lies before the part */
     double time;      /* of struct expiry */
-    double *bins;     /* behind learned[]: CALIBRATION_SUMS, if the model is calibrated */
+    double *bins;     /* after learned[]: CALIBRATION_SUMS, if the model is calibrated */
     double learned[]; /* learner_sums() */
 };
 
@@ -361,7 +361,7 @@ static paramo_err part_done(struct learner *l, struct loader_part *part)
     return err;
 }
 
-/* Labels and weights of rows that lie one behind the other, over these batches. */
+/* Labels and weights of rows that lie one after the other, over these batches. */
 static paramo_err sum_labels_of(struct learner *l, const struct batch *batch, size_t batches,
                                 struct part_sums *sums)
 {

@@ -42,7 +42,7 @@
 
 #include <stdatomic.h>
 
-/* What is summed over a round's parts, in this order, as doubles. Behind them: what the objective's tally sums, from
+/* What is summed over a round's parts, in this order, as doubles. After them: what the objective's tally sums, from
  * which its best guess follows. */
 enum learner_sum {
     SUM_ROWS,

@@ -20,8 +20,8 @@ enum {
     PACE_BOUND_MAX = 1 << 20,
     PACE_STALENESS = 17, /* of 0 to 15 clocks, and of more */
     PACE_TABLES = 8,     /* the model's tables; more are not counted */
-    PACE_WORKERS =
-        64 /* workers that are told apart as those that others waited for; the last is all others */
+    /* workers that are told apart as those that others waited for; the last is all others */
+    PACE_WORKERS = 64
 };
 
 /* What is summed over a job's learners, as doubles. */
@@ -39,11 +39,11 @@ struct pace {
     paramo_node *node;
     paramo_worker *worker;
     uint32_t bound; /* 1 more than the clocks that it may be ahead; PACE_FREE: any number */
-    void (*slow)(void *arg, unsigned seconds,
-                 const char *why); /* a wait has lasted so long; each ten seconds */
+    /* a wait has lasted so long; each ten seconds */
+    void (*slow)(void *arg, unsigned seconds, const char *why);
     void *arg;
-    uint32_t
-        together; /* how many learners share each batch, from the first to the last; 0: they do not share any */
+    /* how many learners share each batch, from the first to the last; 0: they do not share any */
+    uint32_t together;
     int embedded;               /* workers are the customers of one node */
     int counts;                 /* it has a clock */
     uint64_t next;              /* the clock of the batch that is pulled next */

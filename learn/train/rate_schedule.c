@@ -11,7 +11,7 @@
 #define LEAST      1e-30
 #define EPOCHS_MIN 1e-6
 
-/* What a schedule is called, and which numbers stand behind its name. */
+/* What a schedule is called, and which numbers stand after its name. */
 static const struct word {
     const char *name;
     enum rate_kind kind;
@@ -36,7 +36,7 @@ static const struct word {
     {.name = "step", .kind = RATE_STEP, .valued = 1, .needed = 1, .epochs = 1, .most = 1, .timed = 1},
 };
 
-/* The number behind ":" at *text, which moves behind it. 0: there is none; -1: it is not a number. */
+/* The number after ":" at *text, which moves after it. 0: there is none; -1: it is not a number. */
 static int read_number(const char **text, double *out)
 {
     char *end;

@@ -4,9 +4,9 @@
  * The place of a batch is the number of epochs that lie before its middle. So the rate depends on the data and the
  * settings only. It is the same for every worker, in every run, and there is no state to keep in a checkpoint or to
  * hand to another leader. With a warm-up of W epochs the rate rises from 0 to 1 over them, and the schedule begins
- * behind it.
+ * after it.
  *
- * With t and T the epochs since the warm-up, and in all behind it:
+ * With t and T the epochs since the warm-up, and in all after it:
  *
  *     power    (T0 / (T0 + t))^P      Vowpal Wabbit's --power_t P and --initial_t; scikit-learn's 'invscaling'
  *     linear   1 + (E - 1) t / T      PyTorch's LinearLR

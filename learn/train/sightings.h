@@ -22,8 +22,8 @@
 
 struct sightings {
     paramo_worker *worker;
-    const struct model_info
-        *model; /* whose factor_after is N; 0: all features have factors, and nothing is done */
+    /* whose factor_after is N; 0: all features have factors, and nothing is done */
+    const struct model_info *model;
     paramo_table *table;
 };
 

@@ -33,8 +33,8 @@ struct train_options {
     int growing;    /* epochs have train_passes() passes over the rows, and the first is shuffled, too */
     int alone;      /* one process is the whole job, with any environment */
     unsigned folds; /* of the next */
-    const struct metrics_result
-        *measured; /* of the epochs 0 .. epochs - 1, by cross-validation; NULL: they are not */
+    /* of the epochs 0 .. epochs - 1, by cross-validation; NULL: they are not */
+    const struct metrics_result *measured;
     struct admission_rule admission; /* of new features */
     uint32_t expire;                 /* parts after which an idle feature leaves the model; 0: never */
     struct rate_schedule schedule;   /* of the learning rate */
@@ -58,8 +58,8 @@ struct train_options {
      * the time of this call. NULL: it follows. One process only. */
     int (*goes_on)(void *arg, const struct train_result *so_far);
     void *goes_on_arg;
-    double
-        deadline; /* embedded: when the job ends as if interrupted, on the clock of progress_now; 0: never */
+    /* embedded: when the job ends as if interrupted, on the clock of progress_now; 0: never */
+    double deadline;
     struct darlin_options darlin; /* --solver darlin */
 };
 

@@ -94,7 +94,7 @@ static paramo_err take_head(const struct journal *j, json_t *object, const char 
     return PARAMO_OK;
 }
 
-/* Takes the whole lines of text; *end: behind the last of them. */
+/* Takes the whole lines of text; *end: after the last of them. */
 static paramo_err take_text(struct journal *j, char *text, size_t len, const char *search, size_t *end)
 {
     paramo_err err = PARAMO_OK;

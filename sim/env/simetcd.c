@@ -11,7 +11,7 @@
 
 struct sim_kv {
     char *key;
-    struct writer value; /* with room for a zero behind it */
+    struct writer value; /* with room for a zero after it */
     uint64_t created, modified, lease;
 };
 

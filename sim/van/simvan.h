@@ -6,7 +6,7 @@
  * a while, in order, and a connection whose link passes nothing for too long breaks. Frames of the classes
  * that van_sim_set_faulty() names travel as datagrams instead, which are lost, repeated and reordered as the
  * links say: the protocol must survive that. But the first frame of each end is always of the stream, as in
- * every transport with connections: it is not lost or repeated, and nothing behind it arrives before it.
+ * every transport with connections: it is not lost or repeated, and nothing after it arrives before it.
  *
  * One thread; the simulation's seed decides everything. Tests: test/van/test_simvan.c.
  */

@@ -62,7 +62,7 @@ static void slot_move(struct map *m, struct map_slot *from)
     *from = (struct map_slot){0};
 }
 
-/* The slots behind the last that is left are empty. */
+/* The slots after the last that is left are empty. */
 static void old_give_back(struct map *m)
 {
     if (!m->old_count) {
@@ -77,7 +77,7 @@ static void old_give_back(struct map *m)
 }
 
 /* Moves the entries of a few old slots, the last first. Then the last that is left is empty, and each entry before it
- * is found without the slots behind. */
+ * is found without the slots after. */
 static void old_move(struct map *m)
 {
     for (size_t n = 0; m->old_count; n++, m->old_count--) {
@@ -131,7 +131,7 @@ paramo_err map_put(struct map *m, uint64_t key, void *value)
     return PARAMO_OK;
 }
 
-/* Empties the slot. Entries behind it move back where they belong at or before it. */
+/* Empties the slot. Entries after it move back where they belong at or before it. */
 static void slot_empty(struct map_slot *slots, size_t capacity, struct map_slot *slot)
 {
     size_t mask = capacity - 1, hole = (size_t)(slot - slots);
@@ -187,7 +187,7 @@ static bool scan_slots(const struct map_slot *all, size_t count, size_t *at, siz
     return false;
 }
 
-/* Between two turns the slot at scan->at is empty, so no entry behind it belongs before it: a removal moves entries
+/* Between two turns the slot at scan->at is empty, so no entry after it belongs before it: a removal moves entries
  * back, but never beyond the slot where they belong. A map that grows has all of its entries in other places. While
  * they move, the old slots come first: what leaves them before the scan has come to it is found in the new ones. */
 bool map_scan(const struct map *m, struct map_scan *scan, size_t slots,

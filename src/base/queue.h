@@ -48,7 +48,7 @@ static inline struct qnode *queue_pop(struct queue *q)
     return n;
 }
 
-/* All of `more` comes behind the last; it is empty then. */
+/* All of `more` comes after the last; it is empty then. */
 static inline void queue_append(struct queue *q, struct queue *more)
 {
     if (!more->head)

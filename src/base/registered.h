@@ -32,7 +32,7 @@ static inline void registered_begin(struct registered *r)
         ;
 }
 
-/* added: the entry behind the last one is whole. */
+/* added: the entry after the last one is whole. */
 static inline void registered_end(struct registered *r, bool added)
 {
     if (added)

@@ -96,7 +96,7 @@ static void list_remove(struct hugemem *m, struct hugemem_chunk *c)
     m->empty_count -= c->live == 0;
 }
 
-/* The units where a run of that many free units begins, as bits. Units behind the last one count as used. */
+/* The units where a run of that many free units begins, as bits. Units after the last one count as used. */
 static units_set runs_of(const struct hugemem_chunk *c, unsigned units)
 {
     units_set runs = ~c->used;

@@ -49,8 +49,8 @@ struct lane_hook {
 };
 
 enum lane_flags {
-    LANE_NO_BORROW =
-        1, /* its thread never runs foreign steps (the control lane: heartbeats must leave on time) */
+    /* its thread never runs foreign steps (the control lane: heartbeats must leave on time) */
+    LANE_NO_BORROW = 1,
     LANE_NO_SPIN = 2 /* never polls before it sleeps */
 };
 

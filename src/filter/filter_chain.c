@@ -45,7 +45,7 @@ static paramo_err read_arg(const struct filter_ops *ops, const char *arg, size_t
                           (double)ops->min, (double)ops->max);
 }
 
-/* What is wrong with a filter behind one of this rank. */
+/* What is wrong with a filter after one of this rank. */
 static const char *why_not_behind(enum filter_rank before)
 {
     switch (before) {

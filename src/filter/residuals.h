@@ -2,7 +2,7 @@
  * What a worker holds back of one table: a row of values for each key, which is not sent yet (error feedback: Seide et
  * al., "1-Bit Stochastic Gradient Descent", Interspeech 2014; Stich et al., "Sparsified SGD with Memory", NeurIPS'18).
  *
- *     blocks   64 KiB each: rows one behind the other, each with its key and its stamp
+ *     blocks   64 KiB each: rows one after the other, each with its key and its stamp
  *     maps     from keys to rows, split by the key's hash, so that none takes long to grow
  *
  * Each row has the stamp at which it was put. So a flush finds the rows that were there when it began, whatever is

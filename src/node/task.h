@@ -18,8 +18,8 @@ struct ordered;
 struct paramo_task {
     struct blocking_job job; /* runs the function; of tasks.c */
     paramo_task *next;       /* of a queue of tasks.c */
-    void (*over)(void *arg, struct ordered *ordered,
-                 paramo_err status); /* any thread: it is answered and freed */
+    /* any thread: it is answered and freed */
+    void (*over)(void *arg, struct ordered *ordered, paramo_err status);
     void *arg;
     struct ordered *ordered; /* of tasks.c; NULL: a call without an order */
     const paramo_task_function *function;

@@ -87,7 +87,7 @@ static uint16_t held_before(const struct placing *p, unsigned level, size_t part
     return shard < p->n && p->shards[shard].weight ? shard : RING_NONE;
 }
 
-/* May the shard join the partition's chain behind the members of the levels above? */
+/* May the shard join the partition's chain after the members of the levels above? */
 static bool fits(const struct placing *p, size_t partition, uint16_t shard)
 {
     if (!p->shards[shard].weight)
@@ -339,7 +339,7 @@ static bool assign_to_member(struct placing *p, size_t partition)
     return false;
 }
 
-/* Of the shards that lack at least half as many partitions as any, the next by number behind the member
+/* Of the shards that lack at least half as many partitions as any, the next by number after the member
  * of the level above. So an owner's copies go to its successor, in one run. */
 static uint16_t pick(const struct placing *p, size_t partition, bool well)
 {

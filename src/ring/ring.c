@@ -21,7 +21,7 @@ uint64_t ring_first_row(const struct ring_placement *placement, unsigned partiti
     return (uint64_t)((scaled + UINT64_MAX) >> 64);
 }
 
-/* The least key at or behind the beginning of a partition in [1, RING_PARTITIONS), for placements that
+/* The least key at or after the beginning of a partition in [1, RING_PARTITIONS), for placements that
  * keep the order of keys. */
 static uint64_t first_key(const struct ring_placement *placement, unsigned partition)
 {

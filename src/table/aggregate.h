@@ -1,6 +1,6 @@
 /*
  * The sums of the pushes of one clock to a row of an aggregated table (paramo_table_options.aggregate). They are in
- * the row, behind the optimizer's state, so they are replicated, migrated and saved with the row:
+ * the row, after the optimizer's state, so they are replicated, migrated and saved with the row:
  *
  *     parameters | s0 | s1 | t | clock, workers | sum of column 0 | sum of column 1 ...   16 bytes each, from clock on
  *

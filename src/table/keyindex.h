@@ -67,7 +67,7 @@ bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload);
 void keyindex_walk(const struct keyindex *x, void (*each)(void *ctx, uint64_t key, void *payload), void *ctx);
 uint64_t keyindex_hash(const struct keyindex *x, uint64_t key);
 /* Calls `each` for the keys with the next hashes from *cursor (0 at first) on, about that many or fewer, in
- * no order, and moves *cursor behind them. False: there are no more. Insertions and removals between the
+ * no order, and moves *cursor after them. False: there are no more. Insertions and removals between the
  * calls are allowed. */
 bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
                     void (*each)(void *ctx, uint64_t key, uint64_t hash, void *payload), void *ctx);

@@ -20,7 +20,7 @@ struct rowspec {
     size_t value_bytes;
     size_t param_bytes;         /* of a row: dim values */
     size_t state_values;        /* of the optimizer, of a row, F32 */
-    size_t state_bytes;         /* behind the parameters: these, and what aggregate.h keeps */
+    size_t state_bytes;         /* after the parameters: these, and what aggregate.h keeps */
     paramo_aggregate aggregate; /* not NONE: aggregate.h */
     unsigned planes;            /* state of dim values each */
     bool counts;                /* and a count of steps */

@@ -150,7 +150,7 @@ MUST_USE paramo_err table_put_stored(struct table *t, const uint64_t *keys, size
 MUST_USE paramo_err table_var_put(struct table *t, const uint64_t *keys, size_t n, const void *vals,
                                   const uint32_t *lens);
 /* DENSE: lists at most `most` rows of the table from *cursor on and before `end`, and moves *cursor
- * behind them. */
+ * after them. */
 size_t table_dense_list(const struct table *t, uint64_t *cursor, uint64_t end, size_t most, uint64_t *keys);
 /* Removes rows; needs no memory. A missing row is no error. removed may be NULL. The rows of a DENSE
  * table stay, and return to their initial values; a key that the table does not have is KEY_RANGE or

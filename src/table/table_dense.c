@@ -68,7 +68,7 @@ static paramo_err run_new(struct table_dense *d, uint64_t first, uint64_t count,
     return PARAMO_OK;
 }
 
-/* The first run that ends behind key, or d->count. */
+/* The first run that ends after key, or d->count. */
 static size_t run_at(const struct table_dense *d, uint64_t key)
 {
     size_t low = 0;

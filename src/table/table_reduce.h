@@ -15,7 +15,7 @@ struct table_reducing {
     uint64_t cursor; /* DENSE: a row; else a hash */
     uint32_t column; /* of a long row */
     bool done;
-    /* Other kinds than DENSE. The long rows among some hashes come behind the others, by hash. */
+    /* Other kinds than DENSE. The long rows among some hashes come after the others, by hash. */
     bool in_row;    /* of the row at the cursor, ... */
     uint64_t key;   /* ... which is this key's */
     uint64_t taken; /* of rows with hashes below this only the long ones are left; of all, if ... */

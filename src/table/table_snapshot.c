@@ -273,7 +273,7 @@ static paramo_err dense_open(struct table_snapshot *snapshot)
     return snapshot->buffer && snapshot->keys ? PARAMO_OK : err_memory(rows * row_bytes(snapshot->table));
 }
 
-/* The index of the first key of keys[from .. n) behind the block of keys[from], which ends before `end`. */
+/* The index of the first key of keys[from .. n) after the block of keys[from], which ends before `end`. */
 static size_t block_end(const uint64_t *keys, size_t from, size_t n, uint64_t end)
 {
     size_t low = from, high = n - from > end - keys[from] ? from + (size_t)(end - keys[from]) : n;
@@ -332,7 +332,7 @@ static void change_first_small(void *arg, uint64_t key, const void *row, unsigne
         visit_small(snapshot, key, row);
 }
 
-/* Behind a walk there are only this epoch's marks and 0s. An abandoned walk leaves other marks, which a
+/* After a walk there are only this epoch's marks and 0s. An abandoned walk leaves other marks, which a
  * later epoch would use again. They are cleared in steps. A snapshot may be opened before that, because
  * one of the three marks is free, and its own walk clears the old ones. If it is abandoned as well, no
  * mark is free. The marks of other stores are dropped (changes_lose). */

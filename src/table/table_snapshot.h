@@ -17,7 +17,7 @@
  *     this epoch's             -                this epoch's         stays
  *
  * A change that sets a mark ahead of the walk first gives the row out, if the walk would. So a row costs one
- * copy per epoch, and a check of two bits afterwards. Behind the walk there are only 0 and this epoch's
+ * copy per epoch, and a check of two bits afterwards. After the walk there are only 0 and this epoch's
  * marks; the next opening makes these the last epoch's. Marks exist while a snapshot is open, and, with
  * track, until the next one. Keys of removed rows are in a list of at most TABLE_SNAPSHOT_ERASED.
  *

@@ -11,7 +11,7 @@
 struct van_header {
     uint8_t head[VAN_HEAD];
     uint64_t len[VAN_SEGS];
-    uint64_t padded; /* bytes behind the header */
+    uint64_t padded; /* bytes after the header */
     unsigned nseg;
     uint8_t class;
     bool own; /* a message between two vans, never delivered to a user */

@@ -9,8 +9,8 @@ struct resolve {
     struct lane_task task;
     pthread_mutex_t lock; /* guards lane */
     struct lane *lane;    /* NULL: dropped; the thread frees the question */
-    void (*answer)(void *arg, const struct addr_list *list, paramo_err why,
-                   const char *text); /* owned by the lane; NULL: dropped */
+    /* owned by the lane; NULL: dropped */
+    void (*answer)(void *arg, const struct addr_list *list, paramo_err why, const char *text);
     void *arg;
     char host[ADDR_HOST_MAX];
     uint16_t port;

@@ -30,8 +30,8 @@
 enum {
     VAN_HEAD = 80, /* the caller's part of the header */
     VAN_SEGS = 4,
-    VAN_HEADER_BYTES =
-        128,      /* magic 4, version 1, nseg 1, class 1, zero 1, checksum 8, seg_len 4 x 8, head 80 */
+    /* magic 4, version 1, nseg 1, class 1, zero 1, checksum 8, seg_len 4 x 8, head 80 */
+    VAN_HEADER_BYTES = 128,
     VAN_ALIGN = 8 /* on the wire each segment is followed by zero bytes up to a multiple of this */
 };
 

@@ -32,8 +32,8 @@ enum call_kind {
     CALL_KV_PUT = 10,
     CALL_KV_GET = 11,
     CALL_KV_ADD = 12,
-    CALL_ADMIN_VIEW =
-        13, /* no body; the result is a VIEW. Of an admin client, which has no place: instead of REGISTER */
+    /* no body; the result is a VIEW. Of an admin client, which has no place: instead of REGISTER */
+    CALL_ADMIN_VIEW = 13,
     CALL_KV_DELETE = 14,
     CALL_ORDER_DONE = 15,
     CALL_CKPT_SAVE = 16, /* ckpt_order.h; these two of a member, or of an admin client instead of REGISTER */

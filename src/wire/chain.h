@@ -1,6 +1,6 @@
 /*
  * Messages between the members of a chain (docs/PROTOCOL.md): CHAIN carries one change from a member to the
- * next, CHAIN_ACK says what all members behind have, CHAIN_REFUSED that the sender's view is too old.
+ * next, CHAIN_ACK says what all members after it have, CHAIN_REFUSED that the sender's view is too old.
  * CHAIN_BEAT asks for a sign of life, which is the next CHAIN_ACK.
  * In CHAIN, keys, lens and values are segments as in a request; all else is in the head and the body. One
  * file per message family: struct, encoder, decoder, checks. It never knows views or tables. Tests:
@@ -85,7 +85,7 @@ MUST_USE paramo_err chain_decode(const struct wire_head *head, const struct van_
                                  struct chain_message *m);
 
 struct chain_ack {
-    uint64_t acked;    /* all members behind have it, too */
+    uint64_t acked;    /* all members after this one have it, too */
     uint64_t received; /* in order, here */
     uint64_t view;     /* the view of the acknowledging member */
     uint64_t clock;    /* of the last CHAIN_BEAT that has come; 0: none */

@@ -24,8 +24,8 @@ static inline uint64_t clock_session(uint32_t node, uint64_t call)
 struct clock_joined {
     uint64_t session;
     uint64_t minimum; /* of all workers that count: the worker begins with it */
-    uint32_t
-        workers; /* that count, this one included; 0 takes no bytes: the caller does not know the field */
+    /* that count, this one included; 0 takes no bytes: the caller does not know the field */
+    uint32_t workers;
 };
 struct clock_tell {
     uint64_t session, clock;

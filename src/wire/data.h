@@ -29,7 +29,7 @@ enum probe_found {
     PROBE_WORKING = 1,
     PROBE_UNKNOWN = 2,
     /* not an answer to a probe: the shard cannot take the filters of a request back, and has dropped it; all
-     * behind it are dropped, too, until one of the new filter epoch comes */
+     * after it are dropped, too, until one of the new filter epoch comes */
     PROBE_LACKS = 3
 };
 

@@ -106,7 +106,7 @@ struct wire_chain_ack {
     uint32_t zero32;
     uint64_t received; /* in order, here */
     uint64_t clock;    /* of the last CHAIN_BEAT that has come; 0: none */
-    uint64_t acked;    /* all members behind have it, too */
+    uint64_t acked;    /* all members after this one have it, too */
     uint64_t view;     /* of the acknowledging member */
     uint64_t rest[5];
 };
@@ -173,8 +173,8 @@ struct wire_head {
                 } to; /* MESSAGE: the customer that gets it, and 32 bits of the app's own */
             };
             union {
-                uint64_t
-                    clock; /* CLOCKED: the iteration that a PUSH is of; PULL: the last one that it sees */
+                /* CLOCKED: the iteration that a PUSH is of; PULL: the last one that it sees */
+                uint64_t clock;
                 struct wire_columns scan_columns; /* SCAN with COLUMNS */
             };
             /* How often the connection's filters began again; requests to a shard, and PROBE_LACKS. */

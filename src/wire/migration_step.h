@@ -17,10 +17,10 @@ enum { MIGRATION_PAYLOAD_MAX = 1 << 30 };
 enum migration_what {
     MIGRATION_STEP_BEGIN = 1, /* of the stream: first and partitions are the run */
     MIGRATION_STEP_ROWS = 2,  /* rows of a table on these partitions, as they are now: row_block.h */
-    MIGRATION_STEP_FULL =
-        3, /* that were all rows; from here on the owner answers nothing that is not acknowledged */
-    MIGRATION_STEP_RECORDS =
-        4, /* of which partitions, then the senders' windows on these: migration_records_encode */
+    /* that were all rows; from here on the owner answers nothing that is not acknowledged */
+    MIGRATION_STEP_FULL = 3,
+    /* of which partitions, then the senders' windows on these: migration_records_encode */
+    MIGRATION_STEP_RECORDS = 4,
     MIGRATION_STEP_NOTES = 5, /* where chunks have been done: sender_note_encode, one after the other */
     MIGRATION_STEP_LAST = 6,  /* a u64 for each partition: the order of its last change. Nothing follows it */
     MIGRATION_STEP_LOST = 7 /* of a table: partitions whose rows died with a server: partition_bits_encode */

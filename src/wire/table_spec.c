@@ -5,7 +5,7 @@
 
 #include "wire/calls.h"
 
-/* Every option once: X(type, name). Order and types are the wire's; never change them, only add behind them.
+/* Every option once: X(type, name). Order and types are the wire's; never change them, only add after them.
  */
 #define TABLE_SPEC_FIELDS_1(X)                                                                               \
     X(enum, kind)                                                                                            \

@@ -35,7 +35,7 @@ static void held_check(const struct held_table *h)
     assert(!h->first || h->first->number <= h->last->number);
 }
 
-/* The arrays of a carrier, behind the head of its buffer. */
+/* The arrays of a carrier, after the head of its buffer. */
 struct carried {
     uint64_t *keys;
     uint8_t *vals, *waits;

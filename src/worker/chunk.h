@@ -11,8 +11,8 @@ enum { CHUNK_AGAIN_MS = 100 }; /* arbitrary */
 
 struct client_waiters {
     struct chunk *first, *last; /* chunks that wait for a view, or for a turn */
-    struct chunk
-        *resume_at; /* the first of these that may be sliced by the present view; NULL: none is left */
+    /* the first of these that may be sliced by the present view; NULL: none is left */
+    struct chunk *resume_at;
     struct chunk *free;
     size_t free_count;
     struct lane_timer again; /* slice_wait_again */
@@ -42,7 +42,7 @@ MUST_USE paramo_err client_chunks_reserve(struct client *c, size_t count);
 void client_chunk_put(struct client *c, struct chunk *chunk);
 /* The chunk waits for a view of at least this number. */
 void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need);
-/* It waits for its turn to be sliced by the present view, before another that waits. NULL: behind all. */
+/* It waits for its turn to be sliced by the present view, before another that waits. NULL: after all. */
 void slice_wait_turn(struct client *c, struct chunk *chunk, struct chunk *before);
 /* It waits for the next view, or for CHUNK_AGAIN_MS. */
 void slice_wait_again(struct client *c, struct chunk *chunk);

@@ -145,7 +145,7 @@ struct chunk {
     bool again;      /* it waits for some time, if no view comes before (slice_wait_again) */
     struct span span;
     struct slice one;    /* the slice when there is one */
-    struct split *split; /* the slices when there are more, with their buffers behind them */
+    struct split *split; /* the slices when there are more, with their buffers after them */
     size_t split_bytes;
 };
 
@@ -165,7 +165,7 @@ struct gather {
     uint64_t total;
     const struct chunk *chunk; /* a slice of it, from this key on */
     uint32_t slice, key;
-    const uint8_t *from; /* ROWS: its values there, behind the bytes of the row that are copied */
+    const uint8_t *from; /* ROWS: its values there, after the bytes of the row that are copied */
     uint64_t copied;
 };
 

@@ -76,8 +76,8 @@ struct client_call {
     const struct client_table *table;
     const paramo_kv *kv;                   /* NULL for CLEAR, STAT */
     const paramo_request_options *options; /* NULL: defaults; whole (the API has completed a shorter one) */
-    bool
-        range; /* PUSH, PULL, PUSHPULL: kv->keys is NULL; its n keys are those from `begin` on, without overflow */
+    /* PUSH, PULL, PUSHPULL: kv->keys is NULL; its n keys are those from `begin` on, without overflow */
+    bool range;
     uint64_t begin;
     bool with_state; /* PUT */
     /* PUSH and PULL of an aggregated table: the worker's clock, and the number of workers that count when all have

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Where the sections of a gathered buffer begin, behind `head` bytes. */
+/* Where the sections of a gathered buffer begin, after `head` bytes. */
 struct layout {
     size_t keys, index, lens, vals, total;
 };

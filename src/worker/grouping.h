@@ -28,7 +28,7 @@ struct gathered {
 /* The shard that owns the key in this view; not below view->shards_count: none does. */
 unsigned owner_of(const struct view *view, const struct request *r, uint64_t key);
 /* Splits s, whose first key is the key `from` by the groups' index, by owner into groups, in one buffer of the
- * client's pool behind head_each bytes for each group. The buffer is the caller's. AGAIN: a key has no owner in this
+ * client's pool after head_each bytes for each group. The buffer is the caller's. AGAIN: a key has no owner in this
  * view. MEMORY. */
 MUST_USE paramo_err grouping_gather(struct client *c, const struct request *r, const struct span *s,
                                     size_t from, size_t head_each, struct gathered *out);

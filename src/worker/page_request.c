@@ -154,7 +154,7 @@ static paramo_err merge_make(struct merge *m, const struct page_request *p)
     return PARAMO_OK;
 }
 
-/* The last key up to which all rows have come. *more: there may be others behind it. */
+/* The last key up to which all rows have come. *more: there may be others after it. */
 static uint64_t known_until(const struct page_request *p, bool *more)
 {
     uint64_t last = p->ends[1];

@@ -2,7 +2,7 @@
  * A scan: all rows of a table in ascending key order, merged from the shards' ascending batches. The calling
  * thread drives it: it fetches one batch per shard at a time and passes the merged rows on. A row that exists
  * from the first batch to the last is returned once, any other at most once, each as it is when its batch is
- * made. When partitions change owners the scan continues with the new owners behind the last row. It never
+ * made. When partitions change owners the scan continues with the new owners after the last row. It never
  * knows what is done with the rows. Tests: test/worker/test_client.c, test_succession.c.
  */
 #ifndef WORKER_SCAN_H

@@ -30,7 +30,7 @@ static size_t resume_chunk(struct client *c, struct chunk *chunk)
     return keys;
 }
 
-/* Chunks that must wait again come behind the others, for a later view. */
+/* Chunks that must wait again come after the others, for a later view. */
 static void resume_turn(struct client *c, size_t left)
 {
     while (chunk_resume_at(c) && left) {

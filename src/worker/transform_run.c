@@ -81,7 +81,7 @@ static void key_add(struct run *r, uint64_t key)
         part_issue(r);
 }
 
-/* Non-zero ends the scan: behind the range, or after an error. */
+/* Non-zero ends the scan: after the range, or after an error. */
 static int take(void *arg, const struct scan_rows *rows)
 {
     struct run *r = arg;

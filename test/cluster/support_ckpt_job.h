@@ -34,8 +34,8 @@ struct ckpt_job {
     paramo_err cannot; /* ... or that is why the servers cannot */
     unsigned restores;
     uint32_t replicas;
-    uint32_t
-        applied_window_retain; /* it takes one every ten seconds, and keeps this many; 0: it takes none */
+    /* it takes one every ten seconds, and keeps this many; 0: it takes none */
+    uint32_t applied_window_retain;
     bool looked;
     paramo_err query_status;
     uint64_t query_number;

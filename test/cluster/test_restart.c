@@ -388,7 +388,7 @@ static void test_a_node_that_does_not_return(void **state)
     stored_off();
 }
 
-/* Loses the first packet of a connection behind its WELCOME, and counts what comes this way. */
+/* Loses the first packet of a connection after its WELCOME, and counts what comes this way. */
 struct loser {
     const struct simnet_link *link;
     unsigned packets;

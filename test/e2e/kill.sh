@@ -62,7 +62,7 @@ ends scheduler 4 "the scheduler is killed: the job ends"
 says "the scheduler is named" 'the scheduler \(node 1\), pid [0-9]+, was killed by signal 9'
 says "the other nodes notice the scheduler's death" 'lost the scheduler at 127\.0\.0\.1:[0-9]+: connection reset; trying to reach it again for up to 10 s$'
 says "the other nodes give the scheduler up" 'the scheduler at 127\.0\.0\.1:[0-9]+ is gone: connection refused$'
-# Each of the seven others says each of both once: worker 0 without a prefix, the others behind their names.
+# Each of the seven others says each of both once: worker 0 without a prefix, the others after their names.
 all_said() {
     grep -F -- "$1" "$ERR" | awk '{
         if (!sub(/^\[/, "")) { n++; next }

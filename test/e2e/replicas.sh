@@ -7,7 +7,7 @@ refused 2 "more copies than there can be" "from 0 to 3" "$PARAMO" run -s 2 -w 1 
 expect 0 "a log" "$PARAMO" data synth --rows 20000 --seed 7 --out train.ffm
 # One worker: the same sums in the same order, whatever becomes of the servers. Two of them, so that nothing moves
 # when one is gone: where partitions move, requests that do not wait for each other may change places. So they may
-# where an answer is lost with a server: a pull that is asked again sees pushes that came behind it. --ahead 0 pulls a
+# where an answer is lost with a server: a pull that is asked again sees pushes that came after it. --ahead 0 pulls a
 # batch after the push of the one before.
 job=("$PARAMO" run --verbose -s 2 -w 1 --replicas 1 --workers-only -- "$PARAMO" train --model lr --data train.ffm --batch 128 --epochs 60 --hold-out 0 --seed 1 --ahead 0)
 expect 0 "a job in which no server dies" "${job[@]}" --model-out quiet

@@ -24,7 +24,7 @@ expect 0 "cosine on a compressed file" "$PARAMO" train --model lr --epochs 2 --a
 says "the output says that only epochs count" "changes between epochs only"
 check "the JSON says that only epochs count" grep -q '"within_epochs": false' "$OUT"
 
-# A rate of 1e-30 behind the first epoch changes no weight, whichever worker learns: each epoch measures the same.
+# A rate of 1e-30 after the first epoch changes no weight, whichever worker learns: each epoch measures the same.
 frozen() { python3 -c 'import json, sys
 e = json.load(open(sys.argv[1]))["epochs"]
 assert len(e) == 3 and e[0]["held_out"] == e[1]["held_out"] == e[2]["held_out"], [x["held_out"] for x in e]' "$OUT"; }

@@ -164,7 +164,7 @@ static void test_shares(void **state)
             for (size_t k = 0; k < part.n; k++) {
                 const struct batch *t = &part.batch[k], *w = &whole.batch[k];
                 assert_true(t->rows <= batch_rows);
-                assert_ptr_equal(t->label, w->label + rows[k]); /* behind the share before it */
+                assert_ptr_equal(t->label, w->label + rows[k]); /* after the share before it */
                 assert_ptr_equal(t->start, w->start + rows[k]);
                 rows[k] += t->rows;
                 assert_true(t->key[t->unique - 1] == BATCH_BIAS_KEY && (t->rows || t->unique == 1));

@@ -128,7 +128,7 @@ static void bad_lines_say_why(void **s)
     assert_int_equal(bad_lines[0], 1);
 }
 
-/* What is left of a bad row decides nothing about the rows behind it. */
+/* What is left of a bad row decides nothing about the rows after it. */
 static void numbers_of_bad_rows(void **s)
 {
     (void)s;

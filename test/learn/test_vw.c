@@ -32,7 +32,7 @@ static void rows(void **s)
     parse(LABEL_BINARY, 0,
           "1 |user age:2.5 sex_m |Ad:0.5 price:-3 17\r\n\n-1 2 'tag one|\n"
           "0 0.25 second_tag| a  b:1 \t|\n# a comment\n  +1 1 0 't |9z x|user sex_m");
-    assert_int_equal(bads, 1); /* "'tag one|": a word behind the tag */
+    assert_int_equal(bads, 1); /* "'tag one|": a word after the tag */
     assert_int_equal(bad_lines[0], 2);
     assert_int_equal(buffer.lines, 6);
     assert_int_equal(buffer.rows, 3);

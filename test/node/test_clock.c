@@ -177,7 +177,7 @@ static void requests_at_a_clock(void **state)
     assert_int_equal(paramo_wait(a, ts, 0), PARAMO_E_TIMEOUT);
     assert_non_null(strstr(paramo_last_error(), "customer 1, is at clock 2"));
 
-    /* The worker leaves, and begins again: requests of its earlier clock do not wait for the new one. One stands behind
+    /* The worker leaves, and begins again: requests of its earlier clock do not wait for the new one. One stands after
      * another request when the worker leaves. */
     ok(pull_at(a, ta, 3, 0, &value, &ts));
     paramo_request_options behind;

@@ -334,7 +334,7 @@ static void completes_with_its_subtasks(paramo_node *node)
     ok(paramo_app_serve(node, HELD, PARAMO_ANY, NULL, NULL));
     for (unsigned i = 0; i < WAITING; i++)
         ok(paramo_task_call(w, PARAMO_ID_SERVER(0), "ask-back", NULL, 0, hear, &waiting[i], NULL, &ts[i]));
-    ok(call(w, PARAMO_ID_SERVER(0), "echo", NULL, 0, &h)); /* behind all of them */
+    ok(call(w, PARAMO_ID_SERVER(0), "echo", NULL, 0, &h)); /* after all of them */
     for (unsigned i = 0; i < WAITING; i++) {
         int done = 1;
         ok(paramo_test(w, ts[i], &done));
@@ -422,7 +422,7 @@ static void too_many(paramo_node *node)
         for (unsigned i = 0; i < EACH; i++)
             ok(paramo_task_call(w[c], PARAMO_ID_SERVER(0), "hold", NULL, 0, NULL, NULL, NULL, &ts[c][i]));
     }
-    struct heard h; /* a call that is refused as it arrives, behind all others of its customer */
+    struct heard h; /* a call that is refused as it arrives, after all others of its customer */
     for (unsigned c = 0; c < CUSTOMERS; c++)
         assert_int_equal(call(w[c], PARAMO_ID_SERVER(0), "no-such", NULL, 0, &h), PARAMO_E_UNSUPPORTED);
     for (unsigned i = 0; i < CUSTOMERS * EACH; i++)

@@ -230,7 +230,7 @@ static void mistakes_and_bounds(void **state)
     order_withdraw(o, &late);
     assert_true(order_may_begin(&late));
     assert_null(order_end(o, &late, true));
-    struct order_call last = arrived(o, 3, UINT64_MAX); /* there is no number behind it */
+    struct order_call last = arrived(o, 3, UINT64_MAX); /* there is no number after it */
     assert_null(order_end(o, &last, false));
     order_destroy(o);
 }

@@ -13,7 +13,7 @@ static void Meet(int customer)
     Postoffice *office = Postoffice::Get();
     SimpleApp app(9, customer);
     for (int round = 0; round < 20; ++round) {
-        /* The scheduler counts the nodes that report before the barrier; behind it all have. */
+        /* The scheduler counts the nodes that report before the barrier; after it all have. */
         if (!IsScheduler())
             app.Wait(app.Request(round, "", kScheduler));
         office->Barrier(customer, kScheduler + kServerGroup + kWorkerGroup);

@@ -75,7 +75,7 @@ static void Burst(KVWorker<int64_t> *kv)
             const int64_t least = many + 2 + i;
             kv->Push({own_key[0]}, {1});
             const int ts = kv->Pull({own_key[0]}, into, nullptr, 0, [&, into, least, i] {
-                CHECK_GE((*into)[0], least); /* in order: behind its push */
+                CHECK_GE((*into)[0], least); /* in order: after its push */
                 delete into;
                 if (i + 1 == many)
                     burst.Set();

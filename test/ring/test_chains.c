@@ -180,7 +180,7 @@ static void recalled(void **state)
         now.level[0].owner[a] = 1;
     told = now;
     for (unsigned i = 0; i < 2; i++) {
-        told.level[0].owner[10 + i] = 1, told.level[1].owner[10 + i] = 2; /* 2 was dropped behind the owner */
+        told.level[0].owner[10 + i] = 1, told.level[1].owner[10 + i] = 2; /* 2 was dropped after the owner */
         told.level[0].owner[20 + i] = 2, told.level[1].owner[20 + i] = 1; /* before it */
         told.level[0].owner[30 + i] = 1, told.level[1].owner[30 + i] = 2; /* another one is left, too */
         now.level[1].owner[30 + i] = 3;

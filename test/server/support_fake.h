@@ -52,7 +52,7 @@ struct fake {
     uint8_t replicas; /* of the job; no chain has any */
     unsigned tables;
     paramo_table_options options[4];
-    unsigned more; /* tables behind these, with options 0 and 1 in turn */
+    unsigned more; /* tables after these, with options 0 and 1 in turn */
 };
 
 /* Tables: 1 sparse dim 1, 2 dense of 4,096 rows, 3 USER. The lane is held from here to fake_fini. */

@@ -70,7 +70,7 @@ static paramo_err send(struct fake_conn *conn, unsigned kind, uint64_t number, u
     return van_deliver(&conn->conn, head, seg, 3, NULL, 7);
 }
 
-/* A long request reaches the handler after several turns, and what its connection sends behind it comes behind it;
+/* A long request reaches the handler after several turns, and what its connection sends after it comes after it;
  * others do not wait. */
 static void turns_in_order(void **state)
 {

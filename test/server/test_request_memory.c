@@ -1,5 +1,5 @@
 /* A request of each kind, in turns and in one, while each allocation of the shard fails in turn, alone or with all
- * behind it: it is answered once, or its connection ends, or the shard knows nothing of it; and it has changed all of
+ * after it: it is answered once, or its connection ends, or the shard knows nothing of it; and it has changed all of
  * its rows or none. Sent again, it is done once. */
 #include "server/shard/shard_tables.h"
 #include "server/support_fake.h"

@@ -155,7 +155,7 @@ static void until_done(void)
     for (unsigned n = 0; !w.done; n++) {
         assert_true(n < 2000000);
         if (!waits && !change())
-            waits = w.c->count + 1; /* the next comes behind it: order */
+            waits = w.c->count + 1; /* the next comes after it: order */
         if (waits && w.c->count + 1 > waits)
             waits = 0;
         if (waits || draw(8) == 0)

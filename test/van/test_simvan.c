@@ -166,7 +166,7 @@ static void test_datagrams_begin(void **state)
 }
 
 /* A connection breaks while the process stands still: frames that had come are lost, and one that is on its
- * way then does not come behind the gap (peer_frame looks at the order). */
+ * way then does not come after the gap (peer_frame looks at the order). */
 static void test_no_gap(void **state)
 {
     (void)state;

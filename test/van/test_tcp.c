@@ -378,7 +378,7 @@ static void test_lent(void **state)
     silent_close(&s);
 }
 
-/* Requests that gather behind an unanswered one leave although there is no answer, flush or wait. */
+/* Requests that gather after an unanswered one leave although there is no answer, flush or wait. */
 static void test_gathered_leave(void **state)
 {
     (void)state;

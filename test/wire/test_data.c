@@ -100,7 +100,7 @@ static void test_ascend(void **state)
     assert_int_equal(data_keys_ascend(keys, 4), 2);
     assert_int_equal(data_keys_ascend(keys + 2, 2), 1);
     static const uint64_t edge[] = {0, 1, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX - 1, UINT64_MAX};
-    for (size_t i = 0; i < 36; i++) { /* each before each, and behind many that ascend */
+    for (size_t i = 0; i < 36; i++) { /* each before each, and after many that ascend */
         uint64_t two[] = {edge[i / 6], edge[i % 6]}, many[203];
         assert_int_equal(data_keys_ascend(two, 2), two[0] < two[1] ? 2 : 1);
         for (size_t k = 0; k < 200; k++)

@@ -92,7 +92,7 @@ static uint64_t nonzero(unsigned client, unsigned table)
     return stats.nonzero;
 }
 
-/* Changes that come behind a CLEAR find nothing of what was before, whatever has been removed by then, and are not
+/* Changes that come after a CLEAR find nothing of what was before, whatever has been removed by then, and are not
  * removed with it; other tables continue. */
 static void cleared(void **state)
 {
@@ -119,7 +119,7 @@ static void cleared(void **state)
         }
 }
 
-/* The owner dies while rows are removed: the next has none of them either, and what came behind. */
+/* The owner dies while rows are removed: the next has none of them either, and what came after. */
 static void owner_dies(void **state)
 {
     (void)state;

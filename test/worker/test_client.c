@@ -413,7 +413,7 @@ static void in_turn(void *arg, uint64_t ts, paramo_err status)
     *(unsigned *)arg = ++ended;
 }
 
-/* Counts of a large table, and behind them a scan and a count of a small one: each has its turns, and these
+/* Counts of a large table, and after them a scan and a count of a small one: each has its turns, and these
  * are over first. */
 static void test_counts_and_scans_take_turns(void **state)
 {

@@ -194,7 +194,7 @@ static void test_patience(void **state)
     world_fini(&w);
 }
 
-/* A table that the client's view lacks: its requests, and those behind them, wait for the view that brings it. Servers
+/* A table that the client's view lacks: its requests, and those after them, wait for the view that brings it. Servers
  * that lack the view, too, are not asked before. All keep their order. */
 static void test_table_of_a_later_view(void **state)
 {

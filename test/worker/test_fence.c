@@ -1,4 +1,4 @@
-/* Fences: each passes when the requests before it have ended, and not before; those behind it do not matter. */
+/* Fences: each passes when the requests before it have ended, and not before; those after it do not matter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

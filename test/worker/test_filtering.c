@@ -190,7 +190,7 @@ static void a_miss_begins_the_filters_again(void **state)
     world_fini(&w);
 }
 
-/* Requests that follow one whose list is missed are handled behind it. */
+/* Requests that follow one whose list is missed are handled after it. */
 static void nothing_overtakes_a_miss(void **state)
 {
     (void)state;
@@ -518,7 +518,7 @@ static void filters_of_the_application(void **state)
     assert_int_equal(sparse_values(&w, &bytes), want);
     assert_in_range(bytes, plain, plain + 100);
     world_fini(&w);
-    /* behind one that rounds, and before a compressor */
+    /* after one that rounds, and before a compressor */
     world_make(&w, 1, "push=parts:2,keycache,nonzero,lz4", all_of_them, NULL);
     uint64_t rounded = sparse_values(&w, &bytes);
     assert_int_not_equal(rounded, want);

@@ -1,4 +1,4 @@
-/* HOLD where there are copies: it is done when those behind have all that was done here, and not before. (On
+/* HOLD where there are copies: it is done when those after have all that was done here, and not before. (On
  * one shard: test/server/test_loading.c.) */
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"

@@ -64,7 +64,7 @@ static void the_gate_outlives_the_next(void **state)
     scene.w.timeout_ms = 60000;
     world_table(&scene.w, PARAMO_TABLE_DENSE, 1)->rows = RING_PARTITIONS;
     world_start(&scene.w, 5, 5, 2);
-    for (unsigned a = 0; a < RING_PARTITIONS; a++) /* each is followed by the three behind it */
+    for (unsigned a = 0; a < RING_PARTITIONS; a++) /* each is followed by the three after it */
         for (unsigned level = 1; level <= 3; level++)
             scene.w.follower[level].owner[a] = (uint16_t)((scene.w.ring.owner[a] + level) % 5);
     for (unsigned s = 0; s < 5; s++)

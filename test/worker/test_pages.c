@@ -107,7 +107,7 @@ static void a_page_after_another(void **state)
     world_fini(&w);
 }
 
-/* The next rows are those from `at` on; *at moves behind them. */
+/* The next rows are those from `at` on; *at moves after them. */
 static void check_page(unsigned table, const paramo_page *page, size_t *at)
 {
     size_t n = 0;

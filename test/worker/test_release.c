@@ -177,7 +177,7 @@ static void connection_ends_in_the_middle(void **state)
     world_fini(&w);
 }
 
-/* The next member dies: what is not released goes to the member behind it, which has it. */
+/* The next member dies: what is not released goes to the member after it, which has it. */
 static void next_dies_in_the_middle(void **state)
 {
     (void)state;

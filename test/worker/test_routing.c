@@ -199,7 +199,7 @@ static void connection_ends_in_the_middle(void **state)
     world_fini(&w);
 }
 
-/* A customer is closed: its floor comes behind its changes. Those that it had are made, once. */
+/* A customer is closed: its floor comes after its changes. Those that it had are made, once. */
 static void customer_closes_in_the_middle(void **state)
 {
     (void)state;
@@ -229,7 +229,7 @@ static void owner_ends_in_the_middle(void **state)
     world_fini(&w);
 }
 
-/* The owner and the member behind the next die together. The next is the owner: it says so behind what it routes, and
+/* The owner and the member after the next die together. The next is the owner: it says so after what it routes, and
  * serves when the last member has acknowledged that. */
 static void promoted_in_the_middle(void **state)
 {

@@ -137,7 +137,7 @@ static void turns_are_short(void **state)
     world_fini(&w);
 }
 
-/* In order: those that have a number by their numbers, and a pull that comes later behind all. */
+/* In order: those that have a number by their numbers, and a pull that comes later after all. */
 static void later_requests_wait(void **state)
 {
     (void)state;

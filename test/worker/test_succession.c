@@ -255,7 +255,7 @@ static uint64_t held_for_a_view(struct play *p)
 }
 
 /* What a follower refuses, since the owner's view is older, it gets again when the owner has that view, even
- * if nothing comes behind it. A pause of a move waits for it. */
+ * if nothing comes after it. A pause of a move waits for it. */
 static void test_refused(void **state)
 {
     (void)state;

@@ -11,8 +11,8 @@
 enum {
     CKPT_FORMAT = 1,
     CKPT_FILE_HEAD = 32, /* magic 8, format 4, writer 4, id 8, sum of these 8 */
-    CKPT_BLOCK_HEAD =
-        48 /* kind 4, table 4, partition 4, partitions 4, place 8, bytes 8, payload's sum 8, sum of these 8 */
+    /* kind 4, table 4, partition 4, partitions 4, place 8, bytes 8, payload's sum 8, sum of these 8 */
+    CKPT_BLOCK_HEAD = 48
 };
 
 struct ckpt_head {

@@ -22,8 +22,8 @@ enum {
 enum ckpt_kind {
     CKPT_ROWS = 1,   /* whole rows of a table, in place of older ones */
     CKPT_ERASED = 2, /* keys of a table whose rows were deleted */
-    CKPT_CLEARED =
-        3, /* older rows of the table in these partitions do not count (not in a full checkpoint) */
+    /* older rows of the table in these partitions do not count (not in a full checkpoint) */
+    CKPT_CLEARED = 3,
     CKPT_WINDOWS = 4, /* the senders' applied windows for these partitions, all of them; no table */
     CKPT_NOTES = 5,   /* applied notes: what is applied besides, by number and partition; no table */
     CKPT_KINDS,

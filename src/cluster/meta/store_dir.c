@@ -206,7 +206,7 @@ static paramo_err state_check(const char *path, const struct writer *file, uint3
     return PARAMO_OK;
 }
 
-/* Reads the whole entry at the reader, if its number is from least to most, and moves behind it. False: there
+/* Reads the whole entry at the reader, if its number is from least to most, and moves after it. False: there
  * is none, and the reader stays. */
 static bool entry_read(struct reader *r, uint64_t generation, uint64_t least, uint64_t most,
                        struct reader *records)

@@ -34,9 +34,8 @@ enum {
     POLL_MS = 500,    /* between checks of the leader */
     AGAIN_MS = 200,   /* after an error */
     SILENT_MS = 2000, /* until a warning that etcd does not answer */
-    SHORT_MS =
-        /* for an answer: a third of a lease; a short and a long request together take less than a lease */
-    1000,
+    /* for an answer: a third of a lease; a short and a long request together take less than a lease */
+    SHORT_MS = 1000,
     LONG_MS = 2000,
 };
 #define LOG_BYTES_MAX ((uint64_t)STORE_BYTES_MAX * 4)

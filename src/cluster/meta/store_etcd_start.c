@@ -190,7 +190,7 @@ static void page_read(struct etcd_store *s, paramo_err err)
         s->pieces_found++;
     }
     bool end = answer.count < PIECES_A_PAGE || s->pieces_found > s->head.pieces;
-    if (answer.count) /* from behind the last */
+    if (answer.count) /* the next page begins after it */
         (void)snprintf(s->read_from, sizeof s->read_from, "%.*s!", ETCD_KEY_MAX - 2,
                        answer.kv[answer.count - 1].key);
     etcd_answer_fini(&answer);

@@ -361,7 +361,7 @@ static void mark_migrating(const struct migrations *m, uint64_t migrating[PARTIT
         }
 }
 
-/* Begins a migration of the partition and those behind it, as far as they concern the same two shards. NULL:
+/* Begins a migration of the partition and those after it, as far as they concern the same two shards. NULL:
  * one of the two is busy, MIGRATIONS_MAX are running, or the target is dead: without copies a plan counts on its
  * return. */
 static struct migration *begin_at(struct migrations *m, unsigned partition,

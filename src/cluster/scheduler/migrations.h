@@ -68,8 +68,8 @@ struct migrations_shard {
 /* All of them may be called from inside any function below, and may not call back into it. */
 struct migrations_ops {
     void (*begin)(void *arg, const struct migration *migration); /* both sides: prepare */
-    void (*pause)(void *arg,
-                  const struct migration *migration); /* from: requests wait, members get the last change */
+    /* from: requests wait, members get the last change */
+    void (*pause)(void *arg, const struct migration *migration);
     /* The chains have changed: the next view has them. migration: the one that changed them; NULL: none did. */
     void (*commit)(void *arg, const struct migration *migration);
     void (*end)(void *arg, const struct migration *migration, bool committed); /* both sides, if they live */

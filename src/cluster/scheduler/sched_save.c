@@ -10,8 +10,8 @@
 
 enum {
     AGAIN_MS = 100,
-    EMPTY_TRIES =
-        50 /* how often a store is emptied again for which there was no memory: five seconds; arbitrary */
+    /* how often a store is emptied again for which there was no memory: five seconds; arbitrary */
+    EMPTY_TRIES = 50
 };
 /* How much longer than a whole save the log after it may be before all is saved whole again. */
 #define MORE_BYTES ((size_t)1 << 20)

@@ -78,7 +78,7 @@ struct sched_save_ops {
 /* Records that are written in turns: all of some parts, then those that have changed since. */
 struct sched_save_run {
     struct writer w;
-    enum sched_save_part part, end; /* the next to write; behind the last */
+    enum sched_save_part part, end; /* the next to write; after the last */
     struct sched_save_cursor cursor;
     struct map dirty; /* what had changed, to be written from `at` on */
     size_t at;

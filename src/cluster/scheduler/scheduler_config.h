@@ -26,9 +26,9 @@ struct scheduler_config {
     uint32_t migration_kib_per_s;  /* at most so fast from each shard; 64 MiB/s */
     uint32_t migration_partitions; /* the most in one migration; 256. For tests */
     uint32_t replicas;             /* copies beside the owner, 0 to RING_REPLICAS_MAX */
-    bool
-        own_member; /* a member of role SCHEDULER will join too, and the cluster is not complete without it */
-    bool embedded;  /* all members are in this process, and stand still when it does */
+    /* a member of role SCHEDULER will join too, and the cluster is not complete without it */
+    bool own_member;
+    bool embedded; /* all members are in this process, and stand still when it does */
     uint32_t heartbeat_ms, heartbeat_timeout_ms; /* 1 s, 10 s */
     uint32_t rejoin_ms;   /* a member whose connection broke may come back for so long; 300 ms */
     uint32_t end_wait_ms; /* how long members may take to leave when the job is over; 5 s */

@@ -14,7 +14,7 @@
 enum { ADDRESS_MAX = 280 };
 
 void address_join(const char *host, uint16_t port, char address[ADDRESS_MAX]);
-/* The next address of a comma-separated list; *list moves behind it. False at the end of the list, or if an
+/* The next address of a comma-separated list; *list moves after it. False at the end of the list, or if an
  * address is empty or too long (then *list is not at its end). */
 bool address_next(const char **list, char address[ADDRESS_MAX]);
 /* By its spelling: localhost, 127..., ::1. */

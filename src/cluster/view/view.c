@@ -393,7 +393,7 @@ paramo_err view_decode(struct reader *r, struct view **out)
     struct view *view = malloc(sizeof *view);
     if (!view)
         return err_memory(sizeof *view);
-    memset(view, 0, offsetof(struct view, chains)); /* the arrays behind it are large, and written below */
+    memset(view, 0, offsetof(struct view, chains)); /* the arrays after it are large, and written below */
     atomic_init(&view->refs, 1);
     view->job = read_u64(r);
     view->number = read_u64(r);

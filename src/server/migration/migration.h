@@ -13,7 +13,7 @@
  *       FILLING ------------------ FULL ------------- LAST ----------------------------------> a view, or END
  *
  * - One stream, one order (replication/chain_stream.h). A row is sent as it is at that time; later changes of it
- *   come behind it. A change that comes before its row does no harm: the row replaces it.
+ *   come after it. A change that comes before its row does no harm: the row replaces it.
  * - From FULL on, an answer waits for the target as for a member of the chain.
  * - A pause makes all members and the target equal before the view changes their order. Otherwise what one
  *   member has and another lacks would be lost, or applied twice. Requests for these partitions wait. Reads

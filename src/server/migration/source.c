@@ -36,7 +36,7 @@ struct migration_source {
     int64_t credit;      /* bytes that may be sent now */
     uint64_t credited_at;
     uint64_t last;      /* the number of LAST in the stream */
-    bool last_due;      /* it is sent behind the records of all senders; these wait while others pass */
+    bool last_due;      /* it is sent after the records of all senders; these wait while others pass */
     bool records_begun; /* of this sender next: */
     const struct sender *sender;
     uint64_t records_spent; /* by all turns; for tests */
@@ -408,7 +408,7 @@ static void put_applied_notes(const struct migration_source *g, const struct sen
     }
 }
 
-/* Sends the records of some senders: numbers that are applied on all of the partitions, and behind them notes of those
+/* Sends the records of some senders: numbers that are applied on all of the partitions, and after them notes of those
  * that are applied on some. Requests for the partitions wait, so a record that has left does not change there. A turn
  * has at most 1 MiB of notes, and those of one sender. *done: these were the last. */
 static paramo_err send_records(struct migration_source *g, bool *done)

@@ -34,7 +34,7 @@ void migration_source_records_over(struct chain *c);
 void migration_source_sender_gone(struct chain *c, const struct sender *sender);
 /* What all turns with records have cost; for tests. */
 uint64_t migration_source_records_spent(const struct migration_source *g);
-/* Must this request wait, with everything that its peer sends behind it? */
+/* Must this request wait, with everything that its peer sends after it? */
 bool migration_source_defers(struct shard *s, const struct wire_head *head, const struct van_seg *seg);
 MUST_USE paramo_err migration_source_begin(struct chain *c, const struct migration_order *m);
 /* done is called once if this returns OK. */

@@ -1,5 +1,5 @@
 /*
- * Acknowledgements to the chain's previous members: which of their changes this shard and all members behind it have.
+ * Acknowledgements to the chain's previous members: which of their changes this shard and all members after it have.
  * It must never know what a change is, or how it is forwarded (forward.h). Tests: test/worker/test_chain_sim.c.
  */
 #ifndef SERVER_REPLICATION_ACKS_H

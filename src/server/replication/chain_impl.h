@@ -109,14 +109,14 @@ struct chain_entry {
     bool out;   /* the frame is the van's, of the stream `to` */
     bool over;  /* freed when it comes back */
     bool next;  /* when it comes back, the stream sends it again */
-    bool acked; /* by all members behind, before entries that were sent earlier */
+    bool acked; /* by all members after this one, before entries that were sent earlier */
     size_t bytes;
     struct van_seg seg[WIRE_SEG_BODY]; /* in data */
     uint8_t body[CHAIN_BODY_MAX];
     _Alignas(8) uint8_t data[];
 };
 
-/* To the next member of some partitions, or to one behind it on partitions that are ours. */
+/* To the next member of some partitions, or to one after it on partitions that are ours. */
 struct chain_stream {
     struct chain_stream *next;
     struct shard *shard;
@@ -241,7 +241,7 @@ struct chain {
     struct {                        /* records.c, before its jobs */
         struct queue entries;       /* of streams that have ended: each goes to the next members */
         uint64_t left[CHAIN_WORDS]; /* no chain has had us for these since */
-        bool gated;                 /* all streams get a gate behind them */
+        bool gated;                 /* all streams get a gate after them */
     } routing;
     uint32_t generations;
     uint64_t wait_until;   /* an owner that we followed may answer pulls until then; 0: none may */

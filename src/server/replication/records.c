@@ -378,7 +378,7 @@ static void add(struct chain *c, struct job *j)
         turn_in(c, 0);
 }
 
-/* Adds a copy of the job, or does it now, behind all others. */
+/* Adds a copy of the job, or does it now, after all others. */
 static void add_or_do(struct chain *c, const struct job *j)
 {
     struct job *copy = malloc(sizeof *copy);

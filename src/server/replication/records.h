@@ -10,7 +10,7 @@
  * later view, too, and records change as if each job had been done at once.
  *
  * Entries of streams that a view has ended, 16,384 of each, go to the streams of the new next members before all
- * jobs, in such turns as well (chain_route). What a view says in the streams (TAKEOVER), and a floor, come behind
+ * jobs, in such turns as well (chain_route). What a view says in the streams (TAKEOVER), and a floor, come after
  * them, and so do the marks for which a gate, a pause or a checkpoint waits. Where a later view ends a stream that
  * has taken some of these entries, they come before those that are left. So the changes of a partition stay in order.
  *

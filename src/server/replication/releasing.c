@@ -51,7 +51,7 @@ static uint64_t ack_end(const struct chain_ack *ack)
     return end < ack->received ? end : ack->received;
 }
 
-/* An ACK may cover a full stream, 16,384 entries with as many answers, or more behind a routed one. So entries are
+/* An ACK may cover a full stream, 16,384 entries with as many answers, or more after a routed one. So entries are
  * released in turns. What is left when the stream ends counts as not acknowledged. True: some are left. */
 static bool release_turn(struct chain_stream *st, unsigned left)
 {

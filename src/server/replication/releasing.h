@@ -1,6 +1,6 @@
 /*
  * Releasing: the entries of a stream that an ACK covers end, in turns. An ACK may cover a full stream, 16,384 entries
- * with as many answers, or more behind a routed one. It must never know connections, nor what is sent. Tests:
+ * with as many answers, or more after a routed one. It must never know connections, nor what is sent. Tests:
  * test/worker/test_release.c.
  */
 #ifndef SERVER_REPLICATION_RELEASING_H

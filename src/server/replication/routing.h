@@ -10,7 +10,7 @@
 /* Appends the first of the entries of ended streams to each stream that has some of its partitions. Without any it is
  * acknowledged, but not to a member before us where we have left the chain. Returns what it has cost (RECORDS_TURN). */
 unsigned chain_route(struct chain *c);
-/* Puts a message about partitions, which has no rows, behind all such entries. */
+/* Puts a message about partitions, which has no rows, after all such entries. */
 MUST_USE paramo_err chain_route_behind(struct chain *c, const struct chain_message *m);
 
 #endif

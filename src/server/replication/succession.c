@@ -234,7 +234,7 @@ static void roles(struct chain *c, const int8_t before[RING_PARTITIONS], const u
     memcpy(c->mine, mine, sizeof mine);
 }
 
-/* Tells in each stream which partitions of `from` are ours now, behind all that had to be sent again. They
+/* Tells in each stream which partitions of `from` are ours now, after all that had to be sent again. They
  * are served when that is acknowledged. */
 static void announce(struct chain *c, struct chain_name from, const uint64_t partitions[CHAIN_WORDS])
 {

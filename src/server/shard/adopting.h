@@ -24,7 +24,7 @@ struct shard_adopting {
     uint64_t runs[PARTITION_WORDS];
     uint32_t at;        /* which table is the next to be looked for */
     struct map tables;  /* by id: they have no view yet */
-    struct queue tasks; /* of the lane, which came behind the view */
+    struct queue tasks; /* of the lane, which came after the view */
     struct lane_timer timer;
 };
 

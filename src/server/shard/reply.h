@@ -64,7 +64,7 @@ struct reply *reply_of_status(struct shard *s, const struct wire_head *head, par
 void reply_finish(struct reply *reply, const struct wire_head *head, bool lens, uint32_t count, bool more);
 /* Copies what the reply lends: it can be kept while the memory changes. */
 void reply_own(struct reply *reply);
-/* Sends a finished reply, or puts it behind those that the van cannot take now. */
+/* Sends a finished reply, or puts it after those that the van cannot take now. */
 void reply_leave(struct peer *peer, struct reply *reply);
 /* Sends a finished reply that was kept, to the latest attempt. */
 void reply_late(struct peer *peer, struct reply *reply, const struct wire_head *head);

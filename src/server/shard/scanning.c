@@ -225,7 +225,7 @@ static size_t rows_read(const struct shard_table *t, const struct wire_head *h, 
                : table_scan_rows(t->table, keys, n, h->flags & WIRE_STATE, out);
 }
 
-/* Answers with the rows of page keys [first, first + n); more: there may be rows behind them. False: none has a row. */
+/* Answers with the rows of page keys [first, first + n); more: there may be rows after them. False: none has a row. */
 static bool answer_rows(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                         const struct table_page *page, size_t first, size_t n, bool more)
 {

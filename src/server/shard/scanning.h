@@ -3,7 +3,7 @@
  * of the lane: a request that needs more is deferred (deferred.h), and continues where it was.
  *
  * A session is what is known of a scan between its batches: a page of its table's keys (table/table_page.h),
- * found when the first batch behind the previous page asks for it. It is only a cache: each request says
+ * found when the first batch after the previous page asks for it. It is only a cache: each request says
  * where it continues, so a session that was dropped is made again.
  *
  * It must never know how a table finds its keys. Tests: test/server/test_shard.c.

@@ -17,7 +17,7 @@ struct shard_senders {
     struct {     /* shard_senders_check, in turns: it holds nothing, both lists may change between them */
         bool on;
         bool again;            /* it restarts at its end: there is a newer view */
-        struct peer *peer;     /* the next one, and behind the last ... */
+        struct peer *peer;     /* the next one, and after the last ... */
         struct sender *sender; /* ... the next one of these */
         struct lane_timer timer;
         uint64_t spent; /* by all turns; for tests */

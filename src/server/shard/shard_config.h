@@ -24,8 +24,8 @@ struct shard_config {
     /* senders whose records pass to another owner, or are checked, in one turn; 0: a millisecond's worth. For
      * tests */
     size_t turn_records;
-    size_t
-        turn_tables; /* new tables of a view that are made in one turn; 0: a millisecond's worth. For tests */
+    /* new tables of a view that are made in one turn; 0: a millisecond's worth. For tests */
+    size_t turn_tables;
     bool app_endpoint;     /* no tables: messages to this node's apps; index is HELLO_APP_ENDPOINT */
     shard_handler handler; /* NULL: requests to USER tables fail with HANDLER */
     size_t request_room;   /* bytes that the handler needs for each request (shard_request_room) */

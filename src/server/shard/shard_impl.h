@@ -149,7 +149,7 @@ struct shard_place {
     uint64_t view_before; /* number of the view before the present one; 0: none */
     bool owns_all;
     uint64_t runs[PARTITION_WORDS]; /* where runs of partitions begin that have the same chain in the view */
-    /* The view is being adopted: what peers deferred comes behind what waited for the view. */
+    /* The view is being adopted: what peers deferred comes after what waited for the view. */
     bool adopting;
 };
 
@@ -161,9 +161,9 @@ struct shard {
     struct view *view;
     int self; /* our index in the view, or -1 */
     struct shard_place *place;
-    const struct keyset_part
-        *part;           /* keys of the request that is being handled, if its worker is in this process */
-    struct chain *chain; /* replication/; NULL: an app endpoint, or no van to reach others */
+    /* keys of the request that is being handled, if its worker is in this process */
+    const struct keyset_part *part;
+    struct chain *chain;                 /* replication/; NULL: an app endpoint, or no van to reach others */
     struct shard_adopting *adopting;     /* adopting.h */
     struct shard_tables *tables;         /* table_map.h */
     struct shard_upkeep *upkeep;         /* shard_tables.h */

@@ -181,7 +181,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
         reply_probe(peer, h, PROBE_UNKNOWN);
 }
 
-/* Must the slice wait? All slices of a connection behind a waiting one wait, so that they stay in order. */
+/* Must the slice wait? All slices of a connection after a waiting one wait, so that they stay in order. */
 static bool waits(const struct peer *peer, const struct wire_head *h, const struct van_seg *seg)
 {
     struct shard *s = peer->shard;

@@ -124,7 +124,7 @@ paramo_err save_records_put(const struct save_records *r, struct ckpt_writer *wr
     assert(!r->next && !r->notes == !r->notes_last);
     paramo_err err = r->windows_count ? put_windows(r, writer) : PARAMO_OK;
     for (const struct save_notes *list = r->notes; list && !err; list = list->next)
-        err = put_notes(list, writer); /* behind the windows */
+        err = put_notes(list, writer); /* after the windows */
     return err;
 }
 

@@ -28,18 +28,18 @@ enum {
     TCP_COPY_MAX = 4 << 10,      /* a frame up to this size is copied (measured: cheaper than an iovec) */
     TCP_JOIN_MAX = 16 << 10,     /* the same beside others: a call and a wake-up of the peer cost more */
     TCP_GATHER_BYTES = 16 << 10, /* requests gather up to this size while an answer is awaited */
-    TCP_BURST_FRAMES =
-        64,             /* frames of a burst that leave together, so that the peer begins before the rest */
-    TCP_CUT_MIN = 33,   /* the fewest frames of a burst that may be cut */
-    TCP_CUT_TIMED = 16, /* answers that come together, for a round to be timed */
-    TCP_CUT_WINDOW = 2048,                            /* requests that are timed together */
+    /* frames of a burst that leave together, so that the peer begins before the rest */
+    TCP_BURST_FRAMES = 64,
+    TCP_CUT_MIN = 33,      /* the fewest frames of a burst that may be cut */
+    TCP_CUT_TIMED = 16,    /* answers that come together, for a round to be timed */
+    TCP_CUT_WINDOW = 2048, /* requests that are timed together */
     TCP_BURST_BYTES = TCP_STAGE_BYTES - TCP_COPY_MAX, /* the same in bytes: they still fit into one stage */
     TCP_BURST_MISS = 3,    /* misses that a missed burst counts for; a complete one takes 1 away */
     TCP_BURST_MISSES = 10, /* most misses; after a miss the next 2^misses bursts are not waited for */
     TCP_RBUF_BYTES = 64 << 10,
-    TCP_WHOLE_MAX =
-        8 << 10, /* a frame up to this size stays in rbuf until it is whole; longer ones go to their place */
-    TCP_TRAIL_BYTES = 4 << 10, /* so much behind a large frame is read together with its end */
+    /* a frame up to this size stays in rbuf until it is whole; longer ones go to their place */
+    TCP_WHOLE_MAX = 8 << 10,
+    TCP_TRAIL_BYTES = 4 << 10, /* so much after a large frame is read together with its end */
     TCP_SINK_AT = 8 << 10,     /* rbuf from here on takes the dropped segments of a large frame */
     TCP_PLACE_MIN = 4 << 10,   /* a whole frame up to this size is delivered without asking place() */
     TCP_ROUND_BYTES = 2 << 20, /* per direction and round, so that other connections get their turn */

@@ -164,7 +164,7 @@ static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, co
     return true;
 }
 
-/* Where the next bytes go: the rest of the frame, then the bytes behind it to the beginning of rbuf. */
+/* Where the next bytes go: the rest of the frame, then the bytes after it to the beginning of rbuf. */
 static size_t incoming_iov(struct tcp_conn *conn, struct iovec iov[2 * VAN_SEGS + 1], int *n, size_t room)
 {
     const struct tcp_incoming *in = &conn->in;

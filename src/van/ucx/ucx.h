@@ -19,7 +19,7 @@
  *
  * UCX takes milliseconds to make a worker and an endpoint. Until LAST all frames travel on the socket, so nothing
  * waits for that. Whatever fails until then, or takes too long, leaves the connection on the socket: the connector
- * sends RETRACT, and only the connector begins to switch. Behind LAST a side's frames wait for one message each way.
+ * sends RETRACT, and only the connector begins to switch. After LAST a side's frames wait for one message each way.
  * The side that reads LAST sends GO at once, beside all frames. So the bytes by UCX never overtake those on the
  * socket, and a long frame of the other side holds up nothing.
  *
