@@ -403,7 +403,7 @@ static void answered(struct member_call *call, paramo_err status)
 {
     memory_hold();
     call_ended(call->arg, call, status);
-    memory_go_on();
+    memory_resume();
 }
 
 /* A load with an unknown result may still be carried out while the scheduler counts its worker as alive. So

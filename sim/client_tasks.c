@@ -141,7 +141,7 @@ static void rows_check(struct world *w, const char *where, enum sim_table table,
         if (at + n > r->vals_n)
             break;
         if (table == SIM_CELLS && !from && n)
-            (void)judge_cell(w, where, r->vals + at);
+            (void)judge_row(w, where, r->vals + at);
         else if (table != SIM_CELLS || from) {
             uint64_t began = from, least = must[i];
             overdue_read(&w->ledger[table].keys[i], &began, &least);

@@ -242,7 +242,7 @@ static void call_done(struct member_call *call, paramo_err status)
 {
     memory_hold();
     call_over(call->arg, status);
-    memory_go_on();
+    memory_resume();
 }
 
 static void begin(struct customer *c, enum clocks_state state)

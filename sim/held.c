@@ -103,7 +103,7 @@ static bool stays(struct world *w, const struct customer *c, unsigned index)
            !losses_between(&t->keys[index], c->held.from[index]);
 }
 
-void held_settle(struct world *w, struct customer *c)
+void held_update(struct world *w, struct customer *c)
 {
     if (!c->worker || c->closing || c->machine->dying || c->worker->client->life->failure) {
         c->held = (struct held){0}; /* it is lost with its worker */
@@ -122,11 +122,11 @@ void held_settle(struct world *w, struct customer *c)
     }
 }
 
-void held_settle_all(struct world *w)
+void held_update_all(struct world *w)
 {
     for (uint32_t m = 0; m < w->schedule->workers; m++)
         for (unsigned i = 0; i < w->schedule->customers; i++)
-            held_settle(w, &w->workers[m].customers[i]);
+            held_update(w, &w->workers[m].customers[i]);
 }
 
 void held_flush_begins(const struct customer *c, struct op *op)

@@ -20,8 +20,8 @@ struct customer;
 /* Takes what its customer holds back out of the digits of an acknowledged push. */
 void held_acknowledged(struct world *w, struct op *op);
 /* What the customer has no more is in the table from now on. */
-void held_settle(struct world *w, struct customer *c);
-void held_settle_all(struct world *w);
+void held_update(struct world *w, struct customer *c);
+void held_update_all(struct world *w);
 /* The customer is about to close, or to die: what it holds back is lost with it. Pushes may still be answered, and are
  * acknowledged when that is gone already. To be called before its client_close. */
 void held_ends(struct world *w, struct customer *c);

@@ -20,7 +20,7 @@ void judge_broken(struct world *w, const char *fmt, ...)
     va_end(args);
 }
 
-uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2])
+uint64_t judge_row(struct world *w, const char *where, const uint64_t vals[2])
 {
     if (vals[0] ? vals[1] != ~vals[0] : vals[1] != 0)
         judge_broken(w, "%s: a row is torn: %" PRIx64 " and %" PRIx64, where, vals[0], vals[1]);
@@ -61,7 +61,7 @@ unsigned judge_replicas(const struct world *w, enum sim_table table)
     return s->fewer && fewer ? s->fewest : s->replicas;
 }
 
-bool judge_bereft(const struct world *w, enum sim_table table)
+bool judge_rows_lost(const struct world *w, enum sim_table table)
 {
     bool seen = w->schedule->restores ? w->given_up : w->deaths_seen;
     return w->schedule->replicas && seen && !judge_replicas(w, table);

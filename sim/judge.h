@@ -1,7 +1,7 @@
 /*
- * What the judges of all parts share: the verdict, and what follows from the views that nodes have seen: which
- * servers are dead, and whether rows may be lost. invariants.c and look.c have the invariants of the whole. It must
- * never change the cluster. Tests: test/sim/test_play.c; scripts/mutants.
+ * What the judges of all parts share: the verdict, and what follows from the views that nodes have seen: which servers
+ * are dead, and whether rows may be lost. invariants.c and row_checks.c have the invariants of the whole. It must never
+ * change the cluster. Tests: test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_JUDGE_H
 #define SIM_JUDGE_H
@@ -23,7 +23,7 @@ void judge_dead(struct machine *m, bool dead);
 /* The number of members of a partition's chain, without the owner, that have rows of the table. */
 unsigned judge_replicas(const struct world *w, enum sim_table table);
 /* A server has died in a view, and its rows of this table had no copies. */
-bool judge_bereft(const struct world *w, enum sim_table table);
+bool judge_rows_lost(const struct world *w, enum sim_table table);
 /* The same, and no clear or load that began after it had succeeded when this request began. */
 bool judge_may_be_lost(const struct world *w, enum sim_table table, uint64_t from);
 /* Have more servers died since each partition had all its copies than the table with the fewest replicas
@@ -44,7 +44,7 @@ bool judge_enough(const struct world *w, unsigned gone);
 /* The machine may hold the last copy of some rows. */
 bool judge_needs(const struct world *w, const struct machine *server);
 /* A cell's row of two values: 0, or the value that was written. A torn row is a violation. */
-uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2]);
+uint64_t judge_row(struct world *w, const char *where, const uint64_t vals[2]);
 /* The first violation counts. */
 void judge_broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -464,7 +464,7 @@ static void cell_check(struct world *w, const struct reading *r)
 {
     static const uint64_t none[2];
     const struct ledger_key *k = &w->ledger[SIM_CELLS].keys[r->index];
-    uint64_t value = judge_cell(w, r->where, r->n ? r->vals : none);
+    uint64_t value = judge_row(w, r->where, r->n ? r->vals : none);
     bool load = while_loading(w, SIM_CELLS, r->from);
     bool ok = cell_may_be(&w->cells[r->index], value, r->from) || (load && r->memory && !value);
     for (const struct ckpt_seen *s = load && w->ckpts ? w->ckpts->seen : NULL; s && !ok; s = s->next)

@@ -114,7 +114,7 @@ static void job_ended(struct machine *m, paramo_err status)
         if (says_over(status))
             judge_broken(w, "%s says that the job has ended with %s, and that is not durable", m->name,
                          err_name(status));
-        m->deposed = true;
+        m->fenced = true;
         return;
     }
     /* A former leader may have announced the end, and the next one announces it again. So does the next scheduler
@@ -139,7 +139,7 @@ static void job_over(void *arg, paramo_err status, const char *text)
     (void)text;
     memory_hold();
     job_ended(arg, status);
-    memory_go_on();
+    memory_resume();
 }
 
 /* In half of the schedules a turn of the scheduler is short, so that other events come between two of them. */
@@ -183,7 +183,7 @@ static void end_check(const struct machine *m)
 {
     struct world *w = m->world;
     const struct scheduler *s = m->made->scheduler;
-    if (!s || s->state != SCHED_OVER || m->deposed)
+    if (!s || s->state != SCHED_OVER || m->fenced)
         return;
     if (!w->emptying && s->end->status == PARAMO_E_DATA_LOST && !told_again(m, s->end->status))
         judge_lost(m);
@@ -290,7 +290,7 @@ static void store_started(void *arg, paramo_err status, const struct store_state
 {
     memory_hold();
     started(arg, status, found);
-    memory_go_on();
+    memory_resume();
 }
 
 static void open_etcd(struct machine *m)
@@ -329,7 +329,7 @@ static void start_scheduler(struct machine *m)
 
 void machine_scheduler_tick(struct machine *m)
 {
-    bool ends = m->cannot_start || m->deposed || (m->files && simfs_crashed(m->files));
+    bool ends = m->cannot_start || m->fenced || (m->files && simfs_crashed(m->files));
     if (m->up)
         end_check(m);
     losses_watch(m);
@@ -337,7 +337,7 @@ void machine_scheduler_tick(struct machine *m)
         m->world->past_view = machine_end_view(m); /* its own views, which the next scheduler may find */
     if (!m->up || !ends)
         return;
-    m->cannot_start = m->deposed = false;
+    m->cannot_start = m->fenced = false;
     machine_kill(m, 50 * ENV_MS);
 }
 
@@ -762,7 +762,7 @@ void machine_kill(struct machine *m, uint64_t again_ns)
         simfs_restart(m->files);
     m->made = NULL;
     m->http = NULL;
-    m->deposed = m->cannot_start = false;
+    m->fenced = m->cannot_start = false;
     m->van = NULL;
     m->up = m->dying = false;
     if (m->role == PARAMO_ROLE_WORKER && m->place >= 0)

@@ -225,7 +225,7 @@ struct machine {
     paramo_err found_status;
     uint64_t found_view;
     bool cannot_start; /* its store has failed */
-    bool deposed;      /* another scheduler leads, or the end could not be saved */
+    bool fenced;       /* another scheduler leads, or the end could not be saved */
     uint64_t disk_takes, disk_slow_until;
     size_t disk_slow_by;
 };

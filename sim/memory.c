@@ -123,7 +123,7 @@ void memory_hold(void)
     held++;
 }
 
-void memory_go_on(void)
+void memory_resume(void)
 {
     held--;
 }

@@ -16,7 +16,7 @@ void memory_of(struct machine *m);
 /* The product calls the simulator: allocations of the simulator, and of calls that it makes to the product,
  * do not fail. */
 void memory_hold(void);
-void memory_go_on(void);
+void memory_resume(void);
 void memory_strike(struct machine *m, size_t fault);
 /* Has an allocation of this machine's process failed since that moment, or one of a server in these places (bits)? */
 bool memory_failed(const struct machine *m, uint32_t servers, uint64_t from);

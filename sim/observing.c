@@ -26,7 +26,7 @@ static void due_in(struct machine *m, uint64_t ns)
 {
     memory_hold();
     sim_must(sim_schedule(m->world->sim, &m->observing.due, sim_now(m->world->sim) + ns));
-    memory_go_on();
+    memory_resume();
 }
 
 static void on_joined(void *arg, paramo_err status, const char *text)
@@ -141,7 +141,7 @@ void observing_need(struct machine *m, uint64_t number)
         observer_need(m->observing.observer, number);
 }
 
-bool observing_goes_on(const struct machine *m)
+bool observing_continues(const struct machine *m)
 {
     return m->observing.state == OBSERVING_SEEKING || m->observing.due.slot;
 }

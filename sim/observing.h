@@ -22,7 +22,7 @@ struct view *observing_view(const struct machine *m);
 /* The reader needs a view of this number or a later one. On the control lane. */
 void observing_need(struct machine *m, uint64_t number);
 /* The reader is to be opened later. */
-bool observing_goes_on(const struct machine *m);
+bool observing_continues(const struct machine *m);
 /* After an event of the machine. */
 void observing_check(struct machine *m);
 

@@ -110,7 +110,7 @@ static void scanned(struct world *w, const struct op *op)
 }
 
 /* The customer's next batch continues where this one ended. */
-static void scan_goes_on(const struct op *op)
+static void scan_continues(const struct op *op)
 {
     struct customer *c = &op->machine->customers[op->customer];
     const struct scan_batch *b = op->batch;
@@ -163,7 +163,7 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
         held_acknowledged(w, op);
     sums_done(op, status);
     ledger_done(w, op, status);
-    held_settle(w, &m->customers[op->customer]);
+    held_update(w, &m->customers[op->customer]);
     if (op->kind == OP_FLUSH)
         held_flushed(w, op, status);
     if (!status && op->kind == OP_REDUCE)
@@ -172,7 +172,7 @@ static void op_ended(struct op *op, uint64_t ts, paramo_err status)
         page_judge(w, op);
     if (!status && op->kind == OP_SCAN) {
         scanned(w, op);
-        scan_goes_on(op);
+        scan_continues(op);
     }
     op_retire(w, op);
     if (!m->dying)
@@ -183,13 +183,13 @@ void op_done(void *arg, uint64_t ts, paramo_err status)
 {
     memory_hold();
     op_ended(arg, ts, status);
-    memory_go_on();
+    memory_resume();
 }
 
 static enum op_kind kind_draw(struct world *w, enum sim_table table)
 {
     uint64_t n = dice_draw(&w->dice, 100);
-    if (table != SIM_USER && (n == 0 || ((w->recovered || judge_bereft(w, table)) && n < 12)))
+    if (table != SIM_USER && (n == 0 || ((w->recovered || judge_rows_lost(w, table)) && n < 12)))
         return OP_CLEAR;
     if (table != SIM_USER && n >= 94)
         return n < 96 ? OP_STAT : n < 98 ? OP_SCAN : OP_PAGE;
@@ -261,8 +261,8 @@ static void op_fill(struct machine *m, struct op *op, bool flush)
     reader_draw(op);
     op->priority = (int32_t)dice_draw(&w->dice, SIM_PRIORITIES);
     struct customer *c = &m->customers[op->customer];
-    bool goes_on = op->kind == OP_SCAN && c->scan.more;
-    if (goes_on)
+    bool continues = op->kind == OP_SCAN && c->scan.more;
+    if (continues)
         op->table = c->scan.table;
     range_draw(w, op);
     columns_draw(w, op);
@@ -298,7 +298,7 @@ static void op_fill(struct machine *m, struct op *op, bool flush)
         op->began_view = op->shard_view;
         memcpy(op->began_must, op->all_must, sizeof op->began_must);
     }
-    if (goes_on && !w->loading && c->scan.from > w->loaded_at) {
+    if (continues && !w->loading && c->scan.from > w->loaded_at) {
         op->shard = op->batch->shard = c->scan.shard;
         op->batch->id = c->scan.id;
         op->batch->cursor = c->scan.cursor;
@@ -307,7 +307,7 @@ static void op_fill(struct machine *m, struct op *op, bool flush)
         op->shard_view = copies_shard_view(w, op->shard);
         memcpy(op->began_must, c->scan.must, sizeof op->began_must);
     }
-    c->scan.more = c->scan.more && !goes_on;
+    c->scan.more = c->scan.more && !continues;
 }
 
 static uint32_t flags_draw(struct world *w, const struct op *op)
@@ -480,7 +480,7 @@ paramo_err op_subtask(struct task_run *run, struct machine *m, paramo_task *task
     op->patient = true;
     op->deadline = lane_now(client->lane) + m->made->config.request_timeout_ms * ENV_MS;
     op_opens(op);
-    memory_go_on();
+    memory_resume();
     paramo_err err = paramo_task_table(task, sim_table_names[op->table], NULL, &table);
     if (!err)
         err = (op->kind == OP_PUSH ? paramo_push : paramo_pull)(worker, table, &kv, &o, &op->ts);
@@ -595,5 +595,5 @@ void op_handler(void *arg, paramo_request *request, const paramo_request_info *i
 {
     memory_hold();
     handle(arg, request, info);
-    memory_go_on();
+    memory_resume();
 }

@@ -43,7 +43,7 @@ void page_draw(struct op *op, struct dice *dice)
 }
 
 /* The next request of this customer for a page of this table may continue it. */
-static void goes_on(const struct op *op)
+static void continues(const struct op *op)
 {
     struct customer *c = &op->machine->customers[op->customer];
     const paramo_page *page = &op->page->page;
@@ -89,5 +89,5 @@ void page_judge(struct world *w, const struct op *op)
                      page->keys[row]);
     else if (at != page->vals_n)
         judge_broken(w, "a page has %zu values in rows, and %zu in all", at, page->vals_n);
-    goes_on(op);
+    continues(op);
 }

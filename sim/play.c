@@ -21,12 +21,12 @@
 #include "sim/island.h"
 #include "sim/judge.h"
 #include "sim/ledger.h"
-#include "sim/look.h"
 #include "sim/losses.h"
 #include "sim/machine.h"
 #include "sim/memory.h"
 #include "sim/migrate_fault.h"
 #include "sim/ops.h"
+#include "sim/row_checks.h"
 #include "sim/script.h"
 #include "sim/sides.h"
 #include "sim/task_calls.h"
@@ -416,7 +416,7 @@ static void holds(void *arg, bool on)
     if (on)
         memory_hold();
     else
-        memory_go_on();
+        memory_resume();
 }
 
 static const struct app_ops application = {.start = script_start,
@@ -538,7 +538,7 @@ static void world_again(struct world *w)
     w->past_status = w->over_status;
     w->jobs++;
     w->serial_before = w->serial;
-    bool goes_on = ckpts_again(w, w->renew || w->over_status);
+    bool continues = ckpts_again(w, w->renew || w->over_status);
     w->renew = w->complete = w->gathered = w->scheduler_lost = w->over = w->emptying = w->recovered = false;
     w->over_crashed = w->end_durable = false;
     memset(w->term_view, 0, sizeof w->term_view);
@@ -562,7 +562,7 @@ static void world_again(struct world *w)
     w->newest_view = w->migrations = 0;
     w->pool_leaks = false;
     memset(w->sums_changing, 0, sizeof w->sums_changing);
-    if (!goes_on) {
+    if (!continues) {
         memset(w->sums_seen, 0, sizeof w->sums_seen);
         memset(w->ledger, 0, sizeof w->ledger);
         memset(w->deals, 0, sizeof w->deals);
@@ -624,8 +624,8 @@ static bool step(struct world *w)
     island_step(w);
     invariants_step(w, first, end);
     if (w->events % CHECK_EVERY == 0) {
-        held_settle_all(w);
-        look_all(w, false);
+        held_update_all(w);
+        row_checks_all(w, false);
     }
     return !w->broken[0];
 }
@@ -715,7 +715,7 @@ static void calm(struct world *w)
         w->over_status != PARAMO_E_DATA_LOST && !(ckpts_restored(w) && w->restoring))
         judge_broken(w, "the job ended with %s", err_name(w->over_status));
     if (!w->broken[0])
-        look_all(w, true);
+        row_checks_all(w, true);
     ckpts_end(w);
     for (uint32_t i = 0; i < w->schedule->workers && !w->broken[0]; i++)
         client_task_check_files(&w->workers[i]);

@@ -179,7 +179,7 @@ static void call_done(struct member_call *call, paramo_err status)
 {
     memory_hold();
     call_ended(call->arg, call, status);
-    memory_go_on();
+    memory_resume();
 }
 
 static paramo_err call_begin(struct machine *m)
@@ -322,7 +322,7 @@ static void call_draw(struct machine *m, uint64_t what)
 }
 
 /* All units of the pool must be done at the end, unless one was lost with a failed call. */
-static bool pool_goes_on(const struct machine *m)
+static bool pool_continues(const struct machine *m)
 {
     const struct world *w = m->world;
     return m->script.pool_round < SIM_ROUNDS && !w->pool_leaks && !w->scheduler_lost && !m->declared_dead &&
@@ -397,7 +397,7 @@ static unsigned customers(const struct machine *m)
     unsigned n = 0;
     for (unsigned i = 0; i < m->world->schedule->customers; i++)
         n += m->customers[i].worker || m->customers[i].reopen.slot;
-    return n + observing_goes_on(m);
+    return n + observing_continues(m);
 }
 
 /* Flushes of the customers that hold anything back. False: none does. */
@@ -440,10 +440,10 @@ static void turn(struct machine *m)
         if (!open && s->calm_ops == last) {
             s->calm_ops++;
             go(m, SCRIPT_READ);
-        } else if (!open && pool_goes_on(m) && s->none_now) {
+        } else if (!open && pool_continues(m) && s->none_now) {
             s->none_now = false;
             tick_in(m, 20 * ENV_MS);
-        } else if (!open && pool_goes_on(m)) {
+        } else if (!open && pool_continues(m)) {
             go(m, s->holds ? SCRIPT_DONE : SCRIPT_NEXT);
         } else if (!open && flush_held(m)) {
             tick_in(m, 5 * ENV_MS);

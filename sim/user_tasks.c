@@ -36,7 +36,7 @@ static void answered(void *arg, uint64_t ts, uint32_t node, const void *answer, 
     (void)ts;
     memory_hold();
     task_judge_answered(arg, node, answer, bytes);
-    memory_go_on();
+    memory_resume();
 }
 
 /* The call before it, or another recent one that has a name; NULL: there is none. */
@@ -164,7 +164,7 @@ static paramo_err call_make(struct machine *m, unsigned customer, struct task_ru
     if (!parent)
         memory_of(m);
     else
-        memory_go_on();
+        memory_resume();
     paramo_err err = call_issue(call, &o);
     if (!parent)
         memory_of(NULL);
@@ -186,7 +186,7 @@ static void call_ended(void *arg, uint64_t ts, paramo_err status)
     task_judge_ended(call, status);
     if (!m->dying)
         m->world->app->wake(m);
-    memory_go_on();
+    memory_resume();
 }
 
 static void call_cancel(struct machine *m)
@@ -232,7 +232,7 @@ static void fails(struct task_run *run, paramo_task *task, paramo_err status)
 static paramo_err answer(struct task_run *run, paramo_task *task)
 {
     const uint64_t words[TASK_ANSWER] = {run->call->index, run->node};
-    memory_go_on();
+    memory_resume();
     paramo_err err = paramo_task_answer(task, words, sizeof words);
     memory_hold();
     return err;
@@ -249,7 +249,7 @@ static paramo_err part(struct task_run *run, paramo_task *task, bool push)
 }
 
 /* The second half of a task: after its push. */
-static paramo_err goes_on(struct task_run *run, paramo_task *task)
+static paramo_err continue_run(struct task_run *run, paramo_task *task)
 {
     enum task_work work = run->call->work;
     if (work == TASK_FAILS_LATE)
@@ -271,11 +271,11 @@ static void part_ended(void *arg, uint64_t ts, paramo_err status)
     op_done(op, ts, status);
     if (status)
         task_judge_fails(run, status);
-    paramo_err err = status ? PARAMO_OK : goes_on(run, task);
+    paramo_err err = status ? PARAMO_OK : continue_run(run, task);
     if (err)
         fails(run, task, err);
     task_judge_part_ends(run);
-    memory_go_on();
+    memory_resume();
 }
 
 static void nested_ended(void *arg, uint64_t ts, paramo_err status)
@@ -291,7 +291,7 @@ static void nested_ended(void *arg, uint64_t ts, paramo_err status)
     if (err)
         fails(run, call->parent_task, err);
     task_judge_part_ends(run);
-    memory_go_on();
+    memory_resume();
 }
 
 static paramo_err work(struct task_run *run, paramo_task *task)
@@ -299,7 +299,7 @@ static paramo_err work(struct task_run *run, paramo_task *task)
     struct machine *m = run->machine;
     struct dice *dice = &m->world->tasks->dice;
     void *room;
-    memory_go_on();
+    memory_resume();
     paramo_err err = paramo_task_alloc(task, 1 + run->call->index % 100, &room);
     memory_hold();
     if (err)
@@ -336,7 +336,7 @@ static paramo_err run(void *user, paramo_task *task, const paramo_task_info *inf
         task_judge_returns(begun);
     }
     cover_watch(m); /* a request may have started a connection */
-    memory_go_on();
+    memory_resume();
     return err;
 }
 

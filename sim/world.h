@@ -6,7 +6,7 @@
  * Includes point down this list. What a module below has to tell one above goes through a table (struct app_ops).
  *
  *     play.c          one schedule from beginning to end: faults, steps, the calm period after them
- *     look.c          the check of all tables, now and then
+ *     row_checks.c    the check of all tables, now and then
  *     script.c        the workers' application: its calls to the scheduler, and when it makes them
  *     client_tasks.c  what the application does on a thread of its own: it saves and loads tables
  *     user_tasks.c    user tasks: which node calls what, in which order, and what the functions do
@@ -259,9 +259,9 @@ struct world {
     uint64_t owner_gone[RING_PARTITIONS];
     uint32_t successions; /* views in which partitions got another owner */
     uint64_t answers;     /* frames that have arrived */
-    bool stirred;         /* an event since the last check may have changed rows (look.c ends that) */
+    bool stirred;         /* an event since the last check may have changed rows (row_checks.c ends that) */
 
-    /* look.c, copies.c */
+    /* row_checks.c, copies.c */
     uint32_t looks;                /* full checks that were due */
     uint32_t table_at[SIM_TABLES]; /* where views have it, as was found last */
 };

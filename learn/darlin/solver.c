@@ -553,7 +553,7 @@ static paramo_err pull(struct solver *s, paramo_table *table, size_t n)
     return err == PARAMO_OK ? paramo_wait(s->o.worker, ts, 0) : err;
 }
 
-/* The clock that comes next says when it is applied. An error is seen by `settle`. */
+/* The clock that comes next says when it is applied. An error is seen by `wait_pushes`. */
 static paramo_err push(struct solver *s, paramo_table *table, size_t n)
 {
     paramo_request_options options;
@@ -731,7 +731,7 @@ uint64_t solver_ticks(const struct plan *plan, const struct darlin_options *o)
 }
 
 /* Waits for all pushes: a failed one ends the job. */
-static paramo_err settle(struct solver *s)
+static paramo_err wait_pushes(struct solver *s)
 {
     return paramo_wait_all(s->o.worker, 0);
 }
@@ -796,7 +796,7 @@ paramo_err solver_pass(struct solver *s, const struct plan *plan)
     for (size_t slot = 0; err == PARAMO_OK && slot <= plan->blocks + s->o.darlin.delay; slot++)
         err = play_slot(s, plan, slot, &followed);
     assert(err != PARAMO_OK || followed == plan->blocks);
-    return err == PARAMO_OK ? settle(s) : err;
+    return err == PARAMO_OK ? wait_pushes(s) : err;
 }
 
 /* ---- sums ---- */

@@ -213,7 +213,7 @@ static paramo_err see(void *arg, const struct block *b)
     return PARAMO_OK;
 }
 
-static paramo_err settle(struct job *job, const struct seen_fields *seen)
+static paramo_err check_fields(struct job *job, const struct seen_fields *seen)
 {
     const struct model_ops *ops = job->info.ops;
     const char *data = reader_stream_name(job->reader, 0);
@@ -246,7 +246,7 @@ paramo_err first_rows_fields(struct job *job)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
     paramo_err err = read_rows(job->reader, see, seen);
     if (err == PARAMO_OK)
-        err = settle(job, seen);
+        err = check_fields(job, seen);
     free(seen);
     return err;
 }

@@ -63,8 +63,8 @@ struct job {
     char message[PARAMO_ERROR_MAX];
 };
 
-/* Asks train_options.goes_on. An interrupt finds no job that runs in that time. */
-int job_goes_on(struct job *job);
+/* Asks train_options.continues. An interrupt finds no job that runs in that time. */
+int job_continues(struct job *job);
 
 /* Is this the customer that validates and saves? */
 static inline int leads(const struct customer *c)

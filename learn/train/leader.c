@@ -498,7 +498,7 @@ static paramo_err finish_round(struct customer *c, uint32_t round, int *go_on)
     const int better = is_better(job, round + 1, e), last = round + 1 >= job->epochs;
     const uint32_t patience = job->o->patience;
     r->stopped_early = e->has_valid && patience > 0 && job->bad_epochs >= patience && !last;
-    *go_on = !last && !r->stopped_early && (e->has_valid || job->o->epochs > 0) && job_goes_on(job);
+    *go_on = !last && !r->stopped_early && (e->has_valid || job->o->epochs > 0) && job_continues(job);
     if (!*go_on)
         judge(job, e);
     return (e->has_valid && !job->o->measured ? better : !*go_on) ? leader_save(c) : PARAMO_OK;

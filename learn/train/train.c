@@ -54,16 +54,16 @@ int train_interrupted(void)
     return interrupted;
 }
 
-int job_goes_on(struct job *job)
+int job_continues(struct job *job)
 {
     const struct train_options *o = job->o;
-    if (!o->goes_on)
+    if (!o->continues)
         return 1;
     if (o->alone)
-        return o->goes_on(o->goes_on_arg, job->result);
+        return o->continues(o->continues_arg, job->result);
     learning = 0;
     running = NULL;
-    const int on = o->goes_on(o->goes_on_arg, job->result);
+    const int on = o->continues(o->continues_arg, job->result);
     running = job;
     learning = 1;
     if (interrupted)

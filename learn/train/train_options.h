@@ -56,8 +56,8 @@ struct train_options {
     const struct train_rows *rows; /* of train_rows_open for the same data; NULL: the job opens its own */
     /* Called by the leader's thread after each epoch that another may follow: does it follow? The job is paused for
      * the time of this call. NULL: it follows. One process only. */
-    int (*goes_on)(void *arg, const struct train_result *so_far);
-    void *goes_on_arg;
+    int (*continues)(void *arg, const struct train_result *so_far);
+    void *continues_arg;
     /* embedded: when the job ends as if interrupted, on the clock of progress_now; 0: never */
     double deadline;
     struct darlin_options darlin; /* --solver darlin */

@@ -50,8 +50,8 @@ static void stand_still(struct trial *t)
     assert(t->state == RUNS || t->state == ENDS);
 }
 
-/* train_options.goes_on */
-static int goes_on(void *arg, const struct train_result *so_far)
+/* train_options.continues */
+static int continues(void *arg, const struct train_result *so_far)
 {
     struct trial *t = arg;
     (void)pthread_mutex_lock(&t->lock);
@@ -97,8 +97,8 @@ paramo_err trial_new(const struct train_options *options, struct trial **trial)
     if (!t)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a trial");
     t->options = *options;
-    t->options.goes_on = goes_on;
-    t->options.goes_on_arg = t;
+    t->options.continues = continues;
+    t->options.continues_arg = t;
     (void)pthread_mutex_init(&t->lock, NULL);
     (void)pthread_cond_init(&t->changed, NULL);
     const int failed = pthread_create(&t->thread, NULL, trial_main, t);

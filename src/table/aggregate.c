@@ -107,7 +107,7 @@ static char *row_begin(const struct rowspec *spec, void *row, const struct aggre
     struct pending p = pending_get(spec, row);
     assert(now->workers && !(p.workers && p.clock > now->clock));
     if (p.workers && p.clock < now->clock) {
-        aggregate_settle(spec, row);
+        aggregate_apply_sum(spec, row);
         p.workers = 0;
     }
     char *at = pending_of(spec, row);
@@ -158,7 +158,7 @@ static float *state_of(const struct rowspec *spec, void *row, unsigned plane)
     return (float *)((char *)row + spec->param_bytes) + (size_t)plane * spec->dim;
 }
 
-void aggregate_settle(const struct rowspec *spec, void *row)
+void aggregate_apply_sum(const struct rowspec *spec, void *row)
 {
     const struct optimizer *o = &spec->optimizer;
     double gradient[BLOCK];

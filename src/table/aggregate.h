@@ -43,11 +43,11 @@ void aggregate_add_sums(const struct rowspec *spec, void *row, const struct aggr
 /* Adds dim checked values; it is not later. */
 void aggregate_add(const struct rowspec *spec, void *row, const struct aggregate_now *now, const void *vals);
 /* Applies the optimizer to the pushed sum, if there is one. */
-void aggregate_settle(const struct rowspec *spec, void *row);
+void aggregate_apply_sum(const struct rowspec *spec, void *row);
 /* Columns of the parameters as the optimizer makes them of all pushes up to this clock. */
 void aggregate_read(const struct rowspec *spec, const void *row, uint64_t clock, uint32_t col, uint32_t ncols,
                     void *out);
-/* The parameters and the optimizer's state of aggregate_settle's row, of any alignment; the row stays as it is. */
+/* The parameters and the optimizer's state of aggregate_apply_sum's row, of any alignment; the row stays as it is. */
 void aggregate_copy(const struct rowspec *spec, const void *row, void *out);
 /* How many parameters of aggregate_read are not zero, with all pushes. */
 uint64_t aggregate_count_nonzero(const struct rowspec *spec, const void *row);

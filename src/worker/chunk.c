@@ -150,7 +150,7 @@ static void number_free(struct client *c, struct chunk *chunk)
 {
     if (!chunk->number)
         return;
-    numbers_over(c, chunk);
+    numbers_finish(c, chunk);
     floor_rises(c);
 }
 

@@ -211,7 +211,7 @@ static bool transmit(struct link *l, struct slice *p)
         unsupported(l, p);
         return true;
     }
-    if (first && !numbers_give(c, chunk))
+    if (first && !numbers_assign(c, chunk))
         return false;
     paramo_err err = filtering_out(l, p);
     if (err == PARAMO_E_AGAIN) {

@@ -14,7 +14,7 @@ void numbers_init(struct client *c, uint64_t first)
     check(c->numbers);
 }
 
-bool numbers_give(struct client *c, struct chunk *chunk)
+bool numbers_assign(struct client *c, struct chunk *chunk)
 {
     struct client_numbers *n = c->numbers;
     check(n);
@@ -40,7 +40,7 @@ void numbers_take_back(struct client *c, struct chunk *chunk)
     check(n);
 }
 
-void numbers_over(struct client *c, struct chunk *chunk)
+void numbers_finish(struct client *c, struct chunk *chunk)
 {
     struct client_numbers *n = c->numbers;
     assert(chunk->number >= n->floor && chunk->number < n->next);

@@ -21,11 +21,11 @@ struct client_numbers {
 /* first: the first number to be given. */
 void numbers_init(struct client *c, uint64_t first);
 /* Gives the chunk its number. False: the window has no room. */
-bool numbers_give(struct client *c, struct chunk *chunk);
+bool numbers_assign(struct client *c, struct chunk *chunk);
 /* The chunk has the last number given, and nothing was sent with it: takes it back. */
 void numbers_take_back(struct client *c, struct chunk *chunk);
 /* The chunk is over: its number is, and the floor may rise. */
-void numbers_over(struct client *c, struct chunk *chunk);
+void numbers_finish(struct client *c, struct chunk *chunk);
 /* Does a link wait for the floor, and has the window room again? */
 bool numbers_room_again(const struct client *c);
 /* Before the links are asked again which of them wait: none waits for the floor now. */

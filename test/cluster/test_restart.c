@@ -797,7 +797,7 @@ static void test_deposed_while_a_node_waits(void **state)
     assert_non_null(stored.c.scheduler->roster->waiting_first);
     assert_true(lane_enter(stored.c.lane));
     (void)err_set(PARAMO_E_FENCED, "another scheduler leads");
-    sched_end_deposed(stored.c.scheduler);
+    sched_end_fenced(stored.c.scheduler);
     lane_leave(stored.c.lane);
     assert_true(stored.c.over);
     assert_null(stored.c.scheduler->roster->waiting_first);

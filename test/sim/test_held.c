@@ -118,7 +118,7 @@ static void what_was_held_at_the_end_is_lost(void **state)
     held_acknowledged(j->w, first);
     assert_int_equal(first->digit[0], 0); /* nothing is demanded of it */
     assert_int_equal(first->digit[1], 1); /* that row was never held back: it is in the table */
-    held_settle(j->w, j->c);
+    held_update(j->w, j->c);
     held_acknowledged(j->w, later); /* its own row was on its way, and has arrived */
     assert_int_equal(later->digit[0], 4);
     assert_int_equal(later->digit[1], 4);
@@ -142,7 +142,7 @@ static void what_is_held_no_more_has_arrived(void **state)
     assert_int_equal(op->digit[0], 0);
     assert_int_equal(j->c->held.digits[KEY], 1);
     has_row = false;
-    held_settle(j->w, j->c);
+    held_update(j->w, j->c);
     assert_int_equal(j->c->held.digits[KEY], 0);
     assert_true(j->w->ledger[SIM_REALS].keys[KEY].acked & 1);
     free(op);

@@ -14,8 +14,8 @@
 #include "wire/end.h"
 #include "wire/register_call.h"
 
-#define PACE_FIRST (20 * ENV_MS)
-#define PACE_LAST  (500 * ENV_MS)
+#define BACKOFF_MIN (20 * ENV_MS)
+#define BACKOFF_MAX (500 * ENV_MS)
 /* Bounds one attempt to connect, so that an address that swallows packets does not use up all the time. */
 #define CONNECT_TIME (5 * ENV_SEC)
 /* After the deadline of joining, the scheduler's own answer, which names the missing nodes, may still
@@ -295,7 +295,7 @@ static void reached(void *arg, struct van_conn *conn, const struct welcome *welc
     }
     m->job = welcome->job;
     m->heard_at = now(m);
-    m->pace = PACE_FIRST;
+    m->backoff = BACKOFF_MIN;
     m->stood = true;
     m->refused_since = 0;
     m->register_sent_at = 0;
@@ -315,7 +315,7 @@ static uint64_t give_up_at(const struct member *m)
 }
 
 /* Evidence that nothing listens at the scheduler's address counts until it is contradicted. */
-static paramo_err weigh(struct member *m, bool refused)
+static paramo_err note_refusal(struct member *m, bool refused)
 {
     if (!m->stood || m->returns || refused == (m->refused_since != 0))
         return PARAMO_OK;
@@ -340,7 +340,7 @@ static void connect_failed(void *arg, paramo_err code, const char *text)
             false);
         return;
     }
-    if (weigh(m, code == PARAMO_E_CONNECTION_REFUSED)) {
+    if (note_refusal(m, code == PARAMO_E_CONNECTION_REFUSED)) {
         end(m, PARAMO_E_MEMORY, false);
         return;
     }
@@ -379,14 +379,14 @@ static void reconnect_due(struct lane_timer *timer)
     connect_now(container_of(timer, struct member, reconnect_timer));
 }
 
-/* Waits for the pace plus up to a quarter, so that many nodes do not connect in step, then connects. */
+/* Waits for the back-off and up to a quarter more, so that many nodes do not connect in step, then connects. */
 static void connect_again(struct member *m)
 {
     member_check(m);
-    assert(!m->conn && !m->connector && m->pace >= PACE_FIRST && m->pace <= PACE_LAST);
+    assert(!m->conn && !m->connector && m->backoff >= BACKOFF_MIN && m->backoff <= BACKOFF_MAX);
     assert(m->state == MEMBER_JOINING || m->state == MEMBER_JOINED);
-    uint64_t wait = m->pace + env_random(lane_env(m->config.lane)) % (m->pace / 4);
-    m->pace = m->pace * 2 < PACE_LAST ? m->pace * 2 : PACE_LAST;
+    uint64_t wait = m->backoff + env_random(lane_env(m->config.lane)) % (m->backoff / 4);
+    m->backoff = m->backoff * 2 < BACKOFF_MAX ? m->backoff * 2 : BACKOFF_MAX;
     if (lane_timer_arm(m->config.lane, &m->reconnect_timer, now(m) + wait))
         end(m, PARAMO_E_MEMORY, false);
 }
@@ -438,7 +438,7 @@ static void lost(struct member *m, const char *why)
         return;
     }
     remember_why(m, why);
-    m->pace = PACE_FIRST;
+    m->backoff = BACKOFF_MIN;
     if (m->state == MEMBER_JOINED) {
         uint32_t wait = m->config.heartbeat_timeout_ms;
         if (wait < m->config.scheduler_wait_ms)
@@ -551,7 +551,7 @@ paramo_err member_create(const struct member_config *config, struct member **out
     m->config.domain = m->domain;
     m->has_left = has_left;
     m->next_sequence = 1;
-    m->pace = PACE_FIRST;
+    m->backoff = BACKOFF_MIN;
     m->reconnect_timer.fire = reconnect_due;
     m->limit_timer.fire = limit_reached;
     m->beat_timer.fire = beat_due;

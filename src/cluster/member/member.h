@@ -5,7 +5,7 @@
  *
  *   CONNECTING --welcome--> REGISTERING --id, complete view--> JOINED --END, fenced, scheduler lost--> ENDED
  *      ^                      |                               |
- *      +----- connection lost +-------------------------------+     (pace: 20 ms, doubling to 500 ms)
+ *      +----- connection lost +-------------------------------+     (back-off: 20 ms, doubled to 500 ms)
  *
  * A lost connection is logged once, at once. The time for which the member reconnects depends on the answer of the
  * address. A refused connection is strong evidence of a dead process (scheduler_wait_ms). Otherwise the process may

@@ -37,7 +37,7 @@ struct member {
     bool registered;       /* on this connection */
     uint64_t register_sent_at;
     uint64_t heard_at;
-    uint64_t pace;          /* until the next attempt to connect */
+    uint64_t backoff;       /* until the next attempt to connect */
     uint64_t limit;         /* of joining, or of reaching the scheduler again */
     bool stood;             /* there was a connection: from then on a refusal is evidence */
     uint64_t refused_since; /* since when the address has refused connections; 0: it does not */

@@ -231,7 +231,7 @@ static void gather(struct scheduler *s)
         return;
     }
     sched_move(s, SCHED_RUNNING);
-    sched_migrations_settled(s); /* only rebalancing after a change is logged */
+    sched_migrations_set_converged(s); /* only rebalancing after a change is logged */
     log_info("scheduler: complete with %" PRIu32 " servers and %" PRIu32 " workers",
              s->roster->slots[SLOTS_SERVERS].count, s->roster->slots[SLOTS_WORKERS].count);
     sched_view_change(s);

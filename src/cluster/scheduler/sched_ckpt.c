@@ -172,7 +172,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
                              .fs = s->config.fs};
     memcpy(c->order.dir, dir, sizeof dir);
     c->deadline.fire = sched_ckpt_too_late;
-    c->retell.fire = sched_ckpt_retell;
+    c->resend_timer.fire = sched_ckpt_resend;
     c->server_done = sched_ckpt_server_done;
     uint64_t now = lane_now(s->config.lane);
     err = lane_timer_arm(s->config.lane, &c->deadline, now + order->timeout_ms * ENV_MS);
@@ -267,7 +267,7 @@ static bool postpone(struct scheduler *s)
     struct sched_ckpts *k = s->ckpts;
     struct lane *lane = s->config.lane;
     assert(k->postponed <= POSTPONED_MOST && !k->timer.slot);
-    if (k->postponed == POSTPONED_MOST || k->current || !sched_migrations_under_way(s) ||
+    if (k->postponed == POSTPONED_MOST || k->current || !sched_migrations_in_progress(s) ||
         lane_timer_arm(lane, &k->timer, lane_now(lane) + POSTPONE_MS * ENV_MS)) {
         k->postponed = 0;
         return false;
@@ -445,7 +445,7 @@ void sched_ckpt_fini(struct scheduler *s)
     if (!c)
         return;
     lane_timer_cancel(s->config.lane, &c->deadline);
-    lane_timer_cancel(s->config.lane, &c->retell);
+    lane_timer_cancel(s->config.lane, &c->resend_timer);
     sched_ckpt_copy_stop(c);
     c->sched = NULL;
     s->ckpts->current = NULL;

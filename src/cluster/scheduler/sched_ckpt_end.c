@@ -34,7 +34,7 @@ bool sched_ckpt_may_pass(paramo_err err)
 void sched_ckpt_free(struct sched_ckpt *c)
 {
     assert(!c->posted && (!c->sched || !c->orders_out) && !c->deadline.slot);
-    assert(!c->retell.slot && !c->copying);
+    assert(!c->resend_timer.slot && !c->copying);
     ckpt_manifest_fini(&c->manifest);
     ckpt_close(c->opened);
     free(c);
@@ -143,7 +143,7 @@ void sched_ckpt_end_perhaps(struct sched_ckpt *c)
     sched_ckpt_finish(c);
     assert(s->ckpts->current == c && c->finished);
     /* a save: all servers have ended it, although some were not told to drop it */
-    lane_timer_cancel(s->config.lane, &c->retell);
+    lane_timer_cancel(s->config.lane, &c->resend_timer);
     s->ckpts->current = NULL;
     sched_ckpt_free(c);
     if (!s->restoring) /* else the load that the job begins with is carried out again */
@@ -185,18 +185,18 @@ paramo_err sched_ckpt_last_order(struct sched_ckpt *c, struct sched_node *node)
     node->ckpt_untold = err == PARAMO_E_MEMORY || err == PARAMO_E_FULL;
     if (!node->ckpt_untold)
         return err;
-    paramo_err late = c->retell.slot
+    paramo_err late = c->resend_timer.slot
                           ? PARAMO_OK
-                          : lane_timer_arm(lane, &c->retell, lane_now(lane) + UNTOLD_AGAIN_MS * ENV_MS);
+                          : lane_timer_arm(lane, &c->resend_timer, lane_now(lane) + UNTOLD_AGAIN_MS * ENV_MS);
     node->ckpt_untold = !late;
     c->untold += !late;
     return late;
 }
 
 /* Servers that are gone no longer count. */
-void sched_ckpt_retell(struct lane_timer *timer)
+void sched_ckpt_resend(struct lane_timer *timer)
 {
-    struct sched_ckpt *c = container_of(timer, struct sched_ckpt, retell);
+    struct sched_ckpt *c = container_of(timer, struct sched_ckpt, resend_timer);
     size_t cursor = 0;
     paramo_err err;
     c->untold = 0;

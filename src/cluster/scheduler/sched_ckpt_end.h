@@ -25,7 +25,7 @@ void sched_ckpt_copy_stop(struct sched_ckpt *c);
  * orders. OK: it is sent, or will be sent later. */
 MUST_USE paramo_err sched_ckpt_last_order(struct sched_ckpt *c, struct sched_node *node);
 /* Timers. */
-void sched_ckpt_retell(struct lane_timer *timer);
+void sched_ckpt_resend(struct lane_timer *timer);
 void sched_ckpt_too_late(struct lane_timer *timer);
 /* `work` runs where it may block, then `then` here, unless the checkpoint has failed. */
 void sched_ckpt_do_work(struct sched_ckpt *c, void (*work)(struct blocking_job *blocking_job),

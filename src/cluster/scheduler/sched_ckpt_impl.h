@@ -87,9 +87,9 @@ struct sched_ckpt {
     struct sched_save_copy copy;                   /* save: of values and pools, made in turns */
     struct lane_timer copy_turn;
     bool copying;
-    uint32_t orders_out;      /* orders that are not answered */
-    uint32_t untold;          /* servers that have not been sent the last order (GO, DROP) yet */
-    struct lane_timer retell; /* when it is sent to them again */
+    uint32_t orders_out;            /* orders that are not answered */
+    uint32_t untold;                /* servers that have not been sent the last order (GO, DROP) yet */
+    struct lane_timer resend_timer; /* when it is sent to them again */
     uint64_t partitions_changed;
     struct lane_timer deadline;
     paramo_err err;

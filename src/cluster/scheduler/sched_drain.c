@@ -26,7 +26,7 @@ static bool may_go(const struct scheduler *s, const struct sched_node *node)
 }
 
 /* Tells servers without weight that hold nothing that they may leave, with the message of a job's end. */
-static bool settled(struct scheduler *s)
+static bool release_drained(struct scheduler *s)
 {
     const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
     bool all_told = true;
@@ -120,6 +120,6 @@ void sched_drain_saved(struct scheduler *s, uint64_t save)
 
 void sched_drain_init(struct scheduler *s)
 {
-    static const struct sched_migrations_ops ops = {.settled = settled};
-    sched_migrations_tell(s, &ops);
+    static const struct sched_migrations_ops ops = {.release_drained = release_drained};
+    sched_migrations_set_ops(s, &ops);
 }

@@ -81,7 +81,7 @@ static void leave(struct scheduler *s, paramo_err status)
     s->config.over(s->config.arg, status, s->end->text);
 }
 
-void sched_end_deposed(struct scheduler *s)
+void sched_end_fenced(struct scheduler *s)
 {
     if (s->state == SCHED_OVER)
         return;

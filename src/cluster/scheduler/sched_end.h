@@ -41,7 +41,7 @@ void sched_end_retry(struct scheduler *s);
 /* A worker took a dead one's place: the job continues, if it waited for that. */
 void sched_end_worker_joined(struct scheduler *s);
 /* Another scheduler leads the job: this one sends nothing more. err_text() names it. */
-void sched_end_deposed(struct scheduler *s);
+void sched_end_fenced(struct scheduler *s);
 /* Why the job ended; never empty. */
 const char *sched_end_text(const struct scheduler *s);
 /* It is durable, or the job has no store: members and nodes that wait for a place learn it now. */

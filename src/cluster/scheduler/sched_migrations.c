@@ -211,7 +211,7 @@ static void check_due(struct lane_timer *timer)
     struct scheduler *s = container_of(timer, struct sched_migrations, check_timer)->sched;
     part_check(s->migrations);
     assert(!timer->slot);
-    s->migrations->undrained = !s->migrations->ops->settled(s);
+    s->migrations->undrained = !s->migrations->ops->release_drained(s);
     log_converged(s);
 }
 
@@ -414,7 +414,7 @@ static void abort_all(struct scheduler *s)
         if (s->migrations->machine.migration[i].state != MIGRATION_NONE)
             migrations_failed(&s->migrations->machine, s->migrations->machine.migration[i].id);
     part_check(s->migrations);
-    assert_slow(!sched_migrations_under_way(s));
+    assert_slow(!sched_migrations_in_progress(s));
 }
 
 void sched_migrations_suspend(struct scheduler *s)
@@ -432,7 +432,7 @@ void sched_migrations_resume(struct scheduler *s)
         go_on(&s->migrations->timer);
 }
 
-bool sched_migrations_under_way(const struct scheduler *s)
+bool sched_migrations_in_progress(const struct scheduler *s)
 {
     bool any = false;
     part_check(s->migrations);
@@ -453,9 +453,9 @@ void sched_migrations_restart(struct scheduler *s, uint64_t term)
         sched_migrations_resume(s); /* else what blocks them does so at its end */
 }
 
-void sched_migrations_tell(struct scheduler *s, const struct sched_migrations_ops *to)
+void sched_migrations_set_ops(struct scheduler *s, const struct sched_migrations_ops *to)
 {
-    assert(to->settled);
+    assert(to->release_drained);
     s->migrations->ops = to;
     s->migrations->check_timer.fire = check_due;
 }
@@ -515,7 +515,7 @@ bool sched_migrations_need(const struct scheduler *s, uint16_t shard)
     return migrations_needs(&s->migrations->machine, shard);
 }
 
-void sched_migrations_settled(struct scheduler *s)
+void sched_migrations_set_converged(struct scheduler *s)
 {
     assert(!s->migrations->short_of_servers && !s->migrations->ends_count);
     part_check(s->migrations);

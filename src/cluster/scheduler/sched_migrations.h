@@ -24,7 +24,7 @@ struct migration_end {
 struct sched_migrations_ops {
     /* Chains, servers or weights have changed: drained servers that hold nothing may leave. False: some could not be
      * told, because there was no memory. */
-    bool (*settled)(struct scheduler *s);
+    bool (*release_drained)(struct scheduler *s);
 };
 
 struct sched_migrations {
@@ -48,7 +48,7 @@ struct sched_migrations {
     struct lane_timer ends_timer;
 };
 
-void sched_migrations_tell(struct scheduler *s, const struct sched_migrations_ops *to);
+void sched_migrations_set_ops(struct scheduler *s, const struct sched_migrations_ops *to);
 /* The ring is built. Commits change its chains. */
 MUST_USE paramo_err sched_migrations_init(struct scheduler *s);
 /* Servers joined or are gone, or a weight has changed: plans again and migrates towards the plan. */
@@ -63,7 +63,7 @@ void sched_migrations_resume(struct scheduler *s);
  * them on before that, it would stay a member of the chain without them. */
 void sched_migrations_wait_for_lost(struct scheduler *s);
 /* A migration has begun. */
-bool sched_migrations_under_way(const struct scheduler *s);
+bool sched_migrations_in_progress(const struct scheduler *s);
 /* Servers will take the next view, of this term, for another scheduler's, which knows of no migration. None
  * may be committed that they have dropped by then. They begin again. */
 void sched_migrations_restart(struct scheduler *s, uint64_t term);
@@ -81,7 +81,7 @@ bool sched_migrations_need(const struct scheduler *s, uint16_t shard);
 /* For ring_promote: the last level that tables use. */
 const struct ring_ends *sched_migrations_ends(const struct scheduler *s);
 /* The job is complete, and nothing has changed yet. */
-void sched_migrations_settled(struct scheduler *s);
+void sched_migrations_set_converged(struct scheduler *s);
 /* A view has been announced. */
 void sched_migrations_announced(struct scheduler *s);
 /* A drained server may have nothing left, or rebalancing may be complete. */

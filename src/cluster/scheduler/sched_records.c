@@ -129,7 +129,7 @@ const struct sched_save_ops sched_records_ops = {.due = sched_view_is_due,
                                                  .view_saved = sched_view_announce,
                                                  .end_saved = sched_end_tell,
                                                  .saved = saved,
-                                                 .deposed = sched_end_deposed};
+                                                 .fenced = sched_end_fenced};
 
 /* ---- restored ------------------------------------------------------------------------------------------ */
 

@@ -114,7 +114,7 @@ static void save_ended(void *arg, paramo_err status)
     if (s->state == SCHED_OVER && !v->emptied)
         return; /* it came too late: the scheduler has given it up, and left */
     if (status == PARAMO_E_FENCED) {
-        v->ops->deposed(s);
+        v->ops->fenced(s);
         return;
     }
     if (status) {

@@ -72,7 +72,7 @@ struct sched_save_ops {
     void (*view_saved)(struct scheduler *s, struct control_message_body *view, uint64_t number);
     void (*end_saved)(struct scheduler *s);
     void (*saved)(struct scheduler *s, uint64_t save); /* everything up to this save */
-    void (*deposed)(struct scheduler *s); /* another scheduler leads: with this thread's message */
+    void (*fenced)(struct scheduler *s); /* another scheduler leads: with this thread's message */
 };
 
 /* Records that are written in turns: all of some parts, then those that have changed since. */

@@ -157,7 +157,7 @@ static paramo_err add(struct peer *peer, const struct wire_head *h, const uint64
 static void begin(struct shard *s)
 {
     deferred_go(s);
-    shard_keep_house(s);
+    housekeeping_schedule(s);
 }
 
 paramo_err deferred_add(struct peer *peer, const struct wire_head *h, const uint64_t *keys)

@@ -2,29 +2,30 @@
 
 #include "base/log.h"
 
-void shard_keep_house(struct shard *s)
+void housekeeping_schedule(struct shard *s)
 {
     char label[VIEW_LABEL_MAX];
-    if (s->house->timer.slot || !s->house->needed(s))
+    if (s->housekeeping->timer.slot || !s->housekeeping->needed(s))
         return;
-    if (lane_timer_arm(s->lane, &s->house->timer, lane_now(s->lane) + 5 * ENV_SEC))
+    if (lane_timer_arm(s->lane, &s->housekeeping->timer, lane_now(s->lane) + 5 * ENV_SEC))
         log_warn("%s: no memory for a timer: abandoned requests stay until the next request",
                  view_id_label(s->config.node, label));
 }
 
-static void house_fire(struct lane_timer *timer)
+static void housekeeping_fire(struct lane_timer *timer)
 {
-    struct shard *s = container_of(timer, struct shard_house, timer)->shard;
-    s->house->keep(s);
-    shard_keep_house(s);
+    struct shard *s = container_of(timer, struct shard_housekeeping, timer)->shard;
+    s->housekeeping->keep(s);
+    housekeeping_schedule(s);
 }
 
-void shard_house_init(struct shard *s, bool (*needed)(const struct shard *s), void (*keep)(struct shard *s))
+void housekeeping_init(struct shard *s, bool (*needed)(const struct shard *s), void (*keep)(struct shard *s))
 {
-    *s->house = (struct shard_house){.shard = s, .needed = needed, .keep = keep, .timer.fire = house_fire};
+    *s->housekeeping = (struct shard_housekeeping){
+        .shard = s, .needed = needed, .keep = keep, .timer.fire = housekeeping_fire};
 }
 
-void shard_house_close(struct shard *s)
+void housekeeping_close(struct shard *s)
 {
-    lane_timer_cancel(s->lane, &s->house->timer);
+    lane_timer_cancel(s->lane, &s->housekeeping->timer);
 }

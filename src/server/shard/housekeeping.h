@@ -8,17 +8,17 @@
 
 #include "server/shard/shard_impl.h"
 
-struct shard_house {
+struct shard_housekeeping {
     struct shard *shard;
     bool (*needed)(const struct shard *s); /* is there something to remove later? */
     void (*keep)(struct shard *s);         /* removes what is due */
     struct lane_timer timer;
 };
 
-void shard_house_init(struct shard *s, bool (*needed)(const struct shard *s), void (*keep)(struct shard *s));
-void shard_house_close(struct shard *s);
+void housekeeping_init(struct shard *s, bool (*needed)(const struct shard *s), void (*keep)(struct shard *s));
+void housekeeping_close(struct shard *s);
 
 /* Starts the timer if there is something to remove later. */
-void shard_keep_house(struct shard *s);
+void housekeeping_schedule(struct shard *s);
 
 #endif

@@ -92,7 +92,7 @@ void kept_wait_for_view(struct kept *k)
     s->kept->count++;
     s->kept->bytes += k->bytes;
     s->counters.deferred_for_view++;
-    shard_keep_house(s);
+    housekeeping_schedule(s);
 }
 
 void kept_defer_for_view(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,

@@ -426,7 +426,7 @@ paramo_err scanning_slice(struct peer *peer, struct shard_table *t, const struct
         err = deferred_add(peer, h, seg[WIRE_SEG_KEYS].data);
     if (err)
         reply_status(peer, h, err, err_text());
-    shard_keep_house(s);
+    housekeeping_schedule(s);
     return PARAMO_OK;
 }
 

@@ -236,7 +236,7 @@ static unsigned check_next(struct shard *s)
     if (s->senders->check.again)
         check_begin(s);
     else
-        shard_keep_house(s);
+        housekeeping_schedule(s);
     return 0;
 }
 

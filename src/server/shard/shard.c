@@ -209,7 +209,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     if (life == LIFE_UNKNOWN)
         peers_set_unknown(s, true);
     if (peers_unknown(s))
-        shard_keep_house(s);
+        housekeeping_schedule(s);
 }
 
 /* ---- views ---- */
@@ -358,7 +358,7 @@ struct shard_parts {
     struct shard_collecting collecting;
     struct shard_replies replies;
     struct shard_filters filters;
-    struct shard_house house;
+    struct shard_housekeeping housekeeping;
 };
 
 static void parts_join(struct shard_parts *all)
@@ -380,7 +380,7 @@ static void parts_join(struct shard_parts *all)
     s->collecting = &all->collecting;
     s->replies = &all->replies;
     s->filters = &all->filters;
-    s->house = &all->house;
+    s->housekeeping = &all->housekeeping;
 }
 
 paramo_err shard_create(const struct shard_config *config, struct shard **shard)
@@ -398,7 +398,7 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
         free(all);
         return err;
     }
-    shard_house_init(s, house_needed, house_keep);
+    housekeeping_init(s, house_needed, house_keep);
     shard_tables_init(s);
     senders_init(s);
     adopting_init(s, adopt_view);
@@ -442,7 +442,7 @@ void shard_close(struct shard *s)
     s->chain = NULL;
     senders_close(s);
     scanning_expire(s, UINT64_MAX);
-    shard_house_close(s);
+    housekeeping_close(s);
     deferred_close(s);
     clearing_close(s);
     collecting_close(s);

@@ -179,9 +179,9 @@ struct shard {
     struct shard_collecting *collecting; /* collecting.h */
     struct shard_replies *replies;       /* reply.h */
     struct shard_filters *filters;       /* filtered.h */
-    struct shard_house *house;           /* housekeeping.h */
-    struct bufpool pool;                 /* of answers, and of scratch within a step */
-    size_t reducing_bytes;               /* of deferred reductions (reducing_steps.h) */
+    struct shard_housekeeping *housekeeping; /* housekeeping.h */
+    struct bufpool pool;                     /* of answers, and of scratch within a step */
+    size_t reducing_bytes;                   /* of deferred reductions (reducing_steps.h) */
     struct shard_counters counters;
     struct spread pauses; /* of partitions that migrated away: microseconds */
 };

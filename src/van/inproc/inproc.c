@@ -70,7 +70,7 @@ struct inproc_end {
     bool moving;
     struct queue incoming; /* taken from inbox, not yet delivered */
     struct outq out;
-    struct parcel *under_way, *under_way_newest;
+    struct parcel *in_transit, *in_transit_newest;
     struct parcel *spare;
     struct lane_task hook, end;
     bool hooked;
@@ -230,16 +230,16 @@ static struct parcel *parcel_make(struct inproc_end *e)
     return p;
 }
 
-static void under_way_remove(struct inproc_end *e, struct parcel *p)
+static void in_transit_remove(struct inproc_end *e, struct parcel *p)
 {
     if (p->prev)
         p->prev->next = p->next;
     else
-        e->under_way = p->next;
+        e->in_transit = p->next;
     if (p->next)
         p->next->prev = p->prev;
     else
-        e->under_way_newest = p->prev;
+        e->in_transit_newest = p->prev;
 }
 
 static void send_queued(struct inproc_end *e)
@@ -263,12 +263,12 @@ static void send_queued(struct inproc_end *e)
         p->nseg = frame->nseg;
         p->class = frame->class;
         p->next = NULL;
-        p->prev = e->under_way_newest;
+        p->prev = e->in_transit_newest;
         if (p->prev)
             p->prev->next = p;
         else
-            e->under_way = p;
-        e->under_way_newest = p;
+            e->in_transit = p;
+        e->in_transit_newest = p;
         queue_push(&batch, &p->node);
         e->base.counters.frames_sent++;
         e->base.counters.bytes_sent += outq_frame_bytes(frame);
@@ -282,7 +282,7 @@ static void send_queued(struct inproc_end *e)
 /* Ends the sender's claim on a parcel, so that its frame can be given back. */
 static void parcel_complete(struct inproc_end *e, struct parcel *p)
 {
-    under_way_remove(e, p);
+    in_transit_remove(e, p);
     outq_complete(&e->out, p->frame);
     outq_mark(p->frame, OUTQ_NOWHERE);
     p->frame = NULL;
@@ -324,7 +324,7 @@ static void inproc_withdraw(struct van_conn *base, struct van_frame *frame)
 static void send_abort(struct inproc_end *e, paramo_err status)
 {
     struct van_frame *frame;
-    for (struct parcel *p; (p = e->under_way);) {
+    for (struct parcel *p; (p = e->in_transit);) {
         frame = p->frame;
         parcel_revoke(p);
         bool arrived = atomic_load(&p->state) == PARCEL_DONE;
@@ -406,7 +406,7 @@ static void inproc_close(struct van_conn *base, bool flush)
 {
     struct inproc_end *e = end_of(base);
     assert(!e->moving && e->state != END_FLUSHING);
-    bool pending = e->state == END_OPEN && !e->broken_why && (e->out.frames || e->under_way);
+    bool pending = e->state == END_OPEN && !e->broken_why && (e->out.frames || e->in_transit);
     if (!flush || !pending || !van_flush_wait(base, &e->deadline)) {
         end_close(e, PARAMO_E_CLOSED);
         return;
@@ -434,7 +434,7 @@ static void hook_run(struct lane_task *task)
     }
     if (e->state == END_OPEN || e->state == END_FLUSHING)
         send_queued(e);
-    if (e->state == END_FLUSHING && !e->out.frames && !e->under_way) {
+    if (e->state == END_FLUSHING && !e->out.frames && !e->in_transit) {
         end_close(e, PARAMO_OK);
         return;
     }

@@ -1,4 +1,4 @@
-#include "sim/look.h"
+#include "sim/row_checks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -284,7 +284,7 @@ static void clears_check(const struct world *w, struct ledger_table *t)
     t->tainted = left > 0;
 }
 
-void look_all(struct world *w, bool last)
+void row_checks_all(struct world *w, bool last)
 {
     for (unsigned t = 0; t < SIM_TABLES; t++)
         if (w->ledger[t].tainted)
