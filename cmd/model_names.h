@@ -9,7 +9,7 @@
 
 /* NOT_FOUND: the model in dir has no names. The caller frees them. */
 PARAMO_MUST_USE paramo_err model_names_open(const char *dir, struct names **names);
-/* The same, but without names *names is NULL. */
+/* Like model_names_open(), but *names is NULL if the model has no names. */
 PARAMO_MUST_USE paramo_err model_names_try(const char *dir, struct names **names);
 /* Writes "site=news", or without a name "3:1207" (field and key), or "1207" if field is negative. Cut at cap - 1
  * bytes, not within a character. names may be NULL. Returns out. */

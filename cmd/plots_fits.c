@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SHOWN = 30, NUMBERED = 10 }; /* classes in the matrix, and with numbers in it; what has room */
+/* The most classes in the matrix, and with numbers in it: more do not fit. */
+enum { SHOWN = 30, NUMBERED = 10 };
 
 /* ---- numbers ---- */
 
-/* The bins, as charts want them. */
+/* The bins as arrays, which charts take. */
 struct bins_of {
     double prediction[FITS_BINS], label[FITS_BINS], low[FITS_BINS], high[FITS_BINS];
 };
@@ -92,7 +93,7 @@ static void draw_errors(struct svg *svg, const struct fits_result *r)
     double percent[101];
     for (size_t i = 0; i <= 100; i++)
         percent[i] = (double)i;
-    struct chart_axis x = axis_of("at most so far from the label", r->error, 100); /* without the greatest */
+    struct chart_axis x = axis_of("error, at most", r->error, 100); /* the greatest error is left out */
     chart_range(&x);
     const struct chart_series series = {
         .name = "model", .style = CHART_LINE, .n = 101, .x = r->error, .y = percent};

@@ -23,7 +23,7 @@ bool call_ends_late(const struct machine *m, uint64_t asked_at, uint64_t deadlin
     return now - asked_at >= (deadline - asked_at) / 10 * 9 || m->world->jumped_at > from;
 }
 
-/* A worker that is there, in this place. The scheduler says it: its view of a death comes after its answers. */
+/* Is the machine a worker in this place, and alive for the scheduler? Its view of a death comes after its answers. */
 static bool is_here(const struct machine *m, uint32_t place)
 {
     const struct scheduler *s = world_scheduler(m->world);

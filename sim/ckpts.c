@@ -76,7 +76,7 @@ static void path_of(const struct ckpts *c, uint64_t number, const char *file, ch
     (void)snprintf(path, 64, "%s/%08" PRIu64 "%s", c->dir, number, file);
 }
 
-/* What a lying disk has lost is found as damage, and the operator removes it. */
+/* A checkpoint that a lying disk has damaged: the operator removes it. */
 static void throw_away(struct ckpts *c, uint64_t number)
 {
     char path[64], folder[64];
@@ -86,7 +86,7 @@ static void throw_away(struct ckpts *c, uint64_t number)
         sim_must(fs_sync_dir(fs_of(c), folder));
 }
 
-/* Of the checkpoint, or of one that it may be based on. */
+/* Has the disk lost a file of the checkpoint, or of one that it may be based on? */
 static bool lost_with(const struct ckpts *c, uint64_t number)
 {
     char path[64];
@@ -284,7 +284,7 @@ static bool has_cause(const struct machine *m, paramo_err status)
     const struct ckpts *c = w->ckpts;
     switch (status) {
     case PARAMO_OK:
-    case PARAMO_E_AGAIN: /* it ends in the calm, when a call has to succeed */
+    case PARAMO_E_AGAIN: /* it ends in the calm period, when a call has to succeed */
         return true;
     case PARAMO_E_FULL:
         return c->orders_full_at > c->asked_moment;
@@ -417,8 +417,8 @@ static bool may_come(const struct ckpts *c, const struct machine *m)
     return may && m->made->own->incarnation != c->again_process;
 }
 
-/* Of these checkpoints the scheduler may load one: that of the number, or the last one, and no older one than a
- * caller was told of. */
+/* Notes the checkpoints that the scheduler may load: that of the number, or the last one, and none that is older
+ * than one that a caller was told of. */
 static void load_tried(struct world *w, uint64_t number)
 {
     struct ckpts *c = w->ckpts;
@@ -433,7 +433,7 @@ static void load_tried(struct world *w, uint64_t number)
             s->until = UINT64_MAX;
 }
 
-/* False: not now. */
+/* Asks for a checkpoint or a load. False: this is not the moment. */
 static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
 {
     struct world *w = m->world;

@@ -19,7 +19,7 @@ struct customer;
 
 /* Takes what its customer holds back out of the digits of an acknowledged push. */
 void held_acknowledged(struct world *w, struct op *op);
-/* What the customer has no more is in the table from now on. */
+/* What the customer no longer holds back is in the table from now on. */
 void held_update(struct world *w, struct customer *c);
 void held_update_all(struct world *w);
 /* The customer is about to close, or to die: what it holds back is lost with it. Pushes may still be answered, and are

@@ -187,8 +187,8 @@ static uint32_t asked_servers(const struct op *op)
     return asked;
 }
 
-/* The same, and all that its changes may be passed on to, which also must know what it asks for: members of chains, and
- * targets of migrations. */
+/* The places of asked_servers(), and of all servers that its changes may be passed on to: members of chains and
+ * targets of migrations. These must know what the request asks for, too. */
 static uint32_t changed_servers(const struct op *op)
 {
     bool reads = op->kind == OP_PULL || (op->kind >= OP_STAT && op->kind != OP_TRANSFORM);

@@ -22,9 +22,9 @@ uint32_t judge_sees_dead(const struct view *view);
 void judge_dead(struct machine *m, bool dead);
 /* The number of members of a partition's chain, without the owner, that have rows of the table. */
 unsigned judge_replicas(const struct world *w, enum sim_table table);
-/* A server has died in a view, and its rows of this table had no copies. */
+/* Has a server died in a view without copies of its rows of this table? */
 bool judge_rows_lost(const struct world *w, enum sim_table table);
-/* The same, and no clear or load that began after it had succeeded when this request began. */
+/* Like judge_rows_lost(), and no clear or load that began after the death had succeeded when this request began. */
 bool judge_may_be_lost(const struct world *w, enum sim_table table, uint64_t from);
 /* Have more servers died since each partition had all its copies than the table with the fewest replicas
  * allows, so that rows are lost for good? If not, no chain has lost all its members: deaths make a chain
@@ -32,7 +32,7 @@ bool judge_may_be_lost(const struct world *w, enum sim_table table, uint64_t fro
 bool judge_data_lost(const struct world *w);
 /* Is the end of the job in its store, or has it no store? Only then may a node, a call or a process learn of it. */
 bool judge_end_durable(const struct world *w);
-/* The same by this scheduler. */
+/* Like judge_end_durable(), for this scheduler. */
 bool judge_scheduler_end_durable(const struct scheduler *s);
 /* May requests fail because a server is dead? They may if no other server has its rows and it does not
  * return. */
@@ -43,7 +43,7 @@ unsigned judge_spare(const struct world *w);
 bool judge_enough(const struct world *w, unsigned gone);
 /* The machine may hold the last copy of some rows. */
 bool judge_needs(const struct world *w, const struct machine *server);
-/* A cell's row of two values: 0, or the value that was written. A torn row is a violation. */
+/* Checks a row of two values of one client task: 0, or the value that was written. A torn row is a violation. */
 uint64_t judge_row(struct world *w, const char *where, const uint64_t vals[2]);
 /* The first violation counts. */
 void judge_broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -16,7 +16,7 @@ void machine_start_in(struct machine *m, uint64_t ns);
 void machine_kill(struct machine *m, uint64_t again_ns);
 /* After each event: joins and ends. */
 void machine_tick(struct machine *m);
-/* The same for the scheduler: its power may have failed in the middle of a write. */
+/* Like machine_tick(), for the scheduler: its power may have failed in the middle of a write. */
 void machine_scheduler_tick(struct machine *m);
 /* The newest view of a scheduler whose job ends or has ended; else 0. */
 uint64_t machine_end_view(const struct machine *m);

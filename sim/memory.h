@@ -20,7 +20,7 @@ void memory_resume(void);
 void memory_strike(struct machine *m, size_t fault);
 /* Has an allocation of this machine's process failed since that moment, or one of a server in these places (bits)? */
 bool memory_failed(const struct machine *m, uint32_t servers, uint64_t from);
-/* The same, or of a scheduler's process: for what the scheduler answers. */
+/* Like memory_failed(), or has an allocation of a scheduler failed? For what the scheduler answers. */
 bool memory_failed_call(const struct machine *m, uint32_t servers, uint64_t from);
 
 #endif

@@ -61,7 +61,7 @@ static void table_check(struct world *w, const struct machine *m, unsigned index
     }
 }
 
-/* The same of a copy. A copy is lost only if its owner's row is, or while a load is in progress, which does not end
+/* Is a copy of the row lost? Only if the row of its owner is, or while a load is in progress, which does not end
  * everywhere at the same time. */
 static bool copy_is_lost(const struct world *w, const struct shard_table *const tables[SIM_SHARDS],
                          unsigned s, const struct ledger_key *key)

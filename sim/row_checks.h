@@ -1,6 +1,6 @@
 /*
- * The full look: the rows of all tables at all servers, and what each server keeps. It must never change the cluster.
- * Tests: test/sim/test_play.c; scripts/mutants.
+ * Checks the rows of all tables at all servers, and what each server keeps. It must never change the cluster. Tests:
+ * test/sim/test_play.c; scripts/mutants.
  */
 #ifndef SIM_ROW_CHECKS_H
 #define SIM_ROW_CHECKS_H

@@ -1,4 +1,4 @@
-/* Nodes that are cut off from others: two nodes together, a host that vanishes, any two sides. Also in the
+/* Network partitions: two nodes, a host that vanishes, or any two sides do not reach each other. Some begin in the
  * middle of a migration, when its source has begun to hold changes back or the scheduler may commit it. */
 #include "sim/sides.h"
 

@@ -13,10 +13,10 @@ struct machine;
 
 enum {
     TASK_CALLS = 1024, /* of a job */
-    TASK_AFTER = 3,    /* calls that one comes after, at most */
+    TASK_AFTER = 3,    /* the most calls that a call comes after */
     TASK_WORDS = 40,   /* of a payload, at most: several chunks */
     TASK_ANSWER = 2,   /* words of an answer: the call, and the node */
-    TASK_RECENT = 8    /* a call comes after some of that many */
+    TASK_RECENT = 8    /* a call comes after some of the last calls, of this many */
 };
 
 /* What a function does. */
@@ -80,7 +80,7 @@ struct user_tasks {
     uint32_t answers; /* to calls and subtasks, which do not count as steps (play.c) */
 };
 
-/* In a share of the schedules. */
+/* Only a share of the schedules has tasks. */
 void task_calls_make(struct world *w);
 void task_calls_free(struct world *w);
 /* All processes have died, and another job begins. */

@@ -182,7 +182,7 @@ struct world {
     bool emptying;      /* a scheduler empties its store at the end of its job, before it reports so */
     paramo_err emptying_status;
     bool end_durable; /* by a scheduler that has died: others find the end in its store */
-    /* The same of the job before this one, which the store may still hold. */
+    /* The view and the status at the end of the job before this one, which the store may still hold. */
     uint64_t past_view;
     paramo_err past_status;
     uint64_t lacked[SIM_SERVERS]; /* capabilities that a server of this job in that place has not had */

@@ -46,15 +46,15 @@ int job_add_server(struct bench_job *job, unsigned i);
 void job_kill_server(struct bench_job *job, unsigned i);
 /* Starts 'paramo' with these arguments, argv[0] included, as a child; what it prints is not shown. */
 int job_command(pid_t *pid, char *const argv[]);
-/* 0: it still runs; 1: it ended well, and *pid is 0; -1: it failed, and a line says why. */
+/* 0: it still runs; 1: it succeeded, and *pid is 0; -1: it failed, and a line says why. */
 int job_command_ended(pid_t *pid);
 /* Starts it and waits for its end: 0, or -1 as above. */
 int job_command_run(char *const argv[]);
-/* The same, and what it prints goes to the file. */
+/* Like job_command_run(); the output of the command goes to the file. */
 int job_command_read(char *const argv[], FILE *to);
 /* Kills it if it still runs. */
 void job_command_stop(pid_t *pid);
-/* The same in this process (PARAMO_ROLE_ALL). */
+/* Like job_start(), with all nodes in this process (PARAMO_ROLE_ALL). */
 int job_start_embedded(struct bench_job *job);
 void job_stop(struct bench_job *job);
 

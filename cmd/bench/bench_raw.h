@@ -28,7 +28,7 @@ int raw_wait_open(struct raw_wait *w, int fd);
 void raw_wait_close(struct raw_wait *w);
 
 int raw_send(int fd, const void *data, size_t len);
-/* The same, with more to follow at once: leaves in one packet with it. */
+/* Like raw_send(), but the bytes leave in one packet with those that are sent next. */
 int raw_send_begin(int fd, const void *data, size_t len);
 /* At least one byte, at most cap: their number, 0 at the end of the connection, -1. */
 long raw_recv_some(int fd, struct raw_wait *w, void *data, size_t cap);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define NOISE 1e-12 /* relative: what rounding does to the objective, and more */
+#define NOISE 1e-12 /* relative; more than the error of rounding */
 
 enum { FIXED = PLAN_DOUBLES - PLAN_MEMBERS };
 
@@ -51,7 +51,7 @@ void plan_decode(const double in[PLAN_DOUBLES], struct plan *p)
         p->owner[i] = (uint16_t)in[FIXED + i];
 }
 
-/* Those that have added to the sums. Returns 1 if they are others than before. */
+/* Takes the workers that have added to the sums. Returns 1 if they differ from those before. */
 static int take_owners(const struct plan *before, const double *sums, struct plan *next)
 {
     next->owners = 0;
@@ -70,7 +70,7 @@ double plan_most(const double sums[PLAN_SUMS], enum plan_sum first)
     return most;
 }
 
-/* A pass is over, and its sums are those of all rows and keys. */
+/* Decides what follows a pass whose sums cover all rows and keys. */
 static void after_pass(const struct plan *p, const double *sums, const struct darlin_options *o, double l1,
                        struct plan *next)
 {
@@ -83,7 +83,7 @@ static void after_pass(const struct plan *p, const double *sums, const struct da
               solved = sums[PLAN_VIOLATION] <= DARLIN_VIOLATION * next->violation ||
                        decrease <= o->epsilon / 10 * next->objective,
               converged = small && p->tolerance <= o->epsilon && solved;
-    /* Steps that were too long, together: the next ones are half as long. */
+    /* Together the steps were too long: the next ones are half as long. */
     next->damping = worse ? 2 * p->damping : p->damping > 1.4 ? p->damping / 1.4 : 1;
     next->margin = most < l1 / 2 ? most : l1 / 2;
     next->full = o->unfiltered || (small && !p->full);
@@ -105,7 +105,7 @@ static double objective_at_way(const double *sums, int i)
     return sums[PLAN_LOSS + i] + sums[PLAN_PENALTY + i];
 }
 
-/* The length with the least objective. 0: no further than the pass. */
+/* The step length with the least objective. 0: no further than the pass. */
 static int best_way(const double *sums)
 {
     int best = 0;
@@ -126,7 +126,7 @@ void plan_decide(const struct plan *p, const double sums[PLAN_SUMS], uint32_t de
     next->fresh = take_owners(p, sums, next) || loads;
     next->kind = PLAN_PASS;
     next->full = 1;
-    if (loads || (p->kind == PLAN_AGAIN && dead == p->dead)) /* all that are left have looked for parts */
+    if (loads || (p->kind == PLAN_AGAIN && dead == p->dead)) /* each remaining worker has asked for parts */
         next->rows = sums[PLAN_ROWS];
     if (dead != p->dead || sums[PLAN_ROWS] != next->rows || (!loads && sums[PLAN_KEYS] != p->keys)) {
         next->kind = PLAN_AGAIN;
@@ -139,7 +139,7 @@ void plan_decide(const struct plan *p, const double sums[PLAN_SUMS], uint32_t de
         return;
     after_pass(p, sums, o, l1, next);
     if (next->fresh)
-        next->full = 1; /* one that has joined owns blocks from now on */
+        next->full = 1; /* a worker that has joined owns blocks from now on */
     if (next->kind == PLAN_PASS && !next->fresh) {
         const int best = best_way(sums);
         next->way = plan_way(best);

@@ -48,7 +48,7 @@ struct solver_options {
     uint32_t customer; /* customer id, for the pool */
     uint32_t place;    /* among the workers, below PLAN_MEMBERS; in each process the same */
     const atomic_int *stop;
-    /* a wait has lasted so long; each ten seconds */
+    /* called every ten seconds of a wait */
     void (*slow)(void *arg, unsigned seconds, const char *why);
     void *arg;
 };

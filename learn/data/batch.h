@@ -55,9 +55,8 @@ PARAMO_MUST_USE paramo_err batcher_keys(struct batcher *batcher, const struct bl
 /* list is zeroed before its first use. MEMORY leaves it empty. */
 PARAMO_MUST_USE paramo_err batcher_cut(struct batcher *batcher, const struct block *block, size_t batch_rows,
                                        struct batch_list *list);
-/* The same for one of several workers that learn each batch together, of batch_rows rows of each: share number
- * `share` of `shares`, from 0. So the shares of all are the batches of shares * batch_rows rows, row for row. A batch
- * may have no rows; then its only key is the bias. */
+/* Like batcher_cut(), for one of several workers that learn each batch together, of batch_rows rows of each: share
+ * number `share` of `shares`, from 0. So the shares of all are the batches of shares * batch_rows rows, row for row. */
 PARAMO_MUST_USE paramo_err batcher_cut_share(struct batcher *batcher, const struct block *block,
                                              size_t batch_rows, uint32_t share, uint32_t shares,
                                              struct batch_list *list);

@@ -256,7 +256,7 @@ static const char *header_wrong(const struct header *h, uint64_t size)
     return NULL;
 }
 
-/* The same of the index. */
+/* What is wrong with an index; NULL: nothing. */
 static const char *index_wrong(const struct cache_file *f, const struct header *h)
 {
     if (XXH3_64bits(f->record, f->n * sizeof *f->record) != h->index_sum)

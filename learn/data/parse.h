@@ -38,7 +38,7 @@ PARAMO_MUST_USE paramo_err parse_text(const struct parse_settings *settings, con
                                       struct parse_buffer *buffer, parse_bad_fn bad, void *arg);
 /* A block of its own with the rows of buffer, and their fields if the block is to have them. */
 PARAMO_MUST_USE paramo_err parse_block(const struct parse_buffer *buffer, int fields, struct block *block);
-/* The same of the rows r with side[r] == want. */
+/* Like parse_block(), only for the rows r with side[r] == want. */
 PARAMO_MUST_USE paramo_err parse_block_side(const struct parse_buffer *buffer, int fields,
                                             const uint8_t *side, uint8_t want, struct block *block);
 void parse_buffer_free(struct parse_buffer *buffer);
@@ -47,10 +47,11 @@ void parse_buffer_free(struct parse_buffer *buffer);
  * name) if it looks like none; a text without any feature counts as libsvm. */
 PARAMO_MUST_USE paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_format *format);
 
-/* The same, and of tables, too, by the file's name, else by the text. */
+/* Like parse_detect(), but also finds tables: by the name of the file, else by the text. */
 PARAMO_MUST_USE paramo_err parse_detect_file(const char *name, const char *text, size_t len, int whole,
                                              enum parse_format *format);
-/* The same where columns are named: csv, tsv or jsonl, by the file's name (NULL: none), else by the text. */
+/* Like parse_detect_file() where columns are named: csv, tsv or jsonl, by the name of the file (NULL: none), else by
+ * the text. */
 enum parse_format parse_detect_columns(const char *name, const char *text, size_t len);
 
 #endif

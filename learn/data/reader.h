@@ -117,8 +117,8 @@ PARAMO_MUST_USE paramo_err reader_rewind(struct reader *reader);
 PARAMO_MUST_USE paramo_err reader_part(struct reader *reader, uint32_t stream, uint64_t index,
                                        const struct block **block, int *ended);
 
-/* The same, for a look at rows before they are learned. A part that could not be read again is kept for the next
- * reader_part of it: of a pipe only its first. */
+/* Like reader_part(), for a look at rows before they are learned. A part that could not be read again is kept for
+ * the next reader_part of it: of a pipe only its first. */
 PARAMO_MUST_USE paramo_err reader_peek(struct reader *reader, uint32_t stream, uint64_t index,
                                        const struct block **block, int *ended);
 

@@ -251,7 +251,7 @@ static paramo_err interact_held(struct reader *r, struct held *held)
     return PARAMO_OK;
 }
 
-/* The same from the text; *ended: the stream ends before it. */
+/* Reads the next part from the text; *ended: the stream ends before it. */
 static paramo_err text_part(struct reader *r, struct workshop *shop, struct bad_lines *bad, int *ended,
                             struct held *held[2], int *kept)
 {

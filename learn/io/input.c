@@ -19,12 +19,12 @@
 
 struct input {
     char *name;
-    char *path; /* that is opened */
+    char *path; /* of the file that is opened */
     int fd;     /* -1: closed until it is needed */
-    int ahead;  /* what was read of a pipe before (kept_pipe.h), and comes first; -1: nothing */
+    int ahead;  /* holds what was read of a pipe before (kept_pipe.h), and is read first; -1: nothing */
     int stop_fd;
     int regular;
-    int kept;    /* its path is that of what is kept of a pipe */
+    int kept;    /* its path is a copy of the pipe (kept_pipe.h) */
     int started; /* the first bytes have been looked at since the last rewind */
     enum decoder_kind kind;
     uint64_t size, used;
@@ -268,7 +268,7 @@ paramo_err input_rewind(struct input *in)
     return PARAMO_OK;
 }
 
-/* Bytes that were read of the pipe before; *got 0: none, or no more. */
+/* Reads bytes that were read of the pipe before; *got 0: there are none, or no more. */
 static paramo_err ahead_read(struct input *in, char *data, size_t cap, size_t *got)
 {
     ssize_t n = in->ahead < 0 ? 0 : read(in->ahead, data, cap);
@@ -283,7 +283,7 @@ static paramo_err ahead_read(struct input *in, char *data, size_t cap, size_t *g
     return PARAMO_OK;
 }
 
-/* Bytes of the file; *got 0 at its end. */
+/* Reads bytes of the file; *got 0 at its end. */
 static paramo_err raw_read(struct input *in, char *data, size_t cap, size_t *got)
 {
     paramo_err err = ahead_read(in, data, cap, got);
@@ -325,7 +325,7 @@ static paramo_err input_start(struct input *in)
         in->raw_len += n;
         in->raw_end = n == 0;
     }
-    /* of regular files it is known, and asked for by other threads */
+    /* the kind of a regular file is known already, and other threads read it */
     if (!in->regular &&
         (err = decoder_detect((const unsigned char *)in->raw, in->raw_len, &in->kind)) != PARAMO_OK)
         return paramo_error_set(err, "%s: %s", in->name, paramo_last_error());
@@ -348,7 +348,7 @@ static paramo_err decoded_read(struct input *in, char *text, size_t cap, size_t 
             *got = 0;
             return PARAMO_OK;
         }
-        /* without any input left too: the decoder may still hold text that did not fit before */
+        /* also without input: the decoder may still hold text that did not fit before */
         err = decoder_run(in->decoder, in->raw, in->raw_len, &in->raw_pos, text, cap, got);
         if (err != PARAMO_OK)
             return paramo_error_set(err, "%s: %s", in->name, paramo_last_error());

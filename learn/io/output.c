@@ -51,8 +51,8 @@ static int ends_in(const char *path, const char *suffix)
     return n > m && strcmp(path + n - m, suffix) == 0;
 }
 
-/* Creates a file of a name that nothing has; mode is less the process's umask. That is not asked for: asking
- * sets it, for all threads. */
+/* Creates a file with an unused name. The kernel applies the umask to mode: umask() cannot be read without setting
+ * it for all threads. */
 static int create_temp(char *name, size_t random_at, mode_t mode)
 {
     for (int i = 0; i < TEMP_TRIES; i++) {
@@ -67,8 +67,8 @@ static int create_temp(char *name, size_t random_at, mode_t mode)
     return -1;
 }
 
-/* The temporary file lies in the directory of the file to be, which may be reached through a symbolic link.
- * mode: of the file that it replaces; -1: there is none. */
+/* The temporary file lies in the directory of the final file, which may be reached through a symbolic link. mode: of
+ * the file that it replaces; -1: there is none. */
 static paramo_err open_temp(struct output *o, int mode)
 {
     char *real = realpath(o->path, NULL);
@@ -155,7 +155,7 @@ static paramo_err write_bytes(struct output *o, const char *data, size_t len)
     return PARAMO_OK;
 }
 
-/* Passes the buffer on; last: it is the last one. */
+/* Writes the buffer; last: it is the last one. */
 static paramo_err flush(struct output *o, int last)
 {
     size_t len = o->used;

@@ -47,7 +47,7 @@ uint32_t factors_dim(const struct model_info *info);
 struct model_shape factors_shape(const struct model_info *info, size_t table);
 /* Sets v's rows to 0 where w is 0, and the bias's row. */
 void factors_clear(const struct batch *batch, uint32_t dim, const float *w, float *v);
-/* The same of the first two tables. */
+/* factors_clear() for the first two tables. */
 void factors_mask(const struct model_info *info, const struct batch *batch, float *const *param);
 /* The gradient of the weights; those of the other tables become 0. */
 void factors_gradient(const struct model_info *info, const struct batch *batch, const float *residual,

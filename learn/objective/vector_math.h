@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What exp_clamped takes at least: exp(-700) is 1e-304, and nothing tells smaller ones apart. */
+/* The least argument of exp_clamped: exp(-700) is 1e-304, and nothing tells smaller values apart. */
 #define EXP_LOWEST (-700.0)
 
 /* exp(x) for EXP_LOWEST <= x <= 0: x = k ln 2 + r with |r| <= ln(2)/2, exp(r) by its Taylor series to r^12 (the

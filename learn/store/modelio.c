@@ -58,7 +58,7 @@ static paramo_err check_rows(const struct model_table *t)
 
 typedef paramo_err tensors_opener(const char *path, paramo_tensors **file);
 
-/* The functions of the library have a message of their own: paramo_last_error(). */
+/* The functions of the library set an error of their own: paramo_last_error() copies it. */
 static paramo_err tensors_open(const char *path, tensors_opener *opener, paramo_tensors **file)
 {
     paramo_err err = opener(path, file);
@@ -246,8 +246,8 @@ static paramo_err make_directory(const char *dir, int *made)
     return PARAMO_OK;
 }
 
-/* Could dir be made? An unnamed file in the folder above it shows that, and nothing is left of it when the process is
- * killed. Not every file system has such files; then the permissions have to do. */
+/* Can dir be created? An unnamed file in the folder above it shows that, and leaves nothing when the process is
+ * killed. A file system without such files checks the permissions only. */
 static paramo_err could_make(const char *dir)
 {
     size_t len = strlen(dir);
@@ -484,7 +484,7 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, const st
         remove_stale(dir, tables);
     else if (from)
         (void)unlink(from);
-    /* Not where another process may have begun to save into it, as the next leader does. */
+    /* Unless another process may have begun to save into it, as the next leader does. */
     if (err != PARAMO_OK && made && !writer->may_commit)
         (void)rmdir(dir); /* if nothing is in it */
     free(text);

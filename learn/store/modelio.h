@@ -51,7 +51,7 @@ struct model {
 /* Opens and checks a model. NOT_FOUND: there is none; FORMAT: another program's or a newer version's;
  * CORRUPT: damaged. The message names the file and what is wrong. */
 PARAMO_MUST_USE paramo_err modelio_open(const char *dir, struct model *model);
-/* The same, but in memory: what others do to the files later does not show. */
+/* Like modelio_open(), but into memory: what other processes do to the files later does not show. */
 PARAMO_MUST_USE paramo_err modelio_load(const char *dir, struct model *model);
 /* Releases info.columns, too. */
 void modelio_close(struct model *model);

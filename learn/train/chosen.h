@@ -19,7 +19,7 @@ void chosen_free(struct chosen *c);
 
 /* c has those of key[0..n) with keep[i], in their order; keep NULL: c->n is CHOSEN_ALL. MEMORY leaves it empty. */
 PARAMO_MUST_USE paramo_err chosen_keys(struct chosen *c, const uint64_t *key, const uint8_t *keep, size_t n);
-/* The same of rows of `width` values: they move to the front. */
+/* Like chosen_keys(), for rows of `width` values: they move to the front. */
 void chosen_rows(const uint8_t *keep, size_t n, size_t width, float *rows);
 
 #endif

@@ -27,8 +27,8 @@ struct customer {
     struct sightings sightings;
     struct expiry expiry;
     struct learner *learner;
-    char pool[32]; /* from which it has its parts */
-    double looked; /* when it last looked for the leader's word */
+    char pool[32]; /* name of the pool that deals its parts */
+    double looked; /* when it last asked what the leader has announced */
 };
 
 struct centre;
@@ -48,7 +48,7 @@ struct job {
     int finished;     /* every epoch was learned: a late Ctrl-C changes nothing */
     struct customer *customer;
     struct metrics *metrics;
-    struct centre *centre;         /* columns to centre, train_run's; NULL: none is looked for */
+    struct centre *centre;         /* columns to centre, owned by train_run; NULL: none */
     double bins[CALIBRATION_SUMS]; /* of the epoch that was measured last, if the model is calibrated */
     struct progress progress;
     double joined, started;
@@ -63,7 +63,7 @@ struct job {
     char message[PARAMO_ERROR_MAX];
 };
 
-/* Asks train_options.continues. An interrupt finds no job that runs in that time. */
+/* Asks train_options.continues. An interrupt during that call finds no running job. */
 int job_continues(struct job *job);
 
 /* Is this the customer that validates and saves? */

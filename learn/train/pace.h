@@ -1,8 +1,8 @@
 /*
  * How far the learners of a job may be apart: asynchronous (asp), bulk-synchronous (bsp), or stale-synchronous with a
  * bound (ssp:S). A batch is an iteration of the learner's clock (paramo_clock). The pull of the learner's batch c
- * waits until all learners that count have reached clock c - S, and so does the learner itself. A learner counts from
- * a batch on until it has none: at the end of the round, or while others hold the last parts. Workers that learn each
+ * waits until all learners that count have reached clock c - S, and so does the learner itself. A learner counts while
+ * it has a batch: not at the end of a round, and not while others hold the last parts. Workers that learn each
  * batch together (train --deterministic) count from the first batch of all to the end of the job.
  * docs/CONSISTENCY.md.
  *
@@ -18,9 +18,9 @@
 enum {
     PACE_FREE = 0, /* asp */
     PACE_BOUND_MAX = 1 << 20,
-    PACE_STALENESS = 17, /* of 0 to 15 clocks, and of more */
+    PACE_STALENESS = 17, /* from 0 to 15 clocks, and more */
     PACE_TABLES = 8,     /* the model's tables; more are not counted */
-    /* workers that are told apart as those that others waited for; the last is all others */
+    /* workers with a sum of their own for the time that others waited for them; the last sum is for all others */
     PACE_WORKERS = 64
 };
 
@@ -39,7 +39,7 @@ struct pace {
     paramo_node *node;
     paramo_worker *worker;
     uint32_t bound; /* 1 more than the clocks that it may be ahead; PACE_FREE: any number */
-    /* a wait has lasted so long; each ten seconds */
+    /* called every ten seconds of a wait */
     void (*slow)(void *arg, unsigned seconds, const char *why);
     void *arg;
     /* how many learners share each batch, from the first to the last; 0: they do not share any */
@@ -49,7 +49,7 @@ struct pace {
     uint64_t next;              /* the clock of the batch that is pulled next */
     paramo_table *const *table; /* the model's */
     size_t tables;
-    uint64_t aged[PACE_TABLES][PARAMO_CLOCK_AGES]; /* of these, what is in sum */
+    uint64_t aged[PACE_TABLES][PARAMO_CLOCK_AGES]; /* pulls by age that are in sum already */
     double sum[PACE_SUMS];
 };
 
@@ -57,7 +57,7 @@ struct pace {
 int pace_parse(const char *text, uint32_t *bound);
 /* Must batches that are pulled be learned before the next is pulled? unfinished: how many of these there are. */
 int pace_holds(const struct pace *pace, uint64_t unfinished);
-/* A batch is there, and is pulled next: waits until it may be. *stop ends that (INTERRUPTED). TIMEOUT after ten
+/* Waits until the next batch, which is ready, may be pulled. *stop ends the wait (INTERRUPTED). TIMEOUT after ten
  * minutes: the message names the workers that are behind. */
 PARAMO_MUST_USE paramo_err pace_pull(struct pace *pace, const atomic_int *stop);
 /* The batch's pushes are issued. */

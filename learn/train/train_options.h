@@ -88,7 +88,8 @@ uint64_t train_batch_fitting(const struct model_info *info, uint64_t rows, uint6
 
 /* Reads the manifest of a model that training can continue from. The caller releases info->columns. */
 PARAMO_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info *info);
-/* The same for --solver darlin, which needs no state. The weights must be those of values as they are. */
+/* Like train_take_settings(), for --solver darlin, which needs no state. The weights must be those of values that
+ * are not scaled. */
 PARAMO_MUST_USE paramo_err train_take_weights(const char *dir, struct model_info *info);
 
 /* Passes over the rows in epoch number `round`, from 0, of a growing job: 1, 1, 1, 1, 2, 3, 4 ..., half of those

@@ -30,8 +30,8 @@ static void add_optimizer(struct tune_space *s, const struct model_info *info, s
     o->usual = usual;
 }
 
-/* Of the weights wide ranges; of other tables those around the rates that the model names. Arbitrary: the settings that
- * were best on the sets of docs/TRAINING.md lie within. */
+/* The weights get wide ranges, other tables ranges around the rates that the model names. Arbitrary: the settings
+ * that were best on the sets of docs/TRAINING.md lie within. */
 static void add_table(struct tune_space *s, const struct model_info *info, size_t table)
 {
     const double alpha = model_alpha(info, table, 2), beta = model_beta(info, table),
@@ -75,7 +75,7 @@ void tune_space_init(struct tune_space *s, const struct model_info *info)
     batch->zero = 0.4;
 }
 
-/* As its text on a command line gives it back. */
+/* The number that its text on a command line gives. */
 static double as_text(double x)
 {
     char text[32];

@@ -40,7 +40,7 @@ void bufpool_fini(struct bufpool *pool);
 void *bufpool_get(struct bufpool *pool, size_t size);
 /* size: as in bufpool_get. NULL is ignored. */
 void bufpool_put(struct bufpool *pool, void *buffer, size_t size);
-/* The same; if it is not kept, bufpool_free_late frees it. */
+/* Like bufpool_put(), but bufpool_free_late frees the buffer if the pool does not keep it. */
 void bufpool_put_late(struct bufpool *pool, void *buffer, size_t size);
 /* A block of malloc of this many bytes, which is freed by bufpool_free_late. */
 void bufpool_drop_late(struct bufpool *pool, void *block, size_t bytes);

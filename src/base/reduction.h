@@ -48,10 +48,10 @@ static inline bool reduction_has(const struct reduction *what, uint64_t key)
     return key >= what->begin && key <= what->last;
 }
 
-/* Nothing is found yet. what must stay. UNSUPPORTED: this process does not have the function of USER. */
+/* Begins an empty result. `what` must stay valid. UNSUPPORTED: this process does not have the function of USER. */
 MUST_USE paramo_err reduced_init(struct reduced *found, const struct reduction *what);
 void reduced_fini(struct reduced *found);
-/* Back to nothing. */
+/* Empties the result. */
 void reduced_reset(struct reduced *found);
 size_t reduced_bytes(const struct reduction *what);
 
@@ -65,8 +65,8 @@ void reduced_add(struct reduced *found, uint64_t key, uint32_t column, paramo_dt
 void reduced_sort(struct reduced *found);
 /* Does a come before b in the function's order? Equal ones go by key, then by column. */
 bool reduced_before(unsigned function, const paramo_entry *a, const paramo_entry *b);
-/* Adds another result of the same reduction. Both are sorted before, and found is afterwards. `other` changes. MEMORY:
- * found is as before. PROTOCOL: the function of USER says that the other one is not valid. */
+/* Adds another result of the same reduction. Both are sorted before, and `found` is sorted afterwards. `other`
+ * changes. MEMORY: found is as before. PROTOCOL: the function of USER says that the other one is not valid. */
 MUST_USE paramo_err reduced_merge(struct reduced *found, struct reduced *other);
 /* The result of a function that sums; else the first entry's value, or 0. */
 double reduced_value(struct reduced *found);

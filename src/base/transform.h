@@ -31,8 +31,8 @@ MUST_USE paramo_err transform_check(const struct transform *what, paramo_dtype d
  * double and rounded once, integers wrap around. NUMERIC: a result is not finite; y holds anything then. */
 MUST_USE paramo_err transform_values(const struct transform *what, paramo_dtype dtype, void *y, const void *x,
                                      size_t n);
-/* The same by the function of USER: n rows of `columns` values. UNSUPPORTED: this process does not have it. HANDLER:
- * it has failed. */
+/* Like transform_values(), by the function of USER: n rows of `columns` values. UNSUPPORTED: this process does not
+ * have the function. HANDLER: it has failed. */
 MUST_USE paramo_err transform_rows_user(const struct transform *what, paramo_dtype dtype,
                                         const uint64_t *keys, size_t n, uint32_t columns, void *y,
                                         const void *x);

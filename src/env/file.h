@@ -37,7 +37,7 @@ void file_spool_close(struct file_spool *spool); /* NULL is allowed */
 
 /* Maps a whole regular file for reading. NOT_FOUND, IO. data is NULL for an empty file. */
 MUST_USE paramo_err file_map(const char *path, const void **data, size_t *len);
-/* The same, read into memory: what others write to the file later does not show. MEMORY, too. */
+/* Like file_map(), but into memory: what others write to the file later does not show. Also MEMORY. */
 MUST_USE paramo_err file_load(const char *path, const void **data, size_t *len);
 void file_unmap(const void *data, size_t len); /* of both */
 

@@ -12,7 +12,7 @@ MUST_USE paramo_err table_name(const paramo_worker *worker, const char *name, ch
 /* paramo_table_open by that name. */
 MUST_USE paramo_err table_open(paramo_worker *worker, const char *name, const paramo_table_options *options,
                                paramo_table **table);
-/* The same with what a view says of it; the worker may have it open. MEMORY. */
+/* Like table_open(), with what a view says of the table; the worker may have it open already. MEMORY. */
 MUST_USE paramo_err table_take(paramo_worker *worker, const struct view_table *found, paramo_table **table);
 /* The worker's open table of this name; NULL: it has none. */
 paramo_table *table_by_name(const paramo_worker *worker, const char *name);

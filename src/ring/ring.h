@@ -53,7 +53,7 @@ struct ring_run {
 MUST_USE paramo_err ring_runs(const struct ring *ring, const struct ring_placement *placement,
                               const uint64_t *keys, size_t n, struct ring_run *runs, size_t cap,
                               size_t *count);
-/* The same of the n keys from `begin` on. */
+/* Like ring_runs(), for the n keys from `begin` on. */
 MUST_USE paramo_err ring_range_runs(const struct ring *ring, const struct ring_placement *placement,
                                     uint64_t begin, size_t n, struct ring_run *runs, size_t cap,
                                     size_t *count);

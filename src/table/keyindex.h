@@ -71,7 +71,7 @@ uint64_t keyindex_hash(const struct keyindex *x, uint64_t key);
  * calls are allowed. */
 bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
                     void (*each)(void *ctx, uint64_t key, uint64_t hash, void *payload), void *ctx);
-/* The same without keys: calls `each` for the payloads of up to 5 keys that lie in one cache line. */
+/* Like keyindex_sweep(), without keys: calls `each` for the payloads of up to 5 keys that lie in one cache line. */
 bool keyindex_sweep_payloads(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
                              void (*each)(void *ctx, void *const *payload, unsigned n), void *ctx);
 /* The sum, over all keys, of the positions that a search for the key reads. Tests check it. */

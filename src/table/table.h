@@ -50,8 +50,8 @@ const paramo_table_options *table_get_options(const struct table *t);
 /* DENSE: adds the rows first .. first+count-1 at their initial values, contiguously. The table must not
  * have any of them already. */
 MUST_USE paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count);
-/* The same without values, in a time that does not depend on the count: table_delete gives the rows their initial
- * values. Nothing else may be done with them before. */
+/* Like table_dense_own(), without values, in a time that does not depend on the count: table_delete gives the rows
+ * their initial values. Nothing else may be done with them before. */
 MUST_USE paramo_err table_dense_own_bare(struct table *t, uint64_t first, uint64_t count);
 
 /* Of an aggregated table (options.aggregate): the clock of the pushes and pulls that follow, and the number of workers
@@ -136,14 +136,16 @@ MUST_USE paramo_err table_get_rows(const struct table *t, const uint64_t *keys, 
 /* table_get_rows for the keys that have a row. It moves these to the front of keys and returns how many
  * there are. VAR: nothing is written, and out may be NULL. Not for DENSE. */
 size_t table_scan_rows(const struct table *t, uint64_t *keys, size_t n, bool with_state, void *out);
-/* The same of the columns col .. col+ncols-1, which the rows have; out has ncols values for each key. Not for VAR. */
+/* Like table_scan_rows(), for the columns col .. col+ncols-1, which the rows have; out has ncols values for each
+ * key. Not for VAR. */
 size_t table_scan_columns(const struct table *t, uint64_t *keys, size_t n, uint32_t col, uint32_t ncols,
                           void *out);
 /* Writes rows, and creates missing ones. Without state a row starts with these parameters as its initial
  * values. Not for VAR (table_var_put). */
 MUST_USE paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool with_state,
                                    const void *in);
-/* The same, for rows that move to another table of the same options, with all that a row holds: table_stored_values. */
+/* table_get_rows and table_put_rows for rows that move to another table of the same options, with all that a row
+ * holds: table_stored_values. */
 MUST_USE paramo_err table_get_stored(const struct table *t, const uint64_t *keys, size_t n, void *out);
 MUST_USE paramo_err table_put_stored(struct table *t, const uint64_t *keys, size_t n, const void *in);
 /* table_var_push with assign, for any optimizer of the table. */

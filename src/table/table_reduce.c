@@ -77,7 +77,7 @@ static void take(struct reducing *r, uint64_t key, uint32_t column, const void *
     reduced_add(r->found, key, column, r->table->options.dtype, values, other_dtype, other, n);
 }
 
-/* The same of a row of an aggregated table, as a read sees it. */
+/* Like take(), for a row of an aggregated table, as a read sees it. */
 static void take_aggregated(struct reducing *r, uint64_t key, const void *row, uint32_t column,
                             uint32_t count)
 {

@@ -153,7 +153,7 @@ static size_t walk_next(const struct walk *w, size_t done)
     return m;
 }
 
-/* The same before each row i, in a loop over single rows. */
+/* Fetches rows as walk_next() does. Call it before each row i in a loop over single rows. */
 static void walk_to(const struct walk *w, size_t i)
 {
     if (i % w->step == 0)

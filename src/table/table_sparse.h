@@ -39,7 +39,7 @@ MUST_USE paramo_err table_sparse_resolve(struct table_sparse *s, const uint64_t 
 /* marks: the slab's. NULL: existing rows have this epoch's mark already. */
 MUST_USE paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
                                       const void *vals, struct rowmarks *marks);
-/* The same of sums (aggregate.h), dim for each key. */
+/* Like table_sparse_push(), with sums (aggregate.h): dim for each key. */
 MUST_USE paramo_err table_sparse_push_sums(struct table_sparse *s, const uint64_t *keys, uint32_t *rows,
                                            size_t n, const struct aggregate_sum *sums);
 void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows, size_t n,

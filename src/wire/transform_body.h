@@ -16,7 +16,7 @@ enum {
 size_t transform_body_bytes(const struct transform *what);
 /* out: transform_body_bytes. */
 void transform_encode(const struct transform *what, uint8_t *out);
-/* what borrows parameters of USER. PROTOCOL: a field is not valid. What fits a table, transform_check says. */
+/* `what` borrows the parameters of USER. PROTOCOL: a field is not valid. transform_check says what fits a table. */
 MUST_USE paramo_err transform_decode(const void *body, uint64_t len, struct transform *what);
 /* The second table of a body of at least TRANSFORM_BODY_BYTES. False: it names none. */
 bool transform_other(const void *body, uint32_t *table);

@@ -688,8 +688,8 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     /* A customer that is opened again is the same sender: its numbers must be above all that it used before.
      * The clock ensures that, since no client sends a chunk every nanosecond. */
     numbers_init(c, lane_now(c->lane));
-    /* The same for ids of scans, whose batches a server keeps for a minute: no client begins a scan every
-     * microsecond. */
+    /* Ids of scans rise in the same way. A server keeps the batches of a scan for a minute, and no client begins a
+     * scan every microsecond. */
     atomic_init(&c->shared->scans, (unsigned)(numbers_next(c) / ENV_US));
     c->finish = requests_finish;
     c->van_user = &client_van_user;

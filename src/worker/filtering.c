@@ -140,7 +140,7 @@ bool filtering_selects(const struct request *r)
            filter_chain_has(&r->filters->run[FILTER_PUSH].chain, FILTER_SELECTS);
 }
 
-/* The same for each transmission of the request. */
+/* The seed of the request: each transmission draws the same. */
 static uint64_t seed_of(const struct request *r)
 {
     const struct client_config *config = &r->client->config;

@@ -10,9 +10,9 @@
 
 /* A new attempt of the whole chunk by the present view; the chunk may be gone on return. */
 void slice_chunk(struct client *c, struct chunk *chunk);
-/* The same by a view of at least this number, as soon as the client has one. */
+/* Like slice_chunk(), by a view of at least this number, as soon as the client has one. */
 void slice_chunk_by(struct client *c, struct chunk *chunk, uint64_t need);
-/* The same in a turn, before another that waits (slice_wait_turn). */
+/* Like slice_chunk(), but in a turn, before another chunk that waits (slice_wait_turn). */
 void slice_chunk_later(struct client *c, struct chunk *chunk, struct chunk *before);
 
 #endif

@@ -24,8 +24,8 @@ struct scan_rows {
 MUST_USE paramo_err scan_run(struct client *client, const struct client_table *table, bool with_state,
                              uint32_t timeout_ms, int (*fn)(void *arg, const struct scan_rows *rows),
                              void *arg);
-/* The same of keys only, from one key on. They may be of rows that are gone. UNSUPPORTED: a server is of an older
- * version. */
+/* Like scan_run(), for keys only, from one key on. The rows of some may be gone. UNSUPPORTED: a server is of an
+ * older version. */
 MUST_USE paramo_err scan_keys_run(struct client *client, const struct client_table *table, uint64_t first,
                                   uint32_t timeout_ms, int (*fn)(void *arg, const struct scan_rows *rows),
                                   void *arg);

@@ -31,8 +31,8 @@ void views_missed(struct client *c, struct view *view)
     struct view *older = c->views->missed;
     c->views->missed = view_ref(view);
     view_unref(older);
-    /* Without memory for the timer, the next request that needs the view asks for it, or that does not reach its
-     * server. */
+    /* Without memory for the timer, the next request that needs the view asks for it, or the next that does not
+     * reach its server. */
     c->views->forgotten =
         lane_timer_arm(c->lane, &c->views->timer, lane_now(c->lane) + VIEW_AGAIN_MS * ENV_MS) != PARAMO_OK;
     if (c->views->forgotten)

@@ -36,7 +36,7 @@ MUST_USE paramo_err ckpt_reader_next(struct ckpt_reader *reader,
 /* The link (ckpt_manifest) of the block that wants is asked about, or that was returned last. */
 unsigned ckpt_reader_link(const struct ckpt_reader *reader);
 void ckpt_reader_close(struct ckpt_reader *reader); /* NULL is allowed */
-/* The same with a callback; an error of block ends it. */
+/* Reads all blocks as ckpt_reader_next() does, and calls `block` for each; its error ends the visit. */
 MUST_USE paramo_err ckpt_visit(const struct ckpt *ckpt, bool (*wants)(void *arg, const struct ckpt_block *b),
                                paramo_err (*block)(void *arg, const struct ckpt_block *b), void *arg);
 /* Does every file that the manifest names exist with its size? CORRUPT if not. */

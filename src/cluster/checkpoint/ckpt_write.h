@@ -11,8 +11,8 @@ struct ckpt_writer;
 
 /* One more than the highest number in the folder, finished or not; 1 if the folder is empty or missing. */
 MUST_USE paramo_err ckpt_next_number(struct fs *fs, const char *dir, uint64_t *number);
-/* The same, and creates the number's folder durably, so that any later claim gets a higher number. So a
- * number belongs to one attempt only, of one scheduler and one job. */
+/* Like ckpt_next_number(), but creates the number's folder durably, so that any later claim gets a higher number. So
+ * a number belongs to one attempt only, of one scheduler and one job. */
 MUST_USE paramo_err ckpt_claim(struct fs *fs, const char *dir, uint64_t *number);
 /* Begins one file of checkpoint `number`, for the writer with this index; creates the folders. */
 MUST_USE paramo_err ckpt_begin(struct fs *fs, const char *dir, uint64_t number, uint64_t id, uint32_t writer,

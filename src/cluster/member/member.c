@@ -182,7 +182,7 @@ static paramo_err got_registered(struct member *m, const struct wire_reply *head
     m->returns = result.returns;
     if (m->state == MEMBER_JOINED)
         lane_timer_cancel(m->config.lane, &m->limit_timer);
-    member_calls_resend(m, UINT64_MAX); /* on this connection none is sent */
+    member_calls_resend(m, UINT64_MAX); /* none was sent on this connection */
     return joined_perhaps(m);
 }
 
@@ -231,7 +231,7 @@ static void member_closed(void *user, struct van_conn *conn, paramo_err why, con
     member_check(m);
     (void)conn;
     log_info("lost the connection to the scheduler: %s", text);
-    /* Which of its errors the kernel reports here is chance. */
+    /* The kernel reports one of several errors here, by chance. */
     lost(m, why == PARAMO_E_DISCONNECTED ? "connection reset" : text);
 }
 

@@ -52,8 +52,8 @@ struct store {
 /* Reads the records and raises the term. If another scheduler leads, waits until this one does. done comes
  * once, unless the store is closed before; state is NULL on an error, else valid until done returns. IO,
  * REFUSED (another scheduler holds the store), CORRUPT, FORMAT, CLOSED (the job it waited for is over);
- * err_text() says more. After an error it may be tried again. If this function fails, nothing was begun and
- * done does not come; so with all. */
+ * err_text() says more. After an error it may be tried again. If a function of the store returns an error, nothing
+ * was begun and done does not come. */
 MUST_USE static inline paramo_err store_start(struct store *store, store_started_fn *done, void *arg)
 {
     return store->ops->start(store, done, arg);
@@ -61,8 +61,8 @@ MUST_USE static inline paramo_err store_start(struct store *store, store_started
 
 /* Makes records durable, beside those that are there or, if whole, instead of them. No records and whole: the
  * job is over, and standby schedulers end. No records and not whole: only proves that this scheduler still
- * leads. Takes what `records` owns in any case. Several saves may be
- * in progress; they take effect in order. FENCED: another scheduler has taken over, for good. done as above. */
+ * leads. Takes what `records` owns in any case. Several saves may be in progress; they take effect in order. done comes
+ * as for store_start. FENCED: another scheduler has taken over, for good. */
 MUST_USE paramo_err store_save(struct store *store, struct writer *records, bool whole, store_saved_fn *done,
                                void *arg);
 
@@ -72,7 +72,7 @@ static inline bool store_sure(const struct store *store)
     return store->ops->sure(store);
 }
 
-/* No done comes after this. Work in progress finishes, then the store is free for another scheduler. NULL is
+/* No `done` comes after this. Work in progress finishes; then the store is free for another scheduler. NULL is
  * allowed. */
 static inline void store_close(struct store *store)
 {

@@ -18,7 +18,7 @@ MUST_USE paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct
                                            struct reader *body);
 /* The job is complete: begins to load what it starts with, and starts the clock of --checkpoint-every. */
 MUST_USE paramo_err sched_ckpt_begin(struct scheduler *s);
-/* The same under a new scheduler: loads only what is not loaded yet. */
+/* Continues the load of sched_ckpt_begin() under a new scheduler: loads only what is not loaded yet. */
 MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
 /* The load that the job begins with has failed: it is carried out again, or the job ends. */
 void sched_ckpt_begin_failed(struct scheduler *s, paramo_err err, const char *text);

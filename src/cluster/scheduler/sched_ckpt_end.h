@@ -24,13 +24,13 @@ void sched_ckpt_copy_stop(struct sched_ckpt *c);
  * deadline. So it is sent until it is accepted: memory may be short, or the server may have too many unanswered
  * orders. OK: it is sent, or will be sent later. */
 MUST_USE paramo_err sched_ckpt_last_order(struct sched_ckpt *c, struct sched_node *node);
-/* Timers. */
+/* The functions of two timers. */
 void sched_ckpt_resend(struct lane_timer *timer);
 void sched_ckpt_too_late(struct lane_timer *timer);
 /* `work` runs where it may block, then `then` here, unless the checkpoint has failed. */
 void sched_ckpt_do_work(struct sched_ckpt *c, void (*work)(struct blocking_job *blocking_job),
                         void (*then)(struct sched_ckpt *c));
-/* In a blocking job: how it ended. */
+/* Called in a blocking job: notes how it ended. */
 void sched_ckpt_note_work(struct sched_ckpt *c, paramo_err err);
 
 #endif

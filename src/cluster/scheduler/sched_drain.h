@@ -17,7 +17,7 @@ struct sched_peer;
 void sched_drain_init(struct scheduler *s);
 /* CALL_DRAIN of a server: its partitions go to others, then it is told to leave. */
 void sched_drain_call(struct sched_call *call, struct reader *body);
-/* The same of an admin client. */
+/* Like sched_drain_call(), from an admin client. */
 MUST_USE paramo_err sched_drain_admin_query(struct sched_peer *peer, const struct wire_call *call,
                                             struct reader *body);
 /* Everything up to this save is durable: admin clients that waited for it are answered. */

@@ -29,7 +29,7 @@ void sched_end_init(struct scheduler *s);
 /* The end is saved, and then told. If it cannot be saved in time, the scheduler leaves with the store's error, and
  * the job has not ended. */
 void sched_end_begin(struct scheduler *s, paramo_err status, const char *text);
-/* The same, SHUTDOWN, for this call, which is answered when the end is durable. The job runs. */
+/* Ends the job with SHUTDOWN for this call, which is answered when the end is durable. The job runs. */
 void sched_end_asked(struct sched_call *call, const char *text);
 /* Ends the job if no worker is left, or begins to wait for one. */
 void sched_end_check(struct scheduler *s);

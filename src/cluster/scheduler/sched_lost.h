@@ -42,7 +42,7 @@ bool sched_lost_table(const struct scheduler *s, const struct view_table *table)
 uint32_t sched_lost_partitions(const struct scheduler *s, const struct view_table *table);
 /* Names the servers that are gone and the keys of each table that went with them. False: no table had any. */
 bool sched_lost_describe(const struct scheduler *s, char text[CALL_TEXT_MAX]);
-/* The same of one table, without the servers. */
+/* Like sched_lost_describe(), for one table and without the servers. */
 void sched_lost_describe_keys(const struct scheduler *s, const struct view_table *table,
                               char text[CALL_TEXT_MAX]);
 

@@ -17,13 +17,13 @@ struct scheduler;
 struct migration_end {
     struct migration migration;
     bool committed;
-    bool untold[2]; /* from, to */
+    bool untold[2]; /* not sent yet: to from, to to */
 };
 
 /* The part that migrations call (sched_drain.c). */
 struct sched_migrations_ops {
-    /* Chains, servers or weights have changed: drained servers that hold nothing may leave. False: some could not be
-     * told, because there was no memory. */
+    /* Chains, servers or weights have changed: drained servers that hold nothing may leave. False: there was no
+     * memory to tell all of them. */
     bool (*release_drained)(struct scheduler *s);
 };
 
@@ -51,12 +51,12 @@ struct sched_migrations {
 void sched_migrations_set_ops(struct scheduler *s, const struct sched_migrations_ops *to);
 /* The ring is built. Commits change its chains. */
 MUST_USE paramo_err sched_migrations_init(struct scheduler *s);
-/* Servers joined or are gone, or a weight has changed: plans again and migrates towards the plan. */
+/* A server has joined or is gone, or a weight has changed: plans again and migrates towards the plan. */
 void sched_migrations_retarget(struct scheduler *s);
 /* Called by the scheduler's clock: does what could not be done before because memory was lacking. */
 void sched_migrations_retry(struct scheduler *s);
-/* While a checkpoint is taken or loaded nothing migrates: migrations in progress end, and begin again later. So
- * they do while lost rows are restored: resume does nothing then. */
+/* While a checkpoint is taken or loaded nothing migrates: migrations in progress end, and begin again later. The
+ * same holds while lost rows are restored: resume does nothing then. */
 void sched_migrations_suspend(struct scheduler *s);
 void sched_migrations_resume(struct scheduler *s);
 /* Rows may have been lost: then no migration begins until they are restored. Only the owner restores them. If it passed
@@ -64,8 +64,8 @@ void sched_migrations_resume(struct scheduler *s);
 void sched_migrations_wait_for_lost(struct scheduler *s);
 /* A migration has begun. */
 bool sched_migrations_in_progress(const struct scheduler *s);
-/* Servers will take the next view, of this term, for another scheduler's, which knows of no migration. None
- * may be committed that they have dropped by then. They begin again. */
+/* The next view is of this term. Servers take it for that of another scheduler, which knows of no migration, and
+ * drop theirs. So migrations in progress are not committed: they begin again. */
 void sched_migrations_restart(struct scheduler *s, uint64_t term);
 /* Makes room for more shards. */
 MUST_USE paramo_err sched_migrations_reserve(struct scheduler *s, uint16_t shards);
@@ -80,7 +80,7 @@ const struct migration *sched_migrations_all(const struct scheduler *s);
 bool sched_migrations_need(const struct scheduler *s, uint16_t shard);
 /* For ring_promote: the last level that tables use. */
 const struct ring_ends *sched_migrations_ends(const struct scheduler *s);
-/* The job is complete, and nothing has changed yet. */
+/* The job is complete, and rebalancing counts as complete: only what a later change needs is logged. */
 void sched_migrations_set_converged(struct scheduler *s);
 /* A view has been announced. */
 void sched_migrations_announced(struct scheduler *s);

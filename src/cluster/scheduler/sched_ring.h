@@ -67,7 +67,7 @@ void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration
 uint64_t sched_ring_weigh(struct scheduler *s);
 MUST_USE paramo_err sched_ring_plan(const struct scheduler *s, struct ring_chains *target);
 const struct ring_chains *sched_ring_chains(const struct scheduler *s);
-/* The same, for commits of migrations, which change them. */
+/* Like sched_ring_chains(), for commits of migrations, which change the chains. */
 struct ring_chains *sched_ring_chains_mutable(struct scheduler *s);
 /* They lie in one array. */
 const struct view_shard *sched_ring_shard(const struct scheduler *s, uint32_t index);

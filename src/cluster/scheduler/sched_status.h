@@ -23,12 +23,12 @@ struct sched_status {
     struct spread pauses_gone; /* of servers that are gone */
 };
 
-/* An admin client asks for the status: AGAIN while there is no view; else it is answered within 1 s. */
+/* Answers an admin client that asks for the status, within 1 s. AGAIN: there is no view yet. */
 MUST_USE paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_call *call,
                                              const struct reader *body);
 /* Has a drained server sent its last report? Else it is asked, and sched_migrations_check follows. */
 bool sched_status_goodbye(struct sched_node *node);
-/* It is DEAD or LEFT. */
+/* The server is DEAD or LEFT now. */
 void sched_status_gone(struct sched_node *node);
 void sched_status_fini(struct scheduler *s);
 

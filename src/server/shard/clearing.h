@@ -34,8 +34,8 @@ void clearing_close(struct shard *s);
 /* All rows of these partitions (NULL: of the table, which has no others) are gone from now on; dense rows
  * have their initial values again. Needs no memory. */
 void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *partitions);
-/* The same of one of many tables in one step: *room is what the step may still remove at once (clearing_room at its
- * beginning). A table for which it is too little loses its rows in later steps. */
+/* Like clearing_begin(), for one of many tables in one step: *room is what the step may still remove at once
+ * (clearing_room at its beginning). A table for which it is too little loses its rows in later steps. */
 void clearing_begin_some(struct shard *s, struct shard_table *t, const uint64_t *partitions, size_t *room);
 size_t clearing_room(const struct shard *s);
 /* DENSE: may this many new rows get their initial values at once? Then *room shrinks. If not: they are made without,

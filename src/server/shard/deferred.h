@@ -76,7 +76,7 @@ static inline size_t deferred_waiting(const struct shard *s)
 
 /* keys: head->count of them, at most two. */
 MUST_USE paramo_err deferred_add(struct peer *peer, const struct wire_head *head, const uint64_t *keys);
-/* The same for a REDUCE. It takes r over, also on an error; a repeat continues with the result so far. */
+/* Like deferred_add(), for a REDUCE. It takes r over, also on an error; a repeat continues with the result so far. */
 MUST_USE paramo_err deferred_add_reducing(struct peer *peer, const struct wire_head *head,
                                           struct reducing *r);
 /* Is the request deferred? This also tells that its sender still wants it. */

@@ -42,7 +42,7 @@ static inline size_t kept_for_view_bytes(const struct shard *s)
 struct queue kept_take_for_view(struct shard *s);
 /* Puts a slice at the end of those that its connection defers. */
 void kept_push(struct kept *k);
-/* The same, before all others. */
+/* Like kept_push(), but before all others. */
 void kept_push_first(struct kept *k);
 /* Takes the first slice that the connection defers, which has one. The caller owns it. */
 struct kept *kept_pop(struct peer *peer);
@@ -52,14 +52,14 @@ bool kept_has(const struct peer *peer, uint64_t number);
 /* Copies n segments to memory of one hold. */
 MUST_USE paramo_err kept_segments(struct peer *peer, const struct van_seg *from, unsigned n,
                                   struct van_seg *to, struct van_hold **hold);
-/* Both copy the slice, or take over *hold, which keeps its bytes already. */
+/* This function and kept_defer() copy the slice, or take over *hold, which holds its bytes already. */
 void kept_defer_for_view(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                          unsigned nseg, struct van_hold **hold);
-/* The same, of one that is kept. */
+/* Like kept_defer_for_view(), for a slice that is kept already. */
 void kept_wait_for_view(struct kept *k);
-/* What a slice of these segments takes. */
+/* The memory that a kept slice of these segments takes. */
 size_t kept_bytes(const struct van_seg *seg, unsigned nseg);
-/* The same; the caller owns it then. NULL: no memory. */
+/* Copies the slice like kept_defer(); the caller owns it. NULL: no memory. */
 struct kept *kept_make(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                        unsigned nseg, struct van_hold **hold);
 void kept_defer(struct peer *peer, const struct wire_head *head, const struct van_seg *seg, unsigned nseg,

@@ -50,7 +50,7 @@ void reply_probe(struct peer *peer, const struct wire_head *head, enum probe_fou
 void reply_lacks(struct peer *peer, const struct wire_head *head, uint16_t epoch, unsigned why);
 /* An unfinished reply with room for the bytes in its buffer; on an error there is none. */
 MUST_USE paramo_err reply_make(struct shard *s, size_t bytes, struct reply **reply);
-/* The same; NULL: the error has been answered. */
+/* Like reply_make(), for the answer to head. NULL: no memory, and the error has been answered. */
 struct reply *reply_begin(struct peer *peer, const struct wire_head *head, size_t bytes);
 void reply_seg(struct reply *reply, unsigned seg, size_t offset, size_t bytes);
 /* Segment seg, the last, lies in memory that may change after reply_send; the buffer has room for it. */

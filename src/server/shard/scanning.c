@@ -248,7 +248,7 @@ static bool answer_rows(struct peer *peer, struct shard_table *t, const struct w
     return true;
 }
 
-/* The same for rows of any length. *n: how many of the page's keys were examined. */
+/* Like answer_rows(), for rows of variable length. *n: how many keys of the page were examined. */
 static paramo_err answer_var(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                              const struct table_page *page, size_t first, size_t *n, bool more,
                              bool *answered)

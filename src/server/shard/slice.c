@@ -256,7 +256,7 @@ static bool examines_later(struct kept *k)
     return later;
 }
 
-/* A request whose filters are taken back. hold: as in handle. */
+/* Takes a request whose filters have been undone. hold: as in handle. */
 static paramo_err take_request(struct peer *peer, const struct wire_head *h, const struct van_seg *seg,
                                unsigned nseg, struct van_hold **hold)
 {
@@ -291,7 +291,8 @@ static paramo_err take_request(struct peer *peer, const struct wire_head *h, con
     return err;
 }
 
-/* The same with the keys of its range. From here on it differs from others by its flag alone. */
+/* Like take_request(), with the keys that its range stands for. From here on the request differs from others by its
+ * flag alone. */
 static paramo_err take_range(struct peer *peer, const struct wire_head *h, const struct van_seg *seg,
                              unsigned nseg)
 {

@@ -18,7 +18,8 @@ static inline struct shard_table *shard_table_get(const struct shard *s, uint32_
     return map_get(&s->tables->by_id, id);
 }
 
-/* The same, for a request: it remembers the table, for the next request most often names it as well. */
+/* Like shard_table_get(), for a request. It remembers the table, because the next request most often names the same
+ * one. */
 static inline struct shard_table *shard_table_find(struct shard *s, uint32_t id)
 {
     if (s->tables->last && s->tables->last->id == id)

@@ -26,7 +26,7 @@ MUST_USE paramo_err ckpt_rows_encode(const struct table *t, uint32_t table,
 MUST_USE paramo_err ckpt_rows_pack(uint32_t table, const struct ring_placement *placement,
                                    const uint64_t *keys, const uint32_t *lens, const void *rows, size_t n,
                                    size_t row_bytes, struct writer *payload, struct ckpt_block *block);
-/* The same for keys that were removed. */
+/* Like ckpt_rows_encode(), for keys that were removed. */
 MUST_USE paramo_err ckpt_erased_encode(uint32_t table, const struct ring_placement *placement,
                                        const uint64_t *keys, size_t n, struct writer *payload,
                                        struct ckpt_block *block, size_t *took);

@@ -24,7 +24,7 @@ void optimizer_setup(struct optimizer *o, const paramo_table_options *options)
     };
 }
 
-/* Not 0 in the top bit, if not every |x| <= limit, or one is not a number. Bits of non-negative floats order as
+/* The top bit is set if some |x| is above the limit, or is not a number. Bits of non-negative floats order as
  * integers, with infinity and NaN on top; one subtraction and one or per value, in integers, is cheap vector code on
  * every machine. */
 static inline __attribute__((always_inline)) uint32_t outside_f32(const float *g, size_t n, float limit)
