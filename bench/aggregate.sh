@@ -16,9 +16,11 @@ bytes() {
     workers=$1
     shift
     "$paramo" run -s 2 -w "$workers" --replicas 1 -- "$paramo" train --model lr --data "$data" --epochs 5 --batch 512 \
-        --consistency bsp --any-quality -q --model-out "$dir/model" "$@" >"$dir/log" 2>&1 || { tail "$dir/log" >&2; exit 1; }
+        --consistency bsp --any-quality -q --model-out "$dir/model" "$@" >"$dir/log" 2>&1 ||
+        { tail "$dir/log" >&2; exit 1; }
     rm -rf "$dir/model"
-    sed -n 's/.* \([0-9]*\) bytes of changes went to next members; \([0-9]*\) changes were of several.*/\1 \2/p' "$dir/log" |
+    sed -n 's/.* \([0-9]*\) bytes of changes went to next members; \([0-9]*\) changes were of several.*/\1 \2/p' \
+        "$dir/log" |
         awk '{ bytes += $1; several += $2 } END { print bytes + 0, several + 0 }'
 }
 
@@ -26,5 +28,6 @@ echo "workers  each push by itself  once a clock  changes of several  ratio  1 /
 for workers in 1 2 4 8; do
     alone=$(bytes $workers)
     once=$(bytes $workers --aggregate sum --deterministic) # all workers count in each clock
-    echo "$workers $alone $once" | awk '{ printf "%7d %17.3f MB %10.3f MB %19d %6.2f %12.2f\n", $1, $2 / 1e6, $4 / 1e6, $5, $4 / $2, 1 / $1 }'
+    echo "$workers $alone $once" | awk \
+        '{ printf "%7d %17.3f MB %10.3f MB %19d %6.2f %12.2f\n", $1, $2 / 1e6, $4 / 1e6, $5, $4 / $2, 1 / $1 }'
 done

@@ -74,7 +74,8 @@ loss() { # NAME PROGRAM MODEL PASSES: on the test rows
     rm -rf "$dir/model"
     train "$1" "$2" "$3" "$4" "$dir/model" >"$dir/log" 2>&1
     case $1 in
-    paramo | other) "$2" eval --json --model-in "$dir/model" --data "$dir/test" | awk -F '[:,]' '/"logloss"/ { printf "%.4f", $2 }' ;;
+    paramo | other) "$2" eval --json --model-in "$dir/model" --data "$dir/test" |
+        awk -F '[:,]' '/"logloss"/ { printf "%.4f", $2 }' ;;
     *) peer_loss "$1" "$2" "$dir/model" ;;
     esac
 }

@@ -64,7 +64,8 @@ find_libffm() {
 find_vw() {
     local source
     source=$(source_of vowpal_wabbit)
-    built vw ${source:+"$source/build/vowpalwabbit/cli" "$source/vowpalwabbit" "$source"} "$peers_dir/vw/vowpalwabbit/cli" &&
+    built vw ${source:+"$source/build/vowpalwabbit/cli" "$source/vowpalwabbit" "$source"} \
+        "$peers_dir/vw/vowpalwabbit/cli" &&
         return
     command -v vw && return
     [ -n "$source" ] && by_cmake vw "$source" vw_cli_bin && built vw "$peers_dir/vw/vowpalwabbit/cli"
@@ -92,7 +93,8 @@ peer_train() {
     rm -f "$dir/data.bin" "$dir/data.cache"
     case $1 in
     xlearn) # needs a name of the user; without --no-bin it keeps the parsed text
-        USER=${USER:-user} "$2" "$dir/data" -s "${task[$3]}" -k 4 -e "$4" -nthread "$threads" --dis-es --quiet --no-bin \
+        USER=${USER:-user} "$2" "$dir/data" -s "${task[$3]}" -k 4 -e "$4" -nthread "$threads" --dis-es --quiet \
+            --no-bin \
             -m "${5:-none}"
         ;;
     libffm) (cd "$dir" && "$2" -k 4 -t "$4" -s "$threads" data "${5:-$dir/model}") ;; # data.bin comes where it runs

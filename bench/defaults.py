@@ -64,7 +64,9 @@ def main():
     print("%-16s %-4s %9s %9s %9s %9s %9s %6s   %s" %
           ("set", "", "VW", "sklearn", "defaults", "our best", "best", "ratio", "settings of the best"))
     with tempfile.TemporaryDirectory() as work:
-        names = defaults_sets.make(args.paramo, args.data, args.sets, args.rows, work) if args.of in ("all", "usual") else []
+        names = []
+        if args.of in ("all", "usual"):
+            names = defaults_sets.make(args.paramo, args.data, args.sets, args.rows, work)
         names += defaults_hard_sets.make(args.rows, work + "/") if args.of in ("all", "hard") else []
         names += defaults_small_sets.make(work + "/") if args.of in ("all", "small") else []
         for name in names:

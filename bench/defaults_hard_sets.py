@@ -56,7 +56,10 @@ def topics(draw, rows, rate=0.03):
         positive = draw.random() < rate
         count = {}
         for _ in range(8 + int(draw.expovariate(1 / 40))):
-            word = own[int(400 * draw.random() ** 2)] if positive and draw.random() < 0.12 else int(30000 ** draw.random())
+            if positive and draw.random() < 0.12:
+                word = own[int(400 * draw.random() ** 2)]
+            else:
+                word = int(30000 ** draw.random())
             count[word] = count.get(word, 0) + 1
         value = {k: (1 + math.log(n)) * (1 + math.log(30000 / (1 + 30000 / (k + 1)))) for k, n in count.items()}
         norm = math.sqrt(sum(v * v for v in value.values()))
@@ -73,7 +76,8 @@ def clicks(draw, rows, bias=-8.3, pool=(3, 12, 60, 400, 3000, 20000)):
         z = [draw.gauss(0, 1), draw.gauss(0, 1)]
         margin = bias + sum(w[f][i] for f, i in enumerate(ids)) + 0.5 * z[0] - 0.4 * z[1]
         raw = [(1, int(math.exp(2 + z[0]))), (2, round(100 * math.exp(z[1]), 2))]
-        yield line(draw.random() < sigmoid(margin), [f for f in raw if f[1]] + [(start[f] + i, 1) for f, i in enumerate(ids)])
+        yield line(draw.random() < sigmoid(margin),
+                   [f for f in raw if f[1]] + [(start[f] + i, 1) for f, i in enumerate(ids)])
 
 
 def survey(draw, rows):
@@ -85,7 +89,8 @@ def survey(draw, rows):
         ids = [int(n * draw.random()) for n in pool]
         z = [draw.gauss(0, 1), draw.gauss(0, 1)]
         margin = -0.5 + sum(w[f][i] for f, i in enumerate(ids)) + 0.6 * z[0] - 0.5 * z[1]
-        yield line(draw.random() < sigmoid(margin), [(1, round(40 + 13 * z[0])), (2, round(math.exp(10 + 0.7 * z[1])))] +
+        yield line(draw.random() < sigmoid(margin),
+                   [(1, round(40 + 13 * z[0])), (2, round(math.exp(10 + 0.7 * z[1])))] +
                    [(10 * (f + 1) + i, 1) for f, i in enumerate(ids)])
 
 
@@ -136,7 +141,8 @@ def visits(draw, rows):
         while left > 0:
             y += 1
             left -= draw.expovariate(1)
-        yield "%d 1:%.3f 2:%d %d:1 %d:1\n" % (y, 50 + 10 * z[0], round(1000 * math.exp(z[1])), 100 + ids[0], 100 + ids[1])
+        yield "%d 1:%.3f 2:%d %d:1 %d:1\n" % (
+            y, 50 + 10 * z[0], round(1000 * math.exp(z[1])), 100 + ids[0], 100 + ids[1])
 
 
 def classes(draw, rows):

@@ -50,8 +50,8 @@ def vw_loss(vw, path, objective, settings):
     done = subprocess.run([vw, "--quiet", "-b", "22", "--loss_function", VW_LOSS[objective], "-d", path + ".train.vw",
                            "-f", path + ".m"] + settings.split(), stderr=subprocess.DEVNULL, check=False)
     if done.returncode == 0:
-        done = subprocess.run([vw, "--quiet", "-t", "-i", path + ".m", "-d", path + ".test.vw", "-p", path + ".p"] + link,
-                              stderr=subprocess.DEVNULL, check=False)
+        predict = [vw, "--quiet", "-t", "-i", path + ".m", "-d", path + ".test.vw", "-p", path + ".p"]
+        done = subprocess.run(predict + link, stderr=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         return math.inf
     with open(path + ".p") as scores, open(path + ".test.vw") as lines:

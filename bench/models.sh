@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tunes each model on each set of ../shared/data, measures it on the set's test rows, and writes docs/MODELS.md:
-#     bench/models.sh run [SET[:MODEL]...]    runs them (all), a line each in bench/models.tsv; what is there is replaced
+#     bench/models.sh run [SET[:MODEL]...]    runs them (all), a line each in bench/models.tsv, in place of the present
+#                                             lines
 #     bench/models.sh write                   writes docs/MODELS.md from bench/models.tsv
 # PARAMO is the program (build/release/paramo), TRIALS how many settings are tried (36). Idle priority: chrt -i 0.
 # Everything is by `paramo tune` alone: it sees the training rows (and frappe's validation rows), and no test row.
@@ -81,7 +82,8 @@ run() { # set model
         [ -n "$loss" ] || loss=$(json eval.json rmse)
         # set model loss auc passes seconds bytes trials command
         printf '%s\t%s\t%s\t%s\t%s\t%.0f\t%s\t%s\t%s\n' "$1" "$2" "$loss" "${auc:--}" \
-            "$(sed 's/.*--epochs \([0-9]*\).*/\1/' <<<"$command")" "$(awk -v a="$began" -v b="$now" 'BEGIN { print b - a }')" \
+            "$(sed 's/.*--epochs \([0-9]*\).*/\1/' <<<"$command")" \
+            "$(awk -v a="$began" -v b="$now" 'BEGIN { print b - a }')" \
             "$(du -cb model/*.safetensors | tail -n 1 | cut -f 1)" "$(grep -c '"trial"' tune.json)" "$command"
     ) >"$scratch.line"
     rm -rf "$scratch"
@@ -109,7 +111,13 @@ reference() {
     esac
 }
 
-bytes() { awk -v n="$1" 'BEGIN { if (n >= 1e9) printf "%.1f GB", n / 1e9; else if (n >= 1e6) printf "%.1f MB", n / 1e6; else printf "%.0f kB", n / 1e3 }'; }
+bytes() {
+    awk -v n="$1" 'BEGIN {
+        if (n >= 1e9) printf "%.1f GB", n / 1e9
+        else if (n >= 1e6) printf "%.1f MB", n / 1e6
+        else printf "%.0f kB", n / 1e3
+    }'
+}
 
 four() { if [ "$1" = - ]; then echo -; else printf '%.4f' "$1"; fi; }
 
@@ -140,8 +148,9 @@ HEAD
             continue
         fi
         IFS='	' read -r _ _ own own_auc passes seconds size count _ <<<"$line"
-        printf '| %-10s | %-6s | %-7s | %-6s | %6s | %7s | %6s | %8s | %-6s | %-6s | %-9s |\n' "$set" "$model" "$(four "$own")" \
-            "$(four "$own_auc")" "$passes" "$seconds" "$count" "$(bytes "$size")" "$(four "$loss")" "$(four "$auc")" "$program"
+        printf '| %-10s | %-6s | %-7s | %-6s | %6s | %7s | %6s | %8s | %-6s | %-6s | %-9s |\n' "$set" "$model" \
+            "$(four "$own")" "$(four "$own_auc")" "$passes" "$seconds" "$count" "$(bytes "$size")" "$(four "$loss")" \
+            "$(four "$auc")" "$program"
     done
     cat <<'MIDDLE'
 
@@ -155,7 +164,8 @@ MIDDLE
     cells | while read -r set model; do
         line=$(grep "^$set	$model	" "$tsv" 2>/dev/null | cut -f 9 || true)
         [ -n "$line" ] || continue
-        sed 's/.* --model [a-z]* //; s/ --hold-out 0.*//; s/--//g; s/factor-/f-/g; s/field-/fd-/g; s/pair-/p-/g' <<<"$line" | fold -s -w 92 |
+        sed 's/.* --model [a-z]* //; s/ --hold-out 0.*//; s/--//g; s/factor-/f-/g; s/field-/fd-/g; s/pair-/p-/g' \
+            <<<"$line" | fold -s -w 92 |
             while IFS= read -r part; do
                 printf '| %-10s | %-6s | %-92s |\n' "$set" "$model" "${part% }"
                 set="" model=""

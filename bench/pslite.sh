@@ -2,7 +2,7 @@
 # Runs bench/pslite.cc over ps-lite and over Paramo, in turn, and judges. Downloads nothing.
 #
 # usage: pslite.sh [--json] [PSLITE [BUILD [RUNS [VANS [ONLY]]]]]
-#   PSLITE  a checkout of ps-lite: by default the folder ps-lite beside this repository. Without build/libps.a in it, its
+# PSLITE  a checkout of ps-lite: by default the folder ps-lite beside this repository. Without build/libps.a in it, its
 #           sources are compiled into a temporary folder, which needs the Debian packages libzmq3-dev, cppzmq-dev,
 #           libprotobuf-dev and protobuf-compiler
 #   BUILD   a build of Paramo: by default build/release
@@ -63,7 +63,8 @@ awk -v bar="${BAR:-3}" -v kinds="$kinds" -v runs="$runs" -v vans="$vans" -v json
     function show(van, what, name, least,  i, n, a, b, theirs, ours, ratio, ok) {
         n = 0
         for (i = 1; i <= runs; i++) {
-            if (!((("theirs" SUBSEP i SUBSEP what SUBSEP name) in there) && ((van SUBSEP i SUBSEP what SUBSEP name) in there)))
+            if (!((("theirs" SUBSEP i SUBSEP what SUBSEP name) in there) &&
+                  ((van SUBSEP i SUBSEP what SUBSEP name) in there)))
                 continue
             n++
             theirs[n] = value["theirs", i, what, name]

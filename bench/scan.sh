@@ -6,5 +6,6 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$here/build/release}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-cc -O2 -D_GNU_SOURCE -I"$here/include" -o "$dir/scan" "$here/bench/scan.c" -L"$build" -Wl,-rpath,"$build" -lparamo -lpthread
+cc -O2 -D_GNU_SOURCE -I"$here/include" -o "$dir/scan" "$here/bench/scan.c" -L"$build" -Wl,-rpath,"$build" -lparamo \
+    -lpthread
 "$dir/scan" "${2:-10000000}"

@@ -75,7 +75,8 @@ load() {
     local before
     before=$(ticks "$1")
     taskset -c 1 wrk -t 1 -c "$3" -d "$seconds" -s rows.lua "$2" -- "$4" | sed -n 's/^result //p' >result
-    awk -v cpu=$(($(ticks "$1") - before)) '{ printf "%d %d %d %d %d\n", $2, $1 * 100 / (cpu ? cpu : 1), $3, $4, $5 }' result
+    awk -v cpu=$(($(ticks "$1") - before)) '{ printf "%d %d %d %d %d\n", $2, $1 * 100 / (cpu ? cpu : 1), $3, $4, $5 }' \
+        result
 }
 
 say() { echo "      | $*"; }
@@ -88,7 +89,8 @@ best() { sort -n -k "$2" "$1" | tail -n 1 | cut -d' ' -f"$2"; }
 for column in 1 2; do
     what="rows/s of one core"
     [ "$column" = 1 ] || what="rows/s of CPU time"
-    say "$what: $(best serve.all "$column"), $(awk -v a="$(best serve.all "$column")" -v b="$(best floor.all "$column")" -v g="$goal" \
+    own=$(best serve.all "$column") alone=$(best floor.all "$column")
+    say "$what: $own, $(awk -v a="$own" -v b="$alone" -v g="$goal" \
         'BEGIN { printf "%.2f of libmicrohttpd alone (%d), %.2f of the goal (%d)", a / b, b, a / g, g }')"
 done
 say "at half of the goal (100 clients that pause 10 ms): rows/s, rows/s of CPU time, p50 and p99 in us, errors"

@@ -3,7 +3,8 @@
 # "With default settings", to standard output.
 #     bench/usual.sh models     each model, as long as it learns by itself: log-loss (RMSE) on the test rows
 #     bench/usual.sh workers    lr and fm with 1, 2, 4 and 8 workers, one pass: progressive / test log-loss
-#     bench/usual.sh criteo     criteo80k with one more option: negatives, schedules, class weights, factors, admission, expiry
+#     bench/usual.sh criteo     criteo80k with one more option: negatives, schedules, class weights, factors, admission,
+#                               expiry
 # PARAMO is the program (build/release/paramo). ONLY=criteo80k leaves out the other sets.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,7 +32,8 @@ models() {
     for set in criteo80k frappe_x1; do
         wanted $set || continue
         for model in lr fm ffm fwfm mvm; do
-            echo "$set $model $(measured "$shared/$set.test.ffm.zst" logloss --model $model --data "$shared/$set.train.ffm.zst")"
+            loss=$(measured "$shared/$set.test.ffm.zst" logloss --model $model --data "$shared/$set.train.ffm.zst")
+            echo "$set $model $loss"
         done
     done
     wanted ml100k || return 0
@@ -71,13 +73,15 @@ by_epoch() {
     local epochs=$1
     shift
     rm -rf model
-    "$paramo" train -q --any-quality --json --model-out model --epochs "$epochs" --valid "$shared/criteo80k.test.ffm.zst" "$@" >train.json
+    "$paramo" train -q --any-quality --json --model-out model --epochs "$epochs" \
+        --valid "$shared/criteo80k.test.ffm.zst" "$@" >train.json
     sed -n '/"valid"/,/}/p' train.json | sed -n 's/.*"logloss": \([0-9.]*\).*/\1/p' | xargs printf ' %.4f'
 }
 features() { grep '"keys"' train.json | tail -n 1 | tr -dc 0-9; } # and the bias
 
 criteo() {
-    local data=(--data "$shared/criteo80k.train.ffm.zst") all=(--hold-out 0) test=$shared/criteo80k.test.ffm.zst share n rule model
+    local data=(--data "$shared/criteo80k.train.ffm.zst") all=(--hold-out 0) test=$shared/criteo80k.test.ffm.zst
+    local share n rule model
     for share in 1 0.5 0.2; do
         score=$(measured "$test" logloss --model lr "${data[@]}" --negatives $share)
         echo "negatives $share: $score, $(number eval.json auc), $(number eval.json calibration)"

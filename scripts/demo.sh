@@ -23,7 +23,10 @@ run() { # shows the command, then runs it
 }
 json() { sed -n 's/.*"'"$2"'"[[:space:]]*:[[:space:]]*\([-0-9.e+]*\).*/\1/p' "$1" | head -n 1; }
 # holds A OP B: compares numbers; a number that is missing never holds.
-holds() { awk -v a="$1" -v op="$2" -v b="$3" 'BEGIN { exit !(a != "" && b != "" && (op == "<=" ? a + 0 <= b + 0 : a + 0 >= b + 0)) }'; }
+holds() {
+    awk -v a="$1" -v op="$2" -v b="$3" \
+        'BEGIN { exit !(a != "" && b != "" && (op == "<=" ? a + 0 <= b + 0 : a + 0 >= b + 0)) }'
+}
 
 say "A click log drawn from a known model: 1,000,000 rows to learn from, 100,000 to test on"
 run data synth --rows 1000000 --seed 1 --model-seed 1 --out train.ffm

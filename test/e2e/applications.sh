@@ -21,8 +21,10 @@ last() { sed -n "s/$1/\\1/p" "$OUT" | tail -n 1; }
 sketched() { # sketched NAME
     check "$1: each insert is counted once" grep -q 'times the inserts: yes$' "$OUT"
     # four standard errors of 2^14 registers
-    check "$1: the estimate of different ids is near" at_most "$(last '.*by the sketch [0-9]* (\([-+][0-9.]*\) %.*' | tr -d '+-')" 3.3
-    check "$1: no count is too small, none far too large" at_most "$(last 'largest error of [0-9]* ids: \([0-9a-z]*\);.*')" \
+    check "$1: the estimate of different ids is near" at_most \
+        "$(last '.*by the sketch [0-9]* (\([-+][0-9.]*\) %.*' | tr -d '+-')" 3.3
+    check "$1: no count is too small, none far too large" at_most \
+        "$(last 'largest error of [0-9]* ids: \([0-9a-z]*\);.*')" \
         "$(last '.*; bound \([0-9]*\) .*')"
 }
 expect 0 "sketches, alone" "$HERE/sketch" 6000000 300000

@@ -74,7 +74,9 @@ refused 2 "a plot of what is not drawn" "--plot needs the path .straggler." "$PA
 refused 3 "a plot that cannot be written" "x.svg" "$PARAMO" bench straggler --quick --pairs 1 --plot missing/x.svg
 if [ "$SLOW" = 1 ]; then
     expect 0 "the table of straggler, drawn" "$PARAMO" bench straggler --quick --pairs 1 --plot s.svg
-    check "it has each model" sh -c 'for m in bsp ssp:1 ssp:4 ssp:16 asp; do grep -Eq "^  $m +[0-9]" "$1" && grep -q ">$m<" s.svg || exit 1; done' . "$OUT"
+    check "it has each model" sh -c \
+        'for m in bsp ssp:1 ssp:4 ssp:16 asp; do grep -Eq "^  $m +[0-9]" "$1" && grep -q ">$m<" s.svg || exit 1; done' \
+        . "$OUT"
     check "whole XML" python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("s.svg")'
 fi
 refused 2 "an unknown path" "unknown path 'fast'" "$PARAMO" bench fast
@@ -87,11 +89,13 @@ expect 0 "a document to compare with" "$PARAMO" bench latency table --quick --pa
 cp "$OUT" then.json
 expect 0 "against itself" "$PARAMO" bench table --quick --pairs 1 --keys $keys --compare then.json
 check "the document is named, with its version" grep -q "against then.json: version" "$OUT"
-check "a known line has both figures" grep -Eq "^  push of known keys +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  M keys/s$" "$OUT"
+check "a known line has both figures" grep \
+    -Eq "^  push of known keys +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  M keys/s$" "$OUT"
 check "the same machine is recognized" without "another machine"
 check "lines of the document that were not run" grep -Eq "^not in this run: [0-9]+ of its [0-9]+ lines" "$OUT"
 check "no line is only in this run" without "^only now"
-expect 0 "a document with other settings" "$PARAMO" bench table --quick --pairs 1 --keys $((2 * keys)) --compare then.json
+expect 0 "a document with other settings" \
+    "$PARAMO" bench table --quick --pairs 1 --keys $((2 * keys)) --compare then.json
 check "lines that are only in this run" test "$(grep -c '^only now:  table, ' "$OUT")" -eq 6
 sed 's/"processor": "[^"]*"/"processor": "Z80"/' then.json >elsewhere.json
 expect 0 "a document of another machine" "$PARAMO" bench table --quick --pairs 1 --keys $keys --compare elsewhere.json
@@ -100,9 +104,11 @@ refused 3 "no document" "missing.json: No such file" "$PARAMO" bench table --qui
 head -c 300 then.json >cut.json
 refused 3 "a document that was cut off" "cut.json: line " "$PARAMO" bench table --quick --compare cut.json
 echo '{"lines": [], "version": "0", "machine": {}}' >empty.json
-refused 3 "a document without lines" "no document of 'paramo bench --json'" "$PARAMO" bench table --quick --compare empty.json
+refused 3 "a document without lines" "no document of 'paramo bench --json'" \
+    "$PARAMO" bench table --quick --compare empty.json
 sed 's/"median": [0-9.e+-]*/"median": 0/' then.json >zero.json
-refused 3 "figures that cannot be divided by" "a line lacks a name or a figure" "$PARAMO" bench table --quick --compare zero.json
+refused 3 "figures that cannot be divided by" "a line lacks a name or a figure" \
+    "$PARAMO" bench table --quick --compare zero.json
 refused 2 "both kinds of output" "exclude each other" "$PARAMO" bench table --quick --json --compare then.json
 
 # Killed in the midst of it, it leaves no process behind.
@@ -112,7 +118,11 @@ three_children() { [ "$(children | wc -w)" -ge 3 ]; }
 check "scheduler, server and a raw peer run" wait_for 10 three_children
 read -r -a pids <<<"$(children | tr '\n' ' ')"
 kill -KILL "$(job_pid midst)"
-gone() { for pid in "${pids[@]}"; do [ ! -e "/proc/$pid" ] || grep -q '^State:.Z' "/proc/$pid/status" || return 1; done; }
+gone() {
+    for pid in "${pids[@]}"; do
+        [ ! -e "/proc/$pid" ] || grep -q '^State:.Z' "/proc/$pid/status" || return 1
+    done
+}
 check "all three processes end with the bench" wait_for 10 gone
 
 finish

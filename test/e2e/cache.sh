@@ -28,7 +28,8 @@ for run in first second; do
 done
 
 # Two workers parse different parts; together they have all.
-expect 0 "two processes share a cache" "$PARAMO" run -s 1 -w 2 -- paramo "${train[@]}" --epochs 1 --data log.ffm --cache both
+expect 0 "two processes share a cache" "$PARAMO" run -s 1 -w 2 -- paramo "${train[@]}" --epochs 1 --data log.ffm \
+    --cache both
 expect 0 "one process uses the cache of two" "$PARAMO" "${train[@]}" --data log.ffm --cache both --model-out second
 check "one process parses nothing" test "$(cached "$OUT" parts_parsed)" = 0
 check "one process saves the same model" diff -r plain second
@@ -40,7 +41,8 @@ check "the cut file is reported" grep -q 'paramo train: --cache: both/log.ffm-.*
 expect 0 "the cut file is replaced" "$PARAMO" "${train[@]}" --data log.ffm --cache both
 check "the new file is whole" test "$(cached "$OUT" parts_parsed)" = 0
 expect 0 "a folder that cannot be made" "$PARAMO" "${train[@]}" --data log.ffm --cache log.ffm.gz/x --model-out second
-check "the error names the folder" grep -q 'paramo train: --cache: log.ffm.gz/x/.*Not a directory; it is not used' "$ERR"
+check "the error names the folder" grep -q 'paramo train: --cache: log.ffm.gz/x/.*Not a directory; it is not used' \
+    "$ERR"
 (ulimit -f 200 && trap '' XFSZ && exec "$PARAMO" "${train[@]}" --data log.ffm --cache full) >"$OUT" 2>"$ERR"
 check "training without room for the cache" test $? = 0
 check "the missing room is reported" grep -q 'File too large; this run continues without' "$ERR"

@@ -31,26 +31,31 @@ assert (a["kind"], b["kind"]) == ("full", "changes")
 assert a["base"] == 0 and b["base"] == 1 and b["files"] == 1 and b["made_at"] == 1700000120
 ' "$OUT"
 expect 0 "the last checkpoint is whole" "$PARAMO" checkpoint verify ckpt
-check "verify reads its base, too" grep -q '^checkpoint 2, based on 1: whole; 2 blocks of rows, 2 of other things, 56 bytes' "$OUT"
+check "verify reads its base, too" grep -q \
+    '^checkpoint 2, based on 1: whole; 2 blocks of rows, 2 of other things, 56 bytes' "$OUT"
 expect 0 "the first, as JSON" "$PARAMO" checkpoint verify ckpt --number 1 --json
 check "the first checkpoint has one block of rows" test "$(json "$OUT" rows_blocks)" -eq 1
-refused 3 "a checkpoint that is not complete is refused" "no whole checkpoint 3" "$PARAMO" checkpoint verify ckpt --number 3
+refused 3 "a checkpoint that is not complete is refused" "no whole checkpoint 3" \
+    "$PARAMO" checkpoint verify ckpt --number 3
 
 flip() { # FILE BYTE: its lowest bit
     python3 -c 'import sys
 f = open(sys.argv[1], "r+b"); f.seek(int(sys.argv[2])); b = f.read(1); f.seek(-1, 1); f.write(bytes([b[0] ^ 1]))' "$@"
 }
 flip ckpt/00000001/blocks-0 90
-refused 3 "a flipped bit in the base is found" "ckpt/00000001/blocks-0: damaged at byte" "$PARAMO" checkpoint verify ckpt
+refused 3 "a flipped bit in the base is found" "ckpt/00000001/blocks-0: damaged at byte" \
+    "$PARAMO" checkpoint verify ckpt
 flip ckpt/00000001/blocks-0 90
 flip ckpt/00000002/manifest 20
-refused 3 "a flipped bit in the manifest is found by verify" "ckpt/00000002/manifest: .*damaged" "$PARAMO" checkpoint verify ckpt
+refused 3 "a flipped bit in the manifest is found by verify" "ckpt/00000002/manifest: .*damaged" \
+    "$PARAMO" checkpoint verify ckpt
 expect 3 "a flipped bit in the manifest is found by list" "$PARAMO" checkpoint list ckpt
 check "the list gives the cause" grep -Eq '^ +2 +damaged +.*checksum is wrong' "$OUT"
 expect 0 "the first checkpoint is still whole" "$PARAMO" checkpoint verify ckpt --number 1
 flip ckpt/00000002/manifest 20
 truncate -s -1 ckpt/00000002/blocks-0
-refused 3 "a missing byte is found" "blocks-0 has [0-9]* bytes; the manifest says [0-9]*" "$PARAMO" checkpoint verify ckpt
+refused 3 "a missing byte is found" "blocks-0 has [0-9]* bytes; the manifest says [0-9]*" \
+    "$PARAMO" checkpoint verify ckpt
 rm ckpt/00000002/blocks-0
 refused 3 "a missing file is found" "blocks-0 is missing" "$PARAMO" checkpoint verify ckpt
 
@@ -59,9 +64,11 @@ cp -r "$TOP/test/e2e/checkpoints" baseless
 rm -r baseless/00000001
 expect 3 "a missing base is found" "$PARAMO" checkpoint list baseless
 check "the list names the missing base" grep -Eq '^ +2 +no base +.* changes +1 ' "$OUT"
-refused 3 "verify names the missing base" "checkpoint 2 is based on 1, which is missing" "$PARAMO" checkpoint verify baseless
+refused 3 "verify names the missing base" "checkpoint 2 is based on 1, which is missing" \
+    "$PARAMO" checkpoint verify baseless
 
-refused 2 "changes to load" "incremental is for save" "$PARAMO" checkpoint load --scheduler 127.0.0.1:1 --dir x --incremental
+refused 2 "changes to load" "incremental is for save" \
+    "$PARAMO" checkpoint load --scheduler 127.0.0.1:1 --dir x --incremental
 refused 2 "no scheduler" "scheduler is missing" "$PARAMO" checkpoint save --dir x
 refused 2 "no folder to save to" "dir is missing" "$PARAMO" checkpoint save --scheduler 127.0.0.1:1
 refused 2 "a folder to list with a scheduler" "not a job" "$PARAMO" checkpoint list ckpt --scheduler 127.0.0.1:1
@@ -109,16 +116,20 @@ job() {
     start "$name" "$PARAMO" scheduler --port "$PORT" --servers "$servers" --workers 1 "$@"
     check "$name: the scheduler listens" wait_for 20 listens "$(job_pid "$name")"
     for i in $(seq "$servers"); do
-        start "$name-$i" ${SERVER:+"${SERVER[@]}"} "$PARAMO" server --scheduler "127.0.0.1:$PORT" --shards $((i % 2 + 1))
+        start "$name-$i" ${SERVER:+"${SERVER[@]}"} \
+            "$PARAMO" server --scheduler "127.0.0.1:$PORT" --shards $((i % 2 + 1))
     done
     start "$name-worker" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- \
-        sh -c 'echo $$ >learner && exec "$0" train --model lr --data - --epochs 1 --hold-out 0 -q --model-out "$1" <"$2"' "$PARAMO" "model-$name" "pipe-$name"
+        sh -c \
+        'echo $$ >learner && exec "$0" train --model lr --data - --epochs 1 --hold-out 0 -q --model-out "$1" <"$2"' \
+        "$PARAMO" "model-$name" "pipe-$name"
     exec 7>"pipe-$name"
 }
 save() { "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" "$@" >"$OUT" 2>"$ERR"; }
 # What was fed is learned when two checkpoints in a row are the same and have rows.
 settled() { save --dir settle && local a && a=$(ls settle | tail -n 2) && # shellcheck disable=SC2086
-    [ "$(wc -w <<<"$a")" = 2 ] && python3 same.py settle/$(echo "$a" | head -n 1) settle/$(echo "$a" | tail -n 1) 2>/dev/null; }
+    [ "$(wc -w <<<"$a")" = 2 ] &&
+        python3 same.py settle/$(echo "$a" | head -n 1) settle/$(echo "$a" | tail -n 1) 2>/dev/null; }
 over() { # NAME SERVERS: it ends in order
     exec 7>&-
     ends "$1-worker" 0 "$1: the worker ends"
@@ -141,15 +152,19 @@ expect 0 "a load goes back to a checkpoint" "$PARAMO" checkpoint load --schedule
 check "the load goes back to the first checkpoint" test "$(json "$OUT" number)" -eq 1
 check "another checkpoint of the same rows" save --dir live
 check "both checkpoints have the same rows, bit for bit" python3 same.py live/00000001 live/00000002
-refused 3 "a load of a checkpoint that does not exist is refused" "no whole checkpoint 9" "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir live --number 9
-refused 3 "a save to a folder that cannot be made is refused" "No such file" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir "$WORK/none/where"
+refused 3 "a load of a checkpoint that does not exist is refused" "no whole checkpoint 9" \
+    "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir live --number 9
+refused 3 "a save to a folder that cannot be made is refused" "No such file" \
+    "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir "$WORK/none/where"
 check "the job continues as before" save --dir live
 over a 2
 
-job b 3 --restore "$WORK/live" --checkpoint-dir "$WORK/own" --checkpoint-allow "$WORK/again" --checkpoint-every 1 --checkpoint-full-every 2 --checkpoint-keep 1
+job b 3 --restore "$WORK/live" --checkpoint-dir "$WORK/own" --checkpoint-allow "$WORK/again" --checkpoint-every 1 \
+    --checkpoint-full-every 2 --checkpoint-keep 1
 check "a job of three servers begins with the checkpoint" wait_for 20 save --dir again
 check "three servers have the same rows, bit for bit" python3 same.py live/00000001 again/00000001
-reached() { # NUMBER: it or a later one was written (a slow machine may not see each one: they come every second, and go)
+# NUMBER: it or a later one was written (a slow machine may not see each one: they come every second, and go)
+reached() {
     local manifest
     for manifest in own/[0-9]*/manifest; do
         if [ -e "$manifest" ] && [ "$((10#$(basename "$(dirname "$manifest")")))" -ge "$1" ]; then return 0; fi
@@ -191,7 +206,8 @@ check "a third server gets its share" wait_for 60 grep -q 'rebalancing is comple
 tail -n 20000 train.ffm >&7
 check "the job learns more" wait_for 60 learns
 still
-check "the last checkpoint has the blocks of three servers, one of two shards" test "$(ls "inc/$(last inc)" | grep -c blocks)" = 4
+check "the last checkpoint has the blocks of three servers, one of two shards" test \
+    "$(ls "inc/$(last inc)" | grep -c blocks)" = 4
 over i 3
 unset PS_HEARTBEAT_TIMEOUT
 expect 0 "all checkpoints are whole" "$PARAMO" checkpoint verify inc
@@ -199,7 +215,8 @@ check "the last checkpoint is based on others" grep -Eq ", based on .* $((n + 1)
 job j 1 --restore "$WORK/inc"
 check "a job of one server begins with the checkpoint" wait_for 20 save --dir begun
 check "one server has the same rows, bit for bit" python3 same.py whole/00000002 begun/00000001
-expect 0 "a load of a checkpoint from before the third server" "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir inc --number "$n"
+expect 0 "a load of a checkpoint from before the third server" \
+    "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir inc --number "$n"
 check "a save after that load" save --dir begun
 check "the older rows are the same, bit for bit" python3 same.py whole/00000001 begun/00000002
 head -n 5000 train.ffm >&7

@@ -29,7 +29,8 @@ expect 0 "fm as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --mod
 check "fm: the same model" same_model fm1 fm2
 expect 0 "fm through filters" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --model fm --dim 4 --model-out fm4 \
     --filter push=keycache,lz4 --filter pull=keycache,zstd:2
-check "fm through filters: they are counted" grep -Eq '^filter keycache of pushes: .* became .* [1-9][0-9]* messages' "$OUT"
+check "fm through filters: they are counted" grep -Eq '^filter keycache of pushes: .* became .* [1-9][0-9]* messages' \
+    "$OUT"
 check "fm through filters: the same model" same_model fm1 fm4
 refused 2 "a filter that does not exist" 'there is no filter "x"' "$PARAMO" "${train[@]}" --filter push=x
 expect 0 "another seed" "$PARAMO" "${train[@]}" --model fm --dim 4 --seed 4 --model-out fm3

@@ -8,12 +8,14 @@ cd "$WORK" || exit 1
 export PARAMO_TOKEN=consistency
 export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 10 : 4)) # a stopped worker is declared dead after it
 
-for i in 1 2; do expect 0 "training log $i" "$PARAMO" data synth --rows $((30000 / SLOW)) --seed $i --model-seed 1 --out $i.ffm; done
+for i in 1 2; do expect 0 "training log $i" \
+    "$PARAMO" data synth --rows $((30000 / SLOW)) --seed $i --model-seed 1 --out $i.ffm; done
 # A worker has no clock at the end of a round: rounds are far longer than the test.
 many=()
 for _ in {1..50}; do many+=(1.ffm 2.ffm); done
 # shellcheck disable=SC2016
-job=("$PARAMO" run --verbose -s 1 -w 2 -- sh -c 'echo "$DMLC_PS_ROOT_PORT" >port; exec "$0" "$@"' "$PARAMO" train --model lr --data "${many[@]}" --batch 16 --epochs 1000)
+job=("$PARAMO" run --verbose -s 1 -w 2 -- sh -c 'echo "$DMLC_PS_ROOT_PORT" >port; exec "$0" "$@"' \
+    "$PARAMO" train --model lr --data "${many[@]}" --batch 16 --epochs 1000)
 ticks() { # PID: hundredths of a second of CPU that it has used
     sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'
 }
@@ -34,7 +36,8 @@ start bsp "${job[@]}" --consistency bsp
 at_work bsp
 check 'bsp: worker 1 is stopped' signal_node STOP bsp worker 1
 status() { "$PARAMO" status --scheduler "127.0.0.1:$(cat port)" >status.out; }
-last() { status && grep -Eq '^worker 1 +1 +[0-9]+ +[0-9]+ +0 +last$' status.out && grep -Eq '^worker 0 +1 +[0-9]+ +[0-9]+ +1 +[0-9.]+ s$' status.out; }
+last() { status && grep -Eq '^worker 1 +1 +[0-9]+ +[0-9]+ +0 +last$' status.out &&
+    grep -Eq '^worker 0 +1 +[0-9]+ +[0-9]+ +1 +[0-9.]+ s$' status.out; }
 check 'bsp: status names worker 1 as the last, and worker 0 as waiting' wait_for 4 last
 dead() { grep -q "worker 1 .*is dead: it was silent" bsp.err; }
 check 'bsp: worker 1 is dead after its silence' wait_for 30 dead
@@ -53,9 +56,11 @@ goes_on ssp
 kill -INT "$(job_pid ssp)"
 ends ssp '130|137' 'ssp: the job is interrupted'
 
-expect 0 'ssp: undisturbed' "$PARAMO" train --model lr --data 1.ffm 2.ffm --batch 128 --workers 2 --epochs 2 --consistency ssp:2 --json -q
+expect 0 'ssp: undisturbed' "$PARAMO" train --model lr --data 1.ffm 2.ffm --batch 128 --workers 2 --epochs 2 \
+    --consistency ssp:2 --json -q
 staleness() { tr -d ' \n' <"$OUT" | sed -n 's/.*"staleness":\[\([0-9,]*\)\].*/\1/p'; }
-bounded() { staleness | awk -F, '{ for (i = 4; i <= NF; i++) late += $i; exit !(NF == 17 && $1 + $2 + $3 > 0 && !late) }'; }
+bounded() { staleness | awk -F, \
+    '{ for (i = 4; i <= NF; i++) late += $i; exit !(NF == 17 && $1 + $2 + $3 > 0 && !late) }'; }
 check "ssp: no batch is more than two clocks ahead ($(staleness))" bounded
 tables() { tr -d ' \n' <"$OUT" | sed -n 's/.*"table_staleness":{"[a-z]*":\[\([0-9,]*\)\].*/\1/p'; }
 young() { tables | awk -F, '{ for (i = 4; i <= NF; i++) late += $i; exit !(NF == 17 && $1 + $2 + $3 > 0 && !late) }'; }

@@ -14,10 +14,12 @@ job() {
     local i
     name=$1
     scheduler=$(address sched):9000
-    start_on "$name-sched" sched "$PARAMO" scheduler --listen "$(address sched)" --port 9000 --servers 2 --workers 2 --verbose
+    start_on "$name-sched" sched "$PARAMO" scheduler --listen "$(address sched)" --port 9000 --servers 2 --workers 2 \
+        --verbose
     for i in 0 1; do
         start_on "$name-s$i" "s$i" "$PARAMO" server --scheduler "$scheduler" --listen "$(address "s$i")" --rank "$i"
-        start_on "$name-w$i" w "$PARAMO" worker --scheduler "$scheduler" --rank "$i" -- "$ADDER" --until "stop-$name" --book "book-$name"
+        start_on "$name-w$i" w "$PARAMO" worker --scheduler "$scheduler" --rank "$i" -- "$ADDER" --until "stop-$name" \
+            --book "book-$name"
     done
 }
 
@@ -42,7 +44,8 @@ disturbed "server 1 is cut off again" cut mend s1
 touch stop-long
 for i in 0 1; do
     ends "long-w$i" 0 "worker $i ends well"
-    check "every sum is exact after $(json "$OUT" pushes) pushes (slowest: $(json "$OUT" slowest_ms) ms)" grep -q '"exact": true' "$OUT"
+    check "every sum is exact after $(json "$OUT" pushes) pushes (slowest: $(json "$OUT" slowest_ms) ms)" grep \
+        -q '"exact": true' "$OUT"
 done
 for i in 0 1; do ends "long-s$i" 0 "server $i ends well"; done
 ends long-sched 0 "the scheduler ends well"

@@ -16,14 +16,17 @@ ROUNDS=$((SLOW > 1 ? 2 : 5))
 DEADLINE=$((120 * SLOW))
 
 scheduler=$(address sched):9000
-start_on sched sched "$PARAMO" scheduler --listen "$(address sched)" --port 9000 --servers $SERVERS --workers 2 --replicas 2 --verbose
-server() { start_on "$1" "s$2" "$PARAMO" server --scheduler "$scheduler" --listen "$(address "s$2")" --rank "$2"; } # NAME RANK
+start_on sched sched "$PARAMO" scheduler --listen "$(address sched)" --port 9000 --servers $SERVERS --workers 2 \
+    --replicas 2 --verbose
+# NAME RANK
+server() { start_on "$1" "s$2" "$PARAMO" server --scheduler "$scheduler" --listen "$(address "s$2")" --rank "$2"; }
 for ((i = 0; i < SERVERS; i++)); do
     server "s$i-0" "$i"
     present[i]=s$i-0
 done
 for i in 0 1; do
-    start_on "w$i" w "$PARAMO" worker --scheduler "$scheduler" --rank "$i" -- "$ADDER" --until stop --book book --stalls "stalls.$i"
+    start_on "w$i" w "$PARAMO" worker --scheduler "$scheduler" --rank "$i" -- "$ADDER" --until stop --book book \
+        --stalls "stalls.$i"
 done
 for i in 0 1; do check "worker $i is at work" wait_for 30 more pushes "w$i.out" 2; done
 
@@ -43,7 +46,8 @@ for ((round = 1; round <= ROUNDS; round++)); do
     if [ $((round % 2)) -eq 0 ]; then
         echo "${EPOCHREALTIME/[.,]/}000 vanish" >>events
         check "round $round: the host of server $rank vanishes" cut "s$rank"
-        check "round $round: the vanished server is declared dead" wait_for $((2 * SILENT + 10)) more 'is dead: it was silent' sched.err "$deaths"
+        check "round $round: the vanished server is declared dead" wait_for $((2 * SILENT + 10)) more \
+            'is dead: it was silent' sched.err "$deaths"
         workers_go_on
         kill -KILL "$(job_pid "$old")" 2>/dev/null # it may have given up already
         ends "$old" '4|137' "round $round: the vanished server ends"
@@ -54,7 +58,8 @@ for ((round = 1; round <= ROUNDS; round++)); do
     fi
     present[rank]=s$rank-$round
     server "s$rank-$round" "$rank"
-    check "round $round: another server takes the place, and all copies are made again" wait_for 60 more "$converged" sched.err "$before"
+    check "round $round: another server takes the place, and all copies are made again" wait_for 60 more "$converged" \
+        sched.err "$before"
     workers_go_on # before the next strikes: what they wait for is this one's
     [ "$FAILURES" -eq 0 ] || break
 done
@@ -69,5 +74,6 @@ ends sched 0 "the job ends in order"
 served_after events kill "from a SIGKILL to the first push served" stalls.*
 within "from a SIGKILL to the first push served" events.waits 1000 40 500 10
 served_after events vanish "from a host's vanishing to the first push served" stalls.*
-within "from a host's vanishing to the first push served" events.waits $((1000 * (SILENT + 2))) 40 $((1000 * SILENT + 500)) 10
+within "from a host's vanishing to the first push served" events.waits \
+    $((1000 * (SILENT + 2))) 40 $((1000 * SILENT + 500)) 10
 finish

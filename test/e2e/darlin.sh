@@ -29,9 +29,11 @@ reaches() {
     c=$(awk -v l="$l1" 'BEGIN { print 1 / l }')
     expect 0 "$text: liblinear" liblinear-train -s 6 -c "$c" -e 0.001 -B "$bias" "$file" liblinear.model
     other=$(sed -n 's/^Objective value = //p' "$OUT" | awk -v l="$l1" '{ print $1 * l }')
-    expect 0 "$text: darlin" "$PARAMO" train --model lr --solver darlin --l1 "$l1" --data "$file" --hold-out 0 --json -q "$@"
+    expect 0 "$text: darlin" "$PARAMO" train --model lr --solver darlin --l1 "$l1" --data "$file" --hold-out 0 --json \
+        -q "$@"
     mine=$(json "$OUT" objective_value)
-    check "$text: objective $mine, liblinear's $other" near "$mine" "$other" "$(awk -v o="$other" 'BEGIN { print o / 1000 }')"
+    check "$text: objective $mine, liblinear's $other" near "$mine" "$other" \
+        "$(awk -v o="$other" 'BEGIN { print o / 1000 }')"
     check "$text: converged" grep -q '"converged": true' "$OUT"
 }
 reaches 'a9a, bias penalized' a9a 20 1
@@ -49,7 +51,8 @@ expect 0 'it can continue' "$PARAMO" train --solver darlin --model-in model --da
 
 darlin=("$PARAMO" train --solver darlin --data a9a)
 refused 2 'another model' '--solver darlin trains --model lr only, not fm' "${darlin[@]}" --model fm --l1 1
-refused 2 'another objective' '--solver darlin takes --objective logistic only, not hinge' "${darlin[@]}" --model lr --l1 1 --objective hinge
+refused 2 'another objective' '--solver darlin takes --objective logistic only, not hinge' "${darlin[@]}" --model lr \
+    --l1 1 --objective hinge
 refused 2 'no penalty' '--solver darlin needs --l1 L above 0' "${darlin[@]}" --model lr
 refused 2 'an L2 penalty' '--solver darlin does not take --l2' "${darlin[@]}" --model lr --l1 1 --l2 1
 refused 2 'batches' '--solver darlin does not take --batch' "${darlin[@]}" --model lr --l1 1 --batch 64

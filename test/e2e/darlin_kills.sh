@@ -6,14 +6,16 @@
 cd "$WORK" || exit 1
 
 for i in 1 2 3 4; do
-    expect 0 "training log $i" "$PARAMO" data synth --rows $((8000 / SLOW)) --features 100 --seed $i --model-seed 1 --out $i.ffm
+    expect 0 "training log $i" "$PARAMO" data synth --rows $((8000 / SLOW)) --features 100 --seed $i --model-seed 1 \
+        --out $i.ffm
 done
 train=(train --model lr --solver darlin --l1 4 --blocks 8 --data 1.ffm 2.ffm 3.ffm 4.ffm --hold-out 0)
 expect 0 'one process, no delay' "$PARAMO" "${train[@]}" --tolerance 1e-6 --epochs 2000 --json -q --model-out alone
 best=$(json "$OUT" objective_value)
 
 passes() { [ "$(grep -cE '(^| )pass [0-9]' "$WORK/$1.err")" -ge "$2" ]; }
-start killed "$PARAMO" run --verbose -s 2 -w 3 --replicas 1 -- paramo "${train[@]}" --tau 3 --tolerance 1e-6 --epochs 2000 --model-out killed
+start killed "$PARAMO" run --verbose -s 2 -w 3 --replicas 1 -- paramo "${train[@]}" --tau 3 --tolerance 1e-6 \
+    --epochs 2000 --model-out killed
 check 'the job is at work' wait_for 30 passes killed 2
 check 'server 1 is killed' signal_node KILL killed server 1
 check 'passes follow' wait_for 30 passes killed 4

@@ -14,7 +14,8 @@ PLACES=8 # the most servers of a run, with those that join later
 echo "      SEED=$SEED RUNS=$RUNS"
 
 below() { drawn=$((RANDOM * 32768 + RANDOM)) && drawn=$((drawn % $1)); } # sets drawn
-wait_ms() {                                                              # of real time: the length of a fault is part of the drill
+# of real time: the length of a fault is part of the drill
+wait_ms() {
     local end=$((${EPOCHREALTIME/./} + $1 * 1000))
     while [ "${EPOCHREALTIME/./}" -lt "$end" ]; do read -r -t 0.005 -u "$NEVER" || true; done
 }
@@ -23,7 +24,8 @@ order() { echo "$*" >&"$orders" && did "proxy: $*"; }
 did() { printf '%s %s\n' "$(date +%T.%3N)" "$*" >>story; }
 
 server() { # PLACE [OPTION...]
-    start "s$1" "$PARAMO" server --scheduler "127.0.0.1:$port" --domain "host$1" --name "s$1" --listen "127.0.0.$((2 + $1))" \
+    start "s$1" "$PARAMO" server --scheduler "127.0.0.1:$port" --domain "host$1" --name "s$1" \
+        --listen "127.0.0.$((2 + $1))" \
         --port "$data_port" --advertise "127.0.0.$((102 + $1))" --verbose "${@:2}"
 }
 joins() { # a new server, in the next place
@@ -69,7 +71,8 @@ drained_onto_one_that_stops() {
     draw_server && draw_other && drains "$victim" && some_ms 300 && stops "s$other" && some_ms 2500
     goes_on "s$other"
 }
-moves_held() { joins && draw_server && drains "$victim" && below 1500 && order hold move -1 "$drawn" && some_ms 800 && connections_act; }
+moves_held() { joins && draw_server && drains "$victim" && below 1500 && order hold move -1 "$drawn" && some_ms 800 &&
+    connections_act; }
 killed_and_replaced() { draw_server && kills "$victim" && some_ms 1000 && joins && some_ms 1000 && connections_act; }
 silent_too_long() { # until it is declared dead; then it continues
     draw_server && stops "s$victim" && gone[$victim]='4|137|143|0'
@@ -77,8 +80,10 @@ silent_too_long() { # until it is declared dead; then it continues
     goes_on "s$victim"
 }
 cut_off() { order cut all -1 && some_ms 500 && connections_act && some_ms 500 && connections_act; }
-all_at_once() { joins && draw_server && draw_other && drains "$victim" && some_ms 400 && connections_act && some_ms 400 && kills "$other"; }
-plans=(drained_and_killed drained_and_killed drained_owner_stands_still drained_beside_a_death joined_and_killed target_killed
+all_at_once() { joins && draw_server && draw_other && drains "$victim" && some_ms 400 && connections_act &&
+    some_ms 400 && kills "$other"; }
+plans=(drained_and_killed drained_and_killed drained_owner_stands_still drained_beside_a_death joined_and_killed \
+    target_killed
     drained_onto_one_that_stops moves_held killed_and_replaced silent_too_long cut_off all_at_once)
 
 requests() { cat w?.out 2>/dev/null | grep -c requests || true; }
@@ -108,7 +113,8 @@ run() {
     start sched "$PARAMO" scheduler --port "$port" --servers "$servers" --workers 3 --replicas "$copies" --verbose
     for ((i = 0; i < servers; i++)); do server "$i" --rank "$i"; done
     for i in 0 1 2; do
-        start "w$i" "$PARAMO" worker --scheduler "127.0.0.1:$port" --rank "$i" -- "$MIXER" --until stop --book book --seed "$1" \
+        start "w$i" "$PARAMO" worker --scheduler "127.0.0.1:$port" --rank "$i" -- "$MIXER" --until stop --book book \
+            --seed "$1" \
             "${may_lose[@]}"
     done
     wait_for 60 at_work || failed "run $1: the workers do not begin to work"

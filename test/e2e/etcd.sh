@@ -47,7 +47,8 @@ begins() {
 }
 stands_by() {
     scheduler "$1" "$2" "$4" "$5"
-    check "another scheduler stands by, and logs it" wait_for 20 grep -q "stands by: 127.0.0.1:$3 leads the job" "$1.err"
+    check "another scheduler stands by, and logs it" wait_for 20 grep -q "stands by: 127.0.0.1:$3 leads the job" \
+        "$1.err"
     if open_port "$2"; then failed "the standby scheduler does not listen"; else passed "and does not listen"; fi
 }
 
@@ -92,7 +93,9 @@ kill -STOP "$(job_pid b-0)"
 takes_over a-1 3
 kill -CONT "$(job_pid b-0)"
 ends b-0 4 "the former leader ends at once"
-check "the former leader logs why it ends" test "$(grep -c "^paramo scheduler: this scheduler no longer leads the job: 127.0.0.1:$port_a leads it in term 3$" b-0.err)" -eq 1
+check "the former leader logs why it ends" test \
+    "$(grep -c "^paramo scheduler: this scheduler no longer leads the job: 127.0.0.1:$port_a leads it in term 3$" b-0.err)" \
+    -eq 1
 check "the leader was killed before the training was over" test "$(grep -c '^epoch' w.err)" -lt $epochs
 stands_by b-1 "$port_b" "$port_a" 2 train
 ends w 0 "the worker ends well"

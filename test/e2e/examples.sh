@@ -30,16 +30,19 @@ check "the same digits on three servers" cmp three alone
 
 # ---- ranges ----
 expect 0 "ranges, alone" "$HERE/ranges"
-check "ranges: all rows are pulled without keys" grep -qx 'worker 0: 100000 of 100000 rows are right, and no keys have travelled' "$OUT"
+check "ranges: all rows are pulled without keys" grep \
+    -qx 'worker 0: 100000 of 100000 rows are right, and no keys have travelled' "$OUT"
 expect 0 "ranges as 2 servers and 3 workers" "$PARAMO" run -s 2 -w 3 -- "$HERE/ranges"
 check "ranges: one column is pulled" grep -q '80000 of 80000 values of the matrix are right' "$OUT"
 check "ranges: pages have all ids" grep -q '20000 of 20000 ids came in order, page by page' "$OUT"
-check "ranges: each worker has all rows" test "$(cat "$OUT" "$ERR" | grep -c '100000 of 100000 rows are right, and no keys')" = 3
+check "ranges: each worker has all rows" test \
+    "$(cat "$OUT" "$ERR" | grep -c '100000 of 100000 rows are right, and no keys')" = 3
 
 # ---- functions of the application ----
 expect 0 "functions, alone" "$HERE/function"
 cp "$OUT" alone
-check "functions: all weights are there" grep -qx '100000 weights: 12407 12618 12416 12566 12585 12374 12565 12469' alone
+check "functions: all weights are there" grep -qx '100000 weights: 12407 12618 12416 12566 12585 12374 12565 12469' \
+    alone
 check "functions: no weight is beyond the limit" grep -qx '100000 weights: 0 0 37441 12566 12585 12374 25034 0' alone
 expect 0 "functions on 3 servers with a copy of each row" "$PARAMO" run -s 3 -w 1 --replicas 1 -- "$HERE/function"
 grep -h -o '100000 weights: .*' "$OUT" "$ERR" >three
@@ -56,8 +59,10 @@ for nodes in "1 1" "2 3" "3 7"; do
     cat "$OUT" "$ERR" | curve /dev/stdin >sync
     check "the same curve as one process, digit by digit" cmp sync alone
 done
-DEADLINE=$((5 * DEADLINE)) # lost frames come again after a time taken from round trips, which are long on a busy machine
-expect 0 "synchronous SGD while a tenth of the frames is lost" env PS_DROP_MSG=10 "$PARAMO" run -s 2 -w 3 -- "$HERE/sync_sgd"
+# lost frames come again after a time taken from round trips, which are long on a busy machine
+DEADLINE=$((5 * DEADLINE))
+expect 0 "synchronous SGD while a tenth of the frames is lost" env PS_DROP_MSG=10 \
+    "$PARAMO" run -s 2 -w 3 -- "$HERE/sync_sgd"
 cat "$OUT" "$ERR" | curve /dev/stdin >sync
 DEADLINE=$((DEADLINE / 5))
 check "the same curve again" cmp sync alone

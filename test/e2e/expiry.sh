@@ -16,11 +16,14 @@ check "without expiry all features stay" test "$(rows all w)" -eq 12008
 expect 0 "training with --expire 4" "$PARAMO" "${train[@]}" --data log.ffm --expire 4 --model-out some
 check "the JSON names the rule" grep -q '"expire": 4' "$OUT"
 check "a third of the features is left ($(rows some w))" test "$(rows some w)" -gt 3000 -a "$(rows some w)" -lt 6200
-expect 0 "the same job as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --data log.ffm --expire 4 --model-out tcp
+expect 0 "the same job as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --data log.ffm --expire 4 \
+    --model-out tcp
 check "processes save the same model" diff -r some tcp
 expect 0 "two workers" "$PARAMO" run -s 2 -w 2 -- paramo "${train[@]}" --data log.ffm --expire 2 --model-out two
 check "two workers expire features ($(rows two w))" test "$(rows two w)" -lt 7000
-"$PARAMO" "${train[@]}" --data - --expire 1 --admit prob:1 --max-features 3000 --model-out pipe <log.ffm >"$OUT" 2>"$ERR" || failed "training on a pipe"
+"$PARAMO" "${train[@]}" --data - --expire 1 --admit prob:1 --max-features 3000 --model-out pipe <log.ffm >"$OUT" \
+    2>"$ERR" || failed "training on a pipe"
 check "the table of a pipe is bounded ($(rows pipe w))" test "$(rows pipe w)" -le 3001
-refused 2 "darlin has no expiry" "does not take --expire" "$PARAMO" train --model lr --solver darlin --l1 1 --data log.ffm --expire 3
+refused 2 "darlin has no expiry" "does not take --expire" \
+    "$PARAMO" train --model lr --solver darlin --l1 1 --data log.ffm --expire 3
 finish

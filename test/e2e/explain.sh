@@ -30,7 +30,8 @@ expect 0 "inspect as JSON" "$PARAMO" inspect fm --top 3 --json
 check "inspect has three weights" test "$(grep -c '"unit_weight"' "$OUT")" -eq 3
 key=$(json "$OUT" key)
 expect 0 "export" "$PARAMO" export --model-in fm --text --out fm.tsv
-largest=$(grep -v '^18446744073709551615' fm.tsv | awk '{ w = $2 < 0 ? -$2 : $2; if (w > most) { most = w; key = $1 } } END { print key }')
+largest=$(grep -v '^18446744073709551615' fm.tsv |
+    awk '{ w = $2 < 0 ? -$2 : $2; if (w > most) { most = w; key = $1 } } END { print key }')
 check "the first weight is the largest of the export" test "$key" = "$largest"
 expect 0 "classes" "$PARAMO" "${train[@]}" --model fm --objective softmax --classes 2 --model-out classes
 for class in 0 1; do
@@ -40,7 +41,8 @@ done
 refused 2 "a class that does not exist is refused" "^paramo explain: --class 2: the model has fewer classes$" \
     "$PARAMO" explain --model classes --data rows.ffm --class 2
 
-expect 0 "calibrated" "$PARAMO" train --data rows.ffm --model fm --calibrate platt --epochs 2 --any-quality -q --model-out calibrated
+expect 0 "calibrated" "$PARAMO" train --data rows.ffm --model fm --calibrate platt --epochs 2 --any-quality -q \
+    --model-out calibrated
 expect 0 "predict" "$PARAMO" predict --model-in calibrated --data rows.ffm --out p
 expect 0 "explain a calibrated model" "$PARAMO" explain --model calibrated --data rows.ffm --row 7 --json
 check "the shares add up" adds_up "$OUT"
@@ -48,7 +50,8 @@ check "the shares add up to the margin before calibration" near "$(json "$OUT" p
 
 printf 'clicked,site,age\n' >t.csv
 awk 'BEGIN { for (i = 0; i < 400; i++) print (i % 3 == 0) ",s" i % 3 "," 1000 * (i % 40) }' >>t.csv
-expect 0 "names" "$PARAMO" train --model lr --data t.csv --columns label=clicked,cat=site,num=age --epochs 3 --hold-out 0 \
+expect 0 "names" "$PARAMO" train --model lr --data t.csv --columns label=clicked,cat=site,num=age --epochs 3 \
+    --hold-out 0 \
     --keep-names --model-out named -q
 expect 0 "inspect: by name" "$PARAMO" inspect named
 check "the category that decides comes first" test "$(awk '/ feature$/ { getline; print $NF }' "$OUT")" = site=s0
@@ -62,7 +65,8 @@ check "explain says that a feature is unknown" grep -q "(unknown)$" "$OUT"
 
 refused 3 "a row that does not exist is refused" "^paramo explain: t.csv: has no row 401: there are 400$" \
     "$PARAMO" explain --model named --data t.csv --row 401
-refused 2 "row 0 is refused" "row .0. on the command line: not a whole number from 1" "$PARAMO" explain --model named --data t.csv --row 0
+refused 2 "row 0 is refused" "row .0. on the command line: not a whole number from 1" \
+    "$PARAMO" explain --model named --data t.csv --row 0
 refused 2 "a missing model is refused" "MODEL is missing" "$PARAMO" inspect
 refused 3 "a folder without a model is refused" "nowhere: no model there" "$PARAMO" inspect nowhere
 printf 'site,age\ns,x\n' >bad.csv

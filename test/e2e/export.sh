@@ -15,7 +15,8 @@ train=(train --data values.ffm --epochs 2 --hold-out 0 --any-quality -q)
 # c_scores MODEL TEXT: the C file gives what predict gives.
 c_scores() {
     expect 0 "$2: export to C" "$PARAMO" export --model-in "$1" --to c --out m.c
-    check "$2: the C file compiles" cc -std=c99 -O1 -ffp-contract=off -Wall -Wextra -Werror -DPARAMO_MAIN m.c -o scorer -lm
+    check "$2: the C file compiles" cc -std=c99 -O1 -ffp-contract=off -Wall -Wextra -Werror -DPARAMO_MAIN m.c \
+        -o scorer -lm
     expect 0 "$2: predict" "$PARAMO" predict --model-in "$1" --data values.ffm --out predicted
     ./scorer <values.ffm >scored
     check "$2: the same scores" cmp predicted scored
@@ -34,7 +35,8 @@ for model in lr fm ffm fwfm mvm mf; do
     c_scores $model $model
     comes_back $model $model
 done
-expect 0 "classes" "$PARAMO" "${train[@]}" --model fwfm --objective softmax --classes 2 --no-state --model-out classes --scale maxabs
+expect 0 "classes" "$PARAMO" "${train[@]}" --model fwfm --objective softmax --classes 2 --no-state --model-out classes \
+    --scale maxabs
 c_scores classes "classes, maxabs"
 comes_back classes "classes, maxabs"
 expect 0 "prices" "$PARAMO" "${train[@]}" --model fm --objective squared --model-out prices --scale none
@@ -69,7 +71,8 @@ done
 check "libffm: the header is right" test "$(head -n 4 m.txt | cut -d ' ' -f 1 | tr '\n' ' ')" = "n m k normalization "
 expect 0 "lr: export to vw" "$PARAMO" export --model-in lr --to vw --out m.vw
 expect 0 "lr: export to text" "$PARAMO" export --model-in lr --text --out m.tsv
-check "vw: the same weights" cmp <(sed '1,/^:0$/d; /^116060:/d' m.vw) <(grep -v ^18446744073709551615 m.tsv | tr '\t' ':')
+check "vw: the same weights" cmp <(sed '1,/^:0$/d; /^116060:/d' m.vw) \
+    <(grep -v ^18446744073709551615 m.tsv | tr '\t' ':')
 check "vw: the constant is the bias" test "$(sed -n 's/^Constant:116060://p; s/^116060://p' m.vw)" = \
     "$(sed -n 's/^18446744073709551615\t//p' m.tsv)"
 
@@ -77,11 +80,13 @@ printf '3\t0.5\n17\t-1.25\n18446744073709551615\t0.125\n' >w.tsv
 expect 0 "import of another program's weights" "$PARAMO" import --data w.tsv --model lr --model-out other
 expect 0 "export of another program's weights" "$PARAMO" export --model-in other --text
 check "another program's weights are the same" cmp w.tsv "$OUT"
-refused 3 "a text without settings" "^paramo import: w.tsv:1: the text has no settings: export it with --settings, or give --model$" \
+refused 3 "a text without settings" \
+    "^paramo import: w.tsv:1: the text has no settings: export it with --settings, or give --model$" \
     "$PARAMO" import --data w.tsv --model-out none
 broken() { # TEXT REGEX LINES: refused, and nothing is made
     printf -- "$3" >broken.tsv
-    refused 3 "$1" "^paramo import: broken.tsv:$2" "$PARAMO" import --data broken.tsv --model fm --dim 2 --model-out none
+    refused 3 "$1" "^paramo import: broken.tsv:$2" \
+        "$PARAMO" import --data broken.tsv --model fm --dim 2 --model-out none
 }
 broken "a row with too few values" '2: too few values' '3\t1\t1\t1\n4\t1\t1\n'
 broken "a row with too many" '1: too many values' '3\t1\t1\t1\t1\n'
@@ -98,15 +103,20 @@ sed '1s/"model":"[a-z]*"/"model":"bogus"/' p.tsv >bogus.tsv
 refused 3 "settings of no model" "^paramo import: bogus.tsv:1: the settings' entry 'model' is missing or not valid" \
     "$PARAMO" import --data bogus.tsv --model-out none
 check "failed imports leave no files" test ! -e none
-expect 0 "training of a calibrated model" "$PARAMO" train --data rows.ffm --model lr --calibrate platt --epochs 2 --any-quality -q --no-state --model-out calibrated
+expect 0 "training of a calibrated model" \
+    "$PARAMO" train --data rows.ffm --model lr --calibrate platt --epochs 2 --any-quality -q --no-state \
+    --model-out calibrated
 comes_back calibrated calibrated
 refused 1 "C: a calibrated model" "the model is calibrated" "$PARAMO" export --model-in calibrated --to c --out none
-expect 0 "training with pairs of fields" "$PARAMO" train --data rows.ffm --model lr --interactions 1:2 --epochs 2 --any-quality -q --no-state --model-out pairs
+expect 0 "training with pairs of fields" "$PARAMO" train --data rows.ffm --model lr --interactions 1:2 --epochs 2 \
+    --any-quality -q --no-state --model-out pairs
 comes_back pairs pairs
 for form in c vw libffm; do
-    refused 1 "$form: a model with pairs of fields" "features of pairs of fields" "$PARAMO" export --model-in pairs --to $form --out none
+    refused 1 "$form: a model with pairs of fields" "features of pairs of fields" \
+        "$PARAMO" export --model-in pairs --to $form --out none
 done
-refused 1 "libffm: another model" "libffm's form is that of ffm, fm and lr" "$PARAMO" export --model-in mvm --to libffm --out none
+refused 1 "libffm: another model" "libffm's form is that of ffm, fm and lr" \
+    "$PARAMO" export --model-in mvm --to libffm --out none
 refused 1 "vw: another model" "has one weight for each feature" "$PARAMO" export --model-in fm --to vw --out none
 refused 2 "export without a form" "to text|libffm|vw|c is missing" "$PARAMO" export --model-in fm
 refused 2 "settings of another form" "settings needs --to text" "$PARAMO" export --model-in fm --to c --settings

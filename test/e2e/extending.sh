@@ -19,7 +19,9 @@ done
 RECIPES=$TOP/test/extending
 TREE=$WORK/tree
 mkdir "$TREE" && cd "$TREE" || exit 1
-cp -r "$TOP"/{CHANGELOG.md,CMakeLists.txt,cmake,cmd,docs,examples,fuzz,include,learn,LICENSE,man,README.md,scripts,sim,src,test} .
+cp -r \
+    "$TOP"/{CHANGELOG.md,CMakeLists.txt,cmake,cmd,docs,examples,fuzz,include,learn,LICENSE,man,README.md,scripts,sim,src,test} \
+    .
 
 USED=$WORK/used
 : >"$USED"
@@ -82,14 +84,17 @@ expect 0 "the test of all messages" build/test/test_head
 expect 0 "the message's own test" build/test/test_exists
 check "--help names the model" bash -c '"$0" train --help | grep -q -- "--model lr|fm|.*|xfm"' "$NEW"
 check "--help names its setting" bash -c '"$0" train --help | grep -q -- "--fields N  *ffm, .*xfm: "' "$NEW"
-check "--help names the optimizer" bash -c '"$0" train --help | grep -q -- "--optimizer ftrl|adagrad|sgd|rmsprop"' "$NEW"
+check "--help names the optimizer" bash -c '"$0" train --help | grep -q -- "--optimizer ftrl|adagrad|sgd|rmsprop"' \
+    "$NEW"
 
 expect 0 "data" "$NEW" data synth --rows 4000 --fields 6 --features 40 --factors 2 --out rows.ffm
 train=(train --data rows.ffm --epochs 3 --quiet)
 expect 0 "the model learns" "$NEW" "${train[@]}" --model xfm --dim 4 --fields 6 --valid rows.ffm --json --model-out xfm
 cp "$OUT" xfm.json
 better() { # better THAN: the last epoch's log-loss is below that of guessing the mean rate
-    python3 -c 'import json, sys; e = json.load(open(sys.argv[1]))["epochs"][-1]; sys.exit(e["valid"]["logloss"] >= e["mean_logloss"])' "$1"
+    python3 -c \
+        'import json, sys; e = json.load(open(sys.argv[1]))["epochs"][-1]; sys.exit(e["valid"]["logloss"] >= e["mean_logloss"])' \
+        "$1"
 }
 check "the model is better than guessing the mean rate" better xfm.json
 check "the model's setting is in the manifest" grep -q '"fields": 6' xfm/manifest.json
@@ -97,7 +102,8 @@ expect 0 "the model predicts" "$NEW" predict --model-in xfm --data rows.ffm --ou
 check "the model predicts every row" test "$(wc -l <scores)" -eq 4000
 expect 0 "the model is exported" "$NEW" export --model-in xfm --text --out xfm.tsv
 check "the export has the factors" test "$(head -n 1 xfm.tsv | wc -w)" -eq $((2 + 4))
-expect 0 "the model on two servers" "$NEW" run -s 2 -w 1 -- "$NEW" "${train[@]}" --model xfm --dim 4 --fields 6 --valid rows.ffm --model-out two
+expect 0 "the model on two servers" "$NEW" run -s 2 -w 1 -- "$NEW" "${train[@]}" --model xfm --dim 4 --fields 6 \
+    --valid rows.ffm --model-out two
 check "two servers save the same model" cmp xfm/manifest.json two/manifest.json
 expect 0 "training of the model continues" "$NEW" "${train[@]}" --model-in xfm --model-out more
 expect 2 "training does not continue with another size" "$NEW" "${train[@]}" --model-in xfm --fields 7
@@ -110,9 +116,11 @@ expect 0 "the objective is learned" "$NEW" "${train[@]}" --model fm --objective 
 check "the objective is measured" grep -q '"exponential_loss"' "$OUT"
 check "the objective is in the manifest" grep -q '"name": "boost"' boost/manifest.json
 expect 0 "eval measures the objective" "$NEW" eval --model-in boost --data rows.ffm --json
-check "the objective is better than an even guess" awk '/"exponential_loss"/ { found = $2 + 0 < 1 } END { exit !found }' "$OUT"
+check "the objective is better than an even guess" awk \
+    '/"exponential_loss"/ { found = $2 + 0 < 1 } END { exit !found }' "$OUT"
 
-expect 0 "the optimizer learns" "$NEW" "${train[@]}" --model lr --optimizer rmsprop --valid rows.ffm --json --model-out rms
+expect 0 "the optimizer learns" "$NEW" "${train[@]}" --model lr --optimizer rmsprop --valid rows.ffm --json \
+    --model-out rms
 cp "$OUT" rms.json
 check "the optimizer is better than guessing the mean rate" better rms.json
 expect 0 "training continues with the optimizer's state" "$NEW" "${train[@]}" --model-in rms --model-out rms2
@@ -122,14 +130,16 @@ expect 0 "the verb runs" "$NEW" hello
 check "the verb prints its line" diff <(echo hello) "$OUT"
 expect 0 "the verb runs with its option" "$NEW" hello --times 3
 check "the verb prints as many lines as its option says" diff <(printf 'hello\n%.0s' 1 2 3) "$OUT"
-refused 2 "the option's limits are checked" '--times .0. on the command line: not a whole number from 1 to 1000' "$NEW" hello --times 0
+refused 2 "the option's limits are checked" '--times .0. on the command line: not a whole number from 1 to 1000' \
+    "$NEW" hello --times 0
 check "--help names the verb" bash -c '"$0" --help | grep -q "^  hello  *print a greeting"' "$NEW"
 check "--help of the verb names the option" bash -c '"$0" hello --help | grep -q -- "--times N  *how many times"' "$NEW"
 check "the manual names the verb" grep -qx '[.]SS paramo hello' build/man/paramo.1
 check "the manual names the verb's option" grep -qF '\fB\-\-times\fR' build/man/paramo.1
 
 expect 0 "the test of all formats" build/test/test_parse_sparse
-check "--help names the format" bash -c '"$0" train --help | grep -q -- "--format auto|libsvm|vw|libffm|criteo|comma"' "$NEW"
+check "--help names the format" bash -c '"$0" train --help | grep -q -- "--format auto|libsvm|vw|libffm|criteo|comma"' \
+    "$NEW"
 "$NEW" data synth --rows 4000 --format libsvm --out rows.svm >"$OUT"
 tr ' ' ',' <rows.svm >rows.comma
 for data in svm comma; do
@@ -139,8 +149,10 @@ done
 check "both formats train the same model" cmp svm.tsv comma.tsv
 check "the model is not empty" test "$(wc -l <comma.tsv)" -gt 1000
 sed '7s/:/;/' rows.comma >bad.comma
-refused 3 "a bad line is an error" "bad.comma:7: expected a feature, index:value, found" "$NEW" train --model lr --data bad.comma
-refused 3 "the format has no fields" "comma format, which has no fields; csv, tsv, jsonl, vw, libffm and criteo have them" \
+refused 3 "a bad line is an error" "bad.comma:7: expected a feature, index:value, found" "$NEW" train --model lr \
+    --data bad.comma
+refused 3 "the format has no fields" \
+    "comma format, which has no fields; csv, tsv, jsonl, vw, libffm and criteo have them" \
     "$NEW" train --model xfm --data rows.comma
 
 expect 0 "the van keeps the contract" build/test/test_tally

@@ -8,7 +8,8 @@ cd "$WORK" || exit 1
 rows=$((200000 / SLOW)) epochs=$((SLOW > 1 ? 16 : 40))
 expect 0 "a training log" "$PARAMO" data synth --rows $rows --seed 1 --model-seed 7 --out train.ffm
 expect 0 "a test log" "$PARAMO" data synth --rows 20000 --seed 2 --model-seed 7 --out test.ffm
-job=("$PARAMO" run --verbose -s 3 -w 4 -- paramo train --model lr --data train.ffm --batch 128 --epochs $epochs --seed 1)
+job=("$PARAMO" run --verbose -s 3 -w 4 -- paramo train --model lr --data train.ffm --batch 128 --epochs $epochs \
+    --seed 1)
 
 # logloss NAME: of the model in folder NAME on the test log.
 logloss() {
@@ -40,7 +41,8 @@ check "worker 2 is killed" signal_node KILL worker worker 2
 ends worker 137 "a worker is killed: the job ends"
 says "worker 2 is named" 'worker 2 \(node 13\), pid [0-9]+, was killed by signal 9'
 says "the scheduler names worker 2 in the same words" '^\[.*scheduler.*worker 2 \(node 13\) is dead'
-says "the runner says that the others succeeded" '3 of 4 workers succeeded; exit code 137 is that of worker 2 \(node 13\)'
+says "the runner says that the others succeeded" \
+    '3 of 4 workers succeeded; exit code 137 is that of worker 2 \(node 13\)'
 check "the summary counts the death" grep -q '^1 worker died; ' "$OUT"
 whole "a worker was killed" m-worker
 
@@ -60,7 +62,8 @@ check "a worker is at work" wait_for 20 at_work scheduler worker 0
 check "the scheduler is killed" signal_node KILL scheduler scheduler
 ends scheduler 4 "the scheduler is killed: the job ends"
 says "the scheduler is named" 'the scheduler \(node 1\), pid [0-9]+, was killed by signal 9'
-says "the other nodes notice the scheduler's death" 'lost the scheduler at 127\.0\.0\.1:[0-9]+: connection reset; trying to reach it again for up to 10 s$'
+says "the other nodes notice the scheduler's death" \
+    'lost the scheduler at 127\.0\.0\.1:[0-9]+: connection reset; trying to reach it again for up to 10 s$'
 says "the other nodes give the scheduler up" 'the scheduler at 127\.0\.0\.1:[0-9]+ is gone: connection refused$'
 # Each of the seven others says each of both once: worker 0 without a prefix, the others after their names.
 all_said() {

@@ -6,7 +6,8 @@
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
 export PARAMO_TOKEN=kills
-SERVERS=5 WORKERS=4 LASTS=${LASTS:-$((SLOW > 1 ? 15 : 60))} # seconds; a kill in each, unless copies take longer than that
+# seconds; a kill in each, unless copies take longer than that
+SERVERS=5 WORKERS=4 LASTS=${LASTS:-$((SLOW > 1 ? 15 : 60))}
 KILLS=${KILLS:-0}
 DEADLINE=$((600 * SLOW + KILLS * 20))
 
@@ -18,7 +19,8 @@ for ((i = 0; i < SERVERS; i++)); do
     present[i]="s$i-0"
 done
 for ((i = 0; i < WORKERS; i++)); do
-    start "w$i" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --rank "$i" -- "$ADDER" --until stop --book book --stalls "stalls.$i"
+    start "w$i" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --rank "$i" -- "$ADDER" --until stop --book book \
+        --stalls "stalls.$i"
 done
 for ((i = 0; i < WORKERS; i++)); do check "worker $i pushes" wait_for 30 grep -q pushes "w$i.out"; done
 

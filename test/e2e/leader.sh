@@ -22,7 +22,8 @@ start enough "${job[@]:0:7}" --min-workers 2 "${job[@]:7}" --epochs $epochs --mo
 check "enough: epoch 2 is over" wait_for 40 epoch enough 2
 check "enough: worker 0 is killed" signal_node KILL enough worker 0
 ends enough 0 "enough: the job has succeeded"
-says "enough: the last line names the dead worker" '^paramo run: 2 of 3 workers succeeded, which is enough .*; exit code 137 was that of worker 0 '
+says "enough: the last line names the dead worker" \
+    '^paramo run: 2 of 3 workers succeeded, which is enough .*; exit code 137 was that of worker 0 '
 check "enough: the model is saved" as_good "$(logloss m-enough)" 0.02
 all_killed() { # JOB OPTION...
     local name=$1 i
@@ -33,9 +34,11 @@ all_killed() { # JOB OPTION...
     ends "$name" 137 "$name: the job ends"
 }
 all_killed none
-says "none: the last line says that nothing is left" '^paramo run: no worker succeeded; .*; the tables are lost \(see --checkpoint-dir\)$'
+says "none: the last line says that nothing is left" \
+    '^paramo run: no worker succeeded; .*; the tables are lost \(see --checkpoint-dir\)$'
 all_killed kept --checkpoint-dir "$WORK/ck" --checkpoint-every 1
-says "kept: the last line names the checkpoints" "^paramo run: no worker succeeded; .*; the tables are lost except for the checkpoints in $WORK/ck\$"
+says "kept: the last line names the checkpoints" \
+    "^paramo run: no worker succeeded; .*; the tables are lost except for the checkpoints in $WORK/ck\$"
 
 # ---- right at the beginning: while it loads a model, or before it has said that all is ready ----
 incomplete='before the job was complete\|cannot become complete'

@@ -3,7 +3,8 @@
 # Sanitizers: none; leader_hands_over meets the same handlers in less time.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib_leader.sh"
-fm=("$PARAMO" run --verbose -s 2 -w 3 -- paramo train --model fm --dim 32 --data train.ffm --valid test.ffm --seed 1 --batch 128)
+fm=("$PARAMO" run --verbose -s 2 -w 3 -- paramo train --model fm --dim 32 --data train.ffm --valid test.ffm --seed 1 \
+    --batch 128)
 
 # ---- while it saves: it does so after each epoch that is better ----
 saving() { compgen -G "$1/.paramo-tmp-*" >/dev/null; }

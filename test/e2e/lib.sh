@@ -42,7 +42,8 @@ show() { # the end of a file, indented; a sanitizer's report from its beginning,
     local from
     [ -s "$1" ] || return 0
     from=$(grep -anm 1 "$REPORT" "$1" | cut -d: -f1)
-    if [ -n "$from" ]; then tail -n "+$((from > 12 ? from - 12 : 1))" "$1" | head -n 150; else tail -n 20 "$1"; fi | sed 's/^/      | /'
+    if [ -n "$from" ]; then tail -n "+$((from > 12 ? from - 12 : 1))" "$1" | head -n 150; else tail -n 20 "$1"; fi |
+        sed 's/^/      | /'
 }
 
 # check TEXT COMMAND...: the command succeeds.
@@ -117,7 +118,8 @@ start() {
 job_pid() { # the program itself, a child of timeout
     local pid
     pid=$(cat "/proc/${JOB_PID[$1]}/task/${JOB_PID[$1]}/children" 2>/dev/null)
-    [ -n "$pid" ] && [ "$(readlink "/proc/${pid% }/exe")" != "$(readlink -f "$(command -v timeout)")" ] && echo "${pid% }"
+    [ -n "$pid" ] && [ "$(readlink "/proc/${pid% }/exe")" != "$(readlink -f "$(command -v timeout)")" ] &&
+        echo "${pid% }"
 }
 
 alive() { kill -0 "${JOB_PID[$1]}" 2>/dev/null; }
@@ -196,7 +198,10 @@ free_port() { # sets PORT
 json() { sed -n 's/.*"'"$2"'"[[:space:]]*:[[:space:]]*"\{0,1\}\([^",}]*\).*/\1/p' "$1" | head -n 1; }
 
 # near A B LIMIT: |A - B| <= LIMIT, and both are numbers.
-near() { awk -v a="$1" -v b="$2" -v d="$3" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && b ~ /^[-0-9.e+]+$/ && a - b <= d && b - a <= d) }'; }
+near() {
+    awk -v a="$1" -v b="$2" -v d="$3" \
+        'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && b ~ /^[-0-9.e+]+$/ && a - b <= d && b - a <= d) }'
+}
 at_most() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && a + 0 <= b + 0) }'; }
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && a + 0 >= b + 0) }'; }
 

@@ -11,7 +11,8 @@ echo "      SEED=$seed"
 rows=$((100000 / SLOW)) epochs=$((SLOW > 1 ? 24 : 40)) # the job is still seconds from its end when it is struck
 expect 0 "a training log" "$PARAMO" data synth --rows $rows --seed 1 --model-seed 7 --out train.ffm
 expect 0 "a test log" "$PARAMO" data synth --rows $((rows / 10)) --seed 2 --model-seed 7 --out test.ffm
-job=("$PARAMO" run --verbose -s 2 -w 3 -- paramo train --model lr --data train.ffm --valid test.ffm --seed 1 --batch 128)
+job=("$PARAMO" run --verbose -s 2 -w 3 -- paramo train --model lr --data train.ffm --valid test.ffm --seed 1 \
+    --batch 128)
 
 logloss() { "$PARAMO" eval --model-in "$1" --data test.ffm --json >"$1.json" 2>"$ERR" && json "$1.json" logloss; }
 expect 0 "the job undisturbed" "${job[@]}" --epochs $epochs --model-out calm
@@ -34,8 +35,10 @@ whole() {
     ends "$1" "$2" "$3"
     check "$3: no process had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
     check "$3: another worker led" test -n "$(leads "$1")"
-    says "$3: the leader reports the saved model and names the dead worker" "^\[worker $(leads "$1")\] .*; model saved to m-$1\$"
-    says "$3: the last line but one reports the saved model" "[0-9] workers? died; the others have learned their parts, and the model is saved to m-$1\$"
+    says "$3: the leader reports the saved model and names the dead worker" \
+        "^\[worker $(leads "$1")\] .*; model saved to m-$1\$"
+    says "$3: the last line but one reports the saved model" \
+        "[0-9] workers? died; the others have learned their parts, and the model is saved to m-$1\$"
     says "$3: the last line names the failed worker" 'of 3 workers succeeded; exit code [0-9]+ is that of worker'
     value=$(logloss "m-$1")
     check "$3: the model is as good as undisturbed ($value, $calm)" as_good "$value" "${4:-0.02}"

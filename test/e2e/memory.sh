@@ -13,7 +13,8 @@ free_port
 start sched "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 1 --replicas 1
 for i in 0 1; do start "s$i" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --rank "$i" --domain "$i"; done
 mkfifo orders && exec {orders}<>orders
-start worker sh -c 'exec "$0" worker --scheduler "$1" -- "$2" "$3" "$4" <orders' "$PARAMO" "127.0.0.1:$PORT" "$FILLER" $ROWS $DIM
+start worker sh -c 'exec "$0" worker --scheduler "$1" -- "$2" "$3" "$4" <orders' \
+    "$PARAMO" "127.0.0.1:$PORT" "$FILLER" $ROWS $DIM
 
 told=0
 says_more() { [ "$(wc -l <worker.out)" -gt "$told" ]; }
@@ -44,7 +45,8 @@ for table in sparse var; do
         order fill $table
         full=$(resident)
         check "$table: all rows are there, and STAT reports the memory ($mb MB)" test "$rows" -eq $ROWS -a "$mb" -ge $MB
-        check "$table: the processes use that memory ($before MB, then $full)" test $((full - before)) -ge $((MB * 3 / 4))
+        check "$table: the processes use that memory ($before MB, then $full)" test $((full - before)) -ge \
+            $((MB * 3 / 4))
         order $verb $table
         check "$table, $verb: no row is left" test "$rows" -eq 0
         check "$table, $verb: the processes give the memory back" wait_for 10 given_back $((before + MB / 4))

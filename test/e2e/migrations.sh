@@ -25,7 +25,8 @@ job() {
     scheduler "$name-sched"
     for ((i = 0; i < $2; i++)); do server "$name-s$i" --rank "$i"; done
     for i in 0 1; do
-        start "$name-w$i" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --rank "$i" -- "$ADDER" --until "stop-$name" --book "book-$name" --keys 20000 --window 64
+        start "$name-w$i" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --rank "$i" -- "$ADDER" --until "stop-$name" \
+            --book "book-$name" --keys 20000 --window 64
     done
     for i in 0 1; do check "$name: worker $i pushes" wait_for 30 grep -q pushes "$name-w$i.out"; done
 }
@@ -52,9 +53,11 @@ server join-s3 --name late
 check "join: a new server takes the place of server 0" wait_for 60 converged "$before"
 expect 0 "join: server 1 is drained" "$PARAMO" drain 1 --scheduler "127.0.0.1:$PORT"
 ends join-s1 0 "join: server 1 ends"
-refused 2 "join: a second drain of server 1 is refused" "no running server '1'" "$PARAMO" drain 1 --scheduler "127.0.0.1:$PORT"
+refused 2 "join: a second drain of server 1 is refused" "no running server '1'" \
+    "$PARAMO" drain 1 --scheduler "127.0.0.1:$PORT"
 expect 0 "join: a server is drained by its name" "$PARAMO" drain late --scheduler "127.0.0.1:$PORT"
-refused 4 "join: the last server cannot be drained" "no other server can take" "$PARAMO" drain 2 --scheduler "127.0.0.1:$PORT"
+refused 4 "join: the last server cannot be drained" "no other server can take" \
+    "$PARAMO" drain 2 --scheduler "127.0.0.1:$PORT"
 sums_are_exact
 
 # Servers come and go in turn: the oldest is drained, another comes in its place.
@@ -95,7 +98,8 @@ for ((k = 0; k < (SLOW > 1 ? 2 : 4); k++)); do
         kill -STOP "$stopped"
     fi
     check "again: the scheduler begins the drain" wait_for 20 said "server .* will be drained"
-    if [ "$k" -eq 0 ]; then check "again: partitions move" wait_for 20 status '"state": "\(planned\|copying\|full\|paused\)"'; fi
+    if [ "$k" -eq 0 ]; then check "again: partitions move" wait_for 20 status \
+        '"state": "\(planned\|copying\|full\|paused\)"'; fi
     kill -KILL "$(job_pid "$sched")"
     ends "$sched" 137 "again: kill $((k + 1)): the scheduler is killed" >/dev/null
     scheduler "again-sched$k"

@@ -7,16 +7,21 @@ cd "$WORK" || exit 1
 LOSER=$(dirname "$PARAMO")/test/loser
 export PARAMO_TOKEN=loss
 
-refused 2 "a scheduler without a folder to restore from is refused" "needs a folder with checkpoints .--checkpoint-dir" "$PARAMO" scheduler --port 1 --servers 1 --workers 1 --on-loss restore
-refused 2 "a run without a folder to restore from is refused" "needs --checkpoint-dir" "$PARAMO" run -s 1 -w 1 --on-loss restore -- true
+refused 2 "a scheduler without a folder to restore from is refused" \
+    "needs a folder with checkpoints .--checkpoint-dir" \
+    "$PARAMO" scheduler --port 1 --servers 1 --workers 1 --on-loss restore
+refused 2 "a run without a folder to restore from is refused" "needs --checkpoint-dir" \
+    "$PARAMO" run -s 1 -w 1 --on-loss restore -- true
 refused 2 "an unknown outcome is refused" "not one of end.restore" "$PARAMO" run -s 1 -w 1 --on-loss perhaps -- true
 
 job() { # NAME SERVERS DIR OPTION...
     local name=$1 servers=$2 dir=$3 i
     shift 3
     free_port
-    start "$name-sched" "$PARAMO" scheduler --port "$PORT" --servers "$servers" --workers 1 --checkpoint-dir "$WORK/$name" --on-loss restore --verbose "$@"
-    for i in $(seq 0 $((servers - 1))); do start "$name-s$i" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --rank "$i"; done
+    start "$name-sched" "$PARAMO" scheduler --port "$PORT" --servers "$servers" --workers 1 \
+        --checkpoint-dir "$WORK/$name" --on-loss restore --verbose "$@"
+    for i in $(seq 0 $((servers - 1))); do start "$name-s$i" \
+        "$PARAMO" server --scheduler "127.0.0.1:$PORT" --rank "$i"; done
     start "$name" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- "$LOSER" --dir "$dir" --until "$WORK/$name.enough"
     check "$name: the worker is at work" wait_for 30 grep -q ready "$name.out"
 }
@@ -25,7 +30,8 @@ known() { grep -Eq -- "$2" "$1-sched.err"; }
 times() { [ "$(grep -Ec -- "$2" "$1-sched.err")" -eq "$3" ]; }
 counts() { # NAME: as many as there are went back, and as many stayed
     check "$1: no row has another value" test "$(json "$OUT" wrong)" -eq 0
-    check "$1: some rows went back, others are as they were" test "$(json "$OUT" back)" -gt 0 -a "$(json "$OUT" kept)" -gt 0
+    check "$1: some rows went back, others are as they were" test "$(json "$OUT" back)" -gt 0 -a "$(json "$OUT" kept)" \
+        -gt 0
 }
 back='the last copy is lost \(server [0-9].* died.*\): table t [0-9.]+ % of the keys; they go back to checkpoint 1 in /.*, of 20'
 
@@ -53,5 +59,6 @@ job none 2 -
 check "a server is killed, and there is no checkpoint" kill_server none 1
 ends none 4 "the job ends"
 ends none-sched 4 "the scheduler ends"
-says "the last line says that nothing could be restored" 'the last copy is lost \(server 1 .*\): table t [0-9.]+ % of the keys; they cannot be restored: .*/none'
+says "the last line says that nothing could be restored" \
+    'the last copy is lost \(server 1 .*\): table t [0-9.]+ % of the keys; they cannot be restored: .*/none'
 finish

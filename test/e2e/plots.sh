@@ -55,43 +55,53 @@ cp rows.ffm 'a <long> & "odd" name, longer than a line of the heading has room f
 expect 0 "an odd name" "$PARAMO" eval --model-in m --data 'a <long>'* --plot odd.svg
 is_plot odd.svg
 printf '1 1:1\n0 2:1\n' >two.svm
-expect 0 "hinge, two rows" "$PARAMO" train --model lr --data two.svm --objective hinge --model-out h --hold-out 0 --any-quality -q \
+expect 0 "hinge, two rows" "$PARAMO" train --model lr --data two.svm --objective hinge --model-out h --hold-out 0 \
+    --any-quality -q \
     --plot one.svg
 is_plot one.svg "mean hinge loss of a row"
 expect 0 "eval of two rows" "$PARAMO" eval --model-in h --data two.svm --plot two.svg
 is_plot two.svg "mean margin" "model, 2 bins of rows, 95 %"
-expect 0 "--valid, 30 epochs" "$PARAMO" train --model fm --data rows.ffm --valid rows.ffm --epochs 30 --plot valid.svg -q
+expect 0 "--valid, 30 epochs" "$PARAMO" train --model fm --data rows.ffm --valid rows.ffm --epochs 30 --plot valid.svg \
+    -q
 is_plot valid.svg "validation rows"
 
-refused 3 "a folder that is not there" "^paramo eval: nowhere/x.svg" "$PARAMO" eval --model-in m --data rows.ffm --plot nowhere/x.svg
-refused 3 "a plot of train that cannot be written is refused before the training" "^paramo train: nowhere/x.svg" "$PARAMO" train --model lr --data rows.ffm --plot nowhere/x.svg
+refused 3 "a folder that is not there" "^paramo eval: nowhere/x.svg" \
+    "$PARAMO" eval --model-in m --data rows.ffm --plot nowhere/x.svg
+refused 3 "a plot of train that cannot be written is refused before the training" "^paramo train: nowhere/x.svg" \
+    "$PARAMO" train --model lr --data rows.ffm --plot nowhere/x.svg
 printf '2.5 1:1\n-1 2:1\n' >real.svm
-expect 0 "training with another objective" "$PARAMO" train --model lr --data real.svm --objective squared --model-out s --hold-out 0 --any-quality -q
+expect 0 "training with another objective" \
+    "$PARAMO" train --model lr --data real.svm --objective squared --model-out s --hold-out 0 --any-quality -q
 expect 0 "eval --plot of two numbers" "$PARAMO" eval --model-in s --data real.svm --plot real.svg
 is_plot real.svg "labels by prediction" "mean of 2 bins, 80 % of rows"
 awk 'BEGIN { s = 5; for (i = 0; i < 3000; i++) { s = (s * 16807) % 2147483647; a = s % 20; b = int(s / 20) % 4
     print a * 1000 + b * 300 + int(s / 100) % 500, a ":1", 20 + b ":1" >"numbers.svm"
     print (a + (s % 7 == 0)) % 13, a ":1", 20 + b ":1" >"classes.svm" } }'
 for o in squared poisson quantile; do
-    expect 0 "$o" "$PARAMO" train --model lr --data numbers.svm --objective $o --alpha 0.05 --model-out n --any-quality -q
+    expect 0 "$o" "$PARAMO" train --model lr --data numbers.svm --objective $o --alpha 0.05 --model-out n \
+        --any-quality -q
     expect 0 "$o: eval --plot" "$PARAMO" eval --model-in n --data numbers.svm --plot numbers.svg
     is_plot numbers.svg "labels by prediction" "residuals by prediction" "residuals" "predictions near the label"
 done
 for c in 13 200; do
-    expect 0 "$c classes" "$PARAMO" train --model lr --data classes.svm --objective softmax --classes $c --model-out c --epochs 3 --any-quality -q
+    expect 0 "$c classes" "$PARAMO" train --model lr --data classes.svm --objective softmax --classes $c --model-out c \
+        --epochs 3 --any-quality -q
     expect 0 "$c classes: eval --plot" "$PARAMO" eval --model-in c --data classes.svm --plot classes.svg
     is_plot classes.svg confusion reliability "recall and precision" "the label is among the best" predicted
 done
 awk '$1 < 5' classes.svm >five.svm
-expect 0 "5 classes" "$PARAMO" train --model lr --data five.svm --objective softmax --classes 5 --model-out f --epochs 3 --any-quality -q
+expect 0 "5 classes" "$PARAMO" train --model lr --data five.svm --objective softmax --classes 5 --model-out f \
+    --epochs 3 --any-quality -q
 expect 0 "5 classes: eval --plot" "$PARAMO" eval --model-in f --data five.svm --plot five.svg
 is_plot five.svg "% of the rows of a label"
 printf '1 1:1\n1 2:1\n' >ones.svm
 refused 2 "rows of one label" "^paramo eval: all rows have the same label: there are no curves to draw$" \
     "$PARAMO" eval --model-in m --data ones.svm --plot s.svg
 cp ones.svm kept.svm
-refused 2 "a plot over the data is refused by train" "ones.svm is one of the data files" "$PARAMO" train --model lr --data ones.svm --plot ones.svm
-refused 2 "a plot over the data is refused by eval" "ones.svm is one of the data files" "$PARAMO" eval --model-in m --data 'on*.svm' --plot ones.svm
+refused 2 "a plot over the data is refused by train" "ones.svm is one of the data files" \
+    "$PARAMO" train --model lr --data ones.svm --plot ones.svm
+refused 2 "a plot over the data is refused by eval" "ones.svm is one of the data files" \
+    "$PARAMO" eval --model-in m --data 'on*.svm' --plot ones.svm
 check "the data is unchanged" cmp ones.svm kept.svm
 check "refused plots leave no files" test -z "$(find . -name 's.svg*' -o -name '*tmp*')"
 finish

@@ -28,6 +28,7 @@ refused 2 "a job without the plugin is refused" 'there is no filter' "${train[@]
 refused 3 "a missing file is refused" 'the plugin cannot be loaded: .*missing.so' "${train[@]}" --plugin missing.so
 echo 'int nothing;' >other.c
 if cc -shared -fPIC other.c -o other.so; then
-    refused 3 "a file that is no plugin is refused" 'other.so: it is no plugin: it has no array paramo_functions' "${train[@]}" --plugin other.so
+    refused 3 "a file that is no plugin is refused" 'other.so: it is no plugin: it has no array paramo_functions' \
+        "${train[@]}" --plugin other.so
 fi
 finish

@@ -28,21 +28,28 @@ reaches "a9a, lr" 0.3245 0.9020 "$SHARED/a9a.t.gz" --model lr "${a9a[@]}" --alph
     --epochs 2
 check "a9a, lr: accuracy $(json "$OUT" accuracy)" at_least "$(json "$OUT" accuracy)" 0.849
 if [ "$SLOW" = 1 ]; then # a sanitizer learns nothing new from them
-    reaches "criteo80k, lr" 0.4455 0.7670 "$SHARED/criteo80k.test.ffm.zst" --model lr "${criteo[@]}" --alpha 0.07 --beta 1 --l2 10 \
+    reaches "criteo80k, lr" 0.4455 0.7670 "$SHARED/criteo80k.test.ffm.zst" --model lr "${criteo[@]}" --alpha 0.07 \
+        --beta 1 --l2 10 \
         --epochs 3
-    reaches "criteo80k, fm" 0.4466 0.7660 "$SHARED/criteo80k.test.ffm.zst" --model fm "${criteo[@]}" --alpha 0.1 --beta 1 --l2 20 \
+    reaches "criteo80k, fm" 0.4466 0.7660 "$SHARED/criteo80k.test.ffm.zst" --model fm "${criteo[@]}" --alpha 0.1 \
+        --beta 1 --l2 20 \
         --epochs 2 --factor-alpha 0.01 --factor-beta 1 --factor-init 0.01
     few=(--alpha 0.1 --beta 1 --l2 20 --epochs 2 --factor-alpha 0.01 --factor-beta 1 --factor-init 0.01)
     reaches "criteo80k, ffm" 0.4453 0.7674 "$SHARED/criteo80k.test.ffm.zst" --model ffm "${criteo[@]}" "${few[@]}"
     reaches "criteo80k, fwfm" 0.4453 0.7674 "$SHARED/criteo80k.test.ffm.zst" --model fwfm "${criteo[@]}" "${few[@]}"
-    reaches "frappe_x1, lr" 0.2840 0.9380 "$SHARED/frappe_x1.test.ffm.zst" --model lr "${frappe[@]}" --alpha 1 --beta 128 --l2 4 \
+    reaches "frappe_x1, lr" 0.2840 0.9380 "$SHARED/frappe_x1.test.ffm.zst" --model lr "${frappe[@]}" --alpha 1 \
+        --beta 128 --l2 4 \
         --epochs 40
     reaches "frappe_x1, fm" 0.2065 0.9650 "$SHARED/frappe_x1.test.ffm.zst" --model fm "${frappe[@]}" "${valid[@]}" \
         --alpha 0.1 --beta 1 --factor-alpha 0.2 --factor-beta 1 --factor-init 0.1 --epochs 20 --patience 1
-    long=(--alpha 0.1 --beta 1 --factor-alpha 0.2 --factor-beta 1 --factor-init 0.1 --factor-l2 0 --epochs 20 --patience 1)
-    reaches "frappe_x1, ffm" 0.1860 0.9700 "$SHARED/frappe_x1.test.ffm.zst" --model ffm "${frappe[@]}" "${valid[@]}" "${long[@]}"
-    reaches "frappe_x1, fwfm" 0.1900 0.9700 "$SHARED/frappe_x1.test.ffm.zst" --model fwfm "${frappe[@]}" "${valid[@]}" "${long[@]}"
-    reaches "frappe_x1, mvm" 0.2179 0.9620 "$SHARED/frappe_x1.test.ffm.zst" --model mvm "${frappe[@]}" "${valid[@]}" "${long[@]}"
+    long=(--alpha 0.1 --beta 1 --factor-alpha 0.2 --factor-beta 1 --factor-init 0.1 --factor-l2 0 --epochs 20 \
+        --patience 1)
+    reaches "frappe_x1, ffm" 0.1860 0.9700 "$SHARED/frappe_x1.test.ffm.zst" --model ffm "${frappe[@]}" "${valid[@]}" \
+        "${long[@]}"
+    reaches "frappe_x1, fwfm" 0.1900 0.9700 "$SHARED/frappe_x1.test.ffm.zst" --model fwfm "${frappe[@]}" "${valid[@]}" \
+        "${long[@]}"
+    reaches "frappe_x1, mvm" 0.2179 0.9620 "$SHARED/frappe_x1.test.ffm.zst" --model mvm "${frappe[@]}" "${valid[@]}" \
+        "${long[@]}"
     reaches "globo, lr" 0.2320 0.9550 "$SHARED/globo.test.ffm.zst" --model lr --data "$SHARED/globo.train.ffm.zst" \
         --alpha 0.1 --beta 4 --epochs 1
 fi
@@ -64,7 +71,8 @@ for model in lr fm; do
 done
 
 for model in lr fm; do
-    expect 0 "$model in one process" "$PARAMO" train -q --model $model --seed 7 "${criteo[@]}" --epochs $epochs --model-out one
+    expect 0 "$model in one process" "$PARAMO" train -q --model $model --seed 7 "${criteo[@]}" --epochs $epochs \
+        --model-out one
     expect 0 "$model as processes" "$PARAMO" run -s 2 -w 1 -- paramo train -q --model $model --seed 7 "${criteo[@]}" \
         --epochs $epochs --model-out many
     check "$model: the same files" diff -r one many
@@ -92,7 +100,8 @@ if [ "$SLOW" = 1 ]; then
     }
     expect 0 "ml100k, mf" "${mf[@]}"
     rated "ml100k, mf" 0.935
-    expect 0 "ml100k, mf, 100 factors" "${mf[@]}" --hold-out 0 --epochs 20 --batch 64 --dim 100 --factor-init 0.05 --l2 50
+    expect 0 "ml100k, mf, 100 factors" "${mf[@]}" --hold-out 0 --epochs 20 --batch 64 --dim 100 --factor-init 0.05 \
+        --l2 50
     rated "ml100k, mf, 100 factors" 0.92
 fi
 

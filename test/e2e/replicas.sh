@@ -9,7 +9,8 @@ expect 0 "a log" "$PARAMO" data synth --rows 20000 --seed 7 --out train.ffm
 # when one is gone: where partitions move, requests that do not wait for each other may change places. So they may
 # where an answer is lost with a server: a pull that is asked again sees pushes that came after it. --ahead 0 pulls a
 # batch after the push of the one before.
-job=("$PARAMO" run --verbose -s 2 -w 1 --replicas 1 --workers-only -- "$PARAMO" train --model lr --data train.ffm --batch 128 --epochs 60 --hold-out 0 --seed 1 --ahead 0)
+job=("$PARAMO" run --verbose -s 2 -w 1 --replicas 1 --workers-only \
+    -- "$PARAMO" train --model lr --data train.ffm --batch 128 --epochs 60 --hold-out 0 --seed 1 --ahead 0)
 expect 0 "a job in which no server dies" "${job[@]}" --model-out quiet
 expect 0 "export of its model as text" "$PARAMO" export --model-in quiet --text --out quiet.txt
 
@@ -48,7 +49,8 @@ says "the error gives both numbers of copies" 'adder: table sums: replicas is 3,
 job fewer 1
 check "pushes go" wait_for 30 grep -q 'pushes$' fewer.out
 check "server 1 is killed" kill_server fewer 1
-check "the copies are there again, but for the job's second" wait_for 60 grep -q 'nothing is left to move; [0-9]* of 12288 copies are missing: more servers' fewer-sched.err
+check "the copies are there again, but for the job's second" wait_for 60 grep \
+    -q 'nothing is left to move; [0-9]* of 12288 copies are missing: more servers' fewer-sched.err
 check "server 2 is killed, too" kill_server fewer 2
 check "the scheduler notices the death of server 2" wait_for 20 grep -q 'server 2 .* is dead' fewer-sched.err
 check "pushes continue" wait_for 30 lines 'pushes$' fewer.out $(($(grep -c 'pushes$' fewer.out) + 3))
@@ -60,5 +62,6 @@ check "pushes to a table without copies work" wait_for 30 grep -q 'pushes$' none
 check "server 0 is killed" kill_server none 0
 ends none 4 "the worker ends with an error"
 says "the worker's request names the loss" 'adder: .*table sums: a server died with the only copy of some rows'
-check "the scheduler says what is lost" grep -Eq 'lost, because the table has no copies: table sums [0-9.]+ % of the keys' none-sched.err
+check "the scheduler says what is lost" grep \
+    -Eq 'lost, because the table has no copies: table sums [0-9.]+ % of the keys' none-sched.err
 finish

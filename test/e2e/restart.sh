@@ -10,7 +10,8 @@ expect 0 "a training log" "$PARAMO" data synth --rows $rows --seed 1 --model-see
 train=("$PARAMO" train --model lr --data train.ffm --batch 128 --epochs $epochs --hold-out 0 --seed 1)
 
 # scheduler NAME: of the present job.
-scheduler() { start "$1" "$PARAMO" scheduler --port "$PORT" --servers 2 --workers "$workers" --verbose --state "$state"; }
+scheduler() { start "$1" "$PARAMO" scheduler --port "$PORT" --servers 2 --workers "$workers" --verbose \
+    --state "$state"; }
 
 # job NAME WORKERS: starts all of a job; its scheduler is NAME-0.
 job() {
@@ -20,7 +21,8 @@ job() {
     scheduler "$name-0"
     for i in 0 1; do start "$name-s$i" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --rank "$i"; done
     for ((i = 0; i < workers; i++)); do
-        start "$name-w$i" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --rank "$i" -- "${train[@]}" --model-out "model-$name"
+        start "$name-w$i" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --rank "$i" -- "${train[@]}" \
+            --model-out "model-$name"
     done
 }
 
@@ -42,7 +44,8 @@ for ((k = 0; k < 10; k++)); do
     kill -KILL "$(job_pid "exact-$k")"
     ends "exact-$k" 137 "the scheduler is killed"
     scheduler "exact-$((k + 1))"
-    check "the next scheduler continues the job, and all three nodes are back" wait_for 20 counted ' is back$' "exact-$((k + 1)).err" 3
+    check "the next scheduler continues the job, and all three nodes are back" wait_for 20 counted ' is back$' \
+        "exact-$((k + 1)).err" 3
 done
 check "the scheduler was killed before the training was over" test "$(grep -c '^epoch' exact-w0.err)" -lt $epochs
 job_ends exact-10

@@ -42,7 +42,8 @@ learner() { # NAME: it learns a file, then what comes from a pipe, which is desc
     rm -f pipe
     mkfifo pipe
     # shellcheck disable=SC2016
-    start "$1" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- sh -c 'exec "$0" "$@" <pipe' "$PARAMO" "${train[@]}" --model-out model
+    start "$1" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- sh -c 'exec "$0" "$@" <pipe' \
+        "$PARAMO" "${train[@]}" --model-out model
     exec 7>pipe
 }
 scheduler a 2 1
@@ -96,7 +97,8 @@ scheduler d 2 2 --restore "$WORK/taken"
 servers d 2
 workers d twice
 check "the restored job continues" wait_for 60 logged d-worker0 'epoch [0-9]*/.*log-loss'
-check "the restored job continues after the epochs that were over" test "$(sed -n 's/.*epoch \([0-9]*\)\/.*log-loss.*/\1/p' d-worker0.err | head -n 1)" -ge 3
+check "the restored job continues after the epochs that were over" test \
+    "$(sed -n 's/.*epoch \([0-9]*\)\/.*log-loss.*/\1/p' d-worker0.err | head -n 1)" -ge 3
 kill -INT "$(job_pid d-worker0)"
 ends d-worker0 130 "Ctrl-C ends the restored job"
 check "the restored job saves a model" test -s twice/manifest.json
@@ -109,7 +111,8 @@ for i in 1 2; do ends "d-server$i" 0 "server $i ends"; done
 scheduler e 2 2 --restore "$WORK/taken"
 servers e 2
 workers e elsewhere
-check "e: the worker says that the best model is not in the folder" wait_for 60 logged e-worker0 'the model of epoch [0-9]+, the best so far, is not in elsewhere; later epochs count'
+check "e: the worker says that the best model is not in the folder" wait_for 60 logged e-worker0 \
+    'the model of epoch [0-9]+, the best so far, is not in elsewhere; later epochs count'
 check "e: an epoch is learned" wait_for 60 logged e-worker0 'epoch [0-9]*/.*log-loss'
 kill -INT "$(job_pid e-worker0)"
 ends e-worker0 130 "e: Ctrl-C ends it"
@@ -133,7 +136,8 @@ start g "${long[@]}" --model-out one --restore taken --json
 check "g: the restored job continues" wait_for 60 logged g 'epoch [0-9]*/.*log-loss'
 kill -INT "$(job_pid g)"
 ends g 130 "g: Ctrl-C ends it"
-check "g: the summary says that the first epoch is the best, and saved" test "$(json "$OUT" best_epoch) $(json "$OUT" saved)" = "1 true"
+check "g: the summary says that the first epoch is the best, and saved" test \
+    "$(json "$OUT" best_epoch) $(json "$OUT" saved)" = "1 true"
 refused 2 "other epochs" "--epochs, --hold-out and the files must be those that the job began with" \
     "${long[@]}" -q --restore taken --epochs 7 --model-out elsewhere
 finish

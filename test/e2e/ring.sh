@@ -13,13 +13,15 @@ refused 2 "a server that is not there" "the servers are 0 to 1" "$PARAMO" ring s
 refused 2 "no server left" "no server would be left" "$PARAMO" ring show --servers 2 --remove 0 1
 refused 2 "no weight" "of the form R=VALUE" "$PARAMO" ring show --servers 2 --weight 1
 refused 2 "a weight of 0" "a weight is 1 to" "$PARAMO" ring show --servers 2 --weight 1=0
-refused 2 "replicas with a live cluster" "a live one has its own" "$PARAMO" ring show --scheduler 127.0.0.1:1 --replicas 1
+refused 2 "replicas with a live cluster" "a live one has its own" \
+    "$PARAMO" ring show --scheduler 127.0.0.1:1 --replicas 1
 refused 4 "no scheduler there" "127.0.0.1:1" "$PARAMO" ring show --scheduler 127.0.0.1:1 --wait 2
 
 expect 0 "eight servers, two replicas, one more" "$PARAMO" ring show --servers 8 --replicas 2 --add 1
 check "drawn before and after" test "$(grep -c '^replica 2 |[0-8]\{64\}|$' "$OUT")" -eq 2
 check "the ninth joins" grep -q '^8 .* 11.11 %.* joins$' "$OUT"
-check "the plan says how many partitions get another owner" grep -q '^other owner: 455 partitions, 11.11 % of all; least possible 455, 1.000 times that$' "$OUT"
+check "the plan says how many partitions get another owner" grep \
+    -q '^other owner: 455 partitions, 11.11 % of all; least possible 455, 1.000 times that$' "$OUT"
 check "the plan says how many rows travel" grep -q '^rows travel: 1365 partitions' "$OUT"
 check "the plan has no warning" test ! -s "$ERR"
 expect 0 "as JSON" "$PARAMO" ring show --servers 8 --replicas 2 --remove 3 --weight 0=2 --json
@@ -49,7 +51,8 @@ echo secret >token
 LOOK=("$PARAMO" ring show --scheduler "127.0.0.1:$port" --token-file token)
 start scheduler "$PARAMO" scheduler --port "$port" --servers 2 --workers 1 --token secret
 check "the scheduler listens" wait_for 20 listens "$(job_pid scheduler)"
-refused 4 "no node has registered yet" "not complete yet" "$PARAMO" ring show --scheduler "127.0.0.1:$port" --token secret
+refused 4 "no node has registered yet" "not complete yet" \
+    "$PARAMO" ring show --scheduler "127.0.0.1:$port" --token secret
 refused 4 "another token" "token" "$PARAMO" ring show --scheduler "127.0.0.1:$port" --token wrong
 start server0 "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --rank 0 --shards 2
 start server1 "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --rank 1 --weight 2 --domain rack-b
@@ -58,7 +61,8 @@ start worker "$PARAMO" worker --scheduler "127.0.0.1:$port" --token secret -- pa
 check "the ring of a complete job" wait_for 30 "${LOOK[@]}"
 expect 0 "the ring of a running job" "${LOOK[@]}"
 check "the ring has three shards of two servers" grep -q '^2 servers, view 1\.' "$OUT"
-check "the shares follow the weights" test "$(grep -c ' 25.00 % ' "$OUT")$(grep -c '^2 .* rack-b .* 50.00 % ' "$OUT")" = 21
+check "the shares follow the weights" test "$(grep -c ' 25.00 % ' "$OUT")$(grep -c '^2 .* rack-b .* 50.00 % ' "$OUT")" \
+    = 21
 expect 0 "the plan of a further server" "${LOOK[@]}" --add 1 --json
 check "a fifth of the partitions would get another owner" test "$(json "$OUT" owners)" -eq 819
 expect 0 "the plan of a further server with another weight" "${LOOK[@]}" --weight 1=3

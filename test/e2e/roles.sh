@@ -10,7 +10,8 @@ for verb in scheduler server worker; do
     check "$verb: help on standard output" grep -q "^usage: paramo $verb" "$OUT"
     refused 2 "$verb: an unknown option" "paramo $verb: unknown option '--bogus'" "$PARAMO" $verb --bogus
     refused 2 "$verb: an option without its value" "no value after option" "$PARAMO" $verb --token
-    refused 2 "$verb: a wait that is no number" "--wait .soon. on the command line: not a whole number from 1 to 86400" "$PARAMO" $verb --wait soon
+    refused 2 "$verb: a wait that is no number" \
+        "--wait .soon. on the command line: not a whole number from 1 to 86400" "$PARAMO" $verb --wait soon
     refused 3 "$verb: a token file that is not there" "cannot open the token file 'nonesuch'" \
         "$PARAMO" $verb --token-file nonesuch
 done
@@ -31,7 +32,8 @@ for address in somewhere 127.0.0.1 127.0.0.1: :9 127.0.0.1:0 127.0.0.1:65536 127
 done
 refused 2 "a list of schedulers with a hole" "HOST:PORT" "$PARAMO" server --scheduler 127.0.0.1:1,,127.0.0.1:2
 expect 0 "a worker has all its schedulers in the environment" env PARAMO_SCHEDULER=old:1 "$PARAMO" worker \
-    --scheduler '[::1]:9,b:10' -- sh -c 'test "$DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT $PARAMO_SCHEDULER" = "::1 9 [::1]:9,b:10"'
+    --scheduler '[::1]:9,b:10' -- sh -c \
+    'test "$DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT $PARAMO_SCHEDULER" = "::1 9 [::1]:9,b:10"'
 expect 0 "or the one" env PARAMO_SCHEDULER=old:1 "$PARAMO" worker --scheduler b:10 -- sh -c \
     'test "$DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT ${PARAMO_SCHEDULER-none}" = "b 10 none"'
 refused 2 "what is no etcd" "--meta 'foo://x' is not etcd://HOST:PORT" "$PARAMO" scheduler --meta foo://x
@@ -43,8 +45,10 @@ refused 2 "a port of the scheduler beyond the last" "127.0.0.1:99999: the port i
     "$PARAMO" ring show --scheduler 127.0.0.1:99999
 refused 2 "checkpoints without a folder" "--checkpoint-every.*--checkpoint-dir" \
     "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --checkpoint-every 5
-refused 2 "more servers than there may be" "--servers .1025. on the command line: not a whole number from 1 to 1024" "$PARAMO" scheduler --servers 1025
-refused 2 "a folder and etcd" "not both" "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state d --meta etcd://a:1
+refused 2 "more servers than there may be" "--servers .1025. on the command line: not a whole number from 1 to 1024" \
+    "$PARAMO" scheduler --servers 1025
+refused 2 "a folder and etcd" "not both" "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state d \
+    --meta etcd://a:1
 # At once, not at the first save or after a wait; also as root, to which the file mode does not apply.
 touch file
 refused 3 "no folder for the state" "the job's state cannot be kept in $WORK/file/state: .*Not a directory" \
@@ -53,18 +57,25 @@ mkdir readonly
 mounts=(unshare -m)
 [ "$(id -u)" -eq 0 ] || mounts=(unshare -rm)
 refused 3 "the state on a read-only disk" "the job's state cannot be kept in readonly/state: .*Read-only file system" \
-    "${mounts[@]}" sh -c 'mount -t tmpfs -o ro tmpfs readonly && exec "$@"' . "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state readonly/state
-refused 3 "a job with its state on a read-only disk is refused, whatever its programs" "paramo run: the job's state cannot be kept in readonly/state: Read-only file system" \
-    "${mounts[@]}" sh -c 'mount -t tmpfs -o ro tmpfs readonly && exec "$@"' . "$PARAMO" run -s 1 -w 1 --state readonly/state -- true
-refused 3 "a job with its state in a file is refused" "paramo run: the job's state cannot be kept in $WORK/file: Not a directory" \
+    "${mounts[@]}" sh -c 'mount -t tmpfs -o ro tmpfs readonly && exec "$@"' . \
+    "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state readonly/state
+refused 3 "a job with its state on a read-only disk is refused, whatever its programs" \
+    "paramo run: the job's state cannot be kept in readonly/state: Read-only file system" \
+    "${mounts[@]}" sh -c 'mount -t tmpfs -o ro tmpfs readonly && exec "$@"' . \
+    "$PARAMO" run -s 1 -w 1 --state readonly/state -- true
+refused 3 "a job with its state in a file is refused" \
+    "paramo run: the job's state cannot be kept in $WORK/file: Not a directory" \
     "$PARAMO" run -s 1 -w 1 --state "$WORK/file" -- true
-refused 2 "a wait for the scheduler that is no number" "scheduler-wait.*not a whole number" "$PARAMO" server --scheduler-wait soon
+refused 2 "a wait for the scheduler that is no number" "scheduler-wait.*not a whole number" \
+    "$PARAMO" server --scheduler-wait soon
 refused 127 "a worker's command that is not there" "cannot run 'nonesuch'" \
     "$PARAMO" worker --scheduler 127.0.0.1:1 -- nonesuch
 refused 2 "a variable that does not parse is named" DMLC_PS_ROOT_PORT env DMLC_PS_ROOT_PORT=x "$PARAMO" server
 # shellcheck disable=SC2016
-expect 0 "a worker's environment" "$PARAMO" worker --scheduler 10.0.0.1:77 --rank 3 --name n --token t --scheduler-wait 7 -- \
-    sh -c 'echo "$DMLC_ROLE $DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT $DMLC_RANK $PARAMO_NAME $PARAMO_TOKEN $PARAMO_SCHEDULER_WAIT_MS"'
+expect 0 "a worker's environment" "$PARAMO" worker --scheduler 10.0.0.1:77 --rank 3 --name n --token t \
+    --scheduler-wait 7 -- \
+    sh -c \
+    'echo "$DMLC_ROLE $DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT $DMLC_RANK $PARAMO_NAME $PARAMO_TOKEN $PARAMO_SCHEDULER_WAIT_MS"'
 check "its variables" test "$(cat "$OUT")" = "worker 10.0.0.1 77 3 n t 7000"
 
 # ---- a scheduler that is not there ----
@@ -154,7 +165,8 @@ unset PARAMO_TOKEN
 # ---- the same program in every role, as ps-lite's users start it: SIGTERM makes a server leave in order ----
 free_port
 for name in scheduler server worker; do
-    start $name env DMLC_ROLE=$name DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT="$PORT" DMLC_NUM_SERVER=1 DMLC_NUM_WORKER=1 \
+    start $name env DMLC_ROLE=$name DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT="$PORT" DMLC_NUM_SERVER=1 \
+        DMLC_NUM_WORKER=1 \
         PS_VERBOSE=2 "$PARAMO" train --model lr --data small.ffm --epochs 100000 --quiet
 done
 check "the worker is at work" wait_for 20 at_work

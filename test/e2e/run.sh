@@ -32,40 +32,57 @@ expect 0 "worker 0 reads standard input" sh -c 'echo hello | "$0" run -s 1 -w 2 
 check "worker 0 has the whole input" test "$(cat "$OUT")" = hello
 expect 0 "'paramo' is this program" "$PARAMO" run -s 1 -w 1 -- paramo --version
 check "'paramo' prints this program's version" grep -q '[0-9]\.[0-9]' "$OUT"
-expect 0 "a last line without an end, a long line" "$PARAMO" run -s 1 -w 2 -- sh -c 'head -c 10000 /dev/zero | tr "\0" x'
+expect 0 "a last line without an end, a long line" \
+    "$PARAMO" run -s 1 -w 2 -- sh -c 'head -c 10000 /dev/zero | tr "\0" x'
 check "the long line of worker 1 is all there" test "$(grep -F '[worker 1] ' "$ERR" | tr -cd x | wc -c)" = 10000
 
 # ---- exit codes ----
 expect 5 "a worker's exit code" "$PARAMO" run -s 1 -w 3 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker2 ] || exit 5'
 says "the last line names the failed worker" '^paramo run: worker 2 \(node 13\), pid [0-9]+, ended with exit code 5$'
-says "the last line says that the others succeeded" '^paramo run: 2 of 3 workers succeeded; exit code 5 is that of worker 2 \(node 13\)$'
-expect 0 "--min-workers: enough have succeeded" "$PARAMO" run -s 1 -w 3 --min-workers 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker2 ] || exit 5'
-says "--min-workers: the last line names the failed worker" '^paramo run: 2 of 3 workers succeeded, which is enough \(--min-workers 2\); exit code 5 was that of worker 2 \(node 13\)$'
-expect 5 "--min-workers: too few" "$PARAMO" run -s 1 -w 3 --min-workers 2 -- sh -c '[ "$DMLC_ROLE" != worker ] || [ "$DMLC_RANK" = 0 ] || exit 5'
-says "--min-workers: the last line says that too few succeeded" '^paramo run: 1 of 3 workers succeeded; exit code 5 is that of worker 1 \(node 11\)$'
-refused 2 "--min-workers beyond the workers" 'min-workers 4 is above --workers 3' "$PARAMO" run -s 1 -w 3 --min-workers 4 -- true
-expect 137 "a worker that is killed" "$PARAMO" run -s 1 -w 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker1 ] || kill -9 $$'
-says "the last line names worker and signal" '^paramo run: worker 1 \(node 11\), pid [0-9]+, was killed by signal 9 \(Killed\)$'
+says "the last line says that the others succeeded" \
+    '^paramo run: 2 of 3 workers succeeded; exit code 5 is that of worker 2 \(node 13\)$'
+expect 0 "--min-workers: enough have succeeded" \
+    "$PARAMO" run -s 1 -w 3 --min-workers 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker2 ] || exit 5'
+says "--min-workers: the last line names the failed worker" \
+    '^paramo run: 2 of 3 workers succeeded, which is enough \(--min-workers 2\); exit code 5 was that of worker 2 \(node 13\)$'
+expect 5 "--min-workers: too few" "$PARAMO" run -s 1 -w 3 --min-workers 2 -- \
+    sh -c '[ "$DMLC_ROLE" != worker ] || [ "$DMLC_RANK" = 0 ] || exit 5'
+says "--min-workers: the last line says that too few succeeded" \
+    '^paramo run: 1 of 3 workers succeeded; exit code 5 is that of worker 1 \(node 11\)$'
+refused 2 "--min-workers beyond the workers" 'min-workers 4 is above --workers 3' \
+    "$PARAMO" run -s 1 -w 3 --min-workers 4 -- true
+expect 137 "a worker that is killed" "$PARAMO" run -s 1 -w 2 -- \
+    sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker1 ] || kill -9 $$'
+says "the last line names worker and signal" \
+    '^paramo run: worker 1 \(node 11\), pid [0-9]+, was killed by signal 9 \(Killed\)$'
 expect 137 "workers that wait for a dead server for ever are stopped" "$PARAMO" run -s 2 -w 2 --grace 1 -- \
     sh -c '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || kill -9 $$; exec tail -f /dev/null'
 says "the server is named" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
 says "the stopped worker is named" 'worker 0 \(node 9\) did not end in time, stopping it'
-says "the last line names the dead server" '^paramo run: no worker succeeded; exit code 137 is that of server 1 \(node 10\)$'
-expect 3 "workers that wait for a scheduler that has failed are stopped: its exit code" "$PARAMO" run -s 1 -w 2 --grace 1 -- \
+says "the last line names the dead server" \
+    '^paramo run: no worker succeeded; exit code 137 is that of server 1 \(node 10\)$'
+expect 3 "workers that wait for a scheduler that has failed are stopped: its exit code" \
+    "$PARAMO" run -s 1 -w 2 --grace 1 -- \
     sh -c 'case $DMLC_ROLE$DMLC_RANK in scheduler*) exit 3 ;; worker1) exit 0 ;; esac; exec tail -f /dev/null'
 says "the last line names the scheduler that failed" '^paramo run: .*the scheduler \(node 1\).*exit code 3'
-expect 6 "workers that wait for a server that has failed are stopped: its exit code" "$PARAMO" run -s 1 -w 2 --grace 1 -- \
+expect 6 "workers that wait for a server that has failed are stopped: its exit code" \
+    "$PARAMO" run -s 1 -w 2 --grace 1 -- \
     sh -c 'case $DMLC_ROLE$DMLC_RANK in server0) exit 6 ;; worker1) exit 0 ;; esac; exec tail -f /dev/null'
-says "the last line names the server that failed" '^paramo run: 1 of 2 workers succeeded; exit code 6 is that of server 0 \(node 8\)$'
+says "the last line names the server that failed" \
+    '^paramo run: 1 of 2 workers succeeded; exit code 6 is that of server 0 \(node 8\)$'
 expect 0 "--min-workers: the stopped worker was not needed" "$PARAMO" run -s 1 -w 2 --min-workers 1 --grace 1 -- \
     sh -c 'case $DMLC_ROLE$DMLC_RANK in server0) exit 6 ;; worker1) exit 0 ;; esac; exec tail -f /dev/null'
-expect 3 "a scheduler that does not remove the state of a job that is over" "$PARAMO" run -s 1 -w 1 --grace 1 --state state-left -- \
+expect 3 "a scheduler that does not remove the state of a job that is over" \
+    "$PARAMO" run -s 1 -w 1 --grace 1 --state state-left -- \
     sh -c '[ "$DMLC_ROLE" = worker ] || exec tail -f /dev/null'
-says "the state that is left is named" 'has not removed .* within 1 s \(--grace\); a job with --state state-left would continue'
+says "the state that is left is named" \
+    'has not removed .* within 1 s \(--grace\); a job with --state state-left would continue'
 expect 6 "a server that fails when all workers have succeeded" "$PARAMO" run -s 2 -w 2 -- sh -c \
     '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || exit 6'
-says "the last line names the server" '^paramo run: every worker succeeded; exit code 6 is that of server 1 \(node 10\)$'
-expect 134 "a scheduler that crashes at the end" "$PARAMO" run -s 1 -w 1 -- sh -c '[ "$DMLC_ROLE" != scheduler ] || kill -ABRT $$'
+says "the last line names the server" \
+    '^paramo run: every worker succeeded; exit code 6 is that of server 1 \(node 10\)$'
+expect 134 "a scheduler that crashes at the end" \
+    "$PARAMO" run -s 1 -w 1 -- sh -c '[ "$DMLC_ROLE" != scheduler ] || kill -ABRT $$'
 says "the last line names the scheduler" 'the scheduler \(node 1\)'
 expect 0 "a server is killed, and the workers continue without it" "$PARAMO" run -s 2 -w 1 --grace 60 -- bash -c '
     [ "$DMLC_ROLE$DMLC_RANK" != server1 ] || { echo $$ >victim; exec tail -f /dev/null; }
@@ -170,12 +187,14 @@ for how in "TERM 143" "HUP 129" "INT 130"; do
     check "before it is complete, $sig: its scheduler listens" wait_for 20 listens "$(node_pid "early$sig" scheduler)"
     ended "early$sig" "$sig" "$code" "before it is complete, $sig"
     none_stopped "before it is complete, $sig"
-    start "train$sig" "$PARAMO" run -v -s 2 -w 2 --grace $((15 * SLOW)) -- paramo train --model lr --data train.ffm --epochs 100000 --model-out "m-$sig"
+    start "train$sig" "$PARAMO" run -v -s 2 -w 2 --grace $((15 * SLOW)) -- paramo train --model lr --data train.ffm \
+        --epochs 100000 --model-out "m-$sig"
     check "training, $sig: it has begun" wait_for 30 grep -q '^epoch 2/' "train$sig.err"
     ended "train$sig" "$sig" "$code" "training, $sig"
     none_stopped "training, $sig"
     check "training, $sig: the model is saved" test -s "m-$sig/manifest.json"
-    start "save$sig" "$PARAMO" run -v -s 2 -w 2 --grace $((15 * SLOW)) -- paramo train --model fm --dim 64 --data train.ffm \
+    start "save$sig" "$PARAMO" run -v -s 2 -w 2 --grace $((15 * SLOW)) -- paramo train --model fm --dim 64 \
+        --data train.ffm \
         --valid train.ffm --epochs 1000 --patience 1000 --model-out "s-$sig"
     check "saving, $sig: it does" at_once saving "s-$sig"
     ended "save$sig" "$sig" "$code" "saving, $sig"
@@ -192,7 +211,8 @@ check "nodes that do not listen: SIGTERM" kill -TERM "$(job_pid deaf)"
 pids=$(children_of deaf)
 ends deaf 143 "nodes that do not listen: ends with 143"
 check "nodes that do not listen: no process is left" gone
-start away env --ignore-signal=HUP "$PARAMO" run -v -s 1 -w 1 -- bash -c 'exec 9<>.never; trap "exit 0" TERM; echo ready >&2;'"$loop"
+start away env --ignore-signal=HUP "$PARAMO" run -v -s 1 -w 1 -- \
+    bash -c 'exec 9<>.never; trap "exit 0" TERM; echo ready >&2;'"$loop"
 check "a job that ignores SIGHUP" wait_for 20 said away.err ready 3
 kill -HUP "$(job_pid away)"
 ended away TERM 143 "a job that ignores SIGHUP"
@@ -202,7 +222,8 @@ pids=$(sed -n 's/.* is pid //p' orphans.err)
 kill -KILL "$(job_pid orphans)"
 ends orphans 137 "the runner is killed"
 check "no node outlives the runner" wait_for 10 gone
-expect 0 "a process that a node started ends with it" "$PARAMO" run -s 1 -w 1 -- sh -c 'tail -f /dev/null & echo $! >$DMLC_ROLE.left'
+expect 0 "a process that a node started ends with it" \
+    "$PARAMO" run -s 1 -w 1 -- sh -c 'tail -f /dev/null & echo $! >$DMLC_ROLE.left'
 pids=$(cat ./*.left)
 check "no process is left" wait_for 10 gone
 # ---- a log file for each node ----
@@ -212,11 +233,15 @@ for node in scheduler server-0 worker-0 worker-1; do
 done
 # shellcheck disable=SC2016
 check "each line has its time" awk \
-    '!/^20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9:]*\.[0-9][0-9][0-9]Z (error|warning|info) [0-9]+: ./ { exit 1 }' logs/scheduler.log
+    '!/^20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9:]*\.[0-9][0-9][0-9]Z (error|warning|info) [0-9]+: ./ { exit 1 }' \
+    logs/scheduler.log
 check "the logs have the progress of the cluster" grep -q 'complete with 1 servers and 2 workers$' logs/scheduler.log
-expect 0 "--log-format json" "$PARAMO" run --log-dir logs2 --log-format json -s 1 -w 1 -- "$(dirname "$PARAMO")/examples/c/hello"
-check "the JSON log has an object on each line" awk '!/^{"time":"[^"]*","level":"[a-z]*","pid":[0-9]*,"message":".*"}$/ { exit 1 }' logs2/scheduler.log
-refused 2 "--log-format without files" '^paramo run: --log-format needs --log-dir' "$PARAMO" run --log-format json -s 1 -w 1 -- true
+expect 0 "--log-format json" "$PARAMO" run --log-dir logs2 --log-format json -s 1 -w 1 \
+    -- "$(dirname "$PARAMO")/examples/c/hello"
+check "the JSON log has an object on each line" awk \
+    '!/^{"time":"[^"]*","level":"[a-z]*","pid":[0-9]*,"message":".*"}$/ { exit 1 }' logs2/scheduler.log
+refused 2 "--log-format without files" '^paramo run: --log-format needs --log-dir' \
+    "$PARAMO" run --log-format json -s 1 -w 1 -- true
 refused 3 "a folder that cannot be made" '^paramo run: --log-dir /proc/none cannot be created: ' \
     "$PARAMO" run --log-dir /proc/none -s 1 -w 1 -- true
 expect 3 "a log file that cannot be written" env PARAMO_LOG_FILE=/proc/none/log "$PARAMO" train --model lr --data x

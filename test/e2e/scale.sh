@@ -52,7 +52,8 @@ check "its weights give the predictions (to $worst)" at_most "$worst" 0.0001
 expect 0 "training continues" "$PARAMO" train -q --model-in lr --data train.txt --alpha 0.01 --model-out more
 measured "going on" more
 check "the continued model is no worse: log-loss $(json "$OUT" logloss)" at_most "$(json "$OUT" logloss)" 0.5
-refused 2 "training does not continue with another scale" "lr was trained with --scale auto" "$PARAMO" train --model-in lr --data train.txt \
+refused 2 "training does not continue with another scale" "lr was trained with --scale auto" \
+    "$PARAMO" train --model-in lr --data train.txt \
     --scale none
 
 # Columns far from 0 are centred: by default, in processes too, in files, and in exported weights.
@@ -67,12 +68,14 @@ expect 0 "eval of the centred model" "$PARAMO" eval --model-in far --data far.te
 centred=$(json "$OUT" logloss)
 expect 0 "far from 0, std" "$PARAMO" "${far[@]}" --scale std --model-out far.std
 expect 0 "eval of the std model" "$PARAMO" eval --model-in far.std --data far.test --json
-check "centred: log-loss $centred, with std $(json "$OUT" logloss)" at_most "$centred" "$(awk -v x="$(json "$OUT" logloss)" 'BEGIN { print x - 0.02 }')"
+check "centred: log-loss $centred, with std $(json "$OUT" logloss)" at_most "$centred" \
+    "$(awk -v x="$(json "$OUT" logloss)" 'BEGIN { print x - 0.02 }')"
 expect 0 "centred: the same job as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${far[@]}" --model-out far.many
 check "centred: processes save the same files" diff -r far far.many
 expect 0 "export of the centred model" "$PARAMO" export --model-in far --text --settings --out far.tsv
 expect 0 "import of the centred model" "$PARAMO" import --data far.tsv --model-out far.back
-for model in far far.back; do expect 0 "predict with the imported model" "$PARAMO" predict --model-in $model --data far.test --out $model.p; done
+for model in far far.back; do expect 0 "predict with the imported model" \
+    "$PARAMO" predict --model-in $model --data far.test --out $model.p; done
 check "the imported model predicts the same" cmp far.p far.back.p
 expect 0 "export of the centred model to C" "$PARAMO" export --model-in far --to c --out far.c
 check "the C file subtracts the means" grep -q '(value - model_mean\[at\]) / model_scale\[at\]' far.c
@@ -84,12 +87,16 @@ worst=$(awk 'NR == FNR { w[$1] = $2; next }
       d = p[FNR] - 1 / (1 + exp(-m)); d = d < 0 ? -d : d; most = d > most ? d : most }
     END { print most }' w.txt far.p far.test)
 check "the centred weights give the predictions (to $worst)" at_most "$worst" 0.001
-expect 0 "training of the centred model continues" "$PARAMO" train -q --model-in far --data far.train --alpha 0.01 --model-out far.more
+expect 0 "training of the centred model continues" \
+    "$PARAMO" train -q --model-in far --data far.train --alpha 0.01 --model-out far.more
 expect 0 "eval of the continued centred model" "$PARAMO" eval --model-in far.more --data far.test --json
-check "the continued centred model is no worse: log-loss $(json "$OUT" logloss)" at_most "$(json "$OUT" logloss)" "$(awk -v x="$centred" 'BEGIN { print x + 0.02 }')"
+check "the continued centred model is no worse: log-loss $(json "$OUT" logloss)" at_most "$(json "$OUT" logloss)" \
+    "$(awk -v x="$centred" 'BEGIN { print x + 0.02 }')"
 
 # One-hot rows: the tables are those without.
 expect 0 "a one-hot log" "$PARAMO" data synth --rows 2000 --format libsvm --out hot.txt
-for scale in none auto; do expect 0 "one-hot, $scale" "$PARAMO" train -q --model lr --data hot.txt --scale $scale --model-out $scale; done
-check "one-hot: both scales give the same tables" diff <(cd none && sha256sum ./*.safetensors) <(cd auto && sha256sum ./*.safetensors)
+for scale in none auto; do expect 0 "one-hot, $scale" \
+    "$PARAMO" train -q --model lr --data hot.txt --scale $scale --model-out $scale; done
+check "one-hot: both scales give the same tables" diff <(cd none && sha256sum ./*.safetensors) \
+    <(cd auto && sha256sum ./*.safetensors)
 finish

@@ -18,9 +18,11 @@ expect 0 "--schedule cosine" "$PARAMO" "${train[@]}" --data log.ffm "${cosine[@]
 check "cosine gives another model" sh -c '! cmp -s plain/manifest.json cosine/manifest.json'
 check "the JSON names the schedule" python3 -c 'import json, sys
 assert json.load(open(sys.argv[1]))["schedule"] == {"kind": "cosine:0.1", "warmup": 0.2, "within_epochs": True}' "$OUT"
-expect 0 "cosine as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --data log.ffm "${cosine[@]}" --model-out tcp
+expect 0 "cosine as processes" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --data log.ffm "${cosine[@]}" \
+    --model-out tcp
 check "processes save the same model" same cosine tcp
-expect 0 "cosine on a compressed file" "$PARAMO" train --model lr --epochs 2 --any-quality --data log.zst --schedule linear --json
+expect 0 "cosine on a compressed file" "$PARAMO" train --model lr --epochs 2 --any-quality --data log.zst \
+    --schedule linear --json
 says "the output says that only epochs count" "changes between epochs only"
 check "the JSON says that only epochs count" grep -q '"within_epochs": false' "$OUT"
 
@@ -36,5 +38,6 @@ check "processes: the weights stay after an epoch" frozen
 
 refused 2 "no schedule" "--schedule is constant" "$PARAMO" "${train[@]}" --data log.ffm --schedule step
 refused 2 "no warm-up" "--warmup" "$PARAMO" "${train[@]}" --data log.ffm --warmup 0
-refused 2 "darlin has no schedule" "does not take --schedule" "$PARAMO" train --model lr --solver darlin --l1 1 --data log.ffm --schedule cosine
+refused 2 "darlin has no schedule" "does not take --schedule" \
+    "$PARAMO" train --model lr --solver darlin --l1 1 --data log.ffm --schedule cosine
 finish

@@ -19,7 +19,8 @@ refused 2 "both names" 'are one option' "$PARAMO" serve --model-in none --model 
 
 learn() { # learn NAME FORMAT MODEL [OPTION...]
     "$PARAMO" data synth --rows 600 --features 40 --format "$2" --out "$1.data" >/dev/null 2>&1 &&
-        "$PARAMO" train --data "$1.data" --model "$3" --model-out "$1" --epochs 1 --any-quality -q "${@:4}" >/dev/null 2>"$ERR" &&
+        "$PARAMO" train --data "$1.data" --model "$3" --model-out "$1" --epochs 1 --any-quality -q "${@:4}" >/dev/null \
+            2>"$ERR" &&
         head -n 200 "$1.data" >"$1.rows" &&
         "$PARAMO" predict --model-in "$1" --data "$1.rows" --out "$1.want" 2>>"$ERR"
 }
@@ -76,33 +77,43 @@ for format in libffm fields criteo scaled; do
     serve "$format" "$format"
     check "$format: every row as predict, in each form" same_scores "$format"
     if [ "$format" = criteo ]; then
-        awk -F'\t' '{ for (i = 2; i <= NF; i++) if ($i != "") printf "%s%s=%s", (i > 2 ? " " : ""), (i < 15 ? "I" (i - 1) : "C" (i - 14)), $i; print "" }' \
+        awk -F'\t' \
+            '{ for (i = 2; i <= NF; i++) if ($i != "") printf "%s%s=%s", (i > 2 ? " " : ""), (i < 15 ? "I" (i - 1) : "C" (i - 14)), $i; print "" }' \
             criteo.rows >fields.rows
-        sed 's/\([^ =]*\)=\([^ ]*\)/"\1":"\2"/g; s/ /,/g; s/.*/{&}/' fields.rows | paste -sd, | sed 's/.*/{"rows":[&]}/' >json
+        sed 's/\([^ =]*\)=\([^ ]*\)/"\1":"\2"/g; s/ /,/g; s/.*/{&}/' fields.rows | paste -sd, |
+            sed 's/.*/{"rows":[&]}/' >json
         get --data-binary @fields.rows "$URL/predict" >/dev/null
         check "rows of named fields as predict" cmp -s body criteo.want
         get --data-binary @json "$URL/predict" >/dev/null
         check "JSON objects of named fields as predict" cmp -s <(numbers body) criteo.want
-        answers 400 "an unknown name: row and field" '"row":2,"field":"C27"|"field":"C27".*"row":2' -d '{"rows":[{"I1":1},{"C27":"a"}]}' "$URL/predict"
+        answers 400 "an unknown name: row and field" '"row":2,"field":"C27"|"field":"C27".*"row":2' \
+            -d '{"rows":[{"I1":1},{"C27":"a"}]}' "$URL/predict"
         answers 400 "a value that is no integer" '"field":"I2"' --data-binary 'I2=x' "$URL/predict"
     fi
     stop "$format" "$format: SIGTERM ends it with 0"
 done
 
 # A model of a table takes objects of its columns, and the lines that data convert writes.
-awk 'BEGIN { print "click,site,age"; for (i = 0; i < 600; i++) printf "%d,s%d,%g\n", (i % 3 == 0), i % 7, i % 50 / 4 }' >table.csv
-"$PARAMO" train --data table.csv --columns 'label=click,cat=site,num=age' --model lr --interactions site:age --model-out table --epochs 1 --any-quality -q >/dev/null 2>&1
+awk \
+    'BEGIN { print "click,site,age"; for (i = 0; i < 600; i++) printf "%d,s%d,%g\n", (i % 3 == 0), i % 7, i % 50 / 4 }' \
+    >table.csv
+"$PARAMO" train --data table.csv --columns 'label=click,cat=site,num=age' --model lr --interactions site:age \
+    --model-out table --epochs 1 --any-quality -q >/dev/null 2>&1
 head -n 201 table.csv >rows.csv
 check "a model of a table" "$PARAMO" predict --model-in table --data rows.csv --out table.want
 "$PARAMO" data convert --no-labels --data rows.csv --columns 'cat=site,num=age' --to libffm --out table.lines >/dev/null
-awk -F, 'NR > 1 { printf "%s{\"site\":\"%s\",\"age\":%s}", (NR == 2 ? "{\"rows\":[" : ","), $2, $3 } END { print "]}" }' rows.csv >json
+awk -F, \
+    'NR > 1 { printf "%s{\"site\":\"%s\",\"age\":%s}", (NR == 2 ? "{\"rows\":[" : ","), $2, $3 } END { print "]}" }' \
+    rows.csv >json
 serve table table
 get --data-binary @json "$URL/predict" >/dev/null
 check "objects of its columns as predict" cmp -s <(numbers body) table.want
 get --data-binary @table.lines "$URL/predict?format=libffm" >/dev/null
 check "converted lines as predict" cmp -s body table.want
-answers 400 "lines of ids are not its rows" 'the model learned a table: a row is an object of its columns' -d '0 3:1 17:1' "$URL/predict"
-answers 400 "a value that is no number: row and column" "\"message\":\"column 'age': expected a number, found 'old'\",\"row\":2" \
+answers 400 "lines of ids are not its rows" 'the model learned a table: a row is an object of its columns' \
+    -d '0 3:1 17:1' "$URL/predict"
+answers 400 "a value that is no number: row and column" \
+    "\"message\":\"column 'age': expected a number, found 'old'\",\"row\":2" \
     -d '{"rows":[{"age":1},{"age":"old"}]}' "$URL/predict"
 stop table "table: SIGTERM ends it with 0"
 
@@ -130,7 +141,8 @@ get "$URL/metrics" >/dev/null
 check "/metrics counts rows" [ "$(metric rows_total)" = 60 ]
 check "/metrics counts statuses" [ "$(metric 'requests_total{status="413"}')" = 3 ]
 check "/metrics counts errors" [ "$(metric errors_total)" = 11 ]
-check "/metrics has quantiles" at_least "$(metric 'request_seconds{quantile="0.99"}')" "$(metric 'request_seconds{quantile="0.5"}')"
+check "/metrics has quantiles" at_least "$(metric 'request_seconds{quantile="0.99"}')" \
+    "$(metric 'request_seconds{quantile="0.5"}')"
 check "/metrics has the model's age" at_least "$(metric 'model_age_seconds{model="lr"}')" 0
 check "/metrics is well formed" [ "$(grep -Evc '^(# (HELP|TYPE) |)paramo_serve_[a-z_]+[ {]' body)" = 0 ]
 
@@ -176,17 +188,20 @@ URL=$MAIN
 # ---- reloads under load ----
 
 other() { # other FOLDER: a model of another kind from the same data
-    "$PARAMO" train --data libsvm.data --model fm --model-out "$1" --epochs 1 --any-quality -q --hash-bits 20 >/dev/null 2>&1
+    "$PARAMO" train --data libsvm.data --model fm --model-out "$1" --epochs 1 --any-quality -q --hash-bits 20 \
+        >/dev/null 2>&1
 }
 first() { # first FOLDER: the same bits as the model that is served
-    "$PARAMO" train --data libsvm.data --model lr --model-out "$1" --epochs 1 --any-quality -q --hash-bits 18 >/dev/null 2>&1
+    "$PARAMO" train --data libsvm.data --model lr --model-out "$1" --epochs 1 --any-quality -q --hash-bits 18 \
+        >/dev/null 2>&1
 }
 check "another model" other other
 "$PARAMO" predict --model-in other --data few.rows --out other.want
 load() { # load NAME: one row again and again, until the file `enough` is there; each answer is a line
     local i
     for ((i = 1; ; i++)); do
-        curl -s -S --fail --max-time "$DEADLINE" --data-binary "@one" "$URL/predict?[1-50]" >>"$1.got" 2>>"$1.failed" || echo "curl: $?" >>"$1.failed"
+        curl -s -S --fail --max-time "$DEADLINE" --data-binary "@one" "$URL/predict?[1-50]" >>"$1.got" 2>>"$1.failed" ||
+            echo "curl: $?" >>"$1.failed"
         echo $((i * 50)) >"$1.sent"
         [ ! -e enough ] || return 0
     done
@@ -231,7 +246,8 @@ for name in load1 load2; do
 done
 wait_for 20 test -s load1.sent && wait_for 20 test -s load2.sent
 connect 21 # a request that has begun: its body comes after SIGTERM
-printf 'POST /predict HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %s\r\n\r\n' "$(stat -c %s one)" >&21
+printf 'POST /predict HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %s\r\n\r\n' "$(stat -c %s one)" \
+    >&21
 read -r -t "$DEADLINE" line <&21
 check "a request has begun" grep -q '100 Continue' <<<"$line"
 kill -TERM "$(job_pid main)"

@@ -39,7 +39,8 @@ URL=http://127.0.0.1:$(sed -n 's/^paramo serve: listening on port //p' serve.err
 check "serve is alive" status 200 healthz
 check "serve is not ready" status 503 readyz
 check "serve has no scores" [ "$(get --data-binary @rows "$URL/predict")" = 503 ]
-check "serve says why it has no scores" wait_for 20 grep -q "^paramo serve: .*the job at $SCHEDULER: .*refused" serve.err
+check "serve says why it has no scores" wait_for 20 grep -q "^paramo serve: .*the job at $SCHEDULER: .*refused" \
+    serve.err
 
 job lr --model lr --epochs 3 --hold-out 0 --hash-bits 12 --scale maxabs --model-out lr
 ends lr-train 0 "a job trains"
@@ -50,7 +51,8 @@ check "the scores are those of the model that is saved" wait_for 20 predicted lr
 check "serve is no node of the job" [ "$(grep -c '^worker' nodes)" = 2 ]
 over lr
 kill -HUP "$(job_pid serve)"
-check "serve continues with the model of a job that is over" wait_for 40 grep -q "there is no newer model: the job at $SCHEDULER" serve.err
+check "serve continues with the model of a job that is over" wait_for 40 grep \
+    -q "there is no newer model: the job at $SCHEDULER" serve.err
 check "the scores are the same" predicted lr.want
 
 job fm --model fm --dim 3 --epochs 2 --hold-out 0 --snapshot --model-out fm

@@ -25,14 +25,17 @@ expect 0 "status as text" "${status[@]}"
 cp "$OUT" text
 check "rebalancing is complete" grep -q '1 replicas: rebalancing is complete: every key has all its copies' text
 check "status shows the scheduler" grep -Eq "^scheduler +127\.0\.0\.1 +joined" text
-check "status shows each server, with its name, address and shards" grep -Eq '^server 1 +box1 +127\.0\.0\.1:[0-9]+ +joined +[0-9.]+ s +2$' text
+check "status shows each server, with its name, address and shards" grep \
+    -Eq '^server 1 +box1 +127\.0\.0\.1:[0-9]+ +joined +[0-9.]+ s +2$' text
 check "status shows the worker" grep -Eq '^worker 0 .*joined' text
 check "status shows what a server owns and keeps" grep -Eq '^0 +2048 +2048 +0 +[1-9][0-9]+ +[1-9][0-9]+ ' text
 check "status shows no checkpoint" grep -q 'this scheduler has taken none' text
 
 expect 0 "a checkpoint is taken" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir "$WORK/ckpt"
 start s2 "$PARAMO" server --scheduler "127.0.0.1:$PORT" --name box2 --domain "host 2"
-converged_with() { "${status[@]}" --json >json.out && grep -q '"converged": true' json.out && grep -q "\"name\": \"$1\"" json.out; } # NAME
+# NAME
+converged_with() { "${status[@]}" --json >json.out && grep -q '"converged": true' json.out &&
+    grep -q "\"name\": \"$1\"" json.out; }
 check "a third server joins, and gets its share" wait_for 60 converged_with box2
 expect 0 "server 0 is drained" "$PARAMO" drain 0 --scheduler "127.0.0.1:$PORT"
 check "rebalancing is complete again" wait_for 60 converged_with box2
@@ -50,7 +53,8 @@ assert sum(n["server"]["copies"] for n in node.values()) == 4096
 here = [node["box1"]["server"], node["box2"]["server"]]
 for n in here:
     assert n["rows"] > 0 and n["bytes"] > 0 and n["requests"] > 0, n
-    c = n["applied_windows"] # each shard has one record of the worker; the parts that came with partitions are gone with the pushes that followed
+    # Each shard has one record of the worker. Notes that came with partitions are gone with the pushes that followed.
+    c = n["applied_windows"]
     assert 1 <= c["senders"] <= 8 and c["bytes"] < 1 << 20 and c["applied_notes"] < 1024, c
 p = s["write_pauses"] # of the one that has left, too
 assert p["count"] > sum(n["write_pauses"]["count"] for n in here), p
@@ -71,7 +75,8 @@ ends sched 0 "the job ends in order"
 # ---- converged: the next server may be taken down, and only then ----
 free_port
 status=("$PARAMO" status --scheduler "127.0.0.1:$PORT")
-scheduler() { start "$1" "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 1 --replicas 1 --state state --verbose; }
+scheduler() { start "$1" "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 1 --replicas 1 --state state \
+    --verbose; }
 server() { start "$1" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --name "$1" --domain "$1"; } # NAME
 rm -f stop
 scheduler k0
@@ -92,7 +97,10 @@ few() { # every answer until the death is known says what is missing
 check "status says that one server is too few for the copies" wait_for 30 few
 check "status never said that all copies are there" sh -c '! test -e wrong && ! grep -q "with all its copies" k1.err'
 expect 0 "status as JSON" "${status[@]}" --json
-check "the JSON says how many copies are missing" sh -c 'grep -q "\"converged\": false" "$1" && grep -q "\"copies_missing\": 4096" "$1" && grep -q "\"servers_missing\": 1" "$1"' . "$OUT"
+check "the JSON says how many copies are missing" \
+    sh -c \
+    'grep -q "\"converged\": false" "$1" && grep -q "\"copies_missing\": 4096" "$1" && grep -q "\"servers_missing\": 1" "$1"' \
+    . "$OUT"
 server k-s2
 check "a new server takes the place: rebalancing is complete" wait_for 60 converged_with k-s2
 kill -KILL "$(job_pid k-s0)"

@@ -19,9 +19,11 @@ check "the message names node, task and remedy" grep -q 'server 0.*has no task "
 # ---- an order that the servers keep ----
 for tau in 0 4; do
     expect 0 "iterations with bounded delay, alone" "$HERE/chain" $tau
-    check "iterations, alone: all are within the bound" grep -Eqx "tau $tau: 200 notes, 0 beyond the bound, at most [0-$tau] ahead" "$OUT"
+    check "iterations, alone: all are within the bound" grep \
+        -Eqx "tau $tau: 200 notes, 0 beyond the bound, at most [0-$tau] ahead" "$OUT"
     expect 0 "iterations on two servers" "$PARAMO" run -s 2 -w 1 -- "$HERE/chain" $tau
-    check "iterations on two servers: all are within the bound" grep -Eq "tau $tau: 400 notes, 0 beyond the bound, at most [0-$tau] ahead" "$OUT"
+    check "iterations on two servers: all are within the bound" grep \
+        -Eq "tau $tau: 400 notes, 0 beyond the bound, at most [0-$tau] ahead" "$OUT"
 done
 
 # ---- a server and a worker are killed ----

@@ -39,17 +39,20 @@ worker c "$parts" "$rounds" hold never
 joined c
 worker d "$parts" "$rounds" hold continue
 joined d
-check 'two additional workers join' wait_for 20 logged scheduler 'worker 3 .*has joined the running job as an additional node'
+check 'two additional workers join' wait_for 20 logged scheduler \
+    'worker 3 .*has joined the running job as an additional node'
 check 'c holds a part' wait_for 20 said c '^waiting: hold'
 check 'd holds a part' wait_for 20 said d '^waiting: hold'
 held=$(sed -n 's/^got: //p' "$WORK/d.out")
 kill -KILL "$(job_pid c)"
-check 'c is dead, and its part is dealt to others' wait_for 20 logged scheduler 'worker . .*is dead: its connection was lost; the work it held \(work units: 1\)'
+check 'c is dead, and its part is dealt to others' wait_for 20 logged scheduler \
+    'worker . .*is dead: its connection was lost; the work it held \(work units: 1\)'
 ends c 137 'c was killed'
 pid_d=$(job_pid d)
 kill -STOP "$pid_d"
 : >open
-check 'd is dead after its silence' wait_for 30 logged scheduler 'is dead: it was silent .*the work it held \(work units: 1\)'
+check 'd is dead after its silence' wait_for 30 logged scheduler \
+    'is dead: it was silent .*the work it held \(work units: 1\)'
 check 'b is at work' wait_for 20 said b '^got: 1'
 kill -KILL "$(job_pid b)"
 ends b 137 'b was killed'

@@ -20,7 +20,8 @@ for program in ps_kv_two_customers ps_kv_lens ps_simple_groups ps_kv_callbacks; 
 done
 # ps-lite's users set a timeout in seconds: what is lost is sent again when its answer is overdue all the same (a
 # message in ten, each a second late, would take far longer than lib.sh waits).
-PS_DROP_MSG=10 PS_RESEND=1 PS_RESEND_TIMEOUT=20000 PARAMO_VAN=tcp run "PS_DROP_MSG=10 PS_RESEND_TIMEOUT=20000" ps_kv_lens
+PS_DROP_MSG=10 PS_RESEND=1 PS_RESEND_TIMEOUT=20000 PARAMO_VAN=tcp run "PS_DROP_MSG=10 PS_RESEND_TIMEOUT=20000" \
+    ps_kv_lens
 for program in ps_kv_two_customers ps_kv_two_apps ps_simple_groups; do
     PARAMO_VAN=tcp run "tcp" $program
 done
