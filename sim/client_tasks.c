@@ -1,7 +1,7 @@
 /*
  * What an application does on a thread of its own, with waits: it saves a table to its machine's disk, and
  * loads one. A fiber plays the thread. A file is whole, or the old content stays (disk full, torn write); a
- * save that was reported stays for ever, at any later failure.
+ * save that was reported stays forever, at any later failure.
  */
 #include "sim/client_tasks.h"
 

@@ -89,7 +89,7 @@ void live_discard(struct live *l)
     (void)closedir(d);
 }
 
-/* A scheduler that is not there is tried again for so long. */
+/* How long to try a scheduler that is not there. */
 static paramo_err join(struct live *l, uint32_t connect_ms)
 {
     paramo_config config;

@@ -103,7 +103,7 @@ static inline bool lane_expects(const struct lane *lane)
     return (uint32_t)atomic_load(&lane->expected) != 0;
 }
 
-/* On the lane: so much was handled. Only the holder counts. */
+/* On the lane: counts what was handled. Only the holder counts. */
 static inline void lane_worked(struct lane *lane, unsigned count)
 {
     uint64_t before = atomic_load_explicit(&lane->work, memory_order_relaxed);

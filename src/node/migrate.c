@@ -89,7 +89,7 @@ void member_slot_migration_order(struct member_slot *member_slot, uint64_t order
     if (!err && !from && !to)
         err = err_set(PARAMO_E_INVALID, "the scheduler ordered to migrate partitions of another server");
     struct migration_job *job = err ? NULL : calloc(1, sizeof *job);
-    if (!err && !job && what == ORDER_MIGRATION_END) { /* without it paused partitions would wait for ever */
+    if (!err && !job && what == ORDER_MIGRATION_END) { /* without it paused partitions would wait forever */
         member_order_later(member_slot->member, order);
         return;
     }

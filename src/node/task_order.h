@@ -10,7 +10,7 @@
  *     not known any more | high - WINDOW + 1   1 0 0 1 1 0 ...   high | not yet arrived
  *                                     ended (and failed) or not
  *
- * A number that is not known counts as not yet arrived: then a call may wait for ever, but never begins too early.
+ * A number that is not known counts as not yet arrived: then a call may wait forever, but never begins too early.
  */
 #ifndef NODE_TASK_ORDER_H
 #define NODE_TASK_ORDER_H

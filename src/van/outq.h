@@ -4,7 +4,7 @@
  *
  * A frame's place in its class is fixed when it is queued: rank = arrival number - priority x
  * OUTQ_AGE_FRAMES, smallest first. So equal priorities keep their order, higher ones overtake, and no frame
- * is overtaken for ever. Most frames come in rank order and form a list. A frame that overtakes goes to a
+ * is overtaken forever. Most frames come in rank order and form a list. A frame that overtakes goes to a
  * pairing heap (Fredman et al., Algorithmica 1986). The next frame is the smaller of the two heads. A class
  * is charged with a frame's bytes from outq_put until outq_complete, which follows the sending. One lane
  * owns the queue. Tests: test/van/test_van.c.

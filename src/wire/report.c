@@ -1,6 +1,6 @@
 #include "wire/report.h"
 
-/* Those classes that are not empty, in order. */
+/* Writes the classes that are not empty, in order. */
 void spread_encode(const struct spread *m, struct writer *w)
 {
     uint16_t classes = 0;

@@ -1,7 +1,7 @@
 /*
  * The inside of the client, for src/worker only: what a request is made of, and what owns it.
  *
- *     request --- chunk: some of its keys, one number for ever
+ *     request --- chunk: some of its keys, one number forever
  *                   |--- slice: what one shard gets of the chunk in the present attempt; one frame
  *     link ------ the connection to one shard, with the slices that wait for it or for an answer over it
  *
@@ -63,7 +63,7 @@ enum {
     LINK_NAME_MAX = VIEW_LABEL_MAX,
     /* how long after its last request a customer sends its floor, and how often; arbitrary */
     FLOOR_MS = 1000,
-    PRIORITY_OVERTAKEN_MAX = 64 /* a slice that was overtaken so often keeps its place */
+    PRIORITY_OVERTAKEN_MAX = 64 /* a slice that was overtaken this many times keeps its place */
 };
 
 /* A run of keys with their values and lengths. */

@@ -548,7 +548,7 @@ static void begin_migrations(void)
     assert_true(ckpt_job.sources > 0);
 }
 
-/* Each checkpoint makes migrations begin again, so the clock's waits for those that have begun; but not for ever. */
+/* Each checkpoint makes migrations begin again, so the clock's waits for those that have begun; but not forever. */
 static void the_clock_waits_for_migrations(void **state)
 {
     (void)state;

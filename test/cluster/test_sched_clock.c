@@ -342,7 +342,7 @@ static void leave_arrives(struct cluster *c, const struct tnode *node, uint64_t 
 }
 
 /* A join that was given up is overtaken by the goodbye to it, and by the next join of its customer: a late copy of it
- * neither counts for ever nor takes the place of the customer's clock. */
+ * neither counts forever nor takes the place of the customer's clock. */
 static void test_late_join(void **state)
 {
     (void)state;

@@ -299,7 +299,7 @@ static void the_next_takes_over(void **state)
     assert_string_equal(simetcd_value(etcd, "paramo/clicks/leader"), "two:1");
 }
 
-/* Two that both believe to lead: the one that began last saves, and the other is fenced for ever. */
+/* Two that both believe to lead: the one that began last saves, and the other is fenced forever. */
 static void the_one_before_is_fenced(void **state)
 {
     (void)state;

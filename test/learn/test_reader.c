@@ -695,7 +695,7 @@ static void interruption_ends_waits(void **s)
     pipe_end = feed.fd;
     assert_int_equal(pthread_create(&other, NULL, interrupter, r), 0);
     const struct block *b;
-    /* the pipe stays open: without the interruption this would wait for ever */
+    /* the pipe stays open: without the interruption this would wait forever */
     assert_int_equal(reader_next(r, &b), PARAMO_E_INTERRUPTED);
     int ended;
     assert_int_equal(reader_part(r, 0, 0, &b, &ended), PARAMO_E_INTERRUPTED);

@@ -128,7 +128,7 @@ static void test_queue_against_a_sort(void **state)
         assert_int_equal(q.class[i].charged, 0);
 }
 
-/* A low priority is not overtaken for ever. */
+/* A low priority is not overtaken forever. */
 static void test_queue_ages(void **state)
 {
     (void)state;

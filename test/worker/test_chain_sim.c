@@ -1,6 +1,6 @@
 /*
  * Chains of shards on one simulated network: servers are killed, or cut off and declared dead, while clients
- * push. What was answered is there, once; copies are equal bit for bit; no request waits for ever. Faults from a
+ * push. What was answered is there, once; copies are equal bit for bit; no request waits forever. Faults from a
  * seed; one seed again: test_chain_sim SEED [COUNT]. The test makes the views, as the scheduler
  * will: the dead are dropped from every chain, and each server takes the view at its own time.
  */

@@ -463,7 +463,7 @@ static void test_counts_and_scans_take_turns(void **state)
 }
 
 /* Two requests of one scan to a page whose rows are gone, as when a copy of the first comes late: each would lose for
- * the other how far it has come, for ever. The latest one counts. */
+ * the other how far it has come, forever. The latest one counts. */
 static void test_a_late_copy_of_a_scan(void **state)
 {
     (void)state;

@@ -443,7 +443,7 @@ static void connect_as_owner(void *arg)
 
 /* The owner connects to a member that is dead, though the view does not know it, and another process, which follows
  * the owner, has its address. WELCOME tells the owner; but its HELLO was taken for a later stream of its own,
- * and the one that this process is to have was refused for ever: nothing was acknowledged any more. */
+ * and the one that this process is to have was refused forever: nothing was acknowledged any more. */
 static void test_connected_for_another(void **state)
 {
     (void)state;

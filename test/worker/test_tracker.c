@@ -205,7 +205,7 @@ static void test_success_after_failures(void **state)
     assert_int_equal(tracker_result(&t, 1), PARAMO_E_TIMEOUT);
     tracker_all_begin(&t, &all);
     assert_int_equal(tracker_all_result(&all), PARAMO_E_TIMEOUT);
-    (void)atomic_flag_test_and_set(&t.failures_lock); /* for ever: a thread that waits for it hangs */
+    (void)atomic_flag_test_and_set(&t.failures_lock); /* forever: a thread that waits for it hangs */
     (void)alarm(30);
     assert_int_equal(tracker_result(&t, 3), PARAMO_OK);
     assert_int_equal(tracker_result(&t, 4), PARAMO_OK);

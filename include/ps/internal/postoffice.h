@@ -736,7 +736,7 @@ inline void Postoffice::TakeUntold(Customer *customer)
 }
 
 /* How long those that have come to a barrier wait for a dead worker's replacement. ps-lite knows replacements
- * with heartbeats only, and then waits for ever. */
+ * with heartbeats only, and then waits forever. */
 inline std::chrono::milliseconds Postoffice::RecoveryPatience()
 {
     const int heartbeat = GetEnv("PS_HEARTBEAT_TIMEOUT", 0);
@@ -753,7 +753,7 @@ inline bool Postoffice::WorkersOnlyDied()
 
 /* One barrier of the cluster, which dead workers hold up: workers that take their places enter it, too. `until_over`:
  * a server or scheduler at the end stays for the workers that are left, even if nodes have died. If it closed its
- * apps, their requests to it would wait for ever. Returns what is wrong, or nothing. */
+ * apps, their requests to it would wait forever. Returns what is wrong, or nothing. */
 inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_over)
 {
     paramo_node *joined = nullptr;

@@ -9,10 +9,10 @@
 
 #include "env/fs.h"
 
-/* The same path without ".", ".." and repeated slashes. Links are not resolved. INVALID: not an absolute
- * path. TOO_LARGE. */
+/* Writes the path without ".", ".." and repeated slashes. Links are not resolved. INVALID: not an absolute path.
+ * TOO_LARGE. */
 MUST_USE paramo_err ckpt_dir_normal(const char *dir, char out[FS_PATH_MAX]);
-/* Is it root, or below it? Both paths are normal. root "": no. */
+/* Is dir the folder root, or below it? Both paths are normal. No, if root is empty. */
 bool ckpt_dir_under(const char *dir, const char *root);
 /* OK: the folder is missing, is empty, or holds only checkpoints (besides hidden files and lost+found).
  * REFUSED. */

@@ -78,10 +78,11 @@ MUST_USE paramo_err member_kv_delete(struct member *m, struct member_call *call,
 /* A customer's clock counts from here on, and begins with the minimum of all that count. */
 MUST_USE paramo_err member_clock_join(struct member *m, struct member_call *call, uint32_t customer,
                                       uint64_t deadline);
-/* It has reached this number. NOT_FOUND: it does not count; the next one answers that, too. */
+/* The clock of the session has reached this number. NOT_FOUND: the session does not count; clock_wait answers that,
+ * too. */
 MUST_USE paramo_err member_clock_tell(struct member *m, struct member_call *call, uint64_t session,
                                       uint64_t clock, uint64_t deadline);
-/* Waits until all that count have reached it, or TIMEOUT, which names those that have not. */
+/* Waits until all clocks that count have reached this one, or TIMEOUT, which names the workers that have not. */
 MUST_USE paramo_err member_clock_wait(struct member *m, struct member_call *call, uint64_t session,
                                       uint64_t clock, uint64_t deadline);
 MUST_USE paramo_err member_clock_leave(struct member *m, struct member_call *call, uint64_t session,

@@ -15,7 +15,7 @@ struct member;
 /* An order has been carried out: its result (what it owns is taken), or its failure, with this thread's
  * message. It reaches the scheduler although connections break. Does nothing if the member has ended. */
 void member_order_done(struct member *m, uint64_t order, paramo_err status, struct writer *result);
-/* Nothing of the order was carried out, for want of memory: the scheduler sends it again, after a heartbeat
+/* Nothing of the order was carried out, because there was no memory: the scheduler sends it again, after a heartbeat
  * or later. Does nothing if the member has ended. */
 void member_order_later(struct member *m, uint64_t order);
 

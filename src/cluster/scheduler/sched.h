@@ -47,7 +47,7 @@ struct scheduler {
 
 /* Do rows whose last copy is lost return to a checkpoint? A job that was about to begin with a load ends. */
 bool sched_restores_lost(const struct scheduler *s);
-/* The job's state moves on. */
+/* Moves the job to this state. */
 void sched_move(struct scheduler *s, enum sched_state to);
 
 #endif

@@ -25,7 +25,7 @@ void sched_barrier_enter(struct sched_call *call, struct reader *body);
 void sched_barrier_node_gone(struct sched_node *node);
 void sched_barrier_fini(struct scheduler *s);
 
-/* Durable records: one, the next of all (sched_save_ops.write_next), and back. */
+/* Durable records: writes one, writes the next of all (sched_save_ops.write_next), reads one back. */
 void sched_barrier_record(const struct scheduler *s, uint64_t key, struct writer *w);
 bool sched_barrier_next_records(const struct scheduler *s, struct sched_save_cursor *cursor,
                                 struct writer *w);

@@ -101,7 +101,8 @@ MUST_USE paramo_err sched_calls_floor(struct sched_node *node, uint64_t floor);
 /* The node is gone: its deferred calls are withdrawn. */
 void sched_calls_drop(struct sched_node *node, bool keep_answered);
 
-/* Durable records: one (empty: it is gone), the next of all (sched_save_ops.write_next), and back. */
+/* Durable records: writes one (empty: it is gone), writes the next of all (sched_save_ops.write_next), reads one
+ * back. */
 void sched_calls_record(const struct scheduler *s, uint64_t key, struct writer *w);
 bool sched_calls_next_records(const struct scheduler *s, struct sched_save_cursor *cursor, struct writer *w);
 MUST_USE paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader *record);

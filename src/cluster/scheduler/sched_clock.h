@@ -52,8 +52,8 @@ void sched_clock_status(const struct scheduler *s, struct status *m);
 const char *sched_clock_fault(const struct scheduler *s);
 void sched_clock_fini(struct scheduler *s);
 
-/* Durable records: one (key 0: the minimum; else a session), the next of all (sched_save_ops.write_next), and back; at
- * last sched_clock_restored. */
+/* Durable records: writes one (key 0: the minimum; otherwise a session), writes the next of all
+ * (sched_save_ops.write_next), reads one back. sched_clock_restored comes last. */
 void sched_clock_record(const struct scheduler *s, uint64_t key, struct writer *w);
 bool sched_clock_next_records(const struct scheduler *s, struct sched_save_cursor *cursor, struct writer *w);
 MUST_USE paramo_err sched_clock_restore(struct scheduler *s, uint64_t key, struct reader *record);

@@ -138,7 +138,7 @@ static void end_due(struct lane_timer *timer)
         end_if_all_gone(s, true);
         return;
     }
-    if (s->state == SCHED_OVER) { /* a disk may hang for ever; no node may wait for that */
+    if (s->state == SCHED_OVER) { /* a disk may hang forever; no node may wait for that */
         sched_save_abandon(s);
         emptied(s, err_set(PARAMO_E_TIMEOUT, "the store has not answered within %d ms", SILENT_MS));
         return;

@@ -26,7 +26,7 @@ void sched_kv_delete(struct sched_call *call, struct reader *body);
 size_t sched_kv_count(const struct scheduler *s);
 void sched_kv_fini(struct scheduler *s);
 
-/* Durable records: one, the next of all (sched_save_ops.write_next), and back. */
+/* Durable records: writes one, writes the next of all (sched_save_ops.write_next), reads one back. */
 void sched_kv_record(const struct scheduler *s, uint64_t key, struct writer *w);
 bool sched_kv_next_records(const struct scheduler *s, struct sched_save_cursor *cursor, struct writer *w);
 MUST_USE paramo_err sched_kv_restore(struct scheduler *s, struct reader *record);

@@ -12,8 +12,8 @@
 
 struct scheduler;
 
-/* Durable records: one, the next of all (sched_save_ops.write_next), and back: pools first, then owners, then work
- * units; at last sched_pool_restored. */
+/* Durable records: writes one, writes the next of all (sched_save_ops.write_next), reads one back: pools first, then
+ * owners, then work units. sched_pool_restored comes last. */
 void sched_pool_record(const struct scheduler *s, enum record_kind kind, uint64_t key, struct writer *w);
 bool sched_pool_next_records(const struct scheduler *s, struct sched_save_cursor *cursor, struct writer *w);
 MUST_USE paramo_err sched_pool_restore(struct scheduler *s, enum record_kind kind, uint64_t key,

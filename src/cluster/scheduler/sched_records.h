@@ -10,10 +10,10 @@
 
 extern const struct sched_save_ops sched_records_ops;
 
-/* Gives each part what the store has found of it. */
+/* Passes the records that the store has read to their parts. */
 MUST_USE paramo_err sched_records_restore(struct scheduler *s);
-/* What a checkpoint keeps of the job beside its tables, values and pools as durable records (sched_save_copy_begin):
- * back, in place of the present ones. Work units that were leased are dealt again. */
+/* Restores what a checkpoint keeps of the job beside its tables, in place of the present values and pools (durable
+ * records of sched_save_copy_begin). Work units that were leased are dealt again. */
 MUST_USE paramo_err sched_records_restore_extra(struct scheduler *s, const uint8_t *records, size_t bytes);
 
 #endif

@@ -14,7 +14,7 @@ struct view;
 
 /* Its nodes have heartbeat_timeout_ms to register again. INVALID: it is of a job of another size. */
 MUST_USE paramo_err sched_resume_view(struct scheduler *s, struct reader *record);
-/* The nodes of it. CORRUPT: no scheduler writes such a view. */
+/* Takes the nodes of the view. CORRUPT: no scheduler writes such a view. */
 MUST_USE paramo_err sched_resume_nodes(struct scheduler *s, const struct view *view);
 
 #endif

@@ -51,7 +51,7 @@ void sched_ring_check_gone(struct scheduler *s);
 bool sched_ring_adopt(struct scheduler *s);
 /* Is the owner of this partition gone? */
 bool sched_ring_is_orphan(const struct scheduler *s, size_t partition);
-/* Is that of any partition? */
+/* Is the owner of any partition gone? */
 bool sched_ring_has_orphans(const struct scheduler *s);
 /* The chains differ from chains_before: these shards must have the next view before they continue. */
 void sched_ring_changed(struct scheduler *s);
@@ -69,7 +69,7 @@ MUST_USE paramo_err sched_ring_plan(const struct scheduler *s, struct ring_chain
 const struct ring_chains *sched_ring_chains(const struct scheduler *s);
 /* Like sched_ring_chains(), for commits of migrations, which change the chains. */
 struct ring_chains *sched_ring_chains_mutable(struct scheduler *s);
-/* They lie in one array. */
+/* The shard of this index. All shards lie in one array. */
 const struct view_shard *sched_ring_shard(const struct scheduler *s, uint32_t index);
 uint32_t sched_ring_shards_count(const struct scheduler *s);
 /* By partition, as in struct view. */

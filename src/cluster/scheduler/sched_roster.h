@@ -51,7 +51,7 @@ void sched_roster_forgive(struct scheduler *s, uint64_t grace);
 struct sched_node *sched_roster_find(const struct scheduler *s, uint32_t id);
 /* Writes the labels of dead (and, if asked, left) nodes of a group, cut to fit; returns their number. */
 size_t sched_roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity);
-/* It, or the node whose place it took, was there when the job was complete. Of nodes in place. */
+/* Was the node, or the one whose place it took, there when the job was complete? Only for nodes in place. */
 bool sched_roster_founder(const struct sched_node *node);
 struct sched_node *sched_roster_find_incarnation(const struct scheduler *s, uint64_t incarnation);
 /* The nodes of a role, by rank: SLOTS_SERVERS, ... */

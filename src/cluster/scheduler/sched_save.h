@@ -23,7 +23,7 @@ enum record_kind {
     RECORD_BARRIER,   /* customer << 3 | group */
     RECORD_VALUES,    /* of one hash */
     RECORD_POOL,      /* its place among the pools */
-    RECORD_OWNERS,    /* the same */
+    RECORD_OWNERS,    /* the place of their pool */
     RECORD_UNITS,     /* pool << 20 | work unit / 64 */
     RECORD_RESTORING, /* the checkpoint that the job begins with is not loaded yet */
     RECORD_UNASKED,   /* in a checkpoint only: it was taken by the clock (sched_ckpt.c) */
@@ -57,7 +57,7 @@ struct sched_save_batch {
     bool end;                                /* it is new */
 };
 
-/* What saves ask of, and tell, the parts (sched_records.c). */
+/* The functions of the parts that saves call (sched_records.c). */
 struct sched_save_ops {
     bool (*due)(const struct scheduler *s); /* a change is about to come */
     bool (*flush)(
@@ -68,7 +68,7 @@ struct sched_save_ops {
     void (*write_record)(const struct scheduler *s, uint64_t id, struct writer *w);
     /* View, end and the like: last, in the step in which the save is complete. */
     void (*write_last)(const struct scheduler *s, const struct sched_save_batch *batch, struct writer *w);
-    /* They are durable. */
+    /* The view, or the end, is durable. */
     void (*view_saved)(struct scheduler *s, struct control_message_body *view, uint64_t number);
     void (*end_saved)(struct scheduler *s);
     void (*saved)(struct scheduler *s, uint64_t save); /* everything up to this save */
@@ -140,7 +140,7 @@ void sched_save_proof(struct scheduler *s);
 /* Begins the save that is due and that could not begin: its view had no memory (the scheduler's clock tries again), or
  * a barrier was being released. */
 void sched_save_retry(struct scheduler *s);
-/* Saves it, then announces it. Takes view. */
+/* Saves the view, then announces it. Takes view. */
 void sched_save_view(struct scheduler *s, struct control_message_body *view, uint64_t number);
 void sched_save_end(struct scheduler *s);
 /* The job is over: empties its store for the next one. done when that is durable, or cannot be; with this thread's

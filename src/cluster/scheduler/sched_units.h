@@ -75,7 +75,7 @@ struct sched_pool {
     uint16_t free_in[POOL_BLOCKS];
     bool chaining;      /* all units of the round are done, and they are chained for the next */
     uint32_t unchained; /* units before this one are not chained yet */
-    /* units and counters, for the last unit that was dealt or asked for in vain; for tests */
+    /* units and counters, for the last unit that was dealt or not found; for tests */
     uint32_t looked;
     struct owner *owners;
     uint32_t owners_count, owners_capacity;

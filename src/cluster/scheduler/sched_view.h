@@ -17,7 +17,7 @@ struct scheduler;
 /* The store may be an older copy: this many schedulers may have led since it was made. Arbitrary. */
 enum { SCHED_TERMS_AHEAD = 1024 };
 
-/* What the view asks of, and tells, the parts (sched_announce.c). */
+/* The functions of the parts that the view calls (sched_announce.c). */
 struct sched_view_ops {
     struct control_message_body *(*build)(struct scheduler *s); /* encoded; NULL: there is no memory */
     void (*announced)(struct scheduler *s);                     /* it is durable: members may have it */
@@ -36,9 +36,9 @@ struct sched_view {
 };
 
 void sched_view_init(struct scheduler *s, const struct sched_view_ops *ops);
-/* Of the newest change, announced or not. */
+/* The number of the newest change, announced or not. */
 uint64_t sched_view_number(const struct scheduler *s);
-/* Of the last view that was announced. */
+/* The number of the last view that was announced. */
 uint64_t sched_view_announced(const struct scheduler *s);
 /* A change is in no view yet. */
 bool sched_view_is_due(const struct scheduler *s);
@@ -49,7 +49,7 @@ struct control_message_body *sched_view_body(const struct scheduler *s);
 void sched_view_change(struct scheduler *s);
 /* Builds the view now if a change is due. False: there is no memory; it is built later. */
 bool sched_view_flush(struct scheduler *s);
-/* Of the scheduler's clock: builds a view that is due if no timer does. */
+/* Called by the scheduler's clock: builds a view that is due if no timer does. */
 void sched_view_retry(struct scheduler *s);
 /* The number of the next view, which says what changes now. */
 uint64_t sched_view_next(const struct scheduler *s);

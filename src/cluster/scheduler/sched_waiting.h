@@ -16,7 +16,7 @@ void sched_waiting_push(struct scheduler *s, struct sched_node *node);
 void sched_waiting_remove(struct sched_node *node);
 /* A waiting node gets this thread's message and is forgotten. Its connection has a few seconds to close. */
 void sched_waiting_refuse(struct sched_node *node, paramo_err status);
-/* Like sched_waiting_refuse(), for all calls that wait. */
+/* Like sched_waiting_refuse(), for all nodes that wait. */
 void sched_waiting_refuse_all(struct scheduler *s, paramo_err status, const char *text);
 /* The answer to REGISTER is an error, with this thread's message. */
 void sched_waiting_reply_error(struct sched_peer *peer, paramo_err status);

@@ -44,7 +44,7 @@ struct scheduler;
 
 /* INVALID: what the store holds is a job of another size. */
 MUST_USE paramo_err scheduler_create(const struct scheduler_config *config, struct scheduler **scheduler);
-/* Of the scheduler in the view, when it has no member of its own. */
+/* The incarnation of the scheduler in the view, when it has no member of its own. */
 uint64_t scheduler_incarnation(const struct scheduler *scheduler);
 /* The address that members connect to, with the real port. */
 const char *scheduler_address(const struct scheduler *scheduler);

@@ -23,17 +23,18 @@ struct scheduler_config {
     const char *address; /* to listen on */
     const char *token;
     uint32_t num_servers, num_workers;
-    uint32_t migration_kib_per_s;  /* at most so fast from each shard; 64 MiB/s */
+    uint32_t migration_kib_per_s;  /* the most from each shard; 64 MiB/s */
     uint32_t migration_partitions; /* the most in one migration; 256. For tests */
     uint32_t replicas;             /* copies beside the owner, 0 to RING_REPLICAS_MAX */
     /* a member of role SCHEDULER will join too, and the cluster is not complete without it */
     bool own_member;
     bool embedded; /* all members are in this process, and stand still when it does */
     uint32_t heartbeat_ms, heartbeat_timeout_ms; /* 1 s, 10 s */
-    uint32_t rejoin_ms;   /* a member whose connection broke may come back for so long; 300 ms */
+    uint32_t rejoin_ms;   /* how long a member may take to come back when its connection broke; 300 ms */
     uint32_t end_wait_ms; /* how long members may take to leave when the job is over; 5 s */
-    uint32_t recovery_ms; /* when no worker is left, and some have died, the job waits so long for one that
-                             comes in a dead one's place; 0: it ends at once */
+    /* When no worker is left, and some have died: how long the job waits for one that comes in a dead one's place;
+     * 0: it ends at once. */
+    uint32_t recovery_ms;
     uint64_t frame_bytes; /* 64 MiB */
     /* NULL: the job ends with this process. Else a store that has started (READY), on this lane, and what it
      * found (used until scheduler_create returns). It is the scheduler's from then on, which closes it. */
@@ -46,7 +47,7 @@ struct scheduler_config {
     uint64_t (*unix_time)(void);    /* seconds, for the manifest; NULL: 0 */
     uint32_t checkpoint_every_ms;   /* 0: only when asked */
     uint32_t checkpoint_full_every; /* length of a series: one full, the rest incremental; 1 */
-    uint32_t checkpoint_keep;       /* of those taken every so often; 0: all */
+    uint32_t checkpoint_keep;       /* how many of the timer's checkpoints to keep; 0: all */
     char checkpoint_dir[FS_PATH_MAX], restore_dir[FS_PATH_MAX]; /* "": none; else from the root on */
     /* Folders, from the root on, ':' between, in or below which checkpoints may be asked for, too. Without
      * these and checkpoint_dir: any in which there is nothing else. */

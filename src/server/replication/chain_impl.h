@@ -21,7 +21,7 @@
  *     succession.h  what a new view changes
  *     replication.h begin and end of all that; chain_tick.h: what happens each 100 ms
  *
- * - Order. The owner numbers its changes. The numbers of one partition ascend for ever, whichever shard owns
+ * - Order. The owner numbers its changes. The numbers of one partition ascend forever, whichever shard owns
  *   it. A member applies a change only to partitions whose last number is lower. So a change that is sent
  *   again is never applied twice, and copies are equal at equal numbers.
  * - Kept. A member keeps what it forwarded until it is acknowledged, and sends it to the next member of a new
@@ -68,7 +68,7 @@ enum {
     CHAIN_GRANTS = 2, /* arbitrary: nearly always the first is enough */
     CHAIN_CONNECT_MS = 5000,
     CHAIN_GUESTS_MAX = 1024, /* connections that sent nothing but HELLO; arbitrary, far beyond any job's */
-    CHAIN_PLACE_MS = 1000,   /* so long a stream keeps its connection before an earlier one may come back */
+    CHAIN_PLACE_MS = 1000,   /* how long a stream keeps its connection before an earlier one may come back */
     CHAIN_WORDS = PARTITION_WORDS
 };
 _Static_assert((int)PARTITION_BITS == (int)RING_PARTITIONS, "wire/partition_bits.h knows no ring");

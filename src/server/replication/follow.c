@@ -434,7 +434,7 @@ static struct chain_source *source_of(const struct chain *c, const struct chain_
     return source;
 }
 
-/* Does a later stream of the member keep the guest out? Not if it has no connection, and not for ever: the later one
+/* Does a later stream of the member keep the guest out? Not if it has no connection, and not forever: the later one
  * may be of another process that has the token, and the guest the member's. */
 static bool is_late(const struct chain *c, const struct chain_guest *g)
 {

@@ -15,7 +15,7 @@
 #include "server/shard/slice.h"
 #include "server/snapshot/saving.h"
 
-/* A job waits so long when there is no memory for a record, then continues. Arbitrary. */
+/* How long a job waits when there is no memory for a record. Arbitrary. */
 enum { RETRY_MS = 10, RETRIES = 100 };
 
 enum work { WORK_PASS, WORK_FORGET, WORK_RESTART, WORK_GONE, WORK_END };

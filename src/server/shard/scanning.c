@@ -101,7 +101,7 @@ static struct session *session_get(struct shard *s, const struct sender *sender,
 }
 
 /* A late copy of an earlier request: its sender has sent later ones and no longer waits for it. A session has one
- * place. Two deferred requests of one session would displace each other for ever. */
+ * place. Two deferred requests of one session would displace each other forever. */
 static bool is_late(const struct session *x, const struct wire_head *h)
 {
     return h->number < x->number;

@@ -39,7 +39,7 @@ enum {
     TCP_RBUF_BYTES = 64 << 10,
     /* a frame up to this size stays in rbuf until it is whole; longer ones go to their place */
     TCP_WHOLE_MAX = 8 << 10,
-    TCP_TRAIL_BYTES = 4 << 10, /* so much after a large frame is read together with its end */
+    TCP_TRAIL_BYTES = 4 << 10, /* the bytes after a large frame that are read together with its end */
     TCP_SINK_AT = 8 << 10,     /* rbuf from here on takes the dropped segments of a large frame */
     TCP_PLACE_MIN = 4 << 10,   /* a whole frame up to this size is delivered without asking place() */
     TCP_ROUND_BYTES = 2 << 20, /* per direction and round, so that other connections get their turn */

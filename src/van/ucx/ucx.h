@@ -26,7 +26,7 @@
  * A connection that is closed with unsent frames reads messages by UCX, but no more frames. If it has sent LAST, it
  * needs no more than GO. Otherwise it stays on the socket: it sends no PROBE, ECHO or LAST.
  *
- * The connector sends OFFER when the connection has carried so much that UCX pays off, or at once if UCX is required.
+ * The connector sends OFFER when the connection has carried enough for UCX to pay off, or at once if UCX is required.
  *
  * UCX trusts the addresses that it is given. So over shared memory each side first proves that it has the
  * same host and user: it sends the random bytes of the other's area (van/area.h), which no other user could

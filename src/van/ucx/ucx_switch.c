@@ -11,7 +11,7 @@
 /* AREA_MIN: fewer bytes go in a message, since the area does not pay off. PART: the peer can begin to
  * read so much while the rest is written. RUN_MAX: the most bytes in one piece. Even with as many skipped
  * at the area's end, and TELL bytes that are read but not reported, there is room for such a piece. So
- * neither side waits for the other for ever. */
+ * neither side waits for the other forever. */
 enum { AREA_MIN = 16 << 10, PART = 64 << 10, RUN_MAX = AREA_BYTES / 8 * 3, TELL = AREA_BYTES / 8 };
 
 static const uint64_t words[MESSAGE_KINDS] = {MESSAGE_DATA, MESSAGE_PROBE, MESSAGE_ECHO, MESSAGE_GO,

@@ -73,7 +73,7 @@ struct ucx_way {
     unsigned busy;
     size_t message_len;
 
-    /* our area: positions count on for ever; offset = position % AREA_BYTES */
+    /* our area: positions count on forever; offset = position % AREA_BYTES */
     uint64_t head, tail; /* written up to, read by the peer up to */
     size_t run_left;     /* bytes left of a frame that must stay in one piece */
     bool full;           /* nothing is written until ROOM comes */
