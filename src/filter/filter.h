@@ -6,9 +6,9 @@
  *     select   at the worker, once for each push: which rows travel, and which are held back
  *     round    for each frame that leaves with values, before encode: values that take fewer bytes; they
  *              depend on the push or the answer only, not on the transmission
- *     encode   for each frame that leaves over a connection; decode takes it back at the other end
+ *     encode   for each frame that leaves over a connection; decode undoes it at the other end
  *
- * Only select and round lose anything. encode is exact: it checks that it can be taken back, and otherwise the
+ * Only select and round lose anything. encode is exact: it checks that it can be undone, and otherwise the
  * frame travels without it. So a frame that is sent again has the same values over each connection, and a
  * peer without the filter gets these values as they are.
  *
@@ -86,7 +86,7 @@ struct filter_ops {
      * nothing has changed. */
     bool (*round)(const struct filter_setting *setting, struct filter_rows *rows);
     /* True: the message has changed, and params has what decode needs. False: it has not, because that would
-     * not pay or cannot be taken back exactly. */
+     * not pay or cannot be undone exactly. */
     bool (*encode)(const struct filter_setting *setting, struct filter_message *m, struct writer *params);
     /* PROTOCOL: the bytes are wrong. NOT_FOUND: this end lacks what they refer to. MEMORY. */
     paramo_err (*decode)(struct reader *params, struct filter_message *m);

@@ -50,7 +50,7 @@ MUST_USE paramo_err carrying_chain_changes(struct client *c, const struct client
 void carrying_refused(struct request *carrier, paramo_err status, const char *text);
 /* The carrier's time has passed: it gets another second, or is given up because it blocks the floor. */
 void carrying_late(struct request *carrier);
-/* The request is over: a carrier, one that has carriers, a flush, or another. */
+/* The request is over. It is a carrier, has carriers, is a flush, or is another request. */
 void carrying_release(struct request *r);
 void carrying_fini(struct client *c);
 

@@ -42,9 +42,9 @@ MUST_USE paramo_err client_chunks_reserve(struct client *c, size_t count);
 void client_chunk_put(struct client *c, struct chunk *chunk);
 /* The chunk waits for a view of at least this number. */
 void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need);
-/* It waits for its turn to be sliced by the present view, before another that waits. NULL: after all. */
+/* The chunk waits for its turn to be sliced by the present view, before another that waits. NULL: after all. */
 void slice_wait_turn(struct client *c, struct chunk *chunk, struct chunk *before);
-/* It waits for the next view, or for CHUNK_AGAIN_MS. */
+/* The chunk waits for the next view, or for CHUNK_AGAIN_MS. */
 void slice_wait_again(struct client *c, struct chunk *chunk);
 void slice_unwait_view(struct client *c, struct chunk *chunk);
 /* All answers of the chunk have come. */

@@ -18,7 +18,7 @@
 #include "filter/coding.h"
 #include "worker/client_impl.h"
 
-/* An answer with its filters taken back. Its segments are valid until filtering_done. */
+/* An answer whose filters were undone. Its segments are valid until filtering_done. */
 struct filtered_answer {
     struct van_seg seg[VAN_SEGS];
     unsigned nseg;
@@ -53,8 +53,8 @@ void filtering_sent(struct slice *p);
 void filtering_forget(struct slice *p);
 void filtering_reset(struct link *l);
 
-/* Takes back the filters of an answer to p. NOT_FOUND, MEMORY: as if the answer was lost, and the next one is
- * not filtered. PROTOCOL. */
+/* Undoes the filters of an answer to p. NOT_FOUND, MEMORY: as if the answer was lost, and the next one is not
+ * filtered. PROTOCOL. */
 MUST_USE paramo_err filtering_in(struct link *l, struct slice *p, const struct wire_head *h,
                                  const struct van_seg *seg, unsigned nseg, struct filtered_answer *out);
 void filtering_done(struct filtered_answer *answer);

@@ -30,7 +30,7 @@ MUST_USE paramo_err page_request_make(const struct client_call *call, uint32_t i
 void page_request_free(struct page_request *p);
 /* This number of shards will answer. */
 MUST_USE paramo_err page_request_begin(struct page_request *p, uint32_t shards);
-/* It begins again: forgets the answers. */
+/* The request begins again: forgets the answers. */
 void page_request_reset(struct page_request *p);
 MUST_USE paramo_err page_request_take(struct page_request *p, uint32_t shard, const struct wire_head *head,
                                       const struct van_seg *seg, unsigned nseg);

@@ -19,11 +19,11 @@ struct client_requests {
 
 /* A cleared request. on_lane: from the free list, which is the lane's. NULL: no memory. */
 struct request *requests_get(struct client *c, bool on_lane);
-/* Off the list. */
+/* The request is off the list: keeps or frees its memory. */
 void requests_put(struct client *c, struct request *r);
 /* In flight from now on; sets r->number. */
 void requests_add(struct client *c, struct request *r);
-/* It has ended, and the client no longer owns it. */
+/* Takes a request that has ended out of the list: the client no longer owns it. */
 void requests_remove(struct client *c, struct request *r);
 /* The request has ended: client_finish will complete it. */
 void requests_note_ended(struct client *c, struct request *r);

@@ -7,7 +7,7 @@
 
 #include "worker/client_impl.h"
 
-/* Its state moves on; the lists are the caller's. */
+/* Moves the slice to this state; the lists are the caller's. */
 void slice_move(struct slice *p, enum slice_state to);
 /* The list of the slice's state. */
 struct slice_list *slices_of(struct slice *p);

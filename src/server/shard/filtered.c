@@ -93,7 +93,7 @@ static void answer_lacks(struct peer *peer, const struct wire_head *h, unsigned 
     reply_lacks(peer, h, peer->filter_epoch, why);
 }
 
-/* The request cannot be taken back: the connection's filters begin again. */
+/* The request cannot be decoded: the connection's filters begin again. */
 static void begin_again(struct peer *peer, const struct wire_head *h, unsigned why)
 {
     why |= peer->lists.refused ? LACKS_ROOM : 0;

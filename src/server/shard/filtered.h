@@ -1,6 +1,6 @@
 /*
- * Filters at a shard: takes them back from a request that arrives, and uses them on the answer to a request that
- * reads, as its sender has asked. Only this module knows filters (reply.c frees their memory). It is called where a
+ * Filters at a shard: undoes those of a request that arrives, and filters the answer to a request that reads, as its
+ * sender has asked. Only this module knows filters (reply.c frees their memory). It is called where a
  * request arrives (slice.c) and where values are read (apply.c); the code between the two sees plain requests.
  *
  * The state of a connection's filters ends with the connection. If a request names a list or filter that this shard
