@@ -222,9 +222,9 @@ struct coverage {
     uint32_t pairs[COVER_TRANSITIONS_COUNT][FAULT_KINDS_COUNT];
 };
 
-/* As "give full paused". */
+/* As "migration_source full paused". */
 const char *coverage_transition_name(enum cover_transition transition);
-/* As "give: a migration, at its source", if it is the first of its state machine's; else NULL. */
+/* As "migration_source: a migration, at its source", if it is the first of its state machine's; else NULL. */
 const char *coverage_machine_text(enum cover_transition transition);
 
 #endif

@@ -127,7 +127,7 @@ static void job_ended(struct machine *m, paramo_err status)
     if (status == PARAMO_E_DATA_LOST && !told_again(m, status))
         judge_lost(m);
     if (status == PARAMO_E_MEMORY && !w->restoring && !told_again(m, status))
-        judge_broken(w, "the job ended for want of memory");
+        judge_broken(w, "the job ended, because there was no memory");
     w->over = true;
     w->over_status = status;
     w->over_view = m->made->scheduler->view->number;

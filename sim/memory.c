@@ -29,7 +29,7 @@ static _Thread_local struct machine *current;
 static _Thread_local struct machine *ran; /* the machine whose lane runs */
 static _Thread_local unsigned held;       /* depth of calls into the simulator */
 
-/* A server may end for lack of memory. If it has the last copy of some rows, that would be the end of the
+/* A server may end when it has no memory. If it has the last copy of some rows, that would be the end of the
  * job. */
 static bool spared(const struct machine *m)
 {

@@ -89,7 +89,7 @@ static void observe(struct machine *m)
     o->state = OBSERVING_SEEKING;
     paramo_err err = observer_create(&config, &o->observer);
     lane_leave(m->made->control);
-    if (err) /* for want of memory */
+    if (err) /* there was no memory */
         on_joined(m, err, NULL);
 }
 

@@ -126,7 +126,7 @@ struct sched_saves {
     bool end, end_flying;                                    /* to save and then tell to all */
     bool end_saved;                                          /* the end is durable, or the store is empty */
     void (*emptied)(struct scheduler *s, paramo_err status); /* the store is being emptied; else NULL */
-    uint32_t empty_tries;                                    /* that failed for want of memory */
+    uint32_t empty_tries;                                    /* that failed, out of memory */
     const struct sched_save_ops *ops;
 };
 
