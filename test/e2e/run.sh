@@ -55,7 +55,7 @@ expect 137 "a worker that is killed" "$PARAMO" run -s 1 -w 2 -- \
     sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker1 ] || kill -9 $$'
 says "the last line names worker and signal" \
     '^paramo run: worker 1 \(node 11\), pid [0-9]+, was killed by signal 9 \(Killed\)$'
-expect 137 "workers that wait for a dead server for ever are stopped" "$PARAMO" run -s 2 -w 2 --grace 1 -- \
+expect 137 "workers that wait for a dead server forever are stopped" "$PARAMO" run -s 2 -w 2 --grace 1 -- \
     sh -c '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || kill -9 $$; exec tail -f /dev/null'
 says "the server is named" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
 says "the stopped worker is named" 'worker 0 \(node 9\) did not end in time, stopping it'

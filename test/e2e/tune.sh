@@ -88,7 +88,7 @@ check "a pipe gives the same losses" test "$(grep logloss "$OUT")" = "$(grep log
 refused 2 "no data" "^paramo tune: --data is missing" "$PARAMO" tune --model lr
 refused 2 "no rows that measure" "hold-out or --valid is missing" \
     "$PARAMO" tune --model lr --data 'the rows.ffm' --hold-out 0
-refused 2 "standard input" "can be read once" "$PARAMO" tune --model lr --data - --epochs 2
+refused 2 "standard input" "standard input cannot be read a second time" "$PARAMO" tune --model lr --data - --epochs 2
 refused 2 "a range of nothing" "range color=1:2: no option of that name is tuned" \
     "$PARAMO" tune --model lr --data 'the rows.ffm' --range color=1:2
 refused 2 "not a range" "range alpha=2:1: both ends are above 0, the first at most the second" \
