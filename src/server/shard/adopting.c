@@ -49,6 +49,7 @@ static bool turn(struct shard *s)
 {
     const struct view *view = s->adopting->view;
     assert(s->adopting->at <= view->tables_count);
+    assert(!s->view || view->number > s->view->number);
     size_t few = s->config.turn_tables, left = few ? few : TURN_TABLES, room = clearing_room(s);
     for (; s->adopting->at < view->tables_count && !s->config.app_endpoint; s->adopting->at++) {
         const struct view_table *from = &view->tables[s->adopting->at];
@@ -91,6 +92,7 @@ static void next_fire(struct lane_timer *timer)
 
 void adopting_init(struct shard *s, void (*adopt)(struct shard *s, struct view *view))
 {
+    assert(!s->adopting->view && queue_empty(&s->adopting->tasks) && !s->adopting->timer.slot);
     s->adopting->shard = s;
     s->adopting->adopt = adopt;
     map_init(&s->adopting->tables);
@@ -135,6 +137,7 @@ void adopting_close(struct shard *s)
     s->adopting->view = NULL;
     tasks_post(s);
     assert(queue_empty(&s->adopting->tasks));
+    assert(!s->adopting->view && !s->adopting->timer.slot);
     for (size_t i = 0; map_next(&s->adopting->tables, &i, &id, &t);)
         shard_table_free(t);
     map_fini(&s->adopting->tables);

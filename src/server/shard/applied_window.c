@@ -97,6 +97,7 @@ void applied_window_attach(struct applied_window *applied_window, struct applied
     if (dedup_check(&applied_window->own, applied_note->number) ==
         DEDUP_BEYOND) /* a sender is never further ahead of its floor */
         applied_window_raise_floor(applied_window, applied_note->number - DATA_WINDOW + 1);
+    assert(dedup_check(&applied_window->own, applied_note->number) != DEDUP_BEYOND);
     struct applied_note **at = applied_note_at(&applied_window->applied_notes, applied_note->number);
     if (dedup_check(&applied_window->own, applied_note->number) != DEDUP_NEW) {
         free(applied_note);
@@ -172,6 +173,7 @@ static void applied_note_open(struct applied_window *applied_window, uint64_t nu
 static void applied_note_set(struct applied_note *applied_note, const uint64_t partitions[PARTITION_WORDS],
                              bool done, const struct applied_note *there)
 {
+    assert(!done || !there); /* the record has no note of a number that is applied on all partitions */
     for (unsigned i = 0; i < PARTITION_WORDS; i++) {
         uint64_t these = done ? UINT64_MAX : there ? there->partitions[i] : 0;
         applied_note->partitions[i] =
@@ -231,6 +233,7 @@ static void arrive(struct applied_window *applied_window, const uint64_t partiti
 static paramo_err spare_notes(const struct dedup *a, const struct dedup *b, const struct applied_note *theirs,
                               struct applied_note **spare)
 {
+    assert(a->floor == b->floor && !*spare);
     size_t n = 0;
     for (unsigned i = 0; i < DATA_WINDOW / 64; i++)
         n += (size_t)__builtin_popcountll(a->bits[i] ^ b->bits[i]);

@@ -25,6 +25,7 @@ static paramo_err pull_var(struct shard *s, struct shard_table *t, const struct 
 {
     /* The lengths say how much room the values need. */
     size_t n = h->count, total = 0, lens_bytes = (4 * n + 7) & ~(size_t)7;
+    assert(lens_bytes >= 4 * n && t->options.kind == PARAMO_TABLE_VAR);
     uint32_t *lens = bufpool_get(&s->pool, lens_bytes);
     if (!lens)
         return err_set(PARAMO_E_MEMORY, "the server is out of memory for the answer");
@@ -32,6 +33,7 @@ static paramo_err pull_var(struct shard *s, struct shard_table *t, const struct 
     paramo_err err = reply_make(s, lens_bytes + total * t->value_bytes, reply);
     if (!err) {
         struct reply *r = *reply;
+        assert(r->buffer_bytes == lens_bytes + total * t->value_bytes); /* values follow the lengths */
         memcpy(r->buffer, lens, 4 * n);
         table_var_pull(t->table, keys, n, (uint8_t *)r->buffer + lens_bytes);
         reply_seg(r, WIRE_SEG_LENS, 0, 4 * n);
@@ -85,6 +87,7 @@ static struct reply *pull(struct peer *peer, struct shard_table *t, const struct
                                                          : pull_fixed(s, t, h, keys, known, &r);
     if (err)
         return reply_of_status(s, h, err, err_text());
+    assert(r->shard == s && !r->kept);
     filtered_answer(peer, t, h, keys, r);
     return r;
 }
@@ -127,6 +130,7 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
     struct shard *s = peer->shard;
     const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
     assert(t->table && s->view && peer->sender);
+    assert(!t->lacks);                          /* handle() refuses these */
     if (repeated && h->kind != WIRE_PUSHPULL) { /* the caller may have changed its contents */
         reply_status(peer, h, PARAMO_OK, NULL);
         return PARAMO_OK;

@@ -34,6 +34,7 @@ static void portion_add(void *ctx, uint64_t key)
     if (!partition_set_has(p->t->clearing, ring_partition(ring_position(&p->t->placement, key))))
         return;
     assert(p->n <= p->most);
+    assert(!p->full || p->n == p->most);
     p->full = p->n == p->most;
     if (!p->full)
         p->keys[p->n++] = key;
@@ -187,6 +188,7 @@ static void table_over(struct shard *s, struct shard_table *t)
 static void go_on(struct shard *s)
 {
     assert(s->clearing->ended);
+    assert(!s->place->adopting);
     s->clearing->ended = false;
     for (struct chain_source *source = s->chain ? s->chain->sources : NULL; source; source = source->next)
         if (source->again)
@@ -250,6 +252,7 @@ static void turn_fire(struct lane_timer *timer)
 
 void clearing_init(struct shard *s, void (*over)(struct shard *s))
 {
+    assert(!s->clearing->tables && !s->clearing->ended && !s->clearing->timer.slot);
     s->clearing->shard = s;
     s->clearing->over = over;
     s->clearing->timer.fire = turn_fire;
@@ -273,6 +276,7 @@ void clearing_close(struct shard *s)
 
 void clearing_update(struct shard *s, struct shard_table *t)
 {
+    assert(t->table && t->options.kind != PARAMO_TABLE_USER);
     t->remains = table_clear_due(t->table);
     if (t->remains)
         steps_due(s, 0);
@@ -288,6 +292,7 @@ static void whole(struct shard *s, struct shard_table *t, bool few)
     }
     t->remains = !few;
     table_over(s, t);
+    assert(!t->clears);
     if (!few || s->clearing->ended) /* requests that waited are handled later */
         steps_due(s, 0);
 }

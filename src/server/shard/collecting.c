@@ -62,6 +62,7 @@ static void past_note(struct shard *s, const struct collection *x)
         p->pushes = 0;
     }
     assert(p->table == x->table && p->clock == x->clock);
+    assert(x->count <= COMBINED_PUSHES_MAX && s->collecting->count > 0);
     p->pushes += x->count;
 }
 
@@ -72,6 +73,7 @@ static void close_collection(struct shard *s, struct collection *x)
     unlink_collection(s, x);
     s->collecting->closing = true;
     s->collecting->close(s, x);
+    assert(queue_empty(&x->pushes)); /* handled, or they wait elsewhere */
     s->collecting->closing = false;
     free(x);
 }
@@ -187,6 +189,7 @@ static bool all_pushed(const struct shard *s, const struct collection *x)
 /* Closes the oldest until there is room for a push of these bytes, to a collection of its own if `fresh`. */
 static void make_room(struct shard *s, size_t bytes, bool fresh)
 {
+    assert(bytes <= COLLECTING_BYTES);
     const struct shard_collecting *all = s->collecting;
     while (all->first && (all->bytes + bytes > COLLECTING_BYTES || all->count + fresh > COLLECTIONS_MAX)) {
         struct collection *oldest = all->first;
@@ -194,6 +197,7 @@ static void make_room(struct shard *s, size_t bytes, bool fresh)
             oldest = oldest->next;
         close_collection(s, oldest);
     }
+    assert(all->bytes + bytes <= COLLECTING_BYTES && all->count + fresh <= COLLECTIONS_MAX);
 }
 
 bool collecting_takes(struct peer *peer, struct shard_table *t, const struct wire_head *h,
@@ -275,6 +279,7 @@ bool collecting_has(const struct shard *s, const struct sender *sender, uint64_t
 
 void collecting_init(struct shard *s, void (*close)(struct shard *s, struct collection *x))
 {
+    assert(!s->collecting->first && !s->collecting->count && !s->collecting->closing);
     s->collecting->close = close;
     s->collecting->shard = s;
     s->collecting->timer.fire = fire;

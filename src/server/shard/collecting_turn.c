@@ -8,6 +8,7 @@
 /* n pushes that are new and may be handled now, each by itself if not together. */
 static void apply(struct shard *s, struct shard_table *t, struct kept *const *whole, size_t n)
 {
+    assert(n <= COMBINED_PUSHES_MAX && s->collecting->closing);
     bool combined = n > 1 && t && combining_possible(s, t) && combining_push(s, t, whole, n);
     s->counters.combined += combined;
     for (size_t i = 0; i < n; i++) {
@@ -21,6 +22,7 @@ static void apply(struct shard *s, struct shard_table *t, struct kept *const *wh
 /* They wait in front of what their connections defer. */
 static void give_back(struct shard *s, struct queue *waiting)
 {
+    assert(s->collecting->closing);
     struct qnode *last_first = NULL;
     for (struct qnode *node; (node = queue_pop(waiting));) {
         if (slice_waits_for_view(s)) {
@@ -43,6 +45,7 @@ void collecting_turn(struct shard *s, struct collection *x)
     struct queue others = {0}, waiting = {0};
     size_t n = 0;
     assert(x->count <= COMBINED_PUSHES_MAX);
+    assert(s->collecting->closing && s->collecting->shard == s);
     for (struct qnode *node; (node = queue_pop(&x->pushes));) {
         struct kept *k = container_of(node, struct kept, node);
         if (!slice_may_change(k->peer, &k->head, k->seg))
@@ -52,6 +55,7 @@ void collecting_turn(struct shard *s, struct collection *x)
         else
             queue_push(&others, node);
     }
+    assert(n <= x->count); /* the collection counts its pushes */
     apply(s, t, whole, n);
     for (struct qnode *node; (node = queue_pop(&others));)
         slice_handle_kept(container_of(node, struct kept, node));

@@ -115,6 +115,7 @@ static void begin_again(struct shard *s, struct deferred *d)
     d->reducing = NULL;
     d->count = (struct table_count){0};
     assert(d->peer->shard == s && s->deferred->count > 0);
+    assert(s->deferred->over != d);
 }
 
 /* *at: where the request is deferred; NULL: there is no room, as if it had been lost on the way. */

@@ -102,6 +102,7 @@ static void step(struct shard *s)
         next_turn(s);
         return;
     }
+    assert(s->deferred->turn.head == &d->node); /* a step takes no request away */
     (void)queue_pop(&s->deferred->turn);
     over(s, d, err);
 }

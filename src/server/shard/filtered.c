@@ -26,6 +26,7 @@ void filtered_peer_init(struct peer *peer)
 
 void filtered_peer_fini(struct peer *peer)
 {
+    assert(!peer->wants == !peer->wants_count);
     keylists_clear(&peer->lists);
     free(peer->wants);
     peer->wants = NULL;

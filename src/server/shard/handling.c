@@ -132,11 +132,13 @@ void handling_floor(struct shard *s, struct sender *sender, uint64_t from)
 
 void handling_forget(struct shard *s, struct sender *sender)
 {
+    assert(!sender->peers && s->handling->kept_bytes >= sender->kept_bytes);
     for (unsigned i = 0; sender->handled && i < DATA_WINDOW; i++) {
         if (sender->handled[i])
             request_release(s, sender->handled[i]);
         sender->handled[i] = NULL;
     }
+    assert(!sender->kept_bytes); /* they were of the answers */
 }
 
 bool handling_any(const struct sender *sender)
@@ -223,6 +225,7 @@ static struct kept_answer *answer_make(const struct van_seg seg[VAN_SEGS],
         if (a->seg[i].len)
             a->nseg = i + 1;
     }
+    assert(at == a->data + copied);
     return a;
 }
 
@@ -498,6 +501,7 @@ bool handling_probe(struct peer *peer, const struct wire_head *h)
 
 paramo_err handling_init(struct shard *s, void (*examine)(struct lane_timer *timer))
 {
+    assert(!s->handling->gate && !s->handling->first && !s->handling->bytes);
     struct gate *gate = calloc(1, sizeof *gate);
     if (!gate)
         return err_memory(sizeof *gate);
@@ -512,6 +516,7 @@ paramo_err handling_init(struct shard *s, void (*examine)(struct lane_timer *tim
 void handling_close(struct shard *s)
 {
     assert(!atomic_load(&s->handling->gate->closed));
+    assert(!s->handling->examined); /* no request is being handled */
     lane_timer_cancel(s->lane, &s->handling->examining);
     atomic_store(&s->handling->gate->closed, true);
     while (atomic_load(&s->handling->gate->uses) >= GATE_POSTING)

@@ -12,6 +12,7 @@
 paramo_err kept_segments(struct peer *peer, const struct van_seg *from, unsigned n, struct van_seg *to,
                          struct van_hold **hold)
 {
+    assert(n <= VAN_SEGS);
     uint64_t bytes = 0;
     for (unsigned i = 0; i < n; i++)
         bytes += van_padded(from[i].len);
@@ -26,6 +27,7 @@ paramo_err kept_segments(struct peer *peer, const struct van_seg *from, unsigned
         at += van_padded(seg.len);
         to[i] = seg;
     }
+    assert(at == (uint8_t *)hold_data(*hold) + bytes);
     return PARAMO_OK;
 }
 
@@ -61,6 +63,7 @@ struct kept *kept_make(struct peer *peer, const struct wire_head *head, const st
         free(k);
         return NULL;
     }
+    assert(!hold || !*hold); /* the slice has it */
     return k;
 }
 
@@ -98,6 +101,7 @@ void kept_wait_for_view(struct kept *k)
 void kept_defer_for_view(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                          unsigned nseg, struct van_hold **hold)
 {
+    assert(queue_empty(&peer->shard->kept->for_view) == !peer->shard->kept->count);
     struct shard *s = peer->shard;
     struct kept *k = NULL;
     if (s->kept->count < SHARD_VIEW_DEFERRED_MAX && s->kept->bytes < SHARD_VIEW_DEFERRED_BYTES)
@@ -166,6 +170,7 @@ void kept_push_first(struct kept *k)
         peer->deferred.tail = &k->node;
     peer->deferred_count++;
     peer->deferred_bytes += k->bytes;
+    assert(peer->deferred_bytes >= k->bytes);
 }
 
 struct kept *kept_pop(struct peer *peer)
@@ -188,6 +193,7 @@ void kept_drop(struct peer *peer)
 void kept_defer(struct peer *peer, const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
                 struct van_hold **hold)
 {
+    assert(queue_empty(&peer->deferred) || peer->deferred_count > 0);
     struct kept *k = NULL;
     if (peer->deferred_count < PEER_DEFERRED_MAX && peer->deferred_bytes < PEER_DEFERRED_BYTES)
         k = kept_make(peer, head, seg, nseg, hold);

@@ -25,6 +25,7 @@ paramo_err reducing_make(struct shard *s, const void *body, size_t len, struct r
         return err;
     }
     s->reducing_bytes += reduced_bytes(&x->what);
+    assert(s->reducing_bytes >= reduced_bytes(&x->what));
     *r = x;
     return PARAMO_OK;
 }
@@ -32,6 +33,7 @@ paramo_err reducing_make(struct shard *s, const void *body, size_t len, struct r
 void reducing_free(struct shard *s, struct reducing *r)
 {
     assert(s->reducing_bytes >= reduced_bytes(&r->what));
+    assert(r->body_bytes <= sizeof r->body);
     s->reducing_bytes -= reduced_bytes(&r->what);
     reduced_fini(&r->found);
     free(r);

@@ -107,6 +107,7 @@ void reply_lend(struct reply *r, unsigned seg, const void *data, size_t bytes)
 static void reply_head(struct reply *r, const struct wire_head *request, struct wire_head *head)
 {
     assert(r->shard && r->frame.done == reply_done);
+    assert(!r->coding); /* what is filtered has its head already */
     head->kind = head->kind ? head->kind : WIRE_ANSWER;
     head->table = request->table;
     head->number = request->number;
@@ -166,6 +167,7 @@ void reply_late(struct peer *peer, struct reply *r, const struct wire_head *requ
 
 void reply_backlog(struct peer *peer)
 {
+    assert(peer->blocked == !queue_empty(&peer->backlog));
     struct queue backlog = peer->backlog;
     peer->backlog = (struct queue){0};
     peer->blocked = false;
@@ -248,6 +250,7 @@ paramo_err reply_make(struct shard *s, size_t bytes, struct reply **reply)
     if (!r)
         return err_set(PARAMO_E_MEMORY, "the server is out of memory for the answer");
     assert(!r->lent && r->buffer_bytes == bytes);
+    assert(!r->kept && !r->coding && !r->frame.nseg);
     *reply = r;
     return PARAMO_OK;
 }
@@ -287,6 +290,7 @@ void reply_kept(struct peer *peer, const struct wire_head *request, paramo_err s
         atomic_fetch_add(&kept->refs, 1);
         r->kept = kept;
         assert(kept->nseg <= VAN_SEGS);
+        assert(!r->buffer && !r->lent); /* all segments are those of the kept answer */
         memcpy(r->frame.seg, kept->seg, sizeof r->frame.seg);
         r->frame.nseg = (uint8_t)kept->nseg;
     }

@@ -61,6 +61,7 @@ static struct session *session_oldest(struct shard *s, const struct session *but
 /* The page is freed in steps, or at once if there is no memory to queue it. */
 static void page_drop(struct shard *s, struct session *x)
 {
+    assert(s->scans->count > 0); /* x is one of them */
     struct session *rest = x->page.keys ? calloc(1, sizeof *rest) : NULL;
     if (rest) {
         rest->page = x->page;

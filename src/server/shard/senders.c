@@ -174,6 +174,7 @@ static unsigned peer_check(struct shard *s, struct peer *peer)
     assert(peer->shard == s && x->peers > 0);
     enum sender_life life = sender_life(s, x->id.node, x->id.incarnation, x->known);
     x->known |= life == LIFE_ALIVE;
+    assert(life != LIFE_UNKNOWN || !x->known);
     if (life == LIFE_OVER)
         return peer_close(s, peer);
     if (life == LIFE_UNKNOWN && lane_now(s->lane) - peer->since >= SHARD_UNKNOWN_SENDER_SECONDS * ENV_SEC)
@@ -195,6 +196,7 @@ static unsigned sender_check(struct shard *s, struct sender *sender)
 static void check_begin(struct shard *s)
 {
     assert(!s->senders->check.on);
+    assert(!s->senders->first == !s->senders->count);
     s->senders->check.on = true;
     s->senders->check.again = false;
     s->senders->check.peer = peers_first(s);
@@ -257,6 +259,7 @@ static void check_go_on(struct shard *s)
     if (s->senders->check.on &&
         lane_timer_arm(s->lane, &s->senders->check.timer, lane_now(s->lane) + (few ? ENV_MS : 0)))
         check_turn(s, UINT64_MAX); /* without memory for a timer */
+    assert(!s->senders->check.on || s->senders->check.timer.slot);
 }
 
 static void check_fire(struct lane_timer *timer)
@@ -276,6 +279,7 @@ void shard_senders_check(struct shard *s)
 
 void senders_init(struct shard *s)
 {
+    assert(!s->senders->first && !s->senders->count && !s->senders->check.on);
     s->senders->shard = s;
     s->senders->most = SHARD_SENDERS_MAX;
     s->senders->check.timer.fire = check_fire;

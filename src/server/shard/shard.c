@@ -413,6 +413,8 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
             return err;
         }
     }
+    assert(!s->view && !s->place->adopting);
+    assert(!s->chain == !config->van);
     *shard = s;
     return PARAMO_OK;
 }

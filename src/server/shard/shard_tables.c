@@ -175,6 +175,8 @@ paramo_err shard_table_make(struct shard *s, const struct view_table *from, stru
         t->state_values = (uint32_t)table_state_values(&from->options);
         t->stored_values = (uint32_t)table_stored_values(&from->options);
     }
+    assert(t->stored_values >= t->row_values + t->state_values);
+    assert(!t->table && !t->lost && !t->clears);
     *made = t;
     return PARAMO_OK;
 }
@@ -194,6 +196,7 @@ static paramo_err table_furnish(struct shard *s, struct shard_table *t, size_t *
     paramo_err err = rows_make(s, t);
     if (!err && s->self >= 0 && t->options.kind == PARAMO_TABLE_DENSE)
         err = shard_table_own(s, t, room);
+    assert(err || !t->table == (t->options.kind == PARAMO_TABLE_USER));
     return err;
 }
 
@@ -258,6 +261,7 @@ static void furnishing_fire(struct lane_timer *timer)
 
 void shard_tables_init(struct shard *s)
 {
+    assert(!s->upkeep->furnishing.slot && !s->upkeep->trimming.slot);
     shard_table_map_init(s);
     s->upkeep->shard = s;
     s->upkeep->furnishing.fire = furnishing_fire;

@@ -37,6 +37,7 @@ static bool fenced(struct shard *s, struct sender *sender)
     if (!sender->id.node) /* a reader */
         return false;
     if (sender->checked != s->view->number) {
+        assert(sender->checked == UINT64_MAX || sender->checked < s->view->number); /* views only rise */
         const struct view_node *node = view_node(s->view, sender->id.node);
         sender->fenced = !node || !node->alive || node->incarnation != sender->id.incarnation;
         sender->checked = s->view->number;
@@ -107,6 +108,8 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         refuse_reader(peer, h);
         return PARAMO_OK;
     }
+    assert(t->table || t->options.kind == PARAMO_TABLE_USER);
+    assert(sender->peers > 0);
     shard_floor(s, sender, h->floor);
     if (t->options.kind == PARAMO_TABLE_USER)
         return handling_slice(peer, t, h, seg, nseg, hold);
@@ -140,6 +143,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
     struct sender *sender = peer->sender;
     assert(sender->peers > 0 && !s->place->adopting);
     shard_floor(s, sender, h->floor);
+    assert(sender->applied_window.own.floor >= h->floor);
     enum dedup_state state = applied_window_state(&sender->applied_window, h->number);
     if (state == DEDUP_OLD || state == DEDUP_BEYOND)
         return;
@@ -285,6 +289,7 @@ static paramo_err take_request(struct peer *peer, const struct wire_head *h, con
         kept_defer(peer, h, seg, nseg, hold);
         return later ? PARAMO_OK : slice_resume(peer);
     }
+    assert(!s->part); /* requests are handled one at a time */
     s->part = h->kind == WIRE_PULL ? van_note(peer->conn) : NULL;
     err = handle(peer, h, seg, nseg, hold);
     s->part = NULL;
@@ -304,6 +309,7 @@ static paramo_err take_range(struct peer *peer, const struct wire_head *h, const
         s->counters.dropped++; /* as if it was lost on the way */
         return PARAMO_OK;
     }
+    assert(nseg <= VAN_SEGS && room <= KEY_RANGE_KEYS_MAX);
     memcpy(plain, seg, nseg * sizeof *plain);
     paramo_err err = key_range_decode(plain[WIRE_SEG_KEYS].data, plain[WIRE_SEG_KEYS].len, h->count, keys);
     plain[WIRE_SEG_KEYS] = (struct van_seg){.data = keys, .len = 8 * (uint64_t)h->count};
@@ -318,7 +324,8 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
 {
     struct peer *peer = user;
     struct wire_head h;
-    (void)conn;
+    assert(peer->conn == conn && nseg <= VAN_SEGS);
+    assert(peer->sender->peers > 0);
     paramo_err err = wire_open(head, seg, nseg, &h);
     if (!err && h.kind == WIRE_HELLO)
         return PARAMO_OK; /* a second copy of the first */
@@ -348,6 +355,7 @@ static paramo_err handle_kept(struct kept *k)
 {
     struct shard *s = k->peer->shard;
     assert(!s->handling->examined && !s->part); /* requests are handled one at a time */
+    assert(k->peer->sender->peers > 0);
     s->handling->examined = &k->examined;
     paramo_err err = handle(k->peer, &k->head, k->seg, k->nseg, &k->hold);
     s->handling->examined = NULL;
@@ -405,6 +413,7 @@ static void append(struct queue *to, struct queue *from)
 void slice_resume_view_deferred(struct shard *s)
 {
     struct queue old = kept_take_for_view(s);
+    assert(!kept_for_view(s) && !kept_for_view_bytes(s));
     for (struct peer *peer = peers_first(s); peer; peer = peer->next)
         append(&peer->behind, &peer->deferred);
     for (struct qnode *node; (node = queue_pop(&old));) {
@@ -464,6 +473,7 @@ bool slice_is_whole(const struct peer *peer, const struct wire_head *h)
 
 void slice_handle_kept(struct kept *k)
 {
+    assert(k->peer->sender->peers > 0 && k->peer->shard->collecting->closing);
     struct peer *peer = k->peer;
     if (handle(peer, &k->head, k->seg, k->nseg, &k->hold))
         peer->broken = true; /* it is closed when all connections continue */

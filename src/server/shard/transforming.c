@@ -29,6 +29,8 @@ static paramo_err rows_make(struct shard *s, const struct shard_table *t, const 
     memcpy(rows->keys, seg[WIRE_SEG_KEYS].data, 8 * (size_t)h->count);
     rows->vals = (uint8_t *)(rows->keys + h->count);
     rows->x = what->two ? rows->vals + vals : NULL;
+    assert(rows->vals + vals * (what->two ? 2 : 1) == (uint8_t *)rows->keys + rows->bytes);
+    assert(!rows->x || rows->x == rows->vals + vals);
     return PARAMO_OK;
 }
 
