@@ -274,6 +274,7 @@ static paramo_err turn(struct migration_source *g)
         bool more;
         uint64_t before = g->cursor;
         paramo_err err = collect_keys(g, t, rows, &more);
+        assert(err || !more || g->cursor > before); /* each turn makes progress */
         if (!err)
             err = send_rows(g, t);
         g->keys_count = 0;
@@ -345,6 +346,7 @@ void migration_source_end(struct chain *c)
     struct shard *s = c->shard;
     char label[VIEW_LABEL_MAX];
     bool was_paused = g && g->state >= MIGRATION_SOURCE_PAUSING;
+    assert(!g || g->chain == c);
     if (g)
         migration_set_over(&c->sources_over, g->order.id); /* a late PAUSE of this migration is refused */
     if (was_paused) {
@@ -687,6 +689,7 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
         chain_reopen(s);
         return err;
     }
+    assert(g->chain == c && !g->keys_count);
     move(g, MIGRATION_SOURCE_PAUSING);
     assert(!g->paused);
     g->paused_at = lane_now(s->lane);

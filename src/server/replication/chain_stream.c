@@ -211,6 +211,7 @@ static void stream_writable(void *user, struct van_conn *conn)
 {
     struct chain_stream *st = user;
     assert(st->conn == conn);
+    chain_stream_check(st);
     st->blocked = false;
     stream_send(st);
 }
@@ -306,6 +307,7 @@ void chain_connect(struct chain *c)
 void chain_stream_tick(struct chain_stream *st, uint64_t now)
 {
     assert(st->shard->chain->streams);
+    chain_stream_check(st);
     stream_connect(st, now);
     stream_beat(st);
     uint64_t since = st->progressed_at > st->sent_at ? st->progressed_at : st->sent_at;
@@ -328,6 +330,7 @@ struct chain_stream *chain_stream_open(struct chain *c, const struct view_node *
     st->generation = ++c->generations;
     st->resume.fire = stream_resume;
     st->release.timer.fire = release_fire;
+    assert(!c->streams || c->streams->generation < st->generation); /* the newest is first */
     st->next = c->streams;
     c->streams = st;
     return st;

@@ -76,6 +76,7 @@ void chain_sender_gone(struct sender *sender)
         struct chain_wait *w = sender->pending;
         assert(w->sender == sender && !w->prev && !w->source);
         wait_unlink(w);
+        assert(sender->pending != w);
         if (w->reply)
             reply_free(w->reply);
         w->reply = NULL;
@@ -87,6 +88,7 @@ void chain_wait_link(struct chain_wait *w, struct sender *sender)
     assert(!w->sender && !w->prev && !w->source);
     w->sender = sender;
     w->next = sender->pending;
+    assert(!w->next || (!w->next->prev && w->next->sender == sender));
     if (w->next)
         w->next->prev = w;
     sender->pending = w;

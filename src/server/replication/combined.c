@@ -23,6 +23,8 @@ bool combined_get(struct shard *s, const struct shard_table *t, size_t room, siz
     x->keys = (uint64_t *)(void *)(memory + values * sizeof *x->sums);
     x->pushes = (uint8_t *)(x->keys + room);
     x->packed = x->pushes + x->pushes_bytes;
+    assert(x->packed + values * PACKED_SUM_MAX == memory + x->bytes);
+    assert((size_t)((uint8_t *)x->keys - memory) == values * sizeof *x->sums);
     return true;
 }
 
@@ -89,6 +91,7 @@ void combined_some(const struct shard_table *t, const struct chain_message *m, c
         packed += bytes;
         left -= bytes;
     }
+    assert(count <= m->request.count && used <= (size_t)seg[WIRE_SEG_VALS].len);
     *head = m->request;
     head->count = (uint32_t)count;
     some[WIRE_SEG_KEYS] = (struct van_seg){.data = buffer, .len = 8 * count};

@@ -11,6 +11,7 @@
 void chain_entry_free(struct chain_entry *e)
 {
     assert(!e->over);
+    assert(e->out || !e->next);
     if (e->out)
         e->over = true;
     else
@@ -23,6 +24,7 @@ static void entry_done(struct van_frame *frame, paramo_err status)
 {
     struct chain_entry *e = container_of(frame, struct chain_entry, frame);
     assert(e->out);
+    assert(!e->next || e->to);
     (void)status; /* unacknowledged entries are sent again */
     e->out = false;
     if (e->over) {
@@ -50,6 +52,7 @@ struct chain_entry *chain_entry_new(size_t bytes)
 struct chain_entry *chain_entry_make(const struct shard_table *t, const struct chain_message *m,
                                      const struct van_seg *seg, unsigned nseg, const uint64_t *partitions)
 {
+    assert(t || !m->request.count);
     size_t bytes = !t                          ? 0
                    : m->what == CHAIN_COMBINED ? combined_some_bytes(seg)
                                                : rows_some_bytes(&m->request, seg, nseg);
@@ -63,6 +66,7 @@ struct chain_entry *chain_entry_make(const struct shard_table *t, const struct c
         rows_some(t, &m->request, seg, partitions, e->data, &e->m.request, e->seg);
     for (unsigned i = 0; partitions && chain_has_partitions(m) && i < CHAIN_WORDS; i++)
         e->m.partitions[i] &= partitions[i];
+    assert(e->m.request.count <= m->request.count && !e->acked);
     return e;
 }
 

@@ -41,6 +41,7 @@ static void waits_detach(struct chain_source *source)
 void follow_lease(struct chain *c, const struct chain_source *source)
 {
     assert(source->shard == c->shard);
+    assert(source->beat_at <= lane_now(c->shard->lane));
     uint64_t until = source->beat_at ? source->beat_at + CHAIN_LEASE_WAIT_MS * ENV_MS : 0;
     if (until > c->leased_until)
         c->leased_until = until;
@@ -115,6 +116,7 @@ static paramo_err fresh_partitions(const struct chain_source *source, const stru
 static struct chain_wait *wait_make(struct chain_source *source, const struct shard_table *t,
                                     const struct chain_message *m, const struct van_seg *seg, unsigned nseg)
 {
+    assert(m->seq == source->received + 1 && m->seq > source->acked);
     struct chain_wait *w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
@@ -195,6 +197,7 @@ static paramo_err apply(struct shard *s, struct shard_table *t, const struct cha
 {
     uint64_t pushes = t->pushes; /* the owner counts pushes */
     assert(t->table && !t->lacks);
+    assert(t->options.kind != PARAMO_TABLE_USER && !records_pending(s->chain));
     paramo_err err = m->what == CHAIN_COMBINED ? combined_apply(s, t, m, seg, fresh)
                                                : partial_apply(s, t, &m->request, seg, nseg, fresh);
     t->pushes = pushes;
@@ -232,6 +235,7 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
         chain_abandon(w);
         return err == PARAMO_E_MEMORY ? PARAMO_OK : err;
     }
+    assert(w->source == source && w->seq == m->seq);
     for (partition_set_each(a, fresh))
         c->last[a] = m->order;
     if (any && m->request.kind == WIRE_CLEAR)

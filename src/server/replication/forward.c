@@ -61,6 +61,7 @@ paramo_err chain_prepare(struct peer *peer, struct shard_table *t, const struct 
         chain_abandon(w);
         return err;
     }
+    assert(m.order > c->order && (!queue_empty(&w->made) || !w->entries));
     *wait = w;
     return PARAMO_OK;
 }
@@ -146,6 +147,7 @@ bool chain_sender_floor(struct shard *s, const struct sender *sender)
                               .sender = sender->id,
                               .request = {.floor = sender->applied_window.own.floor}};
     assert(c->shard == s);
+    assert(sender->behind && sender->told < sender->applied_window.own.floor);
     memcpy(m.partitions, c->mine, sizeof m.partitions);
     bool all = chain_routes(c) ? !chain_route_behind(c, &m)
                                : !chain_split(c, NULL, &m, NULL, 0, NULL, false, NULL, &entries);

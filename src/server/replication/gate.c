@@ -26,6 +26,7 @@ bool chain_open(struct shard *s)
 {
     struct chain *c = s->chain;
     assert(c->shard == s);
+    assert(chain_guarded(c) || !c->wait_until);
     uint64_t now = chain_guarded(c) ? lane_now(s->lane) : 0;
     if (now >= c->wait_until)
         c->wait_until = 0;

@@ -27,6 +27,7 @@ struct chain_origin *origin_make(struct chain_name name)
     o->name = name;
     o->buckets = buckets;
     o->buckets_count = BUCKETS_FIRST;
+    origin_check(o);
     return o;
 }
 

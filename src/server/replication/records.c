@@ -94,6 +94,7 @@ static paramo_err import(struct chain *c, const struct job *j, struct record r, 
 {
     const struct applied_window *w = window_of(r);
     assert(j->work == WORK_PASS && j->arrival && j->arrival <= c->arrivals);
+    assert(j->from != j->to);
     struct record other = record_at(c, j->to, r);
     struct applied_window *to = window_of(other);
     if (!to)
@@ -287,6 +288,7 @@ static bool turn_taken(struct chain *c)
         return false;
     /* In a simulation, other events come between two turns. */
     turn_in(c, err ? RETRY_MS * ENV_MS : c->shard->config.turn_records ? ENV_MS : 0);
+    assert(c->records.tries <= RETRIES);
     return records_pending(c);
 }
 

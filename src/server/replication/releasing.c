@@ -87,6 +87,7 @@ static bool release_turn(struct chain_stream *st, unsigned left)
 static void release_keep(struct chain_stream *st)
 {
     struct chain_ack *ack = &st->release.ack;
+    assert(st->release.timer.slot); /* a turn will look at it */
     if (ack->beyond_bytes && !st->release.beyond)
         st->release.beyond = malloc(CHAIN_BEYOND_MAX);
     if (ack->beyond_bytes && st->release.beyond)
@@ -112,6 +113,7 @@ void releasing_turn(struct chain_stream *st)
 void releasing_ack(struct chain_stream *st, const struct chain_ack *ack)
 {
     assert(ack->received <= st->seq);
+    chain_stream_check(st);
     st->release.ack = *ack;
     st->release.again = true;
     if (!st->release.timer.slot)

@@ -1,5 +1,6 @@
 #include "server/replication/replication.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 
 paramo_err chain_create(struct shard *s, struct chain **chain)
 {
+    assert(!s->chain && s->config.van);
     struct chain *c = calloc(1, sizeof *c);
     if (!c)
         return err_memory(sizeof *c);
@@ -27,11 +29,13 @@ void chain_destroy(struct chain *c)
     if (!c)
         return;
     migration_close(c);
+    assert(!c->migration_source && !c->migration_target);
     follow_guests_close(c);
     while (c->sources)
         follow_forget(c, c->sources);
     chain_streams_close(c);
     records_close(c);
+    assert(!c->streams && !c->guests && !records_pending(c));
     while (c->origins) {
         struct chain_origin *o = c->origins;
         c->origins = o->next;

@@ -23,8 +23,10 @@ static void route_to(struct chain *c, struct chain_stream *st, struct chain_entr
 {
     const struct shard_config *own = &c->shard->config;
     chain_append(st, e);
+    assert(e->to == st && e->m.seq == st->seq && !e->acked);
     if (e->m.what == CHAIN_TAKEOVER && e->m.origin.node == own->node && e->m.origin.shard == own->index)
         st->gate = st->seq;
+    assert(st->gate <= st->seq);
 }
 
 unsigned chain_route(struct chain *c)

@@ -1,5 +1,7 @@
 #include "server/replication/splitting.h"
 
+#include <assert.h>
+
 #include "server/migration/source.h"
 #include "server/replication/entry.h"
 
@@ -42,6 +44,7 @@ paramo_err chain_split(struct chain *c, const struct shard_table *t, const struc
                        const struct van_seg *seg, unsigned nseg, const uint64_t *only, bool to_target,
                        struct chain_wait *wait, struct queue *entries)
 {
+    assert(wait || !to_target);
     uint64_t partitions[CHAIN_WORDS];
     for (struct chain_stream *st = c->streams; st; st = st->next) {
         const uint64_t *has = chain_stream_partitions(st, t);

@@ -86,6 +86,7 @@ static void stream_tables(const struct chain *c, struct chain_stream *st)
     memset(st->some, 0, sizeof st->some);
     for (partition_set_runs(a, end, c->runs)) {
         unsigned level = c->next_level[a];
+        assert(!partition_set_has(st->partitions, a) || c->next[a] != RING_NONE);
         for (unsigned replicas = level; partition_set_has(st->partitions, a) && replicas < RING_REPLICAS_MAX;
              replicas++)
             partition_set_add_run(st->some[replicas], a, end);
@@ -114,6 +115,7 @@ static bool streams_update(struct chain *c, struct queue *entries)
     struct shard *s = c->shard;
     bool behind[VIEW_SHARDS_MAX], gated = false;
     members_behind(c, behind);
+    assert(s->view->shards_count <= VIEW_SHARDS_MAX);
     for (struct chain_stream *st = c->streams, *following; st; st = following) {
         uint64_t partitions[CHAIN_WORDS];
         unsigned index;
@@ -137,6 +139,7 @@ static bool streams_update(struct chain *c, struct queue *entries)
     for (unsigned index = 0; index < s->view->shards_count; index++) {
         if (!behind[index])
             continue;
+        assert((int)index != s->self); /* no shard is behind itself */
         struct chain_name to = name_of(s->view, index);
         const struct view_node *node = view_node(s->view, to.node);
         struct chain_stream *st = node ? chain_stream_open(c, node, to) : NULL;
@@ -358,6 +361,7 @@ void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
 {
     struct shard *s = c->shard;
     for (partition_set_each(a, partitions)) {
+        assert(c->failed || !c->origin_of[a] || !partition_set_has(c->mine, a));
         if (c->origin_of[a]) {
             assert(c->origin_of[a]->partitions > 0);
             c->origin_of[a]->partitions--;
