@@ -96,6 +96,7 @@ static paramo_err add_note(struct turn *turn, const struct sender_note *note)
     spend(turn, RECORDS_COST_NOTE);
     if (note->number >= DATA_WINDOW) /* a sender is never further ahead of its floor */
         shard_floor(s, x, note->number - DATA_WINDOW + 1);
+    assert(x->applied_window.own.floor + DATA_WINDOW > note->number);
     return applied_window_note_number(&x->applied_window, note->number, partitions);
 }
 

@@ -83,6 +83,7 @@ static bool wanted(void *arg, const struct ckpt_block *b)
 
 static paramo_err open_ckpt(struct loading *ld)
 {
+    assert(ld->posted && !ld->ckpt && !ld->reader);
     paramo_err err = ckpt_open(ld->config.fs, ld->dir, ld->config.number, &ld->ckpt);
     if (!err && ckpt_manifest(ld->ckpt, 0)->id != ld->config.id)
         err = err_set(PARAMO_E_CORRUPT, "%s: its checkpoint %" PRIu64 " has another id than the one to load",
@@ -575,6 +576,7 @@ static paramo_err loading_begin(struct shard *s, const struct shard_save_config 
     ld->next.fire = next;
     ld->limit.fire = too_long;
     map_init(&ld->tables);
+    assert(ld->phase == HOLDING && !ld->posted);
     *out = ld;
     return PARAMO_OK;
 }
@@ -611,6 +613,7 @@ paramo_err shard_load_go(struct shard *s, uint64_t id, uint64_t order)
     if (!ld || !ld->hold || ld->config.id != id)
         return s->loads->aborted == id ? err_hold_expired(s) : PARAMO_OK;
     assert(ld->shard == s);
+    assert(!ld->lost); /* a restore holds nothing */
     if (ld->phase == LOADED) {
         release(ld);
     } else {
@@ -626,6 +629,7 @@ void shard_load_drop(struct shard *s, uint64_t id, uint64_t order)
     s->loads->over = order > s->loads->over ? order : s->loads->over;
     if (!s->loads->current || !s->loads->current->hold || s->loads->current->config.id != id)
         return;
+    assert(s->loads->current->shard == s && !s->loads->current->lost);
     load_abort(s, err_set(PARAMO_E_CANCELLED, "the scheduler aborted the load"));
     s->loads->aborted = 0; /* the scheduler knows it */
     slice_resume_view_deferred(s);
@@ -681,6 +685,7 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
             ld->mine[r][a] = holds(s, a, r);
     }
     paramo_err err = start(s, ld);
+    assert(err || s->loads->current == ld);
     if (err && !ld->hold)
         loading_free(ld);
     return err;
@@ -717,6 +722,7 @@ paramo_err shard_restore(struct shard *s, const struct shard_save_config *config
     }
     memcpy(ld->mine[RING_REPLICAS_MAX], ld->own, sizeof ld->own);
     err = any ? start(s, ld) : PARAMO_OK;
+    assert(err || !any || s->loads->current == ld);
     if (err || !any)
         loading_free(ld);
     if (!err && !any)

@@ -162,6 +162,7 @@ static struct save_buffer *buffer_new(struct saving_table *t)
         return NULL;
     }
     assert(b->room > 0 && !b->lens == (t->row_bytes > 0));
+    assert(b->width > 0);
     return b;
 }
 
@@ -222,6 +223,7 @@ static void got_row(void *arg, uint64_t key, const void *row, uint32_t values)
 
 static paramo_err put_cleared(struct saving *sv, uint32_t table)
 {
+    assert(sv->posted && sv->writer); /* a blocking job */
     paramo_err err = PARAMO_OK;
     for (unsigned a = 0, end; a < RING_PARTITIONS && !err; a = end) {
         for (end = a + 1; end < RING_PARTITIONS && sv->mine[end] == sv->mine[a]; end++)
@@ -447,8 +449,10 @@ void saving_mark(struct shard *s)
 {
     assert(!s->saves->current || s->saves->current->shard == s);
     for (struct chain_stream *st = s->chain && s->saves->current ? s->chain->streams : NULL; st;
-         st = st->next)
+         st = st->next) {
+        assert(st->saved <= st->seq && st->acked <= st->seq);
         st->saved = st->seq;
+    }
 }
 
 void saving_check(struct shard *s)
@@ -728,6 +732,7 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
         return err;
     }
     assert(!s->saves->current && !sv->posted);
+    assert(sv->phase != SAVING_COPYING || sv->partitions_changed == s->place->partitions_changed);
     s->saves->current = sv;
     if (sv->phase == SAVING_COPYING)
         tables_begin(sv);
