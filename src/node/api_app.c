@@ -1,4 +1,5 @@
 /* Messages from and to apps, node lists, order among requests: paramo/app.h except for serving (serve.c). */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +163,7 @@ paramo_err paramo_on_exit(paramo_node *node, void (*fn)(void *arg), void *arg)
         if (i == EXITS_MAX)
             return err_set(PARAMO_E_TOO_LARGE, "a node has at most %d exit callbacks", EXITS_MAX);
     } while (!atomic_compare_exchange_weak(&node->exits_count, &i, i + 1));
+    assert(i < EXITS_MAX && !node->exits[i].fn); /* the place is this call's alone */
     node->exits[i] = (struct exit_call){fn, arg};
     return PARAMO_OK;
 }

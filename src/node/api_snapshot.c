@@ -1,4 +1,5 @@
 /* Snapshots of tables for readers (paramo/snapshot.h): copies in tables of their own, over the public functions. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,6 +272,7 @@ paramo_err paramo_snapshot_open(paramo_worker *worker, const char *name, paramo_
     }
     s->number = r.taken;
     s->keep = (uint32_t)r.keep;
+    assert(s->record && s->keep >= 2 && !s->opened_count);
     *snapshot = s;
     return PARAMO_OK;
 }

@@ -239,6 +239,7 @@ paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, 
         worker_free(w);
         return err;
     }
+    assert(w->session && !atomic_load(&w->clock.session) && !atomic_load(&w->tables));
     view_feed_init(&w->feed, w->lane, worker_takes_view, w->client);
     struct enlist e = {.worker = w};
     err = node_run_on(node->control, enlist_worker, &e);

@@ -298,6 +298,7 @@ static void wait_cancel(paramo_worker *w)
     if (!w->clock.waiting)
         return;
     assert(lane_held(w->node->control) && w->clock.wait.arg == w);
+    assert(w->clock.awaited);
     w->clock.awaited = 0;
     member_cancel(w->node->own->member, &w->clock.wait);
 }
@@ -414,6 +415,7 @@ void clock_goodbye(paramo_worker *w, uint64_t session)
 {
     struct member *member = w->node->own ? w->node->own->member : NULL;
     assert(lane_held(w->node->control));
+    assert(session);
     struct goodbye *g = member ? calloc(1, sizeof *g) : NULL;
     if (!g)
         return; /* it stops counting when the node leaves */

@@ -160,6 +160,7 @@ static void store_started(void *arg, paramo_err status, const struct store_state
 {
     struct joining *j = arg;
     assert(lane_held(j->node->control) && j->node->store);
+    assert(!atomic_load(&j->begun) && !j->node->scheduler);
     j->err = status;
     join_with(j, state);
 }
@@ -252,6 +253,7 @@ static paramo_err learn_ranges(paramo_node *node, const struct view *view)
     if (!err && view->shards_count)
         err = ring_assign(weights, view->shards_count, NULL, ring);
     for (unsigned a = 0; !err && view->shards_count && a < RING_PARTITIONS; a++) {
+        assert(ring->owner[a] < view->shards_count);
         uint32_t rank = (view->shards[ring->owner[a]].node - PARAMO_ID_SERVER(0)) / 2;
         if (rank >= view->num_servers)
             continue;
@@ -292,6 +294,7 @@ paramo_err paramo_join(paramo_node *node)
     if (node->join_begun)
         return err_set(PARAMO_E_INVALID, "the node has joined already");
     node->join_begun = true;
+    assert(!node->joined && !node->scheduler && !node->store);
     struct joining j = {.node = node};
     err = config_place(&node->config, &node->place);
     if (err)

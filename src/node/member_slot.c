@@ -156,6 +156,7 @@ void node_shard_accept(struct node_shard *to, struct van_conn *conn, const struc
         return;
     }
     assert(to->lane);
+    assert(!to->member_slot || to->member_slot->node == to->dispatch.node);
     *arrival = (struct arrival){.hello = *hello, .shard = to->shard};
     van_move(conn, to->lane, conn_arrived, arrival);
 }
@@ -236,6 +237,7 @@ static paramo_err member_slot_listen(struct member_slot *member_slot, const char
                               member_slot->incarnation, i);
     }
     assert(!member_slot->acceptor && !member_slot->app_endpoint.shard);
+    assert(member_slot->role == PARAMO_ROLE_SERVER || !member_slot->shards_count);
     member_slot->app_endpoint.member_slot = member_slot;
     if (!err && node->apps)
         err = node_shard_make(node, &member_slot->app_endpoint, node->apps, member_slot->incarnation,

@@ -126,6 +126,7 @@ static void call_begin(struct lane_task *task)
 {
     struct node_call *c = container_of(task, struct node_call, task);
     assert(!atomic_load(&c->done) && lane_held(c->member_slot->node->control));
+    assert(!(c->member_slot->member && c->member_slot->observer));
     c->call.done = call_done;
     c->call.arg = c;
     paramo_err err =

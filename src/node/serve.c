@@ -265,6 +265,7 @@ static void dispatch_retry(struct lane_task *task)
 void dispatch_init(struct dispatch *dispatch, paramo_node *node, struct lane *lane)
 {
     assert(node && lane && !dispatch->first && !dispatch->last);
+    assert(!dispatch->expiry.slot && !atomic_load(&dispatch->retry_posted));
     dispatch->node = node;
     dispatch->lane = lane;
     dispatch->expiry.fire = dispatch_expire;

@@ -86,6 +86,7 @@ static void caller_use(struct task_order *o, struct order_caller *c)
     if (c->uses == 0)
         idle_remove(o, c);
     c->uses++;
+    assert(!c->prev && !c->next && o->first != c); /* it is not idle */
 }
 
 static void caller_unuse(struct task_order *o, struct order_caller *c)
@@ -299,6 +300,7 @@ paramo_err order_create(size_t callers, struct task_order **order)
         return err_memory(sizeof *o);
     map_init(&o->callers);
     o->callers_max = callers;
+    idle_check(o);
     *order = o;
     return PARAMO_OK;
 }

@@ -74,6 +74,7 @@ static void job_done(struct blocking_job *job)
 
 static void post(struct tasks *tasks, paramo_task *task)
 {
+    assert(tasks->begun && task->arg == tasks);
     task->job.lane = NULL;
     task->job.work = job_work;
     task->job.done = job_done;
@@ -246,6 +247,7 @@ static void task_over(void *arg, struct ordered *o, paramo_err status)
     struct tasks *tasks = arg;
     if (o) {
         o->failed = status != PARAMO_OK;
+        assert(o->tasks == tasks && !o->held);
         lane_post(tasks->node->apps, &o->end);
     }
     unsigned open = atomic_fetch_sub(&tasks->open, 1);
@@ -301,6 +303,7 @@ static void take(void *arg, paramo_request *request, const paramo_request_info *
         start(tasks, task);
         return;
     }
+    assert(o->tasks == tasks && !o->task && !o->held);
     o->task = task;
     if (order_may_begin(&o->call))
         go(o);
@@ -346,6 +349,7 @@ paramo_err tasks_create(paramo_node *node)
         return err_memory(sizeof *tasks);
     tasks->node = node;
     tasks->expiry.fire = expire;
+    assert(!node->joined && !tasks->begun);
     node->tasks = tasks;
     paramo_err err =
         user_tasks_any() ? blocking_jobs_create(node->env, "pm-tasks", &tasks->thread) : PARAMO_OK;
