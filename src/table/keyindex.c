@@ -37,6 +37,7 @@ bool keyindex_clear_step(struct keyindex *x, size_t *cursor, size_t segments)
     uint64_t moves = x->moves + 1;
     keyindex_init(x, x->mem, x->seed, payload_bytes(x->slots));
     x->moves = moves;
+    assert(!x->count && !x->directory && !x->page_room); /* it is new */
     return true;
 }
 
@@ -164,6 +165,7 @@ ALWAYS_INLINE size_t scan_visit(struct keyindex_scan *scan, size_t i, const stru
  * for keys that may be further on, 4. searches on for the few keys that may be still further on. */
 ALWAYS_INLINE size_t scan_some(struct keyindex_scan *scan, void ***payload, bool deep, unsigned slots)
 {
+    assert(scan->given <= scan->n);
     const uint64_t *keys = scan->keys + scan->given;
     size_t left = scan->n - scan->given;
     size_t n = left < KEYINDEX_CHUNK ? left : KEYINDEX_CHUNK;
@@ -208,6 +210,7 @@ ALWAYS_INLINE size_t scan_some(struct keyindex_scan *scan, void ***payload, bool
         scan->payload[late[k]] = b ? bucket_payload(b, (unsigned)slot, slots) : NULL;
     }
     scan->given += n;
+    assert(later <= lates && lates <= n && scan->given <= scan->n);
     return n;
 }
 
@@ -236,6 +239,7 @@ size_t keyindex_find(const struct keyindex *x, const uint64_t *keys, size_t n, u
             found += rows[done + i] != KEYINDEX_NONE;
         }
     }
+    assert(found <= n && scan.given == n);
     return found;
 }
 
@@ -402,6 +406,7 @@ bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload)
         assert(*meta & META_PASSED);
         *meta -= (*meta & META_PASSED) == META_PASSED ? 0 : META_PASSED_ONE;
     }
+    assert(s->count > 0 && x->count >= s->count);
     s->count--;
     x->count--;
     return true;
@@ -469,6 +474,7 @@ bool keyindex_sweep_payloads(const struct keyindex *x, uint64_t *cursor, uint64_
     const struct keyindex_segment *s = sweep_segment(x, *cursor, rows, &last);
     if (!s)
         return false;
+    assert(last >= *cursor && s->nbuckets > 0); /* each step makes progress */
     for (uint32_t at = 0; at < s->nbuckets; at++) {
         const struct keyindex_bucket *b = bucket_at(s, at);
         const unsigned used = *bucket_meta(b) & META_USED(x->slots);

@@ -33,6 +33,7 @@ static void *memory_get(struct keyindex *x, size_t bytes)
 {
     if (bytes == PAGE_BYTES && x->spare) {
         assert(x->spares > 0);
+        assert(x->spares <= SPARES_MAX);
         void *page = x->spare;
         memcpy(&x->spare, page, sizeof x->spare);
         x->spares--;
@@ -43,6 +44,7 @@ static void *memory_get(struct keyindex *x, size_t bytes)
 
 static void memory_put(struct keyindex *x, void *page, size_t bytes)
 {
+    assert(!x->spare == !x->spares);
     if (bytes == PAGE_BYTES && x->spares < SPARES_MAX) {
         memcpy(page, &x->spare, sizeof x->spare);
         x->spare = page;
@@ -57,6 +59,7 @@ static paramo_err numbers_room(struct keyindex *x, size_t n)
 {
     if (n >= KEYINDEX_PAGES_MAX - x->page_top)
         return err_set(PARAMO_E_TOO_LARGE, "a shard holds at most about 2^31 rows of a table");
+    assert(x->page_top <= x->page_room);
     size_t room = x->page_room ? x->page_room : 8;
     while (room < x->page_top + n)
         room *= 2;
@@ -71,6 +74,7 @@ static paramo_err numbers_room(struct keyindex *x, size_t n)
     }
     x->page = page;
     x->page_room = (uint32_t)room;
+    assert(x->page_room >= x->page_top + n);
     return PARAMO_OK;
 }
 
@@ -90,6 +94,7 @@ static uint32_t number_get(struct keyindex *x)
 static void number_put(struct keyindex *x, uint32_t number)
 {
     assert(number < x->page_top);
+    assert(x->page_free <= KEYINDEX_PAGES_MAX);
     x->page[number] = (struct keyindex_bucket *)((uintptr_t)x->page_free << 1 | 1);
     x->page_free = number;
 }
@@ -123,6 +128,7 @@ static paramo_err buckets_get(struct keyindex *x, uint32_t nbuckets, unsigned de
     x->turn = (x->turn + 5) % (2 * LOAD_SPREAD + 1); /* a step of 5 reaches all values, far apart */
     *s = (struct keyindex_segment){
         .nbuckets = nbuckets, .limit = segment_keys(nbuckets, x->slots, percent), .depth = depth};
+    assert(s->limit > 0 && s->limit <= (uint64_t)nbuckets * x->slots);
     paramo_err err = numbers_room(x, (nbuckets + PAGE - 1) / PAGE);
     if (err)
         return err;
@@ -137,6 +143,7 @@ static paramo_err buckets_get(struct keyindex *x, uint32_t nbuckets, unsigned de
     }
     if (in_one_piece(nbuckets)) {
         s->number[0] = x->page_top;
+        assert(x->page_top + nbuckets / PAGE <= x->page_room);
         number_page(x, s->number[0], s->page[0], nbuckets);
         x->page_top += nbuckets / PAGE;
         return PARAMO_OK;
@@ -178,6 +185,7 @@ static struct keyindex_segment *segment_get(struct keyindex *x)
         x->block = block;
         x->block_left = BLOCK - 1;
     }
+    assert(x->block && x->block_left < BLOCK);
     return &x->block[x->block_left--];
 }
 
@@ -193,6 +201,7 @@ static void segment_unget(struct keyindex *x)
 ALWAYS_INLINE void move_keys(const struct keyindex_segment *from, struct keyindex_segment *const to[2],
                              unsigned bit, unsigned slots)
 {
+    assert(!to[0]->count && !to[1]->count);
     size_t pieces = pieces_of(from->nbuckets);
     size_t n = piece_bytes(from->nbuckets) / LINE;
     for (size_t i = 0; i < pieces; i++) {
@@ -210,6 +219,7 @@ ALWAYS_INLINE void move_keys(const struct keyindex_segment *from, struct keyinde
             }
         }
     }
+    assert(to[0]->count + (to[0] == to[1] ? 0 : to[1]->count) == from->count);
 }
 
 static paramo_err segment_grow(struct keyindex *x, struct keyindex_segment *s)
@@ -229,6 +239,7 @@ static paramo_err segment_grow(struct keyindex *x, struct keyindex_segment *s)
 static paramo_err directory_double(struct keyindex *x)
 {
     assert(x->depth < DEPTH_MAX);
+    assert(x->directory && x->segments <= (size_t)1 << x->depth);
     size_t old = (size_t)1 << x->depth;
     struct keyindex_segment **directory =
         tablemem_get(x->mem, LINE, 2 * old * sizeof(struct keyindex_segment *));
@@ -312,6 +323,7 @@ err_low:
 paramo_err keyindex_make_room(struct keyindex *x, uint64_t hash)
 {
     struct keyindex_segment *s = segment_of(x, hash);
+    assert(s->count >= s->limit && x->count >= s->count);
     x->moves++;
     bool split = s->nbuckets >= SEGMENT_PAGES * PAGE && may_split(x, s);
     return split ? segment_split(x, s, hash) : segment_grow(x, s);
@@ -321,6 +333,7 @@ paramo_err keyindex_first_segment(struct keyindex *x)
 {
     struct keyindex_segment first;
     assert(!x->directory && !x->segments && !x->count);
+    assert(!x->depth); /* the directory has one entry */
     paramo_err err = buckets_get(x, BUCKETS_MIN, 0, &first);
     if (err)
         return err;
@@ -368,5 +381,6 @@ bool keyindex_free_step(struct keyindex *x, size_t *cursor, size_t segments)
         tablemem_put(x->mem, block, BLOCK * sizeof *block);
     }
     tablemem_put(x->mem, x->page, x->page_room * sizeof(struct keyindex_bucket *));
+    assert(!x->spares && !x->block);
     return true;
 }

@@ -1,5 +1,6 @@
 #include "table/keysort.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Radix sort from the lowest byte. Bytes that are equal in all keys (small ids have several) cost nothing. */
@@ -47,6 +48,7 @@ static void move_keys(struct keysort *sort, size_t end)
 
 static void pass_end(struct keysort *sort)
 {
+    assert(sort->at == sort->n && sort->pass <= KEYSORT_DIGITS);
     if (sort->pass > 0) {
         uint64_t *swap = sort->from;
         sort->from = sort->to;
@@ -62,6 +64,7 @@ bool keysort_step(struct keysort *sort, size_t keys)
 {
     if (sort->pass > KEYSORT_DIGITS)
         return true;
+    assert(sort->at < sort->n && sort->from != sort->to);
     size_t end = sort->n - sort->at < keys ? sort->n : sort->at + keys;
     if (sort->pass == 0)
         count_keys(sort, end);

@@ -30,6 +30,7 @@ size_t packed_sums_put(const struct aggregate_sum *sums, size_t n, uint8_t *out)
         memcpy(to, bytes + first, count);
         to += count;
     }
+    assert((size_t)(to - out) <= n * PACKED_SUM_MAX);
     return (size_t)(to - out);
 }
 

@@ -12,6 +12,7 @@ void rowmarks_init(struct rowmarks *m, struct tablemem *mem)
 
 void rowmarks_clear(struct rowmarks *m)
 {
+    assert(!m->room == !m->chunk);
     for (size_t i = 0; i < m->room; i++)
         tablemem_put(m->mem, m->chunk[i], ROWMARKS_CHUNK);
     tablemem_put(m->mem, m->chunk, m->room * sizeof *m->chunk);
@@ -27,6 +28,7 @@ static bool has_room(struct rowmarks *m, uint64_t at)
         room *= 2;
     if (room == m->room)
         return true;
+    assert(!m->room == !m->chunk);
     uint8_t **chunk = tablemem_get(m->mem, ALIGN, room * sizeof *chunk);
     if (!chunk)
         return false;
@@ -36,6 +38,7 @@ static bool has_room(struct rowmarks *m, uint64_t at)
     tablemem_put(m->mem, m->chunk, m->room * sizeof *chunk);
     m->chunk = chunk;
     m->room = room;
+    assert(at < m->room);
     return true;
 }
 

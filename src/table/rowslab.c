@@ -17,6 +17,7 @@ void rowslab_init(struct rowslab *s, struct tablemem *mem, size_t row_bytes, siz
     s->row_bytes = (row_bytes + align - 1) & ~(align - 1);
     while (s->row_bytes << (s->shift + 1) <= SLAB_BYTES)
         s->shift++;
+    assert(s->row_bytes >= row_bytes && (!s->shift || s->row_bytes << s->shift <= SLAB_BYTES));
 }
 
 static size_t slab_bytes(const struct rowslab *s)
@@ -32,6 +33,7 @@ static void tables_put(struct rowslab *s)
 
 bool rowslab_clear_step(struct rowslab *s, size_t slabs)
 {
+    assert(s->count <= s->room && s->empty <= s->count);
     for (; slabs && s->count; slabs--)
         tablemem_put(s->mem, s->slabs[--s->count], slab_bytes(s));
     if (s->count)
@@ -53,6 +55,8 @@ void rowslab_clear(struct rowslab *s)
 
 static void list_add(struct rowslab *s, uint32_t *list, uint32_t slab)
 {
+    assert(slab < s->count);
+    assert(*list == ROWSLAB_NONE || s->states[*list].prev == ROWSLAB_NONE);
     s->states[slab].prev = ROWSLAB_NONE;
     s->states[slab].next = *list;
     if (*list != ROWSLAB_NONE)
@@ -64,6 +68,7 @@ static void list_remove(struct rowslab *s, uint32_t *list, uint32_t slab)
 {
     const struct slab_state *state = &s->states[slab];
     assert(state->prev == ROWSLAB_NONE ? *list == slab : s->states[state->prev].next == slab);
+    assert(state->next == ROWSLAB_NONE || s->states[state->next].prev == slab);
     if (state->prev == ROWSLAB_NONE)
         *list = state->next;
     else
@@ -81,6 +86,7 @@ static bool has_room(const struct rowslab *s, const struct slab_state *state)
 
 static paramo_err tables_grow(struct rowslab *s)
 {
+    assert(s->count == s->room);
     uint32_t room = s->room ? 2 * s->room : 8;
     char **slabs = tablemem_get(s->mem, sizeof *slabs, room * sizeof *slabs);
     struct slab_state *states = tablemem_get(s->mem, sizeof(void *), room * sizeof *states);
@@ -97,12 +103,14 @@ static paramo_err tables_grow(struct rowslab *s)
     s->slabs = slabs;
     s->states = states;
     s->room = room;
+    assert(s->count < s->room);
     return PARAMO_OK;
 }
 
 /* Opens a slab: one whose memory was freed, or a new one. */
 static paramo_err add_slab(struct rowslab *s)
 {
+    assert(s->open == ROWSLAB_NONE);
     uint32_t slab = s->gone == ROWSLAB_NONE ? s->count : s->gone;
     if (((uint64_t)slab + 1) << s->shift > ROWSLAB_NONE)
         return err_set(PARAMO_E_TOO_LARGE, "a shard holds at most 2^32 - 1 rows of a table");
@@ -116,6 +124,7 @@ static paramo_err add_slab(struct rowslab *s)
     } else {
         s->count++;
     }
+    assert(slab < s->count && s->count <= s->room);
     s->slabs[slab] = memory;
     s->states[slab] = (struct slab_state){.free_head = ROWSLAB_NONE};
     s->empty++;

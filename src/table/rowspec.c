@@ -1,5 +1,7 @@
 #include "table/rowspec.h"
 
+#include <assert.h>
+
 #include "table/optimizer/optimizer_def.h"
 #include "table/table_options.h"
 
@@ -16,6 +18,8 @@ void rowspec_setup(struct rowspec *s, const paramo_table_options *o)
     s->aggregate = o->aggregate;
     s->planes = def->planes;
     s->counts = def->counts;
+    assert(s->planes <= 2 && s->state_values >= s->planes * (size_t)s->dim);
+    assert(s->state_bytes >= s->state_values * sizeof(float));
 }
 
 void rowspec_initial(const struct rowspec *s, uint64_t key, uint32_t col, uint32_t ncols, void *out)

@@ -132,6 +132,7 @@ static paramo_err scratch_get(struct table *t, size_t n, uint32_t **rows)
         *rows = t->scratch;
         return PARAMO_OK;
     }
+    assert(!t->scratch == !t->scratch_room);
     size_t room = n;
     if (n <= SCRATCH_KEPT) {
         for (room = 256; room < n; room *= 2) {
@@ -144,6 +145,7 @@ static paramo_err scratch_get(struct table *t, size_t n, uint32_t **rows)
         tablemem_put(&t->mem, t->scratch, t->scratch_room * sizeof *t->scratch);
         t->scratch = *rows;
         t->scratch_room = room;
+        assert(t->scratch_room >= n);
     }
     return PARAMO_OK;
 }
@@ -541,6 +543,7 @@ size_t table_scan_rows(const struct table *t, uint64_t *keys, size_t n, bool wit
         kept += found;
         to = is_var(t) ? NULL : to + found * bytes;
     }
+    assert(kept <= n);
     return kept;
 }
 
@@ -549,6 +552,7 @@ static size_t scan_small_columns(const struct table *t, uint64_t *keys, size_t n
 {
     char rows[SCAN_AT_ONCE * TABLE_SMALL_ROW];
     size_t row = t->spec.param_bytes, value = t->spec.value_bytes;
+    assert(n <= SCAN_AT_ONCE);
     size_t kept = table_small_scan(&t->small, keys, n, row, rows);
     assert(row <= TABLE_SMALL_ROW);
     for (size_t i = 0; i < kept; i++)
@@ -573,6 +577,7 @@ size_t table_scan_columns(const struct table *t, uint64_t *keys, size_t n, uint3
         kept += found;
         to += found * ncols * t->spec.value_bytes;
     }
+    assert(kept <= n);
     return kept;
 }
 
@@ -618,9 +623,11 @@ paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t 
     }
     if (t->changes.marking)
         table_snapshot_remove(t, keys, n);
+    uint64_t before = table_rows(t);
     size_t count = is_var(t)     ? table_var_delete(&t->var, keys, n)
                    : is_small(t) ? table_small_delete(&t->small, keys, n)
                                  : table_sparse_delete(&t->sparse, keys, n);
+    assert(count <= n && table_rows(t) + count == before);
     t->generation += count > 0;
     if (count > 0 && table_rows(t) == 0)
         table_emptied(t);

@@ -16,6 +16,7 @@ enum { /* per step: at most a millisecond each */
  * noted as before. */
 static void index_follows(struct keyindex *x, const struct keyindex *before)
 {
+    assert(!x->count && !x->directory && x->mem == before->mem);
     x->moves = before->moves + 1;
     x->mark = before->mark;
     x->first = before->first;
@@ -83,6 +84,7 @@ static bool remains_step(const struct table *t, struct table_remains *r)
 bool table_clear_step(struct table *t)
 {
     struct table_remains *r = t->remains;
+    assert(!t->changes.stale || is_small(t));
     if (t->changes.stale) {
         (void)table_marks_step(t);
     } else if (r && remains_step(t, r)) {
@@ -145,4 +147,5 @@ void table_clear(struct table *t)
     *r = (struct table_remains){.next = t->remains};
     store_detach(t, r);
     t->remains = r;
+    assert(!rows_of(t));
 }

@@ -19,6 +19,7 @@ static void run_free(struct table_dense *d, const struct dense_run *r)
 
 void table_dense_fini(struct table_dense *d)
 {
+    assert(d->count <= d->room);
     for (size_t i = 0; i < d->count; i++)
         run_free(d, &d->runs[i]);
     tablemem_put(d->mem, d->runs, d->room * sizeof *d->runs);
@@ -63,6 +64,7 @@ static paramo_err run_new(struct table_dense *d, uint64_t first, uint64_t count,
         run_free(d, r);
         return err_memory(values * spec->value_bytes);
     }
+    assert((r->s0 != NULL) == (spec->planes > 0) && (r->s1 != NULL) == (spec->planes > 1));
     if (with_values)
         run_reset(d, r, 0, (size_t)count);
     return PARAMO_OK;
@@ -212,6 +214,7 @@ static void push_piece(const struct table_dense *d, const struct piece *p, const
     const struct rowspec *spec = d->spec;
     const struct optimizer *o = &spec->optimizer;
     const struct dense_run *r = p->run;
+    assert(p->n > 0 && p->offset + p->n <= r->count);
     for (size_t i = 0, same; i < p->n; i += same) {
         size_t row = p->offset + i;
         size_t value = row * spec->dim;

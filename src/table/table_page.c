@@ -89,6 +89,7 @@ struct sweep {
 static void add_over(struct table_page *page, uint64_t key)
 {
     size_t last = 0;
+    assert(page->n > 0 && page->n == page->room);
     for (size_t i = 1; i < page->n; i++)
         last = page->keys[i] > page->keys[last] ? i : last;
     if (key > page->keys[last]) {
@@ -97,6 +98,7 @@ static void add_over(struct table_page *page, uint64_t key)
         page->to = page->keys[last] - 1;
         page->keys[last] = key;
     }
+    assert(page->to >= page->from);
 }
 
 static void add(void *ctx, uint64_t key, uint64_t hash, void *payload)
@@ -135,6 +137,7 @@ static paramo_err choose_end(struct table_page *page)
     size_t want = (size_t)((double)n * 0x1p-64 * (double)page->cursor), less = want / 8 > 24 ? want / 8 : 24;
     size_t rank = want > less ? want - less : 0, most = n - n / 16 - 1;
     page->to = sample[rank < most ? rank : most];
+    assert(page->to >= page->from);
     free(sample);
     page->looked = page->kept = 0;
     move(page, TABLE_PAGE_SHRINK);
@@ -143,6 +146,7 @@ static paramo_err choose_end(struct table_page *page)
 
 static void shrink(struct table_page *page, size_t keys)
 {
+    assert(page->phase == TABLE_PAGE_SHRINK);
     size_t end = page->n - page->looked < keys ? page->n : page->looked + keys;
     for (; page->looked < end; page->looked++) {
         uint64_t key = page->keys[page->looked];
@@ -179,6 +183,7 @@ static void sort_end(struct table_page *page)
         page->room = page->scratch_room;
         page->scratch_room = room;
     }
+    assert(page->n <= page->room);
     free(page->sort);
     page->sort = NULL;
     move(page, TABLE_PAGE_TRIM);
@@ -245,6 +250,7 @@ struct counting {
 static void count_fetched(struct counting *c)
 {
     const struct rowspec *spec = &c->table->spec;
+    assert(c->n <= AHEAD);
     for (size_t i = 0; i < c->n; i++)
         c->count->nonzero += spec->aggregate ? aggregate_count_nonzero(spec, c->rows[i])
                                              : rowspec_count_nonzero(spec, c->rows[i], c->lens[i]);
@@ -304,6 +310,7 @@ static void count_dense(const struct table *t, struct table_count *count, size_t
         count->done = !table_dense_next(&t->dense, count->cursor, &first, &end);
         if (count->done)
             return;
+        assert(end > first && first >= count->cursor);
         end = end - first < rows ? end : first + rows;
         rows -= (size_t)(end - first);
         count->cursor = end;

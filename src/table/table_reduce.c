@@ -148,6 +148,7 @@ static void dense_part(struct reducing *r, struct table_reducing *at, size_t val
 {
     const struct table *t = r->table;
     uint32_t left = t->spec.dim - at->column, n = values < left ? (uint32_t)values : left;
+    assert(at->column < t->spec.dim && n > 0); /* each step makes progress */
     const char *row = table_dense_at(&t->dense, at->cursor, 1);
     take(r, at->cursor, at->column, row + at->column * t->spec.value_bytes, n);
     at->column += n;
@@ -189,6 +190,7 @@ static void dense_step(struct reducing *r, struct table_reducing *at, size_t val
         uint64_t stop = first + 1;
         while (stop < end && (!r->wants || r->wants(r->arg, stop)))
             stop++;
+        assert(stop > first && stop <= end);
         take_run(r, first, stop - first);
         rows -= (size_t)(stop - first);
         at->cursor = stop;
@@ -198,6 +200,7 @@ static void dense_step(struct reducing *r, struct table_reducing *at, size_t val
 /* The next part of the long row at the cursor. It may have gone, or have changed its length, since the part before. */
 static void long_part(struct reducing *r, struct table_reducing *at)
 {
+    assert(at->in_row && !at->done);
     const struct table *t = r->table;
     const void *payload = keyindex_payload(index_of(t), at->key);
     uint32_t len = 0;
@@ -237,6 +240,7 @@ static void sparse_step(struct reducing *r, struct table_reducing *at)
     at->cursor = r->is_long ? r->long_hash : cursor;
     at->key = r->long_key;
     at->done = !more && !r->is_long;
+    assert(!at->done || (at->all_taken && !at->in_row));
 }
 
 void table_reduce_step(const struct table *t, const struct table *other, struct table_reducing *at,

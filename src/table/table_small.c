@@ -71,6 +71,7 @@ struct undo {
 
 static paramo_err undo_open(struct table_small *s, size_t n, struct undo *u)
 {
+    assert(n > 0);
     *u = (struct undo){.bytes = n * (1 + (size_t)s->row_bytes), .ascending = true};
     u->created = tablemem_get(s->mem, 1, u->bytes);
     if (!u->created)
@@ -151,6 +152,7 @@ static paramo_err chunk_create(struct table_small *s, const struct keyindex_scan
             memcpy(u->rows + u->done * ROW_STATE, row[i], ROW_STATE);
         u->created[u->done++] = fresh;
     }
+    assert(u->done * (1 + (size_t)s->row_bytes) <= u->bytes);
     if (s->index.moves != moves) { /* payloads from before the last growth */
         for (size_t i = 0; i < n; i++) {
             row[i] = keyindex_payload(&s->index, keys[i]);
@@ -417,6 +419,7 @@ size_t table_small_scan(const struct table_small *s, uint64_t *keys, size_t n, s
             }
         }
     }
+    assert(kept <= n);
     return kept;
 }
 

@@ -35,6 +35,7 @@ struct table_snapshot {
 static void marks_lend(struct table *t, bool marking)
 {
     struct rowmarks *marks = marking ? &t->changes.marks : NULL;
+    assert(!marking || (t->changes.marks.now >= 1 && t->changes.marks.now <= 3));
     t->changes.marking = marking;
     if (is_var(t))
         t->var.slab.marks = marks;
@@ -47,6 +48,7 @@ static void marks_lend(struct table *t, bool marking)
 static void erased_free(struct table *t)
 {
     struct table_changes *c = &t->changes;
+    assert(c->erased_count <= c->erased_room && !c->erased == !c->erased_room);
     tablemem_put(&t->mem, c->erased, c->erased_room * sizeof *c->erased);
     c->erased = NULL;
     c->erased_count = c->erased_room = 0;
@@ -60,6 +62,7 @@ static void changes_lose(struct table *t)
         marks_lend(t, false);
         rowmarks_clear(&t->changes.marks);
     }
+    assert(t->changes.marking || !t->changes.marks.chunk);
 }
 
 bool table_changes_known(const struct table *t)
@@ -97,6 +100,7 @@ static void erased_note(struct table *t, uint64_t key)
         c->erased = erased;
         c->erased_room = room;
     }
+    assert(c->erased_count < c->erased_room && c->erased_room <= TABLE_SNAPSHOT_ERASED);
     c->erased[c->erased_count++] = key;
 }
 
@@ -107,6 +111,7 @@ static paramo_err erased_compact(struct table *t)
     size_t n = c->erased_count, kept = 0;
     if (!n)
         return PARAMO_OK;
+    assert(c->known && !is_dense(t)); /* rows of dense tables are not removed */
     uint64_t *scratch = tablemem_get(&t->mem, sizeof *scratch, n * sizeof *scratch);
     if (!scratch)
         return err_memory(n * sizeof *scratch);
@@ -192,6 +197,7 @@ static void sweep_key(void *arg, uint64_t key, uint64_t hash, void *payload)
 static void sweep_step(struct table_snapshot *snapshot, uint64_t rows)
 {
     struct sweep sweep = {.snapshot = snapshot};
+    assert(!is_dense(snapshot->table));
     uint64_t looks = VISIT_LOOKS * rows;
     while (!snapshot->done && sweep.looks < looks)
         snapshot->done =
@@ -350,6 +356,7 @@ bool table_snapshot_must_wait(const struct table *t)
 bool table_marks_step(struct table *t)
 {
     struct table_changes *c = &t->changes;
+    assert(!c->stale || is_small(t));
     if (c->stale && !keyindex_clear_marks(&t->small.index, &c->stale_at, MARKS_STEP))
         c->stale = 0;
     return c->stale;
@@ -391,6 +398,7 @@ static void epoch_begin(struct table *t, struct table_snapshot *snapshot, bool t
     c->tracking = track;
     c->known = false;
     t->snapshot = snapshot;
+    assert(!c->erased && !c->erased_count);
     marks_lend(t, true);
 }
 
@@ -420,6 +428,7 @@ paramo_err table_snapshot_open(struct table *t, enum table_snapshot_kind kind, b
         return err;
     }
     epoch_begin(t, snapshot, track);
+    assert(t->snapshot == snapshot && !snapshot->done);
     *out = snapshot;
     return PARAMO_OK;
 }
@@ -511,4 +520,5 @@ void table_snapshot_close(struct table_snapshot *snapshot)
     snapshot_free(snapshot);
     if (!c->known)
         changes_lose(t);
+    assert(!c->known || (c->marking && c->tracking));
 }

@@ -52,6 +52,7 @@ static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, u
         missing += rows[i] == KEYINDEX_NONE;
     if (missing == 0)
         return PARAMO_OK;
+    assert(missing <= n && s->slab.used == s->index.count);
     size_t *undo = tablemem_get(s->mem, sizeof *undo, missing * sizeof *undo);
     if (!undo)
         return err_memory(missing * sizeof *undo);
@@ -166,6 +167,8 @@ static paramo_err add_aggregated(struct table_sparse *s, const uint64_t *keys, u
 {
     const struct rowspec *spec = s->spec;
     paramo_err err = PARAMO_OK;
+    assert(spec->aggregate && s->now.workers);
+    assert(!vals != !sums);
     for (size_t i = 0; i < n && !err; i++)
         if (rows[i] != KEYINDEX_NONE &&
             aggregate_is_later(spec, rowslab_row(&s->slab, rows[i]), s->now.clock))
@@ -342,6 +345,7 @@ paramo_err table_sparse_put(struct table_sparse *s, const uint64_t *keys, uint32
     paramo_err err = create_missing(s, keys, rows, n);
     if (err)
         return err;
+    assert(s->slab.used == s->index.count);
     if (s->slab.marks)
         rowmarks_change_all(s->slab.marks, keys, rows, n);
     for (size_t i = 0; i < n; i++) {

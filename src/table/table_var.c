@@ -78,6 +78,7 @@ static paramo_err check_push(const struct table_var *v, const uint64_t *keys, si
 static paramo_err prepare(struct table_var *v, uint64_t key, uint32_t len, bool assign, struct change *c)
 {
     paramo_err err;
+    assert(!c->values && !c->created);
     if (c->row != KEYINDEX_NONE) {
         uint32_t before = row_at(v, c->row)->len;
         if (len == before)
