@@ -12,6 +12,7 @@ void ring_ends_add(struct ring_ends *ends, unsigned replicas, unsigned most)
         return;
     for (unsigned l = replicas + 1; l < RING_LEVELS; l++)
         ends->before[l]++;
+    assert(ends->before[replicas + 1] == ends->before[replicas] + 1);
 }
 
 void ring_begins(const struct ring_chains *chains, uint64_t begins[PARTITION_WORDS])
@@ -61,6 +62,7 @@ static bool any_left(struct ring_chains *chains, size_t partition, const bool *g
 
 void ring_recall(struct ring_chains *chains, struct ring_chains *told, const bool *gone, size_t n)
 {
+    assert(chains != told && chains->replicas <= RING_REPLICAS_MAX);
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint16_t owner = chains->level[0].owner[a];
         if (!any_left(told, a, gone, n, true) || any_left(chains, a, gone, n, false))
@@ -75,6 +77,7 @@ void ring_recall(struct ring_chains *chains, struct ring_chains *told, const boo
 uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, const bool *gone, size_t n,
                       bool lose, uint8_t *lowest)
 {
+    assert(chains->replicas < RING_LEVELS);
     uint32_t orphans = 0;
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         struct ring_candidate candidates[RING_LEVELS];

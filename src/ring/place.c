@@ -140,6 +140,7 @@ static double filled(const struct placing *p, double lambda)
 /* Sets the due shares of the levels down to this one: water-filling over the groups, by bisection. */
 static void set_due(struct placing *p)
 {
+    assert(p->level > 0); /* owners have exact shares */
     memset(p->group_weight, 0, p->n * sizeof *p->group_weight);
     memset(p->group_held, 0, p->n * sizeof *p->group_held);
     for (size_t i = 0; i < p->n; i++) {
@@ -173,6 +174,7 @@ static void set_due_owners(struct placing *p)
     uint64_t total = 0;
     for (size_t i = 0; i < p->n; i++)
         total += p->shards[i].weight;
+    assert(total > 0 && !p->level);
     for (size_t i = 0; i < p->n; i++)
         p->share[i].due = (double)(p->shards[i].weight * (uint64_t)RING_PARTITIONS) / (double)total;
 }
@@ -260,6 +262,7 @@ static void release_excess(struct placing *p, uint16_t i, const bool *wanted)
             p->holder[a] = RING_NONE;
         share->have -= (uint32_t)freed;
         p->left += freed;
+        assert(p->left <= RING_PARTITIONS);
     }
 }
 
@@ -359,6 +362,7 @@ static uint16_t pick(const struct placing *p, size_t partition, bool well)
 /* Fills the free partitions [begin, end). The neighbouring shards grow first. */
 static void fill_gap(struct placing *p, size_t begin, size_t end, bool well)
 {
+    assert(begin < end && end <= RING_PARTITIONS);
     uint16_t left = begin > 0 ? p->holder[begin - 1] : RING_NONE;
     uint16_t right = end < RING_PARTITIONS ? p->holder[end] : RING_NONE;
     while (begin < end && may_assign(p, begin, left, well))
@@ -426,6 +430,7 @@ static bool make_room(struct placing *p, size_t partition)
                 for (; p->from[shard] != RING_NONE; shard = p->from[shard])
                     p->holder[p->through[shard]] = shard;
                 p->holder[partition] = shard;
+                assert(p->left > 0 && p->holder[partition] == shard && tail + rest <= p->n);
                 p->left--;
                 p->no_room = RING_PARTITIONS;
                 return true;
@@ -467,6 +472,7 @@ static void assign_beyond(struct placing *p)
         p->share[shard].target++;
         assign(p, a, shard);
     }
+    assert(!p->left);
 }
 
 /* ---- a level ------------------------------------------------------------------------------------------- */
@@ -499,6 +505,7 @@ static void place_level(struct placing *p)
             p->holder[b] = shard;
         if (shard == RING_NONE)
             continue;
+        assert(p->left >= end - a && shard < p->n);
         p->share[shard].have += end - a;
         p->left -= end - a;
     }
@@ -548,6 +555,7 @@ static paramo_err placing_init(struct placing *p)
     p->domains = number_groups(p, label, by_domain, p->domain);
     p->servers = number_groups(p, label, by_server, p->server);
     free(label);
+    assert(p->domains > 0 && p->domains <= n && p->servers > 0 && p->servers <= n);
     return PARAMO_OK;
 }
 
@@ -584,6 +592,7 @@ paramo_err ring_place(const struct ring_shard *shards, size_t n, unsigned replic
             place_level(&p);
         }
     }
+    assert(err || (after->apart <= after->present && after->present <= replicas));
     free(p.share);
     free(p.group_weight);
     free(p.domain);
@@ -630,6 +639,7 @@ void ring_measure(const struct ring_shard *shards, struct ring_chains *chains)
                     chains->apart = l - 1;
         }
     }
+    assert(chains->apart <= chains->present && chains->present <= chains->replicas);
 }
 
 /* ---- comparing ----------------------------------------------------------------------------------------- */
