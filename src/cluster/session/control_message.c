@@ -27,6 +27,7 @@ static paramo_err control_message_leave(struct van_conn *conn, const struct wire
                                         struct control_message *control_message)
 {
     assert(control_message->frame.nseg <= 1 && !control_message->frame.done);
+    assert(!control_message->shared || control_message->frame.nseg == 1);
     wire_head_encode(head, control_message->frame.head);
     control_message->frame.class = VAN_CONTROL;
     control_message->frame.done = control_message_done;
@@ -98,6 +99,7 @@ void control_message_body_write(const struct control_message_body *body, struct 
 paramo_err control_message_send_shared(struct van_conn *conn, const struct wire_head *head,
                                        struct control_message_body *body)
 {
+    assert(body->refs > 0 && (!body->len || body->data));
     struct control_message *control_message = calloc(1, sizeof *control_message);
     if (!control_message)
         return err_memory(sizeof *control_message);

@@ -244,6 +244,7 @@ static paramo_err node_decode(struct reader *r, const struct view_node *previous
 
 static paramo_err shards_decode(struct reader *r, struct view *view)
 {
+    assert(!view->shards && view->nodes_count <= VIEW_NODES_MAX);
     void *array;
     paramo_err err = array_decode(r, VIEW_SHARDS_MAX, 30, sizeof *view->shards, &view->shards_count, &array);
     if (err)
@@ -270,6 +271,7 @@ static paramo_err shards_decode(struct reader *r, struct view *view)
 
 static paramo_err tables_decode(struct reader *r, struct view *view)
 {
+    assert(!view->tables && view->shards_count <= VIEW_SHARDS_MAX);
     void *array;
     paramo_err err = array_decode(r, VIEW_TABLES_MAX, 15, sizeof *view->tables, &view->tables_count, &array);
     if (err)
@@ -350,6 +352,7 @@ static void owner_gone_guess(struct view *view)
 {
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint16_t owner = view_ring(view)->owner[a];
+        assert(owner == RING_NONE || owner < view->shards_count); /* chains_decode() has checked it */
         const struct view_shard *shard = owner == RING_NONE ? NULL : &view->shards[owner];
         view->owner_gone[a] = !shard                  ? 0
                               : view->chains.replicas ? shard->partitions_changed
@@ -378,6 +381,7 @@ static paramo_err lost_decode(struct reader *r, struct view *view)
 
 static paramo_err nodes_decode(struct reader *r, struct view *view)
 {
+    assert(!view->nodes && !view->nodes_count && view->number);
     void *array;
     paramo_err err = array_decode(r, VIEW_NODES_MAX, 28, sizeof *view->nodes, &view->nodes_count, &array);
     if (err)
@@ -427,6 +431,8 @@ paramo_err view_decode(struct reader *r, struct view **out)
         view_unref(view);
         return err;
     }
+    assert(view->job && view->number && view->lost_at <= view->number);
+    assert(view->chains.replicas <= RING_REPLICAS_MAX && view->tables_count <= VIEW_TABLES_MAX);
     *out = view;
     return PARAMO_OK;
 }
