@@ -130,6 +130,7 @@ void van_fini(struct van *van)
 
 void van_conn_init(struct van_conn *conn, struct van *van, struct lane *lane)
 {
+    assert(!conn->user_ops && !conn->orphan);
     conn->van = van;
     conn->lane = lane;
     /* Arbitrary except for their order: a peer that floods requests leaves room for all later stages. */
@@ -158,6 +159,7 @@ paramo_err van_deliver(struct van_conn *conn, const uint8_t *head, const struct 
                        struct van_hold *hold, unsigned borrowed)
 {
     assert(!conn->rx_hold && !conn->rx_borrowed);
+    assert(nseg <= VAN_SEGS);
     conn->counters.frames_received++;
     lane_count(conn->lane);
     conn->rx_hold = hold;
@@ -176,6 +178,7 @@ const void *van_note(const struct van_conn *conn)
 bool van_flush_wait(struct van_conn *conn, struct lane_timer *timer)
 {
     uint64_t now = lane_now(conn->lane), sent = conn->counters.bytes_sent;
+    assert(conn->flush_sent <= sent);
     if (!conn->flush_until)
         conn->flush_until = now + VAN_FLUSH_MOST * ENV_SEC;
     else if (sent == conn->flush_sent || now >= conn->flush_until)
@@ -190,6 +193,7 @@ void van_orphan_add(struct van_conn *conn)
     struct van *van = conn->van;
     pthread_mutex_lock(&van->orphan_lock);
     assert(!conn->orphan);
+    assert(!van->orphans || !van->orphans->orphan_prev);
     conn->orphan = true;
     conn->orphan_prev = NULL;
     conn->orphan_next = van->orphans;
@@ -206,6 +210,7 @@ void van_orphan_remove(struct van_conn *conn)
         return;
     pthread_mutex_lock(&van->orphan_lock);
     assert(conn->orphan_prev ? conn->orphan_prev->orphan_next == conn : van->orphans == conn);
+    assert(!conn->orphan_next || conn->orphan_next->orphan_prev == conn);
     conn->orphan = false;
     if (conn->orphan_prev)
         conn->orphan_prev->orphan_next = conn->orphan_next;

@@ -35,6 +35,7 @@ static unsigned pool_class(uint64_t bytes)
 
 static void pool_free(struct pool *pool)
 {
+    assert(pool->orphaned && !pool->out);
     for (unsigned i = 0; i < POOL_CLASSES; i++)
         while (pool->free[i]) {
             struct van_hold *hold = pool->free[i];
@@ -62,6 +63,7 @@ paramo_err pool_create(struct pool **out)
 void pool_destroy(struct pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
+    assert(!pool->orphaned);
     pool->orphaned = true;
     bool last = pool->out == 0;
     pthread_mutex_unlock(&pool->lock);
@@ -106,6 +108,7 @@ paramo_err pool_get(struct pool *pool, uint64_t bytes, struct van_hold **out)
         hold->class = class;
     }
     atomic_init(&hold->refs, 1);
+    assert(hold->pool == pool && hold->size >= bytes);
     *out = hold;
     return PARAMO_OK;
 }
@@ -134,6 +137,7 @@ void hold_unref(struct van_hold *hold)
         pool->free_bytes += hold->size;
     }
     assert(pool->out > 0);
+    assert(pool->free_bytes <= POOL_KEEP_BYTES);
     pool->out--;
     bool last = pool->orphaned && pool->out == 0;
     pthread_mutex_unlock(&pool->lock);

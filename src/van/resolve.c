@@ -1,5 +1,6 @@
 #include "van/resolve.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -91,6 +92,7 @@ void resolve_drop(struct resolve *q)
 {
     q->answer = NULL;
     pthread_mutex_lock(&q->lock);
+    assert(q->lane); /* it is dropped once */
     q->lane = NULL;
     /* If it is posted, resolve_answer frees it, else the thread. The unlock comes last: then the thread may
      * free it. */

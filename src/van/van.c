@@ -75,6 +75,7 @@ paramo_err van_send(struct van_conn *conn, struct van_frame *frame)
 
 paramo_err van_send_lent(struct van_conn *conn, struct van_frame *frame, void *spare)
 {
+    assert(frame->nseg > 0 && frame->nseg <= VAN_SEGS);
     if (conn->van->ops->send_lent)
         return conn->van->ops->send_lent(conn, frame, spare);
     struct van_seg *last = &frame->seg[frame->nseg - 1];
@@ -133,6 +134,7 @@ void van_destroy(struct van *van)
 paramo_err van_keep(struct van_conn *conn, struct van_seg *seg, unsigned nseg, struct van_hold **hold)
 {
     uint64_t bytes = 0;
+    assert(nseg <= VAN_SEGS);
     for (unsigned i = 0; i < nseg; i++)
         if (conn->rx_borrowed >> i & 1)
             bytes += van_padded(seg[i].len);
@@ -154,6 +156,7 @@ paramo_err van_keep(struct van_conn *conn, struct van_seg *seg, unsigned nseg, s
         seg[i].data = at;
         at += van_padded(seg[i].len);
     }
+    assert(at == (uint8_t *)hold_data(*hold) + bytes);
     return PARAMO_OK;
 }
 

@@ -129,7 +129,9 @@ static void parcels_free(struct mailbox *box)
 
 static void pipe_unref(struct inproc_pipe *pipe)
 {
-    if (atomic_fetch_sub(&pipe->refs, 1) != 1)
+    unsigned before = atomic_fetch_sub(&pipe->refs, 1);
+    assert(before > 0);
+    if (before != 1)
         return;
     for (unsigned i = 0; i < 2; i++) {
         struct inproc_end *e = &pipe->end[i];
@@ -201,6 +203,7 @@ static void hook_arm(struct inproc_end *e)
 
 static void break_later(struct inproc_end *e, paramo_err why)
 {
+    assert(why);
     if (e->broken_why)
         return;
     e->broken_why = why;
@@ -232,6 +235,8 @@ static struct parcel *parcel_make(struct inproc_end *e)
 
 static void in_transit_remove(struct inproc_end *e, struct parcel *p)
 {
+    assert(p->prev ? p->prev->next == p : e->in_transit == p);
+    assert(p->next ? p->next->prev == p : e->in_transit_newest == p);
     if (p->prev)
         p->prev->next = p->next;
     else
@@ -245,6 +250,8 @@ static void in_transit_remove(struct inproc_end *e, struct parcel *p)
 static void send_queued(struct inproc_end *e)
 {
     struct queue batch = {0};
+    assert(!e->in_transit == !e->in_transit_newest);
+    assert(e->state == END_OPEN || e->state == END_FLUSHING);
     struct van_frame *frame;
     while ((frame = outq_peek(&e->out))) {
         struct parcel *p = parcel_make(e);
@@ -282,6 +289,7 @@ static void send_queued(struct inproc_end *e)
 /* Ends the sender's claim on a parcel, so that its frame can be given back. */
 static void parcel_complete(struct inproc_end *e, struct parcel *p)
 {
+    assert(p->frame && p->frame->van_private[0] == (uintptr_t)p);
     in_transit_remove(e, p);
     outq_complete(&e->out, p->frame);
     outq_mark(p->frame, OUTQ_NOWHERE);
@@ -366,10 +374,12 @@ static void end_close(struct inproc_end *e, paramo_err status)
 {
     if (e->state == END_CLOSED)
         return;
+    assert(!e->moving);
     move(e, END_CLOSED);
     van_orphan_remove(&e->base);
     lane_timer_cancel(e->base.lane, &e->deadline);
     send_abort(e, status);
+    assert(!e->in_transit && !e->out.frames);
     pthread_mutex_lock(&e->lock);
     e->lane_at = NULL;
     pthread_mutex_unlock(&e->lock);
@@ -406,6 +416,7 @@ static void inproc_close(struct van_conn *base, bool flush)
 {
     struct inproc_end *e = end_of(base);
     assert(!e->moving && e->state != END_FLUSHING);
+    assert(!base->orphan);
     bool pending = e->state == END_OPEN && !e->broken_why && (e->out.frames || e->in_transit);
     if (!flush || !pending || !van_flush_wait(base, &e->deadline)) {
         end_close(e, PARAMO_E_CLOSED);
@@ -425,6 +436,7 @@ static void inproc_abandon(struct van_conn *base)
 static void hook_run(struct lane_task *task)
 {
     struct inproc_end *e = container_of(task, struct inproc_end, hook);
+    assert(e->hooked);
     e->hooked = false;
     if (e->moving)
         return;
@@ -478,6 +490,7 @@ static paramo_err parcel_copy(struct inproc_end *e, const struct parcel *p, void
         seg[i].data = at;
         at += van_padded(p->seg[i].len);
     }
+    assert(at == (uint8_t *)hold_data(*hold) + pooled);
     return PARAMO_OK;
 }
 
@@ -595,6 +608,7 @@ static void end_run(struct lane_task *task)
 static void move_arrive(struct lane_task *task)
 {
     struct inproc_end *e = container_of(task, struct inproc_end, arrive);
+    assert(e->moving && e->arrived);
     e->moving = false;
     e->arrived(e->arrived_arg, &e->base);
     if (e->state == END_OPEN && !e->moving)
@@ -605,6 +619,7 @@ static void move_leave(struct lane_task *task)
 {
     struct inproc_end *e = container_of(task, struct inproc_end, end);
     struct lane *to = e->base.lane;
+    assert(e->moving && e->state == END_OPEN);
     e->arrive.run = move_arrive;
     pthread_mutex_lock(&e->lock);
     e->lane_at = to;
@@ -617,6 +632,7 @@ static void inproc_move(struct van_conn *base, struct lane *lane,
 {
     struct inproc_end *e = end_of(base);
     assert(e->state == END_OPEN && !e->moving && !e->out.frames);
+    assert(!e->in_transit == !e->in_transit_newest);
     struct lane *from = base->lane;
     e->moving = true;
     e->arrived = arrived;
@@ -755,6 +771,7 @@ static void inproc_listener_close(struct van_listener *listener)
     struct inproc_van *van = van_of(listener->van);
     pthread_mutex_lock(&van->lock);
     struct inproc_listener **at = &van->listeners;
+    assert(!l->closed);
     while (*at != l)
         at = &(*at)->next;
     *at = l->next;

@@ -50,6 +50,7 @@ void tcp_close(struct van_conn *base, bool flush)
 {
     struct tcp_conn *conn = tcp_of(base);
     assert(!conn->move_to && !base->orphan);
+    assert(conn->state != TCP_GONE); /* it is closed once */
     bool can_flush = conn->state == TCP_OPEN || (conn->state < TCP_OPEN && tcp_send_pending(conn));
     if (!flush || !can_flush || conn->broken_why) {
         tcp_discard(conn, PARAMO_E_CLOSED);
@@ -76,6 +77,7 @@ void tcp_abandon(struct van_conn *base)
 static void hook_run(struct lane_task *task)
 {
     struct tcp_conn *conn = container_of(task, struct tcp_conn, hook);
+    assert(conn->hooked);
     conn->hooked = false;
     if (conn->move_to || conn->state >= TCP_BROKEN)
         return;
@@ -103,6 +105,7 @@ static void hook_run(struct lane_task *task)
 
 paramo_err tcp_conn_open(struct tcp_conn *conn)
 {
+    assert(conn->source.fd >= 0 && conn->source.dead);
     conn->source.events = EPOLLIN;
     paramo_err err = lane_source_add(conn->base.lane, &conn->source);
     if (err)
@@ -126,6 +129,8 @@ static bool connected_to_itself(int fd)
 static void connect_next(struct tcp_conn *conn, int cause)
 {
     char text[ADDR_TEXT_MAX] = "";
+    assert(conn->source.fd < 0 && conn->addresses.count > 0);
+    assert(conn->address_next <= conn->addresses.count);
     conn->refused |= conn->address_next > 0 && cause == ECONNREFUSED;
     while (conn->address_next < conn->addresses.count) {
         const struct addr *addr = &conn->addresses.addr[conn->address_next++];
@@ -160,6 +165,7 @@ static void connect_next(struct tcp_conn *conn, int cause)
 static void connect_done(struct tcp_conn *conn)
 {
     int cause = 0;
+    assert(conn->source.fd >= 0 && conn->addresses.count > 0);
     socklen_t len = sizeof cause;
     if (getsockopt(conn->source.fd, SOL_SOCKET, SO_ERROR, &cause, &len))
         cause = errno;
@@ -202,6 +208,7 @@ static void on_ready(struct lane_source *source, uint32_t events)
 static void resolved(void *arg, const struct addr_list *list, paramo_err why, const char *text)
 {
     struct tcp_conn *conn = arg;
+    assert(conn->question && conn->source.fd < 0);
     conn->question = NULL;
     if (why) {
         tcp_break_later(conn, err_set(why, "connect %s: %s", conn->base.peer, text));
@@ -246,6 +253,7 @@ paramo_err tcp_connect(struct van *van, struct lane *lane, const char *address,
 static void move_arrive(struct lane_task *task)
 {
     struct tcp_conn *conn = container_of(task, struct tcp_conn, arrive);
+    assert(conn->move_to == conn->base.lane && conn->arrived);
     conn->move_to = NULL;
     conn->arrived(conn->arrived_arg, &conn->base);
     if (conn->state != TCP_OPEN || conn->move_to)
@@ -264,6 +272,7 @@ static void move_arrive(struct lane_task *task)
 static void move_leave(struct lane_task *task)
 {
     struct tcp_conn *conn = container_of(task, struct tcp_conn, end);
+    assert(conn->move_to && conn->state == TCP_OPEN);
     conn->base.lane = conn->move_to;
     conn->arrive.run = move_arrive;
     lane_post(conn->move_to, &conn->arrive);

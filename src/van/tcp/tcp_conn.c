@@ -1,5 +1,7 @@
 #include "van/tcp/tcp_conn.h"
 
+#include <assert.h>
+
 #include "base/sm.h"
 
 static const struct sm machine = {
@@ -29,6 +31,7 @@ void tcp_hook(struct tcp_conn *conn)
 
 void tcp_break_later(struct tcp_conn *conn, paramo_err why)
 {
+    assert(why);
     if (conn->broken_why)
         return;
     conn->broken_why = why;

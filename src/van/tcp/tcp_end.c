@@ -1,5 +1,6 @@
 #include "van/tcp/tcp_end.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -42,12 +43,14 @@ static void conn_stop(struct tcp_conn *conn, paramo_err status)
         tcp_ways(conn)->end(conn);
     tcp_end_receiving(conn);
     tcp_send_abort(conn, status);
+    assert(!conn->out.frames && !conn->current && !conn->question);
 }
 
 void tcp_discard(struct tcp_conn *conn, paramo_err status)
 {
     if (conn->state == TCP_GONE)
         return;
+    assert(!conn->move_to);
     tcp_conn_move(conn, TCP_GONE);
     van_orphan_remove(&conn->base);
     conn_stop(conn, status);

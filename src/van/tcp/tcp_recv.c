@@ -1,5 +1,6 @@
 #include "van/tcp/tcp_recv.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,7 @@ static void deliver_incoming(struct tcp_conn *conn)
 {
     struct tcp_incoming *in = &conn->in;
     struct van_seg seg[VAN_SEGS];
+    assert(in->active && in->seg == in->header.nseg);
     for (unsigned i = 0; i < in->header.nseg; i++)
         seg[i] = (struct van_seg){.data = in->dst[i], .len = in->header.len[i]};
     struct van_hold *hold = in->hold;
@@ -117,6 +119,7 @@ static size_t incoming_copy(struct tcp_incoming *in, const uint8_t *bytes, size_
         used += take;
         (void)incoming_advance(in, take);
     }
+    assert(used <= have && in->seg <= in->header.nseg);
     if (in->lasting && used)
         in->lasting = bytes + used;
     return used;
@@ -128,6 +131,7 @@ static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, co
 {
     struct tcp_incoming *in = &conn->in;
     void *dst[VAN_SEGS];
+    assert(!in->active && h->nseg <= VAN_SEGS);
     *in = (struct tcp_incoming){.active = true, .header = *h, .dropped = van_drops(conn->base.van, h->class)};
     if (!in->dropped) {
         paramo_err err = van_ask_place(&conn->base, h->head, h->len, h->nseg, dst);
@@ -246,9 +250,11 @@ static size_t parse(struct tcp_conn *conn, uint8_t *at, size_t have, size_t last
 
 void tcp_recv_parse(struct tcp_conn *conn)
 {
+    assert(conn->rbuf_at <= conn->rbuf_len && conn->rbuf_len <= TCP_RBUF_BYTES);
     size_t used = parse(conn, conn->rbuf + conn->rbuf_at, conn->rbuf_len - conn->rbuf_at, 0);
     if (conn->rbuf_len) /* else the connection has ended */
         conn->rbuf_at += used;
+    assert(conn->rbuf_at <= conn->rbuf_len);
     if (conn->rbuf_at == conn->rbuf_len)
         conn->rbuf_at = conn->rbuf_len = 0;
 }

@@ -1,5 +1,6 @@
 #include "van/tcp/tcp_send.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,7 @@ static void burst_begins(struct tcp_conn *conn)
 static void burst_goes_on(struct tcp_conn *conn)
 {
     struct tcp_burst *b = &conn->burst;
+    assert(b->due > 0);
     if (--b->due == 0 && b->misses)
         b->misses--;
     if (!b->due || conn->out.frames >= b->most)
@@ -138,6 +140,7 @@ static void stage_append(struct tcp_conn *conn, const void *src, size_t len)
 
 static void frame_left(struct tcp_conn *conn, struct van_frame *frame)
 {
+    assert(conn->current != frame);
     outq_complete(&conn->out, frame);
     outq_mark(frame, OUTQ_LEFT);
     queue_push(&conn->finished, &frame->node);
@@ -148,6 +151,7 @@ static void frame_left(struct tcp_conn *conn, struct van_frame *frame)
  * header of a large one. */
 static void fill(struct tcp_conn *conn)
 {
+    assert(conn->stage_at <= conn->stage_len && conn->stage_len <= TCP_STAGE_BYTES);
     if (conn->stage_at == conn->stage_len)
         conn->stage_at = conn->stage_len = 0;
     if (conn->out_by == TCP_OUT_HELD)
@@ -229,6 +233,7 @@ size_t tcp_gather(struct tcp_conn *conn, struct iovec iov[1 + 2 * VAN_SEGS], int
 
 static void advance(struct tcp_conn *conn, size_t sent)
 {
+    assert(!conn->rest || !conn->current); /* one of them is behind the stage */
     conn->base.counters.bytes_sent += sent;
     size_t staged = conn->stage_len - conn->stage_at;
     size_t part = sent < staged ? sent : staged;
@@ -244,6 +249,7 @@ static void advance(struct tcp_conn *conn, size_t sent)
     if (conn->current) {
         struct van_frame *frame = conn->current;
         conn->current_at += sent;
+        assert(conn->current_at <= outq_frame_bytes(frame) - VAN_HEADER_BYTES);
         if (conn->current_at == outq_frame_bytes(frame) - VAN_HEADER_BYTES &&
             conn->stage_at == conn->stage_len) {
             conn->current = NULL;
@@ -279,6 +285,7 @@ static void push_over(struct tcp_conn *conn)
 
 void tcp_way_open(struct tcp_conn *conn, size_t taken)
 {
+    assert(conn->out_by != TCP_OUT_SOCKET);
     if (taken)
         advance(conn, taken);
     conn->out_by = TCP_OUT_WAY;
@@ -417,6 +424,7 @@ paramo_err tcp_send_lent(struct van_conn *base, struct van_frame *frame, void *s
     if (!err)
         send_ahead(conn);
     size_t need = (size_t)(err ? last->len : still_needed(conn, frame)), gone = (size_t)last->len - need;
+    assert(need <= last->len);
     memcpy((uint8_t *)spare + gone, (const uint8_t *)last->data + gone, need);
     last->data = spare;
     return err;
@@ -458,6 +466,7 @@ void tcp_send_round(struct tcp_conn *conn)
 static bool copy_rest(struct tcp_conn *conn)
 {
     struct iovec iov[1 + 2 * VAN_SEGS];
+    assert(!conn->rest && conn->current);
     int n;
     size_t staged = conn->stage_len - conn->stage_at;
     size_t total = tcp_gather(conn, iov, &n, SIZE_MAX);
@@ -470,6 +479,7 @@ static bool copy_rest(struct tcp_conn *conn)
         memcpy(rest + at, iov[i].iov_base, iov[i].iov_len);
         at += iov[i].iov_len;
     }
+    assert(at == left);
     conn->rest = rest;
     conn->rest_at = 0;
     conn->rest_len = left;
@@ -497,6 +507,7 @@ void tcp_withdraw(struct van_conn *base, struct van_frame *frame)
         outq_complete(&conn->out, frame);
         break;
     case OUTQ_LEAVING:
+        assert(conn->current == frame);
         if (!copy_rest(conn))
             tcp_break_later(conn,
                             err_set(PARAMO_E_MEMORY, "out of memory to copy a frame that was withdrawn"));

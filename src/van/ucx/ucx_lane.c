@@ -1,6 +1,7 @@
 #ifdef PARAMO_HAVE_UCX
 #include "van/ucx/ucx_lane.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -94,6 +95,7 @@ static bool hook_arm(struct lane_hook *hook)
 paramo_err ucx_lane_join(struct ucx_way *way, struct lane *lane)
 {
     struct lane_hook *hook = lane_hook(lane);
+    assert(!way->lane && way->home == lane);
     struct ucx_lane *l = hook ? container_of(hook, struct ucx_lane, hook) : NULL;
     if (!l) {
         l = calloc(1, sizeof *l);

@@ -71,6 +71,7 @@ void ucx_signal(struct ucx_way *way, enum ucx_message message)
 static void data_sent(void *request, ucs_status_t status, void *arg)
 {
     struct ucx_way *way = arg;
+    assert(way->pending);
     way->moved = true;
     way->pending = false;
     way->context->api->request_free(request);

@@ -136,6 +136,7 @@ static void wire_sent(void *request, ucs_status_t status, void *arg)
 static paramo_err wire_watch(struct ucx_way *way)
 {
     const struct ucx_api *api = way->context->api;
+    assert(way->ep && !way->wired);
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb.send = wire_sent,
                                  .user_data = way};
@@ -159,6 +160,7 @@ static bool other_side_left(const struct ucx_way *way)
 static paramo_err endpoint_begin(struct ucx_way *way, const struct ucx_setup *setup)
 {
     uint8_t address[UCX_ADDRESS_MAX] = {0};
+    assert(!way->ep && way->worker);
     if (way->kind == UCX_SHM && setup->proof != area_proof(&way->ours))
         return err_set(PARAMO_E_PROTOCOL,
                        "the peer sent its UCX address without having read our shared memory");
@@ -458,6 +460,7 @@ static paramo_err way_own(struct tcp_conn *conn, const uint8_t *bytes, size_t le
 
 paramo_err ucx_way_prepare(struct tcp_conn *conn)
 {
+    assert(!conn->way);
     struct ucx_way *way = calloc(1, sizeof *way);
     if (!way)
         return err_memory(sizeof *way);
@@ -505,6 +508,7 @@ static void way_end(struct tcp_conn *conn)
     struct ucx_way *way = conn->way;
     if (!way)
         return;
+    assert(way->conn == conn);
     conn->way = NULL;
     way->conn = NULL;
     lane_timer_cancel(conn->base.lane, &way->late);

@@ -127,6 +127,7 @@ static void begin_done(struct blocking_job *job)
     struct ucx_way *way = way_of(job);
     struct ucx_van *van = way->van;
     pthread_mutex_lock(&van->lock);
+    assert(way->making);
     bool ended = way->ended;
     way->making = false;
     if (!ended)
@@ -148,6 +149,7 @@ static void worker_woken(struct lane_source *source, uint32_t events)
 
 static paramo_err lane_take(struct ucx_way *way)
 {
+    assert(way->conn && !way->lane && way->home == way->conn->base.lane);
     way->source.events = EPOLLIN;
     way->source.ready = worker_woken;
     way->source.quiet = true;
@@ -163,6 +165,7 @@ static paramo_err lane_take(struct ucx_way *way)
 static void worker_begun(struct lane_task *task)
 {
     struct ucx_way *way = container_of(task, struct ucx_way, begun);
+    assert(way->posted && !way->lane);
     way->posted = false;
     if (!way->conn) {
         end_post(way);
@@ -177,6 +180,7 @@ paramo_err ucx_worker_begin(struct ucx_way *way, enum ucx_kind kind, ucp_am_recv
 {
     struct ucx_van *van = way->van;
     assert(way->conn && !way->posted && !way->worker);
+    assert(!way->making && !way->ended && !way->lane);
     pthread_mutex_lock(&van->lock);
     paramo_err err = van->jobs ? PARAMO_OK : blocking_jobs_create(van->tcp.base.env, "pm-ucx", &van->jobs);
     pthread_mutex_unlock(&van->lock);
@@ -198,6 +202,7 @@ paramo_err ucx_worker_begin(struct ucx_way *way, enum ucx_kind kind, ucp_am_recv
 static void worker_part(struct lane_task *task)
 {
     struct ucx_way *way = container_of(task, struct ucx_way, end);
+    assert(way->lane && !way->conn);
     ucx_lane_part(way);
     way->lane = NULL;
     end_post(way);
@@ -207,6 +212,7 @@ void ucx_worker_end(struct ucx_way *way)
 {
     struct ucx_van *van = way->van;
     assert(!way->conn);
+    assert(!way->ended);
     if (!way->home) { /* none was begun */
         way_free(way);
         return;
