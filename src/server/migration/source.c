@@ -191,7 +191,8 @@ static void collect_key(void *ctx, uint64_t key)
         g->keys = keys;
         g->keys_room = room;
     }
-    assert(g->state == MIGRATION_SOURCE_COPYING && g->keys_count < g->keys_room);
+    assert(g->state == MIGRATION_SOURCE_COPYING);
+    assert(g->keys_count < g->keys_room);
     g->keys[g->keys_count++] = key;
 }
 

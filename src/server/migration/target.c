@@ -95,7 +95,8 @@ void migration_target_source_closed(struct chain *c, const struct chain_source *
 {
     if (!c->migration_target || c->migration_target->source != source)
         return;
-    assert(source->for_migration && source->shard->chain == c);
+    assert(source->for_migration);
+    assert(source->shard->chain == c);
     c->migration_target->source = NULL;
 }
 
@@ -131,7 +132,8 @@ static void report_full(struct migration_target *k, paramo_err err)
 
 static void target_free(struct migration_target *k)
 {
-    assert(k->chain->migration_target == k && !k->full);
+    assert(k->chain->migration_target == k);
+    assert(!k->full);
     k->chain->migration_target = NULL;
     lane_timer_cancel(k->chain->shard->lane, &k->timer);
     free(k->last);
@@ -323,7 +325,8 @@ bool migration_target_complete(const struct chain *c)
 void migration_target_view_changed(struct chain *c)
 {
     const struct shard *s = c->shard;
-    assert(s->chain == c && s->view);
+    assert(s->chain == c);
+    assert(s->view);
     uint64_t last_migration = s->self >= 0 ? s->view->shards[s->self].last_migration : 0;
     bool committed = s->self >= 0 && c->in_view && last_migration > c->last_migration;
     if (committed && !(migration_target_complete(c) &&

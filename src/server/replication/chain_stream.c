@@ -253,7 +253,8 @@ static void stream_up(void *arg, struct van_conn *conn, const struct welcome *we
 static void stream_failed(void *arg, paramo_err code, const char *text)
 {
     struct chain_stream *st = arg;
-    assert(st->connector && !st->conn);
+    assert(st->connector);
+    assert(!st->conn);
     (void)text; /* the scheduler decides whether the node is dead */
     st->connector = NULL;
     if (code == PARAMO_E_REFUSED) /* the node lives and its view is late: the next tick connects again */

@@ -91,7 +91,8 @@ void combined_some(const struct shard_table *t, const struct chain_message *m, c
         packed += bytes;
         left -= bytes;
     }
-    assert(count <= m->request.count && used <= (size_t)seg[WIRE_SEG_VALS].len);
+    assert(count <= m->request.count);
+    assert(used <= (size_t)seg[WIRE_SEG_VALS].len);
     *head = m->request;
     head->count = (uint32_t)count;
     some[WIRE_SEG_KEYS] = (struct van_seg){.data = buffer, .len = 8 * count};

@@ -93,7 +93,8 @@ static struct chain_wait *wait_make(struct chain *c, const struct shard_table *t
                                     size_t n, const struct chain_message *m,
                                     const struct van_seg seg[VAN_SEGS])
 {
-    assert(n > 0 && m->order > c->order);
+    assert(n > 0);
+    assert(m->order > c->order);
     struct chain_wait *w = calloc(1, sizeof *w);
     bool all = w;
     for (size_t i = 0; i < n && all; i++) {

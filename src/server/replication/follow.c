@@ -116,7 +116,8 @@ static paramo_err fresh_partitions(const struct chain_source *source, const stru
 static struct chain_wait *wait_make(struct chain_source *source, const struct shard_table *t,
                                     const struct chain_message *m, const struct van_seg *seg, unsigned nseg)
 {
-    assert(m->seq == source->received + 1 && m->seq > source->acked);
+    assert(m->seq == source->received + 1);
+    assert(m->seq > source->acked);
     struct chain_wait *w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
@@ -235,7 +236,8 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
         chain_abandon(w);
         return err == PARAMO_E_MEMORY ? PARAMO_OK : err;
     }
-    assert(w->source == source && w->seq == m->seq);
+    assert(w->source == source);
+    assert(w->seq == m->seq);
     for (partition_set_each(a, fresh))
         c->last[a] = m->order;
     if (any && m->request.kind == WIRE_CLEAR)
@@ -377,7 +379,8 @@ static paramo_err source_frame(void *user, struct van_conn *conn, const uint8_t 
 static void source_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
     struct chain_source *source = user;
-    assert(source->shard && source->conn == conn);
+    assert(source->shard);
+    assert(source->conn == conn);
     char self[VIEW_LABEL_MAX], from[VIEW_LABEL_MAX];
     if (why == PARAMO_E_PROTOCOL || why == PARAMO_E_TOO_LARGE || why == PARAMO_E_VERSION)
         log_warn("%s: %s broke the protocol: %s", view_id_label(source->shard->config.node, self),
@@ -574,7 +577,8 @@ void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *h
         return;
     }
     struct chain *c = s->chain;
-    assert(c->shard == s && s->view);
+    assert(c->shard == s);
+    assert(s->view);
     struct chain_guest *g = calloc(1, sizeof *g);
     if (!g) {
         acceptor_reject(conn, PARAMO_E_MEMORY, "out of memory");

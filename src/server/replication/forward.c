@@ -82,7 +82,8 @@ void chain_number(struct chain *c, const struct shard_table *t, const uint64_t *
         unsigned partition = ring_partition(ring_position(&t->placement, keys[i]));
         if (only && !partition_set_has(only, partition))
             continue;
-        assert(c->last[partition] <= c->order && partition_set_has(c->mine, partition));
+        assert(c->last[partition] <= c->order);
+        assert(partition_set_has(c->mine, partition));
         c->last[partition] = c->order;
     }
 }
@@ -91,7 +92,8 @@ static void append_all(struct chain_wait *w, struct queue *made)
 {
     for (struct qnode *node; (node = queue_pop(made));) {
         struct chain_entry *e = container_of(node, struct chain_entry, node);
-        assert(e->to && !e->acked);
+        assert(e->to);
+        assert(!e->acked);
         e->wait = e->wait ? w : NULL;
         chain_append(e->to, e);
     }
@@ -99,7 +101,8 @@ static void append_all(struct chain_wait *w, struct queue *made)
 
 void chain_wait_send(struct chain *c, struct chain_wait *w)
 {
-    assert(!w->source && w->entries > 0);
+    assert(!w->source);
+    assert(w->entries > 0);
     struct queue made = w->made;
     w->made = (struct queue){0};
     append_all(w, &made);

@@ -10,7 +10,8 @@ void chain_fail(struct chain *c, paramo_err err)
     const struct shard_config *config = &c->shard->config;
     if (c->failed)
         return;
-    assert(err && c->shard->chain == c);
+    assert(err);
+    assert(c->shard->chain == c);
     c->failed = true;
     err = err_prefix(err, "shard %u cannot continue its chains", config->index);
     if (config->failed)

@@ -79,7 +79,8 @@ static void buckets_grow(struct chain_origin *o)
 static void buckets_move(struct chain_origin *o)
 {
     for (unsigned i = 0; i < BUCKETS_MOVED && o->older; i++) {
-        assert(o->moved < o->older_count && o->older_count < o->buckets_count);
+        assert(o->moved < o->older_count);
+        assert(o->older_count < o->buckets_count);
         struct chain_sender *x = o->older[o->moved++];
         for (struct chain_sender *next; x; x = next) {
             next = x->bucket_next;

@@ -12,7 +12,8 @@
 
 paramo_err chain_create(struct shard *s, struct chain **chain)
 {
-    assert(!s->chain && s->config.van);
+    assert(!s->chain);
+    assert(s->config.van);
     struct chain *c = calloc(1, sizeof *c);
     if (!c)
         return err_memory(sizeof *c);

@@ -92,7 +92,8 @@ static void next_fire(struct lane_timer *timer)
 
 void adopting_init(struct shard *s, void (*adopt)(struct shard *s, struct view *view))
 {
-    assert(!s->adopting->view && queue_empty(&s->adopting->tasks) && !s->adopting->timer.slot);
+    assert(!s->adopting->view && queue_empty(&s->adopting->tasks));
+    assert(!s->adopting->timer.slot);
     s->adopting->shard = s;
     s->adopting->adopt = adopt;
     map_init(&s->adopting->tables);

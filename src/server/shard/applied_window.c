@@ -233,7 +233,8 @@ static void arrive(struct applied_window *applied_window, const uint64_t partiti
 static paramo_err spare_notes(const struct dedup *a, const struct dedup *b, const struct applied_note *theirs,
                               struct applied_note **spare)
 {
-    assert(a->floor == b->floor && !*spare);
+    assert(a->floor == b->floor);
+    assert(!*spare);
     size_t n = 0;
     for (unsigned i = 0; i < DATA_WINDOW / 64; i++)
         n += (size_t)__builtin_popcountll(a->bits[i] ^ b->bits[i]);

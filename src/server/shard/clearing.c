@@ -252,7 +252,8 @@ static void turn_fire(struct lane_timer *timer)
 
 void clearing_init(struct shard *s, void (*over)(struct shard *s))
 {
-    assert(!s->clearing->tables && !s->clearing->ended && !s->clearing->timer.slot);
+    assert(!s->clearing->tables && !s->clearing->ended);
+    assert(!s->clearing->timer.slot);
     s->clearing->shard = s;
     s->clearing->over = over;
     s->clearing->timer.fire = turn_fire;
@@ -276,7 +277,8 @@ void clearing_close(struct shard *s)
 
 void clearing_update(struct shard *s, struct shard_table *t)
 {
-    assert(t->table && t->options.kind != PARAMO_TABLE_USER);
+    assert(t->table);
+    assert(t->options.kind != PARAMO_TABLE_USER);
     t->remains = table_clear_due(t->table);
     if (t->remains)
         steps_due(s, 0);

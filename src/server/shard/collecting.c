@@ -279,7 +279,8 @@ bool collecting_has(const struct shard *s, const struct sender *sender, uint64_t
 
 void collecting_init(struct shard *s, void (*close)(struct shard *s, struct collection *x))
 {
-    assert(!s->collecting->first && !s->collecting->count && !s->collecting->closing);
+    assert(!s->collecting->first && !s->collecting->count);
+    assert(!s->collecting->closing);
     s->collecting->close = close;
     s->collecting->shard = s;
     s->collecting->timer.fire = fire;

@@ -8,7 +8,8 @@
 /* n pushes that are new and may be handled now, each by itself if not together. */
 static void apply(struct shard *s, struct shard_table *t, struct kept *const *whole, size_t n)
 {
-    assert(n <= COMBINED_PUSHES_MAX && s->collecting->closing);
+    assert(n <= COMBINED_PUSHES_MAX);
+    assert(s->collecting->closing);
     bool combined = n > 1 && t && combining_possible(s, t) && combining_push(s, t, whole, n);
     s->counters.combined += combined;
     for (size_t i = 0; i < n; i++) {

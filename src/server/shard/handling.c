@@ -501,7 +501,8 @@ bool handling_probe(struct peer *peer, const struct wire_head *h)
 
 paramo_err handling_init(struct shard *s, void (*examine)(struct lane_timer *timer))
 {
-    assert(!s->handling->gate && !s->handling->first && !s->handling->bytes);
+    assert(!s->handling->gate && !s->handling->first);
+    assert(!s->handling->bytes);
     struct gate *gate = calloc(1, sizeof *gate);
     if (!gate)
         return err_memory(sizeof *gate);
@@ -528,7 +529,8 @@ void handling_close(struct shard *s)
 void handling_fini(struct shard *s)
 {
     /* Requests that are not answered are their handlers' now, whose threads may free them at any time. */
-    assert(!s->handling->gate && !s->handling->free == !s->handling->free_count);
+    assert(!s->handling->gate);
+    assert(!s->handling->free == !s->handling->free_count);
     for (struct shard_request *q = s->handling->free, *next; q; q = next) {
         next = q->next;
         free(q);

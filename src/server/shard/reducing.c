@@ -1,5 +1,7 @@
 #include "server/shard/reducing.h"
 
+#include <assert.h>
+
 #include "server/shard/deferred.h"
 #include "server/shard/reducing_steps.h"
 #include "server/shard/reply.h"
@@ -36,6 +38,7 @@ paramo_err reducing_slice(struct peer *peer, struct shard_table *t, const struct
     struct reduction what;
     struct shard_table *other = NULL;
     struct reducing *r = finished(peer, h);
+    assert(!r || (r->at.done && s->reducing_bytes >= reduced_bytes(&r->what)));
     paramo_err err = reduction_decode(seg[WIRE_SEG_BODY].data, (size_t)seg[WIRE_SEG_BODY].len, &what);
     if (err)
         return err;

@@ -406,6 +406,7 @@ paramo_err scanning_slice(struct peer *peer, struct shard_table *t, const struct
     const uint64_t *keys = seg[WIRE_SEG_KEYS].data;
     uint64_t cursor = keys[0];
     struct wanted wanted = wanted_of(h, keys);
+    assert(t->table && t->options.kind != PARAMO_TABLE_USER);
     bool answered = false;
     paramo_err err = PARAMO_OK;
     if (t->options.kind == PARAMO_TABLE_DENSE) {
@@ -423,6 +424,7 @@ paramo_err scanning_slice(struct peer *peer, struct shard_table *t, const struct
         if (x && (err || x->over))
             sessions_remove(s, NULL, 0, x);
     }
+    assert(!err || !answered); /* one answer */
     if (!err && !answered)
         err = deferred_add(peer, h, seg[WIRE_SEG_KEYS].data);
     if (err)
@@ -471,5 +473,6 @@ bool counting_slice(struct peer *peer, struct shard_table *t, const struct wire_
         err = deferred_add(peer, h, NULL);
     if (err)
         reply_status(peer, h, err, err_text());
+    assert(!count->done || !err);
     return count->done;
 }

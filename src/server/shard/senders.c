@@ -279,7 +279,8 @@ void shard_senders_check(struct shard *s)
 
 void senders_init(struct shard *s)
 {
-    assert(!s->senders->first && !s->senders->count && !s->senders->check.on);
+    assert(!s->senders->first && !s->senders->count);
+    assert(!s->senders->check.on);
     s->senders->shard = s;
     s->senders->most = SHARD_SENDERS_MAX;
     s->senders->check.timer.fire = check_fire;

@@ -199,6 +199,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     filtered_peer_init(peer);
     peers_add(s, peer);
     sender->peers++;
+    assert(peers_first(s) == peer && sender->peers > 0);
     van_set_user(conn, &shard_van_user, peer);
     van_set_frame_limit(conn, s->config.frame_bytes);
     van_conn_stays(conn);

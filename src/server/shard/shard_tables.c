@@ -261,7 +261,8 @@ static void furnishing_fire(struct lane_timer *timer)
 
 void shard_tables_init(struct shard *s)
 {
-    assert(!s->upkeep->furnishing.slot && !s->upkeep->trimming.slot);
+    assert(!s->upkeep->furnishing.slot);
+    assert(!s->upkeep->trimming.slot);
     shard_table_map_init(s);
     s->upkeep->shard = s;
     s->upkeep->furnishing.fire = furnishing_fire;

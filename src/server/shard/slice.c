@@ -309,7 +309,8 @@ static paramo_err take_range(struct peer *peer, const struct wire_head *h, const
         s->counters.dropped++; /* as if it was lost on the way */
         return PARAMO_OK;
     }
-    assert(nseg <= VAN_SEGS && room <= KEY_RANGE_KEYS_MAX);
+    assert(nseg <= VAN_SEGS);
+    assert(room <= KEY_RANGE_KEYS_MAX);
     memcpy(plain, seg, nseg * sizeof *plain);
     paramo_err err = key_range_decode(plain[WIRE_SEG_KEYS].data, plain[WIRE_SEG_KEYS].len, h->count, keys);
     plain[WIRE_SEG_KEYS] = (struct van_seg){.data = keys, .len = 8 * (uint64_t)h->count};
@@ -466,14 +467,16 @@ bool slice_is_whole(const struct peer *peer, const struct wire_head *h)
 {
     struct shard *s = peer->shard;
     const struct applied_window *window = &peer->sender->applied_window;
-    assert(s->view && h->view <= s->view->number);
+    assert(s->view);
+    assert(h->view <= s->view->number);
     return s->self >= 0 && h->view >= s->place->partitions_changed && !fenced(s, peer->sender) &&
            applied_window_state(window, h->number) == DEDUP_NEW && !applied_window_note(window, h->number);
 }
 
 void slice_handle_kept(struct kept *k)
 {
-    assert(k->peer->sender->peers > 0 && k->peer->shard->collecting->closing);
+    assert(k->peer->sender->peers > 0);
+    assert(k->peer->shard->collecting->closing);
     struct peer *peer = k->peer;
     if (handle(peer, &k->head, k->seg, k->nseg, &k->hold))
         peer->broken = true; /* it is closed when all connections continue */

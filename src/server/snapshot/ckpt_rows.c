@@ -247,7 +247,8 @@ static paramo_err apply_fixed(struct table *t, const struct ring_placement *plac
                               struct rows *r)
 {
     size_t row = row_bytes_of(t), n = 0;
-    assert(row > 0 && !r->kept);
+    assert(row > 0);
+    assert(!r->kept);
     if (r->in.row_bytes != row || r->in.rest.left / row != r->in.count || r->in.rest.left % row)
         return wrong("its rows do not have the table's width");
     r->kept = malloc(r->in.rest.left + 1); /* as aligned as values must be; the payload is not */
@@ -267,7 +268,8 @@ static paramo_err apply_var(struct table *t, const struct ring_placement *placem
     const size_t value = table_dtype_size(table_get_options(t)->dtype);
     struct reader *in = &r->in.rest;
     size_t n = 0, bytes = 0;
-    assert(!r->lens && !r->kept);
+    assert(!r->lens);
+    assert(!r->kept);
     if (r->in.row_bytes)
         return wrong("its rows have a fixed length, but the table's do not");
     r->lens = malloc((r->in.count + 1) * sizeof *r->lens);

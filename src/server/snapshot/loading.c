@@ -83,7 +83,8 @@ static bool wanted(void *arg, const struct ckpt_block *b)
 
 static paramo_err open_ckpt(struct loading *ld)
 {
-    assert(ld->posted && !ld->ckpt && !ld->reader);
+    assert(ld->posted && !ld->ckpt);
+    assert(!ld->reader);
     paramo_err err = ckpt_open(ld->config.fs, ld->dir, ld->config.number, &ld->ckpt);
     if (!err && ckpt_manifest(ld->ckpt, 0)->id != ld->config.id)
         err = err_set(PARAMO_E_CORRUPT, "%s: its checkpoint %" PRIu64 " has another id than the one to load",
@@ -101,7 +102,8 @@ static void block_free(struct load_block *b)
 static paramo_err keep(struct loading *ld, const struct ckpt_block *b)
 {
     size_t bytes = has_records(b) ? 0 : b->bytes;
-    assert(ld->posted && ld->reader);
+    assert(ld->posted);
+    assert(ld->reader);
     struct load_block *copy = malloc(sizeof *copy + bytes);
     if (!copy)
         return err_memory(bytes);
@@ -197,7 +199,8 @@ static void keep_held(struct loading *ld)
 static void loadable_partitions(const struct loading *ld, const struct shard_table *t,
                                 uint64_t partitions[PARTITION_WORDS])
 {
-    assert(!ld->lost && t->replicas < RING_LEVELS);
+    assert(!ld->lost);
+    assert(t->replicas < RING_LEVELS);
     memset(partitions, 0, PARTITION_WORDS * sizeof *partitions);
     for (unsigned a = 0; a < RING_PARTITIONS; a++)
         if (ld->mine[t->replicas][a])
@@ -375,7 +378,8 @@ static paramo_err match(struct loading *ld)
         err = match_table(ld, &m->tables[i]);
     if (err)
         return err;
-    assert(!ld->matched && ld->phase == LOADING);
+    assert(!ld->matched);
+    assert(ld->phase == LOADING);
     ld->matched = true;
     if (ld->lost)
         return clear_returns(ld);
@@ -629,7 +633,8 @@ void shard_load_drop(struct shard *s, uint64_t id, uint64_t order)
     s->loads->over = order > s->loads->over ? order : s->loads->over;
     if (!s->loads->current || !s->loads->current->hold || s->loads->current->config.id != id)
         return;
-    assert(s->loads->current->shard == s && !s->loads->current->lost);
+    assert(s->loads->current->shard == s);
+    assert(!s->loads->current->lost);
     load_abort(s, err_set(PARAMO_E_CANCELLED, "the scheduler aborted the load"));
     s->loads->aborted = 0; /* the scheduler knows it */
     slice_resume_view_deferred(s);

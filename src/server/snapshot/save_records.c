@@ -47,7 +47,8 @@ static struct sender_note *note_new(struct save_records *r)
  * the owner, or with partitions. */
 static paramo_err copy_notes(struct save_records *r, const struct sender *x)
 {
-    assert(r->windows_count > 0 && r->next == x);
+    assert(r->windows_count > 0);
+    assert(r->next == x);
     for (const struct applied_note *from = x->applied_window.applied_notes; from; from = from->next) {
         if (!applied_note_splits(from, r->partitions))
             continue;
@@ -83,7 +84,8 @@ paramo_err save_records_turn(struct save_records *r, bool *done)
 
 void save_records_sender_gone(struct save_records *r, const struct sender *sender)
 {
-    assert(r->shard && r->windows_count <= r->windows_room);
+    assert(r->shard);
+    assert(r->windows_count <= r->windows_room);
     if (r->next == sender)
         r->next = sender->next;
 }

@@ -256,7 +256,8 @@ static paramo_err put_erased(struct saving *sv, const struct save_gone *gone)
 
 static paramo_err put_gone(struct saving *sv)
 {
-    assert(sv->posted && sv->writer);
+    assert(sv->posted);
+    assert(sv->writer);
     paramo_err err = PARAMO_OK;
     for (const struct save_gone *gone = sv->gone; gone && !err; gone = gone->next)
         err = gone->cleared ? put_cleared(sv, gone->table) : put_erased(sv, gone);
@@ -533,7 +534,8 @@ static void group_partitions(struct saving *sv, const struct shard *s)
         count += sv->mine[a] = view_ring(s->view)->owner[a] == (unsigned)s->self;
     for (unsigned a = 0; a < RING_PARTITIONS; a++)
         sv->group[a] = (uint8_t)(sv->mine[a] ? at++ * SAVE_GROUPS / count : SAVE_GROUPS);
-    assert(at == count && s->self >= 0);
+    assert(at == count);
+    assert(s->self >= 0);
 }
 
 static paramo_err add_gone(struct saving *sv, const struct saving_table *t, bool cleared,
@@ -802,7 +804,8 @@ void saving_close(struct shard *s)
     if (!sv)
         return;
     report_end(s, err_set(PARAMO_E_CLOSED, "the node is closed"));
-    assert(!s->saves->current && !sv->shard && !sv->former);
+    assert(!s->saves->current && !sv->shard);
+    assert(!sv->former);
     sv->closed = true;
     if (!sv->posted) {
         ckpt_abort(sv->writer);
@@ -824,7 +827,8 @@ void saving_new_view(struct shard *s)
     if (!err)
         return;
     report_end(s, err);
-    assert(!s->saves->current && !sv->shard && !sv->former);
+    assert(!s->saves->current && !sv->shard);
+    assert(!sv->former);
     s->saves->id = 0;
     sv->former = s;
     sv->next_left = s->saves->left;
