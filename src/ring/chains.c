@@ -62,7 +62,8 @@ static bool any_left(struct ring_chains *chains, size_t partition, const bool *g
 
 void ring_recall(struct ring_chains *chains, struct ring_chains *told, const bool *gone, size_t n)
 {
-    assert(chains != told && chains->replicas <= RING_REPLICAS_MAX);
+    assert(chains != told);
+    assert(chains->replicas <= RING_REPLICAS_MAX);
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint16_t owner = chains->level[0].owner[a];
         if (!any_left(told, a, gone, n, true) || any_left(chains, a, gone, n, false))

@@ -174,7 +174,8 @@ static void set_due_owners(struct placing *p)
     uint64_t total = 0;
     for (size_t i = 0; i < p->n; i++)
         total += p->shards[i].weight;
-    assert(total > 0 && !p->level);
+    assert(total > 0);
+    assert(!p->level);
     for (size_t i = 0; i < p->n; i++)
         p->share[i].due = (double)(p->shards[i].weight * (uint64_t)RING_PARTITIONS) / (double)total;
 }
@@ -362,7 +363,8 @@ static uint16_t pick(const struct placing *p, size_t partition, bool well)
 /* Fills the free partitions [begin, end). The neighbouring shards grow first. */
 static void fill_gap(struct placing *p, size_t begin, size_t end, bool well)
 {
-    assert(begin < end && end <= RING_PARTITIONS);
+    assert(begin < end);
+    assert(end <= RING_PARTITIONS);
     uint16_t left = begin > 0 ? p->holder[begin - 1] : RING_NONE;
     uint16_t right = end < RING_PARTITIONS ? p->holder[end] : RING_NONE;
     while (begin < end && may_assign(p, begin, left, well))
@@ -430,7 +432,8 @@ static bool make_room(struct placing *p, size_t partition)
                 for (; p->from[shard] != RING_NONE; shard = p->from[shard])
                     p->holder[p->through[shard]] = shard;
                 p->holder[partition] = shard;
-                assert(p->left > 0 && p->holder[partition] == shard && tail + rest <= p->n);
+                assert(p->left > 0 && p->holder[partition] == shard);
+                assert(tail + rest <= p->n);
                 p->left--;
                 p->no_room = RING_PARTITIONS;
                 return true;
@@ -505,7 +508,8 @@ static void place_level(struct placing *p)
             p->holder[b] = shard;
         if (shard == RING_NONE)
             continue;
-        assert(p->left >= end - a && shard < p->n);
+        assert(p->left >= end - a);
+        assert(shard < p->n);
         p->share[shard].have += end - a;
         p->left -= end - a;
     }
@@ -555,7 +559,8 @@ static paramo_err placing_init(struct placing *p)
     p->domains = number_groups(p, label, by_domain, p->domain);
     p->servers = number_groups(p, label, by_server, p->server);
     free(label);
-    assert(p->domains > 0 && p->domains <= n && p->servers > 0 && p->servers <= n);
+    assert(p->domains > 0 && p->domains <= n);
+    assert(p->servers > 0 && p->servers <= n);
     return PARAMO_OK;
 }
 
@@ -639,7 +644,8 @@ void ring_measure(const struct ring_shard *shards, struct ring_chains *chains)
                     chains->apart = l - 1;
         }
     }
-    assert(chains->apart <= chains->present && chains->present <= chains->replicas);
+    assert(chains->apart <= chains->present);
+    assert(chains->present <= chains->replicas);
 }
 
 /* ---- comparing ----------------------------------------------------------------------------------------- */

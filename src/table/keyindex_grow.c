@@ -185,7 +185,8 @@ static struct keyindex_segment *segment_get(struct keyindex *x)
         x->block = block;
         x->block_left = BLOCK - 1;
     }
-    assert(x->block && x->block_left < BLOCK);
+    assert(x->block);
+    assert(x->block_left < BLOCK);
     return &x->block[x->block_left--];
 }
 
@@ -323,7 +324,8 @@ err_low:
 paramo_err keyindex_make_room(struct keyindex *x, uint64_t hash)
 {
     struct keyindex_segment *s = segment_of(x, hash);
-    assert(s->count >= s->limit && x->count >= s->count);
+    assert(s->count >= s->limit);
+    assert(x->count >= s->count);
     x->moves++;
     bool split = s->nbuckets >= SEGMENT_PAGES * PAGE && may_split(x, s);
     return split ? segment_split(x, s, hash) : segment_grow(x, s);

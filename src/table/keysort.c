@@ -48,7 +48,8 @@ static void move_keys(struct keysort *sort, size_t end)
 
 static void pass_end(struct keysort *sort)
 {
-    assert(sort->at == sort->n && sort->pass <= KEYSORT_DIGITS);
+    assert(sort->at == sort->n);
+    assert(sort->pass <= KEYSORT_DIGITS);
     if (sort->pass > 0) {
         uint64_t *swap = sort->from;
         sort->from = sort->to;
@@ -64,7 +65,8 @@ bool keysort_step(struct keysort *sort, size_t keys)
 {
     if (sort->pass > KEYSORT_DIGITS)
         return true;
-    assert(sort->at < sort->n && sort->from != sort->to);
+    assert(sort->at < sort->n);
+    assert(sort->from != sort->to);
     size_t end = sort->n - sort->at < keys ? sort->n : sort->at + keys;
     if (sort->pass == 0)
         count_keys(sort, end);

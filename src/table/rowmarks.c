@@ -46,7 +46,8 @@ static uint8_t *chunk_made(struct rowmarks *m, uint64_t at)
 {
     if (m->failed || !has_room(m, at))
         return NULL;
-    assert(at < m->room && !m->chunk[at]);
+    assert(at < m->room);
+    assert(!m->chunk[at]);
     uint8_t *chunk = tablemem_get(m->mem, ALIGN, ROWMARKS_CHUNK);
     if (chunk)
         memset(chunk, 0, ROWMARKS_CHUNK);

@@ -33,7 +33,8 @@ static void tables_put(struct rowslab *s)
 
 bool rowslab_clear_step(struct rowslab *s, size_t slabs)
 {
-    assert(s->count <= s->room && s->empty <= s->count);
+    assert(s->count <= s->room);
+    assert(s->empty <= s->count);
     for (; slabs && s->count; slabs--)
         tablemem_put(s->mem, s->slabs[--s->count], slab_bytes(s));
     if (s->count)
@@ -160,7 +161,8 @@ paramo_err rowslab_alloc(struct rowslab *s, uint32_t *row)
 void rowslab_free(struct rowslab *s, uint32_t row)
 {
     uint32_t slab = row >> s->shift;
-    assert(slab < s->count && s->states[slab].used > 0 && s->used > 0);
+    assert(slab < s->count && s->states[slab].used > 0);
+    assert(s->used > 0);
     struct slab_state *state = &s->states[slab];
     if (!has_room(s, state))
         list_add(s, &s->open, slab);

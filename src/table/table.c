@@ -627,7 +627,8 @@ paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t 
     size_t count = is_var(t)     ? table_var_delete(&t->var, keys, n)
                    : is_small(t) ? table_small_delete(&t->small, keys, n)
                                  : table_sparse_delete(&t->sparse, keys, n);
-    assert(count <= n && table_rows(t) + count == before);
+    assert(count <= n);
+    assert(table_rows(t) + count == before);
     t->generation += count > 0;
     if (count > 0 && table_rows(t) == 0)
         table_emptied(t);

@@ -16,7 +16,8 @@ enum { /* per step: at most a millisecond each */
  * noted as before. */
 static void index_follows(struct keyindex *x, const struct keyindex *before)
 {
-    assert(!x->count && !x->directory && x->mem == before->mem);
+    assert(!x->count && !x->directory);
+    assert(x->mem == before->mem);
     x->moves = before->moves + 1;
     x->mark = before->mark;
     x->first = before->first;
@@ -115,7 +116,8 @@ bool table_clear_due(const struct table *t)
 /* Noted changes stay: there are no rows. */
 void table_emptied(struct table *t)
 {
-    assert(!is_dense(t) && !rows_of(t));
+    assert(!is_dense(t));
+    assert(!rows_of(t));
     struct table_remains *r =
         index_of(t)->segments > 1 ? tablemem_get(&t->mem, sizeof(void *), sizeof *r) : NULL;
     if (!r)

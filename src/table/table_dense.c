@@ -35,7 +35,8 @@ static float *plane_at(float *plane, size_t value)
 /* Resets n rows of the run, from index `from` on. */
 static void run_reset(const struct table_dense *d, const struct dense_run *r, size_t from, size_t n)
 {
-    assert(from <= r->count && n <= r->count - from);
+    assert(from <= r->count);
+    assert(n <= r->count - from);
     const struct rowspec *spec = d->spec;
     size_t value = from * spec->dim;
     char *w = r->w + from * spec->param_bytes;
@@ -64,7 +65,8 @@ static paramo_err run_new(struct table_dense *d, uint64_t first, uint64_t count,
         run_free(d, r);
         return err_memory(values * spec->value_bytes);
     }
-    assert((r->s0 != NULL) == (spec->planes > 0) && (r->s1 != NULL) == (spec->planes > 1));
+    assert((r->s0 != NULL) == (spec->planes > 0));
+    assert((r->s1 != NULL) == (spec->planes > 1));
     if (with_values)
         run_reset(d, r, 0, (size_t)count);
     return PARAMO_OK;
@@ -214,7 +216,8 @@ static void push_piece(const struct table_dense *d, const struct piece *p, const
     const struct rowspec *spec = d->spec;
     const struct optimizer *o = &spec->optimizer;
     const struct dense_run *r = p->run;
-    assert(p->n > 0 && p->offset + p->n <= r->count);
+    assert(p->n > 0);
+    assert(p->offset + p->n <= r->count);
     for (size_t i = 0, same; i < p->n; i += same) {
         size_t row = p->offset + i;
         size_t value = row * spec->dim;

@@ -18,7 +18,8 @@ enum {
 
 paramo_err table_page_open(struct table_page *page, const struct table *t, uint64_t from, size_t room)
 {
-    assert(!is_dense(t) && room > 0);
+    assert(!is_dense(t));
+    assert(room > 0);
     *page = (struct table_page){.table = t, .from = from, .to = UINT64_MAX, .room = room};
     page->keys = malloc(room * sizeof *page->keys);
     return page->keys ? PARAMO_OK : err_memory(room * sizeof *page->keys);
@@ -162,7 +163,8 @@ static void shrink(struct table_page *page, size_t keys)
 
 static paramo_err sort_begin(struct table_page *page)
 {
-    assert(!page->sort && !page->scratch && page->n <= page->room);
+    assert(!page->sort && !page->scratch);
+    assert(page->n <= page->room);
     page->sort = malloc(sizeof *page->sort);
     page->scratch = malloc((page->n + 1) * sizeof *page->scratch);
     if (!page->sort || !page->scratch)
@@ -310,7 +312,8 @@ static void count_dense(const struct table *t, struct table_count *count, size_t
         count->done = !table_dense_next(&t->dense, count->cursor, &first, &end);
         if (count->done)
             return;
-        assert(end > first && first >= count->cursor);
+        assert(end > first);
+        assert(first >= count->cursor);
         end = end - first < rows ? end : first + rows;
         rows -= (size_t)(end - first);
         count->cursor = end;

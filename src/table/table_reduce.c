@@ -190,7 +190,8 @@ static void dense_step(struct reducing *r, struct table_reducing *at, size_t val
         uint64_t stop = first + 1;
         while (stop < end && (!r->wants || r->wants(r->arg, stop)))
             stop++;
-        assert(stop > first && stop <= end);
+        assert(stop > first);
+        assert(stop <= end);
         take_run(r, first, stop - first);
         rows -= (size_t)(stop - first);
         at->cursor = stop;
@@ -200,7 +201,8 @@ static void dense_step(struct reducing *r, struct table_reducing *at, size_t val
 /* The next part of the long row at the cursor. It may have gone, or have changed its length, since the part before. */
 static void long_part(struct reducing *r, struct table_reducing *at)
 {
-    assert(at->in_row && !at->done);
+    assert(at->in_row);
+    assert(!at->done);
     const struct table *t = r->table;
     const void *payload = keyindex_payload(index_of(t), at->key);
     uint32_t len = 0;

@@ -48,7 +48,8 @@ static void marks_lend(struct table *t, bool marking)
 static void erased_free(struct table *t)
 {
     struct table_changes *c = &t->changes;
-    assert(c->erased_count <= c->erased_room && !c->erased == !c->erased_room);
+    assert(c->erased_count <= c->erased_room);
+    assert(!c->erased == !c->erased_room);
     tablemem_put(&t->mem, c->erased, c->erased_room * sizeof *c->erased);
     c->erased = NULL;
     c->erased_count = c->erased_room = 0;
@@ -428,7 +429,8 @@ paramo_err table_snapshot_open(struct table *t, enum table_snapshot_kind kind, b
         return err;
     }
     epoch_begin(t, snapshot, track);
-    assert(t->snapshot == snapshot && !snapshot->done);
+    assert(t->snapshot == snapshot);
+    assert(!snapshot->done);
     *out = snapshot;
     return PARAMO_OK;
 }
