@@ -93,7 +93,8 @@ static void call_done(void *arg, paramo_err status, struct admin_query_result *r
 {
     struct admin_call *call = arg;
     struct lane *lane = call->config.lane; /* call may be gone once it is over */
-    assert(!atomic_load(&call->over) && lane_held(lane));
+    assert(!atomic_load(&call->over));
+    assert(lane_held(lane));
     call->status = status;
     err_text_copy(call->text);
     call->result = *result;
@@ -126,7 +127,8 @@ static paramo_err admin_ask(paramo_admin *admin, uint32_t timeout_ms, struct adm
                        "the admin handle belongs to the process that this one was forked from");
     if (lane_inside())
         return err_set(PARAMO_E_IN_CALLBACK, "an admin call cannot wait in a callback or handler");
-    assert(!atomic_load(&call->over) && admin->van && admin->lane);
+    assert(!atomic_load(&call->over) && admin->van);
+    assert(admin->lane);
     call->task.run = call_begin;
     call->config.van = admin->van;
     call->config.lane = admin->lane;
@@ -179,7 +181,8 @@ static paramo_err admin_checkpoint(paramo_admin *admin, const char *dir, struct 
     order->timeout_ms = timeout_ms ? timeout_ms : ADMIN_CKPT_MS;
     if (order->timeout_ms > UINT32_MAX - ADMIN_CKPT_MORE_MS)
         order->timeout_ms = UINT32_MAX - ADMIN_CKPT_MORE_MS;
-    assert(order->timeout_ms > 0 && order->timeout_ms <= UINT32_MAX - ADMIN_CKPT_MORE_MS);
+    assert(order->timeout_ms > 0);
+    assert(order->timeout_ms <= UINT32_MAX - ADMIN_CKPT_MORE_MS);
     struct admin_call call = {.config.ckpt = order, .config.load = load};
     err = admin_ask(admin, order->timeout_ms + ADMIN_CKPT_MORE_MS, &call);
     if (!err && number)

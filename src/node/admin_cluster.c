@@ -59,7 +59,8 @@ static void count_missing(paramo_cluster *c)
     for (uint32_t i = 0; i < c->view->nodes_count; i++)
         servers += c->view->nodes[i].role == PARAMO_ROLE_SERVER && c->view->nodes[i].weight &&
                    (is_in(&c->node[i], STATUS_JOINED) || is_in(&c->node[i], STATUS_ABSENT));
-    assert(c->copies_absent <= c->copies_missing && c->partitions_lacking <= RING_PARTITIONS);
+    assert(c->copies_absent <= c->copies_missing);
+    assert(c->partitions_lacking <= RING_PARTITIONS);
     c->servers_missing = servers < needed ? needed - servers : 0;
     for (uint32_t i = 0; i < c->status->migrations_count; i++) {
         const struct status_migration *migration = &c->status->migration[i];

@@ -272,7 +272,8 @@ paramo_err paramo_snapshot_open(paramo_worker *worker, const char *name, paramo_
     }
     s->number = r.taken;
     s->keep = (uint32_t)r.keep;
-    assert(s->record && s->keep >= 2 && !s->opened_count);
+    assert(s->record && s->keep >= 2);
+    assert(!s->opened_count);
     *snapshot = s;
     return PARAMO_OK;
 }

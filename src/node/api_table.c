@@ -35,7 +35,8 @@ static paramo_err begin_table_open(struct node_call *c, struct member *m, void *
 static void table_taken(struct node_call *c, void *arg)
 {
     struct open_args *a = arg;
-    assert(lane_held(c->member_slot->node->control) && !a->known);
+    assert(lane_held(c->member_slot->node->control));
+    assert(!a->known);
     const struct view_table *t = view_table(member_view(c->member_slot->member), c->call.result.table);
     a->known = t != NULL;
     if (t)
@@ -54,7 +55,8 @@ struct table_wanted {
 static void table_look(void *arg)
 {
     const struct table_wanted *w = arg;
-    assert(lane_held(w->node->control) && !w->args->known);
+    assert(lane_held(w->node->control));
+    assert(!w->args->known);
     const struct view *view = node_view(w->node);
     const struct view_table *t = view ? view_table_named(view, w->args->name) : NULL;
     w->args->known = t != NULL;
@@ -65,7 +67,8 @@ static void table_look(void *arg)
 static void table_look_or_ask(void *arg)
 {
     struct table_wanted *w = arg;
-    assert(w->node->own->observer && !w->query);
+    assert(w->node->own->observer);
+    assert(!w->query);
     table_look(w);
     if (!w->args->known)
         w->query = observer_ask(w->node->own->observer);
@@ -81,7 +84,8 @@ static bool table_told(void *arg)
 static paramo_err table_observed(paramo_node *node, struct open_args *args)
 {
     struct table_wanted w = {.node = node, .args = args};
-    assert(node->own->observer && !args->known);
+    assert(node->own->observer);
+    assert(!args->known);
     paramo_err err = node_run_on(node->control, table_look_or_ask, &w);
     if (!err && !args->known)
         err = lane_wait(node->control, table_told, &w, args->deadline);

@@ -90,7 +90,8 @@ struct glance {
 static void glance_at_view(void *arg)
 {
     struct glance *g = arg;
-    assert(lane_held(g->node->control) && !g->view);
+    assert(lane_held(g->node->control));
+    assert(!g->view);
     g->view = view_ref(node_view(g->node));
 }
 
@@ -239,7 +240,8 @@ paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, 
         worker_free(w);
         return err;
     }
-    assert(w->session && !atomic_load(&w->clock.session) && !atomic_load(&w->tables));
+    assert(w->session && !atomic_load(&w->clock.session));
+    assert(!atomic_load(&w->tables));
     view_feed_init(&w->feed, w->lane, worker_takes_view, w->client);
     struct enlist e = {.worker = w};
     err = node_run_on(node->control, enlist_worker, &e);

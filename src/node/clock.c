@@ -81,7 +81,8 @@ static void call_again(struct lane_timer *timer)
 static bool may_call_later(paramo_worker *w, paramo_err err)
 {
     struct lane *control = w->node->control;
-    assert(lane_held(control) && err);
+    assert(lane_held(control));
+    assert(err);
     w->clock.again.fire = call_again;
     return (err == PARAMO_E_MEMORY || err == PARAMO_E_AGAIN) &&
            lane_timer_arm(control, &w->clock.again, lane_now(control) + AGAIN_MS * ENV_MS) == PARAMO_OK;
@@ -345,7 +346,8 @@ void clock_needed(void *worker, uint64_t clock)
 {
     paramo_worker *w = worker;
     struct worker_clock *c = &w->clock;
-    assert(lane_held(w->lane) && clock);
+    assert(lane_held(w->lane));
+    assert(clock);
     atomic_store(&c->demand, clock);
     if (atomic_exchange(&c->demand_posted, true))
         return;

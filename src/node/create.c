@@ -56,7 +56,8 @@ static paramo_err member_slot_prepare(paramo_node *node, struct member_slot *mem
 {
     *member_slot = (struct member_slot){
         .node = node, .role = role, .rank = rank, .incarnation = random_nonzero(node->env)};
-    assert(member_slot->incarnation && !member_slot->member && !member_slot->shards_count);
+    assert(member_slot->incarnation && !member_slot->member);
+    assert(!member_slot->shards_count);
     if (role != PARAMO_ROLE_SERVER)
         return PARAMO_OK;
     unsigned n = node->config.shards;
@@ -112,7 +113,8 @@ static paramo_err node_prepare(paramo_node *node)
     if (err)
         return err;
     node->van->capabilities = CAPABILITIES | filter_users_capabilities();
-    assert(node->control && node->van && !node->member_slots);
+    assert(node->control && node->van);
+    assert(!node->member_slots);
     unsigned member_slots = embedded ? node->config.num_servers + 1 : 1;
     node->member_slots = calloc(member_slots, sizeof *node->member_slots);
     if (!node->member_slots)
@@ -153,7 +155,8 @@ paramo_err paramo_create(const paramo_config *config, paramo_node **node)
         node_free(made);
         return err;
     }
-    assert(made->own == &made->member_slots[made->member_slots_count - 1] && made->tasks);
+    assert(made->own == &made->member_slots[made->member_slots_count - 1]);
+    assert(made->tasks);
     *node = made;
     return PARAMO_OK;
 }

@@ -216,7 +216,8 @@ static void join_give_up(void *arg)
     struct joining *j = arg;
     if (atomic_load(&j->begun))
         return;
-    assert(lane_held(j->node->control) && !j->node->scheduler);
+    assert(lane_held(j->node->control));
+    assert(!j->node->scheduler);
     store_close(j->node->store);
     j->node->store = NULL;
     j->err =
@@ -294,7 +295,8 @@ paramo_err paramo_join(paramo_node *node)
     if (node->join_begun)
         return err_set(PARAMO_E_INVALID, "the node has joined already");
     node->join_begun = true;
-    assert(!node->joined && !node->scheduler && !node->store);
+    assert(!node->joined && !node->scheduler);
+    assert(!node->store);
     struct joining j = {.node = node};
     err = config_place(&node->config, &node->place);
     if (err)

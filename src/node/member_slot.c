@@ -93,7 +93,8 @@ static void member_slot_view(void *arg, struct view *view)
 static void member_slot_progress(void *arg, struct heartbeat *heartbeat)
 {
     const struct member_slot *member_slot = arg;
-    assert(lane_held(member_slot->node->control) && member_slot->member);
+    assert(lane_held(member_slot->node->control));
+    assert(member_slot->member);
     unsigned n =
         member_slot->shards_count < HEARTBEAT_LANES_MAX ? member_slot->shards_count : HEARTBEAT_LANES_MAX;
     heartbeat->lanes = n;
@@ -199,7 +200,8 @@ static void shard_takes_view(void *target, struct view *view)
 paramo_err node_shard_make(paramo_node *node, struct node_shard *s, struct lane *lane, uint64_t incarnation,
                            unsigned index)
 {
-    assert(!s->shard && incarnation);
+    assert(!s->shard);
+    assert(incarnation);
     s->lane = lane;
     dispatch_init(&s->dispatch, node, lane);
     struct shard_config config = {

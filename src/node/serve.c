@@ -128,7 +128,8 @@ static void queue_add(struct handler *h, struct paramo_request *q)
 {
     q->next = NULL;
     queue_hold(h);
-    assert(!h->first == !h->last && (!h->last || !h->last->next));
+    assert(!h->first == !h->last);
+    assert((!h->last || !h->last->next));
     if (h->last)
         h->last->next = q;
     else

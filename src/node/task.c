@@ -32,7 +32,8 @@ static void task_release(paramo_task *task)
 paramo_err task_create(const paramo_task_function *function, paramo_request *request,
                        const paramo_request_info *info, paramo_task **task)
 {
-    assert(function->run && function->name);
+    assert(function->run);
+    assert(function->name);
     paramo_task *made = calloc(1, sizeof *made);
     if (!made)
         return err_memory(sizeof *made);

@@ -213,7 +213,8 @@ static paramo_err name_one(struct task_order *o, struct order_call *call, const 
                        name->number);
     if (!was_sent_to(name, call->at))
         return PARAMO_OK;
-    assert(call->edges && call->edges_count < ORDER_NAMES_MAX);
+    assert(call->edges);
+    assert(call->edges_count < ORDER_NAMES_MAX);
     paramo_err err = caller_get(o, call->at, name->session, &on);
     if (err)
         return err;

@@ -74,7 +74,8 @@ static void job_done(struct blocking_job *job)
 
 static void post(struct tasks *tasks, paramo_task *task)
 {
-    assert(tasks->begun && task->arg == tasks);
+    assert(tasks->begun);
+    assert(task->arg == tasks);
     task->job.lane = NULL;
     task->job.work = job_work;
     task->job.done = job_done;

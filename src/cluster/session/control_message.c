@@ -99,7 +99,8 @@ void control_message_body_write(const struct control_message_body *body, struct 
 paramo_err control_message_send_shared(struct van_conn *conn, const struct wire_head *head,
                                        struct control_message_body *body)
 {
-    assert(body->refs > 0 && (!body->len || body->data));
+    assert(body->refs > 0);
+    assert((!body->len || body->data));
     struct control_message *control_message = calloc(1, sizeof *control_message);
     if (!control_message)
         return err_memory(sizeof *control_message);

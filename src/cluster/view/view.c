@@ -244,7 +244,8 @@ static paramo_err node_decode(struct reader *r, const struct view_node *previous
 
 static paramo_err shards_decode(struct reader *r, struct view *view)
 {
-    assert(!view->shards && view->nodes_count <= VIEW_NODES_MAX);
+    assert(!view->shards);
+    assert(view->nodes_count <= VIEW_NODES_MAX);
     void *array;
     paramo_err err = array_decode(r, VIEW_SHARDS_MAX, 30, sizeof *view->shards, &view->shards_count, &array);
     if (err)
@@ -271,7 +272,8 @@ static paramo_err shards_decode(struct reader *r, struct view *view)
 
 static paramo_err tables_decode(struct reader *r, struct view *view)
 {
-    assert(!view->tables && view->shards_count <= VIEW_SHARDS_MAX);
+    assert(!view->tables);
+    assert(view->shards_count <= VIEW_SHARDS_MAX);
     void *array;
     paramo_err err = array_decode(r, VIEW_TABLES_MAX, 15, sizeof *view->tables, &view->tables_count, &array);
     if (err)
@@ -381,7 +383,8 @@ static paramo_err lost_decode(struct reader *r, struct view *view)
 
 static paramo_err nodes_decode(struct reader *r, struct view *view)
 {
-    assert(!view->nodes && !view->nodes_count && view->number);
+    assert(!view->nodes && !view->nodes_count);
+    assert(view->number);
     void *array;
     paramo_err err = array_decode(r, VIEW_NODES_MAX, 28, sizeof *view->nodes, &view->nodes_count, &array);
     if (err)
