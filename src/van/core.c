@@ -130,7 +130,8 @@ void van_fini(struct van *van)
 
 void van_conn_init(struct van_conn *conn, struct van *van, struct lane *lane)
 {
-    assert(!conn->user_ops && !conn->orphan);
+    assert(!conn->user_ops);
+    assert(!conn->orphan);
     conn->van = van;
     conn->lane = lane;
     /* Arbitrary except for their order: a peer that floods requests leaves room for all later stages. */

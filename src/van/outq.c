@@ -99,7 +99,8 @@ static void heap_remove(struct outq_class *c, struct van_frame *f)
     }
     struct van_frame *left = frame_prev(f);
     struct van_frame *right = frame_next(f);
-    assert(c->heap && (frame_child(left) == f || frame_next(left) == f));
+    assert(c->heap);
+    assert((frame_child(left) == f || frame_next(left) == f));
     if (frame_child(left) == f)
         set_child(left, right);
     else
@@ -134,7 +135,8 @@ paramo_err outq_put(struct outq *q, const struct van_limits *limits, struct van_
         c->wanting = true;
         return PARAMO_E_AGAIN; /* no message: this is not a failure, and it is on the fast path */
     }
-    assert(!c->head == !c->tail && (q->frames || !q->bytes));
+    assert(!c->head == !c->tail);
+    assert((q->frames || !q->bytes));
     c->charged += bytes;
     q->frames++;
     q->bytes += bytes;

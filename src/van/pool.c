@@ -35,7 +35,8 @@ static unsigned pool_class(uint64_t bytes)
 
 static void pool_free(struct pool *pool)
 {
-    assert(pool->orphaned && !pool->out);
+    assert(pool->orphaned);
+    assert(!pool->out);
     for (unsigned i = 0; i < POOL_CLASSES; i++)
         while (pool->free[i]) {
             struct van_hold *hold = pool->free[i];

@@ -75,7 +75,8 @@ paramo_err van_send(struct van_conn *conn, struct van_frame *frame)
 
 paramo_err van_send_lent(struct van_conn *conn, struct van_frame *frame, void *spare)
 {
-    assert(frame->nseg > 0 && frame->nseg <= VAN_SEGS);
+    assert(frame->nseg > 0);
+    assert(frame->nseg <= VAN_SEGS);
     if (conn->van->ops->send_lent)
         return conn->van->ops->send_lent(conn, frame, spare);
     struct van_seg *last = &frame->seg[frame->nseg - 1];

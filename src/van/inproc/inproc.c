@@ -175,6 +175,7 @@ static void push_all(struct mailbox *box, struct queue *q)
     /* The mailbox is a stack with the newest first: reverse the batch, then swap once. */
     struct qnode *newest = NULL;
     struct qnode *oldest = q->head;
+    assert(!oldest == !q->tail && (!oldest || !q->tail->next));
     if (!oldest)
         return;
     for (struct qnode *node = q->head; node;) {
@@ -289,7 +290,8 @@ static void send_queued(struct inproc_end *e)
 /* Ends the sender's claim on a parcel, so that its frame can be given back. */
 static void parcel_complete(struct inproc_end *e, struct parcel *p)
 {
-    assert(p->frame && p->frame->van_private[0] == (uintptr_t)p);
+    assert(p->frame);
+    assert(p->frame->van_private[0] == (uintptr_t)p);
     in_transit_remove(e, p);
     outq_complete(&e->out, p->frame);
     outq_mark(p->frame, OUTQ_NOWHERE);
@@ -608,7 +610,8 @@ static void end_run(struct lane_task *task)
 static void move_arrive(struct lane_task *task)
 {
     struct inproc_end *e = container_of(task, struct inproc_end, arrive);
-    assert(e->moving && e->arrived);
+    assert(e->moving);
+    assert(e->arrived);
     e->moving = false;
     e->arrived(e->arrived_arg, &e->base);
     if (e->state == END_OPEN && !e->moving)
@@ -619,7 +622,8 @@ static void move_leave(struct lane_task *task)
 {
     struct inproc_end *e = container_of(task, struct inproc_end, end);
     struct lane *to = e->base.lane;
-    assert(e->moving && e->state == END_OPEN);
+    assert(e->moving);
+    assert(e->state == END_OPEN);
     e->arrive.run = move_arrive;
     pthread_mutex_lock(&e->lock);
     e->lane_at = to;

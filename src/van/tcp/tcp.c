@@ -105,7 +105,8 @@ static void hook_run(struct lane_task *task)
 
 paramo_err tcp_conn_open(struct tcp_conn *conn)
 {
-    assert(conn->source.fd >= 0 && conn->source.dead);
+    assert(conn->source.fd >= 0);
+    assert(conn->source.dead);
     conn->source.events = EPOLLIN;
     paramo_err err = lane_source_add(conn->base.lane, &conn->source);
     if (err)
@@ -165,7 +166,8 @@ static void connect_next(struct tcp_conn *conn, int cause)
 static void connect_done(struct tcp_conn *conn)
 {
     int cause = 0;
-    assert(conn->source.fd >= 0 && conn->addresses.count > 0);
+    assert(conn->source.fd >= 0);
+    assert(conn->addresses.count > 0);
     socklen_t len = sizeof cause;
     if (getsockopt(conn->source.fd, SOL_SOCKET, SO_ERROR, &cause, &len))
         cause = errno;
@@ -208,7 +210,8 @@ static void on_ready(struct lane_source *source, uint32_t events)
 static void resolved(void *arg, const struct addr_list *list, paramo_err why, const char *text)
 {
     struct tcp_conn *conn = arg;
-    assert(conn->question && conn->source.fd < 0);
+    assert(conn->question);
+    assert(conn->source.fd < 0);
     conn->question = NULL;
     if (why) {
         tcp_break_later(conn, err_set(why, "connect %s: %s", conn->base.peer, text));
@@ -253,7 +256,8 @@ paramo_err tcp_connect(struct van *van, struct lane *lane, const char *address,
 static void move_arrive(struct lane_task *task)
 {
     struct tcp_conn *conn = container_of(task, struct tcp_conn, arrive);
-    assert(conn->move_to == conn->base.lane && conn->arrived);
+    assert(conn->move_to == conn->base.lane);
+    assert(conn->arrived);
     conn->move_to = NULL;
     conn->arrived(conn->arrived_arg, &conn->base);
     if (conn->state != TCP_OPEN || conn->move_to)
@@ -272,7 +276,8 @@ static void move_arrive(struct lane_task *task)
 static void move_leave(struct lane_task *task)
 {
     struct tcp_conn *conn = container_of(task, struct tcp_conn, end);
-    assert(conn->move_to && conn->state == TCP_OPEN);
+    assert(conn->move_to);
+    assert(conn->state == TCP_OPEN);
     conn->base.lane = conn->move_to;
     conn->arrive.run = move_arrive;
     lane_post(conn->move_to, &conn->arrive);

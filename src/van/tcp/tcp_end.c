@@ -43,7 +43,8 @@ static void conn_stop(struct tcp_conn *conn, paramo_err status)
         tcp_ways(conn)->end(conn);
     tcp_end_receiving(conn);
     tcp_send_abort(conn, status);
-    assert(!conn->out.frames && !conn->current && !conn->question);
+    assert(!conn->out.frames && !conn->current);
+    assert(!conn->question);
 }
 
 void tcp_discard(struct tcp_conn *conn, paramo_err status)
@@ -67,6 +68,8 @@ void tcp_break(struct tcp_conn *conn, paramo_err why)
         tcp_discard(conn, why);
         return;
     }
+    assert(why);
+    assert(!conn->move_to);
     err_text_copy(text);
     tcp_conn_move(conn, TCP_BROKEN);
     conn_stop(conn, why);

@@ -73,7 +73,8 @@ static void deliver_incoming(struct tcp_conn *conn)
 {
     struct tcp_incoming *in = &conn->in;
     struct van_seg seg[VAN_SEGS];
-    assert(in->active && in->seg == in->header.nseg);
+    assert(in->active);
+    assert(in->seg == in->header.nseg);
     for (unsigned i = 0; i < in->header.nseg; i++)
         seg[i] = (struct van_seg){.data = in->dst[i], .len = in->header.len[i]};
     struct van_hold *hold = in->hold;
@@ -93,6 +94,7 @@ static void deliver_incoming(struct tcp_conn *conn)
 static size_t incoming_advance(struct tcp_incoming *in, size_t n)
 {
     while (in->seg < in->header.nseg) {
+        assert(in->at <= van_padded(in->header.len[in->seg]));
         uint64_t left = van_padded(in->header.len[in->seg]) - in->at;
         if (n < left) {
             in->at += n;
@@ -119,7 +121,8 @@ static size_t incoming_copy(struct tcp_incoming *in, const uint8_t *bytes, size_
         used += take;
         (void)incoming_advance(in, take);
     }
-    assert(used <= have && in->seg <= in->header.nseg);
+    assert(used <= have);
+    assert(in->seg <= in->header.nseg);
     if (in->lasting && used)
         in->lasting = bytes + used;
     return used;
@@ -131,7 +134,8 @@ static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, co
 {
     struct tcp_incoming *in = &conn->in;
     void *dst[VAN_SEGS];
-    assert(!in->active && h->nseg <= VAN_SEGS);
+    assert(!in->active);
+    assert(h->nseg <= VAN_SEGS);
     *in = (struct tcp_incoming){.active = true, .header = *h, .dropped = van_drops(conn->base.van, h->class)};
     if (!in->dropped) {
         paramo_err err = van_ask_place(&conn->base, h->head, h->len, h->nseg, dst);

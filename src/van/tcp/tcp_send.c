@@ -151,7 +151,8 @@ static void frame_left(struct tcp_conn *conn, struct van_frame *frame)
  * header of a large one. */
 static void fill(struct tcp_conn *conn)
 {
-    assert(conn->stage_at <= conn->stage_len && conn->stage_len <= TCP_STAGE_BYTES);
+    assert(conn->stage_at <= conn->stage_len);
+    assert(conn->stage_len <= TCP_STAGE_BYTES);
     if (conn->stage_at == conn->stage_len)
         conn->stage_at = conn->stage_len = 0;
     if (conn->out_by == TCP_OUT_HELD)

@@ -95,7 +95,8 @@ static bool hook_arm(struct lane_hook *hook)
 paramo_err ucx_lane_join(struct ucx_way *way, struct lane *lane)
 {
     struct lane_hook *hook = lane_hook(lane);
-    assert(!way->lane && way->home == lane);
+    assert(!way->lane);
+    assert(way->home == lane);
     struct ucx_lane *l = hook ? container_of(hook, struct ucx_lane, hook) : NULL;
     if (!l) {
         l = calloc(1, sizeof *l);

@@ -72,6 +72,7 @@ static void prove(struct ucx_way *way)
     bool due = way->connector ? way->state == WAY_READY_SENT : way->state == WAY_READY_CAME && way->probed;
     if (!due || !way->wired || way->proved || way->conn->base.orphan)
         return;
+    assert(way->ep && way->state != WAY_OFF);
     way->proved = true;
     ucx_signal(way, way->connector ? MESSAGE_PROBE : MESSAGE_ECHO);
 }
@@ -126,6 +127,7 @@ static void wire_sent(void *request, ucs_status_t status, void *arg)
     (void)status; /* a failure shows as the socket's end or as a timeout of the set-up */
     if (!way->van)
         return; /* kept, with its request */
+    assert(way->ep && !way->wired);
     way->wired = true;
     way->context->api->request_free(request);
     if (way->conn)
@@ -136,7 +138,8 @@ static void wire_sent(void *request, ucs_status_t status, void *arg)
 static paramo_err wire_watch(struct ucx_way *way)
 {
     const struct ucx_api *api = way->context->api;
-    assert(way->ep && !way->wired);
+    assert(way->ep);
+    assert(!way->wired);
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb.send = wire_sent,
                                  .user_data = way};
@@ -160,7 +163,8 @@ static bool other_side_left(const struct ucx_way *way)
 static paramo_err endpoint_begin(struct ucx_way *way, const struct ucx_setup *setup)
 {
     uint8_t address[UCX_ADDRESS_MAX] = {0};
-    assert(!way->ep && way->worker);
+    assert(!way->ep);
+    assert(way->worker);
     if (way->kind == UCX_SHM && setup->proof != area_proof(&way->ours))
         return err_set(PARAMO_E_PROTOCOL,
                        "the peer sent its UCX address without having read our shared memory");

@@ -44,7 +44,8 @@ static void way_keep(struct ucx_way *way)
 {
     static _Atomic(struct ucx_way *) kept; /* never freed, so that a leak checker finds them */
     struct ucx_way *first = atomic_load(&kept);
-    assert(way->ep && !way->wired);
+    assert(way->ep);
+    assert(!way->wired);
     atomic_fetch_add(&way->van->kept[way->kind], 1);
     way->van = NULL;
     do {
@@ -55,7 +56,8 @@ static void way_keep(struct ucx_way *way)
 
 static void worker_destroy(struct ucx_way *way)
 {
-    assert(!way->conn && !way->lane);
+    assert(!way->conn);
+    assert(!way->lane);
     if (!way->worker || !may_destroy(way))
         return;
     way->context->api->worker_destroy(way->worker); /* with its endpoint and messages */
@@ -149,7 +151,8 @@ static void worker_woken(struct lane_source *source, uint32_t events)
 
 static paramo_err lane_take(struct ucx_way *way)
 {
-    assert(way->conn && !way->lane && way->home == way->conn->base.lane);
+    assert(way->conn && !way->lane);
+    assert(way->home == way->conn->base.lane);
     way->source.events = EPOLLIN;
     way->source.ready = worker_woken;
     way->source.quiet = true;
@@ -165,7 +168,8 @@ static paramo_err lane_take(struct ucx_way *way)
 static void worker_begun(struct lane_task *task)
 {
     struct ucx_way *way = container_of(task, struct ucx_way, begun);
-    assert(way->posted && !way->lane);
+    assert(way->posted);
+    assert(!way->lane);
     way->posted = false;
     if (!way->conn) {
         end_post(way);
@@ -202,7 +206,8 @@ paramo_err ucx_worker_begin(struct ucx_way *way, enum ucx_kind kind, ucp_am_recv
 static void worker_part(struct lane_task *task)
 {
     struct ucx_way *way = container_of(task, struct ucx_way, end);
-    assert(way->lane && !way->conn);
+    assert(way->lane);
+    assert(!way->conn);
     ucx_lane_part(way);
     way->lane = NULL;
     end_post(way);
