@@ -197,7 +197,6 @@ static void make_room(struct shard *s, size_t bytes, bool fresh)
             oldest = oldest->next;
         close_collection(s, oldest);
     }
-    assert(all->bytes + bytes <= COLLECTING_BYTES && all->count + fresh <= COLLECTIONS_MAX);
 }
 
 bool collecting_takes(struct peer *peer, struct shard_table *t, const struct wire_head *h,
