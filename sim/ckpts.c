@@ -254,6 +254,7 @@ static bool server_died(const struct world *w)
         died = w->deaths[i] != c->asked_deaths[i];
     for (const struct machine *m = w->machines; m && !died; m = next_scheduler(w, m))
         died = death_came(m);
+    died = died || c->death_came;
     bool others_own = w->schedule->replicas || w->schedule->restores;
     for (uint32_t i = 0; i < SIM_SERVERS && !others_own && !died; i++)
         died = w->holder[i] && !w->copies_at[i] && !w->left[i];
@@ -450,6 +451,7 @@ static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
     c->call = (struct member_call){.done = answered, .arg = m};
     c->load = load;
     c->asked_moment = ++w->moment;
+    c->death_came = false;
     c->asked_term = newest_term(w);
     memcpy(c->asked_deaths, w->deaths, sizeof c->asked_deaths);
     for (const struct machine *s = w->machines; s; s = next_scheduler(w, s)) {
@@ -677,6 +679,9 @@ void ckpts_check(struct world *w)
         power_fails(w);
     folder_check(w);
     for (const struct machine *m = w->machines; m; m = next_scheduler(w, m)) {
+        if (c->asks &&
+            !c->death_came) /* that scheduler may answer, and die before any view names the death */
+            c->death_came = death_came(m);
         const uint64_t back = m->up && m->made->scheduler ? sched_ckpt_returns(m->made->scheduler) : 0;
         /* servers may carry it out after the scheduler has given it up */
         c->returns = back ? back : c->returns;

@@ -43,6 +43,7 @@ struct ckpts {
     /* ... and of each scheduler its term, the number of servers that it had replaced, and those that it had declared
      * dead (incarnations by place) */
     uint32_t asked_leads[2], asked_replaced[2];
+    bool death_came; /* since the call, to a scheduler that may have died since */
     uint64_t asked_dead[2][SIM_SERVERS];
     uint64_t orders_full_at; /* the moment when a server last had as many unfinished orders as it may have */
     uint64_t power_at;       /* the moment when the power of the folder's machine failed last */
