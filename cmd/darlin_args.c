@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const biases[] = {"l1", "free", "none"}; /* by enum darlin_bias */
@@ -33,6 +34,33 @@ static int refuse_without(const struct options *s)
     return name ? options_wrong(s, "--%s needs --solver darlin", name) : -1;
 }
 
+/* The name of a filter in these chains that holds rows of a push back, or NULL. chains may be NULL. */
+static const char *holds_back(const char *chains)
+{
+    static const char *const names[] = {"topk", "threshold", "skip", "significant"};
+    for (size_t i = 0; chains && i < sizeof names / sizeof *names; i++) {
+        const size_t n = strlen(names[i]);
+        for (const char *at = chains; (at = strstr(at, names[i])); at += n)
+            if (at > chains && strchr("=,", at[-1]) && strchr(":,;", at[n]))
+                return names[i];
+    }
+    return NULL;
+}
+
+/* A step waits for the gradients of all rows, so none may stay with a worker. */
+static int refuse_filters(const struct options *s)
+{
+    const struct option_list *list = option_list(s, OPT_FILTER);
+    const char *name = list->n ? NULL : holds_back(getenv("PARAMO_FILTER"));
+    for (size_t i = 0; i < list->n && !name; i++)
+        name = holds_back(list->item[i]);
+    return name ? options_wrong(s,
+                                "--solver darlin does not take the filter %s: it needs the gradients of all "
+                                "rows in each step, and that filter holds some back",
+                                name)
+                : -1;
+}
+
 /* Options that mean nothing to it, or that it cannot do. */
 static int refuse_others(const struct options *s, const struct train_options *o)
 {
@@ -59,7 +87,7 @@ static int refuse_others(const struct options *s, const struct train_options *o)
         return options_wrong(s, "--solver darlin does not take --%s", name);
     if (!(info->optimizer[0].l1 > 0))
         return options_wrong(s, "--solver darlin needs --l1 L above 0: the penalty of each weight");
-    return -1;
+    return refuse_filters(s);
 }
 
 int darlin_args_apply(const struct options *s, struct train_options *o)

@@ -57,6 +57,8 @@ refused 2 'no penalty' '--solver darlin needs --l1 L above 0' "${darlin[@]}" --m
 refused 2 'an L2 penalty' '--solver darlin does not take --l2' "${darlin[@]}" --model lr --l1 1 --l2 1
 refused 2 'batches' '--solver darlin does not take --batch' "${darlin[@]}" --model lr --l1 1 --batch 64
 refused 2 'scaling' '--solver darlin does not scale values' "${darlin[@]}" --model lr --l1 1 --scale std
+refused 2 'a filter that holds gradients back' '--solver darlin does not take the filter topk' "${darlin[@]}" --model lr --l1 1 --filter push=keycache pull=lz4 --filter push=topk:0.1,lz4
+refused 2 'one in the environment' '--solver darlin does not take the filter skip' env PARAMO_FILTER='pull=lz4;push=skip:0.5' "${darlin[@]}" --model lr --l1 1
 refused 2 'its options without it' '--tau needs --solver darlin' "$PARAMO" train --model lr --data a9a --tau 2
 refused 1 'FTRL from its model' 'was trained with --solver darlin' "$PARAMO" train --model-in model --data a9a
 finish
