@@ -460,6 +460,14 @@ static int export_filters(const struct options *s, struct train_options *o)
     return -1;
 }
 
+/* What a node refuses, chains of filters and plugins for example, is refused before the work of a cross-validation. */
+static paramo_err settings_check(const paramo_config *config)
+{
+    paramo_node *node;
+    paramo_err err = paramo_create(config, &node);
+    return err == PARAMO_OK ? paramo_stop(node) : err;
+}
+
 /* Of a worker, or a job in one process. */
 static paramo_err cross_validate(const struct options *s, struct train_options *o, struct crossval *cv)
 {
@@ -471,8 +479,11 @@ static paramo_err cross_validate(const struct options *s, struct train_options *
     if (!train_args_left_open(s, o) || paramo_config_from_env(&config) != PARAMO_OK ||
         config.roles == PARAMO_ROLE_SCHEDULER || config.roles == PARAMO_ROLE_SERVER)
         return PARAMO_OK;
+    paramo_err err = settings_check(&config);
+    if (err != PARAMO_OK)
+        return err;
     train_prepares(1);
-    paramo_err err = crossval_run(o, cv);
+    err = crossval_run(o, cv);
     train_prepares(0);
     if (err == PARAMO_OK && train_interrupted())
         err = paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the training has not begun");
