@@ -138,11 +138,11 @@ static json_t *filters_json(const struct train_result *r)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < r->filters; i++) {
-        const paramo_filter_counter *f = &r->filter[i];
+        const paramo_filter_counter *f = &r->filter[i].of;
         json_t *j =
-            json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:f}", "filter", f->name, "direction",
-                      f->direction == PARAMO_FILTER_PUSH ? "push" : "pull", "lossy", f->lossy, "messages",
-                      (json_int_t)f->messages, "skipped", (json_int_t)f->skipped, "received",
+            json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:f}", "filter", r->filter[i].name,
+                      "direction", f->direction == PARAMO_FILTER_PUSH ? "push" : "pull", "lossy", f->lossy,
+                      "messages", (json_int_t)f->messages, "skipped", (json_int_t)f->skipped, "received",
                       (json_int_t)f->received, "bytes_before", (json_int_t)f->bytes_before, "bytes_after",
                       (json_int_t)f->bytes_after, "seconds", (double)f->time_ns / 1e9);
         (void)json_array_append_new(list, j);
@@ -289,11 +289,12 @@ static char *seconds_text(char *out, size_t cap, double seconds)
     return out;
 }
 
-static void print_filter(const paramo_filter_counter *f)
+static void print_filter(const struct filter_sum *sum)
 {
+    const paramo_filter_counter *f = &sum->of;
     char a[16], b[16], c[16];
     (void)printf("filter %s of %s: %s became %s in %s; %" PRIu64 " messages, %" PRIu64 " left as they were\n",
-                 f->name, f->direction == PARAMO_FILTER_PUSH ? "pushes" : "pulls",
+                 sum->name, f->direction == PARAMO_FILTER_PUSH ? "pushes" : "pulls",
                  progress_bytes(a, sizeof a, (double)f->bytes_before),
                  progress_bytes(b, sizeof b, (double)f->bytes_after),
                  seconds_text(c, sizeof c, (double)f->time_ns / 1e9), f->messages + f->received, f->skipped);

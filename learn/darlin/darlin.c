@@ -3,6 +3,7 @@
 #include "learn/darlin/weights.h"
 #include "learn/train/lead.h"
 #include "learn/train/leader.h"
+#include "learn/train/summed.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -149,7 +150,7 @@ static paramo_err get_sums(struct run *r, double sums[PLAN_SUMS])
 {
     char key[48];
     numbered(key, sizeof key, "sums", r->plan.number);
-    return learner_get(r->c->job->node, key, sums, PLAN_SUMS);
+    return summed_get(r->c->job->node, key, sums, PLAN_SUMS);
 }
 
 /* All keys are registered: cuts them into blocks. */
@@ -298,6 +299,9 @@ static paramo_err add_sums(struct run *r)
 {
     double sums[PLAN_SUMS];
     char key[48];
+    paramo_err err = filtered_report(&r->c->filtered, r->c->job->node, r->c->worker);
+    if (err != PARAMO_OK)
+        return err;
     solver_sum(r->solver, sums);
     numbered(key, sizeof key, "sums", r->plan.number);
     return paramo_kv_add(r->c->job->node, key, sums, PLAN_SUMS);

@@ -1,5 +1,6 @@
 #include "learn/darlin/weights.h"
 #include "learn/train/leader.h"
+#include "learn/train/summed.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -259,7 +260,7 @@ static paramo_err measure(struct customer *c, double guess, const char *key, str
             err = metrics_finish(job->metrics, &e->valid);
         e->has_valid = err == PARAMO_OK;
     } else if (job->hold_out > 0) {
-        err = learner_get(job->node, key, sums, MSUMS);
+        err = summed_get(job->node, key, sums, MSUMS);
         e->has_valid = err == PARAMO_OK && metric_sums_measure(o, sums);
         if (e->has_valid)
             metric_sums_finish(o, sums, &e->valid);

@@ -1,6 +1,7 @@
 #include "learn/train/leader.h"
 #include "learn/store/shared_model.h"
 #include "learn/train/lead.h"
+#include "learn/train/summed.h"
 #include "learn/train/watch.h"
 #include "paramo/paramo.h"
 
@@ -81,7 +82,7 @@ static paramo_err get_sums(struct job *job, uint32_t round, double sums[SUMS_MAX
 {
     char key[48];
     learner_sums_key(key, sizeof key, round);
-    return learner_get(job->node, key, sums, learner_sums(&job->info));
+    return summed_get(job->node, key, sums, learner_sums(&job->info));
 }
 
 paramo_err leader_forget_round(struct job *job, uint32_t round)
@@ -111,7 +112,7 @@ static paramo_err count_dealt_again(struct job *job, uint32_t round, const doubl
     if (job->embedded)
         return PARAMO_OK;
     loader_leases_key(key, sizeof key, learner_pool_round(round, job->hold_out > 0));
-    paramo_err err = learner_get(job->node, key, &leases, 1);
+    paramo_err err = summed_get(job->node, key, &leases, 1);
     if (err == PARAMO_OK && leases > sums[SUM_PARTS])
         job->result->dealt_again += (uint64_t)(leases - sums[SUM_PARTS]);
     return err;
@@ -168,12 +169,12 @@ static paramo_err held_out(struct customer *c, uint32_t round, struct train_epoc
     double *sums = job->result->held_out;
     char key[48];
     learner_held_out_key(key, sizeof key, round);
-    paramo_err err = learner_get(job->node, key, sums, MSUMS);
+    paramo_err err = summed_get(job->node, key, sums, MSUMS);
     if (err != PARAMO_OK)
         return err;
     if (job->o->calibrate != CALIBRATION_NONE) {
         learner_calibration_key(key, sizeof key, round);
-        err = learner_get(job->node, key, job->bins, CALIBRATION_SUMS);
+        err = summed_get(job->node, key, job->bins, CALIBRATION_SUMS);
         if (err != PARAMO_OK)
             return err;
     }
@@ -406,7 +407,7 @@ paramo_err leader_take_over(struct job *job, struct words *words)
 static paramo_err look_at_order(struct job *job, const double *sums)
 {
     double order[2], usual;
-    paramo_err err = learner_get(job->node, LEARNER_TURNS_KEY, order, 2);
+    paramo_err err = summed_get(job->node, LEARNER_TURNS_KEY, order, 2);
     if (err != PARAMO_OK)
         return err;
     job->result->sorted =

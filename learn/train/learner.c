@@ -251,15 +251,6 @@ void learner_guess(const struct model_info *model, const double *sums, double ne
         guess[0] += (float)link_log(negatives);
 }
 
-/* Adding zeros first creates them, so the read never waits for a value that no worker has written. */
-paramo_err learner_get(paramo_node *node, const char *key, double *values, size_t n)
-{
-    size_t len = 0;
-    memset(values, 0, n * sizeof *values);
-    paramo_err err = paramo_kv_add(node, key, values, n);
-    return err == PARAMO_OK ? paramo_kv_get(node, key, values, n * sizeof *values, &len, 0) : err;
-}
-
 static paramo_err add_learned(struct learner *l, struct part_sums *part)
 {
     const size_t n = learner_sums(l->o.model);
@@ -276,6 +267,8 @@ static paramo_err add_learned(struct learner *l, struct part_sums *part)
     paramo_err err = paramo_kv_add(l->o.node, key, part->learned, n);
     if (err == PARAMO_OK)
         err = pace_report(&l->pace);
+    if (err == PARAMO_OK && l->o.filtered)
+        err = filtered_report(l->o.filtered, l->o.node, l->o.worker);
     return err == PARAMO_OK && l->round == 0 ? paramo_kv_add(l->o.node, LEARNER_TURNS_KEY, order, 2) : err;
 }
 

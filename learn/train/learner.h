@@ -34,6 +34,7 @@
 #include "learn/eval/score.h"
 #include "learn/train/admission.h"
 #include "learn/train/expiry.h"
+#include "learn/train/filter_sums.h"
 #include "learn/train/pace.h"
 #include "learn/train/rate_schedule.h"
 #include "learn/train/scaling.h"
@@ -80,8 +81,9 @@ struct learner_options {
     size_t shuffle; /* rows of a window, from the second round on (learn/data/loader.h); 0: never */
     int growing;    /* a round has train_passes() passes over a part's rows, shuffled */
     unsigned ahead;
-    uint32_t bound;   /* struct pace has it */
-    unsigned threads; /* loader threads */
+    uint32_t bound;            /* struct pace has it */
+    struct filtered *filtered; /* NULL: what filters do is not summed */
+    unsigned threads;          /* loader threads */
     const atomic_int *stop;
     int calibrate;          /* held-out rows are summed for a calibration, too */
     int held_out;           /* the reader holds rows out: the pool has two rounds for each epoch */
@@ -115,8 +117,6 @@ void learner_bytes(const struct learner *learner, double *sent, double *received
 /* Name of the round's sums in the scheduler's store, and how many there are. */
 void learner_sums_key(char *out, size_t cap, uint32_t round);
 size_t learner_sums(const struct model_info *model);
-/* Reads n doubles of the store, zeros if no worker has added any. */
-PARAMO_MUST_USE paramo_err learner_get(paramo_node *node, const char *key, double *values, size_t n);
 /* Of the first round: turns and changes of struct watch_order. */
 #define LEARNER_TURNS_KEY "train/order"
 /* MSUMS of the rows that are held out. */

@@ -6,6 +6,7 @@
 #include "learn/train/leader.h"
 #include "learn/train/resume.h"
 #include "learn/train/rows.h"
+#include "learn/train/summed.h"
 #include "paramo/paramo.h"
 
 #include <inttypes.h>
@@ -402,6 +403,7 @@ static paramo_err prepare(struct customer *c)
         .growing = job->o->growing,
         .ahead = job->o->ahead,
         .bound = job->o->bound,
+        .filtered = &c->filtered,
         .threads = share > 4 ? 4 : share, /* four parse faster than one learner learns */
         .stop = &job->stop,
         .tick = tick,
@@ -477,30 +479,16 @@ static void customer_close(struct customer *c)
     c->learner = NULL;
 }
 
-/* Adds what the filters of a customer have done. */
-static void count_filters(const struct customer *c, struct train_result *r)
+/* What the filters of the job's workers have done. After an interrupt, what other processes have not added is
+ * missing. */
+static void count_filters(struct job *job, const char *chains)
 {
-    paramo_filter_counter f[TRAIN_FILTERS_MAX];
-    size_t n = c->worker ? paramo_filter_counters(c->worker, f, TRAIN_FILTERS_MAX) : 0;
-    for (size_t i = 0; i < n && i < TRAIN_FILTERS_MAX; i++) {
-        size_t at = 0;
-        while (at < r->filters &&
-               (strcmp(r->filter[at].name, f[i].name) != 0 || r->filter[at].direction != f[i].direction))
-            at++;
-        paramo_filter_counter *sum = &r->filter[at];
-        if (at == TRAIN_FILTERS_MAX)
-            return;
-        if (at == r->filters) {
-            r->filter[r->filters++] = f[i];
-            continue;
-        }
-        sum->messages += f[i].messages;
-        sum->skipped += f[i].skipped;
-        sum->received += f[i].received;
-        sum->bytes_before += f[i].bytes_before;
-        sum->bytes_after += f[i].bytes_after;
-        sum->time_ns += f[i].time_ns;
-    }
+    struct train_result *r = job->result;
+    paramo_err err = PARAMO_OK;
+    for (uint32_t i = 0; i < job->customers && err == PARAMO_OK; i++)
+        if (job->customer[i].worker)
+            err = filtered_report(&job->customer[i].filtered, job->node, job->customer[i].worker);
+    r->filters = err == PARAMO_OK ? filtered_sums(job->node, chains, r->filter) : 0;
 }
 
 /* How far apart the job's workers were. After an interrupt, the sums that other processes have not added are
@@ -508,11 +496,18 @@ static void count_filters(const struct customer *c, struct train_result *r)
 static void count_pace(const struct job *job)
 {
     double *sums = job->result->pace;
-    if (job->o->bound == PACE_FREE || learner_get(job->node, PACE_SUMS_KEY, sums, PACE_SUMS) != PARAMO_OK)
+    if (job->o->bound == PACE_FREE || summed_get(job->node, PACE_SUMS_KEY, sums, PACE_SUMS) != PARAMO_OK)
         return;
     for (uint32_t i = 0; i < job->customers; i++)
         if (job->customer[i].learner)
             learner_pace(job->customer[i].learner, sums);
+}
+
+static void count_all(struct job *job, const paramo_config *config)
+{
+    count_pace(job);
+    if (config->filter)
+        count_filters(job, config->filter);
 }
 
 /* Runs the customers: 0 on this thread, the others on their own. */
@@ -609,15 +604,13 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     if (r->leader)
         leader_count_dead(job);
     if (r->leader && (err == PARAMO_OK || err == PARAMO_E_INTERRUPTED))
-        count_pace(job);
+        count_all(job, config);
     if (!fold) {
         learning = 0;
         running = NULL;
     }
-    for (uint32_t i = 0; i < job->customers; i++) {
-        count_filters(&job->customer[i], r);
+    for (uint32_t i = 0; i < job->customers; i++)
         customer_close(&job->customer[i]);
-    }
     if (!job->embedded && hands_over(job, err)) {
         size_t length = strlen(why);
         (void)snprintf(why + length, sizeof why - length,

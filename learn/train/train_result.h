@@ -8,9 +8,8 @@
 #include "learn/data/reader.h"
 #include "learn/eval/metrics.h"
 #include "learn/model/model.h"
+#include "learn/train/filter_sums.h"
 #include "learn/train/pace.h"
-
-enum { TRAIN_FILTERS_MAX = 64 }; /* a filter counts pushes and pulls apart */
 
 struct train_epoch {
     uint64_t rows;
@@ -59,7 +58,7 @@ struct train_result {
     struct reader_stats read;                  /* of the data, by this process */
     double pace[PACE_SUMS];                    /* of all workers, by enum pace_sum; zeros with asp */
     size_t filters;
-    paramo_filter_counter filter[TRAIN_FILTERS_MAX]; /* of this process's workers together */
+    struct filter_sum filter[FILTERED_MAX]; /* of all workers */
 };
 
 /* Is the model that was saved no better than guessing the same for each row, and not by chance? 0 also if it was not

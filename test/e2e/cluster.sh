@@ -32,6 +32,11 @@ expect 0 "fm through filters" "$PARAMO" run -s 2 -w 1 -- paramo "${train[@]}" --
 check "fm through filters: they are counted" grep -Eq '^filter keycache of pushes: .* became .* [1-9][0-9]* messages' \
     "$OUT"
 check "fm through filters: the same model" same_model fm1 fm4
+skipping=("${train[@]}" --filter push=skip:0.5 --json -q)
+expect 0 "a filter of two workers in one process" "$PARAMO" "${skipping[@]}" --workers 2
+filtered=$(json "$OUT" bytes_before)
+expect 0 "a filter of two worker processes" "$PARAMO" run -s 1 -w 2 -- paramo "${skipping[@]}"
+check "its counters are those of both ($filtered bytes)" test "$(json "$OUT" bytes_before)" = "$filtered"
 refused 2 "a filter that does not exist" 'there is no filter "x"' "$PARAMO" "${train[@]}" --filter push=x
 expect 0 "another seed" "$PARAMO" "${train[@]}" --model fm --dim 4 --seed 4 --model-out fm3
 different() { ! same_model "$@"; }
