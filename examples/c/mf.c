@@ -6,8 +6,7 @@
  *
  * An item's row (q, y and b) is in a table. Each worker has the users whose number modulo the number of workers is
  * its rank, and keeps their p and b: no other worker needs them. It takes its users in blocks, in a new order in each
- * pass: it pulls the items of a block, goes through the ratings, measures the error on TEST, and pushes what has
- * changed.
+ * pass: it pulls the items of a block, goes through the ratings, measures the error on TEST, and pushes the changes.
  *
  *     ./mf TRAIN TEST                             lines "user item rating ...", as MovieLens has them
  *     paramo run -s 2 -w 2 -- ./mf TRAIN TEST     worker 0 prints the error after each pass

@@ -17,6 +17,10 @@ killed() {
 }
 last() { sed -n "s/$1/\\1/p" "$OUT" | tail -n 1; }
 
+for name in sketch lda mf; do
+    check "$name: at most 200 lines" at_most "$(wc -l <"$TOP/examples/c/$name.c")" 200
+done
+
 # ---- sketches: sums are exact, estimates within their bounds ----
 sketched() { # sketched NAME
     check "$1: each insert is counted once" grep -q 'times the inserts: yes$' "$OUT"
