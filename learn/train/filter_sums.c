@@ -82,7 +82,7 @@ size_t filtered_sums(paramo_node *node, const char *chains, struct filter_sum su
             strncmp(chain, "pull=", 5) == 0 ? PARAMO_FILTER_PULL : PARAMO_FILTER_PUSH;
         const char *end = chain + strcspn(chain, ";"), *name = chain + strcspn(chain, "=;");
         while (name < end && n < FILTERED_MAX) {
-            name++; /* behind = or , */
+            name++; /* after = or , */
             n += (size_t)sum_of(node, direction, name, strcspn(name, ":,;"), &sums[n]);
             name += strcspn(name, ",;");
         }
