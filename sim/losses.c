@@ -93,6 +93,8 @@ static void key_lost(struct world *w, struct ledger_key *k, const struct view *v
     k->lost = true;
     k->stays_lost = false;
     k->past->lost_before = k->lost_at;
+    /* A read that such a server answered before this loss may end after it. */
+    k->past->ghost_older_at = k->past->ghost_at;
     k->past->unlost = (struct ledger_state){k->must, k->gone};
     k->past->unloaded = (struct ledger_state){0}; /* a load that is under way ends in one state of many */
     k->lost_at = ++w->moment;

@@ -139,6 +139,26 @@ static void a_death_of_which_no_view_speaks(void **state)
     world_free(w);
 }
 
+/* A server that is dead to all others answers with a row of before the first loss. The read ends after the second. */
+static void what_a_ghost_had_is_older_after_another_loss(void **state)
+{
+    (void)state;
+    struct world *w = world_make();
+    comes(w, BEFORE + 1, false, BEFORE + 1, 1);
+    struct ledger_key *k = w->ledger[SIM_SPARSE].keys;
+    while (!k->lost)
+        k++;
+    uint64_t first = k->lost_at;
+    w->moment += 9;
+    k->past->ghost_at = w->moment;
+    assert_int_equal(k->past->ghost_older_at, 0);
+    comes(w, BEFORE + 2, false, BEFORE + 2, 1);
+    assert_int_equal(k->past->lost_before, first);
+    assert_int_equal(k->past->ghost_older_at, k->past->ghost_at);
+    assert_true(k->past->ghost_older_at > first && k->past->ghost_older_at < k->lost_at);
+    world_free(w);
+}
+
 static void they_are_back_when_no_view_has_them_lost(void **state)
 {
     (void)state;
@@ -186,6 +206,7 @@ int main(void)
         cmocka_unit_test(a_table_that_came_later_has_lost_nothing),
         cmocka_unit_test(who_is_alive_has_lost_nothing),
         cmocka_unit_test(a_death_of_which_no_view_speaks),
+        cmocka_unit_test(what_a_ghost_had_is_older_after_another_loss),
         cmocka_unit_test(they_are_back_when_no_view_has_them_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
