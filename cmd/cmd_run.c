@@ -97,7 +97,7 @@ static const char more[] =
     "complete. If all workers succeed, or wait for a dead server or scheduler until they are stopped: that\n"
     "of the first server or scheduler that failed, unless it was killed and the workers continued without\n"
     "it. 143 after SIGTERM, 129 after SIGHUP, 130 after Ctrl-C where COMMAND is 'paramo train'; 1 if the\n"
-    "job cannot be started, 2 for wrong usage, 3 if --log-dir cannot be made or the scheduler is stopped\n"
+    "job cannot be started, 2 for wrong usage, 3 if --log-dir cannot be created or the scheduler is stopped\n"
     "before it has removed the state of a job that is over, 126 or 127 if COMMAND cannot be run.\n"
     "\n"
     "  paramo run -s 2 -w 2 -- \\\n"
@@ -307,8 +307,9 @@ static void child_ended(struct job *job, struct child *c, int status)
     if (job->phase == PHASE_STOPPING && job->running == 1 && job->children[0].running)
         job_signal_stop(job);
     if (job->workers_running == 0)
-        job_expect_end(job,
-                       job->worker_code != 0 && job->grace_s > IDLE_SECONDS ? IDLE_SECONDS : job->grace_s);
+        job_expect_end(job, job->worker_code != 0 && job->options->end_s > IDLE_SECONDS
+                                ? IDLE_SECONDS
+                                : job->options->end_s);
 }
 
 /* The scheduler says how far the job is. */
@@ -482,7 +483,7 @@ static int job_sum_up(const struct job *job)
             stderr,
             "paramo run: every worker succeeded, but the scheduler has not removed the job's state within "
             "%d s (--grace); a job with --state %s would continue this one: remove that folder first\n",
-            job->grace_s, job->options->state);
+            job->options->end_s, job->options->state);
         return CODE_DATA;
     }
     return other ? other->code : 0;
@@ -523,9 +524,9 @@ static int make_options(const struct options *o, struct run_options *run)
         .servers = (int)option_number(o, OPT_RUN_SERVERS),
         .workers = (int)option_number(o, OPT_RUN_WORKERS),
         .workers_only = option_flag(o, OPT_WORKERS_ONLY),
-        .grace_s = option_given(o, OPT_STATE) && !option_given(o, OPT_GRACE)
-                       ? STATE_SECONDS
-                       : (int)option_number(o, OPT_GRACE),
+        .grace_s = (int)option_number(o, OPT_GRACE),
+        .end_s = option_given(o, OPT_STATE) && !option_given(o, OPT_GRACE) ? STATE_SECONDS
+                                                                           : (int)option_number(o, OPT_GRACE),
         .scheduler_wait_s =
             option_given(o, OPT_SCHEDULER_WAIT) ? (int)option_number(o, OPT_SCHEDULER_WAIT) : -1,
         .verbose = option_flag(o, OPT_RUN_VERBOSE),

@@ -187,7 +187,7 @@
       "run COMMAND for the workers, 'paramo scheduler' and 'paramo server' for the rest")                             \
     X(GRACE, RUN, "grace", 0, NUMBER(0, 86400), "SECONDS", "15", NULL,                                                \
       "when a server or the scheduler has failed, or all workers have ended: how long the other processes have to "   \
-      "end before they are stopped; with --state: 40 unless given")                                                   \
+      "end before they are stopped; with --state and all workers ended: 40")                                          \
     X(MIN_WORKERS, RUN, "min-workers", 0, NUMBER(1, RUN_NODES_MAX), "N", NULL, NULL,                                  \
       "the job succeeds when N workers exit with 0, even if others fail (all)")                                       \
     N(SCHEDULER, SERVER | WORKER, "scheduler")                                                                        \

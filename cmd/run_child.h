@@ -18,7 +18,9 @@
 enum { RUN_NODES_MAX = 512 }; /* of a role; arbitrary: far beyond what one machine runs well */
 
 struct run_options {
-    int servers, workers, workers_only, grace_s, scheduler_wait_s, verbose;
+    int servers, workers, workers_only, scheduler_wait_s, verbose;
+    int grace_s;            /* for the others when a server or the scheduler has failed ... */
+    int end_s;              /* ... and when every worker has ended */
     int min_workers;        /* this many must end with 0 */
     const char *state;      /* the scheduler's; NULL: it keeps none */
     int replicas, restores; /* restores: on loss */
