@@ -299,7 +299,7 @@ static paramo_err add_sums(struct run *r)
 {
     double sums[PLAN_SUMS];
     char key[48];
-    paramo_err err = filtered_report(&r->c->filtered, r->c->job->node, r->c->worker);
+    paramo_err err = filter_sums_add(&r->c->filtered, r->c->job->node, r->c->worker);
     if (err != PARAMO_OK)
         return err;
     solver_sum(r->solver, sums);

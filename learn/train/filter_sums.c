@@ -13,24 +13,24 @@ static void key_of(char *out, size_t cap, paramo_filter_direction direction, con
 }
 
 /* What `added` has of this filter and direction, made if there is none; NULL: there is no room. */
-static paramo_filter_counter *find(struct filtered *f, const paramo_filter_counter *c)
+static paramo_filter_counter *find(struct filter_reported *f, const paramo_filter_counter *c)
 {
     size_t at = 0;
     while (at < f->n && (strcmp(f->added[at].name, c->name) != 0 || f->added[at].direction != c->direction))
         at++;
-    if (at == FILTERED_MAX)
+    if (at == FILTER_SUMS_MAX)
         return NULL;
     if (at == f->n)
         f->added[f->n++] = (paramo_filter_counter){.name = c->name, .direction = c->direction};
     return &f->added[at];
 }
 
-paramo_err filtered_report(struct filtered *f, paramo_node *node, paramo_worker *worker)
+paramo_err filter_sums_add(struct filter_reported *f, paramo_node *node, paramo_worker *worker)
 {
-    paramo_filter_counter now[FILTERED_MAX];
+    paramo_filter_counter now[FILTER_SUMS_MAX];
     paramo_err err = PARAMO_OK;
-    const size_t n = paramo_filter_counters(worker, now, FILTERED_MAX);
-    for (size_t i = 0; i < n && i < FILTERED_MAX && err == PARAMO_OK; i++) {
+    const size_t n = paramo_filter_counters(worker, now, FILTER_SUMS_MAX);
+    for (size_t i = 0; i < n && i < FILTER_SUMS_MAX && err == PARAMO_OK; i++) {
         const paramo_filter_counter *c = &now[i];
         paramo_filter_counter *old = find(f, c);
         char key[64];
@@ -74,14 +74,14 @@ static int sum_of(paramo_node *node, paramo_filter_direction direction, const ch
     return of[MESSAGES] + of[SKIPPED] + of[RECEIVED] + of[BEFORE] > 0;
 }
 
-size_t filtered_sums(paramo_node *node, const char *chains, struct filter_sum sums[FILTERED_MAX])
+size_t filter_sums_read(paramo_node *node, const char *chains, struct filter_sum sums[FILTER_SUMS_MAX])
 {
     size_t n = 0;
     for (const char *chain = chains; chain && *chain; chain += strspn(chain, ";")) {
         const paramo_filter_direction direction =
             strncmp(chain, "pull=", 5) == 0 ? PARAMO_FILTER_PULL : PARAMO_FILTER_PUSH;
         const char *end = chain + strcspn(chain, ";"), *name = chain + strcspn(chain, "=;");
-        while (name < end && n < FILTERED_MAX) {
+        while (name < end && n < FILTER_SUMS_MAX) {
             name++; /* after = or , */
             n += (size_t)sum_of(node, direction, name, strcspn(name, ":,;"), &sums[n]);
             name += strcspn(name, ",;");

@@ -26,7 +26,7 @@ struct customer {
     struct scaling scaling;
     struct sightings sightings;
     struct expiry expiry;
-    struct filtered filtered;
+    struct filter_reported filtered;
     struct learner *learner;
     char pool[32]; /* name of the pool that deals its parts */
     double looked; /* when it last asked what the leader has announced */

@@ -268,7 +268,7 @@ static paramo_err add_learned(struct learner *l, struct part_sums *part)
     if (err == PARAMO_OK)
         err = pace_report(&l->pace);
     if (err == PARAMO_OK && l->o.filtered)
-        err = filtered_report(l->o.filtered, l->o.node, l->o.worker);
+        err = filter_sums_add(l->o.filtered, l->o.node, l->o.worker);
     return err == PARAMO_OK && l->round == 0 ? paramo_kv_add(l->o.node, LEARNER_TURNS_KEY, order, 2) : err;
 }
 

@@ -81,9 +81,9 @@ struct learner_options {
     size_t shuffle; /* rows of a window, from the second round on (learn/data/loader.h); 0: never */
     int growing;    /* a round has train_passes() passes over a part's rows, shuffled */
     unsigned ahead;
-    uint32_t bound;            /* struct pace has it */
-    struct filtered *filtered; /* NULL: what filters do is not summed */
-    unsigned threads;          /* loader threads */
+    uint32_t bound;                   /* struct pace has it */
+    struct filter_reported *filtered; /* NULL: what filters do is not summed */
+    unsigned threads;                 /* loader threads */
     const atomic_int *stop;
     int calibrate;          /* held-out rows are summed for a calibration, too */
     int held_out;           /* the reader holds rows out: the pool has two rounds for each epoch */

@@ -487,8 +487,8 @@ static void count_filters(struct job *job, const char *chains)
     paramo_err err = PARAMO_OK;
     for (uint32_t i = 0; i < job->customers && err == PARAMO_OK; i++)
         if (job->customer[i].worker)
-            err = filtered_report(&job->customer[i].filtered, job->node, job->customer[i].worker);
-    r->filters = err == PARAMO_OK ? filtered_sums(job->node, chains, r->filter) : 0;
+            err = filter_sums_add(&job->customer[i].filtered, job->node, job->customer[i].worker);
+    r->filters = err == PARAMO_OK ? filter_sums_read(job->node, chains, r->filter) : 0;
 }
 
 /* How far apart the job's workers were. After an interrupt, the sums that other processes have not added are

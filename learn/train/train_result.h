@@ -58,7 +58,7 @@ struct train_result {
     struct reader_stats read;                  /* of the data, by this process */
     double pace[PACE_SUMS];                    /* of all workers, by enum pace_sum; zeros with asp */
     size_t filters;
-    struct filter_sum filter[FILTERED_MAX]; /* of all workers */
+    struct filter_sum filter[FILTER_SUMS_MAX]; /* of all workers */
 };
 
 /* Is the model that was saved no better than guessing the same for each row, and not by chance? 0 also if it was not
