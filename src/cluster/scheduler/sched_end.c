@@ -108,11 +108,11 @@ static void emptied(struct scheduler *s, paramo_err status)
         char why[ERR_TEXT_MAX];
         err_text_copy(why);
         if (status != PARAMO_E_FENCED) {
-            (void)err_set(status,
-                          "the end of the job (%s) could not be saved within %d ms: %s; no node was told of "
-                          "it, and the "
-                          "job continues when its scheduler is started again",
-                          sched_end_text(s), UNSAVED_MS, why);
+            (void)err_set(
+                status,
+                "the end of the job (%s) could not be saved within %d ms: %s; no node was told of it, "
+                "and the job continues when its scheduler is started again",
+                sched_end_text(s), UNSAVED_MS, why);
             log_error("scheduler: %s", err_text());
         } else {
             log_info("scheduler: %s", why);

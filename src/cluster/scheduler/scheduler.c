@@ -137,8 +137,8 @@ static paramo_err restore(struct scheduler *s)
         sched_roster_slots(s, SLOTS_WORKERS)->count && sched_roster_slots(s, SLOTS_WORKERS)->node[0];
     if (!err && sched_end_is_told(s))
         log_warn(
-            "scheduler: the job of this state is over (%s), and so the state is removed; to run another job, "
-            "start it again",
+            "scheduler: the stored state is that of a job that is over (%s); it is removed now: start the "
+            "scheduler again to run another job",
             sched_end_text(s));
     if (!err && !places && sched_end_is_told(s)) { /* it ended before it was complete */
         sched_move(s, SCHED_ENDING);
