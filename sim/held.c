@@ -129,19 +129,40 @@ void held_update_all(struct world *w)
             held_update(w, &w->workers[m].customers[i]);
 }
 
-void held_flush_begins(const struct customer *c, struct op *op)
+void held_carriers(const struct world *w, struct customer *c)
+{
+    struct carriers *carriers = &c->held.carriers;
+    unsigned over = 0;
+    uint64_t newest, oldest;
+    if (!c->worker)
+        return;
+    oldest = carrying_oldest(c->worker->client, c->machine->tables[SIM_REALS].id, &newest);
+    while (over < carriers->count && (!oldest || carriers->made[over].number < oldest))
+        over++;
+    carriers->count -= over;
+    memmove(carriers->made, carriers->made + over, carriers->count * sizeof *carriers->made);
+    if (!oldest || (carriers->count && carriers->made[carriers->count - 1].number == newest))
+        return;
+    if (carriers->count == SIM_RECENT) { /* these are said to be as old as the ones before */
+        carriers->made[carriers->count - 1].number = newest;
+        return;
+    }
+    carriers->made[carriers->count].number = newest;
+    carriers->made[carriers->count++].moment = w->moment;
+}
+
+void held_flush_begins(const struct world *w, struct customer *c, struct op *op)
 {
     memcpy(op->all_must, c->held.digits, sizeof op->all_must);
+    held_carriers(w, c);
+    op->began = c->held.carriers.count ? c->held.carriers.made[0].moment : op->from;
+    if (op->began > op->from)
+        op->began = op->from;
 }
 
 uint64_t held_since(const struct op *op)
 {
-    const struct held *held = &op->machine->customers[op->customer].held;
-    uint64_t since = op->from;
-    for (unsigned i = 0; i < SIM_KEYS && op->kind == OP_FLUSH; i++)
-        if (op->all_must[i] && held->from[i] && held->from[i] < since)
-            since = held->from[i];
-    return since;
+    return op->kind == OP_FLUSH ? op->began : op->from;
 }
 
 void held_flushed(struct world *w, const struct op *op, paramo_err status)

@@ -25,11 +25,13 @@ void held_update_all(struct world *w);
 /* The customer is about to close, or to die: what it holds back is lost with it. Pushes may still be answered, and are
  * acknowledged when that is gone already. To be called before its client_close. */
 void held_ends(struct world *w, struct customer *c);
+/* The customer's process has taken a step: which carriers were made in it? */
+void held_carriers(const struct world *w, struct customer *c);
 /* A flush is issued; it has ended. */
-void held_flush_begins(const struct customer *c, struct op *op);
+void held_flush_begins(const struct world *w, struct customer *c, struct op *op);
 void held_flushed(struct world *w, const struct op *op, paramo_err status);
-/* When what may have failed for the request began: a flush ends with the error of a carrier that was sent before it,
- * with the oldest rows that the customer held back. */
+/* When what may have failed for the request began. A flush ends with the error of a carrier that was in flight when it
+ * was issued. So the server's answer may be older than the flush, and even than a clear that was over by then. */
 uint64_t held_since(const struct op *op);
 
 #endif

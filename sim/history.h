@@ -73,7 +73,7 @@ struct op {
     bool certain;
     uint32_t deaths[SIM_SERVERS];
     uint64_t all_must[SIM_KEYS]; /* of a scan, of a stat */
-    /* The client's and the shard's view when the scan began that this batch belongs to. */
+    /* When the scan began that this batch belongs to, with the shard's view then; when what a flush waits for began. */
     uint64_t began, began_must[SIM_KEYS], began_view;
     unsigned shard;
     uint64_t shard_view; /* the shard's own view when a scan of it was issued */

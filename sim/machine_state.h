@@ -127,6 +127,14 @@ struct late_answer {
     const uint64_t *sums; /* of the shard that received it */
 };
 
+/* When the carriers were made that a customer has in flight (held.h): up to this number, at this moment or later. */
+struct carriers {
+    struct {
+        uint64_t number, moment;
+    } made[SIM_RECENT];
+    unsigned count;
+};
+
 /* What filters hold back at a customer, for each key of SIM_REALS (held.h). */
 struct held {
     uint64_t digits[SIM_KEYS]; /* acknowledged, and not in the table as far as is known */
@@ -135,6 +143,7 @@ struct held {
     uint64_t from[SIM_KEYS];
     uint32_t clears[SIM_KEYS], deaths[SIM_KEYS][SIM_SERVERS];
     bool gave_up; /* in the calm period: rows of the table are lost for good */
+    struct carriers carriers;
 };
 
 struct customer {

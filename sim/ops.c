@@ -281,7 +281,7 @@ static void op_fill(struct machine *m, struct op *op, bool flush)
     if (op->kind == OP_TRANSFORM)
         transform_draw(op, &w->dice);
     if (op->kind == OP_FLUSH)
-        held_flush_begins(c, op);
+        held_flush_begins(w, c, op);
     if (op->kind == OP_PAGE)
         page_draw(op, &w->dice);
     if (op->kind == OP_SCAN) {

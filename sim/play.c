@@ -617,6 +617,9 @@ static bool step(struct world *w)
             machine_scheduler_tick(&w->machines[k]);
         else
             machine_tick(&w->machines[k]);
+    for (uint32_t k = first; k < end; k++)
+        for (unsigned i = 0; i < w->schedule->customers; i++)
+            held_carriers(w, &w->machines[k].customers[i]);
     for (uint32_t i = 0; i < w->schedule->workers; i++)
         client_task_step(&w->workers[i]);
     ckpts_check(w);

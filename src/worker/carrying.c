@@ -469,6 +469,17 @@ void carrying_each(const struct client *c, uint32_t table, uint64_t key,
                 fn(arg, q->src + i * h->rows.row_bytes);
 }
 
+uint64_t carrying_oldest(const struct client *c, uint32_t table, uint64_t *newest)
+{
+    const struct held_table *h = c->carrying ? map_get(&c->carrying->tables, table) : NULL;
+    *newest = 0;
+    if (!h || !h->first)
+        return 0;
+    held_check(h);
+    *newest = h->last->number;
+    return h->first->number;
+}
+
 bool carrying_any(const struct client *c)
 {
     size_t at = 0;

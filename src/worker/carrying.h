@@ -59,6 +59,8 @@ void carrying_each(const struct client *c, uint32_t table, uint64_t key,
                    void (*fn)(void *arg, const void *row), void *arg);
 /* How many carriers were given up. */
 uint64_t carrying_given_up(const struct client *c);
+/* The numbers of the table's oldest carrier in flight, and of its newest; 0: there is none. */
+uint64_t carrying_oldest(const struct client *c, uint32_t table, uint64_t *newest);
 /* Are any rows held back, or in flight? */
 bool carrying_any(const struct client *c);
 

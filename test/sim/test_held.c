@@ -35,6 +35,18 @@ void __wrap_carrying_each(const struct client *c, uint32_t table, uint64_t key,
         fn(arg, row);
 }
 
+/* The numbers of the carriers in flight; 0: there is none. */
+static uint64_t carrier_oldest, carrier_newest;
+
+uint64_t __wrap_carrying_oldest(const struct client *c, uint32_t table, uint64_t *newest);
+uint64_t __wrap_carrying_oldest(const struct client *c, uint32_t table, uint64_t *newest)
+{
+    assert_non_null(c);
+    assert_int_equal(table, 7);
+    *newest = carrier_newest;
+    return carrier_oldest;
+}
+
 struct job {
     struct world *w;
     struct machine *m;
@@ -149,9 +161,66 @@ static void what_is_held_no_more_has_arrived(void **state)
     job_free(j);
 }
 
+/* The process has taken a step at that moment, and has these carriers in flight since. */
+static void carriers_are(struct job *j, uint64_t moment, uint64_t oldest, uint64_t newest)
+{
+    j->w->moment = moment;
+    carrier_oldest = oldest;
+    carrier_newest = newest;
+    held_carriers(j->w, j->c);
+}
+
+/* Since when may that have happened of which a flush has the error that is issued now? */
+static uint64_t flush_since(struct job *j)
+{
+    struct op op = {.machine = j->m, .kind = OP_FLUSH, .table = SIM_REALS, .from = ++j->w->moment};
+    held_flush_begins(j->w, j->c, &op);
+    return held_since(&op);
+}
+
+/* A carrier was refused, and then a clear was over; the flush that is issued after it learns of the refusal. What was
+ * over before the oldest carrier in flight was made is no cause. */
+static void a_flush_fails_since_its_oldest_carrier(void **state)
+{
+    (void)state;
+    struct job *j = job_make();
+    carriers_are(j, 10, 0, 0);
+    assert_int_equal(flush_since(j), 11); /* none: since its own issue */
+    carriers_are(j, 20, 5, 5);
+    carriers_are(j, 30, 5, 8);
+    carriers_are(j, 40, 5, 8);
+    assert_int_equal(flush_since(j), 20);
+    carriers_are(j, 50, 6, 8); /* the first has ended, and 6 was made by moment 30 */
+    assert_int_equal(flush_since(j), 30);
+    carriers_are(j, 60, 9, 9);
+    assert_int_equal(flush_since(j), 60);
+    struct op pull = {.machine = j->m, .kind = OP_PULL, .table = SIM_REALS, .from = 62};
+    assert_int_equal(held_since(&pull), 62);
+    carriers_are(j, 70, 0, 0);
+    assert_int_equal(flush_since(j), 71);
+    job_free(j);
+}
+
+/* More steps have made carriers than are kept: the moment may only be too early. */
+static void the_moment_of_carriers_is_at_most_too_early(void **state)
+{
+    (void)state;
+    struct job *j = job_make();
+    for (uint64_t i = 1; i <= SIM_RECENT + 10; i++)
+        carriers_are(j, 100 + i, 1, i);
+    assert_int_equal(flush_since(j), 101);
+    carriers_are(j, 300, SIM_RECENT + 5, SIM_RECENT + 10);
+    assert_int_equal(flush_since(j), 100 + SIM_RECENT);
+    carriers_are(j, 400, SIM_RECENT + 11, SIM_RECENT + 11);
+    assert_int_equal(flush_since(j), 400);
+    job_free(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_held_at_the_end_is_lost),
-                                       cmocka_unit_test(what_is_held_no_more_has_arrived)};
+                                       cmocka_unit_test(what_is_held_no_more_has_arrived),
+                                       cmocka_unit_test(a_flush_fails_since_its_oldest_carrier),
+                                       cmocka_unit_test(the_moment_of_carriers_is_at_most_too_early)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
