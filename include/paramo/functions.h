@@ -78,20 +78,24 @@ typedef struct paramo_transformation {
     const void *params;
     size_t params_bytes;
     uint32_t timeout_ms; /* of each part; 0: the node's request_timeout_ms */
+    /* n keys, ascending, no repeats: only their rows, instead of those of a range; NULL and 0: of the range. Read until
+     * the call returns. */
+    const uint64_t *keys;
+    size_t n;
 } paramo_transformation;
 PARAMO_API void paramo_transformation_init(paramo_transformation *transformation,
                                            paramo_transform_function function);
-/* Changes the parameters of all rows of a range, where they are, and waits until all are changed. FILL, SCALE
- * and ADD change the rows that exist; AXPY and COPY those of keys that x has, and create rows that are missing.
- * A changed row is then as after paramo_table_put without state: the optimizer begins from its parameters.
- * Floats are computed in double and rounded once; integers wrap around. The range is changed in parts. Each
- * part is like a push: in one step of its server, replicated, exactly once even if messages and servers are
- * lost; other requests of any worker come between two parts. An error leaves some parts changed, each once or
- * not at all: do not call it again then unless that does no harm.
+/* Changes the parameters of all rows of a range or of a list of keys, where they are, and waits until all are changed.
+ * FILL, SCALE and ADD change the rows that exist. AXPY and COPY change those of keys that x has, and create rows that
+ * are missing. A changed row is then as after paramo_table_put without state: the optimizer begins from its parameters.
+ * Floats are computed in double and rounded once; integers wrap around. The rows are changed in parts. Each part is
+ * like a push: in one step of its server, replicated, exactly once even if messages and servers are lost; other
+ * requests of any worker come between two parts. An error leaves some parts changed, each once or not at all: do not
+ * call it again then unless that does no harm.
  * USER changes the rows that exist, or with `other` those of keys that x has.
- * NUMERIC: a result is not finite. HANDLER: the application's function has failed. The rows of that part are
- * unchanged. Any thread, but no callback. INVALID, SIZE_MISMATCH, UNSUPPORTED (also for VAR tables): nothing is
- * changed. Others as paramo_push and paramo_wait. */
+ * NUMERIC: a result is not finite. HANDLER: the application's function has failed. The rows of that part are unchanged.
+ * INVALID, KEYS_UNSORTED, KEYS_REPEATED, KEY_RANGE, SIZE_MISMATCH, UNSUPPORTED (also for VAR tables): nothing is
+ * changed. Others as paramo_push and paramo_wait. Any thread, but no callback. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_transform(paramo_worker *worker, paramo_table *table,
                                                        const paramo_transformation *transformation);
 

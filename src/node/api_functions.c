@@ -56,6 +56,7 @@ paramo_err paramo_transform(paramo_worker *worker, paramo_table *table, const pa
         err = user_call_make(&what.user, t->name, t->params, t->params_bytes);
     if (err)
         return err;
-    return transform_run(worker->client, &table->spec, t->other ? &t->other->spec : NULL, &what, t->begin,
-                         t->end, t->timeout_ms);
+    struct transform_rows rows = {.keys = t->keys, .n = t->n, .begin = t->begin, .end = t->end};
+    return transform_run(worker->client, &table->spec, t->other ? &t->other->spec : NULL, &what, &rows,
+                         t->timeout_ms);
 }

@@ -100,22 +100,40 @@ static paramo_err scanned(struct run *r, uint64_t begin, const struct client_tab
     return err == PARAMO_E_INTERRUPTED ? PARAMO_OK : err; /* take has ended it */
 }
 
+/* Adds all keys whose rows are to be changed. The errors of parts are in r. */
+static paramo_err keys_add(struct run *r, const struct transform_rows *rows)
+{
+    const struct client_table *t = r->table;
+    if (!rows->keys && t->options.kind != PARAMO_TABLE_DENSE)
+        return scanned(r, rows->begin, r->other ? r->other : t);
+    for (size_t i = 0; i < rows->n && !r->err; i++)
+        key_add(r, rows->keys[i]);
+    for (uint64_t row = rows->begin; !rows->keys && row < t->options.rows && row <= r->last && !r->err; row++)
+        key_add(r, row);
+    return PARAMO_OK;
+}
+
+/* Wrong arguments are an error even if there are no rows. */
+static paramo_err check_rows(const struct run *r, const struct transform_rows *rows)
+{
+    paramo_kv kv = {.size = sizeof kv, .keys = rows->keys, .n = rows->n};
+    struct client_call call = {
+        .kind = REQUEST_TRANSFORM, .table = r->table, .other = r->other, .kv = &kv, .transform = r->what};
+    if (rows->keys && (rows->begin || rows->end))
+        return err_set(PARAMO_E_INVALID, "transform: keys and a range are given; set begin and end to 0");
+    if (rows->end && rows->begin >= rows->end)
+        return err_set(PARAMO_E_INVALID,
+                       "transform: the range from key %" PRIu64 " to below key %" PRIu64 " has no keys",
+                       rows->begin, rows->end);
+    return check_call(&call, r->client->config.frame_bytes);
+}
+
 paramo_err transform_run(struct client *client, const struct client_table *table,
-                         const struct client_table *other, const struct transform *what, uint64_t begin,
-                         uint64_t end, uint32_t timeout_ms)
+                         const struct client_table *other, const struct transform *what,
+                         const struct transform_rows *rows, uint32_t timeout_ms)
 {
     if (lane_inside())
         return err_set(PARAMO_E_IN_CALLBACK, "a callback or handler cannot wait for a whole table");
-    /* Wrong arguments are an error even if there are no rows. */
-    paramo_kv none = {.size = sizeof none};
-    struct client_call call = {
-        .kind = REQUEST_TRANSFORM, .table = table, .other = other, .kv = &none, .transform = what};
-    paramo_err err = check_call(&call, client->config.frame_bytes);
-    if (!err && end && begin >= end)
-        err = err_set(PARAMO_E_INVALID, "the range from key %" PRIu64 " to below key %" PRIu64 " has no keys",
-                      begin, end);
-    if (err)
-        return err;
     struct run *r = malloc(sizeof *r);
     if (!r)
         return err_memory(sizeof *r);
@@ -124,17 +142,14 @@ paramo_err transform_run(struct client *client, const struct client_table *table
     r->other = other;
     r->what = what;
     r->timeout_ms = timeout_ms;
-    r->last = end - 1; /* end 0: the last key of all */
+    r->last = rows->end - 1; /* end 0: the last key of all */
     r->at = 0;
     r->err = PARAMO_OK;
     for (unsigned i = 0; i < PARTS; i++)
         r->part[i].n = r->part[i].ts = 0;
-    if (table->options.kind == PARAMO_TABLE_DENSE) {
-        for (uint64_t row = begin; row < table->options.rows && row <= r->last && !r->err; row++)
-            key_add(r, row);
-    } else {
-        err = scanned(r, begin, other ? other : table);
-    }
+    paramo_err err = check_rows(r, rows);
+    if (!err)
+        err = keys_add(r, rows);
     if (!err)
         part_issue(r);
     char text[ERR_TEXT_MAX];

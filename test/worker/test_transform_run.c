@@ -52,15 +52,31 @@ static void pull(struct world *w, unsigned table, uint64_t first, uint64_t step,
     assert_ok(world_wait(w, 0, ts));
 }
 
-static paramo_err run(struct world *w, unsigned table, int other, unsigned function, double a, uint64_t begin,
-                      uint64_t end)
+static paramo_err run_rows(struct world *w, unsigned table, int other, unsigned function, double a,
+                           struct transform_rows rows)
 {
     struct transform what = {.function = (uint8_t)function,
                              .two = other >= 0,
                              .other = other >= 0 ? w->tables[other].id : 0,
                              .a = a};
     return transform_run(w->clients[0].client, &w->tables[table], other >= 0 ? &w->tables[other] : NULL,
-                         &what, begin, end, 0);
+                         &what, &rows, 0);
+}
+
+static paramo_err run(struct world *w, unsigned table, int other, unsigned function, double a, uint64_t begin,
+                      uint64_t end)
+{
+    return run_rows(w, table, other, function, a, (struct transform_rows){.begin = begin, .end = end});
+}
+
+/* Of n keys, `step` apart. */
+static paramo_err run_list(struct world *w, unsigned table, int other, unsigned function, double a,
+                           uint64_t first, uint64_t step, size_t n)
+{
+    static uint64_t list[ROWS];
+    for (size_t i = 0; i < n; i++)
+        list[i] = first + i * step;
+    return run_rows(w, table, other, function, a, (struct transform_rows){.keys = list, .n = n});
 }
 
 static void dense(void **state)
@@ -101,6 +117,31 @@ static void sparse(void **state)
     }
 }
 
+/* Only the rows of the list, in several parts; of a list of no keys, none. */
+static void listed(void **state)
+{
+    (void)state;
+    for (unsigned servers = 1; servers <= 3; servers++) {
+        struct world w;
+        world_make(&w, servers, servers > 1, UINT64_MAX);
+        assert_ok(run_list(&w, DENSE, -1, PARAMO_TRANSFORM_FILL, 7, 1, 2, ROWS / 2));
+        assert_ok(run_list(&w, DENSE, -1, PARAMO_TRANSFORM_FILL, 9, 0, 1, 0));
+        pull(&w, DENSE, 0, 1, ROWS);
+        for (size_t i = 0; i < ROWS; i++)
+            assert_true(vals[i] == (i % 2 ? 7 : 0));
+        push(&w, SPARSE, 0, STEP, SOME, 1);
+        push(&w, SECOND, 0, 3 * STEP, SOME, 10);
+        assert_ok(run_list(&w, SPARSE, -1, PARAMO_TRANSFORM_SCALE, 2, STEP, STEP, 2 * SOME));
+        struct shard_table *t = shard_table_get(w.servers[0].shard, w.tables[SPARSE].id);
+        assert_true(table_rows(t->table) <= SOME); /* the keys without a row get none */
+        assert_ok(run_list(&w, SPARSE, SECOND, PARAMO_TRANSFORM_AXPY, 1, 0, 2 * STEP, 2 * SOME));
+        pull(&w, SPARSE, 0, STEP, 4 * SOME);
+        for (size_t i = 0; i < 4 * SOME; i++)
+            assert_true(vals[i] == (i < SOME ? 1 + (i > 0) : 0) + (i % 6 || i / 3 >= SOME ? 0 : 10));
+        world_fini(&w);
+    }
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -112,6 +153,23 @@ static void refused(void **state)
     assert_int_equal(run(&w, SPARSE, DENSE, PARAMO_TRANSFORM_AXPY, 1, 0, 0), PARAMO_E_SIZE_MISMATCH);
     assert_int_equal(run(&w, SPARSE, -1, PARAMO_TRANSFORM_AXPY, 1, 0, 0), PARAMO_E_INVALID);
     assert_int_equal(run(&w, SPARSE, -1, PARAMO_TRANSFORM_FILL, 1.0 / 0.0, 0, 0), PARAMO_E_INVALID);
+
+    uint64_t list[] = {0, 2, 1, 1};
+    struct transform_rows rows = {.keys = list, .n = 3};
+    assert_int_equal(run_rows(&w, SPARSE, -1, PARAMO_TRANSFORM_FILL, 8, rows), PARAMO_E_KEYS_UNSORTED);
+    rows = (struct transform_rows){.keys = list + 2, .n = 2};
+    assert_int_equal(run_rows(&w, SPARSE, -1, PARAMO_TRANSFORM_FILL, 8, rows), PARAMO_E_KEYS_REPEATED);
+    rows = (struct transform_rows){.keys = list, .n = 2, .end = 2};
+    assert_int_equal(run_rows(&w, SPARSE, -1, PARAMO_TRANSFORM_FILL, 8, rows), PARAMO_E_INVALID);
+    rows = (struct transform_rows){.n = 2};
+    assert_int_equal(run_rows(&w, SPARSE, -1, PARAMO_TRANSFORM_FILL, 8, rows), PARAMO_E_INVALID);
+    assert_int_equal(run_list(&w, DENSE, -1, PARAMO_TRANSFORM_FILL, 8, 0, 1, ROWS), PARAMO_OK);
+    assert_int_equal(run_list(&w, DENSE, -1, PARAMO_TRANSFORM_ADD, 8, 1, 1, ROWS), PARAMO_E_KEY_RANGE);
+    pull(&w, DENSE, 0, 1, ROWS);
+    for (size_t i = 0; i < ROWS; i++)
+        assert_true(vals[i] == 8); /* nothing of the refused list was changed */
+    pull(&w, SPARSE, 0, 1, 3);
+    assert_true(vals[0] == 1 && vals[1] == 1 && vals[2] == 1);
     world_fini(&w);
     world_make(&w, 2, 0, UINT64_MAX & ~CAPABILITY_TRANSFORM);
     push(&w, SPARSE, 0, 1, 3, 1);
@@ -169,8 +227,11 @@ static void copies(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(dense), cmocka_unit_test(sparse),
-                                       cmocka_unit_test(refused), cmocka_unit_test(an_owner_dies_amid),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(dense),
+                                       cmocka_unit_test(sparse),
+                                       cmocka_unit_test(listed),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(an_owner_dies_amid),
                                        cmocka_unit_test(copies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

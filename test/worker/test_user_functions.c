@@ -123,7 +123,7 @@ static paramo_err change(struct world *w, unsigned table, int other, float more,
     params[4] = result;
     assert_ok(user_call_make(&what.user, "both", params, result ? 5 : 4));
     return transform_run(w->clients[0].client, &w->tables[table], other >= 0 ? &w->tables[other] : NULL,
-                         &what, 0, 0, 0);
+                         &what, &(struct transform_rows){0}, 0);
 }
 
 static void on_any_layout(void **state)
