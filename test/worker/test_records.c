@@ -7,7 +7,7 @@
 #include "server/replication/records.h"
 #include "server/shard/peers.h"
 #include "server/shard/senders.h"
-#include "server/snapshot/saving.h"
+#include "server/snapshot/loading.h"
 #include "unit.h"
 
 #include <string.h>
@@ -450,6 +450,53 @@ static void passed_in_the_middle_of_a_save(void **state)
     world_fini(&w);
 }
 
+static void load_ends(void *arg, paramo_err status, const struct ckpt_file *file)
+{
+    (void)file;
+    *(paramo_err *)arg = status;
+}
+
+/* At server 1. *(paramo_err *)arg: what it reports, with a load of this id. */
+static void load_holds(void *arg)
+{
+    const struct shard_save_config config = {
+        .dir = "nowhere", .number = 1, .id = 3, .hold_ms = 60000, .arg = arg, .done = load_ends};
+    assert_int_equal(shard_load_hold(w.servers[1].shard, &config), PARAMO_OK);
+}
+
+static void load_is_over(void *arg)
+{
+    (void)arg;
+    assert_int_equal(shard_load_go(w.servers[1].shard, 3, 1), PARAMO_OK);
+}
+
+/* A load that is ordered in the middle is held when all have passed: it is not refused, for its next attempt might come
+ * in the middle of others. */
+static void load_ordered_in_the_middle(void **state)
+{
+    (void)state;
+    paramo_err status = PARAMO_E_IN_CALLBACK; /* none of its own */
+    begin(1);
+    push(0, 7);
+    followed(1, LONG);
+    world_server_stop(&w, 0);
+    owner_gone();
+    world_pass(&w, 100 * ENV_MS);
+    assert_true(records_pending(chain_of(1)));
+    world_on_lane(w.servers[1].lane, load_holds, &status);
+    world_pass(&w, 100 * ENV_MS);
+    assert_true(records_pending(chain_of(1)));
+    assert_int_equal(status, PARAMO_E_IN_CALLBACK);
+    for (unsigned i = 0; i < 100 && records_pending(chain_of(1)); i++)
+        world_pass(&w, ENV_SEC);
+    world_pass(&w, ENV_SEC);
+    assert_int_equal(status, PARAMO_OK);
+    world_on_lane(w.servers[1].lane, load_is_over, NULL);
+    push(0, 7);
+    assert_true(pulled(1, 7) == 2);
+    world_fini(&w);
+}
+
 /* The shard ends in the middle, and its next member takes its place. */
 static void ended_in_the_middle(void **state)
 {
@@ -484,6 +531,7 @@ int main(void)
         cmocka_unit_test(senders_in_the_middle),
         cmocka_unit_test(saved_in_the_middle),
         cmocka_unit_test(passed_in_the_middle_of_a_save),
+        cmocka_unit_test(load_ordered_in_the_middle),
         cmocka_unit_test(ended_in_the_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

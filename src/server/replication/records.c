@@ -13,6 +13,7 @@
 #include "server/replication/routing.h"
 #include "server/shard/senders.h"
 #include "server/shard/slice.h"
+#include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"
 
 /* How long a job waits when there is no memory for a record. Arbitrary. */
@@ -273,6 +274,7 @@ static void over(struct chain *c)
     migration_source_records_over(c);
     c->held = true;
     chain_reopen(s);
+    loading_check(s);
 }
 
 /* True: jobs are left, and their next turn will come. */

@@ -21,8 +21,9 @@ void loading_expect(struct shard *s);
  * wait until shard_load_go. TIMEOUT: there are copies, and this shard's hold has ended. It has served
  * requests since, so copies may be from before their load or after it. */
 MUST_USE paramo_err shard_load(struct shard *s, const struct shard_save_config *config);
-/* Comes before a load where there are copies. Requests wait from now on. done is called when all later members of
- * chains have every change of this shard, and no dead owner may still read what is this shard's now. So when all
+/* Comes before a load where there are copies. Requests wait from now on. done is called when no records of senders
+ * pass any more, all later members of chains have every change of this shard, and no dead owner may still read what is
+ * this shard's now. So when all
  * shards hold, all copies are equal, and stay equal until all have loaded, and no other shard reads. shard_load_go
  * ends the hold. It also ends after hold_ms, or with a view of another scheduler, which does not know the load.
  * Tables that are loaded by then are lost, because other shards may not have loaded them. */
@@ -48,7 +49,7 @@ enum loading_phase { HOLDING, HELD, LOADING, LOADED };
 bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t *number);
 
 void loading_close(struct shard *s);
-/* An acknowledgement or a new view came, or some time has passed. */
+/* An acknowledgement or a new view came, records have passed, or some time has passed. */
 void loading_check(struct shard *s);
 /* Sets s->loads->restoring: does the view have rows of ours to restore that are not restored yet? */
 void loading_update(struct shard *s);
