@@ -11,10 +11,10 @@ enum {
     SUM_BYTES = 16
 };
 
-/* What stands before the sums. */
+/* The 16 bytes before the sums. */
 struct pending {
     uint64_t clock;
-    uint32_t workers; /* the greatest number that a push had; 0: there was none */
+    uint32_t workers; /* the greatest number of any push; 0: there was no push */
     uint32_t zero;
 };
 _Static_assert(sizeof(struct pending) == SUM_BYTES && sizeof(struct aggregate_sum) == SUM_BYTES,
@@ -60,7 +60,7 @@ bool aggregate_is_later(const struct rowspec *spec, const void *row, uint64_t cl
     return p.workers && p.clock > clock;
 }
 
-static struct aggregate_sum negative(struct aggregate_sum s)
+static struct aggregate_sum negated(struct aggregate_sum s)
 {
     return (struct aggregate_sum){.lo = -s.lo, .hi = ~s.hi + (s.lo == 0)};
 }
@@ -72,7 +72,7 @@ static struct aggregate_sum sum_of(double x)
     assert(size <= AGGREGATE_VALUE_MAX);
     uint64_t whole = (uint64_t)size;
     struct aggregate_sum s = {.lo = (uint64_t)((size - (double)whole) * 0x1p64), .hi = whole};
-    return x < 0 ? negative(s) : s;
+    return x < 0 ? negated(s) : s;
 }
 
 static struct aggregate_sum sum_plus(struct aggregate_sum s, struct aggregate_sum add)
@@ -95,13 +95,13 @@ static double sum_get(const char *at)
 {
     struct aggregate_sum s;
     memcpy(&s, at, sizeof s);
-    bool below = s.hi >> 63;
-    s = below ? negative(s) : s;
+    bool is_negative = s.hi >> 63;
+    s = is_negative ? negated(s) : s;
     double size = (double)s.hi + (double)s.lo * 0x1p-64;
-    return below ? -size : size;
+    return is_negative ? -size : size;
 }
 
-/* The row is of this clock then. Returns where its sums are. */
+/* Makes the row ready for pushes of this clock: the sum of an earlier clock is applied. Returns the row's sums. */
 static char *row_begin(const struct rowspec *spec, void *row, const struct aggregate_now *now)
 {
     struct pending p = pending_get(spec, row);
@@ -138,13 +138,13 @@ void aggregate_add_sums(const struct rowspec *spec, void *row, const struct aggr
         sum_add(at + SUM_BYTES * (size_t)i, sums[i]);
 }
 
-/* What the optimizer is given for n <= BLOCK columns from col on. */
+/* The gradient that the optimizer gets for n <= BLOCK columns from col on. */
 static void gradient_get(const struct rowspec *spec, const void *row, uint32_t col, uint32_t n, void *out)
 {
     const char *at = pending_of(spec, row) + SUM_BYTES * ((size_t)col + 1);
-    double by = spec->aggregate == PARAMO_AGGREGATE_MEAN ? pending_get(spec, row).workers : 1;
+    double divisor = spec->aggregate == PARAMO_AGGREGATE_MEAN ? pending_get(spec, row).workers : 1;
     for (uint32_t i = 0; i < n; i++) {
-        double x = sum_get(at + SUM_BYTES * (size_t)i) / by;
+        double x = sum_get(at + SUM_BYTES * (size_t)i) / divisor;
         if (spec->value_bytes == 8)
             ((double *)out)[i] = x;
         else

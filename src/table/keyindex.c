@@ -94,7 +94,7 @@ void keyindex_scan_start(struct keyindex_scan *scan, const struct keyindex *x, c
 
 /* The steps to a key's home bucket. Each step fetches the memory that the next one reads. In an index of
  * many segments (deep) the steps are KEYINDEX_AHEAD keys apart. If directory and segments fit in the
- * second cache, that costs more than it saves, and all steps run at once. */
+ * L2 cache, that costs more than it saves, and all steps run at once. */
 
 ALWAYS_INLINE void scan_hash(struct keyindex_scan *scan, size_t i, uint64_t key, bool deep)
 {
@@ -162,7 +162,7 @@ ALWAYS_INLINE size_t scan_visit(struct keyindex_scan *scan, size_t i, const stru
 }
 
 /* 1. fetches the home buckets, KEYINDEX_AHEAD keys ahead, 2. looks in them, 3. looks in the next bucket
- * for keys that may be further on, 4. searches on for the few keys that may be still further on. */
+ * for keys that may be further on (late), 4. searches on for the few keys that may be still further on. */
 ALWAYS_INLINE size_t scan_some(struct keyindex_scan *scan, void ***payload, bool deep, unsigned slots)
 {
     assert(scan->given <= scan->n);
@@ -171,8 +171,8 @@ ALWAYS_INLINE size_t scan_some(struct keyindex_scan *scan, void ***payload, bool
     size_t n = left < KEYINDEX_CHUNK ? left : KEYINDEX_CHUNK;
     uint16_t late[KEYINDEX_CHUNK + 1];
     uint32_t next[KEYINDEX_CHUNK];
-    size_t lates = 0;
-    size_t later = 0;
+    size_t nlate = 0;
+    size_t nlater = 0;
     *payload = scan->payload;
     if (!scan->x->directory) {
         memset(scan->payload, 0, n * sizeof scan->payload[0]);
@@ -193,24 +193,24 @@ ALWAYS_INLINE size_t scan_some(struct keyindex_scan *scan, void ***payload, bool
     }
     for (size_t i = 0; i < n; i++) {
         scan_begin(scan, i, keys, left, deep);
-        late[lates] = (uint16_t)i;
-        lates += scan_visit(scan, i, scan->bucket[i], slots);
+        late[nlate] = (uint16_t)i;
+        nlate += scan_visit(scan, i, scan->bucket[i], slots);
     }
-    for (size_t k = 0; k < lates; k++) {
+    for (size_t k = 0; k < nlate; k++) {
         const struct keyindex_segment *s = scan->segment[late[k]];
         uint32_t at = bucket_after(s, home_of(s, scan->hash[late[k]]));
-        late[later] = late[k];
-        next[later] = bucket_after(s, at);
-        later += scan_visit(scan, late[k], bucket_at(s, at), slots);
+        late[nlater] = late[k];
+        next[nlater] = bucket_after(s, at);
+        nlater += scan_visit(scan, late[k], bucket_at(s, at), slots);
     }
-    for (size_t k = 0; k < later; k++) {
+    for (size_t k = 0; k < nlater; k++) {
         uint64_t hash = scan->hash[late[k]];
         int slot;
         const struct keyindex_bucket *b = segment_find(scan->segment[late[k]], hash, &next[k], &slot, slots);
         scan->payload[late[k]] = b ? bucket_payload(b, (unsigned)slot, slots) : NULL;
     }
     scan->given += n;
-    assert(later <= lates && lates <= n && scan->given <= scan->n);
+    assert(nlater <= nlate && nlate <= n && scan->given <= scan->n);
     return n;
 }
 
@@ -291,28 +291,28 @@ void keyindex_scan_places(const struct keyindex_scan *scan, size_t n, uint32_t *
 
 /* ---- marks ---- */
 
-/* Without branches: most have this mark already. */
-ALWAYS_INLINE size_t find_unmarked(void *const *payload, size_t n, unsigned mark, uint16_t *late,
+/* Lists the payloads without this mark. Without branches: most have it already. */
+ALWAYS_INLINE size_t find_unmarked(void *const *payload, size_t n, unsigned mark, uint16_t *unmarked,
                                    unsigned slots)
 {
-    size_t lates = 0;
+    size_t n_unmarked = 0;
     for (size_t i = 0; i < n; i++) {
-        late[lates] = (uint16_t)i;
-        lates += (*keyindex_meta(payload[i]) >> keyindex_mark_at(payload[i], slots) & 3) != mark;
+        unmarked[n_unmarked] = (uint16_t)i;
+        n_unmarked += (*keyindex_meta(payload[i]) >> keyindex_mark_at(payload[i], slots) & 3) != mark;
     }
-    return lates;
+    return n_unmarked;
 }
 
 void keyindex_change(struct keyindex *x, const uint64_t *keys, void *const *payload, size_t n)
 {
-    uint16_t late[KEYINDEX_CHUNK];
+    uint16_t unmarked[KEYINDEX_CHUNK];
     assert(n <= KEYINDEX_CHUNK);
-    size_t lates = x->mark ? SLOTS_CALL(x, find_unmarked, payload, n, x->mark, late) : 0;
-    for (size_t k = 0; k < lates; k++) {
-        void *at = payload[late[k]];
+    size_t n_unmarked = x->mark ? SLOTS_CALL(x, find_unmarked, payload, n, x->mark, unmarked) : 0;
+    for (size_t k = 0; k < n_unmarked; k++) {
+        void *at = payload[unmarked[k]];
         unsigned was = keyindex_mark(x, at);
-        if (was != x->mark && x->first) /* it has it already if the key occurs twice */
-            x->first(x->first_arg, keys[late[k]], at, was);
+        if (was != x->mark && x->first) /* the mark is set already if the key occurs twice */
+            x->first(x->first_arg, keys[unmarked[k]], at, was);
         keyindex_set_mark(x, at, x->mark);
     }
 }
@@ -432,8 +432,9 @@ uint64_t keyindex_hash(const struct keyindex *x, uint64_t key)
     return hash_key(x, key);
 }
 
-/* A segment's hashes are one range. If it has more keys than wanted: half of the range, a quarter ... */
-/* The segment of the next hashes from cursor on, of which a sweep takes those up to *last; NULL: there are none. */
+/* The segment of the next hashes from cursor on, of which a step of a sweep takes those up to *last. A segment's hashes
+ * are one range. If it has more than `rows` keys, a step takes half of the range, or a quarter ... NULL: the index is
+ * empty. */
 static const struct keyindex_segment *sweep_segment(const struct keyindex *x, uint64_t cursor, uint64_t rows,
                                                     uint64_t *last)
 {

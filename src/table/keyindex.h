@@ -33,8 +33,8 @@ struct keyindex_scan {
 void keyindex_init(struct keyindex *x, struct tablemem *mem, uint64_t seed, unsigned payload_bytes);
 /* Frees everything. Then x is as after keyindex_init. */
 void keyindex_clear(struct keyindex *x);
-/* keyindex_clear in steps of that many segments (at most a thousand frees each). *cursor is 0 at first.
- * True: done. x must not be used otherwise until then. */
+/* keyindex_clear in steps of that many segments. A usual segment has up to 6 pages to free; the last step also frees
+ * the segments themselves, in blocks. *cursor is 0 at first. True: done. x must not be used otherwise until then. */
 bool keyindex_clear_step(struct keyindex *x, size_t *cursor, size_t segments);
 
 /* Looks n keys up, in an index with payloads of 4 bytes: rows[i] is the row number, or KEYINDEX_NONE.
@@ -65,6 +65,7 @@ MUST_USE paramo_err keyindex_scan_add(const struct keyindex_scan *scan, struct k
 bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload);
 /* Calls `each` for all keys, in no order. `each` may change the payload. */
 void keyindex_walk(const struct keyindex *x, void (*each)(void *ctx, uint64_t key, void *payload), void *ctx);
+/* The hash by which keyindex_sweep orders this key. */
 uint64_t keyindex_hash(const struct keyindex *x, uint64_t key);
 /* Calls `each` for the keys with the next hashes from *cursor (0 at first) on, about that many or fewer, in
  * no order, and moves *cursor after them. False: there are no more. Insertions and removals between the
@@ -74,12 +75,11 @@ bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
 /* Like keyindex_sweep(), without keys: calls `each` for the payloads of up to 5 keys that lie in one cache line. */
 bool keyindex_sweep_payloads(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
                              void (*each)(void *ctx, void *const *payload, unsigned n), void *ctx);
-/* The sum, over all keys, of the positions that a search for the key reads. Tests check it. */
+/* The sum, over all keys, of the buckets that a search for the key reads. Tests check it. */
 uint64_t keyindex_probes(const struct keyindex *x);
 
-/* ---- marks ---- Two bits beside each payload, which go where it goes; 0 at first. table_snapshot.h says
- * what for.
- */
+/* ---- marks ---- Two bits beside each payload, which move with it; 0 at first. table_snapshot.h says what they are
+ * for. */
 
 /* The mark's position in the meta: 5 payloads of 4 bytes begin at byte 40, 3 payloads of 12 at byte 24. */
 static inline unsigned keyindex_mark_at(const void *payload, unsigned slots)
@@ -111,14 +111,14 @@ static inline void keyindex_set_mark(const struct keyindex *x, void *payload, un
  * not the index's, and sets their marks. No effect while the index has no mark. */
 void keyindex_change(struct keyindex *x, const uint64_t *keys, void *const *payload, size_t n);
 /* Sets the marks of the next keys from *cursor (0 at first) on to 0, as keyindex_sweep visits them;
- * false: there are no more. Marks that are set between two calls may stay: the index has none then. */
+ * false: there are no more. If x->mark is not 0, marks that are set between two calls may stay. */
 bool keyindex_clear_marks(struct keyindex *x, uint64_t *cursor, uint64_t rows);
 
 /* ---- places ---- A payload by a number of 32 bits, valid as long as a pointer to it: while `moves` stays
  * the same and the key is not removed. */
 
-/* The places of the n keys of the scan's last chunk; KEYINDEX_NONE: the key is not present. Places that
- * `moves` has ended since then are not looked up again and are invalid. */
+/* The places of the n keys of the scan's last chunk; KEYINDEX_NONE: the key is not present. If
+ * `moves` has changed since then, nothing is written. */
 void keyindex_scan_places(const struct keyindex_scan *scan, size_t n, uint32_t *places);
 
 static inline void *keyindex_at(const struct keyindex *x, unsigned slots, uint32_t place)

@@ -58,7 +58,8 @@ static void memory_put(struct keyindex *x, void *page, size_t bytes)
 static paramo_err numbers_room(struct keyindex *x, size_t n)
 {
     if (n >= KEYINDEX_PAGES_MAX - x->page_top)
-        return err_set(PARAMO_E_TOO_LARGE, "a shard holds at most about 2^31 rows of a table");
+        return err_set(PARAMO_E_TOO_LARGE,
+                       "a shard holds at most about 2^31 rows of a table; use more servers");
     assert(x->page_top <= x->page_room);
     size_t room = x->page_room ? x->page_room : 8;
     while (room < x->page_top + n)
@@ -78,7 +79,7 @@ static paramo_err numbers_room(struct keyindex *x, size_t n)
     return PARAMO_OK;
 }
 
-/* Takes a number; there must be room for one. */
+/* Takes a page number; numbers_room has made room for it. */
 static uint32_t number_get(struct keyindex *x)
 {
     uint32_t number = x->page_free;

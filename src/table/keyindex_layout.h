@@ -56,7 +56,7 @@ _Static_assert(sizeof(struct keyindex_bucket) == 64, "a bucket is a cache line")
 
 struct keyindex_segment;
 
-/* Called for a payload, not a fresh one, whose mark is not the index's yet. */
+/* Called for a payload, not a fresh one, whose mark is not the index's yet. was: its mark. */
 typedef void (*keyindex_first)(void *arg, uint64_t key, const void *payload, unsigned was);
 
 struct keyindex {

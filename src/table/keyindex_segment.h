@@ -30,14 +30,14 @@ enum {
 /* A search reads the first cache line. */
 struct keyindex_segment {
     struct keyindex_bucket *page[SEGMENT_PAGES]; /* [0]: all in one piece, if there are more buckets than
-                                                    SEGMENT_PAGES pages hold: only keys made against the hash
-                                                    bring that about */
+                                                    SEGMENT_PAGES pages hold: only keys chosen against the
+                                                    hash cause that */
     uint32_t nbuckets;
     uint32_t count;
     uint32_t limit;                              /* count at which it grows */
     uint32_t depth;                              /* hash bits that all its keys share */
-    _Alignas(64) uint32_t number[SEGMENT_PAGES]; /* of its pages; in one piece: [0] is the first's, and those
-                                                    after it follow */
+    _Alignas(64) uint32_t number[SEGMENT_PAGES]; /* of its pages; in one piece: [0] is that of the first
+                                                    page, and the others follow it */
 };
 _Static_assert(sizeof(struct keyindex_segment) == 128, "a segment is two cache lines");
 

@@ -34,7 +34,7 @@ bool keyset_find(const struct keyset_part *part, uint64_t owner, uint64_t genera
     unsigned beyond = 0, missing = 0;
     if (!known || known->generation != generation)
         return false;
-    for (size_t i = 0; i < part->n; i++) /* no exit inside, so that it is done several places at a time */
+    for (size_t i = 0; i < part->n; i++) /* no early exit, so that it becomes vector code */
         beyond |= part->places[i] >= n;
     if (beyond)
         return false;

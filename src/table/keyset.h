@@ -5,8 +5,8 @@
  *     keyset -> rows of table A -> rows of table B        a list that only grows; at most KEYSET_TABLES
  *                 owner, generation, row[n]
  *
- * The list is shared: any lane reads it, and adds to it. What one table's element holds belongs to the lane of its
- * shard. An element is known by its owner, a number that no two tables of a process have. It must never know requests
+ * The list is shared: any lane reads it, and adds to it. The rows in a table's element belong to the lane of its shard.
+ * An element is found by its owner, a number that no two tables of a process have. It must never know requests
  * or tables. Tests: test/table/test_keyset_rows.c, test/node/test_keyset.c.
  */
 #ifndef TABLE_KEYSET_H
@@ -19,7 +19,7 @@
 
 #include "base/err.h"
 
-/* A model has two or three tables; more come when one process opens tables again and again. */
+/* Arbitrary: a model has two or three tables; more come when one process opens tables again and again. */
 enum { KEYSET_TABLES = 8 };
 
 #define KEYSET_NO_ROW UINT32_MAX /* TABLE_NO_ROW */
@@ -44,16 +44,16 @@ struct keyset_part {
     size_t n;
 };
 
-/* Never 0, and never the same. Any thread. */
+/* A new number, never 0. Any thread. */
 uint64_t keyset_owner_new(void);
 
-/* Is place i of the part, for each i, in the set and that of keys[i]? */
+/* For each i: is place i of the part in the set, and is its key keys[i]? */
 bool keyset_part_fits(const struct keyset_part *part, const uint64_t *keys);
 /* Writes the part's rows to rows[n], as the owner has noted them. False: it has not noted all of them, or for another
  * generation, or a place is not in the set. */
 bool keyset_find(const struct keyset_part *part, uint64_t owner, uint64_t generation, uint32_t *rows);
-/* Notes the part's rows. Rows of other generations are forgotten. Without memory, or room for one more table, nothing
- * is noted. */
+/* Notes the part's rows. Rows of other generations are forgotten. If there is no memory, or no room for
+ * one more table, nothing is noted. */
 void keyset_note(const struct keyset_part *part, uint64_t owner, uint64_t generation, const uint32_t *rows);
 
 #endif

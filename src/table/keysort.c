@@ -78,7 +78,7 @@ bool keysort_step(struct keysort *sort, size_t keys)
     return sort->pass > KEYSORT_DIGITS;
 }
 
-/* Fewer keys than this are sorted by insertion; arbitrary: below it that is less work than the counts. */
+/* Fewer keys than this are sorted by insertion, which is less work than the counts. Arbitrary. */
 enum { FEW = 64 };
 
 static void sort_few(uint64_t *keys, size_t n)

@@ -1,6 +1,6 @@
 /*
  * Sorts 64-bit keys in ascending order, for scans of whole tables: in linear time for any input order, and
- * in steps of any size. Tests: test/table/test_keysort.c.
+ * in steps of any size. It never knows tables. Tests: test/table/test_keysort.c.
  */
 #ifndef TABLE_KEYSORT_H
 #define TABLE_KEYSORT_H
@@ -20,7 +20,7 @@ struct keysort {
 
 /* scratch has room for n keys. */
 void keysort_start(struct keysort *sort, uint64_t *keys, uint64_t *scratch, size_t n);
-/* Handles about that many keys of the current pass; there are 2 to 9 passes over all keys. True: the sorted
+/* Handles about that many keys of the current pass. One pass counts, and at most 8 sort. True: the sorted
  * keys are in sort->from, and sort->to is unused. These are the two arrays of keysort_start, in either
  * order. */
 bool keysort_step(struct keysort *sort, size_t keys);

@@ -34,7 +34,7 @@ size_t packed_sums_put(const struct aggregate_sum *sums, size_t n, uint8_t *out)
     return (size_t)(to - out);
 }
 
-/* False: there is no such head. */
+/* False: the head is not valid. */
 static bool head_read(uint8_t head, unsigned *first, unsigned *count)
 {
     *first = head == ALL ? 0 : head >> 4;
@@ -61,9 +61,9 @@ size_t packed_sums_get(const uint8_t *at, size_t n, struct aggregate_sum *sums)
         uint8_t bytes[SUM] = {0};
         uint64_t lo, hi;
         unsigned first, count;
-        bool is = head_read(*from++, &first, &count);
-        assert(is);
-        (void)is;
+        bool valid = head_read(*from++, &first, &count);
+        assert(valid);
+        (void)valid;
         memcpy(bytes + first, from, count);
         from += count;
         if (count && bytes[first + count - 1] & 0x80)

@@ -4,7 +4,7 @@
  * SplitMix64 stream (Steele et al., OOPSLA'14) that starts at a mix of seed and k. The normal distribution
  * uses its inverse, algorithm AS 241 (Wichura, Applied Statistics 37(3), 1988), and a logarithm of our own.
  * Both use only the operations +, -, *, / and sqrt of IEEE doubles, so that every compiler and machine gives
- * the same bits. Users rely on the same numbers from the same seed: never change them. Tests:
+ * the same bits. Users rely on the same numbers from the same seed: never change them. It never knows stores. Tests:
  * test/table/test_rowinit.c.
  */
 #ifndef TABLE_ROWINIT_H

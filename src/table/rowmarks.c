@@ -21,7 +21,7 @@ void rowmarks_clear(struct rowmarks *m)
     m->failed = false;
 }
 
-static bool has_room(struct rowmarks *m, uint64_t at)
+static bool make_room(struct rowmarks *m, uint64_t at)
 {
     size_t room = m->room ? m->room : 16;
     while (room <= at)
@@ -42,9 +42,9 @@ static bool has_room(struct rowmarks *m, uint64_t at)
     return true;
 }
 
-static uint8_t *chunk_made(struct rowmarks *m, uint64_t at)
+static uint8_t *chunk_make(struct rowmarks *m, uint64_t at)
 {
-    if (m->failed || !has_room(m, at))
+    if (m->failed || !make_room(m, at))
         return NULL;
     assert(at < m->room);
     assert(!m->chunk[at]);
@@ -63,7 +63,7 @@ void rowmarks_set(struct rowmarks *m, uint64_t number, unsigned mark)
     if (!chunk) {
         if (!mark)
             return;
-        chunk = chunk_made(m, at);
+        chunk = chunk_make(m, at);
         if (!chunk) {
             m->failed = true;
             return;
@@ -84,8 +84,8 @@ void rowmarks_change(struct rowmarks *m, uint64_t key, uint64_t number)
     rowmarks_set(m, number, m->now);
 }
 
-/* Finds the bytes of a batch's marks. A missing row has a byte of this epoch's marks, a missing chunk a
- * byte of 0s. */
+/* Finds the bytes of a batch's marks. For a missing row that is `same`, which has this epoch's marks; for a missing
+ * chunk a byte of 0s. */
 static size_t fetch(const struct rowmarks *m, const uint8_t *same, const uint32_t *numbers, size_t left,
                     const uint8_t **byte)
 {
@@ -106,15 +106,15 @@ void rowmarks_change_all(struct rowmarks *m, const uint64_t *keys, const uint32_
     const uint8_t same = (uint8_t)(0x55 * m->now), *byte[2][BATCH];
     unsigned turn = 0;
     for (size_t batch = fetch(m, &same, numbers, n, byte[0]), next; batch > 0; batch = next, turn ^= 1) {
-        uint16_t late[BATCH];
-        size_t lates = 0;
+        uint16_t unmarked[BATCH];
+        size_t n_unmarked = 0;
         next = fetch(m, &same, numbers + batch, n - batch, byte[turn ^ 1]);
         for (size_t i = 0; i < batch; i++) { /* without branches: most rows have changed in this epoch */
-            late[lates] = (uint16_t)i;
-            lates += (*byte[turn][i] >> 2 * (numbers[i] & 3) & 3) != (int)m->now;
+            unmarked[n_unmarked] = (uint16_t)i;
+            n_unmarked += (*byte[turn][i] >> 2 * (numbers[i] & 3) & 3) != (int)m->now;
         }
-        for (size_t k = 0; k < lates; k++)
-            rowmarks_change(m, keys[late[k]], numbers[late[k]]);
+        for (size_t k = 0; k < n_unmarked; k++)
+            rowmarks_change(m, keys[unmarked[k]], numbers[unmarked[k]]);
         keys += batch;
         numbers += batch;
         n -= batch;

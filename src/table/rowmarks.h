@@ -1,7 +1,7 @@
 /*
  * A mark of two bits for each row of a table: 0, or the epoch in which the row changed last (1 to 3; a new
- * row counts as changed). The owner, table_snapshot.c, sets the epoch. It is called before a row changes for
- * the first time in an epoch.
+ * row counts as changed). The owner, table_snapshot.c, sets the epoch, and is called (`first`) before a row changes
+ * for the first time in an epoch.
  *
  *     number -> chunk[number >> 12] -> 1 KB: marks of 4096 numbers; no chunk where all are 0
  *
@@ -19,7 +19,7 @@
 #include "table/tablemem.h"
 
 enum {
-    ROWMARKS_SHIFT = 12,                       /* Arbitrary */
+    ROWMARKS_SHIFT = 12,                       /* arbitrary */
     ROWMARKS_CHUNK = 1 << (ROWMARKS_SHIFT - 2) /* bytes */
 };
 #define ROWMARKS_NONE UINT32_MAX /* no row */

@@ -25,7 +25,7 @@ static size_t slab_bytes(const struct rowslab *s)
     return s->row_bytes << s->shift;
 }
 
-static void tables_put(struct rowslab *s)
+static void arrays_put(struct rowslab *s)
 {
     tablemem_put(s->mem, s->slabs, s->room * sizeof *s->slabs);
     tablemem_put(s->mem, s->states, s->room * sizeof *s->states);
@@ -39,7 +39,7 @@ bool rowslab_clear_step(struct rowslab *s, size_t slabs)
         tablemem_put(s->mem, s->slabs[--s->count], slab_bytes(s));
     if (s->count)
         return false;
-    tables_put(s);
+    arrays_put(s);
     s->slabs = NULL;
     s->states = NULL;
     s->room = s->empty = s->used = 0;
@@ -85,7 +85,7 @@ static bool has_room(const struct rowslab *s, const struct slab_state *state)
 
 /* ---- slabs ---- */
 
-static paramo_err tables_grow(struct rowslab *s)
+static paramo_err arrays_grow(struct rowslab *s)
 {
     assert(s->count == s->room);
     uint32_t room = s->room ? 2 * s->room : 8;
@@ -100,7 +100,7 @@ static paramo_err tables_grow(struct rowslab *s)
         memcpy(slabs, s->slabs, s->count * sizeof *slabs);
         memcpy(states, s->states, s->count * sizeof *states);
     }
-    tables_put(s);
+    arrays_put(s);
     s->slabs = slabs;
     s->states = states;
     s->room = room;
@@ -114,8 +114,9 @@ static paramo_err add_slab(struct rowslab *s)
     assert(s->open == ROWSLAB_NONE);
     uint32_t slab = s->gone == ROWSLAB_NONE ? s->count : s->gone;
     if (((uint64_t)slab + 1) << s->shift > ROWSLAB_NONE)
-        return err_set(PARAMO_E_TOO_LARGE, "a shard holds at most 2^32 - 1 rows of a table");
-    paramo_err err = slab == s->room ? tables_grow(s) : PARAMO_OK;
+        return err_set(PARAMO_E_TOO_LARGE,
+                       "a shard holds at most 2^32 - 1 rows of a table; use more servers");
+    paramo_err err = slab == s->room ? arrays_grow(s) : PARAMO_OK;
     char *memory = err ? NULL : tablemem_get(s->mem, SLAB_ALIGN, slab_bytes(s));
     if (err || !memory)
         return err ? err : err_memory(slab_bytes(s));
@@ -142,7 +143,7 @@ paramo_err rowslab_alloc(struct rowslab *s, uint32_t *row)
         return err;
     uint32_t slab = s->open;
     struct slab_state *state = &s->states[slab];
-    assert(s->slabs[slab] && has_room(s, state)); /* as all slabs of the list */
+    assert(s->slabs[slab] && has_room(s, state)); /* like all slabs of the list */
     if (state->free_head != ROWSLAB_NONE) {
         *row = state->free_head;
         memcpy(&state->free_head, rowslab_row(s, *row), sizeof state->free_head);

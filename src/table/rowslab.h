@@ -1,7 +1,7 @@
 /*
  * Rows of one size, by number. They are in slabs that never move, so that a row number and a pointer to a
  * row stay valid until the row is freed. The freed rows of a slab are linked through their own first bytes
- * and are used again first. All slabs without rows but one free their memory, and their numbers are used
+ * and are used again first. Of the slabs without rows all but one free their memory; their numbers are used
  * again. This module never knows keys or the contents of a row. Tests: test/table/test_rowslab.c.
  *
  *     slab[0] -> | row 0 | row 1 | ... | row 2^shift - 1 |      open: slabs with room, a list
@@ -31,7 +31,7 @@ struct rowslab {
     unsigned shift;   /* rows per slab, as a power of two */
     char **slabs;     /* NULL: the slab's memory has been freed */
     struct slab_state *states;
-    uint32_t count, room;   /* of both */
+    uint32_t count, room;   /* of both arrays */
     uint32_t open, gone;    /* lists of slabs; ROWSLAB_NONE: empty */
     uint32_t empty;         /* slabs that have memory and no rows */
     uint32_t used;          /* rows */

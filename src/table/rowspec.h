@@ -19,8 +19,8 @@ struct rowspec {
     uint32_t dim;
     size_t value_bytes;
     size_t param_bytes;         /* of a row: dim values */
-    size_t state_values;        /* of the optimizer, of a row, F32 */
-    size_t state_bytes;         /* after the parameters: these, and what aggregate.h keeps */
+    size_t state_values;        /* of the optimizer's state, per row, F32 */
+    size_t state_bytes;         /* after the parameters: the state, and what aggregate.h keeps */
     paramo_aggregate aggregate; /* not NONE: aggregate.h */
     unsigned planes;            /* state of dim values each */
     bool counts;                /* and a count of steps */

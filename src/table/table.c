@@ -187,7 +187,7 @@ paramo_err table_resolve(struct table *t, const uint64_t *keys, size_t n, uint32
 
 static bool all_there(const uint32_t *rows, size_t n)
 {
-    uint32_t missing = 0; /* as wide as rows[], so that it is done several rows at a time */
+    uint32_t missing = 0; /* as wide as rows[], so that the loop becomes vector code */
     for (size_t i = 0; i < n; i++)
         missing |= rows[i] == TABLE_NO_ROW;
     return !missing;
@@ -232,7 +232,7 @@ paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t
 
 enum { PUSH = 1, PULL = 2, CREATE = 4 };
 
-/* Finds rows, creates them, pushes, pulls, as the call needs. */
+/* Finds rows, creates them, pushes and pulls: `what` says which. */
 static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, const void *in, void *out,
                             unsigned what, uint32_t *noted)
 {
@@ -320,7 +320,7 @@ paramo_err table_push_columns(struct table *t, const uint64_t *keys, size_t n, u
                               const void *vals)
 {
     if (!table_options_splittable(&t->options))
-        return err_set(PARAMO_E_UNSUPPORTED, "rows of this table cannot be pushed in parts");
+        return err_set(PARAMO_E_UNSUPPORTED, "rows of this table cannot be pushed in parts: push whole rows");
     paramo_err err = check_columns(t, n, col, ncols);
     if (err || n == 0)
         return err;
@@ -371,7 +371,7 @@ paramo_err table_pull_columns(struct table *t, const uint64_t *keys, size_t n, u
 static paramo_err check_var(const struct table *t, size_t n)
 {
     if (!is_var(t))
-        return err_set(PARAMO_E_UNSUPPORTED, "rows of this table have a fixed length: no lens");
+        return err_set(PARAMO_E_UNSUPPORTED, "rows of this table have a fixed length: send no lens");
     if (n >= TABLE_NO_ROW)
         return err_set(PARAMO_E_TOO_LARGE, "%zu keys are too many for one call", n);
     return PARAMO_OK;

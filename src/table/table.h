@@ -8,8 +8,8 @@
  *             \-- table_var    (rows of any length) --- keyindex + rowslab
  *     optimizer: what a push does to values; rowinit: what a row holds at first; tablemem: memory, counted
  *
- * A table is a pure data structure: no I/O, no threads, no clock, no randomness. Only the lane of its shard
- * uses it. It must never know which worker pushes, which shards have other keys, or what an epoch is. The
+ * A table is a pure data structure: no I/O, no threads, no time, no randomness. Only the lane of its shard
+ * uses it. It must never know which worker pushes, which shards have other keys, or what a view is. The
  * shard checks that keys ascend without repeats. If they do not, the table stays valid, but the result for
  * repeated keys is unspecified. Values are n * dim of the table's dtype, aligned to it. A call that changes
  * the table does everything or, with an error, nothing. Tests: test/table/.
@@ -51,20 +51,20 @@ const paramo_table_options *table_get_options(const struct table *t);
  * have any of them already. */
 MUST_USE paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count);
 /* Like table_dense_own(), without values, in a time that does not depend on the count: table_delete gives the rows
- * their initial values. Nothing else may be done with them before. */
+ * their initial values. Until then do nothing else with them. */
 MUST_USE paramo_err table_dense_own_bare(struct table *t, uint64_t first, uint64_t count);
 
 /* Of an aggregated table (options.aggregate): the clock of the pushes and pulls that follow, and the number of workers
  * for a mean, at least 1. A push is added to those of the same clock; INVALID: a row has one of a later clock. A pull
  * gives what the optimizer makes of all pushes up to the clock; UINT64_MAX: of all, as table_get_rows without state and
- * table_scan_rows do. Set it back to that: other calls read, too. */
+ * table_scan_rows do. Set it back to UINT64_MAX afterwards, since other calls read, too. */
 void table_at_clock(struct table *t, uint64_t clock, uint32_t workers);
 struct aggregate_sum;
-/* Of an aggregated table: may n keys' values be pushed to it? NUMERIC. */
+/* Of an aggregated table: checks the values of n keys. NUMERIC: some cannot be pushed. */
 MUST_USE paramo_err table_sums_check(const struct table *t, const void *vals, size_t n);
 /* Adds one key's checked values to dim sums (aggregate.h). */
 void table_sums_add(const struct table *t, const void *vals, struct aggregate_sum *sums);
-/* Pushes sums of pushes of one clock, dim for each key. The rows are as after all of these pushes. */
+/* Pushes sums of pushes of one clock, dim for each of n > 0 keys. The rows are as after these pushes. */
 MUST_USE paramo_err table_push_sums(struct table *t, const uint64_t *keys, size_t n,
                                     const struct aggregate_sum *sums);
 
@@ -74,8 +74,8 @@ MUST_USE paramo_err table_push_sums(struct table *t, const uint64_t *keys, size_
  * values. DENSE: a key >= rows is KEY_RANGE, a key of another shard MOVED. A value that is not finite is
  * NUMERIC (assign takes any value; gradient optimizers: see OPTIMIZER_GRADIENT_MAX). */
 MUST_USE paramo_err table_push(struct table *t, const uint64_t *keys, size_t n, const void *vals);
-/* Reads parameters. With `create` a missing row of a sparse table is created, else its initial values are
- * computed. */
+/* Reads parameters. With `create` a missing row of a sparse table is created, otherwise its initial values
+ * are computed. */
 MUST_USE paramo_err table_pull(struct table *t, const uint64_t *keys, size_t n, void *vals, bool create);
 /* DENSE: the contiguous parameters of these rows (or the columns from col on of a single row), valid
  * until the table changes. NULL: they are not contiguous, or some are not here. */
@@ -89,7 +89,7 @@ MUST_USE paramo_err table_pull_columns(struct table *t, const uint64_t *keys, si
 
 /* ---- rows that the shard remembers, so that a push after a pull costs no look-up (SPARSE; DENSE goes by
  * key) ---- Row numbers are valid while table_generation stays the same: table_delete and table_clear end
- * them, and in a table of small rows (table_small.h) growth does. Never hand over numbers of an older
+ * them, and in a table of small rows (table_small.h) growth does. Never pass numbers of an older
  * generation. */
 uint64_t table_generation(const struct table *t);
 /* A number that no other table of the process has (keyset.h). */

@@ -113,7 +113,7 @@ bool table_clear_due(const struct table *t)
     return t->remains || t->changes.stale;
 }
 
-/* Noted changes stay: there are no rows. */
+/* The changes of the rows were noted when they were removed. An index of one segment stays, for the next rows. */
 void table_emptied(struct table *t)
 {
     assert(!is_dense(t));

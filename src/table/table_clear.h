@@ -12,8 +12,8 @@ struct table;
 /* Removes all rows; those of a DENSE table return to their initial values. The memory of the rows counts until
  * table_clear_step frees it. */
 void table_clear(struct table *t);
-/* Frees some of that memory, or clears some marks of a snapshot that was given up, a millisecond's worth. False:
- * nothing is left. */
+/* Works for about a millisecond: frees some of that memory, or clears marks of an abandoned snapshot. False: nothing is
+ * left. */
 bool table_clear_step(struct table *t);
 /* Is anything left to do? Deleting the last row leaves memory, too. */
 bool table_clear_due(const struct table *t);

@@ -8,7 +8,8 @@
  *                                          s1: count * dim floats
  *                                          t:  count floats
  *
- * table.h has the contract of the functions. Tests: test/table/test_table_dense.c, test_table_model.c.
+ * table.h has the contract of the functions. It never knows snapshots. Tests: test/table/test_table_dense.c,
+ * test_table_model.c.
  */
 #ifndef TABLE_TABLE_DENSE_H
 #define TABLE_TABLE_DENSE_H

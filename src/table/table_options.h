@@ -34,9 +34,10 @@ size_t table_state_values(const paramo_table_options *o);
 size_t table_row_values(const paramo_table_options *o, bool with_state);
 /* The values per row of table_get_stored: with what aggregate.h keeps, in units of the table's type. */
 size_t table_stored_values(const paramo_table_options *o);
-/* Of these, the bytes of a row that aggregates: a head, and a sum for each column. */
+/* The bytes that aggregate.h keeps in a row: a head, and a sum for each column. */
 size_t table_aggregate_bytes(uint32_t dim);
-/* May a chunk be cut inside a row? Not for VAR and USER, nor if the optimizer counts the pushes of a row. */
+/* May a chunk be cut inside a row? Not for VAR and USER, nor for an aggregated table, nor if the optimizer counts the
+ * pushes of a row. */
 bool table_options_splittable(const paramo_table_options *o);
 
 #endif

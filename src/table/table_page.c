@@ -8,8 +8,8 @@
 #include "table/table_state.h"
 
 enum {
-    SWEEP_KEYS = 16384, /* at once: a segment, which a sweep always reads as a whole */
-    SAMPLE = 32768,     /* keys that estimate where a page ends, within some percent */
+    SWEEP_KEYS = 16384, /* of one sweep; more than a segment has, which a sweep reads as a whole */
+    SAMPLE = 32768,     /* keys that estimate where a page ends, within a few percent */
     AHEAD = 32,         /* rows that are prefetched before they are counted */
     TRIM_KEYS = 1 << 18 /* 2 MiB: about 0.2 ms to unmap */
 };
@@ -56,7 +56,7 @@ static bool trim(uint64_t **keys, size_t *room, size_t least)
         *keys = NULL;
     } else if (*keys && less < *room) {
         uint64_t *shorter = realloc(*keys, less * sizeof *shorter);
-        *keys = shorter ? shorter : *keys; /* on failure it stays as it was */
+        *keys = shorter ? shorter : *keys; /* if that fails it stays as it was */
     }
     *room = less;
     return less == least;
@@ -135,8 +135,9 @@ static paramo_err choose_end(struct table_page *page)
     for (size_t i = 0; i < n; i++)
         sample[i] = page->keys[page->n / n * i];
     keysort(sample, sample + n, n);
-    size_t want = (size_t)((double)n * 0x1p-64 * (double)page->cursor), less = want / 8 > 24 ? want / 8 : 24;
-    size_t rank = want > less ? want - less : 0, most = n - n / 16 - 1;
+    size_t want = (size_t)((double)n * 0x1p-64 * (double)page->cursor),
+           margin = want / 8 > 24 ? want / 8 : 24;
+    size_t rank = want > margin ? want - margin : 0, most = n - n / 16 - 1;
     page->to = sample[rank < most ? rank : most];
     assert(page->to >= page->from);
     free(sample);
@@ -282,13 +283,13 @@ static void count_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
         count_fetched(c);
 }
 
-/* Of a table of small rows. */
+/* count_key for small rows without `wants`, those of a cache line at a time. */
 static void count_payloads(void *ctx, void *const *payload, unsigned n)
 {
     struct counting *c = ctx;
     const struct rowspec *spec = &c->table->spec;
     c->count->rows += n;
-    if (spec->init.dtype == PARAMO_F32 && spec->dim == 1) { /* the usual one, without a call for each */
+    if (spec->init.dtype == PARAMO_F32 && spec->dim == 1) { /* the usual table, without a call for each row */
         for (unsigned i = 0; i < n; i++)
             c->count->nonzero += *(const float *)payload[i] != 0;
         return;

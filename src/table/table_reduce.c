@@ -7,7 +7,7 @@
 #include "table/table_state.h"
 
 enum {
-    SWEEP_KEYS = 16384, /* at once: a segment, which a sweep always reads as a whole */
+    SWEEP_KEYS = 16384, /* of one sweep; more than a segment has, which a sweep reads as a whole */
     LOOK_UP = 8,        /* what a row costs beside its values, in values; ... */
     LOOK_UP_OTHER = 32, /* ... and its row in a second table */
     AGGREGATED = 64     /* columns of an aggregated row that are computed at a time; arbitrary */
@@ -18,10 +18,11 @@ paramo_err table_reduce_check(const struct table *t, const struct table *other)
     if (!other)
         return PARAMO_OK;
     if (is_var(t) || is_var(other))
-        return err_set(PARAMO_E_UNSUPPORTED, "rows of variable lengths do not go together with others");
+        return err_set(PARAMO_E_UNSUPPORTED,
+                       "rows of variable length cannot be combined with those of a second table");
     if (t->spec.dim != other->spec.dim)
-        return err_set(PARAMO_E_SIZE_MISMATCH, "rows of %u and of %u values do not go together", t->spec.dim,
-                       other->spec.dim);
+        return err_set(PARAMO_E_SIZE_MISMATCH, "rows of %u values cannot be combined with rows of %u values",
+                       t->spec.dim, other->spec.dim);
     return PARAMO_OK;
 }
 
@@ -37,7 +38,7 @@ struct reducing {
     uint64_t long_hash, long_key;
 };
 
-/* The parameters of a key's row, without what pushes of an aggregated table have brought; NULL: there is none. */
+/* The parameters of a key's row, in an aggregated table without its pending pushes. NULL: the key has no row. */
 static const char *row_of(const struct table *t, uint64_t key)
 {
     if (is_dense(t))
@@ -50,7 +51,7 @@ static const char *row_of(const struct table *t, uint64_t key)
     return rowslab_row(&t->sparse.slab, number);
 }
 
-/* Some columns of a row, or all. */
+/* Adds n columns of a row, with those of the second table's row. A key without such a row is left out. */
 static void take(struct reducing *r, uint64_t key, uint32_t column, const void *values, size_t n)
 {
     paramo_dtype other_dtype = PARAMO_F32;
@@ -90,7 +91,7 @@ static void take_aggregated(struct reducing *r, uint64_t key, const void *row, u
     }
 }
 
-/* The row of a payload, and how many values it has. */
+/* The row of a payload, and how many values it has. NULL: it has none. */
 static const char *payload_row(const struct table *t, const void *payload, uint32_t *len)
 {
     uint32_t number;
@@ -101,13 +102,13 @@ static const char *payload_row(const struct table *t, const void *payload, uint3
     return is_var(t) ? table_var_row(&t->var, number, len) : rowslab_row(&t->sparse.slab, number);
 }
 
+/* row: NULL if it is empty. */
 static void take_columns(struct reducing *r, uint64_t key, const char *row, uint32_t column, uint32_t n)
 {
     if (r->table->spec.aggregate)
         take_aggregated(r, key, row, column, n);
     else
-        take(r, key, column, column ? row + (size_t)column * r->table->spec.value_bytes : row,
-             n); /* empty: NULL */
+        take(r, key, column, column ? row + (size_t)column * r->table->spec.value_bytes : row, n);
 }
 
 static void take_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
@@ -128,7 +129,7 @@ static void take_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
     }
 }
 
-/* Rows of one run are taken as one, unless entries or a second table need each key. */
+/* Rows of one run are taken as one, unless entries, a second table or a function of USER need each key. */
 static void take_run(struct reducing *r, uint64_t first, uint64_t count)
 {
     const struct table *t = r->table;

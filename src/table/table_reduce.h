@@ -10,21 +10,22 @@
 #include "base/reduction.h"
 #include "table/table_page.h"
 
-/* How far it is. Zero-initialised at first. Rows that are too long for a step are taken in parts. */
+/* The progress of a reduction. Zero-initialised at first. Rows that are too long for a step are taken in parts. */
 struct table_reducing {
-    uint64_t cursor; /* DENSE: a row; else a hash */
+    uint64_t cursor; /* DENSE: a row; otherwise a hash */
     uint32_t column; /* of a long row */
     bool done;
-    /* Other kinds than DENSE. The long rows among some hashes come after the others, by hash. */
-    bool in_row;    /* of the row at the cursor, ... */
+    /* Not DENSE: a step takes the short rows of a range of hashes. Their long rows follow, one by one, by hash. */
+    bool in_row;    /* the next part is of the long row at the cursor, ... */
     uint64_t key;   /* ... which is this key's */
-    uint64_t taken; /* of rows with hashes below this only the long ones are left; of all, if ... */
+    uint64_t taken; /* the short rows with hashes below this are taken; all of them, if ... */
     bool all_taken;
 };
 
-/* SIZE_MISMATCH: rows of these tables do not go together. other may be NULL. */
+/* UNSUPPORTED, SIZE_MISMATCH: the rows of these tables cannot be combined. other may be NULL. */
 MUST_USE paramo_err table_reduce_check(const struct table *t, const struct table *other);
-/* Handles about that many values of the range of found->of. wants NULL: all keys. other: as the function needs. */
+/* Handles about that many values of the range of found->of. wants NULL: all keys. other: the second
+ * table, or NULL, as the function needs. */
 void table_reduce_step(const struct table *t, const struct table *other, struct table_reducing *at,
                        size_t values, struct reduced *found, table_wants wants, void *arg);
 

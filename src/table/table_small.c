@@ -22,7 +22,7 @@ static float *state_plane(const struct rowspec *spec, void *row, unsigned plane)
     return (float *)((char *)row + spec->param_bytes) + (size_t)plane * spec->dim;
 }
 
-/* Sets the state of a row that has its parameters. (With Adam's count a row would have four values.) */
+/* Sets the state of a row that has its parameters. There is no count of steps: with Adam's a row has four values. */
 static void start_row(const struct rowspec *spec, void *row)
 {
     optimizer_start(&spec->optimizer, row, state_plane(spec, row, 0), state_plane(spec, row, 1), spec->dim);
@@ -60,7 +60,7 @@ static void new_row(const struct table_small *s, uint64_t key, void *row)
 
 /* ---- requests that may have to be undone ---- */
 
-/* What a request has changed, since a request does everything or nothing: rows are pushed chunk by chunk,
+/* What a request has changed so far. A request does everything or nothing, but rows are pushed chunk by chunk,
  * and a later chunk may find no memory for its new rows. */
 struct undo {
     uint8_t *created; /* n flags, then the n rows as they were */
@@ -162,7 +162,7 @@ static paramo_err chunk_create(struct table_small *s, const struct keyindex_scan
     return PARAMO_OK;
 }
 
-/* Columns of rows that are there. */
+/* Pushes columns of rows that exist. */
 static void chunk_push_columns(const struct rowspec *spec, void *const *rows, size_t n, uint32_t col,
                                uint32_t ncols, const char *in)
 {
@@ -194,7 +194,7 @@ static void chunk_read(const struct rowspec *spec, const uint64_t *keys, size_t 
         read_rows(spec, keys, n, row, spec->param_bytes, out);
 }
 
-/* Finds all places again: growth has ended those of earlier chunks. */
+/* Finds all places again, because growth has ended those of earlier chunks. */
 static void find_places(const struct table_small *s, const uint64_t *keys, size_t n, uint32_t *rows)
 {
     struct keyindex_scan scan;

@@ -2,8 +2,8 @@
  * Store of a sparse table of small rows, 4 or 12 bytes (a float; a float with FTRL's state): a row is beside
  * its key in the index, in the same cache line. That saves the memory of a row number and the second cache
  * miss. The row number is the row's place in the index. Growth ends places, so generations count growth as
- * well. table.h has the contract of the functions, and checks their arguments. Tests:
- * test/table/test_table_small.c, test_table_sparse.c, test_table_model.c.
+ * well. table.h has the contract of the functions, and checks their arguments. It never knows snapshots, only marks.
+ * Tests: test/table/test_table_small.c, test_table_sparse.c, test_table_model.c.
  */
 #ifndef TABLE_TABLE_SMALL_H
 #define TABLE_TABLE_SMALL_H
@@ -27,7 +27,7 @@ struct table_small {
 
 /* Are rows of this kind small? */
 bool table_small_fits(const struct rowspec *spec);
-/* The bytes of its rows, at most. */
+/* The most bytes of a small row. */
 enum { TABLE_SMALL_ROW = 12 };
 
 void table_small_init(struct table_small *s, const struct rowspec *spec, struct tablemem *mem,

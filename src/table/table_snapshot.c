@@ -10,8 +10,8 @@
 
 enum {
     BLOCK_BYTES = 16 << 10, /* block of a dense table. Arbitrary */
-    VISIT_BYTES = 64,       /* of a step, for a block that is not given out ... */
-    VISIT_LOOKS = 4,        /* ... cost of a row that is, relative to one that is not */
+    VISIT_BYTES = 64,       /* what a block that is not given out takes of a step's bytes */
+    VISIT_LOOKS = 4,        /* cost of a row that is given out, relative to one that is not */
     ERASED_FIRST = 256,
     MARKS_STEP = 1 << 16 /* rows whose marks are cleared in a step: 1 ms (bench/steps.sh) */
 };
@@ -315,7 +315,7 @@ void table_snapshot_touch_range(struct table *t, uint64_t first, uint64_t count)
 
 /* ---- both ---------------------------------------------------------------------------------------------- */
 
-/* Called by the marks: a row will change for the first time since the snapshot was opened. */
+/* Called by rowmarks: a row will change for the first time since the snapshot was opened. */
 static void change_first(void *arg, uint64_t key, uint64_t number, unsigned was)
 {
     struct table_snapshot *snapshot = arg;

@@ -5,13 +5,13 @@
  * would copy most of the table). This module never knows files or checkpoints.
  *
  *     any keys: in the order of their hashes, which does not depend on how the index has grown
- *         0 ---- given out ---- cursor ---- to come: but for those that have changed since the opening ----
+ *         0 ---- given out ---- cursor ---- to come, except those that have changed since the opening ----
  *     dense: the same with blocks of consecutive rows
  *
  * The mark of a row says when the row changed (rowmarks.h; for small rows keyindex.h). Each opening begins an
  * epoch; the mark of a row:
  *
- *                              opening          a change             the walk comes by
+ *                              opening          a change             the walk reaches it
  *     0, not changed           0                this epoch's         ALL gives it out; 0
  *     the last epoch's         the last one's   this epoch's         gives it out; 0
  *     this epoch's             -                this epoch's         stays
@@ -51,7 +51,7 @@ enum table_snapshot_kind {
  * CHANGES and the changes are not known. After an error nothing has begun. */
 MUST_USE paramo_err table_snapshot_open(struct table *t, enum table_snapshot_kind kind, bool track,
                                         table_snapshot_row row, void *arg, struct table_snapshot **snapshot);
-/* Are all changes known since the last snapshot? It must have been opened with track, have reached its
+/* Are all changes since the last snapshot known? It must have been opened with track, have reached its
  * end and be closed. False after table_clear, an abandoned snapshot, a lack of memory for notes, or too
  * many removals, and while a snapshot is open. */
 bool table_changes_known(const struct table *t);
@@ -63,7 +63,7 @@ const uint64_t *table_snapshot_erased(const struct table_snapshot *snapshot, siz
 /* Gives out, or checks, about that many more bytes. *done: the snapshot is complete. MEMORY: a change could
  * not be noted; the snapshot is void, but the table is not. */
 MUST_USE paramo_err table_snapshot_step(struct table_snapshot *snapshot, size_t bytes, bool *done);
-/* Would a change of these rows give some out before their turn? (NULL: of all rows.) */
+/* Would a change of these rows give some out before their turn? keys NULL: of all rows. */
 bool table_snapshot_holds(const struct table_snapshot *snapshot, const uint64_t *keys, size_t n);
 /* NULL is allowed. Closing a snapshot that is not done abandons it. */
 void table_snapshot_close(struct table_snapshot *snapshot);

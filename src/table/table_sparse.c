@@ -132,7 +132,7 @@ static inline __attribute__((always_inline)) void prefetch_rows(const struct wal
     }
 }
 
-/* bytes: of each row, from its begin, that are used. */
+/* bytes: how many bytes of each row are used, from its start on. */
 static struct walk walk_begin(const struct table_sparse *s, const uint32_t *rows, size_t n, size_t bytes)
 {
     struct walk w = {.s = s, .rows = rows, .n = n, .step = BATCH, .ahead = BATCH, .bytes = bytes};
@@ -146,7 +146,7 @@ static struct walk walk_begin(const struct table_sparse *s, const uint32_t *rows
     return w;
 }
 
-/* How many of the rows from `done` on come next; rows after them are fetched. */
+/* Returns how many rows from `done` on to use next, and fetches rows after them. */
 static size_t walk_next(const struct walk *w, size_t done)
 {
     size_t m = w->n - done < w->step ? w->n - done : w->step;
@@ -161,7 +161,7 @@ static void walk_to(const struct walk *w, size_t i)
         (void)walk_next(w, i);
 }
 
-/* vals: checked; NULL: sums. */
+/* Adds checked values, or sums; the other one is NULL. */
 static paramo_err add_aggregated(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
                                  const void *vals, const struct aggregate_sum *sums, struct rowmarks *marks)
 {
@@ -229,7 +229,7 @@ paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint3
     return PARAMO_OK;
 }
 
-/* Of a row that a pull reads. */
+/* The bytes of a row that a pull reads. */
 static size_t pulled_bytes(const struct table_sparse *s)
 {
     return s->spec->aggregate ? s->slab.row_bytes : s->spec->param_bytes;

@@ -1,9 +1,8 @@
 /*
  * Store of a sparse table whose rows are not small (table_small.h): keyindex gives a key's row number,
  * rowslab the row. A row has parameters, then state (dim values per plane, then Adam's count, then what aggregate.h
- * keeps). table.h has
- * the contract of the functions, and checks their arguments. Tests: test/table/test_table_sparse.c,
- * test_table_model.c.
+ * keeps). table.h has the contract of the functions, and checks their arguments. It never knows snapshots, only marks.
+ * Tests: test/table/test_table_sparse.c, test_table_model.c.
  */
 #ifndef TABLE_TABLE_SPARSE_H
 #define TABLE_TABLE_SPARSE_H
@@ -28,7 +27,7 @@ struct table_sparse {
     struct tablemem *mem;
     struct keyindex index;
     struct rowslab slab;
-    struct aggregate_now now; /* of an aggregated table: of the pushes and pulls that follow */
+    struct aggregate_now now; /* aggregated: of the pushes and pulls that follow (table_at_clock) */
 };
 
 void table_sparse_init(struct table_sparse *s, const struct rowspec *spec, struct tablemem *mem,
@@ -44,10 +43,10 @@ MUST_USE paramo_err table_sparse_push_sums(struct table_sparse *s, const uint64_
                                            size_t n, const struct aggregate_sum *sums);
 void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows, size_t n,
                        void *vals);
-/* Rows that exist. The values are checked already. */
+/* All rows exist, and the values are checked. */
 void table_sparse_push_columns(struct table_sparse *s, const uint32_t *rows, size_t n, uint32_t col,
                                uint32_t ncols, const void *vals);
-/* rows may have TABLE_NO_ROW. */
+/* rows may contain TABLE_NO_ROW. */
 void table_sparse_pull_columns(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows,
                                size_t n, uint32_t col, uint32_t ncols, void *vals);
 MUST_USE paramo_err table_sparse_get(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows,

@@ -21,10 +21,10 @@ struct table_changes {
     bool known;     /* all changes since the last snapshot are known */
     uint64_t epoch; /* counts snapshots; their marks are 1, 2, 3, 1, ... */
     struct rowmarks marks;
-    /* Small rows have marks of abandoned snapshots: 1 of one, 2 of several ... */
+    /* Small rows still have marks of abandoned snapshots: 0 none, 1 of one, 2 of several ... */
     unsigned stale;
     uint64_t stale_at; /* ... from this hash on */
-    bool over_stale;   /* the open snapshot began while there were some */
+    bool over_stale;   /* the open snapshot began while there were such marks */
     uint64_t *erased;  /* keys; some may have a row again, or occur twice */
     size_t erased_count, erased_room;
 };

@@ -15,7 +15,7 @@ paramo_err table_transform_check(const struct table *t, const struct table *othe
         return err_set(PARAMO_E_UNSUPPORTED, "rows of variable lengths cannot be changed by a function");
     if (other && (t->spec.dim != other->spec.dim || t->options.dtype != other->options.dtype))
         return err_set(PARAMO_E_SIZE_MISMATCH,
-                       "rows of two tables that differ in dim or dtype do not go together");
+                       "the two tables differ in dim or dtype: their rows cannot be combined");
     return PARAMO_OK;
 }
 
@@ -35,7 +35,7 @@ paramo_err table_transform_rows(struct table *t, struct table *other, const stru
     assert(!table_transform_check(t, other, what) && two == (x != NULL));
     paramo_err err = two ? existing(other, keys, n, x) : existing(t, keys, n, vals);
     if (!err && two)
-        err = table_pull(t, keys, *n, vals, false); /* of a missing row, what it would begin with */
+        err = table_pull(t, keys, *n, vals, false); /* a missing row counts with its initial values */
     if (!err && what->function == PARAMO_TRANSFORM_USER)
         return transform_rows_user(what, t->options.dtype, keys, *n, t->spec.dim, vals, x);
     return err ? err : transform_values(what, t->options.dtype, vals, x, *n * t->spec.dim);

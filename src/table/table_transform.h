@@ -9,8 +9,8 @@
 
 struct table;
 
-/* SIZE_MISMATCH, UNSUPPORTED: the tables do not go together, or have no rows of a fixed length. INVALID as
- * transform_check. other: as the function needs, or NULL. */
+/* SIZE_MISMATCH, UNSUPPORTED: the rows of the tables cannot be combined, or have no fixed length. INVALID: as
+ * transform_check. other: the second table, or NULL, as the function needs. */
 MUST_USE paramo_err table_transform_check(const struct table *t, const struct table *other,
                                           const struct transform *what);
 /* Computes the rows of *n keys into vals (dim values each). Moves the keys that have a result to the front, and sets

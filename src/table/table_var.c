@@ -67,7 +67,7 @@ static paramo_err check_push(const struct table_var *v, const uint64_t *keys, si
         total += lens[i];
         if (i > 0 && keys[i] <= keys[i - 1]) {
             return err_set(keys[i] == keys[i - 1] ? PARAMO_E_KEYS_REPEATED : PARAMO_E_KEYS_UNSORTED,
-                           "key %llu follows key %llu", (unsigned long long)keys[i],
+                           "key %llu follows key %llu: keys must ascend", (unsigned long long)keys[i],
                            (unsigned long long)keys[i - 1]);
         }
     }

@@ -1,7 +1,7 @@
 /*
  * Store of a variable-length table: keyindex gives a key's row number, rowslab a small record that points to
- * the row's values, which have their own memory. table.h has the contract of the functions. Tests:
- * test/table/test_table_var.c.
+ * the row's values, which have their own memory. table.h has the contract of the functions. It never knows snapshots,
+ * only marks. Tests: test/table/test_table_var.c.
  */
 #ifndef TABLE_TABLE_VAR_H
 #define TABLE_TABLE_VAR_H
@@ -26,8 +26,9 @@ struct table_var {
 void table_var_init(struct table_var *v, const struct rowspec *spec, struct tablemem *mem,
                     uint64_t hash_seed);
 void table_var_clear(struct table_var *v);
-/* Frees the values of about that many rows of a store that will be cleared. *cursor is 0 at first. True:
- * all are freed. After the first call only this function and table_var_clear may be called. */
+/* Frees the values of about that many rows of a store that will be cleared. *cursor is 0 at first. True: all are freed.
+ * After the first call the rows dangle: call only this function until it returns true, and then only clear `index` and
+ * `slab`. table_var_clear would free the values again. */
 bool table_var_free_step(struct table_var *v, uint64_t *cursor, uint64_t rows);
 /* assign: replaces rows, for any optimizer. Keys must ascend: a repeated key would break "all or nothing". */
 MUST_USE paramo_err table_var_store(struct table_var *v, const uint64_t *keys, size_t n, const void *vals,

@@ -1,5 +1,5 @@
 /*
- * w = max(w, g). Rows begin at 0, so with values that are not negative w is the greatest one pushed so far, in whatever
+ * w = max(w, g). Rows begin at 0, so with values that are not negative w is the greatest one pushed so far, in any
  * order. Without state or options.
  */
 #include "table/optimizer/optimizer_kernel.h"

@@ -37,7 +37,7 @@ struct optimizer {
     optimizer_rows_fn *rows;
 };
 
-/* options are checked ones. */
+/* options: checked (table_options_check). */
 void optimizer_setup(struct optimizer *o, const paramo_table_options *options);
 
 /* NUMERIC, with the position, if a pushed value cannot be taken: enum optimizer_input has the rules. Integers
@@ -47,10 +47,10 @@ MUST_USE paramo_err optimizer_check(const struct optimizer *o, const void *g, si
  * s0 and s1 hold n each. */
 MUST_USE paramo_err optimizer_check_state(const struct optimizer *o, const float *w, const float *s0,
                                           const float *s1, float t, size_t n);
-/* Sets the state of fresh columns whose initial parameters stand in w: zeros, or what the definition's start
+/* Sets the state of fresh columns whose initial parameters are in w: zeros, or what the definition's start
  * makes of them. s0 == NULL: only w is wanted. */
 void optimizer_start(const struct optimizer *o, void *w, float *s0, float *s1, size_t n);
-/* t of the next push, from t of the last. */
+/* The t of a push, from the t of the push before. */
 static inline float optimizer_next_step(float t)
 {
     return t < OPTIMIZER_STEPS_MAX ? t + 1.0F : OPTIMIZER_STEPS_MAX;

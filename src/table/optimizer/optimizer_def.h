@@ -56,9 +56,9 @@ struct optimizer_def {
     unsigned planes;  /* of dim values of state each: s0, s1 */
     bool squares;     /* the last plane is a sum of squares, never negative */
     bool counts;      /* a row has a count of its pushes, too; then no chunk is cut inside a row */
-    /* By paramo_dtype. A type without rows is not taken. */
+    /* By paramo_dtype. A type whose `rows` is NULL is refused. */
     struct optimizer_kernel kernel[OPTIMIZER_DTYPES];
-    /* What optimizer_start does, where zeros are not the state of a fresh column; else NULL. */
+    /* What optimizer_start does, where zeros are not the state of a fresh column; otherwise NULL. */
     void (*start)(const struct optimizer *o, float *w, float *s0, float *s1, size_t n);
 };
 

@@ -6,7 +6,7 @@
  *     SPAN_OF(name)
  *
  * and names the kernel in its definition: GRADIENT_KERNEL(name, optimizer_rows_by_span). Included by opt_*.c
- * only. Tests: test/table/test_optimizer.c.
+ * only. It never knows tables. Tests: test/table/test_optimizer.c.
  */
 #ifndef TABLE_OPTIMIZER_OPTIMIZER_KERNEL_H
 #define TABLE_OPTIMIZER_OPTIMIZER_KERNEL_H
