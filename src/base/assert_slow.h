@@ -1,6 +1,7 @@
 /*
- * Assertions that walk lists or sets. They are in builds that test only: with a sanitizer, or with
- * -DPARAMO_ASSERT_SLOW=1. Cheap assertions are plain assert(), in every build. Tests: none; it has no code of its own.
+ * Assertions that walk lists or sets. They run only in builds for tests: with a sanitizer, or with
+ * -DPARAMO_ASSERT_SLOW=1. Cheap assertions are plain assert(), and run in every build. Tests: none; it has no code of
+ * its own.
  */
 #ifndef BASE_ASSERT_SLOW_H
 #define BASE_ASSERT_SLOW_H

@@ -56,8 +56,8 @@ void *bufpool_get(struct bufpool *pool, size_t size)
     return buffer;
 }
 
-/* True: the pool keeps it. */
-static bool kept(struct bufpool *pool, void *buffer, size_t size, size_t *bytes)
+/* Takes a buffer back. *bytes: the size of its class. False: the pool does not cache it. */
+static bool take_back(struct bufpool *pool, void *buffer, size_t size, size_t *bytes)
 {
     unsigned class = class_of(size);
     *bytes = bytes_of(class, size);
@@ -74,14 +74,14 @@ static bool kept(struct bufpool *pool, void *buffer, size_t size, size_t *bytes)
 void bufpool_put(struct bufpool *pool, void *buffer, size_t size)
 {
     size_t bytes;
-    if (buffer && !kept(pool, buffer, size, &bytes))
+    if (buffer && !take_back(pool, buffer, size, &bytes))
         free(buffer);
 }
 
 void bufpool_put_late(struct bufpool *pool, void *buffer, size_t size)
 {
     size_t bytes;
-    if (buffer && !kept(pool, buffer, size, &bytes))
+    if (buffer && !take_back(pool, buffer, size, &bytes))
         bufpool_drop_late(pool, buffer, bytes);
 }
 

@@ -4,7 +4,8 @@
  * see that all were returned.
  *
  * The system needs tens of milliseconds to take back a gigabyte. An owner that has no time for that returns buffers
- * with bufpool_put_late, and frees them a few at a time. Tests: test/base/test_bufpool.c.
+ * with bufpool_put_late, and frees them a few at a time. It never knows what a buffer holds. Tests:
+ * test/base/test_bufpool.c.
  */
 #ifndef BASE_BUFPOOL_H
 #define BASE_BUFPOOL_H
@@ -12,11 +13,11 @@
 #include <stddef.h>
 
 enum {
-    BUFPOOL_MIN_SHIFT = 8,
-    BUFPOOL_MAX_SHIFT = 22,
+    BUFPOOL_MIN_SHIFT = 8,  /* the smallest buffer: 256 bytes */
+    BUFPOOL_MAX_SHIFT = 22, /* the largest that is pooled: 4 MiB */
     BUFPOOL_CLASSES = BUFPOOL_MAX_SHIFT - BUFPOOL_MIN_SHIFT + 1,
-    BUFPOOL_LATE_BYTES = 16 << 20, /* that bufpool_free_late frees: less than 2 ms */
-    BUFPOOL_LATE_MIN = 64 << 10    /* shorter ones are freed at once */
+    BUFPOOL_LATE_BYTES = 16 << 20, /* what one bufpool_free_late frees, in less than 2 ms */
+    BUFPOOL_LATE_MIN = 64 << 10    /* shorter blocks are freed at once */
 };
 
 struct bufpool_free {
@@ -36,15 +37,16 @@ struct bufpool {
 
 void bufpool_init(struct bufpool *pool, size_t cached_max);
 void bufpool_fini(struct bufpool *pool);
-/* Aligned to 64 bytes, not cleared. NULL without a message if there is no memory. size 0 is 1. */
+/* Aligned to 64 bytes, not cleared. NULL without a message if there is no memory. A size of 0 counts as 1. */
 void *bufpool_get(struct bufpool *pool, size_t size);
 /* size: as in bufpool_get. NULL is ignored. */
 void bufpool_put(struct bufpool *pool, void *buffer, size_t size);
 /* Like bufpool_put(), but bufpool_free_late frees the buffer if the pool does not keep it. */
 void bufpool_put_late(struct bufpool *pool, void *buffer, size_t size);
-/* A block of malloc of this many bytes, which is freed by bufpool_free_late. */
+/* Frees a block from malloc of that many bytes: a short one at once, a longer one in bufpool_free_late. */
 void bufpool_drop_late(struct bufpool *pool, void *block, size_t bytes);
-/* Frees BUFPOOL_LATE_BYTES of what is to be freed; a longer block from its end on. pool->late is NULL when all is. */
+/* Frees up to BUFPOOL_LATE_BYTES of the late blocks; it shortens a longer block from its end. pool->late is NULL when
+ * none is left. */
 void bufpool_free_late(struct bufpool *pool);
 
 #endif

@@ -9,7 +9,7 @@ static atomic_int limit = CPU_LEVELS - 1;
 static enum cpu_level highest(void)
 {
 #if defined(__x86_64__)
-    if (!__builtin_cpu_supports("avx2")) /* asks the system as well, which must save the registers */
+    if (!__builtin_cpu_supports("avx2")) /* asks the system, too: it must save the registers */
         return CPU_BASE;
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")

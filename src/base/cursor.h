@@ -99,7 +99,7 @@ static inline uint64_t read_u64(struct reader *r)
 
 float read_f32(struct reader *r);
 double read_f64(struct reader *r);
-/* Copies a string with a u16 length to dst and terminates it. Fails if it does not fit or has a zero byte. */
+/* Copies a string with a u16 length to dst and terminates it. Fails if it does not fit or contains a zero byte. */
 void read_string(struct reader *r, char *dst, size_t capacity);
 /* True if nothing failed and nothing is left over. */
 static inline bool reader_done(const struct reader *r)

@@ -6,8 +6,8 @@
 void exactsum_carry(struct exactsum *s)
 {
     for (unsigned i = 0; i + 1 < EXACTSUM_CHUNKS; i++) {
-        int64_t low =
-            s->chunk[i] & UINT32_MAX; /* two's complement: the rest is a multiple of 2^32, also below 0 */
+        /* two's complement: without low the chunk is a multiple of 2^32, even if it is negative */
+        int64_t low = s->chunk[i] & UINT32_MAX;
         s->chunk[i + 1] += (s->chunk[i] - low) / (INT64_C(1) << 32);
         s->chunk[i] = low;
     }

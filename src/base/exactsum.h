@@ -27,7 +27,7 @@ struct exactsum {
     unsigned taken;             /* values since carries ran */
 };
 
-/* Makes all chunks but the last 0 to 2^32 - 1: equal sums have equal chunks then. */
+/* Brings all chunks but the last into 0 .. 2^32 - 1. Then equal sums have equal chunks. */
 void exactsum_carry(struct exactsum *s);
 void exactsum_add_special(struct exactsum *s, double value);
 
@@ -56,7 +56,7 @@ static inline void exactsum_add(struct exactsum *s, double value)
         exactsum_carry(s);
 }
 
-/* Adds another sum. */
+/* Adds another sum. Carries run in both. */
 void exactsum_merge(struct exactsum *s, struct exactsum *other);
 /* The nearest double; ties go to the even one. Infinite, or NaN, if the values say so, or if the sum is too large. */
 double exactsum_value(struct exactsum *s);

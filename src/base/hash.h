@@ -1,7 +1,8 @@
 /*
  * Mixing functions. mix64 is a bijection on 64 bits (the finalizer of Steele et al.'s SplitMix, OOPSLA'14);
  * it spreads ids. hash_bytes is XXH3; it guards headers and files against damage, not against an attacker.
- * Both are part of the wire and file formats and never change. Tests: test/base/test_base.c.
+ * Both are part of the wire and file formats and never change. This module never knows what it hashes. Tests:
+ * test/base/test_base.c.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H

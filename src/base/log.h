@@ -11,8 +11,8 @@ void log_set_level(int level);
 int log_level(void);
 enum { LOG_LINE_BYTES = 512 }; /* a longer line is cut */
 const char *log_level_name(int level);
-/* Gets every line up to LOG_INFO as well, at any level of the log. NULL: none. Several threads may call it
- * at once. */
+/* A recorder gets all errors, warnings and infos, also those that the log's level hides. NULL: none. Several threads
+ * may call it at once. */
 typedef void (*log_recorder)(int level, const char *line);
 void log_set_recorder(log_recorder recorder);
 /* sink NULL: stderr. Several threads may call a sink at once. Set it while nothing logs. */

@@ -7,8 +7,8 @@
 
 enum {
     GROWS_AT_ONCE = 1 << 14, /* slots: a step of 0.3 ms */
-    GROWS_BY = 32, /* slots that a put empties: more than 4, so that all are empty before the map is full */
-    GIVEN_BACK = 1 << 18 /* slots whose memory is given back at a time: 4 MiB */
+    GROWS_BY = 32,       /* slots that a put empties; with 2 all would be empty before the map grows again */
+    GIVEN_BACK = 1 << 18 /* slots whose memory is returned at a time: 4 MiB */
 };
 
 void map_init(struct map *m)
@@ -62,7 +62,7 @@ static void slot_move(struct map *m, struct map_slot *from)
     *from = (struct map_slot){0};
 }
 
-/* The slots after the last that is left are empty. */
+/* Frees memory of old slots. Those after the first old_count are empty. */
 static void old_give_back(struct map *m)
 {
     if (!m->old_count) {
@@ -76,8 +76,8 @@ static void old_give_back(struct map *m)
     }
 }
 
-/* Moves the entries of a few old slots, the last first. Then the last that is left is empty, and each entry before it
- * is found without the slots after. */
+/* Moves the entries of a few old slots, the last first. The last slot that is left is then empty, so each entry before
+ * it is found without the slots after it. */
 static void old_move(struct map *m)
 {
     for (size_t n = 0; m->old_count; n++, m->old_count--) {
@@ -102,11 +102,10 @@ static paramo_err map_grow(struct map *m)
     m->slots = slots;
     m->capacity = capacity;
     bool at_once = m->old_capacity <= GROWS_AT_ONCE;
+    /* If it grows in steps, only the run at the beginning moves now: its entries may belong to slots at the end. */
     for (size_t i = 0; i < m->old_count && (at_once || m->old[i].value); i++)
         if (m->old[i].value)
-            slot_move(
-                m,
-                &m->old[i]); /* in steps: the run at the beginning, which may belong to places at the end */
+            slot_move(m, &m->old[i]);
     m->old_count = at_once ? 0 : m->old_count;
     old_give_back(m);
     return PARAMO_OK;
@@ -131,7 +130,7 @@ paramo_err map_put(struct map *m, uint64_t key, void *value)
     return PARAMO_OK;
 }
 
-/* Empties the slot. Entries after it move back where they belong at or before it. */
+/* Empties the slot. Entries after it that belong at or before it move back. */
 static void slot_empty(struct map_slot *slots, size_t capacity, struct map_slot *slot)
 {
     size_t mask = capacity - 1, hole = (size_t)(slot - slots);
@@ -172,7 +171,7 @@ int map_next(const struct map *m, size_t *cursor, uint64_t *key, void **value)
     return 0;
 }
 
-/* False: these were all of them. */
+/* False: no slots are left. */
 static bool scan_slots(const struct map_slot *all, size_t count, size_t *at, size_t *left,
                        void (*each)(void *arg, uint64_t key, void *value), void *arg)
 {
@@ -188,8 +187,9 @@ static bool scan_slots(const struct map_slot *all, size_t count, size_t *at, siz
 }
 
 /* Between two turns the slot at scan->at is empty, so no entry after it belongs before it: a removal moves entries
- * back, but never beyond the slot where they belong. A map that grows has all of its entries in other places. While
- * they move, the old slots come first: what leaves them before the scan has come to it is found in the new ones. */
+ * back, but never beyond the slot where they belong. In a map that has grown all entries are in other places. While
+ * they move, the old slots come first: an entry that leaves them before the scan reaches it is found in the new
+ * slots. */
 bool map_scan(const struct map *m, struct map_scan *scan, size_t slots,
               void (*each)(void *arg, uint64_t key, void *value), void *arg)
 {

@@ -2,7 +2,7 @@
  * Intrusive queues. `queue` is a plain FIFO for one owner. `mailbox` takes posts from any thread; one thread drains
  * it and gets all posts in the order posted (a Treiber stack, which mailbox_drain reverses: a post is one
  * compare-and-swap, a drain one exchange). Posting and checking are sequentially consistent. Lanes rely on this:
- * without it a wake-up could be lost. Tests: test/base/test_base.c.
+ * without it a wake-up could be lost. It never knows what a node is part of. Tests: test/base/test_base.c.
  */
 #ifndef BASE_QUEUE_H
 #define BASE_QUEUE_H
@@ -48,7 +48,7 @@ static inline struct qnode *queue_pop(struct queue *q)
     return n;
 }
 
-/* All of `more` comes after the last; it is empty then. */
+/* Moves all of `more` to the end of q. */
 static inline void queue_append(struct queue *q, struct queue *more)
 {
     if (!more->head)
@@ -74,7 +74,7 @@ static inline void mailbox_post(struct mailbox *m, struct qnode *n)
         !atomic_compare_exchange_weak_explicit(&m->top, &top, n, memory_order_seq_cst, memory_order_relaxed));
 }
 
-/* Posts all of q, oldest first; it is empty then. It was not. */
+/* Posts all of q, oldest first, and empties it. q must not be empty. */
 static inline void mailbox_post_all(struct mailbox *m, struct queue *q)
 {
     struct qnode *oldest = q->head, *newest = NULL;

@@ -11,7 +11,7 @@ static double magnitude(double value)
 
 paramo_err reduction_check(const struct reduction *what)
 {
-    bool takes = what->function == PARAMO_REDUCE_DOT;
+    bool needs_two = what->function == PARAMO_REDUCE_DOT;
     if (what->function == PARAMO_REDUCE_USER)
         return user_name_is_good(what->user.name) && !what->most
                    ? PARAMO_OK
@@ -19,9 +19,9 @@ paramo_err reduction_check(const struct reduction *what)
                              "a function of the application needs a name, and gives no entries");
     if (what->function >= PARAMO_REDUCE_FUNCTIONS)
         return err_set(PARAMO_E_INVALID, "there is no reduction %u", what->function);
-    if (what->two != takes)
+    if (what->two != needs_two)
         return err_set(PARAMO_E_INVALID,
-                       takes ? "this reduction needs a second table" : "this reduction takes one table");
+                       needs_two ? "this reduction needs a second table" : "this reduction takes one table");
     size_t least = what->function == PARAMO_REDUCE_TOP || what->function == PARAMO_REDUCE_MIN ||
                    what->function == PARAMO_REDUCE_MAX;
     size_t most = what->function == PARAMO_REDUCE_TOP ? REDUCTION_ENTRIES_MAX : least;
@@ -113,7 +113,7 @@ static void swap(paramo_entry *a, paramo_entry *b)
     *b = c;
 }
 
-/* The entry at i goes down until none below it is worse. */
+/* The entry at i moves down until none below it is worse. */
 static void sift_down(struct reduced *found, size_t i, size_t n)
 {
     paramo_entry *e = found->entries;
@@ -170,7 +170,7 @@ static inline double value_at(paramo_dtype dtype, const void *values, size_t i)
     return ((const uint8_t *)values)[i];
 }
 
-/* One loop for each type, so that the type is not asked for each value. */
+/* F32 has a loop of its own, without a switch over the type for each value. */
 #define EACH(body)                                                                                           \
     switch (dtype) {                                                                                         \
     case PARAMO_F32:                                                                                         \

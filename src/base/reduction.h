@@ -32,11 +32,11 @@ struct reduced {
     /* MIN, MAX, TOP: the best, in a heap whose root is the worst, until reduced_sort puts the best first */
     paramo_entry *entries;
     size_t n;
-    const paramo_function *user; /* USER: ... */
-    void *own, *params;          /* ... what it has found, and what it is given */
+    const paramo_function *user; /* USER: the function, ... */
+    void *own, *params;          /* ... its state, and its parameters */
 };
 
-/* INVALID: no such function, or more entries than there may be, or a second table where the function takes none. */
+/* INVALID: no such function, the wrong number of entries or of tables, or no name (USER). */
 MUST_USE paramo_err reduction_check(const struct reduction *what);
 static inline bool reduction_sums(unsigned function)
 {
@@ -53,9 +53,10 @@ MUST_USE paramo_err reduced_init(struct reduced *found, const struct reduction *
 void reduced_fini(struct reduced *found);
 /* Empties the result. */
 void reduced_reset(struct reduced *found);
+/* The memory that a result takes, without the parameters of USER. */
 size_t reduced_bytes(const struct reduction *what);
 
-/* Zero or the bytes of its state (USER). */
+/* The bytes of its state (USER); otherwise 0. */
 size_t reduced_state_bytes(const struct reduced *found);
 
 /* n values of a row from a column on; other: those of the second table, of type other_dtype. */
@@ -68,7 +69,7 @@ bool reduced_before(unsigned function, const paramo_entry *a, const paramo_entry
 /* Adds another result of the same reduction. Both are sorted before, and `found` is sorted afterwards. `other`
  * changes. MEMORY: found is as before. PROTOCOL: the function of USER says that the other one is not valid. */
 MUST_USE paramo_err reduced_merge(struct reduced *found, struct reduced *other);
-/* The result of a function that sums; else the first entry's value, or 0. */
+/* The result of a function that sums; otherwise the first entry's value, or 0. */
 double reduced_value(struct reduced *found);
 
 #endif

@@ -25,7 +25,7 @@ static inline unsigned registered_count(struct registered *r)
     return atomic_load_explicit(&r->count, memory_order_acquire);
 }
 
-/* Until registered_end no other thread registers: a moment. Any thread. */
+/* Spins until no other thread registers, which is a moment. Others spin until registered_end. Any thread. */
 static inline void registered_begin(struct registered *r)
 {
     while (atomic_flag_test_and_set_explicit(&r->busy, memory_order_acquire))

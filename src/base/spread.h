@@ -1,7 +1,7 @@
 /*
  * The distribution of numbers, such as durations: a count per size class, with eight classes per doubling. A
- * quantile is at most an eighth too high, however many numbers there are. Classes are exact below 8; the last
- * has all numbers beyond 2^34. Pure; one owner. Tests: test/base/test_spread.c.
+ * quantile is at most an eighth too high, however many numbers there are. Classes are exact below 8. The last
+ * one has no upper end: it counts all numbers from 15 * 2^30 on. Pure; one owner. Tests: test/base/test_spread.c.
  */
 #ifndef BASE_SPREAD_H
 #define BASE_SPREAD_H

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Integers have all values of a up to here. */
+/* Integers of a smaller magnitude fit into 64 bits. */
 #define INTEGERS 0x1p63
 
 paramo_err transform_check(const struct transform *what, paramo_dtype dtype)

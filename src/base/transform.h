@@ -19,7 +19,7 @@ struct transform {
     struct user_call user; /* USER */
 };
 
-/* USER: as its caller likes. */
+/* Does the function need a second table? Not for USER, which may have one or not. */
 static inline bool transform_takes_two(unsigned function)
 {
     return function == PARAMO_TRANSFORM_AXPY || function == PARAMO_TRANSFORM_COPY;
@@ -27,7 +27,7 @@ static inline bool transform_takes_two(unsigned function)
 /* INVALID: no such function; a second table too many or too few; a is not finite, or a table of integers needs an
  * integer. */
 MUST_USE paramo_err transform_check(const struct transform *what, paramo_dtype dtype);
-/* y: n values as they are; afterwards as the function makes them. x: those of the second table. Floats are computed in
+/* Replaces y[0 .. n) by the function's results. x: the values of the second table. Floats are computed in
  * double and rounded once, integers wrap around. NUMERIC: a result is not finite; y holds anything then. */
 MUST_USE paramo_err transform_values(const struct transform *what, paramo_dtype dtype, void *y, const void *x,
                                      size_t n);

@@ -71,7 +71,7 @@ void user_functions_forget(void)
 paramo_err user_call_make(struct user_call *call, const char *name, const void *params, size_t bytes)
 {
     if (!user_name_is_good(name))
-        return err_set(PARAMO_E_INVALID, "the name of a function of the application is missing, or wrong");
+        return err_set(PARAMO_E_INVALID, "the name of a function of the application is missing or not valid");
     if (bytes > PARAMO_FUNCTION_PARAMS_MAX || (bytes && !params))
         return err_set(PARAMO_E_INVALID,
                        "function %s: %zu bytes of parameters; at most %d are possible, and not at NULL", name,

@@ -24,7 +24,7 @@ struct user_call {
 MUST_USE paramo_err user_function_register(const paramo_function *function);
 /* NULL: no function of this name was registered in this process. */
 const paramo_function *user_function_find(const char *name);
-/* INVALID: there is no name, or it is too long; or more parameters than there may be, or NULL. */
+/* INVALID: the name is missing or not valid, or there are too many parameters, or they are NULL. */
 MUST_USE paramo_err user_call_make(struct user_call *call, const char *name, const void *params,
                                    size_t bytes);
 bool user_name_is_good(const char *name);

@@ -15,7 +15,7 @@ enum { USER_TASKS_MAX = 64 };
 
 /* INVALID: see paramo_task_register. */
 MUST_USE paramo_err user_task_register(const paramo_task_function *function);
-/* By the len bytes of its name, which may be any. NULL: no function of this name was registered in this process. */
+/* name: len bytes of any kind. NULL: no function of this name was registered in this process. */
 const paramo_task_function *user_task_find(const char *name, size_t len);
 bool user_tasks_any(void);
 /* For tests. */
