@@ -47,7 +47,7 @@ void ring_fill_chain(const struct ring_ends *ends, unsigned replicas, const stru
         }
 }
 
-/* Are any members of the partition's chain left? With drop it also drops the others. */
+/* Is any member of the partition's chain left? With `drop` the others are dropped. */
 static bool any_left(struct ring_chains *chains, size_t partition, const bool *gone, size_t n, bool drop)
 {
     bool left = false;
@@ -114,7 +114,7 @@ struct dues {
     const uint32_t *owned;
 };
 
-/* How many partitions the shard lacks of its due share. INT64_MIN: it gets none. */
+/* How many partitions the shard lacks to its due share. INT64_MIN: it gets none. */
 static int64_t due(const struct dues *d, size_t i)
 {
     uint64_t weight = d->weight ? d->shards[i].weight : 1;
@@ -159,7 +159,7 @@ bool ring_adopt(struct ring_chains *chains, const struct ring_shard *shards, con
     return d.left > 0;
 }
 
-/* Have all of these 64 partitions the same chains? Most have. */
+/* Do all of these 64 partitions keep their chains? Most do. */
 static bool same_chains(const struct ring_chains *before, const struct ring_chains *after, size_t first)
 {
     bool same = true;

@@ -11,7 +11,7 @@
 
 /* A member at level l has the rows of all tables with l replicas or more. So it may move to a lower level
  * only if that level holds no further tables. before[l]: how many different numbers of replicas below l
- * tables have. Levels with equal `before` hold the same tables. Zeroed: every level holds every table. */
+ * tables have. Levels with equal `before` hold the same tables. Zeroed: every level holds all tables. */
 struct ring_ends {
     uint8_t before[RING_LEVELS];
 };
@@ -28,20 +28,18 @@ struct ring_candidate {
     uint16_t shard;
     uint8_t level; /* it has the tables of a member at this level */
 };
-/* Puts up to RING_LEVELS members into a chain of `replicas` + 1 levels. The first is the owner, whatever it
- * lacks. The others follow, those with more tables first and otherwise in order, each as near to the owner as
- * its tables allow. A level that no member can fill stays empty (RING_NONE); a member without a place is left
- * out. */
+/* Puts up to RING_LEVELS members into a chain of `replicas` + 1 levels. The first is the owner, even if it lacks
+ * tables. The others follow, those with more tables first and otherwise in order, each as near to the owner as its
+ * tables allow. A level that no member can fill stays empty (RING_NONE); a member without a place is left out. */
 void ring_fill_chain(const struct ring_ends *ends, unsigned replicas, const struct ring_candidate *candidates,
                      unsigned n, uint16_t chain[RING_LEVELS]);
 
-/* Drops the shards that are gone (gone has n flags) from every chain. The first member that is left
- * becomes the owner. A partition without a member left keeps its owner, alone, since only that shard had
- * its rows. So does a partition if the first member left lacks some table with one replica or more; with
- * lose, that member becomes the owner all the same. Returns the number of partitions that keep a dead
- * owner. lowest (RING_PARTITIONS, or NULL): the level of the first member left; the rows of tables with
- * fewer replicas are lost. RING_LEVELS: no member is left. This function does not set apart and present:
- * ring_measure does. */
+/* Drops the shards that are gone (gone has n flags) from every chain. The first member that is left becomes the
+ * owner. A partition without a member left keeps its owner, alone, since only that shard had its rows. If the first
+ * member left lacks some table with one replica or more, the partition keeps its dead owner as well, unless `lose` is
+ * set: then that member becomes the owner. Returns the number of partitions that keep a dead owner. lowest
+ * (RING_PARTITIONS, or NULL): the level of the first member left; the rows of tables with fewer replicas are lost.
+ * RING_LEVELS: no member is left. This function does not set apart and present: ring_measure does. */
 uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, const bool *gone, size_t n,
                       bool lose, uint8_t *lowest);
 

@@ -20,12 +20,11 @@ static inline void partition_set_add(uint64_t partitions[PARTITION_WORDS], unsig
 {
     partitions[partition / 64] |= UINT64_C(1) << (partition % 64);
 }
-/* Adds the partitions [first, end). */
 static inline void partition_set_remove(uint64_t partitions[PARTITION_WORDS], unsigned partition)
 {
     partitions[partition / 64] &= ~(UINT64_C(1) << partition % 64);
 }
-
+/* Adds the partitions [first, end). */
 static inline void partition_set_add_run(uint64_t partitions[PARTITION_WORDS], unsigned first, unsigned end)
 {
     for (unsigned word = first / 64; first < end; first = 64 * ++word) {
@@ -58,7 +57,7 @@ static inline unsigned partition_set_next_absent(const uint64_t partitions[PARTI
     partition < RING_PARTITIONS;                                                                             \
     partition = partition_set_next(partitions, partition + 1)
 
-/* Adds to begins where runs begin of partitions that are all in the set, or all not in it. */
+/* Adds to begins the first partition of each run of partitions that are all in the set, or all not in it. */
 static inline void partition_set_run_starts(const uint64_t partitions[PARTITION_WORDS],
                                             uint64_t begins[PARTITION_WORDS])
 {

@@ -15,7 +15,7 @@ struct share {
     double held, due; /* held: partitions of all levels above; due: its due share with this level */
     uint32_t have;    /* partitions of this level */
     uint32_t target;  /* floor or ceiling of due - held */
-    bool fraction;    /* due - held is no whole number, so target may be one more */
+    bool fraction;    /* due - held is not a whole number, so target may be one more */
 };
 
 /* A placement is made level by level, from the owners down. */
@@ -37,7 +37,7 @@ struct placing {
     uint64_t runs[PARTITION_WORDS];
     uint16_t *queue, *rest, *from, *through; /* make_room */
     unsigned searches;
-    size_t no_room; /* the partition of the last search that failed; RING_PARTITIONS: none lately */
+    size_t no_room; /* the partition of the last search, if it failed; otherwise RING_PARTITIONS */
 };
 
 /* ---- groups -------------------------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static bool fits(const struct placing *p, size_t partition, uint16_t shard)
     return true;
 }
 
-/* Have these partitions the same members at the levels above? Then the same shards fit both. */
+/* Do these partitions have the same members at the levels above? Then the same shards fit both. */
 static bool same_above(const struct placing *p, size_t a, size_t b)
 {
     bool same = true;
@@ -107,7 +107,7 @@ static bool same_above(const struct placing *p, size_t a, size_t b)
     return same;
 }
 
-/* May it join without pushing a member of the old chain out? */
+/* May the shard join without pushing a member of the old chain out? */
 static bool fits_well(const struct placing *p, size_t partition, uint16_t shard)
 {
     if (!fits(p, partition, shard))
@@ -214,8 +214,8 @@ static uint32_t wants(const struct placing *p, uint16_t shard)
 
 /* ---- taking -------------------------------------------------------------------------------------------- */
 
-/* Would one of the candidates, shards that lack partitions, fit the partition well if its holder left it? The
- * chain excludes at most 2 * RING_LEVELS groups, so that many candidates of different groups suffice. */
+/* Would one of the candidates, shards that lack partitions, fit the partition well if its holder left it? A chain
+ * excludes at most 2 * RING_LEVELS groups, so this number of candidates of different groups suffices. */
 static bool is_wanted(const struct placing *p, const uint16_t *candidates, size_t count, size_t partition)
 {
     for (size_t c = 0; c < count; c++)
@@ -224,6 +224,7 @@ static bool is_wanted(const struct placing *p, const uint16_t *candidates, size_
     return false;
 }
 
+/* Lists up to `cap` shards that lack partitions, one of each group. */
 static size_t wanting_groups(const struct placing *p, uint16_t *candidates, size_t cap)
 {
     size_t count = 0;
@@ -292,7 +293,7 @@ static void release(struct placing *p)
 /* The first partition from `from` on that the shard holds. RING_PARTITIONS: none. */
 static size_t next_held(const struct placing *p, size_t from, uint16_t shard)
 {
-    enum { STEP = sizeof(uint64_t) / sizeof *p->holder }; /* are looked at at once */
+    enum { STEP = sizeof(uint64_t) / sizeof *p->holder }; /* partitions that are compared at once */
     const uint64_t ones = UINT64_C(0x0001000100010001), tops = ones << 15;
     while (from < RING_PARTITIONS) {
         uint64_t differ;
@@ -397,7 +398,7 @@ static bool make_room(struct placing *p, size_t partition)
 {
     size_t head = 0, tail = 0, rest = 0;
     if (p->no_room < RING_PARTITIONS && same_above(p, partition, p->no_room))
-        return false; /* since then shards have only got more */
+        return false; /* since then shards have only gained partitions */
     for (size_t i = 0; i < p->n; i++) {
         if (fits(p, partition, (uint16_t)i)) {
             p->from[i] = RING_NONE;
@@ -480,7 +481,7 @@ static void assign_beyond(struct placing *p)
 
 /* ---- a level ------------------------------------------------------------------------------------------- */
 
-/* The first owners: the ring is cut in order, by cumulated weight. */
+/* The first owners: the ring is cut in order, by cumulative weight. */
 static void cut_in_order(struct placing *p)
 {
     uint64_t sum = 0, total = 0;
@@ -571,8 +572,9 @@ paramo_err ring_place(const struct ring_shard *shards, size_t n, unsigned replic
     for (size_t i = 0; i < n; i++)
         total += shards[i].weight;
     if (n >= RING_NONE || total == 0)
-        return err_set(PARAMO_E_INVALID, "a ring needs 1 to %d shards with a weight, not %zu", RING_NONE - 1,
-                       n);
+        return err_set(PARAMO_E_INVALID,
+                       "a ring needs 1 to %d shards, and one with a weight above 0; there are %zu",
+                       RING_NONE - 1, n);
     if (replicas > RING_REPLICAS_MAX)
         return err_set(PARAMO_E_INVALID, "there are at most %d replicas, not %u", RING_REPLICAS_MAX,
                        replicas);

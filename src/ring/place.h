@@ -28,7 +28,7 @@ enum { RING_REPLICAS_MAX = 3, RING_LEVELS = 1 + RING_REPLICAS_MAX, RING_WEIGHT_M
 
 struct ring_shard {
     uint32_t weight;    /* at most RING_WEIGHT_MAX; 0: holds nothing */
-    uint32_t server;    /* shards of one process have one number */
+    uint32_t server;    /* the shards of one process have the same number */
     const char *domain; /* shards of one domain fail together: its host by default */
 };
 
@@ -56,7 +56,7 @@ struct ring_transfers {
 };
 MUST_USE paramo_err ring_compare(const struct ring_chains *before, const struct ring_chains *after,
                                  struct ring_transfers *transfers);
-/* One line if replicas are missing or not in distinct domains. False: there is nothing to warn of. */
+/* A warning of one line if replicas are missing, or not in distinct domains. False: neither is so. */
 bool ring_warning(const struct ring_chains *chains, char *text, size_t capacity);
 
 #endif

@@ -34,7 +34,7 @@ static inline unsigned ring_partition(uint64_t position)
     return (unsigned)(position >> RING_PARTITION_SHIFT);
 }
 
-/* Assigns all partitions to n shards by weight (all 1 when weights is NULL). Each shard's share is within
+/* Assigns all partitions to n shards by weight (all 1 if weights is NULL). Each shard's share is within
  * one partition of its due share, in long contiguous runs. With `before`, as few partitions move as the
  * shares allow. Shards with weight 0 own nothing. Without `before` shards own the ring in the order of
  * their numbers (so RANGE tables are contiguous by rank). */

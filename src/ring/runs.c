@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Notes which partitions of a word another shard has than the one before. */
+/* Notes the partitions of a word whose shard is not that of the partition before. */
 static void changes_note(const uint16_t owner[RING_PARTITIONS], unsigned word, uint8_t changes[64])
 {
     const uint16_t *here = owner + 64 * (size_t)word, *before = word ? here - 1 : NULL;
@@ -16,7 +16,7 @@ static void changes_note(const uint16_t owner[RING_PARTITIONS], unsigned word, u
         changes[i] |= here[i] != before[i];
 }
 
-/* Has any partition of the word another shard than the one before? In most words none has. */
+/* Does the shard change at any partition of the word? In most words it does not. */
 static bool changes_in(const uint16_t owner[RING_PARTITIONS], unsigned word)
 {
     const uint16_t *here = owner + 64 * (size_t)word;
@@ -39,7 +39,7 @@ void ring_runs_add(const uint16_t *const owners[], unsigned count, uint64_t begi
         for (unsigned i = 0; any && i < 64; i += 8) {
             uint64_t eight;
             memcpy(&eight, changes + i, sizeof eight);
-            /* the lowest bits of its bytes, the first byte's lowest (little endian) */
+            /* gathers the lowest bit of each byte, that of the first byte lowest (little-endian) */
             begins[word] |= (eight * UINT64_C(0x0102040810204080) >> 56) << i;
         }
     }

@@ -8,8 +8,7 @@
 
 #include "ring/partition_set.h"
 
-/* Adds partition 0, and each partition where one of these `count` arrays has another shard than for the partition
- * before. */
+/* Adds partition 0, and each partition at which one of these `count` arrays changes its shard. */
 void ring_runs_add(const uint16_t *const owners[], unsigned count, uint64_t begins[PARTITION_WORDS]);
 
 #endif
