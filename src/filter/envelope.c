@@ -2,7 +2,7 @@
 
 #include "filter/registry.h"
 
-static bool spoken(const struct filter_ops *ops, uint64_t capabilities)
+static bool connection_has(const struct filter_ops *ops, uint64_t capabilities)
 {
     return ops->capability && (ops->capability & capabilities) == ops->capability;
 }
@@ -14,7 +14,7 @@ void filter_envelope_wants(struct writer *w, const struct filter_chain *wants, u
     write_u8(w, 0);
     for (unsigned i = 0; wants && i < wants->count; i++) {
         const struct filter_ops *ops = wants->at[i].ops;
-        if (!(ops->codes & FILTER_OF_ANSWER) || !spoken(ops, capabilities))
+        if (!(ops->codes & FILTER_OF_ANSWER) || !connection_has(ops, capabilities))
             continue;
         write_u8(w, ops->id);
         write_f32(w, wants->at[i].arg);
@@ -26,7 +26,7 @@ void filter_envelope_wants(struct writer *w, const struct filter_chain *wants, u
         w->data[at] = (uint8_t)count;
 }
 
-/* Filters that this side does not know cannot be used for the answer, and are left out. */
+/* Leaves out filters that this side does not know: it cannot use them for the answer. */
 static bool wants_decode(struct reader *r, struct filter_chain *wants)
 {
     unsigned count = read_u8(r);
@@ -65,7 +65,8 @@ static bool used_decode(struct reader *r, uint64_t capabilities, enum filter_use
         bool seen = false;
         for (unsigned k = 0; k < i; k++)
             seen = seen || e->used[k].ops == ops;
-        if (r->failed || !ops || !ops->decode || !(ops->codes & use) || !spoken(ops, capabilities) || seen)
+        if (r->failed || !ops || !ops->decode || !(ops->codes & use) || !connection_has(ops, capabilities) ||
+            seen)
             return false;
         e->used[i] = (struct filter_used){.ops = ops, .params = reader_over(params, len)};
     }
@@ -82,6 +83,7 @@ paramo_err filter_envelope_decode(const void *body, uint64_t len, uint64_t capab
         (use != FILTER_OF_ANSWER || !e->wants.count) && used_decode(&r, capabilities, use, e, &unknown))
         return !unknown ? PARAMO_OK
                         : err_set(PARAMO_E_UNSUPPORTED, "a filter of the application is not registered here");
-    return err_set(PARAMO_E_PROTOCOL, "an envelope of %llu bytes does not name filters of this connection",
+    return err_set(PARAMO_E_PROTOCOL,
+                   "a filter envelope of %llu bytes is malformed, or a filter is not allowed",
                    (unsigned long long)len);
 }

@@ -1,12 +1,12 @@
 /*
- * The envelope of a filtered message: its body segment, which says what the receiver must take back, and in a
+ * The envelope of a filtered message: its body segment, which says what the receiver must undo, and in a
  * request that reads, which filters its answer may use.
  *
  *     u8 how many wanted, then for each: u8 id, f32 argument      (requests only; an answer wants nothing)
  *                                        id FILTER_ID_USER: u64 hash
  *     u8 how many used, then for each, in the order of use: u8 id, u8 bytes of params, params
  *
- * It checks lengths, ids and repeats; what params mean is each filter's business. Tests:
+ * It checks lengths and ids, and that no filter was used twice. It must never know what params mean. Tests:
  * test/filter/test_coding.c, fuzz/fuzz_filter.c.
  */
 #ifndef FILTER_ENVELOPE_H
@@ -27,7 +27,7 @@ struct filter_envelope {
     struct filter_used used[FILTER_CHAIN_MAX];
 };
 
-/* wants: only filters of which the connection has the capability. */
+/* Writes those of `wants` for which the connection has the capability; NULL: none. */
 void filter_envelope_wants(struct writer *w, const struct filter_chain *wants, uint64_t capabilities);
 /* capabilities: of the connection; use: of the message. PROTOCOL. UNSUPPORTED: this process does not have a filter of
  * the application that was used. */

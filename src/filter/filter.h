@@ -26,7 +26,8 @@
 
 enum filter_direction { FILTER_PUSH, FILTER_PULL, FILTER_DIRECTIONS };
 
-/* The order of filters in a chain. KEYS may stand anywhere before COMPRESS, because it leaves values alone. */
+/* The order of filters in a chain. FILTER_KEYS may be anywhere before FILTER_COMPRESSES, because it leaves values
+ * alone. */
 enum filter_rank { FILTER_SELECTS, FILTER_ROUNDS, FILTER_KEYS, FILTER_BYTES, FILTER_COMPRESSES };
 
 /* Messages that encode and decode work on, as bits. */
@@ -37,8 +38,8 @@ enum filter_use {
 };
 
 enum {
-    /* Bytes of a message that is filtered, before and after. A chunk has half of it. A larger message would take
-     * longer than a step of a lane may. */
+    /* Bytes of a message that is filtered, before and after; a chunk is at most half as long. A larger message would
+     * take longer than a step of a lane may. */
     FILTER_MESSAGE_MAX = 1 << 20,
     FILTER_ID_MAX = 63,  /* ids are below this */
     FILTER_ID_USER = 62, /* of all filters of the application: users.h */
@@ -70,14 +71,14 @@ struct filter_ops {
     uint8_t id;    /* on the wire; it never changes */
     uint64_t hash; /* FILTER_ID_USER: of its name; otherwise 0 */
     enum filter_rank rank;
-    uint8_t directions;  /* bits 1 << FILTER_PUSH and so on: where it may be used */
+    uint8_t directions;  /* bits 1 << FILTER_PUSH, 1 << FILTER_PULL: where it may be used */
     uint8_t codes;       /* enum filter_use: where encode is used */
     uint64_t capability; /* both ends need it for encode; 0: it has no encode */
     bool lossy;          /* the model may differ from that without it */
     bool whole;          /* its argument is a whole number */
-    const char *meta;    /* what stands for the argument; NULL: it has none */
+    const char *meta;    /* the argument's word in messages; NULL: it has no argument */
     float min, max, preset;
-    const char *help; /* one sentence without its point */
+    const char *help; /* one sentence, without a full stop */
     /* Why it cannot be used on this table; NULL: it can. */
     const char *(*unfit)(const struct filter_table *table, enum filter_direction direction);
     /* Sets waits[i] of each row that is to be held back, and leaves the others as they are (selecting.h). */

@@ -45,16 +45,16 @@ static paramo_err read_arg(const struct filter_ops *ops, const char *arg, size_t
                           (double)ops->min, (double)ops->max);
 }
 
-/* What is wrong with a filter after one of this rank. */
+/* Why a filter of a lower rank cannot come after one of this rank. */
 static const char *why_not_behind(enum filter_rank before)
 {
     switch (before) {
     case FILTER_COMPRESSES:
-        return "compressed bytes are no keys and no values";
+        return "compressed bytes are neither keys nor values";
     case FILTER_BYTES:
-        return "the bytes that it makes have no values";
+        return "it makes bytes, which are no values any more";
     default:
-        return "what is held back must not be rounded first";
+        return "values must not be rounded before they are held back";
     }
 }
 

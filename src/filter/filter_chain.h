@@ -28,7 +28,7 @@ MUST_USE paramo_err filter_chain_fits(const struct filter_chain *chain, const st
 /* The filters of the chain that can be used on this table. */
 struct filter_chain filter_chain_fitting(const struct filter_chain *chain, const struct filter_table *table,
                                          enum filter_direction direction);
-/* Writes it as it would be read. */
+/* Writes the chain as filter_chain_parse reads it. */
 void filter_chain_text(const struct filter_chain *chain, char text[FILTER_CHAIN_TEXT]);
 bool filter_chain_has(const struct filter_chain *chain, enum filter_rank rank);
 const char *filter_direction_name(enum filter_direction direction);

@@ -19,7 +19,7 @@
 #include "filter/rounding.h"
 #include "wire/capability.h"
 
-/* Exponents of steps; of the smaller ones of F64 the inverse is no double. */
+/* Exponents of steps. The inverse of the least step must be a double. */
 enum { EXPONENT_MIN = -900, EXPONENT_MAX = 1023, BYTES_MAX = 4 };
 
 static int64_t most_of(unsigned bytes)

@@ -1,6 +1,6 @@
 /*
- * keycache: a list of keys that both ends remember does not travel, its name does; and of a list whose keys are
- * all in a remembered one, one bit for each key of that one travels (Li et al., OSDI'14, section 5.1, "key
+ * keycache: of a list of keys that both ends remember only the name travels. Of a list whose keys are all in a
+ * remembered list, that name and one bit for each of its keys travel (Li et al., OSDI'14, section 5.1, "key
  * caching"; NIPS'14, section 3.3). keylists.h has the memory of both ends.
  *
  *     params    u8 what, u16 slot; NAMED, PART: two u64 of the signature; PART: u32 keys of the whole list
@@ -24,7 +24,8 @@ static void set_keys(struct filter_message *m, void *data, uint64_t len)
     m->seg[WIRE_SEG_KEYS] = (struct van_seg){.data = len ? data : NULL, .len = len};
 }
 
-static bool part(struct filter_message *m, struct keylist *list, struct writer *params)
+/* Encodes the keys as bits of a list that contains them. */
+static bool part_encode(struct filter_message *m, struct keylist *list, struct writer *params)
 {
     size_t bytes = (list->n + 7) / 8;
     uint8_t *bits = bytes < 8 * (size_t)m->count ? filter_memory_take(&m->memory, bytes) : NULL;
@@ -52,7 +53,7 @@ static bool keycache_encode(const struct filter_setting *setting, struct filter_
     struct keylist *list = filter_message_list(m);
     if (!list && m->use == FILTER_OF_PUSH) {
         list = keylists_around(m->lists, m->table, m->keys, m->count);
-        m->refers = list && part(m, list, params);
+        m->refers = list && part_encode(m, list, params);
         m->list = m->refers ? list : NULL;
         if (m->refers)
             return true;
@@ -68,7 +69,7 @@ static bool keycache_encode(const struct filter_setting *setting, struct filter_
     return true;
 }
 
-/* The bits of a whole list that the message has become keys. */
+/* Turns the message's bits for a whole list back into keys. */
 static paramo_err part_decode(struct filter_message *m, const struct keylist *list)
 {
     const uint8_t *bits = m->seg[WIRE_SEG_KEYS].data;

@@ -21,7 +21,7 @@ static void significant_select(const struct filter_setting *setting, const struc
         greatest = isfinite(most) && most > greatest ? most : greatest;
     }
     for (uint32_t i = 0; i < rows->count && greatest > 0; i++) {
-        double share = selecting_most(rows, i) / greatest; /* its square is a number */
+        double share = selecting_most(rows, i) / greatest; /* so that its square is finite */
         sum += isfinite(share) ? share * share : 0;
         n += isfinite(share);
     }

@@ -1,6 +1,6 @@
 /*
  * skip:P: each row waits with probability P (Konecny et al., "Federated Learning: Strategies for Improving
- * Communication Efficiency", 2016, "random mask"; what it leaves out is lost there, and kept back here). The draw
+ * Communication Efficiency", 2016, "random mask"; there the rows left out are lost, here they are held back). The draw
  * depends on the request and the key, so two runs of one worker are equal.
  */
 #include <math.h>

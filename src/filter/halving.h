@@ -1,7 +1,7 @@
 /*
  * What bf16 and fp16 share: values of two bytes in a format of their own. A value that the format cannot hold,
  * because it is finite and too large, stays as it is, and the message with it travels as it is. Infinite values
- * stay, and NaN becomes a NaN. Their params are one byte, the type of the values. It must never know a format.
+ * stay, and a NaN stays a NaN. Their params are one byte, the type of the values. It must never know a format.
  * Tests: test/filter/test_rounding.c.
  */
 #ifndef FILTER_HALVING_H
@@ -11,7 +11,7 @@
 #include "filter/rounding.h"
 
 struct half_format {
-    uint16_t (*narrow)(float value); /* to the nearest, and between two to the even one */
+    uint16_t (*narrow)(float value); /* to the nearest; ties to even */
     float (*widen)(uint16_t half);   /* exact */
 };
 

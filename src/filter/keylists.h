@@ -1,8 +1,8 @@
 /*
- * Key lists that both ends of a connection remember, for the filters keycache and significant. A list is named by its
+ * Key lists that both ends of a connection remember, for the filter keycache. A list is named by its
  * table, its length, and a signature of 128 bits over all its keys. The sending end decides which list is in which
  * slot. The receiving end keeps the lists that it receives, within its bounds. The two ends may have different lists:
- * the receiver compares the whole name, so it may lack a list, but never takes another one for it. All lists end with
+ * the receiver compares the whole name, so it may lack a list, but never takes another list for it. All lists end with
  * the connection.
  *
  *     sender    a list comes: keylists_admit finds a slot; its keys travel; once they are answered it is `known`
@@ -30,22 +30,23 @@ enum {
     KEYLISTS_KEYS_MIN = 8, /* a shorter list is not worth its name */
     KEYLISTS_STALE = 8,    /* arbitrary */
     KEYLISTS_YOUNG = 16,   /* as many pulls as may be ahead of their pushes; arbitrary */
-    KEYLISTS_RECENT = 16   /* lists that a subset of their keys is looked for in */
+    KEYLISTS_RECENT = 16   /* lists in which keylists_around looks */
 };
 
 struct keylist {
     uint64_t *keys; /* NULL: the slot is free */
     uint32_t table, n;
     uint64_t signature[2];
-    uint64_t used, arrived; /* of the clocks in keylists */
+    uint64_t used, arrived; /* keylists.uses and .arrivals at its last use and at its arrival */
     /* sender */
     uint32_t refs; /* messages in flight that name or bring it */
     bool known;    /* the other end has it */
-    /* significant: the values that the worker has of these keys; their hash is 0 if there are none */
+    /* The values that the worker has of these keys (keylists_base); their hash is 0 if there are none. No filter uses
+     * them at present. */
     uint8_t *base;
     size_t base_bytes;
     uint64_t base_hash;
-    uint64_t asked; /* shard: the hash of the base values that the worker has, by its last message */
+    uint64_t asked; /* not used */
 };
 
 struct keylists {
@@ -74,7 +75,7 @@ void keylists_sign(const uint64_t *keys, size_t n, uint64_t signature[2]);
 struct keylist *keylists_find(struct keylists *l, uint32_t table, const uint64_t *keys, uint32_t n);
 unsigned keylists_slot(const struct keylists *l, const struct keylist *list);
 
-/* Sender. Copies the list, which is not there, into a slot; NULL: it is not remembered. */
+/* Sender. Copies a list that keylists_find does not find into a slot. NULL: it is not remembered. */
 struct keylist *keylists_admit(struct keylists *l, uint32_t table, const uint64_t *keys, uint32_t n);
 /* Sender. A known list of the table that has all of these keys, and more; NULL: none of the recent ones. */
 struct keylist *keylists_around(struct keylists *l, uint32_t table, const uint64_t *keys, uint32_t n);

@@ -11,7 +11,7 @@ struct residual_head {
     uint64_t key, stamp;
 };
 
-enum { MAP_ENTRY = 2 * sizeof(struct map_slot) }; /* a map is at least a quarter full */
+enum { MAP_ENTRY = 2 * sizeof(struct map_slot) }; /* a map is at most half full */
 
 static size_t stride(const struct residuals *r)
 {
@@ -25,7 +25,7 @@ void residuals_init(struct residuals *r, size_t row_bytes)
         map_init(&r->maps[i]);
     assert(row_bytes);
     r->row_bytes = row_bytes;
-    r->per = RESIDUALS_BLOCK / stride(r) ? RESIDUALS_BLOCK / stride(r) : 1;
+    r->block_rows = RESIDUALS_BLOCK / stride(r) ? RESIDUALS_BLOCK / stride(r) : 1;
     r->stamp = 1;
 }
 
@@ -46,8 +46,8 @@ static struct map *map_of(const struct residuals *r, uint64_t key)
 
 static struct residual_head *row_at(const struct residuals *r, size_t i)
 {
-    assert(i < r->count || i < r->blocks_count * r->per);
-    return (struct residual_head *)(void *)(r->blocks[i / r->per] + i % r->per * stride(r));
+    assert(i < r->count || i < r->blocks_count * r->block_rows);
+    return (struct residual_head *)(void *)(r->blocks[i / r->block_rows] + i % r->block_rows * stride(r));
 }
 
 /* The row's place; SIZE_MAX: none. */
@@ -66,7 +66,7 @@ void *residuals_get(const struct residuals *r, uint64_t key)
 /* Room for one more row. */
 static paramo_err block_add(struct residuals *r)
 {
-    if (r->count < r->blocks_count * r->per)
+    if (r->count < r->blocks_count * r->block_rows)
         return PARAMO_OK;
     if (r->blocks_count == r->blocks_room) {
         size_t room = r->blocks_room ? 2 * r->blocks_room : 8;
@@ -76,9 +76,9 @@ static paramo_err block_add(struct residuals *r)
         r->blocks = blocks;
         r->blocks_room = room;
     }
-    uint8_t *block = malloc(r->per * stride(r));
+    uint8_t *block = malloc(r->block_rows * stride(r));
     if (!block)
-        return err_memory(r->per * stride(r));
+        return err_memory(r->block_rows * stride(r));
     r->blocks[r->blocks_count++] = block;
     return PARAMO_OK;
 }
@@ -113,7 +113,8 @@ void residuals_take(struct residuals *r, uint64_t key)
         assert(!err); /* it is there already */
         (void)err;
     }
-    if (r->blocks_count > 1 && r->count <= (r->blocks_count - 2) * r->per) /* one stays for the next row */
+    /* one free block stays for the next row */
+    if (r->blocks_count > 1 && r->count <= (r->blocks_count - 2) * r->block_rows)
         free(r->blocks[--r->blocks_count]);
 }
 

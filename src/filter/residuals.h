@@ -21,17 +21,17 @@ struct residuals {
     struct map maps[RESIDUALS_MAPS];
     uint8_t **blocks;
     size_t blocks_count, blocks_room;
-    size_t count;          /* rows */
-    size_t row_bytes, per; /* of a row's values; rows of a block */
-    uint64_t stamp;        /* of the next row */
+    size_t count;                 /* rows */
+    size_t row_bytes, block_rows; /* bytes of a row's values; rows of a block */
+    uint64_t stamp;               /* of the next row */
 };
 
 void residuals_init(struct residuals *r, size_t row_bytes);
 void residuals_fini(struct residuals *r);
-/* The values held back of the key; NULL: none. Valid until the next put or take. */
+/* The key's values that are held back; NULL: none. Valid until the next put or take. */
 void *residuals_get(const struct residuals *r, uint64_t key);
-/* Holds back these values, in place of those that were there. MEMORY: nothing has changed; never for a key that is
- * there. */
+/* Holds back these values, in place of those that were there. MEMORY: nothing has changed; a key that is there
+ * already needs no memory. */
 MUST_USE paramo_err residuals_put(struct residuals *r, uint64_t key, const void *values);
 /* Removes the key, if it is there. */
 void residuals_take(struct residuals *r, uint64_t key);
@@ -39,7 +39,7 @@ void residuals_take(struct residuals *r, uint64_t key);
  * put before `stamp`; takes none out. Returns how many. *cursor 0: these were the last. Rows may be put and taken
  * between two calls: each old one that is left is found. */
 size_t residuals_old(const struct residuals *r, uint64_t stamp, size_t *cursor, uint64_t *keys, size_t most);
-/* Bytes that a row takes, and that all do, about. */
+/* About how many bytes a row takes, and all rows take. */
 size_t residuals_row_bytes(const struct residuals *r);
 size_t residuals_bytes(const struct residuals *r);
 
