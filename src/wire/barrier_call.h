@@ -1,6 +1,6 @@
 /*
  * BARRIER: enter the barrier of a group and customer; the answer comes when all have entered, with the number
- * that the scheduler gave it. Tests: test/wire/test_calls.c.
+ * that the scheduler gave the barrier. It never knows members. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_BARRIER_CALL_H
 #define WIRE_BARRIER_CALL_H

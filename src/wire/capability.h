@@ -31,7 +31,7 @@
 #define CAPABILITY_TRANSFORM (UINT64_C(1) << 17)
 /* Flag RANGE: ranges of keys in PUSH, PULL, PUSHPULL. */
 #define CAPABILITY_RANGE (UINT64_C(1) << 18)
-/* Answers with the minimum of the clocks have the number of workers that count. */
+/* Answers with the minimum of the clocks contain the number of workers that count. */
 #define CAPABILITY_CLOCK_WORKERS (UINT64_C(1) << 19)
 /* Functions of the application in REDUCE and TRANSFORM. */
 #define CAPABILITY_FUNCTIONS (UINT64_C(1) << 20)

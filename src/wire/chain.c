@@ -71,7 +71,7 @@ void chain_push_put(const struct chain_push *push, uint8_t out[CHAIN_PUSH_BYTES]
     write_u64(&w, push->floor);
 }
 
-/* All but the sums, whose rows the table knows. */
+/* Checks all but the sums: only the table knows the length of its rows. */
 static paramo_err combined_check(struct chain_message *m, const struct wire_chain *head,
                                  const struct van_seg *seg, unsigned nseg)
 {
@@ -86,9 +86,9 @@ static paramo_err combined_check(struct chain_message *m, const struct wire_chai
         head->number || head->floor || !order_is_good(m))
         return wrong("it does not combine pushes of a clock");
     if (data_seg_len(seg, nseg, WIRE_SEG_KEYS) != UINT64_C(8) * head->count)
-        return wrong("its keys");
+        return wrong("its keys do not fit its count");
     if (!pushes || pushes % CHAIN_PUSH_BYTES || pushes / CHAIN_PUSH_BYTES > CHAIN_PUSHES_MAX)
-        return wrong("its pushes");
+        return wrong("its list of pushes is not valid");
     for (size_t i = 0; i < chain_pushes(m, seg); i++) {
         struct chain_push push = chain_push_get(m, seg, i);
         if (!push.floor || push.number < push.floor || push.number - push.floor >= DATA_WINDOW)
@@ -97,7 +97,7 @@ static paramo_err combined_check(struct chain_message *m, const struct wire_chai
     return PARAMO_OK;
 }
 
-/* The request as its client would have sent it is checked as one. */
+/* Restores the request as its client has sent it, and checks it as one. */
 static paramo_err update_check(struct chain_message *m, const struct wire_chain *head,
                                const struct van_seg *seg, unsigned nseg)
 {
@@ -134,7 +134,7 @@ paramo_err chain_decode(const struct wire_head *any, const struct van_seg *seg, 
     m->sender = sender_id_decode(&r);
     m->order = read_u64(&r);
     if (r.failed || m->seq == 0 || m->what < CHAIN_UPDATE || m->what > CHAIN_COMBINED)
-        return wrong("its body");
+        return wrong("its body is not valid");
     paramo_err err = PARAMO_OK;
     if (m->what == CHAIN_UPDATE)
         err = update_check(m, head, seg, nseg);
@@ -148,7 +148,7 @@ paramo_err chain_decode(const struct wire_head *any, const struct van_seg *seg, 
     if (!err && chain_has_partitions(m))
         partition_bits_decode(&r, m->partitions);
     if (!err && !reader_done(&r))
-        err = wrong("its body");
+        err = wrong("its body is not valid");
     return err;
 }
 

@@ -1,6 +1,6 @@
 /*
  * Checkpoints of a running job: the calls CKPT_SAVE and CKPT_LOAD (of a member or an admin client), and the
- * orders CKPT_SAVE, CKPT_DROP, CKPT_LOAD with their answers. Tests: test/wire/test_calls.c,
+ * orders CKPT_SAVE, CKPT_DROP, CKPT_LOAD with their answers. It never knows rows. Tests: test/wire/test_calls.c,
  * test/cluster/test_sched_ckpt.c.
  */
 #ifndef WIRE_CKPT_ORDER_H
@@ -11,13 +11,14 @@
 
 enum { CKPT_SHARDS_MAX = 256, CKPT_FILE_NAME_MAX = 32 };
 
-/* Calls: save (number 0: the next), load (number 0: the last whole one). Orders: all is set. */
+/* Calls: save (number 0: the next), load (number 0: the last whole one). Orders: all fields are set. */
 struct ckpt_order {
     uint64_t number, id;
     uint64_t base, base_id; /* the order SAVE: what has changed since this checkpoint; 0: everything */
     uint32_t timeout_ms;    /* calls: the deadline */
-    bool changes; /* the call SAVE: only what has changed, if it can be; the order: this one may be the base
-                     of the next, so changes are remembered from here on */
+    /* the call SAVE: save only what has changed, if possible. The order: this one may be the base of the next, so
+     * changes are noted from here on */
+    bool changes;
     char dir[FS_PATH_MAX];
 };
 void ckpt_order_encode(const struct ckpt_order *m, struct writer *w);

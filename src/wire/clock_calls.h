@@ -1,7 +1,7 @@
 /*
  * CLOCK_JOIN, CLOCK_TELL, CLOCK_WAIT, CLOCK_LEAVE: the clocks of the job's workers. A worker counts from its join to
  * its leave; that time is a session, which is named by the call that began it. A clock is the number of iterations
- * that a worker has ended, so telling it again changes nothing. Tests: test/wire/test_calls.c.
+ * that a worker has ended, so telling it again changes nothing. It never knows tables. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_CLOCK_CALLS_H
 #define WIRE_CLOCK_CALLS_H
@@ -13,7 +13,7 @@
 #define CLOCK_COUNT_MAX (UINT64_C(1) << 56)
 
 struct clock_join {
-    uint32_t customer; /* customer of the node */
+    uint32_t customer; /* of the node */
 };
 /* The session of the CLOCK_JOIN with this number (its sequence), of this node. A caller that has given up the call
  * knows it, too: the scheduler may have counted the worker. */
@@ -24,7 +24,7 @@ static inline uint64_t clock_session(uint32_t node, uint64_t call)
 struct clock_joined {
     uint64_t session;
     uint64_t minimum; /* of all workers that count: the worker begins with it */
-    /* that count, this one included; 0 takes no bytes: the caller does not know the field */
+    /* the number of workers that count, with this one; 0 takes no bytes: the caller does not know the field */
     uint32_t workers;
 };
 struct clock_tell {
@@ -41,8 +41,8 @@ struct clock_leave {
 /* The answer to CLOCK_TELL and CLOCK_WAIT. */
 struct clock_result {
     uint64_t minimum;
-    uint32_t node,
-        customer;     /* the worker that raised the minimum last, or stopped counting; node 0: none yet */
+    /* the worker that raised the minimum last, or stopped counting; node 0: none yet */
+    uint32_t node, customer;
     uint32_t workers; /* that count; as in clock_joined */
 };
 

@@ -4,7 +4,7 @@
 #include "wire/reduction_body.h"
 #include "wire/transform_body.h"
 
-enum { KEYS_BLOCK = 512 };
+enum { KEYS_BLOCK = 512 }; /* keys whose order is checked together; arbitrary */
 
 size_t data_keys_ascend(const uint64_t *keys, size_t n)
 {
@@ -36,7 +36,8 @@ static paramo_err check_len(const struct wire_head *h, const char *what, uint64_
     return PARAMO_OK;
 }
 
-/* Its decoder knows the exact length: a function of the application has a name and parameters. */
+/* Checks bounds only where a function of the application may follow, with its name and parameters: the decoder of the
+ * body checks the exact length. */
 static paramo_err check_body(const struct wire_head *h, uint64_t len)
 {
     uint64_t least = h->kind == WIRE_REDUCE      ? REDUCTION_BODY_BYTES

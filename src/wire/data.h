@@ -28,12 +28,12 @@
 enum probe_found {
     PROBE_WORKING = 1,
     PROBE_UNKNOWN = 2,
-    /* not an answer to a probe: the shard cannot take the filters of a request back, and has dropped it; all
-     * after it are dropped, too, until one of the new filter epoch comes */
+    /* not an answer to a probe: the shard cannot undo the filters of a request, and has dropped it. It drops the
+     * requests after it, too, until one has the new filter epoch */
     PROBE_LACKS = 3
 };
 
-/* Why a shard lacks what a request's filters need, and what it is to be sent no more over this connection. Bits. */
+/* What a shard lacks for a request's filters. The sender no longer uses it on this connection. Bits. */
 enum probe_lacks {
     LACKS_ROOM = 1,       /* for key lists */
     LACKS_USER_FILTER = 2 /* one of the application's filters is not registered there */

@@ -1,6 +1,6 @@
 /*
  * END: the scheduler tells a member that the job is over for it: OK, NODE_LOST (which node), SHUTDOWN (why),
- * FENCED. Tests: test/wire/test_calls.c.
+ * FENCED. It never knows members. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_END_H
 #define WIRE_END_H

@@ -1,10 +1,10 @@
 /*
- * The 80 bytes of a frame's header that are ours: kind, status and the numbers that identify a request.
+ * The 80 bytes of a frame's header that the van carries unread: kind, status and the numbers that identify a request.
  * Little-endian, fixed offsets, written down in docs/PROTOCOL.md. One struct for each layout of messages.h, in
  * which a field has the name of what it means there. All lie over each other, so nothing is copied to read
  * one. A field that a message does not have is zero, and is named zero. Control messages put everything else
- * into segment 0 (the body); data messages use segments keys, lens, values, body. Tests:
- * test/wire/test_head.c.
+ * into segment 0 (the body); data messages use segments keys, lens, values, body. It never knows what a message
+ * does. Tests: test/wire/test_head.c.
  */
 #ifndef WIRE_HEAD_H
 #define WIRE_HEAD_H
@@ -19,7 +19,7 @@ enum wire_flags {
     WIRE_STATE = 4,     /* rows with optimizer state */
     WIRE_COLUMNS = 8,   /* columns of each row: .columns; SCAN: .scan_columns */
     WIRE_KEYS = 32,     /* SCAN: keys only */
-    WIRE_FILTERED = 16, /* the body says which filters to take back (filter/envelope.h) */
+    WIRE_FILTERED = 16, /* the body says which filters to undo (filter/envelope.h) */
     WIRE_RANGE = 64,    /* PUSH, PULL, PUSHPULL: segment 0 holds a range of keys (key_range.h) */
     WIRE_CLOCKED = 128  /* PUSH, PULL of an aggregated table: .clock, .workers */
 };
@@ -158,7 +158,7 @@ struct wire_head {
                 struct wire_columns columns;
                 struct {
                     uint32_t most, id;
-                } scan; /* SCAN; most: rows that are wanted, of two keys; else 0 */
+                } scan; /* SCAN; most: the rows wanted, if it has two keys; otherwise 0 */
                 struct {
                     uint32_t more, zero;
                 } batch; /* ANSWER to SCAN; more: the scan has rows left */

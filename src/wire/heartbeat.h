@@ -1,7 +1,7 @@
 /*
  * HEARTBEAT: a member's sign of life (the scheduler sends the same back, empty): how far each of its lanes
- * has come, so that a busy node is told from a wedged one. Its header is struct wire_heartbeat (head.h). Tests:
- * test/wire/test_calls.c.
+ * has come, so that a busy node is told from a wedged one. Its header is struct wire_heartbeat (head.h). It never
+ * knows what a lane does. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_HEARTBEAT_H
 #define WIRE_HEARTBEAT_H

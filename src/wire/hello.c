@@ -4,8 +4,8 @@
 
 #include "wire/calls.h"
 
-/* Capabilities come last, and only if there are any: a build that has none writes what builds before them
- * wrote, and reads it. */
+/* Capabilities come last, and only if there are any. So a build without them writes and reads the same bytes as older
+ * builds, which do not know them. */
 static void capabilities_encode(uint64_t capabilities, struct writer *w)
 {
     if (capabilities)

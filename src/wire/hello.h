@@ -1,8 +1,7 @@
 /*
  * HELLO and WELCOME: the first frame each way on every connection. Until a HELLO with the right token has
- * come, a listener reads nothing else and no more than a few KiB. One file per message: struct, encoder,
- * decoder, checks. HELLO travels in one body segment; WELCOME likewise (or REJECT with a code and a text).
- * Tests: test/wire/test_hello.c.
+ * come, a listener reads nothing else and no more than a few KiB. HELLO travels in one body segment; so does
+ * WELCOME, or REJECT with a code and a text. It never knows connections. Tests: test/wire/test_hello.c.
  */
 #ifndef WIRE_HELLO_H
 #define WIRE_HELLO_H
@@ -19,12 +18,12 @@ enum { HELLO_VERSION_MIN = 4, HELLO_VERSION_MAX = 4 };
 enum hello_purpose {
     HELLO_CONTROL = 1, /* a member to the scheduler */
     HELLO_DATA = 2,    /* a worker's customer to a shard */
-    HELLO_CHAIN = 3,   /* a shard to the next in a chain; app: generation of the stream, customer: which shard
-                          of its node */
-    HELLO_MIGRATION = 4 /* the same to one that is to get partitions of it */
+    /* a shard to the next in a chain; app: generation of the stream, customer: which shard of its node */
+    HELLO_CHAIN = 3,
+    HELLO_MIGRATION = 4 /* the same, to the target of a migration */
 };
 
-/* shard: not one of tables, but the host of the process's apps */
+/* hello.shard: not a shard with tables, but the host of the process's apps */
 enum { HELLO_APP_ENDPOINT = 0xffff };
 
 struct hello {
@@ -43,7 +42,7 @@ struct welcome {
     uint16_t version; /* the one to speak */
     uint64_t job;
     uint64_t incarnation;  /* of the process that answers */
-    uint64_t capabilities; /* those of HELLO that it has, too; 0 takes no bytes */
+    uint64_t capabilities; /* those of HELLO that the process has, too; 0 takes no bytes */
 };
 
 /* Purpose DATA: the name of the customer that sends on this connection. */

@@ -21,7 +21,7 @@ enum {
     KEY_RANGE_KEYS_MAX = 1 << 16 /* keys of one message, for which the receiver takes memory */
 };
 
-/* Of n > 0 ascending keys: the bytes with bits; 0: they are no fewer than those of the keys themselves, or there are
+/* The length of n > 0 ascending keys in the form with bits. 0: it is not shorter than the keys themselves, or there are
  * too many keys. */
 size_t key_range_bytes(const uint64_t *keys, size_t n);
 /* Writes key_range_bytes() bytes, which are not 0. */

@@ -1,13 +1,13 @@
 /*
  * KV_PUT, KV_GET, KV_ADD, KV_DELETE: small values that the scheduler keeps. Values are spans into the
- * message. Tests: test/wire/test_calls.c.
+ * message. It never knows what a value means. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_KV_CALLS_H
 #define WIRE_KV_CALLS_H
 
 #include "base/cursor.h"
 
-enum { KV_KEY_MAX = 256 /* with the end */, KV_VALUE_MAX = 64 * 1024 };
+enum { KV_KEY_MAX = 256 /* with its zero byte */, KV_VALUE_MAX = 64 * 1024 };
 
 /* KV_PUT; KV_ADD: value is little-endian doubles. */
 struct kv_put {

@@ -82,7 +82,7 @@ enum wire_kind {
 #undef WIRE_KIND
 };
 
-/* struct wire_request of head.h is LAYOUT_request, and so on. */
+/* LAYOUT_plain is struct wire_plain of head.h, and so on; LAYOUT_request is the unnamed struct in struct wire_head. */
 enum wire_layout {
     LAYOUT_request = 1,
     LAYOUT_plain,

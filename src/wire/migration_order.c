@@ -2,7 +2,7 @@
 
 #include "wire/calls.h"
 
-enum { PARTITIONS = 4096 };
+enum { PARTITIONS = 4096 }; /* RING_PARTITIONS */
 
 void migration_order_encode(const struct migration_order *m, struct writer *w)
 {

@@ -8,8 +8,8 @@
  *                     reaches it before the change is answered.
  *   MIGRATION_PAUSE   to the source: changes of these partitions wait; if the target will own them, so do
  *                     all requests. Answered when the target and all replicas have every earlier change.
- *   MIGRATION_END     to both: if committed, the view of the order's head or a later one says so; else continue
- *                     as before. A paused source waits for this without a limit. If not committed, the
+ *   MIGRATION_END     to both: if committed, the view of the order's head or a later one says so; otherwise
+ *                     continue as before. A paused source waits for this without a limit. If not committed, the
  *                     target drops what it has.
  *
  * An order of a migration that a shard does not know (it was restarted, for example) is answered with
@@ -22,7 +22,7 @@
 
 #include "base/cursor.h"
 
-enum { MIGRATION_NO_LEVEL = 4 };
+enum { MIGRATION_NO_LEVEL = 4 }; /* RING_LEVELS: of a shard that is in no chain */
 
 struct migration_shard {
     uint32_t node;

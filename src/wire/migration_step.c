@@ -59,21 +59,21 @@ paramo_err migration_decode(const struct wire_head *any, const struct van_seg *s
     struct wire_partitions run = head->partitions;
     if (begin ? !run.count || run.first >= PARTITION_BITS || run.count > PARTITION_BITS - run.first
               : run.first || run.count)
-        return wrong("its partitions");
+        return wrong("its run of partitions is not valid");
     m->first = (uint16_t)run.first;
     m->partitions = (uint16_t)run.count;
     if ((begin || m->what == MIGRATION_STEP_FULL) ? bytes != 0 : bytes == 0)
-        return wrong("its payload");
+        return wrong("the length of its payload is not valid");
     if (m->what == MIGRATION_STEP_LAST && (bytes % 8 || bytes > 8 * PARTITION_BITS))
-        return wrong("its payload");
+        return wrong("the length of its payload is not valid");
     for (unsigned i = 0; m->what == MIGRATION_STEP_LAST && i < bytes / 8; i++)
         if (migration_order_of(m, i) > CHAIN_ORDER_MAX)
-            return wrong("an order number that no owner reaches");
+            return wrong("it has an order number that no owner reaches");
     if (m->what == MIGRATION_STEP_LOST && bytes != PARTITION_BITS_BYTES)
-        return wrong("its payload");
+        return wrong("the length of its payload is not valid");
     if (m->what == MIGRATION_STEP_RECORDS) {
         if (bytes < PARTITION_BITS_BYTES)
-            return wrong("its payload");
+            return wrong("the length of its payload is not valid");
         m->bits = m->payload;
         m->payload = (const uint8_t *)m->bits + PARTITION_BITS_BYTES;
         m->bytes -= PARTITION_BITS_BYTES;

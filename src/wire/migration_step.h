@@ -1,8 +1,7 @@
 /*
  * MIGRATION: what the owner of a run of partitions sends to the shard that will get them (docs/PROTOCOL.md,
  * section 9). Changes of these partitions come in the same stream, as CHAIN; CHAIN_ACK acknowledges both. The
- * payload is segment 0. Struct, encoder, decoder and checks. It never knows views or tables.
- * Tests: test/wire/test_migration_step.c, fuzz/fuzz_chain.c.
+ * payload is segment 0. It never knows views or tables. Tests: test/wire/test_migration_step.c, fuzz/fuzz_chain.c.
  */
 #ifndef WIRE_MIGRATION_STEP_H
 #define WIRE_MIGRATION_STEP_H
@@ -17,13 +16,14 @@ enum { MIGRATION_PAYLOAD_MAX = 1 << 30 };
 enum migration_what {
     MIGRATION_STEP_BEGIN = 1, /* of the stream: first and partitions are the run */
     MIGRATION_STEP_ROWS = 2,  /* rows of a table on these partitions, as they are now: row_block.h */
-    /* that were all rows; from here on the owner answers nothing that is not acknowledged */
+    /* all rows are sent; from here on the owner answers no change that the target has not acknowledged */
     MIGRATION_STEP_FULL = 3,
-    /* of which partitions, then the senders' windows on these: migration_records_encode */
+    /* partitions, then the windows of senders on these: migration_records_encode */
     MIGRATION_STEP_RECORDS = 4,
-    MIGRATION_STEP_NOTES = 5, /* where chunks have been done: sender_note_encode, one after the other */
-    MIGRATION_STEP_LAST = 6,  /* a u64 for each partition: the order of its last change. Nothing follows it */
-    MIGRATION_STEP_LOST = 7 /* of a table: partitions whose rows died with a server: partition_bits_encode */
+    /* on which partitions chunks are applied: sender_note_encode, one after the other */
+    MIGRATION_STEP_NOTES = 5,
+    MIGRATION_STEP_LAST = 6, /* a u64 for each partition: the order of its last change. Nothing follows it */
+    MIGRATION_STEP_LOST = 7  /* of a table: partitions whose rows died with a server: partition_bits_encode */
 };
 
 struct migration_message {
@@ -45,7 +45,7 @@ void migration_records_partitions(const struct migration_message *m,
 void migration_last_encode(const uint64_t *orders, size_t n, struct writer *w);
 
 void migration_head(const struct migration_message *m, struct wire_head *head);
-/* payload points into the segment. All but what the payload says is checked. */
+/* payload points into the segment. What the payload says is not checked, except the numbers of LAST. */
 MUST_USE paramo_err migration_decode(const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
                                      struct migration_message *m);
 /* LAST: the order of the i-th partition. */

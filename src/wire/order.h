@@ -16,7 +16,7 @@
 
 enum order_what {
     ORDER_CKPT_SAVE = 1, /* wire/ckpt_order.h */
-    ORDER_CKPT_DROP = 2, /* the saving or load has failed */
+    ORDER_CKPT_DROP = 2, /* the save or load has failed */
     ORDER_CKPT_LOAD = 3,
     ORDER_CKPT_HOLD = 4,    /* before LOAD with replicas: requests wait, and all members get all changes */
     ORDER_CKPT_GO = 5,      /* all have loaded: requests continue */

@@ -1,6 +1,6 @@
 /*
  * POOL_OPEN, POOL_NEXT, POOL_DONE, POOL_END: dealing out work in work units (paramo_pool_* in paramo.h says
- * what they mean). Tests: test/wire/test_calls.c.
+ * what they mean). It never knows the data of a unit. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_POOL_CALLS_H
 #define WIRE_POOL_CALLS_H
@@ -8,7 +8,7 @@
 #include "base/cursor.h"
 
 enum {
-    POOL_NAME_MAX = 256, /* with the end */
+    POOL_NAME_MAX = 256, /* with its zero byte */
     POOL_STREAMS_MAX = 1 << 20,
     POOL_ROUNDS_MAX = 1 << 20,
     POOL_UNITS_MAX = 1 << 24 /* of one pool */

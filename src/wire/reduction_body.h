@@ -1,6 +1,6 @@
 /*
- * REDUCE and its answer: bodies with what a reduction asks for, and with what one shard has found. Tests:
- * test/wire/test_reduction_body.c, fuzz/fuzz_messages.c.
+ * REDUCE and its answer: bodies with what a reduction asks for, and with what one shard has found. It never knows
+ * tables. Tests: test/wire/test_reduction_body.c, fuzz/fuzz_messages.c.
  */
 #ifndef WIRE_REDUCTION_BODY_H
 #define WIRE_REDUCTION_BODY_H
@@ -19,7 +19,7 @@ enum {
 size_t reduction_body_bytes(const struct reduction *what);
 /* out: reduction_body_bytes. */
 void reduction_encode(const struct reduction *what, uint8_t *out);
-/* what borrows parameters of USER. PROTOCOL: it is not valid (reduction_check, and begin is not above last). */
+/* `what` borrows the parameters of USER. PROTOCOL: a field is not valid, reduction_check fails, or begin > last. */
 MUST_USE paramo_err reduction_decode(const void *body, uint64_t len, struct reduction *what);
 /* The second table of a body of at least REDUCTION_BODY_BYTES. False: it names none. */
 bool reduction_other(const void *body, uint32_t *table);
@@ -27,8 +27,8 @@ bool reduction_other(const void *body, uint32_t *table);
 size_t reduced_body_bytes(const struct reduced *found);
 /* found is sorted; its sum is carried here. */
 void reduced_encode(struct reduced *found, uint8_t *out);
-/* into: fresh, with room for its entries (reduced_init), of the reduction that was asked for. PROTOCOL: entries are
- * out of order, or outside the range. */
+/* into: fresh from reduced_init, which makes room for the entries, with the reduction that was asked for. PROTOCOL:
+ * entries are out of order, or outside the range. */
 MUST_USE paramo_err reduced_decode(const void *body, uint64_t len, struct reduced *into);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * REGISTER: a node joins and gets its id. Sent again with the same incarnation after a lost
- * connection, it gives the same answer. Tests: test/wire/test_calls.c.
+ * REGISTER: a node joins and gets its id. Sent again with the same incarnation after a lost connection, it gets the
+ * same answer. It never knows views. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_REGISTER_CALL_H
 #define WIRE_REGISTER_CALL_H
@@ -17,7 +17,7 @@ enum {
 };
 
 struct register_call {
-    uint32_t role;                  /* one paramo_role */
+    uint32_t role;                  /* a paramo_role */
     uint32_t node;                  /* the id it had before its connection was lost; 0: none yet */
     uint16_t port;                  /* 0: does not listen */
     uint16_t shards;                /* servers: 1 and more; others 0 */

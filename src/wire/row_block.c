@@ -39,7 +39,7 @@ void *row_block_values(struct writer *w, size_t len)
 
 static paramo_err wrong(const char *what)
 {
-    return err_set(PARAMO_E_CORRUPT, "a block of a checkpoint is not valid: %s", what);
+    return err_set(PARAMO_E_CORRUPT, "a block of rows is not valid: %s", what);
 }
 
 paramo_err row_block_decode(const void *payload, size_t bytes, struct row_block *m)

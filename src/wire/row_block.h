@@ -21,7 +21,7 @@ struct row_block {
     uint64_t *keys;     /* from malloc */
     struct reader rest; /* [lens], values */
 };
-/* CORRUPT: it is no such block. keys is to be freed even then. */
+/* CORRUPT: it is no such block. Free keys even then. */
 MUST_USE paramo_err row_block_decode(const void *payload, size_t bytes, struct row_block *m);
 /* Reads as many lens as there are rows; the values follow. lens has room for one more. */
 void row_block_lens_decode(struct row_block *m, uint32_t *lens);

@@ -8,10 +8,10 @@ enum { ENTRY_BYTES = 32 };
 
 static paramo_err wrong(const char *what)
 {
-    return err_set(PARAMO_E_CORRUPT, "a block of a checkpoint is not valid: %s", what);
+    return err_set(PARAMO_E_CORRUPT, "a block of senders' records is not valid: %s", what);
 }
 
-/* The head of a list: u32 entries, u32 words of bits in each. False: no list of at most `most` entries. */
+/* The head of a list: u32 entries, u32 words of bits in each. False: not a list of at most `most` such entries. */
 static bool list_decode(struct reader *r, uint32_t words, uint32_t most, uint32_t *count)
 {
     *count = read_u32(r);
@@ -41,7 +41,7 @@ paramo_err sender_windows_decode(const void *payload, size_t bytes, struct sende
     struct reader r = reader_over(payload, bytes);
     uint32_t count;
     if (!list_decode(&r, WINDOW_WORDS, WINDOWS_MAX, &count))
-        return wrong("its records of senders are malformed");
+        return wrong("its windows are malformed");
     struct sender_window *list = calloc(count + 1, sizeof *list);
     if (!list)
         return err_memory(count * sizeof *list);
@@ -55,14 +55,14 @@ paramo_err sender_windows_decode(const void *payload, size_t bytes, struct sende
     }
     if (!reader_done(&r)) {
         free(list);
-        return wrong("its records of senders are malformed");
+        return wrong("its windows are malformed");
     }
     *windows = list;
     *n = count;
     return PARAMO_OK;
 }
 
-/* Both forms of a note differ in the alignment of the sender's name. */
+/* The two forms of a note differ in the alignment of the sender's name. */
 static void note_encode(const struct sender_note *note, bool aligned, struct writer *w)
 {
     if (aligned)
@@ -92,7 +92,7 @@ paramo_err sender_notes_decode(const void *payload, size_t bytes, struct sender_
     struct reader r = reader_over(payload, bytes);
     uint32_t count;
     if (!list_decode(&r, PARTITION_BITS_WORDS, SENDER_NOTES_MAX, &count))
-        return wrong("its applied notes are malformed");
+        return wrong("its notes are malformed");
     struct sender_note *list = calloc(count + 1, sizeof *list);
     if (!list)
         return err_memory(count * sizeof *list);
@@ -100,7 +100,7 @@ paramo_err sender_notes_decode(const void *payload, size_t bytes, struct sender_
         note_decode(&r, true, &list[i]);
     if (!reader_done(&r)) {
         free(list);
-        return wrong("its applied notes are malformed");
+        return wrong("its notes are malformed");
     }
     *notes = list;
     *n = count;

@@ -1,6 +1,6 @@
 /*
  * The answer to an admin client's call STATUS: the state of the job and its nodes. The view in it says which
- * nodes there are and what they own; the rest is here. Tests: test/wire/test_status.c,
+ * nodes there are and what they own; the rest is here. It never knows views. Tests: test/wire/test_status.c,
  * test/cluster/test_sched_status.c.
  */
 #ifndef WIRE_STATUS_H
@@ -31,17 +31,18 @@ struct status_clocks {
 struct status_node {
     uint32_t id;
     enum status_state state;
-    uint32_t heard_ms;    /* ago */
-    uint32_t reported_ms; /* ago; NEVER: there is no report */
+    uint32_t heard_ms;    /* since it was heard */
+    uint32_t reported_ms; /* since its report; NEVER: there is none */
     uint32_t shards;      /* of the report; 0: there is none */
     struct shard_report *shard;
     struct status_clocks clocks;
 };
 
-struct status_migration { /* partitions from one shard to another (cluster/scheduler/migrations.h), by their
-                             numbers in the view */
-    uint8_t state;        /* 1 planned, 2 copying, 3 full, 4 paused */
-    bool handover;        /* to has all rows already */
+/* Partitions that move from one shard to another (cluster/scheduler/migrations.h). Shards have their numbers in the
+ * view. */
+struct status_migration {
+    uint8_t state; /* 1 planned, 2 copying, 3 full, 4 paused */
+    bool handover; /* `to` has all rows already */
     uint16_t first, partitions, from, to;
 };
 

@@ -5,8 +5,7 @@
 
 #include "wire/calls.h"
 
-/* Every option once: X(type, name). Order and types are the wire's; never change them, only add after them.
- */
+/* Every option once: X(type, name). Order and types are the wire's: never change them, only add after them. */
 #define TABLE_SPEC_FIELDS_1(X)                                                                               \
     X(enum, kind)                                                                                            \
     X(enum, dtype)                                                                                           \
@@ -30,8 +29,8 @@
     TABLE_SPEC_FIELDS_1(X)                                                                                   \
     X(enum, replicas)
 
-/* The byte of the optimizer has the aggregation in its highest bits. A node that does not know it takes it for an
- * optimizer that it does not know, and refuses the table. */
+/* The highest bits of the optimizer's byte hold the aggregation. An older node takes such a byte for an unknown
+ * optimizer, and refuses the table. */
 #define AGGREGATE_SHIFT 6
 
 #define WRITE_enum(name) write_u8(w, (uint8_t)o->name);

@@ -1,6 +1,6 @@
 /*
  * TABLE_OPEN, and a table's options on the wire, as views carry them too. The bounds here are those of the message.
- * table/ has the meaning of each option, and the finer checks. Tests: test/wire/test_calls.c.
+ * table/ has the meaning of each option, and the finer checks. It never knows rows. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_TABLE_SPEC_H
 #define WIRE_TABLE_SPEC_H
@@ -11,7 +11,7 @@
 #include "paramo/types.h"
 
 enum {
-    TABLE_SPEC_NAME_MAX = 64 /* with the end */,
+    TABLE_SPEC_NAME_MAX = 64 /* with its zero byte */,
     TABLE_SPEC_DIM_MAX = 1 << 26,
     TABLE_SPEC_REPLICAS_MAX = 3
 };
@@ -19,7 +19,7 @@ enum {
 
 struct table_open {
     char name[TABLE_SPEC_NAME_MAX];
-    bool create; /* options are there; else the table must exist */
+    bool create; /* with options; otherwise the table must exist */
     paramo_table_options options;
 };
 struct table_open_result {
@@ -28,16 +28,16 @@ struct table_open_result {
 };
 
 void table_spec_encode(const paramo_table_options *options, struct writer *w);
-/* size is set. */
+/* Sets options->size, too. */
 MUST_USE paramo_err table_spec_decode(struct reader *r, paramo_table_options *options);
-/* As files have them from before tables had replicas of their own: these are the job's. */
+/* The form in files from before tables had their own number of replicas: it is set to the job's. */
 MUST_USE paramo_err table_spec_decode_1(struct reader *r, paramo_table_options *options);
 /* INVALID or TOO_LARGE, naming the field: unknown kinds, sizes beyond their limits, numbers that are not
  * finite. */
 MUST_USE paramo_err table_spec_check(const paramo_table_options *options);
 /* The options with placement AUTO resolved. */
 paramo_table_options table_spec_resolved(const paramo_table_options *options);
-/* TABLE_EXISTS naming the first field that differs and both its values. Both resolved. */
+/* TABLE_EXISTS, with the first field that differs and both its values. Both options are resolved. */
 MUST_USE paramo_err table_spec_same(const char *name, const paramo_table_options *have,
                                     const paramo_table_options *want);
 

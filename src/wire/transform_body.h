@@ -1,6 +1,6 @@
 /*
- * The body of TRANSFORM: which function changes the rows of its keys. Tests: test/wire/test_transform_body.c,
- * fuzz/fuzz_frame.c.
+ * The body of TRANSFORM: which function changes the rows of its keys. It never knows tables. Tests:
+ * test/wire/test_transform_body.c, fuzz/fuzz_frame.c.
  */
 #ifndef WIRE_TRANSFORM_BODY_H
 #define WIRE_TRANSFORM_BODY_H
