@@ -51,7 +51,7 @@ static double to_the(double b, unsigned t)
     return y;
 }
 
-/* One column of a push, t counted up already: h = g + l2 w. */
+/* One column of a push; t counts this push already. h = g + l2 w. */
 struct column {
     float *w, *s0, *s1, g, h, t;
 };
@@ -114,7 +114,7 @@ static void reference_max(const paramo_table_options *o, const struct column *c)
         *c->w = c->g;
 }
 
-/* Where zeros are not the state that a column with initial parameters begins with. */
+/* For optimizers whose columns do not begin with a state of zeros. */
 static void reference_ftrl_start(const paramo_table_options *o, const struct column *c)
 {
     float w = *c->w;

@@ -17,7 +17,7 @@
 
 /* One push of g[0 .. dim) to one F32 row, laid out w, s0, s1, t as table_get_rows gives it with state. */
 void reference_push(const paramo_table_options *o, float *row, const float *g);
-/* The row as it starts when its parameters stand in row[0 .. dim). */
+/* The row as it starts when its parameters are in row[0 .. dim). */
 void reference_start(const paramo_table_options *o, float *row);
 
 /* xorshift64*; state not 0. */

@@ -1,5 +1,5 @@
-/* Rows that collect the pushes of a clock: the optimizer is applied once to their exact sum, in whatever order they
- * come, and reads, snapshots and copies of rows see what they should. */
+/* Rows that collect the pushes of a clock: the optimizer is applied once to their exact sum, in any order of the
+ * pushes, and reads, snapshots and copies of rows see what they should. */
 #include <math.h>
 #include <string.h>
 
@@ -90,7 +90,7 @@ static void once_each_clock(void **state)
                 }
                 for (size_t i = 0; i < n && mean; i++)
                     sums[i] /= 4;
-                pull_at(up, clock - 1, got); /* of this clock nothing is seen */
+                pull_at(up, clock - 1, got); /* nothing of this clock is seen */
                 assert_memory_equal(got, before, n * sizeof *got);
                 assert_int_equal(table_push(plain, all, KEYS, sums), PARAMO_OK);
                 assert_int_equal(table_pull(plain, all, KEYS, want, false), PARAMO_OK);
@@ -185,7 +185,7 @@ static void see(void *arg, uint64_t key, const void *row, uint32_t values)
     seen->n++;
 }
 
-/* A row that moves keeps what was pushed. One that is saved, or put with state, has none. */
+/* A row that moves keeps its pending pushes. One that is saved, or put with state, has none. */
 static void rows_move(void **state)
 {
     (void)state;
@@ -210,7 +210,7 @@ static void rows_move(void **state)
     struct table_snapshot *snapshot;
     struct seen seen = {.n = 0};
     assert_int_equal(table_snapshot_open(from, TABLE_SNAPSHOT_ALL, false, see, &seen, &snapshot), PARAMO_OK);
-    push_at(from, 2, 3, 2, DIM); /* after it was opened: the rows are given out as they were */
+    push_at(from, 2, 3, 2, DIM); /* after the snapshot was opened: the rows are given out as they were */
     for (bool done = false; !done;)
         assert_int_equal(table_snapshot_step(snapshot, 1 << 20, &done), PARAMO_OK);
     table_snapshot_close(snapshot);

@@ -138,7 +138,7 @@ static void behaves_like_an_array(void **state)
         for (size_t i = 0; i < count; i++) {
             assert_int_equal(get(&x, keys[i]), rows[i]);
         }
-        /* nothing is left of the removed: each search is as long as entries alone make it */
+        /* removed keys leave nothing: each search is as long as the present entries make it */
         uint64_t probes = keyindex_probes(&x);
         assert_true(probes < 2 * count);
         for (size_t i = 0; i < UNIVERSE; i++) {
@@ -214,7 +214,7 @@ static uint64_t unmix64(uint64_t x) /* the inverse of mix64 */
 }
 
 /* Keys made for a known seed, whose hashes share their top 32 bits (no split tells them apart) or their low
- * bits (all have one home): slow it may get, but right, and in bounded memory. */
+ * bits (all have one home). The index may get slow, but stays right, in bounded memory. */
 static void keys_against_the_hash_are_survived(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void keys_against_the_hash_are_survived(void **state)
     }
 }
 
-/* Payloads of 12 bytes, entered while a scan runs: its result is right at each step, whatever has grown. */
+/* Payloads of 12 bytes, entered while a scan runs: its result is right at each step, also after growth. */
 static void scans_see(bool deep)
 {
     enum { KEYS = 60000 };
@@ -259,7 +259,7 @@ static void scans_see(bool deep)
     static uint64_t keys[KEYS];
     uint64_t random = 4;
     for (size_t i = 0; i < KEYS; i++) {
-        keys[i] = i >= 10 && i % 3 == 0 ? keys[i / 2] : draw(&random); /* some stand twice */
+        keys[i] = i >= 10 && i % 3 == 0 ? keys[i / 2] : draw(&random); /* some occur twice */
     }
     for (unsigned round = 0; round < 2; round++) {
         struct keyindex_scan scan;
@@ -368,7 +368,7 @@ static void mark_of_many(const struct keyindex *x, uint64_t keys, const uint8_t 
     }
 }
 
-/* Each payload keeps its mark, whatever is entered or removed beside it. */
+/* Each payload keeps its mark while others are entered and removed beside it. */
 static void marks_go_with_payloads(unsigned bytes)
 {
     enum { KEYS = 50000, SOME = 100 };
@@ -389,7 +389,7 @@ static void marks_go_with_payloads(unsigned bytes)
     }
     assert_true(x.segments > 1);
     mark_of_many(&x, KEYS, mark);
-    for (uint64_t i = 0; i < KEYS; i += 7) { /* a slot that is used again knows nothing */
+    for (uint64_t i = 0; i < KEYS; i += 7) { /* a slot that is used again has no mark */
         assert_true(keyindex_remove(&x, i, NULL));
         x.mark = 0;
         if (i % 2)
@@ -399,7 +399,7 @@ static void marks_go_with_payloads(unsigned bytes)
     mark_of_many(&x, KEYS, mark);
     x.first = count_first;
     x.first_arg = &f;
-    for (unsigned now = 0; now < 3; now++) { /* 0: changes say nothing */
+    for (unsigned now = 0; now < 3; now++) { /* 0: changes are not reported */
         x.mark = now;
         for (size_t i = 0; i < SOME; i++) { /* each twice */
             key[i] = 7 * (i / 2) * 10 + 3;

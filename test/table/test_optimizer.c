@@ -278,8 +278,7 @@ static void others_by_hand(void **state)
     assert_true(row[0] == 1);
 }
 
-/* The largest gradient again and again: sums of squares stay at the largest float, nothing becomes infinite.
- */
+/* The largest gradient again and again: sums of squares stay at the largest float; they never become infinite. */
 static void sums_of_squares_saturate(void **state)
 {
     (void)state;

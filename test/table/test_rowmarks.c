@@ -1,3 +1,4 @@
+/* Marks of rows: set, cleared, told once in an epoch, and invalid once memory fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

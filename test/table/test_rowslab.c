@@ -89,8 +89,8 @@ static void without_memory_nothing_changes(void **state)
     assert_int_equal(f.live_blocks, 0);
 }
 
-/* Rows that go in any order take the memory of their slabs along; what stays is where it was, and numbers
- * come again. */
+/* Rows are freed in any order, and with the last row of a slab its memory. The other rows stay where they were, and
+ * numbers are used again. */
 static void empty_slabs_give_memory_back(void **state)
 {
     (void)state;
@@ -107,7 +107,7 @@ static void empty_slabs_give_memory_back(void **state)
         memcpy(at[i], &i, sizeof i);
     }
     size_t full = mem.bytes;
-    for (uint32_t i = 0; i < ROWS; i++) { /* scattered; but the last slabs keep each a row */
+    for (uint32_t i = 0; i < ROWS; i++) { /* scattered; but each of the last slabs keeps a row */
         uint32_t gone = (uint32_t)((uint64_t)i * 2777 % ROWS);
         if (gone < ROWS / 2 || gone % OF_SLAB) {
             rowslab_free(&s, gone);

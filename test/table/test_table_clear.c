@@ -1,5 +1,4 @@
-/* A table that is cleared is empty at once, and what its rows took is freed in steps, with new rows between.
- */
+/* A table that is cleared is empty at once. The memory of its rows is freed in steps, with new rows between. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +58,7 @@ static void freed_in_steps(void **state)
         table_clear(t);
         assert_int_equal(table_rows(t), 0);
         assert_true(table_generation(t) != generation);
-        assert_true(table_get_stats(t).bytes >= full); /* it is held still */
+        assert_true(table_get_stats(t).bytes >= full); /* it still counts */
         push(t, FEW);
         table_clear(t); /* once more, before all has been freed */
         push(t, FEW);
@@ -79,7 +78,7 @@ static void freed_in_steps(void **state)
     }
 }
 
-/* Rows that are deleted give their memory back slab by slab, and with the last all goes. */
+/* Deleted rows return their memory slab by slab; with the last row all memory is returned. */
 static void deleted_rows(void **state)
 {
     (void)state;
@@ -132,7 +131,7 @@ static void take_row(void *arg, uint64_t key, const void *row, uint32_t values)
     ++*(size_t *)arg;
 }
 
-/* Rows that a cut is to have are given to it first: that takes its time, and is said before. */
+/* Rows that an open snapshot needs are given out first. That takes long, and table_clear_is_short says so before. */
 static void with_a_snapshot(void **state)
 {
     (void)state;

@@ -41,7 +41,7 @@ static void only_keys_that_are_held_are_taken(void **state)
     float out[4];
     assert_int_equal(table_pull(t, keys, 4, out, false), PARAMO_OK);
     assert_memory_equal(out, vals, sizeof vals);
-    /* a key that is not held: nothing changes, wherever it stands in the request */
+    /* a key that is not held: nothing changes, at any place of it in the request */
     static const uint64_t others[] = {0, 9, 13, 29, 35, 99};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         uint64_t some[2] = {10, others[i]};

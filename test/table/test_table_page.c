@@ -1,5 +1,5 @@
-/* Pages give each key that is there throughout once, in order, whatever comes and goes between their steps;
- * a count counts it once. Drawn by seeds, and judged by a plain list of what there was. */
+/* Pages give each key that is there throughout once, in order, while other keys come and go between their steps;
+ * a count counts it once. Seeds draw the changes, and a plain list of keys is the reference. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -229,7 +229,7 @@ static void pages_under_change(void **state)
     assert_true(w.cleared > 50);
 }
 
-/* Whichever allocation fails, the page ends with an error and leaves nothing. */
+/* Each allocation fails once: the page ends with an error and leaves no memory. */
 static void pages_without_memory(void **state)
 {
     (void)state;

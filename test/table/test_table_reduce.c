@@ -182,7 +182,7 @@ static void long_rows(void **state)
         assert_int_equal(found.rows, rows);
         assert_int_equal(found.values, values);
         assert_true(reduced_value(&found) == sum);
-        /* A long row that goes between two parts takes nothing more. */
+        /* A long row that is deleted between two parts adds no more values. */
         at = (struct table_reducing){0};
         reduced_reset(&found);
         while (!at.in_row || !at.column)

@@ -108,8 +108,8 @@ static void small_rows_learn_as_the_reference(void **state)
     }
 }
 
-/* Whatever allocation fails, in a request of old and new keys, keys twice or not: the table is as it was, bit
- * for bit, and the same request then works. */
+/* Each allocation of a request of old and new keys fails once, with and without repeated keys: the table is as it was,
+ * bit for bit, and the same request then works. */
 static void without_memory_nothing_changes(void **state)
 {
     (void)state;

@@ -34,13 +34,13 @@ static struct {
     size_t row;        /* values of a row with state */
     bool exists[KEYS]; /* VAR: a row without values does, too */
     struct copy now;   /* at the opening */
-    struct copy base;  /* what the cuts until now gave */
+    struct copy base;  /* what the snapshots until now gave */
     struct copy next;  /* with this one */
     unsigned given[KEYS];
     bool changed[KEYS], before[KEYS]; /* perhaps: since the opening; from the last one to this */
     struct list lists[LISTS];
     uint64_t random;
-    unsigned grown, incremental, given_up, cleared, remembered, erased; /* how often it happened */
+    unsigned grown, incremental, abandoned, cleared, remembered, erased; /* how often it happened */
 } w;
 
 static uint64_t draw(uint64_t below)
@@ -74,7 +74,7 @@ static void got(void *arg, uint64_t key, const void *row, uint32_t values)
     size_t i = index_of_key(key);
     (void)arg;
     assert_true(i < keys_count());
-    assert_true(w.now.there[i]); /* else it came to be after the cut */
+    assert_true(w.now.there[i]); /* otherwise it was created after the opening */
     assert_int_equal(w.given[i]++, 0);
     assert_int_equal(values, w.var ? w.now.len[i] : w.row);
     if (values)
@@ -201,7 +201,7 @@ static void clear(void)
     w.cleared++;
 }
 
-/* What is there now is what the cut must give out, or what its changes must lead to. */
+/* The rows of now are what the snapshot must give out, or what its changes must lead to. */
 static void remember(void)
 {
     memset(w.given, 0, sizeof w.given);
@@ -248,7 +248,7 @@ static struct table_snapshot *open(bool track)
     return snapshot;
 }
 
-/* What the cuts have led to is what was there. */
+/* The snapshots have led to the rows that were there. */
 static void check_whole(void)
 {
     w.base = w.next;
@@ -294,7 +294,7 @@ static void one_snapshot(void)
     change_some(draw(30)); /* all has been given out */
     table_snapshot_close(snapshot);
     assert_int_equal(table_changes_known(w.t), done && track && !cleared);
-    w.given_up += !done;
+    w.abandoned += !done;
     if (done)
         check_whole();
 }
@@ -329,20 +329,20 @@ static void run(const paramo_table_options *options, uint64_t seed)
     table_destroy(w.t);
 }
 
-/* Over some seeds everything that is worth meeting is met. */
+/* Some seeds together meet every case. */
 static void runs(const paramo_table_options *options)
 {
-    unsigned incremental = 0, given_up = 0, cleared = 0, grown = 0, erased = 0, remembered = 0;
+    unsigned incremental = 0, abandoned = 0, cleared = 0, grown = 0, erased = 0, remembered = 0;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         run(options, seed);
         incremental += w.incremental;
-        given_up += w.given_up;
+        abandoned += w.abandoned;
         cleared += w.cleared;
         grown += w.grown;
         erased += w.erased;
         remembered += w.remembered;
     }
-    assert_true(incremental > 5 && given_up && cleared);
+    assert_true(incremental > 5 && abandoned && cleared);
     assert_true(w.dense || (erased && grown));
     assert_true(w.dense || w.var || remembered > 20);
 }
@@ -407,7 +407,7 @@ static void count_key(void *arg, uint64_t key, const void *row, uint32_t values)
     ((uint8_t *)arg)[key]++;
 }
 
-/* A cut to its end. */
+/* Walks a snapshot to its end. */
 static void whole(struct table *t, enum table_snapshot_kind kind, table_snapshot_row row, void *arg)
 {
     struct table_snapshot *snapshot;
@@ -481,7 +481,7 @@ static void put(void *ctx, void *memory, size_t size)
 
 enum { N = 24000, SOME = 2000, FEW = 8 };
 
-/* Removes some rows while a cut of nothing but removals is open, and changes the others. */
+/* Removes some rows while a snapshot of removals only is open, and changes the others. */
 static paramo_err with_snapshot(struct table *t, struct table_snapshot *snapshot, const uint64_t *keys,
                                 const float *vals)
 {
@@ -502,7 +502,7 @@ static paramo_err with_snapshot(struct table *t, struct table_snapshot *snapshot
     return err;
 }
 
-/* Whichever allocation fails, the cut says so or is what it must be; the table continues, and the next is whole. */
+/* Each allocation fails once: the snapshot fails or is right. The table continues, and the next snapshot is right. */
 static void without_memory(const paramo_table_options *options)
 {
     const struct table_alloc alloc = {.alloc = get, .release = put};
@@ -520,7 +520,7 @@ static void without_memory(const paramo_table_options *options)
         assert_true(table_changes_known(t));
         allocations = n;
         paramo_err err = table_snapshot_open(t, TABLE_SNAPSHOT_CHANGES, true, count_key, given, &snapshot);
-        if (err) { /* as if nothing had been */
+        if (err) { /* as if the snapshot had not been opened */
             assert_int_equal(err, PARAMO_E_MEMORY);
             unopened++;
             allocations = INT32_MAX;
@@ -553,7 +553,7 @@ static void without_memory(const paramo_table_options *options)
         assert_true(voids == 0 && unknown > 1);
 }
 
-/* Between two cuts; small rows have room for their marks. */
+/* Between two snapshots; small rows have room for their marks. */
 static void without_marks(const paramo_table_options *options)
 {
     const struct table_alloc alloc = {.alloc = get, .release = put};
@@ -588,8 +588,8 @@ static void test_memory(void **state)
     without_marks(&slab_rows);
 }
 
-/* Cuts that are given up, one after the other, leave nothing that a later one takes for its own. */
-static void test_given_up(void **state)
+/* Snapshots that are abandoned, one after the other, leave no marks that a later one takes for its own. */
+static void test_abandoned(void **state)
 {
     (void)state;
     for (unsigned slab = 0; slab < 2; slab++) {
@@ -617,8 +617,8 @@ static void test_given_up(void **state)
     }
 }
 
-/* The marks of small rows go in steps, however many rows there are; rows change between the steps. */
-static void test_given_up_in_steps(void **state)
+/* The marks of small rows are cleared in steps, for any number of rows; rows change between the steps. */
+static void test_abandoned_in_steps(void **state)
 {
     enum { MANY = 5 * (1 << 16) };
     (void)state;
@@ -712,8 +712,8 @@ int main(void)
         cmocka_unit_test(test_erased),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_list),
-        cmocka_unit_test(test_given_up),
-        cmocka_unit_test(test_given_up_in_steps),
+        cmocka_unit_test(test_abandoned),
+        cmocka_unit_test(test_abandoned_in_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,7 +175,7 @@ static void what_does_not_fit_is_refused(void **state)
     assert_int_equal(f.live_blocks, 0);
 }
 
-/* Keys that repeat or fall are the shard's to refuse; here they must only not break anything. */
+/* The shard refuses keys that repeat or descend. A table only has to survive them. */
 static void repeated_keys_are_survived(void **state)
 {
     (void)state;

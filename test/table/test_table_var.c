@@ -77,7 +77,7 @@ static void run(paramo_optimizer optimizer, uint64_t seed)
         size_t total = 0;
         bool fits = true;
         bool assign = optimizer == PARAMO_OPT_ASSIGN || draw(&seed) % 4 == 0;
-        bool same = draw(&seed) % 4 != 0; /* keep lengths: else add hardly ever works */
+        bool same = draw(&seed) % 4 != 0; /* keep lengths: otherwise add would nearly always fail */
         for (size_t i = draw(&seed) % UNIVERSE; i < UNIVERSE; i += 1 + draw(&seed) % 5) {
             which[n] = i;
             keys[n] = i * 3;

@@ -1,3 +1,4 @@
+/* The bodies of calls, orders and other control messages: there and back, their limits, and damaged bytes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -189,7 +190,7 @@ static void test_limits(void **state)
         {.reg = {PARAMO_ROLE_SERVER, 0, 0, 1, -1, 0, "", "", 1, ""}}, /* no port */
         {.reg = {PARAMO_ROLE_SERVER, 0, 1, 1, -1, 0, "", "", 0, ""}}, /* no weight */
         {.reg = {PARAMO_ROLE_SERVER, 0, 1, 1, -1, 0, "", "", REGISTER_WEIGHT_MAX + 1, ""}},
-        {.reg = {PARAMO_ROLE_WORKER, 0, 0, 0, -1, 0, "", "", 1, ""}}, /* what workers have not */
+        {.reg = {PARAMO_ROLE_WORKER, 0, 0, 0, -1, 0, "", "", 1, ""}}, /* workers have no weight */
         {.reg = {PARAMO_ROLE_WORKER, 0, 0, 0, -1, 0, "", "", 0, "rack"}},
         {.reg = {PARAMO_ROLE_WORKER, 0, 0, 1, -1, 0, "", "", 0, ""}},
         {.reg = {PARAMO_ROLE_WORKER, 0, 0, 0, -2, 0, "", "", 0, ""}},
@@ -207,7 +208,7 @@ static void test_limits(void **state)
         {1, 5, 0, {8, 0}, {10, 0}, 0, 4, 0, false, false, false}, /* no partitions */
         {1, 4095, 2, {8, 0}, {10, 0}, 0, 4, 0, false, false, false},
         {1, 0, 1, {8, 3}, {8, 3}, 0, 4, 0, false, false, false},  /* to itself */
-        {1, 0, 1, {8, 0}, {10, 0}, 2, 2, 0, false, false, false}, /* it has all that it is to get */
+        {1, 0, 1, {8, 0}, {10, 0}, 2, 2, 0, false, false, false}, /* it has all that it would get */
         {1, 0, 1, {8, 0}, {10, 0}, 0, 5, 0, false, false, false}, /* no such level */
         {1, 0, 1, {8, 0}, {10, 0}, 0, 4, 0, true, true, false},   /* no member, so it lacks something */
     };

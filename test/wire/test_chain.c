@@ -45,7 +45,7 @@ static struct chain_message update(unsigned kind)
     return m;
 }
 
-/* Field by field: what lies between the fields is anything. */
+/* Field by field: padding may hold anything. */
 static void assert_same(const struct chain_message *a, const struct chain_message *b)
 {
     assert_true(a->seq == b->seq && a->view == b->view && a->what == b->what && a->order == b->order);

@@ -1,3 +1,4 @@
+/* The segments and lengths of requests, statistics as bytes, and the check that keys ascend. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -69,7 +70,7 @@ static void test_shapes(void **state)
         check(head(.kind = WIRE_SCAN, .flags = WIRE_COLUMNS | WIRE_STATE, .count = 1, .scan_columns = two), 8,
               0, 0, 0),
         PARAMO_E_PROTOCOL);
-    /* numbers stand in the window above the floor */
+    /* numbers must be in the window above the floor */
     assert_int_equal(check(head(.kind = WIRE_CLEAR, .number = 5, .floor = 6), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
     assert_int_equal(check(head(.kind = WIRE_CLEAR, .number = 5 + DATA_WINDOW, .floor = 6), 0, 0, 0, 0),
                      PARAMO_OK);

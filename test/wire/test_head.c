@@ -1,3 +1,4 @@
+/* The header byte by byte, the table of messages, and which flags and segments a kind may have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* HELLO, WELCOME and REJECT: there and back, cut short, with and without capabilities. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* The steps of a migration: there and back, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
