@@ -1,7 +1,7 @@
 /*
  * A reduction: the function, the range of keys, and the result so far. A result grows by values and merges with other
- * results. A merge has the same bits in every order, so it does not matter which shard has which rows. It never knows
- * tables or messages. Tests: test/base/test_reduction.c.
+ * results. A merge has the same bits in every order, so it does not matter which shard has which rows (USER: if its
+ * function ensures that). It never knows tables or messages. Tests: test/base/test_reduction.c.
  */
 #ifndef BASE_REDUCTION_H
 #define BASE_REDUCTION_H

@@ -1,6 +1,6 @@
 /*
  * State machines. A machine is an enum of states, a table of the moves that it may make, and one function
- * that makes a move: it calls sm_check() and then assigns the state. Nothing else assigns a state, except
+ * that makes a move: it calls sm_check() and then assigns the state. No other code assigns a state, except
  * where an instance begins. A move that the table does not have is a defect in Paramo: sm_check logs it and
  * aborts.
  *

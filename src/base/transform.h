@@ -1,5 +1,5 @@
 /*
- * Functions that change values: their parameters, and the arithmetic for each type. It never knows keys or tables.
+ * Functions that change values: their parameters, and the arithmetic for each type. It never knows how rows are kept.
  * Tests: test/base/test_transform.c.
  */
 #ifndef BASE_TRANSFORM_H

@@ -3,7 +3,7 @@
  * window, and reports what the window has cost for each thing done. The module keeps the cheaper way for a number of
  * windows. Then it tries the other way for one window. The next trial comes after twice as many windows if this one
  * fails. The first way is taken while nothing is known. The second way must win by one part in 32, because it takes
- * something that the cost does not show. Pure; one owner. Tests: test/base/test_two_ways.c.
+ * what the cost does not show, such as processor time. Pure; one owner. Tests: test/base/test_two_ways.c.
  *
  *   first way | second way | first way ... first way | second way | ...   windows, and trials of the other way
  *   window      trial        TWO_WAYS_STAY_MIN windows trial              the stay doubles with each trial that fails

@@ -12,7 +12,7 @@
  * frame travels without it. So a frame that is sent again has the same values over each connection, and a
  * peer without the filter gets these values as they are.
  *
- * A chain (filter_chain.h) is a list of filters for one table and direction. What travels says itself which filters
+ * A chain (filter_chain.h) is a list of filters for one table and direction. Each message names the filters that
  * were used (envelope.h). This module never knows requests, links, shards or rows. Each filter_<name>.c defines
  * one filter. docs/FILTERS.md has the rules. Tests: test/filter/.
  */
@@ -38,7 +38,7 @@ enum filter_use {
 };
 
 enum {
-    /* Bytes of a message that is filtered, before and after; a chunk is at most half as long. A larger message would
+    /* Bytes of a message that is filtered, before and after; a usual chunk is half as long. A larger message would
      * take longer than a step of a lane may. */
     FILTER_MESSAGE_MAX = 1 << 20,
     FILTER_ID_MAX = 63,  /* ids are below this */

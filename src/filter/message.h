@@ -14,7 +14,7 @@
 
 enum { FILTER_SEGS = 3, FILTER_BLOCKS = 16 };
 
-/* Blocks of a pool. */
+/* The memory of one message: blocks of a pool. */
 struct filter_memory {
     struct bufpool *pool;
     unsigned count;
@@ -37,14 +37,14 @@ void filter_tools_fini(struct filter_tools *tools);
 struct filter_message {
     enum filter_use use;
     struct van_seg seg[FILTER_SEGS]; /* WIRE_SEG_KEYS, LENS, VALS; without bytes: data is NULL */
-    uint32_t table, count;           /* keys */
+    uint32_t table, count;           /* table: its id; count: keys */
     const uint64_t *keys;            /* an answer: of its request; NULL: not known */
     /* encode: of the values. row_bytes 0: rows have their own lengths */
     paramo_dtype dtype;
     uint32_t value_bytes, row_bytes;
     struct keylists *lists; /* of this end of the connection; NULL: none */
-    /* The list of these keys, as soon as a filter has looked for it. A sender notes that the message refers to
-     * it, or brings it. */
+    /* The list of these keys, as soon as a filter has looked for it. refers: the message names or brings it. brings:
+     * the other end does not have it yet. */
     struct keylist *list;
     bool looked, refers, brings;
     bool coded;                  /* encode: the values are bytes that a filter has made of them */
@@ -53,7 +53,7 @@ struct filter_message {
     struct filter_memory memory;
 };
 
-/* Looks for the list of the message's keys once. */
+/* The list of the message's keys; looks for it once. NULL: there is none. */
 struct keylist *filter_message_list(struct filter_message *m);
 
 #endif

@@ -5,8 +5,8 @@
  *     blocks   64 KiB each: rows one after the other, each with its key and its stamp
  *     maps     from keys to rows, split by the key's hash, so that none takes long to grow
  *
- * Each row has the stamp at which it was put. So a flush finds the rows that were there when it began, whatever is
- * put or taken while it runs (residuals_old). It must never know why a row is held back. One owner.
+ * Each row has the stamp at which it was put. So a flush finds the rows that were there when it began, although rows
+ * are put and taken while it runs (residuals_old). It must never know why a row is held back. One owner.
  * Tests: test/filter/test_residuals.c.
  */
 #ifndef FILTER_RESIDUALS_H

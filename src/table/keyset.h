@@ -49,7 +49,7 @@ uint64_t keyset_owner_new(void);
 
 /* For each i: is place i of the part in the set, and is its key keys[i]? */
 bool keyset_part_fits(const struct keyset_part *part, const uint64_t *keys);
-/* Writes the part's rows to rows[n], as the owner has noted them. False: it has not noted all of them, or for another
+/* Writes the part's rows to rows[n], as the owner has noted them. False: not all are noted, or they are of another
  * generation, or a place is not in the set. */
 bool keyset_find(const struct keyset_part *part, uint64_t owner, uint64_t generation, uint32_t *rows);
 /* Notes the part's rows. Rows of other generations are forgotten. If there is no memory, or no room for

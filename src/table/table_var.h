@@ -27,8 +27,8 @@ void table_var_init(struct table_var *v, const struct rowspec *spec, struct tabl
                     uint64_t hash_seed);
 void table_var_clear(struct table_var *v);
 /* Frees the values of about that many rows of a store that will be cleared. *cursor is 0 at first. True: all are freed.
- * After the first call the rows dangle: call only this function until it returns true, and then only clear `index` and
- * `slab`. table_var_clear would free the values again. */
+ * After the first call rows point to freed values: call only this function until it returns true, and then only clear
+ * `index` and `slab`. table_var_clear would free the values again. */
 bool table_var_free_step(struct table_var *v, uint64_t *cursor, uint64_t rows);
 /* assign: replaces rows, for any optimizer. Keys must ascend: a repeated key would break "all or nothing". */
 MUST_USE paramo_err table_var_store(struct table_var *v, const uint64_t *keys, size_t n, const void *vals,

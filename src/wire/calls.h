@@ -9,8 +9,8 @@
  * a call that waits for long, and holds the floor, holds up no other call.
  *
  * Bodies have files of their own: register_call.h, barrier_call.h, table_spec.h, pool_calls.h, kv_calls.h,
- * clock_calls.h, order.h, status.h; heartbeat.h and end.h are not calls. It never knows which node calls. Tests:
- * test/wire/test_calls.c.
+ * clock_calls.h, ckpt_order.h, order.h, status.h; heartbeat.h and end.h are not calls. It never knows which node calls.
+ * Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_CALLS_H
 #define WIRE_CALLS_H

@@ -14,7 +14,7 @@
  *     TRANSFORM          keys, body                ANSWER: nothing
  *     MESSAGE            any of the four           ANSWER: any of the four
  *
- * Never knows tables: what a length must be in values is checked where the table is. Tests:
+ * It never knows tables: the length of values is checked where the table is. Tests:
  * test/wire/test_data.c.
  */
 #ifndef WIRE_DATA_H

@@ -31,7 +31,7 @@ static inline uint64_t sender_id_hash(const struct sender_id *id)
 /* u32 node, u32 app, u32 customer, u64 incarnation. */
 void sender_id_encode(const struct sender_id *id, struct writer *w);
 struct sender_id sender_id_decode(struct reader *r);
-/* The form that records of checkpoints have: a zero u32 stands before the incarnation. Decoding another value sets
+/* The form that records of checkpoints have: a zero u32 precedes the incarnation. Decoding another value sets
  * r->failed. */
 void sender_id_encode_aligned(const struct sender_id *id, struct writer *w);
 struct sender_id sender_id_decode_aligned(struct reader *r);
