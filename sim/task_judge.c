@@ -44,6 +44,7 @@ static bool is_gone(const struct world *w, uint64_t incarnation)
     return !m || m->declared_dead || atomic_load(&m->made->own->state) != MEMBER_SLOT_JOINED;
 }
 
+/* NULL: the customer is closed, and this callback is one of its last. */
 static const struct view *view_of(const struct task_call *call)
 {
     return call->machine->customers[call->customer].worker->client->view;
@@ -57,7 +58,7 @@ static bool is_lost(const struct task_call *call)
     bool lost = false;
     for (unsigned i = 0; i < call->targets_count; i++)
         lost = lost || is_gone(w, call->targets[i]);
-    for (uint32_t i = 0; i < view->nodes_count; i++)
+    for (uint32_t i = 0; view && i < view->nodes_count; i++)
         lost = lost || (goes_to(call, view->nodes[i].id) &&
                         (!view->nodes[i].alive || is_gone(w, view->nodes[i].incarnation)));
     return lost;
