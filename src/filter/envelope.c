@@ -39,7 +39,10 @@ static bool wants_decode(struct reader *r, struct filter_chain *wants)
         if (!ops)
             continue;
         bool ascends = !wants->count || wants->at[wants->count - 1].ops->rank <= ops->rank;
-        if (!ascends || !(ops->codes & FILTER_OF_ANSWER) || !filter_takes(ops, arg))
+        bool again = false;
+        for (unsigned k = 0; k < wants->count; k++)
+            again = again || wants->at[k].ops == ops;
+        if (!ascends || again || !(ops->codes & FILTER_OF_ANSWER) || !filter_takes(ops, arg))
             return false;
         wants->at[wants->count++] = (struct filter_setting){.ops = ops, .arg = arg};
     }

@@ -6,8 +6,8 @@
  *                                        id FILTER_ID_USER: u64 hash
  *     u8 how many used, then for each, in the order of use: u8 id, u8 bytes of params, params
  *
- * It checks lengths and ids, and that no filter was used twice. It must never know what params mean. Tests:
- * test/filter/test_coding.c, fuzz/fuzz_filter.c.
+ * It checks lengths and ids, and that no filter is wanted or was used twice. It must never know what params mean.
+ * Tests: test/filter/test_coding.c, fuzz/fuzz_filter.c.
  */
 #ifndef FILTER_ENVELOPE_H
 #define FILTER_ENVELOPE_H

@@ -1,5 +1,7 @@
 #include "filter/filter.h"
 
+#include <math.h>
+
 static const struct filter_ops *const filters[FILTER_COUNT] = {
 #define FILTER_ROW(name) [FILTER_INDEX_##name] = &filter_##name,
     FILTERS(FILTER_ROW)
@@ -13,8 +15,7 @@ const struct filter_ops *filter_at(unsigned index)
 
 bool filter_takes(const struct filter_ops *ops, float arg)
 {
-    return ops->meta ? arg >= ops->min && arg <= ops->max && (!ops->whole || arg == (float)(int)arg)
-                     : arg == 0;
+    return ops->meta ? arg >= ops->min && arg <= ops->max && (!ops->whole || arg == truncf(arg)) : arg == 0;
 }
 
 const char *filter_unfit_float(const struct filter_table *table, enum filter_direction direction)

@@ -37,8 +37,7 @@ static paramo_err read_arg(const struct filter_ops *ops, const char *arg, size_t
         memcpy(text, arg, len);
         *value = strtof(text, &end);
     }
-    bool good = len && end == text + len && *value >= ops->min && *value <= ops->max &&
-                (!ops->whole || *value == (float)(int)*value);
+    bool good = len && end == text + len && filter_takes(ops, *value);
     return good ? PARAMO_OK
                 : err_set(PARAMO_E_INVALID, "\"%.*s\" is not an argument of filter %s: %s from %g to %g",
                           (int)len, arg, ops->name, ops->whole ? "a whole number" : "a number",

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "filter/coding.h"
+#include "filter/envelope.h"
 #include "filter/registry.h"
 #include "unit.h"
 #include "wire/capability.h"
@@ -273,6 +274,27 @@ static void capabilities_decide(void **state)
     ends_fini(&e);
 }
 
+/* A peer that wants a filter twice would get an answer that it cannot decode. */
+static void a_filter_is_wanted_once(void **state)
+{
+    (void)state;
+    uint8_t bytes[32];
+    struct writer w = writer_over(bytes, sizeof bytes);
+    struct filter_chain chain;
+    struct filter_envelope e;
+    assert_int_equal(filter_chain_parse("lz4", FILTER_PULL, &chain), PARAMO_OK);
+    filter_envelope_wants(&w, &chain, CAPABILITIES);
+    size_t one = w.len;
+    write_u8(&w, 0); /* none was used */
+    assert_int_equal(filter_envelope_decode(bytes, w.len, CAPABILITIES, FILTER_OF_ASK, &e), PARAMO_OK);
+    assert_int_equal(e.wants.count, 1);
+    memmove(bytes + one, bytes + 1, one - 1);
+    bytes[0] = 2;
+    bytes[2 * one - 1] = 0;
+    assert_int_equal(filter_envelope_decode(bytes, 2 * one, CAPABILITIES, FILTER_OF_ASK, &e),
+                     PARAMO_E_PROTOCOL);
+}
+
 /* A list that the receiver does not have is missed, not misread. */
 static void a_missing_list_is_missed(void **state)
 {
@@ -348,6 +370,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_chains_come_back),         cmocka_unit_test(a_list_travels_once),
         cmocka_unit_test(what_does_not_pay_is_skipped), cmocka_unit_test(capabilities_decide),
-        cmocka_unit_test(a_missing_list_is_missed),     cmocka_unit_test(hostile_bytes_are_refused)};
+        cmocka_unit_test(a_filter_is_wanted_once),      cmocka_unit_test(a_missing_list_is_missed),
+        cmocka_unit_test(hostile_bytes_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
