@@ -40,21 +40,11 @@ static void count_bytes(struct keylists *l, size_t more, size_t less)
         *l->total = *l->total + more - less;
 }
 
-static void base_drop(struct keylists *l, struct keylist *list)
-{
-    count_bytes(l, 0, list->base_bytes);
-    free(list->base);
-    list->base = NULL;
-    list->base_bytes = 0;
-    list->base_hash = 0;
-}
-
 static void drop(struct keylists *l, struct keylist *list)
 {
     if (!list->keys)
         return;
     uint64_t name = name_of(list->table, list->signature);
-    base_drop(l, list);
     if (map_get(&l->by_name, name) == list)
         (void)map_remove(&l->by_name, name);
     count_bytes(l, 0, keys_bytes(list));
@@ -252,21 +242,4 @@ struct keylist *keylists_get(struct keylists *l, unsigned slot, uint32_t table, 
         return NULL;
     use(l, list);
     return list;
-}
-
-bool keylists_base(struct keylists *l, struct keylist *list, const void *values, size_t bytes)
-{
-    if (list->base_bytes != bytes) {
-        base_drop(l, list);
-        bool room = l->bytes + bytes <= l->most && (!l->total || *l->total + bytes <= l->total_most);
-        uint8_t *base = room ? malloc(bytes) : NULL;
-        if (!base)
-            return false;
-        list->base = base;
-        list->base_bytes = bytes;
-        count_bytes(l, bytes, 0);
-    }
-    memcpy(list->base, values, bytes);
-    list->base_hash = hash_bytes(values, bytes) | 1; /* 0: there are none */
-    return true;
 }

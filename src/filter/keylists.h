@@ -41,12 +41,6 @@ struct keylist {
     /* sender */
     uint32_t refs; /* messages in flight that name or bring it */
     bool known;    /* the other end has it */
-    /* The values that the worker has of these keys (keylists_base); their hash is 0 if there are none. No filter uses
-     * them at present. */
-    uint8_t *base;
-    size_t base_bytes;
-    uint64_t base_hash;
-    uint64_t asked; /* not used */
 };
 
 struct keylists {
@@ -86,8 +80,5 @@ bool keylists_put(struct keylists *l, unsigned slot, uint32_t table, const uint6
 /* Receiver. The list of that name; NULL: it is not in that slot. */
 struct keylist *keylists_get(struct keylists *l, unsigned slot, uint32_t table, uint32_t n,
                              const uint64_t signature[2]);
-
-/* Replaces the list's base values. False: no room or memory; the list has none then. */
-bool keylists_base(struct keylists *l, struct keylist *list, const void *values, size_t bytes);
 
 #endif

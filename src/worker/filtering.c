@@ -251,9 +251,9 @@ void filtering_forget(struct slice *p)
 
 static void note_list(struct slice *p, const struct filter_message *m)
 {
-    if (!m->list)
+    if (!m->refers) /* m->list may be one that another message brings */
         return;
-    assert(!p->has_list && m->lists == &p->link->lists);
+    assert(m->list && !p->has_list && m->lists == &p->link->lists);
     p->has_list = true;
     p->list = (uint16_t)keylists_slot(m->lists, m->list);
     p->list_generation = m->lists->generation;

@@ -173,34 +173,6 @@ static void a_subset_is_found_in_a_known_list(void **state)
     keylists_clear(&l);
 }
 
-static void base_values_count_and_go_with_their_list(void **state)
-{
-    (void)state;
-    struct keylists l;
-    size_t total = 0;
-    float values[N] = {1}, other[N] = {2};
-    keylists_init(&l, 1, 2 * LIST_BYTES, &total, SIZE_MAX);
-    struct keylist *list = keylists_admit(&l, 1, keys_of(0), N);
-    assert_null(list); /* a quarter of the room is the most for one list */
-    keylists_init(&l, 1, 4 * LIST_BYTES, &total, SIZE_MAX);
-    list = keylists_admit(&l, 1, keys_of(0), N);
-    assert_true(keylists_base(&l, list, values, sizeof values));
-    uint64_t hash = list->base_hash;
-    assert_true(hash != 0);
-    assert_true(keylists_base(&l, list, other, sizeof other));
-    assert_true(list->base_hash != hash);
-    assert_true(keylists_base(&l, list, values, sizeof values));
-    assert_true(list->base_hash == hash);
-    assert_int_equal(total, LIST_BYTES + sizeof values);
-    void *much = calloc(1, 4 * LIST_BYTES);
-    assert_false(keylists_base(&l, list, much, 4 * LIST_BYTES)); /* no room: it has none then */
-    assert_int_equal(list->base_hash, 0);
-    assert_int_equal(total, LIST_BYTES);
-    free(much);
-    keylists_clear(&l);
-    assert_int_equal(total, 0);
-}
-
 int main(void)
 {
     (void)mallopt(M_PERTURB, 0x5a); /* slots that are not in use yet hold anything */
@@ -210,7 +182,6 @@ int main(void)
                                        cmocka_unit_test(a_round_that_is_too_large_finds_most_of_the_room),
                                        cmocka_unit_test(new_lists_are_found_at_their_second_use),
                                        cmocka_unit_test(lists_of_messages_in_flight_stay),
-                                       cmocka_unit_test(a_subset_is_found_in_a_known_list),
-                                       cmocka_unit_test(base_values_count_and_go_with_their_list)};
+                                       cmocka_unit_test(a_subset_is_found_in_a_known_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
