@@ -49,7 +49,7 @@ typedef enum paramo_dtype {
 typedef enum paramo_table_kind {
     PARAMO_TABLE_SPARSE = 0, /* any 64-bit keys; a push, or a pull with CREATE, creates a missing row */
     PARAMO_TABLE_DENSE = 1,  /* keys 0 .. rows-1, all there from the start */
-    PARAMO_TABLE_VAR = 2,    /* any keys, rows of any length (lens); optimizers assign and add only */
+    PARAMO_TABLE_VAR = 2,    /* any keys, rows of any length (lens); optimizers assign, add and max only */
     PARAMO_TABLE_USER = 3    /* no storage: a request handler on the servers answers */
 } paramo_table_kind;
 

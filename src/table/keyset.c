@@ -45,7 +45,7 @@ bool keyset_find(const struct keyset_part *part, uint64_t owner, uint64_t genera
     return !missing;
 }
 
-static struct keyset_rows *rows_new(struct paramo_keyset *set, uint64_t owner)
+static struct keyset_rows *rows_new(struct paramo_keyset *set, uint64_t owner, uint64_t generation)
 {
     if (atomic_fetch_add_explicit(&set->count, 1, memory_order_relaxed) >= KEYSET_TABLES) {
         atomic_fetch_sub_explicit(&set->count, 1, memory_order_relaxed);
@@ -58,6 +58,7 @@ static struct keyset_rows *rows_new(struct paramo_keyset *set, uint64_t owner)
     }
     memset(r->row, 0xff, set->n * sizeof *r->row); /* KEYSET_NO_ROW */
     r->owner = owner;
+    r->generation = generation;
     r->next = atomic_load_explicit(&set->first, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&set->first, &r->next, r, memory_order_release,
                                                   memory_order_relaxed))
@@ -69,7 +70,7 @@ void keyset_note(const struct keyset_part *part, uint64_t owner, uint64_t genera
 {
     struct keyset_rows *r = rows_of(part->set, owner);
     const size_t n = part->set->n;
-    if (!r && !(r = rows_new(part->set, owner)))
+    if (!r && !(r = rows_new(part->set, owner, generation)))
         return;
     else if (r->generation != generation)
         memset(r->row, 0xff, n * sizeof *r->row);

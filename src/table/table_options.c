@@ -101,7 +101,7 @@ static paramo_err check_optimizer(const paramo_table_options *o)
     const struct optimizer_def *def = optimizer_def(o->optimizer);
     if (def->input == OPTIMIZER_GRADIENT && o->kind == PARAMO_TABLE_VAR) {
         return err_set(PARAMO_E_INVALID,
-                       "table option optimizer: a variable-length table takes assign and add only");
+                       "table option optimizer: a variable-length table takes assign, add and max only");
     }
     if (!def->kernel[o->dtype].rows)
         return err_set(PARAMO_E_INVALID, "table option dtype: optimizers other than assign and add need F32");
