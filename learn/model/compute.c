@@ -12,7 +12,7 @@ static size_t rows_of(const struct model_info *info, size_t table, size_t keys)
     return fixed > 0 ? fixed : keys;
 }
 
-/* Of that many outputs. */
+/* As params_fit, for rows of `outputs` outputs. */
 static paramo_err fit(struct params *p, const struct model_info *info, size_t keys, uint32_t outputs)
 {
     if (keys <= p->cap)
@@ -91,13 +91,14 @@ void workspace_free(struct workspace *s)
 
 /* ---- outputs ---- */
 
-/* Copies the values of one output of n rows: from places `from` apart to places `to` apart. */
+/* Copies dim values of each of n rows; rows are `from` values apart in source, and `to` values apart in out. */
 static void copy_rows(const float *source, size_t from, float *out, size_t to, size_t dim, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(out + i * to, source + i * from, dim * sizeof *out);
 }
 
+/* The rows of all outputs to those of one in plane; and back. */
 static void gather(const struct model_info *info, const struct batch *batch, float *const *param,
                    uint32_t output, struct params *plane)
 {
@@ -116,6 +117,7 @@ static void scatter(const struct model_info *info, const struct batch *batch, co
     }
 }
 
+/* The model's scratch for one output. */
 static float *scratch_at(const struct model_info *info, const struct batch *batch, const struct workspace *s,
                          uint32_t output)
 {

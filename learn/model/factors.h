@@ -1,5 +1,5 @@
 /*
- * What models with factors share: their settings and tables, and loops over the factors of one feature.
+ * What the models with factors share: settings, tables, and loops over the factors of one feature.
  *
  * Factors are lanes that do not depend on each other. A sum over them runs in eight lanes (factor k in lane k % 8, in
  * order) and is then folded in halves: so every width of vectors gives the same bits (learn/objective/vector.h). It
@@ -12,7 +12,7 @@
 #include "learn/model/model.h"
 #include "learn/objective/vector.h"
 
-#define FACTORS_MAX  512
+#define FACTORS_MAX  512  /* arbitrary */
 #define FIELDS_MAX   1024 /* arbitrary: rows of an ffm have as many groups of factors */
 #define FACTOR_LANES 8
 #define FACTOR_SETTING(first)                                                                                \
@@ -32,8 +32,8 @@
         .max = FIELDS_MAX, .fixed = 1, .field = FIELD_COUNT                                                  \
     }
 
-/* Places of settings and tables that these models have in common: W for weights, V for factors, and where fields have
- * rows of their own, T for those. */
+/* Places of the settings and tables that these models have in common: W has weights, V factors, and T the rows of
+ * fields, in models whose fields have rows. */
 enum { FACTORS_DIM, FACTORS_INIT, FACTORS_FIELDS };
 enum { FACTORS_W, FACTORS_V, FACTORS_T };
 #define WEIGHTS_TABLE                                                                                        \
@@ -41,18 +41,18 @@ enum { FACTORS_W, FACTORS_V, FACTORS_T };
         .name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl", .long_rows = 2     \
     }
 
-/* Factors of a feature. */
+/* The number of factors of a feature. */
 uint32_t factors_dim(const struct model_info *info);
-/* Rows of one weight, and of one group of factors that are drawn. */
+/* Of W, rows of one weight; of V, rows of factors_dim() factors with random first values. */
 struct model_shape factors_shape(const struct model_info *info, size_t table);
-/* Sets v's rows to 0 where w is 0, and the bias's row. */
+/* Sets to 0 the rows of v whose w is 0, and that of the bias. */
 void factors_clear(const struct batch *batch, uint32_t dim, const float *w, float *v);
 /* factors_clear() for the first two tables. */
 void factors_mask(const struct model_info *info, const struct batch *batch, float *const *param);
-/* The gradient of the weights; those of the other tables become 0. */
+/* Writes the gradient of the weights, and sets those of the other tables to 0. */
 void factors_gradient(const struct model_info *info, const struct batch *batch, const float *residual,
                       float *const *grad);
-/* Rows of the table T: one for each field. Scratch for two rows of factors for each field. */
+/* model_ops.rows and .scratch: table T has a row for each field; scratch holds two rows of factors for each field. */
 size_t fields_rows(const struct model_info *info, size_t table);
 size_t fields_scratch(const struct model_info *info, size_t rows);
 

@@ -36,7 +36,7 @@ void model_info_init(struct model_info *info, const struct model_ops *ops)
     }
 }
 
-/* The table's definition, if it names rates for the optimizer that is used; else NULL. */
+/* The table's definition if it has rates for the chosen optimizer, otherwise NULL. */
 static const struct model_table_def *own_rates(const struct model_info *info, size_t table)
 {
     const struct model_table_def *def = &info->ops->table[table];

@@ -4,11 +4,11 @@
  * (learn/objective/objective.h): any model has any of them. Each model is one file, model_<name>.c, and one entry of
  * MODELS below. docs/EXTENDING.md shows how to add one.
  *
- * The computation goes over one batch. A table has a row for each feature, or (`rows`) a number of rows that follows
- * from the settings, with keys 0, 1 .... param[t] holds the rows of table t for the batch's unique keys in its order,
- * or all rows, shape.dim values each; grad[t] is laid out the same. A table of features without a row for the bias
- * has memory for one, too, and its content is not used: the model may set it to 0. Equal input gives equal bits on
- * every machine (ARCHITECTURE.md, "Same bits").
+ * The computation goes over one batch. A table has a row for each feature, or a number of rows that follows from the
+ * settings (`rows`), with keys 0, 1 .... param[t] holds the rows of table t, shape.dim values each: those of the
+ * batch's unique keys, in the batch's order, or all rows. grad[t] has the same layout. A table of features without a
+ * row for the bias has memory for one, too; its content is not used, and the model may set it to 0. Equal input gives
+ * equal bits on every machine (ARCHITECTURE.md, "Same bits").
  *
  * If the objective has several outputs, a row on the servers has shape.dim values for each output in turn, and the
  * model computes each output by itself (learn/model/compute.h). A model never knows servers, files or threads. Tests:
@@ -33,15 +33,15 @@
 #define MODEL_NAME_MAX     31
 #define MODEL_ROWS_MAX     4096 /* of a table whose rows are not features */
 #define MODEL_LONG_ROW                                                                                       \
-    20 /* features; of bench/defaults.py's sets, rates were too high where rows have more */
+    20 /* features; measured on the data sets of bench/defaults.py: usual rates are too high for longer rows */
 #define MODEL_LONG_ROW_MOST                                                                                  \
-    40 /* features; beyond, rates that fall further are too low for text, and no better for ids */
+    40 /* features; measured: lower rates for longer rows are too low for text, and no better for ids */
 
 /* What a setting has to do with the fields of the data (learn/train/rows.h). */
 enum model_field_use {
     FIELD_UNUSED,
-    FIELD_COUNT, /* how many there are: 0, 1, ... N - 1. Initially 0: where it is not given, those of the first rows */
-    FIELD_NUMBER /* the number of one, which the first rows must have */
+    FIELD_COUNT, /* N, for the fields 0 .. N - 1; 0: as many as the first rows have */
+    FIELD_NUMBER /* the number of one field, which the first rows must have */
 };
 
 /* A number that a model is made with: an option of `paramo train`, and an entry of the manifest. Models that
@@ -51,7 +51,7 @@ struct model_setting {
     const char *manifest; /* "factor_init" */
     const char *meta;     /* what stands for the value in --help */
     const char *help;     /* without the initial value */
-    int whole;            /* a whole number in min .. max; else a real number greater than 0 */
+    int whole;            /* a whole number in min .. max; otherwise a real number greater than 0 */
     uint32_t min, max;    /* max at most UINT16_MAX */
     double initial;       /* where the option is not given */
     int fixed;            /* a trained model cannot get another value: rows have sizes that follow from it */
@@ -68,7 +68,7 @@ struct model_table_def {
     /* Rates of that optimizer where none are named; alpha 0: the optimizer's own. alpha is for up to two batches in
      * flight, n of them: alpha / sqrt(n / 2). */
     double alpha, beta, l2;
-    /* power of MODEL_LONG_ROW / features of a row that alpha is multiplied by in longer rows */
+    /* in longer rows, alpha is multiplied by MODEL_LONG_ROW / features of a row to this power */
     unsigned long_rows;
 };
 
@@ -97,21 +97,21 @@ struct model_info {
     double setting[MODEL_MAX_SETTINGS];                 /* in the order of ops->setting */
     struct model_optimizer optimizer[MODEL_MAX_TABLES]; /* in the order of ops->table */
     struct objective objective;
-    struct interactions interactions;     /* of fields, which are features, too */
-    struct calibration calibration;       /* of its margins, of a model that is trained */
-    struct class_weights class_weight;    /* that it learned with */
+    struct interactions interactions;     /* products of fields that are features, too */
+    struct calibration calibration;       /* of the margins of a trained model */
+    struct class_weights class_weight;    /* that it was trained with */
     enum scale_kind scale;                /* of the features */
     uint32_t factor_after;                /* sightings of a feature before it has factors; 0: it always has */
     uint32_t hash_bits;                   /* of the keys; 0: ids as they are */
     char data_format[MODEL_NAME_MAX + 1]; /* of the training data */
-    struct columns *columns;              /* of its tables, or NULL; an owner of them, as the context says */
+    struct columns *columns; /* of the data, or NULL; the functions that fill it say who releases it */
     uint64_t seed;
     uint64_t batch, epochs, rows; /* how it was trained; epochs and rows over all runs */
-    /* mean number in a row to learn: chooses rates and batches; 0: not known. Not saved. */
+    /* mean number of features in a training row, which chooses rates and batches; 0: not known. Not saved. */
     double row_features;
 };
 
-/* Does it use the field of each feature? */
+/* Does the model use the field of each feature? */
 enum model_fields { MODEL_NO_FIELDS, MODEL_NEEDS_FIELDS };
 
 struct model_ops {
@@ -127,11 +127,12 @@ struct model_ops {
      * (learn/explain/explain.h). */
     unsigned order;
     struct model_shape (*shape)(const struct model_info *info, size_t table);
-    /* Rows of a table that has none for features, at most MODEL_ROWS_MAX; 0: a row for each feature. NULL: all have. */
+    /* Rows of a table whose rows are not features, at most MODEL_ROWS_MAX; 0: a row for each feature. NULL: all tables
+     * have a row for each feature. */
     size_t (*rows)(const struct model_info *info, size_t table);
-    /* The margin of a new model whose bias is 0, for any row; NULL: 0, or about that. */
+    /* The margin of any row with a new model whose bias is 0; NULL: about 0. */
     double (*offset)(const struct model_info *info);
-    /* Floats of scratch for a batch of that many rows, which margins leaves for gradient. NULL: none. */
+    /* Floats of scratch for a batch of `rows` rows; margins fills it for gradient. NULL: none. */
     size_t (*scratch)(const struct model_info *info, size_t rows);
     /* Changes pulled parameters before they are used. NULL: nothing to change. */
     void (*mask)(const struct model_info *info, const struct batch *batch, float *const *param);
@@ -164,29 +165,30 @@ const struct model_ops *model_find(const char *name);
 /* A new model's settings and optimizers, with their initial values. */
 void model_info_init(struct model_info *info, const struct model_ops *ops);
 /*
- * The learning rate of a table, where none is named, if that many batches are pulled before the first is pushed.
+ * The learning rate of a table, where none is named. in_flight: batches that are pulled before the first is pushed.
  *
  * A step changes the margin of a row by a sum over its features, and an FM's by a sum over their pairs. So in rows of
- * L features, more than MODEL_LONG_ROW of them, the usual rate is multiplied by a power of MODEL_LONG_ROW / L: for
- * factors that meet in pairs twice that for weights. (Juan et al., RecSys 2016, section 3.2, divide each row by its
- * norm for the same reason.) L counts as MODEL_LONG_ROW_MOST at most. The power 2 for weights is measured:
- * bench/defaults.py, Criteo. Rates of optimizers that are not the table's usual one stay as they are.
+ * L features, more than MODEL_LONG_ROW of them, the usual rate is multiplied by a power of MODEL_LONG_ROW / L. The
+ * exponent for factors that meet in pairs is twice that for weights. (Juan et al., RecSys 2016, section 3.2, divide
+ * each row by its norm for the same reason.) L counts as MODEL_LONG_ROW_MOST at most. The exponent 2 for weights is
+ * measured: bench/defaults.py, Criteo. Rates of optimizers that are not the table's usual one stay as they are.
  */
 double model_alpha(const struct model_info *info, size_t table, uint64_t in_flight);
 /* Its smoothing and its L2 regularisation, where none is named. */
 double model_beta(const struct model_info *info, size_t table);
 double model_l2(const struct model_info *info, size_t table);
-/* The weights of n rows without those of their classes, which are in weight (NULL: all 1, and there are none). */
+/* Writes the weights of n rows without the weights of their classes, which weight contains as a factor. NULL: all rows
+ * weigh 1, and classes have no weights. */
 void model_own_weights(const struct model_info *info, const float *label, const float *weight, size_t n,
                        float *own);
-/* Margins of a row. */
+/* Margins that a row has. */
 uint32_t model_outputs(const struct model_info *info);
 /* ops->shape of one output, and values of a row on the servers, for all outputs. */
 struct model_shape model_shape(const struct model_info *info, size_t table);
 uint32_t model_row_values(const struct model_info *info, size_t table);
-/* The fields that it counts: 0, 1, ... N - 1. 0: it counts none. */
+/* The value of its setting FIELD_COUNT; 0: it has none. */
 uint32_t model_fields(const struct model_info *info);
-/* Rows of a table that are not those of features; 0: its rows are those of features. */
+/* ops->rows: the number of rows of a table whose rows are not features; 0: it has a row for each feature. */
 size_t model_fixed_rows(const struct model_info *info, size_t table);
 /* The rows that a batch needs: how many, and their keys, which are valid as long as the batch. */
 size_t model_keys(const struct model_info *info, size_t table, const struct batch *batch,

@@ -28,9 +28,10 @@
  */
 enum { TILE = 64, SUMS = 4, LANES = 4 * SUMS };
 
+/* A feature in a tile. Its factors begin at `at`. The factors that another feature has for its field are `group` after
+ * that one's `at`. */
 struct spot {
-    size_t at,
-        group; /* the feature's factors begin at `at`; others' for its field are `group` after their begin */
+    size_t at, group;
     float x;
 };
 
@@ -86,7 +87,7 @@ VECTOR_INLINE void pairs_gradient(struct spot i, const struct spot *tile, size_t
     }
 }
 
-/* One of both for all pairs of row r; gv is NULL: the sums. */
+/* For all pairs of row r: the gradient, added to gv, or the sums in lane if gv is NULL. */
 VECTOR_INLINE void row_pairs(const struct batch *b, size_t r, int wide, size_t fields, size_t dim,
                              const float *v, float lane[LANES], float residual, float *gv)
 {
@@ -129,7 +130,7 @@ VECTOR_INLINE void gradients(size_t dim, const struct batch *b, int wide, size_t
         row_pairs(b, r, wide, fields, dim, v, NULL, residual[r], gv);
 }
 
-/* 4 and 8 are constants. */
+/* dim is a constant if it is 4 or 8. */
 VECTOR_LOOP(void, pair_margins,
             (const struct batch *b, size_t fields, size_t dim, const float *v, float *margin),
             dim == 4 ? margins(4, b, VECTOR_FLOATS, fields, v, margin)

@@ -7,13 +7,10 @@
 #include <string.h>
 
 /*
- * A row's factors are worked on in spans of 16, 8, 4 or 1: `width`, a constant wherever these bodies are
- * inlined, so that the compiler keeps a span's sums in registers. Factors are lanes that do not depend on
- * each other. The one sum over them, of eq. (3), runs in eight lanes (factor f in lane f % 8, in order) and
- * is then folded in halves: the same for every width of vectors. dim is a constant too for the usual sizes,
- * and `ones` says that all values are 1.
+ * A row's factors are worked on in spans of 16, 8, 4 or 1. The length of a span is a constant wherever these bodies
+ * are inlined, so that the compiler keeps a span's sums in registers. The one sum over factors, of eq. (3), runs in
+ * lanes (factors.h). dim is a constant, too, for the usual sizes, and `ones` says that all values are 1.
  */
-#define LANES 8
 
 struct row {
     const uint32_t *index;
@@ -51,7 +48,7 @@ typedef float wide1;
             s[k] = s[k] * s[k] - squares[k];                                                                 \
         memcpy(pairs, s, sizeof pairs);                                                                      \
         for (size_t f = 0; f < width * count; f++)                                                           \
-            lane[f % LANES] += pairs[f];                                                                     \
+            lane[f % FACTOR_LANES] += pairs[f];                                                              \
     }                                                                                                        \
                                                                                                              \
     VECTOR_INLINE void gradient_##width##x##count(const struct row *row, int ones, size_t dim,               \
@@ -86,14 +83,6 @@ SPAN_LOOPS(1, 1)
                    : name##_4x4(__VA_ARGS__))
 #define SPAN8(name, wide, ...) ((wide) == 4 ? name##_4x2(__VA_ARGS__) : name##_8x1(__VA_ARGS__))
 
-VECTOR_INLINE float fold(const float lane[LANES])
-{
-    float four[4];
-    for (int i = 0; i < 4; i++)
-        four[i] = lane[i] + lane[i + 4];
-    return (four[0] + four[2]) + (four[1] + four[3]);
-}
-
 VECTOR_INLINE struct row row_of(const struct batch *batch, size_t r)
 {
     size_t from = batch->start[r] - batch->start[0];
@@ -107,17 +96,17 @@ VECTOR_INLINE void margins(const struct batch *batch, int wide, int ones, size_t
 {
     for (size_t r = 0; r < batch->rows; r++) {
         struct row row = row_of(batch, r);
-        float lane[LANES] = {0}, *s = sum + r * dim;
+        float lane[FACTOR_LANES] = {0}, *s = sum + r * dim;
         size_t f = 0;
         for (; f + 16 <= dim; f += 16)
             SPAN16(margin, wide, &row, ones, dim, v + f, s + f, lane);
         for (; f + 8 <= dim; f += 8)
             SPAN8(margin, wide, &row, ones, dim, v + f, s + f, lane);
         for (; f + 4 <= dim; f += 4)
-            margin_4x1(&row, ones, dim, v + f, s + f, lane + f % LANES);
+            margin_4x1(&row, ones, dim, v + f, s + f, lane + f % FACTOR_LANES);
         for (; f < dim; f++)
-            margin_1x1(&row, ones, dim, v + f, s + f, lane + f % LANES);
-        margin[r] += 0.5f * fold(lane);
+            margin_1x1(&row, ones, dim, v + f, s + f, lane + f % FACTOR_LANES);
+        margin[r] += 0.5f * factors_fold(lane);
     }
 }
 
@@ -139,7 +128,7 @@ VECTOR_INLINE void factor_gradient(const struct batch *batch, int wide, int ones
     }
 }
 
-/* The usual cases, each with its constants. */
+/* The usual sizes, each with its constants. */
 VECTOR_INLINE void any_margins(const struct batch *batch, int wide, size_t dim, const float *v, float *sum,
                                float *margin)
 {

@@ -5,9 +5,9 @@
  * linear in the features: sum_{i<j} <v_i, v_j> x_i x_j = 1/2 sum_f ((sum_i v_if x_i)^2 - sum_i (v_if x_i)^2).
  * Eq. (4) is the gradient.
  *
- * A feature whose w is exactly 0 (never seen, or put to zero by L1) has no factors: they count as 0. So a feature
- * that was never trained adds nothing rather than its random initial factors, and L1 on w thins out v too; the rule
- * is that of DiFacto (Li et al., WSDM 2016, section 3). factors_clear (factors.h) applies it to pulled factors.
+ * A feature whose w is exactly 0 (never seen, or set to 0 by L1) has no factors: they count as 0. So a feature that was
+ * never trained adds nothing instead of its random initial factors, and L1 on w thins out v, too. The rule is that of
+ * DiFacto (Li et al., WSDM 2016, section 3). factors_clear (factors.h) applies it to pulled factors.
  *
  * w, v and their gradients hold rows for the batch's unique keys in its order; the last is the bias, which
  * has no factors. Vector code of three widths, chosen at run time, with the same bits (learn/objective/vector.h).

@@ -27,17 +27,17 @@
 struct row_fields {
     size_t n;
     uint16_t field[FIELDS_MAX];
-    uint16_t features[FIELDS_MAX]; /* of that field; 2 stands for all numbers above 1 */
+    uint16_t features[FIELDS_MAX]; /* of field f, at f; 2 stands for all numbers above 1 */
     float *sum;                    /* s_f at f * dim */
 };
 
-/* Where the weight of fields f and g is. */
+/* The place of the weight of fields f and g. */
 VECTOR_INLINE size_t pair_place(size_t f, size_t g, size_t fields)
 {
     return f < g ? f * fields + g : g * fields + f;
 }
 
-/* features[] is 0 for fields that the row before had not: it is put back by row_leave. */
+/* All of features[] are 0 before: row_leave clears those that the previous row set. */
 VECTOR_INLINE void row_enter(const struct batch *b, size_t r, int wide, size_t fields, size_t dim,
                              const float *v, struct row_fields *row)
 {
@@ -77,17 +77,17 @@ VECTOR_INLINE void margins(size_t dim, const struct batch *b, int wide, size_t f
                            const float *weight, float *scratch, float *margin)
 {
     struct row_fields row = {.sum = scratch};
-    float *met = scratch + fields * dim; /* sum of r_{f,g} s_g over the fields g before f */
+    float *others = scratch + fields * dim; /* sum of r_{f,g} s_g over the fields g before f */
     for (size_t r = 0; r < b->rows; r++) {
         float lane[FACTOR_LANES] = {0};
         row_enter(b, r, wide, fields, dim, v, &row);
         for (size_t p = 0; p < row.n; p++) {
             const size_t f = row.field[p];
-            memset(met, 0, dim * sizeof *met);
+            memset(others, 0, dim * sizeof *others);
             for (size_t q = 0; q < p; q++)
                 factors_add(wide, dim, weight[pair_place(f, row.field[q], fields)],
-                            row.sum + row.field[q] * dim, met);
-            factors_dot(wide, dim, 1.0f, row.sum + f * dim, met, lane);
+                            row.sum + row.field[q] * dim, others);
+            factors_dot(wide, dim, 1.0f, row.sum + f * dim, others, lane);
             if (row.features[f] > 1)
                 own_pairs(b, r, wide, dim, v, f, 0.5f * weight[f * fields + f], row.sum + f * dim, lane);
         }
@@ -96,22 +96,23 @@ VECTOR_INLINE void margins(size_t dim, const struct batch *b, int wide, size_t f
     }
 }
 
-/* The gradient of the pair weights, and into met, at f * dim, the sum of r_{f,g} s_g over the other fields g. */
-VECTOR_INLINE void row_meet(const struct batch *b, size_t r, int wide, size_t fields, size_t dim,
-                            const float *v, const float *weight, const struct row_fields *row, float d,
-                            float *met, float *gr)
+/* Adds the gradient of the pair weights to gr. Writes to others, at f * dim, the sum of r_{f,g} s_g over the other
+ * fields g. */
+VECTOR_INLINE void row_pairs(const struct batch *b, size_t r, int wide, size_t fields, size_t dim,
+                             const float *v, const float *weight, const struct row_fields *row, float d,
+                             float *others, float *gr)
 {
     for (size_t p = 0; p < row->n; p++) {
         const size_t f = row->field[p];
         const float *s = row->sum + f * dim;
-        memset(met + f * dim, 0, dim * sizeof *met);
+        memset(others + f * dim, 0, dim * sizeof *others);
         for (size_t q = 0; q < p; q++) {
             const size_t g = row->field[q], at = pair_place(f, g, fields);
             float lane[FACTOR_LANES] = {0};
             factors_dot(wide, dim, 1.0f, s, row->sum + g * dim, lane);
             gr[at] += d * factors_fold(lane);
-            factors_add(wide, dim, weight[at], row->sum + g * dim, met + f * dim);
-            factors_add(wide, dim, weight[at], s, met + g * dim);
+            factors_add(wide, dim, weight[at], row->sum + g * dim, others + f * dim);
+            factors_add(wide, dim, weight[at], s, others + g * dim);
         }
         if (row->features[f] > 1) {
             float lane[FACTOR_LANES] = {0};
@@ -125,16 +126,16 @@ VECTOR_INLINE void gradients(size_t dim, const struct batch *b, int wide, size_t
                              const float *weight, float *scratch, const float *residual, float *gv, float *gr)
 {
     struct row_fields row = {.sum = scratch};
-    float *met = scratch + fields * dim;
+    float *others = scratch + fields * dim;
     for (size_t r = 0; r < b->rows; r++) {
         row_enter(b, r, wide, fields, dim, v, &row);
-        row_meet(b, r, wide, fields, dim, v, weight, &row, residual[r], met, gr);
+        row_pairs(b, r, wide, fields, dim, v, weight, &row, residual[r], others, gr);
         for (size_t i = row_from(b, r); i < row_to(b, r); i++) {
             const size_t f = b->field[i], at = (size_t)b->index[i] * dim;
             if (f >= fields)
                 continue;
             const float x = value_of(b, i), dx = residual[r] * x;
-            factors_add(wide, dim, dx, met + f * dim, gv + at);
+            factors_add(wide, dim, dx, others + f * dim, gv + at);
             if (row.features[f] > 1) {
                 const float own = dx * weight[f * fields + f];
                 factors_add(wide, dim, own, row.sum + f * dim, gv + at);
@@ -177,7 +178,7 @@ static const struct model_table_def tables[] = {
                    .beta = 10},
 };
 
-/* An FM at first. */
+/* The pair weights begin at 1, so the model begins as an FM. */
 static struct model_shape fwfm_shape(const struct model_info *info, size_t table)
 {
     return table == FACTORS_T ? (struct model_shape){.dim = model_fields(info), .mean = 1}

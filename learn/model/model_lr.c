@@ -38,7 +38,7 @@ void lr_gradient(const struct batch *batch, const float *residual, float *g)
             for (; i < end; i++)
                 g[index[i]] += d * value[i];
     }
-    g[batch->unique - 1] += bias; /* +=: a feature with the bias's id is part of it */
+    g[batch->unique - 1] += bias; /* +=: features with the bias's id have added to it */
 }
 
 /* ---- the model ---- */

@@ -1,5 +1,6 @@
 /*
- * Logistic regression over one batch: margins and the gradient of the summed log-loss.
+ * The linear model over one batch: margins, and the gradient of the summed loss. With the objective `logistic` it is
+ * logistic regression.
  *
  * w and g have one value per unique key of the batch, in its order; the last is the bias. Sums run in row
  * order and, within a row, in feature order, so every build gives the same bits. Pure arithmetic: it never

@@ -1,14 +1,13 @@
 /*
  * Matrix factorization with biases over one batch (Y. Koren, R. Bell, C. Volinsky, "Matrix Factorization Techniques for
- * Recommender Systems", IEEE Computer 42(8), 2009), for ratings with --objective squared and for others alike.
+ * Recommender Systems", IEEE Computer 42(8), 2009): for ratings with --objective squared, or with any other objective.
  *
  * Eq. (4), with the features of two fields as user and item:
  *   margin = bias + sum_i w_i x_i + <p, q>
  *   p = sum over the features i of the user's field of v_i x_i, q of the item's
- * The bias is the mean rating mu, and the weights of user and item are b_u and b_i. A user that is one id has p =
- * v_user. A field may have several features: with the ids of the items that a user rated, each with the value 1 /
- * sqrt(their number), in the user's field p is that of SVD++ (Koren, KDD 2008). Features of other fields have their
- * weights only.
+ * The bias is the mean rating mu, and the weights of user and item are b_u and b_i. If the user's field has one
+ * feature, p = v_user. It may have more: with the ids of the n items that the user rated, each with the value
+ * 1 / sqrt(n), p is that of SVD++ (Koren, KDD 2008). Features of other fields have their weights only.
  *
  * Gradient, d the residual of the row: of v_i, d x_i q in the user's field and d x_i p in the item's.
  *
@@ -25,7 +24,7 @@ struct mf_fields {
     uint32_t user, item;
 };
 
-/* p at both, and q after it. */
+/* p at both, q at both + dim. */
 VECTOR_INLINE void user_and_item(const struct batch *b, size_t r, const struct mf_fields *fields, int wide,
                                  size_t dim, const float *v, float *both)
 {

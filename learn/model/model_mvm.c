@@ -10,8 +10,8 @@
  * once, and where a row has no feature of a field, its factor is b_f.
  *
  * Gradient, d the residual of the row and p_{f,k} the product of s_{g,k} over the fields g other than f: of b_{f,k},
- * d p_{f,k}; of v_{i,k}, d x_i p_{f_i,k}. p is a product of those before f and those after it. No division: a sum may
- * be 0.
+ * d p_{f,k}; of v_{i,k}, d x_i p_{f_i,k}. p_f is the product of the sums before f and of those after it, without a
+ * division: a sum may be 0.
  *
  * b has `fields` rows of `dim` values. They begin at 1, so the margin of a new model without bias is about dim. A
  * feature whose w is exactly 0 has no factors, as in an FM (factors_clear). A feature of a field that is not counted
@@ -49,7 +49,7 @@ VECTOR_INLINE void margins(size_t dim, const struct batch *batch, int wide, size
     }
 }
 
-/* Leaves p_f at p + f * dim, from the last field to the first: `after` is the product of those after f. */
+/* Writes p_f to p + f * dim. sum is used up. */
 VECTOR_INLINE void other_products(int wide, size_t fields, size_t dim, float *sum, float *p)
 {
     float *before = p; /* p_f begins as the product of the fields before f */

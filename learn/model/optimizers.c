@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-/* FTRL's state is z and then the sums of squares. Its weight is -(z - sign(z) l1) / ((beta + sqrt n) / alpha + l2),
- * so z alone says with another alpha another weight: it is set to what gives w. A weight of 0 keeps its z, which is
- * within l1. What l1 and l2 change is as in any run: they are those of the whole objective. */
+/* FTRL's state is z and then the sums of squares. Its weight is -(z - sign(z) l1) / ((beta + sqrt n) / alpha + l2), so
+ * the same z gives another weight with another alpha. z is set to the value that gives w. A weight of 0 keeps its z,
+ * which is within l1. The old l1 and l2 are used: new ones are a new objective, and may change the weight. */
 static void ftrl_retune(const struct optimizer_rates *old, const struct optimizer_rates *now, const float *w,
                         float *state, size_t n)
 {

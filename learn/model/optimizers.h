@@ -17,11 +17,11 @@ struct optimizer_rates {
 struct optimizer_choice {
     const char *name; /* of --optimizer, and in the manifest */
     paramo_optimizer code;
-    double alpha;  /* learning rate where none is named, for the gradients of a batch summed */
-    double beta;   /* its smoothing where none is named */
+    double alpha;  /* learning rate where none is named, for the summed gradients of a batch */
+    double beta;   /* smoothing of the rate where none is named */
     int stateless; /* a model saved without state can be trained further */
-    /* Changes the state of a row of n values w, which was trained with `old` rates, so that training with `now`
-     * continues from w: only alpha and beta count. NULL: the state does not depend on them. */
+    /* Changes the state of a row of n values w, which was trained with the rates `old`, so that training with another
+     * alpha and beta (`now`) continues from w. NULL: the state does not depend on them. */
     void (*retune)(const struct optimizer_rates *old, const struct optimizer_rates *now, const float *w,
                    float *state, size_t n);
 };

@@ -6,7 +6,7 @@
 #define STD_SIGHTINGS 0x1p20f  /* floats count exactly up to here, and a sum of this many loses little */
 #define STD_SQUARE    0x1p100f /* a square counts as no more, so that no sum is infinite */
 
-enum { SEEN, SQUARES, MEAN }; /* a row of std; that of centred has a mean, too */
+enum { SEEN, SQUARES, MEAN }; /* values of a row of std; a row of centred has a mean, too */
 
 static const char *const names[SCALE_KINDS] = {[SCALE_NONE] = "none",
                                                [SCALE_MAXABS] = "maxabs",
@@ -118,7 +118,7 @@ float scale_divisor(enum scale_kind kind, const float *row)
     return s > 0 ? s : 1.0f;
 }
 
-/* The values less their means. */
+/* Subtracts their means from the values. */
 static const float *centre(const struct batch *b, float *rows, float *value)
 {
     for (size_t i = 0, n = features(b); i < n; i++) {
