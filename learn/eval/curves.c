@@ -66,7 +66,7 @@ static struct curves_threshold threshold(const struct curves_result *r, uint64_t
                                      .lift = precision * (double)r->rows / (double)r->positives};
 }
 
-/* Is t as far from the last one as one of CURVES_POINTS steps on the way, which has length 2? */
+/* Is t at least one step from the last point? Recall and fallout, together, go from 0 to 2 in CURVES_POINTS steps. */
 static int is_step(const struct curves_result *r, const struct curves_threshold *t)
 {
     const struct curves_threshold *last = &r->at[r->n - 1];

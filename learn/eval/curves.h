@@ -10,10 +10,10 @@
 
 #include "learn/eval/score.h"
 
-#define CURVES_POINTS 1024
-#define CURVES_BINS   20 /* of reliability: bins of as many rows each */
+#define CURVES_POINTS 1024 /* arbitrary */
+#define CURVES_BINS   20   /* of reliability: bins with equal numbers of rows; arbitrary */
 
-/* Of the rows above each threshold, from the highest margin on. */
+/* About the rows whose margins are not below a threshold. Thresholds descend from the highest margin. */
 struct curves_threshold {
     double share;     /* of all rows */
     double recall;    /* of the positive rows: true positive rate */
@@ -25,15 +25,14 @@ struct curves_threshold {
 /* Rows of neighbouring margins. */
 struct curves_bin {
     double prediction, label; /* weighted means */
-    double low,
-        high; /* of the mean label: Wilson's interval of 95 % (JASA 22, 1927), as of that number of rows */
+    double low, high; /* of the mean label: Wilson's interval of 95 % (JASA 22, 1927) for `rows` rows */
     uint64_t rows;
 };
 
 struct curves_result {
     uint64_t rows, positives;
     size_t n, bins;
-    /* [n]: the first has no rows, the last all; precision and lift of the first are those of the second */
+    /* [n]: the first has no rows, the last has all; precision and lift of the first are those of the second */
     struct curves_threshold at[CURVES_POINTS + 2];
     struct curves_bin bin[CURVES_BINS];
 };
@@ -41,7 +40,7 @@ struct curves_result {
 /* Wilson's interval of 95 % for a share p of n rows. */
 void curves_interval(double p, double n, double *low, double *high);
 
-struct curves; /* collects; not thread-safe */
+struct curves; /* collects rows; not thread-safe */
 PARAMO_MUST_USE paramo_err curves_new(const struct objective *objective, struct curves **curves);
 void curves_free(struct curves *curves); /* NULL is allowed */
 PARAMO_MUST_USE paramo_err curves_add(struct curves *curves, const struct scored_rows *rows);

@@ -94,13 +94,13 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The value below which that share of n sorted ones lies. */
+/* The value of n sorted ones that has about `share` of them below. */
 static double quantile(const double *sorted, size_t n, double share)
 {
     return sorted[(size_t)(share * (double)(n - 1) + 0.5)];
 }
 
-/* A tenth of n values is below *low, and a tenth above *high; sorts them. */
+/* Sorts n values. A tenth of them is below *low, and a tenth above *high. */
 static void tenths(double *value, size_t n, double *low, double *high)
 {
     qsort(value, n, sizeof *value, by_value);
@@ -108,7 +108,7 @@ static void tenths(double *value, size_t n, double *low, double *high)
     *high = quantile(value, n, 0.9);
 }
 
-/* Of n > 0 rows; memory holds as many values. */
+/* Of n > 0 rows; memory has room for n values. */
 static struct fits_bin bin_of(const struct row *row, size_t n, int classes, double *memory)
 {
     struct fits_bin bin = {.rows = n};
@@ -128,7 +128,7 @@ static struct fits_bin bin_of(const struct row *row, size_t n, int classes, doub
     return bin;
 }
 
-/* The rows are sorted by prediction; memory holds as many values as there are rows. */
+/* The rows are sorted by prediction; memory has room for a value of each row. */
 static void make_bins(const struct fits *f, double *memory, struct fits_result *r)
 {
     for (size_t b = 0; b < FITS_BINS; b++) {

@@ -1,7 +1,7 @@
 /*
- * The sums over rows that measure a model, and the metrics that follow from them. Sums of parts can be added, so
- * several workers measure one model. All but rows and positives are weighted by the rows' weights. It never knows of
- * files or servers. Tests: test/learn/test_metrics.c.
+ * The sums over rows that measure a model, and the metrics that follow from them. The sums of parts of the data can be
+ * added, so several workers can measure one model. All but rows and positives are weighted by the rows' weights. It
+ * never knows of files or servers. Tests: test/learn/test_metrics.c.
  */
 #ifndef LEARN_EVAL_METRIC_SUMS_H
 #define LEARN_EVAL_METRIC_SUMS_H
@@ -16,12 +16,12 @@ enum metric_sum {
     MSUM_LABEL,
     MSUM_SQUARE, /* of the labels */
     MSUM_LOSS,
-    MSUM_BASE, /* loss of guessing the same for each row */
+    MSUM_BASE, /* loss of the same guess for each row */
     MSUM_CORRECT,
     MSUM_PREDICTED,
     MSUM_ERROR,
     MSUM_ERROR2,  /* squared */
-    MSUM_COVERED, /* labels at most the prediction */
+    MSUM_COVERED, /* rows with a label of at most the prediction */
     MSUMS
 };
 
@@ -39,7 +39,7 @@ PARAMO_MUST_USE paramo_err metric_sums_add(const struct objective *o, double sum
                                            const float *base, size_t n, float *residual);
 /* All but the AUC. There are rows. */
 void metric_sums_finish(const struct objective *o, const double sums[MSUMS], struct metrics_result *result);
-/* Do these rows measure anything: is there more than one kind of them? */
+/* Do these rows measure anything? Binary labels must be of both kinds; of others, two rows are enough. */
 int metric_sums_measure(const struct objective *o, const double sums[MSUMS]);
 
 #endif

@@ -6,11 +6,11 @@
 struct metrics {
     struct objective objective;
     double sums[MSUMS];
-    int has_base, ranks; /* ranks: there is an AUC */
+    int has_base, ranks; /* ranks: the objective has an AUC, so margins are kept */
     float base[OBJECTIVE_CLASSES_MAX];
     size_t n, cap;
     uint64_t *score; /* [cap]: the margin as an integer of the same order << 1 | label */
-    uint64_t *other; /* [cap]: the sort's other half */
+    uint64_t *other; /* [cap]: the target of each pass of the sort */
     size_t residuals;
     float *residual; /* [residuals], scratch */
 };
@@ -73,7 +73,7 @@ static paramo_err reserve_residuals(struct metrics *m, size_t n)
                        : paramo_error_set(PARAMO_E_MEMORY, "out of memory: scores of %zu rows", n);
 }
 
-/* Integers in the order of the floats; + 0.0f makes -0 and 0 the same. */
+/* An integer for x, in the order of the floats; + 0.0f makes -0 and 0 the same. */
 static uint32_t ordered(float x)
 {
     uint32_t bits;
@@ -99,6 +99,7 @@ paramo_err metrics_add(struct metrics *m, const float *margin, size_t stride, co
     return PARAMO_OK;
 }
 
+/* A radix sort: three passes of 11 bits for the 33 bits of a score. */
 static void sort_scores(struct metrics *m)
 {
     for (unsigned shift = 0; shift < 33; shift += 11) {

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#define NUMBER_MAX 32 /* characters of one, with what stands between two */
+#define NUMBER_MAX 32 /* characters of a number and of its separator */
 
 size_t prediction_max(const struct objective *o)
 {

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #define SCORE_BATCH                                                                                          \
-    4096 /* rows: large, since nothing is learned between them, and small enough for the cache */
+    4096 /* rows: large, since no batch waits for what another learned, and small enough for the CPU's cache */
 
 struct scorer {
     struct batcher *batcher;
     struct batch_list list;
     struct params params;
     struct workspace work;
-    size_t scale_keys, values; /* memory of the next two */
+    size_t scale_keys, values; /* room of the next two, in keys and in values */
     float *scale, *value;
 };
 
@@ -43,7 +43,7 @@ void scorer_free(struct scorer *s)
     free(s);
 }
 
-/* Memory to divide a batch's values. */
+/* Makes room to divide a batch's values. */
 static paramo_err fit_scaled(struct scorer *s, size_t keys, size_t values)
 {
     if (keys > s->scale_keys) {
@@ -85,8 +85,8 @@ paramo_err scorer_block(struct scorer *s, const struct score_source *source, con
             b = &divided;
         }
         compute_margins(source->model, b, s->params.table, &s->work);
-        calibration_apply(&source->model->calibration, s->work.margin,
-                          b->rows); /* none has several outputs */
+        /* a calibrated model has one output */
+        calibration_apply(&source->model->calibration, s->work.margin, b->rows);
         const struct scored_rows scored = {.n = b->rows,
                                            .stride = b->rows,
                                            .margin = s->work.margin,
@@ -120,8 +120,8 @@ paramo_err score_metrics(void *metrics, const struct scored_rows *r)
     return metrics_add(metrics, r->margin, r->stride, r->label, r->weight, r->n);
 }
 
-/* The first place in keys[from..n) that is not below key: steps doubled from `from`, then halved. The batch's
- * keys ascend, so a whole batch costs little more than one walk over what lies between them. */
+/* The first place in keys[from..n) that is not below key. It gallops: steps from `from` double, then a binary search
+ * halves the last one. The batch's keys ascend, so the steps between them are short. */
 static uint64_t lower_bound(const uint64_t *keys, uint64_t n, uint64_t from, uint64_t key)
 {
     uint64_t step = 1, low = from, high = from;
@@ -140,7 +140,7 @@ static uint64_t lower_bound(const uint64_t *keys, uint64_t n, uint64_t from, uin
     return low;
 }
 
-/* The rows of n keys. Returns how many of them it has. */
+/* Copies the rows of n keys; 0 for keys that the table lacks. Returns how many it has, without the bias. */
 static size_t fetch_table(const struct model_table *t, const uint64_t *key, size_t n, float *out)
 {
     uint64_t at = 0;

@@ -1,7 +1,7 @@
 /*
- * Scoring rows with a model: reads data in order, fetches the parameters of each batch's keys, hands out
- * margins. Serves predict, eval and serve, with a model from disk, and validation during training, with parameters
- * pulled from the servers.
+ * Scores rows with a model: reads data in order, fetches the parameters of each batch's keys, and hands out margins.
+ * predict, eval and serve use it with a model from disk; the validation during training uses it with parameters pulled
+ * from the servers.
  *
  * A key that the model does not have counts as zeros in every table. It never knows where parameters
  * come from. Tests: test/learn/test_score.c.
@@ -14,11 +14,11 @@
 #include "learn/eval/metrics.h"
 #include "learn/store/modelio.h"
 
-/* Writes the parameters of the batch's keys for each table of the model: param[t], as in learn/model/model.h; and, if
- * scale is not NULL, the rows of the table of scales. */
+/* Writes the parameters of the batch's keys in each table of the model to param[t] (learn/model/model.h) and, if scale
+ * is not NULL, their rows of the table of scales. */
 typedef paramo_err (*score_fetch_fn)(void *arg, const struct batch *batch, float *const *param, float *scale);
-/* Rows that are scored, and follow those of the call before: margins as for objective_residuals, calibrated if the
- * model is, labels, and weights or NULL. */
+/* Scored rows, in the order of the data: their margins, laid out as for objective_residuals and calibrated if the model
+ * is; their labels; their weights, or NULL. */
 struct scored_rows {
     size_t n, stride;
     const float *margin, *label, *weight;
@@ -32,7 +32,8 @@ struct score_source {
     int scaled; /* there is a table of scales, of model->scale */
 };
 
-/* Memory to score blocks with one model, of one thread. Its sizes follow from the model: another one needs another. */
+/* Memory to score blocks with one model, in one thread. Its sizes follow from the model, so another model needs another
+ * scorer. */
 struct scorer;
 PARAMO_MUST_USE paramo_err scorer_new(struct scorer **scorer);
 void scorer_free(struct scorer *scorer); /* NULL is allowed */
@@ -44,8 +45,8 @@ PARAMO_MUST_USE paramo_err score_reader(const struct score_source *source, struc
                                         score_rows_fn rows, void *arg);
 /* score_rows_fn that adds to a struct metrics. */
 paramo_err score_metrics(void *metrics, const struct scored_rows *rows);
-/* A model's parameters; how many keys were asked for, once a batch, and how many of them it has, the bias
- * left out. */
+/* A model; how many keys were looked up, each once a batch, and how many of them the model has, both without the
+ * bias. */
 struct score_lookup {
     const struct model *model;
     uint64_t asked, known;
