@@ -41,9 +41,9 @@ paramo_err admission_init(struct admission *a, const struct admission_rule *rule
         return PARAMO_OK;
     a->recent = malloc(ADMISSION_RECENT * sizeof *a->recent);
     if (!a->recent)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the features that are admitted");
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the admission of features");
     for (size_t i = 0; i < ADMISSION_RECENT; i++)
-        a->recent[i] = BATCH_BIAS_KEY; /* no feature's */
+        a->recent[i] = BATCH_BIAS_KEY; /* the key of no feature */
     return rule->kind == ADMIT_COUNT ? sketch_init(&a->sketch, rule->bytes) : PARAMO_OK;
 }
 
@@ -62,8 +62,8 @@ static int in_model(const float *w, size_t width)
     return 0;
 }
 
-/* Admits a feature, if there is room. One that was admitted a short time ago, and that is not in the model yet, needs
- * no more of it. */
+/* Admits a feature, if there is room. A feature that was admitted a short time ago, and is not in the model yet, takes
+ * no room a second time. */
 static int take(struct admission *a, uint64_t key)
 {
     uint64_t *recent = &a->recent[holdout_mix(key) % ADMISSION_RECENT];

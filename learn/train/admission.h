@@ -8,14 +8,14 @@
  *     count:N   at the Nth sighting by this worker, as a sketch of fixed size counts it
  *     prob:P    at each sighting with probability P, by a hash of the seed, the feature and the batch's place
  *
- * Once it was pushed all workers find it in the model. Sightings of the first round count. Rows that do not exist
- * cost no memory when they are pulled.
+ * Once it is pushed, all workers find it in the model. Sightings count in the first round only. A pull of rows that do
+ * not exist takes no memory on the servers.
  *
- * With `most` a worker admits at most its share of what the table of weights had room for when it began. So the table
- * has `most` rows at most, however long the stream is, unless workers join. A feature whose weight returns to 0 may
- * be taken for a new one, and then takes room twice.
+ * With `most` a worker admits at most its share of the room that the table of weights had when the worker began. So the
+ * table has at most `most` rows, however long the stream is, unless workers join. A feature whose weight returns to 0
+ * may be taken for a new one, and then takes room twice.
  *
- * Owned by one thread. Tests: test/learn/test_admission.c, test/e2e/admission.sh.
+ * Owned by one thread. It never knows servers. Tests: test/learn/test_admission.c, test/e2e/admission.sh.
  */
 #ifndef LEARN_TRAIN_ADMISSION_H
 #define LEARN_TRAIN_ADMISSION_H
@@ -44,19 +44,19 @@ struct admission {
     struct admission_rule rule;
     uint64_t seed;
     struct sketch sketch;
-    uint64_t *recent;  /* [ADMISSION_RECENT]: the last that was admitted at each place */
+    uint64_t *recent;  /* [ADMISSION_RECENT]: by hash of the key, the key that was admitted last */
     uint64_t left;     /* of rule.most */
     uint64_t admitted; /* so far */
 };
 
-/* With all of rule.most as its room. The caller frees it. */
+/* The room is all of rule.most. The caller frees it. */
 PARAMO_MUST_USE paramo_err admission_init(struct admission *a, const struct admission_rule *rule,
                                           uint64_t seed);
-/* The model has `features` features. What is left of rule.most is divided among the workers. */
+/* Sets the room: what `features`, the features in the model, leave of rule.most, divided among the workers. */
 void admission_room(struct admission *a, uint64_t features, uint32_t workers);
 void admission_free(struct admission *a);
-/* in[i]: feature i of the batch is in the model or admitted; the bias always is. w has `width` weights of each.
- * count: the batch's sightings count. place: a number of the batch, different from all others. */
+/* Sets in[i]: feature i of the batch is in the model or admitted; the bias always is. w has `width` weights of each.
+ * count: the batch's sightings count. place: a number that no other batch has. */
 void admission_batch(struct admission *a, const struct batch *batch, const float *w, size_t width, int count,
                      uint64_t place, uint8_t *in);
 

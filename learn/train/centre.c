@@ -5,16 +5,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LOOKED_AT  64   /* rows of the first block that say which columns come into question; arbitrary */
-#define ROWS_LEAST 16   /* arbitrary: of fewer a mean says little */
-#define SHARE      0.95 /* of the rows that have the column; arbitrary. The others have the mean instead of 0 */
-#define FAR        0.5 /* arbitrary: a mean of fewer standard deviations slows learning little */
+#define LOOKED_AT  64 /* rows of the first block in which candidates are looked for; arbitrary */
+#define ROWS_LEAST 16 /* arbitrary: the mean of fewer rows says little */
+#define SHARE                                                                                                \
+    0.95        /* of the rows have the column, at least; arbitrary. The others get the mean instead of 0 */
+#define FAR 0.5 /* standard deviations; arbitrary: a mean nearer to 0 slows learning little */
 
 enum { DIM = 3 };
 
 struct column {
     uint64_t key;
-    double first, n, sum, squares; /* sums of value - first: so large values lose little */
+    double first, n, sum, squares; /* sums of value - first, so that large values lose few digits */
 };
 
 struct centre {
@@ -63,7 +64,7 @@ int centre_wanted(const struct block *b)
     return 0;
 }
 
-/* The columns with a number among the first rows of a block. */
+/* The candidates: the columns with a number among the first rows of a block. */
 static void choose(struct centre *c, const struct block *b)
 {
     const size_t rows = b->rows < LOOKED_AT ? b->rows : LOOKED_AT;
@@ -101,7 +102,7 @@ size_t centre_rows(struct centre *c, const uint64_t **keys, const float **rows)
         const struct column *x = &c->column[i];
         const double shift = x->sum / x->n, var = fmax(x->squares / x->n - shift * shift, 0);
         const float mean = (float)(x->first + shift);
-        const double off = x->first + shift - (double)mean; /* what a float cannot say */
+        const double off = x->first + shift - (double)mean; /* lost by the rounding to a float */
         if (x->n < SHARE * c->rows || x->n > c->rows || !isfinite(mean) || !isfinite(x->squares) ||
             (double)mean * (double)mean < FAR * FAR * var)
             continue;

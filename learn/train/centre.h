@@ -1,9 +1,9 @@
 /*
- * Which columns are centred (SCALE_CENTRED, learn/model/scale.h): those that nearly every one of the first rows has,
- * with other values than 0 and 1, and far from 0 for their spread. Sparse features are never among them: that one is
- * there says more than its value.
+ * Which columns are centred (SCALE_CENTRED, learn/model/scale.h): those that nearly all of the first rows have, with
+ * values other than 0 and 1, and with a mean that is far from 0 compared with their spread. Sparse features are never
+ * centred: their presence says more than their value.
  *
- * Their rows of the table of scales are put before any worker learns: how many values were seen, the sum of their
+ * Their rows are put into the table of scales before any worker learns: the number of values seen, the sum of their
  * squared distances from the mean, and the mean, which stays. All processes see the same first rows, so all of them
  * know whether the job centres. It never knows of servers. Tests: test/learn/test_first_rows.c,
  * test/learn/test_scale.c.
@@ -20,12 +20,12 @@ struct centre; /* of the first rows seen so far */
 
 PARAMO_MUST_USE paramo_err centre_new(struct centre **centre);
 void centre_free(struct centre *centre);
-/* Has a block's beginning numbers at all, that is values other than 0 and 1? */
+/* Do the first rows of a block have numbers, that is values other than 0 and 1? */
 int centre_wanted(const struct block *block);
-/* Adds a block's rows; each block has keys. The first block says which columns come into question. */
+/* Adds a block's rows; each block has keys. The candidates are columns of the first block. */
 void centre_add(struct centre *centre, const struct block *block);
-/* The keys that are centred, ascending, and their rows of scale_dim(SCALE_CENTRED) values; returns how many. Both are
- * centre's. */
+/* The keys of the columns to centre, ascending, and their rows of scale_dim(SCALE_CENTRED) values; returns how many.
+ * centre owns both. */
 size_t centre_rows(struct centre *centre, const uint64_t **keys, const float **rows);
 
 #endif

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define CLOCK        "train/parts" /* begun */
-#define SWEPT        "train/swept" /* turn of the last sweep */
+#define CLOCK        "train/parts" /* parts begun */
+#define SWEPT        "train/swept" /* e->turn at the last sweep */
 #define DELETED_ROWS (1u << 16)    /* at once; arbitrary */
 
 paramo_err expiry_open(struct expiry *e)
@@ -30,7 +30,7 @@ struct keys {
 
 struct found {
     double time, after;
-    struct keys idle, gone; /* more than N, and more than 2 N */
+    struct keys idle, gone; /* idle for more than N parts, and for more than 2 N */
     int no_memory;
 };
 
@@ -48,13 +48,13 @@ static int add_key(struct keys *k, uint64_t key)
     return 1;
 }
 
-static int look(void *arg, const paramo_rows *rows)
+static int find_idle(void *arg, const paramo_rows *rows)
 {
     struct found *f = arg;
     const float *last = rows->vals;
     for (size_t i = 0; i < rows->n; i++) {
-        const double idle = f->time - (double)last[i];
-        if (idle > f->after && !add_key(idle > 2 * f->after ? &f->gone : &f->idle, rows->keys[i]))
+        const double age = f->time - (double)last[i];
+        if (age > f->after && !add_key(age > 2 * f->after ? &f->gone : &f->idle, rows->keys[i]))
             f->no_memory = 1;
     }
     return f->no_memory;
@@ -69,7 +69,7 @@ static paramo_err delete_rows(struct expiry *e, paramo_table *table, const struc
     return err;
 }
 
-/* In all tables but that of times. */
+/* Deletes the features' rows in all tables but e->table. */
 static paramo_err forget(struct expiry *e, const struct keys *k)
 {
     paramo_err err = PARAMO_OK;
@@ -84,7 +84,7 @@ static paramo_err forget(struct expiry *e, const struct keys *k)
 static paramo_err sweep(struct expiry *e)
 {
     struct found f = {.time = e->time, .after = e->after};
-    paramo_err err = paramo_table_iterate(e->worker, e->table, 0, look, &f);
+    paramo_err err = paramo_table_iterate(e->worker, e->table, 0, find_idle, &f);
     if (f.no_memory)
         err = paramo_error_set(PARAMO_E_MEMORY, "out of memory for the features that expire");
     if (err == PARAMO_OK)
@@ -98,7 +98,7 @@ static paramo_err sweep(struct expiry *e)
     return err;
 }
 
-/* Adds to a number at the scheduler, and reads it. */
+/* Adds to a number at the scheduler, and reads the sum. */
 static paramo_err add_to(paramo_node *node, const char *key, double more, double *now)
 {
     size_t len;

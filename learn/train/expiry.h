@@ -1,6 +1,6 @@
 /*
- * Features that were in no row for a long time leave the model (--expire N): one customer's side of the table "last"
- * on the servers, which says for each feature when it was learned last.
+ * Features that no row has had for a long time leave the model (--expire N): one customer's side of the table "last" on
+ * the servers, which has for each feature the time when it was learned last.
  *
  * Time is the number of parts of the data that the job's workers have begun, of all rounds (a value at the
  * scheduler). A worker pushes the time of its part for the features of each batch, after their gradients; the table
@@ -9,10 +9,10 @@
  *     idle for more than N parts      the feature's rows are deleted in all tables but this one
  *     idle for more than 2 N parts    its row here is deleted, and then once more the others
  *
- * What another worker pushes for a feature just then is found by the next sweep. The row here is written after the
- * others, and stays until they were deleted several times: none is forgotten. Deleting twice does no harm. So two
- * workers may sweep at once, and what one that died has left is for the next. A feature that comes back begins again,
- * as a new one. The bias stays. Tests: test/learn/test_expiry.c, test/e2e/expiry.sh.
+ * The next sweep finds rows that another worker pushes during a sweep: the row here is written after the others, and
+ * stays until they have been deleted several times. Deleting twice does no harm. So two workers may sweep at once, and
+ * the next sweep does what a dead worker has left. A feature that comes back is a new one. The bias stays. It never
+ * knows what is learned. Tests: test/learn/test_expiry.c, test/e2e/expiry.sh.
  */
 #ifndef LEARN_TRAIN_EXPIRY_H
 #define LEARN_TRAIN_EXPIRY_H
@@ -33,13 +33,12 @@ struct expiry {
     const struct sightings *sightings;
     uint32_t after;      /* N; 0: nothing expires, and nothing is done */
     paramo_table *table; /* NULL: not open */
-    double time, turn;   /* parts begun, as far as it knows, and sweeps that were due by then */
+    double time, turn;   /* parts begun, as far as this worker knows, and sweeps that were due by then */
 };
 
 /* Opens the table, if there is an N. */
 PARAMO_MUST_USE paramo_err expiry_open(struct expiry *e);
-/* Features of a model that training continues from were learned last at time 0. n keys, ascending, perhaps with the
- * bias. */
+/* Dates the features of a model that training continues from at time 0. n keys, ascending, perhaps with the bias. */
 PARAMO_MUST_USE paramo_err expiry_put(struct expiry *e, const uint64_t *key, size_t n);
 /* A part begins: advances the time, and sets e->time to it. Sweeps, if a sweep is due and no other worker does it. */
 PARAMO_MUST_USE paramo_err expiry_begin_part(struct expiry *e);
@@ -51,7 +50,7 @@ struct dated {
     uint64_t push; /* timestamp; 0: there is none */
 };
 void dated_free(struct dated *d);
-/* The features key[0..n), which stay until the push has ended, were learned at that time. */
+/* Pushes `time` for the features key[0..n). key must stay until the push has ended. */
 PARAMO_MUST_USE paramo_err dated_push(struct expiry *e, const uint64_t *key, size_t n, double time,
                                       struct dated *d);
 PARAMO_MUST_USE paramo_err dated_wait(struct expiry *e, struct dated *d);

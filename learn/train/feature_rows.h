@@ -9,7 +9,7 @@
 
 PARAMO_MUST_USE paramo_err feature_rows_open(paramo_worker *worker, const char *name,
                                              paramo_optimizer optimizer, paramo_table **table);
-/* Gives n features the same number, in portions. */
+/* Puts the same number for n features, in portions. */
 PARAMO_MUST_USE paramo_err feature_rows_put(paramo_worker *worker, paramo_table *table, const uint64_t *key,
                                             size_t n, float number);
 

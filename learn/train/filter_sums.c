@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Numbers of a filter in one direction, as they are summed. */
+/* The numbers of a filter in one direction that are summed. */
 enum { MESSAGES, SKIPPED, RECEIVED, BEFORE, AFTER, TIME_NS, LOSSY, FIGURES };
 
 static void key_of(char *out, size_t cap, paramo_filter_direction direction, const char *name)
@@ -12,7 +12,7 @@ static void key_of(char *out, size_t cap, paramo_filter_direction direction, con
     (void)snprintf(out, cap, "train/filtered/%s/%s", direction == PARAMO_FILTER_PUSH ? "push" : "pull", name);
 }
 
-/* What `added` has of this filter and direction, made if there is none; NULL: there is no room. */
+/* The counters in `added` of this filter and direction; it makes them if there are none. NULL: there is no room. */
 static paramo_filter_counter *find(struct filter_reported *f, const paramo_filter_counter *c)
 {
     size_t at = 0;
@@ -53,7 +53,7 @@ paramo_err filter_sums_add(struct filter_reported *f, paramo_node *node, paramo_
     return err;
 }
 
-/* Is there anything in the sums of the filter whose name is the first `length` bytes? */
+/* Reads the sums of the filter whose name is the first `length` bytes. Returns 1 if they are not all 0. */
 static int sum_of(paramo_node *node, paramo_filter_direction direction, const char *name, size_t length,
                   struct filter_sum *sum)
 {

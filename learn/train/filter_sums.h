@@ -1,7 +1,7 @@
 /*
- * What the filters of a job's workers have done, summed over all of its processes: each worker adds to values at the
- * scheduler what is new since it did so last, and the leader reads them at the end. A worker that dies takes with it
- * what it has not added. It never knows what a filter does. Tests: test/e2e/train.sh, cluster.sh.
+ * What the filters of a job's workers have done, summed over all of its processes. Each worker adds its news to values
+ * at the scheduler, and the leader reads them at the end. Counts that a worker has not added when it dies are lost. It
+ * never knows what a filter does. Tests: test/e2e/train.sh, cluster.sh.
  */
 #ifndef LEARN_TRAIN_FILTER_SUMS_H
 #define LEARN_TRAIN_FILTER_SUMS_H

@@ -34,7 +34,7 @@ static paramo_err reserve(struct sample *s, size_t n)
     return PARAMO_OK;
 }
 
-static paramo_err add(void *arg, const struct block *b)
+static paramo_err add_labels(void *arg, const struct block *b)
 {
     struct sample *s = arg;
     paramo_err err = reserve(s, s->n + b->rows);
@@ -100,7 +100,7 @@ paramo_err first_rows_begin(struct customer *c)
     double constants[OBJECTIVE_CLASSES_MAX] = {0};
     float margin[OBJECTIVE_CLASSES_MAX];
     const struct class_weights *w = &c->job->info.class_weight;
-    paramo_err err = read_rows(c->job->reader, add, &s);
+    paramo_err err = read_rows(c->job->reader, add_labels, &s);
     for (size_t i = 0; i < s.n && w->n > 0; i++)
         s.weight[i] *= label_weight(w->weight, w->n, s.label[i]);
     if (err == PARAMO_OK && s.n > 0) {
@@ -158,7 +158,7 @@ paramo_err first_rows_balance(struct job *job)
     if (!job->o->balance)
         return PARAMO_OK;
     w->n = job->info.objective.ops->many ? job->info.objective.classes : 2;
-    paramo_err err = read_rows(job->reader, add, &s);
+    paramo_err err = read_rows(job->reader, add_labels, &s);
     for (size_t i = 0; i < s.n; i++) {
         of_class[(uint32_t)s.label[i]] += (double)s.weight[i];
         all += (double)s.weight[i];
@@ -171,6 +171,7 @@ paramo_err first_rows_balance(struct job *job)
 
 /* ---- how long rows are ---- */
 
+/* Is a learning rate given for each table? */
 static int has_rates(const struct model_info *info)
 {
     size_t t = 0;
@@ -199,11 +200,11 @@ paramo_err first_rows_length(struct job *job)
 /* ---- fields ---- */
 
 struct seen_fields {
-    uint32_t n; /* greater than each of them */
+    uint32_t n; /* 1 + the greatest; 0: none */
     uint8_t seen[UINT16_MAX + 1];
 };
 
-static paramo_err see(void *arg, const struct block *b)
+static paramo_err add_fields(void *arg, const struct block *b)
 {
     struct seen_fields *s = arg;
     for (size_t i = 0; i < b->features; i++) {
@@ -243,8 +244,8 @@ paramo_err first_rows_fields(struct job *job)
         return PARAMO_OK;
     struct seen_fields *seen = calloc(1, sizeof *seen);
     if (!seen)
-        return paramo_error_set(PARAMO_E_MEMORY, "out of memory");
-    paramo_err err = read_rows(job->reader, see, seen);
+        return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the fields of the first rows");
+    paramo_err err = read_rows(job->reader, add_fields, seen);
     if (err == PARAMO_OK)
         err = check_fields(job, seen);
     free(seen);

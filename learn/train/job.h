@@ -1,8 +1,9 @@
 /*
- * A training job within one process: what train.c, leader.c and lead.c share, and no other file sees.
+ * A training job within one process: what the files of learn/train that run it share, and learn/darlin with them. No
+ * other folder sees it.
  *
- * Fields are written before the customers' threads start, or by the leader's thread alone, except where a
- * lock or an atomic says otherwise. Tests: test/learn/test_train.c.
+ * Fields are written before the customers' threads start, or by customer 0 alone, except where a lock or an atomic says
+ * otherwise. Tests: test/learn/test_train.c.
  */
 #ifndef LEARN_TRAIN_JOB_H
 #define LEARN_TRAIN_JOB_H
@@ -29,7 +30,7 @@ struct customer {
     struct filter_reported filtered;
     struct learner *learner;
     char pool[32]; /* name of the pool that deals its parts */
-    double looked; /* when it last asked what the leader has announced */
+    double looked; /* the time of its last check of the leader */
 };
 
 struct centre;
@@ -39,26 +40,26 @@ struct job {
     struct train_result *result;
     paramo_node *node;
     struct reader *reader, *valid;
-    unsigned hold_out; /* percent of the rows that are held out; 0: none, or --valid measures */
+    unsigned hold_out; /* percent of the rows that are held out; 0: none */
     uint64_t epochs;   /* at most */
     uint32_t customers;
     int embedded;
-    int leads;        /* lead.h; in one process: always */
-    uint32_t leader;  /* the node that leads, as far as this one knows */
-    uint32_t gave_up; /* lead.h */
+    int leads;        /* this process leads (lead.h); in one process: always */
+    uint32_t leader;  /* the node that leads, as far as this process knows */
+    uint32_t gave_up; /* of struct words */
     int finished;     /* every epoch was learned: a late Ctrl-C changes nothing */
     struct customer *customer;
     struct metrics *metrics;
     struct centre *centre;         /* columns to centre, owned by train_run; NULL: none */
-    double bins[CALIBRATION_SUMS]; /* of the epoch that was measured last, if the model is calibrated */
+    double bins[CALIBRATION_SUMS]; /* of the last measured epoch, if the model is calibrated */
     struct progress progress;
     double joined, started;
     struct model_info info;      /* as saved */
     double epoch_began, learned; /* when the round began, and when its rows were learned */
-    size_t bad_epochs;           /* without a better log-loss on the rows that measure */
+    size_t bad_epochs;           /* since the best loss on the rows that measure */
     size_t batch, first_batch;   /* rows, at most and at first */
     struct watch watch;
-    atomic_int stop; /* to the learners: end after the current batches */
+    atomic_int stop; /* tells the learners to end after the current batches */
     pthread_mutex_t lock;
     paramo_err err; /* the first failure, under lock */
     char message[PARAMO_ERROR_MAX];

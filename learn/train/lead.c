@@ -11,10 +11,10 @@
 #define NOW_KEY   "train/now"
 #define SAVED_KEY "train/saved"
 #define POLL_MS   500 /* arbitrary: a value that exists is answered at once */
-#define PATIENCE                                                                                             \
-    15.0 /* seconds in the job before another than worker 0 asks to lead; arbitrary, beyond the              \
-            silence that counts as death */
-#define NODES_POLL 1024
+/* Seconds in the job before a worker other than 0 asks to lead; arbitrary, but longer than the silence that counts as
+ * death. */
+#define PATIENCE 15.0
+#define DEAD_MAX 1024 /* arbitrary */
 
 /* ---- a word as numbers ---- */
 
@@ -63,7 +63,7 @@ void lead_encode(const struct words *w, double out[WORDS])
     memcpy(out, all, sizeof all);
 }
 
-/* What no leader has put is 0. */
+/* A number from 0 to `most` as an integer; 0 if it is not one. */
 static uint64_t whole(double w, double most)
 {
     return w >= 0 && w <= most ? (uint64_t)w : 0;
@@ -134,7 +134,7 @@ static paramo_err get(struct job *job, const char *key, uint32_t timeout_ms, str
         return paramo_error_set(PARAMO_E_INTERNAL, "the value of %s has %zu bytes, which is not valid", key,
                                 len);
     lead_decode(w, len / sizeof *w, words);
-    if (job->embedded) /* its customers share this record */
+    if (job->embedded) /* job is shared by the customers, and its leader never changes */
         return PARAMO_OK;
     if (words->leader != 0)
         job->leader = words->leader;
@@ -158,12 +158,12 @@ static paramo_err put(struct job *job, const char *key, const struct words *word
     return put_as(job, key, words, paramo_node_id(job->node));
 }
 
-/* Zeros are added first, so a wait without an answer means that the scheduler is gone. */
+/* Zeros are added first, so that there is a value: the read waits for the scheduler only. */
 paramo_err lead_place(struct job *job, struct words *words)
 {
     *words = (struct words){0};
     paramo_err err = paramo_kv_add(job->node, NOW_KEY, (double[WORDS]){0}, WORDS);
-    if (err != PARAMO_OK && err != PARAMO_E_SIZE_MISMATCH) /* an older program's is there */
+    if (err != PARAMO_OK && err != PARAMO_E_SIZE_MISMATCH) /* the value of an older program is there */
         return err;
     return get(job, NOW_KEY, 0, words);
 }
@@ -196,8 +196,8 @@ paramo_err lead_put_ready(struct job *job, const struct words *words)
     return err == PARAMO_OK ? put(job, READY_KEY, words) : err;
 }
 
-/* NOW counts; the round's own word wakes those that wait. Values are bounded: the word before the last is deleted,
- * and a worker that finds none of its round learns from NOW that the job has advanced. */
+/* NOW decides; the round's own word wakes the workers that wait for it. The number of values is bounded: the word
+ * before the last one is deleted, and a worker that misses it learns from NOW that the job has advanced. */
 paramo_err lead_put_word(struct job *job, const struct words *words)
 {
     char key[48];
@@ -249,11 +249,11 @@ paramo_err lead_open(struct job *job)
 
 static int leader_gone(const struct job *job)
 {
-    uint32_t dead[NODES_POLL];
+    uint32_t dead[DEAD_MAX];
     if (job->leader == LEAD_NONE)
         return 1;
-    size_t n = paramo_dead_nodes(job->node, dead, NODES_POLL);
-    for (size_t i = 0; i < n && i < NODES_POLL; i++)
+    size_t n = paramo_dead_nodes(job->node, dead, DEAD_MAX);
+    for (size_t i = 0; i < n && i < DEAD_MAX; i++)
         if (dead[i] == job->leader)
             return 1;
     return 0;

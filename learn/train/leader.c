@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEAD_MAX 1024
+#define DEAD_MAX 1024 /* arbitrary */
 
 static paramo_err write_table(void *arg, size_t table, const char *path)
 {
@@ -26,7 +26,7 @@ static paramo_err still_leads(void *arg)
     return c->job->embedded ? PARAMO_OK : lead_still(c->job);
 }
 
-/* The model as it is saved, which is calibrated on the rows that were measured last. */
+/* The model as it is saved: calibrated, if that was asked for, on the rows that were measured last. */
 static struct model_info calibrated(struct job *job)
 {
     struct train_result *r = job->result;
@@ -39,7 +39,7 @@ static struct model_info calibrated(struct job *job)
     return info;
 }
 
-/* A job in one process has no readers in others. */
+/* No other process can read the model of a job in one process. */
 paramo_err leader_share(struct customer *c)
 {
     const struct model_info info = calibrated(c->job);
@@ -67,7 +67,7 @@ paramo_err leader_save(struct customer *c)
     struct modelio_writer writer = {
         .table = write_table, .may_commit = still_leads, .arg = c, .scaled = c->scaling.table != NULL};
     err = modelio_save(job->o->model_out, &info, &writer);
-    if (err != PARAMO_OK && !job->embedded) { /* perhaps because the next leader has removed its files */
+    if (err != PARAMO_OK && !job->embedded) { /* perhaps another leader has removed this one's files */
         char why[PARAMO_ERROR_MAX];
         (void)snprintf(why, sizeof why, "%s", paramo_last_error());
         paramo_err still = lead_still(job);
@@ -104,7 +104,7 @@ paramo_err leader_forget_round(struct job *job, uint32_t round)
     return err;
 }
 
-/* Counts the parts that were begun more often than they were done. */
+/* Counts the leases of parts that ended without the part being done. */
 static paramo_err count_dealt_again(struct job *job, uint32_t round, const double *sums)
 {
     char key[48];
@@ -136,8 +136,7 @@ static void warn(struct job *job, const struct watch_sums *sums, const char *at)
     progress_warn(&job->progress, "%s", r->warning);
 }
 
-/* After the last epoch, which is e: is the saved model better than guessing the same for each row? Earlier warnings
- * do not count any more. */
+/* After the last epoch, e: is the saved model better than the same guess for each row? Replaces earlier warnings. */
 static void judge(struct job *job, const struct train_epoch *e)
 {
     struct train_result *r = job->result;
@@ -179,7 +178,7 @@ static paramo_err held_out(struct customer *c, uint32_t round, struct train_epoc
             return err;
     }
     e->valid_seconds = progress_now() - job->learned;
-    /* a fold is added to the others, so it may have one class only */
+    /* the sums of all folds are added, so a fold may have one class only */
     e->has_valid = job->o->reader.folds > 0 ? sums[MSUM_WEIGHT] > 0 : metric_sums_measure(o, sums);
     if (e->has_valid)
         metric_sums_finish(o, sums, &e->valid);
@@ -213,7 +212,7 @@ static paramo_err add_valid(void *arg, const struct scored_rows *r)
     return err;
 }
 
-/* guess: for each row, by the rows that were learned. */
+/* guess: the margins of the best guess for all rows, by the rows that were learned. */
 static paramo_err validate(struct customer *c, uint32_t round, const float *guess, struct train_epoch *e)
 {
     struct job *job = c->job;
@@ -266,8 +265,8 @@ static void show_epoch(struct job *job, uint32_t round)
 
 /* ---- results of epochs ---- */
 
-/* Epoch `number` (from 1) is over, with these figures. Of those between the last that is known and this one
- * nothing is known (rows 0): their words were not heard. */
+/* Epoch `number` (from 1) is over, with these figures. The epochs between the last known one and this one get rows 0
+ * (not known): their words were not received. */
 static paramo_err add_epoch(struct train_result *r, size_t number, const struct train_epoch *e)
 {
     struct train_epoch *epochs = realloc(r->epoch, number * sizeof *epochs);
@@ -308,13 +307,13 @@ static void adopt(struct job *job, const struct words *words)
     job->bad_epochs = words->bad_epochs;
 }
 
-/* What the leader before this one has done in the same run. */
+/* Takes over what the previous leader has done in this run. */
 static void continue_run(struct job *job, const struct words *words)
 {
     struct train_result *r = job->result;
     r->rows = words->run_rows;
     r->dealt_again = words->dealt_again;
-    /* the best epoch's model was saved before its word was put; where none is measured, the last one's */
+    /* the best epoch's model was saved before its word was put; if none is measured, the last epoch's */
     r->saved = job->o->model_out && (words->go_on == ENDED || words->best_epoch > 0);
 }
 
@@ -335,8 +334,8 @@ void leader_words(const struct job *job, uint32_t round, int go_on, struct words
         words->epoch = r->epoch[round - 1];
 }
 
-/* The job before this one, which is restored, saved the model of its best epoch: perhaps elsewhere. What is not there
- * cannot be the result of this job. */
+/* The job that is restored saved the model of its best epoch, perhaps in another folder. If it is not in --model-out,
+ * it cannot be the result of this job. */
 static void look_for_best(struct job *job)
 {
     struct train_result *r = job->result;
@@ -374,7 +373,7 @@ paramo_err leader_begin(struct job *job, int *restored, int *go_on)
         continue_run(job, &words);
         return PARAMO_OK;
     }
-    job->gave_up = 0; /* it counted workers of the job before */
+    job->gave_up = 0; /* it counted workers of the job that is restored */
     look_for_best(job);
     return PARAMO_OK;
 }
@@ -460,7 +459,7 @@ static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch
     return round == 0 ? look_at_order(job, sums) : PARAMO_OK;
 }
 
-/* Is the epoch, which is measured, better than all before? */
+/* Is the epoch better than all before it? Notes it as the best one, or counts it as a bad one. */
 static int is_better(struct job *job, size_t number, const struct train_epoch *e)
 {
     struct train_result *r = job->result;
@@ -474,9 +473,9 @@ static int is_better(struct job *job, size_t number, const struct train_epoch *e
     return 1;
 }
 
-/* Measures the model, saves it if a save is due, and decides whether to continue. A model that is measured is saved
- * after each epoch that is better than all before, so that the best one stays; any other model is saved once, at the
- * end. */
+/* Measures the model, saves it if a save is due, and decides whether to continue. If epochs are measured, the model is
+ * saved after each epoch that is better than all before it, so that the best one stays. Otherwise it is saved once, at
+ * the end. */
 static paramo_err finish_round(struct customer *c, uint32_t round, int *go_on)
 {
     struct job *job = c->job;

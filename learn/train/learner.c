@@ -34,11 +34,11 @@ struct slot {
 
 /* Sums over a part's rows so far. */
 struct part_sums {
-    struct part_sums *next;   /* of those that are not in use */
-    struct part_sums *before; /* of all: an interrupted round does not give its own back */
+    struct part_sums *next;   /* in the list of idle ones */
+    struct part_sums *before; /* in the list of all: an interrupted round does not give its sums back */
     struct watch_order order;
     double measured[MSUMS];
-    double before_it; /* share of the data that lies before the part */
+    double from;      /* share of the data that lies before the part */
     double time;      /* of struct expiry */
     double *bins;     /* after learned[]: CALIBRATION_SUMS, if the model is calibrated */
     double learned[]; /* learner_sums() */
@@ -53,7 +53,7 @@ struct learner {
     struct workspace work;  /* of one batch */
     struct sighted fetched; /* of learner_fetch */
     struct admission admission;
-    float guess[OBJECTIVE_CLASSES_MAX]; /* of a round that measures: for each row */
+    float guess[OBJECTIVE_CLASSES_MAX]; /* of a round that measures: margins of the guess for all rows */
     uint32_t round;                     /* as the leader counts them */
     enum holdout_side side;
     uint64_t acked, computed, pulled;
@@ -67,16 +67,16 @@ struct learner {
     uint64_t sent_before, received_before; /* and when the round began */
 };
 
-/* The room for new features is what is left now, divided among the workers. */
-static paramo_err find_room(struct learner *l)
+/* Sets the room for new features: what is left now, divided among the workers. */
+static paramo_err update_room(struct learner *l)
 {
     paramo_table_stats stats = {.size = sizeof stats};
     if (l->o.admission.most == 0)
         return PARAMO_OK;
     paramo_err err = paramo_table_stat(l->o.worker, l->o.table[0], &stats);
     if (err == PARAMO_OK)
-        admission_room(&l->admission, stats.rows > 0 ? stats.rows - 1 : 0,
-                       l->o.workers); /* without the bias */
+        /* without the bias */
+        admission_room(&l->admission, stats.rows > 0 ? stats.rows - 1 : 0, l->o.workers);
     return err;
 }
 
@@ -118,7 +118,7 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .alone = l->o.alone};
     paramo_err err = admission_init(&l->admission, &l->o.admission, l->o.model->seed);
     if (err == PARAMO_OK)
-        err = find_room(l);
+        err = update_room(l);
     if (err != PARAMO_OK) {
         learner_free(l);
         return err;
@@ -209,7 +209,7 @@ int learner_measures(const struct learner *l)
     return l->side == HOLDOUT_MEASURE;
 }
 
-/* Are there features that are not admitted? */
+/* Does the job have a rule of admission? */
 static int admits(const struct learner *l)
 {
     return l->o.admission.kind != ADMIT_ALL;
@@ -296,7 +296,7 @@ static paramo_err wait_for(struct learner *l, const uint64_t *ts)
     return err;
 }
 
-/* What filters hold back goes to the servers. */
+/* Sends what filters hold back, and waits for the answers. */
 static paramo_err flush(struct learner *l)
 {
     uint64_t ts[MODEL_MAX_TABLES] = {0};
@@ -306,15 +306,14 @@ static paramo_err flush(struct learner *l)
     return err == PARAMO_OK ? wait_for(l, ts) : err;
 }
 
-/* Other workers have parts of the round, too. */
+/* Do other workers have parts of the round, too? */
 static int is_shared(const struct learner *l)
 {
     return l->o.workers > 1 || paramo_num_workers(l->o.node) > 1;
 }
 
-/* All parts of the round are done. What this worker still holds back goes to the servers, and counts among the
- * round's bytes. Where others have parts, too, all of it has gone before (part_done), and the round's sums may be
- * closed. */
+/* All parts of the round are done. Flushes the filters, and adds the bytes to the round's. If other workers have parts,
+ * too, part_done has flushed all of it, and the leader may have read the round's sums. */
 static paramo_err flush_round(struct learner *l)
 {
     double sums[SUMS_MAX] = {0};
@@ -338,9 +337,9 @@ static paramo_err part_done(struct learner *l, struct loader_part *part)
 {
     struct part_sums *sums = part->sums;
     paramo_err err = PARAMO_OK;
-    /* The round ends with its last part. What this worker holds back must be there by then, and it does not know which
-     * part is the last; but none of its parts is, while it has another. A worker that is alone flushes when the round
-     * has ended: when it has another part ready depends on threads, and its model must not. */
+    /* The round ends with its last part, and all pushes must have reached the servers by then. This worker does not
+     * know which part is the last, but a part is not the last while the worker has another. A worker that is alone
+     * flushes when the round has ended: whether it has another part depends on threads, and its model must not. */
     if (is_shared(l) && !learner_measures(l) && !loader_holds_more(l->loader, part))
         err = flush(l);
     if (err == PARAMO_OK)
@@ -354,7 +353,7 @@ static paramo_err part_done(struct learner *l, struct loader_part *part)
     return err;
 }
 
-/* Labels and weights of rows that lie one after the other, over these batches. */
+/* Adds the labels and weights of these batches, whose rows lie one after the other. */
 static paramo_err sum_labels_of(struct learner *l, const struct batch *batch, size_t batches,
                                 struct part_sums *sums)
 {
@@ -378,7 +377,7 @@ static paramo_err sum_labels_of(struct learner *l, const struct batch *batch, si
                : paramo_error_set(PARAMO_E_MEMORY, "out of memory for a batch of %zu rows", rows);
 }
 
-/* Those of a part: at once, unless its batches are shares, between which there are rows of others. */
+/* Adds those of a part: in one call, unless its batches are shares, with rows of other workers between them. */
 static paramo_err sum_labels(struct learner *l, const struct batch_list *list, struct part_sums *sums)
 {
     const size_t step = l->o.shares ? 1 : list->n;
@@ -388,7 +387,7 @@ static paramo_err sum_labels(struct learner *l, const struct batch_list *list, s
     return err;
 }
 
-/* Rows to learn have no field beyond those that the model counts: their pairs would be left out in silence. */
+/* Refuses rows to learn that have a field beyond those of the model: their pairs would be left out silently. */
 static paramo_err check_fields(const struct learner *l, const struct loader_part *part)
 {
     const uint32_t fields = model_fields(l->o.model);
@@ -407,12 +406,12 @@ static paramo_err check_fields(const struct learner *l, const struct loader_part
                             most + 1u);
 }
 
-/* A part has passed. After a sweep there may be more room for new features. */
-static paramo_err go_on_in_time(struct learner *l)
+/* A part begins, so the clock of expiry advances. After a sweep there may be more room for new features. */
+static paramo_err advance_expiry(struct learner *l)
 {
     const double before = l->o.expiry->turn;
     paramo_err err = expiry_begin_part(l->o.expiry);
-    return err == PARAMO_OK && l->o.expiry->turn != before ? find_room(l) : err;
+    return err == PARAMO_OK && l->o.expiry->turn != before ? update_room(l) : err;
 }
 
 /* Passes over a part's rows in this round. */
@@ -421,7 +420,7 @@ static uint64_t passes(const struct learner *l)
     return l->o.growing && !learner_measures(l) ? train_passes(l->round) : 1;
 }
 
-/* A part that comes from the loader gets sums. */
+/* Prepares a part that comes from the loader: its sums and their labels, its time, the check of its fields. */
 static paramo_err begin_part(struct learner *l, struct loader_part *part)
 {
     const size_t learned = learner_sums(l->o.model), n = learned + (l->o.calibrate ? CALIBRATION_SUMS : 0);
@@ -440,13 +439,13 @@ static paramo_err begin_part(struct learner *l, struct loader_part *part)
     sums->before = before;
     sums->bins = sums->learned + learned;
     if (l->parts > 0)
-        sums->before_it =
+        sums->from =
             (double)reader_number(l->o.reader, part->lease.stream, part->lease.index) / (double)l->parts;
     part->sums = sums;
     part->unlearned = part->list.n * passes(l);
     if (part->list.n == 0 || learner_measures(l))
         return PARAMO_OK;
-    paramo_err err = go_on_in_time(l);
+    paramo_err err = advance_expiry(l);
     sums->time = l->o.expiry->time;
     if (err == PARAMO_OK)
         err = check_fields(l, part);
@@ -474,8 +473,7 @@ static paramo_err receive_answer(struct learner *l)
     assert(part->unlearned > 0);
     if (--part->unlearned > 0)
         return PARAMO_OK;
-    if (l->part ==
-        part) { /* the next part is not there yet, and this one is released before that is requested */
+    if (l->part == part) { /* its batches are all taken, and the next part has not been requested yet */
         assert(l->next == part->list.n);
         l->part = NULL;
     }
@@ -485,8 +483,8 @@ static paramo_err receive_answer(struct learner *l)
 typedef paramo_err request_fn(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,
                               const paramo_request_options *options, uint64_t *ts);
 
-/* Pulls or pushes the values of each table that has keys of the batch. s: the slot with the features that are chosen;
- * NULL: all. more: another request follows at once. */
+/* Pulls or pushes the values of each table that has keys of the batch. s: the slot with the chosen features; NULL: all.
+ * more: another request follows at once. */
 static paramo_err request(struct learner *l, request_fn *fn, const struct batch *b, const struct slot *s,
                           int more, float *const *values, uint64_t *ts)
 {
@@ -516,8 +514,7 @@ static paramo_err request(struct learner *l, request_fn *fn, const struct batch 
     return err;
 }
 
-/* Pushes the gradients of a batch: those of features that are admitted, and of factors those of features that have
- * some. */
+/* Pushes the gradients of a batch: those of admitted features; of factors, those of features that have factors. */
 static paramo_err push(struct learner *l, struct slot *s, const struct batch *b)
 {
     const struct model_info *model = l->o.model;
@@ -544,7 +541,7 @@ static paramo_err push(struct learner *l, struct slot *s, const struct batch *b)
                             : err;
 }
 
-/* The next batch into *b, or LOADER_IDLE or LOADER_END. */
+/* Takes the next batch (*b), or returns LOADER_IDLE or LOADER_END in *state. */
 static paramo_err next_batch(struct learner *l, int may_wait, enum loader_state *state,
                              const struct batch **b)
 {
@@ -589,7 +586,8 @@ static paramo_err fill(struct learner *l, enum loader_state *state)
         if (pace_holds(&l->pace, l->pulled - l->acked))
             return PARAMO_OK;
         paramo_err err = next_batch(l, 0, state, &b);
-        if (err == PARAMO_OK && *state == LOADER_IDLE && l->pulled == l->acked) { /* nothing is held: wait */
+        if (err == PARAMO_OK && *state == LOADER_IDLE &&
+            l->pulled == l->acked) { /* no batch in flight: wait */
             err = pace_idle(&l->pace);
             if (err == PARAMO_OK)
                 err = next_batch(l, 1, state, &b);
@@ -617,7 +615,7 @@ static paramo_err fill(struct learner *l, enum loader_state *state)
     return PARAMO_OK;
 }
 
-/* Adds a batch that is scored and not learned. */
+/* Adds a batch that is scored and not learned to the sums of its part. */
 static paramo_err measure(struct learner *l, struct slot *s, const struct batch *b)
 {
     struct part_sums *sums = s->part->sums;
@@ -637,12 +635,11 @@ static float rate(const struct learner *l, const struct slot *s)
     const struct part_sums *sums = s->part->sums;
     double place = 0.5;
     if (l->parts > 0)
-        place =
-            sums->before_it + ((double)(s->batch - list->batch) + 0.5) / (double)list->n / (double)l->parts;
+        place = sums->from + ((double)(s->batch - list->batch) + 0.5) / (double)list->n / (double)l->parts;
     return (float)rate_schedule_at(&l->o.schedule, (double)l->round + place, (double)l->o.epochs);
 }
 
-/* A number of the batch by its place in the data, for what is drawn. */
+/* A number that follows from the batch's place in the data, for random draws. */
 static uint64_t place_of(const struct slot *s)
 {
     const paramo_work_unit *at = &s->part->lease;
@@ -704,7 +701,7 @@ static void cancel(struct learner *l, const uint64_t *ts)
 
 /* Ends a round that failed with err. When this returns, no request uses memory of the slots or batches. A wait is
  * not enough for that, because an interrupt ends it. */
-static void finish(struct learner *l, paramo_err err)
+static void abandon_round(struct learner *l, paramo_err err)
 {
     char why[PARAMO_ERROR_MAX];
     (void)snprintf(why, sizeof why, "%s", paramo_last_error());
@@ -719,7 +716,8 @@ static void finish(struct learner *l, paramo_err err)
     (void)paramo_error_set(err, "%s", why);
 }
 
-static paramo_err play(struct learner *l, uint32_t round, enum holdout_side side)
+/* Learns or measures the rows of one side, batch after batch, until the loader has no more parts. */
+static paramo_err run_side(struct learner *l, uint32_t round, enum holdout_side side)
 {
     l->round = round;
     l->side = side;
@@ -752,7 +750,7 @@ static paramo_err play(struct learner *l, uint32_t round, enum holdout_side side
                   ? pace_round_over(&l->pace, l->o.stop, l->o.shares && l->o.leads(l->o.arg))
                   : pace_idle(&l->pace);
     if (err != PARAMO_OK)
-        finish(l, err);
+        abandon_round(l, err);
     loader_stop(l->loader);
     if (err == PARAMO_OK && state != LOADER_END)
         err = paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted: the epoch has not ended");
@@ -766,10 +764,10 @@ paramo_err learner_round(struct learner *l, uint32_t round)
     paramo_worker_counters(l->o.worker, &now); /* the pulls of validation do not count */
     l->sent = l->sent_before = now.bytes_sent;
     l->received = l->received_before = now.bytes_received;
-    return play(l, round, HOLDOUT_LEARN);
+    return run_side(l, round, HOLDOUT_LEARN);
 }
 
-/* The round's rows have been learned by all workers, so its sums are whole. */
+/* All workers have learned the round's rows, so its sums are complete. */
 paramo_err learner_measure(struct learner *l, uint32_t round)
 {
     double sums[SUMS_MAX];
@@ -782,7 +780,7 @@ paramo_err learner_measure(struct learner *l, uint32_t round)
     if (err != PARAMO_OK && err != PARAMO_E_TIMEOUT) /* TIMEOUT: the leader has ended the round already */
         return err;
     learner_guess(l->o.model, sums, l->o.negatives, l->guess);
-    return play(l, round, HOLDOUT_MEASURE);
+    return run_side(l, round, HOLDOUT_MEASURE);
 }
 
 paramo_err learner_fetch(void *learner, const struct batch *batch, float *const *param, float *scale)

@@ -12,19 +12,18 @@
  * learned, in the second the held-out rows are scored with the model as it is then. Every worker scores those of the
  * parts that it has read. No worker learns in the second: a round begins when the one before is over for all.
  *
- * Where a share s of the negative rows is learned, ln(1 / s) is added to the margins of the rows that are learned:
- * with only that share of them, the odds of a 1 are 1 / s as high. So the margins themselves stay those of all rows,
- * and scoring needs no correction (King and Zeng, "Logistic Regression in Rare Events Data", Political Analysis 9,
- * 2001).
+ * If only a share s of the negative rows is learned, the odds of a 1 among the learned rows are 1 / s times as high. So
+ * ln(1 / s) is added to the margins of rows that are learned. The model's margins stay those of all rows, and scoring
+ * needs no correction (King and Zeng, "Logistic Regression in Rare Events Data", Political Analysis 9, 2001).
  *
- * A schedule multiplies the gradient of a batch by the rate at its place: the round, and within it how many of the
- * data's parts lie before it. Where that number is not known (compressed files, pipes) it is the rate at the round's
- * middle.
+ * A schedule multiplies the gradient of a batch by the rate at its place: the round, and the share of the data's parts
+ * that lie before the batch. If the number of parts is not known (compressed files, pipes), the rate is that of the
+ * middle of the round.
  *
  * A part is reported done when its last push has been answered; its sums are added to the job's (kv
  * "train/learned/<round>") just before. A part that a dead worker did not report is learned and counted by another
- * worker. If it died between the two, the part's rows count twice in the sums. It never knows of files, validation or
- * how many workers there are. Tests: test/learn/test_train.c.
+ * worker. If the worker died between the two steps, the part's rows count twice in the sums. It never knows of files or
+ * validation. Tests: test/learn/test_train.c.
  */
 #ifndef LEARN_TRAIN_LEARNER_H
 #define LEARN_TRAIN_LEARNER_H
@@ -43,13 +42,13 @@
 
 #include <stdatomic.h>
 
-/* What is summed over a round's parts, in this order, as doubles. After them: what the objective's tally sums, from
- * which its best guess follows. */
+/* The sums over a round's parts, in this order, as doubles. After them: the sums of the objective's tally, from which
+ * its best guess follows. */
 enum learner_sum {
     SUM_ROWS,
     SUM_POSITIVES, /* rows with a label above 0.5 */
     SUM_WEIGHT,
-    SUM_LABEL, /* times its weight, as the next two */
+    SUM_LABEL, /* weighted, as the next two */
     SUM_SQUARE,
     SUM_LOSS,
     SUM_PARTS,
@@ -72,7 +71,7 @@ struct learner_options {
     uint32_t customer; /* customer id */
     const char *pool;
     struct reader *reader;
-    size_t batch_rows, first_rows;   /* of a batch, at most and in the first part (loader_batch_rows) */
+    size_t batch_rows, first_rows;   /* rows of a batch, at most and in the first part (loader_batch_rows) */
     double negatives;                /* share of the rows with label 0 that is learned; 0: all */
     struct admission_rule admission; /* of new features */
     uint32_t workers;                /* of the job, when it began */
@@ -81,7 +80,7 @@ struct learner_options {
     size_t shuffle; /* rows of a window, from the second round on (learn/data/loader.h); 0: never */
     int growing;    /* a round has train_passes() passes over a part's rows, shuffled */
     unsigned ahead;
-    uint32_t bound;                   /* struct pace has it */
+    uint32_t bound;                   /* of struct pace */
     struct filter_reported *filtered; /* NULL: what filters do is not summed */
     unsigned threads;                 /* loader threads */
     const atomic_int *stop;
@@ -93,7 +92,7 @@ struct learner_options {
      * the round. */
     paramo_err (*tick)(void *arg, const struct watch_sums *sums, const paramo_work_unit *at);
     int (*leads)(void *arg);                                    /* does this worker lead the job? */
-    void (*slow)(void *arg, unsigned seconds, const char *why); /* struct pace has it */
+    void (*slow)(void *arg, unsigned seconds, const char *why); /* of struct pace */
     void *arg;
 };
 
@@ -103,14 +102,15 @@ void learner_free(struct learner *learner);
 /* Learns until the round is over for all workers. INTERRUPTED: stop was set; all pushes are answered, and parts
  * that are not whole are not reported. On return, also with an error, no request of the learner is in flight. */
 PARAMO_MUST_USE paramo_err learner_round(struct learner *learner, uint32_t round);
-/* Scores the held-out rows after that round, in the same way. */
+/* Scores the held-out rows after that round. INTERRUPTED as above. */
 PARAMO_MUST_USE paramo_err learner_measure(struct learner *learner, uint32_t round);
-/* Adds those of its sums that are not in the job's sums yet (pace.h): those of parts that are not done. */
+/* Adds to sums those of its pace.h that are not in the job's sums yet: of parts that are not done. */
 void learner_pace(struct learner *learner, double sums[PACE_SUMS]);
+/* Is it in learner_measure? */
 int learner_measures(const struct learner *learner);
 /* The pool's round in which the rows of a round are learned. */
 uint32_t learner_pool_round(uint32_t round, int held_out);
-/* Rows learned so far in this round, with those of parts that are not done. */
+/* Rows learned so far in this round, including those of parts that are not done. */
 uint64_t learner_rows(const struct learner *learner);
 /* Bytes pushed and pulled so far in this round. */
 void learner_bytes(const struct learner *learner, double *sent, double *received);
@@ -123,8 +123,8 @@ size_t learner_sums(const struct model_info *model);
 void learner_held_out_key(char *out, size_t cap, uint32_t round);
 /* CALIBRATION_SUMS of the same rows. */
 void learner_calibration_key(char *out, size_t cap, uint32_t round);
-/* The margins that are the best guess for all rows of a round, by its sums, which are those of a share of the negative
- * rows (0: of all); guess[outputs]. */
+/* Writes to guess[outputs] the margins of the best guess for all rows of a round, by its sums. negatives: the share of
+ * the negative rows that is in the sums; 0: all. */
 void learner_guess(const struct model_info *model, const double *sums, double negatives, float *guess);
 /* Parameters pulled from the servers, for validation: score_fetch_fn, arg is the learner. On return no
  * request has param or scale. */

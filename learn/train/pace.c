@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS    500                     /* how soon a wait sees that the job is to end; arbitrary */
-#define SLOW_MS    10000                   /* when a wait is worth a line; arbitrary */
-#define WAIT_MS    600000                  /* how long a living worker may make no progress; arbitrary */
-#define JOINED_KEY "train/together/joined" /* how many of those that learn together count ... */
-#define BEGUN_KEY  "train/together/begun"  /* ... and that all do */
-#define FIRST_NODE 9                       /* the worker of rank 0; the next has 2 more */
+#define POLL_MS 500    /* how soon a wait sees that the job is to end; arbitrary */
+#define SLOW_MS 10000  /* a line of progress after each such wait; arbitrary */
+#define WAIT_MS 600000 /* how long a living worker may make no progress; arbitrary */
+#define JOINED_KEY                                                                                           \
+    "train/together/joined" /* how many workers of a --deterministic job have joined the clock */
+#define BEGUN_KEY  "train/together/begun" /* put when all have */
+#define FIRST_NODE PARAMO_ID_WORKER(0)    /* the next rank has 2 more */
 
 int pace_parse(const char *text, uint32_t *bound)
 {
@@ -29,15 +30,15 @@ int pace_parse(const char *text, uint32_t *bound)
     return 0;
 }
 
-static paramo_clock_info look(const struct pace *p)
+static paramo_clock_info clock_info(const struct pace *p)
 {
     paramo_clock_info info = {.size = sizeof info};
     paramo_clock_get(p->worker, &info);
     return info;
 }
 
-/* The clock that all must have reached before the next batch is pulled. */
-static uint64_t demand(const struct pace *p)
+/* The clock that all learners must have reached before the next batch is pulled. */
+static uint64_t required_clock(const struct pace *p)
 {
     return p->next >= p->bound ? p->next - p->bound + 1 : 0;
 }
@@ -46,12 +47,12 @@ int pace_holds(const struct pace *p, uint64_t unfinished)
 {
     if (p->bound == PACE_FREE || !p->counts || unfinished == 0)
         return 0;
-    return unfinished >= p->bound || demand(p) > look(p).minimum;
+    return unfinished >= p->bound || required_clock(p) > clock_info(p).minimum;
 }
 
 static void count_wait(struct pace *p, double seconds)
 {
-    paramo_clock_info now = look(p);
+    paramo_clock_info now = clock_info(p);
     uint32_t worker = p->embedded ? now.awaited_customer : (now.awaited_node - FIRST_NODE) / 2;
     p->sum[PACE_WAITS]++;
     p->sum[PACE_SECONDS] += seconds;
@@ -59,8 +60,8 @@ static void count_wait(struct pace *p, double seconds)
         p->sum[PACE_AWAITED + (worker < PACE_WORKERS ? worker : PACE_WORKERS - 1)] += seconds;
 }
 
-/* Which workers are behind, from the error of a wait, without the time of that wait. */
-static void behind(char *why, size_t size)
+/* Copies the error of a wait, which names the workers that are behind, without the time of that wait. */
+static void copy_reason(char *why, size_t size)
 {
     (void)snprintf(why, size, "%s", paramo_last_error());
     char *time = strstr(why, "; waited ");
@@ -71,12 +72,12 @@ static void behind(char *why, size_t size)
 static paramo_err wait_for(struct pace *p, uint64_t clock, const atomic_int *stop)
 {
     char why[PARAMO_ERROR_MAX] = "";
-    const uint64_t before = look(p).waited_ns;
+    const uint64_t before = clock_info(p).waited_ns;
     paramo_err err;
     unsigned waited = 0;
     while ((err = paramo_clock_wait(p->worker, clock, POLL_MS)) == PARAMO_E_TIMEOUT) {
         waited += POLL_MS;
-        behind(why, sizeof why);
+        copy_reason(why, sizeof why);
         if (!atomic_load_explicit(stop, memory_order_relaxed) && waited < WAIT_MS) {
             if (waited % SLOW_MS == 0 && p->slow)
                 p->slow(p->arg, waited / 1000, why);
@@ -85,15 +86,15 @@ static paramo_err wait_for(struct pace *p, uint64_t clock, const atomic_int *sto
         err = waited < WAIT_MS ? paramo_error_set(PARAMO_E_INTERRUPTED, "interrupted") : err;
         break;
     }
-    count_wait(p, (double)(look(p).waited_ns - before) / 1e9);
+    count_wait(p, (double)(clock_info(p).waited_ns - before) / 1e9);
     return err == PARAMO_E_TIMEOUT ? paramo_error_set(err, "no progress for %d s: %s", WAIT_MS / 1000, why)
                                    : err;
 }
 
-/* One that dies leaves its share of the batches unlearned. */
+/* Do all workers of a --deterministic job take part? The share of a worker that is missing is learned by no other. */
 static paramo_err check_together(const struct pace *p, const atomic_int *stop)
 {
-    uint32_t workers = look(p).workers;
+    uint32_t workers = clock_info(p).workers;
     if (workers == p->together)
         return PARAMO_OK;
     if (atomic_load_explicit(stop, memory_order_relaxed))
@@ -105,14 +106,14 @@ static paramo_err check_together(const struct pace *p, const atomic_int *stop)
         workers, p->together);
 }
 
-/* An iteration without a batch, which ends when all have ended it. */
+/* A barrier: an iteration without a batch, and a wait until all learners have ended it. */
 static paramo_err meet(struct pace *p, const atomic_int *stop)
 {
     paramo_err err = paramo_clock(p->worker, &p->next);
     return err == PARAMO_OK ? wait_for(p, p->next, stop) : err;
 }
 
-/* None ends an iteration before all count. */
+/* Waits until all workers have joined the clock: before that, no iteration may end. */
 static paramo_err begin_together(struct pace *p, const atomic_int *stop)
 {
     double joined = 1;
@@ -148,13 +149,13 @@ paramo_err pace_pull(struct pace *p, const atomic_int *stop)
     if (err != PARAMO_OK)
         return err;
     p->counts = 1;
-    if (demand(p) > look(p).minimum)
-        err = wait_for(p, demand(p), stop);
+    if (required_clock(p) > clock_info(p).minimum)
+        err = wait_for(p, required_clock(p), stop);
     if (err == PARAMO_OK && p->together)
         err = check_together(p, stop);
     if (err != PARAMO_OK)
         return err;
-    const uint64_t minimum = look(p).minimum, stale = p->next > minimum ? p->next - minimum : 0;
+    const uint64_t minimum = clock_info(p).minimum, stale = p->next > minimum ? p->next - minimum : 0;
     p->sum[PACE_STALE + (stale < PACE_STALENESS ? stale : PACE_STALENESS - 1)]++;
     p->next++;
     return PARAMO_OK;

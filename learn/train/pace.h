@@ -1,10 +1,9 @@
 /*
  * How far the learners of a job may be apart: asynchronous (asp), bulk-synchronous (bsp), or stale-synchronous with a
  * bound (ssp:S). A batch is an iteration of the learner's clock (paramo_clock). The pull of the learner's batch c
- * waits until all learners that count have reached clock c - S, and so does the learner itself. A learner counts while
- * it has a batch: not at the end of a round, and not while others hold the last parts. Workers that learn each
- * batch together (train --deterministic) count from the first batch of all to the end of the job.
- * docs/CONSISTENCY.md.
+ * waits until all learners that count have reached clock c - S. A learner counts while it has a batch: not at the end
+ * of a round, and not while other learners have the last parts. Workers that learn each batch together (train
+ * --deterministic) count from their first batch to the end of the job. docs/CONSISTENCY.md.
  *
  * It never knows of batches' contents. Tests: test/learn/test_pace.c, test/e2e/consistency.sh.
  */
@@ -18,17 +17,17 @@
 enum {
     PACE_FREE = 0, /* asp */
     PACE_BOUND_MAX = 1 << 20,
-    PACE_STALENESS = 17, /* from 0 to 15 clocks, and more */
+    PACE_STALENESS = 17, /* sums for 0 to 15 clocks, and for more */
     PACE_TABLES = 8,     /* the model's tables; more are not counted */
-    /* workers with a sum of their own for the time that others waited for them; the last sum is for all others */
+    /* sums of the time that others waited for a worker; the last one is for all workers that have none */
     PACE_WORKERS = 64
 };
 
-/* What is summed over a job's learners, as doubles. */
+/* The sums over a job's learners, as doubles. */
 enum pace_sum {
     PACE_WAITS,
     PACE_SECONDS,
-    PACE_STALE, /* batches by how many clocks the learner was ahead of the last */
+    PACE_STALE, /* batches, by the number of clocks that the learner was ahead of the slowest */
     PACE_AWAITED = PACE_STALE + PACE_STALENESS, /* seconds, by the worker that was waited for */
     PACE_AGES = PACE_AWAITED + PACE_WORKERS, /* pulls of each table by their age (paramo_table_clock_ages) */
     PACE_SUMS = PACE_AGES + PACE_TABLES * PARAMO_CLOCK_AGES
@@ -42,10 +41,10 @@ struct pace {
     /* called every ten seconds of a wait */
     void (*slow)(void *arg, unsigned seconds, const char *why);
     void *arg;
-    /* how many learners share each batch, from the first to the last; 0: they do not share any */
+    /* --deterministic: the number of learners that share each batch; 0: batches are not shared */
     uint32_t together;
     int embedded;               /* workers are the customers of one node */
-    int counts;                 /* it has a clock */
+    int counts;                 /* it has joined the clock */
     uint64_t next;              /* the clock of the batch that is pulled next */
     paramo_table *const *table; /* the model's */
     size_t tables;
@@ -55,18 +54,18 @@ struct pace {
 
 /* "asp", "bsp", "ssp:S". Returns 0, or -1 if it is none of them. */
 int pace_parse(const char *text, uint32_t *bound);
-/* Must batches that are pulled be learned before the next is pulled? unfinished: how many of these there are. */
+/* Must some of the `unfinished` batches, which are pulled, be learned before the next one is pulled? */
 int pace_holds(const struct pace *pace, uint64_t unfinished);
-/* Waits until the next batch, which is ready, may be pulled. *stop ends the wait (INTERRUPTED). TIMEOUT after ten
+/* The next batch is ready: waits until it may be pulled. *stop ends the wait (INTERRUPTED). TIMEOUT after ten
  * minutes: the message names the workers that are behind. */
 PARAMO_MUST_USE paramo_err pace_pull(struct pace *pace, const atomic_int *stop);
-/* The batch's pushes are issued. */
+/* The batch's pushes are issued: ends the iteration. */
 PARAMO_MUST_USE paramo_err pace_pushed(struct pace *pace);
-/* No batch is ready, and all pushes are answered. */
+/* No batch is ready, and all pushes are answered: leaves the clock, so that other learners do not wait. */
 PARAMO_MUST_USE paramo_err pace_idle(struct pace *pace);
-/* All batches of the round are learned by this learner, and its sums are added. Those that learn together wait for
- * each other. leads: the others stay until this one has announced how the job continues, so it notices if one is
- * missing. */
+/* This learner has learned all its batches of the round, and has added its sums. Learners that share batches wait for
+ * each other. leads: also checks that all of them are there. The others stay until the leader has announced how the
+ * job continues. */
 PARAMO_MUST_USE paramo_err pace_round_over(struct pace *pace, const atomic_int *stop, int leads);
 /* Brings sum up to date. */
 void pace_collect(struct pace *pace);

@@ -15,11 +15,11 @@
 static const struct word {
     const char *name;
     enum rate_kind kind;
-    int valued;           /* its first number is `value`, else there is only `epochs` */
-    int needed;           /* which must be given */
+    int valued;           /* its first number is `value`; otherwise it has `epochs` only */
+    int needed;           /* `value` must be given */
     double value, epochs; /* where they are not given */
     double most;          /* of value */
-    int zero;             /* value may be 0, else it is above 0 */
+    int zero;             /* `value` may be 0; otherwise it is above 0 */
     int timed;            /* it has `epochs` */
 } words[] = {
     {.name = "constant", .kind = RATE_CONSTANT},
@@ -36,7 +36,8 @@ static const struct word {
     {.name = "step", .kind = RATE_STEP, .valued = 1, .needed = 1, .epochs = 1, .most = 1, .timed = 1},
 };
 
-/* The number after ":" at *text, which moves after it. 0: there is none; -1: it is not a number. */
+/* Reads the number after ":" at *text, and moves *text after it. 1: there is one; 0: there is none; -1: it is not a
+ * number. */
 static int read_number(const char **text, double *out)
 {
     char *end;

@@ -4,9 +4,9 @@
  * The place of a batch is the number of epochs that lie before its middle. So the rate depends on the data and the
  * settings only. It is the same for every worker, in every run, and there is no state to keep in a checkpoint or to
  * hand to another leader. With a warm-up of W epochs the rate rises from 0 to 1 over them, and the schedule begins
- * after it.
+ * after them.
  *
- * With t and T the epochs since the warm-up, and in all after it:
+ * t is the number of epochs since the warm-up, and T the number of all epochs after it:
  *
  *     power    (T0 / (T0 + t))^P      Vowpal Wabbit's --power_t P and --initial_t; scikit-learn's 'invscaling'
  *     linear   1 + (E - 1) t / T      PyTorch's LinearLR
@@ -37,9 +37,9 @@ struct rate_schedule {
     double warmup; /* epochs */
 };
 
-/* Reads one of RATE_SCHEDULE_WORDS into *schedule, except the warm-up. invsqrt is power:0.5. Where they are left out
- * T0 is 1, E is 0 and N is 1. Returns 0, or -1 if it is none of them: P is above 0 and at most 4, E from 0 to 1, F
- * above 0 and at most 1, and T0 and N are at least 1e-6. */
+/* Reads one of RATE_SCHEDULE_WORDS into *schedule, except the warm-up. invsqrt is power:0.5. If they are left out, T0
+ * is 1, E is 0 and N is 1. P is above 0 and at most 4, E from 0 to 1, F above 0 and at most 1; T0 and N are at least
+ * 1e-6. Returns 0, or -1 if text is none of them. */
 int rate_schedule_parse(const char *text, struct rate_schedule *schedule);
 /* Is there a rate other than 1? */
 int rate_schedule_varies(const struct rate_schedule *schedule);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PUT_FLOATS (1u << 20) /* at once */
+#define PUT_FLOATS (1u << 20) /* at once; arbitrary */
 
 static struct optimizer_rates rates(const struct model_optimizer *o)
 {

@@ -5,18 +5,19 @@
 #include "learn/train/centre.h"
 #include "learn/train/first_rows.h"
 
-/* Files of at most this many bytes are looked at before the job begins: they may have too few rows to hold some out.
+/* Files of at most this many bytes are read before the job begins: they may have too few rows to hold some out.
  * Arbitrary: one part of plain text, a few milliseconds. */
 #define SMALL_BYTES READER_PART_BYTES
 
-/* What is among the held-out rows: both kinds of labels, of binary ones; else two rows. */
+/* Can these held-out rows measure a model? Binary labels must be of both kinds; of others, two rows are enough. */
 static int enough(const struct objective *o, const size_t seen[2])
 {
     return o->ops->labels == LABEL_BINARY ? seen[0] > 0 && seen[1] > 0 : seen[0] + seen[1] > 1;
 }
 
-/* Looks until there is enough, or this stream ends. An error counts as enough: the reader returns it again. */
-static int look(struct reader *reader, uint32_t stream, const struct objective *o, size_t seen[2])
+/* Counts held-out rows until there are enough, or the stream ends (0). An error counts as enough: the reader returns it
+ * again. */
+static int count_stream(struct reader *reader, uint32_t stream, const struct objective *o, size_t seen[2])
 {
     for (uint64_t index = 0; !enough(o, seen); index++) {
         const struct block *block;
@@ -38,7 +39,7 @@ static int can_measure(struct reader *reader, const struct objective *o)
     size_t seen[2] = {0, 0};
     int can = size == 0 || size > SMALL_BYTES;
     for (uint32_t s = 0; !can && s < reader_streams(reader); s++)
-        can = look(reader, s, o, seen);
+        can = count_stream(reader, s, o, seen);
     return can;
 }
 
@@ -58,7 +59,7 @@ static paramo_err open_data(struct job *job, const struct reader_options *common
     return reader_open(&options, job->o->data, job->o->data_n, &job->reader);
 }
 
-/* Takes readers that are open. */
+/* Takes the readers of o->rows, which are open. */
 static paramo_err take_shared(struct job *job)
 {
     const struct train_rows *rows = job->o->rows;
@@ -112,7 +113,7 @@ paramo_err rows_open(struct job *job)
         err = first_rows_centre(job);
     if (err == PARAMO_OK && o->valid_n > 0) {
         options.cache = job->epochs > 1;
-        /* a quarter of what the data's reader may take; 0 would be half of the memory, once more */
+        /* a quarter of the bytes of the data's reader; 0 would be half of the memory, a second time */
         options.cache_bytes =
             options.cache_bytes > 0 ? options.cache_bytes / 4 : input_available_memory() / 8;
         err = reader_open(&options, o->valid, o->valid_n, &job->valid);
@@ -127,7 +128,7 @@ paramo_err train_rows_open(const struct train_options *options, struct train_row
     struct train_options o = *options;
     struct job job = {.o = &o, .info = o.model};
     o.rows = NULL;
-    o.epochs = o.epochs > 1 ? o.epochs : 2; /* so that what is parsed is kept */
+    o.epochs = o.epochs > 1 ? o.epochs : 2; /* more than one, so that parsed rows are kept */
     paramo_err err = rows_open(&job);
     metrics_free(job.metrics);
     centre_free(job.centre);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_PERIOD 1.0 /* seconds */
+#define LOOK_PERIOD 1.0 /* seconds; arbitrary */
 #define FLAG        "train/scale"
 
 static double now(void)
@@ -42,7 +42,7 @@ paramo_err scaling_look(struct scaling *s)
     if (s->kind != SCALE_AUTO)
         return scaling_turn_on(s);
     s->looked = now();
-    paramo_err err = paramo_kv_add(s->node, FLAG, &on, 1); /* else the next line would wait */
+    paramo_err err = paramo_kv_add(s->node, FLAG, &on, 1); /* creates it, so the next line does not wait */
     if (err == PARAMO_OK)
         err = paramo_kv_get(s->node, FLAG, &on, sizeof on, &len, 0);
     return err == PARAMO_OK && on > 0 ? open_table(s) : err;
@@ -118,7 +118,7 @@ paramo_err scaled_pull(struct scaling *s, const struct batch *batch, int learn, 
     return pull(s, batch, b->known, &b->pull);
 }
 
-/* Gathers the rows that are new in own and pushes them. */
+/* Moves the n changed rows to the front of own, and pushes them. */
 static paramo_err push(struct scaling *s, const struct batch *batch, struct scaled *b, size_t n)
 {
     const uint32_t dim = scale_dim(s->kind);

@@ -85,7 +85,7 @@ static void clear(const struct model_info *model, size_t features, const uint8_t
     }
 }
 
-/* Which features get factors by this batch, and what it adds to the rows. */
+/* Decides which features have factors with this batch, and what it adds to the rows. */
 static void count_batch(const struct batch *batch, int count, const uint8_t *in, float after,
                         struct sighted *b)
 {

@@ -3,12 +3,13 @@
  * servers, which has a row for each feature. DiFacto's adaptive embedding (Li, Liu, Smola, Wang, WSDM 2016, section
  * 3.2).
  *
- * A row counts the sightings of its feature in the first round. From the batch in which it has N of them on, the
- * feature has factors: they are pushed, and SIGHTINGS_FACTORS is added to the row. So the row tells whether there are
- * rows of factors. Before that the factors count as zeros, no gradient of them is pushed, and they take no memory on
- * the servers. The table is as exact as any: pushes count once, and checkpoints and copies have it. Workers that
- * learn at the same time lack each other's last sightings, as they lack each other's gradients. Without the option
- * nothing is pulled or pushed. Tests: test/learn/test_sightings.c, test/e2e/sightings.sh.
+ * A row counts the sightings of its feature in the first round. With the batch that brings the Nth one the feature gets
+ * factors: their gradients are pushed from then on, and SIGHTINGS_FACTORS is added to the row. So the row tells whether
+ * there are rows of factors. Before that the factors count as zeros, no gradient of them is pushed, and they take no
+ * memory on the servers. The table is as exact as any: pushes count once, and checkpoints and copies contain it.
+ * Workers that learn at the same time lack each other's last sightings, as they lack each other's gradients. Without
+ * the option nothing is pulled or pushed. It never knows how factors are learned. Tests: test/learn/test_sightings.c,
+ * test/e2e/sightings.sh.
  */
 #ifndef LEARN_TRAIN_SIGHTINGS_H
 #define LEARN_TRAIN_SIGHTINGS_H
@@ -22,7 +23,7 @@
 
 struct sightings {
     paramo_worker *worker;
-    /* whose factor_after is N; 0: all features have factors, and nothing is done */
+    /* its factor_after is N; 0: all features have factors, and nothing is done */
     const struct model_info *model;
     paramo_table *table;
 };
@@ -34,22 +35,22 @@ PARAMO_MUST_USE paramo_err sightings_put(struct sightings *s, const uint64_t *ke
 
 /* Of a batch in flight. Zero it before first use. */
 struct sighted {
-    size_t keys;
+    size_t keys;         /* room */
     uint64_t pull, push; /* timestamps; 0: there is none */
-    float *known, *add;
-    uint64_t *key; /* of the push, whose values are in add */
-    size_t added;  /* its keys */
-    uint8_t *has;  /* [unique]: the feature has factors; NULL: all have */
+    float *known, *add;  /* the rows as pulled; the values of the push */
+    uint64_t *key;       /* of the push */
+    size_t added;        /* keys of the push */
+    uint8_t *has;        /* [unique]: the feature has factors; NULL: all have */
 };
 
 void sighted_free(struct sighted *b);
 PARAMO_MUST_USE paramo_err sighted_pull(struct sightings *s, const struct batch *batch, struct sighted *b);
-/* When the rows are there, fills in b->has, and sets the factors of other features in param to 0. A batch that is
- * learned may give features their factors; `count`: its sightings count, those of features with in[i] (NULL: of
+/* Waits for the rows, fills in b->has, and sets the factors of the other features in param to 0. A batch that is
+ * learned may give features their factors. `count`: its sightings count, those of features with in[i] (NULL: of
  * all). */
 PARAMO_MUST_USE paramo_err sighted_batch(struct sightings *s, const struct batch *batch, int learn, int count,
                                          const uint8_t *in, float *const *param, struct sighted *b);
-/* Pushes what the batch adds, after its factors. */
+/* Pushes what the batch adds, after the gradients of its factors. */
 PARAMO_MUST_USE paramo_err sighted_push(struct sightings *s, struct sighted *b);
 PARAMO_MUST_USE paramo_err sighted_wait(struct sightings *s, struct sighted *b);
 /* Ends the requests: their memory is the learner's again. */

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define COUNTERS_MIN 1024
+#define COUNTERS_MIN 1024 /* arbitrary */
 
 paramo_err sketch_init(struct sketch *s, size_t bytes)
 {

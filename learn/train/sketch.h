@@ -8,8 +8,9 @@
  *     row 3   [ . 3 . . . . . ]
  *
  * An endless stream would fill it. So all counters are halved whenever half as many sightings were added as a row has
- * counters: old sightings fade away, as in TinyLFU (Einziger, Friedman, Manes, ACM TOS 13, 2017). Up to then a key
- * that was never seen has an estimate above 0 with a probability of 0.4^4 at most, about 2.4 %.
+ * counters: old sightings fade away, as in TinyLFU (Einziger, Friedman, Manes, ACM TOS 13, 2017). Before the first
+ * halving, the estimate of a key that was never seen is above 0 with a probability of at most (1 - e^-0.5)^4, about
+ * 2.4 %.
  *
  * Owned by one thread. It never knows of tables. Tests: test/learn/test_admission.c.
  */
@@ -22,7 +23,7 @@
 #include <stdint.h>
 
 #define SKETCH_ROWS 4
-#define SKETCH_MOST 255 /* what a counter counts to */
+#define SKETCH_MOST 255 /* of a counter */
 
 struct sketch {
     size_t counters; /* of a row; a power of two */
@@ -30,12 +31,12 @@ struct sketch {
     uint8_t *count;  /* [SKETCH_ROWS * counters] */
 };
 
-/* bytes: at most, and at least 4 KiB. The caller frees it. */
+/* Takes at most `bytes` bytes, but at least 4 KiB. The caller frees it. */
 PARAMO_MUST_USE paramo_err sketch_init(struct sketch *s, size_t bytes);
 void sketch_free(struct sketch *s);
 /* The estimate of a key. */
 uint32_t sketch_count(const struct sketch *s, uint64_t key);
-/* Adds that many sightings, up to an estimate of `most`, which is at most SKETCH_MOST. Returns the new estimate. */
+/* Adds `times` sightings, up to an estimate of `most`, which is at most SKETCH_MOST. Returns the new estimate. */
 uint32_t sketch_add(struct sketch *s, uint64_t key, uint32_t times, uint32_t most);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Adding zeros first creates them, so the read never waits for a value that no worker has written. */
+/* Adding zeros first creates the value, so the read never waits for a worker to write it. */
 paramo_err summed_get(paramo_node *node, const char *key, double *values, size_t n)
 {
     size_t len = 0;

@@ -1,5 +1,6 @@
 /*
- * Sums at the scheduler that all workers of a job add to (paramo_kv_add). Tests: test/learn/test_train.c.
+ * Sums at the scheduler that all workers of a job add to (paramo_kv_add). It never knows what is summed. Tests:
+ * test/learn/test_train.c.
  */
 #ifndef LEARN_TRAIN_SUMMED_H
 #define LEARN_TRAIN_SUMMED_H

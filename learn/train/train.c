@@ -19,14 +19,14 @@
 #include <unistd.h>
 
 #define POOL          "train/data"
-#define POLL_MS       500 /* how long a wait for the leader lasts before the worker checks that it lives */
-#define POLL_PERIOD   1.0 /* seconds between two checks of the leader while learning */
-#define CUSTOMERS_MAX 1024
+#define POLL_MS       500  /* how long a wait for the leader lasts before the worker checks that it lives */
+#define POLL_PERIOD   1.0  /* seconds between two checks of the leader while learning */
+#define CUSTOMERS_MAX 1024 /* arbitrary */
 
-/* The signal handler uses these. The folds of a cross-validation, which save nothing, are not what is running. */
+/* The signal handler uses these. `running` is never a fold of a cross-validation, because a fold saves nothing. */
 static atomic_int interrupted, learning, preparing;
 static _Atomic(struct job *) running;
-static paramo_node *volatile serving; /* a scheduler's or server's */
+static paramo_node *volatile serving; /* the node of a scheduler or server process */
 
 int train_interrupt(void)
 {
@@ -85,8 +85,8 @@ static void fail(struct job *job, paramo_err err)
 
 /* ---- settings ---- */
 
-/* Fills in what the options leave open and the number of workers decides. */
-static void finish(struct job *job)
+/* Fills in the settings that the options leave open and that depend on the number of workers. */
+static void fill_settings(struct job *job)
 {
     struct train_result *r = job->result;
     const uint64_t first = train_first_batch(r->num_workers, job->o->ahead);
@@ -108,7 +108,7 @@ static void finish(struct job *job)
     }
 }
 
-/* The last error with words of the command line before its own. */
+/* Puts names of the command line before the text of the last error. */
 static paramo_err refused(const char *options)
 {
     char why[PARAMO_ERROR_MAX];
@@ -141,7 +141,7 @@ static paramo_err open_table(struct customer *c, size_t number)
     paramo_err err = paramo_table_open(c->worker, info->ops->table[number].name, &t, &c->table[number]);
     if (err != PARAMO_OK || t.aggregate == PARAMO_AGGREGATE_NONE || !c->job->o->push_filter)
         return err;
-    /* PARAMO_FILTER leaves a filter out where it does not fit, and says nothing. */
+    /* PARAMO_FILTER silently leaves out a filter that does not fit. */
     err = paramo_table_filter(c->table[number], PARAMO_FILTER_PUSH, c->job->o->push_filter);
     if (err == PARAMO_E_UNSUPPORTED)
         return refused("--aggregate and --filter");
@@ -158,8 +158,8 @@ static paramo_err open_tables(struct customer *c)
 
 /* ---- between the customers ---- */
 
-/* Checks whether this process must lead. *took: it leads from now on, and *words say where the job is. */
-static paramo_err look(struct customer *c, int *took, struct words *words)
+/* Checks whether this process must lead. *took: it leads from now on, and *words is the newest word. */
+static paramo_err check_lead(struct customer *c, int *took, struct words *words)
 {
     struct job *job = c->job;
     *took = 0;
@@ -180,7 +180,7 @@ static paramo_err interrupted_by_stop(const struct job *job)
                : PARAMO_OK;
 }
 
-/* Waits until the job is ready, or this process leads. The leader may take long, to load a model. */
+/* Waits until the job is ready, or this process leads. The leader may take long, for example to load a model. */
 static paramo_err wait_for_ready(struct customer *c, struct words *words)
 {
     struct job *job = c->job;
@@ -198,8 +198,8 @@ static paramo_err wait_for_ready(struct customer *c, struct words *words)
     }
 }
 
-/* Waits until the round is over, or until this process leads and must end the round (*mine). *next: the round to
- * learn then. It may be several rounds later if this process stood still. */
+/* Waits until the round is over, or until this process leads and must end the round (*mine). *next: the round to learn
+ * next, which may be several rounds later if this process was stopped for a time. */
 static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *next, int *go_on, int *mine)
 {
     struct job *job = c->job;
@@ -207,7 +207,7 @@ static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *ne
     *mine = 0;
     for (;;) {
         int took;
-        paramo_err err = look(c, &took, &words);
+        paramo_err err = check_lead(c, &took, &words);
         if (err == PARAMO_OK && took && words.go_on == GOES_ON && words.round <= round) {
             *mine = 1;
             return PARAMO_OK;
@@ -241,7 +241,7 @@ static paramo_err wait_for_save(struct customer *c)
     paramo_err err = lead_now(job, &words);
     while (err == PARAMO_OK && words.go_on == INTERRUPTED && !leads(c)) {
         int took;
-        err = look(c, &took, &words);
+        err = check_lead(c, &took, &words);
         if (err == PARAMO_OK && !took && (err = lead_saved(job, POLL_MS)) == PARAMO_OK)
             break;
         err = err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
@@ -249,7 +249,7 @@ static paramo_err wait_for_save(struct customer *c)
     return paramo_error_set(PARAMO_E_INTERRUPTED, "%s", why);
 }
 
-/* The workers that do not lead check from time to time whether the round continues, and whether there is a leader. */
+/* A worker that does not lead checks from time to time whether the round continues, and whether there is a leader. */
 static paramo_err other_tick(struct customer *c, const paramo_work_unit *at)
 {
     struct job *job = c->job;
@@ -259,7 +259,7 @@ static paramo_err other_tick(struct customer *c, const paramo_work_unit *at)
     c->looked = now;
     struct words words;
     int took;
-    paramo_err err = look(c, &took, &words);
+    paramo_err err = check_lead(c, &took, &words);
     if (err == PARAMO_OK && took)
         watch_begin(&job->watch, &job->info.objective, at->round == 0 && !job->o->model_in);
     else if (err == PARAMO_OK)
@@ -291,7 +291,7 @@ static int does_lead(void *arg)
     return leads(arg);
 }
 
-/* Which share of each batch it learns, if the job's workers learn each together. */
+/* --deterministic: which share of each batch this customer learns. */
 static uint32_t share_of(const struct customer *c)
 {
     return c->job->embedded ? c->id : (uint32_t)paramo_node_rank(c->job->node);
@@ -321,12 +321,12 @@ static paramo_err prepare(struct customer *c)
             job->progress.quiet = job->o->quiet;
             if (paramo_node_rank(job->node) != 0 || paramo_is_recovery(job->node))
                 leader_announce(job);
-        } else if (err == PARAMO_OK &&
-                   !job->embedded) { /* a worker that joins later has the settings of the others */
+        } else if (err == PARAMO_OK && !job->embedded) {
+            /* a worker that joins later has the settings of the others */
             job->result->num_workers = words.workers;
             if (words.label_scale > 0)
                 job->info.objective.label_scale = words.label_scale;
-            finish(job);
+            fill_settings(job);
             job->started = job->epoch_began = progress_now();
         }
     }
@@ -358,7 +358,7 @@ static paramo_err prepare(struct customer *c)
         err = job->o->model_in ? resume_model(c) : first_rows_begin(c);
     if (leads(c))
         job->result->objective = job->info.objective;
-    if (job->o->deterministic) /* its own: it has all parts */
+    if (job->o->deterministic) /* a pool for this customer alone, which learns its share of all parts */
         (void)snprintf(c->pool, sizeof c->pool, POOL "/%" PRIu32, share_of(c));
     else
         (void)snprintf(c->pool, sizeof c->pool, POOL);
@@ -373,7 +373,7 @@ static paramo_err prepare(struct customer *c)
     }
     if (err != PARAMO_OK)
         return err;
-    /* readers beside each learner: the other processors, at least one */
+    /* loader threads of each learner: a share of the processors, at least one */
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned share = cores > 0 ? (unsigned)cores / job->customers : 1;
     struct learner_options options = {
@@ -404,7 +404,7 @@ static paramo_err prepare(struct customer *c)
         .ahead = job->o->ahead,
         .bound = job->o->bound,
         .filtered = &c->filtered,
-        .threads = share > 4 ? 4 : share, /* four parse faster than one learner learns */
+        .threads = share > 4 ? 4 : share, /* four parse faster than a learner learns */
         .stop = &job->stop,
         .tick = tick,
         .leads = does_lead,
@@ -479,8 +479,8 @@ static void customer_close(struct customer *c)
     c->learner = NULL;
 }
 
-/* What the filters of the job's workers have done. After an interrupt, what other processes have not added is
- * missing. */
+/* What the filters of the job's workers have done. After an interrupt, the counts that other processes have not added
+ * are missing. */
 static void count_filters(struct job *job, const char *chains)
 {
     struct train_result *r = job->result;
@@ -553,8 +553,8 @@ static int ends_the_job(const struct job *job, paramo_err err)
 }
 
 /* Does this leader leave the lead to another worker? It does if its own machine cannot save (a full disk, a missing
- * folder, no memory): the next leader saves on its machine. The last worker ends the job, and so does a leader of a
- * job that has not begun. */
+ * folder, no memory): the next leader saves on its machine. If there is no other worker, or the job has not begun to
+ * learn, the job ends. */
 static int hands_over(struct job *job, paramo_err err)
 {
     const struct train_result *r = job->result;
@@ -570,11 +570,11 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     paramo_err err = paramo_start(config, &job->node);
     if (err != PARAMO_OK)
         return err;
-    r->leader = job->leads = job->embedded; /* of several processes one leads soon */
+    r->leader = job->leads = job->embedded; /* with several processes, lead_try decides */
     r->hold_out = job->hold_out;
     r->num_servers = paramo_num_servers(job->node);
     r->num_workers = job->embedded ? job->customers : paramo_num_workers(job->node);
-    finish(job);
+    fill_settings(job);
     progress_init(&job->progress, job->o->quiet > 0 ? job->o->quiet : !r->leader);
     const int fold = job->o->alone;
     if (!fold) {
@@ -625,7 +625,7 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     return err == PARAMO_OK ? err : paramo_error_set(err, "%s", why);
 }
 
-/* A scheduler or server: until the job is over, or a signal makes it leave. */
+/* Runs a scheduler or server until the job is over, or a signal makes it leave. */
 static paramo_err serve(const paramo_config *config)
 {
     paramo_node *node;
@@ -683,7 +683,7 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
         config.num_servers = options->servers;
         config.num_workers = options->workers;
     }
-    /* in every role, so that no node waits for one that refuses */
+    /* checked in every role, so that no node waits for a worker that refuses */
     for (size_t i = 0; i < options->data_n; i++)
         if (strcmp(options->data[i], "-") == 0 && config.roles != PARAMO_ROLE_ALL && config.num_workers > 1)
             return paramo_error_set(

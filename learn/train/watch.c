@@ -3,14 +3,14 @@
 #include <math.h>
 #include <stdio.h>
 
-#define DIVERGED    1.5  /* times the guess's loss */
+#define DIVERGED    1.5  /* arbitrary: times the guess's loss */
 #define TURNS_LEAST 50   /* arbitrary: with fewer, sorted labels are chance */
 #define TURNS_USUAL 10   /* arbitrary: users' rows often stand together, which halves the turns or so */
-#define LEAST_GAIN  0.01 /* arbitrary: of guessing's loss; so little is hardly worth a model */
+#define LEAST_GAIN  0.01 /* arbitrary: share of the guess's loss; a smaller gain is hardly worth a model */
 #define ONE_PERCENT 2.326347874 /* standard deviations below the mean of a normal distribution */
 #define SKIP_MARK   1000        /* in bad: the next window is a fresh model's first */
 
-/* What the best guess is called. */
+/* The name of the best guess. */
 static const char *guess_of(const struct objective *o)
 {
     return o->ops->labels == LABEL_BINARY ? "guessing the mean rate" : "guessing the same for each row";
@@ -103,7 +103,7 @@ void watch_text(char *out, size_t cap, const struct objective *o, const struct w
                    objective_shown(o, objective_spread(o, &s->labels)));
 }
 
-/* Nats that a model gains on a row if its mean loss is `loss` and guessing's is `base`. */
+/* Nats that a model gains on a row if its mean loss is `loss` and that of the guess is `base`. */
 static double gain_of(const struct objective *o, double loss, double base)
 {
     if (o->ops->nats == 0)
