@@ -1,6 +1,6 @@
 /*
- * The step of one weight under an L1 penalty, and what belongs to it: the bound of the curvature, the trust region,
- * how far the weight is from its optimality condition.
+ * The step of one weight under an L1 penalty: the bound of the curvature, the trust region, and the distance of the
+ * weight from its optimality condition.
  *
  * A block's weights step together: d minimizes g d + u d^2 / 2 + l1 |w + d|, with the gradient g of the loss and a
  * bound u of its curvature (proximal gradient with a diagonal metric: Li, Andersen, Smola, "Distributed Delayed
@@ -18,8 +18,8 @@
 /* The new weight. u > 0. reach: the most that it may move; 0: any distance. */
 double coordinate_step(double w, double g, double u, double l1, double reach);
 
-/* The reach of the next step: twice the way that this one went, at least half of the reach. reach 0: at least l1 / (2
- * u), a step that a gradient of half the penalty would take. */
+/* The reach of the next step: twice the length of this one, but at least half of its reach. reach 0: at least
+ * l1 / (2 u), the step of a gradient of half the penalty. */
 double coordinate_reach(double reach, double moved, double u, double l1);
 
 /* How far 0 is from the subdifferential of g w + l1 |w|: 0 at the minimum. */

@@ -29,7 +29,7 @@ static uint32_t place_of(const struct customer *c)
     return c->job->embedded ? c->id : paramo_node_rank(c->job->node);
 }
 
-static void slow(void *arg, unsigned seconds, const char *why)
+static void report_slow(void *arg, unsigned seconds, const char *why)
 {
     struct customer *c = arg;
     if (leads(c))
@@ -43,7 +43,7 @@ static paramo_err interrupted(const struct job *job)
                : PARAMO_OK;
 }
 
-/* The clock of all workers when the plan is over. */
+/* The clock of all workers at the end of the plan. */
 static uint64_t plan_end(const struct run *r)
 {
     const struct plan *p = &r->plan;
@@ -73,7 +73,7 @@ static paramo_err get_plan(struct job *job, const char *key, uint32_t timeout_ms
     return PARAMO_OK;
 }
 
-/* The plan's own key wakes those that wait for it. Values are bounded: older ones go. */
+/* The plan's own key wakes the workers that wait for it. The number of values is bounded: older ones are deleted. */
 static paramo_err put_plan(struct run *r, const struct plan *plan)
 {
     paramo_node *node = r->c->job->node;
@@ -111,7 +111,7 @@ static uint32_t own_node(const struct job *job)
     return paramo_node_id(job->node);
 }
 
-/* Is the worker of that place, which has not joined, dead? */
+/* Is the worker of this place dead? */
 static int is_dead(const struct job *job, uint32_t place)
 {
     uint32_t dead[PLAN_MEMBERS];
@@ -122,8 +122,7 @@ static int is_dead(const struct job *job, uint32_t place)
     return 0;
 }
 
-/* The first plan comes when all workers that the job begins with have a clock, so that the data is shared out among
- * them. */
+/* Puts the first plan when all workers that the job begins with have a clock, so that the data is divided among all. */
 static paramo_err first_plan(struct run *r)
 {
     struct job *job = r->c->job;
@@ -173,7 +172,7 @@ static paramo_err no_rows(const struct job *job)
                             job->o->data[0], job->o->data_n > 1 ? " and the other files" : "");
 }
 
-/* The figures of a pass that is over. */
+/* Adds the figures of a pass that is over to the result. */
 static paramo_err add_epoch(struct run *r, const double *sums, const struct plan *next)
 {
     struct train_result *result = r->c->job->result;
@@ -225,7 +224,7 @@ static void show_pass(struct run *r, const struct train_epoch *e)
         progress_bytes(sent, sizeof sent, e->sent), progress_bytes(received, sizeof received, e->received));
 }
 
-/* The margin that is the best guess for all rows. */
+/* The margin of the best guess for all rows. */
 static double guess_of(const struct job *job, const double *sums)
 {
     float margin;
@@ -233,8 +232,7 @@ static double guess_of(const struct job *job, const double *sums)
     return (double)margin;
 }
 
-/* What comes after LOAD, AGAIN or PASS. All workers have added their sums, and none does anything until the next
- * plan. */
+/* Makes and puts the plan after LOAD, AGAIN or PASS. All workers have added their sums, and wait for the next plan. */
 static paramo_err decide(struct run *r)
 {
     struct customer *c = r->c;
@@ -265,6 +263,7 @@ static paramo_err decide(struct run *r)
     return err == PARAMO_OK ? put_plan(r, &next) : err;
 }
 
+/* After END: measures and saves the model, and puts DONE. */
 static paramo_err finish(struct run *r)
 {
     struct plan next = r->plan;
@@ -278,7 +277,8 @@ static paramo_err finish(struct run *r)
 
 /* ---- one worker ---- */
 
-static paramo_err own(struct run *r)
+/* Reads the blocks, and finds the keys that this worker owns. */
+static paramo_err find_owned(struct run *r)
 {
     const uint32_t blocks = r->plan.blocks;
     uint64_t *first = malloc((blocks + 1) * sizeof *first);
@@ -307,6 +307,7 @@ static paramo_err add_sums(struct run *r)
     return paramo_kv_add(r->c->job->node, key, sums, PLAN_SUMS);
 }
 
+/* Does this worker's part of the plan. */
 static paramo_err work(struct run *r)
 {
     const struct plan *p = &r->plan;
@@ -318,7 +319,7 @@ static paramo_err work(struct run *r)
         if (err == PARAMO_OK)
             err = solver_refresh(r->solver, p->blocks == 0);
         if (err == PARAMO_OK && p->blocks > 0)
-            err = own(r);
+            err = find_owned(r);
     }
     if (err == PARAMO_OK && p->kind == PLAN_PASS)
         err = solver_pass(r->solver, p);
@@ -326,7 +327,7 @@ static paramo_err work(struct run *r)
 }
 
 /* Is the leader alive and at work? If not, this process takes the lead, or the job is interrupted. */
-static paramo_err look(struct job *job)
+static paramo_err check_leader(struct job *job)
 {
     struct words words;
     paramo_err err = lead_now(job, &words);
@@ -349,7 +350,8 @@ static paramo_err take_over(struct job *job)
     return lead_put_now(job, &words);
 }
 
-/* The plan after this one. If no leader is left to make it, this process leads and makes it. */
+/* Waits for plan `number`, the next one. If the leader dies before it puts the plan, this process may lead, and makes
+ * it. */
 static paramo_err wait_for_plan(struct run *r, uint32_t number, struct plan *next)
 {
     struct job *job = r->c->job;
@@ -361,7 +363,7 @@ static paramo_err wait_for_plan(struct run *r, uint32_t number, struct plan *nex
             return err;
         err = interrupted(job);
         if (err == PARAMO_OK && !led && !job->embedded)
-            err = look(job);
+            err = check_leader(job);
         if (err != PARAMO_OK)
             return err;
         if (!leads(r->c))
@@ -369,7 +371,7 @@ static paramo_err wait_for_plan(struct run *r, uint32_t number, struct plan *nex
         if (!led && (err = take_over(job)) != PARAMO_OK)
             return err;
         if (!led && get_plan(job, key, 1, next) == PARAMO_OK)
-            return PARAMO_OK; /* the former leader's last word came before it died */
+            return PARAMO_OK; /* the former leader put it before it died */
         led = 1;
         err = solver_wait(r->solver, plan_end(r));
         if (err == PARAMO_OK)
@@ -378,7 +380,7 @@ static paramo_err wait_for_plan(struct run *r, uint32_t number, struct plan *nex
     }
 }
 
-/* The leader, before all else. */
+/* The leader begins the job: the weights to continue from, the word that it is ready, the first plan. */
 static paramo_err begin(struct run *r)
 {
     struct job *job = r->c->job;
@@ -391,7 +393,7 @@ static paramo_err begin(struct run *r)
     return err == PARAMO_OK ? first_plan(r) : err;
 }
 
-/* The running plan, at first. */
+/* Waits for the running plan when the worker begins. */
 static paramo_err first_wait(struct run *r)
 {
     struct job *job = r->c->job;
@@ -413,8 +415,8 @@ static paramo_err first_wait(struct run *r)
     }
 }
 
-/* It has joined while the others are in the plan: advances its clock to the end. */
-static paramo_err idle(struct run *r, uint64_t clock)
+/* This worker has joined while the others run the plan: advances its clock to the end of the plan. */
+static paramo_err skip_plan(struct run *r, uint64_t clock)
 {
     paramo_err err = PARAMO_OK;
     assert(clock > r->plan.clock);
@@ -425,15 +427,16 @@ static paramo_err idle(struct run *r, uint64_t clock)
         clock += err == PARAMO_OK;
         if (err != PARAMO_E_AGAIN)
             continue;
-        numbered(key, sizeof key, "plan",
-                 r->plan.number + 1); /* not there yet: waits until the ticks are reported */
+        /* AGAIN: too many ticks are in flight. The next plan does not exist yet, so this waits 10 ms */
+        numbered(key, sizeof key, "plan", r->plan.number + 1);
         err = get_plan(r->c->job, key, 10, &ignored);
         err = err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
     }
     return err;
 }
 
-static paramo_err play(struct run *r, uint64_t clock)
+/* Runs plan after plan, until DONE. */
+static paramo_err run_plans(struct run *r, uint64_t clock)
 {
     paramo_err err = PARAMO_OK;
     while (err == PARAMO_OK && r->plan.kind != PLAN_DONE) {
@@ -444,7 +447,7 @@ static paramo_err play(struct run *r, uint64_t clock)
             if (err == PARAMO_OK)
                 err = paramo_clock(r->c->worker, NULL);
         } else {
-            err = idle(r, clock);
+            err = skip_plan(r, clock);
         }
         clock = plan_end(r);
         if (err == PARAMO_OK)
@@ -455,8 +458,9 @@ static paramo_err play(struct run *r, uint64_t clock)
     return err;
 }
 
-/* Leases and clocks of another job are gone, so its plan cannot continue. */
-static paramo_err restored(struct job *job)
+/* Refuses a job that begins with a checkpoint: the leases and clocks of the old job are gone, so its plan cannot
+ * continue. */
+static paramo_err refuse_restored(struct job *job)
 {
     struct plan old;
     paramo_err err = get_plan(job, NOW_KEY, 1, &old);
@@ -505,7 +509,7 @@ paramo_err darlin_run(struct customer *c)
                                            .customer = c->id,
                                            .place = place_of(c),
                                            .stop = &job->stop,
-                                           .slow = slow,
+                                           .slow = report_slow,
                                            .arg = c};
     paramo_err err = solver_new(&options, &r.solver);
     if (err == PARAMO_OK)
@@ -516,13 +520,13 @@ paramo_err darlin_run(struct customer *c)
     if (err == PARAMO_OK)
         err = paramo_kv_put(job->node, key, NULL, 0);
     if (err == PARAMO_OK && leads(c))
-        err = restored(job);
+        err = refuse_restored(job);
     if (err == PARAMO_OK && leads(c))
         err = begin(&r);
     if (err == PARAMO_OK)
         err = first_wait(&r);
     if (err == PARAMO_OK)
-        err = play(&r, clock);
+        err = run_plans(&r, clock);
     if (err == PARAMO_OK && c->id == 0)
         job->finished = 1;
     solver_free(r.solver);

@@ -11,7 +11,7 @@ enum darlin_bias {
     DARLIN_BIAS_FREE, /* not penalized */
     DARLIN_BIAS_NONE  /* no bias: liblinear's -B -1 */
 };
-/* Names it as the optimizer in a model's manifest. */
+/* The optimizer in the manifest of a model that was trained with it. */
 #define DARLIN_OPTIMIZER "darlin"
 /* The words of --bias, in that order. */
 #define DARLIN_BIAS_WORDS "l1|free|none"
@@ -21,18 +21,18 @@ struct darlin_options {
     enum darlin_bias bias;
     uint32_t delay;  /* tau: the number of steps that a gradient may lack */
     uint32_t blocks; /* 0: DARLIN_BLOCKS times the features of a row */
-    int fixed;       /* order of the blocks; else a random one for each pass */
+    int fixed;       /* the order of the blocks is fixed; otherwise it is random for each pass */
     int unfiltered;  /* every pass is full */
     double epsilon;  /* relative decrease of the objective */
     uint32_t passes; /* at most */
 };
 
-#define DARLIN_DELAY_MAX  64
+#define DARLIN_DELAY_MAX  64 /* arbitrary, as the next two */
 #define DARLIN_BLOCKS_MAX 65536
 #define DARLIN_BLOCKS     4
 #define DARLIN_PASSES     200    /* where --epochs is not given; arbitrary */
 #define DARLIN_EPSILON    "1e-5" /* reaches liblinear's objective to 4 digits on the sets of docs/DARLIN.md */
 #define DARLIN_TOLERANCE  0.01   /* of the first filtered passes; arbitrary */
-#define DARLIN_VIOLATION  0.01   /* of the first pass's sum; liblinear's -e */
+#define DARLIN_VIOLATION  0.01   /* share of the first pass's sum; liblinear's -e */
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * The rows of one part of the data, stored by column: for each key the rows that have it, and the value there. With
- * them goes what the rows have at the weights so far: margin, and the first and second derivative of the loss by the
- * margin.
+ * The rows of one part of the data, stored by column: for each key the rows that have it, and their values. It also has
+ * each row's margin with the weights so far, and the first and second derivative of the loss by the margin.
  *
  *     key     [ 3 | 17 | 40 | bias ]      ascending
  *     start   [ 0 | 2 | 5 | 6 | ... ]     the entries of column c are start[c] .. start[c + 1] - 1
@@ -30,23 +29,23 @@ struct design {
     uint32_t turn;
 };
 
-/* Copies the rows of a block. bias: a column of ones under BATCH_BIAS_KEY; else that key has what the data has there.
+/* Copies the rows of a block. bias: BATCH_BIAS_KEY gets a column of ones; otherwise it has the values of the data.
  * A block without rows gives a design without keys. MEMORY leaves *design zeroed. The caller frees it. */
 PARAMO_MUST_USE paramo_err design_new(struct batcher *batcher, const struct block *block, int bias,
                                       struct design *design);
 void design_free(struct design *design);
 
-/* Sets all margins to the sum of weight[c] times value, and the derivatives. */
+/* Sets all margins, to the sum of weight[c] times the value in column c, and the derivatives. */
 void design_set(struct design *design, const double *weight);
-/* Adds change[c - from] times the column to the margins, for the columns from .. end - 1; then the derivatives. */
+/* Adds change[c - from] times column c to the margins, for the columns from .. end - 1, and sets the derivatives. */
 void design_add(struct design *design, size_t from, size_t end, const double *change);
 /* A new number for stamp[]: no row has it. */
 uint32_t design_turn(struct design *design);
 /* Notes the margins. */
 void design_mark(struct design *design);
-/* Moves the margins on, `way` times as far as they have come since design_mark. */
+/* Moves the margins further, by `way` times their change since design_mark. */
 void design_go(struct design *design, double way);
-/* Sum of the rows' losses as they would be then. */
+/* The sum of the rows' losses as it would be after design_go(design, way). */
 double design_loss(const struct design *design, double way);
 
 #endif

@@ -51,7 +51,7 @@ void plan_decode(const double in[PLAN_DOUBLES], struct plan *p)
         p->owner[i] = (uint16_t)in[FIXED + i];
 }
 
-/* Takes the workers that have added to the sums. Returns 1 if they differ from those before. */
+/* Makes the workers that have added to the sums the owners. Returns 1 if they are not those of the last plan. */
 static int take_owners(const struct plan *before, const double *sums, struct plan *next)
 {
     next->owners = 0;
@@ -83,7 +83,7 @@ static void after_pass(const struct plan *p, const double *sums, const struct da
               solved = sums[PLAN_VIOLATION] <= DARLIN_VIOLATION * next->violation ||
                        decrease <= o->epsilon / 10 * next->objective,
               converged = small && p->tolerance <= o->epsilon && solved;
-    /* Together the steps were too long: the next ones are half as long. */
+    /* worse: the steps together were too long, so the next ones are half as long */
     next->damping = worse ? 2 * p->damping : p->damping > 1.4 ? p->damping / 1.4 : 1;
     next->margin = most < l1 / 2 ? most : l1 / 2;
     next->full = o->unfiltered || (small && !p->full);
@@ -105,7 +105,7 @@ static double objective_at_way(const double *sums, int i)
     return sums[PLAN_LOSS + i] + sums[PLAN_PENALTY + i];
 }
 
-/* The step length with the least objective. 0: no further than the pass. */
+/* The number of the way with the least objective. 0: no further than the pass went. */
 static int best_way(const double *sums)
 {
     int best = 0;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define POLL_MS   500        /* how soon a wait sees that the job is to end; arbitrary */
-#define SLOW_MS   10000      /* when a wait is worth a line; arbitrary */
+#define SLOW_MS   10000      /* a line of progress after each such wait; arbitrary */
 #define WAIT_MS   600000     /* how long a living worker may make no progress; arbitrary */
 #define PULL_KEYS (1u << 18) /* at once; arbitrary */
 #define ROW       2          /* doubles: weight and reach, gradient and bound */
@@ -36,16 +36,16 @@ struct solver {
     paramo_table *weights, *sums;
     struct part *part;
     size_t parts, parts_cap;
-    size_t keys; /* of its parts, and what the margins have of them */
+    size_t keys; /* of its parts */
     uint64_t *key;
-    double *weight, *reach;
-    double *before; /* weights when the pass began */
+    double *weight, *reach; /* [keys]: weights as the margins contain them */
+    double *before;         /* weights when the pass began */
     uint32_t blocks;
     uint64_t *first; /* [blocks]: the least key of each block */
     size_t *begin;   /* [blocks + 1]: places of its keys, by block */
     uint32_t *order; /* [blocks]: of this pass */
     struct owned owned;
-    /* scratch for the keys of one block, of its parts or of those that it owns */
+    /* scratch for the keys of one block: those of its parts, or those that it owns */
     size_t most;
     uint64_t *asked;
     size_t *place;
@@ -78,7 +78,7 @@ paramo_err solver_new(const struct solver_options *options, struct solver **solv
 {
     struct solver *s = calloc(1, sizeof *s);
     if (!s)
-        return no_memory("workers", 1);
+        return no_memory("solver", 1);
     s->o = *options;
     assert(s->o.place < PLAN_MEMBERS);
     paramo_err err = batcher_new(&s->batcher);
@@ -157,8 +157,8 @@ static paramo_err interrupted(const struct solver *s)
 
 /* ---- waiting ---- */
 
-/* Which workers are behind, from the error of a wait, without the time of that wait. */
-static void behind(char *why, size_t size)
+/* Copies the error of a wait, which names the workers that are behind, without the time of that wait. */
+static void copy_reason(char *why, size_t size)
 {
     (void)snprintf(why, size, "%s", paramo_last_error());
     char *time = strstr(why, "; waited ");
@@ -173,7 +173,7 @@ paramo_err solver_wait(struct solver *s, uint64_t clock)
     unsigned waited = 0;
     while ((err = paramo_clock_wait(s->o.worker, clock, POLL_MS)) == PARAMO_E_TIMEOUT) {
         waited += POLL_MS;
-        behind(why, sizeof why);
+        copy_reason(why, sizeof why);
         err = interrupted(s);
         if (err != PARAMO_OK)
             return err;
@@ -226,7 +226,7 @@ static paramo_err load(struct solver *s, const paramo_work_unit *unit)
     return err;
 }
 
-/* A part and its lease are held to the end of the job. */
+/* The worker keeps a part, and its lease, to the end of the job. */
 paramo_err solver_take(struct solver *s, uint32_t wait_ms)
 {
     for (;;) {
@@ -297,7 +297,7 @@ static size_t find(const uint64_t *list, size_t n, size_t from, uint64_t key)
     return low;
 }
 
-/* Memory for requests of up to n keys. */
+/* Makes room for requests of up to n keys. */
 static paramo_err reserve(struct solver *s, size_t n)
 {
     if (n <= s->most)
@@ -318,8 +318,8 @@ static paramo_err reserve(struct solver *s, size_t n)
     return s->most > 0 ? PARAMO_OK : no_memory("keys of a block", n);
 }
 
-/* Makes key[] the union of all parts' keys; weights that were known stay. */
-static paramo_err gather(struct solver *s)
+/* Makes key[] the union of all parts' keys. Weights of earlier keys stay. */
+static paramo_err gather_keys(struct solver *s)
 {
     size_t room = 1, n;
     for (size_t i = 0; i < s->parts; i++)
@@ -390,14 +390,14 @@ static paramo_err request_all(struct solver *s, request_fn *fn, paramo_table *ta
     return err;
 }
 
-/* The worker's own weights and reaches from the servers; keys that are new get rows. */
+/* Pulls the weights and reaches of all keys of the worker. New keys get rows. */
 static paramo_err pull_all(struct solver *s, double *values)
 {
     return request_all(s, paramo_pull, s->weights, PARAMO_CREATE, values);
 }
 
-/* Brings the margins of all parts to the weights. column: [keys] of scratch. */
-static void bring(struct solver *s, const double *values, double *column)
+/* Sets the margins of all parts to those of the pulled weights. column: [keys] of scratch. */
+static void set_margins(struct solver *s, const double *values, double *column)
 {
     for (size_t i = 0; i < s->parts; i++) {
         struct part *p = &s->part[i];
@@ -417,7 +417,7 @@ static void bring(struct solver *s, const double *values, double *column)
     }
 }
 
-/* The rows that each key has in new parts go to the sums, for the cut into blocks. */
+/* Pushes the number of rows that each key has in new parts to the sums, for the cut into blocks. */
 static paramo_err push_counts(struct solver *s, double *values)
 {
     memset(values, 0, s->keys * ROW * sizeof *values);
@@ -431,7 +431,7 @@ static paramo_err push_counts(struct solver *s, double *values)
 
 paramo_err solver_refresh(struct solver *s, int counts)
 {
-    paramo_err err = gather(s);
+    paramo_err err = gather_keys(s);
     if (err != PARAMO_OK)
         return err;
     double *values = malloc((s->keys + 1) * ROW * sizeof *values),
@@ -442,7 +442,7 @@ paramo_err solver_refresh(struct solver *s, int counts)
     if (err == PARAMO_OK)
         err = pull_all(s, values);
     if (err == PARAMO_OK)
-        bring(s, values, column);
+        set_margins(s, values, column);
     free(values);
     free(column);
     return err;
@@ -455,7 +455,7 @@ static int owns(const struct solver *s, const struct plan *plan, uint32_t block)
     return plan->owners > 0 && plan->owner[block % plan->owners] == s->o.place;
 }
 
-static int own_row(struct solver *s, uint64_t key, const double *row)
+static int add_owned(struct solver *s, uint64_t key, const double *row)
 {
     struct owned *o = &s->owned;
     if (o->n == o->cap) {
@@ -479,20 +479,21 @@ static int own_row(struct solver *s, uint64_t key, const double *row)
     return 1;
 }
 
+/* The argument of take_rows. */
 struct owning {
     struct solver *s;
     const struct plan *plan;
     uint32_t block; /* the last one that has begun */
 };
 
-static int own_rows(void *arg, const paramo_rows *rows)
+static int take_rows(void *arg, const paramo_rows *rows)
 {
     struct owning *w = arg;
     const double *row = rows->vals;
     for (size_t i = 0; i < rows->n; i++, row += rows->row_values) {
         while (w->block + 1 < w->plan->blocks && rows->keys[i] >= w->s->first[w->block + 1])
             w->s->owned.begin[++w->block] = w->s->owned.n;
-        if (owns(w->s, w->plan, w->block) && !own_row(w->s, rows->keys[i], row))
+        if (owns(w->s, w->plan, w->block) && !add_owned(w->s, rows->keys[i], row))
             return 1;
     }
     return 0;
@@ -521,7 +522,7 @@ paramo_err solver_own(struct solver *s, const struct plan *plan, const uint64_t 
         most = s->begin[b] - s->begin[b - 1] > most ? s->begin[b] - s->begin[b - 1] : most;
     }
     struct owning w = {.s = s, .plan = plan};
-    paramo_err err = paramo_table_iterate(s->o.worker, s->weights, 0, own_rows, &w);
+    paramo_err err = paramo_table_iterate(s->o.worker, s->weights, 0, take_rows, &w);
     if (err == PARAMO_E_INTERRUPTED)
         return no_memory("keys", s->owned.n);
     while (w.block < blocks)
@@ -553,7 +554,7 @@ static paramo_err pull(struct solver *s, paramo_table *table, size_t n)
     return err == PARAMO_OK ? paramo_wait(s->o.worker, ts, 0) : err;
 }
 
-/* The clock that comes next says when it is applied. An error is seen by `wait_pushes`. */
+/* Does not wait: the next clock is reached when the push is applied. wait_pushes sees its error. */
 static paramo_err push(struct solver *s, paramo_table *table, size_t n)
 {
     paramo_request_options options;
@@ -587,7 +588,7 @@ static size_t part_find(const struct part *p, size_t k)
     return low;
 }
 
-/* Step 1: the weights of a block as they are after its step, into the margins. */
+/* Step 1 of solver.h: pulls the weights of a block after its step, and changes the margins. */
 static paramo_err follow(struct solver *s, uint32_t block)
 {
     const size_t from = s->begin[block], end = s->begin[block + 1];
@@ -619,7 +620,7 @@ static paramo_err follow(struct solver *s, uint32_t block)
     return PARAMO_OK;
 }
 
-/* Step 2. */
+/* Step 2 of solver.h. */
 static paramo_err push_gradient(struct solver *s, size_t slot, uint32_t block)
 {
     const size_t from = s->begin[block], end = s->begin[block + 1];
@@ -658,7 +659,7 @@ static double penalty_of(const struct solver *s, uint64_t key)
 }
 
 /* The step of one owned key with its sums. */
-static void step(struct solver *s, const struct plan *plan, size_t k, const double *sum)
+static void step_key(struct solver *s, const struct plan *plan, size_t k, const double *sum)
 {
     struct owned *o = &s->owned;
     const double g = sum[0], u = sum[1] * plan->damping, l1 = penalty_of(s, o->key[k]),
@@ -667,7 +668,7 @@ static void step(struct solver *s, const struct plan *plan, size_t k, const doub
     s->violated += violation > 0;
     s->most_violated = violation > s->most_violated ? violation : s->most_violated;
     s->visited++;
-    if (!(u > 0)) /* no worker has a row of it, or none whose margin matters */
+    if (!(u > 0)) /* no row has the key with a value other than 0, or its curvature is 0 */
         return;
     const double next = coordinate_step(o->weight[k], g, u, l1, o->reach[k]);
     o->reach[k] = coordinate_reach(o->reach[k], next - o->weight[k], u, l1);
@@ -676,8 +677,8 @@ static void step(struct solver *s, const struct plan *plan, size_t k, const doub
         o->reach[k] = -o->reach[k];
 }
 
-/* Step 3. */
-static paramo_err update(struct solver *s, const struct plan *plan, uint32_t block)
+/* Step 3 of solver.h. */
+static paramo_err step_block(struct solver *s, const struct plan *plan, uint32_t block)
 {
     struct owned *o = &s->owned;
     size_t n = 0;
@@ -689,7 +690,7 @@ static paramo_err update(struct solver *s, const struct plan *plan, uint32_t blo
     }
     paramo_err err = pull(s, s->sums, n);
     for (size_t i = 0; err == PARAMO_OK && i < n; i++) {
-        step(s, plan, s->place[i], s->values + i * ROW);
+        step_key(s, plan, s->place[i], s->values + i * ROW);
         s->values[i * ROW] = -s->values[i * ROW];
         s->values[i * ROW + 1] = -s->values[i * ROW + 1];
     }
@@ -730,13 +731,13 @@ uint64_t solver_ticks(const struct plan *plan, const struct darlin_options *o)
     return 2 * ((uint64_t)plan->blocks + o->delay + 1);
 }
 
-/* Waits for all pushes: a failed one ends the job. */
+/* Waits for all pushes. A failed push ends the job. */
 static paramo_err wait_pushes(struct solver *s)
 {
     return paramo_wait_all(s->o.worker, 0);
 }
 
-/* Where workers have pushed the gradient of slot s, and where its step is pushed. */
+/* The clock at which all workers have pushed the gradient of a slot, and that at which its step is pushed. */
 static uint64_t pushed_clock(const struct solver *s, size_t slot)
 {
     return s->clock + 2 * slot + 1;
@@ -747,7 +748,8 @@ static uint64_t stepped_clock(const struct solver *s, size_t slot)
     return s->clock + 2 * (slot + s->o.darlin.delay / 2) + 2;
 }
 
-static paramo_err play_slot(struct solver *s, const struct plan *plan, size_t slot, size_t *followed)
+/* Slot `slot` of a pass (solver.h). *followed: the number of steps that the margins contain. */
+static paramo_err run_slot(struct solver *s, const struct plan *plan, size_t slot, size_t *followed)
 {
     const size_t delay = s->o.darlin.delay, lag = delay / 2;
     paramo_err err = interrupted(s);
@@ -768,14 +770,15 @@ static paramo_err play_slot(struct solver *s, const struct plan *plan, size_t sl
     if (err == PARAMO_OK && slot >= lag && slot - lag < plan->blocks && owns(s, plan, s->order[slot - lag])) {
         err = solver_wait(s, pushed_clock(s, slot - lag));
         if (err == PARAMO_OK)
-            err = update(s, plan, s->order[slot - lag]);
+            err = step_block(s, plan, s->order[slot - lag]);
     }
     return err == PARAMO_OK ? paramo_clock(s->o.worker, NULL) : err;
 }
 
-/* Moves the weights further in the direction of the last pass. A key has the same weights here and at its owner,
- * before and after it, so no other need say where it goes. Its row on the servers is that of its next step. */
-static void go_on(struct solver *s, double way)
+/* Moves the weights further in the direction of the last pass. Before and after that pass, a key has the same weight
+ * here and at its owner, so both compute the same weight without a message. The next step of the key writes its row on
+ * the servers. */
+static void extrapolate(struct solver *s, double way)
 {
     for (size_t i = 0; i < s->parts; i++)
         design_go(&s->part[i].design, way);
@@ -791,10 +794,10 @@ paramo_err solver_pass(struct solver *s, const struct plan *plan)
     size_t followed = 0;
     assert(plan->blocks == s->blocks);
     if (plan->way > 0)
-        go_on(s, plan->way);
+        extrapolate(s, plan->way);
     begin_pass(s, plan);
     for (size_t slot = 0; err == PARAMO_OK && slot <= plan->blocks + s->o.darlin.delay; slot++)
-        err = play_slot(s, plan, slot, &followed);
+        err = run_slot(s, plan, slot, &followed);
     assert(err != PARAMO_OK || followed == plan->blocks);
     return err == PARAMO_OK ? wait_pushes(s) : err;
 }

@@ -2,22 +2,21 @@
  * One worker of a DARLIN job: the parts of the data that it holds, by column, and its side of a pass over the blocks
  * (Algorithm 3 of Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014).
  *
- * Two tables on the servers, of doubles: darlin_w has weight and reach of each key, darlin_g the sums over all
- * workers of gradient and curvature bound (coordinate.h). A reach with its sign bit set says that passes leave the
- * key out until the next full one. Block b is owned by one worker, which makes its steps: no other writes these rows
- * of darlin_w.
+ * Two tables on the servers, of doubles: darlin_w has the weight and reach of each key, darlin_g the sums over all
+ * workers of its gradient and curvature bound (coordinate.h). If the sign bit of a reach is set, passes leave the key
+ * out until the next full one. One worker owns block b and makes its steps: no other writes these rows of darlin_w.
  *
  * With delay tau, slot s of a pass over B blocks (s = 0 .. B + tau) is, for each worker:
  *
  *     1. update s - tau - 1 is complete (clock): pull that block's weights, and change the rows' margins
  *     2. gradient and bounds of block order[s]: push them                                    tick
  *     3. as the owner of block order[s - lag]: all workers have pushed it (clock): pull the sums, make the step, push
- *        weights, and take the sums away                                                     tick       lag = tau / 2
+ *        weights, and subtract the sums                                                      tick       lag = tau / 2
  *
- * So a gradient lacks min(s, tau) steps, in every run the same, and no worker is more than tau - lag slots ahead.
- * With one worker two runs give the same bits; with tau = 0 those of block coordinate descent in a row. Clocks are
- * those of paramo_clock: a worker that dies holds the others up until its death is known. Then a pass ends without
- * its rows and steps, and plan.h makes that good.
+ * So a gradient lacks min(s, tau) steps, the same in every run, and no worker is more than tau - lag slots ahead.
+ * With one worker, two runs give the same bits; with tau = 0 these are the bits of sequential block coordinate descent.
+ * Clocks are those of paramo_clock: when a worker dies, the others wait until its death is known. The pass then ends
+ * without its rows and steps, and the next plans repair that (plan.h).
  *
  * One thread. It never knows of the leader, models or files. Tests: test/learn/test_darlin.c.
  */
@@ -46,34 +45,35 @@ struct solver_options {
     double l1;
     uint64_t seed;
     uint32_t customer; /* customer id, for the pool */
-    uint32_t place;    /* among the workers, below PLAN_MEMBERS; in each process the same */
+    uint32_t
+        place; /* number of this worker, below PLAN_MEMBERS: its rank, or in one process the customer id */
     const atomic_int *stop;
     /* called every ten seconds of a wait */
     void (*slow)(void *arg, unsigned seconds, const char *why);
     void *arg;
 };
 
-/* The tables are made if they do not exist. */
+/* Creates the tables if they do not exist. */
 PARAMO_MUST_USE paramo_err solver_new(const struct solver_options *options, struct solver **solver);
 /* After paramo_worker_close, or when no request is in flight. */
 void solver_free(struct solver *solver);
 paramo_table *solver_weights(const struct solver *solver);
 paramo_table *solver_sums(const struct solver *solver);
 
-/* Takes parts that no worker holds, until none is free. wait_ms: looks that long for a first one. */
+/* Takes parts that no worker holds, until no part is free. wait_ms: how long it waits for the first one. */
 PARAMO_MUST_USE paramo_err solver_take(struct solver *solver, uint32_t wait_ms);
-/* Registers the keys of new parts, and reads the weights of all. counts: adds to the sums how many entries a key
- * has. */
+/* Registers the keys of new parts, and reads the weights of all its keys. counts: adds the number of entries of each
+ * key to the table of sums. */
 PARAMO_MUST_USE paramo_err solver_refresh(struct solver *solver, int counts);
 /* Finds the keys of the blocks that it owns. first[plan->blocks]: the least key of each block. */
 PARAMO_MUST_USE paramo_err solver_own(struct solver *solver, const struct plan *plan, const uint64_t *first);
 /* One pass. INTERRUPTED: stop is set. */
 PARAMO_MUST_USE paramo_err solver_pass(struct solver *solver, const struct plan *plan);
-/* Ticks of a pass. */
+/* Ticks of the clock in a pass. */
 uint64_t solver_ticks(const struct plan *plan, const struct darlin_options *options);
 /* Its part of the sums. */
 void solver_sum(struct solver *solver, double sums[PLAN_SUMS]);
-/* Waits until all workers have reached that clock. */
+/* Waits until all workers have reached `clock`. */
 PARAMO_MUST_USE paramo_err solver_wait(struct solver *solver, uint64_t clock);
 /* The parts that it holds: call with i = 0, 1, ... Returns 0 after the last. */
 int solver_part(const struct solver *solver, size_t i, paramo_work_unit *unit);

@@ -74,8 +74,8 @@ static int list_keys(void *arg, const paramo_rows *rows)
     return 0;
 }
 
-/* A block ends before the key with which it would have more than `most` entries. Writes the first key of each block to
- * first[0..max). Returns how many there are. */
+/* A block ends before the key that would give it more than `most` entries. Writes the first key of each block to
+ * first[0..max). Returns the number of blocks. */
 static uint32_t cut(const struct key_list *l, size_t n, double most, uint32_t max, uint64_t *first)
 {
     uint32_t blocks = 0;
@@ -172,7 +172,7 @@ paramo_err weights_finish(struct customer *c, paramo_table *weights)
     return err;
 }
 
-/* ---- how good it is ---- */
+/* ---- measuring ---- */
 
 /* score_fetch_fn; arg is the customer. */
 static paramo_err fetch(void *arg, const struct batch *batch, float *const *param, float *scale)
@@ -269,7 +269,7 @@ static paramo_err measure(struct customer *c, double guess, const char *key, str
     return err;
 }
 
-/* Is the model better than guessing the same for each row? */
+/* Is the model better than the same guess for each row? */
 static void judge(struct job *job, const struct train_epoch *e)
 {
     struct train_result *r = job->result;

@@ -38,7 +38,7 @@ static float entry(const struct design *d, size_t i)
     return d->value ? d->value[i] : 1.0F;
 }
 
-/* Notes the block's own widths and ways, and which rows it has. Returns how many. */
+/* Notes the block's widths and ways, and its rows in d->touched. Returns the number of rows. */
 static size_t enter(struct window *w, struct design *d, size_t slot, size_t from, size_t end,
                     const double *reach)
 {
