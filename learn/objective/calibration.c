@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#define NEWTON_STEPS 100
-#define HALVINGS     40
+#define NEWTON_STEPS 100   /* at most; arbitrary, as the next two */
+#define HALVINGS     40    /* of a step, at most */
 #define SMALL        1e-10 /* of the gradient, for each row */
 
 static const char *const names[CALIBRATION_KINDS] = {"none", "platt", "isotonic"};
@@ -82,7 +82,7 @@ static double platt_loss(const struct rows *bin, size_t n, double high, double l
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         const double m = a * bin[i].margin + b, p = bin[i].positives, q = bin[i].all - p;
-        const double target = p * high + q * low; /* summed */
+        const double target = p * high + q * low; /* sum over the bin's rows */
         /* log(1 + exp(m)) - t m of each row */
         const double soft = m > 0 ? m + link_log(1 + link_exp(-m)) : link_log(1 + link_exp(m));
         sum += bin[i].all * soft - target * m;
@@ -96,7 +96,7 @@ static void fit_platt(const struct rows *bin, size_t n, const struct rows *total
                  low = 1 / (total->all - total->positives + 2);
     double a = 1, b = 0, loss = platt_loss(bin, n, high, low, a, b);
     for (int step = 0; step < NEWTON_STEPS; step++) {
-        /* 1. gradient and Hessian, with a little on its diagonal: one bin alone leaves a and b undecided */
+        /* 1. gradient and Hessian, with a little on its diagonal: one bin alone does not determine a and b */
         double ga = 0, gb = 0, haa = 1e-9 * total->all, hab = 0, hbb = 1e-9 * total->all;
         for (size_t i = 0; i < n; i++) {
             const double x = bin[i].margin, m = a * x + b, e = link_exp(m > 0 ? -m : m);
@@ -128,9 +128,10 @@ static void fit_platt(const struct rows *bin, size_t n, const struct rows *total
         b += share * db;
         loss = next;
     }
-    /* A model that ranks rows the wrong way round is worth its mean rate only. */
+    /* If the model ranks rows in the wrong order, all rows get the mean rate. */
     const double mean = link_margin(total->positives, total->all - total->positives);
-    c->a = a >= 0 ? (double)(float)a : 0; /* floats: a manifest has 15 digits */
+    c->a =
+        a >= 0 ? (double)(float)a : 0; /* rounded to floats: the 15 digits of a manifest keep them exactly */
     c->b = (double)(float)(a >= 0 ? b : mean);
 }
 
@@ -160,7 +161,7 @@ static void fit_isotonic(struct rows *step, size_t n, struct calibration *c)
         float to = (float)link_margin(step[i].positives, step[i].all - step[i].positives);
         if (c->knots > 0 && from <= c->from[c->knots - 1]) /* bins are apart, so this is rounding */
             continue;
-        if (c->knots > 0 && to < c->to[c->knots - 1]) /* a step of few rows is drawn to 1/2 */
+        if (c->knots > 0 && to < c->to[c->knots - 1]) /* the added rows draw a step of few rows to 1/2 */
             to = c->to[c->knots - 1];
         c->from[c->knots] = from;
         c->to[c->knots++] = to;

@@ -1,6 +1,6 @@
 /*
- * Calibration: margins of a trained binary model to margins whose probabilities are right on rows that it did not
- * learn.
+ * Calibration: maps the margins of a trained binary model to margins whose probabilities are right on rows that it did
+ * not learn.
  *
  *   platt      margin' = a margin + b, with a and b that minimise the log-loss (J. Platt, "Probabilistic Outputs for
  *              Support Vector Machines", 1999; with its targets, and Newton's method as in H.-T. Lin, C.-J. Lin, R. C.
@@ -33,18 +33,18 @@ struct calibration {
     double a, b;    /* platt */
     uint32_t knots; /* isotonic: at least 1, margins ascending */
     float from[CALIBRATION_BINS],
-        to[CALIBRATION_BINS]; /* [knots]; outside of them to is that of the nearest */
+        to[CALIBRATION_BINS]; /* [knots]; beyond them, `to` is that of the nearest */
 };
 
-/* Of each bin: rows, those with label 1, and their margins, all weighted. One array, so that it can be added as
- * numbers. */
+/* The sums of each bin: rows, rows with label 1, and margins of all rows, all weighted. They are one array of doubles,
+ * so that the sums of several workers can be added. */
 enum { CALIBRATION_ROWS, CALIBRATION_POSITIVES, CALIBRATION_SUM, CALIBRATION_COLUMNS };
 #define CALIBRATION_SUMS (CALIBRATION_COLUMNS * CALIBRATION_BINS)
 
-/* "platt"; and back, -1 if there is none. */
+/* The name of a kind, "platt"; and the kind of a name, or -1. */
 const char *calibration_name(enum calibration_kind kind);
 int calibration_find(const char *name);
-/* Is it one that calibration_fit could have made? */
+/* Could calibration_fit have made it? */
 int calibration_valid(const struct calibration *c);
 
 /* Adds n rows; label above 0.5 is 1, weight NULL: all 1. */
@@ -52,10 +52,10 @@ void calibration_add(double sums[CALIBRATION_SUMS], const float *margin, const f
                      const float *weight, size_t n);
 /* Returns 0, and leaves c without a calibration, if the rows do not have both labels. */
 int calibration_fit(enum calibration_kind kind, const double sums[CALIBRATION_SUMS], struct calibration *c);
-/* The mean log-loss of the rows with c (NULL: as they are), each at the mean margin of its bin. */
+/* The mean log-loss of the rows with c (NULL: without calibration), each at the mean margin of its bin. */
 double calibration_loss(const struct calibration *c, const double sums[CALIBRATION_SUMS]);
 
-/* Of n margins, in place. */
+/* Calibrates n margins, in place. */
 void calibration_apply(const struct calibration *c, float *margin, size_t n);
 
 #endif

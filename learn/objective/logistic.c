@@ -3,7 +3,7 @@
 
 #define LN2 6.93147180559945286227e-01
 
-/* x <= 0. Below EXP_LOWEST the argument is held there. */
+/* exp(x) for x <= 0. An argument below EXP_LOWEST counts as EXP_LOWEST. */
 static double exp_negative(double x)
 {
     return exp_clamped(x < EXP_LOWEST ? EXP_LOWEST : x);

@@ -9,19 +9,19 @@
 #ifndef LEARN_OBJECTIVE_LOGISTIC_H
 #define LEARN_OBJECTIVE_LOGISTIC_H
 
-/* exp(x); held at x = -700 and 700. log(x) of a positive, normal number. */
+/* exp(x), with x limited to -700 .. 700. log(x) of a positive, normal number. */
 double link_exp(double x);
 double link_log(double x);
 
 /* 1 / (1 + exp(-margin)). */
 double link_probability(float margin);
 
-/* The margin of the rate that these numbers of rows have, or their summed weights: log((positives + 1) / (negatives +
- * 1)), which is finite even if there is one kind only. */
+/* The margin of the rate of positives, from numbers of rows or from summed weights: log((positives + 1) / (negatives +
+ * 1)), which is finite even if all rows are of one kind. */
 double link_margin(double positives, double negatives);
 
-/* -log of the probability that margin gives to label (0 or 1), at most LINK_MAX_LOSS: that of a probability
- * of 1e-15, where every program clips. */
+/* -log of the probability that margin gives to label (0 or 1), at most LINK_MAX_LOSS: the loss of a probability of
+ * 1e-15, at which other programs clip, too. */
 #define LINK_MAX_LOSS 34.538776394910684
 double link_loss(float margin, float label);
 

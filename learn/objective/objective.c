@@ -133,7 +133,7 @@ double objective_variance(const struct label_sums *s)
     return v > 0 ? v : 0;
 }
 
-/* Equal labels have no spread: then their magnitude. A scale is a float, so that manifests keep it. */
+/* Equal labels have no spread: their magnitude is taken instead. A scale is a float, so a manifest keeps it exactly. */
 double objective_label_scale(const struct objective *o, const struct label_sums *sums)
 {
     if (!o->ops->scaled || !(sums->weight > 0))

@@ -1,6 +1,6 @@
 /*
- * Hinge loss, for labels 0 and 1: max(0, 1 - s m) with s = 2 y - 1; its derivative is -s where s m < 1, else 0. That of
- * linear support vector machines. The prediction is the margin: positive for label 1.
+ * Hinge loss, for labels 0 and 1: max(0, 1 - s m) with s = 2 y - 1; its derivative is -s if s m < 1, otherwise 0. It is
+ * the loss of linear support vector machines. The prediction is the margin: positive for label 1.
  */
 #include "learn/objective/objective.h"
 
@@ -25,7 +25,7 @@ static void hinge_predict(const struct objective *o, const float *margin, size_t
     out[0] = (double)margin[0];
 }
 
-/* The loss of m for a share p of positives is p (1 - m) + (1 - p) (1 + m) between -1 and 1: least at an end. */
+/* For m from -1 to 1, the mean loss with a share p of positives is p (1 - m) + (1 - p) (1 + m): least at an end. */
 static void hinge_constant(const struct objective *o, double weight, const double *sum, float *margin)
 {
     (void)o;

@@ -6,8 +6,8 @@
 #include "learn/objective/objective.h"
 #include "learn/objective/vector_math.h"
 
-/* The loops have no dependence between rows and become vector code. The clamp has a loop of its own: otherwise
- * compilers carry its constant as a branch through all that follows. */
+/* The loops have no dependence between rows, so compilers make vector code of them. The clamp has a loop of its own:
+ * otherwise they keep it as a branch through all that follows. */
 VECTOR_INLINE void strip(const float *margin, const float *label, size_t n, double *loss, float *residual)
 {
     double x[OBJECTIVE_STRIP];

@@ -1,8 +1,8 @@
 /*
- * Poisson loss, for counts: exp(m) - y m, less its least value for that y, y - y log y. So it is never negative, and
- * half the deviance. Its derivative is exp(m) - y. The prediction is exp(m), the mean of y.
+ * Poisson loss, for counts: exp(m) - y m, minus its least value for this y, y - y log y. So it is never negative, and
+ * is half the deviance. Its derivative is exp(m) - y. The prediction is exp(m), the mean of y.
  *
- * Margins are held at MOST in the exponent: a count of 1e13 is beyond any model that is sane.
+ * In the exponent, margins are limited to MOST: no sensible model predicts a count of 1e13.
  */
 #include "learn/objective/logistic.h"
 #include "learn/objective/objective.h"
@@ -19,13 +19,13 @@ static double least(double y)
     return y > 0 ? y - y * link_log(y) : 0;
 }
 
-/* Of single rows: the logarithm has no vector form. */
+/* One row at a time: link_log has no vector form. */
 static void strip(const float *margin, const float *label, size_t n, double *loss, float *residual)
 {
     for (size_t i = 0; i < n; i++) {
         const double y = (double)label[i], mean = mean_of(margin[i]),
                      l = mean - y * (double)margin[i] - least(y);
-        loss[i] = l < 0 ? 0 : l; /* by rounding */
+        loss[i] = l < 0 ? 0 : l; /* below 0 by rounding, or above MOST */
         residual[i] = (float)(mean - y);
     }
 }
@@ -46,7 +46,7 @@ static void poisson_predict(const struct objective *o, const float *margin, size
     out[0] = mean_of(margin[0]);
 }
 
-/* Half a count more: a mean of 0 has no logarithm. */
+/* Adds half a count, because a mean of 0 has no logarithm. */
 static void poisson_constant(const struct objective *o, double weight, const double *sum, float *margin)
 {
     (void)o;

@@ -1,7 +1,7 @@
 /*
- * Pinball loss, for labels of any size: q (y - s m) if y > s m, else (1 - q) (s m - y), with q the wanted quantile
- * and s the label_scale. The residual, the derivative in units of s, is -q, 1 - q, or 0 where both are equal. The
- * prediction is s m, the q-quantile of y (Koenker and Bassett, Econometrica 46, 1978).
+ * Pinball loss, for labels of any size: q (y - s m) if y > s m, otherwise (1 - q) (s m - y), with q the wanted quantile
+ * and s the label_scale. The residual, the derivative in units of s, is -q, 1 - q, or 0 if y = s m. The prediction is
+ * s m, the q-quantile of y (Koenker and Bassett, Econometrica 46, 1978).
  */
 #include "learn/objective/objective.h"
 
@@ -40,7 +40,8 @@ static int by_label(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The quantile of these rows, times their weight: quantiles of parts have no exact sum, so `constant` is their mean. */
+/* Adds the quantile of these rows, times their weight. The quantile of all rows does not follow from those of parts, so
+ * `constant` is the mean of these. */
 static int quantile_tally(const struct objective *o, const float *y, const float *w, size_t n, double *sum)
 {
     struct weighed *row = malloc((n + 1) * sizeof *row);

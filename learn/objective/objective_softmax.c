@@ -60,7 +60,7 @@ static void softmax_predict(const struct objective *o, const float *margin, size
         out[c] /= sum;
 }
 
-/* The first of the greatest. */
+/* The class with the greatest margin is predicted; of equals, the first. */
 static int softmax_correct(const struct objective *o, const float *margin, size_t stride, float label)
 {
     uint32_t best = 0;
@@ -78,7 +78,8 @@ static int softmax_tally(const struct objective *o, const float *y, const float 
     return 1;
 }
 
-/* One row of each class more: a rate of 0 has no logarithm. The margins sum to about 0, so that weights stay small. */
+/* Adds a row of each class, because a rate of 0 has no logarithm. The margins sum to about 0, so that weights stay
+ * small. */
 static void softmax_constant(const struct objective *o, double weight, const double *sum, float *margin)
 {
     double mean = 0;

@@ -1,11 +1,11 @@
 /*
  * Loops over numbers that are compiled once for each vector level and chosen at run time (paramo_cpu).
  *
- * VECTOR_LOOP(name, arguments, call) makes name_base, name_avx2 and name_avx512 out of one always-inlined
- * body and a table of them; VECTOR_CALL picks from it. The body's lanes must not depend on each other, and
- * its sums must have a fixed order: then, without contraction (CMakeLists.txt), every level gives the same
- * bits, which the tests of each loop show. On other architectures all three are the base. It never knows what
- * the loops compute. Tests: those of each loop, such as test/learn/test_darlin.c.
+ * VECTOR_LOOP(type, name, arguments, call) makes name_base, name_avx2 and name_avx512 from one always-inlined body, and
+ * a table of them: name_at[vector_level()](...) calls the right one. The body's lanes must not depend on each other,
+ * and its sums must have a fixed order. Then, without contraction (CMakeLists.txt), every level gives the same bits,
+ * which the tests of each loop show. On other architectures all three are the same. It never knows what the loops
+ * compute. Tests: those of each loop, such as test/learn/test_fm.c.
  */
 #ifndef LEARN_OBJECTIVE_VECTOR_H
 #define LEARN_OBJECTIVE_VECTOR_H
@@ -23,7 +23,7 @@ enum vector_level { VECTOR_BASE, VECTOR_AVX2, VECTOR_AVX512, VECTOR_LEVELS };
 #define VECTOR_TARGET_AVX512
 #endif
 
-/* In `call` VECTOR_FLOATS is how many floats a register of the level holds, a constant. */
+/* In `call`, the constant VECTOR_FLOATS is the number of floats in a register of the level. */
 #define VECTOR_LOOP(type, name, arguments, call)                                                             \
     static type name##_base arguments                                                                        \
     {                                                                                                        \
@@ -42,7 +42,7 @@ enum vector_level { VECTOR_BASE, VECTOR_AVX2, VECTOR_AVX512, VECTOR_LEVELS };
     }                                                                                                        \
     static type(*const name##_at[VECTOR_LEVELS]) arguments = {name##_base, name##_avx2, name##_avx512}
 
-/* The level to use; asked for once a batch. */
+/* The level to use. */
 static inline enum vector_level vector_level(void)
 {
     const char *name = paramo_cpu(); /* "base", "avx2", "avx512" */

@@ -1,6 +1,6 @@
 /*
  * exp and log for loops that run at every vector level (learn/objective/vector.h), in operations that IEEE 754 fixes:
- * the same bits on every machine. Each is within 1e-14 of the true value, relatively. It never knows what is computed
+ * they give the same bits on every machine. The relative error of each is below 1e-14. It never knows what is computed
  * with them. Tests: test/learn/test_logistic.c, test_objective.c.
  */
 #ifndef LEARN_OBJECTIVE_VECTOR_MATH_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The least argument of exp_clamped: exp(-700) is 1e-304, and nothing tells smaller values apart. */
+/* The least argument of exp_clamped: exp(-700) is 1e-304, and no caller distinguishes smaller values. */
 #define EXP_LOWEST (-700.0)
 
 /* exp(x) for EXP_LOWEST <= x <= 0: x = k ln 2 + r with |r| <= ln(2)/2, exp(r) by its Taylor series to r^12 (the
